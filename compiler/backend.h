@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A backend: what turns an optimised graph into something that runs. Each is one constant struct; runtime/backends.c
+// names them. All functions of one state are called on the worker of its context, one at a time.
+
+#ifndef COMPILER_BACKEND_H_
+#define COMPILER_BACKEND_H_
+
+#include "compiler/plan.h"
+#include "lib/parallel.h"
+#include "ops/op.h"
+
+struct backend_options {
+    struct allocator *allocator;
+    const struct parallel *parallel;
+    bool strict_numerics;
+};
+
+// The memory of one execution, by slot of the graph's inputs and outputs. Pointers are aligned to the element size.
+// Inputs may end where mapped memory ends. An output that the caller does not want is NULL.
+struct bindings {
+    const void *const *inputs;
+    void *const *outputs;
+};
+
+struct backend {
+    const char *name;
+    WNNInputOperandLayout preferred_layout;
+
+    // Runs graphs as they were recorded: of the passes only prune comes before it.
+    bool literal;
+
+    // (optional) The data types of one row of an operator that the backend can do; NULL: all of the table.
+    uint32_t (*types)(enum op op, const struct op_row *row);
+
+    // (optional) Loads and opens everything that the process may not be allowed to later. Any thread.
+    bool (*preload)(struct error *error);
+
+    bool (*create)(const struct backend_options *options, void **state, struct error *error);
+    void (*destroy)(void *state);
+
+    // (optional) Computes one node from constants while a graph is built. `in` and `out` are dense, aligned to
+    // WNN_ALIGNMENT and have WNN_SLACK; absent operands are NULL. False: not possible, the node stays.
+    bool (*evaluate)(void *state, const struct node *node, const void *const *in, void *const *out);
+
+    // (optional) Looks at the finished graph before memory is planned: sets node->lowering and node->scratch_bytes,
+    // and placement.staged of inputs that it needs in memory of its own.
+    void (*partition)(void *state, struct graph *graph);
+
+    // (optional) Whether output 0 of a node may lie where input i lies, given that both have as many bytes and that the
+    // input is not used again. NULL: never.
+    bool (*in_place)(void *state, const struct node *node, unsigned input);
+
+    // Makes an executable of a plan, which outlives it. Everything that can fail, fails here.
+    bool (*lower)(void *state, const struct plan *plan, void **executable, struct error *error);
+    void (*release)(void *state, void *executable);
+
+    // Runs it. On failure outputs hold nothing of other memory; the context is lost.
+    bool (*execute)(void *state, void *executable, const struct bindings *bindings, struct error *error);
+};
+
+// Lowers and executes nothing; outputs become zero.
+extern const struct backend wnn_backend_dummy;
+
+#endif

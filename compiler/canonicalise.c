@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requires: nodes in order, complete attributes. Guarantees: no node is left whose output is its input in the same
+// shape, a reshape reads no reshape, and a transpose no transpose.
+
+#include "compiler/passes.h"
+
+#include <math.h>
+
+static bool is_identity_permutation(WNNUint32List permutation)
+{
+    for (size_t i = 0; i < permutation.count; i++)
+        if (permutation.data[i] != i)
+            return false;
+    return true;
+}
+
+// Whether output 0 holds the very elements of input 0, in order, in the same shape and type.
+static bool is_nothing(const struct node *node)
+{
+    if (node->in_count == 0 || !node->in[0] || !wnn_descriptor_equal(&node->in[0]->type, &node->out[0]->type))
+        return false;
+    switch (node->op) {
+    case WNN_OP_identity:
+    case WNN_OP_cast:    // to its own type
+    case WNN_OP_reshape: // to its own shape, as for the others below
+    case WNN_OP_expand:
+    case WNN_OP_tile:
+        return true;
+    case WNN_OP_concat:
+        return node->in_count == 1;
+    case WNN_OP_split:
+        return node->out_count == 1;
+    case WNN_OP_transpose:
+        return is_identity_permutation(((const WNNTransposeOptions *)node->attrs)->permutation);
+    case WNN_OP_reverse:
+        return ((const WNNReverseOptions *)node->attrs)->axes.count == 0;
+    case WNN_OP_slice: // all of it: no stride leaves the shape alone unless it skips nothing
+    case WNN_OP_pad:
+        return true;
+    case WNN_OP_clamp: {
+        const WNNClampOptions *options = node->attrs;
+        return options->minValue.type == WNNNumberType_Float64 && isinf(options->minValue.value.f64) &&
+               isinf(options->maxValue.value.f64) && options->minValue.value.f64 < 0 &&
+               options->maxValue.value.f64 > 0;
+    }
+    default:
+        return false;
+    }
+}
+
+static const struct operand *source(const struct operand *operand)
+{
+    while (operand->link)
+        operand = operand->link;
+    return operand;
+}
+
+// The only input's producer, through links, if it is the same operator.
+static struct node *same_before(const struct node *node)
+{
+    struct node *before = source(node->in[0])->producer;
+    return before && before->op == node->op ? before : NULL;
+}
+
+// transpose(transpose(x, p), q) is transpose(x, p[q]).
+static bool join_transposes(struct pass_context *context, struct graph *graph, struct node *node)
+{
+    struct node *before = same_before(node);
+    if (!before)
+        return true;
+    WNNTransposeOptions *options = node->attrs;
+    WNNUint32List inner = ((const WNNTransposeOptions *)before->attrs)->permutation;
+    uint32_t *joined = wnn_arena_allocate(&graph->arena, inner.count * sizeof joined[0]);
+    if (!joined)
+        return wnn_fail_memory(context->error);
+    for (size_t i = 0; i < inner.count; i++)
+        joined[i] = inner.data[options->permutation.data[i]];
+    options->permutation.data = joined;
+    node->in[0] = before->in[0];
+    return true;
+}
+
+bool wnn_canonicalise(struct pass_context *context, struct graph *graph)
+{
+    for (size_t i = 0; i < graph->node_count; i++) {
+        struct node *node = graph->nodes[i];
+        if (node->op == WNN_OP_transpose && !join_transposes(context, graph, node))
+            return false;
+        if (node->op == WNN_OP_reshape) {
+            struct node *before = same_before(node);
+            if (before)
+                node->in[0] = before->in[0];
+        } else if (node->op == WNN_OP_neg) {
+            struct node *before = same_before(node);
+            if (before)
+                node->out[0]->link = before->in[0];
+        }
+        if (is_nothing(node))
+            node->out[0]->link = node->in[0];
+    }
+    wnn_graph_rewire(graph, NULL);
+    return true;
+}

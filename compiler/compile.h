@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The compiler: from the graph that was recorded to a plan that a backend can lower.
+
+#ifndef COMPILER_COMPILE_H_
+#define COMPILER_COMPILE_H_
+
+#include "compiler/backend.h"
+
+struct compile_options {
+    const struct backend *backend;
+    void *state;                // of the backend
+    struct allocator *allocator;
+    uint32_t skip;              // bit i: do not run pass i of the list (prune, and what a plan needs, run in any case)
+    bool verify;                // check the invariants after every pass
+    // (optional) Called after every pass with its name.
+    void (*observe)(void *argument, const char *pass, const struct graph *graph);
+    void *observer;
+};
+
+// The names of the passes, in the order in which they run; NULL after the last.
+extern const char *const wnn_pass_names[];
+
+// Turns `graph` into a plan, which takes it over (on failure too). OperationError or OutOfMemory.
+bool wnn_compile(const struct compile_options *options, struct graph *graph, struct plan *plan, struct error *error);
+void wnn_plan_free(struct plan *plan);
+
+// Whether the graph keeps the invariants of lib/graph.h and each node those of its operator.
+bool wnn_verify(const struct graph *graph, const char *pass, struct error *error);
+
+// The graph as text in the syntax of graph files (`y = relu(x);`, one node a line, types behind `//`), or in DOT, piece
+// by piece to `write`.
+struct text_sink {
+    void (*write)(void *argument, const char *text, size_t length);
+    void *argument;
+};
+void wnn_dump_text(const struct graph *graph, const struct text_sink *sink);
+void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink);
+
+// One node's call, without outputs and semicolon: "conv2d(x, w, strides=[2, 2])". `name` gives the name of an operand.
+void wnn_dump_call(const struct node *node, void (*name)(void *argument, const struct operand *operand,
+                                                         struct text *text),
+                   void *argument, struct text *text);
+
+#endif

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs as text and as DOT.
+
+#include "compiler/compile.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE 16384 // longer lists are cut off
+
+static void add_number(struct text *text, double value)
+{
+    if (isnan(value) || isinf(value)) {
+        wnn_text_add(text, "\"%s\"", isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
+        return;
+    }
+    // The shortest of the forms that reads back as the same number.
+    char buffer[32];
+    for (int digits = 6; digits <= 17; digits++) {
+        struct text number = TEXT(buffer);
+        wnn_text_add(&number, "%.*g", digits, value);
+        if (strtod(buffer, NULL) == value)
+            break;
+    }
+    wnn_text_add(text, "%s", buffer);
+}
+
+static void add_mlnumber(struct text *text, WNNNumber number)
+{
+    if (number.type == WNNNumberType_Int64)
+        wnn_text_add(text, "%lld", (long long)number.value.i64);
+    else if (number.type == WNNNumberType_Uint64)
+        wnn_text_add(text, "%llu", (unsigned long long)number.value.u64);
+    else
+        add_number(text, number.value.f64);
+}
+
+static void add_attributes(enum op op, const void *attrs, const char *separator, struct text *text);
+
+static void add_activation(struct text *text, const struct activation *activation)
+{
+    wnn_text_add(text, "%s", wnn_ops[activation->op].name);
+    char buffer[256] = "";
+    struct text inner = TEXT(buffer);
+    if (activation->op != WNN_OP_softmax)
+        add_attributes((enum op)activation->op, activation->attrs, "", &inner);
+    if (inner.length)
+        wnn_text_add(text, "(%s)", buffer);
+}
+
+static void add_value(const struct op_row *row, const char *at, struct text *text)
+{
+    switch (row->attr) {
+    case ATTR_u32: {
+        uint32_t value;
+        memcpy(&value, at, sizeof value);
+        wnn_text_add(text, "%u", value);
+        break;
+    }
+    case ATTR_i32: {
+        int32_t value;
+        memcpy(&value, at, sizeof value);
+        wnn_text_add(text, "%d", (int)value);
+        break;
+    }
+    case ATTR_bool:
+        wnn_text_add(text, "%s", *(const bool *)(const void *)at ? "true" : "false");
+        break;
+    case ATTR_f64: {
+        double value;
+        memcpy(&value, at, sizeof value);
+        add_number(text, value);
+        break;
+    }
+    case ATTR_number: {
+        WNNNumber number;
+        memcpy(&number, at, sizeof number);
+        add_mlnumber(text, number);
+        break;
+    }
+    case ATTR_u32s: {
+        WNNUint32List list;
+        memcpy(&list, at, sizeof list);
+        wnn_text_add(text, "[");
+        for (size_t i = 0; i < list.count; i++)
+            wnn_text_add(text, "%s%u", i ? ", " : "", list.data[i]);
+        wnn_text_add(text, "]");
+        break;
+    }
+    case ATTR_f32s: {
+        WNNFloat32List list;
+        memcpy(&list, at, sizeof list);
+        wnn_text_add(text, "[");
+        for (size_t i = 0; i < list.count; i++) {
+            wnn_text_add(text, "%s", i ? ", " : "");
+            add_number(text, (double)list.data[i]);
+        }
+        wnn_text_add(text, "]");
+        break;
+    }
+    case ATTR_dtype: {
+        WNNDataType type;
+        memcpy(&type, at, sizeof type);
+        wnn_text_add(text, "\"%s\"", wnn_dtype_name(type));
+        break;
+    }
+    case ATTR_enum: {
+        int32_t value;
+        memcpy(&value, at, sizeof value);
+        wnn_text_add(text, "\"%s\"", row->names[value - 1]);
+        break;
+    }
+    case ATTR_activation: {
+        WNNActivation handle;
+        memcpy(&handle, at, sizeof handle);
+        add_activation(text, wnn_activation(handle));
+        break;
+    }
+    case ATTR_activations: {
+        WNNActivationList list;
+        memcpy(&list, at, sizeof list);
+        wnn_text_add(text, "[");
+        for (size_t i = 0; i < list.count; i++) {
+            wnn_text_add(text, "%s", i ? ", " : "");
+            add_activation(text, wnn_activation(list.data[i]));
+        }
+        wnn_text_add(text, "]");
+        break;
+    }
+    }
+}
+
+static size_t value_size(enum attr_kind kind)
+{
+    switch (kind) {
+    case ATTR_bool:
+        return sizeof(bool);
+    case ATTR_f64:
+        return sizeof(double);
+    case ATTR_u32:
+    case ATTR_i32:
+    case ATTR_dtype:
+    case ATTR_enum:
+        return 4;
+    default:
+        return 0; // never written by default
+    }
+}
+
+// Whether a reader needs to be told: not if the value is the default, absent, or stands in another row.
+static bool is_worth_telling(const struct op_info *info, const struct op_row *row, const char *attrs)
+{
+    const char *at = attrs + row->offset;
+    for (const struct op_row *other = info->rows; other != row; other++)
+        if (other->kind == ROW_ATTRIBUTE && (other->offset == row->offset || strcmp(other->name, row->name) == 0))
+            return false;
+    if (row->attr == ATTR_u32s || row->attr == ATTR_f32s) {
+        WNNUint32List list;
+        memcpy(&list, at, sizeof list);
+        return list.count != WNN_LIST_ABSENT;
+    }
+    if (row->attr == ATTR_activation) {
+        WNNActivation handle;
+        memcpy(&handle, at, sizeof handle);
+        return handle != NULL;
+    }
+    if (row->attr == ATTR_number) {
+        WNNNumber number;
+        memcpy(&number, at, sizeof number);
+        return number.type != WNNNumberType_Undefined;
+    }
+    size_t size = value_size(row->attr);
+    // Positional arguments have no default, even where the defaults hold a 0.
+    bool positional = row->offset >= sizeof(WNNOperatorOptions) && row->attr == ATTR_u32 && !row->names &&
+                      strcmp(row->name, "groups") != 0;
+    return positional || size == 0 || memcmp(at, (const char *)info->defaults + row->offset, size) != 0;
+}
+
+// split's sizes stand in the second of two rows of one name.
+static const struct op_row *telling_row(const struct op_info *info, const struct op_row *row)
+{
+    const struct op_row *list = wnn_op_attr_row(info, (struct string){row->name, strlen(row->name)}, ATTR_u32s);
+    return list ? list : row;
+}
+
+static void add_attributes(enum op op, const void *attrs, const char *separator, struct text *text)
+{
+    const struct op_info *info = &wnn_ops[op];
+    for (const struct op_row *row = info->rows; row->name; row++) {
+        if (row->kind != ROW_ATTRIBUTE || !is_worth_telling(info, row, attrs))
+            continue;
+        const struct op_row *telling = telling_row(info, row);
+        wnn_text_add(text, "%s%s=", separator, row->name);
+        add_value(telling, (const char *)attrs + telling->offset, text);
+        separator = ", ";
+    }
+}
+
+// The forms of 2024 of argMin and argMax say more than the operator's rows do.
+static void add_arg_axes(const struct node *node, const char *separator, struct text *text)
+{
+    const struct arg_min_max_attrs *attrs = node->attrs;
+    if (attrs->axes.count == 1 && !attrs->selectLastIndex) {
+        add_attributes((enum op)node->op, attrs, separator, text);
+        return;
+    }
+    wnn_text_add(text, "%saxes=[", separator);
+    for (size_t i = 0; i < attrs->axes.count; i++)
+        wnn_text_add(text, "%s%u", i ? ", " : "", attrs->axes.data[i]);
+    wnn_text_add(text, "]%s%s", attrs->options.keepDimensions ? ", keepDimensions=true" : "",
+                 attrs->selectLastIndex ? ", selectLastIndex=true" : "");
+}
+
+void wnn_dump_call(const struct node *node,
+                   void (*name)(void *argument, const struct operand *operand, struct text *text), void *argument,
+                   struct text *text)
+{
+    const struct op_info *info = &wnn_ops[node->op];
+    wnn_text_add(text, "%s(", info->name);
+    const char *separator = "";
+    unsigned index = 0;
+    for (const struct op_row *row = info->rows; row->name; row++) {
+        if (row->kind != ROW_INPUT && row->kind != ROW_INPUT_LIST && row->kind != ROW_OPTIONAL_INPUT)
+            continue;
+        unsigned end = row->kind == ROW_INPUT_LIST ? node->in_count : index + 1;
+        for (; index < end; index++) {
+            if (!node->in[index])
+                continue;
+            wnn_text_add(text, "%s", separator);
+            if (row->kind == ROW_OPTIONAL_INPUT)
+                wnn_text_add(text, "%s=", row->name);
+            name(argument, node->in[index], text);
+            separator = ", ";
+        }
+    }
+    if (node->op == WNN_OP_argMin || node->op == WNN_OP_argMax)
+        add_arg_axes(node, separator, text);
+    else
+        add_attributes((enum op)node->op, node->attrs, separator, text);
+    wnn_text_add(text, ")");
+    if (node->activation) {
+        wnn_text_add(text, " + ");
+        add_activation(text, node->activation);
+    }
+}
+
+static void add_name(void *argument, const struct operand *operand, struct text *text)
+{
+    (void)argument;
+    if (operand->input)
+        wnn_text_add_quoted(text, operand->name, 64);
+    else
+        wnn_text_add(text, "%s%u", operand->constant ? "c" : "t", operand->index);
+}
+
+static void add_type(const struct descriptor *type, struct text *text)
+{
+    wnn_text_add(text, "%s%s", wnn_dtype_name(type->type), SHAPE_TEXT(&type->shape));
+}
+
+static void add_place(const struct placement *placement, struct text *text)
+{
+    switch (placement->place) {
+    case PLACE_ARENA:
+        wnn_text_add(text, " @%zu", placement->offset);
+        break;
+    case PLACE_OUTPUT:
+        wnn_text_add(text, " @output %u", placement->slot);
+        break;
+    default:
+        break;
+    }
+}
+
+static void flush(const struct text_sink *sink, struct text *text)
+{
+    sink->write(sink->argument, text->data, text->length);
+    text->length = 0;
+    text->data[0] = 0;
+}
+
+static void add_outputs(const struct node *node, struct text *text)
+{
+    wnn_text_add(text, node->out_count == 1 ? "" : "[");
+    for (unsigned i = 0; i < node->out_count; i++) {
+        wnn_text_add(text, "%s", i ? ", " : "");
+        add_name(NULL, node->out[i], text);
+    }
+    wnn_text_add(text, node->out_count == 1 ? "" : "]");
+}
+
+void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
+{
+    char buffer[LINE] = "";
+    struct text text = TEXT(buffer);
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        const struct operand *operand = graph->operands[i];
+        if (operand->producer)
+            continue;
+        wnn_text_add(&text, "%s ", operand->input ? "input" : "const");
+        add_name(NULL, operand, &text);
+        wnn_text_add(&text, ": ");
+        add_type(&operand->type, &text);
+        wnn_text_add(&text, ";\n");
+        flush(sink, &text);
+    }
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct node *node = graph->nodes[i];
+        add_outputs(node, &text);
+        wnn_text_add(&text, " = ");
+        wnn_dump_call(node, add_name, NULL, &text);
+        wnn_text_add(&text, "; // ");
+        for (unsigned j = 0; j < node->out_count; j++) {
+            wnn_text_add(&text, "%s", j ? ", " : "");
+            add_type(&node->out[j]->type, &text);
+            add_place(&node->out[j]->placement, &text);
+        }
+        if (node->label.length) {
+            wnn_text_add(&text, " \"");
+            wnn_text_add_quoted(&text, node->label, 64);
+            wnn_text_add(&text, "\"");
+        }
+        wnn_text_add(&text, "\n");
+        flush(sink, &text);
+    }
+    for (size_t i = 0; i < graph->output_count; i++) {
+        wnn_text_add(&text, "output \"");
+        wnn_text_add_quoted(&text, graph->outputs[i].name, 64);
+        wnn_text_add(&text, "\" = ");
+        add_name(NULL, graph->outputs[i].operand, &text);
+        wnn_text_add(&text, ";\n");
+        flush(sink, &text);
+    }
+}
+
+// A name inside of a DOT string.
+static void add_escaped(struct string name, struct text *text)
+{
+    char buffer[512] = "";
+    struct text plain = TEXT(buffer);
+    wnn_text_add_quoted(&plain, name, 64);
+    for (const char *at = buffer; *at; at++)
+        wnn_text_add(text, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+}
+
+void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink)
+{
+    char buffer[LINE] = "";
+    struct text text = TEXT(buffer);
+    wnn_text_add(&text, "digraph webnn {\n  node [shape=box, fontname=\"sans-serif\"];\n");
+    flush(sink, &text);
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        const struct operand *operand = graph->operands[i];
+        if (!operand->input)
+            continue;
+        wnn_text_add(&text, "  o%u [shape=ellipse, label=\"", operand->index);
+        add_escaped(operand->name, &text);
+        wnn_text_add(&text, "\\n");
+        add_type(&operand->type, &text);
+        wnn_text_add(&text, "\"];\n");
+        flush(sink, &text);
+    }
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct node *node = graph->nodes[i];
+        wnn_text_add(&text, "  n%u [label=\"%s", node->index, wnn_ops[node->op].name);
+        if (node->activation)
+            wnn_text_add(&text, " + %s", wnn_ops[node->activation->op].name);
+        if (node->label.length) {
+            wnn_text_add(&text, "\\n");
+            add_escaped(node->label, &text);
+        }
+        wnn_text_add(&text, "\\n");
+        add_type(&node->out[0]->type, &text);
+        wnn_text_add(&text, "\"];\n");
+        for (unsigned j = 0; j < node->in_count; j++) {
+            const struct operand *in = node->in[j];
+            if (in && in->producer)
+                wnn_text_add(&text, "  n%u -> n%u;\n", in->producer->index, node->index);
+            else if (in && in->input)
+                wnn_text_add(&text, "  o%u -> n%u;\n", in->index, node->index);
+        }
+        flush(sink, &text);
+    }
+    for (size_t i = 0; i < graph->output_count; i++) {
+        const struct operand *operand = graph->outputs[i].operand;
+        wnn_text_add(&text, "  r%zu [shape=ellipse, label=\"", i);
+        add_escaped(graph->outputs[i].name, &text);
+        wnn_text_add(&text, "\"];\n");
+        if (operand->producer)
+            wnn_text_add(&text, "  n%u -> r%zu;\n", operand->producer->index, i);
+        else
+            wnn_text_add(&text, "  o%u -> r%zu;\n", operand->index, i);
+        flush(sink, &text);
+    }
+    wnn_text_add(&text, "}\n");
+    flush(sink, &text);
+}

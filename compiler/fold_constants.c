@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requires: nodes in order. Guarantees: no node whose inputs are all constants is left, but for those that the backend
+// cannot evaluate or whose outputs are much larger than their inputs.
+
+#include "compiler/passes.h"
+
+#include <string.h>
+
+// Outputs up to this size are folded whatever they come from.
+#define SMALL (64u * 1024)
+
+static bool worth_folding(const struct node *node)
+{
+    uint64_t in = 0, out = 0;
+    for (unsigned i = 0; i < node->in_count; i++) {
+        if (!node->in[i])
+            continue;
+        if (!node->in[i]->constant)
+            return false;
+        in += node->in[i]->constant->bytes;
+    }
+    for (unsigned i = 0; i < node->out_count; i++)
+        out += wnn_descriptor_bytes(&node->out[i]->type);
+    // Weights that were quantised to be small stay small.
+    uint64_t most = node->op == WNN_OP_dequantizeLinear ? 0 : 2 * in;
+    return out <= SMALL || out <= most;
+}
+
+// Memory with the alignment and slack that kernels expect: the constant's own, or a copy of lent bytes.
+static const void *readable(struct pass_context *context, struct constant *constant, struct constant **copy)
+{
+    *copy = NULL;
+    if (!constant->lent)
+        return constant->data;
+    *copy = wnn_constant_create(context->allocator, constant->bytes);
+    if (!*copy)
+        return NULL;
+    memcpy((void *)(*copy)->data, constant->data, constant->bytes);
+    return (*copy)->data;
+}
+
+// Replaces the node by constants; *folded stays false if the backend would not compute it.
+static bool fold(struct pass_context *context, struct graph *graph, struct node *node, bool *folded)
+{
+    struct arena_mark mark = wnn_arena_mark(&graph->arena);
+    const void **in = wnn_arena_allocate(&graph->arena, node->in_count * sizeof in[0]);
+    void **out = wnn_arena_allocate(&graph->arena, node->out_count * sizeof out[0]);
+    struct constant **copies = wnn_arena_allocate(&graph->arena, node->in_count * sizeof copies[0]);
+    struct constant **results = wnn_arena_allocate(&graph->arena, node->out_count * sizeof results[0]);
+    bool enough = in && out && copies && results;
+    for (unsigned i = 0; enough && i < node->in_count; i++)
+        enough = !node->in[i] || (in[i] = readable(context, node->in[i]->constant, &copies[i]));
+    for (unsigned i = 0; enough && i < node->out_count; i++) {
+        results[i] = wnn_constant_create(context->allocator, wnn_descriptor_bytes(&node->out[i]->type));
+        enough = results[i] != NULL;
+        out[i] = enough ? (void *)results[i]->data : NULL;
+    }
+    *folded = enough && context->backend->evaluate(context->state, node, in, out);
+    for (unsigned i = 0; copies && i < node->in_count; i++)
+        wnn_constant_release(copies[i]);
+    for (unsigned i = 0; results && i < node->out_count; i++) {
+        if (*folded) {
+            node->out[i]->constant = results[i];
+            node->out[i]->producer = NULL;
+            graph->constant_bytes += results[i]->bytes;
+        } else {
+            wnn_constant_release(results[i]);
+        }
+    }
+    wnn_arena_rewind(&graph->arena, mark);
+    return enough || wnn_fail_memory(context->error);
+}
+
+bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
+{
+    if (!context->backend->evaluate)
+        return true;
+    unsigned char *drop = wnn_allocate_zero(context->allocator, graph->node_count);
+    if (!drop)
+        return wnn_fail_memory(context->error);
+    bool done = true;
+    for (size_t i = 0; done && i < graph->node_count; i++) {
+        bool folded = false;
+        if (worth_folding(graph->nodes[i]))
+            done = fold(context, graph, graph->nodes[i], &folded);
+        drop[i] = folded;
+    }
+    if (done)
+        wnn_graph_rewire(graph, drop);
+    wnn_release(context->allocator, drop);
+    return done;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The passes of the compiler; compile.c is their order. Each leaves a graph that wnn_verify accepts, and takes time
+// that is linear in its size but for logarithms. False: `error` says why, and the graph is only good for being freed.
+
+#ifndef COMPILER_PASSES_H_
+#define COMPILER_PASSES_H_
+
+#include "compiler/compile.h"
+
+struct pass_context {
+    const struct backend *backend;
+    void *state;
+    struct allocator *allocator;
+    struct error *error;
+};
+
+// prune.c: drops the nodes that no output depends on, and the operands (constants) that nothing uses.
+bool wnn_prune(struct pass_context *context, struct graph *graph);
+
+// fold_constants.c: computes nodes that depend on constants only, unless that would make much more memory of little.
+bool wnn_fold_constants(struct pass_context *context, struct graph *graph);
+
+// canonicalise.c: removes nodes that change nothing, joins chains of reshapes and of transposes.
+bool wnn_canonicalise(struct pass_context *context, struct graph *graph);
+
+// fuse_activations.c: hangs an activation on the node whose only use it is.
+bool wnn_fuse_activations(struct pass_context *context, struct graph *graph);
+
+// plan_memory.c: gives every operand a place. The arena's size goes to the plan.
+bool wnn_plan_memory(struct pass_context *context, struct plan *plan);
+
+#endif

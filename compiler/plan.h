@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plan: an optimised graph whose operands have places and whose nodes a backend has looked at.
+
+#ifndef COMPILER_PLAN_H_
+#define COMPILER_PLAN_H_
+
+#include "lib/graph.h"
+
+struct plan {
+    struct graph graph;
+    size_t arena_bytes;   // of one execution, WNN_SLACK included; offsets are multiples of WNN_ALIGNMENT
+    size_t unaliased_bytes; // what it would be if no two operands shared memory
+};
+
+#endif

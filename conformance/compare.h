@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Comparing results: distances in units in the last place (of integers: differences) or absolute ones. Equal
+// values are equal, NaN equals any NaN and nothing else, and the sign of zero counts only if asked.
+
+#ifndef CONFORMANCE_COMPARE_H_
+#define CONFORMANCE_COMPARE_H_
+
+#include "conformance/tolerance.h"
+
+struct difference {
+    size_t count;               // elements that are too far off
+    size_t first;               // the first of them
+    double distance;            // how far the first is off, infinite for NaN
+    double greatest;            // the greatest distance of all elements
+    char got[48], expected[48]; // the first as text
+};
+
+// Whether all elements are within the tolerance.
+bool wnn_compare(WNNDataType type, size_t count, const void *got, const void *expected,
+                 const struct tolerance *tolerance, bool signed_zeros, struct difference *difference);
+
+// One element as a double (64-bit integers rounded), and as text.
+double wnn_element_double(WNNDataType type, const void *data, size_t index);
+void wnn_element_text(WNNDataType type, const void *data, size_t index, char *buffer, size_t size);
+
+#endif

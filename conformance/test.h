@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Running one test of a vector file through the public API.
+
+#ifndef CONFORMANCE_TEST_H_
+#define CONFORMANCE_TEST_H_
+
+#include "lib/text.h"
+
+#include <cjson/cJSON.h>
+
+enum outcome {
+    OUTCOME_PASSED,
+    OUTCOME_FAILED,
+    OUTCOME_SKIPPED,
+};
+
+struct subject {
+    WNNContext context;
+    bool values; // compare results; otherwise it is enough that a graph is built and computed
+};
+
+// `kind` is the file's: "conformance", "derived" or "validation". `message` says what went wrong.
+enum outcome wnn_run_test(const struct subject *subject, const char *kind, const cJSON *test,
+                          struct text *message);
+
+// Builds and computes on any context, waiting for the end. On failure `message` has the library's.
+bool wnn_build_and_wait(WNNContext context, WNNGraphBuilder builder, size_t output_count,
+                        const WNNNamedOperand *outputs, WNNGraph *graph, struct text *message);
+bool wnn_compute_and_wait(WNNContext context, WNNGraph graph, size_t input_count,
+                          const WNNNamedBuffer *inputs, size_t output_count, const WNNNamedBuffer *outputs,
+                          struct text *message);
+
+#endif

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests of the runtime share: answers that callbacks fill in, small graphs, and a backend whose executions
+// wait at a gate. Functions are `static inline` since not every test uses all of them.
+
+#ifndef CONFORMANCE_UNIT_RUNTIME_FIXTURE_H_
+#define CONFORMANCE_UNIT_RUNTIME_FIXTURE_H_
+
+#include "conformance/unit/require.h"
+#include "runtime/backends.h"
+#include "runtime/context.h"
+
+#include <webnn/ops.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+// ---------------------------------------------------------------------------------------------------------------
+// Answers
+// ---------------------------------------------------------------------------------------------------------------
+
+struct answer {
+    atomic_int calls;
+    WNNStatus status;
+    WNNGraph graph;
+    pthread_t thread;
+    int order; // the how manieth of all answers it is
+    char message[1024];
+};
+
+static atomic_int answer_count;
+
+static inline void note_answer(struct answer *answer, WNNStatus status, WNNStringView message)
+{
+    answer->status = status;
+    answer->thread = pthread_self();
+    answer->order = atomic_fetch_add(&answer_count, 1);
+    REQUIRE(message.data && message.length < sizeof answer->message && message.data[message.length] == 0);
+    memcpy(answer->message, message.data, message.length + 1);
+    REQUIRE((status == WNNStatus_Success) == (message.length == 0));
+    atomic_fetch_add(&answer->calls, 1);
+}
+
+static inline void on_request(WNNStatus status, WNNStringView message, void *answer, void *unused)
+{
+    (void)unused;
+    note_answer(answer, status, message);
+}
+
+static inline void on_build(WNNStatus status, WNNGraph graph, WNNStringView message, void *answer, void *unused)
+{
+    (void)unused;
+    REQUIRE((status == WNNStatus_Success) == (graph != NULL));
+    ((struct answer *)answer)->graph = graph;
+    note_answer(answer, status, message);
+}
+
+// The error and lost callbacks fill in answers too.
+static inline WNNContextDescriptor describe_context(struct answer *error, struct answer *lost)
+{
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    descriptor.threadCount = 1;
+    descriptor.errorCallbackInfo.callback = error ? on_request : NULL;
+    descriptor.errorCallbackInfo.userdata1 = error;
+    if (lost)
+        descriptor.lostCallbackInfo.userdata1 = lost;
+    return descriptor;
+}
+
+static inline WNNRequestCallbackInfo tell(struct answer *answer, WNNCallbackMode mode)
+{
+    return (WNNRequestCallbackInfo){NULL, mode, on_request, answer, NULL};
+}
+
+static inline WNNRequestCallbackInfo tell_nobody(void)
+{
+    return (WNNRequestCallbackInfo)WNN_REQUEST_CALLBACK_INFO_INIT;
+}
+
+static inline void wait_for(WNNContext context, WNNFuture future)
+{
+    WNNFutureWaitInfo info = {future, false};
+    REQUIRE_EQUAL_INT(wnnContextWaitAny(context, 1, &info, WNN_WAIT_FOREVER), WNNWaitStatus_Success);
+    REQUIRE(info.completed);
+}
+
+static inline void sleep_milliseconds(long milliseconds)
+{
+    nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
+}
+
+static inline double now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static inline WNNContextCounters counters_of(WNNContext context)
+{
+    WNNContextCounters counters;
+    wnnContextGetCounters(context, &counters);
+    return counters;
+}
+
+// Executables are released on the worker: waits until that is over.
+static inline void require_bytes(WNNContext context, uint64_t expected)
+{
+    for (int i = 0; i < 5000 && counters_of(context).allocatedBytes != expected; i++)
+        sleep_milliseconds(1);
+    REQUIRE_EQUAL_INT(counters_of(context).allocatedBytes, expected);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Graphs
+// ---------------------------------------------------------------------------------------------------------------
+
+static inline WNNStringView view(const char *text)
+{
+    return (WNNStringView){text, WNN_STRLEN};
+}
+
+static inline WNNOperand add_input(WNNGraphBuilder builder, const char *name, uint32_t rows, uint32_t columns)
+{
+    uint32_t dims[] = {rows, columns};
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    descriptor.dataType = WNNDataType_Float32;
+    descriptor.shape = (WNNUint32List){dims, 2};
+    return wnnGraphBuilderInput(builder, view(name), &descriptor);
+}
+
+static inline WNNFuture start_build(WNNGraphBuilder builder, const char *name, WNNOperand operand,
+                                    struct answer *answer, WNNCallbackMode mode)
+{
+    WNNNamedOperand output = {view(name), operand};
+    return wnnGraphBuilderBuild(builder, 1, &output, (WNNBuildCallbackInfo){NULL, mode, on_build, answer, NULL});
+}
+
+static inline WNNGraphBuilder create_builder(WNNContext context)
+{
+    WNNGraphBuilder builder;
+    REQUIRE_EQUAL_INT(wnnContextCreateGraphBuilder(context, &builder), WNNStatus_Success);
+    return builder;
+}
+
+static inline WNNGraph build_outputs(WNNContext context, WNNGraphBuilder builder, size_t count,
+                                     const WNNNamedOperand *outputs)
+{
+    struct answer answer = {0};
+    wait_for(context, wnnGraphBuilderBuild(builder, count, outputs,
+                                           (WNNBuildCallbackInfo){NULL, WNNCallbackMode_WaitAnyOnly, on_build, &answer,
+                                                                  NULL}));
+    REQUIRE_EQUAL_INT(answer.calls, 1);
+    REQUIRE_EQUAL_STR(answer.message, "");
+    return answer.graph;
+}
+
+// sum = a + b, double = a + a; both float32 [2, 2].
+static inline WNNGraph build_sum(WNNContext context)
+{
+    WNNGraphBuilder builder = create_builder(context);
+    WNNOperand a = add_input(builder, "a", 2, 2), b = add_input(builder, "b", 2, 2);
+    WNNNamedOperand outputs[] = {{view("sum"), wnnGraphBuilderAdd(builder, a, b, NULL)},
+                                 {view("double"), wnnGraphBuilderAdd(builder, a, a, NULL)}};
+    WNNGraph graph = build_outputs(context, builder, 2, outputs);
+    wnnGraphBuilderRelease(builder);
+    return graph;
+}
+
+// y = a chain of `length` additions of x, float32 [1, width].
+static inline WNNGraph build_chain(WNNContext context, unsigned length, uint32_t width)
+{
+    WNNGraphBuilder builder = create_builder(context);
+    WNNOperand x = add_input(builder, "x", 1, width), y = x;
+    for (unsigned i = 0; i < length; i++)
+        y = wnnGraphBuilderAdd(builder, y, x, NULL);
+    WNNNamedOperand output = {view("y"), y};
+    WNNGraph graph = build_outputs(context, builder, 1, &output);
+    wnnGraphBuilderRelease(builder);
+    return graph;
+}
+
+static inline WNNFuture compute_chain(WNNContext context, WNNGraph graph, const float *x, float *y, size_t width,
+                                      WNNRequestCallbackInfo info)
+{
+    WNNNamedBuffer input = {view("x"), (void *)(uintptr_t)x, width * sizeof *x, WNNDataType_Float32};
+    WNNNamedBuffer output = {view("y"), y, width * sizeof *y, WNNDataType_Float32};
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    descriptor.graph = graph;
+    descriptor.inputCount = descriptor.outputCount = 1;
+    descriptor.inputs = &input;
+    descriptor.outputs = &output;
+    return wnnContextCompute(context, &descriptor, info);
+}
+
+static inline WNNTensor create_tensor(WNNContext context, uint32_t rows, uint32_t columns)
+{
+    uint32_t dims[] = {rows, columns};
+    WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+    descriptor.dataType = WNNDataType_Float32;
+    descriptor.shape = (WNNUint32List){dims, 2};
+    descriptor.readable = descriptor.writable = true;
+    WNNTensor tensor;
+    REQUIRE_EQUAL_INT(wnnContextCreateTensor(context, &descriptor, &tensor), WNNStatus_Success);
+    return tensor;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The CPU backend with a gate in front of every execution
+// ---------------------------------------------------------------------------------------------------------------
+
+static struct gate {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool closed;
+    int entered; // executions that came to the gate
+    bool fail;   // executions fail
+} gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0, false};
+
+static inline void set_gate(bool closed)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.closed = closed;
+    if (closed)
+        gate.entered = 0;
+    pthread_cond_broadcast(&gate.changed);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+// Waits until that many executions came to the gate since it was closed.
+static inline void wait_for_gate(int entered)
+{
+    pthread_mutex_lock(&gate.lock);
+    while (gate.entered < entered)
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+static inline bool execute_at_gate(void *state, void *executable, const struct bindings *bindings,
+                                   struct error *error)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.entered++;
+    pthread_cond_broadcast(&gate.changed);
+    while (gate.closed)
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    bool fails = gate.fail;
+    pthread_mutex_unlock(&gate.lock);
+    if (fails)
+        return wnn_fail(error, WNNStatus_UnknownError, "the device fell off the bus");
+    return wnn_backend_find("cpu")->execute(state, executable, bindings, error);
+}
+
+static inline const struct backend *gated_backend(void)
+{
+    static struct backend backend;
+    backend = *wnn_backend_find("cpu");
+    backend.execute = execute_at_gate;
+    return &backend;
+}
+
+static inline WNNContext create_gated_context(struct answer *error, struct answer *lost)
+{
+    WNNContextDescriptor descriptor = describe_context(error, lost);
+    WNNContext context;
+    REQUIRE_EQUAL_INT(wnn_create_context_on(gated_backend(), &descriptor, &context), WNNStatus_Success);
+    return context;
+}
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cast: each of the types of 8 bits and more to each.
+
+#include "cpu/elementwise.h"
+
+typedef void (*cast_loop)(const void *in, void *out, size_t count);
+
+#define CAST(name, From, To, expression)                                                                     \
+    static void name(const void *in, void *out, size_t count)                                                \
+    {                                                                                                        \
+        const From *xs = in;                                                                                 \
+        To *ys = out;                                                                                        \
+        WNN_INDEPENDENT                                                                                      \
+        for (size_t i = 0; i < count; i++) {                                                                 \
+            const From x = xs[i];                                                                            \
+            ys[i] = (To)(expression);                                                                        \
+        }                                                                                                    \
+    }
+
+// Integers keep their low bits, or are extended by what the type they come from has above them. The sign of
+// the resulting type makes no difference.
+CAST(i8_to_32, int8_t, uint32_t, x)
+CAST(i8_to_64, int8_t, uint64_t, x)
+CAST(u8_to_32, uint8_t, uint32_t, x)
+CAST(u8_to_64, uint8_t, uint64_t, x)
+CAST(i32_to_64, int32_t, uint64_t, x)
+CAST(u32_to_64, uint32_t, uint64_t, x)
+CAST(any32_to_8, uint32_t, uint8_t, x)
+CAST(any64_to_8, uint64_t, uint8_t, x)
+CAST(any64_to_32, uint64_t, uint32_t, x)
+
+CAST(i8_to_f32, int8_t, float, x)
+CAST(u8_to_f32, uint8_t, float, x)
+CAST(i32_to_f32, int32_t, float, x)
+CAST(u32_to_f32, uint32_t, float, x)
+CAST(i64_to_f32, int64_t, float, x)
+CAST(u64_to_f32, uint64_t, float, x)
+
+// On the way to float16, for which a rounded float32 would be rounded twice: from 65520 on everything is
+// infinity there, and what is not is exact in float32.
+#define HALF_LIMIT 131072
+CAST(i32_to_half_range, int32_t, float, x > HALF_LIMIT ? HALF_LIMIT : x < -HALF_LIMIT ? -HALF_LIMIT : x)
+CAST(u32_to_half_range, uint32_t, float, x > HALF_LIMIT ? HALF_LIMIT : x)
+CAST(i64_to_half_range, int64_t, float, x > HALF_LIMIT ? HALF_LIMIT : x < -HALF_LIMIT ? -HALF_LIMIT : x)
+CAST(u64_to_half_range, uint64_t, float, x > HALF_LIMIT ? HALF_LIMIT : x)
+
+// Saturates; NaN becomes 0. `low` and `high` are powers of two or 0, so that they are exact: the lowest value
+// of the type, and the one above its highest.
+#define FROM_FLOAT(name, To, low, high, lowest, highest)                                                     \
+    static inline To saturated_##name(float x)                                                               \
+    {                                                                                                        \
+        bool below = x < (low), above = x >= (high);                                                         \
+        To inside = (To)((below | above | (x != x)) ? 0.0f : x);                                             \
+        return below ? (lowest) : above ? (highest) : inside;                                                \
+    }                                                                                                        \
+    CAST(name, float, To, saturated_##name(x))
+
+FROM_FLOAT(f32_to_i8, int8_t, -128.0f, 128.0f, INT8_MIN, INT8_MAX)
+FROM_FLOAT(f32_to_u8, uint8_t, 0.0f, 256.0f, 0, UINT8_MAX)
+FROM_FLOAT(f32_to_i32, int32_t, -2147483648.0f, 2147483648.0f, INT32_MIN, INT32_MAX)
+FROM_FLOAT(f32_to_u32, uint32_t, 0.0f, 4294967296.0f, 0, UINT32_MAX)
+FROM_FLOAT(f32_to_i64, int64_t, -9223372036854775808.0f, 9223372036854775808.0f, INT64_MIN, INT64_MAX)
+FROM_FLOAT(f32_to_u64, uint64_t, 0.0f, 18446744073709551616.0f, 0, UINT64_MAX)
+
+#define TO(type) [WNNDataType_##type]
+
+// From row to column. float16 is float32 before and after; a pair that is not here has the same bits on both
+// sides.
+static const cast_loop loops[WNN_DATA_TYPE_COUNT][WNN_DATA_TYPE_COUNT] = {
+    [WNNDataType_Float32] = {TO(Int8) = f32_to_i8, TO(Uint8) = f32_to_u8, TO(Int32) = f32_to_i32,
+                             TO(Uint32) = f32_to_u32, TO(Int64) = f32_to_i64, TO(Uint64) = f32_to_u64},
+    [WNNDataType_Int8] = {TO(Float32) = i8_to_f32, TO(Float16) = i8_to_f32, TO(Int32) = i8_to_32,
+                          TO(Uint32) = i8_to_32, TO(Int64) = i8_to_64, TO(Uint64) = i8_to_64},
+    [WNNDataType_Uint8] = {TO(Float32) = u8_to_f32, TO(Float16) = u8_to_f32, TO(Int32) = u8_to_32,
+                           TO(Uint32) = u8_to_32, TO(Int64) = u8_to_64, TO(Uint64) = u8_to_64},
+    [WNNDataType_Int32] = {TO(Float32) = i32_to_f32, TO(Float16) = i32_to_half_range, TO(Int8) = any32_to_8,
+                           TO(Uint8) = any32_to_8, TO(Int64) = i32_to_64, TO(Uint64) = i32_to_64},
+    [WNNDataType_Uint32] = {TO(Float32) = u32_to_f32, TO(Float16) = u32_to_half_range, TO(Int8) = any32_to_8,
+                            TO(Uint8) = any32_to_8, TO(Int64) = u32_to_64, TO(Uint64) = u32_to_64},
+    [WNNDataType_Int64] = {TO(Float32) = i64_to_f32, TO(Float16) = i64_to_half_range, TO(Int8) = any64_to_8,
+                           TO(Uint8) = any64_to_8, TO(Int32) = any64_to_32, TO(Uint32) = any64_to_32},
+    [WNNDataType_Uint64] = {TO(Float32) = u64_to_f32, TO(Float16) = u64_to_half_range, TO(Int8) = any64_to_8,
+                            TO(Uint8) = any64_to_8, TO(Int32) = any64_to_32, TO(Uint32) = any64_to_32},
+};
+
+struct job {
+    cast_loop loop; // NULL: the bits stay
+    const unsigned char *in;
+    unsigned char *out;
+    size_t in_size, out_size;
+};
+
+static void cast_piece(void *argument, size_t begin, size_t end)
+{
+    const struct job *job = argument;
+    const unsigned char *in = job->in + begin * job->in_size;
+    unsigned char *out = job->out + begin * job->out_size;
+    if (job->loop)
+        job->loop(in, out, end - begin);
+    else if (in != out)
+        memcpy(out, in, (end - begin) * job->in_size);
+}
+
+static void from_half_piece(void *argument, size_t begin, size_t end)
+{
+    const struct job *job = argument;
+    const uint16_t *in = (const uint16_t *)(const void *)job->in;
+    if (!job->loop) {
+        wnn_half_to_float_array(in + begin, (float *)(void *)job->out + begin, end - begin);
+        return;
+    }
+    float values[WNN_CHUNK];
+    for (size_t i = begin, n; i < end; i += n) {
+        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        wnn_half_to_float_array(in + i, values, n);
+        job->loop(values, job->out + i * job->out_size, n);
+    }
+}
+
+static void to_half_piece(void *argument, size_t begin, size_t end)
+{
+    const struct job *job = argument;
+    uint16_t *out = (uint16_t *)(void *)job->out;
+    if (!job->loop) {
+        wnn_half_from_float_array((const float *)(const void *)job->in + begin, out + begin, end - begin);
+        return;
+    }
+    float values[WNN_CHUNK];
+    for (size_t i = begin, n; i < end; i += n) {
+        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        job->loop(job->in + i * job->in_size, values, n);
+        wnn_half_from_float_array(values, out + i, n);
+    }
+}
+
+void wnn_cpu_cast(const struct kernel_call *call)
+{
+    const struct tensor *in = call->in, *out = call->out;
+    bool half_in = in->type == WNNDataType_Float16, half_out = out->type == WNNDataType_Float16;
+    struct job job = {
+        .loop = loops[half_in ? WNNDataType_Float32 : in->type][out->type],
+        .in = in->data,
+        .out = out->data,
+        .in_size = wnn_dtype_bits(in->type) / 8,
+        .out_size = wnn_dtype_bits(out->type) / 8,
+    };
+    wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP,
+                     half_in == half_out ? cast_piece
+                     : half_in           ? from_half_piece
+                                         : to_half_piece,
+                     &job);
+}

@@ -1,0 +1,656 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv2d and convTranspose2d: products of the filter with patches of the input, which never exist as a whole.
+// Padding counts as zeros.
+
+#include "cpu/conv.h"
+
+// Channels that are worth a pointer of their own; fewer are copied side by side.
+#define DIRECT_CHANNELS (WNN_GEMM_KC / WNN_GEMM_MAX_SEGMENTS)
+
+// A product: all pixels and one group with channels_last, one image and one group without.
+struct part {
+    const struct conv *conv;
+    const float *input, *filter, *bias; // of the image and group
+};
+
+static const float zeros[WNN_GEMM_KC];
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static void scatter_pixels(const struct gemm *gemm, size_t first, unsigned count, size_t *offsets)
+{
+    const struct conv *conv = ((const struct part *)gemm->argument)->conv;
+    for (unsigned i = 0; i < count; i++) {
+        size_t pixel = first + i, x = pixel % conv->x.count, y = pixel / conv->x.count % conv->y.count;
+        size_t image = pixel / conv->x.count / conv->y.count;
+        offsets[i] = image * conv->out_image + (conv->y.out + y * conv->y.out_step) * conv->out_y +
+                     (conv->x.out + x * conv->x.out_step) * conv->out_x;
+    }
+}
+
+static const float *filter_tap(const struct part *part, size_t ky, size_t kx)
+{
+    const struct conv *conv = part->conv;
+    return part->filter + (conv->y.tap + ky * conv->y.tap_step) * conv->filter_y +
+           (conv->x.tap + kx * conv->x.tap_step) * conv->filter_x;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Channels last: pixels [m] by output channels [n]; terms are taps, then input channels
+// ---------------------------------------------------------------------------------------------------------------
+
+struct pixel {
+    const float *image;
+    int64_t y, x; // input coordinates of the first tap
+};
+
+static const float *pixel_input(const struct conv *conv, const struct pixel *pixel, size_t ky, size_t kx)
+{
+    int64_t y = pixel->y + (int64_t)ky * conv->y.offset_step,
+            x = pixel->x + (int64_t)kx * conv->x.offset_step;
+    if (y < 0 || y >= conv->y.in || x < 0 || x >= conv->x.in)
+        return NULL;
+    return pixel->image + (size_t)y * conv->in_y + (size_t)x * conv->in_x;
+}
+
+// Terms [k, k + length) of a pixel's patch, side by side.
+static void copy_patch(const struct conv *conv, const struct pixel *pixel, size_t k, size_t length, float *to)
+{
+    size_t inputs = conv->inputs, line = conv->x.taps * inputs; // terms of one row of taps
+    bool joined = conv->x.offset_step == 1 && conv->in_x == inputs;
+    bool inside = pixel->x >= 0 && pixel->x + (int64_t)(conv->x.taps - 1) * conv->x.offset_step < conv->x.in;
+
+    for (size_t end = k + length; k < end;) {
+        size_t ky = k / line, rest = k % line, kx = rest / inputs, run;
+        const float *from;
+        if (joined && inside) {
+            run = smaller(line - rest, end - k);
+            from = pixel_input(conv, pixel, ky, 0);
+            from = from == NULL ? NULL : from + rest;
+        } else {
+            size_t channel = rest % inputs;
+            run = smaller(inputs - channel, end - k);
+            from = pixel_input(conv, pixel, ky, kx);
+            from = from == NULL ? NULL : from + channel;
+        }
+        if (from == NULL)
+            memset(to, 0, run * sizeof *to);
+        else
+            memcpy(to, from, run * sizeof *to);
+        to += run;
+        k += run;
+    }
+}
+
+static void patch_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
+                       size_t length, unsigned mr, const float **pointers, float *buffer)
+{
+    const struct part *part = gemm->argument;
+    const struct conv *conv = part->conv;
+    struct pixel pixels[WNN_GEMM_MAX_MR];
+
+    size_t x = row % conv->x.count, y = row / conv->x.count % conv->y.count;
+    size_t image = row / conv->x.count / conv->y.count;
+    for (unsigned r = 0; r < count; r++) {
+        pixels[r].image = part->input + image * conv->in_image;
+        pixels[r].y = conv->y.offset + (int64_t)y * conv->y.step;
+        pixels[r].x = conv->x.offset + (int64_t)x * conv->x.step;
+        if (++x == conv->x.count) {
+            x = 0;
+            if (++y == conv->y.count) {
+                y = 0;
+                image++;
+            }
+        }
+    }
+    if (gemm->unit != conv->inputs) {
+        for (unsigned r = 0; r < count; r++) {
+            pointers[r] = buffer + r * WNN_GEMM_KC;
+            copy_patch(conv, &pixels[r], k, length, buffer + r * WNN_GEMM_KC);
+        }
+        return;
+    }
+    size_t tap = k / conv->inputs, channel = k % conv->inputs;
+    for (size_t s = 0; s < segments; s++, tap++) {
+        size_t ky = tap / conv->x.taps, kx = tap % conv->x.taps;
+        for (unsigned r = 0; r < count; r++) {
+            const float *from = pixel_input(conv, &pixels[r], ky, kx);
+            pointers[s * mr + r] = from == NULL ? zeros : from + channel;
+        }
+    }
+}
+
+static void filter_panel(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
+                         float *panel, unsigned width)
+{
+    const struct part *part = gemm->argument;
+    const struct conv *conv = part->conv;
+    size_t inputs = conv->inputs, line = conv->x.taps * inputs;
+    bool uniform = (conv->x.taps == 1 || conv->filter_x * conv->x.tap_step == inputs * conv->filter_in) &&
+                   (conv->y.taps == 1 || conv->filter_y * conv->y.tap_step == line * conv->filter_in);
+
+    if (uniform) {
+        wnn_gemm_pack(filter_tap(part, 0, 0) + k * conv->filter_in + column * conv->filter_out,
+                      conv->filter_out, conv->filter_in, count, length, panel, width);
+        return;
+    }
+    for (size_t end = k + length; k < end;) {
+        size_t channel = k % inputs, run = smaller(inputs - channel, end - k);
+        const float *from = filter_tap(part, k / line, k % line / inputs) + channel * conv->filter_in;
+        wnn_gemm_pack(from + column * conv->filter_out, conv->filter_out, conv->filter_in, count, run, panel,
+                      width);
+        panel += run * width;
+        k += run;
+    }
+}
+
+static void add_bias_to_columns(const struct gemm *gemm, float *tile, unsigned width, size_t row,
+                                unsigned rows, size_t column, unsigned columns)
+{
+    const float *bias = ((const struct part *)gemm->argument)->bias + column;
+    (void)row;
+    for (unsigned r = 0; r < rows; r++) {
+        for (unsigned j = 0; j < columns; j++)
+            tile[r * width + j] += bias[j];
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Channels first: output channels [m] by pixels [n]; terms are input channels, then taps
+// ---------------------------------------------------------------------------------------------------------------
+
+static void filter_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
+                        size_t length, unsigned mr, const float **pointers, float *buffer)
+{
+    const struct part *part = gemm->argument;
+    const struct conv *conv = part->conv;
+    size_t taps = conv->y.taps * conv->x.taps;
+    bool contiguous = (conv->x.taps == 1 || conv->filter_x * conv->x.tap_step == 1) &&
+                      (conv->y.taps == 1 || conv->filter_y * conv->y.tap_step == conv->x.taps) &&
+                      (conv->inputs == 1 || conv->filter_in == taps);
+    (void)segments;
+    (void)mr;
+
+    for (unsigned r = 0; r < count; r++) {
+        const float *from = filter_tap(part, 0, 0) + (row + r) * conv->filter_out;
+        if (contiguous) {
+            pointers[r] = from + k;
+            continue;
+        }
+        float *to = buffer + r * WNN_GEMM_KC;
+        size_t channel = k / taps, ky = k % taps / conv->x.taps, kx = k % conv->x.taps;
+        pointers[r] = to;
+        for (size_t i = 0; i < length; i++) {
+            to[i] = from[channel * conv->filter_in + ky * conv->y.tap_step * conv->filter_y +
+                         kx * conv->x.tap_step * conv->filter_x];
+            if (++kx == conv->x.taps) {
+                kx = 0;
+                if (++ky == conv->y.taps) {
+                    ky = 0;
+                    channel++;
+                }
+            }
+        }
+    }
+}
+
+// One tap of `count` neighbouring output elements, the first of which has input coordinate `first`; zeros
+// outside.
+static void copy_taps(const float *line, int64_t first, int64_t step, int64_t size, size_t count, float *to)
+{
+    if (step == 1 && first >= 0 && first + (int64_t)count <= size) {
+        if (count == WNN_GEMM_MAX_NR) // what usually happens, without a call
+            memcpy(to, line + first, WNN_GEMM_MAX_NR * sizeof *to);
+        else
+            memcpy(to, line + first, count * sizeof *to);
+        return;
+    }
+    int64_t begin = first < 0 ? (step - 1 - first) / step : 0;
+    int64_t end = first < size ? (size - 1 - first) / step + 1 : 0;
+    size_t high = end < (int64_t)count ? (size_t)end : count;
+    size_t low = begin < (int64_t)high ? (size_t)begin : high;
+    for (size_t j = 0; j < low; j++)
+        to[j] = 0;
+    first += (int64_t)low * step;
+    for (size_t j = low; j < high; j++, first += step)
+        to[j] = line[first];
+    for (size_t j = high; j < count; j++)
+        to[j] = 0;
+}
+
+static void patch_panel(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
+                        float *panel, unsigned width)
+{
+    const struct part *part = gemm->argument;
+    const struct conv *conv = part->conv;
+    size_t taps = conv->y.taps * conv->x.taps;
+
+    // Pieces of the panel's columns that belong to one row of the output.
+    for (size_t lane = 0, lanes; lane < count; lane += lanes) {
+        size_t x = (column + lane) % conv->x.count, y = (column + lane) / conv->x.count;
+        lanes = smaller(conv->x.count - x, count - lane);
+        int64_t first_y = conv->y.offset + (int64_t)y * conv->y.step;
+        int64_t first_x = conv->x.offset + (int64_t)x * conv->x.step;
+        size_t channel = k / taps, ky = k % taps / conv->x.taps, kx = k % conv->x.taps;
+        float *to = panel + lane;
+        for (size_t i = 0; i < length; i++, to += width) {
+            int64_t iy = first_y + (int64_t)ky * conv->y.offset_step;
+            if (iy < 0 || iy >= conv->y.in) {
+                for (size_t j = 0; j < lanes; j++)
+                    to[j] = 0;
+            } else {
+                copy_taps(part->input + channel * conv->in_channel + (size_t)iy * conv->in_y,
+                          first_x + (int64_t)kx * conv->x.offset_step, conv->x.step, conv->x.in, lanes, to);
+            }
+            if (++kx == conv->x.taps) {
+                kx = 0;
+                if (++ky == conv->y.taps) {
+                    ky = 0;
+                    channel++;
+                }
+            }
+        }
+    }
+    if (count < width) {
+        for (size_t i = 0; i < length; i++)
+            memset(panel + i * width + count, 0, (width - count) * sizeof *panel);
+    }
+}
+
+static void add_bias_to_rows(const struct gemm *gemm, float *tile, unsigned width, size_t row, unsigned rows,
+                             size_t column, unsigned columns)
+{
+    const float *bias = ((const struct part *)gemm->argument)->bias + row;
+    (void)column;
+    for (unsigned r = 0; r < rows; r++) {
+        for (unsigned j = 0; j < columns; j++)
+            tile[r * width + j] += bias[r];
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// All parts of a phase
+// ---------------------------------------------------------------------------------------------------------------
+
+static void run_part(const struct conv *conv, size_t image, size_t group, const struct parallel *parallel,
+                     float *scratch)
+{
+    size_t pixels = conv->y.count * conv->x.count, terms = conv->y.taps * conv->x.taps * conv->inputs;
+    size_t channel = group * conv->outputs;
+    struct part part = {
+        .conv = conv,
+        .input = conv->input + image * conv->in_image + group * conv->inputs * conv->in_channel,
+        .filter = conv->filter + group * conv->filter_group,
+        .bias = conv->bias == NULL ? NULL : conv->bias + channel,
+    };
+    struct gemm gemm = {
+        .k = terms,
+        .unit = terms,
+        .c = conv->output + image * conv->out_image + channel * conv->out_channel,
+        .scatter = conv->y.out_step > 1 || conv->x.out_step > 1 ? scatter_pixels : NULL,
+        .argument = &part,
+    };
+    if (conv->channels_last) {
+        gemm.m = conv->batch * pixels;
+        gemm.n = conv->outputs;
+        if (conv->inputs >= DIRECT_CHANNELS)
+            gemm.unit = conv->inputs;
+        gemm.rows = patch_rows;
+        gemm.panel = filter_panel;
+        gemm.finish = part.bias == NULL ? NULL : add_bias_to_columns;
+        gemm.row_stride = conv->out_x;
+    } else {
+        gemm.m = conv->outputs;
+        gemm.n = pixels;
+        gemm.rows = filter_rows;
+        gemm.panel = patch_panel;
+        gemm.finish = part.bias == NULL ? NULL : add_bias_to_rows;
+        gemm.row_stride = conv->out_channel;
+        gemm.scatter_columns = true;
+    }
+    wnn_gemm_run(&gemm, parallel, scratch);
+}
+
+struct parts {
+    const struct conv *conv;
+    size_t count, chunks;
+    float *scratch;
+    size_t scratch_floats; // of one chunk
+};
+
+static size_t part_count(const struct conv *conv)
+{
+    return conv->groups * (conv->channels_last ? 1 : conv->batch);
+}
+
+static size_t chunk_count(size_t parts, unsigned threads)
+{
+    return parts < 4 * (size_t)threads ? parts : 4 * (size_t)threads;
+}
+
+static void run_chunks(void *argument, size_t begin, size_t end)
+{
+    const struct parts *parts = argument;
+    const struct conv *conv = parts->conv;
+    for (size_t chunk = begin; chunk < end; chunk++) {
+        for (size_t i = parts->count * chunk / parts->chunks; i < parts->count * (chunk + 1) / parts->chunks;
+             i++)
+            run_part(conv, i / conv->groups, i % conv->groups, &wnn_serial,
+                     parts->scratch + chunk * parts->scratch_floats);
+    }
+}
+
+static size_t product_scratch(const struct conv *conv, size_t pixels, size_t terms)
+{
+    return wnn_gemm_scratch(conv->channels_last ? conv->outputs : pixels, terms);
+}
+
+static bool by_product(const struct conv *conv, size_t taps)
+{
+    return conv->groups == 1 || (conv->outputs >= 8 && conv->inputs * taps >= 16);
+}
+
+static void run_phase(const struct conv *conv, bool product, const struct parallel *parallel, float *scratch)
+{
+    if (!product) {
+        wnn_conv_direct(conv, parallel);
+        return;
+    }
+    struct parts parts = {.conv = conv, .count = part_count(conv), .scratch = scratch};
+    if (parts.count >= 2 * (size_t)parallel->threads) {
+        size_t pixels = conv->y.count * conv->x.count, terms = conv->y.taps * conv->x.taps * conv->inputs;
+        parts.chunks = chunk_count(parts.count, parallel->threads);
+        parts.scratch_floats = product_scratch(conv, pixels, terms) / sizeof(float);
+        wnn_parallel_for(parallel, parts.chunks, 1, run_chunks, &parts);
+    } else {
+        for (size_t i = 0; i < parts.count; i++)
+            run_part(conv, i / conv->groups, i % conv->groups, parallel, scratch);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// From nodes
+// ---------------------------------------------------------------------------------------------------------------
+
+// The filter's dimensions, by meaning. For convTranspose2d, "in" counts all input channels, and "out" those
+// of a group; for conv2d it is the other way round.
+struct filter_dims {
+    unsigned out, in, y, x;
+};
+
+static struct filter_dims conv_filter(WNNConv2dFilterOperandLayout layout)
+{
+    switch (layout) {
+    case WNNConv2dFilterOperandLayout_HWIO:
+        return (struct filter_dims){3, 2, 0, 1};
+    case WNNConv2dFilterOperandLayout_OHWI:
+        return (struct filter_dims){0, 3, 1, 2};
+    case WNNConv2dFilterOperandLayout_IHWO:
+        return (struct filter_dims){3, 0, 1, 2};
+    default:
+        return (struct filter_dims){0, 1, 2, 3};
+    }
+}
+
+static struct filter_dims transpose_filter(WNNConvTranspose2dFilterOperandLayout layout)
+{
+    switch (layout) {
+    case WNNConvTranspose2dFilterOperandLayout_HWOI:
+        return (struct filter_dims){2, 3, 0, 1};
+    case WNNConvTranspose2dFilterOperandLayout_OHWI:
+        return (struct filter_dims){0, 3, 1, 2};
+    default:
+        return (struct filter_dims){1, 0, 2, 3};
+    }
+}
+
+// Everything but the data and the axes. `divided` is the filter's dimension that counts all channels of all
+// groups.
+static struct conv describe(const struct shape *input, const struct shape *filter, const struct shape *output,
+                            uint32_t groups, WNNInputOperandLayout layout, struct filter_dims dims,
+                            unsigned divided)
+{
+    size_t in[WNN_MAX_RANK], out[WNN_MAX_RANK], strides[WNN_MAX_RANK];
+    bool last = layout == WNNInputOperandLayout_NHWC;
+    unsigned c = last ? 3 : 1, y = last ? 1 : 2, x = last ? 2 : 3;
+
+    wnn_shape_strides(input, in);
+    wnn_shape_strides(output, out);
+    wnn_shape_strides(filter, strides);
+    return (struct conv){
+        .batch = input->dim[0],
+        .groups = groups,
+        .inputs = input->dim[c] / groups,
+        .outputs = output->dim[c] / groups,
+        .channels_last = last,
+        .in_image = in[0],
+        .in_y = in[y],
+        .in_x = in[x],
+        .in_channel = in[c],
+        .out_image = out[0],
+        .out_y = out[y],
+        .out_x = out[x],
+        .out_channel = out[c],
+        .filter_group = filter->dim[divided] / groups * strides[divided],
+        .filter_out = strides[dims.out],
+        .filter_in = strides[dims.in],
+        .filter_y = strides[dims.y],
+        .filter_x = strides[dims.x],
+        .y = {.in = input->dim[y], .count = output->dim[y]},
+        .x = {.in = input->dim[x], .count = output->dim[x]},
+    };
+}
+
+static struct conv describe_conv(const WNNConv2dOptions *options, const struct shape *input,
+                                 const struct shape *filter, const struct shape *output,
+                                 struct filter_dims *dims)
+{
+    *dims = conv_filter(options->filterLayout);
+    return describe(input, filter, output, options->groups, options->inputLayout, *dims, dims->out);
+}
+
+static struct conv describe_transpose(const WNNConvTranspose2dOptions *options, const struct shape *input,
+                                      const struct shape *filter, const struct shape *output,
+                                      struct filter_dims *dims)
+{
+    *dims = transpose_filter(options->filterLayout);
+    return describe(input, filter, output, options->groups, options->inputLayout, *dims, dims->in);
+}
+
+// A depthwise filter whose channels are not neighbours is copied so that they are.
+static bool must_copy_filter(const struct conv *conv)
+{
+    return conv->channels_last && conv->inputs == 1 && conv->outputs == 1 && conv->filter_group != 1;
+}
+
+static void copy_filter(struct conv *conv, size_t height, size_t width, float *copy)
+{
+    for (size_t y = 0; y < height; y++) {
+        for (size_t x = 0; x < width; x++) {
+            for (size_t group = 0; group < conv->groups; group++)
+                copy[(y * width + x) * conv->groups + group] =
+                    conv->filter[y * conv->filter_y + x * conv->filter_x + group * conv->filter_group];
+        }
+    }
+    conv->filter = copy;
+    conv->filter_y = width * conv->groups;
+    conv->filter_x = conv->groups;
+    conv->filter_group = 1;
+}
+
+static size_t scratch_bytes(const struct node *node, const struct conv *conv, const struct filter_dims *dims,
+                            unsigned threads)
+{
+    const struct shape *filter = &node->in[1]->type.shape;
+    size_t taps = (size_t)filter->dim[dims->y] * filter->dim[dims->x], bytes = wnn_floats_scratch(node);
+    if (by_product(conv, taps))
+        return bytes + chunk_count(part_count(conv), threads) *
+                           product_scratch(conv, conv->y.count * conv->x.count, taps * conv->inputs);
+    if (must_copy_filter(conv))
+        bytes += wnn_scratch_round(taps * conv->groups * sizeof(float));
+    return bytes;
+}
+
+static void load_operands(const struct kernel_call *call, struct conv *conv, struct scratch *scratch)
+{
+    conv->input = wnn_floats_in(call, 0, scratch);
+    conv->filter = wnn_floats_in(call, 1, scratch);
+    conv->bias = call->node->in_count > 2 ? wnn_floats_in(call, 2, scratch) : NULL;
+    conv->output = wnn_floats_out(call, 0, scratch);
+}
+
+static struct conv_axis conv_axis(const struct conv_axis *sizes, size_t taps, uint32_t padding,
+                                  uint32_t stride, uint32_t dilation)
+{
+    return (struct conv_axis){
+        .taps = taps,
+        .tap_step = 1,
+        .offset = -(int64_t)padding,
+        .offset_step = dilation,
+        .step = stride,
+        .out_step = 1,
+        .count = sizes->count,
+        .in = sizes->in,
+    };
+}
+
+static bool is_pointwise(const struct conv_axis *axis)
+{
+    return axis->taps == 1 && axis->step == 1 && axis->offset == 0 && axis->in == (int64_t)axis->count;
+}
+
+void wnn_cpu_conv2d(const struct kernel_call *call)
+{
+    const WNNConv2dOptions *options = call->node->attrs;
+    const struct shape *filter = &call->in[1].shape;
+    struct scratch scratch = {call->scratch};
+    struct filter_dims dims;
+    if (call->out[0].count == 0)
+        return;
+
+    struct conv conv = describe_conv(options, &call->in[0].shape, filter, &call->out[0].shape, &dims);
+    size_t height = filter->dim[dims.y], width = filter->dim[dims.x];
+    bool product = by_product(&conv, height * width);
+    load_operands(call, &conv, &scratch);
+    if (!product && must_copy_filter(&conv))
+        copy_filter(&conv, height, width,
+                    wnn_scratch_take(&scratch, height * width * conv.groups * sizeof(float)));
+    conv.y = conv_axis(&conv.y, height, options->padding.data[0], options->strides.data[0],
+                       options->dilations.data[0]);
+    conv.x = conv_axis(&conv.x, width, options->padding.data[2], options->strides.data[1],
+                       options->dilations.data[1]);
+    if (is_pointwise(&conv.y) && is_pointwise(&conv.x)) {
+        // Rows may as well be one long row.
+        conv.x.count *= conv.y.count;
+        conv.x.in *= conv.y.in;
+        conv.y.count = 1;
+        conv.y.in = 1;
+    }
+    run_phase(&conv, product, call->parallel, (float *)scratch.next);
+    wnn_floats_store(call, 0, conv.output);
+}
+
+size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
+{
+    struct filter_dims dims;
+    struct conv conv = describe_conv(node->attrs, &node->in[0]->type.shape, &node->in[1]->type.shape,
+                                     &node->out[0]->type.shape, &dims);
+    return scratch_bytes(node, &conv, &dims, threads);
+}
+
+// The number i < modulus for which a * i leaves 1; a and modulus have no common divisor.
+static uint64_t inverse(uint64_t a, uint64_t modulus)
+{
+    int64_t before = 0, now = 1;
+    uint64_t high = modulus, low = a % modulus;
+    if (modulus == 1)
+        return 0;
+    while (low > 1) {
+        uint64_t quotient = high / low, rest = high % low;
+        int64_t next = before - (int64_t)quotient * now;
+        before = now;
+        now = next;
+        high = low;
+        low = rest;
+    }
+    return (uint64_t)(now < 0 ? now + (int64_t)modulus : now);
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+// The phase of output elements phase, phase + stride, ... An input element i meets filter element k at output
+// element i * stride + k * dilation - padding, so that k must make phase + padding - k * dilation a multiple
+// of the stride.
+static struct conv_axis transpose_axis(const struct conv_axis *sizes, size_t taps, uint32_t padding,
+                                       uint32_t stride, uint32_t dilation, size_t phase)
+{
+    uint64_t divisor = common_divisor(stride, dilation), period = stride / divisor;
+    uint64_t target = (uint64_t)phase + padding, first = taps;
+    if (target % divisor == 0)
+        first = target / divisor % period * inverse(dilation / divisor, period) % period;
+
+    struct conv_axis axis = {
+        .tap_step = (size_t)period,
+        .offset_step = -(int64_t)(dilation / divisor),
+        .step = 1,
+        .out = phase,
+        .out_step = stride,
+        .count = (sizes->count - phase + stride - 1) / stride,
+        .in = sizes->in,
+    };
+    if (first < taps) {
+        axis.tap = (size_t)first;
+        axis.taps = (size_t)((taps - 1 - first) / period + 1);
+        axis.offset = ((int64_t)target - (int64_t)(first * dilation)) / stride;
+    }
+    return axis;
+}
+
+void wnn_cpu_conv_transpose2d(const struct kernel_call *call)
+{
+    const WNNConvTranspose2dOptions *options = call->node->attrs;
+    const struct shape *filter = &call->in[1].shape;
+    const uint32_t *padding = options->padding.data, *strides = options->strides.data;
+    const uint32_t *dilations = options->dilations.data;
+    struct scratch scratch = {call->scratch};
+    struct filter_dims dims;
+    if (call->out[0].count == 0)
+        return;
+
+    struct conv conv = describe_transpose(options, &call->in[0].shape, filter, &call->out[0].shape, &dims);
+    size_t height = filter->dim[dims.y], width = filter->dim[dims.x];
+    bool product = by_product(&conv, height * width);
+    load_operands(call, &conv, &scratch);
+    if (!product && must_copy_filter(&conv))
+        copy_filter(&conv, height, width,
+                    wnn_scratch_take(&scratch, height * width * conv.groups * sizeof(float)));
+    struct conv_axis y = conv.y, x = conv.x;
+    for (size_t i = 0; i < strides[0] && i < y.count; i++) {
+        conv.y = transpose_axis(&y, height, padding[0], strides[0], dilations[0], i);
+        for (size_t j = 0; j < strides[1] && j < x.count; j++) {
+            conv.x = transpose_axis(&x, width, padding[2], strides[1], dilations[1], j);
+            run_phase(&conv, product, call->parallel, (float *)scratch.next);
+        }
+    }
+    wnn_floats_store(call, 0, conv.output);
+}
+
+size_t wnn_cpu_conv_transpose2d_scratch(const struct node *node, unsigned threads)
+{
+    struct filter_dims dims;
+    struct conv conv = describe_transpose(node->attrs, &node->in[0]->type.shape, &node->in[1]->type.shape,
+                                          &node->out[0]->type.shape, &dims);
+    return scratch_bytes(node, &conv, &dims, threads);
+}

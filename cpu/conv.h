@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What conv2d and convTranspose2d have in common, which is nearly everything. A transposed convolution of
+// stride s computes each of its s * s output phases (output elements whose coordinates leave the same rest)
+// as a convolution of stride 1 with some of the filter's elements, so that one description of an axis serves
+// both. Internal.
+
+#ifndef CPU_CONV_H_
+#define CPU_CONV_H_
+
+#include "cpu/gemm.h"
+
+// One spatial axis. Output coordinate out + t * out_step takes, from tap number k < taps, which is element
+// tap + k * tap_step of the filter, input coordinate offset + t * step + k * offset_step, or 0 outside of the
+// input.
+struct conv_axis {
+    size_t taps, tap, tap_step;
+    int64_t offset, offset_step, step;
+    size_t out, out_step, count;
+    int64_t in;
+};
+
+struct conv {
+    const float *input, *filter, *bias;
+    float *output;
+    size_t batch, groups, inputs, outputs; // inputs and outputs: channels of a group
+    bool channels_last;
+    size_t in_image, in_y, in_x, in_channel; // strides
+    size_t out_image, out_y, out_x, out_channel;
+    size_t filter_group, filter_out, filter_in, filter_y, filter_x;
+    struct conv_axis y, x;
+};
+
+// Loops without a matrix product, for groups that are too small for one. `filter_x` and so on may have any
+// values, but with one input and one output channel in a group and channels_last, filter_group is 1.
+void wnn_conv_direct(const struct conv *conv, const struct parallel *parallel);
+
+#endif

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Views of operands (elementwise.h), and the operator that needs nothing else: where.
+
+#include "cpu/elementwise.h"
+
+// Adds the next outer dimension.
+static void push(struct view *view, size_t dim, size_t stride)
+{
+    if (dim == 1)
+        return;
+    if (view->rank > 0) {
+        unsigned last = view->rank - 1;
+        if (stride == view->stride[last] * view->dim[last]) {
+            view->dim[last] *= dim;
+            return;
+        }
+    }
+    view->dim[view->rank] = dim;
+    view->stride[view->rank++] = stride;
+}
+
+void wnn_cpu_view_init(struct view *view, const struct tensor *from, const struct shape *to)
+{
+    view->data = from->data;
+    view->type = from->type;
+    view->rank = 0;
+    size_t stride = 1;
+    for (unsigned i = 1; i <= to->rank; i++) {
+        size_t own = i <= from->shape.rank ? from->shape.dim[from->shape.rank - i] : 1;
+        push(view, to->dim[to->rank - i] / own, 0);
+        push(view, own, stride);
+        stride *= own;
+    }
+    if (view->rank == 0) {
+        view->rank = 1;
+        view->dim[0] = 1;
+        view->stride[0] = 0;
+    }
+}
+
+void wnn_cpu_cursor_init(struct cursor *cursor, const struct view *view)
+{
+    cursor->view = view;
+    cursor->filled = cursor->offset = 0;
+}
+
+#define FILL(Type)                                                                                           \
+    do {                                                                                                     \
+        Type value;                                                                                          \
+        memcpy(&value, from, sizeof value);                                                                  \
+        for (size_t i = 0; i < count; i++)                                                                   \
+            memcpy(out + i * sizeof value, &value, sizeof value);                                            \
+    } while (0)
+
+static void fill(unsigned char *out, const unsigned char *from, size_t size, size_t count)
+{
+    switch (size) {
+    case 1:
+        FILL(uint8_t);
+        break;
+    case 2:
+        FILL(uint16_t);
+        break;
+    case 4:
+        FILL(uint32_t);
+        break;
+    default:
+        FILL(uint64_t);
+    }
+}
+
+// int8 or uint8 of elements of a 4-bit type.
+static void unpack(const struct view *view, size_t offset, size_t stride, size_t count, unsigned char *out)
+{
+    unsigned sign = view->type == WNNDataType_Int4 ? 8 : 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = offset + i * stride;
+        unsigned bits = view->data[at / 2] >> at % 2 * 4 & 0xFu;
+        out[i] = (unsigned char)((bits ^ sign) - sign);
+    }
+}
+
+static size_t element_size(const struct view *view)
+{
+    unsigned bits = wnn_dtype_bits(view->type);
+    return bits < 8 ? 1 : bits / 8;
+}
+
+static void copy_run(const struct view *view, size_t offset, size_t count, unsigned char *out)
+{
+    size_t size = element_size(view);
+    if (wnn_dtype_bits(view->type) == 4)
+        unpack(view, offset, view->stride[0], count, out);
+    else if (view->stride[0] == 0)
+        fill(out, view->data + offset * size, size, count);
+    else
+        memcpy(out, view->data + offset * size, count * size);
+}
+
+// Makes `count` bytes of the `period` bytes that stand at the start, which is not less than 1.
+static void repeat(unsigned char *bytes, size_t period, size_t count)
+{
+    for (size_t done = period; done < count; done *= 2)
+        memcpy(bytes + done, bytes, done < count - done ? done : count - done);
+}
+
+// `index` holds the position in every dimension of the view.
+static void expand(const struct view *view, size_t index[], size_t offset, size_t count, unsigned char *out)
+{
+    size_t size = element_size(view);
+    bool periodic = view->rank > 1 && view->stride[1] == 0;
+    for (;;) {
+        size_t run = view->dim[0] - index[0];
+        if (periodic && index[0] == 0 && count >= 2 * run) {
+            // The row stands in the tensor once and here many times.
+            size_t rows = view->dim[1] - index[1], whole = count / run < rows ? count / run : rows;
+            copy_run(view, offset, run, out);
+            repeat(out, run * size, whole * run * size);
+            run *= whole;
+            index[1] += whole - 1;
+        } else {
+            run = run < count ? run : count;
+            copy_run(view, offset, run, out);
+        }
+        count -= run;
+        if (count == 0)
+            return;
+        out += run * size;
+        // The run ends its row: on to the next one.
+        offset -= index[0] * view->stride[0];
+        index[0] = 0;
+        for (unsigned d = 1; d < view->rank; d++) {
+            offset += view->stride[d];
+            if (++index[d] < view->dim[d])
+                break;
+            offset -= view->dim[d] * view->stride[d];
+            index[d] = 0;
+        }
+    }
+}
+
+const void *wnn_cpu_cursor_read(struct cursor *cursor, size_t index, size_t count)
+{
+    const struct view *view = cursor->view;
+    size_t position[2 * WNN_MAX_RANK], offset = 0;
+    for (unsigned d = 0; d < view->rank; d++) {
+        position[d] = d + 1 < view->rank ? index % view->dim[d] : index;
+        index /= view->dim[d];
+        offset += position[d] * view->stride[d];
+    }
+    if (position[0] + count > view->dim[0]) {
+        cursor->filled = 0;
+        expand(view, position, offset, count, cursor->buffer);
+        return cursor->buffer;
+    }
+    if (view->stride[0] == 1) {
+        if (wnn_dtype_bits(view->type) != 4)
+            return view->data + offset * element_size(view);
+        cursor->filled = 0;
+        unpack(view, offset, 1, count, cursor->buffer);
+        return cursor->buffer;
+    }
+    if (cursor->offset != offset || cursor->filled < count) {
+        copy_run(view, offset, count, cursor->buffer);
+        cursor->offset = offset;
+        cursor->filled = count;
+    }
+    return cursor->buffer;
+}
+
+const float *wnn_cpu_cursor_read_floats(struct cursor *cursor, size_t index, size_t count, float *floats)
+{
+    const void *values = wnn_cpu_cursor_read(cursor, index, count);
+    if (cursor->view->type != WNNDataType_Float16)
+        return values;
+    wnn_half_to_float_array(values, floats, count);
+    return floats;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// where
+// ---------------------------------------------------------------------------------------------------------------
+
+struct where {
+    struct view condition, yes, no;
+    unsigned char *out;
+    size_t size;
+};
+
+// Integers that stand for elements of any type of their size.
+typedef uint16_t __attribute__((may_alias)) bits16;
+typedef uint32_t __attribute__((may_alias)) bits32;
+typedef uint64_t __attribute__((may_alias)) bits64;
+
+#define SELECT(Type)                                                                                         \
+    do {                                                                                                     \
+        const Type *t = yes, *f = no;                                                                        \
+        Type *y = out;                                                                                       \
+        WNN_INDEPENDENT                                                                                      \
+        for (size_t i = 0; i < count; i++) {                                                                 \
+            Type a = t[i], b = f[i];                                                                         \
+            y[i] = condition[i] ? a : b;                                                                     \
+        }                                                                                                    \
+    } while (0)
+
+static void select_elements(const uint8_t *condition, const void *yes, const void *no, void *out, size_t size,
+                            size_t count)
+{
+    switch (size) {
+    case 1:
+        SELECT(uint8_t);
+        break;
+    case 2:
+        SELECT(bits16);
+        break;
+    case 4:
+        SELECT(bits32);
+        break;
+    default:
+        SELECT(bits64);
+    }
+}
+
+static void where_piece(void *argument, size_t begin, size_t end)
+{
+    const struct where *where = argument;
+    struct cursor condition, yes, no;
+    wnn_cpu_cursor_init(&condition, &where->condition);
+    wnn_cpu_cursor_init(&yes, &where->yes);
+    wnn_cpu_cursor_init(&no, &where->no);
+    for (size_t i = begin, n; i < end; i += n) {
+        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        select_elements(wnn_cpu_cursor_read(&condition, i, n), wnn_cpu_cursor_read(&yes, i, n),
+                        wnn_cpu_cursor_read(&no, i, n), where->out + i * where->size, where->size, n);
+    }
+}
+
+void wnn_cpu_where(const struct kernel_call *call)
+{
+    const struct tensor *out = call->out;
+    if (out->count == 0)
+        return;
+    struct where where = {.out = out->data, .size = wnn_dtype_bits(out->type) / 8};
+    wnn_cpu_view_init(&where.condition, &call->in[0], &out->shape);
+    wnn_cpu_view_init(&where.yes, &call->in[1], &out->shape);
+    wnn_cpu_view_init(&where.no, &call->in[2], &out->shape);
+    wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP, where_piece, &where);
+}

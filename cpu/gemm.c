@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The product of matrices: blocks of B are packed into panels, and tiles of C are computed from rows of A and
+// one panel each. A block of B stays in the second-level cache, the rows of a tile in the first-level cache.
+
+#include "cpu/gemm.h"
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static void run_serial(const struct parallel *parallel, size_t count,
+                       void (*task)(void *argument, size_t index), void *argument)
+{
+    (void)parallel;
+    for (size_t i = 0; i < count; i++)
+        task(argument, i);
+}
+
+const struct parallel wnn_serial = {.run = run_serial, .threads = 1};
+
+// ---------------------------------------------------------------------------------------------------------------
+// Packing
+// ---------------------------------------------------------------------------------------------------------------
+
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define HAVE_SHUFFLE 1
+#endif
+#endif
+
+#ifdef HAVE_SHUFFLE
+typedef float quad __attribute__((vector_size(16)));
+
+static inline quad load(const float *from)
+{
+    quad value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+static inline void store(float *to, quad value)
+{
+    memcpy(to, &value, sizeof value);
+}
+
+// Four lanes of four terms each, transposed.
+static inline void transpose_quad(const float *from, size_t lane_stride, float *to, unsigned width)
+{
+    quad a = load(from), b = load(from + lane_stride), c = load(from + 2 * lane_stride);
+    quad d = load(from + 3 * lane_stride);
+    quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+         ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+         cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    store(to, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+    store(to + width, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+    store(to + 2 * width, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+    store(to + 3 * width, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+}
+#else
+static inline void transpose_quad(const float *from, size_t lane_stride, float *to, unsigned width)
+{
+    for (unsigned k = 0; k < 4; k++) {
+        for (unsigned lane = 0; lane < 4; lane++)
+            to[k * width + lane] = from[lane * lane_stride + k];
+    }
+}
+#endif
+
+void wnn_gemm_pack(const float *from, size_t lane_stride, size_t k_stride, unsigned lanes, size_t length,
+                   float *panel, unsigned width)
+{
+    if (lane_stride == 1) {
+        for (size_t k = 0; k < length; k++)
+            memcpy(panel + k * width, from + k * k_stride, lanes * sizeof *from);
+    } else if (k_stride == 1) {
+        size_t k = 0;
+        for (; k + 4 <= length; k += 4) {
+            unsigned lane = 0;
+            for (; lane + 4 <= lanes; lane += 4)
+                transpose_quad(from + lane * lane_stride + k, lane_stride, panel + k * width + lane, width);
+            for (; lane < lanes; lane++) {
+                for (size_t i = k; i < k + 4; i++)
+                    panel[i * width + lane] = from[lane * lane_stride + i];
+            }
+        }
+        for (; k < length; k++) {
+            for (unsigned lane = 0; lane < lanes; lane++)
+                panel[k * width + lane] = from[lane * lane_stride + k];
+        }
+    } else {
+        for (size_t k = 0; k < length; k++) {
+            for (unsigned lane = 0; lane < lanes; lane++)
+                panel[k * width + lane] = from[lane * lane_stride + k * k_stride];
+        }
+    }
+    if (lanes < width) {
+        for (size_t k = 0; k < length; k++)
+            memset(panel + k * width + lanes, 0, (width - lanes) * sizeof *panel);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Blocks and tiles
+// ---------------------------------------------------------------------------------------------------------------
+
+struct block {
+    const struct gemm *gemm;
+    const struct float_kernels *kernels;
+    size_t column, columns;     // of C
+    size_t k, segments, length; // terms
+    bool first, last;           // of the terms
+    float *panels;
+    size_t panel_count, groups; // groups of panels that share an item of the tile loop
+};
+
+static unsigned panel_width(const struct block *block)
+{
+    return 2 * block->kernels->lanes;
+}
+
+static void pack_panels(void *argument, size_t begin, size_t end)
+{
+    const struct block *block = argument;
+    unsigned width = panel_width(block);
+    size_t terms = block->segments * block->length;
+
+    for (size_t i = begin; i < end; i++) {
+        size_t column = i * width;
+        block->gemm->panel(block->gemm, block->k, terms, block->column + column,
+                           (unsigned)smaller(width, block->columns - column), block->panels + column * terms,
+                           width);
+    }
+}
+
+// Stores a tile that cannot go to C as it is.
+static void store_tile(const struct block *block, float *tile, size_t row, unsigned rows, size_t column,
+                       unsigned columns)
+{
+    const struct gemm *gemm = block->gemm;
+    unsigned width = panel_width(block);
+    size_t row_offset[WNN_GEMM_MAX_MR], column_offset[WNN_GEMM_MAX_NR];
+    bool scatter_columns = gemm->scatter != NULL && gemm->scatter_columns;
+
+    for (unsigned r = 0; r < rows; r++)
+        row_offset[r] = (row + r) * gemm->row_stride + (scatter_columns ? 0 : column);
+    if (scatter_columns) {
+        gemm->scatter(gemm, column, columns, column_offset);
+    } else if (gemm->scatter != NULL) {
+        gemm->scatter(gemm, row, rows, row_offset);
+        for (unsigned r = 0; r < rows; r++)
+            row_offset[r] += column;
+    }
+    if (!block->first) {
+        for (unsigned r = 0; r < rows; r++) {
+            const float *from = gemm->c + row_offset[r];
+            float *sums = tile + r * width;
+            for (unsigned j = 0; j < columns; j++)
+                sums[j] += from[scatter_columns ? column_offset[j] : j];
+        }
+    }
+    if (block->last && gemm->finish != NULL)
+        gemm->finish(gemm, tile, width, row, rows, column, columns);
+    for (unsigned r = 0; r < rows; r++) {
+        float *to = gemm->c + row_offset[r];
+        const float *sums = tile + r * width;
+        if (scatter_columns) {
+            for (unsigned j = 0; j < columns; j++)
+                to[column_offset[j]] = sums[j];
+        } else {
+            memcpy(to, sums, columns * sizeof *to);
+        }
+    }
+}
+
+// Items are groups of panels of one row of tiles.
+static void compute_tiles(void *argument, size_t begin, size_t end)
+{
+    const struct block *block = argument;
+    const struct gemm *gemm = block->gemm;
+    const struct float_kernels *kernels = block->kernels;
+    unsigned mr = kernels->mr, width = panel_width(block);
+    size_t terms = block->segments * block->length;
+    const float *pointers[WNN_GEMM_MAX_SEGMENTS * WNN_GEMM_MAX_MR];
+    float buffer[WNN_GEMM_MAX_MR * WNN_GEMM_KC];
+    float tile[WNN_GEMM_MAX_MR * WNN_GEMM_MAX_NR];
+    bool whole = gemm->scatter == NULL && !(block->last && gemm->finish != NULL);
+    size_t known = SIZE_MAX;
+    unsigned rows = 0, height = 0;
+
+    for (size_t item = begin; item < end; item++) {
+        size_t row = item / block->groups * mr, group = item % block->groups;
+        if (row != known) {
+            known = row;
+            rows = (unsigned)smaller(mr, gemm->m - row);
+            height = rows;
+            while (kernels->tile[0][height] == NULL)
+                height++;
+            if (terms > 0)
+                gemm->rows(gemm, row, rows, block->k, block->segments, block->length, mr, pointers, buffer);
+            for (size_t s = 0; s < block->segments; s++) {
+                for (unsigned r = rows; r < height; r++)
+                    pointers[s * mr + r] = pointers[s * mr];
+            }
+        }
+        size_t panel = block->panel_count * group / block->groups;
+        size_t panel_end = block->panel_count * (group + 1) / block->groups;
+        for (; panel < panel_end; panel++) {
+            size_t column = panel * width;
+            unsigned columns = (unsigned)smaller(width, block->columns - column);
+            unsigned vectors = columns > kernels->lanes ? 2 : 1;
+            wnn_tile_kernel kernel = kernels->tile[vectors - 1][height];
+            const float *b = block->panels + column * terms;
+            if (whole && rows == height && columns == vectors * kernels->lanes) {
+                kernel(pointers, block->segments, block->length, b, width,
+                       gemm->c + row * gemm->row_stride + block->column + column, gemm->row_stride,
+                       !block->first);
+            } else {
+                kernel(pointers, block->segments, block->length, b, width, tile, width, false);
+                store_tile(block, tile, row, rows, block->column + column, columns);
+            }
+        }
+    }
+}
+
+// How many terms the block that starts with term k has.
+static void cut_terms(const struct gemm *gemm, struct block *block)
+{
+    size_t unit = gemm->unit;
+    if (unit < WNN_GEMM_KC && unit < gemm->k) {
+        block->segments = smaller(WNN_GEMM_KC / unit, (gemm->k - block->k) / unit);
+        block->length = unit;
+    } else {
+        size_t pieces = (unit + WNN_GEMM_KC - 1) / WNN_GEMM_KC;
+        block->segments = gemm->k > 0;
+        block->length = gemm->k > 0 ? smaller((unit + pieces - 1) / pieces, unit - block->k % unit) : 0;
+    }
+}
+
+void wnn_gemm_run(const struct gemm *gemm, const struct parallel *parallel, float *scratch)
+{
+    if (gemm->m == 0 || gemm->n == 0)
+        return;
+
+    struct block block = {.gemm = gemm, .kernels = wnn_float_kernels(), .panels = scratch};
+    unsigned mr = block.kernels->mr, width = panel_width(&block);
+    size_t row_count = (gemm->m + mr - 1) / mr;
+
+    for (block.column = 0; block.column < gemm->n; block.column += WNN_GEMM_NC) {
+        block.columns = smaller(WNN_GEMM_NC, gemm->n - block.column);
+        block.panel_count = (block.columns + width - 1) / width;
+        block.groups =
+            smaller(block.panel_count, (4 * (size_t)parallel->threads + row_count - 1) / row_count);
+        if (parallel->threads == 1)
+            block.groups = 1;
+        block.k = 0;
+        do {
+            cut_terms(gemm, &block);
+            size_t terms = block.segments * block.length;
+            block.first = block.k == 0;
+            block.last = block.k + terms == gemm->k;
+            if (terms > 0)
+                wnn_parallel_for(parallel, block.panel_count, 1 + 16384 / (terms * width), pack_panels,
+                                 &block);
+            size_t item_work = (terms + 8) * mr * (block.columns / block.groups + 1);
+            wnn_parallel_for(parallel, row_count * block.groups, 1 + 65536 / item_work, compute_tiles,
+                             &block);
+            block.k += terms;
+        } while (block.k < gemm->k);
+    }
+}
+
+size_t wnn_gemm_scratch(size_t n, size_t k)
+{
+    size_t columns = (smaller(n, WNN_GEMM_NC) + WNN_GEMM_MAX_NR - 1) / WNN_GEMM_MAX_NR * WNN_GEMM_MAX_NR;
+    return wnn_scratch_round(columns * smaller(k, WNN_GEMM_KC) * sizeof(float));
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// float32 copies
+// ---------------------------------------------------------------------------------------------------------------
+
+size_t wnn_scratch_round(size_t bytes)
+{
+    return (bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+}
+
+void *wnn_scratch_take(struct scratch *scratch, size_t bytes)
+{
+    void *memory = scratch->next;
+    scratch->next += wnn_scratch_round(bytes);
+    return memory;
+}
+
+struct conversion {
+    uint16_t *halves;
+    float *values;
+};
+
+static void widen(void *argument, size_t begin, size_t end)
+{
+    const struct conversion *conversion = argument;
+    wnn_half_to_float_array(conversion->halves + begin, conversion->values + begin, end - begin);
+}
+
+static void narrow(void *argument, size_t begin, size_t end)
+{
+    const struct conversion *conversion = argument;
+    wnn_half_from_float_array(conversion->values + begin, conversion->halves + begin, end - begin);
+}
+
+#define CONVERSION_GRAIN 16384
+
+const float *wnn_floats_in(const struct kernel_call *call, unsigned index, struct scratch *scratch)
+{
+    const struct tensor *tensor = &call->in[index];
+    if (tensor->data == NULL || tensor->type == WNNDataType_Float32)
+        return tensor->data;
+    float *values = wnn_scratch_take(scratch, tensor->count * sizeof *values);
+    struct conversion conversion = {tensor->data, values};
+    wnn_parallel_for(call->parallel, tensor->count, CONVERSION_GRAIN, widen, &conversion);
+    return values;
+}
+
+float *wnn_floats_out(const struct kernel_call *call, unsigned index, struct scratch *scratch)
+{
+    const struct tensor *tensor = &call->out[index];
+    if (tensor->data == NULL || tensor->type == WNNDataType_Float32)
+        return tensor->data;
+    return wnn_scratch_take(scratch, tensor->count * sizeof(float));
+}
+
+void wnn_floats_store(const struct kernel_call *call, unsigned index, const float *values)
+{
+    const struct tensor *tensor = &call->out[index];
+    if (tensor->data == NULL || tensor->type == WNNDataType_Float32)
+        return;
+    struct conversion conversion = {tensor->data, (float *)values};
+    wnn_parallel_for(call->parallel, tensor->count, CONVERSION_GRAIN, narrow, &conversion);
+}
+
+size_t wnn_floats_scratch(const struct node *node)
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; i < node->in_count; i++) {
+        if (node->in[i] != NULL && node->in[i]->type.type == WNNDataType_Float16)
+            bytes += wnn_scratch_round(wnn_shape_elements(&node->in[i]->type.shape) * sizeof(float));
+    }
+    for (unsigned i = 0; i < node->out_count; i++) {
+        if (node->out[i]->type.type == WNNDataType_Float16)
+            bytes += wnn_scratch_round(wnn_shape_elements(&node->out[i]->type.shape) * sizeof(float));
+    }
+    return bytes;
+}

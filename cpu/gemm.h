@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The float32 matrix product that matmul, gemm and the convolutions stand on, the loops over vectors below
+// it, and the float32 copies of float16 tensors. Internal to the kernels of the CPU backend.
+//
+// Sums are taken in an order that depends on the sizes alone, so that results have the same bits for any
+// number of threads.
+
+#ifndef CPU_GEMM_H_
+#define CPU_GEMM_H_
+
+#include "cpu/kernel.h"
+
+#define WNN_GEMM_MAX_MR       12   // rows of a tile
+#define WNN_GEMM_MAX_NR       32   // columns of a tile
+#define WNN_GEMM_KC           256  // terms that are summed before the tile is stored
+#define WNN_GEMM_NC           1024 // columns of B that are packed at a time
+#define WNN_GEMM_MAX_SEGMENTS 16
+
+// ---------------------------------------------------------------------------------------------------------------
+// Vector loops
+// ---------------------------------------------------------------------------------------------------------------
+
+// A tile of C: its row r is the sum over segment s and i < length of rows[s * mr + r][i] times row s * length
+// + i of b, which is `ldb` floats from the next. Added to C if `add`, else stored.
+typedef void (*wnn_tile_kernel)(const float *const *rows, size_t segments, size_t length, const float *b,
+                                size_t ldb, float *c, size_t ldc, bool add);
+
+// What one instruction set does best.
+struct float_kernels {
+    unsigned mr, lanes;
+    // Tiles of a full or a half number of rows, or 4, 2 or 1, and of one or two vectors: tile[vectors -
+    // 1][rows], where NULL means the next larger number of rows.
+    wnn_tile_kernel tile[2][WNN_GEMM_MAX_MR + 1];
+
+    // c[j] += sum over t of scale[t] * in[t][j]
+    void (*combine)(float *c, size_t count, const float *const *in, const float *scale, size_t terms);
+
+    // c[j] += sum over t of a[t][j] * b[t][j]
+    void (*multiply_add)(float *c, size_t count, const float *const *a, const float *const *b, size_t terms);
+
+    float (*dot)(const float *a, const float *b, size_t count);
+
+    // The same in double: exact products.
+    double (*dot_double)(const float *a, const float *b, size_t count);
+};
+
+// The best set for this processor.
+const struct float_kernels *wnn_float_kernels(void);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Product of matrices
+// ---------------------------------------------------------------------------------------------------------------
+
+// C [m, n] = A [m, k] * B [k, n], where A and B are only known to the functions that deliver pieces of them.
+struct gemm {
+    size_t m, n, k;
+
+    // Pieces of a row of A that end at a multiple of `unit` are never joined with the next; k if there are no
+    // such boundaries. A unit below WNN_GEMM_KC must be at least WNN_GEMM_KC / WNN_GEMM_MAX_SEGMENTS unless
+    // it is k.
+    size_t unit;
+
+    // Sets pointers[s * mr + r] for r < count to `length` terms of row `row` + r of A that begin with term
+    // k + s * length, either in place or in `buffer`, which has room for mr * WNN_GEMM_KC floats.
+    void (*rows)(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
+                 size_t length, unsigned mr, const float **pointers, float *buffer);
+
+    // Writes the columns [column, column + count) of rows [k, k + length) of B to `panel`, `width` floats a
+    // row, with zeros behind the last column.
+    void (*panel)(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
+                  float *panel, unsigned width);
+
+    // (optional) Changes finished sums before they are stored: rows [row, row + rows) and columns
+    // [column, column + columns), with `width` floats a row.
+    void (*finish)(const struct gemm *gemm, float *tile, unsigned width, size_t row, unsigned rows,
+                   size_t column, unsigned columns);
+
+    // Where elements are stored: element (i, j) is c[i * row_stride + j]. If scatter is set, it gives the
+    // offsets of rows (or columns, if scatter_columns is true) instead: element (i, j) is then
+    // c[offset of row i + j], or c[i * row_stride + offset of column j].
+    float *c;
+    size_t row_stride;
+    void (*scatter)(const struct gemm *gemm, size_t first, unsigned count, size_t *offsets);
+    bool scatter_columns;
+
+    const void *argument; // for the functions
+};
+
+// `scratch` has wnn_gemm_scratch(n, k) bytes.
+void wnn_gemm_run(const struct gemm *gemm, const struct parallel *parallel, float *scratch);
+size_t wnn_gemm_scratch(size_t n, size_t k);
+
+// Packs `lanes` columns and `length` rows of a matrix with any strides into a panel, see gemm.panel.
+void wnn_gemm_pack(const float *from, size_t lane_stride, size_t k_stride, unsigned lanes, size_t length,
+                   float *panel, unsigned width);
+
+// Runs a loop on the calling thread, for what is a part of a parallel loop already.
+extern const struct parallel wnn_serial;
+
+// ---------------------------------------------------------------------------------------------------------------
+// float32 copies
+// ---------------------------------------------------------------------------------------------------------------
+
+// Scratch memory that is handed out from its beginning, in multiples of WNN_ALIGNMENT.
+struct scratch {
+    char *next;
+};
+void *wnn_scratch_take(struct scratch *scratch, size_t bytes);
+size_t wnn_scratch_round(size_t bytes);
+
+// The elements of a float tensor as float32: in place, or a copy. NULL for an absent tensor.
+const float *wnn_floats_in(const struct kernel_call *call, unsigned index, struct scratch *scratch);
+
+// Where to compute an output: in place, or in scratch memory from which wnn_floats_store rounds it to its
+// place.
+float *wnn_floats_out(const struct kernel_call *call, unsigned index, struct scratch *scratch);
+void wnn_floats_store(const struct kernel_call *call, unsigned index, const float *values);
+
+// The bytes that the copies of all operands of a node take.
+size_t wnn_floats_scratch(const struct node *node);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The vector loops below the matrix product, once for each instruction set, and the choice between them.
+
+#include "cpu/gemm.h"
+
+// Loops over the vectors of a tile must disappear, so that the tile stays in registers.
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+
+#define NAME(x)      avx512_##x
+#define TARGET       __attribute__((target("avx512f,avx2,fma")))
+#define VECTOR       __m512
+#define LANES        16
+#define MR           12
+#define ZERO()       _mm512_setzero_ps()
+#define LOAD(p)      _mm512_loadu_ps(p)
+#define STORE(p, v)  _mm512_storeu_ps(p, v)
+#define SPLAT(x)     _mm512_set1_ps(x)
+#define FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
+#include "cpu/gemm_kernel.inc"
+
+#define NAME(x)      avx2_##x
+#define TARGET       __attribute__((target("avx2,fma")))
+#define VECTOR       __m256
+#define LANES        8
+#define MR           6
+#define ZERO()       _mm256_setzero_ps()
+#define LOAD(p)      _mm256_loadu_ps(p)
+#define STORE(p, v)  _mm256_storeu_ps(p, v)
+#define SPLAT(x)     _mm256_set1_ps(x)
+#define FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
+#include "cpu/gemm_kernel.inc"
+#endif
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+
+#define NAME(x) base_##x
+#define TARGET
+#define VECTOR       float32x4_t
+#define LANES        4
+#define MR           8
+#define ZERO()       vdupq_n_f32(0)
+#define LOAD(p)      vld1q_f32(p)
+#define STORE(p, v)  vst1q_f32(p, v)
+#define SPLAT(x)     vdupq_n_f32(x)
+#define FMA(a, b, c) vfmaq_f32(c, a, b)
+#include "cpu/gemm_kernel.inc"
+#else
+typedef float base_vector __attribute__((vector_size(16)));
+
+static inline __attribute__((always_inline)) base_vector base_load(const float *from)
+{
+    base_vector vector;
+    memcpy(&vector, from, sizeof vector);
+    return vector;
+}
+
+static inline __attribute__((always_inline)) void base_store(float *to, base_vector vector)
+{
+    memcpy(to, &vector, sizeof vector);
+}
+
+#define NAME(x) base_##x
+#define TARGET
+#define VECTOR       base_vector
+#define LANES        4
+#define MR           6
+#define ZERO()       ((base_vector){0})
+#define LOAD(p)      base_load(p)
+#define STORE(p, v)  base_store(p, v)
+#define SPLAT(x)     ((base_vector){(x), (x), (x), (x)})
+#define FMA(a, b, c) ((a) * (b) + (c))
+#include "cpu/gemm_kernel.inc"
+#endif
+
+const struct float_kernels *wnn_float_kernels(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return __builtin_cpu_supports("avx512f") ? &avx512_kernels : &avx2_kernels;
+#endif
+    return &base_kernels;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPU backend's own kernels: every operator, data type and rank, one implementation a family. kernels.c is the
+// table.
+//
+// What a kernel may rely on: the graph has been validated, so that types and shapes are legal for the operator, the
+// attributes are complete (no absent lists, numbers converted), and no size overflows. Data are dense, row-major,
+// aligned to the element size; inputs have no slack behind them. Zero elements are a no-op. It must not allocate, and it
+// cannot fail. It writes every element of its outputs, reads no input after it has written the output element that
+// `in_place` lets it share memory with, and gives the same bits for any number of threads that lib/parallel.h cuts the
+// loop the same way for. float16 is computed in float32 and rounded once. The fused activation of the node is applied
+// by the caller of the kernel (wnn_cpu_activate), not by the kernel.
+
+#ifndef CPU_KERNEL_H_
+#define CPU_KERNEL_H_
+
+#include "lib/half.h"
+#include "lib/parallel.h"
+#include "ops/op.h"
+
+struct tensor {
+    void *data;          // NULL: an optional operand that is absent
+    WNNDataType type;
+    struct shape shape;
+    size_t count;        // elements
+};
+
+struct kernel_call {
+    const struct node *node;
+    const struct tensor *in, *out; // as node->in and node->out
+    void *scratch;                 // as many bytes as asked for, aligned to WNN_ALIGNMENT
+    const struct parallel *parallel;
+};
+
+struct kernel {
+    void (*run)(const struct kernel_call *call);
+
+    // Bytes of scratch memory that a run on so many threads needs; NULL: none.
+    size_t (*scratch)(const struct node *node, unsigned threads);
+
+    // Bit i: out[0] may be the same memory as in[i], if they have as many bytes and in[i] has the shape of out[0].
+    uint32_t in_place;
+};
+
+extern const struct kernel wnn_cpu_kernels[WNN_OP_COUNT];
+
+// Applies the function in place. elementwise.c; softmax (rows of the last dimension) included.
+void wnn_cpu_activate(const struct activation *activation, const struct tensor *tensor,
+                      const struct parallel *parallel);
+
+// The function on float32 values, in place: for the gates of gru and lstm. `row` is the length of the last dimension,
+// which softmax works along; count is a multiple of it.
+void wnn_cpu_activate_floats(const struct activation *activation, float *values, size_t count, size_t row);
+
+// elementwise.c
+void wnn_cpu_unary(const struct kernel_call *call);  // one input: abs ... tan, activations, clamp, linear, tests
+void wnn_cpu_binary(const struct kernel_call *call); // arithmetic, comparison, logic, prelu; broadcasting
+void wnn_cpu_where(const struct kernel_call *call);
+void wnn_cpu_cast(const struct kernel_call *call);
+
+// quantize.c
+void wnn_cpu_quantize_linear(const struct kernel_call *call);
+void wnn_cpu_dequantize_linear(const struct kernel_call *call);
+
+// reduce.c
+void wnn_cpu_reduce(const struct kernel_call *call);
+void wnn_cpu_arg_min_max(const struct kernel_call *call);
+void wnn_cpu_cumulative_sum(const struct kernel_call *call);
+void wnn_cpu_softmax(const struct kernel_call *call);
+
+// normalization.c
+void wnn_cpu_batch_normalization(const struct kernel_call *call);
+void wnn_cpu_instance_normalization(const struct kernel_call *call);
+void wnn_cpu_layer_normalization(const struct kernel_call *call);
+
+// move.c and gather.c
+void wnn_cpu_concat(const struct kernel_call *call);
+void wnn_cpu_copy(const struct kernel_call *call); // reshape, identity; in place is a no-op
+void wnn_cpu_expand(const struct kernel_call *call);
+void wnn_cpu_pad(const struct kernel_call *call);
+void wnn_cpu_reverse(const struct kernel_call *call);
+void wnn_cpu_slice(const struct kernel_call *call);
+void wnn_cpu_split(const struct kernel_call *call);
+void wnn_cpu_tile(const struct kernel_call *call);
+void wnn_cpu_transpose(const struct kernel_call *call);
+void wnn_cpu_triangular(const struct kernel_call *call);
+void wnn_cpu_gather(const struct kernel_call *call);
+void wnn_cpu_gather_elements(const struct kernel_call *call);
+void wnn_cpu_gather_nd(const struct kernel_call *call);
+void wnn_cpu_scatter_elements(const struct kernel_call *call);
+void wnn_cpu_scatter_nd(const struct kernel_call *call);
+
+// conv.c, pool.c, resample.c, matmul.c, recurrent.c
+void wnn_cpu_conv2d(const struct kernel_call *call);
+size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads);
+void wnn_cpu_conv_transpose2d(const struct kernel_call *call);
+size_t wnn_cpu_conv_transpose2d_scratch(const struct node *node, unsigned threads);
+void wnn_cpu_pool2d(const struct kernel_call *call);
+void wnn_cpu_resample2d(const struct kernel_call *call);
+void wnn_cpu_gemm(const struct kernel_call *call);
+void wnn_cpu_matmul(const struct kernel_call *call);
+size_t wnn_cpu_matmul_scratch(const struct node *node, unsigned threads); // gemm too
+void wnn_cpu_gru(const struct kernel_call *call);                         // gruCell too
+size_t wnn_cpu_gru_scratch(const struct node *node, unsigned threads);
+void wnn_cpu_lstm(const struct kernel_call *call);                        // lstmCell too
+size_t wnn_cpu_lstm_scratch(const struct node *node, unsigned threads);
+
+#endif

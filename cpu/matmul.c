@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// matmul and gemm: batches of products of strided matrices, of which the thin ones do without packing.
+
+#include "cpu/gemm.h"
+
+// alpha * A * B + beta * C
+struct product {
+    size_t m, n, k;
+    const float *a, *b, *addend;
+    size_t a_row, a_term, b_term, b_column; // strides
+    size_t addend_row, addend_column;
+    float *c; // [m, n], dense
+    float alpha, beta;
+};
+
+static void finish_values(const struct product *product, float *values, size_t row, size_t column,
+                          size_t count)
+{
+    if (product->alpha != 1) {
+        for (size_t j = 0; j < count; j++)
+            values[j] *= product->alpha;
+    }
+    if (product->addend != NULL) {
+        const float *addend = product->addend + row * product->addend_row + column * product->addend_column;
+        if (product->addend_column == 0) {
+            float value = product->beta * *addend;
+            for (size_t j = 0; j < count; j++)
+                values[j] += value;
+        } else {
+            for (size_t j = 0; j < count; j++)
+                values[j] += product->beta * addend[j];
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Thick products: packed
+// ---------------------------------------------------------------------------------------------------------------
+
+static void product_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
+                         size_t length, unsigned mr, const float **pointers, float *buffer)
+{
+    const struct product *product = gemm->argument;
+    const float *from = product->a + row * product->a_row + k * product->a_term;
+    (void)segments;
+    (void)mr;
+    for (unsigned r = 0; r < count; r++) {
+        if (product->a_term == 1) {
+            pointers[r] = from + r * product->a_row;
+            continue;
+        }
+        float *copy = buffer + r * WNN_GEMM_KC;
+        for (size_t i = 0; i < length; i++)
+            copy[i] = from[r * product->a_row + i * product->a_term];
+        pointers[r] = copy;
+    }
+}
+
+static void product_panel(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
+                          float *panel, unsigned width)
+{
+    const struct product *product = gemm->argument;
+    wnn_gemm_pack(product->b + k * product->b_term + column * product->b_column, product->b_column,
+                  product->b_term, count, length, panel, width);
+}
+
+static void product_finish(const struct gemm *gemm, float *tile, unsigned width, size_t row, unsigned rows,
+                           size_t column, unsigned columns)
+{
+    for (unsigned r = 0; r < rows; r++)
+        finish_values(gemm->argument, tile + r * width, row + r, column, columns);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Thin products: every element of B is used so seldom that packing it would cost more than the product
+// ---------------------------------------------------------------------------------------------------------------
+
+#define THIN_ROWS    4
+#define THIN_UNIT    64   // columns are divided between threads at multiples of this, which vectors divide
+#define THIN_COLUMNS 1024 // at a time
+#define THIN_TERMS   32
+
+// Rows of B are contiguous: they are added up, some at a time, to rows of C.
+static void add_rows(void *argument, size_t begin, size_t end)
+{
+    const struct product *product = argument;
+    const struct float_kernels *kernels = wnn_float_kernels();
+
+    end = end * THIN_UNIT < product->n ? end * THIN_UNIT : product->n;
+    for (size_t column = begin * THIN_UNIT; column < end; column += THIN_COLUMNS) {
+        size_t count = end - column < THIN_COLUMNS ? end - column : THIN_COLUMNS;
+        for (size_t i = 0; i < product->m; i++)
+            memset(product->c + i * product->n + column, 0, count * sizeof *product->c);
+        for (size_t k = 0; k < product->k; k += THIN_TERMS) {
+            size_t terms = product->k - k < THIN_TERMS ? product->k - k : THIN_TERMS;
+            const float *rows[THIN_TERMS];
+            float scale[THIN_TERMS];
+            for (size_t t = 0; t < terms; t++)
+                rows[t] = product->b + (k + t) * product->b_term + column;
+            for (size_t i = 0; i < product->m; i++) {
+                for (size_t t = 0; t < terms; t++)
+                    scale[t] = product->a[i * product->a_row + (k + t) * product->a_term];
+                kernels->combine(product->c + i * product->n + column, count, rows, scale, terms);
+            }
+        }
+        for (size_t i = 0; i < product->m; i++)
+            finish_values(product, product->c + i * product->n + column, i, column, count);
+    }
+}
+
+// Rows of A and columns of B are contiguous. The pieces are of the longer side of C, so that the other matrix
+// is read once.
+static void dot_columns(void *argument, size_t begin, size_t end)
+{
+    const struct product *product = argument;
+    const struct float_kernels *kernels = wnn_float_kernels();
+    for (size_t j = begin; j < end; j++) {
+        for (size_t i = 0; i < product->m; i++) {
+            float *c = product->c + i * product->n + j;
+            *c =
+                kernels->dot(product->a + i * product->a_row, product->b + j * product->b_column, product->k);
+            finish_values(product, c, i, j, 1);
+        }
+    }
+}
+
+static void dot_rows(void *argument, size_t begin, size_t end)
+{
+    const struct product *product = argument;
+    const struct float_kernels *kernels = wnn_float_kernels();
+    for (size_t i = begin; i < end; i++) {
+        for (size_t j = 0; j < product->n; j++) {
+            float *c = product->c + i * product->n + j;
+            *c =
+                kernels->dot(product->a + i * product->a_row, product->b + j * product->b_column, product->k);
+            finish_values(product, c, i, j, 1);
+        }
+    }
+}
+
+static size_t grain(size_t work)
+{
+    return 1 + 32768 / (work + 1);
+}
+
+static void run_product(const struct product *product, const struct parallel *parallel, float *scratch)
+{
+    if (product->m == 0 || product->n == 0)
+        return;
+    bool thin = product->m <= THIN_ROWS || product->n <= THIN_ROWS;
+    if (product->m <= THIN_ROWS && product->b_column == 1 && product->n > THIN_ROWS) {
+        wnn_parallel_for(parallel, (product->n + THIN_UNIT - 1) / THIN_UNIT,
+                         grain(product->m * product->k * THIN_UNIT), add_rows, (void *)product);
+    } else if (thin && product->a_term == 1 && product->b_term == 1) {
+        if (product->m < product->n)
+            wnn_parallel_for(parallel, product->n, grain(product->m * product->k), dot_columns,
+                             (void *)product);
+        else
+            wnn_parallel_for(parallel, product->m, grain(product->n * product->k), dot_rows, (void *)product);
+    } else {
+        struct gemm gemm = {
+            .m = product->m,
+            .n = product->n,
+            .k = product->k,
+            .unit = product->k,
+            .rows = product_rows,
+            .panel = product_panel,
+            .finish = product->alpha != 1 || product->addend != NULL ? product_finish : NULL,
+            .c = product->c,
+            .row_stride = product->n,
+            .argument = product,
+        };
+        wnn_gemm_run(&gemm, parallel, scratch);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// matmul
+// ---------------------------------------------------------------------------------------------------------------
+
+struct batch {
+    struct product product; // the first
+    struct shape shape;     // the leading dimensions of the result
+    size_t a_stride[WNN_MAX_RANK], b_stride[WNN_MAX_RANK];
+    size_t count, chunks;
+    float *scratch;
+    size_t scratch_floats; // of one chunk
+};
+
+static void run_one(const struct batch *batch, size_t index, const struct parallel *parallel, float *scratch)
+{
+    struct product product = batch->product;
+    product.c += index * product.m * product.n;
+    for (unsigned d = batch->shape.rank; d-- > 0;) {
+        size_t coordinate = index % batch->shape.dim[d];
+        index /= batch->shape.dim[d];
+        product.a += coordinate * batch->a_stride[d];
+        product.b += coordinate * batch->b_stride[d];
+    }
+    run_product(&product, parallel, scratch);
+}
+
+static void run_chunks(void *argument, size_t begin, size_t end)
+{
+    const struct batch *batch = argument;
+    for (size_t chunk = begin; chunk < end; chunk++) {
+        for (size_t i = batch->count * chunk / batch->chunks; i < batch->count * (chunk + 1) / batch->chunks;
+             i++)
+            run_one(batch, i, &wnn_serial, batch->scratch + chunk * batch->scratch_floats);
+    }
+}
+
+static size_t batch_chunks(size_t count, unsigned threads)
+{
+    size_t chunks = 4 * (size_t)threads;
+    return count < chunks ? count : chunks;
+}
+
+static size_t leading(const struct shape *shape)
+{
+    size_t count = 1;
+    for (unsigned d = 0; d + 2 < shape->rank; d++)
+        count *= shape->dim[d];
+    return count;
+}
+
+// Strides, in elements, of the matrices of an operand along the leading dimensions of the result.
+static void matrix_strides(const struct shape *operand, const struct shape *result,
+                           size_t strides[WNN_MAX_RANK])
+{
+    struct shape from = *operand, to = *result;
+    size_t matrix = (size_t)operand->dim[operand->rank - 2] * operand->dim[operand->rank - 1];
+    from.rank -= 2;
+    to.rank -= 2;
+    wnn_shape_broadcast_strides(&from, &to, strides);
+    for (unsigned d = 0; d < to.rank; d++)
+        strides[d] *= matrix;
+}
+
+void wnn_cpu_matmul(const struct kernel_call *call)
+{
+    struct scratch scratch = {call->scratch};
+    const struct shape *a = &call->in[0].shape, *b = &call->in[1].shape, *c = &call->out[0].shape;
+    if (call->out[0].count == 0)
+        return;
+
+    struct batch batch = {
+        .product =
+            {
+                .m = a->dim[a->rank - 2],
+                .k = a->dim[a->rank - 1],
+                .n = b->dim[b->rank - 1],
+                .a_row = a->dim[a->rank - 1],
+                .a_term = 1,
+                .b_term = b->dim[b->rank - 1],
+                .b_column = 1,
+                .alpha = 1,
+            },
+        .shape = *c,
+        .count = leading(c),
+    };
+    batch.product.a = wnn_floats_in(call, 0, &scratch);
+    batch.product.b = wnn_floats_in(call, 1, &scratch);
+    float *values = batch.product.c = wnn_floats_out(call, 0, &scratch);
+    batch.scratch = (float *)scratch.next;
+    batch.shape.rank -= 2;
+    matrix_strides(a, c, batch.a_stride);
+    matrix_strides(b, c, batch.b_stride);
+    if (leading(b) == 1 && leading(a) == batch.count) {
+        // One matrix on the right: those on the left are one below the other.
+        batch.product.m *= batch.count;
+        batch.shape.rank = 0;
+        batch.count = 1;
+    }
+
+    size_t work = batch.product.m * batch.product.n * (batch.product.k + 1);
+    if (batch.count >= 2 * (size_t)call->parallel->threads || (batch.count > 1 && work < 1 << 18)) {
+        batch.chunks = batch_chunks(batch.count, call->parallel->threads);
+        batch.scratch_floats = wnn_gemm_scratch(batch.product.n, batch.product.k) / sizeof(float);
+        wnn_parallel_for(call->parallel, batch.chunks, 1 + 65536 / (work * (batch.count / batch.chunks)),
+                         run_chunks, &batch);
+    } else {
+        for (size_t i = 0; i < batch.count; i++)
+            run_one(&batch, i, call->parallel, batch.scratch);
+    }
+    wnn_floats_store(call, 0, values);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// gemm
+// ---------------------------------------------------------------------------------------------------------------
+
+void wnn_cpu_gemm(const struct kernel_call *call)
+{
+    struct scratch scratch = {call->scratch};
+    const WNNGemmOptions *options = call->node->attrs;
+    const struct shape *a = &call->in[0].shape, *b = &call->in[1].shape;
+    if (call->out[0].count == 0)
+        return;
+
+    struct product product = {
+        .m = a->dim[options->aTranspose],
+        .k = a->dim[!options->aTranspose],
+        .n = b->dim[!options->bTranspose],
+        .a_row = options->aTranspose ? 1 : a->dim[1],
+        .a_term = options->aTranspose ? a->dim[1] : 1,
+        .b_term = options->bTranspose ? 1 : b->dim[1],
+        .b_column = options->bTranspose ? b->dim[1] : 1,
+        .alpha = (float)options->alpha,
+        .beta = (float)options->beta,
+    };
+    product.a = wnn_floats_in(call, 0, &scratch);
+    product.b = wnn_floats_in(call, 1, &scratch);
+    if (call->node->in_count > 2 && call->in[2].data != NULL) {
+        size_t strides[WNN_MAX_RANK];
+        product.addend = wnn_floats_in(call, 2, &scratch);
+        wnn_shape_broadcast_strides(&call->in[2].shape, &call->out[0].shape, strides);
+        product.addend_row = strides[0];
+        product.addend_column = strides[1];
+    }
+    product.c = wnn_floats_out(call, 0, &scratch);
+    run_product(&product, call->parallel, (float *)scratch.next);
+    wnn_floats_store(call, 0, product.c);
+}
+
+size_t wnn_cpu_matmul_scratch(const struct node *node, unsigned threads)
+{
+    const struct shape *a = &node->in[0]->type.shape, *c = &node->out[0]->type.shape;
+    size_t k = a->dim[a->rank - 1];
+    if (node->op == WNN_OP_gemm)
+        k = a->dim[!((const WNNGemmOptions *)node->attrs)->aTranspose];
+    return wnn_floats_scratch(node) +
+           batch_chunks(leading(c), threads) * wnn_gemm_scratch(c->dim[c->rank - 1], k);
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// quantizeLinear and dequantizeLinear, with scales and zero points for each element or for blocks of them.
+
+#include "cpu/elementwise.h"
+
+struct job {
+    void (*loop)(const void *x, const float *scale, const void *zero, void *out, size_t count);
+    struct view input, scale, zero;
+    size_t count;
+    unsigned char *out;
+    WNNDataType type; // of the output
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+// quantizeLinear
+// ---------------------------------------------------------------------------------------------------------------
+
+// The sum of two integral numbers is exact in Sum wherever it matters, that is, before it has left the range
+// of the result for good; as a floating-point type it takes infinities along.
+#define QUANTIZE(name, Int, Sum, lowest, highest)                                                            \
+    static void quantize_##name(const void *x, const float *scale, const void *zero, void *out,              \
+                                size_t count)                                                                \
+    {                                                                                                        \
+        const float *xs = x;                                                                                 \
+        const Int *zs = zero;                                                                                \
+        Int *ys = out;                                                                                       \
+        WNN_INDEPENDENT                                                                                      \
+        for (size_t i = 0; i < count; i++) {                                                                 \
+            float quotient = xs[i] / scale[i];                                                               \
+            quotient = quotient != quotient ? 0 : quotient;                                                  \
+            Sum sum = (Sum)wnn_cpu_round_even(quotient) + (Sum)zs[i];                                        \
+            sum = sum < (Sum)(lowest) ? (Sum)(lowest) : sum;                                                 \
+            sum = sum > (Sum)(highest) ? (Sum)(highest) : sum;                                               \
+            ys[i] = (Int)sum;                                                                                \
+        }                                                                                                    \
+    }
+
+QUANTIZE(i4, int8_t, float, -8, 7)
+QUANTIZE(u4, uint8_t, float, 0, 15)
+QUANTIZE(i8, int8_t, float, INT8_MIN, INT8_MAX)
+QUANTIZE(u8, uint8_t, float, 0, UINT8_MAX)
+QUANTIZE(i32, int32_t, double, INT32_MIN, INT32_MAX)
+QUANTIZE(u32, uint32_t, double, 0, UINT32_MAX)
+
+// Two elements a byte, the even one in the low half. Writing an even element clears the other half, which is
+// what the last byte of an odd number of elements holds.
+static void pack(const unsigned char *values, unsigned char *out, size_t index, size_t count)
+{
+    for (size_t i = 0; i < count; i++, index++) {
+        unsigned value = values[i] & 0xFu;
+        out[index / 2] = (unsigned char)(index % 2 == 0 ? value : (out[index / 2] & 0xFu) | value << 4);
+    }
+}
+
+static void quantize_range(const struct job *job, size_t begin, size_t end)
+{
+    bool packed = wnn_dtype_bits(job->type) == 4;
+    size_t size = packed ? 1 : wnn_dtype_bits(job->type) / 8;
+    struct cursor input, scale, zero;
+    float x[WNN_CHUNK], s[WNN_CHUNK];
+    unsigned char values[WNN_CHUNK];
+    wnn_cpu_cursor_init(&input, &job->input);
+    wnn_cpu_cursor_init(&scale, &job->scale);
+    wnn_cpu_cursor_init(&zero, &job->zero);
+    for (size_t i = begin, n; i < end; i += n) {
+        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        job->loop(wnn_cpu_cursor_read_floats(&input, i, n, x), wnn_cpu_cursor_read_floats(&scale, i, n, s),
+                  wnn_cpu_cursor_read(&zero, i, n), packed ? values : job->out + i * size, n);
+        if (packed)
+            pack(values, job->out, i, n);
+    }
+}
+
+// Over pairs of elements, because two 4-bit ones share a byte.
+static void quantize_piece(void *argument, size_t begin, size_t end)
+{
+    const struct job *job = argument;
+    quantize_range(job, 2 * begin, 2 * end < job->count ? 2 * end : job->count);
+}
+
+void wnn_cpu_quantize_linear(const struct kernel_call *call)
+{
+    static void (*const loops[WNN_DATA_TYPE_COUNT])(const void *, const float *, const void *, void *,
+                                                    size_t) = {
+        [WNNDataType_Int4] = quantize_i4,   [WNNDataType_Uint4] = quantize_u4,
+        [WNNDataType_Int8] = quantize_i8,   [WNNDataType_Uint8] = quantize_u8,
+        [WNNDataType_Int32] = quantize_i32, [WNNDataType_Uint32] = quantize_u32,
+    };
+    const struct tensor *out = call->out;
+    if (out->count == 0)
+        return;
+    struct job job = {.loop = loops[out->type], .count = out->count, .out = out->data, .type = out->type};
+    wnn_cpu_view_init(&job.input, &call->in[0], &out->shape);
+    wnn_cpu_view_init(&job.scale, &call->in[1], &out->shape);
+    wnn_cpu_view_init(&job.zero, &call->in[2], &out->shape);
+    wnn_parallel_for(call->parallel, (out->count + 1) / 2, WNN_GRAIN_CHEAP / 2, quantize_piece, &job);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// dequantizeLinear
+// ---------------------------------------------------------------------------------------------------------------
+
+// The difference is exact in Difference, and is rounded once.
+#define DEQUANTIZE(name, Int, Difference)                                                                    \
+    static void dequantize_##name(const void *x, const float *scale, const void *zero, void *out,            \
+                                  size_t count)                                                              \
+    {                                                                                                        \
+        const Int *xs = x, *zs = zero;                                                                       \
+        float *ys = out;                                                                                     \
+        WNN_INDEPENDENT                                                                                      \
+        for (size_t i = 0; i < count; i++)                                                                   \
+            ys[i] = (float)((Difference)xs[i] - (Difference)zs[i]) * scale[i];                               \
+    }
+
+DEQUANTIZE(i8, int8_t, int32_t)
+DEQUANTIZE(u8, uint8_t, int32_t)
+DEQUANTIZE(i32, int32_t, double)
+DEQUANTIZE(u32, uint32_t, double)
+
+static void dequantize_piece(void *argument, size_t begin, size_t end)
+{
+    const struct job *job = argument;
+    struct cursor input, scale, zero;
+    float s[WNN_CHUNK];
+    bool half = job->type == WNNDataType_Float16;
+    wnn_cpu_cursor_init(&input, &job->input);
+    wnn_cpu_cursor_init(&scale, &job->scale);
+    wnn_cpu_cursor_init(&zero, &job->zero);
+    for (size_t i = begin, n; i < end; i += n) {
+        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        float *out = half ? s : (float *)(void *)job->out + i;
+        job->loop(wnn_cpu_cursor_read(&input, i, n), wnn_cpu_cursor_read_floats(&scale, i, n, s),
+                  wnn_cpu_cursor_read(&zero, i, n), out, n);
+        if (half)
+            wnn_half_from_float_array(s, (uint16_t *)(void *)job->out + i, n);
+    }
+}
+
+void wnn_cpu_dequantize_linear(const struct kernel_call *call)
+{
+    static void (*const loops[WNN_DATA_TYPE_COUNT])(const void *, const float *, const void *, void *,
+                                                    size_t) = {
+        [WNNDataType_Int4] = dequantize_i8,   [WNNDataType_Uint4] = dequantize_u8,
+        [WNNDataType_Int8] = dequantize_i8,   [WNNDataType_Uint8] = dequantize_u8,
+        [WNNDataType_Int32] = dequantize_i32, [WNNDataType_Uint32] = dequantize_u32,
+    };
+    const struct tensor *out = call->out;
+    if (out->count == 0)
+        return;
+    struct job job = {
+        .loop = loops[call->in[0].type], .count = out->count, .out = out->data, .type = out->type};
+    wnn_cpu_view_init(&job.input, &call->in[0], &out->shape);
+    wnn_cpu_view_init(&job.scale, &call->in[1], &out->shape);
+    wnn_cpu_view_init(&job.zero, &call->in[2], &out->shape);
+    wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP, dequantize_piece, &job);
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators of one input that look at single elements, and the same functions as fused activations. The only
+// function of a whole row, softmax as an activation, is here too.
+
+#include "cpu/elementwise.h"
+
+#include <math.h>
+
+// The options of an operator, converted to the data type.
+struct constants {
+    float alpha, beta;         // clamp: the bounds
+    WNNNumber least, greatest; // clamp of integers
+};
+
+typedef void (*unary_loop)(const void *in, void *out, size_t count, const struct constants *constants);
+
+// `expression` of x and the constants c.
+#define UNARY(name, In, Out, expression)                                                                     \
+    static void name(const void *in, void *out, size_t count, const struct constants *constants)             \
+    {                                                                                                        \
+        const struct constants c = *constants;                                                               \
+        const In *xs = in;                                                                                   \
+        Out *ys = out;                                                                                       \
+        (void)c;                                                                                             \
+        WNN_INDEPENDENT                                                                                      \
+        for (size_t i = 0; i < count; i++) {                                                                 \
+            const In x = xs[i];                                                                              \
+            ys[i] = (Out)(expression);                                                                       \
+        }                                                                                                    \
+    }
+
+// ---------------------------------------------------------------------------------------------------------------
+// float32
+// ---------------------------------------------------------------------------------------------------------------
+
+static inline float clamped(float x, float least, float greatest)
+{
+    float y = x < least ? least : x;
+    return y > greatest ? greatest : y;
+}
+
+static inline float rounded_down(float x)
+{
+    float magnitude = fabsf(x), small = magnitude < 8388608.0f ? x : 0, whole = (float)(int32_t)small;
+    whole -= whole > small ? 1.0f : 0.0f;
+    return magnitude < 8388608.0f ? copysignf(whole, x) : x;
+}
+
+static inline float elu(float x, float alpha)
+{
+    return x < 0 ? alpha * expm1f(x) : x;
+}
+
+// In double, and as the complementary function, because 1 + erf(z) keeps no digits where z is below -3. The
+// limit at minus infinity is 0.
+static inline float gelu(float x)
+{
+    return x < -40.0f ? -0.0f : (float)(0.5 * (double)x * erfc((double)x * -0.70710678118654752440));
+}
+
+// alpha * x + beta with one rounding: the product has no more than 48 bits.
+static inline float linear(float x, float alpha, float beta)
+{
+    return (float)((double)alpha * (double)x + (double)beta);
+}
+
+static inline float sigmoid(float x)
+{
+    float e = expf(-fabsf(x));
+    return (x < 0 ? e : 1.0f) / (1.0f + e);
+}
+
+// In double for the sake of the product, whose rounding error the exponential would multiply.
+static inline float softplus(float x, float steepness)
+{
+    double y = (double)steepness * (double)x;
+    return (float)(((y < 0 ? 0 : y) + log1p(exp(-fabs(y)))) / (double)steepness);
+}
+
+static inline float softsign(float x)
+{
+    return fabsf(x) == INFINITY ? copysignf(1.0f, x) : x / (1.0f + fabsf(x));
+}
+
+UNARY(abs_f32, float, float, fabsf(x))
+UNARY(ceil_f32, float, float, -rounded_down(-x))
+UNARY(clamp_f32, float, float, clamped(x, c.alpha, c.beta))
+UNARY(cos_f32, float, float, cosf(x))
+UNARY(elu_f32, float, float, elu(x, c.alpha))
+UNARY(erf_f32, float, float, erff(x))
+UNARY(exp_f32, float, float, expf(x))
+UNARY(floor_f32, float, float, rounded_down(x))
+UNARY(gelu_f32, float, float, gelu(x))
+UNARY(hard_sigmoid_f32, float, float, clamped(linear(x, c.alpha, c.beta), 0.0f, 1.0f))
+UNARY(hard_swish_f32, float, float, x *(clamped(x + 3.0f, 0.0f, 6.0f) / 6.0f))
+UNARY(is_infinite_f32, float, uint8_t, fabsf(x) == INFINITY)
+UNARY(is_nan_f32, float, uint8_t, x != x)
+UNARY(leaky_relu_f32, float, float, x < 0 ? c.alpha * x : x)
+UNARY(linear_f32, float, float, linear(x, c.alpha, c.beta))
+UNARY(log_f32, float, float, logf(x))
+UNARY(neg_f32, float, float, -x)
+UNARY(reciprocal_f32, float, float, 1.0f / x)
+UNARY(relu_f32, float, float, x < 0 ? 0.0f : x)
+UNARY(round_even_f32, float, float, wnn_cpu_round_even(x))
+UNARY(sigmoid_f32, float, float, sigmoid(x))
+UNARY(sign_f32, float, float, (x > 0) - (x < 0))
+UNARY(sin_f32, float, float, sinf(x))
+UNARY(softplus_f32, float, float, softplus(x, c.alpha))
+UNARY(softsign_f32, float, float, softsign(x))
+UNARY(sqrt_f32, float, float, sqrtf(x))
+UNARY(tan_f32, float, float, tanf(x))
+UNARY(tanh_f32, float, float, tanhf(x))
+
+// ---------------------------------------------------------------------------------------------------------------
+// Integers
+// ---------------------------------------------------------------------------------------------------------------
+
+UNARY(logical_not_u8, uint8_t, uint8_t, x == 0)
+
+// Negation wraps, for which it has to be unsigned.
+#define UNARY_SIGNED(type, Int, Unsigned)                                                                    \
+    UNARY(abs_##type, Int, Int, x < 0 ? (Int)(0 - (Unsigned)x) : x)                                          \
+    UNARY(clamp_##type, Int, Int,                                                                            \
+          x<c.least.value.i64 ? c.least.value.i64 : x> c.greatest.value.i64 ? c.greatest.value.i64 : x)      \
+    UNARY(neg_##type, Int, Int, 0 - (Unsigned)x)                                                             \
+    UNARY(relu_##type, Int, Int, x < 0 ? 0 : x)                                                              \
+    UNARY(sign_##type, Int, Int, (x > 0) - (x < 0))
+#define UNARY_UNSIGNED(type, Int)                                                                            \
+    UNARY(clamp_##type, Int, Int,                                                                            \
+          x<c.least.value.u64 ? c.least.value.u64 : x> c.greatest.value.u64 ? c.greatest.value.u64 : x)
+
+UNARY_SIGNED(i8, int8_t, uint8_t)
+UNARY_SIGNED(i32, int32_t, uint32_t)
+UNARY_SIGNED(i64, int64_t, uint64_t)
+UNARY_UNSIGNED(u8, uint8_t)
+UNARY_UNSIGNED(u32, uint32_t)
+UNARY_UNSIGNED(u64, uint64_t)
+
+// ---------------------------------------------------------------------------------------------------------------
+// The table
+// ---------------------------------------------------------------------------------------------------------------
+
+// float16 goes through the loop of float32.
+struct unary {
+    unary_loop loop[WNN_DATA_TYPE_COUNT];
+    size_t grain;
+};
+
+#define FLOAT(name) [WNNDataType_Float32] = name##_f32, [WNNDataType_Float16] = name##_f32
+#define SIGNED(name)                                                                                         \
+    [WNNDataType_Int32] = name##_i32, [WNNDataType_Int64] = name##_i64, [WNNDataType_Int8] = name##_i8
+#define UNSIGNED(name)                                                                                       \
+    [WNNDataType_Uint32] = name##_u32, [WNNDataType_Uint64] = name##_u64, [WNNDataType_Uint8] = name##_u8
+
+static const struct unary operators[WNN_OP_COUNT] = {
+    [WNN_OP_abs] = {{FLOAT(abs), SIGNED(abs)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_ceil] = {{FLOAT(ceil)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_clamp] = {{FLOAT(clamp), SIGNED(clamp), UNSIGNED(clamp)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_cos] = {{FLOAT(cos)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_elu] = {{FLOAT(elu)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_erf] = {{FLOAT(erf)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_exp] = {{FLOAT(exp)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_floor] = {{FLOAT(floor)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_gelu] = {{FLOAT(gelu)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_hardSigmoid] = {{FLOAT(hard_sigmoid)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_hardSwish] = {{FLOAT(hard_swish)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_isInfinite] = {{FLOAT(is_infinite)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_isNaN] = {{FLOAT(is_nan)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_leakyRelu] = {{FLOAT(leaky_relu)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_linear] = {{FLOAT(linear)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_log] = {{FLOAT(log)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_logicalNot] = {{[WNNDataType_Uint8] = logical_not_u8}, WNN_GRAIN_CHEAP},
+    [WNN_OP_neg] = {{FLOAT(neg), SIGNED(neg)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_reciprocal] = {{FLOAT(reciprocal)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_relu] = {{FLOAT(relu), SIGNED(relu)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_roundEven] = {{FLOAT(round_even)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_sigmoid] = {{FLOAT(sigmoid)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_sign] = {{FLOAT(sign), SIGNED(sign)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_sin] = {{FLOAT(sin)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_softplus] = {{FLOAT(softplus)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_softsign] = {{FLOAT(softsign)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_sqrt] = {{FLOAT(sqrt)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_tan] = {{FLOAT(tan)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_tanh] = {{FLOAT(tanh)}, WNN_GRAIN_COSTLY},
+};
+
+// A bound that is not given, or NaN, is none.
+static WNNNumber bound(WNNNumber number, double none, WNNDataType type)
+{
+    if (number.type == WNNNumberType_Undefined ||
+        (number.type == WNNNumberType_Float64 && isnan(number.value.f64)))
+        number = wnnNumberFloat64(none);
+    return wnn_number_convert(number, type);
+}
+
+// The attributes of a node have been rounded to its type, those of an activation were made before there was
+// one.
+static struct constants read_constants(unsigned op, const void *attrs, WNNDataType type)
+{
+    struct constants constants = {0};
+    double alpha = 0, beta = 0;
+    switch (op) {
+    case WNN_OP_clamp: {
+        const WNNClampOptions *options = attrs;
+        constants.least = bound(options->minValue, -INFINITY, type);
+        constants.greatest = bound(options->maxValue, INFINITY, type);
+        alpha = wnn_number_double(constants.least);
+        beta = wnn_number_double(constants.greatest);
+        break;
+    }
+    case WNN_OP_elu:
+        alpha = ((const WNNEluOptions *)attrs)->alpha;
+        break;
+    case WNN_OP_hardSigmoid:
+        alpha = ((const WNNHardSigmoidOptions *)attrs)->alpha;
+        beta = ((const WNNHardSigmoidOptions *)attrs)->beta;
+        break;
+    case WNN_OP_leakyRelu:
+        alpha = ((const WNNLeakyReluOptions *)attrs)->alpha;
+        break;
+    case WNN_OP_linear:
+        alpha = ((const WNNLinearOptions *)attrs)->alpha;
+        beta = ((const WNNLinearOptions *)attrs)->beta;
+        break;
+    case WNN_OP_softplus:
+        alpha = ((const WNNSoftplusOptions *)attrs)->steepness;
+        break;
+    default:
+        break;
+    }
+    if (wnn_dtype_is_float(type)) {
+        constants.alpha = (float)wnn_round_to_dtype(alpha, type);
+        constants.beta = (float)wnn_round_to_dtype(beta, type);
+    }
+    return constants;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Running
+// ---------------------------------------------------------------------------------------------------------------
+
+struct job {
+    unary_loop loop;
+    struct constants constants;
+    const unsigned char *in;
+    unsigned char *out;
+    size_t in_size, out_size;
+    bool half_in, half_out;
+};
+
+static void unary_piece(void *argument, size_t begin, size_t end)
+{
+    const struct job *job = argument;
+    if (!job->half_in) {
+        job->loop(job->in + begin * job->in_size, job->out + begin * job->out_size, end - begin,
+                  &job->constants);
+        return;
+    }
+    float values[WNN_CHUNK];
+    for (size_t i = begin, n; i < end; i += n) {
+        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        unsigned char *out = job->out + i * job->out_size;
+        wnn_half_to_float_array((const uint16_t *)(const void *)(job->in + i * job->in_size), values, n);
+        job->loop(values, job->half_out ? (void *)values : out, n, &job->constants);
+        if (job->half_out)
+            wnn_half_from_float_array(values, (uint16_t *)(void *)out, n);
+    }
+}
+
+static void run_unary(unsigned op, const void *attrs, const struct tensor *in, const struct tensor *out,
+                      const struct parallel *parallel)
+{
+    struct job job = {
+        .loop = operators[op].loop[in->type],
+        .constants = read_constants(op, attrs, in->type),
+        .in = in->data,
+        .out = out->data,
+        .in_size = wnn_dtype_bits(in->type) / 8,
+        .out_size = wnn_dtype_bits(out->type) / 8,
+        .half_in = in->type == WNNDataType_Float16,
+        .half_out = out->type == WNNDataType_Float16,
+    };
+    wnn_parallel_for(parallel, out->count, operators[op].grain, unary_piece, &job);
+}
+
+void wnn_cpu_unary(const struct kernel_call *call)
+{
+    run_unary(call->node->op, call->node->attrs, call->in, call->out, call->parallel);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Activations
+// ---------------------------------------------------------------------------------------------------------------
+
+struct softmax {
+    unsigned char *data;
+    size_t row; // elements
+    bool half;
+};
+
+static const float *load(const struct softmax *softmax, size_t at, size_t count, float *floats)
+{
+    if (!softmax->half)
+        return (const float *)(const void *)softmax->data + at;
+    wnn_half_to_float_array((const uint16_t *)(const void *)softmax->data + at, floats, count);
+    return floats;
+}
+
+// Three passes over each row, chunk by chunk: a row of float16 may be longer than a thread has room for in
+// float32. The exponential is a double's, for it would multiply the rounding error of the difference.
+static void softmax_rows(void *argument, size_t begin, size_t end)
+{
+    const struct softmax *softmax = argument;
+    float floats[WNN_CHUNK];
+    for (size_t start = begin * softmax->row; start < end * softmax->row; start += softmax->row) {
+        size_t stop = start + softmax->row;
+        float greatest = -INFINITY;
+        double sum = 0;
+        for (size_t i = start, n; i < stop; i += n) {
+            n = stop - i < WNN_CHUNK ? stop - i : WNN_CHUNK;
+            const float *x = load(softmax, i, n, floats);
+            for (size_t j = 0; j < n; j++)
+                greatest = x[j] > greatest ? x[j] : greatest;
+        }
+        for (size_t i = start, n; i < stop; i += n) {
+            n = stop - i < WNN_CHUNK ? stop - i : WNN_CHUNK;
+            const float *x = load(softmax, i, n, floats);
+            for (size_t j = 0; j < n; j++)
+                sum += exp((double)x[j] - (double)greatest);
+        }
+        for (size_t i = start, n; i < stop; i += n) {
+            n = stop - i < WNN_CHUNK ? stop - i : WNN_CHUNK;
+            const float *x = load(softmax, i, n, floats);
+            float *y = softmax->half ? floats : (float *)(void *)softmax->data + i;
+            for (size_t j = 0; j < n; j++)
+                y[j] = (float)(exp((double)x[j] - (double)greatest) / sum);
+            if (softmax->half)
+                wnn_half_from_float_array(floats, (uint16_t *)(void *)softmax->data + i, n);
+        }
+    }
+}
+
+static bool is_softmax(const struct activation *activation)
+{
+    return activation->op == WNN_OP_softmax || activation->op == WNN_OP_softmax2d;
+}
+
+void wnn_cpu_activate(const struct activation *activation, const struct tensor *tensor,
+                      const struct parallel *parallel)
+{
+    if (!is_softmax(activation)) {
+        run_unary(activation->op, activation->attrs, tensor, tensor, parallel);
+        return;
+    }
+    if (tensor->count == 0)
+        return;
+    struct softmax softmax = {
+        .data = tensor->data,
+        .row = tensor->shape.rank > 0 ? tensor->shape.dim[tensor->shape.rank - 1] : 1,
+        .half = tensor->type == WNNDataType_Float16,
+    };
+    wnn_parallel_for(parallel, tensor->count / softmax.row, WNN_GRAIN_COSTLY / softmax.row, softmax_rows,
+                     &softmax);
+}
+
+void wnn_cpu_activate_floats(const struct activation *activation, float *values, size_t count, size_t row)
+{
+    if (is_softmax(activation)) {
+        struct softmax softmax = {.data = (unsigned char *)values, .row = row};
+        if (count > 0)
+            softmax_rows(&softmax, 0, count / row);
+        return;
+    }
+    struct constants constants = read_constants(activation->op, activation->attrs, WNNDataType_Float32);
+    operators[activation->op].loop[WNNDataType_Float32](values, values, count, &constants);
+}

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/xnnpack_rules.h"
+
+#include <math.h>
+
+// Bounds that keep every 32-bit product inside of XNNPACK from overflowing.
+#define MAX_ELEMENTS       (((size_t)1 << 29) - 1) // of a tensor: 2^31 bytes
+#define MAX_DIMENSION      ((1u << 24) - 1)
+#define MAX_PARAMETER      (1u << 20) // strides, dilations, padding
+#define MAX_WINDOW         1024u      // one side
+#define MAX_TAPS           65536u
+#define MAX_TABLE          ((uint64_t)256 << 20) // bytes of pointers to pixels
+#define MAX_PACKED         ((uint64_t)1 << 31)   // bytes of weights
+#define MAX_STACK_CHANNELS 16384u                // average pooling keeps a row of sums on the stack
+
+// The largest tiles of rows and columns that XNNPACK's matrix kernels round up to.
+#define TILE_ROWS    8
+#define TILE_COLUMNS 16
+
+// What else a runtime costs.
+#define RUNTIME_BYTES 4096
+
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+static size_t pixels(const struct image *image)
+{
+    return image->height * image->width;
+}
+
+static void image_of(const struct shape *shape, bool channels_first, struct image *image)
+{
+    const uint32_t *dim = shape->dim;
+    *image = channels_first ? (struct image){dim[2], dim[3], dim[1]} : (struct image){dim[1], dim[2], dim[3]};
+}
+
+static bool images_of(const struct node *node, bool channels_first, struct xnnpack_op *op)
+{
+    const struct shape *in = &node->in[0]->type.shape, *out = &node->out[0]->type.shape;
+    if (in->rank != 4 || out->rank != 4 || in->dim[0] != out->dim[0])
+        return false;
+    op->channels_first = channels_first;
+    op->batch = in->dim[0];
+    image_of(in, channels_first, &op->in);
+    image_of(out, channels_first, &op->out);
+    return true;
+}
+
+static bool image_fits(const struct xnnpack_op *op, const struct image *image)
+{
+    return image->height <= MAX_DIMENSION && image->width <= MAX_DIMENSION &&
+           image->channels <= MAX_DIMENSION && wnn_image_elements(image, op->batch) <= MAX_ELEMENTS;
+}
+
+static bool sizes_fit(const struct xnnpack_op *op)
+{
+    return op->batch > 0 && op->batch <= MAX_DIMENSION && wnn_image_elements(&op->in, op->batch) > 0 &&
+           wnn_image_elements(&op->out, op->batch) > 0 && image_fits(op, &op->in) && image_fits(op, &op->out);
+}
+
+static bool windows_fit(const struct xnnpack_op *op)
+{
+    for (int i = 0; i < 2; i++) {
+        if (op->kernel[i] == 0 || op->kernel[i] > MAX_WINDOW || op->stride[i] == 0 ||
+            op->stride[i] > MAX_PARAMETER || op->dilation[i] == 0 || op->dilation[i] > MAX_PARAMETER ||
+            op->before[i] > MAX_PARAMETER || op->after[i] > MAX_PARAMETER)
+            return false;
+    }
+    return op->kernel[0] * op->kernel[1] <= MAX_TAPS;
+}
+
+// Sets the windows from lists of [height, width] and, for the padding, [top, bottom, left, right].
+static bool windows_of(const uint32_t kernel[2], WNNUint32List strides, WNNUint32List dilations,
+                       WNNUint32List padding, struct xnnpack_op *op)
+{
+    if (strides.count != 2 || dilations.count != 2 || padding.count != 4)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        op->kernel[i] = kernel[i];
+        op->stride[i] = strides.data[i];
+        op->dilation[i] = kernel[i] == 1 ? 1 : dilations.data[i];
+        op->before[i] = padding.data[2 * i];
+        op->after[i] = padding.data[2 * i + 1];
+    }
+    return windows_fit(op);
+}
+
+static int64_t extent(const struct xnnpack_op *op, int i)
+{
+    return (int64_t)(op->kernel[i] - 1) * op->dilation[i] + 1;
+}
+
+static int64_t length(const struct image *image, int i)
+{
+    return (int64_t)(i == 0 ? image->height : image->width);
+}
+
+// XNNPACK computes output sizes by itself, rounding down, and writes that much whatever it was told.
+static bool windows_give_output(const struct xnnpack_op *op)
+{
+    for (int i = 0; i < 2; i++) {
+        int64_t padded = length(&op->in, i) + op->before[i] + op->after[i];
+        if (padded < extent(op, i) || (padded - extent(op, i)) / op->stride[i] + 1 != length(&op->out, i))
+            return false;
+    }
+    return true;
+}
+
+static bool is_float(const struct operand *operand)
+{
+    return operand && operand->type.type == WNNDataType_Float32;
+}
+
+// Weights are packed when the runtime is made.
+static bool is_weight(const struct operand *operand)
+{
+    return is_float(operand) && operand->constant;
+}
+
+static bool bound_of(WNNNumber number, float absent, float *bound)
+{
+    if (number.type == WNNNumberType_Undefined) {
+        *bound = absent;
+        return true;
+    }
+    double value = number.type == WNNNumberType_Int64    ? (double)number.value.i64
+                   : number.type == WNNNumberType_Uint64 ? (double)number.value.u64
+                                                         : number.value.f64;
+    // Beyond float32's range is as good as no bound only where it is one: leave it to the activation.
+    if (isnan(value) || (isfinite(value) && fabs(value) > 3.4e38))
+        return false;
+    *bound = (float)value;
+    return true;
+}
+
+// Relu and clamp are ranges of the output. XNNPACK refuses a range that is empty, or a single number, or has
+// a NaN.
+static void range_of(const struct activation *activation, bool has_range, struct xnnpack_op *op)
+{
+    op->min = -INFINITY;
+    op->max = INFINITY;
+    op->activate = false;
+    if (!activation)
+        return;
+    if (has_range && activation->op == WNN_OP_relu) {
+        op->min = 0;
+        return;
+    }
+    if (has_range && activation->op == WNN_OP_clamp) {
+        const WNNClampOptions *clamp = activation->attrs;
+        float min, max;
+        if (bound_of(clamp->minValue, -INFINITY, &min) && bound_of(clamp->maxValue, INFINITY, &max) &&
+            min < max) {
+            op->min = min;
+            op->max = max;
+            return;
+        }
+    }
+    op->activate = true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Convolution
+// ---------------------------------------------------------------------------------------------------------------
+
+// The memory of packed weights; false if it is unreasonable: few outputs a group are filled up to a whole
+// tile, in memory and in time.
+static bool weights_fit(struct xnnpack_op *op, uint64_t biases)
+{
+    uint64_t taps = (uint64_t)op->kernel[0] * op->kernel[1] * op->group_in;
+    uint64_t plain = op->groups * op->group_out * taps * sizeof(float);
+    uint64_t packed =
+        op->groups * round_up(op->group_out, TILE_COLUMNS) * (round_up(taps, 4) + biases) * sizeof(float);
+    if (op->group_in > MAX_DIMENSION || op->group_out > MAX_DIMENSION || taps > MAX_ELEMENTS ||
+        plain > MAX_PACKED || packed > MAX_PACKED)
+        return false;
+    op->memory += packed + RUNTIME_BYTES;
+    return op->groups == 1 || op->group_out * 4 >= TILE_COLUMNS;
+}
+
+static bool table_fits(struct xnnpack_op *op, uint64_t entries, uint64_t bytes)
+{
+    if (entries > MAX_TABLE / bytes)
+        return false;
+    op->memory += entries * bytes;
+    return true;
+}
+
+// One channel a group has kernels of its own for some numbers of taps; all others would be computed as one
+// column of a matrix tile each.
+static bool is_depthwise(const struct xnnpack_op *op)
+{
+    return op->group_in == 1 && op->group_out == 1;
+}
+
+static bool depthwise_is_fast(const struct xnnpack_op *op)
+{
+    uint32_t taps = op->kernel[0] * op->kernel[1];
+    if (taps == 1)
+        return op->stride[0] == 1 && op->stride[1] == 1 &&
+               (op->before[0] | op->before[1] | op->after[0] | op->after[1]) == 0;
+    return taps == 3 || taps == 4 || taps == 9 || taps == 25;
+}
+
+static bool bias_fits(const struct node *node, const struct xnnpack_op *op)
+{
+    if (node->in_count < 3 || !node->in[2])
+        return true;
+    const struct shape *shape = &node->in[2]->type.shape;
+    return is_weight(node->in[2]) && shape->rank == 1 && shape->dim[0] == op->out.channels;
+}
+
+static bool describe_conv2d(const struct node *node, struct xnnpack_op *op)
+{
+    // Where output, input, height and width stand in the filter's shape.
+    static const uint8_t axes[][4] = {
+        [WNNConv2dFilterOperandLayout_OIHW] = {0, 1, 2, 3},
+        [WNNConv2dFilterOperandLayout_HWIO] = {3, 2, 0, 1},
+        [WNNConv2dFilterOperandLayout_OHWI] = {0, 3, 1, 2},
+        [WNNConv2dFilterOperandLayout_IHWO] = {3, 0, 1, 2},
+    };
+    const WNNConv2dOptions *options = node->attrs;
+    unsigned layout = (unsigned)options->filterLayout;
+    if (!is_weight(node->in[1]) || layout < 1 || layout > 4 || options->groups == 0 ||
+        node->in[1]->type.shape.rank != 4)
+        return false;
+    const struct shape *filter = &node->in[1]->type.shape;
+    const uint8_t *axis = axes[layout];
+    size_t strides[WNN_MAX_RANK];
+    wnn_shape_strides(filter, strides);
+
+    op->kind = XNNPACK_CONVOLUTION;
+    op->groups = options->groups;
+    op->group_in = filter->dim[axis[1]];
+    op->group_out = filter->dim[axis[0]] / options->groups;
+    op->out_step = strides[axis[0]];
+    op->in_step = strides[axis[1]];
+    op->step[0] = strides[axis[2]];
+    op->step[1] = strides[axis[3]];
+    op->group_step = op->group_out * op->out_step;
+    range_of(node->activation, true, op);
+
+    if (!images_of(node, options->inputLayout == WNNInputOperandLayout_NCHW, op) || !sizes_fit(op) ||
+        !windows_of((const uint32_t[2]){filter->dim[axis[2]], filter->dim[axis[3]]}, options->strides,
+                    options->dilations, options->padding, op) ||
+        !windows_give_output(op) || op->in.channels != op->group_in * op->groups ||
+        op->out.channels != op->group_out * op->groups || !bias_fits(node, op))
+        return false;
+    if (is_depthwise(op)) {
+        if (!depthwise_is_fast(op))
+            return false;
+        op->memory +=
+            op->groups * ((uint64_t)op->kernel[0] * op->kernel[1] + 1) * sizeof(float) + RUNTIME_BYTES;
+    } else if (!weights_fit(op, 1)) {
+        return false;
+    }
+    return table_fits(op, round_up(pixels(&op->out), TILE_ROWS) * op->kernel[0] * op->kernel[1],
+                      sizeof(void *));
+}
+
+static bool describe_conv_transpose2d(const struct node *node, struct xnnpack_op *op)
+{
+    static const uint8_t axes[][4] = {
+        [WNNConvTranspose2dFilterOperandLayout_IOHW] = {1, 0, 2, 3},
+        [WNNConvTranspose2dFilterOperandLayout_HWOI] = {2, 3, 0, 1},
+        [WNNConvTranspose2dFilterOperandLayout_OHWI] = {0, 3, 1, 2},
+    };
+    const WNNConvTranspose2dOptions *options = node->attrs;
+    unsigned layout = (unsigned)options->filterLayout;
+    if (!is_weight(node->in[1]) || layout < 1 || layout > 3 || options->groups == 0 ||
+        node->in[1]->type.shape.rank != 4)
+        return false;
+    const struct shape *filter = &node->in[1]->type.shape;
+    const uint8_t *axis = axes[layout];
+    size_t strides[WNN_MAX_RANK];
+    wnn_shape_strides(filter, strides);
+
+    op->kind = XNNPACK_DECONVOLUTION;
+    op->groups = options->groups;
+    op->group_in = filter->dim[axis[1]] / options->groups;
+    op->group_out = filter->dim[axis[0]];
+    op->out_step = strides[axis[0]];
+    op->in_step = strides[axis[1]];
+    op->step[0] = strides[axis[2]];
+    op->step[1] = strides[axis[3]];
+    op->group_step = op->group_in * op->in_step;
+    range_of(node->activation, true, op);
+
+    if (!images_of(node, options->inputLayout == WNNInputOperandLayout_NCHW, op) || !sizes_fit(op) ||
+        !windows_of((const uint32_t[2]){filter->dim[axis[2]], filter->dim[axis[3]]}, options->strides,
+                    options->dilations, options->padding, op) ||
+        op->in.channels != op->group_in * op->groups || op->out.channels != op->group_out * op->groups ||
+        !bias_fits(node, op))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        int64_t size = length(&op->out, i), least = (length(&op->in, i) - 1) * op->stride[i] + extent(op, i) -
+                                                    op->before[i] - op->after[i];
+        // An output smaller than the stride makes XNNPACK write outside of its tables.
+        if (size < least || size - least >= op->stride[i] || size < op->stride[i])
+            return false;
+        op->adjustment[i] = (uint32_t)(size - least);
+    }
+    // With a stride, the filter is cut up into one for every remainder, each with biases of its own.
+    uint64_t taps = (uint64_t)op->kernel[0] * op->kernel[1], parts = (uint64_t)op->stride[0] * op->stride[1];
+    uint64_t tiled = op->out.height * op->stride[1] *
+                     round_up((op->out.width + op->stride[1] - 1) / op->stride[1], TILE_ROWS);
+    uint64_t flat = round_up(pixels(&op->out), TILE_ROWS);
+    op->memory += parts <= taps ? parts * 64 : 0;
+    return weights_fit(op, parts <= taps ? parts : 1) &&
+           table_fits(op, taps * (tiled > flat ? tiled : flat), sizeof(void *));
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Matrix products
+// ---------------------------------------------------------------------------------------------------------------
+
+// [rows, in] x [in, out] with constant weights.
+static bool describe_product(size_t rows, size_t in, size_t out, bool transposed, struct xnnpack_op *op)
+{
+    // In kernels that take the weights in groups of up to 16 inputs, the library steps wrongly over the
+    // weights of a fully connected layer when threads share the outputs, unless the inputs come in whole
+    // groups. A convolution with one tap is the same product without that flaw.
+    op->kind = in % 16 == 0 ? XNNPACK_FULLY_CONNECTED : XNNPACK_CONVOLUTION;
+    op->channels_first = false;
+    op->batch = 1;
+    op->in = (struct image){rows, 1, in};
+    op->out = (struct image){rows, 1, out};
+    op->groups = 1;
+    op->group_in = in;
+    op->group_out = out;
+    op->out_step = transposed ? in : 1;
+    op->in_step = transposed ? 1 : out;
+    op->step[0] = op->step[1] = op->group_step = in * out;
+    for (int i = 0; i < 2; i++)
+        op->kernel[i] = op->stride[i] = op->dilation[i] = 1;
+    return sizes_fit(op) && weights_fit(op, 1);
+}
+
+static bool describe_gemm(const struct node *node, struct xnnpack_op *op)
+{
+    const WNNGemmOptions *options = node->attrs;
+    const struct shape *a = &node->in[0]->type.shape, *out = &node->out[0]->type.shape;
+    if (!is_weight(node->in[1]) || options->aTranspose || a->rank != 2 || out->rank != 2 ||
+        node->in[1]->type.shape.rank != 2)
+        return false;
+    // A factor goes into the weights, which must neither overflow nor vanish by it.
+    double alpha = fabs(options->alpha);
+    if (!(alpha >= 1.0 / (1 << 20) && alpha <= 1) || !isfinite(options->beta) || fabs(options->beta) > 3.4e38)
+        return false;
+    range_of(node->activation, true, op);
+    if (!describe_product(a->dim[0], a->dim[1], out->dim[1], options->bTranspose, op) ||
+        out->dim[0] != a->dim[0] ||
+        wnn_shape_elements(&node->in[1]->type.shape) != op->group_in * op->group_out)
+        return false;
+    if (node->in_count < 3 || !node->in[2])
+        return true;
+    // The same for all rows.
+    const struct shape *c = &node->in[2]->type.shape;
+    return is_weight(node->in[2]) && c->rank <= 2 && (c->rank < 2 || c->dim[0] == 1) &&
+           (c->rank == 0 || c->dim[c->rank - 1] == 1 || c->dim[c->rank - 1] == out->dim[1]);
+}
+
+static bool describe_matmul(const struct node *node, struct xnnpack_op *op)
+{
+    const struct shape *a = &node->in[0]->type.shape, *b = &node->in[1]->type.shape;
+    if (!is_weight(node->in[1]) || a->rank < 2 || b->rank < 2)
+        return false;
+    size_t in = a->dim[a->rank - 1], out = b->dim[b->rank - 1];
+    if (wnn_shape_elements(b) != in * out || b->dim[b->rank - 2] != in || in == 0)
+        return false;
+    size_t rows = wnn_shape_elements(a) / in;
+    range_of(node->activation, true, op);
+    return wnn_shape_elements(&node->out[0]->type.shape) == rows * out &&
+           describe_product(rows, in, out, false, op);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Pooling and resampling
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool describe_pool2d(const struct node *node, struct xnnpack_op *op)
+{
+    const WNNPool2dOptions *options = node->attrs;
+    op->kind = node->op == WNN_OP_averagePool2d ? XNNPACK_AVERAGE_POOL : XNNPACK_MAX_POOL;
+    range_of(node->activation, true, op);
+    if (options->windowDimensions.count != 2 ||
+        !images_of(node, options->layout == WNNInputOperandLayout_NCHW, op) || !sizes_fit(op) ||
+        op->in.channels != op->out.channels ||
+        !windows_of(options->windowDimensions.data, options->strides, options->dilations, options->padding,
+                    op) ||
+        op->kernel[0] * op->kernel[1] == 1)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        // Rounding up is rounding down with more padding. The first and the last window must hold something,
+        // in its first tap for those behind the front padding; those between do then.
+        int64_t last = (length(&op->out, i) - 1) * op->stride[i] - op->before[i];
+        int64_t after = last + extent(op, i) - length(&op->in, i);
+        if (after > MAX_PARAMETER || last >= length(&op->in, i) || op->before[i] >= extent(op, i))
+            return false;
+        if (after > op->after[i])
+            op->after[i] = (uint32_t)after;
+    }
+    if (!windows_give_output(op))
+        return false;
+    bool dilated = op->dilation[0] > 1 || op->dilation[1] > 1;
+    if (op->kind == XNNPACK_AVERAGE_POOL && (dilated || op->in.channels > MAX_STACK_CHANNELS))
+        return false;
+    // With dilation and padding in front, max pooling reads the wrong elements and others that are outside.
+    if (dilated && (op->before[0] | op->before[1]) != 0)
+        return false;
+    uint64_t taps = (uint64_t)op->kernel[0] * op->kernel[1];
+    op->memory = op->in.channels * sizeof(float) + RUNTIME_BYTES;
+    return table_fits(op, (pixels(&op->out) + TILE_COLUMNS) * taps + pixels(&op->out), sizeof(void *));
+}
+
+// XNNPACK computes coordinates in float32: exact where the ratio of the sizes has a power of two as its
+// denominator, and else off by more than the tolerance of the operator.
+static bool ratio_is_exact(size_t in, size_t out)
+{
+    size_t a = in, b = out;
+    while (b != 0) {
+        size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    size_t numerator = in / a, denominator = out / a;
+    return (denominator & (denominator - 1)) == 0 && (uint64_t)numerator * out < 1u << 22;
+}
+
+static bool describe_resample2d(const struct node *node, struct xnnpack_op *op)
+{
+    const WNNResample2dOptions *options = node->attrs;
+    op->kind = XNNPACK_RESIZE;
+    range_of(node->activation, false, op);
+    if (options->mode != WNNInterpolationMode_Linear || options->axes.count != 2)
+        return false;
+    uint32_t first = options->axes.data[0], second = options->axes.data[1];
+    bool channels_first = (first == 2 && second == 3) || (first == 3 && second == 2);
+    bool channels_last = (first == 1 && second == 2) || (first == 2 && second == 1);
+    if ((!channels_first && !channels_last) || !images_of(node, channels_first, op) || !sizes_fit(op) ||
+        op->in.channels != op->out.channels || !ratio_is_exact(op->in.height, op->out.height) ||
+        !ratio_is_exact(op->in.width, op->out.width))
+        return false;
+    op->memory = RUNTIME_BYTES;
+    return table_fits(op, pixels(&op->out), 4 * sizeof(void *) + 2 * sizeof(float));
+}
+
+bool wnn_xnnpack_describe(const struct node *node, struct xnnpack_op *op)
+{
+    *op = (struct xnnpack_op){.groups = 1};
+    if (!is_float(node->in[0]) || !is_float(node->out[0]))
+        return false;
+    switch (node->op) {
+    case WNN_OP_conv2d:
+        return describe_conv2d(node, op);
+    case WNN_OP_convTranspose2d:
+        return describe_conv_transpose2d(node, op);
+    case WNN_OP_gemm:
+        return describe_gemm(node, op);
+    case WNN_OP_matmul:
+        return describe_matmul(node, op);
+    case WNN_OP_averagePool2d:
+    case WNN_OP_maxPool2d:
+        return describe_pool2d(node, op);
+    case WNN_OP_resample2d:
+        return describe_resample2d(node, op);
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,634 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// libwebnn: the Web Neural Network API as a C library.
+//
+// A program creates a context, records a graph with a graph builder (the operators are in webnn/ops.h), builds it,
+// and computes it as often as it likes. Everything that takes time is asynchronous: the call returns a future, the
+// work happens on the context's timeline, and a callback brings the result.
+//
+// Rules that hold everywhere
+//
+//   Ownership    What a Create function or a callback hands out belongs to the receiver, who gives it back with the
+//                matching Release. Operands and activations belong to their builder. Structs passed as `const *` are
+//                read during the call only; lists and strings in them are copied unless a comment says otherwise.
+//   Threads      Contexts, graphs and tensors may be used from any thread at any time. A builder and its operands are
+//                used by one thread at a time.
+//   Errors       Statuses carry the names of the specification's exceptions. Nothing that a caller passes ends the
+//                process; out of memory is a status. A message names the operator, its label, the operand, what
+//                came and what was expected.
+//   Extension    Every descriptor begins with `nextInChain`. No chained struct is defined yet, so that a pointer
+//                other than NULL is refused with TypeError.
+//   Defaults     Come from the *_INIT macros. A struct filled with zeros is not a default one.
+//
+// Numbers, on every backend
+//
+//   Integer arithmetic wraps. x / 0 is x and MIN / -1 is MIN. A float that becomes an integer is truncated and
+//   saturated, NaN becomes 0. NaN goes through max, min, relu, clamp, pooling and reductions. float16 is stored in
+//   16 bits, computed in float32, and rounded once per operator. Out-of-range indices of the gather and scatter
+//   families are clamped to [-N, N-1] and then wrapped. The same graph, inputs and thread count give the same bits.
+//   One exception: where the CPU backend uses XNNPACK (convolution, pooling, fully connected and bilinear resampling
+//   in float32), denormals count as zero and a NaN may become an infinity; WNNContextDescriptor.strictNumerics keeps
+//   such nodes on the library's own kernels.
+//
+// The specification: https://www.w3.org/TR/2024/CRD-webnn-20240415/ and https://www.w3.org/TR/webnn/
+
+#ifndef WEBNN_WEBNN_H_
+#define WEBNN_WEBNN_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define WNN_EXPORT __attribute__((visibility("default")))
+#else
+#define WNN_EXPORT
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WNN_VERSION_MAJOR 0
+#define WNN_VERSION_MINOR 1
+#define WNN_VERSION_PATCH 0
+
+// ---------------------------------------------------------------------------------------------------------------
+// Handles
+// ---------------------------------------------------------------------------------------------------------------
+
+typedef struct WNNContextImpl *WNNContext;           // counted; any thread
+typedef struct WNNGraphImpl *WNNGraph;               // counted; any thread; immutable
+typedef struct WNNTensorImpl *WNNTensor;             // counted; any thread
+typedef struct WNNGraphBuilderImpl *WNNGraphBuilder; // one owner, one thread
+typedef struct WNNOperandImpl *WNNOperand;           // borrowed; valid until its builder is released
+typedef struct WNNActivationImpl *WNNActivation;     // borrowed; valid until its builder is released
+
+// ---------------------------------------------------------------------------------------------------------------
+// Strings, lists, numbers
+// ---------------------------------------------------------------------------------------------------------------
+
+// Says that a string ends at its first NUL.
+#define WNN_STRLEN SIZE_MAX
+
+// A piece of UTF-8 text. { p, n } is n bytes, NUL bytes included. { p, WNN_STRLEN } ends at the first NUL.
+// { NULL, WNN_STRLEN } and { NULL, 0 } are the empty string. Strings that the library hands out carry a length and
+// are followed by a NUL.
+typedef struct WNNStringView {
+    const char *data;
+    size_t length;
+} WNNStringView;
+#define WNN_STRING_VIEW_INIT { NULL, WNN_STRLEN }
+
+// Says that an optional list was not given, which is not the same as a list of no items: a reduction without axes
+// reduces all of them, a reduction with an empty list reduces none.
+#define WNN_LIST_ABSENT SIZE_MAX
+
+// `count` items at `data`, or absent. At most 8192 items are accepted anywhere.
+typedef struct WNNUint32List {
+    const uint32_t *data;
+    size_t count;
+} WNNUint32List;
+#define WNN_UINT32_LIST_INIT { NULL, WNN_LIST_ABSENT }
+
+typedef struct WNNFloat32List {
+    const float *data;
+    size_t count;
+} WNNFloat32List;
+#define WNN_FLOAT32_LIST_INIT { NULL, WNN_LIST_ABSENT }
+
+typedef enum WNNNumberType {
+    WNNNumberType_Undefined = 0, // not given
+    WNNNumberType_Int64 = 1,
+    WNNNumberType_Uint64 = 2,
+    WNNNumberType_Float64 = 3,
+    WNNNumberType_Force32 = 0x7FFFFFFF
+} WNNNumberType;
+
+// A number of the kind that its use needs, https://www.w3.org/TR/webnn/#typedefdef-mlnumber. Where it meets a data
+// type it is converted: to a float type by rounding to nearest, to an integer type by clamping to its range and
+// dropping the fraction (NaN to 0).
+typedef struct WNNNumber {
+    WNNNumberType type;
+    union {
+        int64_t i64;
+        uint64_t u64;
+        double f64;
+    } value;
+} WNNNumber;
+#define WNN_NUMBER_INIT { WNNNumberType_Undefined, { 0 } }
+
+static inline WNNNumber wnnNumberInt64(int64_t value)
+{
+    WNNNumber number;
+    number.type = WNNNumberType_Int64;
+    number.value.i64 = value;
+    return number;
+}
+
+static inline WNNNumber wnnNumberUint64(uint64_t value)
+{
+    WNNNumber number;
+    number.type = WNNNumberType_Uint64;
+    number.value.u64 = value;
+    return number;
+}
+
+static inline WNNNumber wnnNumberFloat64(double value)
+{
+    WNNNumber number;
+    number.type = WNNNumberType_Float64;
+    number.value.f64 = value;
+    return number;
+}
+
+// Reserved for extensions: see "Extension" above.
+typedef struct WNNChainedStruct {
+    const struct WNNChainedStruct *next;
+    uint32_t sType;
+} WNNChainedStruct;
+
+// ---------------------------------------------------------------------------------------------------------------
+// Status
+// ---------------------------------------------------------------------------------------------------------------
+
+typedef enum WNNStatus {
+    WNNStatus_Success = 0,
+    WNNStatus_TypeError = 1,         // an argument breaks a rule of the specification
+    WNNStatus_InvalidStateError = 2, // the context is lost, or the object destroyed
+    WNNStatus_OperationError = 3,    // the graph cannot be built or run
+    WNNStatus_NotSupportedError = 4, // no such device
+    WNNStatus_SecurityError = 5,     // reserved for hosts that have a permissions policy
+    WNNStatus_UnknownError = 6,      // everything else that went wrong inside
+    WNNStatus_OutOfMemory = 7,       // an allocation failed, or a limit on memory was reached
+    WNNStatus_Cancelled = 8,         // wnnContextCancel, or the context went away first
+    WNNStatus_Force32 = 0x7FFFFFFF
+} WNNStatus;
+
+// The name of a status, for instance "TypeError"; static text.
+WNN_EXPORT WNNStringView wnnStatusName(WNNStatus status);
+
+typedef struct WNNError {
+    WNNStatus status;
+    WNNStringView message; // empty on success
+} WNNError;
+
+// The library's version as "major.minor.patch"; static text.
+WNN_EXPORT WNNStringView wnnGetVersion(void);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Data types and descriptors
+// ---------------------------------------------------------------------------------------------------------------
+
+// https://www.w3.org/TR/webnn/#enumdef-mloperanddatatype
+// int4 and uint4 are an extension for quantised weights (constants, quantizeLinear and dequantizeLinear): two elements a byte, the even one in the low bits, (count + 1) / 2 bytes a tensor.
+typedef enum WNNDataType {
+    WNNDataType_Undefined = 0,
+    WNNDataType_Float32 = 1,
+    WNNDataType_Float16 = 2, // IEEE binary16 bit patterns, uint16_t in C
+    WNNDataType_Int32 = 3,
+    WNNDataType_Uint32 = 4,
+    WNNDataType_Int64 = 5,
+    WNNDataType_Uint64 = 6,
+    WNNDataType_Int8 = 7,
+    WNNDataType_Uint8 = 8,
+    WNNDataType_Int4 = 9,
+    WNNDataType_Uint4 = 10,
+    WNNDataType_Force32 = 0x7FFFFFFF
+} WNNDataType;
+
+// The highest rank of any operand or tensor.
+#define WNN_MAX_RANK 8
+
+// https://www.w3.org/TR/webnn/#dictdef-mloperanddescriptor
+// Each dimension is 1 to 2^31-1, the rank at most WNN_MAX_RANK, the element count at most 2^31-1. { NULL, 0 } is the
+// shape of a scalar. Data are dense, row-major, little-endian.
+typedef struct WNNOperandDescriptor {
+    const WNNChainedStruct *nextInChain;
+    WNNDataType dataType;
+    WNNUint32List shape;
+} WNNOperandDescriptor;
+#define WNN_OPERAND_DESCRIPTOR_INIT { NULL, WNNDataType_Undefined, { NULL, 0 } }
+
+// ---------------------------------------------------------------------------------------------------------------
+// Futures and callbacks
+// ---------------------------------------------------------------------------------------------------------------
+
+// Where a callback runs. In every mode it runs exactly once, with no lock held.
+typedef enum WNNCallbackMode {
+    // Inside the wnnContextWaitAny that lists its future.
+    WNNCallbackMode_WaitAnyOnly = 1,
+    // Inside wnnContextWaitAny or wnnContextProcessEvents. Both these modes may use the whole API.
+    WNNCallbackMode_AllowProcessEvents = 2,
+    // As soon as the result is there: on the context's worker thread, or inside the call that starts the request or
+    // ends the context. It may start further requests; it must not wait for one.
+    WNNCallbackMode_AllowSpontaneous = 3,
+    WNNCallbackMode_Force32 = 0x7FFFFFFF
+} WNNCallbackMode;
+
+// One asynchronous operation of one context. Never 0 for a request that was taken.
+typedef struct WNNFuture {
+    uint64_t id;
+} WNNFuture;
+
+typedef struct WNNFutureWaitInfo {
+    WNNFuture future;
+    bool completed; // set by wnnContextWaitAny
+} WNNFutureWaitInfo;
+
+typedef enum WNNWaitStatus {
+    WNNWaitStatus_Success = 0,  // at least one future is complete and its callback has run
+    WNNWaitStatus_TimedOut = 1,
+    WNNWaitStatus_Error = 2,    // no futures were given, or one is not of this context
+    WNNWaitStatus_Force32 = 0x7FFFFFFF
+} WNNWaitStatus;
+
+#define WNN_WAIT_FOREVER UINT64_MAX
+
+// The graph belongs to the receiver; it is NULL unless status is Success. The message is valid during the call.
+typedef void (*WNNBuildCallback)(WNNStatus status, WNNGraph graph, WNNStringView message, void *userdata1,
+                                 void *userdata2);
+typedef struct WNNBuildCallbackInfo {
+    const WNNChainedStruct *nextInChain;
+    WNNCallbackMode mode;
+    WNNBuildCallback callback;
+    void *userdata1, *userdata2;
+} WNNBuildCallbackInfo;
+#define WNN_BUILD_CALLBACK_INFO_INIT { NULL, WNNCallbackMode_WaitAnyOnly, NULL, NULL, NULL }
+
+// For every other request. `callback` may be NULL where only the waiting matters.
+typedef void (*WNNRequestCallback)(WNNStatus status, WNNStringView message, void *userdata1, void *userdata2);
+typedef struct WNNRequestCallbackInfo {
+    const WNNChainedStruct *nextInChain;
+    WNNCallbackMode mode;
+    WNNRequestCallback callback;
+    void *userdata1, *userdata2;
+} WNNRequestCallbackInfo;
+#define WNN_REQUEST_CALLBACK_INFO_INIT { NULL, WNNCallbackMode_WaitAnyOnly, NULL, NULL, NULL }
+
+// ---------------------------------------------------------------------------------------------------------------
+// Context: https://www.w3.org/TR/webnn/#api-mlcontext
+// ---------------------------------------------------------------------------------------------------------------
+
+typedef enum WNNDeviceType {
+    WNNDeviceType_CPU = 1,
+    WNNDeviceType_GPU = 2,
+    WNNDeviceType_Force32 = 0x7FFFFFFF
+} WNNDeviceType;
+
+typedef enum WNNPowerPreference {
+    WNNPowerPreference_Default = 1,
+    WNNPowerPreference_HighPerformance = 2,
+    WNNPowerPreference_LowPower = 3,
+    WNNPowerPreference_Force32 = 0x7FFFFFFF
+} WNNPowerPreference;
+
+// Where the library's memory comes from. Both functions may be called from any thread, and must not call the library.
+// XNNPACK and the C library's threads allocate for themselves.
+typedef struct WNNAllocator {
+    // Returns `size` bytes (never 0) aligned to `alignment` (a power of two), or NULL.
+    void *(*allocate)(size_t size, size_t alignment, void *userdata);
+    // Gets what it got from allocate, with the same size and alignment; never NULL.
+    void (*release)(void *memory, size_t size, size_t alignment, void *userdata);
+    void *userdata;
+} WNNAllocator;
+
+// The host's own thread pool. `parallelFor` calls task(argument, i) once for every i in [0, count), on any threads,
+// and returns when all are done. With it the library makes no compute threads of its own (one worker remains, which
+// is where parallelFor is called). `concurrency` is the number of tasks that can make progress at once, at least 1.
+typedef struct WNNParallelFor {
+    void (*parallelFor)(size_t count, void (*task)(void *argument, size_t index), void *argument, void *userdata);
+    uint32_t concurrency;
+    void *userdata;
+} WNNParallelFor;
+
+// What one context accepts. 0 in a field of this struct means no limit of that kind.
+typedef struct WNNLimits {
+    uint64_t maxTensorByteLength;    // bytes of one operand or tensor; at most 2^31-1 elements in any case
+    uint64_t maxMemory;              // bytes allocated by the context at one time, lent bytes not counted
+    uint64_t maxConstantBytes;       // bytes of all constants of one builder
+    uint32_t maxOperators;           // of one builder
+    uint32_t maxOperands;            // of one builder
+    uint32_t maxInputsAndOutputs;    // of one graph
+    uint32_t maxStringLength;        // bytes of a name or label
+    uint32_t maxWindowSize;          // each size of a filter or pooling window
+    uint32_t maxStride;              // each stride of a convolution or pooling
+    uint32_t maxDilation;            // each dilation of a convolution or pooling
+    uint64_t maxOperatorWork;        // multiply-adds (or elements, where an operator has none) of one operator
+    uint64_t maxGraphWork;           // the sum over one graph, checked at build
+} WNNLimits;
+#define WNN_LIMITS_INIT { 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0 }
+
+// Called once when the context is lost: by wnnContextDestroy, by the last release, or by a failing device.
+typedef void (*WNNContextLostCallback)(WNNStringView message, void *userdata1, void *userdata2);
+typedef struct WNNContextLostCallbackInfo {
+    const WNNChainedStruct *nextInChain;
+    WNNCallbackMode mode;
+    WNNContextLostCallback callback;
+    void *userdata1, *userdata2;
+} WNNContextLostCallbackInfo;
+#define WNN_CONTEXT_LOST_CALLBACK_INFO_INIT { NULL, WNNCallbackMode_AllowSpontaneous, NULL, NULL, NULL }
+
+// Receives the message of every error that a function reports by its status alone; called inside that function, on
+// its thread, with no lock held. It may use the API.
+typedef void (*WNNErrorCallback)(WNNStatus status, WNNStringView message, void *userdata1, void *userdata2);
+typedef struct WNNErrorCallbackInfo {
+    const WNNChainedStruct *nextInChain;
+    WNNErrorCallback callback;
+    void *userdata1, *userdata2;
+} WNNErrorCallbackInfo;
+#define WNN_ERROR_CALLBACK_INFO_INIT { NULL, NULL, NULL, NULL }
+
+// https://www.w3.org/TR/2024/CRD-webnn-20240415/#dictdef-mlcontextoptions
+typedef struct WNNContextDescriptor {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    WNNDeviceType deviceType;           // GPU without a usable GPU backend: NotSupportedError
+    WNNPowerPreference powerPreference; // a hint; never fails
+    bool accelerated;                   // a hint of the newer text, reported back by wnnContextGetAccelerated
+    bool strictNumerics;                // never trade IEEE details (denormals, NaN) for speed
+    uint32_t threadCount;               // compute threads; 0: one per processor that the process may use
+    const WNNAllocator *allocator;      // NULL: the C library's; copied
+    const WNNParallelFor *parallelFor;  // NULL: threads of the library; copied
+    const WNNLimits *limits;            // NULL: WNN_LIMITS_INIT; copied
+    WNNContextLostCallbackInfo lostCallbackInfo;
+    WNNErrorCallbackInfo errorCallbackInfo;
+} WNNContextDescriptor;
+#define WNN_CONTEXT_DESCRIPTOR_INIT                                                                                  \
+    { NULL, WNN_STRING_VIEW_INIT, WNNDeviceType_CPU, WNNPowerPreference_Default, true, false, 0, NULL, NULL, NULL,   \
+      WNN_CONTEXT_LOST_CALLBACK_INFO_INIT, WNN_ERROR_CALLBACK_INFO_INIT }
+
+// Makes a context and its worker thread. `descriptor` NULL: the INIT values. On failure *context is NULL and the
+// error callback of the descriptor has the message.
+// TypeError: an enumerator or a callback mode that does not exist, an unusable allocator or parallelFor.
+// NotSupportedError: no such device. OutOfMemory. Any thread.
+WNN_EXPORT WNNStatus wnnCreateContext(const WNNContextDescriptor *descriptor, WNNContext *context);
+
+WNN_EXPORT void wnnContextAddRef(WNNContext context);
+
+// The last release destroys the context (see wnnContextDestroy), waits for the request that is running, and ends the
+// worker. Builders, graphs and tensors that are still held stay valid handles of a lost context. NULL is accepted.
+WNN_EXPORT void wnnContextRelease(WNNContext context);
+
+// Loses the context: the lost callback is called, requests that wait are answered with Cancelled, the one that runs
+// ends normally, and whatever is asked later fails with InvalidStateError. Idempotent, does not wait. Any thread.
+// https://www.w3.org/TR/webnn/#api-mlcontext-destroy
+WNN_EXPORT void wnnContextDestroy(WNNContext context);
+
+// True once the context is lost. Any thread.
+WNN_EXPORT bool wnnContextIsLost(WNNContext context);
+
+// What the descriptor asked for. https://www.w3.org/TR/webnn/#dom-mlcontext-accelerated
+WNN_EXPORT bool wnnContextGetAccelerated(WNNContext context);
+
+// The limits in force.
+WNN_EXPORT void wnnContextGetLimits(WNNContext context, WNNLimits *limits);
+
+// Opens, loads and initialises everything that later calls could need, so that a process may give up the right to
+// open files and to make threads or executable memory. Blocks. UnknownError, OutOfMemory. Any thread.
+WNN_EXPORT WNNStatus wnnContextPreload(WNNContext context);
+
+// Live objects of the context and the bytes that it has allocated now and at most.
+typedef struct WNNContextCounters {
+    uint64_t builders, graphs, tensors, pendingRequests;
+    uint64_t allocatedBytes, peakAllocatedBytes;
+} WNNContextCounters;
+WNN_EXPORT void wnnContextGetCounters(WNNContext context, WNNContextCounters *counters);
+
+// https://www.w3.org/TR/webnn/#api-mlcontext-opsupportlimits
+// A set of data types: bit (1u << WNNDataType_X) for each.
+typedef struct WNNTensorLimits {
+    uint32_t dataTypes;
+    uint32_t minRank, maxRank;
+} WNNTensorLimits;
+typedef struct WNNOperandLimits {
+    WNNStringView name; // the specification's name of the argument, option or output
+    bool optional;
+    WNNTensorLimits limits;
+} WNNOperandLimits;
+typedef struct WNNOperatorLimits {
+    WNNStringView name; // the specification's name of the method
+    size_t operandCount;
+    const WNNOperandLimits *operands;
+} WNNOperatorLimits;
+
+typedef enum WNNInputOperandLayout {
+    WNNInputOperandLayout_NCHW = 1,
+    WNNInputOperandLayout_NHWC = 2,
+    WNNInputOperandLayout_Force32 = 0x7FFFFFFF
+} WNNInputOperandLayout;
+
+typedef struct WNNOpSupportLimits {
+    WNNInputOperandLayout preferredInputLayout;
+    uint64_t maxTensorByteLength;
+    WNNTensorLimits input, constant, output;
+    size_t operatorCount;
+    const WNNOperatorLimits *operators; // valid while the context is held
+} WNNOpSupportLimits;
+WNN_EXPORT void wnnContextGetOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits);
+
+// Waits until a future of the list is complete or `timeoutNanoseconds` have passed (0: looks only), and runs the
+// callbacks of those that are. A future whose callback has run counts as complete. Any thread, but not from a
+// spontaneous callback with a time-out other than 0 (WNNWaitStatus_Error).
+WNN_EXPORT WNNWaitStatus wnnContextWaitAny(WNNContext context, size_t futureCount, WNNFutureWaitInfo *futures,
+                                           uint64_t timeoutNanoseconds);
+
+// Runs the callbacks of completed AllowProcessEvents requests. Does not wait. Any thread.
+WNN_EXPORT void wnnContextProcessEvents(WNNContext context);
+
+// Takes a request back that has not begun: its callback gets Cancelled. InvalidStateError if it runs or has ended,
+// TypeError if there was never such a future. Any thread.
+WNN_EXPORT WNNStatus wnnContextCancel(WNNContext context, WNNFuture future);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Graph builder: https://www.w3.org/TR/webnn/#api-mlgraphbuilder
+//
+// Operators are recorded with the functions of webnn/ops.h. A function that fails returns NULL (or 0), and the
+// builder keeps its first error. A call that is handed a NULL operand where one is required returns NULL without an
+// error of its own when the builder already has one, so that a chain of calls needs one check, at build.
+// ---------------------------------------------------------------------------------------------------------------
+
+// InvalidStateError: the context is lost. OutOfMemory.
+WNN_EXPORT WNNStatus wnnContextCreateGraphBuilder(WNNContext context, WNNGraphBuilder *builder);
+
+// Ends the builder, its operands and its activations. Graphs that it built, or that are being built, are not touched.
+// NULL is accepted.
+WNN_EXPORT void wnnGraphBuilderRelease(WNNGraphBuilder builder);
+
+// The first error since the builder was made or the error was cleared; the message is valid until the builder is used
+// again.
+WNN_EXPORT void wnnGraphBuilderGetError(WNNGraphBuilder builder, WNNError *error);
+WNN_EXPORT void wnnGraphBuilderClearError(WNNGraphBuilder builder);
+
+// An input of the graph. TypeError: empty or ill-formed name, descriptor out of bounds. Two inputs of one name are
+// refused at build, if both are reachable. https://www.w3.org/TR/webnn/#api-mlgraphbuilder-input
+WNN_EXPORT WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
+                                           const WNNOperandDescriptor *descriptor);
+
+// A constant whose bytes are copied. TypeError: byteLength is not that of the descriptor.
+// https://www.w3.org/TR/webnn/#api-mlgraphbuilder-constant-buffer
+WNN_EXPORT WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+                                              const void *data, size_t byteLength);
+
+// A constant whose bytes stay the caller's: they must not change until `release` is called, once, from any thread,
+// when no builder or graph needs them any more (inside this call if it fails). `release` must not call the library.
+typedef struct WNNLentBytes {
+    const WNNChainedStruct *nextInChain;
+    const void *data;
+    size_t byteLength;
+    void (*release)(const void *data, size_t byteLength, void *userdata1, void *userdata2); // may be NULL
+    void *userdata1, *userdata2;
+} WNNLentBytes;
+#define WNN_LENT_BYTES_INIT { NULL, NULL, 0, NULL, NULL, NULL }
+WNN_EXPORT WNNOperand wnnGraphBuilderLentConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+                                                  const WNNLentBytes *bytes);
+
+// A scalar (rank 0). TypeError: a type without scalars (int4, uint4), a number that is not given.
+// https://www.w3.org/TR/webnn/#api-mlgraphbuilder-constant-type-value
+WNN_EXPORT WNNOperand wnnGraphBuilderScalarConstant(WNNGraphBuilder builder, WNNDataType dataType, WNNNumber value);
+
+// [start, start + step, ...], as long as it does not reach `end`; rank 1. TypeError: a number that is not finite, step
+// 0, no element at all, more elements than a tensor may have, int4 or uint4.
+WNN_EXPORT WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNNumber start, WNNNumber end,
+                                                   WNNNumber step, WNNDataType dataType);
+
+// A constant of the bytes of a constant tensor (wnnContextCreateConstantTensor), shared, not copied. The tensor may be
+// destroyed once the graph is built. TypeError: a tensor of another context, destroyed, or not constant.
+// https://www.w3.org/TR/webnn/#api-mlgraphbuilder-constant-tensor
+WNN_EXPORT WNNOperand wnnGraphBuilderTensorConstant(WNNGraphBuilder builder, WNNTensor tensor);
+
+// https://www.w3.org/TR/webnn/#api-mloperand. The list is valid as long as the operand.
+WNN_EXPORT WNNDataType wnnOperandGetDataType(WNNOperand operand);
+WNN_EXPORT WNNUint32List wnnOperandGetShape(WNNOperand operand);
+
+typedef struct WNNNamedOperand {
+    WNNStringView name;
+    WNNOperand operand;
+} WNNNamedOperand;
+
+// Builds the graph that computes the given outputs. What the builder holds now is what is built; it may go on being
+// used, and build again. Only inputs that an output depends on become inputs of the graph.
+// TypeError: no outputs, an empty or repeated name, an operand of another builder, an input or constant as output
+// (identity() makes one of it), two reachable inputs of one name, a constant tensor destroyed meanwhile.
+// InvalidStateError: the context is lost. OperationError: the backend cannot build it. OutOfMemory.
+// The builder's error, if it has one, is the result. https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build
+WNN_EXPORT WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount, const WNNNamedOperand *outputs,
+                                          WNNBuildCallbackInfo callbackInfo);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Graph: https://www.w3.org/TR/webnn/#api-mlgraph
+// ---------------------------------------------------------------------------------------------------------------
+
+WNN_EXPORT void wnnGraphAddRef(WNNGraph graph);
+WNN_EXPORT void wnnGraphRelease(WNNGraph graph); // queued work keeps what it needs; NULL is accepted
+
+// Later requests with this graph fail with InvalidStateError; those already queued complete. Idempotent.
+WNN_EXPORT void wnnGraphDestroy(WNNGraph graph);
+
+typedef struct WNNNamedDescriptor {
+    WNNStringView name;
+    WNNOperandDescriptor descriptor;
+} WNNNamedDescriptor;
+
+// What compute and dispatch need and give, in the order in which they were recorded (inputs) or given to build
+// (outputs). Valid while the graph is held.
+WNN_EXPORT const WNNNamedDescriptor *wnnGraphGetInputs(WNNGraph graph, size_t *count);
+WNN_EXPORT const WNNNamedDescriptor *wnnGraphGetOutputs(WNNGraph graph, size_t *count);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Execution on the caller's memory: https://www.w3.org/TR/2024/CRD-webnn-20240415/#api-mlcontext-compute
+// ---------------------------------------------------------------------------------------------------------------
+
+typedef struct WNNNamedBuffer {
+    WNNStringView name;
+    void *data;           // any alignment; inputs are only read
+    size_t byteLength;
+    WNNDataType dataType; // the type of the elements, or Undefined for plain bytes
+} WNNNamedBuffer;
+
+typedef struct WNNComputeDescriptor {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    WNNGraph graph;
+    size_t inputCount, outputCount;
+    const WNNNamedBuffer *inputs, *outputs; // the arrays are copied; the bytes stay the caller's and
+} WNNComputeDescriptor;                     // must not be touched until the callback
+#define WNN_COMPUTE_DESCRIPTOR_INIT { NULL, WNN_STRING_VIEW_INIT, NULL, 0, 0, NULL, NULL }
+
+// Queues one execution; the requests of one context run in call order. All inputs and at least one output must be
+// given, each once. On success the outputs are complete, otherwise untouched. A refused request is complete when the
+// call returns.
+// TypeError: a graph of another context, an unknown, repeated or missing name, a wrong byte length or data type, an
+// output that overlaps another buffer. InvalidStateError: graph destroyed, context lost. OutOfMemory. Any thread.
+WNN_EXPORT WNNFuture wnnContextCompute(WNNContext context, const WNNComputeDescriptor *descriptor,
+                                       WNNRequestCallbackInfo callbackInfo);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Tensors and dispatch: https://www.w3.org/TR/webnn/#api-mltensor
+// ---------------------------------------------------------------------------------------------------------------
+
+typedef struct WNNTensorDescriptor {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    WNNDataType dataType;
+    WNNUint32List shape;
+    bool readable, writable;
+} WNNTensorDescriptor;
+#define WNN_TENSOR_DESCRIPTOR_INIT { NULL, WNN_STRING_VIEW_INIT, WNNDataType_Undefined, { NULL, 0 }, false, false }
+
+// A tensor filled with zeros. TypeError: descriptor out of bounds. InvalidStateError: context lost. OutOfMemory.
+WNN_EXPORT WNNStatus wnnContextCreateTensor(WNNContext context, const WNNTensorDescriptor *descriptor,
+                                            WNNTensor *tensor);
+
+// A tensor that never changes, for wnnGraphBuilderTensorConstant; the bytes are copied. readable and writable must be
+// false. TypeError also: byteLength is not that of the descriptor.
+WNN_EXPORT WNNStatus wnnContextCreateConstantTensor(WNNContext context, const WNNTensorDescriptor *descriptor,
+                                                    const void *data, size_t byteLength, WNNTensor *tensor);
+
+WNN_EXPORT void wnnTensorAddRef(WNNTensor tensor);
+WNN_EXPORT void wnnTensorRelease(WNNTensor tensor); // queued work keeps what it needs; NULL is accepted
+
+// Later requests with this tensor fail with TypeError, reads that wait with InvalidStateError. Idempotent.
+WNN_EXPORT void wnnTensorDestroy(WNNTensor tensor);
+
+WNN_EXPORT WNNDataType wnnTensorGetDataType(WNNTensor tensor);
+WNN_EXPORT WNNUint32List wnnTensorGetShape(WNNTensor tensor); // valid while the tensor is held
+WNN_EXPORT bool wnnTensorGetReadable(WNNTensor tensor);
+WNN_EXPORT bool wnnTensorGetWritable(WNNTensor tensor);
+WNN_EXPORT bool wnnTensorGetConstant(WNNTensor tensor);
+
+// Queues a copy of the tensor into `data`, which must not be touched until the callback.
+// TypeError: tensor of another context, destroyed, not readable, or a byteLength that is not its own.
+WNN_EXPORT WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor, void *data, size_t byteLength,
+                                          WNNRequestCallbackInfo callbackInfo);
+
+// Copies the bytes now and queues the change of the tensor. Errors as for wnnContextReadTensor (not writable);
+// InvalidStateError: context lost; OutOfMemory.
+WNN_EXPORT WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void *data, size_t byteLength);
+
+typedef struct WNNNamedTensor {
+    WNNStringView name;
+    WNNTensor tensor;
+} WNNNamedTensor;
+
+typedef struct WNNDispatchDescriptor {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    WNNGraph graph;
+    size_t inputCount, outputCount;
+    const WNNNamedTensor *inputs, *outputs;
+} WNNDispatchDescriptor;
+#define WNN_DISPATCH_DESCRIPTOR_INIT { NULL, WNN_STRING_VIEW_INIT, NULL, 0, 0, NULL, NULL }
+
+// Queues one execution on tensors. All inputs and all outputs of the graph must be given, each once, with equal
+// descriptors; no tensor twice; no constant tensors. A refused request is complete when the call returns.
+// TypeError: one of these rules, an object of another context, a destroyed tensor. InvalidStateError: graph destroyed,
+// context lost. Any thread. https://www.w3.org/TR/webnn/#api-mlcontext-dispatch
+WNN_EXPORT WNNFuture wnnContextDispatch(WNNContext context, const WNNDispatchDescriptor *descriptor,
+                                        WNNRequestCallbackInfo callbackInfo);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/allocator.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Stands in front of every block, as long as the alignment so that the block stays aligned.
+struct header {
+    size_t total;
+};
+_Static_assert(sizeof(struct header) <= WNN_ALIGNMENT, "the header fits in front of a block");
+
+static void *default_allocate(size_t size, size_t alignment, void *userdata)
+{
+    (void)userdata;
+    void *memory;
+    return posix_memalign(&memory, alignment, size) == 0 ? memory : NULL;
+}
+
+static void default_release(void *memory, size_t size, size_t alignment, void *userdata)
+{
+    (void)size;
+    (void)alignment;
+    (void)userdata;
+    free(memory);
+}
+
+void wnn_allocator_init(struct allocator *allocator, const WNNAllocator *host, uint64_t limit)
+{
+    allocator->host = host ? *host : (WNNAllocator){default_allocate, default_release, NULL};
+    allocator->limit = limit;
+    atomic_init(&allocator->now, 0);
+    atomic_init(&allocator->peak, 0);
+}
+
+void *wnn_allocate(struct allocator *allocator, size_t size)
+{
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    size_t total = size + WNN_ALIGNMENT + WNN_SLACK;
+    uint_fast64_t now = atomic_fetch_add(&allocator->now, total) + total;
+    struct header *header = NULL;
+    if (allocator->limit == 0 || now <= allocator->limit)
+        header = allocator->host.allocate(total, WNN_ALIGNMENT, allocator->host.userdata);
+    if (!header) {
+        atomic_fetch_sub(&allocator->now, total);
+        return NULL;
+    }
+    uint_fast64_t peak = atomic_load(&allocator->peak);
+    while (now > peak && !atomic_compare_exchange_weak(&allocator->peak, &peak, now))
+        ;
+    header->total = total;
+    return (char *)header + WNN_ALIGNMENT;
+}
+
+void *wnn_allocate_zero(struct allocator *allocator, size_t size)
+{
+    void *memory = wnn_allocate(allocator, size);
+    if (memory)
+        memset(memory, 0, size + WNN_SLACK);
+    return memory;
+}
+
+void wnn_release(struct allocator *allocator, void *memory)
+{
+    if (!memory)
+        return;
+    struct header *header = (struct header *)((char *)memory - WNN_ALIGNMENT);
+    size_t total = header->total;
+    allocator->host.release(header, total, WNN_ALIGNMENT, allocator->host.userdata);
+    atomic_fetch_sub(&allocator->now, total);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory of one context: the host's allocator, a limit, and counters. Any thread.
+
+#ifndef LIB_ALLOCATOR_H_
+#define LIB_ALLOCATOR_H_
+
+#include <webnn/webnn.h>
+
+#include <stdatomic.h>
+
+// What wnn_allocate aligns to, and by how much every block is longer than asked for, so that kernels that read whole
+// vectors stay inside of it.
+#define WNN_ALIGNMENT 64
+#define WNN_SLACK 64
+
+struct allocator {
+    WNNAllocator host;
+    uint64_t limit; // bytes, 0: none
+    atomic_uint_fast64_t now, peak;
+};
+
+// host NULL: the C library's.
+void wnn_allocator_init(struct allocator *allocator, const WNNAllocator *host, uint64_t limit);
+
+// `size` bytes, not initialised; NULL if there are none. A size of 0 is good for one byte.
+void *wnn_allocate(struct allocator *allocator, size_t size);
+void *wnn_allocate_zero(struct allocator *allocator, size_t size);
+
+// NULL is accepted.
+void wnn_release(struct allocator *allocator, void *memory);
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/arena.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+#define FIRST_BLOCK 4096u
+#define LARGEST_BLOCK (256u * 1024)
+
+struct arena_block {
+    struct arena_block *previous;
+    size_t capacity;
+    alignas(max_align_t) char data[];
+};
+
+void wnn_arena_init(struct arena *arena, struct allocator *allocator)
+{
+    *arena = (struct arena){allocator, NULL, 0};
+}
+
+void wnn_arena_free(struct arena *arena)
+{
+    wnn_arena_rewind(arena, (struct arena_mark){NULL, 0});
+}
+
+static bool add_block(struct arena *arena, size_t size)
+{
+    size_t capacity = arena->last ? arena->last->capacity * 2 : FIRST_BLOCK;
+    if (capacity > LARGEST_BLOCK)
+        capacity = LARGEST_BLOCK;
+    if (capacity < size)
+        capacity = size;
+    struct arena_block *block = wnn_allocate(arena->allocator, sizeof *block + capacity);
+    if (!block)
+        return false;
+    block->previous = arena->last;
+    block->capacity = capacity;
+    arena->last = block;
+    arena->used = 0;
+    return true;
+}
+
+void *wnn_arena_allocate(struct arena *arena, size_t size)
+{
+    if (size > SIZE_MAX / 4)
+        return NULL;
+    size = (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+    if ((!arena->last || arena->last->capacity - arena->used < size) && !add_block(arena, size))
+        return NULL;
+    void *memory = arena->last->data + arena->used;
+    arena->used += size;
+    return memset(memory, 0, size);
+}
+
+void *wnn_arena_copy(struct arena *arena, const void *data, size_t size)
+{
+    void *memory = wnn_arena_allocate(arena, size);
+    if (memory && size)
+        memcpy(memory, data, size);
+    return memory;
+}
+
+struct arena_mark wnn_arena_mark(const struct arena *arena)
+{
+    return (struct arena_mark){arena->last, arena->used};
+}
+
+void wnn_arena_rewind(struct arena *arena, struct arena_mark mark)
+{
+    while (arena->last != mark.last) {
+        struct arena_block *previous = arena->last->previous;
+        wnn_release(arena->allocator, arena->last);
+        arena->last = previous;
+    }
+    arena->used = mark.used;
+}
+
+void *wnn_arena_grow(struct arena *arena, void *items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return items;
+    size_t wanted = *capacity ? *capacity * 2 : 8;
+    void *grown = wnn_arena_allocate(arena, wanted * size);
+    if (!grown)
+        return NULL;
+    if (count)
+        memcpy(grown, items, count * size);
+    *capacity = wanted;
+    return grown;
+}

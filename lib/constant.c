@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/constant.h"
+
+#include <string.h>
+
+struct constant *wnn_constant_create(struct allocator *allocator, size_t bytes)
+{
+    // The bytes follow the record, in the same block.
+    size_t head = (sizeof(struct constant) + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+    struct constant *constant = wnn_allocate(allocator, head + bytes);
+    if (!constant)
+        return NULL;
+    char *data = (char *)constant + head;
+    memset(data + bytes, 0, WNN_SLACK);
+    *constant = (struct constant){.references = 1, .allocator = allocator, .data = data, .bytes = bytes};
+    return constant;
+}
+
+struct constant *wnn_constant_lend(struct allocator *allocator, const WNNLentBytes *loan)
+{
+    struct constant *constant = wnn_allocate(allocator, sizeof *constant);
+    if (!constant)
+        return NULL;
+    *constant = (struct constant){.references = 1,
+                                  .allocator = allocator,
+                                  .data = loan->data,
+                                  .bytes = loan->byteLength,
+                                  .lent = true,
+                                  .loan = *loan};
+    return constant;
+}
+
+struct constant *wnn_constant_share(struct constant *constant)
+{
+    atomic_fetch_add(&constant->references, 1);
+    return constant;
+}
+
+void wnn_constant_release(struct constant *constant)
+{
+    if (!constant || atomic_fetch_sub(&constant->references, 1) != 1)
+        return;
+    WNNLentBytes loan = constant->loan;
+    wnn_release(constant->allocator, constant);
+    if (loan.release)
+        loan.release(loan.data, loan.byteLength, loan.userdata1, loan.userdata2);
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/graph.h"
+
+void wnn_graph_init(struct graph *graph, struct allocator *allocator)
+{
+    *graph = (struct graph){0};
+    wnn_arena_init(&graph->arena, allocator);
+}
+
+void wnn_graph_free(struct graph *graph)
+{
+    for (size_t i = 0; i < graph->operand_count; i++)
+        wnn_constant_release(graph->operands[i]->constant);
+    wnn_arena_free(&graph->arena);
+    *graph = (struct graph){0};
+}
+
+struct operand *wnn_graph_add_operand(struct graph *graph, const struct descriptor *type)
+{
+    struct operand **operands = wnn_arena_grow(&graph->arena, graph->operands, graph->operand_count,
+                                               &graph->operand_capacity, sizeof operands[0]);
+    if (!operands)
+        return NULL;
+    graph->operands = operands;
+    struct operand *operand = wnn_arena_allocate(&graph->arena, sizeof *operand);
+    if (!operand)
+        return NULL;
+    operand->graph = graph;
+    operand->index = (uint32_t)graph->operand_count;
+    operand->type = *type;
+    operand->name.data = "";
+    operands[graph->operand_count++] = operand;
+    return operand;
+}
+
+struct operand *wnn_graph_add_constant(struct graph *graph, const struct descriptor *type,
+                                       struct constant *constant)
+{
+    struct operand *operand = wnn_graph_add_operand(graph, type);
+    if (!operand) {
+        wnn_constant_release(constant);
+        return NULL;
+    }
+    operand->constant = constant;
+    graph->constant_bytes += constant->bytes;
+    return operand;
+}
+
+struct node *wnn_graph_add_node(struct graph *graph, uint16_t op, unsigned in_count, unsigned out_count,
+                                const struct descriptor *types)
+{
+    struct node **nodes = wnn_arena_grow(&graph->arena, graph->nodes, graph->node_count, &graph->node_capacity,
+                                         sizeof nodes[0]);
+    if (!nodes)
+        return NULL;
+    graph->nodes = nodes;
+    struct node *node = wnn_arena_allocate(&graph->arena, sizeof *node);
+    struct operand **ends = wnn_arena_allocate(&graph->arena, ((size_t)in_count + out_count) * sizeof ends[0]);
+    if (!node || !ends)
+        return NULL;
+    *node = (struct node){.index = (uint32_t)graph->node_count,
+                          .op = op,
+                          .label = {"", 0},
+                          .in = ends,
+                          .out = ends + in_count,
+                          .in_count = in_count,
+                          .out_count = out_count};
+    size_t operand_count = graph->operand_count;
+    for (unsigned i = 0; i < out_count; i++) {
+        node->out[i] = wnn_graph_add_operand(graph, &types[i]);
+        if (!node->out[i]) {
+            graph->operand_count = operand_count;
+            return NULL;
+        }
+        node->out[i]->producer = node;
+        node->out[i]->output = i;
+    }
+    nodes[graph->node_count++] = node;
+    return node;
+}
+
+void wnn_graph_count_uses(struct graph *graph)
+{
+    for (size_t i = 0; i < graph->operand_count; i++)
+        graph->operands[i]->uses = 0;
+    for (size_t i = 0; i < graph->node_count; i++)
+        for (unsigned j = 0; j < graph->nodes[i]->in_count; j++)
+            if (graph->nodes[i]->in[j])
+                graph->nodes[i]->in[j]->uses++;
+    for (size_t i = 0; i < graph->output_count; i++)
+        graph->outputs[i].operand->uses++;
+}
+
+static struct operand *follow(struct operand *operand)
+{
+    while (operand && operand->link)
+        operand = operand->link;
+    return operand;
+}
+
+void wnn_graph_rewire(struct graph *graph, const unsigned char *drop)
+{
+    // A chain of links is followed once: what it passes is made to point at its end.
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        struct operand *end = follow(graph->operands[i]);
+        for (struct operand *at = graph->operands[i]; at->link && at->link != end;) {
+            struct operand *next = at->link;
+            at->link = end;
+            at = next;
+        }
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        if (drop && drop[i])
+            continue;
+        struct node *node = graph->nodes[i];
+        for (unsigned j = 0; j < node->in_count; j++)
+            node->in[j] = follow(node->in[j]);
+        node->index = (uint32_t)kept;
+        graph->nodes[kept++] = node;
+    }
+    graph->node_count = kept;
+    for (size_t i = 0; i < graph->output_count; i++)
+        graph->outputs[i].operand = follow(graph->outputs[i].operand);
+    for (size_t i = 0; i < graph->operand_count; i++)
+        graph->operands[i]->link = NULL;
+}

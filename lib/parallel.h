@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Splitting a loop over the threads of a context. The threads are the runtime's; kernels see this.
+
+#ifndef LIB_PARALLEL_H_
+#define LIB_PARALLEL_H_
+
+#include <stddef.h>
+
+// Runs task(argument, index) for every index in [0, count), in any order and on any threads, and returns when all are
+// done.
+struct parallel {
+    void (*run)(const struct parallel *parallel, size_t count, void (*task)(void *argument, size_t index),
+                void *argument);
+    unsigned threads;   // how many tasks can make progress at once, at least 1
+    void *pthreadpool;  // the pthreadpool_t behind it, or NULL
+    const void *host;   // the runtime's
+};
+
+// Calls body(argument, begin, end) for pieces that cover [0, count), each at least `grain` long unless there is only
+// one. How a loop is cut depends on count, grain and the number of threads only. A count of 0 does nothing.
+void wnn_parallel_for(const struct parallel *parallel, size_t count, size_t grain,
+                      void (*body)(void *argument, size_t begin, size_t end), void *argument);
+
+#endif

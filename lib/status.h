@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The error of an operation: the first one stays. One thread at a time.
+
+#ifndef LIB_STATUS_H_
+#define LIB_STATUS_H_
+
+#include <webnn/webnn.h>
+
+#include <stdarg.h>
+
+#define WNN_MESSAGE_SIZE 1024
+
+struct error {
+    WNNStatus status;
+    char message[WNN_MESSAGE_SIZE]; // empty on success
+};
+
+// Records the error unless there is one already; returns false.
+bool wnn_fail(struct error *error, WNNStatus status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool wnn_fail_memory(struct error *error);
+
+WNNStringView wnn_error_message(const struct error *error);
+
+#endif

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attrs.h"
+
+#include "ops/builder.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_ITEMS 8192
+
+// Copies the items behind a list or an activation that stands at `at`. False: out of memory.
+static bool copy_behind(struct arena *arena, enum attr_kind kind, char *at)
+{
+    if (kind == ATTR_u32s || kind == ATTR_f32s) {
+        WNNUint32List list; // the lists have one layout
+        memcpy(&list, at, sizeof list);
+        if (list.count == WNN_LIST_ABSENT)
+            return true;
+        list.data = wnn_arena_copy(arena, list.data, list.count * sizeof list.data[0]);
+        memcpy(at, &list, sizeof list);
+        return list.data != NULL;
+    }
+    if (kind == ATTR_activations) {
+        WNNActivationList list;
+        memcpy(&list, at, sizeof list);
+        WNNActivation *items = wnn_arena_copy(arena, list.data, list.count * sizeof items[0]);
+        if (!items)
+            return false;
+        for (size_t i = 0; i < list.count; i++) {
+            const struct activation *from = wnn_activation(items[i]);
+            struct activation *to = wnn_arena_copy(arena, from, sizeof *from);
+            if (!to || !(to->attrs = wnn_op_copy_attrs(arena, (enum op)from->op, from->attrs)))
+                return false;
+            items[i] = (WNNActivation)to;
+        }
+        list.data = items;
+        memcpy(at, &list, sizeof list);
+    }
+    return true;
+}
+_Static_assert(sizeof(WNNUint32List) == sizeof(WNNFloat32List) && sizeof(uint32_t) == sizeof(float),
+               "lists have one layout");
+
+void *wnn_op_copy_attrs(struct arena *arena, enum op op, const void *attrs)
+{
+    const struct op_info *info = &wnn_ops[op];
+    char *copy = wnn_arena_copy(arena, attrs, info->attrs_size);
+    if (!copy)
+        return NULL;
+    WNNOperatorOptions *head = (WNNOperatorOptions *)(void *)copy;
+    struct string label = wnn_string_copy(arena, wnn_string(head->label));
+    if (!label.data)
+        return NULL;
+    head->label = wnn_string_view(label);
+    for (const struct op_row *row = info->rows; row->name; row++)
+        if (row->kind == ROW_ATTRIBUTE && !copy_behind(arena, row->attr, copy + row->offset))
+            return NULL;
+    return copy;
+}
+
+static bool check_u32s(struct op_call *call, const struct op_row *row, const char *at)
+{
+    WNNUint32List list;
+    memcpy(&list, at, sizeof list);
+    if (list.count == WNN_LIST_ABSENT)
+        return true;
+    if (list.count > MOST_ITEMS)
+        return wnn_op_fail(call, "%s has %zu items; expected at most %d", row->name, list.count, MOST_ITEMS);
+    if (list.count && !list.data)
+        return wnn_op_fail(call, "%s has %zu items but no data", row->name, list.count);
+    return true;
+}
+
+static bool check_f32s(struct op_call *call, const struct op_row *row, const char *at)
+{
+    WNNFloat32List list;
+    memcpy(&list, at, sizeof list);
+    if (!check_u32s(call, row, at))
+        return false;
+    for (size_t i = 0; list.count != WNN_LIST_ABSENT && i < list.count; i++)
+        if (!isfinite(list.data[i]))
+            return wnn_op_fail(call, "%s[%zu] is %g; expected a finite number", row->name, i, (double)list.data[i]);
+    return true;
+}
+
+static bool check_enum(struct op_call *call, const struct op_row *row, const char *at)
+{
+    int32_t value, count = 0;
+    memcpy(&value, at, sizeof value);
+    while (row->names[count])
+        count++;
+    if (value < 1 || value > count)
+        return wnn_op_fail(call, "%s is %d; expected an enumerator from 1 to %d", row->name, (int)value, (int)count);
+    return true;
+}
+
+static bool check_activation(struct op_call *call, const struct op_row *row, const struct graph *owner,
+                             WNNActivation handle)
+{
+    if (!handle)
+        return wnn_op_fail(call, "%s has an activation that is NULL", row->name);
+    if (wnn_activation(handle)->graph != owner)
+        return wnn_op_fail(call, "%s has an activation of another builder", row->name);
+    return true;
+}
+
+static bool check_attr(struct op_call *call, const struct op_row *row, const struct graph *owner, const char *at)
+{
+    switch (row->attr) {
+    case ATTR_u32s:
+        return check_u32s(call, row, at);
+    case ATTR_f32s:
+        return check_f32s(call, row, at);
+    case ATTR_enum:
+        return check_enum(call, row, at);
+    case ATTR_f64: {
+        double value;
+        memcpy(&value, at, sizeof value);
+        return isfinite(value) || wnn_op_fail(call, "%s is %g; expected a finite number", row->name, value);
+    }
+    case ATTR_number: {
+        WNNNumber number;
+        memcpy(&number, at, sizeof number);
+        return (number.type >= WNNNumberType_Undefined && number.type <= WNNNumberType_Float64) ||
+               wnn_op_fail(call, "%s has number type %d, which does not exist", row->name, (int)number.type);
+    }
+    case ATTR_dtype: {
+        int32_t type;
+        memcpy(&type, at, sizeof type);
+        return wnn_dtype_valid((WNNDataType)type) ||
+               wnn_op_fail(call, "%s is %d, which is not a data type", row->name, (int)type);
+    }
+    case ATTR_activation: {
+        WNNActivation handle;
+        memcpy(&handle, at, sizeof handle);
+        return !handle || check_activation(call, row, owner, handle);
+    }
+    case ATTR_activations: {
+        WNNActivationList list;
+        memcpy(&list, at, sizeof list);
+        if (list.count > MOST_ITEMS || (list.count && !list.data))
+            return wnn_op_fail(call, "%s has %zu items; expected those of the operator", row->name, list.count);
+        for (size_t i = 0; i < list.count; i++)
+            if (!check_activation(call, row, owner, list.data[i]))
+                return false;
+        return true;
+    }
+    case ATTR_u32:
+    case ATTR_i32:
+    case ATTR_bool:
+        break;
+    }
+    return true;
+}
+
+bool wnn_attrs_take(struct op_call *call, const struct graph *owner, const void *attrs)
+{
+    if (!attrs)
+        attrs = call->info->defaults;
+    const WNNOperatorOptions *head = attrs;
+    struct error error = {0};
+    if (!wnn_check_string(call->limits, "label", head->label, &error))
+        return wnn_op_fail(call, "%s", error.message);
+    // From here on messages have the label.
+    call->attrs = (void *)(uintptr_t)attrs;
+    if (head->nextInChain)
+        return wnn_op_fail(call, "the options have a chained struct of unknown type %u",
+                           (unsigned)head->nextInChain->sType);
+    for (const struct op_row *row = call->info->rows; row->name; row++)
+        if (row->kind == ROW_ATTRIBUTE && !check_attr(call, row, owner, (const char *)attrs + row->offset))
+            return false;
+    void *copy = wnn_op_copy_attrs(call->arena, call->op, attrs);
+    if (!copy)
+        return wnn_fail_memory(call->error);
+    call->attrs = copy;
+    return true;
+}

@@ -1,0 +1,641 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recording: everything about a call that does not depend on which operator it is. https://www.w3.org/TR/webnn/#api-mlgraphbuilder
+
+#include "ops/builder.h"
+
+#include "ops/attrs.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_TENSORS 8192 // https://www.w3.org/TR/webnn/#valid-tensor-count
+#define LABEL_TEXT 128
+
+void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *allocator, const WNNLimits *limits,
+                      const struct builder_host *host, void *context)
+{
+    *builder = (struct WNNGraphBuilderImpl){.limits = *limits, .host = host, .context = context};
+    wnn_graph_init(&builder->graph, allocator);
+}
+
+void wnn_builder_free(struct WNNGraphBuilderImpl *builder)
+{
+    wnn_graph_free(&builder->graph);
+}
+
+void wnnGraphBuilderGetError(WNNGraphBuilder builder, WNNError *error)
+{
+    *error = (WNNError){builder->error.status, wnn_error_message(&builder->error)};
+}
+
+void wnnGraphBuilderClearError(WNNGraphBuilder builder)
+{
+    builder->error.status = WNNStatus_Success;
+    builder->error.message[0] = 0;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Limits
+// ---------------------------------------------------------------------------------------------------------------
+
+bool wnn_check_limits(const WNNLimits *limits, const char *what, const struct descriptor *descriptor,
+                      struct error *error)
+{
+    const struct shape *shape = &descriptor->shape;
+    if (shape->rank > WNN_MAX_RANK)
+        return wnn_fail(error, WNNStatus_TypeError, "%s would have rank %u; expected at most %d", what, shape->rank,
+                        WNN_MAX_RANK);
+    for (unsigned i = 0; i < shape->rank; i++)
+        if (shape->dim[i] == 0 || shape->dim[i] > WNN_MAX_DIMENSION)
+            return wnn_fail(error, WNNStatus_TypeError,
+                            "%s has shape %s; expected each dimension to be 1 to 2147483647", what,
+                            SHAPE_TEXT(shape));
+    size_t elements;
+    if (!wnn_shape_count(shape, &elements))
+        return wnn_fail(error, WNNStatus_TypeError, "%s has shape %s; expected at most 2147483647 elements", what,
+                        SHAPE_TEXT(shape));
+    uint64_t bytes = wnn_dtype_bytes(descriptor->type, elements);
+    if (limits->maxTensorByteLength && bytes > limits->maxTensorByteLength)
+        return wnn_fail(error, WNNStatus_TypeError, "%s of %s %s has %llu bytes; expected at most %llu", what,
+                        wnn_dtype_name(descriptor->type), SHAPE_TEXT(shape), (unsigned long long)bytes,
+                        (unsigned long long)limits->maxTensorByteLength);
+    return true;
+}
+
+bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType type, WNNUint32List shape,
+                          struct descriptor *descriptor, struct error *error)
+{
+    if (!wnn_dtype_valid(type))
+        return wnn_fail(error, WNNStatus_TypeError, "%s has data type %d, which does not exist", what, (int)type);
+    if (shape.count > WNN_MAX_RANK)
+        return wnn_fail(error, WNNStatus_TypeError, "%s has rank %zu; expected at most %d", what,
+                        shape.count == WNN_LIST_ABSENT ? (size_t)0 : shape.count, WNN_MAX_RANK);
+    if (shape.count && !shape.data)
+        return wnn_fail(error, WNNStatus_TypeError, "%s has rank %zu but no dimensions", what, shape.count);
+    *descriptor = (struct descriptor){.type = type};
+    wnn_shape_append(&descriptor->shape, shape.data, (unsigned)shape.count);
+    return wnn_check_limits(limits, what, descriptor, error);
+}
+
+bool wnn_check_string(const WNNLimits *limits, const char *what, WNNStringView view, struct error *error)
+{
+    if (!view.data && view.length != WNN_STRLEN && view.length != 0)
+        return wnn_fail(error, WNNStatus_TypeError, "%s has %zu bytes but no data", what, view.length);
+    struct string string = wnn_string(view);
+    if (limits->maxStringLength && string.length > limits->maxStringLength)
+        return wnn_fail(error, WNNStatus_TypeError, "%s has %zu bytes; expected at most %u", what, string.length,
+                        limits->maxStringLength);
+    if (!wnn_string_is_utf8(string))
+        return wnn_fail(error, WNNStatus_TypeError, "%s is not well-formed UTF-8", what);
+    return true;
+}
+
+// Whether the builder takes one more operand of `count`, and one more operator.
+static bool check_room(struct WNNGraphBuilderImpl *builder, size_t operands, size_t nodes, struct error *error)
+{
+    const WNNLimits *limits = &builder->limits;
+    if (limits->maxOperands && builder->graph.operand_count + operands > limits->maxOperands)
+        return wnn_fail(error, WNNStatus_OutOfMemory, "the builder has its limit of %u operands", limits->maxOperands);
+    if (limits->maxOperators && builder->graph.node_count + nodes > limits->maxOperators)
+        return wnn_fail(error, WNNStatus_OutOfMemory, "the builder has its limit of %u operators",
+                        limits->maxOperators);
+    return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Inputs and constants
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool check_usable(struct WNNGraphBuilderImpl *builder)
+{
+    return builder->host->usable(builder->context, &builder->error);
+}
+
+// The first steps of everything that takes a descriptor.
+static bool check_call(WNNGraphBuilder builder, const char *what, const WNNOperandDescriptor *descriptor,
+                       struct descriptor *type)
+{
+    if (!check_usable(builder))
+        return false;
+    if (!descriptor)
+        return wnn_fail(&builder->error, WNNStatus_TypeError, "%s has no descriptor", what);
+    if (descriptor->nextInChain)
+        return wnn_fail(&builder->error, WNNStatus_TypeError, "%s has a chained struct of unknown type %u", what,
+                        (unsigned)descriptor->nextInChain->sType);
+    return wnn_check_descriptor(&builder->limits, what, descriptor->dataType, descriptor->shape, type,
+                                &builder->error) &&
+           check_room(builder, 1, 0, &builder->error);
+}
+
+WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name, const WNNOperandDescriptor *descriptor)
+{
+    struct error *error = &builder->error;
+    if (!check_usable(builder) || !wnn_check_string(&builder->limits, "the name of an input", name, error))
+        return NULL;
+    struct string string = wnn_string(name);
+    if (string.length == 0) {
+        wnn_fail(error, WNNStatus_TypeError, "the name of an input is empty");
+        return NULL;
+    }
+    char buffer[LABEL_TEXT + 16];
+    struct text what = TEXT(buffer);
+    wnn_text_add(&what, "input \"");
+    wnn_text_add_quoted(&what, string, LABEL_TEXT / 2);
+    wnn_text_add(&what, "\"");
+    struct descriptor type;
+    if (!check_call(builder, buffer, descriptor, &type))
+        return NULL;
+    string = wnn_string_copy(&builder->graph.arena, string);
+    struct operand *operand = string.data ? wnn_graph_add_operand(&builder->graph, &type) : NULL;
+    if (!operand) {
+        wnn_fail_memory(error);
+        return NULL;
+    }
+    operand->input = true;
+    operand->name = string;
+    return (WNNOperand)operand;
+}
+
+// Adds a constant; its reference passes on.
+static struct operand *add_constant(WNNGraphBuilder builder, const struct descriptor *type, struct constant *constant)
+{
+    struct operand *operand = constant ? wnn_graph_add_constant(&builder->graph, type, constant) : NULL;
+    if (!operand)
+        wnn_fail_memory(&builder->error);
+    return operand;
+}
+
+static bool check_constant_bytes(WNNGraphBuilder builder, size_t bytes)
+{
+    uint64_t most = builder->limits.maxConstantBytes, sum;
+    if (most && (!wnn_add(builder->graph.constant_bytes, bytes, &sum) || sum > most))
+        return wnn_fail(&builder->error, WNNStatus_OutOfMemory,
+                        "constant of %zu bytes; the builder's constants may have %llu in all", bytes,
+                        (unsigned long long)most);
+    return true;
+}
+
+static bool check_bytes(WNNGraphBuilder builder, const struct descriptor *type, const void *data, size_t byte_length)
+{
+    if (byte_length != wnn_descriptor_bytes(type))
+        return wnn_fail(&builder->error, WNNStatus_TypeError, "constant has %zu bytes; expected %zu (%s %s)",
+                        byte_length, wnn_descriptor_bytes(type), wnn_dtype_name(type->type),
+                        SHAPE_TEXT(&type->shape));
+    if (!data)
+        return wnn_fail(&builder->error, WNNStatus_TypeError, "constant has no data");
+    return check_constant_bytes(builder, byte_length);
+}
+
+WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor, const void *data,
+                                   size_t byteLength)
+{
+    struct descriptor type;
+    if (!check_call(builder, "constant", descriptor, &type) || !check_bytes(builder, &type, data, byteLength))
+        return NULL;
+    struct constant *constant = wnn_constant_create(builder->graph.arena.allocator, byteLength);
+    if (constant)
+        memcpy((void *)constant->data, data, byteLength);
+    return (WNNOperand)add_constant(builder, &type, constant);
+}
+
+static struct operand *lend_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+                                     const WNNLentBytes *bytes)
+{
+    struct descriptor type;
+    if (!check_call(builder, "constant", descriptor, &type))
+        return NULL;
+    if (bytes->nextInChain) {
+        wnn_fail(&builder->error, WNNStatus_TypeError, "lent bytes have a chained struct of unknown type %u",
+                 (unsigned)bytes->nextInChain->sType);
+        return NULL;
+    }
+    if (!check_bytes(builder, &type, bytes->data, bytes->byteLength))
+        return NULL;
+    WNNLentBytes loan = *bytes;
+    loan.release = NULL; // until the operand exists, the caller of this function gives the bytes back
+    struct constant *constant = wnn_constant_lend(builder->graph.arena.allocator, &loan);
+    struct operand *operand = add_constant(builder, &type, constant);
+    if (operand)
+        constant->loan.release = bytes->release;
+    return operand;
+}
+
+WNNOperand wnnGraphBuilderLentConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+                                       const WNNLentBytes *bytes)
+{
+    if (!bytes) {
+        wnn_fail(&builder->error, WNNStatus_TypeError, "constant has no lent bytes");
+        return NULL;
+    }
+    struct operand *operand = lend_constant(builder, descriptor, bytes);
+    if (!operand && bytes->release)
+        bytes->release(bytes->data, bytes->byteLength, bytes->userdata1, bytes->userdata2);
+    return (WNNOperand)operand;
+}
+
+static bool check_scalar_type(WNNGraphBuilder builder, const char *what, WNNDataType type)
+{
+    if (!wnn_dtype_valid(type) || wnn_dtype_bits(type) == 4)
+        return wnn_fail(&builder->error, WNNStatus_TypeError, "%s has data type %s; expected one of 8 bits or more",
+                        what, wnn_dtype_name(type));
+    return true;
+}
+
+WNNOperand wnnGraphBuilderScalarConstant(WNNGraphBuilder builder, WNNDataType dataType, WNNNumber value)
+{
+    if (!check_usable(builder) || !check_scalar_type(builder, "scalar constant", dataType))
+        return NULL;
+    if (value.type < WNNNumberType_Int64 || value.type > WNNNumberType_Float64) {
+        wnn_fail(&builder->error, WNNStatus_TypeError, "scalar constant has no value");
+        return NULL;
+    }
+    struct descriptor type = {.type = dataType};
+    if (!check_room(builder, 1, 0, &builder->error) || !check_constant_bytes(builder, wnn_descriptor_bytes(&type)))
+        return NULL;
+    struct constant *constant = wnn_constant_create(builder->graph.arena.allocator, wnn_descriptor_bytes(&type));
+    if (constant)
+        wnn_number_store(wnn_number_convert(value, dataType), dataType, (void *)constant->data, 0);
+    return (WNNOperand)add_constant(builder, &type, constant);
+}
+
+// The items of a range: ceil((end - start) / step), or false if there are none or too many.
+static bool range_count(WNNNumber start, WNNNumber end, WNNNumber step, uint32_t *count)
+{
+    double items = ceil((wnn_number_double(end) - wnn_number_double(start)) / wnn_number_double(step));
+    if (start.type == WNNNumberType_Int64 && end.type == start.type && step.type == start.type) {
+        __extension__ typedef __int128 wide;
+        wide span = (wide)end.value.i64 - start.value.i64, by = step.value.i64;
+        if (by < 0) {
+            span = -span;
+            by = -by;
+        }
+        wide exact = span <= 0 ? 0 : (span + by - 1) / by;
+        items = exact > (wide)WNN_MAX_DIMENSION ? INFINITY : (double)exact;
+    }
+    if (!(items >= 1 && items <= WNN_MAX_DIMENSION))
+        return false;
+    *count = (uint32_t)items;
+    return true;
+}
+
+static WNNNumber range_item(WNNNumber start, WNNNumber step, uint32_t i)
+{
+    if (start.type == WNNNumberType_Int64 && step.type == start.type)
+        return wnnNumberInt64((int64_t)((uint64_t)start.value.i64 + (uint64_t)step.value.i64 * i));
+    return wnnNumberFloat64(wnn_number_double(start) + i * wnn_number_double(step));
+}
+
+WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNNumber start, WNNNumber end, WNNNumber step,
+                                        WNNDataType dataType)
+{
+    if (!check_usable(builder) || !check_scalar_type(builder, "range constant", dataType))
+        return NULL;
+    const WNNNumber numbers[] = {start, end, step};
+    for (unsigned i = 0; i < 3; i++)
+        if (numbers[i].type < WNNNumberType_Int64 || numbers[i].type > WNNNumberType_Float64 ||
+            !isfinite(wnn_number_double(numbers[i]))) {
+            wnn_fail(&builder->error, WNNStatus_TypeError, "range constant: %s is not a finite number",
+                     i == 0 ? "start" : i == 1 ? "end" : "step");
+            return NULL;
+        }
+    double by = wnn_number_double(step);
+    struct descriptor type = {.type = dataType, .shape = {.rank = 1}};
+    if (by == 0 || !range_count(start, end, step, &type.shape.dim[0])) {
+        wnn_fail(&builder->error, WNNStatus_TypeError,
+                 "range constant from %g to %g in steps of %g; expected 1 to 2147483647 elements",
+                 wnn_number_double(start), wnn_number_double(end), by);
+        return NULL;
+    }
+    if (!wnn_check_limits(&builder->limits, "range constant", &type, &builder->error) ||
+        !check_room(builder, 1, 0, &builder->error) || !check_constant_bytes(builder, wnn_descriptor_bytes(&type)))
+        return NULL;
+    struct constant *constant = wnn_constant_create(builder->graph.arena.allocator, wnn_descriptor_bytes(&type));
+    for (uint32_t i = 0; constant && i < type.shape.dim[0]; i++)
+        wnn_number_store(wnn_number_convert(range_item(start, step, i), dataType), dataType, (void *)constant->data,
+                         i);
+    return (WNNOperand)add_constant(builder, &type, constant);
+}
+
+WNNOperand wnnGraphBuilderTensorConstant(WNNGraphBuilder builder, WNNTensor tensor)
+{
+    struct descriptor type;
+    struct constant *constant;
+    // The builder is tested last: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-constant-tensor
+    if (!builder->host->tensor(builder->context, tensor, &type, &constant, &builder->error))
+        return NULL;
+    if (!check_usable(builder) || !check_room(builder, 1, 0, &builder->error) ||
+        !check_constant_bytes(builder, constant->bytes)) {
+        wnn_constant_release(constant);
+        return NULL;
+    }
+    struct operand *operand = add_constant(builder, &type, constant);
+    if (operand)
+        operand->origin = tensor;
+    return (WNNOperand)operand;
+}
+
+WNNDataType wnnOperandGetDataType(WNNOperand operand)
+{
+    return wnn_operand(operand)->type.type;
+}
+
+WNNUint32List wnnOperandGetShape(WNNOperand operand)
+{
+    const struct shape *shape = &wnn_operand(operand)->type.shape;
+    return (WNNUint32List){shape->dim, shape->rank};
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Operators
+// ---------------------------------------------------------------------------------------------------------------
+
+bool wnn_op_fail(struct op_call *call, const char *format, ...)
+{
+    char buffer[WNN_MESSAGE_SIZE];
+    struct text text = TEXT(buffer);
+    wnn_text_add(&text, "%s", call->info->name);
+    struct string label = wnn_string(((const WNNOperatorOptions *)call->attrs)->label);
+    if (label.length) {
+        wnn_text_add(&text, " \"");
+        wnn_text_add_quoted(&text, label, LABEL_TEXT);
+        wnn_text_add(&text, "\"");
+    }
+    wnn_text_add(&text, ": ");
+    va_list arguments;
+    va_start(arguments, format);
+    wnn_text_add_list(&text, format, arguments);
+    va_end(arguments);
+    return wnn_fail(call->error, WNNStatus_TypeError, "%s", buffer);
+}
+
+static bool is_input_row(const struct op_row *row)
+{
+    return row->kind == ROW_INPUT || row->kind == ROW_INPUT_LIST || row->kind == ROW_OPTIONAL_INPUT;
+}
+
+// Puts the operands in table order into `in`: the positional ones, then those of the options.
+static bool collect_operands(struct WNNGraphBuilderImpl *builder, struct op_call *call, size_t count,
+                             const WNNOperand *operands, struct operand **in)
+{
+    size_t next = 0, index = 0;
+    for (const struct op_row *row = call->info->rows; row->name; row++) {
+        if (!is_input_row(row))
+            continue;
+        size_t items = row->kind == ROW_INPUT_LIST ? count : 1;
+        for (size_t i = 0; i < items; i++, index++) {
+            if (row->kind == ROW_OPTIONAL_INPUT) {
+                WNNOperand handle;
+                memcpy(&handle, (const char *)call->attrs + row->offset, sizeof handle);
+                in[index] = wnn_operand(handle);
+                if (!handle)
+                    continue;
+            } else {
+                in[index] = next < count ? wnn_operand(operands[next]) : NULL;
+                next++;
+                if (!in[index])
+                    return builder->error.status != WNNStatus_Success ? false : wnn_op_fail(call, "%s is NULL", row->name);
+            }
+            if (in[index]->graph != &builder->graph)
+                return wnn_op_fail(call, "%s is an operand of another builder", row->name);
+        }
+    }
+    return true;
+}
+
+static bool check_operand(struct op_call *call, const struct op_row *row, const struct operand *operand)
+{
+    char buffer[WNN_DTYPES_TEXT];
+    const struct descriptor *type = &operand->type;
+    if (row->types & WNN_SAME) {
+        const struct operand *model = call->in[row->types & ~WNN_SAME];
+        if (type->type != model->type.type)
+            return wnn_op_fail(call, "%s has data type %s; expected %s, the type of %s", row->name,
+                               wnn_dtype_name(type->type), wnn_dtype_name(model->type.type),
+                               call->info->rows[row->types & ~WNN_SAME].name);
+    } else if (!(row->types & 1u << type->type)) {
+        return wnn_op_fail(call, "%s has data type %s; expected %s", row->name, wnn_dtype_name(type->type),
+                           wnn_dtypes_text(row->types, buffer));
+    }
+    if (type->shape.rank < row->min_rank || type->shape.rank > row->max_rank) {
+        if (row->min_rank == row->max_rank)
+            return wnn_op_fail(call, "%s has shape %s of rank %u; expected rank %u", row->name,
+                               SHAPE_TEXT(&type->shape), type->shape.rank, row->min_rank);
+        return wnn_op_fail(call, "%s has shape %s of rank %u; expected rank %u to %u", row->name,
+                           SHAPE_TEXT(&type->shape), type->shape.rank, row->min_rank, row->max_rank);
+    }
+    return true;
+}
+
+// Data types and ranks by the table, and by what the backend supports of it.
+static bool check_operands(struct WNNGraphBuilderImpl *builder, struct op_call *call)
+{
+    char buffer[WNN_DTYPES_TEXT];
+    unsigned index = 0;
+    for (const struct op_row *row = call->info->rows; row->name; row++) {
+        if (!is_input_row(row))
+            continue;
+        uint32_t supported = builder->host->types(builder->context, call->op, row);
+        unsigned end = row->kind == ROW_INPUT_LIST ? call->in_count : index + 1;
+        for (; index < end; index++) {
+            const struct operand *operand = call->in[index];
+            if (!operand)
+                continue;
+            if (!check_operand(call, row, operand))
+                return false;
+            if (!(supported & 1u << operand->type.type))
+                return wnn_op_fail(call, "%s has data type %s; this context supports %s", row->name,
+                                   wnn_dtype_name(operand->type.type), wnn_dtypes_text(supported, buffer));
+        }
+    }
+    return true;
+}
+
+static const struct op_row *output_row(const struct op_info *info, unsigned index)
+{
+    for (const struct op_row *row = info->rows; row->name; row++) {
+        if (row->kind == ROW_OUTPUT_LIST)
+            return row;
+        if ((row->kind == ROW_OUTPUT || row->kind == ROW_OPTIONAL_OUTPUT) && index-- == 0)
+            return row;
+    }
+    return NULL;
+}
+
+// What the specification leaves to the implementation: sizes of results, https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions
+static bool check_outputs(struct WNNGraphBuilderImpl *builder, struct op_call *call)
+{
+    for (unsigned i = 0; i < call->out_count; i++) {
+        struct error error = {0};
+        const struct op_row *row = output_row(call->info, i);
+        if (!wnn_check_limits(&builder->limits, row ? row->name : "output", &call->out[i], &error))
+            return wnn_op_fail(call, "%s", error.message);
+    }
+    uint64_t work = wnn_op_work(call->op, call->in, call->out, call->out_count, call->attrs);
+    if (builder->limits.maxOperatorWork && work > builder->limits.maxOperatorWork)
+        return wnn_op_fail(call, "takes %llu multiply-adds; expected at most %llu", (unsigned long long)work,
+                           (unsigned long long)builder->limits.maxOperatorWork);
+    return check_room(builder, call->out_count, 1, call->error);
+}
+
+static struct node *append_node(struct WNNGraphBuilderImpl *builder, const struct op_call *call)
+{
+    struct node *node = wnn_graph_add_node(&builder->graph, (uint16_t)call->op, call->in_count, call->out_count,
+                                           call->out);
+    if (!node) {
+        wnn_fail_memory(&builder->error);
+        return NULL;
+    }
+    if (call->in_count)
+        memcpy(node->in, call->in, call->in_count * sizeof node->in[0]);
+    node->attrs = call->attrs;
+    node->label = wnn_string(((const WNNOperatorOptions *)call->attrs)->label);
+    return node;
+}
+
+// The activation option of an operator, taken out of its attributes: it becomes a node of its own.
+static const struct activation *take_activation(const struct op_call *call)
+{
+    for (const struct op_row *row = call->info->rows; row->name; row++) {
+        if (row->kind != ROW_ATTRIBUTE || row->attr != ATTR_activation)
+            continue;
+        WNNActivation handle, none = NULL;
+        memcpy(&handle, (char *)call->attrs + row->offset, sizeof handle);
+        memcpy((char *)call->attrs + row->offset, &none, sizeof none);
+        return wnn_activation(handle);
+    }
+    return NULL;
+}
+
+// Everything of a call up to, and not including, the change of the graph.
+static bool check_and_infer(struct WNNGraphBuilderImpl *builder, struct op_call *call, size_t count,
+                            const WNNOperand *operands, const void *attrs)
+{
+    WNNOperatorOptions no_label = WNN_OPERATOR_OPTIONS_INIT;
+    call->attrs = &no_label;
+    const struct op_row *first = call->info->rows;
+    if (first->kind == ROW_INPUT_LIST && (count == 0 || count > MOST_TENSORS))
+        return wnn_op_fail(call, "got %zu operands; expected 1 to %d", count, MOST_TENSORS);
+    size_t in_count = wnn_op_input_rows(call->info) + (first->kind == ROW_INPUT_LIST ? count - 1 : 0);
+    struct operand **in = wnn_arena_allocate(&builder->graph.arena, in_count * sizeof in[0]);
+    if (!in)
+        return wnn_fail_memory(call->error);
+    call->in = in;
+    call->in_count = (unsigned)in_count;
+    if (!wnn_attrs_take(call, &builder->graph, attrs) || !collect_operands(builder, call, count, operands, in) ||
+        !check_operands(builder, call))
+        return false;
+
+    call->out_capacity = call->op == WNN_OP_split ? MOST_TENSORS : 3;
+    call->out = call->op == WNN_OP_split ? NULL
+                                         : wnn_arena_allocate(&builder->graph.arena, 3 * sizeof call->out[0]);
+    if (!call->out && call->op != WNN_OP_split)
+        return wnn_fail_memory(call->error);
+    call->out_count = 1;
+    return call->info->infer(call) && check_outputs(builder, call);
+}
+
+static void restore(struct arena *arena, struct arena_mark mark)
+{
+    wnn_arena_rewind(arena, mark);
+}
+
+size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_count, const WNNOperand *operands,
+                        const void *attrs, size_t capacity, WNNOperand *outputs)
+{
+    for (size_t i = 0; i < capacity; i++)
+        outputs[i] = NULL;
+    if (!check_usable(builder))
+        return 0;
+    struct arena_mark mark = wnn_arena_mark(&builder->graph.arena);
+    struct op_call call = {.op = op,
+                           .info = &wnn_ops[op],
+                           .arena = &builder->graph.arena,
+                           .limits = &builder->limits,
+                           .error = &builder->error};
+    // A failing call leaves no trace; what an earlier error hides is not reported, but still fails.
+    if (!check_and_infer(builder, &call, operand_count, operands, attrs) ||
+        (call.out_count > capacity && !wnn_op_fail(&call, "has %u outputs; there is room for %zu", call.out_count, capacity))) {
+        restore(&builder->graph.arena, mark);
+        return 0;
+    }
+    const struct activation *activation = take_activation(&call);
+    if (activation && activation->op == WNN_OP_softmax && call.out[0].shape.rank != 2) {
+        wnn_op_fail(&call, "activation softmax on an output of shape %s; expected rank 2",
+                    SHAPE_TEXT(&call.out[0].shape));
+        restore(&builder->graph.arena, mark);
+        return 0;
+    }
+    struct node *node = append_node(builder, &call);
+    if (!node)
+        return 0;
+    if (activation) {
+        void *copy = wnn_op_copy_attrs(&builder->graph.arena, (enum op)activation->op, activation->attrs);
+        if (!copy) {
+            wnn_fail_memory(&builder->error);
+            return 0;
+        }
+        ((WNNOperatorOptions *)copy)->label = wnn_string_view(node->label);
+        WNNOperand input = (WNNOperand)node->out[0];
+        return wnn_builder_call(builder, (enum op)activation->op, 1, &input, copy, capacity, outputs);
+    }
+    for (unsigned i = 0; i < node->out_count; i++)
+        outputs[i] = (WNNOperand)node->out[i];
+    return node->out_count;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Activations
+// ---------------------------------------------------------------------------------------------------------------
+
+bool wnn_activation_complete(struct op_call *call, const struct activation *activation, WNNDataType type,
+                             struct activation *complete)
+{
+    // The operator is inferred on an operand that stands for any of its type.
+    struct operand sample = {.type = {.type = type, .shape = {.rank = 2, .dim = {1, 1}}}};
+    struct operand *in[] = {&sample};
+    struct descriptor out;
+    struct op_call inner = {.op = (enum op)activation->op,
+                            .info = &wnn_ops[activation->op],
+                            .in = in,
+                            .in_count = 1,
+                            .attrs = wnn_op_copy_attrs(call->arena, (enum op)activation->op, activation->attrs),
+                            .out = &out,
+                            .out_count = 1,
+                            .out_capacity = 1,
+                            .arena = call->arena,
+                            .limits = call->limits,
+                            .error = call->error};
+    if (!inner.attrs)
+        return wnn_fail_memory(call->error);
+    if (!inner.info->infer(&inner))
+        return false;
+    *complete = (struct activation){NULL, (uint16_t)inner.op, inner.attrs};
+    return true;
+}
+
+WNNActivation wnn_builder_activation(WNNGraphBuilder builder, enum op op, const void *attrs)
+{
+    if (!check_usable(builder))
+        return NULL;
+    struct arena_mark mark = wnn_arena_mark(&builder->graph.arena);
+    WNNOperatorOptions no_label = WNN_OPERATOR_OPTIONS_INIT;
+    struct op_call call = {.op = op,
+                           .info = &wnn_ops[op],
+                           .attrs = &no_label,
+                           .arena = &builder->graph.arena,
+                           .limits = &builder->limits,
+                           .error = &builder->error};
+    struct activation *activation = wnn_arena_allocate(&builder->graph.arena, sizeof *activation), complete;
+    if (!activation)
+        wnn_fail_memory(&builder->error);
+    else if (wnn_attrs_take(&call, &builder->graph, attrs)) {
+        *activation = (struct activation){&builder->graph, (uint16_t)op, call.attrs};
+        if (op == WNN_OP_softmax) // an activation works along the last of two dimensions
+            ((struct softmax_attrs *)call.attrs)->axis = 1;
+        if (wnn_activation_complete(&call, activation, WNNDataType_Float32, &complete))
+            return (WNNActivation)activation;
+    }
+    restore(&builder->graph.arena, mark);
+    return NULL;
+}

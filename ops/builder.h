@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The graph builder: a graph that grows, its first error, its limits. Used by one thread at a time.
+
+#ifndef OPS_BUILDER_H_
+#define OPS_BUILDER_H_
+
+#include "ops/op.h"
+
+// What the builder needs of the context that it belongs to; the runtime's.
+struct builder_host {
+    // InvalidStateError and such: whether the builder may be used now. False: `error` says why.
+    bool (*usable)(void *host, struct error *error);
+    // The data types of a row that the context's backend supports.
+    uint32_t (*types)(void *host, enum op op, const struct op_row *row);
+    // The bytes, type and shape of a constant tensor, with a new reference to the bytes; false (and `error`): refused.
+    bool (*tensor)(void *host, WNNTensor tensor, struct descriptor *type, struct constant **constant,
+                   struct error *error);
+};
+
+struct WNNGraphBuilderImpl {
+    struct graph graph;
+    struct error error;       // the first one
+    WNNLimits limits;
+    const struct builder_host *host;
+    void *context;            // passed to the host's functions
+};
+
+// A builder inside of memory that the runtime owns.
+void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *allocator, const WNNLimits *limits,
+                      const struct builder_host *host, void *context);
+void wnn_builder_free(struct WNNGraphBuilderImpl *builder);
+
+// Copies what the outputs depend on into an empty graph, with its inputs and outputs as ports: the steps of build()
+// that the caller's thread takes, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build. `tensor_alive` tells whether
+// the tensor behind a constant(tensor) still exists.
+bool wnn_builder_snapshot(struct WNNGraphBuilderImpl *builder, size_t output_count, const WNNNamedOperand *outputs,
+                          bool (*tensor_alive)(const void *origin), struct graph *graph, struct error *error);
+
+// Checks a public descriptor against the limits and converts it: https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions.
+// `what` begins the message.
+bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType type, WNNUint32List shape,
+                          struct descriptor *descriptor, struct error *error);
+
+// The same for a descriptor that exists: dimensions, element count, byte length.
+bool wnn_check_limits(const WNNLimits *limits, const char *what, const struct descriptor *descriptor,
+                      struct error *error);
+
+// A name or label: length and UTF-8.
+bool wnn_check_string(const WNNLimits *limits, const char *what, WNNStringView view, struct error *error);
+
+#endif

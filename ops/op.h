@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The operator table, made of ops.def, and the one way to call an operator that everybody uses: the public functions,
+// the reader of graph files, the conformance runner.
+
+#ifndef OPS_OP_H_
+#define OPS_OP_H_
+
+#include "lib/graph.h"
+
+#include <webnn/ops.h>
+
+// One id an operator, spelled as in the specification: WNN_OP_conv2d. The last three are the forms of 2024 that have
+// an id of their own only until they are inferred: they are recorded as argMin, argMax and softmax.
+enum op {
+#define OP(id, ...) WNN_OP_##id,
+#define OPX OP
+#include "ops/ops.def"
+#undef OP
+#undef OPX
+    WNN_OP_COUNT
+};
+
+enum row_kind {
+    ROW_INPUT,           // a positional operand
+    ROW_INPUT_LIST,      // concat's operands
+    ROW_OPTIONAL_INPUT,  // an operand that stands in the options
+    ROW_OUTPUT,
+    ROW_OPTIONAL_OUTPUT, // there only if an option asks for it
+    ROW_OUTPUT_LIST,     // split's results
+    ROW_ATTRIBUTE,
+};
+
+// How an attribute is stored.
+enum attr_kind {
+    ATTR_u32,         // uint32_t
+    ATTR_i32,         // int32_t
+    ATTR_bool,        // bool
+    ATTR_f64,         // double, finite
+    ATTR_number,      // WNNNumber
+    ATTR_u32s,        // WNNUint32List
+    ATTR_f32s,        // WNNFloat32List, finite
+    ATTR_dtype,       // WNNDataType
+    ATTR_enum,        // an enumerator; `names` are its spellings in the specification, from value 1
+    ATTR_activation,  // WNNActivation
+    ATTR_activations, // WNNActivationList
+};
+
+#define WNN_SAME 0x80000000u
+
+// One line of ops.def below the operator's name.
+struct op_row {
+    enum row_kind kind;
+    const char *name;        // the specification's; NULL ends the rows
+    uint32_t types;          // allowed data types, or WNN_SAME | i: the type of operand i
+    uint32_t required;       // what the draft obliges implementations to support
+    uint8_t min_rank, max_rank;
+    uint16_t offset;         // of an optional operand or an attribute in the attributes struct
+    enum attr_kind attr;
+    const char *const *names;
+};
+
+struct op_call;
+
+struct op_info {
+    const char *name;        // the specification's
+    const struct op_row *rows;
+    uint16_t attrs_size;
+    const void *defaults;    // the attributes when no option is given
+    bool (*infer)(struct op_call *call);
+};
+extern const struct op_info wnn_ops[WNN_OP_COUNT];
+
+// WNN_OP_COUNT if there is no operator of that name.
+enum op wnn_op_find(struct string name);
+
+// The row of that kind of thing and name, or NULL. Several attribute rows may share a name (split: a number or a
+// list): `attr` of the wanted one, or -1 for the first.
+const struct op_row *wnn_op_operand_row(const struct op_info *info, struct string name, unsigned *input_index);
+const struct op_row *wnn_op_attr_row(const struct op_info *info, struct string name, int attr);
+
+// Copies the attributes with all lists and activations.
+void *wnn_op_copy_attrs(struct arena *arena, enum op op, const void *attrs);
+
+// The number of rows that are inputs, optional ones included.
+unsigned wnn_op_input_rows(const struct op_info *info);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Attributes of the operators that take more than operands and options. The options come first.
+// ---------------------------------------------------------------------------------------------------------------
+
+struct arg_min_max_attrs { // argMin, argMax
+    WNNArgMinMaxOptions options;
+    uint32_t axis;         // as called; read axes
+    WNNUint32List axes;    // ascending
+    bool selectLastIndex;
+};
+struct cast_attrs {
+    WNNOperatorOptions options;
+    WNNDataType dataType;
+};
+struct concat_attrs {
+    WNNOperatorOptions options;
+    uint32_t axis;
+};
+struct cumulative_sum_attrs {
+    WNNCumulativeSumOptions options;
+    uint32_t axis;
+};
+struct expand_attrs { // expand, reshape
+    WNNOperatorOptions options;
+    WNNUint32List newShape;
+};
+struct gru_attrs {
+    WNNGruOptions options;
+    uint32_t steps, hiddenSize;
+};
+struct gru_cell_attrs {
+    WNNGruCellOptions options;
+    uint32_t hiddenSize;
+};
+struct lstm_attrs {
+    WNNLstmOptions options;
+    uint32_t steps, hiddenSize;
+};
+struct lstm_cell_attrs {
+    WNNLstmCellOptions options;
+    uint32_t hiddenSize;
+};
+struct pad_attrs {
+    WNNPadOptions options;
+    WNNUint32List beginningPadding, endingPadding;
+};
+struct slice_attrs {
+    WNNSliceOptions options;
+    WNNUint32List starts, sizes;
+};
+struct softmax_attrs {
+    WNNOperatorOptions options;
+    uint32_t axis;
+};
+struct split_attrs {
+    WNNSplitOptions options;
+    uint32_t count;       // as called, if sizes is absent; read sizes
+    WNNUint32List sizes;
+};
+struct tile_attrs {
+    WNNOperatorOptions options;
+    WNNUint32List repetitions;
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+// Calling
+// ---------------------------------------------------------------------------------------------------------------
+
+// Records one operator: checks ownership, attributes, data types and ranks against the table, infers the outputs, and
+// appends a node. `operands` are the positional ones in table order. `attrs` is the struct of the operator (NULL: the
+// defaults). Writes at most `capacity` outputs and returns their number, 0 after an error.
+size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_count, const WNNOperand *operands,
+                        const void *attrs, size_t capacity, WNNOperand *outputs);
+
+// An activation of one of the 13 operators that have one.
+WNNActivation wnn_builder_activation(WNNGraphBuilder builder, enum op op, const void *attrs);
+bool wnn_op_is_activation(enum op op);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Inference: one function an operator family, in the order of the specification's steps
+// ---------------------------------------------------------------------------------------------------------------
+
+struct op_call {
+    enum op op;                 // a form of 2024 replaces it by the operator it is recorded as
+    const struct op_info *info;
+    struct operand *const *in;  // as node.in
+    unsigned in_count;
+    void *attrs;                // the call's own copy, which infer completes (and may replace)
+    struct descriptor *out;     // to be filled in; room for `out_capacity`
+    unsigned out_count, out_capacity;
+    struct arena *arena;
+    const WNNLimits *limits;
+    struct error *error;
+};
+
+// Records an error with the operator's name and label in front; returns false.
+bool wnn_op_fail(struct op_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// Multiply-adds of one node, or elements where it has none: what WNNLimits.maxOperatorWork counts.
+uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descriptor *out, unsigned out_count,
+                     const void *attrs);
+
+#define OP(id, method, options, defaults, infer, ...) bool wnn_infer_##infer(struct op_call *call);
+#define OPX(id, method, options, defaults, attrs, infer, ...) bool wnn_infer_##infer(struct op_call *call);
+#include "ops/ops.def"
+#undef OP
+#undef OPX
+
+#endif

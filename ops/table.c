@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The operator table: ops.def as data.
+
+#include "ops/op.h"
+
+#include <string.h>
+
+enum { ANY = F32 | F16 | I32 | U32 | I64 | U64 | I8 | U8, N = WNN_MAX_RANK };
+
+static const char *const layout_names[] = {"nchw", "nhwc", NULL};
+static const char *const filterLayout_names[] = {"oihw", "hwio", "ohwi", "ihwo", NULL};
+static const char *const transposeFilterLayout_names[] = {"iohw", "hwoi", "ohwi", NULL};
+static const char *const interpolationMode_names[] = {"nearest-neighbor", "linear", NULL};
+static const char *const paddingMode_names[] = {"constant", "edge", "reflection", "symmetric", NULL};
+static const char *const roundingType_names[] = {"floor", "ceil", NULL};
+static const char *const direction_names[] = {"forward", "backward", "both", NULL};
+static const char *const gruLayout_names[] = {"zrn", "rzn", NULL};
+static const char *const lstmLayout_names[] = {"iofg", "ifgo", NULL};
+
+#define SAME(i) (WNN_SAME | (i))
+#define OPERAND(kind, name, allowed, required, low, high, offset)                                                    \
+    {ROW_##kind, #name, allowed, required, low, high, offset, ATTR_u32, NULL},
+#define IN(name, ...) OPERAND(INPUT, name, __VA_ARGS__, 0)
+#define INS(name, ...) OPERAND(INPUT_LIST, name, __VA_ARGS__, 0)
+#define INO(options, name, ...)                                                                                      \
+    OPERAND(OPTIONAL_INPUT, name, __VA_ARGS__, offsetof(WNN##options##Options, name))
+#define OUT(name, ...) OPERAND(OUTPUT, name, __VA_ARGS__, 0)
+#define OUTO(name, ...) OPERAND(OPTIONAL_OUTPUT, name, __VA_ARGS__, 0)
+#define OUTS(name, ...) OPERAND(OUTPUT_LIST, name, __VA_ARGS__, 0)
+#define ATTRIBUTE(name, offset, kind, names) {ROW_ATTRIBUTE, name, 0, 0, 0, 0, offset, kind, names},
+#define OPT(options, member, kind) ATTRIBUTE(#member, offsetof(WNN##options##Options, member), ATTR_##kind, NULL)
+#define OPE(options, member, enumeration)                                                                            \
+    ATTRIBUTE(#member, offsetof(WNN##options##Options, member), ATTR_enum, enumeration##_names)
+#define OPA(options, member, name, enumeration)                                                                      \
+    ATTRIBUTE(#name, offsetof(WNN##options##Options, member), ATTR_enum, enumeration##_names)
+#define ARG(type, member, name, kind) ATTRIBUTE(#name, offsetof(struct type, member), ATTR_##kind, NULL)
+
+#define OP(id, method, options, defaults, infer, ...)                                                                \
+    static const WNN##options##Options id##_defaults = WNN_##defaults##_OPTIONS_INIT;                                \
+    static const struct op_row id##_rows[] = {__VA_ARGS__{.name = NULL}};
+#define OPX(id, method, option_struct, defaults, attrs, infer, ...)                                                  \
+    static const struct attrs id##_defaults = {.options = WNN_##defaults##_OPTIONS_INIT};                            \
+    static const struct op_row id##_rows[] = {__VA_ARGS__{.name = NULL}};
+#include "ops/ops.def"
+#undef OP
+#undef OPX
+
+const struct op_info wnn_ops[WNN_OP_COUNT] = {
+#define OP(id, method, options, defaults, infer, ...)                                                                \
+    [WNN_OP_##id] = {#id, id##_rows, sizeof id##_defaults, &id##_defaults, wnn_infer_##infer},
+#define OPX(id, method, options, defaults, attrs, infer, ...)                                                        \
+    [WNN_OP_##id] = {#id, id##_rows, sizeof id##_defaults, &id##_defaults, wnn_infer_##infer},
+#include "ops/ops.def"
+#undef OP
+#undef OPX
+};
+
+enum op wnn_op_find(struct string name)
+{
+    for (unsigned op = 0; op < WNN_OP_COUNT; op++)
+        if (strlen(wnn_ops[op].name) == name.length && memcmp(wnn_ops[op].name, name.data, name.length) == 0)
+            return (enum op)op;
+    return WNN_OP_COUNT;
+}
+
+static bool is_input(const struct op_row *row)
+{
+    return row->kind == ROW_INPUT || row->kind == ROW_INPUT_LIST || row->kind == ROW_OPTIONAL_INPUT;
+}
+
+static bool is_named(const struct op_row *row, struct string name)
+{
+    return strlen(row->name) == name.length && memcmp(row->name, name.data, name.length) == 0;
+}
+
+unsigned wnn_op_input_rows(const struct op_info *info)
+{
+    unsigned count = 0;
+    for (const struct op_row *row = info->rows; row->name; row++)
+        count += is_input(row);
+    return count;
+}
+
+const struct op_row *wnn_op_operand_row(const struct op_info *info, struct string name, unsigned *input_index)
+{
+    unsigned index = 0;
+    for (const struct op_row *row = info->rows; row->name; row++) {
+        if (!is_input(row))
+            continue;
+        if (is_named(row, name)) {
+            *input_index = index;
+            return row;
+        }
+        index++;
+    }
+    return NULL;
+}
+
+const struct op_row *wnn_op_attr_row(const struct op_info *info, struct string name, int attr)
+{
+    for (const struct op_row *row = info->rows; row->name; row++)
+        if (row->kind == ROW_ATTRIBUTE && is_named(row, name) && (attr < 0 || (int)row->attr == attr))
+            return row;
+    return NULL;
+}
+
+bool wnn_op_is_activation(enum op op)
+{
+    switch (op) {
+    case WNN_OP_clamp:
+    case WNN_OP_elu:
+    case WNN_OP_gelu:
+    case WNN_OP_hardSigmoid:
+    case WNN_OP_hardSwish:
+    case WNN_OP_leakyRelu:
+    case WNN_OP_linear:
+    case WNN_OP_relu:
+    case WNN_OP_sigmoid:
+    case WNN_OP_softmax:
+    case WNN_OP_softplus:
+    case WNN_OP_softsign:
+    case WNN_OP_tanh:
+        return true;
+    default:
+        return false;
+    }
+}

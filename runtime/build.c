@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a builder to a graph: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build. The caller's thread takes
+// a copy of what the outputs depend on, the worker compiles it.
+
+#include "runtime/internal.h"
+
+// ---------------------------------------------------------------------------------------------------------------
+// Builders
+// ---------------------------------------------------------------------------------------------------------------
+
+// A tensor that the builder keeps, so that it can be asked at build whether it was destroyed.
+struct tensor_link {
+    WNNTensor tensor;
+    struct tensor_link *next;
+};
+
+static bool usable(void *host, struct error *error)
+{
+    return wnn_context_usable(((struct builder *)host)->context, error);
+}
+
+static uint32_t types(void *host, enum op op, const struct op_row *row)
+{
+    return wnn_supported_types(((struct builder *)host)->context->backend, op, row);
+}
+
+static bool share_tensor(void *host, WNNTensor tensor, struct descriptor *type, struct constant **constant,
+                         struct error *error)
+{
+    struct builder *builder = host;
+    static const char method[] = "constant";
+    if (!tensor)
+        return wnn_fail(error, WNNStatus_TypeError, "%s: no tensor was given", method);
+    if (tensor->context != builder->context)
+        return wnn_fail(error, WNNStatus_TypeError, "%s: the tensor belongs to another context", method);
+    if (!tensor->is_constant)
+        return wnn_fail(error, WNNStatus_TypeError, "%s: the tensor is not constant", method);
+    struct tensor_link *link = wnn_allocate(&builder->context->allocator, sizeof *link);
+    if (!link)
+        return wnn_fail_memory(error);
+    if (!wnn_tensor_use(tensor)) {
+        wnn_release(&builder->context->allocator, link);
+        return wnn_fail(error, WNNStatus_TypeError, "%s: the tensor was destroyed", method);
+    }
+    *type = tensor->type;
+    *constant = wnn_constant_share(tensor->constant);
+    wnn_tensor_unuse(tensor);
+    wnn_tensor_hold(tensor);
+    *link = (struct tensor_link){tensor, builder->tensors};
+    builder->tensors = link;
+    return true;
+}
+
+static const struct builder_host host = {usable, types, share_tensor};
+
+WNNStatus wnnContextCreateGraphBuilder(WNNContext context, WNNGraphBuilder *builder)
+{
+    if (builder)
+        *builder = NULL;
+    if (!context)
+        return WNNStatus_TypeError;
+    struct error error = {0};
+    if (!builder) {
+        wnn_fail(&error, WNNStatus_TypeError, "createGraphBuilder: no place for the builder");
+    } else if (wnn_context_usable(context, &error)) {
+        struct builder *made = wnn_allocate_zero(&context->allocator, sizeof *made);
+        if (made) {
+            wnn_context_hold(context);
+            atomic_fetch_add(&context->builder_count, 1);
+            made->context = context;
+            wnn_builder_init(&made->impl, &context->allocator, &context->limits, &host, made);
+            *builder = &made->impl;
+        } else {
+            wnn_fail_memory(&error);
+        }
+    }
+    return wnn_context_report(context, &error);
+}
+
+void wnnGraphBuilderRelease(WNNGraphBuilder builder)
+{
+    if (!builder)
+        return;
+    struct builder *whole = (struct builder *)builder;
+    WNNContext context = whole->context;
+    wnn_builder_free(builder);
+    for (struct tensor_link *link = whole->tensors, *next; link; link = next) {
+        next = link->next;
+        wnn_tensor_drop(link->tensor);
+        wnn_release(&context->allocator, link);
+    }
+    wnn_release(&context->allocator, whole);
+    atomic_fetch_sub(&context->builder_count, 1);
+    wnn_context_drop(context);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Building
+// ---------------------------------------------------------------------------------------------------------------
+
+struct build_request {
+    struct request request;
+    struct graph graph;
+    bool compiled; // the compiler took the graph
+    struct compile_settings settings;
+};
+
+static bool tensor_alive(const void *origin)
+{
+    const struct WNNTensorImpl *tensor = origin;
+    return !atomic_load(&tensor->destroyed);
+}
+
+// The parts of a graph that can fail, in order.
+static bool compile(WNNContext context, struct build_request *request, WNNGraph graph, struct error *error)
+{
+    if (!wnn_graph_describe(graph, &request->graph, error))
+        return false;
+    struct plan *plan = wnn_allocate_zero(&context->allocator, sizeof *plan);
+    if (!plan)
+        return wnn_fail_memory(error);
+    const struct compile_options options = {.backend = context->backend,
+                                            .state = context->state,
+                                            .allocator = &context->allocator,
+                                            .skip = request->settings.skip,
+                                            .verify = request->settings.verify,
+                                            .observe = request->settings.observe,
+                                            .observer = request->settings.observer};
+    request->compiled = true;
+    if (!wnn_compile(&options, &request->graph, plan, error)) {
+        wnn_release(&context->allocator, plan);
+        return false;
+    }
+    void *executable = NULL;
+    if (!context->backend->lower(context->state, plan, &executable, error)) {
+        wnn_plan_free(plan);
+        wnn_release(&context->allocator, plan);
+        return false;
+    }
+    graph->plan = plan;
+    graph->executable = executable;
+    return true;
+}
+
+static bool run_build(WNNContext context, struct request *base, struct error *error)
+{
+    struct build_request *request = (struct build_request *)base;
+    WNNGraph graph = wnn_allocate_zero(&context->allocator, sizeof *graph);
+    if (!graph) {
+        wnn_fail_memory(error);
+        return true;
+    }
+    graph->context = context;
+    atomic_init(&graph->handles, 1);
+    atomic_init(&graph->references, 1);
+    atomic_init(&graph->destroyed, false);
+    wnn_arena_init(&graph->arena, &context->allocator);
+    if (!compile(context, request, graph, error)) {
+        wnn_fail(error, WNNStatus_OperationError, "build: the backend %s cannot build the graph",
+                 context->backend->name);
+        wnn_arena_free(&graph->arena);
+        wnn_release(&context->allocator, graph);
+        return true;
+    }
+    wnn_context_hold(context);
+    atomic_fetch_add(&context->graph_count, 1);
+    pthread_mutex_lock(&context->queue.lock);
+    graph->next = context->graphs;
+    if (graph->next)
+        graph->next->previous = graph;
+    context->graphs = graph;
+    pthread_mutex_unlock(&context->queue.lock);
+    base->graph = graph;
+    return true;
+}
+
+static void drop_build(WNNContext context, struct request *base)
+{
+    (void)context;
+    struct build_request *request = (struct build_request *)base;
+    if (!request->compiled)
+        wnn_graph_free(&request->graph);
+}
+
+static const struct request_kind build_kind = {run_build, drop_build};
+
+static struct build_request *prepare(struct builder *builder, size_t outputCount,
+                                     const WNNNamedOperand *outputs, struct error *error)
+{
+    WNNContext context = builder->context;
+    const struct error *earlier = &builder->impl.error;
+    if (error->status != WNNStatus_Success || !wnn_context_usable(context, error))
+        return NULL;
+    if (earlier->status != WNNStatus_Success) {
+        *error = *earlier;
+        return NULL;
+    }
+    struct build_request *request = wnn_request_create(context, &build_kind, sizeof *request, error);
+    if (!request)
+        return NULL;
+    pthread_mutex_lock(&context->queue.lock);
+    request->settings = context->compile;
+    pthread_mutex_unlock(&context->queue.lock);
+    wnn_graph_init(&request->graph, &context->allocator);
+    if (wnn_builder_snapshot(&builder->impl, outputCount, outputs, tensor_alive, &request->graph, error))
+        return request;
+    wnn_fail(error, WNNStatus_UnknownError, "build: the graph cannot be copied");
+    wnn_graph_free(&request->graph);
+    wnn_release(&context->allocator, request);
+    return NULL;
+}
+
+WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount, const WNNNamedOperand *outputs,
+                               WNNBuildCallbackInfo callbackInfo)
+{
+    struct callback callback = {.mode = callbackInfo.mode,
+                                .build = callbackInfo.callback,
+                                .userdata1 = callbackInfo.userdata1,
+                                .userdata2 = callbackInfo.userdata2};
+    if (!builder)
+        return wnn_refuse_without_context(&callback);
+    struct builder *whole = (struct builder *)builder;
+    struct error error = {0};
+    if (!callback.build)
+        wnn_fail(&error, WNNStatus_TypeError, "build: there is no callback to take the graph");
+    wnn_check_callback(callbackInfo.nextInChain, &callback, &error);
+    struct build_request *request = prepare(whole, outputCount, outputs, &error);
+    if (!callback.build)
+        wnn_context_report(whole->context, &error);
+    return wnn_submit(whole->context, (struct request *)request, &callback, &error);
+}

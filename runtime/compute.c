@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Executions of a graph: compute() on the caller's memory, dispatch() on tensors. Everything is checked
+// before anything is queued, so that a request that was taken fails only with its device.
+
+#include "runtime/internal.h"
+
+#include <string.h>
+
+// One execution, queued. Four arrays follow it in its memory.
+struct execution {
+    struct request request;
+    WNNGraph graph;
+    const void **inputs; // what the backend gets, by slot
+    void **outputs;      // NULL: not wanted
+    // compute: the caller's memory, by slot; not the above where that is misaligned
+    const void **caller_inputs;
+    void **caller_outputs;
+    void *staging;      // what misaligned memory is copied to and from
+    WNNTensor *tensors; // dispatch: all, in no order; the place of the caller's memory
+    size_t tensor_count;
+};
+
+// What the checks of one call need.
+struct call {
+    const char *method;
+    struct string label;
+    WNNContext context;
+    WNNGraph graph;
+    struct error *error;
+};
+
+#define NAME_TEXT   160
+#define QUOTE(name) quote((name), (char[NAME_TEXT]){0})
+
+static const char *quote(struct string name, char buffer[NAME_TEXT])
+{
+    struct text text = {buffer, NAME_TEXT, 0};
+    wnn_text_add(&text, "\"");
+    wnn_text_add_quoted(&text, name, NAME_TEXT / 2);
+    wnn_text_add(&text, "\"");
+    return buffer;
+}
+
+// Records an error with the method and its label in front; returns false.
+static bool __attribute__((format(printf, 3, 4)))
+fail(const struct call *call, WNNStatus status, const char *format, ...)
+{
+    char message[WNN_MESSAGE_SIZE];
+    struct text text = TEXT(message);
+    wnn_text_add(&text, "%s%s%s: ", call->method, call->label.length ? " " : "",
+                 call->label.length ? QUOTE(call->label) : "");
+    va_list arguments;
+    va_start(arguments, format);
+    wnn_text_add_list(&text, format, arguments);
+    va_end(arguments);
+    return wnn_fail(call->error, status, "%s", message);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Running
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool run_execution(WNNContext context, struct request *request, struct error *error)
+{
+    struct execution *e = (struct execution *)request;
+    const struct port_list *inputs = &e->graph->inputs, *outputs = &e->graph->outputs;
+    if (!e->graph->plan) { // destroyed on another thread while it was being queued
+        wnn_fail(error, WNNStatus_InvalidStateError, "the graph was destroyed");
+        return true;
+    }
+    if (e->staging)
+        for (size_t i = 0; i < inputs->count; i++)
+            if (e->inputs[i] != e->caller_inputs[i])
+                memcpy((void *)(uintptr_t)e->inputs[i], e->caller_inputs[i], inputs->ports[i].bytes);
+    const struct bindings bindings = {e->inputs, e->outputs};
+    if (!context->backend->execute(context->state, e->graph->executable, &bindings, error))
+        return wnn_fail(error, WNNStatus_UnknownError, "the backend %s failed", context->backend->name);
+    if (e->staging)
+        for (size_t i = 0; i < outputs->count; i++)
+            if (e->outputs[i] != e->caller_outputs[i])
+                memcpy(e->caller_outputs[i], e->outputs[i], outputs->ports[i].bytes);
+    return true;
+}
+
+static void drop_execution(WNNContext context, struct request *request)
+{
+    struct execution *e = (struct execution *)request;
+    wnn_release(&context->allocator, e->staging);
+    for (size_t i = 0; i < e->tensor_count; i++) {
+        wnn_tensor_unuse(e->tensors[i]);
+        wnn_tensor_drop(e->tensors[i]);
+    }
+    if (e->graph)
+        wnn_graph_drop(e->graph);
+}
+
+static const struct request_kind execution_kind = {run_execution, drop_execution};
+
+static struct execution *create(const struct call *call)
+{
+    size_t inputs = call->graph->inputs.count, outputs = call->graph->outputs.count;
+    struct execution *e = wnn_request_create(
+        call->context, &execution_kind, sizeof *e + 2 * (inputs + outputs) * sizeof(void *), call->error);
+    if (!e)
+        return NULL;
+    void **arrays = (void **)(e + 1);
+    e->inputs = (const void **)arrays;
+    e->outputs = arrays + inputs;
+    e->caller_inputs = (const void **)(arrays + inputs + outputs);
+    e->caller_outputs = arrays + inputs + outputs + inputs;
+    e->tensors = (WNNTensor *)(arrays + inputs + outputs);
+    return e;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Checks that both have in common
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool check_graph(const struct call *call, const WNNChainedStruct *chain, WNNStringView label)
+{
+    if (call->error->status != WNNStatus_Success || !wnn_context_usable(call->context, call->error) ||
+        !wnn_check_chain(chain, call->method, call->error) ||
+        !wnn_check_string(&call->context->limits, "the label of an execution", label, call->error))
+        return false;
+    if (!call->graph)
+        return fail(call, WNNStatus_TypeError, "no graph was given");
+    if (call->graph->context != call->context)
+        return fail(call, WNNStatus_TypeError, "the graph belongs to another context");
+    if (atomic_load(&call->graph->destroyed))
+        return fail(call, WNNStatus_InvalidStateError, "the graph was destroyed");
+    return true;
+}
+
+static bool check_list(const struct call *call, const void *items, size_t count, const char *what)
+{
+    return items || count == 0 || fail(call, WNNStatus_TypeError, "%zu %ss at no address", count, what);
+}
+
+// The slot of the port that the caller's item number `index` names.
+static bool find_port(const struct call *call, const struct port_list *ports, const char *what,
+                      WNNStringView view, size_t index, size_t *slot)
+{
+    if (!view.data && view.length != 0 && view.length != WNN_STRLEN)
+        return fail(call, WNNStatus_TypeError, "the name of %s %zu has %zu bytes but no data", what, index,
+                    view.length);
+    struct string name = wnn_string(view);
+    *slot = wnn_port_find(ports, name, index);
+    return *slot < ports->count ||
+           fail(call, WNNStatus_TypeError, "the graph has no %s %s", what, QUOTE(name));
+}
+
+static bool fail_twice(const struct call *call, const char *what, const struct port *port)
+{
+    return fail(call, WNNStatus_TypeError, "%s %s is given twice", what, QUOTE(port->name));
+}
+
+static bool check_all_given(const struct call *call, const struct port_list *ports, const char *what,
+                            const void *const *given)
+{
+    for (size_t i = 0; i < ports->count; i++)
+        if (!given[i])
+            return fail(call, WNNStatus_TypeError, "%s %s is missing", what, QUOTE(ports->ports[i].name));
+    return true;
+}
+
+// The memory of one port, for finding two that overlap.
+struct interval {
+    uintptr_t begin, end; // end is the last byte
+    const struct port *port;
+    bool output;
+};
+
+#define FEW_INTERVALS 32
+
+static bool begins_earlier(const void *a, const void *b, const void *argument)
+{
+    (void)argument;
+    return ((const struct interval *)a)->begin < ((const struct interval *)b)->begin;
+}
+
+// Whether two intervals share a byte, one of them an output. Sorts them.
+static bool find_overlap(struct interval *intervals, size_t count, const struct interval **one,
+                         const struct interval **other)
+{
+    wnn_sort(intervals, count, sizeof *intervals, begins_earlier, NULL);
+    // Of those before the current one, the ones that reach farthest.
+    const struct interval *any = NULL, *output = NULL;
+    for (const struct interval *i = intervals; i < intervals + count; i++) {
+        const struct interval *before = i->output ? any : output;
+        if (before && before->end >= i->begin) {
+            *one = before;
+            *other = i;
+            return true;
+        }
+        if (!any || i->end > any->end)
+            any = i;
+        if (i->output && (!output || i->end > output->end))
+            output = i;
+    }
+    return false;
+}
+
+static size_t add_interval(struct interval *intervals, size_t count, const void *memory, size_t bytes,
+                           const struct port *port, bool output)
+{
+    uintptr_t begin = (uintptr_t)memory;
+    uintptr_t end = bytes - 1 <= UINTPTR_MAX - begin ? begin + (bytes - 1) : UINTPTR_MAX;
+    if (memory)
+        intervals[count++] = (struct interval){begin, end, port, output};
+    return count;
+}
+
+// Fails if an output shares memory with anything else. `tensors`: any two must differ.
+static bool check_overlap(const struct call *call, const void *const *inputs, const void *const *outputs,
+                          bool tensors)
+{
+    const struct port_list *in = &call->graph->inputs, *out = &call->graph->outputs;
+    struct interval few[FEW_INTERVALS], *intervals = few;
+    if (in->count + out->count > FEW_INTERVALS &&
+        !(intervals = wnn_allocate(&call->context->allocator, (in->count + out->count) * sizeof *intervals)))
+        return wnn_fail_memory(call->error);
+    size_t count = 0;
+    for (size_t i = 0; i < in->count; i++)
+        count = add_interval(intervals, count, inputs[i], tensors ? 1 : in->ports[i].bytes, &in->ports[i],
+                             tensors);
+    for (size_t i = 0; i < out->count; i++)
+        count = add_interval(intervals, count, outputs[i], tensors ? 1 : out->ports[i].bytes, &out->ports[i],
+                             true);
+    const struct interval *one, *other;
+    bool good = true;
+    if (find_overlap(intervals, count, &one, &other))
+        good = fail(call, WNNStatus_TypeError,
+                    tensors ? "%s and %s are the same tensor" : "the memory of %s and that of %s overlap",
+                    QUOTE(one->port->name), QUOTE(other->port->name));
+    if (intervals != few)
+        wnn_release(&call->context->allocator, intervals);
+    return good;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// compute()
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool check_buffer(const struct call *call, const char *what, const struct port *port,
+                         const WNNNamedBuffer *buffer)
+{
+    if (buffer->byteLength != port->bytes)
+        return fail(call, WNNStatus_TypeError, "%s %s has %zu bytes; expected %zu (%s %s)", what,
+                    QUOTE(port->name), buffer->byteLength, port->bytes, wnn_dtype_name(port->type.type),
+                    SHAPE_TEXT(&port->type.shape));
+    if (buffer->dataType != WNNDataType_Undefined && !wnn_dtype_valid(buffer->dataType))
+        return fail(call, WNNStatus_TypeError, "%s %s has data type %d, which does not exist", what,
+                    QUOTE(port->name), (int)buffer->dataType);
+    if (buffer->dataType != WNNDataType_Undefined && buffer->dataType != port->type.type)
+        return fail(call, WNNStatus_TypeError, "%s %s has data type %s; expected %s", what, QUOTE(port->name),
+                    wnn_dtype_name(buffer->dataType), wnn_dtype_name(port->type.type));
+    if (!buffer->data)
+        return fail(call, WNNStatus_TypeError, "%s %s has no memory; expected %zu bytes", what,
+                    QUOTE(port->name), port->bytes);
+    return true;
+}
+
+static bool bind_buffers(const struct call *call, const struct port_list *ports, const char *what,
+                         const WNNNamedBuffer *buffers, size_t count, const void **slots)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t slot;
+        if (!find_port(call, ports, what, buffers[i].name, i, &slot))
+            return false;
+        if (slots[slot])
+            return fail_twice(call, what, &ports->ports[slot]);
+        if (!check_buffer(call, what, &ports->ports[slot], &buffers[i]))
+            return false;
+        slots[slot] = buffers[i].data;
+    }
+    return true;
+}
+
+static bool is_misaligned(const struct port *port, const void *memory)
+{
+    size_t bits = wnn_dtype_bits(port->type.type);
+    return bits > 8 && (uintptr_t)memory % (bits / 8) != 0;
+}
+
+static size_t staged_bytes(const struct port_list *ports, const void *const *memory)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < ports->count; i++)
+        if (is_misaligned(&ports->ports[i], memory[i]))
+            bytes += (ports->ports[i].bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+    return bytes;
+}
+
+// Gives misaligned memory a place at `staging` in `slots`; returns what is left of that.
+static char *stage(const struct port_list *ports, const void *const *memory, const void **slots,
+                   char *staging)
+{
+    for (size_t i = 0; i < ports->count; i++) {
+        slots[i] = memory[i];
+        if (!is_misaligned(&ports->ports[i], memory[i]))
+            continue;
+        slots[i] = staging;
+        staging += (ports->ports[i].bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+    }
+    return staging;
+}
+
+static bool bind_compute(const struct call *call, const WNNComputeDescriptor *descriptor, struct execution *e)
+{
+    const struct port_list *in = &call->graph->inputs, *out = &call->graph->outputs;
+    const void **outputs = (const void **)e->caller_outputs;
+    if (descriptor->outputCount == 0)
+        return fail(call, WNNStatus_TypeError, "no outputs were given; expected at least one");
+    if (!bind_buffers(call, in, "input", descriptor->inputs, descriptor->inputCount, e->caller_inputs) ||
+        !check_all_given(call, in, "input", e->caller_inputs) ||
+        !bind_buffers(call, out, "output", descriptor->outputs, descriptor->outputCount, outputs) ||
+        !check_overlap(call, e->caller_inputs, outputs, false))
+        return false;
+    // A sum of less than 2^16 tensors of less than 2^34 bytes.
+    size_t staged = staged_bytes(in, e->caller_inputs) + staged_bytes(out, outputs);
+    if (staged && !(e->staging = wnn_allocate(&call->context->allocator, staged)))
+        return fail(call, WNNStatus_OutOfMemory, "out of memory for %zu bytes of misaligned buffers", staged);
+    stage(out, outputs, (const void **)e->outputs, stage(in, e->caller_inputs, e->inputs, e->staging));
+    wnn_graph_hold(call->graph);
+    e->graph = call->graph;
+    return true;
+}
+
+WNNFuture wnnContextCompute(WNNContext context, const WNNComputeDescriptor *descriptor,
+                            WNNRequestCallbackInfo callbackInfo)
+{
+    static const WNNComputeDescriptor nothing = WNN_COMPUTE_DESCRIPTOR_INIT;
+    struct callback callback = wnn_request_callback(&callbackInfo);
+    if (!context)
+        return wnn_refuse_without_context(&callback);
+    if (!descriptor)
+        descriptor = &nothing;
+    struct error error = {0};
+    wnn_check_callback(callbackInfo.nextInChain, &callback, &error);
+    struct call call = {.method = "compute",
+                        .label = wnn_string(descriptor->label),
+                        .context = context,
+                        .graph = descriptor->graph,
+                        .error = &error};
+    struct execution *e = NULL;
+    if (check_graph(&call, descriptor->nextInChain, descriptor->label) &&
+        check_list(&call, descriptor->inputs, descriptor->inputCount, "input") &&
+        check_list(&call, descriptor->outputs, descriptor->outputCount, "output") && (e = create(&call)) &&
+        !bind_compute(&call, descriptor, e)) {
+        wnn_release(&context->allocator, e);
+        e = NULL;
+    }
+    return wnn_submit(context, (struct request *)e, &callback, &error);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// dispatch()
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool check_tensor(const struct call *call, const char *what, const struct port *port, WNNTensor tensor)
+{
+    if (!tensor)
+        return fail(call, WNNStatus_TypeError, "%s %s has no tensor", what, QUOTE(port->name));
+    if (tensor->context != call->context)
+        return fail(call, WNNStatus_TypeError, "%s %s: the tensor belongs to another context", what,
+                    QUOTE(port->name));
+    if (atomic_load(&tensor->destroyed))
+        return fail(call, WNNStatus_TypeError, "%s %s: the tensor was destroyed", what, QUOTE(port->name));
+    if (tensor->is_constant)
+        return fail(call, WNNStatus_TypeError, "%s %s: the tensor is constant", what, QUOTE(port->name));
+    if (!wnn_descriptor_equal(&tensor->type, &port->type))
+        return fail(call, WNNStatus_TypeError, "%s %s: the tensor is %s %s; expected %s %s", what,
+                    QUOTE(port->name), wnn_dtype_name(tensor->type.type), SHAPE_TEXT(&tensor->type.shape),
+                    wnn_dtype_name(port->type.type), SHAPE_TEXT(&port->type.shape));
+    return true;
+}
+
+static bool bind_tensors(const struct call *call, const struct port_list *ports, const char *what,
+                         const WNNNamedTensor *tensors, size_t count, const void **slots)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t slot;
+        if (!find_port(call, ports, what, tensors[i].name, i, &slot))
+            return false;
+        if (slots[slot])
+            return fail_twice(call, what, &ports->ports[slot]);
+        if (!check_tensor(call, what, &ports->ports[slot], tensors[i].tensor))
+            return false;
+        slots[slot] = tensors[i].tensor;
+    }
+    return check_all_given(call, ports, what, slots);
+}
+
+// First the slots hold the tensors, then their memory.
+static bool bind_dispatch(const struct call *call, const WNNDispatchDescriptor *descriptor,
+                          struct execution *e)
+{
+    const struct port_list *in = &call->graph->inputs, *out = &call->graph->outputs;
+    const void **outputs = (const void **)e->outputs;
+    if (!bind_tensors(call, in, "input", descriptor->inputs, descriptor->inputCount, e->inputs) ||
+        !bind_tensors(call, out, "output", descriptor->outputs, descriptor->outputCount, outputs) ||
+        !check_overlap(call, e->inputs, outputs, true))
+        return false;
+    // The two arrays lie behind each other.
+    for (size_t i = 0; i < in->count + out->count; i++) {
+        WNNTensor tensor = (WNNTensor)(uintptr_t)e->inputs[i];
+        if (!wnn_tensor_use(tensor))
+            return fail(call, WNNStatus_TypeError, "a tensor was destroyed");
+        wnn_tensor_hold(tensor);
+        e->tensors[e->tensor_count++] = tensor;
+        e->inputs[i] = tensor->data;
+    }
+    wnn_graph_hold(call->graph);
+    e->graph = call->graph;
+    return true;
+}
+
+WNNFuture wnnContextDispatch(WNNContext context, const WNNDispatchDescriptor *descriptor,
+                             WNNRequestCallbackInfo callbackInfo)
+{
+    static const WNNDispatchDescriptor nothing = WNN_DISPATCH_DESCRIPTOR_INIT;
+    struct callback callback = wnn_request_callback(&callbackInfo);
+    if (!context)
+        return wnn_refuse_without_context(&callback);
+    if (!descriptor)
+        descriptor = &nothing;
+    struct error error = {0};
+    wnn_check_callback(callbackInfo.nextInChain, &callback, &error);
+    struct call call = {.method = "dispatch",
+                        .label = wnn_string(descriptor->label),
+                        .context = context,
+                        .graph = descriptor->graph,
+                        .error = &error};
+    struct execution *e = NULL;
+    if (check_graph(&call, descriptor->nextInChain, descriptor->label) &&
+        check_list(&call, descriptor->inputs, descriptor->inputCount, "input") &&
+        check_list(&call, descriptor->outputs, descriptor->outputCount, "output") && (e = create(&call)) &&
+        !bind_dispatch(&call, descriptor, e)) {
+        drop_execution(context, &e->request);
+        wnn_release(&context->allocator, e);
+        e = NULL;
+    }
+    return wnn_submit(context, (struct request *)e, &callback, &error);
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contexts: creation, life and loss, and what they tell about themselves.
+
+#include "runtime/backends.h"
+#include "runtime/internal.h"
+
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define TEXT_OF_NUMBER(x) #x
+#define TEXT_OF(x)        TEXT_OF_NUMBER(x)
+
+WNNStringView wnnGetVersion(void)
+{
+    static const char version[] =
+        TEXT_OF(WNN_VERSION_MAJOR) "." TEXT_OF(WNN_VERSION_MINOR) "." TEXT_OF(WNN_VERSION_PATCH);
+    return (WNNStringView){version, sizeof version - 1};
+}
+
+WNNStringView wnnStatusName(WNNStatus status)
+{
+    static const char *const names[] = {"Success",        "TypeError",         "InvalidStateError",
+                                        "OperationError", "NotSupportedError", "SecurityError",
+                                        "UnknownError",   "OutOfMemory",       "Cancelled"};
+    const char *name = (unsigned)status < sizeof names / sizeof *names ? names[status] : "unknown status";
+    return (WNNStringView){name, strlen(name)};
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Errors
+// ---------------------------------------------------------------------------------------------------------------
+
+static WNNStatus report(const WNNErrorCallbackInfo *info, const struct error *error)
+{
+    if (error->status != WNNStatus_Success && info->callback)
+        info->callback(error->status, wnn_error_message(error), info->userdata1, info->userdata2);
+    return error->status;
+}
+
+WNNStatus wnn_context_report(WNNContext context, const struct error *error)
+{
+    return report(&context->error_callback, error);
+}
+
+bool wnn_check_chain(const WNNChainedStruct *chain, const char *what, struct error *error)
+{
+    return !chain ||
+           wnn_fail(error, WNNStatus_TypeError, "%s: nextInChain holds a struct of type %u; none is defined",
+                    what, (unsigned)chain->sType);
+}
+
+bool wnn_context_usable(WNNContext context, struct error *error)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    bool lost = queue->lost;
+    pthread_mutex_unlock(&queue->lock);
+    return !lost ||
+           wnn_fail(error, WNNStatus_InvalidStateError, "the context is lost: %s", queue->lost_message);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Creation
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
+{
+    static const WNNLimits default_limits = WNN_LIMITS_INIT;
+    if (!wnn_check_chain(d->nextInChain, "context descriptor", error) ||
+        !wnn_check_chain(d->lostCallbackInfo.nextInChain, "lost callback info", error) ||
+        !wnn_check_chain(d->errorCallbackInfo.nextInChain, "error callback info", error))
+        return false;
+    if (d->deviceType != WNNDeviceType_CPU && d->deviceType != WNNDeviceType_GPU)
+        return wnn_fail(error, WNNStatus_TypeError, "device type %d does not exist", (int)d->deviceType);
+    if (d->powerPreference < WNNPowerPreference_Default || d->powerPreference > WNNPowerPreference_LowPower)
+        return wnn_fail(error, WNNStatus_TypeError, "power preference %d does not exist",
+                        (int)d->powerPreference);
+    WNNCallbackMode mode = d->lostCallbackInfo.mode;
+    if (mode < WNNCallbackMode_WaitAnyOnly || mode > WNNCallbackMode_AllowSpontaneous)
+        return wnn_fail(error, WNNStatus_TypeError, "lost callback: mode %d does not exist", (int)mode);
+    if (d->allocator && (!d->allocator->allocate || !d->allocator->release))
+        return wnn_fail(error, WNNStatus_TypeError, "allocator: allocate and release are both needed");
+    if (d->parallelFor && (!d->parallelFor->parallelFor || d->parallelFor->concurrency == 0))
+        return wnn_fail(error, WNNStatus_TypeError,
+                        "parallelFor: a function and a concurrency of at least 1 are needed");
+    return wnn_check_string(d->limits ? d->limits : &default_limits, "context label", d->label, error);
+}
+
+// Futures of different contexts differ, as good as always, so that those of another context are noticed.
+// Small enough for a double.
+static uint64_t first_future(WNNContext context)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t x = (uint64_t)(uintptr_t)context ^ (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+    return ((x >> 44) << 32) + 1;
+}
+
+static void free_context(WNNContext context)
+{
+    wnn_release(&context->allocator, context->operator_limits);
+    wnn_queue_free(&context->queue);
+    struct allocator host;
+    wnn_allocator_init(&host, &context->allocator.host, 0);
+    wnn_release(&host, context);
+}
+
+void wnn_context_hold(WNNContext context)
+{
+    atomic_fetch_add(&context->references, 1);
+}
+
+void wnn_context_drop(WNNContext context)
+{
+    if (atomic_fetch_sub(&context->references, 1) == 1)
+        free_context(context);
+}
+
+static void *worker(void *argument)
+{
+    WNNContext context = argument;
+    struct queue *queue = &context->queue;
+    wnn_floating_point_default();
+
+    const struct backend_options options = {.allocator = &context->allocator,
+                                            .parallel = &context->parallel,
+                                            .strict_numerics = context->strict_numerics};
+    bool threads = wnn_threads_create(context, context->parallel.threads, context->start_error);
+    bool runs = threads && context->backend->create(&options, &context->state, context->start_error);
+    if (!runs && context->start_error->status == WNNStatus_Success)
+        wnn_fail(context->start_error, WNNStatus_UnknownError, "the backend %s does not start",
+                 context->backend->name);
+    pthread_mutex_lock(&queue->lock);
+    context->started = runs ? WORKER_RUNS : WORKER_FAILED;
+    context->start_error = NULL;
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+
+    if (runs) {
+        do
+            wnn_queue_work(context);
+        while (!wnn_graphs_end(context));
+        context->backend->destroy(context->state);
+    }
+    if (threads)
+        wnn_threads_destroy(context);
+    wnn_context_drop(context);
+    return NULL;
+}
+
+// The worker gets no signals: they belong to threads of the host.
+static bool start_worker(WNNContext context, struct error *error)
+{
+    struct queue *queue = &context->queue;
+    sigset_t all, before;
+    sigfillset(&all);
+    wnn_context_hold(context);
+    context->start_error = error;
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&context->worker, NULL, worker, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0) {
+        wnn_context_drop(context);
+        return wnn_fail(error, WNNStatus_OutOfMemory, "the worker thread does not start (error %d)", code);
+    }
+    pthread_mutex_lock(&queue->lock);
+    while (context->started == WORKER_STARTS)
+        pthread_cond_wait(&queue->changed, &queue->lock);
+    bool runs = context->started == WORKER_RUNS;
+    pthread_mutex_unlock(&queue->lock);
+    if (!runs)
+        pthread_join(context->worker, NULL);
+    return runs;
+}
+
+static bool create(const struct backend *backend, const WNNContextDescriptor *descriptor, WNNContext *result,
+                   struct error *error)
+{
+    if (!check_descriptor(descriptor, error))
+        return false;
+    if (!backend && !(backend = wnn_backend_for_device(descriptor->deviceType)))
+        return wnn_fail(error, WNNStatus_NotSupportedError, "there is no backend for the device type %s",
+                        descriptor->deviceType == WNNDeviceType_GPU ? "GPU" : "CPU");
+    struct allocator host;
+    wnn_allocator_init(&host, descriptor->allocator, 0);
+    WNNContext context = wnn_allocate_zero(&host, sizeof *context);
+    if (!context)
+        return wnn_fail_memory(error);
+    if (!wnn_queue_init(&context->queue, first_future(context))) {
+        wnn_release(&host, context);
+        return wnn_fail_memory(error);
+    }
+
+    atomic_init(&context->handles, 1);
+    atomic_init(&context->references, 1);
+    context->backend = backend;
+    context->limits = descriptor->limits ? *descriptor->limits : (WNNLimits)WNN_LIMITS_INIT;
+    wnn_allocator_init(&context->allocator, &host.host, context->limits.maxMemory);
+    context->lost_callback = descriptor->lostCallbackInfo;
+    context->error_callback = descriptor->errorCallbackInfo;
+    context->accelerated = descriptor->accelerated;
+    context->strict_numerics = descriptor->strictNumerics;
+    if (descriptor->parallelFor)
+        context->host_parallel = *descriptor->parallelFor;
+    context->parallel.threads = descriptor->parallelFor   ? descriptor->parallelFor->concurrency
+                                : descriptor->threadCount ? descriptor->threadCount
+                                                          : wnn_processor_count();
+#ifndef NDEBUG
+    context->compile.verify = true;
+#endif
+    if (!wnn_limits_create(context, error) || !start_worker(context, error)) {
+        wnn_context_drop(context);
+        return false;
+    }
+    *result = context;
+    return true;
+}
+
+WNNStatus wnn_create_context_on(const struct backend *backend, const WNNContextDescriptor *descriptor,
+                                WNNContext *context)
+{
+    static const WNNContextDescriptor defaults = WNN_CONTEXT_DESCRIPTOR_INIT;
+    if (!descriptor)
+        descriptor = &defaults;
+    struct error error = {0};
+    if (!context)
+        wnn_fail(&error, WNNStatus_TypeError, "createContext: no place for the context");
+    else if ((*context = NULL), !create(backend, descriptor, context, &error))
+        *context = NULL;
+    return report(&descriptor->errorCallbackInfo, &error);
+}
+
+WNNStatus wnnCreateContext(const WNNContextDescriptor *descriptor, WNNContext *context)
+{
+    return wnn_create_context_on(NULL, descriptor, context);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Life
+// ---------------------------------------------------------------------------------------------------------------
+
+void wnnContextAddRef(WNNContext context)
+{
+    if (context)
+        atomic_fetch_add(&context->handles, 1);
+}
+
+static void lose(WNNContext context, const char *message)
+{
+    struct request_list cancelled = {NULL, NULL};
+    if (wnn_lose_begin(context, message, &cancelled))
+        wnn_lose_end(context, &cancelled);
+}
+
+void wnnContextRelease(WNNContext context)
+{
+    if (!context || atomic_fetch_sub(&context->handles, 1) != 1)
+        return;
+    struct queue *queue = &context->queue;
+    lose(context, "its last handle was released");
+    pthread_mutex_lock(&queue->lock);
+    queue->ending = true;
+    pthread_cond_signal(&queue->work);
+    pthread_mutex_unlock(&queue->lock);
+    // In a callback on the worker: it goes on to its end by itself.
+    if (pthread_equal(context->worker, pthread_self()))
+        pthread_detach(context->worker);
+    else
+        pthread_join(context->worker, NULL);
+    wnn_queue_close(context);
+    wnn_context_drop(context);
+}
+
+void wnnContextDestroy(WNNContext context)
+{
+    if (!context)
+        return;
+    wnn_context_hold(context);
+    lose(context, "wnnContextDestroy was called");
+    wnn_context_drop(context);
+}
+
+bool wnnContextIsLost(WNNContext context)
+{
+    struct error error = {0};
+    return !context || !wnn_context_usable(context, &error);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Properties
+// ---------------------------------------------------------------------------------------------------------------
+
+bool wnnContextGetAccelerated(WNNContext context)
+{
+    return context && context->accelerated;
+}
+
+void wnnContextGetLimits(WNNContext context, WNNLimits *limits)
+{
+    if (context && limits)
+        *limits = context->limits;
+}
+
+WNNStatus wnnContextPreload(WNNContext context)
+{
+    if (!context)
+        return WNNStatus_TypeError;
+    struct error error = {0};
+    if (wnn_context_usable(context, &error) && context->backend->preload &&
+        !context->backend->preload(&error))
+        wnn_fail(&error, WNNStatus_UnknownError, "the backend %s cannot be loaded", context->backend->name);
+    return wnn_context_report(context, &error);
+}
+
+void wnnContextGetCounters(WNNContext context, WNNContextCounters *counters)
+{
+    if (!context || !counters)
+        return;
+    pthread_mutex_lock(&context->queue.lock);
+    counters->pendingRequests = context->queue.pending;
+    pthread_mutex_unlock(&context->queue.lock);
+    counters->builders = atomic_load(&context->builder_count);
+    counters->graphs = atomic_load(&context->graph_count);
+    counters->tensors = atomic_load(&context->tensor_count);
+    counters->allocatedBytes = atomic_load(&context->allocator.now);
+    counters->peakAllocatedBytes = atomic_load(&context->allocator.peak);
+}
+
+void wnn_context_set_compile_options(WNNContext context, uint32_t skip, bool verify,
+                                     void (*observe)(void *argument, const char *pass,
+                                                     const struct graph *graph),
+                                     void *observer)
+{
+    pthread_mutex_lock(&context->queue.lock);
+    context->compile = (struct compile_settings){skip, verify, observe, observer};
+    pthread_mutex_unlock(&context->queue.lock);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What tests and tools of this repository can do beyond the public API.
+
+#ifndef RUNTIME_CONTEXT_H_
+#define RUNTIME_CONTEXT_H_
+
+#include "compiler/compile.h"
+
+// A context on any backend, whatever the descriptor's device type says.
+WNNStatus wnn_create_context_on(const struct backend *backend, const WNNContextDescriptor *descriptor,
+                                WNNContext *context);
+
+// Passes to skip (bits of wnn_pass_names) and an observer for the graphs that the context builds from now on. Verifying
+// is on in debug builds and can be turned on here.
+void wnn_context_set_compile_options(WNNContext context, uint32_t skip, bool verify,
+                                     void (*observe)(void *argument, const char *pass, const struct graph *graph),
+                                     void *observer);
+
+// The plan of a built graph: valid while the graph is held.
+const struct plan *wnn_graph_plan(WNNGraph graph);
+
+#endif

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The objects behind the handles. Two counts keep each: `handles`, which the caller changes, and
+// `references`, one for all the handles together and one for everybody inside who still needs the memory. A
+// context's memory is needed by its worker, its builders, graphs and tensors, and by calls that may run
+// callbacks.
+
+#ifndef RUNTIME_INTERNAL_H_
+#define RUNTIME_INTERNAL_H_
+
+#include "lib/parallel.h"
+#include "ops/builder.h"
+#include "runtime/context.h"
+#include "runtime/queue.h"
+
+#include <fenv.h>
+
+struct WNNContextImpl {
+    atomic_uint handles, references;
+    struct allocator allocator; // of everything but this struct, which comes straight from the host
+    struct queue queue;
+    pthread_t worker;
+
+    // Do not change after wnnCreateContext.
+    const struct backend *backend;
+    WNNLimits limits;
+    WNNContextLostCallbackInfo lost_callback;
+    WNNErrorCallbackInfo error_callback;
+    bool accelerated, strict_numerics;
+    WNNParallelFor host_parallel; // parallelFor NULL: threads of our own
+    WNNOperatorLimits *operator_limits;
+    size_t operator_count;
+
+    // The worker's.
+    void *state; // of the backend
+    struct parallel parallel;
+
+    // Under the queue's lock.
+    WNNGraph graphs; // those that have an executable
+    struct compile_settings {
+        uint32_t skip;
+        bool verify;
+        void (*observe)(void *argument, const char *pass, const struct graph *graph);
+        void *observer;
+    } compile;
+    enum {
+        WORKER_STARTS,
+        WORKER_RUNS,
+        WORKER_FAILED
+    } started;
+    struct error *start_error; // of wnnCreateContext, while it waits for the worker
+
+    atomic_uint_fast64_t builder_count, graph_count, tensor_count;
+};
+
+// An input or output of a built graph.
+struct port {
+    struct string name;
+    struct descriptor type;
+    size_t bytes;
+};
+
+struct port_list {
+    struct port *ports;
+    WNNNamedDescriptor *named; // the same for the caller
+    uint32_t *sorted;          // indices, by name
+    size_t count;
+};
+
+struct WNNGraphImpl {
+    WNNContext context;
+    atomic_uint handles, references;
+    atomic_bool destroyed;
+    struct arena arena; // of the ports
+    struct port_list inputs, outputs;
+    // Changed by the worker, under the queue's lock; both NULL when the executable has been released.
+    void *executable;
+    struct plan *plan;
+    WNNGraph next, previous; // of context->graphs
+    struct request dispose;  // releases the executable on the worker
+};
+
+struct WNNTensorImpl {
+    WNNContext context;
+    atomic_uint handles, references;
+    atomic_uint uses; // of the storage: one until it is destroyed, and one for each request
+    atomic_bool destroyed;
+    bool readable, writable, is_constant;
+    struct descriptor type;
+    size_t bytes;
+    void *data;                // of a tensor that is not constant
+    struct constant *constant; // of one that is
+};
+
+// What WNNGraphBuilder points to, with what the runtime adds.
+struct builder {
+    struct WNNGraphBuilderImpl impl; // first
+    WNNContext context;
+    struct tensor_link *tensors; // those that operands of the builder stem from
+};
+
+// context.c
+void wnn_context_hold(WNNContext context);
+void wnn_context_drop(WNNContext context);
+bool wnn_context_usable(WNNContext context, struct error *error); // false: lost
+// Tells the error callback, if there is an error; returns the status.
+WNNStatus wnn_context_report(WNNContext context, const struct error *error);
+bool wnn_check_chain(const WNNChainedStruct *chain, const char *what, struct error *error);
+
+// limits.c
+// The data types that an operand of an operator may have on the context's backend.
+uint32_t wnn_supported_types(const struct backend *backend, enum op op, const struct op_row *row);
+bool wnn_limits_create(WNNContext context, struct error *error);
+
+// parallel.c
+bool wnn_threads_create(WNNContext context, uint32_t threads, struct error *error);
+void wnn_threads_destroy(WNNContext context);
+uint32_t wnn_processor_count(void);
+// Rounding to nearest, denormals as they are, no traps.
+void wnn_floating_point_default(void);
+
+// graph.c
+bool wnn_graph_describe(WNNGraph graph, const struct graph *source, struct error *error);
+void wnn_graph_hold(WNNGraph graph);
+void wnn_graph_drop(WNNGraph graph);
+// The index of the port of that name, count if there is none. `guess` is looked at first.
+size_t wnn_port_find(const struct port_list *ports, struct string name, size_t guess);
+// On the worker at its end: releases the executables that are left. False: the timeline holds something
+// again.
+bool wnn_graphs_end(WNNContext context);
+
+// tensor.c
+void wnn_tensor_hold(WNNTensor tensor);
+void wnn_tensor_drop(WNNTensor tensor);
+// The storage, for a request: false when the tensor is destroyed.
+bool wnn_tensor_use(WNNTensor tensor);
+void wnn_tensor_unuse(WNNTensor tensor);
+
+// Sorts in place without memory; not stable.
+void wnn_sort(void *items, size_t count, size_t size,
+              bool (*less)(const void *a, const void *b, const void *argument), const void *argument);
+
+#endif

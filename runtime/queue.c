@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lock order: a context has one lock, queue->lock; no other lock is taken and no function of the caller, the
+// backend or the allocator is called while it is held.
+
+#include "runtime/internal.h"
+
+#include <string.h>
+#include <time.h>
+
+// ---------------------------------------------------------------------------------------------------------------
+// Lists and the table; under the lock
+// ---------------------------------------------------------------------------------------------------------------
+
+static void append(struct request_list *list, struct request *request)
+{
+    request->next = NULL;
+    request->previous = list->last;
+    *(list->last ? &list->last->next : &list->first) = request;
+    list->last = request;
+}
+
+static void detach(struct request_list *list, struct request *request)
+{
+    *(request->previous ? &request->previous->next : &list->first) = request->next;
+    *(request->next ? &request->next->previous : &list->last) = request->previous;
+    request->next = request->previous = NULL;
+}
+
+static struct request *take_first(struct request_list *list)
+{
+    struct request *request = list->first;
+    if (request)
+        detach(list, request);
+    return request;
+}
+
+static struct request **bucket_of(struct queue *queue, uint64_t id)
+{
+    return &queue->buckets[id % QUEUE_BUCKETS];
+}
+
+static struct request *find(struct queue *queue, uint64_t id)
+{
+    struct request *request = *bucket_of(queue, id);
+    while (request && request->id != id)
+        request = request->next_in_bucket;
+    return request;
+}
+
+static bool id_exists(const struct queue *queue, uint64_t id)
+{
+    return id - queue->first_id < queue->count;
+}
+
+static void enter(struct queue *queue, struct request *request)
+{
+    request->id = queue->first_id + queue->count++;
+    struct request **bucket = bucket_of(queue, request->id);
+    request->next_in_bucket = *bucket;
+    *bucket = request;
+    queue->pending++;
+}
+
+static void leave(struct queue *queue, struct request *request)
+{
+    if (request->id == 0)
+        return;
+    struct request **place = bucket_of(queue, request->id);
+    while (*place != request)
+        place = &(*place)->next_in_bucket;
+    *place = request->next_in_bucket;
+    queue->pending--;
+    pthread_cond_broadcast(&queue->changed);
+}
+
+static bool on_spontaneous_callback(const struct queue *queue)
+{
+    for (const struct spontaneous *s = queue->spontaneous; s; s = s->next)
+        if (pthread_equal(s->thread, pthread_self()))
+            return true;
+    return false;
+}
+
+static void enter_spontaneous(struct queue *queue, struct spontaneous *record)
+{
+    record->thread = pthread_self();
+    record->next = queue->spontaneous;
+    queue->spontaneous = record;
+}
+
+static void leave_spontaneous(struct queue *queue, struct spontaneous *record)
+{
+    struct spontaneous **place = &queue->spontaneous;
+    while (*place != record)
+        place = &(*place)->next;
+    *place = record->next;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The end of a request; without the lock
+// ---------------------------------------------------------------------------------------------------------------
+
+static void free_request(WNNContext context, struct request *request)
+{
+    wnn_release(&context->allocator, request->message_memory);
+    if (request == &context->queue.emergency) {
+        pthread_mutex_lock(&context->queue.lock);
+        context->queue.emergency_used = false;
+        pthread_mutex_unlock(&context->queue.lock);
+    } else {
+        wnn_release(&context->allocator, request);
+    }
+}
+
+static void call_back(const struct request *request)
+{
+    const struct callback *callback = &request->callback;
+    if (callback->build)
+        callback->build(request->status, request->graph, request->message, callback->userdata1,
+                        callback->userdata2);
+    else if (callback->request)
+        callback->request(request->status, request->message, callback->userdata1, callback->userdata2);
+}
+
+// Runs the callback of a request in state DELIVERING, which ends it. The lock is held before and after, not
+// within.
+static void deliver(WNNContext context, struct request *request)
+{
+    struct queue *queue = &context->queue;
+    bool spontaneous = request->callback.mode != WNNCallbackMode_WaitAnyOnly &&
+                       request->callback.mode != WNNCallbackMode_AllowProcessEvents;
+    struct spontaneous record;
+    if (spontaneous)
+        enter_spontaneous(queue, &record);
+    request->state = REQUEST_DELIVERING;
+    request->deliverer = pthread_self();
+    pthread_mutex_unlock(&queue->lock);
+
+    call_back(request);
+
+    pthread_mutex_lock(&queue->lock);
+    if (spontaneous)
+        leave_spontaneous(queue, &record);
+    leave(queue, request);
+    pthread_mutex_unlock(&queue->lock);
+    free_request(context, request);
+    pthread_mutex_lock(&queue->lock);
+}
+
+static void set_result(WNNContext context, struct request *request, const struct error *error)
+{
+    request->status = error->status;
+    request->message = (WNNStringView){"", 0};
+    if (error->status == WNNStatus_Success)
+        return;
+    WNNStringView message = wnn_error_message(error);
+    char *copy = message.length ? wnn_allocate(&context->allocator, message.length + 1) : NULL;
+    if (copy) {
+        memcpy(copy, message.data, message.length + 1);
+        request->message_memory = copy;
+        request->message = (WNNStringView){copy, message.length};
+    } else {
+        request->message = wnnStatusName(error->status);
+    }
+}
+
+// Ends a request in state RUNNING: drops what it refers to, and sees that the callback runs. `here` says that
+// a spontaneous one may run in this call; otherwise it is the worker's.
+static void finish(WNNContext context, struct request *request, const struct error *error, bool here)
+{
+    struct queue *queue = &context->queue;
+    set_result(context, request, error);
+    if (request->kind)
+        request->kind->drop(context, request);
+
+    pthread_mutex_lock(&queue->lock);
+    const struct callback *callback = &request->callback;
+    if (!callback->build && !callback->request) {
+        leave(queue, request);
+        pthread_mutex_unlock(&queue->lock);
+        free_request(context, request);
+        return;
+    }
+    if (callback->mode == WNNCallbackMode_AllowProcessEvents && !queue->closed) {
+        request->state = REQUEST_DONE;
+        append(&queue->events, request);
+        pthread_cond_broadcast(&queue->changed);
+    } else if (callback->mode == WNNCallbackMode_WaitAnyOnly && !queue->closed) {
+        request->state = REQUEST_DONE;
+        append(&queue->waits, request);
+        pthread_cond_broadcast(&queue->changed);
+    } else if (here || queue->ending) {
+        deliver(context, request);
+    } else {
+        append(&queue->cancelled, request);
+        pthread_cond_signal(&queue->work);
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Taking requests
+// ---------------------------------------------------------------------------------------------------------------
+
+bool wnn_queue_init(struct queue *queue, uint64_t first_id)
+{
+    queue->first_id = first_id;
+    pthread_condattr_t attributes;
+    if (pthread_condattr_init(&attributes) != 0)
+        return false;
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    bool made = pthread_cond_init(&queue->changed, &attributes) == 0;
+    pthread_condattr_destroy(&attributes);
+    if (!made)
+        return false;
+    if (pthread_cond_init(&queue->work, NULL) != 0) {
+        pthread_cond_destroy(&queue->changed);
+        return false;
+    }
+    if (pthread_mutex_init(&queue->lock, NULL) != 0) {
+        pthread_cond_destroy(&queue->work);
+        pthread_cond_destroy(&queue->changed);
+        return false;
+    }
+    return true;
+}
+
+void wnn_queue_free(struct queue *queue)
+{
+    pthread_mutex_destroy(&queue->lock);
+    pthread_cond_destroy(&queue->work);
+    pthread_cond_destroy(&queue->changed);
+}
+
+void *wnn_request_create(WNNContext context, const struct request_kind *kind, size_t size,
+                         struct error *error)
+{
+    struct request *request = wnn_allocate_zero(&context->allocator, size);
+    if (request)
+        request->kind = kind;
+    else
+        wnn_fail_memory(error);
+    return request;
+}
+
+bool wnn_check_callback(const WNNChainedStruct *chain, struct callback *callback, struct error *error)
+{
+    if (callback->mode < WNNCallbackMode_WaitAnyOnly || callback->mode > WNNCallbackMode_AllowSpontaneous) {
+        wnn_fail(error, WNNStatus_TypeError, "callback mode %d does not exist", (int)callback->mode);
+        callback->mode = WNNCallbackMode_AllowSpontaneous;
+        return false;
+    }
+    return wnn_check_chain(chain, "callback info", error);
+}
+
+static bool fail_lost(struct queue *queue, struct error *error)
+{
+    return wnn_fail(error, WNNStatus_InvalidStateError, "the context is lost: %s", queue->lost_message);
+}
+
+// Under the lock: puts it on the timeline unless the context is lost.
+static bool push(struct queue *queue, struct request *request, struct error *error)
+{
+    if (queue->lost)
+        return fail_lost(queue, error);
+    request->state = REQUEST_QUEUED;
+    append(&queue->waiting, request);
+    pthread_cond_signal(&queue->work);
+    return true;
+}
+
+// The answer to a request that was not taken.
+static WNNFuture refuse(WNNContext context, struct request *request, const struct callback *callback,
+                        const struct error *error)
+{
+    struct queue *queue = &context->queue;
+    if (!request)
+        request = wnn_allocate_zero(&context->allocator, sizeof *request);
+    pthread_mutex_lock(&queue->lock);
+    if (!request && !queue->emergency_used) {
+        queue->emergency_used = true;
+        request = &queue->emergency;
+        memset(request, 0, sizeof *request);
+    }
+    if (request) {
+        request->callback = *callback;
+        request->state = REQUEST_RUNNING;
+        enter(queue, request);
+        WNNFuture future = {request->id};
+        pthread_mutex_unlock(&queue->lock);
+        finish(context, request, error, true);
+        return future;
+    }
+    WNNFuture future = {queue->first_id + queue->count++};
+    struct spontaneous record;
+    enter_spontaneous(queue, &record);
+    pthread_mutex_unlock(&queue->lock);
+    struct request answer = {
+        .callback = *callback, .status = error->status, .message = wnn_error_message(error)};
+    call_back(&answer);
+    pthread_mutex_lock(&queue->lock);
+    leave_spontaneous(queue, &record);
+    pthread_mutex_unlock(&queue->lock);
+    return future;
+}
+
+WNNFuture wnn_refuse_without_context(const struct callback *callback)
+{
+    static const char message[] = "no context or builder was given";
+    struct request answer = {
+        .callback = *callback, .status = WNNStatus_TypeError, .message = {message, sizeof message - 1}};
+    call_back(&answer);
+    return (WNNFuture){0};
+}
+
+WNNFuture wnn_submit(WNNContext context, struct request *request, const struct callback *callback,
+                     struct error *error)
+{
+    struct queue *queue = &context->queue;
+    if (error->status == WNNStatus_Success) {
+        request->callback = *callback;
+        pthread_mutex_lock(&queue->lock);
+        if (push(queue, request, error)) {
+            enter(queue, request);
+            WNNFuture future = {request->id};
+            pthread_mutex_unlock(&queue->lock);
+            return future;
+        }
+        pthread_mutex_unlock(&queue->lock);
+    }
+    wnn_context_hold(context);
+    WNNFuture future = refuse(context, request, callback, error);
+    wnn_context_drop(context);
+    return future;
+}
+
+bool wnn_submit_silently(WNNContext context, struct request *request, struct error *error)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    bool taken = push(queue, request, error);
+    pthread_mutex_unlock(&queue->lock);
+    if (taken)
+        return true;
+    request->kind->drop(context, request);
+    wnn_release(&context->allocator, request);
+    return false;
+}
+
+void wnn_queue_dispose(struct queue *queue, struct request *request)
+{
+    append(&queue->waiting, request);
+    pthread_cond_signal(&queue->work);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The worker
+// ---------------------------------------------------------------------------------------------------------------
+
+static void run(WNNContext context, struct request *request)
+{
+    struct error error = {0};
+    wnn_floating_point_default();
+    if (!request->kind->drop) {
+        request->kind->run(context, request, &error);
+        return;
+    }
+    struct request_list cancelled = {NULL, NULL};
+    bool lost =
+        !request->kind->run(context, request, &error) && wnn_lose_begin(context, error.message, &cancelled);
+    finish(context, request, &error, true);
+    if (lost)
+        wnn_lose_end(context, &cancelled);
+}
+
+void wnn_queue_work(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    for (;;) {
+        struct request *request;
+        if ((request = take_first(&queue->cancelled))) {
+            deliver(context, request);
+        } else if ((request = take_first(&queue->waiting))) {
+            request->state = REQUEST_RUNNING;
+            pthread_mutex_unlock(&queue->lock);
+            run(context, request);
+            pthread_mutex_lock(&queue->lock);
+        } else if (queue->ending) {
+            break;
+        } else {
+            pthread_cond_wait(&queue->work, &queue->lock);
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Losing the context
+// ---------------------------------------------------------------------------------------------------------------
+
+bool wnn_lose_begin(WNNContext context, const char *message, struct request_list *cancelled)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    bool first = !queue->lost;
+    if (first) {
+        queue->lost = true;
+        struct text text = TEXT(queue->lost_message);
+        wnn_text_add(&text, "%s", message);
+        struct request *next;
+        for (struct request *request = queue->waiting.first; request; request = next) {
+            next = request->next;
+            if (!request->kind->drop)
+                continue;
+            detach(&queue->waiting, request);
+            request->state = REQUEST_RUNNING;
+            append(cancelled, request);
+        }
+        queue->lost_callback = LOST_WAITS;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return first;
+}
+
+// Under the lock, which it leaves: calls the lost callback if it has not been called.
+static void tell_lost(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    if (queue->lost_callback != LOST_WAITS)
+        return;
+    queue->lost_callback = LOST_TOLD;
+    const WNNContextLostCallbackInfo *info = &context->lost_callback;
+    if (!info->callback)
+        return;
+    struct spontaneous record;
+    bool spontaneous = info->mode == WNNCallbackMode_AllowSpontaneous;
+    if (spontaneous)
+        enter_spontaneous(queue, &record);
+    pthread_mutex_unlock(&queue->lock);
+    info->callback((WNNStringView){queue->lost_message, strlen(queue->lost_message)}, info->userdata1,
+                   info->userdata2);
+    pthread_mutex_lock(&queue->lock);
+    if (spontaneous)
+        leave_spontaneous(queue, &record);
+}
+
+void wnn_lose_end(WNNContext context, struct request_list *cancelled)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    if (context->lost_callback.mode == WNNCallbackMode_AllowSpontaneous)
+        tell_lost(context);
+    pthread_mutex_unlock(&queue->lock);
+    struct request *request;
+    while ((request = take_first(cancelled))) {
+        struct error error = {0};
+        wnn_fail(&error, WNNStatus_Cancelled, "cancelled: %s", queue->lost_message);
+        finish(context, request, &error, true);
+    }
+}
+
+void wnn_queue_close(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    queue->closed = true;
+    tell_lost(context);
+    struct request *request;
+    while ((request = take_first(&queue->events)) || (request = take_first(&queue->waits)))
+        deliver(context, request);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Waiting
+// ---------------------------------------------------------------------------------------------------------------
+
+// Under the lock, which it leaves to run callbacks: whether one of the futures is complete.
+static bool look(WNNContext context, size_t count, WNNFutureWaitInfo *futures)
+{
+    struct queue *queue = &context->queue;
+    bool found = false;
+    for (size_t i = 0; i < count; i++) {
+        struct request *request = find(queue, futures[i].future.id);
+        if (!request) {
+            futures[i].completed = true;
+        } else if (request->state == REQUEST_DONE) {
+            detach(request->callback.mode == WNNCallbackMode_AllowProcessEvents ? &queue->events
+                                                                                : &queue->waits,
+                   request);
+            deliver(context, request);
+            futures[i].completed = true;
+        } else {
+            // To wait for one's own callback would be to wait for ever.
+            futures[i].completed =
+                request->state == REQUEST_DELIVERING && pthread_equal(request->deliverer, pthread_self());
+        }
+        found = found || futures[i].completed;
+    }
+    return found;
+}
+
+// CLOCK_MONOTONIC; false: so late that it never comes.
+static bool deadline_after(uint64_t nanoseconds, struct timespec *deadline)
+{
+    if (nanoseconds > (uint64_t)INT64_MAX)
+        return false;
+    clock_gettime(CLOCK_MONOTONIC, deadline);
+    deadline->tv_sec += (time_t)(nanoseconds / 1000000000);
+    deadline->tv_nsec += (long)(nanoseconds % 1000000000);
+    if (deadline->tv_nsec >= 1000000000) {
+        deadline->tv_nsec -= 1000000000;
+        deadline->tv_sec++;
+    }
+    return true;
+}
+
+static WNNWaitStatus wait_any(WNNContext context, size_t count, WNNFutureWaitInfo *futures, uint64_t timeout)
+{
+    struct queue *queue = &context->queue;
+    if (timeout != 0 && on_spontaneous_callback(queue))
+        return WNNWaitStatus_Error;
+    for (size_t i = 0; i < count; i++)
+        if (!id_exists(queue, futures[i].future.id))
+            return WNNWaitStatus_Error;
+    struct timespec deadline;
+    bool timed = deadline_after(timeout, &deadline), expired = timeout == 0;
+    for (;;) {
+        tell_lost(context);
+        if (look(context, count, futures))
+            return WNNWaitStatus_Success;
+        if (expired)
+            return WNNWaitStatus_TimedOut;
+        if (timed)
+            expired = pthread_cond_timedwait(&queue->changed, &queue->lock, &deadline) != 0;
+        else
+            pthread_cond_wait(&queue->changed, &queue->lock);
+    }
+}
+
+WNNWaitStatus wnnContextWaitAny(WNNContext context, size_t futureCount, WNNFutureWaitInfo *futures,
+                                uint64_t timeoutNanoseconds)
+{
+    if (!context || futureCount == 0 || !futures)
+        return WNNWaitStatus_Error;
+    for (size_t i = 0; i < futureCount; i++)
+        futures[i].completed = false;
+    wnn_context_hold(context);
+    pthread_mutex_lock(&context->queue.lock);
+    WNNWaitStatus status = wait_any(context, futureCount, futures, timeoutNanoseconds);
+    pthread_mutex_unlock(&context->queue.lock);
+    wnn_context_drop(context);
+    return status;
+}
+
+void wnnContextProcessEvents(WNNContext context)
+{
+    if (!context)
+        return;
+    struct queue *queue = &context->queue;
+    wnn_context_hold(context);
+    pthread_mutex_lock(&queue->lock);
+    tell_lost(context);
+    // What the callbacks add is for the next call.
+    size_t count = 0;
+    for (const struct request *request = queue->events.first; request; request = request->next)
+        count++;
+    struct request *request;
+    while (count-- > 0 && (request = take_first(&queue->events)))
+        deliver(context, request);
+    pthread_mutex_unlock(&queue->lock);
+    wnn_context_drop(context);
+}
+
+WNNStatus wnnContextCancel(WNNContext context, WNNFuture future)
+{
+    if (!context)
+        return WNNStatus_TypeError;
+    struct queue *queue = &context->queue;
+    struct error error = {0};
+    struct request *request = NULL;
+    pthread_mutex_lock(&queue->lock);
+    if (!id_exists(queue, future.id)) {
+        wnn_fail(&error, WNNStatus_TypeError, "cancel: the context has no future %llu",
+                 (unsigned long long)future.id);
+    } else if (!(request = find(queue, future.id)) || request->state != REQUEST_QUEUED) {
+        wnn_fail(&error, WNNStatus_InvalidStateError, "cancel: the request %s",
+                 request && request->state == REQUEST_RUNNING ? "runs already" : "has ended");
+    } else {
+        detach(&queue->waiting, request);
+        request->state = REQUEST_RUNNING;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (error.status != WNNStatus_Success)
+        return wnn_context_report(context, &error);
+    wnn_context_hold(context);
+    wnn_fail(&error, WNNStatus_Cancelled, "cancelled by wnnContextCancel");
+    finish(context, request, &error, false);
+    wnn_context_drop(context);
+    return WNNStatus_Success;
+}

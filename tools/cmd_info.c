@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `webnn info`: what a graph is made of, and who can run it.
+
+#include "tools/command.h"
+#include "tools/graph_text.h"
+#include "tools/memory.h"
+#include "tools/session.h"
+#include "tools/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "Describes a graph: inputs, outputs, operators, weights, memory, and which backends have what it "
+    "needs.\n\n"
+    "Usage: webnn info [OPTIONS] GRAPH\n\n"
+    "GRAPH is a .webnn file or a built-in architecture.\n\n" SESSION_HELP "\nExample:\n\n"
+    "  webnn info tools/digits/digits.webnn\n";
+
+static const char *const columns[] = {"cpu", "gpu", "dummy"};
+#define COLUMNS 3
+
+struct support {
+    struct session session;
+    bool open;
+    WNNOpSupportLimits limits;
+    struct error error;
+};
+
+static void print_port(const char *name, size_t length, const struct descriptor *type)
+{
+    printf("  %-24.*s %-8s %-24s %s\n", (int)length, name, wnn_dtype_name(type->type),
+           SHAPE_TEXT(&type->shape), bytes_text(wnn_descriptor_bytes(type), (char[BYTES_TEXT]){0}));
+}
+
+static void print_ports(const struct model *model)
+{
+    const struct graph *graph = model_graph(model);
+    printf("%sinputs%s\n", STYLE_BOLD, STYLE_NONE);
+    for (size_t i = 0; i < graph->operand_count; i++)
+        if (graph->operands[i]->input)
+            print_port(graph->operands[i]->name.data, graph->operands[i]->name.length,
+                       &graph->operands[i]->type);
+    printf("%soutputs%s\n", STYLE_BOLD, STYLE_NONE);
+    for (size_t i = 0; i < model->output_count; i++) {
+        struct string name = wnn_string(model->outputs[i].name);
+        print_port(name.data, name.length, &wnn_operand(model->outputs[i].operand)->type);
+    }
+}
+
+// The limits of one operand of an operator, or NULL.
+static const WNNOperandLimits *find_limits(const struct support *support, const struct op_info *info,
+                                           const struct op_row *row)
+{
+    for (size_t i = 0; i < support->limits.operatorCount; i++) {
+        const WNNOperatorLimits *limits = &support->limits.operators[i];
+        if (strcmp(limits->name.data, info->name) != 0)
+            continue;
+        for (size_t k = 0; k < limits->operandCount; k++)
+            if (strcmp(limits->operands[k].name.data, row->name) == 0)
+                return &limits->operands[k];
+    }
+    return NULL;
+}
+
+// The data types that a node uses and a backend does not have for it.
+static uint32_t missing_types(const struct support *support, const struct node *node)
+{
+    const struct op_info *info = &wnn_ops[node->op];
+    unsigned inputs = wnn_op_input_rows(info), in = 0;
+    uint32_t missing = 0;
+    for (const struct op_row *row = info->rows; row->name; row++) {
+        if (row->kind != ROW_INPUT && row->kind != ROW_INPUT_LIST && row->kind != ROW_OPTIONAL_INPUT)
+            continue;
+        unsigned last = row->kind == ROW_INPUT_LIST ? node->in_count - (inputs - 1) : 1;
+        for (unsigned i = 0; i < last && in < node->in_count; i++, in++) {
+            const WNNOperandLimits *limits = find_limits(support, info, row);
+            if (node->in[in] && (!limits || !(limits->limits.dataTypes & 1u << node->in[in]->type.type)))
+                missing |= 1u << node->in[in]->type.type;
+        }
+    }
+    return missing;
+}
+
+static void print_operators(const struct model *model, const struct support *support)
+{
+    const struct graph *graph = model_graph(model);
+    printf("%soperators%s (%zu)%*s", STYLE_BOLD, STYLE_NONE, graph->node_count, 17, "");
+    for (unsigned i = 0; i < COLUMNS; i++)
+        printf(" %-16s", columns[i]);
+    printf("\n");
+    for (unsigned op = 0; op < WNN_OP_COUNT; op++) {
+        size_t count = 0;
+        uint32_t missing[COLUMNS] = {0};
+        for (size_t i = 0; i < graph->node_count; i++) {
+            if (graph->nodes[i]->op != op)
+                continue;
+            count++;
+            for (unsigned k = 0; k < COLUMNS; k++)
+                missing[k] |= support[k].open ? missing_types(&support[k], graph->nodes[i]) : 0;
+        }
+        if (!count)
+            continue;
+        printf("  %-22s %6zu ", wnn_ops[op].name, count);
+        for (unsigned k = 0; k < COLUMNS; k++) {
+            char cell[WNN_DTYPES_TEXT + 8], types[WNN_DTYPES_TEXT];
+            snprintf(cell, sizeof cell, "no %s", missing[k] ? wnn_dtypes_text(missing[k], types) : "");
+            printf(" %-16s", !support[k].open ? "-" : missing[k] ? cell : "yes");
+        }
+        printf("\n");
+    }
+    for (unsigned k = 0; k < COLUMNS; k++)
+        if (!support[k].open)
+            printf("  %s: %s\n", columns[k], support[k].error.message);
+}
+
+static void print_weights(const struct model *model)
+{
+    const struct graph *graph = model_graph(model);
+    uint64_t parameters = 0, bytes = 0, work = 0;
+    size_t tensors = 0;
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        const struct operand *operand = graph->operands[i];
+        if (!operand->constant)
+            continue;
+        tensors++;
+        parameters += wnn_shape_elements(&operand->type.shape);
+        bytes += operand->constant->bytes;
+    }
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct node *node = graph->nodes[i];
+        struct descriptor *types = must_allocate(node->out_count * sizeof *types);
+        for (unsigned k = 0; k < node->out_count; k++)
+            types[k] = node->out[k]->type;
+        work += wnn_op_work((enum op)node->op, node->in, types, node->out_count, node->attrs);
+        free(types);
+    }
+    printf("%sconstants%s\n  %llu parameters in %zu tensors, %s\n", STYLE_BOLD, STYLE_NONE,
+           (unsigned long long)parameters, tensors, bytes_text(bytes, (char[BYTES_TEXT]){0}));
+    printf("%swork%s\n  %.4g million multiply-adds an execution\n", STYLE_BOLD, STYLE_NONE,
+           (double)work / 1e6);
+}
+
+static bool print_memory(struct session *session, const struct model *model, struct error *error)
+{
+    WNNGraph graph;
+    if (!session_build(session, model, &graph, error))
+        return false;
+    const struct plan *plan = wnn_graph_plan(graph);
+    printf("%splan for %s%s\n", STYLE_BOLD, session->backend->name, STYLE_NONE);
+    printf("  %zu nodes after the passes\n", plan->graph.node_count);
+    printf("  %zu bytes (%s) of memory an execution", plan->arena_bytes,
+           bytes_text(plan->arena_bytes, (char[BYTES_TEXT]){0}));
+    printf(", %s if no two operands shared any\n", bytes_text(plan->unaliased_bytes, (char[BYTES_TEXT]){0}));
+    wnnGraphRelease(graph);
+    return true;
+}
+
+static void open_support(struct support *support, const char *backend)
+{
+    struct session_options options = SESSION_OPTIONS_INIT;
+    options.backend = backend;
+    options.threads = 1;
+    memset(support, 0, sizeof *support);
+    support->open = session_open(&support->session, &options, &support->error);
+    if (support->open)
+        wnnContextGetOpSupportLimits(support->session.context, &support->limits);
+}
+
+static int describe(const struct session_options *options, const char *path)
+{
+    struct error error = {WNNStatus_Success, ""};
+    struct session session;
+    struct model model;
+    if (!session_open(&session, options, &error))
+        return command_failed(&error);
+    bool good =
+        model_begin(&model, session.context, &error) && model_load(&model, path, options->weights, &error);
+    if (good) {
+        struct support support[COLUMNS];
+        for (unsigned i = 0; i < COLUMNS; i++)
+            open_support(&support[i], columns[i]);
+        printf("%sgraph%s\n  %s\n", STYLE_BOLD, STYLE_NONE, model.name.data);
+        print_ports(&model);
+        print_operators(&model, support);
+        print_weights(&model);
+        for (unsigned i = 0; i < COLUMNS; i++)
+            session_close(&support[i].session);
+        fflush(stdout);
+        good = print_memory(&session, &model, &error);
+    }
+    model_end(&model);
+    session_close(&session);
+    return good ? CODE_GOOD : command_failed(&error);
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option long_options[] = {SESSION_LONG_OPTIONS, {NULL, 0, NULL, 0}};
+    struct session_options options = SESSION_OPTIONS_INIT;
+    for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+        if (option == 'h')
+            return command_help(&command_info);
+        if (!session_option(&options, option, optarg))
+            return command_usage(&command_info);
+    }
+    if (argc - optind != 1)
+        return command_wrong(&command_info, argc == optind ? "which graph?" : "one graph at a time");
+    return describe(&options, argv[optind]);
+}
+
+const struct command command_info = {"info", "describes a graph: inputs, operators, weights, memory", help,
+                                     run};

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/model.h"
+
+#include "tools/bench_models.h"
+#include "tools/graph_file.h"
+#include "tools/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool model_begin(struct model *model, WNNContext context, struct error *error)
+{
+    memset(model, 0, sizeof *model);
+    wnn_allocator_init(&model->allocator, NULL, 0);
+    wnn_arena_init(&model->arena, &model->allocator);
+    model->context = context;
+    WNNStatus status = wnnContextCreateGraphBuilder(context, &model->builder);
+    return status == WNNStatus_Success || wnn_fail(error, status, "the graph builder could not be made");
+}
+
+void model_end(struct model *model)
+{
+    wnnGraphBuilderRelease(model->builder);
+    wnn_arena_free(&model->arena);
+    free(model->names);
+    free(model->buckets);
+    free(model->outputs);
+    memset(model, 0, sizeof *model);
+}
+
+bool model_load(struct model *model, const char *what, const char *weights, struct error *error)
+{
+    const struct bench_model *builtin = bench_model_find(what);
+    return builtin ? bench_model_build(builtin, what, model, error)
+                   : graph_file_read(model, what, weights, error);
+}
+
+static size_t hash(struct string name)
+{
+    uint64_t value = 14695981039346656037u;
+    for (size_t i = 0; i < name.length; i++)
+        value = (value ^ (unsigned char)name.data[i]) * 1099511628211u;
+    return (size_t)(value ^ value >> 32);
+}
+
+// Where a name is in the table, or would be.
+static size_t bucket_of(const struct model *model, struct string name)
+{
+    size_t at = hash(name) & (model->bucket_count - 1);
+    while (model->buckets[at] && !wnn_string_equal(model->names[model->buckets[at] - 1].name, name))
+        at = (at + 1) & (model->bucket_count - 1);
+    return at;
+}
+
+static void grow_buckets(struct model *model)
+{
+    if (model->name_count * 2 < model->bucket_count)
+        return;
+    free(model->buckets);
+    model->bucket_count = model->bucket_count ? model->bucket_count * 2 : 64;
+    model->buckets = must_allocate(model->bucket_count * sizeof *model->buckets);
+    for (size_t i = 0; i < model->name_count; i++)
+        model->buckets[bucket_of(model, model->names[i].name)] = (uint32_t)i + 1;
+}
+
+bool model_add_name(struct model *model, struct string name, WNNOperand operand)
+{
+    grow_buckets(model);
+    size_t at = bucket_of(model, name);
+    if (model->buckets[at])
+        return false;
+    struct string copy = wnn_string_copy(&model->arena, name);
+    must((void *)(uintptr_t)copy.data);
+    model->names = must_grow(model->names, model->name_count, &model->name_capacity, sizeof *model->names);
+    model->names[model->name_count++] = (struct model_name){operand, copy};
+    model->buckets[at] = (uint32_t)model->name_count;
+    return true;
+}
+
+void model_add_output(struct model *model, struct string name, WNNOperand operand)
+{
+    struct string copy = wnn_string_copy(&model->arena, name);
+    must((void *)(uintptr_t)copy.data);
+    model->outputs =
+        must_grow(model->outputs, model->output_count, &model->output_capacity, sizeof *model->outputs);
+    model->outputs[model->output_count++] = (WNNNamedOperand){wnn_string_view(copy), operand};
+}
+
+WNNOperand model_find(const struct model *model, struct string name)
+{
+    if (!model->bucket_count)
+        return NULL;
+    uint32_t index = model->buckets[bucket_of(model, name)];
+    return index ? model->names[index - 1].operand : NULL;
+}
+
+bool model_builder_error(struct model *model, struct error *error)
+{
+    WNNError builder;
+    wnnGraphBuilderGetError(model->builder, &builder);
+    struct string message = wnn_string(builder.message);
+    return wnn_fail(error, builder.status ? builder.status : WNNStatus_UnknownError, "%.*s",
+                    (int)message.length, message.data);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model: a graph in a builder, with the names that its author gave to operands. It comes from a .webnn file
+// or is one of the built-in architectures.
+
+#ifndef TOOLS_MODEL_H_
+#define TOOLS_MODEL_H_
+
+#include "ops/builder.h"
+
+struct model_name {
+    WNNOperand operand;
+    struct string name;
+};
+
+struct model {
+    struct allocator allocator;
+    struct arena arena; // of names
+    WNNContext context; // borrowed
+    WNNGraphBuilder builder;
+    struct string name;
+    struct model_name *names; // of operands; an operand may have several
+    size_t name_count, name_capacity;
+    uint32_t *buckets; // names by hash: 1 + an index, or 0
+    size_t bucket_count;
+    WNNNamedOperand *outputs;
+    size_t output_count, output_capacity;
+};
+
+// An empty model; false: the builder could not be made.
+bool model_begin(struct model *model, WNNContext context, struct error *error);
+void model_end(struct model *model);
+
+// Reads a .webnn file, with `weights` or the .safetensors beside it, or makes a built-in architecture. The
+// model has begun; it must be ended on failure too.
+bool model_load(struct model *model, const char *what, const char *weights, struct error *error);
+
+// Gives an operand a name; false if something has that name already.
+bool model_add_name(struct model *model, struct string name, WNNOperand operand);
+void model_add_output(struct model *model, struct string name, WNNOperand operand);
+
+// NULL if there is none.
+WNNOperand model_find(const struct model *model, struct string name);
+
+// The builder's graph.
+static inline const struct graph *model_graph(const struct model *model)
+{
+    return &((const struct WNNGraphBuilderImpl *)model->builder)->graph;
+}
+
+// Starts an error with what the builder says.
+bool model_builder_error(struct model *model, struct error *error);
+
+#endif

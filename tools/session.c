@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/session.h"
+
+#include "runtime/backends.h"
+#include "tools/terminal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool parse_count(const char *option, const char *argument, unsigned long low, unsigned long high,
+                 unsigned long *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoul(argument, &end, 10);
+    if (errno == 0 && end != argument && *end == '\0' && argument[0] != '-' && *value >= low &&
+        *value <= high)
+        return true;
+    fprintf(stderr, "webnn: --%s=%s: expected a number from %lu to %lu\n", option, argument, low, high);
+    return false;
+}
+
+bool parse_real(const char *option, const char *argument, double *value)
+{
+    char *end;
+    *value = strtod(argument, &end);
+    if (end != argument && *end == '\0' && isfinite(*value))
+        return true;
+    fprintf(stderr, "webnn: --%s=%s: expected a number\n", option, argument);
+    return false;
+}
+
+const struct backend *session_find_backend(const char *name)
+{
+    return wnn_backend_find(strcmp(name, "gpu") == 0 ? "vulkan" : name);
+}
+
+bool session_option(struct session_options *options, int option, const char *argument)
+{
+    unsigned long threads;
+    switch (option) {
+    case 1001:
+        options->backend = argument;
+        return true;
+    case 1002:
+        if (!parse_count("threads", argument, 0, 4096, &threads))
+            return false;
+        options->threads = (unsigned)threads;
+        return true;
+    case 1003:
+        options->strict = true;
+        return true;
+    case 1004:
+        options->weights = argument;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void keep_error(WNNStatus status, WNNStringView message, void *session, void *unused)
+{
+    struct error *error = &((struct session *)session)->error;
+    struct string text = wnn_string(message);
+    (void)unused;
+    error->status = WNNStatus_Success;
+    wnn_fail(error, status, "%.*s", (int)text.length, text.data);
+}
+
+bool session_open(struct session *session, const struct session_options *options, struct error *error)
+{
+    memset(session, 0, sizeof *session);
+    session->backend = session_find_backend(options->backend);
+    if (!session->backend)
+        return wnn_fail(error, WNNStatus_NotSupportedError, "this build has no backend %.40s",
+                        options->backend);
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    descriptor.threadCount = options->threads;
+    descriptor.strictNumerics = options->strict;
+    descriptor.errorCallbackInfo = (WNNErrorCallbackInfo){NULL, keep_error, session, NULL};
+    WNNStatus status = wnn_create_context_on(session->backend, &descriptor, &session->context);
+    if (status == WNNStatus_Success)
+        return true;
+    return wnn_fail(error, status, "no context on the backend %s: %s", session->backend->name,
+                    session->error.status ? session->error.message : wnnStatusName(status).data);
+}
+
+void session_close(struct session *session)
+{
+    wnnContextRelease(session->context);
+    session->context = NULL;
+}
+
+// Waits for one future; the terminal sees how long it has been when it is long.
+static void wait_for(struct session *session, WNNFuture future, const char *what)
+{
+    struct progress progress;
+    progress_begin(&progress, what);
+    WNNFutureWaitInfo info = {future, false};
+    while (wnnContextWaitAny(session->context, 1, &info, 200000000) == WNNWaitStatus_TimedOut)
+        progress_show(&progress, 0, 0);
+    progress_end(&progress);
+}
+
+struct build_result {
+    WNNGraph graph;
+    struct error *error;
+};
+
+static void keep_graph(WNNStatus status, WNNGraph graph, WNNStringView message, void *result, void *unused)
+{
+    struct build_result *build = result;
+    struct string text = wnn_string(message);
+    (void)unused;
+    build->graph = graph;
+    if (status != WNNStatus_Success)
+        wnn_fail(build->error, status, "%.*s", (int)text.length, text.data);
+}
+
+bool session_build(struct session *session, const struct model *model, WNNGraph *graph, struct error *error)
+{
+    struct build_result result = {NULL, error};
+    WNNBuildCallbackInfo info = WNN_BUILD_CALLBACK_INFO_INIT;
+    info.callback = keep_graph;
+    info.userdata1 = &result;
+    WNNFuture future = wnnGraphBuilderBuild(model->builder, model->output_count, model->outputs, info);
+    wait_for(session, future, "building");
+    *graph = result.graph;
+    return result.graph || wnn_fail(error, WNNStatus_UnknownError, "the graph could not be built");
+}
+
+static void keep_status(WNNStatus status, WNNStringView message, void *error, void *unused)
+{
+    struct string text = wnn_string(message);
+    (void)unused;
+    if (status != WNNStatus_Success)
+        wnn_fail(error, status, "%.*s", (int)text.length, text.data);
+}
+
+bool session_compute(struct session *session, WNNGraph graph, size_t input_count,
+                     const WNNNamedBuffer *inputs, size_t output_count, const WNNNamedBuffer *outputs,
+                     struct error *error)
+{
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    descriptor.graph = graph;
+    descriptor.inputCount = input_count;
+    descriptor.inputs = inputs;
+    descriptor.outputCount = output_count;
+    descriptor.outputs = outputs;
+    WNNRequestCallbackInfo info = WNN_REQUEST_CALLBACK_INFO_INIT;
+    info.callback = keep_status;
+    info.userdata1 = error;
+    WNNFutureWaitInfo wait = {wnnContextCompute(session->context, &descriptor, info), false};
+    wnnContextWaitAny(session->context, 1, &wait, WNN_WAIT_FOREVER);
+    return error->status == WNNStatus_Success;
+}

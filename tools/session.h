@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A context with the options that every subcommand has, and calls that wait.
+
+#ifndef TOOLS_SESSION_H_
+#define TOOLS_SESSION_H_
+
+#include "runtime/context.h"
+#include "tools/model.h"
+
+#include <getopt.h>
+
+struct session_options {
+    const char *backend; // cpu, gpu, or the name of any backend of this build
+    unsigned threads;    // 0: all
+    bool strict;
+    const char *weights; // of the graph file
+};
+#define SESSION_OPTIONS_INIT                                                                                 \
+    {                                                                                                        \
+        "cpu", 0, false, NULL                                                                                \
+    }
+
+// For getopt_long; their values begin beyond any letter.
+#define SESSION_LONG_OPTIONS                                                                                 \
+    {"backend", required_argument, NULL, 1001}, {"threads", required_argument, NULL, 1002},                  \
+        {"strict", no_argument, NULL, 1003}, {"weights", required_argument, NULL, 1004},                     \
+    {                                                                                                        \
+        "help", no_argument, NULL, 'h'                                                                       \
+    }
+
+#define SESSION_HELP                                                                                         \
+    "  --backend=NAME    cpu (the default), gpu, or dummy, which computes nothing\n"                         \
+    "  --threads=N       compute threads; by default one per processor\n"                                    \
+    "  --strict          never trade IEEE details (denormals, NaN) for speed\n"                              \
+    "  --weights=FILE    the weights, if they do not lie beside GRAPH as .safetensors\n"
+
+// Takes one of these options. False: it was wrong, and a message has been printed.
+bool session_option(struct session_options *options, int option, const char *argument);
+
+struct session {
+    WNNContext context;
+    const struct backend *backend;
+    struct error error; // the last one that the context reported by a status alone
+};
+
+// False: a message is in *error.
+bool session_open(struct session *session, const struct session_options *options, struct error *error);
+void session_close(struct session *session);
+
+// "gpu" is the Vulkan backend; NULL if this build has no such backend.
+const struct backend *session_find_backend(const char *name);
+
+// Builds, and shows on a terminal that it takes time.
+bool session_build(struct session *session, const struct model *model, WNNGraph *graph, struct error *error);
+
+// One execution.
+bool session_compute(struct session *session, WNNGraph graph, size_t input_count,
+                     const WNNNamedBuffer *inputs, size_t output_count, const WNNNamedBuffer *outputs,
+                     struct error *error);
+
+// "Xk" to a number from `low` to `high`; false after a message that names the option.
+bool parse_count(const char *option, const char *argument, unsigned long low, unsigned long high,
+                 unsigned long *value);
+bool parse_real(const char *option, const char *argument, double *value);
+
+#endif

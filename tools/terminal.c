@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+bool terminal_colours(void)
+{
+    const char *off = getenv("NO_COLOR"), *kind = getenv("TERM");
+    return isatty(STDOUT_FILENO) && !(off && *off) && kind && strcmp(kind, "dumb") != 0;
+}
+
+const char *terminal_style(const char *code)
+{
+    if (!terminal_colours())
+        return "";
+    return strcmp(code, "1") == 0    ? "\033[1m"
+           : strcmp(code, "2") == 0  ? "\033[2m"
+           : strcmp(code, "32") == 0 ? "\033[32m"
+                                     : "\033[0m";
+}
+
+double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+void progress_begin(struct progress *progress, const char *what)
+{
+    *progress = (struct progress){what, now(), 0, false};
+}
+
+void progress_show(struct progress *progress, size_t done, size_t all)
+{
+    double time = now();
+    if (time - progress->begin < 1 || time - progress->shown < 0.1 || !isatty(STDERR_FILENO))
+        return;
+    progress->shown = time;
+    progress->visible = true;
+    if (all)
+        fprintf(stderr, "\r%s: %zu of %zu, %.0f s ", progress->what, done, all, time - progress->begin);
+    else
+        fprintf(stderr, "\r%s: %.0f s ", progress->what, time - progress->begin);
+}
+
+void progress_end(struct progress *progress)
+{
+    if (progress->visible)
+        fputs("\r\033[K", stderr);
+}
+
+const char *bytes_text(uint64_t bytes, char buffer[BYTES_TEXT])
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    unsigned unit = 0;
+    while (value >= 1024 && unit < 4) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(buffer, BYTES_TEXT, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    return buffer;
+}

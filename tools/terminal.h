@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What depends on whether somebody is looking: colours, and signs that work goes on.
+
+#ifndef TOOLS_TERMINAL_H_
+#define TOOLS_TERMINAL_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Whether standard output understands colours: a terminal, without NO_COLOR, that is not "dumb".
+bool terminal_colours(void);
+
+// "\033[1m" and so on, or "" without colours.
+#define STYLE_BOLD  terminal_style("1")
+#define STYLE_FAINT terminal_style("2")
+#define STYLE_GREEN terminal_style("32")
+#define STYLE_NONE  terminal_style("0")
+const char *terminal_style(const char *code);
+
+// Work that may take long. After a second, and only if standard error is a terminal, a line there says how
+// far it is.
+struct progress {
+    const char *what;
+    double begin, shown;
+    bool visible;
+};
+void progress_begin(struct progress *progress, const char *what);
+void progress_show(struct progress *progress, size_t done, size_t all); // all 0: unknown
+void progress_end(struct progress *progress);                           // takes the line away
+
+// Seconds of a clock that only goes forward.
+double now(void);
+
+// "1.5 MiB"
+#define BYTES_TEXT 32
+const char *bytes_text(uint64_t bytes, char buffer[BYTES_TEXT]);
+
+#endif
