@@ -70,15 +70,22 @@ static void fill(unsigned char *out, const unsigned char *from, size_t size, siz
     }
 }
 
-// int8 or uint8 of elements of a 4-bit type.
-static void unpack(const struct view *view, size_t offset, size_t stride, size_t count, unsigned char *out)
+// int8 or uint8 of `count` elements of a 4-bit type.
+static void unpack(const struct view *view, size_t offset, size_t count, unsigned char *out)
 {
     unsigned sign = view->type == WNNDataType_Int4 ? 8 : 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t at = offset + i * stride;
-        unsigned bits = view->data[at / 2] >> at % 2 * 4 & 0xFu;
-        out[i] = (unsigned char)((bits ^ sign) - sign);
+    const unsigned char *pairs = view->data + offset / 2;
+    if (offset % 2 != 0 && count > 0) {
+        *out++ = (unsigned char)((*pairs++ >> 4 ^ sign) - sign);
+        count--;
     }
+    for (size_t i = 0; i < count / 2; i++) {
+        unsigned pair = pairs[i];
+        out[2 * i] = (unsigned char)(((pair & 0xFu) ^ sign) - sign);
+        out[2 * i + 1] = (unsigned char)((pair >> 4 ^ sign) - sign);
+    }
+    if (count % 2 != 0)
+        out[count - 1] = (unsigned char)(((pairs[count / 2] & 0xFu) ^ sign) - sign);
 }
 
 static size_t element_size(const struct view *view)
@@ -90,12 +97,18 @@ static size_t element_size(const struct view *view)
 static void copy_run(const struct view *view, size_t offset, size_t count, unsigned char *out)
 {
     size_t size = element_size(view);
-    if (wnn_dtype_bits(view->type) == 4)
-        unpack(view, offset, view->stride[0], count, out);
-    else if (view->stride[0] == 0)
+    bool packed = wnn_dtype_bits(view->type) == 4;
+    if (packed && view->stride[0] == 0) {
+        unsigned char value;
+        unpack(view, offset, 1, &value);
+        memset(out, value, count);
+    } else if (packed) {
+        unpack(view, offset, count, out);
+    } else if (view->stride[0] == 0) {
         fill(out, view->data + offset * size, size, count);
-    else
+    } else {
         memcpy(out, view->data + offset * size, count * size);
+    }
 }
 
 // Makes `count` bytes of the `period` bytes that stand at the start, which is not less than 1.
@@ -158,7 +171,7 @@ const void *wnn_cpu_cursor_read(struct cursor *cursor, size_t index, size_t coun
         if (wnn_dtype_bits(view->type) != 4)
             return view->data + offset * element_size(view);
         cursor->filled = 0;
-        unpack(view, offset, 1, count, cursor->buffer);
+        unpack(view, offset, count, cursor->buffer);
         return cursor->buffer;
     }
     if (cursor->offset != offset || cursor->filled < count) {

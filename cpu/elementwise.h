@@ -54,18 +54,27 @@ const void *wnn_cpu_cursor_read(struct cursor *cursor, size_t index, size_t coun
 // The same for float types, as float32: `floats` (WNN_CHUNK of them) is used for float16.
 const float *wnn_cpu_cursor_read_floats(struct cursor *cursor, size_t index, size_t count, float *floats);
 
+// x, or 0 where |x| is 2^23 or more and x has no fraction, or is NaN: what fits an int32. In bits, because a
+// condition on floats becomes a branch that keeps the compiler from vectorising.
+static inline float wnn_cpu_with_fraction(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= 0 - (uint32_t)((bits & 0x7FFFFFFFu) < 0x4B000000u);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 // The integral value nearest to x, the even one of two; NaN and infinities as they are. In this form, and not
 // rintf, since it vectorises everywhere and leaves the rounding mode out.
 static inline float wnn_cpu_round_even(float x)
 {
-    // From 2^23 on there are no fractions.
-    float magnitude = __builtin_fabsf(x), small = magnitude < 8388608.0f ? x : 0;
-    int32_t whole = (int32_t)small;
+    float small = wnn_cpu_with_fraction(x);
+    int32_t whole = (int32_t)small, odd = whole & 1;
     float rest = small - (float)whole;
-    int32_t odd = whole & 1;
     whole += (rest > 0.5f) | ((rest == 0.5f) & odd);
     whole -= (rest < -0.5f) | ((rest == -0.5f) & odd);
-    return magnitude < 8388608.0f ? __builtin_copysignf((float)whole, x) : x;
+    return __builtin_copysignf((float)whole + (x - small), x);
 }
 
 #endif

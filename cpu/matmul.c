@@ -139,6 +139,29 @@ static void dot_rows(void *argument, size_t begin, size_t end)
     }
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Small products: time is spent elsewhere, so that they may as well be exact
+// ---------------------------------------------------------------------------------------------------------------
+
+#define SMALL_WORK 4096
+
+static void sum_exactly(const struct product *product)
+{
+    for (size_t i = 0; i < product->m; i++) {
+        for (size_t j = 0; j < product->n; j++) {
+            const float *a = product->a + i * product->a_row, *b = product->b + j * product->b_column;
+            double sum = 0;
+            for (size_t k = 0; k < product->k; k++)
+                sum += (double)a[k * product->a_term] * b[k * product->b_term];
+            sum *= product->alpha;
+            if (product->addend != NULL)
+                sum += (double)product->beta *
+                       product->addend[i * product->addend_row + j * product->addend_column];
+            product->c[i * product->n + j] = (float)sum;
+        }
+    }
+}
+
 static size_t grain(size_t work)
 {
     return 1 + 32768 / (work + 1);
@@ -148,6 +171,10 @@ static void run_product(const struct product *product, const struct parallel *pa
 {
     if (product->m == 0 || product->n == 0)
         return;
+    if (product->m * product->n * product->k <= SMALL_WORK) {
+        sum_exactly(product);
+        return;
+    }
     bool thin = product->m <= THIN_ROWS || product->n <= THIN_ROWS;
     if (product->m <= THIN_ROWS && product->b_column == 1 && product->n > THIN_ROWS) {
         wnn_parallel_for(parallel, (product->n + THIN_UNIT - 1) / THIN_UNIT,

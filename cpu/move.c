@@ -45,34 +45,34 @@ struct word16 {
 // Elements of a constant size through memcpy: the addresses need not be aligned. In blocks, because one of
 // the two sides may jump from line to line.
 #define DEFINE_COPY(size, type)                                                                              \
-    static void copy_##size(const char *from, char *to, const struct loop *rows, const struct loop *columns) \
+    static void copy_##size(const char *from, char *to, struct loop rows, struct loop columns)               \
     {                                                                                                        \
         enum {                                                                                               \
             BLOCK = 16                                                                                       \
         };                                                                                                   \
-        for (size_t r0 = 0; r0 < rows->count; r0 += BLOCK) {                                                 \
-            size_t r1 = rows->count - r0 < BLOCK ? rows->count : r0 + BLOCK;                                 \
-            for (size_t c0 = 0; c0 < columns->count; c0 += BLOCK) {                                          \
-                size_t c1 = columns->count - c0 < BLOCK ? columns->count : c0 + BLOCK;                       \
+        for (size_t r0 = 0; r0 < rows.count; r0 += BLOCK) {                                                  \
+            size_t r1 = rows.count - r0 < BLOCK ? rows.count : r0 + BLOCK;                                   \
+            for (size_t c0 = 0; c0 < columns.count; c0 += BLOCK) {                                           \
+                size_t c1 = columns.count - c0 < BLOCK ? columns.count : c0 + BLOCK;                         \
                 for (size_t r = r0; r < r1; r++) {                                                           \
-                    const char *x = from + (ptrdiff_t)r * rows->from;                                        \
-                    char *y = to + (ptrdiff_t)r * rows->to;                                                  \
+                    const char *x = from + (ptrdiff_t)r * rows.from;                                         \
+                    char *y = to + (ptrdiff_t)r * rows.to;                                                   \
                     for (size_t c = c0; c < c1; c++) {                                                       \
                         type value;                                                                          \
-                        memcpy(&value, x + (ptrdiff_t)c * columns->from, sizeof value);                      \
-                        memcpy(y + (ptrdiff_t)c * columns->to, &value, sizeof value);                        \
+                        memcpy(&value, x + (ptrdiff_t)c * columns.from, sizeof value);                       \
+                        memcpy(y + (ptrdiff_t)c * columns.to, &value, sizeof value);                         \
                     }                                                                                        \
                 }                                                                                            \
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
-    static void fill_##size(const char *from, char *to, const struct loop *rows, const struct loop *columns) \
+    static void fill_##size(const char *from, char *to, struct loop rows, struct loop columns)               \
     {                                                                                                        \
-        for (size_t r = 0; r < rows->count; r++) {                                                           \
+        for (size_t r = 0; r < rows.count; r++) {                                                            \
             type value;                                                                                      \
-            memcpy(&value, from + (ptrdiff_t)r * rows->from, sizeof value);                                  \
-            char *y = to + (ptrdiff_t)r * rows->to;                                                          \
-            for (size_t c = 0; c < columns->count; c++)                                                      \
+            memcpy(&value, from + (ptrdiff_t)r * rows.from, sizeof value);                                   \
+            char *y = to + (ptrdiff_t)r * rows.to;                                                           \
+            for (size_t c = 0; c < columns.count; c++)                                                       \
                 memcpy(y + c * sizeof value, &value, sizeof value);                                          \
         }                                                                                                    \
     }
@@ -83,10 +83,9 @@ DEFINE_COPY(4, uint32_t)
 DEFINE_COPY(8, uint64_t)
 DEFINE_COPY(16, struct word16)
 
-static void copy_elements(const char *from, char *to, size_t size, const struct loop *rows,
-                          const struct loop *columns)
+static void copy_elements(const char *from, char *to, size_t size, struct loop rows, struct loop columns)
 {
-    bool fill = columns->from == 0 && columns->to == (ptrdiff_t)size;
+    bool fill = columns.from == 0 && columns.to == (ptrdiff_t)size;
     switch (size) {
 #define CASE(size)                                                                                           \
     case size:                                                                                               \
@@ -98,10 +97,10 @@ static void copy_elements(const char *from, char *to, size_t size, const struct 
         CASE(8)
         CASE(16)
     default: // runs
-        for (size_t r = 0; r < rows->count; r++) {
-            for (size_t c = 0; c < columns->count; c++)
-                memcpy(to + (ptrdiff_t)r * rows->to + (ptrdiff_t)c * columns->to,
-                       from + (ptrdiff_t)r * rows->from + (ptrdiff_t)c * columns->from, size);
+        for (size_t r = 0; r < rows.count; r++) {
+            for (size_t c = 0; c < columns.count; c++)
+                memcpy(to + (ptrdiff_t)r * rows.to + (ptrdiff_t)c * columns.to,
+                       from + (ptrdiff_t)r * rows.from + (ptrdiff_t)c * columns.from, size);
         }
         break;
     }
@@ -137,7 +136,7 @@ static void copy_tiles(void *argument, size_t begin, size_t end)
         rows.count = rows.count - row < tiles->row_count ? rows.count - row : tiles->row_count;
         columns.count =
             columns.count - column < tiles->column_count ? columns.count - column : tiles->column_count;
-        copy_elements(copy->from + from, copy->to + to, copy->size, &rows, &columns);
+        copy_elements(copy->from + from, copy->to + to, copy->size, rows, columns);
     }
 }
 

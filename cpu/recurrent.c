@@ -5,6 +5,8 @@
 
 #include "cpu/gemm.h"
 
+#include <math.h>
+
 enum {
     MAX_GATES = 4
 };
@@ -21,8 +23,9 @@ struct recurrent {
     const float *input, *weight, *recurrent_weight, *bias, *recurrent_bias, *peephole;
     const float *initial_hidden, *initial_cell;
     float *hidden_out, *cell_out, *sequence; // the first two hold the states from step to step
-    float *gate[MAX_GATES];                  // [batch, hidden] each
-    float *product;                          // gru: r * h, or the recurrent half of n
+    // [batch, hidden] each.
+    double *gate[MAX_GATES];
+    float *product; // gru: r * h; for an activation that works on float32
 };
 
 // One step of one direction.
@@ -31,7 +34,6 @@ struct step {
     size_t direction;
     const float *input; // [batch, inputs]
     const float *hidden, *cell;
-    bool last_gate; // gru: gate n, after z and r
 };
 
 static double dot(const float *a, const float *b, size_t count)
@@ -71,13 +73,13 @@ static void sum_gates(void *argument, size_t begin, size_t end)
                 if (r->peephole != NULL && gate < 3 && step->cell != NULL)
                     sum += (double)r->peephole[(step->direction * 3 + gate) * r->hidden + unit] *
                            step->cell[b * r->hidden + unit];
-                r->gate[gate][b * r->hidden + unit] = (float)sum;
+                r->gate[gate][b * r->hidden + unit] = sum;
             }
         }
     }
 }
 
-// gru's gate n, for which r is known. With reset_after the product holds nothing yet, otherwise r * h.
+// gru's gate n, for which r is known, and r * h too unless reset_after is set.
 static void sum_new_gate(void *argument, size_t begin, size_t end)
 {
     const struct step *step = argument;
@@ -94,14 +96,38 @@ static void sum_new_gate(void *argument, size_t begin, size_t end)
             if (step->hidden != NULL)
                 inner +=
                     dot((r->reset_after ? step->hidden : r->product) + b * r->hidden, weights, r->hidden);
-            r->gate[2][i] = (float)(sum + (r->reset_after ? r->gate[1][i] * inner : inner));
+            r->gate[2][i] = sum + (r->reset_after ? r->gate[1][i] * inner : inner);
         }
     }
 }
 
-static void activate(const struct recurrent *r, unsigned activation, float *values)
+// The usual functions in float64, others in float32.
+static void activate(const struct recurrent *r, unsigned index, double *values)
 {
-    wnn_cpu_activate_floats(r->activation[activation], values, r->batch * r->hidden, r->hidden);
+    const struct activation *activation = r->activation[index];
+    size_t count = r->batch * r->hidden;
+
+    switch (activation->op) {
+    case WNN_OP_sigmoid:
+        for (size_t i = 0; i < count; i++)
+            values[i] = 1 / (1 + exp(-values[i]));
+        break;
+    case WNN_OP_tanh:
+        for (size_t i = 0; i < count; i++)
+            values[i] = tanh(values[i]);
+        break;
+    case WNN_OP_relu:
+        for (size_t i = 0; i < count; i++)
+            values[i] = values[i] < 0 ? 0 : values[i];
+        break;
+    default:
+        for (size_t i = 0; i < count; i++)
+            r->product[i] = (float)values[i];
+        wnn_cpu_activate_floats(activation, r->product, count, r->hidden);
+        for (size_t i = 0; i < count; i++)
+            values[i] = r->product[i];
+        break;
+    }
 }
 
 static void gru_step(const struct recurrent *r, struct step *step, size_t grain,
@@ -113,7 +139,7 @@ static void gru_step(const struct recurrent *r, struct step *step, size_t grain,
     activate(r, 0, r->gate[1]);
     if (!r->reset_after && step->hidden != NULL) {
         for (size_t i = 0; i < count; i++)
-            r->product[i] = r->gate[1][i] * step->hidden[i];
+            r->product[i] = (float)(r->gate[1][i] * step->hidden[i]);
     }
     wnn_parallel_for(parallel, r->hidden, grain, sum_new_gate, step);
     activate(r, 1, r->gate[2]);
@@ -132,12 +158,12 @@ static void lstm_step(const struct recurrent *r, struct step *step, size_t grain
         activate(r, 0, r->gate[gate]);
     activate(r, 1, r->gate[3]);
     for (size_t i = 0; i < count; i++) {
-        cell[i] = (float)(r->gate[2][i] * at(step->cell, i) + (double)r->gate[0][i] * r->gate[3][i]);
-        r->gate[3][i] = cell[i];
+        r->gate[3][i] = r->gate[2][i] * at(step->cell, i) + r->gate[0][i] * r->gate[3][i];
+        cell[i] = (float)r->gate[3][i];
     }
     activate(r, 2, r->gate[3]);
     for (size_t i = 0; i < count; i++)
-        state[i] = r->gate[1][i] * r->gate[3][i];
+        state[i] = (float)(r->gate[1][i] * r->gate[3][i]);
 }
 
 static void run(const struct recurrent *r, const struct parallel *parallel)
@@ -179,12 +205,12 @@ static void set_activations(struct recurrent *r, WNNActivationList list)
         r->activation[i] = (const struct activation *)list.data[i];
 }
 
-static size_t state_bytes(size_t batch, size_t hidden)
+static size_t gate_bytes(size_t batch, size_t hidden)
 {
-    return wnn_scratch_round(batch * hidden * sizeof(float));
+    return wnn_scratch_round(batch * hidden * sizeof(double));
 }
 
-// Operands are float16, or the gates' memory is taken: what both operators need after their attributes.
+// Sizes, the operands that all four operators have, and memory for the gates.
 static void set_operands(struct recurrent *r, const struct kernel_call *call, struct scratch *scratch,
                          bool cell)
 {
@@ -198,8 +224,8 @@ static void set_operands(struct recurrent *r, const struct kernel_call *call, st
     r->recurrent_weight = wnn_floats_in(call, 2, scratch);
     r->hidden_out = wnn_floats_out(call, 0, scratch);
     for (unsigned gate = 0; gate < r->gates; gate++)
-        r->gate[gate] = wnn_scratch_take(scratch, state_bytes(r->batch, r->hidden));
-    r->product = wnn_scratch_take(scratch, state_bytes(r->batch, r->hidden));
+        r->gate[gate] = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
+    r->product = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
 }
 
 static const float *optional(const struct kernel_call *call, unsigned index, struct scratch *scratch)
@@ -207,7 +233,6 @@ static const float *optional(const struct kernel_call *call, unsigned index, str
     return index < call->node->in_count ? wnn_floats_in(call, index, scratch) : NULL;
 }
 
-// A finished sequence or state, in the type of the node.
 static void store_outputs(const struct kernel_call *call, const struct recurrent *r, unsigned sequence)
 {
     wnn_floats_store(call, 0, r->hidden_out);
@@ -311,21 +336,21 @@ void wnn_cpu_lstm(const struct kernel_call *call)
 }
 
 // A [.., batch, hidden] output gives the size of a state.
-static size_t recurrent_scratch(const struct node *node, size_t states)
+static size_t recurrent_scratch(const struct node *node, size_t gates)
 {
     const struct shape *output = &node->out[0]->type.shape;
     return wnn_floats_scratch(node) +
-           states * state_bytes(output->dim[output->rank - 2], output->dim[output->rank - 1]);
+           (gates + 1) * gate_bytes(output->dim[output->rank - 2], output->dim[output->rank - 1]);
 }
 
 size_t wnn_cpu_gru_scratch(const struct node *node, unsigned threads)
 {
     (void)threads;
-    return recurrent_scratch(node, 4);
+    return recurrent_scratch(node, 3);
 }
 
 size_t wnn_cpu_lstm_scratch(const struct node *node, unsigned threads)
 {
     (void)threads;
-    return recurrent_scratch(node, 5);
+    return recurrent_scratch(node, 4);
 }

@@ -85,7 +85,7 @@ enum {
 
 DEFINE_FOLD(sum_doubles, double, a + x)
 DEFINE_FOLD(multiply_doubles, double, a *x)
-DEFINE_FOLD(max_doubles, double, ((x > a) | (x != x)) ? x : a) // a NaN stays: nothing is above it
+DEFINE_FOLD(max_doubles, double, x != x ? x : x > a ? x : a) // a NaN stays: nothing is above it
 DEFINE_FOLD(sum_integers, int64_t, (uint64_t)a + (uint64_t)x)
 DEFINE_FOLD(multiply_integers, int64_t, (uint64_t)a *(uint64_t)x)
 DEFINE_FOLD(max_integers, int64_t, x > a ? x : a)

@@ -42,9 +42,9 @@ static inline float clamped(float x, float least, float greatest)
 
 static inline float rounded_down(float x)
 {
-    float magnitude = fabsf(x), small = magnitude < 8388608.0f ? x : 0, whole = (float)(int32_t)small;
+    float small = wnn_cpu_with_fraction(x), whole = (float)(int32_t)small;
     whole -= whole > small ? 1.0f : 0.0f;
-    return magnitude < 8388608.0f ? copysignf(whole, x) : x;
+    return copysignf(whole + (x - small), x);
 }
 
 static inline float elu(float x, float alpha)

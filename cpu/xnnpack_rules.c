@@ -11,6 +11,7 @@
 #define MAX_TAPS           65536u
 #define MAX_TABLE          ((uint64_t)256 << 20) // bytes of pointers to pixels
 #define MAX_PACKED         ((uint64_t)1 << 31)   // bytes of weights
+#define MAX_FILLING        ((uint64_t)4 << 20)   // zeros among them, where there are few outputs a group
 #define MAX_STACK_CHANNELS 16384u                // average pooling keeps a row of sums on the stack
 
 // The largest tiles of rows and columns that XNNPACK's matrix kernels round up to.
@@ -162,22 +163,48 @@ static void range_of(const struct activation *activation, bool has_range, struct
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// Speed
+// ---------------------------------------------------------------------------------------------------------------
+
+// The packaged library's matrix kernels for processors with FMA but without AVX-512 keep a sum in memory,
+// which makes them almost three times slower than the processor allows.
+static bool matrices_are_slow(void)
+{
+#if defined(__x86_64__) && !defined(HAVE_XNN_DEFINE_UNARY)
+    return __builtin_cpu_supports("fma") && !__builtin_cpu_supports("avx512f");
+#else
+    return false;
+#endif
+}
+
+// Whether the backend's own matrix product is the faster one, as measured. XNNPACK's goes through all weights
+// for every few rows, and does best with small ones.
+static bool own_product_is_faster(const struct xnnpack_op *op)
+{
+    uint64_t terms = (uint64_t)op->kernel[0] * op->kernel[1] * op->group_in;
+    uint64_t weights = op->groups * op->group_out * terms, rows = op->batch * pixels(&op->out);
+    if (matrices_are_slow() && terms >= 64 && op->group_out >= TILE_COLUMNS)
+        return true;
+    return !op->channels_first && weights >= (1u << 19) && rows >= 128;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 // Convolution
 // ---------------------------------------------------------------------------------------------------------------
 
-// The memory of packed weights; false if it is unreasonable: few outputs a group are filled up to a whole
-// tile, in memory and in time.
+// The memory of packed weights; false if it is out of proportion: few outputs a group are filled up to a
+// whole tile.
 static bool weights_fit(struct xnnpack_op *op, uint64_t biases)
 {
-    uint64_t taps = (uint64_t)op->kernel[0] * op->kernel[1] * op->group_in;
-    uint64_t plain = op->groups * op->group_out * taps * sizeof(float);
-    uint64_t packed =
-        op->groups * round_up(op->group_out, TILE_COLUMNS) * (round_up(taps, 4) + biases) * sizeof(float);
-    if (op->group_in > MAX_DIMENSION || op->group_out > MAX_DIMENSION || taps > MAX_ELEMENTS ||
+    uint64_t terms = (uint64_t)op->kernel[0] * op->kernel[1] * op->group_in;
+    uint64_t plain = op->groups * op->group_out * terms * sizeof(float);
+    uint64_t columns = op->groups * round_up(op->group_out, TILE_COLUMNS);
+    uint64_t packed = columns * (round_up(terms, 4) + biases) * sizeof(float);
+    if (op->group_in > MAX_DIMENSION || op->group_out > MAX_DIMENSION || terms > MAX_ELEMENTS ||
         plain > MAX_PACKED || packed > MAX_PACKED)
         return false;
     op->memory += packed + RUNTIME_BYTES;
-    return op->groups == 1 || op->group_out * 4 >= TILE_COLUMNS;
+    return packed <= 4 * plain + MAX_FILLING;
 }
 
 static bool table_fits(struct xnnpack_op *op, uint64_t entries, uint64_t bytes)
@@ -253,7 +280,7 @@ static bool describe_conv2d(const struct node *node, struct xnnpack_op *op)
             return false;
         op->memory +=
             op->groups * ((uint64_t)op->kernel[0] * op->kernel[1] + 1) * sizeof(float) + RUNTIME_BYTES;
-    } else if (!weights_fit(op, 1)) {
+    } else if (own_product_is_faster(op) || !weights_fit(op, 1)) {
         return false;
     }
     return table_fits(op, round_up(pixels(&op->out), TILE_ROWS) * op->kernel[0] * op->kernel[1],
@@ -308,7 +335,7 @@ static bool describe_conv_transpose2d(const struct node *node, struct xnnpack_op
                      round_up((op->out.width + op->stride[1] - 1) / op->stride[1], TILE_ROWS);
     uint64_t flat = round_up(pixels(&op->out), TILE_ROWS);
     op->memory += parts <= taps ? parts * 64 : 0;
-    return weights_fit(op, parts <= taps ? parts : 1) &&
+    return !own_product_is_faster(op) && weights_fit(op, parts <= taps ? parts : 1) &&
            table_fits(op, taps * (tiled > flat ? tiled : flat), sizeof(void *));
 }
 
@@ -335,7 +362,10 @@ static bool describe_product(size_t rows, size_t in, size_t out, bool transposed
     op->step[0] = op->step[1] = op->group_step = in * out;
     for (int i = 0; i < 2; i++)
         op->kernel[i] = op->stride[i] = op->dilation[i] = 1;
-    return sizes_fit(op) && weights_fit(op, 1);
+    // The backend's own product needs no second copy of the weights and is as fast, unless there is next to
+    // nothing to do.
+    bool small = rows <= 32 && in * out <= 1u << 17 && !(matrices_are_slow() && in >= 64);
+    return sizes_fit(op) && small && weights_fit(op, 1);
 }
 
 static bool describe_gemm(const struct node *node, struct xnnpack_op *op)

@@ -92,7 +92,7 @@ unsigned wnn_op_input_rows(const struct op_info *info);
 struct arg_min_max_attrs { // argMin, argMax
     WNNArgMinMaxOptions options;
     uint32_t axis;         // as called; read axes
-    WNNUint32List axes;    // ascending
+    WNNUint32List axes;    // ascending; data NULL before it is completed
     bool selectLastIndex;
 };
 struct cast_attrs {

@@ -159,7 +159,8 @@ static bool classify(struct net *net, WNNOperand x, uint32_t classes, struct err
     WNNGemmOptions gemm = WNN_GEMM_OPTIONS_INIT;
     gemm.bTranspose = true;
     gemm.c = WEIGHTS(0.05f, classes);
-    x = wnnGraphBuilderGemm(net->builder, x, WEIGHTS(0.05f, classes, channels), &gemm);
+    WNNOperand filter = WEIGHTS(0.05f, classes, channels);
+    x = wnnGraphBuilderGemm(net->builder, x, filter, &gemm);
     return finish(net, wnnGraphBuilderSoftmax(net->builder, x, 1, NULL), error);
 }
 
@@ -299,12 +300,13 @@ static bool gru(struct net *net, const char *sizes, struct error *error)
     (void)sizes;
     WNNOperand outputs[2] = {NULL, NULL}, x = INPUT("input", STEPS, 1, HIDDEN);
     WNNGruOptions options = WNN_GRU_OPTIONS_INIT;
+    options.resetAfter = false;
     options.bias = WEIGHTS(0.06f, 1, 3 * HIDDEN);
     options.recurrentBias = WEIGHTS(0.06f, 1, 3 * HIDDEN);
     options.returnSequence = true;
-    size_t count =
-        wnnGraphBuilderGru(net->builder, x, WEIGHTS(0.06f, 1, 3 * HIDDEN, HIDDEN),
-                           WEIGHTS(0.06f, 1, 3 * HIDDEN, HIDDEN), STEPS, HIDDEN, &options, 2, outputs);
+    WNNOperand weight = WEIGHTS(0.06f, 1, 3 * HIDDEN, HIDDEN);
+    WNNOperand recurrent = WEIGHTS(0.06f, 1, 3 * HIDDEN, HIDDEN);
+    size_t count = wnnGraphBuilderGru(net->builder, x, weight, recurrent, STEPS, HIDDEN, &options, outputs);
     return finish(net, count ? outputs[1] : NULL, error);
 }
 
@@ -316,9 +318,9 @@ static bool lstm(struct net *net, const char *sizes, struct error *error)
     options.bias = WEIGHTS(0.06f, 1, 4 * HIDDEN);
     options.recurrentBias = WEIGHTS(0.06f, 1, 4 * HIDDEN);
     options.returnSequence = true;
-    size_t count =
-        wnnGraphBuilderLstm(net->builder, x, WEIGHTS(0.06f, 1, 4 * HIDDEN, HIDDEN),
-                            WEIGHTS(0.06f, 1, 4 * HIDDEN, HIDDEN), STEPS, HIDDEN, &options, 3, outputs);
+    WNNOperand weight = WEIGHTS(0.06f, 1, 4 * HIDDEN, HIDDEN);
+    WNNOperand recurrent = WEIGHTS(0.06f, 1, 4 * HIDDEN, HIDDEN);
+    size_t count = wnnGraphBuilderLstm(net->builder, x, weight, recurrent, STEPS, HIDDEN, &options, outputs);
     return finish(net, count ? outputs[2] : NULL, error);
 }
 

@@ -856,7 +856,7 @@ static void test_refused_sizes(void)
 
     // Few outputs in each of many groups are filled up to whole tiles.
     c = plain;
-    c.groups = 512;
+    c.groups = 65536;
     c.group_in = 1;
     c.group_out = 2;
     make_conv2d(&s, &c);

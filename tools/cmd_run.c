@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `webnn run`: computes a graph on files.
+
+#include "tools/bench_models.h"
+#include "tools/command.h"
+#include "tools/memory.h"
+#include "tools/run_show.h"
+#include "tools/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "Runs a graph on files and shows the results.\n\n"
+    "Usage: webnn run [OPTIONS] GRAPH [INPUT...]\n\n"
+    "GRAPH is a .webnn file or a built-in architecture. Each INPUT is a file, or NAME=FILE for the input of "
+    "that name:\n"
+    "an image (PNG, JPEG, PGM, PPM), a .npy array, or raw little-endian numbers. A graph with one input is "
+    "run on every\n"
+    "file in turn, and on every item of an array that holds several.\n\n"
+    "Images are resized to the shape of the input; its 1 or 3 channels may come first or last. A pixel p "
+    "from 0 to 255\n"
+    "becomes (p * scale - mean) / std; arrays of bytes for an input of floats are pixels, too.\n\n"
+    "  --scale=S         1/255 by default\n"
+    "  --mean=M[,M,M]    0 by default; one number or one for each channel\n"
+    "  --std=D[,D,D]     1 by default\n"
+    "  --invert          takes 255 - p: for dark ink on white where light on black was learnt\n"
+    "  --layout=L        nchw or nhwc, where the shape of the input does not tell\n"
+    "  --random          random numbers for inputs without a file\n\n"
+    "  --top=N           how many of the highest scores are shown; 5 by default\n"
+    "  --labels=FILE     the names of the classes, one a line\n"
+    "  --draw            draws the image and the scores\n"
+    "  --expect=FILE     an array of the right classes, one an item: counts how many are right, shows "
+    "nothing else\n"
+    "  --output=[NAME=]FILE  writes an output as .npy, or raw if FILE ends otherwise; may be repeated\n"
+    "  --quiet           shows no results\n"
+    "  --repeat=N        runs each item N times and shows how long it takes\n\n" SESSION_HELP
+    "\nExamples:\n\n"
+    "  webnn run --draw --labels=tools/digits/labels.txt tools/digits/digits.webnn "
+    "tools/digits/images/digit*.png\n"
+    "  webnn run --expect=tools/digits/test_labels.npy tools/digits/digits.webnn tools/digits/test.npy\n"
+    "  webnn run --mean=0.485,0.456,0.406 --std=0.229,0.224,0.225 --labels=imagenet.txt squeezenet.webnn "
+    "cat.jpg\n"
+    "  webnn run --output=logits=logits.npy model.webnn tokens=tokens.npy mask=mask.npy\n";
+
+struct run_options {
+    struct session_options session;
+    struct pixel_rule rule;
+    unsigned long top, repeat;
+    bool draw, quiet, random;
+    const char *labels, *expect, **outputs;
+    size_t output_count, output_capacity;
+};
+
+// Everything between the command line and the last result.
+struct work {
+    const struct run_options *options;
+    struct session session;
+    struct model model;
+    WNNGraph graph;
+    struct run_port *inputs, *outputs;
+    size_t input_count, output_count;
+    WNNNamedBuffer *input_buffers, *output_buffers;
+    struct labels labels;
+    struct array expected;
+    size_t items, right; // computed, and as expected
+    double *times;       // of repeated runs
+    size_t time_count, time_capacity;
+    struct error error;
+};
+
+static struct run_port *make_ports(const WNNNamedDescriptor *list, size_t count, WNNNamedBuffer **buffers)
+{
+    struct run_port *ports = must_allocate(count * sizeof *ports);
+    *buffers = must_allocate(count * sizeof **buffers);
+    for (size_t i = 0; i < count; i++) {
+        struct run_port *port = &ports[i];
+        port->name = wnn_string(list[i].name);
+        port->type.type = list[i].descriptor.dataType;
+        wnn_shape_append(&port->type.shape, list[i].descriptor.shape.data,
+                         (unsigned)list[i].descriptor.shape.count);
+        port->bytes = wnn_descriptor_bytes(&port->type);
+        port->data = must_allocate(port->bytes);
+        (*buffers)[i] = (WNNNamedBuffer){list[i].name, port->data, port->bytes, port->type.type};
+    }
+    return ports;
+}
+
+static void free_ports(struct run_port *ports, size_t count, WNNNamedBuffer *buffers)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(ports[i].data);
+        free(ports[i].kept);
+    }
+    free(ports);
+    free(buffers);
+}
+
+// Splits "NAME=FILE" if there is a port of that name; otherwise the whole is a file and the port is NULL.
+static struct run_port *named_port(struct run_port *ports, size_t count, const char *argument,
+                                   const char **path)
+{
+    const char *equal = strchr(argument, '=');
+    *path = argument;
+    for (size_t i = 0; equal && i < count; i++)
+        if (wnn_string_equal(ports[i].name, (struct string){argument, (size_t)(equal - argument)})) {
+            *path = equal + 1;
+            return &ports[i];
+        }
+    return NULL;
+}
+
+static bool choose_outputs(struct work *work)
+{
+    for (size_t i = 0; i < work->options->output_count; i++) {
+        const char *path, *argument = work->options->outputs[i];
+        struct run_port *port = named_port(work->outputs, work->output_count, argument, &path);
+        if (!port && work->output_count == 1)
+            port = work->outputs;
+        if (!port)
+            return wnn_fail(&work->error, WNNStatus_TypeError,
+                            "--output=%s: the graph has %zu outputs; say NAME=FILE", argument,
+                            work->output_count);
+        port->path = path;
+    }
+    return true;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static bool compute(struct work *work)
+{
+    for (unsigned long i = 0; i < work->options->repeat; i++) {
+        double begin = now();
+        if (!session_compute(&work->session, work->graph, work->input_count, work->input_buffers,
+                             work->output_count, work->output_buffers, &work->error))
+            return false;
+        work->times = must_grow(work->times, work->time_count, &work->time_capacity, sizeof *work->times);
+        work->times[work->time_count++] = now() - begin;
+    }
+    return true;
+}
+
+static bool check_expected(struct work *work)
+{
+    size_t item = work->items - 1;
+    if (!work->options->expect)
+        return true;
+    if (item >= work->expected.elements)
+        return wnn_fail(&work->error, WNNStatus_TypeError, "%s has only %zu classes for more items",
+                        work->options->expect, work->expected.elements);
+    double wanted = wnn_number_double(array_element(&work->expected, item));
+    work->right += (double)best_score(&work->outputs[0]) == wanted;
+    return true;
+}
+
+// Computes with what lies in the inputs, and shows it under a heading.
+static bool run_item(struct work *work, const char *path, size_t item, size_t items)
+{
+    const struct run_options *options = work->options;
+    if (!compute(work))
+        return false;
+    work->items++;
+    for (size_t i = 0; i < work->output_count; i++)
+        run_port_keep(&work->outputs[i]);
+    if (options->quiet || options->expect)
+        return check_expected(work);
+    if (items > 1)
+        printf("%s%s [%zu]%s\n", STYLE_BOLD, path, item, STYLE_NONE);
+    else if (path)
+        printf("%s%s%s\n", STYLE_BOLD, path, STYLE_NONE);
+    for (size_t i = 0; i < work->output_count; i++) {
+        if (work->output_count > 1 && is_scores(&work->outputs[i].type))
+            printf(" %s\n", work->outputs[i].name.data);
+        if (i > 0 || !options->draw || work->input_count != 1 ||
+            !draw_result(&work->inputs[0], &options->rule, &work->outputs[0], &work->labels, options->top))
+            show_output(&work->outputs[i], &work->labels, options->top);
+    }
+    return true;
+}
+
+// One input: every file, every item.
+static bool run_each(struct work *work, int count, char **arguments)
+{
+    struct progress progress;
+    progress_begin(&progress, "running");
+    bool good = true;
+    for (int i = 0; good && i < count; i++) {
+        const char *path;
+        struct run_file file;
+        named_port(work->inputs, 1, arguments[i], &path);
+        good = run_file_open(&file, path, &work->inputs[0], true, &work->error);
+        for (size_t item = 0; good && item < file.items; item++) {
+            good = run_file_load(&file, item, &work->options->rule, &work->inputs[0], &work->error) &&
+                   run_item(work, path, item, file.items);
+            if (work->options->quiet || work->options->expect)
+                progress_show(&progress, item + 1, file.items);
+        }
+        if (good || file.array.mapping)
+            run_file_close(&file);
+    }
+    progress_end(&progress);
+    return good;
+}
+
+static void fill_randomly(struct run_port *port, uint64_t *seed)
+{
+    size_t count = wnn_shape_elements(&port->type.shape);
+    bool real = wnn_dtype_is_float(port->type.type);
+    for (size_t i = 0; i < count; i++) {
+        double value = (double)random_number(seed);
+        wnn_number_store(
+            wnn_number_convert(wnnNumberFloat64(real ? value : (value + 1) * 2), port->type.type),
+            port->type.type, port->data, i);
+    }
+}
+
+// Several inputs, or none with a file: one execution.
+static bool run_once(struct work *work, int count, char **arguments)
+{
+    bool *given = must_allocate(work->input_count * sizeof *given);
+    bool good = true;
+    uint64_t seed = 88172645463325252u;
+    for (int i = 0; good && i < count; i++) {
+        const char *path;
+        struct run_port *port = named_port(work->inputs, work->input_count, arguments[i], &path);
+        for (size_t k = 0; !port && k < work->input_count; k++)
+            port = given[k] ? NULL : &work->inputs[k];
+        struct run_file file = {.path = NULL};
+        good = port ? run_file_open(&file, path, port, false, &work->error) &&
+                          run_file_load(&file, 0, &work->options->rule, port, &work->error)
+                    : wnn_fail(&work->error, WNNStatus_TypeError, "%s: the graph has only %zu inputs",
+                               arguments[i], work->input_count);
+        if (port)
+            given[port - work->inputs] = true;
+        run_file_close(&file);
+    }
+    for (size_t i = 0; good && i < work->input_count; i++) {
+        struct run_port *port = &work->inputs[i];
+        if (!given[i] && work->options->random)
+            fill_randomly(port, &seed);
+        else if (!given[i])
+            good = wnn_fail(&work->error, WNNStatus_TypeError, "no file for the input %s, %s%s (or --random)",
+                            port->name.data, wnn_dtype_name(port->type.type), SHAPE_TEXT(&port->type.shape));
+    }
+    free(given);
+    return good && run_item(work, NULL, 0, 1);
+}
+
+static void show_totals(struct work *work)
+{
+    if (work->options->expect)
+        printf("%zu of %zu right (%.2f %%)\n", work->right, work->items,
+               work->items ? 100.0 * (double)work->right / (double)work->items : 0);
+    if (work->options->repeat < 2)
+        return;
+    qsort(work->times, work->time_count, sizeof *work->times, compare_times);
+    printf("%zu runs: median %.3f ms, least %.3f ms\n", work->time_count,
+           work->times[work->time_count / 2] * 1e3, work->times[0] * 1e3);
+}
+
+static bool prepare(struct work *work, const char *path)
+{
+    const struct run_options *options = work->options;
+    struct error *error = &work->error;
+    if (options->labels && !labels_read(options->labels, &work->labels, error))
+        return false;
+    if (options->expect && !array_read_npy(options->expect, &work->expected, error))
+        return false;
+    if (!session_open(&work->session, &options->session, error) ||
+        !model_begin(&work->model, work->session.context, error) ||
+        !model_load(&work->model, path, options->session.weights, error) ||
+        !session_build(&work->session, &work->model, &work->graph, error))
+        return false;
+    const WNNNamedDescriptor *list = wnnGraphGetInputs(work->graph, &work->input_count);
+    work->inputs = make_ports(list, work->input_count, &work->input_buffers);
+    list = wnnGraphGetOutputs(work->graph, &work->output_count);
+    work->outputs = make_ports(list, work->output_count, &work->output_buffers);
+    return choose_outputs(work);
+}
+
+static int compute_graph(const struct run_options *options, int count, char **arguments)
+{
+    struct work work = {.options = options};
+    bool good = prepare(&work, arguments[0]);
+    if (good)
+        good = work.input_count == 1 && count > 1 ? run_each(&work, count - 1, arguments + 1)
+                                                  : run_once(&work, count - 1, arguments + 1);
+    for (size_t i = 0; good && i < work.output_count; i++)
+        good = run_port_write(&work.outputs[i], work.items, &work.error);
+    if (good)
+        show_totals(&work);
+    free_ports(work.inputs, work.input_count, work.input_buffers);
+    free_ports(work.outputs, work.output_count, work.output_buffers);
+    free(work.times);
+    labels_free(&work.labels);
+    array_close(&work.expected);
+    wnnGraphRelease(work.graph);
+    if (work.model.builder)
+        model_end(&work.model);
+    session_close(&work.session);
+    if (!good)
+        fflush(stdout);
+    return good ? CODE_GOOD : command_failed(&work.error);
+}
+
+// "0.5" for all channels or "0.1,0.2,0.3".
+static bool parse_channels(const char *option, const char *argument, double values[3])
+{
+    char text[128];
+    if (strlen(argument) >= sizeof text)
+        return parse_real(option, "", values);
+    strcpy(text, argument);
+    size_t count = 0;
+    for (char *at = text, *next; at; at = next) {
+        next = strchr(at, ',');
+        if (next)
+            *next++ = '\0';
+        if (count == 3 || !parse_real(option, at, &values[count]))
+            return false;
+        count++;
+    }
+    if (count == 1)
+        values[1] = values[2] = values[0];
+    return count != 2 || parse_real(option, "", values);
+}
+
+static bool take_option(struct run_options *options, int option, const char *argument)
+{
+    switch (option) {
+    case 's':
+        return parse_real("scale", argument, &options->rule.scale);
+    case 'm':
+        return parse_channels("mean", argument, options->rule.mean);
+    case 'd':
+        return parse_channels("std", argument, options->rule.deviation);
+    case 'i':
+        options->rule.invert = true;
+        return true;
+    case 'y':
+        options->rule.layout = strcmp(argument, "nchw") == 0   ? LAYOUT_NCHW
+                               : strcmp(argument, "nhwc") == 0 ? LAYOUT_NHWC
+                                                               : LAYOUT_GUESSED;
+        if (options->rule.layout == LAYOUT_GUESSED)
+            fprintf(stderr, "webnn: --layout=%s: expected nchw or nhwc\n", argument);
+        return options->rule.layout != LAYOUT_GUESSED;
+    case 'x':
+        options->random = true;
+        return true;
+    case 't':
+        return parse_count("top", argument, 1, 1000000, &options->top);
+    case 'l':
+        options->labels = argument;
+        return true;
+    case 'w':
+        options->draw = true;
+        return true;
+    case 'e':
+        options->expect = argument;
+        return true;
+    case 'q':
+        options->quiet = true;
+        return true;
+    case 'r':
+        return parse_count("repeat", argument, 1, 1000000000, &options->repeat);
+    case 'o':
+        options->outputs = must_grow(options->outputs, options->output_count, &options->output_capacity,
+                                     sizeof *options->outputs);
+        options->outputs[options->output_count++] = argument;
+        return true;
+    default:
+        return session_option(&options->session, option, argument);
+    }
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"scale", required_argument, NULL, 's'},
+        {"mean", required_argument, NULL, 'm'},
+        {"std", required_argument, NULL, 'd'},
+        {"invert", no_argument, NULL, 'i'},
+        {"layout", required_argument, NULL, 'y'},
+        {"random", no_argument, NULL, 'x'},
+        {"top", required_argument, NULL, 't'},
+        {"labels", required_argument, NULL, 'l'},
+        {"draw", no_argument, NULL, 'w'},
+        {"expect", required_argument, NULL, 'e'},
+        {"quiet", no_argument, NULL, 'q'},
+        {"repeat", required_argument, NULL, 'r'},
+        {"output", required_argument, NULL, 'o'},
+        SESSION_LONG_OPTIONS,
+        {NULL, 0, NULL, 0},
+    };
+    struct run_options options = {
+        .session = SESSION_OPTIONS_INIT, .rule = PIXEL_RULE_INIT, .top = 5, .repeat = 1};
+    int code = -1;
+    for (int option; code < 0 && (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+        if (option == 'h')
+            code = command_help(&command_run);
+        else if (!take_option(&options, option, optarg))
+            code = command_usage(&command_run);
+    }
+    if (code < 0 && argc == optind)
+        code = command_wrong(&command_run, "which graph?");
+    if (code < 0)
+        code = compute_graph(&options, argc - optind, argv + optind);
+    free(options.outputs);
+    return code;
+}
+
+const struct command command_run = {"run", "runs a graph on images and arrays", help, run};

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run_data.h"
+
+#include "tools/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool run_file_open(struct run_file *file, const char *path, const struct run_port *port, bool many,
+                   struct error *error)
+{
+    *file = (struct run_file){.path = path, .items = 1};
+    struct mapping *mapping = mapping_open(path, error);
+    if (!mapping)
+        return false;
+    file->is_image = image_recognise(mapping->data, mapping->size);
+    bool npy = mapping->size >= 6 && memcmp(mapping->data, "\x93NUMPY", 6) == 0;
+    size_t elements = wnn_shape_elements(&port->type.shape), size = mapping->size;
+    if (!file->is_image && !npy) {
+        file->items = size % port->bytes == 0 ? size / port->bytes : 0;
+        file->array = (struct array){.mapping = mapping_share(mapping), .data = mapping->data};
+        file->array.type = port->type.type;
+    }
+    mapping_release(mapping);
+    if (file->is_image)
+        return true;
+    if (npy) {
+        if (!array_read_npy(path, &file->array, error))
+            return false;
+        file->items = file->array.elements % elements == 0 ? file->array.elements / elements : 0;
+    }
+    if (file->items == 1 || (many && file->items > 0))
+        return true;
+    if (npy)
+        wnn_fail(error, WNNStatus_TypeError, "%s: an array of shape %s; the input %s has shape %s", path,
+                 SHAPE_TEXT(&file->array.shape), port->name.data, SHAPE_TEXT(&port->type.shape));
+    else
+        wnn_fail(error, WNNStatus_TypeError,
+                 "%s: %zu bytes, neither an image nor .npy; the input %s has %zu bytes", path, size,
+                 port->name.data, port->bytes);
+    run_file_close(file);
+    return false;
+}
+
+void run_file_close(struct run_file *file)
+{
+    array_close(&file->array);
+}
+
+// Whether every value of a kind can become the type without more loss than rounding.
+static bool convert(WNNNumber number, WNNDataType type, WNNNumber *result)
+{
+    *result = wnn_number_convert(number, type);
+    return wnn_dtype_is_float(type) || wnn_number_double(*result) == wnn_number_double(number);
+}
+
+static bool load_array(const struct run_file *file, size_t item, const struct pixel_rule *rule,
+                       struct run_port *port, struct error *error)
+{
+    const struct array *array = &file->array;
+    size_t elements = wnn_shape_elements(&port->type.shape);
+    if (!array->float64 && array->type == port->type.type) {
+        memcpy(port->data, array->data + item * port->bytes, port->bytes);
+        return true;
+    }
+    // Bytes for an input of floats are pixels.
+    bool pixels = array->type == WNNDataType_Uint8 && wnn_dtype_is_float(port->type.type);
+    struct image_layout layout = {.channels = 1, .channel_stride = 1};
+    if (pixels)
+        image_layout_guess(&port->type.shape, rule, &layout);
+    for (size_t i = 0; i < elements; i++) {
+        WNNNumber number = array_element(array, item * elements + i), converted;
+        if (pixels) {
+            unsigned channel =
+                layout.channels > 1 ? (unsigned)(i / layout.channel_stride % layout.channels) : 0;
+            converted = image_number(rule, port->type.type, wnn_number_double(number), channel);
+        } else if (!convert(number, port->type.type, &converted)) {
+            return wnn_fail(error, WNNStatus_TypeError,
+                            "%s: element %zu, %g, is no %s, the type of the input %s", file->path,
+                            item * elements + i, wnn_number_double(number), wnn_dtype_name(port->type.type),
+                            port->name.data);
+        }
+        wnn_number_store(converted, port->type.type, port->data, i);
+    }
+    return true;
+}
+
+bool run_file_load(const struct run_file *file, size_t item, const struct pixel_rule *rule,
+                   struct run_port *port, struct error *error)
+{
+    if (!file->is_image)
+        return load_array(file, item, rule, port, error);
+    struct image image;
+    if (!image_read(file->path, &image, error))
+        return false;
+    bool good = image_to_tensor(&image, rule, &port->type, port->data, error);
+    image_free(&image);
+    return good;
+}
+
+void run_port_keep(struct run_port *port)
+{
+    if (!port->path)
+        return;
+    while (port->kept_capacity - port->kept_bytes < port->bytes) {
+        port->kept_capacity = port->kept_capacity ? port->kept_capacity * 2 : port->bytes;
+        port->kept = must(realloc(port->kept, port->kept_capacity));
+    }
+    memcpy(port->kept + port->kept_bytes, port->data, port->bytes);
+    port->kept_bytes += port->bytes;
+}
+
+// Several items make one array with a dimension more in front, or with a longer one where that was 1.
+bool run_port_write(const struct run_port *port, size_t items, struct error *error)
+{
+    struct descriptor type = port->type;
+    size_t elements;
+    if (!port->path)
+        return true;
+    if (items != 1) {
+        bool batch = type.shape.rank > 0 && type.shape.dim[0] == 1;
+        if (!batch) {
+            if (type.shape.rank == WNN_MAX_RANK)
+                return wnn_fail(error, WNNStatus_TypeError, "%s: %zu results of rank %d make no array",
+                                port->path, items, WNN_MAX_RANK);
+            memmove(type.shape.dim + 1, type.shape.dim, type.shape.rank * sizeof type.shape.dim[0]);
+            type.shape.rank++;
+        }
+        type.shape.dim[0] = items <= WNN_MAX_DIMENSION ? (uint32_t)items : 0;
+    }
+    if (!wnn_shape_count(&type.shape, &elements) || wnn_descriptor_bytes(&type) != port->kept_bytes)
+        return wnn_fail(error, WNNStatus_TypeError, "%s: %zu results are too many for one array", port->path,
+                        items);
+    return array_write(port->path, &type, port->kept, error);
+}

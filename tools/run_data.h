@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The data of `webnn run`: files that become inputs, and outputs that become files.
+
+#ifndef TOOLS_RUN_DATA_H_
+#define TOOLS_RUN_DATA_H_
+
+#include "tools/array.h"
+#include "tools/image.h"
+#include "tools/session.h"
+
+// An input or output of the graph, with room for one value.
+struct run_port {
+    struct string name;
+    struct descriptor type;
+    unsigned char *data;
+    size_t bytes;
+    // Of an output that is wanted as a file:
+    const char *path;
+    unsigned char *kept; // the values of all items, one after another
+    size_t kept_bytes, kept_capacity;
+};
+
+// A file with one or several values for an input: an image, an array, raw bytes.
+struct run_file {
+    const char *path;
+    bool is_image;
+    struct array array; // .npy, and raw bytes as an array of the input's type
+    size_t items;       // how many values it has
+};
+
+// Opens a file for an input: one value (or, if `many`, any number of them one after another).
+bool run_file_open(struct run_file *file, const char *path, const struct run_port *port, bool many,
+                   struct error *error);
+void run_file_close(struct run_file *file);
+
+// Puts value `item` into the port.
+bool run_file_load(const struct run_file *file, size_t item, const struct pixel_rule *rule,
+                   struct run_port *port, struct error *error);
+
+// Keeps an output's value for its file, and writes the file after the last.
+void run_port_keep(struct run_port *port);
+bool run_port_write(const struct run_port *port, size_t items, struct error *error);
+
+#endif
