@@ -110,7 +110,6 @@ static bool in_place(void *state, const struct node *node, unsigned input)
 {
     (void)state;
     return node->lowering == LOWER_NATIVE && input < 32 && wnn_cpu_kernels[node->op].in_place >> input & 1 &&
-           node->in[input]->type.type == node->out[0]->type.type &&
            (node->op == WNN_OP_reshape ||
             wnn_shape_equal(&node->in[input]->type.shape, &node->out[0]->type.shape));
 }

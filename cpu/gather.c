@@ -65,6 +65,15 @@ static size_t grain(size_t bytes)
     return 32768 / (bytes + 16) + 1;
 }
 
+// Whether there is nothing to choose from, or nothing to choose: the output, if it has elements, becomes 0.
+static bool nothing_to_gather(const struct kernel_call *call)
+{
+    const struct tensor *out = &call->out[0];
+    if (call->in[0].count == 0 && out->count > 0)
+        memset(out->data, 0, out->count * element_size(out));
+    return call->in[0].count == 0 || out->count == 0;
+}
+
 // The input is [outer, size, inner bytes] and the output [outer, indices, inner bytes].
 struct gather {
     const struct tensor *in, *indices, *out;
@@ -89,7 +98,7 @@ void wnn_cpu_gather(const struct kernel_call *call)
     const struct tensor *in = &call->in[0];
     struct gather gather = {in, &call->in[1], &call->out[0], in->shape.dim[options->axis],
                             product(&in->shape, options->axis + 1, in->shape.rank) * element_size(in)};
-    if (gather.out->count == 0 || in->count == 0)
+    if (nothing_to_gather(call))
         return;
     size_t runs = product(&in->shape, 0, options->axis) * gather.indices->count;
     wnn_parallel_for(call->parallel, runs, grain(gather.inner), gather_runs, &gather);
@@ -136,7 +145,7 @@ void wnn_cpu_gather_elements(const struct kernel_call *call)
 {
     const WNNGatherOptions *options = call->node->attrs;
     struct elements elements = element_sides(&call->in[0], &call->in[1], options->axis);
-    if (call->out[0].count == 0 || call->in[0].count == 0)
+    if (nothing_to_gather(call))
         return;
     elements.from = call->in[0].data;
     elements.to = call->out[0].data;
@@ -244,7 +253,7 @@ static void gather_blocks(void *argument, size_t begin, size_t end)
 void wnn_cpu_gather_nd(const struct kernel_call *call)
 {
     struct tuples tuples = tuple_sides(&call->in[0], &call->in[1]);
-    if (call->out[0].count == 0 || call->in[0].count == 0)
+    if (nothing_to_gather(call))
         return;
     tuples.from = call->in[0].data;
     tuples.to = call->out[0].data;

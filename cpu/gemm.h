@@ -41,8 +41,8 @@ struct float_kernels {
 
     float (*dot)(const float *a, const float *b, size_t count);
 
-    // The same in double: exact products.
-    double (*dot_double)(const float *a, const float *b, size_t count);
+    // The same in double.
+    double (*dot_double)(const double *a, const float *b, size_t count);
 };
 
 // The best set for this processor.

@@ -14,28 +14,36 @@
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 
-#define NAME(x)      avx512_##x
-#define TARGET       __attribute__((target("avx512f,avx2,fma")))
-#define VECTOR       __m512
-#define LANES        16
-#define MR           12
-#define ZERO()       _mm512_setzero_ps()
-#define LOAD(p)      _mm512_loadu_ps(p)
-#define STORE(p, v)  _mm512_storeu_ps(p, v)
-#define SPLAT(x)     _mm512_set1_ps(x)
-#define FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define NAME(x)              avx512_##x
+#define TARGET               __attribute__((target("avx512f,avx2,fma")))
+#define VECTOR               __m512
+#define LANES                16
+#define MR                   12
+#define ZERO()               _mm512_setzero_ps()
+#define LOAD(p)              _mm512_loadu_ps(p)
+#define STORE(p, v)          _mm512_storeu_ps(p, v)
+#define SPLAT(x)             _mm512_set1_ps(x)
+#define FMA(a, b, c)         _mm512_fmadd_ps(a, b, c)
+#define DOUBLES              __m512d
+#define LOAD_DOUBLES(p)      _mm512_loadu_pd(p)
+#define WIDEN(p)             _mm512_cvtps_pd(_mm256_loadu_ps(p))
+#define FMA_DOUBLES(a, b, c) _mm512_fmadd_pd(a, b, c)
 #include "cpu/gemm_kernel.inc"
 
-#define NAME(x)      avx2_##x
-#define TARGET       __attribute__((target("avx2,fma")))
-#define VECTOR       __m256
-#define LANES        8
-#define MR           6
-#define ZERO()       _mm256_setzero_ps()
-#define LOAD(p)      _mm256_loadu_ps(p)
-#define STORE(p, v)  _mm256_storeu_ps(p, v)
-#define SPLAT(x)     _mm256_set1_ps(x)
-#define FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define NAME(x)              avx2_##x
+#define TARGET               __attribute__((target("avx2,fma")))
+#define VECTOR               __m256
+#define LANES                8
+#define MR                   6
+#define ZERO()               _mm256_setzero_ps()
+#define LOAD(p)              _mm256_loadu_ps(p)
+#define STORE(p, v)          _mm256_storeu_ps(p, v)
+#define SPLAT(x)             _mm256_set1_ps(x)
+#define FMA(a, b, c)         _mm256_fmadd_ps(a, b, c)
+#define DOUBLES              __m256d
+#define LOAD_DOUBLES(p)      _mm256_loadu_pd(p)
+#define WIDEN(p)             _mm256_cvtps_pd(_mm_loadu_ps(p))
+#define FMA_DOUBLES(a, b, c) _mm256_fmadd_pd(a, b, c)
 #include "cpu/gemm_kernel.inc"
 #endif
 
@@ -44,21 +52,33 @@
 
 #define NAME(x) base_##x
 #define TARGET
-#define VECTOR       float32x4_t
-#define LANES        4
-#define MR           8
-#define ZERO()       vdupq_n_f32(0)
-#define LOAD(p)      vld1q_f32(p)
-#define STORE(p, v)  vst1q_f32(p, v)
-#define SPLAT(x)     vdupq_n_f32(x)
-#define FMA(a, b, c) vfmaq_f32(c, a, b)
+#define VECTOR               float32x4_t
+#define LANES                4
+#define MR                   8
+#define ZERO()               vdupq_n_f32(0)
+#define LOAD(p)              vld1q_f32(p)
+#define STORE(p, v)          vst1q_f32(p, v)
+#define SPLAT(x)             vdupq_n_f32(x)
+#define FMA(a, b, c)         vfmaq_f32(c, a, b)
+#define DOUBLES              float64x2_t
+#define LOAD_DOUBLES(p)      vld1q_f64(p)
+#define WIDEN(p)             vcvt_f64_f32(vld1_f32(p))
+#define FMA_DOUBLES(a, b, c) vfmaq_f64(c, a, b)
 #include "cpu/gemm_kernel.inc"
 #else
 typedef float base_vector __attribute__((vector_size(16)));
+typedef double base_doubles __attribute__((vector_size(16)));
 
 static inline __attribute__((always_inline)) base_vector base_load(const float *from)
 {
     base_vector vector;
+    memcpy(&vector, from, sizeof vector);
+    return vector;
+}
+
+static inline __attribute__((always_inline)) base_doubles base_load_doubles(const double *from)
+{
+    base_doubles vector;
     memcpy(&vector, from, sizeof vector);
     return vector;
 }
@@ -70,14 +90,18 @@ static inline __attribute__((always_inline)) void base_store(float *to, base_vec
 
 #define NAME(x) base_##x
 #define TARGET
-#define VECTOR       base_vector
-#define LANES        4
-#define MR           6
-#define ZERO()       ((base_vector){0})
-#define LOAD(p)      base_load(p)
-#define STORE(p, v)  base_store(p, v)
-#define SPLAT(x)     ((base_vector){(x), (x), (x), (x)})
-#define FMA(a, b, c) ((a) * (b) + (c))
+#define VECTOR               base_vector
+#define LANES                4
+#define MR                   6
+#define ZERO()               ((base_vector){0})
+#define LOAD(p)              base_load(p)
+#define STORE(p, v)          base_store(p, v)
+#define SPLAT(x)             ((base_vector){(x), (x), (x), (x)})
+#define FMA(a, b, c)         ((a) * (b) + (c))
+#define DOUBLES              base_doubles
+#define LOAD_DOUBLES(p)      base_load_doubles(p)
+#define WIDEN(p)             ((base_doubles){(p)[0], (p)[1]})
+#define FMA_DOUBLES(a, b, c) ((a) * (b) + (c))
 #include "cpu/gemm_kernel.inc"
 #endif
 

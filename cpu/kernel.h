@@ -44,7 +44,7 @@ struct kernel {
 
 extern const struct kernel wnn_cpu_kernels[WNN_OP_COUNT];
 
-// Applies the function in place. elementwise.c; softmax (rows of the last dimension) included.
+// Applies the function in place; softmax (rows of the last dimension) included. unary.c
 void wnn_cpu_activate(const struct activation *activation, const struct tensor *tensor,
                       const struct parallel *parallel);
 
@@ -52,7 +52,7 @@ void wnn_cpu_activate(const struct activation *activation, const struct tensor *
 // which softmax works along; count is a multiple of it.
 void wnn_cpu_activate_floats(const struct activation *activation, float *values, size_t count, size_t row);
 
-// elementwise.c
+// unary.c, binary.c, elementwise.c, cast.c
 void wnn_cpu_unary(const struct kernel_call *call);  // one input: abs ... tan, activations, clamp, linear, tests
 void wnn_cpu_binary(const struct kernel_call *call); // arithmetic, comparison, logic, prelu; broadcasting
 void wnn_cpu_where(const struct kernel_call *call);

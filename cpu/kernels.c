@@ -4,7 +4,8 @@
 
 #include "cpu/kernel.h"
 
-#define FIRST 1u // out[0] may lie where in[0] lies
+// Which inputs out[0] may lie upon.
+enum { FIRST = 1, BOTH = 3, ALL = 7 };
 
 const struct kernel wnn_cpu_kernels[WNN_OP_COUNT] = {
     [WNN_OP_abs] = {wnn_cpu_unary, NULL, FIRST},
@@ -33,31 +34,31 @@ const struct kernel wnn_cpu_kernels[WNN_OP_COUNT] = {
     [WNN_OP_softplus] = {wnn_cpu_unary, NULL, FIRST},
     [WNN_OP_softsign] = {wnn_cpu_unary, NULL, FIRST},
     [WNN_OP_tanh] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_logicalNot] = {wnn_cpu_unary, NULL, 0},
+    [WNN_OP_logicalNot] = {wnn_cpu_unary, NULL, FIRST},
     [WNN_OP_isNaN] = {wnn_cpu_unary, NULL, 0},
     [WNN_OP_isInfinite] = {wnn_cpu_unary, NULL, 0},
 
-    [WNN_OP_add] = {wnn_cpu_binary, NULL, 3},
-    [WNN_OP_sub] = {wnn_cpu_binary, NULL, 3},
-    [WNN_OP_mul] = {wnn_cpu_binary, NULL, 3},
-    [WNN_OP_div] = {wnn_cpu_binary, NULL, 3},
-    [WNN_OP_max] = {wnn_cpu_binary, NULL, 3},
-    [WNN_OP_min] = {wnn_cpu_binary, NULL, 3},
-    [WNN_OP_pow] = {wnn_cpu_binary, NULL, 3},
-    [WNN_OP_prelu] = {wnn_cpu_binary, NULL, 3},
-    [WNN_OP_equal] = {wnn_cpu_binary, NULL, 0},
-    [WNN_OP_notEqual] = {wnn_cpu_binary, NULL, 0},
-    [WNN_OP_greater] = {wnn_cpu_binary, NULL, 0},
-    [WNN_OP_greaterOrEqual] = {wnn_cpu_binary, NULL, 0},
-    [WNN_OP_lesser] = {wnn_cpu_binary, NULL, 0},
-    [WNN_OP_lesserOrEqual] = {wnn_cpu_binary, NULL, 0},
-    [WNN_OP_logicalAnd] = {wnn_cpu_binary, NULL, 0},
-    [WNN_OP_logicalOr] = {wnn_cpu_binary, NULL, 0},
-    [WNN_OP_logicalXor] = {wnn_cpu_binary, NULL, 0},
-    [WNN_OP_where] = {wnn_cpu_where, NULL, 0},
-    [WNN_OP_cast] = {wnn_cpu_cast, NULL, 0},
-    [WNN_OP_quantizeLinear] = {wnn_cpu_quantize_linear, NULL, 0},
-    [WNN_OP_dequantizeLinear] = {wnn_cpu_dequantize_linear, NULL, 0},
+    [WNN_OP_add] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_sub] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_mul] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_div] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_max] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_min] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_pow] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_prelu] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_equal] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_notEqual] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_greater] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_greaterOrEqual] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_lesser] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_lesserOrEqual] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_logicalAnd] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_logicalOr] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_logicalXor] = {wnn_cpu_binary, NULL, BOTH},
+    [WNN_OP_where] = {wnn_cpu_where, NULL, ALL},
+    [WNN_OP_cast] = {wnn_cpu_cast, NULL, FIRST},
+    [WNN_OP_quantizeLinear] = {wnn_cpu_quantize_linear, NULL, ALL},
+    [WNN_OP_dequantizeLinear] = {wnn_cpu_dequantize_linear, NULL, ALL},
 
     [WNN_OP_reduceL1] = {wnn_cpu_reduce, NULL, 0},
     [WNN_OP_reduceL2] = {wnn_cpu_reduce, NULL, 0},

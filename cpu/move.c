@@ -42,25 +42,46 @@ struct word16 {
     uint64_t words[2];
 };
 
+enum {
+    BLOCK = 16
+};
+
 // Elements of a constant size through memcpy: the addresses need not be aligned. In blocks, because one of
-// the two sides may jump from line to line.
+// the two sides may jump from line to line; whole blocks of a transposition go through a buffer with constant
+// strides.
 #define DEFINE_COPY(size, type)                                                                              \
+    static void transpose_##size(const char *from, char *to, ptrdiff_t from_stride, ptrdiff_t to_stride)     \
+    {                                                                                                        \
+        type block[BLOCK][BLOCK];                                                                            \
+        for (size_t c = 0; c < BLOCK; c++)                                                                   \
+            memcpy(block[c], from + (ptrdiff_t)c * from_stride, sizeof block[c]);                            \
+        for (size_t r = 0; r < BLOCK; r++) {                                                                 \
+            type row[BLOCK];                                                                                 \
+            for (size_t c = 0; c < BLOCK; c++)                                                               \
+                row[c] = block[c][r];                                                                        \
+            memcpy(to + (ptrdiff_t)r * to_stride, row, sizeof row);                                          \
+        }                                                                                                    \
+    }                                                                                                        \
     static void copy_##size(const char *from, char *to, struct loop rows, struct loop columns)               \
     {                                                                                                        \
-        enum {                                                                                               \
-            BLOCK = 16                                                                                       \
-        };                                                                                                   \
+        bool transpose = rows.from == size && columns.to == size;                                            \
         for (size_t r0 = 0; r0 < rows.count; r0 += BLOCK) {                                                  \
-            size_t r1 = rows.count - r0 < BLOCK ? rows.count : r0 + BLOCK;                                   \
+            size_t height = rows.count - r0 < BLOCK ? rows.count - r0 : BLOCK;                               \
             for (size_t c0 = 0; c0 < columns.count; c0 += BLOCK) {                                           \
-                size_t c1 = columns.count - c0 < BLOCK ? columns.count : c0 + BLOCK;                         \
-                for (size_t r = r0; r < r1; r++) {                                                           \
-                    const char *x = from + (ptrdiff_t)r * rows.from;                                         \
-                    char *y = to + (ptrdiff_t)r * rows.to;                                                   \
-                    for (size_t c = c0; c < c1; c++) {                                                       \
+                size_t width = columns.count - c0 < BLOCK ? columns.count - c0 : BLOCK;                      \
+                const char *x = from + (ptrdiff_t)r0 * rows.from + (ptrdiff_t)c0 * columns.from;             \
+                char *y = to + (ptrdiff_t)r0 * rows.to + (ptrdiff_t)c0 * columns.to;                         \
+                if (transpose && height == BLOCK && width == BLOCK) {                                        \
+                    transpose_##size(x, y, columns.from, rows.to);                                           \
+                    continue;                                                                                \
+                }                                                                                            \
+                for (size_t r = 0; r < height; r++) {                                                        \
+                    for (size_t c = 0; c < width; c++) {                                                     \
                         type value;                                                                          \
-                        memcpy(&value, x + (ptrdiff_t)c * columns.from, sizeof value);                       \
-                        memcpy(y + (ptrdiff_t)c * columns.to, &value, sizeof value);                         \
+                        memcpy(&value, x + (ptrdiff_t)r * rows.from + (ptrdiff_t)c * columns.from,           \
+                               sizeof value);                                                                \
+                        memcpy(y + (ptrdiff_t)r * rows.to + (ptrdiff_t)c * columns.to, &value,               \
+                               sizeof value);                                                                \
                     }                                                                                        \
                 }                                                                                            \
             }                                                                                                \

@@ -27,9 +27,8 @@ struct job {
         Int *ys = out;                                                                                       \
         WNN_INDEPENDENT                                                                                      \
         for (size_t i = 0; i < count; i++) {                                                                 \
-            float quotient = xs[i] / scale[i];                                                               \
-            quotient = quotient != quotient ? 0 : quotient;                                                  \
-            Sum sum = (Sum)wnn_cpu_round_even(quotient) + (Sum)zs[i];                                        \
+            float steps = wnn_cpu_round_even(xs[i] / scale[i]);                                              \
+            Sum sum = (Sum)(steps != steps ? 0 : steps) + (Sum)zs[i];                                        \
             sum = sum < (Sum)(lowest) ? (Sum)(lowest) : sum;                                                 \
             sum = sum > (Sum)(highest) ? (Sum)(highest) : sum;                                               \
             ys[i] = (Int)sum;                                                                                \

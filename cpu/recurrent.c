@@ -25,18 +25,20 @@ struct recurrent {
     float *hidden_out, *cell_out, *sequence; // the first two hold the states from step to step
     // [batch, hidden] each.
     double *gate[MAX_GATES];
-    float *product; // gru: r * h; for an activation that works on float32
+    double *product; // gru: r * h
+    float *floats;   // for an activation that works on float32
+    // What weights are multiplied by in a step: [batch, inputs] and [batch, hidden].
+    double *wide_input, *wide_hidden;
 };
 
 // One step of one direction.
 struct step {
     const struct recurrent *recurrent;
     size_t direction;
-    const float *input; // [batch, inputs]
-    const float *hidden, *cell;
+    const float *hidden, *cell; // before the step
 };
 
-static double dot(const float *a, const float *b, size_t count)
+static double dot(const double *a, const float *b, size_t count)
 {
     return wnn_float_kernels()->dot_double(a, b, count);
 }
@@ -65,10 +67,11 @@ static void sum_gates(void *argument, size_t begin, size_t end)
             size_t row = weight_row(step, gate, unit);
             double bias = at(r->bias, row) + at(r->recurrent_bias, row);
             for (size_t b = 0; b < r->batch; b++) {
-                double sum = dot(step->input + b * r->inputs, r->weight + row * r->inputs, r->inputs) + bias;
+                double sum =
+                    dot(r->wide_input + b * r->inputs, r->weight + row * r->inputs, r->inputs) + bias;
                 if (step->hidden != NULL)
                     sum +=
-                        dot(step->hidden + b * r->hidden, r->recurrent_weight + row * r->hidden, r->hidden);
+                        dot(r->wide_hidden + b * r->hidden, r->recurrent_weight + row * r->hidden, r->hidden);
                 // Peepholes are in the order i, o, f, and all look at the cell before the step.
                 if (r->peephole != NULL && gate < 3 && step->cell != NULL)
                     sum += (double)r->peephole[(step->direction * 3 + gate) * r->hidden + unit] *
@@ -91,11 +94,11 @@ static void sum_new_gate(void *argument, size_t begin, size_t end)
         for (size_t b = 0; b < r->batch; b++) {
             size_t i = b * r->hidden + unit;
             double sum =
-                dot(step->input + b * r->inputs, r->weight + row * r->inputs, r->inputs) + at(r->bias, row);
+                dot(r->wide_input + b * r->inputs, r->weight + row * r->inputs, r->inputs) + at(r->bias, row);
             double inner = at(r->recurrent_bias, row);
             if (step->hidden != NULL)
                 inner +=
-                    dot((r->reset_after ? step->hidden : r->product) + b * r->hidden, weights, r->hidden);
+                    dot((r->reset_after ? r->wide_hidden : r->product) + b * r->hidden, weights, r->hidden);
             r->gate[2][i] = sum + (r->reset_after ? r->gate[1][i] * inner : inner);
         }
     }
@@ -122,10 +125,10 @@ static void activate(const struct recurrent *r, unsigned index, double *values)
         break;
     default:
         for (size_t i = 0; i < count; i++)
-            r->product[i] = (float)values[i];
-        wnn_cpu_activate_floats(activation, r->product, count, r->hidden);
+            r->floats[i] = (float)values[i];
+        wnn_cpu_activate_floats(activation, r->floats, count, r->hidden);
         for (size_t i = 0; i < count; i++)
-            values[i] = r->product[i];
+            values[i] = r->floats[i];
         break;
     }
 }
@@ -139,7 +142,7 @@ static void gru_step(const struct recurrent *r, struct step *step, size_t grain,
     activate(r, 0, r->gate[1]);
     if (!r->reset_after && step->hidden != NULL) {
         for (size_t i = 0; i < count; i++)
-            r->product[i] = (float)(r->gate[1][i] * step->hidden[i]);
+            r->product[i] = r->gate[1][i] * step->hidden[i];
     }
     wnn_parallel_for(parallel, r->hidden, grain, sum_new_gate, step);
     activate(r, 1, r->gate[2]);
@@ -166,6 +169,12 @@ static void lstm_step(const struct recurrent *r, struct step *step, size_t grain
         state[i] = (float)(r->gate[1][i] * r->gate[3][i]);
 }
 
+static void widen(double *to, const float *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = from[i];
+}
+
 static void run(const struct recurrent *r, const struct parallel *parallel)
 {
     size_t count = r->batch * r->hidden;
@@ -182,7 +191,9 @@ static void run(const struct recurrent *r, const struct parallel *parallel)
         };
         for (size_t i = 0; i < r->steps; i++) {
             size_t time = backward ? r->steps - 1 - i : i;
-            step.input = r->input + time * r->batch * r->inputs;
+            widen(r->wide_input, r->input + time * r->batch * r->inputs, r->batch * r->inputs);
+            if (step.hidden != NULL)
+                widen(r->wide_hidden, step.hidden, count);
             if (r->lstm)
                 lstm_step(r, &step, grain, parallel, state, cell);
             else
@@ -226,6 +237,9 @@ static void set_operands(struct recurrent *r, const struct kernel_call *call, st
     for (unsigned gate = 0; gate < r->gates; gate++)
         r->gate[gate] = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
     r->product = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
+    r->floats = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
+    r->wide_hidden = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
+    r->wide_input = wnn_scratch_take(scratch, gate_bytes(r->batch, r->inputs));
 }
 
 static const float *optional(const struct kernel_call *call, unsigned index, struct scratch *scratch)
@@ -338,9 +352,10 @@ void wnn_cpu_lstm(const struct kernel_call *call)
 // A [.., batch, hidden] output gives the size of a state.
 static size_t recurrent_scratch(const struct node *node, size_t gates)
 {
-    const struct shape *output = &node->out[0]->type.shape;
-    return wnn_floats_scratch(node) +
-           (gates + 1) * gate_bytes(output->dim[output->rank - 2], output->dim[output->rank - 1]);
+    const struct shape *output = &node->out[0]->type.shape, *input = &node->in[0]->type.shape;
+    size_t batch = output->dim[output->rank - 2];
+    return wnn_floats_scratch(node) + (gates + 3) * gate_bytes(batch, output->dim[output->rank - 1]) +
+           gate_bytes(batch, input->dim[input->rank - 1]);
 }
 
 size_t wnn_cpu_gru_scratch(const struct node *node, unsigned threads)

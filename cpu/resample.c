@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-#define CHUNK 256 // elements side by side
+#define CHUNK     256 // elements side by side
+#define POSITIONS 128 // of the last axis, whose neighbours are found once for many lines
 
 struct resample {
     WNNDataType type;
@@ -24,7 +25,7 @@ struct resample {
 // with the order in which elements are computed.
 struct neighbours {
     size_t low, high;
-    float weight;
+    double weight;
 };
 
 // (position + 0.5) * in / out - 0.5 is (a / b) with integers a and b, of at most 64 bits; so are floor and
@@ -38,7 +39,7 @@ static struct neighbours find_neighbours(const struct resample *resample, unsign
     int64_t low = twice / unit;
     if (low >= in - 1)
         return (struct neighbours){(size_t)in - 1, (size_t)in - 1, 0};
-    return (struct neighbours){(size_t)low, (size_t)low + 1, (float)((double)(twice % unit) / (double)unit)};
+    return (struct neighbours){(size_t)low, (size_t)low + 1, (double)(twice % unit) / (double)unit};
 }
 
 // The smallest integer not below the coordinate minus a half: of two equally near elements the lower.
@@ -65,122 +66,164 @@ static void copy_element(char *to, const char *from, size_t size)
     }
 }
 
-// Items are positions of everything before axis 1: outer, axis 0, middle.
+// Items are positions of everything before axis 1: outer, axis 0, middle. The first input element of a line.
+static size_t line_start(const struct resample *resample, size_t item)
+{
+    size_t middle = item % resample->middle, outer = item / resample->middle / resample->out[0];
+    return outer * resample->in_outer + middle * resample->in[1] * resample->run;
+}
+
+static size_t line_position(const struct resample *resample, size_t item)
+{
+    return item / resample->middle % resample->out[0];
+}
+
 static void nearest_lines(void *argument, size_t begin, size_t end)
 {
     const struct resample *resample = argument;
-    size_t run = resample->run * resample->size;
-    for (size_t item = begin; item < end; item++) {
-        size_t middle = item % resample->middle, y = item / resample->middle % resample->out[0];
-        size_t outer = item / resample->middle / resample->out[0];
-        const char *line = resample->input + (outer * resample->in_outer +
-                                              find_nearest(resample, 0, y) * resample->in_stride[0] +
-                                              middle * resample->in[1] * resample->run) *
-                                                 resample->size;
-        char *to = resample->output + item * resample->out[1] * run;
-        for (size_t x = 0; x < resample->out[1]; x++, to += run) {
-            const char *from = line + find_nearest(resample, 1, x) * run;
-            if (resample->run == 1)
-                copy_element(to, from, resample->size);
-            else
-                memcpy(to, from, run);
+    size_t run = resample->run * resample->size, offsets[POSITIONS];
+
+    for (size_t x = 0; x < resample->out[1]; x += POSITIONS) {
+        size_t positions = resample->out[1] - x < POSITIONS ? resample->out[1] - x : POSITIONS;
+        for (size_t i = 0; i < positions; i++)
+            offsets[i] = find_nearest(resample, 1, x + i) * run;
+        for (size_t item = begin; item < end; item++) {
+            size_t y = find_nearest(resample, 0, line_position(resample, item));
+            const char *line =
+                resample->input + (line_start(resample, item) + y * resample->in_stride[0]) * resample->size;
+            char *to = resample->output + (item * resample->out[1] + x) * run;
+            for (size_t i = 0; i < positions; i++, to += run) {
+                if (resample->run == 1)
+                    copy_element(to, line + offsets[i], resample->size);
+                else
+                    memcpy(to, line + offsets[i], run);
+            }
         }
     }
 }
 
-static void load(const struct resample *resample, size_t offset, size_t count, float *values)
+static double load_one(const struct resample *resample, size_t offset)
 {
-    const char *from = resample->input + offset * resample->size;
     switch (resample->type) {
     case WNNDataType_Float32:
-        memcpy(values, from, count * sizeof *values);
-        break;
+        return ((const float *)(const void *)resample->input)[offset];
     case WNNDataType_Float16:
-        if (count == 1)
-            *values = wnn_half_to_float(*(const uint16_t *)(const void *)from);
-        else
-            wnn_half_to_float_array((const uint16_t *)(const void *)from, values, count);
-        break;
+        return wnn_half_to_float(((const uint16_t *)(const void *)resample->input)[offset]);
     case WNNDataType_Int8:
-        for (size_t i = 0; i < count; i++)
-            values[i] = ((const int8_t *)from)[i];
-        break;
+        return ((const int8_t *)resample->input)[offset];
     default:
+        return ((const uint8_t *)resample->input)[offset];
+    }
+}
+
+// sums[i] += weight * the element. An element that does not count is not read: its weight of 0 would make of
+// Inf a NaN.
+static void add(const struct resample *resample, size_t offset, double weight, size_t count, double *sums)
+{
+    if (weight == 0)
+        return;
+    if (resample->type == WNNDataType_Float32) {
+        const float *from = (const float *)(const void *)resample->input + offset;
         for (size_t i = 0; i < count; i++)
-            values[i] = ((const uint8_t *)from)[i];
-        break;
+            sums[i] += weight * from[i];
+    } else if (resample->type == WNNDataType_Float16) {
+        float values[CHUNK];
+        wnn_half_to_float_array((const uint16_t *)(const void *)resample->input + offset, values, count);
+        for (size_t i = 0; i < count; i++)
+            sums[i] += weight * values[i];
+    } else {
+        for (size_t i = 0; i < count; i++)
+            sums[i] += weight * load_one(resample, offset + i);
     }
 }
 
 // 8-bit results are means of values in range.
-static void store(const struct resample *resample, size_t offset, size_t count, const float *values)
+static void store(const struct resample *resample, size_t offset, size_t count, const double *sums)
 {
     char *to = resample->output + offset * resample->size;
+    float values[CHUNK];
     switch (resample->type) {
     case WNNDataType_Float32:
-        memcpy(to, values, count * sizeof *values);
+        for (size_t i = 0; i < count; i++)
+            ((float *)(void *)to)[i] = (float)sums[i];
         break;
     case WNNDataType_Float16:
+        for (size_t i = 0; i < count; i++)
+            values[i] = (float)sums[i];
         wnn_half_from_float_array(values, (uint16_t *)(void *)to, count);
         break;
     case WNNDataType_Int8:
         for (size_t i = 0; i < count; i++) {
-            float rounded = rintf(values[i]);
-            ((int8_t *)to)[i] = (int8_t)(rounded < INT8_MIN   ? INT8_MIN
-                                         : rounded > INT8_MAX ? INT8_MAX
-                                                              : rounded);
+            float value = rintf((float)sums[i]);
+            ((int8_t *)to)[i] = (int8_t)(value < INT8_MIN ? INT8_MIN : value > INT8_MAX ? INT8_MAX : value);
         }
         break;
     default:
         for (size_t i = 0; i < count; i++) {
-            float rounded = rintf(values[i]);
-            ((uint8_t *)to)[i] = (uint8_t)(rounded < 0 ? 0 : rounded > UINT8_MAX ? UINT8_MAX : rounded);
+            float value = rintf((float)sums[i]);
+            ((uint8_t *)to)[i] = (uint8_t)(value < 0 ? 0 : value > UINT8_MAX ? UINT8_MAX : value);
         }
         break;
     }
 }
 
-// a, or between a and b. Neither is an element that does not count read, nor does a weight of 0 make Inf a
-// NaN.
-static void blend(float *a, const float *b, float weight, size_t count)
+static double blend(const struct resample *resample, size_t line, const struct neighbours *x)
 {
-    for (size_t i = 0; i < count; i++)
-        a[i] = (float)((double)a[i] * (1 - (double)weight) + (double)b[i] * (double)weight);
+    double low = load_one(resample, line + x->low);
+    if (x->weight == 0)
+        return low;
+    return low * (1 - x->weight) + load_one(resample, line + x->high) * x->weight;
 }
 
-static void load_line(const struct resample *resample, size_t offset, const struct neighbours *x,
-                      size_t count, float *values)
+// Elements that stand alone.
+static void blend_elements(const struct resample *resample, size_t low, size_t high, double weight,
+                           const struct neighbours *x, size_t positions, size_t to)
 {
-    float others[CHUNK];
-    load(resample, offset + x->low * resample->run, count, values);
-    if (x->weight > 0) {
-        load(resample, offset + x->high * resample->run, count, others);
-        blend(values, others, x->weight, count);
+    double sums[POSITIONS];
+    for (size_t i = 0; i < positions; i++)
+        sums[i] = blend(resample, low, &x[i]);
+    for (size_t i = 0; weight != 0 && i < positions; i++)
+        sums[i] = sums[i] * (1 - weight) + blend(resample, high, &x[i]) * weight;
+    store(resample, to, positions, sums);
+}
+
+// Elements of the dimensions behind the last axis.
+static void blend_runs(const struct resample *resample, size_t low, size_t high, double weight,
+                       const struct neighbours *x, size_t to)
+{
+    double sums[CHUNK];
+    for (size_t first = 0; first < resample->run; first += CHUNK) {
+        size_t count = resample->run - first < CHUNK ? resample->run - first : CHUNK;
+        size_t left = x->low * resample->run + first, right = x->high * resample->run + first;
+        for (size_t i = 0; i < count; i++)
+            sums[i] = 0;
+        add(resample, low + left, (1 - x->weight) * (1 - weight), count, sums);
+        add(resample, low + right, x->weight * (1 - weight), count, sums);
+        add(resample, high + left, (1 - x->weight) * weight, count, sums);
+        add(resample, high + right, x->weight * weight, count, sums);
+        store(resample, to + first, count, sums);
     }
 }
 
 static void linear_lines(void *argument, size_t begin, size_t end)
 {
     const struct resample *resample = argument;
-    float values[CHUNK], others[CHUNK];
+    struct neighbours neighbours[POSITIONS];
 
-    for (size_t item = begin; item < end; item++) {
-        size_t middle = item % resample->middle, position = item / resample->middle % resample->out[0];
-        size_t outer = item / resample->middle / resample->out[0];
-        struct neighbours y = find_neighbours(resample, 0, position);
-        size_t line = outer * resample->in_outer + middle * resample->in[1] * resample->run;
-        size_t low = line + y.low * resample->in_stride[0], high = line + y.high * resample->in_stride[0];
-        for (size_t i = 0; i < resample->out[1]; i++) {
-            struct neighbours x = find_neighbours(resample, 1, i);
-            for (size_t first = 0; first < resample->run; first += CHUNK) {
-                size_t count = resample->run - first < CHUNK ? resample->run - first : CHUNK;
-                load_line(resample, low + first, &x, count, values);
-                if (y.weight > 0) {
-                    load_line(resample, high + first, &x, count, others);
-                    blend(values, others, y.weight, count);
-                }
-                store(resample, (item * resample->out[1] + i) * resample->run + first, count, values);
+    for (size_t x = 0; x < resample->out[1]; x += POSITIONS) {
+        size_t positions = resample->out[1] - x < POSITIONS ? resample->out[1] - x : POSITIONS;
+        for (size_t i = 0; i < positions; i++)
+            neighbours[i] = find_neighbours(resample, 1, x + i);
+        for (size_t item = begin; item < end; item++) {
+            struct neighbours y = find_neighbours(resample, 0, line_position(resample, item));
+            size_t line = line_start(resample, item), to = (item * resample->out[1] + x) * resample->run;
+            size_t low = line + y.low * resample->in_stride[0], high = line + y.high * resample->in_stride[0];
+            if (resample->run == 1) {
+                blend_elements(resample, low, high, y.weight, neighbours, positions, to);
+                continue;
             }
+            for (size_t i = 0; i < positions; i++)
+                blend_runs(resample, low, high, y.weight, &neighbours[i], to + i * resample->run);
         }
     }
 }

@@ -16,16 +16,25 @@ static size_t min_size(size_t a, size_t b)
 
 // Replaces `rows` rows of `width` values, first to last or the other way, by the sums up to there.
 #define DEFINE_SCAN(name, type, work)                                                                        \
-    static void name(const struct scan *scan, type *sums, type *values, size_t rows, size_t width)           \
+    static inline __attribute__((always_inline)) void name##_rows(                                           \
+        const struct scan *scan, type *restrict sums, type *restrict values, size_t rows, size_t width)      \
     {                                                                                                        \
+        bool exclusive = scan->exclusive, reversed = scan->reversed;                                         \
         for (size_t r = 0; r < rows; r++) {                                                                  \
-            type *row = values + (scan->reversed ? rows - 1 - r : r) * width;                                \
+            type *row = values + (reversed ? rows - 1 - r : r) * width;                                      \
             for (size_t j = 0; j < width; j++) {                                                             \
                 type before = sums[j], after = (type)((work)before + (work)row[j]);                          \
-                row[j] = scan->exclusive ? before : after;                                                   \
+                row[j] = exclusive ? before : after;                                                         \
                 sums[j] = after;                                                                             \
             }                                                                                                \
         }                                                                                                    \
+    }                                                                                                        \
+    static void name(const struct scan *scan, type *sums, type *values, size_t rows, size_t width)           \
+    {                                                                                                        \
+        if (width == 1)                                                                                      \
+            name##_rows(scan, sums, values, rows, 1);                                                        \
+        else                                                                                                 \
+            name##_rows(scan, sums, values, rows, width);                                                    \
     }
 
 DEFINE_SCAN(scan_doubles, double, double)

@@ -42,9 +42,10 @@ static inline float clamped(float x, float least, float greatest)
 
 static inline float rounded_down(float x)
 {
-    float small = wnn_cpu_with_fraction(x), whole = (float)(int32_t)small;
-    whole -= whole > small ? 1.0f : 0.0f;
-    return copysignf(whole + (x - small), x);
+    float small = wnn_cpu_with_fraction(x);
+    int32_t whole = (int32_t)small;
+    whole -= (float)whole > small;
+    return copysignf((float)whole + (x - small), x);
 }
 
 static inline float elu(float x, float alpha)

@@ -55,6 +55,11 @@ void *wnn_op_copy_attrs(struct arena *arena, enum op op, const void *attrs)
     for (const struct op_row *row = info->rows; row->name; row++)
         if (row->kind == ROW_ATTRIBUTE && !copy_behind(arena, row->attr, copy + row->offset))
             return NULL;
+    if (op == WNN_OP_argMin || op == WNN_OP_argMax) { // the axes that inference adds have no row
+        struct arg_min_max_attrs *arg = (void *)copy;
+        if (arg->axes.data && !copy_behind(arena, ATTR_u32s, (char *)&arg->axes))
+            return NULL;
+    }
     return copy;
 }
 
@@ -116,19 +121,23 @@ static bool check_attr(struct op_call *call, const struct op_row *row, const str
     case ATTR_f64: {
         double value;
         memcpy(&value, at, sizeof value);
-        return isfinite(value) || wnn_op_fail(call, "%s is %g; expected a finite number", row->name, value);
+        if (!isfinite(value))
+            return wnn_op_fail(call, "%s is %g; expected a finite number", row->name, value);
+        return true;
     }
     case ATTR_number: {
         WNNNumber number;
         memcpy(&number, at, sizeof number);
-        return (number.type >= WNNNumberType_Undefined && number.type <= WNNNumberType_Float64) ||
-               wnn_op_fail(call, "%s has number type %d, which does not exist", row->name, (int)number.type);
+        if (number.type < WNNNumberType_Undefined || number.type > WNNNumberType_Float64)
+            return wnn_op_fail(call, "%s has number type %d, which does not exist", row->name, (int)number.type);
+        return true;
     }
     case ATTR_dtype: {
         int32_t type;
         memcpy(&type, at, sizeof type);
-        return wnn_dtype_valid((WNNDataType)type) ||
-               wnn_op_fail(call, "%s is %d, which is not a data type", row->name, (int)type);
+        if (!wnn_dtype_valid((WNNDataType)type))
+            return wnn_op_fail(call, "%s is %d, which is not a data type", row->name, (int)type);
+        return true;
     }
     case ATTR_activation: {
         WNNActivation handle;

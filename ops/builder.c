@@ -26,11 +26,15 @@ void wnn_builder_free(struct WNNGraphBuilderImpl *builder)
 
 void wnnGraphBuilderGetError(WNNGraphBuilder builder, WNNError *error)
 {
-    *error = (WNNError){builder->error.status, wnn_error_message(&builder->error)};
+    static const struct error no_builder = {WNNStatus_TypeError, "there is no builder"};
+    const struct error *from = builder ? &builder->error : &no_builder;
+    *error = (WNNError){from->status, wnn_error_message(from)};
 }
 
 void wnnGraphBuilderClearError(WNNGraphBuilder builder)
 {
+    if (!builder)
+        return;
     builder->error.status = WNNStatus_Success;
     builder->error.message[0] = 0;
 }
@@ -43,9 +47,6 @@ bool wnn_check_limits(const WNNLimits *limits, const char *what, const struct de
                       struct error *error)
 {
     const struct shape *shape = &descriptor->shape;
-    if (shape->rank > WNN_MAX_RANK)
-        return wnn_fail(error, WNNStatus_TypeError, "%s would have rank %u; expected at most %d", what, shape->rank,
-                        WNN_MAX_RANK);
     for (unsigned i = 0; i < shape->rank; i++)
         if (shape->dim[i] == 0 || shape->dim[i] > WNN_MAX_DIMENSION)
             return wnn_fail(error, WNNStatus_TypeError,
@@ -68,9 +69,11 @@ bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType
 {
     if (!wnn_dtype_valid(type))
         return wnn_fail(error, WNNStatus_TypeError, "%s has data type %d, which does not exist", what, (int)type);
+    if (shape.count == WNN_LIST_ABSENT)
+        return wnn_fail(error, WNNStatus_TypeError, "%s has no shape", what);
     if (shape.count > WNN_MAX_RANK)
-        return wnn_fail(error, WNNStatus_TypeError, "%s has rank %zu; expected at most %d", what,
-                        shape.count == WNN_LIST_ABSENT ? (size_t)0 : shape.count, WNN_MAX_RANK);
+        return wnn_fail(error, WNNStatus_TypeError, "%s has rank %zu; expected at most %d", what, shape.count,
+                        WNN_MAX_RANK);
     if (shape.count && !shape.data)
         return wnn_fail(error, WNNStatus_TypeError, "%s has rank %zu but no dimensions", what, shape.count);
     *descriptor = (struct descriptor){.type = type};
@@ -109,7 +112,7 @@ static bool check_room(struct WNNGraphBuilderImpl *builder, size_t operands, siz
 
 static bool check_usable(struct WNNGraphBuilderImpl *builder)
 {
-    return builder->host->usable(builder->context, &builder->error);
+    return builder && builder->host->usable(builder->context, &builder->error);
 }
 
 // The first steps of everything that takes a descriptor.
@@ -130,8 +133,10 @@ static bool check_call(WNNGraphBuilder builder, const char *what, const WNNOpera
 
 WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name, const WNNOperandDescriptor *descriptor)
 {
+    if (!check_usable(builder))
+        return NULL;
     struct error *error = &builder->error;
-    if (!check_usable(builder) || !wnn_check_string(&builder->limits, "the name of an input", name, error))
+    if (!wnn_check_string(&builder->limits, "the name of an input", name, error))
         return NULL;
     struct string string = wnn_string(name);
     if (string.length == 0) {
@@ -225,7 +230,8 @@ WNNOperand wnnGraphBuilderLentConstant(WNNGraphBuilder builder, const WNNOperand
                                        const WNNLentBytes *bytes)
 {
     if (!bytes) {
-        wnn_fail(&builder->error, WNNStatus_TypeError, "constant has no lent bytes");
+        if (check_usable(builder))
+            wnn_fail(&builder->error, WNNStatus_TypeError, "constant has no lent bytes");
         return NULL;
     }
     struct operand *operand = lend_constant(builder, descriptor, bytes);
@@ -259,13 +265,20 @@ WNNOperand wnnGraphBuilderScalarConstant(WNNGraphBuilder builder, WNNDataType da
     return (WNNOperand)add_constant(builder, &type, constant);
 }
 
-// The items of a range: ceil((end - start) / step), or false if there are none or too many.
+__extension__ typedef __int128 wide; // holds all 64-bit integers and their differences
+
+static wide wide_of(WNNNumber number)
+{
+    return number.type == WNNNumberType_Int64 ? (wide)number.value.i64 : (wide)number.value.u64;
+}
+
+// The items of a range: ceil((end - start) / step), or false if there are none or too many. Exact for integers.
 static bool range_count(WNNNumber start, WNNNumber end, WNNNumber step, uint32_t *count)
 {
     double items = ceil((wnn_number_double(end) - wnn_number_double(start)) / wnn_number_double(step));
-    if (start.type == WNNNumberType_Int64 && end.type == start.type && step.type == start.type) {
-        __extension__ typedef __int128 wide;
-        wide span = (wide)end.value.i64 - start.value.i64, by = step.value.i64;
+    if (start.type != WNNNumberType_Float64 && end.type != WNNNumberType_Float64 &&
+        step.type != WNNNumberType_Float64) {
+        wide span = wide_of(end) - wide_of(start), by = wide_of(step);
         if (by < 0) {
             span = -span;
             by = -by;
@@ -281,8 +294,11 @@ static bool range_count(WNNNumber start, WNNNumber end, WNNNumber step, uint32_t
 
 static WNNNumber range_item(WNNNumber start, WNNNumber step, uint32_t i)
 {
-    if (start.type == WNNNumberType_Int64 && step.type == start.type)
-        return wnnNumberInt64((int64_t)((uint64_t)start.value.i64 + (uint64_t)step.value.i64 * i));
+    if (start.type != WNNNumberType_Float64 && step.type != WNNNumberType_Float64) {
+        wide item = wide_of(start) + wide_of(step) * i; // at most 32 bits longer than a step
+        return item < 0 ? wnnNumberInt64(item < INT64_MIN ? INT64_MIN : (int64_t)item)
+                        : wnnNumberUint64(item > UINT64_MAX ? UINT64_MAX : (uint64_t)item);
+    }
     return wnnNumberFloat64(wnn_number_double(start) + i * wnn_number_double(step));
 }
 
@@ -322,7 +338,7 @@ WNNOperand wnnGraphBuilderTensorConstant(WNNGraphBuilder builder, WNNTensor tens
     struct descriptor type;
     struct constant *constant;
     // The builder is tested last: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-constant-tensor
-    if (!builder->host->tensor(builder->context, tensor, &type, &constant, &builder->error))
+    if (!builder || !builder->host->tensor(builder->context, tensor, &type, &constant, &builder->error))
         return NULL;
     if (!check_usable(builder) || !check_room(builder, 1, 0, &builder->error) ||
         !check_constant_bytes(builder, constant->bytes)) {
@@ -337,11 +353,13 @@ WNNOperand wnnGraphBuilderTensorConstant(WNNGraphBuilder builder, WNNTensor tens
 
 WNNDataType wnnOperandGetDataType(WNNOperand operand)
 {
-    return wnn_operand(operand)->type.type;
+    return operand ? wnn_operand(operand)->type.type : WNNDataType_Undefined;
 }
 
 WNNUint32List wnnOperandGetShape(WNNOperand operand)
 {
+    if (!operand)
+        return (WNNUint32List){NULL, 0};
     const struct shape *shape = &wnn_operand(operand)->type.shape;
     return (WNNUint32List){shape->dim, shape->rank};
 }
@@ -393,8 +411,10 @@ static bool collect_operands(struct WNNGraphBuilderImpl *builder, struct op_call
             } else {
                 in[index] = next < count ? wnn_operand(operands[next]) : NULL;
                 next++;
+                if (!in[index] && builder->error.status != WNNStatus_Success)
+                    return false;
                 if (!in[index])
-                    return builder->error.status != WNNStatus_Success ? false : wnn_op_fail(call, "%s is NULL", row->name);
+                    return wnn_op_fail(call, "%s is NULL", row->name);
             }
             if (in[index]->graph != &builder->graph)
                 return wnn_op_fail(call, "%s is an operand of another builder", row->name);
@@ -543,6 +563,8 @@ static void restore(struct arena *arena, struct arena_mark mark)
 size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_count, const WNNOperand *operands,
                         const void *attrs, size_t capacity, WNNOperand *outputs)
 {
+    if (!outputs)
+        capacity = 0;
     for (size_t i = 0; i < capacity; i++)
         outputs[i] = NULL;
     if (!check_usable(builder))
@@ -554,8 +576,10 @@ size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_coun
                            .limits = &builder->limits,
                            .error = &builder->error};
     // A failing call leaves no trace; what an earlier error hides is not reported, but still fails.
-    if (!check_and_infer(builder, &call, operand_count, operands, attrs) ||
-        (call.out_count > capacity && !wnn_op_fail(&call, "has %u outputs; there is room for %zu", call.out_count, capacity))) {
+    bool done = check_and_infer(builder, &call, operand_count, operands, attrs);
+    if (done && call.out_count > capacity)
+        done = wnn_op_fail(&call, "has %u outputs; there is room for %zu", call.out_count, capacity);
+    if (!done) {
         restore(&builder->graph.arena, mark);
         return 0;
     }

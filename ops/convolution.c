@@ -64,11 +64,18 @@ static bool check_window_size(struct op_call *call, uint32_t height, uint32_t wi
     return true;
 }
 
-// What is left of the input, padding included, beside one window: negative if the window does not fit. All sizes are
-// 32-bit, so that nothing here overflows 64 bits.
+// The product of two 32-bit sizes, cut off where nothing legal is any more, so that sums of a few of them stay far from
+// the end of 64 bits.
+static int64_t reach(uint32_t a, uint32_t b)
+{
+    uint64_t product = (uint64_t)a * b;
+    return product > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)product;
+}
+
+// What is left of the input, padding included, beside one window: negative if the window does not fit.
 static int64_t slack(uint32_t input, uint32_t window, uint32_t dilation, uint32_t begin, uint32_t end)
 {
-    return (int64_t)input + begin + end - ((int64_t)(window - 1) * dilation + 1);
+    return (int64_t)input + begin + end - (reach(window - 1, dilation) + 1);
 }
 
 // Kernels may lay a padded input out: it has to be a legal tensor too.
@@ -169,11 +176,7 @@ static bool transpose_size(struct op_call *call, const char *what, uint32_t inpu
                            uint32_t dilation, const uint32_t padding[2], uint32_t extra, const uint32_t *wanted,
                            uint32_t *size)
 {
-    int64_t computed = (int64_t)(input - 1) * stride, filter = (int64_t)(window - 1) * dilation + 1;
-    // Both summands are below 2^63.
-    if (__builtin_add_overflow(computed, filter, &computed))
-        computed = INT64_MAX;
-    computed -= (int64_t)padding[0] + padding[1];
+    int64_t computed = reach(input - 1, stride) + reach(window - 1, dilation) + 1 - padding[0] - padding[1];
     if (wanted) {
         if (*wanted < computed || *wanted - computed >= stride)
             return wnn_op_fail(call, "output %s is %u; expected %lld to %lld", what, *wanted, (long long)computed,

@@ -8,6 +8,15 @@ bool wnn_list_set(struct op_call *call, WNNUint32List *list, const uint32_t *ite
     return list->data != NULL || wnn_fail_memory(call->error);
 }
 
+bool wnn_list_check(struct op_call *call, const char *name, WNNUint32List list, unsigned count)
+{
+    if (list.count == WNN_LIST_ABSENT)
+        return wnn_op_fail(call, "%s is absent", name);
+    if (list.count != count)
+        return wnn_op_fail(call, "%s has %zu items; expected %u", name, list.count, count);
+    return true;
+}
+
 bool wnn_list_complete(struct op_call *call, const char *name, WNNUint32List *list, unsigned count, uint32_t value)
 {
     if (list->count == WNN_LIST_ABSENT) {
@@ -16,9 +25,7 @@ bool wnn_list_complete(struct op_call *call, const char *name, WNNUint32List *li
             items[i] = value;
         return wnn_list_set(call, list, items, count);
     }
-    if (list->count != count)
-        return wnn_op_fail(call, "%s has %zu items; expected %u", name, list->count, count);
-    return true;
+    return wnn_list_check(call, name, *list, count);
 }
 
 bool wnn_check_axis(struct op_call *call, uint32_t axis, const char *operand, const struct shape *shape)

@@ -41,9 +41,10 @@ bool wnn_infer_concat(struct op_call *call)
 // The shape that a list gives; its sizes are checked with those of all outputs.
 static bool shape_of_list(struct op_call *call, const char *name, WNNUint32List list, struct shape *shape)
 {
+    if (list.count == WNN_LIST_ABSENT)
+        return wnn_op_fail(call, "%s is absent", name);
     if (list.count > WNN_MAX_RANK)
-        return wnn_op_fail(call, "%s has %zu items; expected at most %d", name,
-                           list.count == WNN_LIST_ABSENT ? (size_t)0 : list.count, WNN_MAX_RANK);
+        return wnn_op_fail(call, "%s has %zu items; expected at most %d", name, list.count, WNN_MAX_RANK);
     shape->rank = 0;
     wnn_shape_append(shape, list.data, (unsigned)list.count);
     return true;
@@ -86,8 +87,8 @@ bool wnn_infer_pad(struct op_call *call)
     const struct descriptor *input = &call->in[0]->type;
     unsigned rank = input->shape.rank;
     WNNPaddingMode mode = attrs->options.mode;
-    if (!wnn_list_complete(call, "beginningPadding", &attrs->beginningPadding, rank, 0) ||
-        !wnn_list_complete(call, "endingPadding", &attrs->endingPadding, rank, 0))
+    if (!wnn_list_check(call, "beginningPadding", attrs->beginningPadding, rank) ||
+        !wnn_list_check(call, "endingPadding", attrs->endingPadding, rank))
         return false;
     call->out[0] = *input;
     for (unsigned i = 0; i < rank; i++) {
@@ -128,8 +129,7 @@ bool wnn_infer_slice(struct op_call *call)
     struct slice_attrs *attrs = call->attrs;
     const struct descriptor *input = &call->in[0]->type;
     unsigned rank = input->shape.rank;
-    if (!wnn_list_complete(call, "starts", &attrs->starts, rank, 0) ||
-        !wnn_list_complete(call, "sizes", &attrs->sizes, rank, 0) ||
+    if (!wnn_list_check(call, "starts", attrs->starts, rank) || !wnn_list_check(call, "sizes", attrs->sizes, rank) ||
         !wnn_list_complete(call, "strides", &attrs->options.strides, rank, 1))
         return false;
     call->out[0] = *input;
@@ -199,7 +199,7 @@ bool wnn_infer_tile(struct op_call *call)
 {
     struct tile_attrs *attrs = call->attrs;
     const struct descriptor *input = &call->in[0]->type;
-    if (!wnn_list_complete(call, "repetitions", &attrs->repetitions, input->shape.rank, 1))
+    if (!wnn_list_check(call, "repetitions", attrs->repetitions, input->shape.rank))
         return false;
     call->out[0] = *input;
     for (unsigned i = 0; i < input->shape.rank; i++) {

@@ -64,10 +64,10 @@ static bool check_outputs(struct WNNGraphBuilderImpl *builder, size_t count, con
             return fail_named(error, "build: output ", name, " is NULL");
         if (operand->graph != &builder->graph)
             return fail_named(error, "build: output ", name, " is an operand of another builder");
-        if (!operand->producer)
-            return fail_named(error, "build: output ", name,
-                              operand->constant ? " is a constant; identity() makes an output of it"
-                                                : " is an input; identity() makes an output of it");
+        if (operand->constant)
+            return fail_named(error, "build: output ", name, " is a constant; identity() makes an output of it");
+        if (operand->input)
+            return fail_named(error, "build: output ", name, " is an input; identity() makes an output of it");
     }
     return true;
 }

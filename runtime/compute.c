@@ -168,6 +168,7 @@ static bool check_all_given(const struct call *call, const struct port_list *por
 struct interval {
     uintptr_t begin, end; // end is the last byte
     const struct port *port;
+    size_t index; // inputs before outputs, in the order of the graph
     bool output;
 };
 
@@ -179,7 +180,7 @@ static bool begins_earlier(const void *a, const void *b, const void *argument)
     return ((const struct interval *)a)->begin < ((const struct interval *)b)->begin;
 }
 
-// Whether two intervals share a byte, one of them an output. Sorts them.
+// Whether two intervals share a byte, one of them an output; `one` is the earlier of the graph. Sorts them.
 static bool find_overlap(struct interval *intervals, size_t count, const struct interval **one,
                          const struct interval **other)
 {
@@ -189,8 +190,8 @@ static bool find_overlap(struct interval *intervals, size_t count, const struct 
     for (const struct interval *i = intervals; i < intervals + count; i++) {
         const struct interval *before = i->output ? any : output;
         if (before && before->end >= i->begin) {
-            *one = before;
-            *other = i;
+            *one = before->index < i->index ? before : i;
+            *other = before->index < i->index ? i : before;
             return true;
         }
         if (!any || i->end > any->end)
@@ -206,9 +207,10 @@ static size_t add_interval(struct interval *intervals, size_t count, const void 
 {
     uintptr_t begin = (uintptr_t)memory;
     uintptr_t end = bytes - 1 <= UINTPTR_MAX - begin ? begin + (bytes - 1) : UINTPTR_MAX;
-    if (memory)
-        intervals[count++] = (struct interval){begin, end, port, output};
-    return count;
+    if (!memory)
+        return count;
+    intervals[count] = (struct interval){begin, end, port, count, output};
+    return count + 1;
 }
 
 // Fails if an output shares memory with anything else. `tensors`: any two must differ.

@@ -17,22 +17,29 @@ struct weights_file {
     struct error error; // why it could not be opened
 };
 
-// Damerau's distance without transpositions, for short names.
+#define LONGEST_NAME 63
+
+// How many letters must be put in, left out, replaced or exchanged with their neighbours to make one name of
+// another; large and small letters are the same.
 static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
-    size_t row[64];
+    size_t rows[3][LONGEST_NAME + 1], *before = rows[0], *last = rows[1], *row = rows[2];
     for (size_t j = 0; j <= b_length; j++)
         row[j] = j;
     for (size_t i = 1; i <= a_length; i++) {
-        size_t diagonal = row[0];
+        size_t *oldest = before;
+        before = last;
+        last = row;
+        row = oldest;
         row[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
-            size_t best = diagonal + ((a[i - 1] | 0x20) != (b[j - 1] | 0x20));
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
+            size_t best = last[j - 1] + ((a[i - 1] | 0x20) != (b[j - 1] | 0x20));
+            if (last[j] + 1 < best)
+                best = last[j] + 1;
             if (row[j - 1] + 1 < best)
                 best = row[j - 1] + 1;
-            diagonal = row[j];
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
             row[j] = best;
         }
     }
@@ -45,10 +52,10 @@ const char *nearest_name(struct string wanted, const char *(*next)(void *argumen
     size_t best_distance = 2 + wanted.length / 4;
     while ((name = next(argument))) {
         size_t length = strlen(name);
-        if (length > 63 || wanted.length > 63)
+        if (length > LONGEST_NAME || wanted.length > LONGEST_NAME)
             continue;
         size_t far = distance(wanted.data, wanted.length, name, length);
-        if (far < best_distance) {
+        if (far < best_distance || (far == best_distance && best && length == wanted.length)) {
             best_distance = far;
             best = name;
         }

@@ -300,7 +300,7 @@ bool graph_text_number(const struct value *value, WNNNumber *number)
         *number = value->number;
         return true;
     }
-    if (value->kind != VALUE_WORD || !word_number(value->text, &word))
+    if ((value->kind != VALUE_WORD && value->kind != VALUE_STRING) || !word_number(value->text, &word))
         return false;
     *number = wnnNumberFloat64(word);
     return true;

@@ -97,7 +97,7 @@ bool graph_text_parse(const char *path, const unsigned char *data, size_t size, 
 bool graph_text_fail(const struct graph_text *text, struct place place, struct error *error,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-// The number that a value is, also for the words inf, infinity and nan; false if it is none.
+// The number that a value is, also for the words inf, infinity and nan, quoted or not; false if it is none.
 bool graph_text_number(const struct value *value, WNNNumber *number);
 
 // A data type by its name in graph files ("f32") or in the specification ("float32"); Undefined if there is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every reason for which an execution, a tensor, a read or a write is refused, with its message; and what executions
-// leave in the caller's memory: everything, or nothing.
+// Every reason for which an execution, a tensor, a read or a write is refused, with its message; and what
+// executions leave in the caller's memory: everything, or nothing.
 
 #include "conformance/unit/runtime_fixture.h"
 
@@ -27,7 +27,8 @@ static void prepare(struct sum_call *call, WNNGraph graph)
     call->inputs[0] = (WNNNamedBuffer){view("a"), call->a, sizeof call->a, WNNDataType_Float32};
     call->inputs[1] = (WNNNamedBuffer){view("b"), call->b, sizeof call->b, WNNDataType_Undefined};
     call->outputs[0] = (WNNNamedBuffer){view("sum"), call->sum, sizeof call->sum, WNNDataType_Float32};
-    call->outputs[1] = (WNNNamedBuffer){view("double"), call->twice, sizeof call->twice, WNNDataType_Undefined};
+    call->outputs[1] =
+        (WNNNamedBuffer){view("double"), call->twice, sizeof call->twice, WNNDataType_Undefined};
     call->descriptor = (WNNComputeDescriptor)WNN_COMPUTE_DESCRIPTOR_INIT;
     call->descriptor.graph = graph;
     call->descriptor.inputCount = call->descriptor.outputCount = 2;
@@ -36,7 +37,8 @@ static void prepare(struct sum_call *call, WNNGraph graph)
 }
 
 // A refused request is complete when the call returns.
-static void require_answer(WNNFuture future, const struct answer *answer, WNNStatus status, const char *message)
+static void require_answer(WNNFuture future, const struct answer *answer, WNNStatus status,
+                           const char *message)
 {
     WNNFutureWaitInfo info = {future, false};
     REQUIRE(future.id != 0);
@@ -57,8 +59,8 @@ static void require_untouched(const float *values, size_t count)
 static void require_refused(struct sum_call *call, WNNStatus status, const char *message)
 {
     struct answer answer = {0};
-    require_answer(wnnContextCompute(context, &call->descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)), &answer,
-                   status, message);
+    require_answer(wnnContextCompute(context, &call->descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)),
+                   &answer, status, message);
     // The same in the other way.
     answer.calls = 0;
     wnnContextCompute(context, &call->descriptor, tell(&answer, WNNCallbackMode_AllowSpontaneous));
@@ -80,7 +82,8 @@ static void test_refused_computes(WNNGraph graph, WNNContext other)
     prepare(&c, graph);
     WNNChainedStruct chained = {NULL, 5};
     c.descriptor.nextInChain = &chained;
-    require_refused(&c, WNNStatus_TypeError, "compute: nextInChain holds a struct of type 5; none is defined");
+    require_refused(&c, WNNStatus_TypeError,
+                    "compute: nextInChain holds a struct of type 5; none is defined");
     prepare(&c, graph);
     c.descriptor.label = (WNNStringView){"\xC3", 1};
     require_refused(&c, WNNStatus_TypeError, "the label of an execution is not well-formed UTF-8");
@@ -132,7 +135,8 @@ static void test_refused_computes(WNNGraph graph, WNNContext other)
     require_refused(&c, WNNStatus_TypeError, "compute: input \"b\" has data type int32; expected float32");
     prepare(&c, graph);
     c.outputs[0].dataType = (WNNDataType)77;
-    require_refused(&c, WNNStatus_TypeError, "compute: output \"sum\" has data type 77, which does not exist");
+    require_refused(&c, WNNStatus_TypeError,
+                    "compute: output \"sum\" has data type 77, which does not exist");
     prepare(&c, graph);
     c.inputs[1].data = NULL;
     require_refused(&c, WNNStatus_TypeError, "compute: input \"b\" has no memory; expected 16 bytes");
@@ -140,10 +144,10 @@ static void test_refused_computes(WNNGraph graph, WNNContext other)
     c.outputs[1].data = NULL;
     require_refused(&c, WNNStatus_TypeError, "compute: output \"double\" has no memory; expected 16 bytes");
 
-    // One byte is enough. A last byte beyond the end of the address space is not anywhere.
+    // One byte is enough.
     prepare(&c, graph);
     c.outputs[0].data = (char *)c.twice + 15;
-    require_refused(&c, WNNStatus_TypeError, "compute: the memory of \"double\" and that of \"sum\" overlap");
+    require_refused(&c, WNNStatus_TypeError, "compute: the memory of \"sum\" and that of \"double\" overlap");
     prepare(&c, graph);
     c.outputs[1].data = c.b;
     require_refused(&c, WNNStatus_TypeError, "compute: the memory of \"b\" and that of \"double\" overlap");
@@ -157,7 +161,8 @@ static void test_refused_computes(WNNGraph graph, WNNContext other)
 static void compute(const struct sum_call *call)
 {
     struct answer answer = {0};
-    wait_for(context, wnnContextCompute(context, &call->descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    wait_for(context,
+             wnnContextCompute(context, &call->descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
     REQUIRE_EQUAL_STR(answer.message, "");
     REQUIRE_EQUAL_INT(answer.status, WNNStatus_Success);
 }
@@ -227,7 +232,9 @@ static void test_misaligned_memory(WNNGraph graph)
 // Thousands of names take a moment, not minutes; names that differ at the end only are told apart.
 static void test_many_ports(void)
 {
-    enum { COUNT = 20000 };
+    enum {
+        COUNT = 20000
+    };
     static char names[COUNT][64];
     static float values[COUNT], results[COUNT];
     static WNNNamedBuffer inputs[COUNT], outputs[COUNT];
@@ -236,11 +243,10 @@ static void test_many_ports(void)
     for (int i = 0; i < COUNT; i++) {
         snprintf(names[i], sizeof names[i], "a rather long name that all of them begin with %d", i);
         values[i] = (float)i;
-        operands[i] = (WNNNamedOperand){view(names[i]),
-                                        wnnGraphBuilderAdd(builder, add_input(builder, names[i], 1, 1),
-                                                           i == 0 ? add_input(builder, "extra", 1, 1)
-                                                                  : operands[0].operand,
-                                                           NULL)};
+        operands[i] = (WNNNamedOperand){
+            view(names[i]),
+            wnnGraphBuilderAdd(builder, add_input(builder, names[i], 1, 1),
+                               i == 0 ? add_input(builder, "extra", 1, 1) : operands[0].operand, NULL)};
     }
     WNNGraph graph = build_outputs(context, builder, COUNT, operands);
     size_t count;
@@ -250,8 +256,10 @@ static void test_many_ports(void)
 
     // Backwards, so that guessing does not help. The extra input is missing first.
     for (int i = 0; i < COUNT; i++) {
-        inputs[COUNT - 1 - i] = (WNNNamedBuffer){view(names[i]), &values[i], sizeof(float), WNNDataType_Undefined};
-        outputs[COUNT - 1 - i] = (WNNNamedBuffer){view(names[i]), &results[i], sizeof(float), WNNDataType_Undefined};
+        inputs[COUNT - 1 - i] =
+            (WNNNamedBuffer){view(names[i]), &values[i], sizeof(float), WNNDataType_Undefined};
+        outputs[COUNT - 1 - i] =
+            (WNNNamedBuffer){view(names[i]), &results[i], sizeof(float), WNNDataType_Undefined};
     }
     WNNComputeDescriptor descriptor = {.label = WNN_STRING_VIEW_INIT,
                                        .graph = graph,
@@ -261,8 +269,8 @@ static void test_many_ports(void)
                                        .outputs = outputs};
     struct answer answer = {0};
     double before = now_seconds();
-    require_answer(wnnContextCompute(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)), &answer,
-                   WNNStatus_TypeError, "compute: input \"extra\" is missing");
+    require_answer(wnnContextCompute(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)),
+                   &answer, WNNStatus_TypeError, "compute: input \"extra\" is missing");
     float extra = 0.5f;
     static WNNNamedBuffer all[COUNT + 1];
     memcpy(all, inputs, sizeof inputs);
@@ -281,7 +289,9 @@ static void test_many_ports(void)
 // Outputs that hold 0xA5 before hold none of it afterwards, next to every boundary of a vector.
 static void test_complete_outputs(void)
 {
-    enum { MOST = 70 };
+    enum {
+        MOST = 70
+    };
     for (uint32_t width = 1; width <= MOST; width++) {
         WNNGraph graph = build_chain(context, 3, width);
         float x[MOST], y[MOST + 1];
@@ -352,12 +362,14 @@ static void test_refused_tensors(void)
 
     d = good;
     d.readable = true;
-    require_reported(wnnContextCreateConstantTensor(context, &d, data, sizeof data, &tensor), WNNStatus_TypeError,
+    require_reported(wnnContextCreateConstantTensor(context, &d, data, sizeof data, &tensor),
+                     WNNStatus_TypeError,
                      "createConstantTensor: a constant tensor is neither readable nor writable");
     require_reported(wnnContextCreateConstantTensor(context, &good, data, 23, &tensor), WNNStatus_TypeError,
                      "createConstantTensor: the data have 23 bytes; expected 24 (float32 [2, 3])");
-    require_reported(wnnContextCreateConstantTensor(context, &good, NULL, 24, &tensor), WNNStatus_TypeError,
-                     "createConstantTensor: the data have 24 bytes at no address; expected 24 (float32 [2, 3])");
+    require_reported(
+        wnnContextCreateConstantTensor(context, &good, NULL, 24, &tensor), WNNStatus_TypeError,
+        "createConstantTensor: the data have 24 bytes at no address; expected 24 (float32 [2, 3])");
     REQUIRE_EQUAL_INT(counters_of(context).tensors, 0);
 }
 
@@ -365,8 +377,8 @@ static void require_read_refused(WNNTensor tensor, void *data, size_t bytes, con
 {
     struct answer answer = {0};
     require_answer(
-        wnnContextReadTensor(context, tensor, data, bytes, tell(&answer, WNNCallbackMode_WaitAnyOnly)), &answer,
-        WNNStatus_TypeError, message);
+        wnnContextReadTensor(context, tensor, data, bytes, tell(&answer, WNNCallbackMode_WaitAnyOnly)),
+        &answer, WNNStatus_TypeError, message);
 }
 
 static void test_transfers(WNNContext other)
@@ -396,7 +408,8 @@ static void test_transfers(WNNContext other)
     require_read_refused(NULL, result, 16, "readTensor: no tensor was given");
     require_read_refused(foreign, result, 16, "readTensor: the tensor belongs to another context");
     require_read_refused(closed, result, 16, "readTensor: the tensor is not readable");
-    require_read_refused(tensor, result, 20, "readTensor: the buffer has 20 bytes; expected 16 (float32 [2, 2])");
+    require_read_refused(tensor, result, 20,
+                         "readTensor: the buffer has 20 bytes; expected 16 (float32 [2, 2])");
     require_read_refused(tensor, NULL, 16,
                          "readTensor: the buffer has 16 bytes at no address; expected 16 (float32 [2, 2])");
     require_reported(wnnContextWriteTensor(context, NULL, data, 16), WNNStatus_TypeError,
@@ -444,7 +457,8 @@ static void test_destroyed_tensor(WNNGraph chain)
     WNNFuture first =
         wnnContextReadTensor(context, in, results[0], 16, tell(&read, WNNCallbackMode_WaitAnyOnly));
     wnnContextDispatch(context, &descriptor, tell_nobody());
-    WNNFuture last = wnnContextReadTensor(context, out, results[1], 16, tell(&kept, WNNCallbackMode_WaitAnyOnly));
+    WNNFuture last =
+        wnnContextReadTensor(context, out, results[1], 16, tell(&kept, WNNCallbackMode_WaitAnyOnly));
     wnnTensorDestroy(in);
     wnnTensorRelease(in);
     set_gate(false);
@@ -486,7 +500,8 @@ static void test_constant_tensors(WNNContext other)
     }
     WNNOperand input = add_input(builder, "x", 2, 2);
     WNNNamedOperand output = {
-        view("y"), wnnGraphBuilderAdd(builder, input, wnnGraphBuilderTensorConstant(builder, constant), NULL)};
+        view("y"),
+        wnnGraphBuilderAdd(builder, input, wnnGraphBuilderTensorConstant(builder, constant), NULL)};
     WNNGraph graph = build_outputs(context, builder, 1, &output);
     // The builder keeps the memory of the tensor, and notices that it was destroyed.
     wnnTensorDestroy(constant);
@@ -586,10 +601,10 @@ static void test_dispatches(WNNGraph graph, WNNContext other)
     require_dispatch_refused(&c, "dispatch: input \"a\" is given twice");
     prepare_dispatch(&c, graph, t);
     c.inputs[1].tensor = t[0];
-    require_dispatch_refused(&c, "dispatch: \"b\" and \"a\" are the same tensor");
+    require_dispatch_refused(&c, "dispatch: \"a\" and \"b\" are the same tensor");
     prepare_dispatch(&c, graph, t);
     c.outputs[0].tensor = t[0];
-    require_dispatch_refused(&c, "dispatch: \"sum\" and \"a\" are the same tensor");
+    require_dispatch_refused(&c, "dispatch: \"a\" and \"sum\" are the same tensor");
 
     prepare_dispatch(&c, graph, t);
     wnnContextWriteTensor(context, t[0], data, sizeof data);
@@ -619,7 +634,8 @@ static void test_builds(void)
     WNNGraphBuilder builder = create_builder(context);
     struct answer answer = {0};
     const WNNBuildCallbackInfo info = {NULL, WNNCallbackMode_WaitAnyOnly, on_build, &answer, NULL};
-    require_answer(wnnGraphBuilderBuild(builder, 0, NULL, info), &answer, WNNStatus_TypeError, answer.message);
+    require_answer(wnnGraphBuilderBuild(builder, 0, NULL, info), &answer, WNNStatus_TypeError,
+                   answer.message);
     REQUIRE_CONTAINS(answer.message, "no outputs");
     // The first error of the builder is the answer.
     add_input(builder, "", 1, 1);

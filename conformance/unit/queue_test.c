@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The timeline: order, the three callback modes, waiting, cancelling, and contexts that end in the middle of work.
+// The timeline: order, the three callback modes, waiting, cancelling, and contexts that end in the middle of
+// work.
 
 #include "conformance/unit/runtime_fixture.h"
 
-enum { WIDTH = 4 };
+enum {
+    WIDTH = 4
+};
 
 static const float x[WIDTH] = {1, 2, 3, 4};
 
@@ -38,8 +41,7 @@ static void test_modes(void)
     WNNGraph graph = build_chain(context, 1, WIDTH);
     struct answer wait = {0}, events = {0}, spontaneous = {0};
     float y[4][WIDTH];
-    WNNFuture first =
-        compute_chain(context, graph, x, y[0], WIDTH, tell(&wait, WNNCallbackMode_WaitAnyOnly));
+    WNNFuture first = compute_chain(context, graph, x, y[0], WIDTH, tell(&wait, WNNCallbackMode_WaitAnyOnly));
     WNNFuture second =
         compute_chain(context, graph, x, y[1], WIDTH, tell(&events, WNNCallbackMode_AllowProcessEvents));
     WNNFuture third =
@@ -66,7 +68,8 @@ static void test_modes(void)
     REQUIRE_EQUAL_INT(counters_of(context).pendingRequests, 0);
 
     // A future of mode AllowProcessEvents is delivered by WaitAny too.
-    wait_for(context, compute_chain(context, graph, x, y[0], WIDTH, tell(&events, WNNCallbackMode_AllowProcessEvents)));
+    wait_for(context, compute_chain(context, graph, x, y[0], WIDTH,
+                                    tell(&events, WNNCallbackMode_AllowProcessEvents)));
     REQUIRE_EQUAL_INT(events.calls, 2);
     wnnContextProcessEvents(context);
     REQUIRE_EQUAL_INT(events.calls, 2);
@@ -77,7 +80,9 @@ static void test_modes(void)
 // Executions, writes and reads happen in the order of the calls.
 static void test_order(void)
 {
-    enum { COUNT = 50 };
+    enum {
+        COUNT = 50
+    };
     WNNContext context = create_gated_context(NULL, NULL);
     WNNGraph graph = build_chain(context, 1, WIDTH);
     WNNTensor in = create_tensor(context, 1, WIDTH), out = create_tensor(context, 1, WIDTH);
@@ -121,10 +126,10 @@ static void test_waiting(void)
     WNNContext context = create_gated_context(NULL, NULL), other = create_gated_context(NULL, NULL);
     WNNGraph graph = build_chain(context, 1, WIDTH);
     WNNGraph foreign = build_chain(other, 1, WIDTH);
-    float y[2][WIDTH];
+    float y[3][WIDTH];
     REQUIRE_EQUAL_INT(wnnContextWaitAny(context, 0, NULL, 0), WNNWaitStatus_Error);
     REQUIRE_EQUAL_INT(wait_one(context, (WNNFuture){0}, 0), WNNWaitStatus_Error);
-    WNNFuture strange = compute_chain(other, foreign, x, y[0], WIDTH, tell_nobody());
+    WNNFuture strange = compute_chain(other, foreign, x, y[2], WIDTH, tell_nobody());
     REQUIRE_EQUAL_INT(wait_one(context, strange, 0), WNNWaitStatus_Error);
 
     set_gate(true);
@@ -251,8 +256,8 @@ static void test_release_with_work(void)
         compute_chain(context, graph, x, y[1], WIDTH, tell(&running, (WNNCallbackMode)mode));
         compute_chain(context, graph, x, y[2], WIDTH, tell(&waiting, (WNNCallbackMode)mode));
         WNNGraphBuilder builder = create_builder(context);
-        start_build(builder, "y", wnnGraphBuilderRelu(builder, add_input(builder, "x", 1, 1), NULL), &building,
-                    (WNNCallbackMode)mode);
+        start_build(builder, "y", wnnGraphBuilderRelu(builder, add_input(builder, "x", 1, 1), NULL),
+                    &building, (WNNCallbackMode)mode);
         wnnGraphBuilderRelease(builder);
         wait_for_gate(1);
         wnnGraphRelease(graph);
@@ -297,7 +302,8 @@ static void test_release_in_callback(void)
         plan.graph = build_chain(plan.context, 1, WIDTH);
         WNNContext context = plan.context;
         float y[2][WIDTH];
-        WNNRequestCallbackInfo info = {NULL, WNNCallbackMode_AllowSpontaneous, release_in_callback, &plan, NULL};
+        WNNRequestCallbackInfo info = {NULL, WNNCallbackMode_AllowSpontaneous, release_in_callback, &plan,
+                                       NULL};
         if (place == 0) {
             set_gate(true);
             compute_chain(context, plan.graph, x, y[0], WIDTH, info);
@@ -374,7 +380,8 @@ static void test_failing_device(void)
     gate.fail = true;
     WNNFuture futures[2];
     for (int i = 0; i < 2; i++)
-        futures[i] = compute_chain(context, graph, x, y[i], WIDTH, tell(&answers[i], WNNCallbackMode_WaitAnyOnly));
+        futures[i] =
+            compute_chain(context, graph, x, y[i], WIDTH, tell(&answers[i], WNNCallbackMode_WaitAnyOnly));
     set_gate(false);
     wait_for(context, futures[0]);
     REQUIRE(wnnContextIsLost(context));
@@ -404,17 +411,19 @@ static void test_bad_callback_infos(void)
     WNNChainedStruct chained = {NULL, 3};
     WNNRequestCallbackInfo info = tell(&answer, WNNCallbackMode_WaitAnyOnly);
     info.nextInChain = &chained;
-    REQUIRE_EQUAL_INT(wait_one(context, compute_chain(context, graph, x, y, WIDTH, info), 0), WNNWaitStatus_Success);
+    REQUIRE_EQUAL_INT(wait_one(context, compute_chain(context, graph, x, y, WIDTH, info), 0),
+                      WNNWaitStatus_Success);
     REQUIRE_EQUAL_INT(answer.calls, 2);
     REQUIRE_CONTAINS(answer.message, "struct of type 3");
     answer.calls = 0;
-    REQUIRE_EQUAL_INT(compute_chain(NULL, graph, x, y, WIDTH, tell(&answer, WNNCallbackMode_WaitAnyOnly)).id, 0);
-    REQUIRE_EQUAL_INT(answer.calls, 1);
-    REQUIRE_EQUAL_INT(wnnGraphBuilderBuild(NULL, 0, NULL,
-                                           (WNNBuildCallbackInfo){NULL, WNNCallbackMode_WaitAnyOnly, on_build,
-                                                                  &answer, NULL})
-                          .id,
+    REQUIRE_EQUAL_INT(compute_chain(NULL, graph, x, y, WIDTH, tell(&answer, WNNCallbackMode_WaitAnyOnly)).id,
                       0);
+    REQUIRE_EQUAL_INT(answer.calls, 1);
+    REQUIRE_EQUAL_INT(
+        wnnGraphBuilderBuild(
+            NULL, 0, NULL, (WNNBuildCallbackInfo){NULL, WNNCallbackMode_WaitAnyOnly, on_build, &answer, NULL})
+            .id,
+        0);
     REQUIRE_EQUAL_INT(answer.calls, 2);
     wnnGraphRelease(graph);
     wnnContextRelease(context);
@@ -431,10 +440,12 @@ static void test_graph_life(void)
     set_gate(true);
     WNNFuture futures[2];
     for (int i = 0; i < 2; i++)
-        futures[i] = compute_chain(context, graph, x, y[i], WIDTH, tell(&answers[i], WNNCallbackMode_WaitAnyOnly));
+        futures[i] =
+            compute_chain(context, graph, x, y[i], WIDTH, tell(&answers[i], WNNCallbackMode_WaitAnyOnly));
     wnnGraphDestroy(graph);
     wnnGraphDestroy(graph);
-    wait_for(context, compute_chain(context, graph, x, y[0], WIDTH, tell(&late, WNNCallbackMode_WaitAnyOnly)));
+    wait_for(context,
+             compute_chain(context, graph, x, y[0], WIDTH, tell(&late, WNNCallbackMode_WaitAnyOnly)));
     REQUIRE_EQUAL_INT(late.status, WNNStatus_InvalidStateError);
     REQUIRE_EQUAL_STR(late.message, "compute: the graph was destroyed");
     wnnGraphRelease(graph);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of the runtime share: answers that callbacks fill in, small graphs, and a backend whose executions
-// wait at a gate. Functions are `static inline` since not every test uses all of them.
+// What the tests of the runtime share: answers that callbacks fill in, small graphs, and a backend whose
+// executions wait at a gate. Functions are `static inline` since not every test uses all of them.
 
 #ifndef CONFORMANCE_UNIT_RUNTIME_FIXTURE_H_
 #define CONFORMANCE_UNIT_RUNTIME_FIXTURE_H_
@@ -48,7 +48,8 @@ static inline void on_request(WNNStatus status, WNNStringView message, void *ans
     note_answer(answer, status, message);
 }
 
-static inline void on_build(WNNStatus status, WNNGraph graph, WNNStringView message, void *answer, void *unused)
+static inline void on_build(WNNStatus status, WNNGraph graph, WNNStringView message, void *answer,
+                            void *unused)
 {
     (void)unused;
     REQUIRE((status == WNNStatus_Success) == (graph != NULL));
@@ -134,7 +135,8 @@ static inline WNNFuture start_build(WNNGraphBuilder builder, const char *name, W
                                     struct answer *answer, WNNCallbackMode mode)
 {
     WNNNamedOperand output = {view(name), operand};
-    return wnnGraphBuilderBuild(builder, 1, &output, (WNNBuildCallbackInfo){NULL, mode, on_build, answer, NULL});
+    return wnnGraphBuilderBuild(builder, 1, &output,
+                                (WNNBuildCallbackInfo){NULL, mode, on_build, answer, NULL});
 }
 
 static inline WNNGraphBuilder create_builder(WNNContext context)
@@ -149,8 +151,8 @@ static inline WNNGraph build_outputs(WNNContext context, WNNGraphBuilder builder
 {
     struct answer answer = {0};
     wait_for(context, wnnGraphBuilderBuild(builder, count, outputs,
-                                           (WNNBuildCallbackInfo){NULL, WNNCallbackMode_WaitAnyOnly, on_build, &answer,
-                                                                  NULL}));
+                                           (WNNBuildCallbackInfo){NULL, WNNCallbackMode_WaitAnyOnly, on_build,
+                                                                  &answer, NULL}));
     REQUIRE_EQUAL_INT(answer.calls, 1);
     REQUIRE_EQUAL_STR(answer.message, "");
     return answer.graph;
@@ -181,8 +183,8 @@ static inline WNNGraph build_chain(WNNContext context, unsigned length, uint32_t
     return graph;
 }
 
-static inline WNNFuture compute_chain(WNNContext context, WNNGraph graph, const float *x, float *y, size_t width,
-                                      WNNRequestCallbackInfo info)
+static inline WNNFuture compute_chain(WNNContext context, WNNGraph graph, const float *x, float *y,
+                                      size_t width, WNNRequestCallbackInfo info)
 {
     WNNNamedBuffer input = {view("x"), (void *)(uintptr_t)x, width * sizeof *x, WNNDataType_Float32};
     WNNNamedBuffer output = {view("y"), y, width * sizeof *y, WNNDataType_Float32};
@@ -252,12 +254,19 @@ static inline bool execute_at_gate(void *state, void *executable, const struct b
     return wnn_backend_find("cpu")->execute(state, executable, bindings, error);
 }
 
+static struct backend gated;
+
+static inline void make_gated(void)
+{
+    gated = *wnn_backend_find("cpu");
+    gated.execute = execute_at_gate;
+}
+
 static inline const struct backend *gated_backend(void)
 {
-    static struct backend backend;
-    backend = *wnn_backend_find("cpu");
-    backend.execute = execute_at_gate;
-    return &backend;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_gated);
+    return &gated;
 }
 
 static inline WNNContext create_gated_context(struct answer *error, struct answer *lost)

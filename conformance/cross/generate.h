@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random legal graphs whose results are well-conditioned: the values that reach an operator are within its
+// comfortable range, and operators that jump (comparisons, rounding, arg-min and such) see only values on
+// which all implementations agree exactly. The same seed gives the same graph on every builder.
+
+#ifndef CONFORMANCE_CROSS_GENERATE_H_
+#define CONFORMANCE_CROSS_GENERATE_H_
+
+#include "ops/op.h"
+
+#define MAX_VALUES 256
+
+// An operand, with what is known of its elements.
+struct value {
+    WNNOperand operand;
+    struct descriptor type;
+    double low, high; // of floats
+    bool exact;       // every implementation gets the same bits
+    bool rounded;     // an integer that may be off by one; not used any further
+    bool used;
+};
+
+struct random_graph {
+    uint64_t random; // the state of the generator
+    WNNGraphBuilder builder;
+    struct value values[MAX_VALUES];
+    size_t value_count;
+    struct random_input {
+        char name[16];
+        struct descriptor type;
+        void *data;
+        size_t bytes;
+    } inputs[MAX_VALUES];
+    size_t input_count;
+    struct random_output {
+        char name[16];
+        const struct value *value;
+    } outputs[MAX_VALUES];
+    size_t output_count;
+    unsigned uses[WNN_OP_COUNT]; // how often each operator was recorded
+    bool refused;                // the builder has an error: a mistake of this generator, or of the builder
+};
+
+// Records a graph on a builder. Ends with wnn_random_graph_free.
+void wnn_random_graph(uint64_t seed, WNNGraphBuilder builder, struct random_graph *graph);
+void wnn_random_graph_free(struct random_graph *graph);
+
+#endif

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing, builds the library in every way that it promises to build, and runs all tests. Ends with
+# the line "N passed, N failed, N skipped"; what failed and why something was skipped stands above it. Builds are kept
+# in build-test/ for the next time.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+. tools/install.sh
+
+need "${build_packages[@]}" g++ clang libclang-rt-14-dev binutils python3-minimal python3-numpy python3-torch
+failed=()
+
+# build NAME COMPILER [MESON OPTIONS]: configures and builds build-test/NAME; warnings are errors.
+build() {
+  local name=$1 compiler=$2
+  shift 2
+  echo "== $name: building" >&2
+  if [ ! -f "build-test/$name/build.ninja" ]; then
+    quietly env CC="$compiler" meson setup "build-test/$name" -Dwerror=true "$@" || { failed+=("$name"); return 1; }
+  fi
+  quietly ninja -C "build-test/$name" || { failed+=("$name"); return 1; }
+}
+
+# check NAME [MESON TEST OPTIONS]: runs the tests of a build.
+check() {
+  local name=$1
+  shift
+  echo "== $name: testing" >&2
+  meson test -C "build-test/$name" --no-rebuild --quiet --print-errorlogs "$@" >&2 || failed+=("$name")
+}
+
+mkdir -p build-test
+rm -f build-test/*/meson-logs/testlog*.json
+export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
+
+sanitize="--buildtype=debugoptimized -Db_lundef=false"
+build release gcc && check release
+build plain gcc -Dxnnpack=disabled -Dvulkan=disabled && check plain --suite=webnn:vectors --suite=webnn:unit
+build address clang $sanitize -Db_sanitize=address,undefined && check address --timeout-multiplier=6 --no-suite=webnn:release
+build thread gcc $sanitize -Db_sanitize=thread && check thread --timeout-multiplier=6 --suite=webnn:threads
+build coverage gcc --buildtype=debug -Db_coverage=true && check coverage --suite=webnn:validation --suite=webnn:coverage
+
+python3 conformance/tally.py build-test "${failed[@]}"
