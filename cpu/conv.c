@@ -351,7 +351,8 @@ static size_t product_scratch(const struct conv *conv, size_t pixels, size_t ter
 
 static bool by_product(const struct conv *conv, size_t taps)
 {
-    return conv->groups == 1 || (conv->outputs >= 8 && conv->inputs * taps >= 16);
+    return conv->groups == 1 ||
+           (conv->outputs >= (conv->channels_last ? 16 : 8) && conv->inputs * taps >= 16);
 }
 
 static void run_phase(const struct conv *conv, bool product, const struct parallel *parallel, float *scratch)
@@ -461,25 +462,36 @@ static struct conv describe_transpose(const WNNConvTranspose2dOptions *options, 
     return describe(input, filter, output, options->groups, options->inputLayout, *dims, dims->in);
 }
 
-// A depthwise filter whose channels are not neighbours is copied so that they are.
+// The direct loops over vectors of channels want output channels side by side.
 static bool must_copy_filter(const struct conv *conv)
 {
-    return conv->channels_last && conv->inputs == 1 && conv->outputs == 1 && conv->filter_group != 1;
+    bool depthwise = conv->inputs == 1 && conv->outputs == 1;
+    return conv->channels_last && (depthwise ? conv->filter_group : conv->filter_out) != 1;
+}
+
+static size_t copied_channels(const struct conv *conv)
+{
+    return conv->groups * conv->inputs * conv->outputs;
 }
 
 static void copy_filter(struct conv *conv, size_t height, size_t width, float *copy)
 {
-    for (size_t y = 0; y < height; y++) {
-        for (size_t x = 0; x < width; x++) {
-            for (size_t group = 0; group < conv->groups; group++)
-                copy[(y * width + x) * conv->groups + group] =
-                    conv->filter[y * conv->filter_y + x * conv->filter_x + group * conv->filter_group];
+    float *to = copy;
+    for (size_t tap = 0; tap < height * width; tap++) {
+        const float *from = conv->filter + tap / width * conv->filter_y + tap % width * conv->filter_x;
+        for (size_t group = 0; group < conv->groups; group++) {
+            for (size_t i = 0; i < conv->inputs; i++) {
+                for (size_t o = 0; o < conv->outputs; o++)
+                    *to++ = from[group * conv->filter_group + i * conv->filter_in + o * conv->filter_out];
+            }
         }
     }
     conv->filter = copy;
-    conv->filter_y = width * conv->groups;
-    conv->filter_x = conv->groups;
-    conv->filter_group = 1;
+    conv->filter_x = copied_channels(conv);
+    conv->filter_y = width * conv->filter_x;
+    conv->filter_group = conv->inputs * conv->outputs;
+    conv->filter_in = conv->outputs;
+    conv->filter_out = 1;
 }
 
 static size_t scratch_bytes(const struct node *node, const struct conv *conv, const struct filter_dims *dims,
@@ -491,7 +503,7 @@ static size_t scratch_bytes(const struct node *node, const struct conv *conv, co
         return bytes + chunk_count(part_count(conv), threads) *
                            product_scratch(conv, conv->y.count * conv->x.count, taps * conv->inputs);
     if (must_copy_filter(conv))
-        bytes += wnn_scratch_round(taps * conv->groups * sizeof(float));
+        bytes += wnn_scratch_round(taps * copied_channels(conv) * sizeof(float));
     return bytes;
 }
 
@@ -538,7 +550,7 @@ void wnn_cpu_conv2d(const struct kernel_call *call)
     load_operands(call, &conv, &scratch);
     if (!product && must_copy_filter(&conv))
         copy_filter(&conv, height, width,
-                    wnn_scratch_take(&scratch, height * width * conv.groups * sizeof(float)));
+                    wnn_scratch_take(&scratch, height * width * copied_channels(&conv) * sizeof(float)));
     conv.y = conv_axis(&conv.y, height, options->padding.data[0], options->strides.data[0],
                        options->dilations.data[0]);
     conv.x = conv_axis(&conv.x, width, options->padding.data[2], options->strides.data[1],
@@ -635,7 +647,7 @@ void wnn_cpu_conv_transpose2d(const struct kernel_call *call)
     load_operands(call, &conv, &scratch);
     if (!product && must_copy_filter(&conv))
         copy_filter(&conv, height, width,
-                    wnn_scratch_take(&scratch, height * width * conv.groups * sizeof(float)));
+                    wnn_scratch_take(&scratch, height * width * copied_channels(&conv) * sizeof(float)));
     struct conv_axis y = conv.y, x = conv.x;
     for (size_t i = 0; i < strides[0] && i < y.count; i++) {
         conv.y = transpose_axis(&y, height, padding[0], strides[0], dilations[0], i);

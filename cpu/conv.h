@@ -31,8 +31,8 @@ struct conv {
     struct conv_axis y, x;
 };
 
-// Loops without a matrix product, for groups that are too small for one. `filter_x` and so on may have any
-// values, but with one input and one output channel in a group and channels_last, filter_group is 1.
+// Loops without a matrix product, for groups that are too small for one. With channels_last, filter_out is 1,
+// and where groups have one input and one output channel, filter_group.
 void wnn_conv_direct(const struct conv *conv, const struct parallel *parallel);
 
 #endif

@@ -40,78 +40,83 @@ static const float *tap_filter(const struct conv *conv, size_t ky, size_t kx)
            (conv->x.tap + kx * conv->x.tap_step) * conv->filter_x;
 }
 
-// Every channel for itself.
-static void depthwise_pixel(const struct conv *conv, size_t image, size_t y, size_t x, float *out)
+static bool all_inside(const struct conv_axis *axis, size_t position)
 {
-    const struct float_kernels *kernels = wnn_float_kernels();
-    const float *values[TERMS], *weights[TERMS];
-    float sums[CHUNK];
+    int64_t first = axis->offset + (int64_t)position * axis->step;
+    int64_t last = first + ((int64_t)axis->taps - 1) * axis->offset_step;
+    return axis->taps > 0 && first >= 0 && first < axis->in && last >= 0 && last < axis->in;
+}
 
-    for (size_t channel = 0; channel < conv->groups; channel += CHUNK) {
-        size_t count = smaller(CHUNK, conv->groups - channel), terms = 0;
-        start(sums, conv->bias == NULL ? NULL : conv->bias + channel, count);
-        for (size_t ky = 0; ky < conv->y.taps; ky++) {
-            for (size_t kx = 0; kx < conv->x.taps; kx++) {
-                const float *from = tap_input(conv, image, y, x, ky, kx);
-                if (from == NULL)
-                    continue;
-                values[terms] = from + channel;
-                weights[terms++] = tap_filter(conv, ky, kx) + channel;
-                if (terms == TERMS) {
-                    kernels->multiply_add(sums, count, values, weights, terms);
-                    terms = 0;
-                }
+// out[o] += sum of values[t][i] * weights[t][i, o] in each group.
+static void add_groups(const struct conv *conv, float *out, const float *const *values,
+                       const float *const *weights, size_t terms)
+{
+    size_t stride = conv->filter_in, count = conv->outputs;
+    for (size_t group = 0; group < conv->groups; group++, out += count) {
+        size_t first = group * conv->inputs, offset = group * conv->filter_group, o = 0;
+        for (; o + 4 <= count; o += 4) {
+            wnn_quad sum = wnn_quad_load(out + o);
+            for (size_t t = 0; t < terms; t++) {
+                const float *value = values[t] + first, *weight = weights[t] + offset + o;
+                for (size_t i = 0; i < conv->inputs; i++)
+                    sum += value[i] * wnn_quad_load(weight + i * stride);
             }
+            wnn_quad_store(out + o, sum);
         }
-        kernels->multiply_add(sums, count, values, weights, terms);
-        memcpy(out + channel, sums, count * sizeof *out);
+        for (; o < count; o++) {
+            float sum = out[o];
+            for (size_t t = 0; t < terms; t++) {
+                const float *value = values[t] + first, *weight = weights[t] + offset + o;
+                for (size_t i = 0; i < conv->inputs; i++)
+                    sum += value[i] * weight[i * stride];
+            }
+            out[o] = sum;
+        }
     }
 }
 
-// sums[o] += sum of values[i] * weights[i, o]
-static void add_channels(const struct conv *conv, float *sums, size_t count, const float *values,
-                         const float *weights)
+static void add_terms(const struct conv *conv, float *out, const float *const *values,
+                      const float *const *weights, size_t terms)
 {
-    if (conv->filter_out == 1 && count >= 8) {
-        const float *rows[TERMS];
-        for (size_t i = 0; i < conv->inputs; i += TERMS) {
-            size_t terms = smaller(TERMS, conv->inputs - i);
+    if (conv->inputs == 1 && conv->outputs == 1)
+        wnn_float_kernels()->multiply_add(out, conv->groups, values, weights, terms);
+    else
+        add_groups(conv, out, values, weights, terms);
+}
+
+// Neighbouring pixels far from the border have the same taps.
+static void pixel_row(const struct conv *conv, size_t image, size_t y, float *out)
+{
+    const float *values[TERMS], *weights[TERMS];
+    size_t terms = 0, stride = (size_t)conv->x.step * conv->in_x;
+    bool known = false;
+
+    for (size_t x = 0; x < conv->x.count; x++) {
+        float *pixel = out + (conv->x.out + x * conv->x.out_step) * conv->out_x;
+        bool inside = all_inside(&conv->x, x);
+        start(pixel, conv->bias, conv->groups * conv->outputs);
+        if (known && inside) {
             for (size_t t = 0; t < terms; t++)
-                rows[t] = weights + (i + t) * conv->filter_in;
-            wnn_float_kernels()->combine(sums, count, rows, values + i, terms);
-        }
-    } else if (conv->filter_in == 1 && conv->inputs >= 16) {
-        for (size_t o = 0; o < count; o++)
-            sums[o] += wnn_float_kernels()->dot(values, weights + o * conv->filter_out, conv->inputs);
-    } else {
-        for (size_t o = 0; o < count; o++) {
-            float sum = sums[o];
-            for (size_t i = 0; i < conv->inputs; i++)
-                sum += values[i] * weights[i * conv->filter_in + o * conv->filter_out];
-            sums[o] = sum;
-        }
-    }
-}
-
-static void grouped_pixel(const struct conv *conv, size_t image, size_t y, size_t x, float *out)
-{
-    float sums[CHUNK];
-    for (size_t group = 0; group < conv->groups; group++) {
-        for (size_t channel = 0; channel < conv->outputs; channel += CHUNK) {
-            size_t count = smaller(CHUNK, conv->outputs - channel), to = group * conv->outputs + channel;
-            start(sums, conv->bias == NULL ? NULL : conv->bias + to, count);
+                values[t] += stride;
+        } else {
+            terms = 0;
+            known = inside;
             for (size_t ky = 0; ky < conv->y.taps; ky++) {
                 for (size_t kx = 0; kx < conv->x.taps; kx++) {
                     const float *from = tap_input(conv, image, y, x, ky, kx);
-                    if (from != NULL) {
-                        add_channels(conv, sums, count, from + group * conv->inputs,
-                                     tap_filter(conv, ky, kx) + group * conv->filter_group +
-                                         channel * conv->filter_out);
+                    if (from == NULL)
+                        continue;
+                    if (terms == TERMS) {
+                        add_terms(conv, pixel, values, weights, terms);
+                        terms = 0;
+                        known = false;
                     }
+                    values[terms] = from;
+                    weights[terms++] = tap_filter(conv, ky, kx);
                 }
             }
-            memcpy(out + to, sums, count * sizeof *out);
         }
+        add_terms(conv, pixel, values, weights, terms);
     }
 }
 
@@ -119,18 +124,11 @@ static void grouped_pixel(const struct conv *conv, size_t image, size_t y, size_
 static void channels_last_rows(void *argument, size_t begin, size_t end)
 {
     const struct conv *conv = argument;
-    bool depthwise = conv->inputs == 1 && conv->outputs == 1;
     for (size_t row = begin; row < end; row++) {
         size_t image = row / conv->y.count, y = row % conv->y.count;
-        float *out =
-            conv->output + image * conv->out_image + (conv->y.out + y * conv->y.out_step) * conv->out_y;
-        for (size_t x = 0; x < conv->x.count; x++) {
-            float *pixel = out + (conv->x.out + x * conv->x.out_step) * conv->out_x;
-            if (depthwise)
-                depthwise_pixel(conv, image, y, x, pixel);
-            else
-                grouped_pixel(conv, image, y, x, pixel);
-        }
+        pixel_row(conv, image, y,
+                  conv->output + image * conv->out_image +
+                      (conv->y.out + y * conv->y.out_step) * conv->out_y);
     }
 }
 
@@ -143,8 +141,11 @@ static void channels_last_rows(void *argument, size_t begin, size_t end)
 static void inside(const struct conv_axis *axis, size_t x, size_t count, size_t kx, size_t *low, size_t *high)
 {
     int64_t first = axis->offset + (int64_t)x * axis->step + (int64_t)kx * axis->offset_step;
-    int64_t begin = first < 0 ? (axis->step - 1 - first) / axis->step : 0;
-    int64_t end = first < axis->in ? (axis->in - 1 - first) / axis->step + 1 : 0;
+    int64_t begin = first < 0 ? -first : 0, end = first < axis->in ? axis->in - first : 0;
+    if (axis->step > 1) {
+        begin = (begin + axis->step - 1) / axis->step;
+        end = (end + axis->step - 1) / axis->step;
+    }
     *high = end < (int64_t)count ? (size_t)end : count;
     *low = begin < (int64_t)*high ? (size_t)begin : *high;
 }
@@ -164,6 +165,8 @@ static void add_edge(const struct row *row, size_t begin, size_t end, size_t cha
                      const float *input)
 {
     const struct conv *conv = row->conv;
+    if (begin == end)
+        return;
     const float *filter = row->filter + channel * conv->filter_in +
                           (conv->y.tap + ky * conv->y.tap_step) * conv->filter_y +
                           conv->x.tap * conv->filter_x;

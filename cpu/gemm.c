@@ -31,33 +31,20 @@ const struct parallel wnn_serial = {.run = run_serial, .threads = 1};
 #endif
 
 #ifdef HAVE_SHUFFLE
-typedef float quad __attribute__((vector_size(16)));
-
-static inline quad load(const float *from)
-{
-    quad value;
-    memcpy(&value, from, sizeof value);
-    return value;
-}
-
-static inline void store(float *to, quad value)
-{
-    memcpy(to, &value, sizeof value);
-}
-
 // Four lanes of four terms each, transposed.
 static inline void transpose_quad(const float *from, size_t lane_stride, float *to, unsigned width)
 {
-    quad a = load(from), b = load(from + lane_stride), c = load(from + 2 * lane_stride);
-    quad d = load(from + 3 * lane_stride);
-    quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-         ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
-         cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    store(to, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
-    store(to + width, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
-    store(to + 2 * width, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
-    store(to + 3 * width, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+    wnn_quad a = wnn_quad_load(from), b = wnn_quad_load(from + lane_stride),
+             c = wnn_quad_load(from + 2 * lane_stride);
+    wnn_quad d = wnn_quad_load(from + 3 * lane_stride);
+    wnn_quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+             ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    wnn_quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+             cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    wnn_quad_store(to, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+    wnn_quad_store(to + width, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+    wnn_quad_store(to + 2 * width, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+    wnn_quad_store(to + 3 * width, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
 }
 #else
 static inline void transpose_quad(const float *from, size_t lane_stride, float *to, unsigned width)

@@ -21,6 +21,21 @@
 // Vector loops
 // ---------------------------------------------------------------------------------------------------------------
 
+// Four floats anywhere.
+typedef float wnn_quad __attribute__((vector_size(16)));
+
+static inline wnn_quad wnn_quad_load(const float *from)
+{
+    wnn_quad quad;
+    memcpy(&quad, from, sizeof quad);
+    return quad;
+}
+
+static inline void wnn_quad_store(float *to, wnn_quad quad)
+{
+    memcpy(to, &quad, sizeof quad);
+}
+
 // A tile of C: its row r is the sum over segment s and i < length of rows[s * mr + r][i] times row s * length
 // + i of b, which is `ldb` floats from the next. Added to C if `add`, else stored.
 typedef void (*wnn_tile_kernel)(const float *const *rows, size_t segments, size_t length, const float *b,

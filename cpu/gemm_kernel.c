@@ -66,15 +66,7 @@
 #define FMA_DOUBLES(a, b, c) vfmaq_f64(c, a, b)
 #include "cpu/gemm_kernel.inc"
 #else
-typedef float base_vector __attribute__((vector_size(16)));
 typedef double base_doubles __attribute__((vector_size(16)));
-
-static inline __attribute__((always_inline)) base_vector base_load(const float *from)
-{
-    base_vector vector;
-    memcpy(&vector, from, sizeof vector);
-    return vector;
-}
 
 static inline __attribute__((always_inline)) base_doubles base_load_doubles(const double *from)
 {
@@ -83,20 +75,15 @@ static inline __attribute__((always_inline)) base_doubles base_load_doubles(cons
     return vector;
 }
 
-static inline __attribute__((always_inline)) void base_store(float *to, base_vector vector)
-{
-    memcpy(to, &vector, sizeof vector);
-}
-
 #define NAME(x) base_##x
 #define TARGET
-#define VECTOR               base_vector
+#define VECTOR               wnn_quad
 #define LANES                4
 #define MR                   6
-#define ZERO()               ((base_vector){0})
-#define LOAD(p)              base_load(p)
-#define STORE(p, v)          base_store(p, v)
-#define SPLAT(x)             ((base_vector){(x), (x), (x), (x)})
+#define ZERO()               ((wnn_quad){0})
+#define LOAD(p)              wnn_quad_load(p)
+#define STORE(p, v)          wnn_quad_store(p, v)
+#define SPLAT(x)             ((wnn_quad){(x), (x), (x), (x)})
 #define FMA(a, b, c)         ((a) * (b) + (c))
 #define DOUBLES              base_doubles
 #define LOAD_DOUBLES(p)      base_load_doubles(p)

@@ -52,7 +52,7 @@ static const struct reduction *find_reduction(uint16_t op)
 
 // A unit of one column is accumulated in as many lanes, which are put together in the end.
 enum {
-    LANES = 16
+    LANES = 32 // more than gcc unrolls to scalar code
 };
 
 // Lane j accumulates values j, j + lanes, j + 2 lanes, ... EXPRESSION is of an accumulator `a` and a value
@@ -85,7 +85,7 @@ enum {
 
 DEFINE_FOLD(sum_doubles, double, a + x)
 DEFINE_FOLD(multiply_doubles, double, a *x)
-DEFINE_FOLD(max_doubles, double, x != x ? x : x > a ? x : a) // a NaN stays: nothing is above it
+DEFINE_FOLD(max_doubles, double, a >= x ? a : a != a ? a : x) // the first NaN stays
 DEFINE_FOLD(sum_integers, int64_t, (uint64_t)a + (uint64_t)x)
 DEFINE_FOLD(multiply_integers, int64_t, (uint64_t)a *(uint64_t)x)
 DEFINE_FOLD(max_integers, int64_t, x > a ? x : a)

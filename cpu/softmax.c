@@ -7,16 +7,10 @@
 
 #include <math.h>
 
-// Nobody reads the floating-point exception flags, for whose sake gcc would make branches of the selections
-// below and leave the loops scalar. clang does so by itself.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-trapping-math")
-#endif
-
 enum {
     WIDTH = 64,  // columns of a unit
     PIECE = 256, // elements loaded at a time
-    LANES = 16,  // sums of a single column
+    LANES = 32,  // sums of a single column
 };
 
 struct softmax {
@@ -59,7 +53,7 @@ static inline __attribute__((always_inline)) float exp_of_difference(float x, fl
 // A NaN stays: nothing is above it.
 static inline float max_nan(float a, float x)
 {
-    return x != x ? x : x > a ? x : a;
+    return a >= x ? a : a != a ? a : x;
 }
 
 // `count` elements from `offset` on: the tensor's memory, or `buffer` (PIECE long).

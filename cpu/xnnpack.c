@@ -145,12 +145,6 @@ static void pack_filter(const struct xnnpack_op *op, const void *from, float fac
     }
 }
 
-// A matrix that lies the other way round is packed from there, if nothing has to be done to it.
-static bool is_transposed(const struct xnnpack_op *op)
-{
-    return op->kind == XNNPACK_FULLY_CONNECTED && op->in_step != 1;
-}
-
 static bool make_weights(const struct node *node, const struct xnnpack_op *op, struct allocator *allocator,
                          struct weights *weights)
 {
@@ -158,19 +152,14 @@ static bool make_weights(const struct node *node, const struct xnnpack_op *op, s
     const void *filter = node->in[1]->constant->data;
     float alpha = gemm ? (float)gemm->alpha : 1, beta = gemm ? (float)gemm->beta : 1;
 
-    if (alpha == 1 && is_aligned(filter) && (filter_is_packed(op) || is_transposed(op))) {
+    if (alpha == 1 && is_aligned(filter) && filter_is_packed(op)) {
         weights->filter = filter;
     } else {
         size_t count = op->groups * op->group_out * op->kernel[0] * op->kernel[1] * op->group_in;
         weights->own_filter = wnn_allocate(allocator, count * sizeof(float));
         if (!weights->own_filter)
             return false;
-        if (is_transposed(op)) {
-            for (size_t i = 0; i < count; i++)
-                weights->own_filter[i] = load(filter, i) * alpha;
-        } else {
-            pack_filter(op, filter, alpha, weights->own_filter);
-        }
+        pack_filter(op, filter, alpha, weights->own_filter);
         weights->filter = weights->own_filter;
     }
 
@@ -212,9 +201,6 @@ static enum xnn_status define_image(xnn_subgraph_t graph, const struct xnnpack_o
                                     const struct image *image, uint32_t external, uint32_t flags)
 {
     uint32_t id;
-    if (op->kind == XNNPACK_FULLY_CONNECTED)
-        return define_tensor(graph, 2, (const size_t[]){image->height, image->channels}, NULL, external,
-                             flags, &id);
     return define_tensor(graph, 4, (const size_t[]){op->batch, image->height, image->width, image->channels},
                          NULL, external, flags, &id);
 }
@@ -223,12 +209,8 @@ static enum xnn_status define_weights(xnn_subgraph_t graph, const struct xnnpack
                                       const struct weights *weights, uint32_t *filter, uint32_t *bias)
 {
     const size_t outputs = op->groups * op->group_out;
-    const size_t matrix[2] = {is_transposed(op) ? op->group_in : outputs,
-                              is_transposed(op) ? outputs : op->group_in};
     const size_t shape[4] = {outputs, op->kernel[0], op->kernel[1], op->group_in};
-    bool flat = op->kind == XNNPACK_FULLY_CONNECTED;
-    enum xnn_status status = define_tensor(graph, flat ? 2 : 4, flat ? matrix : shape, weights->filter,
-                                           XNN_INVALID_VALUE_ID, 0, filter);
+    enum xnn_status status = define_tensor(graph, 4, shape, weights->filter, XNN_INVALID_VALUE_ID, 0, filter);
     *bias = XNN_INVALID_VALUE_ID;
     if (status == xnn_status_success && weights->bias)
         status = define_tensor(graph, 1, &outputs, weights->bias, XNN_INVALID_VALUE_ID, 0, bias);
@@ -251,9 +233,6 @@ static enum xnn_status define_node(xnn_subgraph_t graph, const struct xnnpack_op
                                            op->adjustment[1], kernel[0], kernel[1], stride[0], stride[1],
                                            dilation[0], dilation[1], op->groups, op->group_in, op->group_out,
                                            op->min, op->max, INPUT_ID, filter, bias, OUTPUT_ID, 0);
-    case XNNPACK_FULLY_CONNECTED:
-        return xnn_define_fully_connected(graph, op->min, op->max, INPUT_ID, filter, bias, OUTPUT_ID,
-                                          is_transposed(op) ? XNN_FLAG_TRANSPOSE_WEIGHTS : 0);
     case XNNPACK_AVERAGE_POOL:
         return xnn_define_average_pooling_2d(graph, before[0], after[1], after[0], before[1], kernel[0],
                                              kernel[1], stride[0], stride[1], op->min, op->max, INPUT_ID,

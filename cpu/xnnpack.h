@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes that XNNPACK computes: float32 convolutions, fully connected layers, pooling and bilinear resampling whose
-// parameters it is known to compute correctly. One XNNPACK runtime a node, made when a graph is lowered.
-// In builds without XNNPACK (stub.c) nothing is accepted.
+// Nodes that XNNPACK computes: float32 convolutions, fully connected layers, pooling and bilinear resampling
+// whose parameters it is known to compute correctly. One XNNPACK runtime a node, made when a graph is
+// lowered. In builds without XNNPACK (stub.c) nothing is accepted.
 
 #ifndef CPU_XNNPACK_H_
 #define CPU_XNNPACK_H_
@@ -20,13 +20,14 @@ bool wnn_xnnpack_accepts(const struct node *node);
 // Bytes of scratch memory that one run needs: padded copies and layout changes.
 size_t wnn_xnnpack_scratch(const struct node *node);
 
-// Makes the runtime and packs the weights. The pool of `parallel` is used if it is a pthreadpool, else one thread.
+// Makes the runtime and packs the weights. The pool of `parallel` is used if it is a pthreadpool, else one
+// thread.
 bool wnn_xnnpack_create(const struct node *node, struct allocator *allocator, const struct parallel *parallel,
                         struct xnnpack_step **step, struct error *error);
 void wnn_xnnpack_destroy(struct xnnpack_step *step); // NULL is accepted
 
-// Computes call->out[0] from call->in[0], the activation included, with the memory of this call; one run of a step at
-// a time. False only for failures of XNNPACK itself.
+// Computes call->out[0] from call->in[0], the activation included, with the memory of this call; one run of a
+// step at a time. False only for failures of XNNPACK itself.
 bool wnn_xnnpack_run(struct xnnpack_step *step, const struct kernel_call *call);
 
 #endif

@@ -346,10 +346,10 @@ static bool describe_conv_transpose2d(const struct node *node, struct xnnpack_op
 // [rows, in] x [in, out] with constant weights.
 static bool describe_product(size_t rows, size_t in, size_t out, bool transposed, struct xnnpack_op *op)
 {
-    // In kernels that take the weights in groups of up to 16 inputs, the library steps wrongly over the
-    // weights of a fully connected layer when threads share the outputs, unless the inputs come in whole
-    // groups. A convolution with one tap is the same product without that flaw.
-    op->kind = in % 16 == 0 ? XNNPACK_FULLY_CONNECTED : XNNPACK_CONVOLUTION;
+    // As a convolution of one tap: where threads share the outputs of a fully connected layer, the packaged
+    // library steps wrongly over weights that its kernels take in groups, unless the inputs come in whole
+    // groups.
+    op->kind = XNNPACK_CONVOLUTION;
     op->channels_first = false;
     op->batch = 1;
     op->in = (struct image){rows, 1, in};

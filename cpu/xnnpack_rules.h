@@ -18,7 +18,6 @@ struct xnnpack_op {
     enum {
         XNNPACK_CONVOLUTION,
         XNNPACK_DECONVOLUTION,
-        XNNPACK_FULLY_CONNECTED, // the images are one pixel wide
         XNNPACK_AVERAGE_POOL,
         XNNPACK_MAX_POOL,
         XNNPACK_RESIZE,

@@ -219,13 +219,11 @@ bool wnn_infer_convTranspose2d(struct op_call *call)
     if (image.channels % options->groups)
         return wnn_op_fail(call, "input %s has %u channels; expected a multiple of groups %u", SHAPE_TEXT(input),
                            image.channels, options->groups);
-    uint64_t channels = (uint64_t)filter.out * options->groups;
-    if (channels > WNN_MAX_DIMENSION)
-        return wnn_op_fail(call, "%u groups of %u output channels are more than 2147483647", options->groups,
-                           filter.out);
+    // At most the elements of the filter, since it has a multiple of groups as input channels.
+    uint32_t channels = filter.out * options->groups;
     uint32_t height = 0, width = 0;
     const uint32_t *sizes = sized ? options->outputSizes.data : NULL;
-    if (!check_bias(call, (uint32_t)channels) ||
+    if (!check_bias(call, channels) ||
         !transpose_size(call, "height", image.height, filter.height, strides[0], dilations[0], padding, extra[0],
                         sizes, &height) ||
         !transpose_size(call, "width", image.width, filter.width, strides[1], dilations[1], padding + 2, extra[1],
@@ -233,7 +231,7 @@ bool wnn_infer_convTranspose2d(struct op_call *call)
         return false;
     if (!sized && !wnn_list_set(call, &options->outputSizes, (uint32_t[]){height, width}, 2))
         return false;
-    set_image(call, options->inputLayout, (struct image){image.batch, (uint32_t)channels, height, width});
+    set_image(call, options->inputLayout, (struct image){image.batch, channels, height, width});
     return true;
 }
 

@@ -7,6 +7,9 @@
 
 #include "ops/op.h"
 
+// Checks that a list that has to be given has `count` items.
+bool wnn_list_check(struct op_call *call, const char *name, WNNUint32List list, unsigned count);
+
 // Fills an absent list with `count` times `value`, or checks that a given one has `count` items.
 bool wnn_list_complete(struct op_call *call, const char *name, WNNUint32List *list, unsigned count, uint32_t value);
 

@@ -41,6 +41,9 @@ static WNNStatus report(const WNNErrorCallbackInfo *info, const struct error *er
 
 WNNStatus wnn_context_report(WNNContext context, const struct error *error)
 {
+    // What belongs to the callback may be gone with the last handle.
+    if (atomic_load(&context->handles) == 0)
+        return error->status;
     return report(&context->error_callback, error);
 }
 

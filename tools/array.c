@@ -80,11 +80,9 @@ static bool read_header(const char *path, const char *header, struct array *arra
     return true;
 }
 
-bool array_read_npy(const char *path, struct array *array, struct error *error)
+bool array_decode_npy(const char *path, struct mapping *file, struct array *array, struct error *error)
 {
-    *array = (struct array){.mapping = mapping_open(path, error)};
-    if (!array->mapping)
-        return false;
+    *array = (struct array){.mapping = mapping_share(file)};
     const unsigned char *data = array->mapping->data;
     size_t size = array->mapping->size, start = 0, length = 0;
     if (size >= 12 && memcmp(data, "\x93NUMPY", 6) == 0) {
@@ -109,6 +107,14 @@ bool array_read_npy(const char *path, struct array *array, struct error *error)
                         path, array->elements);
     if (!good)
         array_close(array);
+    return good;
+}
+
+bool array_read_npy(const char *path, struct array *array, struct error *error)
+{
+    struct mapping *file = mapping_open(path, error);
+    bool good = file && array_decode_npy(path, file, array, error);
+    mapping_release(file);
     return good;
 }
 

@@ -19,6 +19,8 @@ struct array {
     size_t elements;
 };
 
+// `path` is for messages. The array keeps the mapping.
+bool array_decode_npy(const char *path, struct mapping *file, struct array *array, struct error *error);
 bool array_read_npy(const char *path, struct array *array, struct error *error);
 void array_close(struct array *array);
 

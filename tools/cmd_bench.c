@@ -5,6 +5,7 @@
 #include "tools/bench_models.h"
 #include "tools/command.h"
 #include "tools/memory.h"
+#include "tools/run_data.h"
 #include "tools/session.h"
 #include "tools/terminal.h"
 
@@ -52,21 +53,6 @@ struct result {
     uint64_t allocated;
 };
 
-static uint64_t work_of(const struct model *model)
-{
-    const struct graph *graph = model_graph(model);
-    uint64_t work = 0;
-    for (size_t i = 0; i < graph->node_count; i++) {
-        const struct node *node = graph->nodes[i];
-        struct descriptor *types = must_allocate(node->out_count * sizeof *types);
-        for (unsigned k = 0; k < node->out_count; k++)
-            types[k] = node->out[k]->type;
-        work += wnn_op_work((enum op)node->op, node->in, types, node->out_count, node->attrs);
-        free(types);
-    }
-    return work;
-}
-
 // What the kernel calls VmHWM.
 static double peak_resident(void)
 {
@@ -81,29 +67,6 @@ static double peak_resident(void)
     return kilobytes * 1024;
 }
 
-static WNNNamedBuffer *make_buffers(const WNNNamedDescriptor *list, size_t count, uint64_t *seed)
-{
-    WNNNamedBuffer *buffers = must_allocate(count * sizeof *buffers);
-    for (size_t i = 0; i < count; i++) {
-        struct descriptor type = {list[i].descriptor.dataType, {0, {0}}};
-        wnn_shape_append(&type.shape, list[i].descriptor.shape.data,
-                         (unsigned)list[i].descriptor.shape.count);
-        size_t bytes = wnn_descriptor_bytes(&type), elements = wnn_shape_elements(&type.shape);
-        buffers[i] = (WNNNamedBuffer){list[i].name, must_allocate(bytes), bytes, type.type};
-        for (size_t k = 0; k < elements; k++)
-            wnn_number_store(wnn_number_convert(wnnNumberFloat64((double)random_number(seed)), type.type),
-                             type.type, buffers[i].data, k);
-    }
-    return buffers;
-}
-
-static void free_buffers(WNNNamedBuffer *buffers, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(buffers[i].data);
-    free(buffers);
-}
-
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -116,10 +79,13 @@ static bool measure_runs(struct session *session, WNNGraph graph, const char *wh
 {
     uint64_t seed = 42;
     size_t input_count, output_count, capacity = 0;
+    WNNNamedBuffer *inputs, *outputs;
     const WNNNamedDescriptor *list = wnnGraphGetInputs(graph, &input_count);
-    WNNNamedBuffer *inputs = make_buffers(list, input_count, &seed);
+    struct run_port *input_ports = run_ports_make(list, input_count, &inputs);
     list = wnnGraphGetOutputs(graph, &output_count);
-    WNNNamedBuffer *outputs = make_buffers(list, output_count, &seed);
+    struct run_port *output_ports = run_ports_make(list, output_count, &outputs);
+    for (size_t i = 0; i < input_count; i++)
+        run_port_randomise(&input_ports[i], &seed);
     double *times = NULL, begin = now();
     bool good = session_compute(session, graph, input_count, inputs, output_count, outputs, error);
     result->first = now() - begin;
@@ -140,8 +106,8 @@ static bool measure_runs(struct session *session, WNNGraph graph, const char *wh
         result->p90 = times[result->runs * 9 / 10];
     }
     free(times);
-    free_buffers(inputs, input_count);
-    free_buffers(outputs, output_count);
+    run_ports_free(input_ports, input_count, inputs);
+    run_ports_free(output_ports, output_count, outputs);
     return good;
 }
 
@@ -158,7 +124,7 @@ static bool measure(const struct bench_options *options, const char *what, struc
                 model_load(&model, what, options->session.weights, error);
     result->load = now() - begin;
     if (good) {
-        result->work = work_of(&model);
+        result->work = model_work(&model);
         begin = now();
         good = session_build(&session, &model, &graph, error);
         result->build = now() - begin;

@@ -4,12 +4,10 @@
 
 #include "tools/command.h"
 #include "tools/graph_text.h"
-#include "tools/memory.h"
 #include "tools/session.h"
 #include "tools/terminal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char help[] =
@@ -119,7 +117,7 @@ static void print_operators(const struct model *model, const struct support *sup
 static void print_weights(const struct model *model)
 {
     const struct graph *graph = model_graph(model);
-    uint64_t parameters = 0, bytes = 0, work = 0;
+    uint64_t parameters = 0, bytes = 0;
     size_t tensors = 0;
     for (size_t i = 0; i < graph->operand_count; i++) {
         const struct operand *operand = graph->operands[i];
@@ -129,18 +127,10 @@ static void print_weights(const struct model *model)
         parameters += wnn_shape_elements(&operand->type.shape);
         bytes += operand->constant->bytes;
     }
-    for (size_t i = 0; i < graph->node_count; i++) {
-        const struct node *node = graph->nodes[i];
-        struct descriptor *types = must_allocate(node->out_count * sizeof *types);
-        for (unsigned k = 0; k < node->out_count; k++)
-            types[k] = node->out[k]->type;
-        work += wnn_op_work((enum op)node->op, node->in, types, node->out_count, node->attrs);
-        free(types);
-    }
     printf("%sconstants%s\n  %llu parameters in %zu tensors, %s\n", STYLE_BOLD, STYLE_NONE,
            (unsigned long long)parameters, tensors, bytes_text(bytes, (char[BYTES_TEXT]){0}));
     printf("%swork%s\n  %.4g million multiply-adds an execution\n", STYLE_BOLD, STYLE_NONE,
-           (double)work / 1e6);
+           (double)model_work(model) / 1e6);
 }
 
 static bool print_memory(struct session *session, const struct model *model, struct error *error)

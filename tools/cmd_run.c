@@ -2,7 +2,6 @@
 //
 // `webnn run`: computes a graph on files.
 
-#include "tools/bench_models.h"
 #include "tools/command.h"
 #include "tools/memory.h"
 #include "tools/run_show.h"
@@ -70,33 +69,6 @@ struct work {
     size_t time_count, time_capacity;
     struct error error;
 };
-
-static struct run_port *make_ports(const WNNNamedDescriptor *list, size_t count, WNNNamedBuffer **buffers)
-{
-    struct run_port *ports = must_allocate(count * sizeof *ports);
-    *buffers = must_allocate(count * sizeof **buffers);
-    for (size_t i = 0; i < count; i++) {
-        struct run_port *port = &ports[i];
-        port->name = wnn_string(list[i].name);
-        port->type.type = list[i].descriptor.dataType;
-        wnn_shape_append(&port->type.shape, list[i].descriptor.shape.data,
-                         (unsigned)list[i].descriptor.shape.count);
-        port->bytes = wnn_descriptor_bytes(&port->type);
-        port->data = must_allocate(port->bytes);
-        (*buffers)[i] = (WNNNamedBuffer){list[i].name, port->data, port->bytes, port->type.type};
-    }
-    return ports;
-}
-
-static void free_ports(struct run_port *ports, size_t count, WNNNamedBuffer *buffers)
-{
-    for (size_t i = 0; i < count; i++) {
-        free(ports[i].data);
-        free(ports[i].kept);
-    }
-    free(ports);
-    free(buffers);
-}
 
 // Splits "NAME=FILE" if there is a port of that name; otherwise the whole is a file and the port is NULL.
 static struct run_port *named_port(struct run_port *ports, size_t count, const char *argument,
@@ -202,23 +174,10 @@ static bool run_each(struct work *work, int count, char **arguments)
             if (work->options->quiet || work->options->expect)
                 progress_show(&progress, item + 1, file.items);
         }
-        if (good || file.array.mapping)
-            run_file_close(&file);
+        run_file_close(&file);
     }
     progress_end(&progress);
     return good;
-}
-
-static void fill_randomly(struct run_port *port, uint64_t *seed)
-{
-    size_t count = wnn_shape_elements(&port->type.shape);
-    bool real = wnn_dtype_is_float(port->type.type);
-    for (size_t i = 0; i < count; i++) {
-        double value = (double)random_number(seed);
-        wnn_number_store(
-            wnn_number_convert(wnnNumberFloat64(real ? value : (value + 1) * 2), port->type.type),
-            port->type.type, port->data, i);
-    }
 }
 
 // Several inputs, or none with a file: one execution.
@@ -244,7 +203,7 @@ static bool run_once(struct work *work, int count, char **arguments)
     for (size_t i = 0; good && i < work->input_count; i++) {
         struct run_port *port = &work->inputs[i];
         if (!given[i] && work->options->random)
-            fill_randomly(port, &seed);
+            run_port_randomise(port, &seed);
         else if (!given[i])
             good = wnn_fail(&work->error, WNNStatus_TypeError, "no file for the input %s, %s%s (or --random)",
                             port->name.data, wnn_dtype_name(port->type.type), SHAPE_TEXT(&port->type.shape));
@@ -279,9 +238,9 @@ static bool prepare(struct work *work, const char *path)
         !session_build(&work->session, &work->model, &work->graph, error))
         return false;
     const WNNNamedDescriptor *list = wnnGraphGetInputs(work->graph, &work->input_count);
-    work->inputs = make_ports(list, work->input_count, &work->input_buffers);
+    work->inputs = run_ports_make(list, work->input_count, &work->input_buffers);
     list = wnnGraphGetOutputs(work->graph, &work->output_count);
-    work->outputs = make_ports(list, work->output_count, &work->output_buffers);
+    work->outputs = run_ports_make(list, work->output_count, &work->output_buffers);
     return choose_outputs(work);
 }
 
@@ -296,8 +255,8 @@ static int compute_graph(const struct run_options *options, int count, char **ar
         good = run_port_write(&work.outputs[i], work.items, &work.error);
     if (good)
         show_totals(&work);
-    free_ports(work.inputs, work.input_count, work.input_buffers);
-    free_ports(work.outputs, work.output_count, work.output_buffers);
+    run_ports_free(work.inputs, work.input_count, work.input_buffers);
+    run_ports_free(work.outputs, work.output_count, work.output_buffers);
     free(work.times);
     labels_free(&work.labels);
     array_close(&work.expected);

@@ -121,7 +121,7 @@ static bool same_shape(const struct descriptor *declared, const struct safetenso
     return declared->type == tensor->type && wnn_shape_equal(&declared->shape, &tensor->shape);
 }
 
-// 4-bit weights are kept as the bytes that hold them: the format has no such types everywhere.
+// Whether these are the bytes that hold 4-bit weights, for which the format has no type.
 static bool packed_bytes(const struct declaration *constant, const struct safetensor *tensor)
 {
     size_t elements;

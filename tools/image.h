@@ -6,7 +6,7 @@
 #define TOOLS_IMAGE_H_
 
 #include "lib/shape.h"
-#include "lib/status.h"
+#include "tools/mapping.h"
 
 struct image {
     unsigned width, height, channels; // 1 (grey) or 3 (red, green, blue)
@@ -14,9 +14,10 @@ struct image {
 };
 
 // Whether a file begins like an image that can be read.
-bool image_recognise(const unsigned char *data, size_t size);
+bool image_recognise(const struct mapping *file);
 
-bool image_read(const char *path, struct image *image, struct error *error);
+// `path` is for messages.
+bool image_decode(const char *path, const struct mapping *file, struct image *image, struct error *error);
 void image_free(struct image *image);
 
 // How pixels become numbers: ((255 - p if inverted) * scale - mean) / deviation, by channel.

@@ -3,7 +3,6 @@
 // Image files: PNG through libpng, JPEG through libjpeg, PGM and PPM here.
 
 #include "tools/image.h"
-#include "tools/mapping.h"
 #include "tools/memory.h"
 
 #include <ctype.h>
@@ -34,9 +33,10 @@ static bool is_pnm(const unsigned char *data, size_t size)
            (data[1] == '5' || data[1] == '6' || data[1] == '2' || data[1] == '3') && isspace(data[2]);
 }
 
-bool image_recognise(const unsigned char *data, size_t size)
+bool image_recognise(const struct mapping *file)
 {
-    return is_png(data, size) || is_jpeg(data, size) || is_pnm(data, size);
+    return is_png(file->data, file->size) || is_jpeg(file->data, file->size) ||
+           is_pnm(file->data, file->size);
 }
 
 static bool make_room(const char *path, struct image *image, struct error *error)
@@ -182,12 +182,9 @@ static bool read_pnm(const char *path, const struct mapping *file, struct image 
     return true;
 }
 
-bool image_read(const char *path, struct image *image, struct error *error)
+bool image_decode(const char *path, const struct mapping *file, struct image *image, struct error *error)
 {
     *image = (struct image){0, 0, 0, NULL};
-    struct mapping *file = mapping_open(path, error);
-    if (!file)
-        return false;
     bool good = is_png(file->data, file->size)    ? read_png(path, file, image, error)
                 : is_jpeg(file->data, file->size) ? read_jpeg(path, file, image, error)
                 : is_pnm(file->data, file->size)
@@ -195,6 +192,5 @@ bool image_read(const char *path, struct image *image, struct error *error)
                     : wnn_fail(error, WNNStatus_TypeError, "%s: not a PNG, JPEG, PGM or PPM image", path);
     if (!good)
         image_free(image);
-    mapping_release(file);
     return good;
 }

@@ -102,3 +102,18 @@ bool model_builder_error(struct model *model, struct error *error)
     return wnn_fail(error, builder.status ? builder.status : WNNStatus_UnknownError, "%.*s",
                     (int)message.length, message.data);
 }
+
+uint64_t model_work(const struct model *model)
+{
+    const struct graph *graph = model_graph(model);
+    uint64_t work = 0;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct node *node = graph->nodes[i];
+        struct descriptor *types = must_allocate(node->out_count * sizeof *types);
+        for (unsigned k = 0; k < node->out_count; k++)
+            types[k] = node->out[k]->type;
+        work += wnn_op_work((enum op)node->op, node->in, types, node->out_count, node->attrs);
+        free(types);
+    }
+    return work;
+}

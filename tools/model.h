@@ -48,6 +48,9 @@ static inline const struct graph *model_graph(const struct model *model)
     return &((const struct WNNGraphBuilderImpl *)model->builder)->graph;
 }
 
+// Multiply-adds (or elements) of one execution.
+uint64_t model_work(const struct model *model);
+
 // Starts an error with what the builder says.
 bool model_builder_error(struct model *model, struct error *error);
 

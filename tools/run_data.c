@@ -1,50 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run_data.h"
 
+#include "tools/bench_models.h"
 #include "tools/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+struct run_port *run_ports_make(const WNNNamedDescriptor *list, size_t count, WNNNamedBuffer **buffers)
+{
+    struct run_port *ports = must_allocate(count * sizeof *ports);
+    *buffers = must_allocate(count * sizeof **buffers);
+    for (size_t i = 0; i < count; i++) {
+        struct run_port *port = &ports[i];
+        port->name = wnn_string(list[i].name);
+        port->type.type = list[i].descriptor.dataType;
+        wnn_shape_append(&port->type.shape, list[i].descriptor.shape.data,
+                         (unsigned)list[i].descriptor.shape.count);
+        port->bytes = wnn_descriptor_bytes(&port->type);
+        port->data = must_allocate(port->bytes);
+        (*buffers)[i] = (WNNNamedBuffer){list[i].name, port->data, port->bytes, port->type.type};
+    }
+    return ports;
+}
+
+void run_ports_free(struct run_port *ports, size_t count, WNNNamedBuffer *buffers)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(ports[i].data);
+        free(ports[i].kept);
+    }
+    free(ports);
+    free(buffers);
+}
+
+void run_port_randomise(struct run_port *port, uint64_t *seed)
+{
+    size_t count = wnn_shape_elements(&port->type.shape);
+    bool real = wnn_dtype_is_float(port->type.type);
+    for (size_t i = 0; i < count; i++) {
+        double value = (double)random_number(seed);
+        WNNNumber number = wnnNumberFloat64(real ? value : floor((value + 1) * 2));
+        wnn_number_store(wnn_number_convert(number, port->type.type), port->type.type, port->data, i);
+    }
+}
+
+static bool open_items(struct run_file *file, struct mapping *mapping, const struct run_port *port,
+                       struct error *error)
+{
+    size_t elements = wnn_shape_elements(&port->type.shape);
+    if (image_recognise(mapping)) {
+        file->items = 1;
+        return image_decode(file->path, mapping, &file->image, error);
+    }
+    if (mapping->size >= 6 && memcmp(mapping->data, "\x93NUMPY", 6) == 0) {
+        if (!array_decode_npy(file->path, mapping, &file->array, error))
+            return false;
+        file->items = file->array.elements % elements == 0 ? file->array.elements / elements : 0;
+        return file->items > 0 ||
+               wnn_fail(error, WNNStatus_TypeError, "%s: an array of shape %s; the input %s has shape %s",
+                        file->path, SHAPE_TEXT(&file->array.shape), port->name.data,
+                        SHAPE_TEXT(&port->type.shape));
+    }
+    file->items = mapping->size % port->bytes == 0 ? mapping->size / port->bytes : 0;
+    file->array =
+        (struct array){.mapping = mapping_share(mapping), .data = mapping->data, .type = port->type.type};
+    return file->items > 0 || wnn_fail(error, WNNStatus_TypeError,
+                                       "%s: %zu bytes, neither an image nor .npy; the input %s has %zu bytes",
+                                       file->path, mapping->size, port->name.data, port->bytes);
+}
+
 bool run_file_open(struct run_file *file, const char *path, const struct run_port *port, bool many,
                    struct error *error)
 {
-    *file = (struct run_file){.path = path, .items = 1};
+    *file = (struct run_file){.path = path};
     struct mapping *mapping = mapping_open(path, error);
-    if (!mapping)
-        return false;
-    file->is_image = image_recognise(mapping->data, mapping->size);
-    bool npy = mapping->size >= 6 && memcmp(mapping->data, "\x93NUMPY", 6) == 0;
-    size_t elements = wnn_shape_elements(&port->type.shape), size = mapping->size;
-    if (!file->is_image && !npy) {
-        file->items = size % port->bytes == 0 ? size / port->bytes : 0;
-        file->array = (struct array){.mapping = mapping_share(mapping), .data = mapping->data};
-        file->array.type = port->type.type;
-    }
+    bool good = mapping && open_items(file, mapping, port, error);
     mapping_release(mapping);
-    if (file->is_image)
-        return true;
-    if (npy) {
-        if (!array_read_npy(path, &file->array, error))
-            return false;
-        file->items = file->array.elements % elements == 0 ? file->array.elements / elements : 0;
-    }
-    if (file->items == 1 || (many && file->items > 0))
-        return true;
-    if (npy)
-        wnn_fail(error, WNNStatus_TypeError, "%s: an array of shape %s; the input %s has shape %s", path,
-                 SHAPE_TEXT(&file->array.shape), port->name.data, SHAPE_TEXT(&port->type.shape));
-    else
-        wnn_fail(error, WNNStatus_TypeError,
-                 "%s: %zu bytes, neither an image nor .npy; the input %s has %zu bytes", path, size,
-                 port->name.data, port->bytes);
-    run_file_close(file);
-    return false;
+    if (good && !many && file->items > 1)
+        good = wnn_fail(error, WNNStatus_TypeError, "%s: %zu values for the input %s, which takes one", path,
+                        file->items, port->name.data);
+    if (!good)
+        run_file_close(file);
+    return good;
 }
 
 void run_file_close(struct run_file *file)
 {
+    image_free(&file->image);
     array_close(&file->array);
 }
 
@@ -89,14 +133,8 @@ static bool load_array(const struct run_file *file, size_t item, const struct pi
 bool run_file_load(const struct run_file *file, size_t item, const struct pixel_rule *rule,
                    struct run_port *port, struct error *error)
 {
-    if (!file->is_image)
-        return load_array(file, item, rule, port, error);
-    struct image image;
-    if (!image_read(file->path, &image, error))
-        return false;
-    bool good = image_to_tensor(&image, rule, &port->type, port->data, error);
-    image_free(&image);
-    return good;
+    return file->image.pixels ? image_to_tensor(&file->image, rule, &port->type, port->data, error)
+                              : load_array(file, item, rule, port, error);
 }
 
 void run_port_keep(struct run_port *port)

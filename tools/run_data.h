@@ -24,10 +24,17 @@ struct run_port {
 // A file with one or several values for an input: an image, an array, raw bytes.
 struct run_file {
     const char *path;
-    bool is_image;
+    struct image image; // without pixels: it is none
     struct array array; // .npy, and raw bytes as an array of the input's type
     size_t items;       // how many values it has
 };
+
+// Ports for the inputs or outputs of a graph, and the same as buffers for the API.
+struct run_port *run_ports_make(const WNNNamedDescriptor *list, size_t count, WNNNamedBuffer **buffers);
+void run_ports_free(struct run_port *ports, size_t count, WNNNamedBuffer *buffers);
+
+// Floats in [-1, 1), or whole numbers from 0 to 3, the same in every run of the program.
+void run_port_randomise(struct run_port *port, uint64_t *seed);
 
 // Opens a file for an input: one value (or, if `many`, any number of them one after another).
 bool run_file_open(struct run_file *file, const char *path, const struct run_port *port, bool many,

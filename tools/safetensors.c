@@ -20,7 +20,6 @@ static const struct {
     {"I32", 32, WNNDataType_Int32},        {"U32", 32, WNNDataType_Uint32},
     {"I64", 64, WNNDataType_Int64},        {"U64", 64, WNNDataType_Uint64},
     {"I8", 8, WNNDataType_Int8},           {"U8", 8, WNNDataType_Uint8},
-    {"I4", 4, WNNDataType_Int4},           {"U4", 4, WNNDataType_Uint4},
     {"BOOL", 8, WNNDataType_Uint8},        {"F64", 64, WNNDataType_Undefined},
     {"BF16", 16, WNNDataType_Undefined},   {"I16", 16, WNNDataType_Undefined},
     {"U16", 16, WNNDataType_Undefined},    {"F8_E4M3", 8, WNNDataType_Undefined},
@@ -218,17 +217,22 @@ static char *header_text(const struct safetensors_item *items, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct descriptor *type = &items[i].type;
         cJSON *item = must(cJSON_AddObjectToObject(header, items[i].name));
-        const char *dtype = "";
-        for (size_t k = DTYPES; k-- > 0;)
+        // The format has no 4-bit types; the reader takes the bytes that hold them for what was declared.
+        size_t bytes = wnn_descriptor_bytes(type);
+        bool packed = wnn_dtype_bits(type->type) < 8;
+        const char *dtype = "U8";
+        for (size_t k = DTYPES; k-- > 0 && !packed;)
             if (dtypes[k].type == type->type)
                 dtype = dtypes[k].name;
         must(cJSON_AddStringToObject(item, "dtype", dtype));
         cJSON *shape = must(cJSON_AddArrayToObject(item, "shape"));
-        for (unsigned d = 0; d < type->shape.rank; d++)
+        for (unsigned d = 0; d < type->shape.rank && !packed; d++)
             cJSON_AddItemToArray(shape, must(cJSON_CreateNumber(type->shape.dim[d])));
+        if (packed)
+            cJSON_AddItemToArray(shape, must(cJSON_CreateNumber((double)bytes)));
         cJSON *offsets = must(cJSON_AddArrayToObject(item, "data_offsets"));
         cJSON_AddItemToArray(offsets, must(cJSON_CreateNumber((double)begin)));
-        begin += wnn_descriptor_bytes(type);
+        begin += bytes;
         cJSON_AddItemToArray(offsets, must(cJSON_CreateNumber((double)begin)));
     }
     char *text = must(cJSON_PrintUnformatted(header));

@@ -222,14 +222,12 @@ static void require_idle(WNNContext context, uint64_t expected)
     require_bytes(context, expected);
 }
 
-static long test_graph(WNNContext context, int index)
+static long test_graph(WNNContext context, int index, uint64_t before)
 {
     static unsigned char right[MOST * sizeof(float) + 1], result[sizeof right];
     fail_at(0, false);
     REQUIRE(attempt(context, index, right));
-    require_bytes(context, counters_of(context).allocatedBytes);
-    sleep_milliseconds(2);
-    uint64_t before = counters_of(context).allocatedBytes;
+    require_idle(context, before);
     long n = 0;
     for (bool through = false; !through;) {
         n++;
@@ -331,10 +329,11 @@ int main(int argc, char **argv)
     descriptor.allocator = &allocator;
     WNNContext context;
     REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+    uint64_t idle = counters_of(context).allocatedBytes;
     for (int i = argc > 1 ? atoi(argv[1]) : 0; i < GRAPHS; i++) {
         printf("graph %d: ", i);
         fflush(stdout);
-        printf("%ld allocations\n", test_graph(context, i));
+        printf("%ld allocations\n", test_graph(context, i, idle));
         if (argc > 1)
             break;
     }

@@ -5,6 +5,7 @@
 #include "conformance/unit/runtime_fixture.h"
 
 #include <fenv.h>
+#include <sys/resource.h>
 
 static void on_lost(WNNStringView message, void *answer, void *unused)
 {
@@ -365,6 +366,65 @@ static void test_threads(void)
     }
 }
 
+// Denormals of a caller whose processor flushes them are not flushed by the context.
+static void test_denormals(void)
+{
+#ifdef __SSE__
+    enum {
+        WIDTH = 40000
+    };
+    static float x[WIDTH], y[WIDTH];
+    for (size_t i = 0; i < WIDTH; i++)
+        x[i] = 0x1p-140f;
+    for (uint32_t threads = 1; threads <= (THREAD_SANITIZED ? 1 : 3); threads += 2) {
+        unsigned before = __builtin_ia32_stmxcsr();
+        __builtin_ia32_ldmxcsr(before | 0x8040);
+        WNNContextDescriptor descriptor = describe_context(NULL, NULL);
+        descriptor.threadCount = threads;
+        WNNContext context;
+        REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+        WNNGraph graph = build_chain(context, 3, WIDTH);
+        wait_for(context, compute_chain(context, graph, x, y, WIDTH, tell_nobody()));
+        wnnGraphRelease(graph);
+        wnnContextRelease(context);
+        REQUIRE_EQUAL_INT(__builtin_ia32_stmxcsr() & 0x8040, 0x8040);
+        __builtin_ia32_ldmxcsr(before);
+        for (size_t i = 0; i < WIDTH; i++)
+            REQUIRE_EQUAL_FLOAT(y[i], 0x1p-138f);
+    }
+#endif
+}
+
+// A process that may not have more memory for stacks gets a status, and does not wait for threads that never
+// start.
+static void test_too_many_threads(void)
+{
+    struct rlimit before, tight;
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file)
+        return;
+    REQUIRE_EQUAL_INT(fscanf(file, "%ld", &pages), 1);
+    fclose(file);
+    REQUIRE_EQUAL_INT(getrlimit(RLIMIT_AS, &before), 0);
+    struct answer error = {0};
+    for (int room = 4; room <= 64;
+         room += 60) { // MiB: not even the worker starts, or it does and its helpers do not
+        WNNContextDescriptor descriptor = describe_context(&error, NULL);
+        descriptor.threadCount = 1000;
+        tight = before;
+        tight.rlim_cur = (rlim_t)pages * 4096 + (rlim_t)room * 1024 * 1024;
+        REQUIRE_EQUAL_INT(setrlimit(RLIMIT_AS, &tight), 0);
+        WNNContext context;
+        WNNStatus status = wnnCreateContext(&descriptor, &context);
+        REQUIRE_EQUAL_INT(setrlimit(RLIMIT_AS, &before), 0);
+        REQUIRE_EQUAL_INT(status, WNNStatus_OutOfMemory);
+        REQUIRE(!context);
+    }
+    REQUIRE_EQUAL_INT(error.calls, 2);
+    REQUIRE_CONTAINS(error.message, "1000 compute threads cannot be started");
+}
+
 int main(void)
 {
     test_descriptors();
@@ -375,6 +435,9 @@ int main(void)
     test_counters();
     test_memory_limit();
     test_host_services();
+    test_denormals();
+    if (!SANITIZED)
+        test_too_many_threads();
     if (!THREAD_SANITIZED)
         test_threads();
     return 0;

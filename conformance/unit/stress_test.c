@@ -157,6 +157,30 @@ static void finish_slot(struct job *job, struct slot *slot)
     job->answers++;
 }
 
+static void release_context(WNNStatus status, WNNStringView message, void *context, void *released)
+{
+    (void)status;
+    (void)message;
+    wnnContextRelease(context);
+    atomic_fetch_add((atomic_int *)released, 1);
+}
+
+// The last release, in this thread or in a callback, on the worker if the context is not lost.
+static void release_last(struct job *job, const struct shared *own)
+{
+    if (pick(job, 3)) {
+        wnnContextRelease(own->context);
+        return;
+    }
+    float x[WIDTH] = {0}, y[WIDTH];
+    atomic_int released = 0;
+    compute_chain(own->context, own->graph, x, y, WIDTH,
+                  (WNNRequestCallbackInfo){NULL, WNNCallbackMode_AllowSpontaneous, release_context,
+                                           own->context, &released});
+    while (atomic_load(&released) == 0)
+        sleep_milliseconds(1);
+}
+
 // A context that ends at any moment of its work, in one of several ways; every callback must have run by
 // then.
 static void use_private_context(struct job *job)
@@ -180,12 +204,14 @@ static void use_private_context(struct job *job)
     if (pick(job, 2))
         for (unsigned i = 0; i < count; i++)
             finish_slot(job, &slots[i]);
-    bool graph_first = pick(job, 2);
-    if (graph_first)
+    if (pick(job, 2)) {
+        wnnGraphAddRef(own.graph);
+        release_last(job, &own);
         wnnGraphRelease(own.graph);
-    wnnContextRelease(own.context);
-    if (!graph_first)
-        wnnGraphRelease(own.graph);
+    } else {
+        release_last(job, &own);
+    }
+    wnnGraphRelease(own.graph);
     wnnTensorRelease(own.in);
     wnnTensorRelease(own.out);
     for (unsigned i = 0; i < count; i++)

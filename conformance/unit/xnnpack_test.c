@@ -328,7 +328,7 @@ static void test_random_conv2d(void)
 static void test_random_transposed(void)
 {
     struct subject s;
-    unsigned computed = 0;
+    unsigned computed = 0, refused = 0;
     for (int round = 0; round < 500; round++, unmap_all()) {
         struct conv_case c;
         random_windows(&c, 4, 4, 3, 2);
@@ -350,13 +350,14 @@ static void test_random_transposed(void)
         unsigned activation = below(ACTIVATIONS);
         add_activation(&s, activation);
         bool small = c.out[0] < c.strides[0] || c.out[1] < c.strides[1];
+        refused += small;
         REQUIRE(!small || !accepted(&s));
         if (!accepted(&s))
             continue;
         check(&s, activation, expect_transposed);
         computed++;
     }
-    REQUIRE(computed >= 250);
+    REQUIRE(computed >= 250 && refused > 0);
 }
 
 static void test_random_pools(void)
@@ -543,11 +544,24 @@ static void test_memory(void)
     wnn_xnnpack_destroy(step);
     REQUIRE(atomic_load(&limited.now) == 0);
 
-    wnn_allocator_init(&limited, NULL, 4096);
-    REQUIRE(!wnn_xnnpack_create(&s.node, &limited, &serial, &step, &error));
-    REQUIRE(error.status == WNNStatus_OutOfMemory);
-    REQUIRE(step == NULL);
-    REQUIRE(atomic_load(&limited.now) == 0);
+    // Too little memory, at every place where some is asked for.
+    unsigned failures = 0;
+    make_gemm(&s, 3, 40, 24, false);
+    s.attrs.gemm.alpha = s.attrs.gemm.beta = 0.5;
+    add_constant(&s, 1, make_shape(1, 24, 0, 0, 0));
+    for (uint64_t limit = 1;; limit += 64) {
+        wnn_allocator_init(&limited, NULL, limit);
+        error = (struct error){0};
+        bool made = wnn_xnnpack_create(&s.node, &limited, &serial, &step, &error);
+        REQUIRE(made == (step != NULL));
+        wnn_xnnpack_destroy(step);
+        REQUIRE(atomic_load(&limited.now) == 0);
+        if (made)
+            break;
+        REQUIRE(error.status == WNNStatus_OutOfMemory);
+        failures++;
+    }
+    REQUIRE(failures > 40);
     wnn_xnnpack_destroy(NULL);
     unmap_all();
 }
