@@ -62,15 +62,15 @@ void wnn_element_text(WNNDataType type, const void *data, size_t index, char *bu
 
 // 0 for equal values; infinite where nothing is near enough.
 static double distance(WNNDataType type, const void *got, const void *expected, size_t index, bool absolute,
-                       bool signed_zeros)
+                       unsigned flags)
 {
     uint64_t a = bits_at(type, got, index), b = bits_at(type, expected, index);
     if (a == b)
         return 0;
     double x = wnn_element_double(type, got, index), y = wnn_element_double(type, expected, index);
     if (isnan(x) || isnan(y))
-        return isnan(x) && isnan(y) ? 0 : INFINITY;
-    if (signed_zeros && x == 0 && y == 0 && wnn_dtype_is_float(type))
+        return isnan(y) && (isnan(x) || (isinf(x) && flags & COMPARE_LOST_NAN)) ? 0 : INFINITY;
+    if (flags & COMPARE_ZERO_SIGNS && x == 0 && y == 0 && wnn_dtype_is_float(type))
         return INFINITY;
     if (absolute)
         return x == y && wnn_dtype_is_float(type) ? 0 : fabs(x - y);
@@ -79,11 +79,11 @@ static double distance(WNNDataType type, const void *got, const void *expected, 
 }
 
 bool wnn_compare(WNNDataType type, size_t count, const void *got, const void *expected,
-                 const struct tolerance *tolerance, bool signed_zeros, struct difference *difference)
+                 const struct tolerance *tolerance, unsigned flags, struct difference *difference)
 {
     *difference = (struct difference){0};
     for (size_t i = 0; i < count; i++) {
-        double apart = distance(type, got, expected, i, tolerance->absolute, signed_zeros);
+        double apart = distance(type, got, expected, i, tolerance->absolute, flags);
         difference->greatest = apart > difference->greatest ? apart : difference->greatest;
         if (apart <= tolerance->value)
             continue;

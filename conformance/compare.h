@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Comparing results: distances in units in the last place (of integers: differences) or absolute ones. Equal
-// values are equal, NaN equals any NaN and nothing else, and the sign of zero counts only if asked.
+// values are equal, NaN equals any NaN and nothing else, and the sign of zero does not count, unless the
+// flags say otherwise.
 
 #ifndef CONFORMANCE_COMPARE_H_
 #define CONFORMANCE_COMPARE_H_
 
 #include "conformance/tolerance.h"
+
+enum {
+    COMPARE_ZERO_SIGNS = 1, // -0 is not 0
+    COMPARE_LOST_NAN = 2,   // an infinity will do where NaN is expected
+};
 
 struct difference {
     size_t count;               // elements that are too far off
@@ -18,7 +24,7 @@ struct difference {
 
 // Whether all elements are within the tolerance.
 bool wnn_compare(WNNDataType type, size_t count, const void *got, const void *expected,
-                 const struct tolerance *tolerance, bool signed_zeros, struct difference *difference);
+                 const struct tolerance *tolerance, unsigned flags, struct difference *difference);
 
 // One element as a double (64-bit integers rounded), and as text.
 double wnn_element_double(WNNDataType type, const void *data, size_t index);

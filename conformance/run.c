@@ -402,6 +402,7 @@ static bool create_context(struct program *program)
     if (wnn_create_context_on(backend, &descriptor, &program->subject.context) != WNNStatus_Success)
         return false;
     wnn_context_set_compile_options(program->subject.context, program->skipped_passes, true, NULL, NULL);
+    program->subject.lossy = strcmp(program->backend, "cpu") == 0 && !program->strict_numerics;
     program->subject.values = backend != &wnn_backend_dummy;
     return true;
 }

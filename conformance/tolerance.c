@@ -50,6 +50,7 @@ static const struct {
     [WNN_OP_sigmoid] = {.float32 = 34, .float16 = 10},
     [WNN_OP_softsign] = BOTH(3),
     [WNN_OP_softmax] = {.float32 = 3, .float16 = 3, .factor = 3, .basis = AXIS},
+    [WNN_OP_softmax2d] = {.float32 = 3, .float16 = 3, .factor = 3, .basis = AXIS},
     [WNN_OP_batchNormalization] = BOTH(6),
     [WNN_OP_layerNormalization] = BOTH(14),
     [WNN_OP_instanceNormalization] = {.float32 = 840, .float16 = 8400},
@@ -132,6 +133,11 @@ static double units_of(const struct node *node)
         ((const WNNResample2dOptions *)node->attrs)->mode == WNNInterpolationMode_NearestNeighbor)
         units = 0;
     return units > 0 ? units : 0;
+}
+
+bool wnn_op_is_exact(enum op op)
+{
+    return limits[op].float32 == 0 && limits[op].basis == NOTHING;
 }
 
 struct tolerance wnn_node_tolerance(const struct node *node)

@@ -17,6 +17,9 @@ struct tolerance {
 // Of one node of a complete graph, for its first output.
 struct tolerance wnn_node_tolerance(const struct node *node);
 
+// Whether an operator has but one right result, on whatever operands: it rounds nothing.
+bool wnn_op_is_exact(enum op op);
+
 // Of a whole graph: that of its node, or the sum of the units of all nodes.
 struct tolerance wnn_graph_tolerance(const struct graph *graph);
 

@@ -17,7 +17,7 @@ void wnn_context_set_compile_options(WNNContext context, uint32_t skip, bool ver
                                      void (*observe)(void *argument, const char *pass, const struct graph *graph),
                                      void *observer);
 
-// The plan of a built graph: valid while the graph is held.
+// The plan of a built graph: valid while the graph is held and neither it nor its context is destroyed.
 const struct plan *wnn_graph_plan(WNNGraph graph);
 
 #endif

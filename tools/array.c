@@ -121,7 +121,7 @@ bool array_read_npy(const char *path, struct array *array, struct error *error)
 void array_close(struct array *array)
 {
     mapping_release(array->mapping);
-    *array = (struct array){NULL};
+    *array = (struct array){.data = NULL};
 }
 
 WNNNumber array_element(const struct array *array, size_t index)

@@ -61,31 +61,9 @@ static void collect_names(struct writer *writer)
     }
 }
 
-static void add_name(struct text *text, const char *name)
+static bool needs_quotes(const char *name)
 {
-    if (graph_text_is_word((struct string){name, strlen(name)}) && strcmp(name, "null") != 0) {
-        wnn_text_add(text, "%s", name);
-        return;
-    }
-    wnn_text_add(text, "\"");
-    for (; *name; name++)
-        wnn_text_add(text, *name == '"' || *name == '\\' ? "\\%c" : "%c", *name);
-    wnn_text_add(text, "\"");
-}
-
-static void put_name(const struct writer *writer, const char *name)
-{
-    char line[1024];
-    struct text text = TEXT(line);
-    line[0] = '\0';
-    add_name(&text, name);
-    fputs(line, writer->file);
-}
-
-static void add_operand_name(void *argument, const struct operand *operand, struct text *text)
-{
-    const struct writer *writer = argument;
-    add_name(text, writer->names[operand->index]);
+    return !graph_text_is_word((struct string){name, strlen(name)}) || strcmp(name, "null") == 0;
 }
 
 static void put_quoted(const struct writer *writer, const char *string)
@@ -97,6 +75,28 @@ static void put_quoted(const struct writer *writer, const char *string)
         fputc(*string, writer->file);
     }
     fputc('"', writer->file);
+}
+
+static void put_name(const struct writer *writer, const char *name)
+{
+    if (needs_quotes(name))
+        put_quoted(writer, name);
+    else
+        fputs(name, writer->file);
+}
+
+static void add_operand_name(void *argument, const struct operand *operand, struct text *text)
+{
+    const struct writer *writer = argument;
+    const char *name = writer->names[operand->index];
+    if (!needs_quotes(name)) {
+        wnn_text_add(text, "%s", name);
+        return;
+    }
+    wnn_text_add(text, "\"");
+    for (; *name; name++)
+        wnn_text_add(text, *name == '"' || *name == '\\' ? "\\%c" : "%c", *name);
+    wnn_text_add(text, "\"");
 }
 
 static void put_type(const struct writer *writer, const struct descriptor *type)

@@ -72,7 +72,11 @@ struct shape wnn_random_broadcastable(struct random_graph *graph, const struct s
 static double random_float(struct random_graph *graph, double low, double high)
 {
     static const double nice[] = {0, 1, -1, 0.5, -0.5, 2, -2};
+    static const double special[] = {NAN,       INFINITY, -INFINITY, -0.0,    0x1p-140,
+                                     -0x1p-140, 0x1p-24,  65504,     -3.4e38, 0x1p63};
     double value = nice[below(graph, 7)];
+    if (graph->special && chance(graph, 30))
+        return special[below(graph, sizeof special / sizeof special[0])];
     return chance(graph, 15) && value >= low && value <= high ? value : between(graph, low, high);
 }
 
@@ -344,14 +348,24 @@ static void make(struct random_graph *graph, enum op op)
     }
 }
 
+// Whether an operator has one right result for NaN and infinities too. Pools may go to XNNPACK, which loses
+// NaN.
+static bool is_special(enum op op)
+{
+    return (wnn_op_is_exact(op) && op != WNN_OP_maxPool2d) || op == WNN_OP_cast;
+}
+
 void wnn_random_graph(uint64_t seed, WNNGraphBuilder builder, struct random_graph *graph)
 {
     *graph = (struct random_graph){.random = seed, .builder = builder};
     unsigned operators = 3 + below(graph, 10), made = 0;
-    for (unsigned tries = 0; made < operators && tries < 4 * operators && !graph->refused; tries++) {
-        size_t before = graph->value_count;
-        size_t inputs = graph->input_count;
-        make(graph, (enum op)below(graph, WNN_OP_COUNT));
+    graph->special = chance(graph, 15);
+    for (unsigned tries = 0; made < operators && tries < 10 * operators && !graph->refused; tries++) {
+        size_t before = graph->value_count, inputs = graph->input_count;
+        enum op op = (enum op)below(graph, WNN_OP_COUNT);
+        if (graph->special && !is_special(op))
+            continue;
+        make(graph, op);
         made += graph->value_count - before > graph->input_count - inputs;
     }
     for (size_t i = 0; i < graph->value_count && !graph->refused; i++) {

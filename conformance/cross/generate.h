@@ -2,7 +2,9 @@
 //
 // Random legal graphs whose results are well-conditioned: the values that reach an operator are within its
 // comfortable range, and operators that jump (comparisons, rounding, arg-min and such) see only values on
-// which all implementations agree exactly. The same seed gives the same graph on every builder.
+// which all implementations agree exactly. Some graphs consist of such operators only, and have NaN,
+// infinities, zeros of both signs and denormals in their inputs. The same seed gives the same graph on every
+// builder.
 
 #ifndef CONFORMANCE_CROSS_GENERATE_H_
 #define CONFORMANCE_CROSS_GENERATE_H_
@@ -38,6 +40,7 @@ struct random_graph {
         const struct value *value;
     } outputs[MAX_VALUES];
     size_t output_count;
+    bool special;                // floats include NaN, infinities and such; all operators are exact ones
     unsigned uses[WNN_OP_COUNT]; // how often each operator was recorded
     bool refused;                // the builder has an error: a mistake of this generator, or of the builder
 };

@@ -210,7 +210,7 @@ static bool compare(struct program *program, const struct side *subject, size_t 
     if (exact) {
         struct difference difference;
         struct tolerance none = {false, 0};
-        bool same = wnn_compare(type, count, got, expected, &none, false, &difference);
+        bool same = wnn_compare(type, count, got, expected, &none, 0, &difference);
         *finding = (struct finding){output, difference.first, difference.distance, 0, difference.count};
         program->elements += count;
         return same;

@@ -7,6 +7,7 @@ Usage: cli_test.py WEBNN SOURCE_ROOT [MODELS]
 WEBNN is the program, SOURCE_ROOT the folder with tools/digits. MODELS is a folder of larger networks with expected
 results; without it, or if it does not exist, their tests are skipped. Needs nothing but Python's standard library.
 """
+import base64
 import json
 import math
 import os
@@ -37,9 +38,14 @@ def check(condition, what):
         print("FAILED:", what)
 
 
-def run(*arguments, env=None):
-    return subprocess.run([WEBNN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          timeout=300, env={**os.environ, **(env or {})})
+def run(*arguments):
+    # Where a sanitizer finds something, the exit code is none that the program has.
+    result = subprocess.run([WEBNN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            errors="replace", timeout=300,
+                            env={**os.environ, "ASAN_OPTIONS": "exitcode=99", "UBSAN_OPTIONS": "exitcode=99"})
+    check(result.returncode in (0, 1, 2), f"{' '.join(arguments)}: exit code {result.returncode} {result.stderr}")
+    check("\033" not in result.stdout + result.stderr, f"{' '.join(arguments)}: colours without a terminal")
+    return result
 
 
 def good(*arguments):
@@ -462,6 +468,35 @@ def test_images(folder):
     bad(1, "too large", "run", nhwc, folder("broken.pgm"))
     bad(1, "is not an image", "run", folder.graph(graph("y = identity(x);", inputs="x: f32[2, 2, 2, 2];")),
         folder("a.png"))
+
+
+# 16 x 8 pixels, all (200, 100, 50).
+JPEG = """
+/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAMCAgMCAgMDAwMEAwMEBQgFBQQEBQoHBwYIDAoMDAsKCwsNDhIQDQ4RDgsLEBYQERMU
+FRUVDA8XGBYUGBIUFRT/2wBDAQMEBAUEBQkFBQkUDQsNFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQU
+FBQUFBQUFBT/wAARCAAIABADASIAAhEBAxEB/8QAHwAAAQUBAQEBAQEAAAAAAAAAAAECAwQFBgcICQoL/8QAtRAAAgEDAwIEAwUF
+BAQAAAF9AQIDAAQRBRIhMUEGE1FhByJxFDKBkaEII0KxwRVS0fAkM2JyggkKFhcYGRolJicoKSo0NTY3ODk6Q0RFRkdISUpTVFVW
+V1hZWmNkZWZnaGlqc3R1dnd4eXqDhIWGh4iJipKTlJWWl5iZmqKjpKWmp6ipqrKztLW2t7i5usLDxMXGx8jJytLT1NXW19jZ2uHi
+4+Tl5ufo6erx8vP09fb3+Pn6/8QAHwEAAwEBAQEBAQEBAQAAAAAAAAECAwQFBgcICQoL/8QAtREAAgECBAQDBAcFBAQAAQJ3AAEC
+AxEEBSExBhJBUQdhcRMiMoEIFEKRobHBCSMzUvAVYnLRChYkNOEl8RcYGRomJygpKjU2Nzg5OkNERUZHSElKU1RVVldYWVpjZGVm
+Z2hpanN0dXZ3eHl6goOEhYaHiImKkpOUlZaXmJmaoqOkpaanqKmqsrO0tba3uLm6wsPExcbHyMnK0tPU1dbX2Nna4uPk5ebn6Onq
+8vP09fb3+Pn6/9oADAMBAAIRAxEAPwCpRRRX4ef0gf/Z
+"""
+
+
+def test_jpeg(folder):
+    path = folder.graph(graph("y = identity(x);", inputs="x: u8[1, 2, 2, 3];"))
+    image = folder("image")
+    with open(image, "wb") as file:
+        file.write(base64.b64decode(JPEG))
+    good("run", "--output=" + folder("out.npy"), path, image)
+    check(read_npy(folder("out.npy"))[2] == [200, 100, 50] * 4, "a JPEG image")
+    result = subprocess.run(f"cat {image} | {WEBNN} run {path} /dev/stdin", shell=True, stdout=subprocess.PIPE, text=True)
+    check("50 to 200: 200 100 50" in result.stdout, "an image from a pipe")
+    for cut in 5, 100, 400:
+        with open(image, "wb") as file:
+            file.write(base64.b64decode(JPEG)[:cut])
+        bad(1, "image", "run", path, image)
 
 
 def test_graph_command(folder):

@@ -319,7 +319,8 @@ typedef struct WNNLimits {
 } WNNLimits;
 #define WNN_LIMITS_INIT { 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0 }
 
-// Called once when the context is lost: by wnnContextDestroy, by the last release, or by a failing device.
+// Called once when the context is lost: by wnnContextDestroy, by the last release, or by a failing device. In mode
+// WaitAnyOnly it runs inside of the next wait for any future.
 typedef void (*WNNContextLostCallback)(WNNStringView message, void *userdata1, void *userdata2);
 typedef struct WNNContextLostCallbackInfo {
     const WNNChainedStruct *nextInChain;
