@@ -267,7 +267,7 @@ static bool bind_buffers(const struct call *call, const struct port_list *ports,
                          const WNNNamedBuffer *buffers, size_t count, const void **slots)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t slot;
+        size_t slot = 0;
         if (!find_port(call, ports, what, buffers[i].name, i, &slot))
             return false;
         if (slots[slot])
@@ -382,7 +382,7 @@ static bool bind_tensors(const struct call *call, const struct port_list *ports,
                          const WNNNamedTensor *tensors, size_t count, const void **slots)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t slot;
+        size_t slot = 0;
         if (!find_port(call, ports, what, tensors[i].name, i, &slot))
             return false;
         if (slots[slot])

@@ -18,9 +18,10 @@
 #include <unistd.h>
 
 static const char help[] =
-    "Measures graphs: the time to build, the first run, and then as many runs as fit in the time.\n\n"
+    "Measures graphs: the time to build, the first run, and then as many runs as fit in\n"
+    "the time.\n\n"
     "Usage: webnn bench [OPTIONS] [GRAPH...]\n\n"
-    "GRAPH is a .webnn file or one of these; without any, the architectures without sizes are measured.\n\n"
+    "GRAPH is a .webnn file or one of these; without any, the first six are measured.\n\n"
     "  mobilenet_v1      MobileNet 1.0 224\n"
     "  mobilenet_v2      MobileNetV2 1.0 224\n"
     "  resnet50          ResNet-50\n"
@@ -28,11 +29,10 @@ static const char help[] =
     "  gru, lstm         a recurrent layer, 32 steps, 256 hidden\n"
     "  matmul:MxKxN      a matrix product, the second matrix constant\n"
     "  conv2d:HxWxINxOUT[xKERNEL[xSTRIDE[xGROUPS]]]   a convolution, channels last\n"
-    "  OPERATOR:SHAPE    an operator that needs nothing but a shape: add:1x64x56x56, softmax:128x768\n\n"
-    "Weights and inputs are random; nothing else of the machine should be at work. GFLOP/s counts two "
-    "operations for a\n"
-    "multiply-add. Peak memory is that of the whole process; several graphs are measured in a process "
-    "each.\n\n"
+    "  OPERATOR:SHAPE    an operator that needs nothing but a shape: add:1x64x56x56\n\n"
+    "Weights and inputs are random; nothing else of the machine should be at work.\n"
+    "GFLOP/s counts two operations for a multiply-add. Peak memory is that of the whole\n"
+    "process; several graphs are measured in a process each.\n\n"
     "  --time=SECONDS    for the runs of each graph; 2 by default\n"
     "  --json            one JSON object a line\n" SESSION_HELP "\nExamples:\n\n"
     "  webnn bench --threads=1 mobilenet_v2\n"

@@ -10,10 +10,11 @@
 #include <string.h>
 
 static const char help[] =
-    "Shows a graph before, between and after the compiler's passes, or writes it as a graph file.\n\n"
+    "Shows a graph before, between and after the compiler's passes, or writes it as a\n"
+    "graph file.\n\n"
     "Usage: webnn graph [OPTIONS] GRAPH\n\n"
-    "GRAPH is a .webnn file or a built-in architecture. Without options it is shown as the backend gets "
-    "it.\n\n"
+    "GRAPH is a .webnn file or a built-in architecture. Without options it is shown as\n"
+    "the backend gets it.\n\n"
     "  --before          as it was recorded\n"
     "  --after=PASS      after one pass; --after=all shows it after each\n"
     "  --passes          only lists the passes, in order\n"
@@ -25,7 +26,8 @@ static const char help[] =
     "  webnn graph tools/digits/digits.webnn\n"
     "  webnn graph --before --format=dot tools/digits/digits.webnn | dot -Tsvg > digits.svg\n"
     "  webnn graph --after=all mobilenet_v2 | less\n"
-    "  webnn graph --emit=webnn --weights-out=copy.safetensors tools/digits/digits.webnn > copy.webnn\n";
+    "  webnn graph --emit=webnn --weights-out=copy.safetensors \\\n"
+    "              tools/digits/digits.webnn > copy.webnn\n";
 
 struct graph_options {
     struct session_options session;

@@ -11,8 +11,8 @@
 #include <string.h>
 
 static const char help[] =
-    "Describes a graph: inputs, outputs, operators, weights, memory, and which backends have what it "
-    "needs.\n\n"
+    "Describes a graph: inputs, outputs, operators, weights, memory, and which backends\n"
+    "have what it needs.\n\n"
     "Usage: webnn info [OPTIONS] GRAPH\n\n"
     "GRAPH is a .webnn file or a built-in architecture.\n\n" SESSION_HELP "\nExample:\n\n"
     "  webnn info tools/digits/digits.webnn\n";

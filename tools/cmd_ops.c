@@ -14,16 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] = "Prints every operator with its operands, their data types and ranks, and its "
-                           "options with their defaults.\n\n"
-                           "Usage: webnn ops [--format=FORMAT] [OPERATOR...]\n\n"
-                           "  --format=FORMAT   text (the default), markdown or json\n\n"
-                           "Arguments that an operator needs are listed in the order in which a graph file "
-                           "can give them without their\n"
-                           "names; a question mark stands behind what can be left out.\n\n"
-                           "Examples:\n\n"
-                           "  webnn ops conv2d\n"
-                           "  webnn ops --format=markdown > operators.md\n";
+static const char help[] =
+    "Prints every operator with its operands, their data types and ranks, and its\n"
+    "options with their defaults.\n\n"
+    "Usage: webnn ops [--format=FORMAT] [OPERATOR...]\n\n"
+    "  --format=FORMAT   text (the default), markdown or json\n\n"
+    "Arguments that an operator needs are listed in the order in which a graph file can\n"
+    "give them without their names; a question mark stands behind what can be left out.\n\n"
+    "Examples:\n\n"
+    "  webnn ops conv2d\n"
+    "  webnn ops --format=markdown > operators.md\n";
 
 static const char *const attr_names[] = {
     [ATTR_u32] = "uint32",

@@ -173,7 +173,7 @@ static bool set_list(struct call *call, const struct op_row *row, const struct v
     if (row->attr == ATTR_u32s) {
         uint32_t *data = must(wnn_arena_allocate(call->arena, (value->item_count + 1) * sizeof *data));
         for (size_t i = 0; i < value->item_count; i++) {
-            int64_t number;
+            int64_t number = 0;
             if (!whole_number(call, row, &value->items[i], 0, UINT32_MAX, &number))
                 return false;
             data[i] = (uint32_t)number;
@@ -259,8 +259,8 @@ static bool set_activations(struct call *call, const struct value *value, WNNAct
 static bool set_attribute(struct call *call, const struct op_row *row, const struct value *value)
 {
     void *place = call->attrs + row->offset;
-    WNNNumber number;
-    int64_t integer;
+    WNNNumber number = WNN_NUMBER_INIT;
+    int64_t integer = 0;
     switch (row->attr) {
     case ATTR_u32:
         if (!whole_number(call, row, value, 0, UINT32_MAX, &integer))
@@ -346,6 +346,8 @@ static bool take_named(struct call *call, const struct argument *argument)
     }
     if (!row)
         row = fitting_row(call->info, argument->name, &argument->value);
+    if (!row && strcmp(argument->name.data, "to") == 0) // what converters from ONNX write for cast
+        row = wnn_op_attr_row(call->info, STRING("dataType"), ATTR_dtype);
     if (!row && strcmp(argument->name.data, "label") == 0 && argument->value.kind == VALUE_STRING)
         return true;
     if (!row)
@@ -360,10 +362,25 @@ static bool take_named(struct call *call, const struct argument *argument)
     return find_operand(call, &argument->value, (WNNOperand *)(void *)(call->attrs + row->offset));
 }
 
-// The positional arguments behind the operands, in the order of the table, as far as they go.
+// The first optional operand that has not been given, or NULL.
+static const struct op_row *next_optional(const struct call *call)
+{
+    for (const struct op_row *row = call->info->rows; row->name; row++)
+        if (row->kind == ROW_OPTIONAL_INPUT && !call->given[row - call->info->rows])
+            return row;
+    return NULL;
+}
+
+// What stands behind the operands without a name: optional operands and arguments, each in the order of the
+// table.
 static bool take_positional(struct call *call, const struct argument *argument)
 {
-    const struct op_row *row = call->info->rows;
+    const struct op_row *row = is_name(&argument->value) ? next_optional(call) : NULL;
+    if (row) {
+        mark_given(call, row);
+        return find_operand(call, &argument->value, (WNNOperand *)(void *)(call->attrs + row->offset));
+    }
+    row = call->info->rows;
     while (row->name && row->kind != ROW_ATTRIBUTE)
         row++;
     for (unsigned i = 0; i < op_argument_rows[call->op]; i++) {

@@ -351,6 +351,9 @@ FORMS = [
     ("[y, z] = gru(seq, w, r, 2, 2, returnSequence=true);",
      "[y, z] = gru(seq, w, r, steps=2, hiddenSize=2, returnSequence=true, activations=[sigmoid, tanh]);"),
     ("y = resample2d(image, scales=[2, 2.0]);", "y = resample2d(image, sizes=[8, 8], axes=[2, 3]);"),
+    ("y = conv2d(image, filter, fb);", "y = conv2d(image, filter, bias=fb);"),
+    ("y = layerNormalization(x, s3, s3, axes=[1]);", "y = layerNormalization(x, scale=s3, bias=s3, axes=[1]);"),
+    ('y = cast(x, to="int8");', "y = cast(x, i8);"),
     ("y = averagePool2d(image);", 'y = averagePool2d(image, windowDimensions=[4, 4], layout="nchw");'),
     ("y = dequantizeLinear(q, s, zero);", "y = dequantizeLinear(input=q, scale=s, zeroPoint=zero);"),
     ("y = add(x, b4);", "y = add(x, b4f);"),
@@ -358,7 +361,7 @@ FORMS = [
 FORM_INPUTS = "x: f32[2, 3]; x2: f32[3, 3]; m: u8[2, 3]; image: f32[1, 1, 4, 4]; seq: f32[2, 1, 3];"
 FORM_CONSTS = ("half: f32[] @scalar(0.5); filter: f32[2, 1, 2, 2] @scalar(0.25); w: f32[1, 6, 3] @scalar(0.1); "
                "r: f32[1, 6, 2] @scalar(-0.2); q: i4[2, 3] @bytes([16, 50, 255]); s: f32[1, 1] @scalar(0.5); "
-               "zero: i4[1, 1] @scalar(-1); b4: f32[1] @bytes([0, 0, 128, 63]); b4f: f32[1] @scalar(1);")
+               "zero: i4[1, 1] @scalar(-1); b4: f32[1] @bytes([0, 0, 128, 63]); b4f: f32[1] @scalar(1); fb: f32[2] @bytes([0, 0, 0, 63, 0, 0, 128, 63]); s3: f32[3] @scalar(0.75);")
 
 
 def test_forms(folder):

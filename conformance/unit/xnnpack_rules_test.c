@@ -251,6 +251,7 @@ static void test_refused_others(void)
 
 int main(void)
 {
+    skip_without_xnnpack();
     test_refused_conv2d();
     test_refused_sizes();
     test_refused_transposed();

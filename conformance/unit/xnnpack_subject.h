@@ -7,6 +7,7 @@
 #define CONFORMANCE_UNIT_XNNPACK_SUBJECT_H_
 
 #include "cpu/xnnpack.h"
+#include "lib/status.h"
 
 #include "conformance/unit/require.h"
 
@@ -168,6 +169,18 @@ static inline void add_activation(struct subject *s, unsigned which)
         s->activation.attrs = &s->leaky;
     }
     s->node.activation = &s->activation;
+}
+
+// Ends the program where the library is built without XNNPACK.
+static inline void skip_without_xnnpack(void)
+{
+    struct subject s;
+    struct error error = {0};
+    struct xnnpack_step *step;
+    begin(&s, WNN_OP_relu, make_shape(1, 1, 0, 0, 0), make_shape(1, 1, 0, 0, 0));
+    REQUIRE(!wnn_xnnpack_create(&s.node, NULL, NULL, &step, &error));
+    if (strstr(error.message, "no XNNPACK"))
+        exit(SKIPPED);
 }
 
 static inline bool accepted(const struct subject *s)

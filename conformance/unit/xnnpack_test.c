@@ -3,8 +3,6 @@
 // The XNNPACK steps of the CPU backend: random nodes agree with plain loops, with every input, weight, output
 // and scratch memory lying right in front of a page that cannot be touched.
 
-#include "lib/status.h"
-
 #include "conformance/unit/xnnpack_subject.h"
 
 #include <pthreadpool.h>
@@ -568,6 +566,7 @@ static void test_memory(void)
 
 int main(void)
 {
+    skip_without_xnnpack();
     wnn_allocator_init(&allocator, NULL, 0);
     serial = (struct parallel){run_serially, 1, NULL, NULL};
     pthreadpool_t pool = pthreadpool_create(2);
