@@ -172,10 +172,7 @@ static bool is_worth_telling(const struct op_info *info, const struct op_row *ro
         return number.type != WNNNumberType_Undefined;
     }
     size_t size = value_size(row->attr);
-    // Positional arguments have no default, even where the defaults hold a 0.
-    bool positional = row->offset >= sizeof(WNNOperatorOptions) && row->attr == ATTR_u32 && !row->names &&
-                      strcmp(row->name, "groups") != 0;
-    return positional || size == 0 || memcmp(at, (const char *)info->defaults + row->offset, size) != 0;
+    return row->argument || size == 0 || memcmp(at, (const char *)info->defaults + row->offset, size) != 0;
 }
 
 // split's sizes stand in the second of two rows of one name.

@@ -58,6 +58,7 @@ struct op_row {
     uint16_t offset;         // of an optional operand or an attribute in the attributes struct
     enum attr_kind attr;
     const char *const *names;
+    bool argument;           // an attribute that has no default: a positional argument of the method
 };
 
 struct op_call;
@@ -81,6 +82,10 @@ const struct op_row *wnn_op_attr_row(const struct op_info *info, struct string n
 
 // Copies the attributes with all lists and activations.
 void *wnn_op_copy_attrs(struct arena *arena, enum op op, const void *attrs);
+
+// The attribute rows that are arguments, which come before the options. Rows of one name or member are one argument
+// (split's number or list, the two spellings of cast's).
+unsigned wnn_op_argument_rows(const struct op_info *info);
 
 // The number of rows that are inputs, optional ones included.
 unsigned wnn_op_input_rows(const struct op_info *info);

@@ -20,7 +20,7 @@ static const char *const lstmLayout_names[] = {"iofg", "ifgo", NULL};
 
 #define SAME(i) (WNN_SAME | (i))
 #define OPERAND(kind, name, allowed, required, low, high, offset)                                                    \
-    {ROW_##kind, #name, allowed, required, low, high, offset, ATTR_u32, NULL},
+    {ROW_##kind, #name, allowed, required, low, high, offset, ATTR_u32, NULL, false},
 #define IN(name, ...) OPERAND(INPUT, name, __VA_ARGS__, 0)
 #define INS(name, ...) OPERAND(INPUT_LIST, name, __VA_ARGS__, 0)
 #define INO(options, name, ...)                                                                                      \
@@ -28,13 +28,14 @@ static const char *const lstmLayout_names[] = {"iofg", "ifgo", NULL};
 #define OUT(name, ...) OPERAND(OUTPUT, name, __VA_ARGS__, 0)
 #define OUTO(name, ...) OPERAND(OPTIONAL_OUTPUT, name, __VA_ARGS__, 0)
 #define OUTS(name, ...) OPERAND(OUTPUT_LIST, name, __VA_ARGS__, 0)
-#define ATTRIBUTE(name, offset, kind, names) {ROW_ATTRIBUTE, name, 0, 0, 0, 0, offset, kind, names},
+#define ATTRIBUTE(name, offset, kind, names) {ROW_ATTRIBUTE, name, 0, 0, 0, 0, offset, kind, names, false},
 #define OPT(options, member, kind) ATTRIBUTE(#member, offsetof(WNN##options##Options, member), ATTR_##kind, NULL)
 #define OPE(options, member, enumeration)                                                                            \
     ATTRIBUTE(#member, offsetof(WNN##options##Options, member), ATTR_enum, enumeration##_names)
 #define OPA(options, member, name, enumeration)                                                                      \
     ATTRIBUTE(#name, offsetof(WNN##options##Options, member), ATTR_enum, enumeration##_names)
-#define ARG(type, member, name, kind) ATTRIBUTE(#name, offsetof(struct type, member), ATTR_##kind, NULL)
+#define ARG(type, member, name, kind)                                                                                \
+    {ROW_ATTRIBUTE, #name, 0, 0, 0, 0, offsetof(struct type, member), ATTR_##kind, NULL, true},
 
 #define OP(id, method, options, defaults, infer, ...)                                                                \
     static const WNN##options##Options id##_defaults = WNN_##defaults##_OPTIONS_INIT;                                \
@@ -79,6 +80,14 @@ unsigned wnn_op_input_rows(const struct op_info *info)
     unsigned count = 0;
     for (const struct op_row *row = info->rows; row->name; row++)
         count += is_input(row);
+    return count;
+}
+
+unsigned wnn_op_argument_rows(const struct op_info *info)
+{
+    unsigned count = 0;
+    for (const struct op_row *row = info->rows; row->name; row++)
+        count += row->argument;
     return count;
 }
 

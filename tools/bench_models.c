@@ -7,7 +7,6 @@
 #include "tools/bench_models.h"
 
 #include "tools/memory.h"
-#include "tools/op_arguments.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -389,9 +388,9 @@ static bool element_wise(struct net *net, const char *word, struct error *error)
             operands[inputs++] = input(net, row->name, size, rank);
     void *attrs = must(wnn_arena_copy(&net->model->arena, info->defaults, info->attrs_size));
     for (const struct op_row *row = info->rows; row->name; row++)
-        if (row->kind == ROW_ATTRIBUTE && row->attr == ATTR_u32 && op_argument_rows[op] == 1)
+        if (row->kind == ROW_ATTRIBUTE && row->attr == ATTR_u32 && wnn_op_argument_rows(info) == 1)
             memcpy((char *)attrs + row->offset, &(uint32_t){(uint32_t)rank - 1}, sizeof(uint32_t));
-    if (op_argument_rows[op] > 1 || inputs == 0)
+    if (wnn_op_argument_rows(info) > 1 || inputs == 0)
         return wnn_fail(error, WNNStatus_TypeError, "%s: %s needs more than a shape; write a graph file",
                         word, info->name);
     WNNOperand output = NULL;

@@ -5,7 +5,6 @@
 #include "ops/op.h"
 #include "tools/command.h"
 #include "tools/memory.h"
-#include "tools/op_arguments.h"
 
 #include <cjson/cJSON.h>
 
@@ -117,21 +116,13 @@ static const char *default_text(const struct op_info *info, const struct op_row 
     return buffer;
 }
 
-static bool is_argument(const struct op_info *info, const struct op_row *row)
-{
-    unsigned before = 0;
-    for (const struct op_row *other = info->rows; other < row; other++)
-        before += other->kind == ROW_ATTRIBUTE;
-    return before < op_argument_rows[info - wnn_ops];
-}
-
 static void print_text(const struct op_info *info)
 {
     printf("%s\n", info->name);
     for (const struct op_row *row = info->rows; row->name; row++) {
         char types[WNN_DTYPES_TEXT], ranks[16], value[64], name[64];
         if (row->kind == ROW_ATTRIBUTE) {
-            bool argument = is_argument(info, row);
+            bool argument = row->argument;
             snprintf(name, sizeof name, "%s%s", row->name, argument ? "" : "?");
             printf("  %-8s %-20s %s", argument ? "argument" : "option", name, attr_names[row->attr]);
             for (int i = 0; row->attr == ATTR_enum && row->names[i]; i++)
@@ -166,7 +157,7 @@ static void print_markdown(const struct op_info *info)
         if (row->kind != ROW_ATTRIBUTE)
             continue;
         printf("%s`%s`", first ? "" : "<br>", row->name);
-        if (is_argument(info, row))
+        if (row->argument)
             printf(" (needed)");
         else if (default_text(info, row, value)[0])
             printf(" = `%s`", value);
@@ -200,13 +191,13 @@ static cJSON *row_json(const struct op_info *info, const struct op_row *row)
     cJSON_AddStringToObject(item, "name", row->name);
     if (row->kind == ROW_ATTRIBUTE) {
         cJSON_AddStringToObject(item, "type", attr_names[row->attr]);
-        cJSON_AddBoolToObject(item, "required", is_argument(info, row));
+        cJSON_AddBoolToObject(item, "required", row->argument);
         if (row->attr == ATTR_enum) {
             cJSON *values = must(cJSON_AddArrayToObject(item, "values"));
             for (int i = 0; row->names[i]; i++)
                 cJSON_AddItemToArray(values, must(cJSON_CreateString(row->names[i])));
         }
-        if (!is_argument(info, row) && default_text(info, row, value)[0])
+        if (!row->argument && default_text(info, row, value)[0])
             cJSON_AddItemToObject(item, "default", must(cJSON_Parse(value)));
         return item;
     }

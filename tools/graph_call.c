@@ -6,7 +6,6 @@
 #include "tools/graph_file.h"
 
 #include "tools/memory.h"
-#include "tools/op_arguments.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -383,7 +382,7 @@ static bool take_positional(struct call *call, const struct argument *argument)
     row = call->info->rows;
     while (row->name && row->kind != ROW_ATTRIBUTE)
         row++;
-    for (unsigned i = 0; i < op_argument_rows[call->op]; i++) {
+    for (unsigned i = 0; i < wnn_op_argument_rows(call->info); i++) {
         if (call->given[row + i - call->info->rows])
             continue;
         const struct op_row *fitting =
@@ -422,7 +421,7 @@ static bool check_complete(struct call *call)
     const struct op_row *row = call->info->rows;
     while (row->name && row->kind != ROW_ATTRIBUTE)
         row++;
-    for (unsigned i = 0; i < op_argument_rows[call->op]; i++)
+    for (unsigned i = 0; i < wnn_op_argument_rows(call->info); i++)
         if (!call->given[row + i - call->info->rows])
             return FAIL(call->value->place, "%s misses %s", call->info->name, row[i].name);
     return true;

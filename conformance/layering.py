@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that the folders are the architecture.
+
+usage: layering.py [LIBWEBNN_SO]
+
+A source file includes its own folder and those to its left in
+include <- lib <- ops <- compiler <- {cpu | vulkan} <- runtime <- {conformance | tools}; runtime/backends.c alone names
+the backends; the scalar reference shares nothing with cpu/. Every file begins with its license. With the path of the
+shared library of a release build (buildtype=release, b_ndebug=if-release, without sanitizers and coverage) it also
+checks that the library cannot end the process by its own decision and exports nothing but wnn[A-Z]*.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BASE = {"include", "lib", "ops", "compiler"}
+LEFT = {  # what each folder may include besides itself
+    "include": set(),
+    "lib": {"include"},
+    "ops": {"include", "lib"},
+    "compiler": {"include", "lib", "ops"},
+    "cpu": BASE,
+    "vulkan": BASE,
+    "runtime": BASE,
+    "conformance": BASE | {"runtime"},
+    "tools": BASE | {"runtime"},
+}
+# The only file that names the backends.
+ALSO = {
+    "runtime/backends.c": {"cpu", "vulkan"},
+}
+# The unit test of a module of a backend includes that module.
+UNIT = {"cpu", "vulkan"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+COMMENTS = {".c": "//", ".h": "//", ".def": "//", ".comp": "//", ".cc": "//", ".cpp": "//", ".js": "//", ".mjs": "//",
+            ".py": "#", ".sh": "#"}
+FORBIDDEN = {"abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "__assert", "terminate"}
+
+
+def sources():
+    for folder in LEFT:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and "node_modules" not in path.parts:
+                yield folder, path
+
+
+def allowed(folder, path):
+    name = path.relative_to(ROOT).as_posix()
+    result = {folder} | LEFT[folder] | ALSO.get(name, set())
+    if name.startswith("conformance/unit/"):
+        result |= UNIT
+    return result
+
+
+def check_includes(folder, path, text):
+    name = path.relative_to(ROOT).as_posix()
+    for target in INCLUDE.findall(text):
+        if target.startswith("webnn/"):
+            yield f'{name}: includes "{target}"; public headers are included as <{target}>'
+            continue
+        to = target.split("/")[0]
+        if "/" not in target or not (ROOT / to).is_dir():
+            if not (path.parent / target).is_file() and "/" in target:
+                yield f'{name}: includes "{target}", which is in no folder'
+            elif "/" not in target and folder not in ("include",) and not target.endswith(".inc"):
+                yield f'{name}: includes "{target}"; paths begin at the root'
+            continue
+        if to not in allowed(folder, path):
+            yield f'{name}: includes "{target}", to the right of {folder}/'
+        if name.startswith("conformance/reference/") and to not in ("include", "lib", "ops", "compiler", "conformance"):
+            yield f'{name}: the reference includes "{target}"'
+
+
+def check_license(path, text):
+    name = path.relative_to(ROOT).as_posix()
+    comment = "#" if path.name in ("meson.build", "meson_options.txt") else COMMENTS.get(path.suffix)
+    lines = text.splitlines()
+    if comment and lines and lines[0].startswith("#!"):
+        lines = lines[1:]
+    if comment and (not lines or lines[0] != f"{comment} SPDX-License-Identifier: Apache-2.0"):
+        yield f"{name}: does not begin with its SPDX line"
+
+
+def symbols(library, *options):
+    output = subprocess.run(["nm", "-D", *options, library], check=True, capture_output=True, text=True).stdout
+    return {line.split()[-1].split("@")[0] for line in output.splitlines() if line.strip()}
+
+
+def check_library(library):
+    for symbol in sorted(symbols(library, "--undefined-only") & FORBIDDEN):
+        yield f"{library}: imports {symbol}"
+    exported = {s for s in symbols(library, "--defined-only") if not re.fullmatch(r"wnn[A-Z]\w*", s)}
+    for symbol in sorted(exported):
+        yield f"{library}: exports {symbol}"
+
+
+def main():
+    problems = []
+    count = 0
+    for folder, path in sources():
+        if path.suffix not in COMMENTS and path.name not in ("meson.build",):
+            continue
+        count += 1
+        text = path.read_text(encoding="utf-8")
+        problems += check_license(path, text)
+        if COMMENTS.get(path.suffix) == "//" and path.suffix not in (".js", ".mjs"):
+            problems += check_includes(folder, path, text)
+    for path in (ROOT / "meson.build", ROOT / "meson_options.txt"):
+        problems += check_license(path, path.read_text(encoding="utf-8"))
+    for library in sys.argv[1:]:
+        problems += check_library(library)
+    for problem in problems:
+        print(problem)
+    print(f"{count} files, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
