@@ -374,7 +374,7 @@ void wnn_random_graph(uint64_t seed, WNNGraphBuilder builder, struct random_grap
         if (operand->producer == NULL || (value->used && !chance(graph, 10)))
             continue;
         struct random_output *output = &graph->outputs[graph->output_count++];
-        snprintf(output->name, sizeof output->name, "y%zu", i);
+        snprintf(output->name, sizeof output->name, "y%u", (unsigned)i % 100000000);
         output->value = value;
     }
 }
