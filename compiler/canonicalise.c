@@ -49,7 +49,7 @@ static bool is_nothing(const struct node *node)
     }
 }
 
-static const struct operand *source(const struct operand *operand)
+static struct operand *source(struct operand *operand)
 {
     while (operand->link)
         operand = operand->link;
@@ -94,10 +94,10 @@ bool wnn_canonicalise(struct pass_context *context, struct graph *graph)
         } else if (node->op == WNN_OP_neg) {
             struct node *before = same_before(node);
             if (before)
-                node->out[0]->link = before->in[0];
+                node->out[0]->link = source(before->in[0]);
         }
         if (is_nothing(node))
-            node->out[0]->link = node->in[0];
+            node->out[0]->link = source(node->in[0]); // so that no chain of links grows long
     }
     wnn_graph_rewire(graph, NULL);
     return true;
