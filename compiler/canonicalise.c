@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requires: nodes in order, complete attributes. Guarantees: no node is left whose output is its input in the same
-// shape, a reshape reads no reshape, and a transpose no transpose.
+// Requires: nodes in order, complete attributes. Guarantees: no node is left whose output is its input in the
+// same shape, a reshape reads no reshape, and a transpose no transpose.
 
 #include "compiler/passes.h"
 

@@ -84,7 +84,8 @@ static bool check_f32s(struct op_call *call, const struct op_row *row, const cha
         return false;
     for (size_t i = 0; list.count != WNN_LIST_ABSENT && i < list.count; i++)
         if (!isfinite(list.data[i]))
-            return wnn_op_fail(call, "%s[%zu] is %g; expected a finite number", row->name, i, (double)list.data[i]);
+            return wnn_op_fail(call, "%s[%zu] is %g; expected a finite number", row->name, i,
+                               (double)list.data[i]);
     return true;
 }
 
@@ -95,7 +96,8 @@ static bool check_enum(struct op_call *call, const struct op_row *row, const cha
     while (row->names[count])
         count++;
     if (value < 1 || value > count)
-        return wnn_op_fail(call, "%s is %d; expected an enumerator from 1 to %d", row->name, (int)value, (int)count);
+        return wnn_op_fail(call, "%s is %d; expected an enumerator from 1 to %d", row->name, (int)value,
+                           (int)count);
     return true;
 }
 
@@ -109,7 +111,8 @@ static bool check_activation(struct op_call *call, const struct op_row *row, con
     return true;
 }
 
-static bool check_attr(struct op_call *call, const struct op_row *row, const struct graph *owner, const char *at)
+static bool check_attr(struct op_call *call, const struct op_row *row, const struct graph *owner,
+                       const char *at)
 {
     switch (row->attr) {
     case ATTR_u32s:
@@ -129,7 +132,8 @@ static bool check_attr(struct op_call *call, const struct op_row *row, const str
         WNNNumber number;
         memcpy(&number, at, sizeof number);
         if (number.type < WNNNumberType_Undefined || number.type > WNNNumberType_Float64)
-            return wnn_op_fail(call, "%s has number type %d, which does not exist", row->name, (int)number.type);
+            return wnn_op_fail(call, "%s has number type %d, which does not exist", row->name,
+                               (int)number.type);
         return true;
     }
     case ATTR_dtype: {
@@ -148,7 +152,8 @@ static bool check_attr(struct op_call *call, const struct op_row *row, const str
         WNNActivationList list;
         memcpy(&list, at, sizeof list);
         if (list.count > MOST_ITEMS || (list.count && !list.data))
-            return wnn_op_fail(call, "%s has %zu items; expected those of the operator", row->name, list.count);
+            return wnn_op_fail(call, "%s has %zu items; expected those of the operator", row->name,
+                               list.count);
         for (size_t i = 0; i < list.count; i++)
             if (!check_activation(call, row, owner, list.data[i]))
                 return false;

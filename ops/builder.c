@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recording: everything about a call that does not depend on which operator it is. https://www.w3.org/TR/webnn/#api-mlgraphbuilder
+// Recording: everything about a call that does not depend on which operator it is.
+// https://www.w3.org/TR/webnn/#api-mlgraphbuilder
 
 #include "ops/builder.h"
 
@@ -10,10 +11,10 @@
 #include <string.h>
 
 #define MOST_TENSORS 8192 // https://www.w3.org/TR/webnn/#valid-tensor-count
-#define LABEL_TEXT 128
+#define LABEL_TEXT   128
 
-void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *allocator, const WNNLimits *limits,
-                      const struct builder_host *host, void *context)
+void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *allocator,
+                      const WNNLimits *limits, const struct builder_host *host, void *context)
 {
     *builder = (struct WNNGraphBuilderImpl){.limits = *limits, .host = host, .context = context};
     wnn_graph_init(&builder->graph, allocator);
@@ -54,8 +55,8 @@ bool wnn_check_limits(const WNNLimits *limits, const char *what, const struct de
                             SHAPE_TEXT(shape));
     size_t elements;
     if (!wnn_shape_count(shape, &elements))
-        return wnn_fail(error, WNNStatus_TypeError, "%s has shape %s; expected at most 2147483647 elements", what,
-                        SHAPE_TEXT(shape));
+        return wnn_fail(error, WNNStatus_TypeError, "%s has shape %s; expected at most 2147483647 elements",
+                        what, SHAPE_TEXT(shape));
     uint64_t bytes = wnn_dtype_bytes(descriptor->type, elements);
     if (limits->maxTensorByteLength && bytes > limits->maxTensorByteLength)
         return wnn_fail(error, WNNStatus_TypeError, "%s of %s %s has %llu bytes; expected at most %llu", what,
@@ -68,7 +69,8 @@ bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType
                           struct descriptor *descriptor, struct error *error)
 {
     if (!wnn_dtype_valid(type))
-        return wnn_fail(error, WNNStatus_TypeError, "%s has data type %d, which does not exist", what, (int)type);
+        return wnn_fail(error, WNNStatus_TypeError, "%s has data type %d, which does not exist", what,
+                        (int)type);
     if (shape.count == WNN_LIST_ABSENT)
         return wnn_fail(error, WNNStatus_TypeError, "%s has no shape", what);
     if (shape.count > WNN_MAX_RANK)
@@ -87,19 +89,21 @@ bool wnn_check_string(const WNNLimits *limits, const char *what, WNNStringView v
         return wnn_fail(error, WNNStatus_TypeError, "%s has %zu bytes but no data", what, view.length);
     struct string string = wnn_string(view);
     if (limits->maxStringLength && string.length > limits->maxStringLength)
-        return wnn_fail(error, WNNStatus_TypeError, "%s has %zu bytes; expected at most %u", what, string.length,
-                        limits->maxStringLength);
+        return wnn_fail(error, WNNStatus_TypeError, "%s has %zu bytes; expected at most %u", what,
+                        string.length, limits->maxStringLength);
     if (!wnn_string_is_utf8(string))
         return wnn_fail(error, WNNStatus_TypeError, "%s is not well-formed UTF-8", what);
     return true;
 }
 
 // Whether the builder takes one more operand of `count`, and one more operator.
-static bool check_room(struct WNNGraphBuilderImpl *builder, size_t operands, size_t nodes, struct error *error)
+static bool check_room(struct WNNGraphBuilderImpl *builder, size_t operands, size_t nodes,
+                       struct error *error)
 {
     const WNNLimits *limits = &builder->limits;
     if (limits->maxOperands && builder->graph.operand_count + operands > limits->maxOperands)
-        return wnn_fail(error, WNNStatus_OutOfMemory, "the builder has its limit of %u operands", limits->maxOperands);
+        return wnn_fail(error, WNNStatus_OutOfMemory, "the builder has its limit of %u operands",
+                        limits->maxOperands);
     if (limits->maxOperators && builder->graph.node_count + nodes > limits->maxOperators)
         return wnn_fail(error, WNNStatus_OutOfMemory, "the builder has its limit of %u operators",
                         limits->maxOperators);
@@ -124,14 +128,15 @@ static bool check_call(WNNGraphBuilder builder, const char *what, const WNNOpera
     if (!descriptor)
         return wnn_fail(&builder->error, WNNStatus_TypeError, "%s has no descriptor", what);
     if (descriptor->nextInChain)
-        return wnn_fail(&builder->error, WNNStatus_TypeError, "%s has a chained struct of unknown type %u", what,
-                        (unsigned)descriptor->nextInChain->sType);
+        return wnn_fail(&builder->error, WNNStatus_TypeError, "%s has a chained struct of unknown type %u",
+                        what, (unsigned)descriptor->nextInChain->sType);
     return wnn_check_descriptor(&builder->limits, what, descriptor->dataType, descriptor->shape, type,
                                 &builder->error) &&
            check_room(builder, 1, 0, &builder->error);
 }
 
-WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name, const WNNOperandDescriptor *descriptor)
+WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
+                                const WNNOperandDescriptor *descriptor)
 {
     if (!check_usable(builder))
         return NULL;
@@ -163,7 +168,8 @@ WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name, con
 }
 
 // Adds a constant; its reference passes on.
-static struct operand *add_constant(WNNGraphBuilder builder, const struct descriptor *type, struct constant *constant)
+static struct operand *add_constant(WNNGraphBuilder builder, const struct descriptor *type,
+                                    struct constant *constant)
 {
     struct operand *operand = constant ? wnn_graph_add_constant(&builder->graph, type, constant) : NULL;
     if (!operand)
@@ -181,7 +187,8 @@ static bool check_constant_bytes(WNNGraphBuilder builder, size_t bytes)
     return true;
 }
 
-static bool check_bytes(WNNGraphBuilder builder, const struct descriptor *type, const void *data, size_t byte_length)
+static bool check_bytes(WNNGraphBuilder builder, const struct descriptor *type, const void *data,
+                        size_t byte_length)
 {
     if (byte_length != wnn_descriptor_bytes(type))
         return wnn_fail(&builder->error, WNNStatus_TypeError, "constant has %zu bytes; expected %zu (%s %s)",
@@ -192,8 +199,8 @@ static bool check_bytes(WNNGraphBuilder builder, const struct descriptor *type, 
     return check_constant_bytes(builder, byte_length);
 }
 
-WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor, const void *data,
-                                   size_t byteLength)
+WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+                                   const void *data, size_t byteLength)
 {
     struct descriptor type;
     if (!check_call(builder, "constant", descriptor, &type) || !check_bytes(builder, &type, data, byteLength))
@@ -243,8 +250,8 @@ WNNOperand wnnGraphBuilderLentConstant(WNNGraphBuilder builder, const WNNOperand
 static bool check_scalar_type(WNNGraphBuilder builder, const char *what, WNNDataType type)
 {
     if (!wnn_dtype_valid(type) || wnn_dtype_bits(type) == 4)
-        return wnn_fail(&builder->error, WNNStatus_TypeError, "%s has data type %s; expected one of 8 bits or more",
-                        what, wnn_dtype_name(type));
+        return wnn_fail(&builder->error, WNNStatus_TypeError,
+                        "%s has data type %s; expected one of 8 bits or more", what, wnn_dtype_name(type));
     return true;
 }
 
@@ -257,9 +264,11 @@ WNNOperand wnnGraphBuilderScalarConstant(WNNGraphBuilder builder, WNNDataType da
         return NULL;
     }
     struct descriptor type = {.type = dataType};
-    if (!check_room(builder, 1, 0, &builder->error) || !check_constant_bytes(builder, wnn_descriptor_bytes(&type)))
+    if (!check_room(builder, 1, 0, &builder->error) ||
+        !check_constant_bytes(builder, wnn_descriptor_bytes(&type)))
         return NULL;
-    struct constant *constant = wnn_constant_create(builder->graph.arena.allocator, wnn_descriptor_bytes(&type));
+    struct constant *constant =
+        wnn_constant_create(builder->graph.arena.allocator, wnn_descriptor_bytes(&type));
     if (constant)
         wnn_number_store(wnn_number_convert(value, dataType), dataType, (void *)constant->data, 0);
     return (WNNOperand)add_constant(builder, &type, constant);
@@ -272,7 +281,8 @@ static wide wide_of(WNNNumber number)
     return number.type == WNNNumberType_Int64 ? (wide)number.value.i64 : (wide)number.value.u64;
 }
 
-// The items of a range: ceil((end - start) / step), or false if there are none or too many. Exact for integers.
+// The items of a range: ceil((end - start) / step), or false if there are none or too many. Exact for
+// integers.
 static bool range_count(WNNNumber start, WNNNumber end, WNNNumber step, uint32_t *count)
 {
     double items = ceil((wnn_number_double(end) - wnn_number_double(start)) / wnn_number_double(step));
@@ -302,8 +312,8 @@ static WNNNumber range_item(WNNNumber start, WNNNumber step, uint32_t i)
     return wnnNumberFloat64(wnn_number_double(start) + i * wnn_number_double(step));
 }
 
-WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNNumber start, WNNNumber end, WNNNumber step,
-                                        WNNDataType dataType)
+WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNNumber start, WNNNumber end,
+                                        WNNNumber step, WNNDataType dataType)
 {
     if (!check_usable(builder) || !check_scalar_type(builder, "range constant", dataType))
         return NULL;
@@ -312,7 +322,9 @@ WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNNumber start
         if (numbers[i].type < WNNNumberType_Int64 || numbers[i].type > WNNNumberType_Float64 ||
             !isfinite(wnn_number_double(numbers[i]))) {
             wnn_fail(&builder->error, WNNStatus_TypeError, "range constant: %s is not a finite number",
-                     i == 0 ? "start" : i == 1 ? "end" : "step");
+                     i == 0   ? "start"
+                     : i == 1 ? "end"
+                              : "step");
             return NULL;
         }
     double by = wnn_number_double(step);
@@ -324,12 +336,14 @@ WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNNumber start
         return NULL;
     }
     if (!wnn_check_limits(&builder->limits, "range constant", &type, &builder->error) ||
-        !check_room(builder, 1, 0, &builder->error) || !check_constant_bytes(builder, wnn_descriptor_bytes(&type)))
+        !check_room(builder, 1, 0, &builder->error) ||
+        !check_constant_bytes(builder, wnn_descriptor_bytes(&type)))
         return NULL;
-    struct constant *constant = wnn_constant_create(builder->graph.arena.allocator, wnn_descriptor_bytes(&type));
+    struct constant *constant =
+        wnn_constant_create(builder->graph.arena.allocator, wnn_descriptor_bytes(&type));
     for (uint32_t i = 0; constant && i < type.shape.dim[0]; i++)
-        wnn_number_store(wnn_number_convert(range_item(start, step, i), dataType), dataType, (void *)constant->data,
-                         i);
+        wnn_number_store(wnn_number_convert(range_item(start, step, i), dataType), dataType,
+                         (void *)constant->data, i);
     return (WNNOperand)add_constant(builder, &type, constant);
 }
 
@@ -482,7 +496,8 @@ static const struct op_row *output_row(const struct op_info *info, unsigned inde
     return NULL;
 }
 
-// What the specification leaves to the implementation: sizes of results, https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions
+// What the specification leaves to the implementation: sizes of results,
+// https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions
 static bool check_outputs(struct WNNGraphBuilderImpl *builder, struct op_call *call)
 {
     for (unsigned i = 0; i < call->out_count; i++) {
@@ -500,8 +515,8 @@ static bool check_outputs(struct WNNGraphBuilderImpl *builder, struct op_call *c
 
 static struct node *append_node(struct WNNGraphBuilderImpl *builder, const struct op_call *call)
 {
-    struct node *node = wnn_graph_add_node(&builder->graph, (uint16_t)call->op, call->in_count, call->out_count,
-                                           call->out);
+    struct node *node =
+        wnn_graph_add_node(&builder->graph, (uint16_t)call->op, call->in_count, call->out_count, call->out);
     if (!node) {
         wnn_fail_memory(&builder->error);
         return NULL;
@@ -542,17 +557,29 @@ static bool check_and_infer(struct WNNGraphBuilderImpl *builder, struct op_call 
         return wnn_fail_memory(call->error);
     call->in = in;
     call->in_count = (unsigned)in_count;
-    if (!wnn_attrs_take(call, &builder->graph, attrs) || !collect_operands(builder, call, count, operands, in) ||
-        !check_operands(builder, call))
+    if (!wnn_attrs_take(call, &builder->graph, attrs) ||
+        !collect_operands(builder, call, count, operands, in) || !check_operands(builder, call))
         return false;
 
     call->out_capacity = call->op == WNN_OP_split ? MOST_TENSORS : 3;
-    call->out = call->op == WNN_OP_split ? NULL
-                                         : wnn_arena_allocate(&builder->graph.arena, 3 * sizeof call->out[0]);
+    call->out =
+        call->op == WNN_OP_split ? NULL : wnn_arena_allocate(&builder->graph.arena, 3 * sizeof call->out[0]);
     if (!call->out && call->op != WNN_OP_split)
         return wnn_fail_memory(call->error);
     call->out_count = 1;
     return call->info->infer(call) && check_outputs(builder, call);
+}
+
+// Whether the activation can follow the operator, so that a call that fails leaves no node of the two.
+static bool check_fused(struct WNNGraphBuilderImpl *builder, struct op_call *call,
+                        const struct activation *activation)
+{
+    struct activation complete;
+    if (activation->op == WNN_OP_softmax && call->out[0].shape.rank != 2)
+        return wnn_op_fail(call, "activation softmax on an output of shape %s; expected rank 2",
+                           SHAPE_TEXT(&call->out[0].shape));
+    return wnn_activation_complete(call, activation, call->out[0].type, &complete) &&
+           check_room(builder, 2, 2, call->error);
 }
 
 static void restore(struct arena *arena, struct arena_mark mark)
@@ -584,9 +611,7 @@ size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_coun
         return 0;
     }
     const struct activation *activation = take_activation(&call);
-    if (activation && activation->op == WNN_OP_softmax && call.out[0].shape.rank != 2) {
-        wnn_op_fail(&call, "activation softmax on an output of shape %s; expected rank 2",
-                    SHAPE_TEXT(&call.out[0].shape));
+    if (activation && !check_fused(builder, &call, activation)) {
         restore(&builder->graph.arena, mark);
         return 0;
     }
@@ -623,7 +648,8 @@ bool wnn_activation_complete(struct op_call *call, const struct activation *acti
                             .info = &wnn_ops[activation->op],
                             .in = in,
                             .in_count = 1,
-                            .attrs = wnn_op_copy_attrs(call->arena, (enum op)activation->op, activation->attrs),
+                            .attrs =
+                                wnn_op_copy_attrs(call->arena, (enum op)activation->op, activation->attrs),
                             .out = &out,
                             .out_count = 1,
                             .out_capacity = 1,

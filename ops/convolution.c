@@ -64,8 +64,8 @@ static bool check_window_size(struct op_call *call, uint32_t height, uint32_t wi
     return true;
 }
 
-// The product of two 32-bit sizes, cut off where nothing legal is any more, so that sums of a few of them stay far from
-// the end of 64 bits.
+// The product of two 32-bit sizes, cut off where nothing legal is any more, so that sums of a few of them
+// stay far from the end of 64 bits.
 static int64_t reach(uint32_t a, uint32_t b)
 {
     uint64_t product = (uint64_t)a * b;
@@ -83,11 +83,12 @@ static bool check_padded(struct op_call *call, struct image image, const uint32_
 {
     uint64_t height = (uint64_t)image.height + padding[0] + padding[1];
     uint64_t width = (uint64_t)image.width + padding[2] + padding[3], elements;
-    if (height > WNN_MAX_DIMENSION || width > WNN_MAX_DIMENSION ||
-        !wnn_multiply(height, width, &elements) || !wnn_multiply(elements, image.channels, &elements) ||
+    if (height > WNN_MAX_DIMENSION || width > WNN_MAX_DIMENSION || !wnn_multiply(height, width, &elements) ||
+        !wnn_multiply(elements, image.channels, &elements) ||
         !wnn_multiply(elements, image.batch, &elements) || elements > WNN_MAX_DIMENSION)
         return wnn_op_fail(call, "input %s with padding [%u, %u, %u, %u] is larger than a tensor may be",
-                           SHAPE_TEXT(&call->in[0]->type.shape), padding[0], padding[1], padding[2], padding[3]);
+                           SHAPE_TEXT(&call->in[0]->type.shape), padding[0], padding[1], padding[2],
+                           padding[3]);
     return true;
 }
 
@@ -116,13 +117,14 @@ static struct filter conv_filter(const struct shape *shape, WNNConv2dFilterOpera
 }
 
 // One output size of a convolution.
-static bool conv_size(struct op_call *call, const char *what, uint32_t input, uint32_t window, uint32_t stride,
-                      uint32_t dilation, const uint32_t padding[2], uint32_t *size)
+static bool conv_size(struct op_call *call, const char *what, uint32_t input, uint32_t window,
+                      uint32_t stride, uint32_t dilation, const uint32_t padding[2], uint32_t *size)
 {
     int64_t rest = slack(input, window, dilation, padding[0], padding[1]);
     if (rest < 0)
-        return wnn_op_fail(call, "filter %s %u with dilation %u does not fit into input %s %u with padding %u and %u",
-                           what, window, dilation, what, input, padding[0], padding[1]);
+        return wnn_op_fail(
+            call, "filter %s %u with dilation %u does not fit into input %s %u with padding %u and %u", what,
+            window, dilation, what, input, padding[0], padding[1]);
     // check_padded bounds the sum that this comes from.
     *size = (uint32_t)(rest / stride + 1);
     return true;
@@ -172,21 +174,22 @@ static struct filter transpose_filter(const struct shape *shape, WNNConvTranspos
 }
 
 // One output size of a transposed convolution; `wanted` NULL: computed.
-static bool transpose_size(struct op_call *call, const char *what, uint32_t input, uint32_t window, uint32_t stride,
-                           uint32_t dilation, const uint32_t padding[2], uint32_t extra, const uint32_t *wanted,
-                           uint32_t *size)
+static bool transpose_size(struct op_call *call, const char *what, uint32_t input, uint32_t window,
+                           uint32_t stride, uint32_t dilation, const uint32_t padding[2], uint32_t extra,
+                           const uint32_t *wanted, uint32_t *size)
 {
     int64_t computed = reach(input - 1, stride) + reach(window - 1, dilation) + 1 - padding[0] - padding[1];
     if (wanted) {
         if (*wanted < computed || *wanted - computed >= stride)
-            return wnn_op_fail(call, "output %s is %u; expected %lld to %lld", what, *wanted, (long long)computed,
-                               (long long)computed + stride - 1);
+            return wnn_op_fail(call, "output %s is %u; expected %lld to %lld", what, *wanted,
+                               (long long)computed, (long long)computed + stride - 1);
         computed = *wanted;
     } else {
         computed += extra;
     }
     if (computed < 1 || computed > WNN_MAX_DIMENSION)
-        return wnn_op_fail(call, "the output %s would be %lld; expected 1 to 2147483647", what, (long long)computed);
+        return wnn_op_fail(call, "the output %s would be %lld; expected 1 to 2147483647", what,
+                           (long long)computed);
     *size = (uint32_t)computed;
     return true;
 }
@@ -217,17 +220,17 @@ bool wnn_infer_convTranspose2d(struct op_call *call)
         return wnn_op_fail(call, "filter %s has %u input channels; expected %u (input %s)", SHAPE_TEXT(shape),
                            filter.in, image.channels, SHAPE_TEXT(input));
     if (image.channels % options->groups)
-        return wnn_op_fail(call, "input %s has %u channels; expected a multiple of groups %u", SHAPE_TEXT(input),
-                           image.channels, options->groups);
+        return wnn_op_fail(call, "input %s has %u channels; expected a multiple of groups %u",
+                           SHAPE_TEXT(input), image.channels, options->groups);
     // At most the elements of the filter, since it has a multiple of groups as input channels.
     uint32_t channels = filter.out * options->groups;
     uint32_t height = 0, width = 0;
     const uint32_t *sizes = sized ? options->outputSizes.data : NULL;
     if (!check_bias(call, channels) ||
-        !transpose_size(call, "height", image.height, filter.height, strides[0], dilations[0], padding, extra[0],
-                        sizes, &height) ||
-        !transpose_size(call, "width", image.width, filter.width, strides[1], dilations[1], padding + 2, extra[1],
-                        sizes ? sizes + 1 : NULL, &width))
+        !transpose_size(call, "height", image.height, filter.height, strides[0], dilations[0], padding,
+                        extra[0], sizes, &height) ||
+        !transpose_size(call, "width", image.width, filter.width, strides[1], dilations[1], padding + 2,
+                        extra[1], sizes ? sizes + 1 : NULL, &width))
         return false;
     if (!sized && !wnn_list_set(call, &options->outputSizes, (uint32_t[]){height, width}, 2))
         return false;
@@ -235,14 +238,17 @@ bool wnn_infer_convTranspose2d(struct op_call *call)
     return true;
 }
 
-// One output size of a pooling, rounded down and up. Rounding up makes a window that is a little too large legal.
-static bool pool_sizes(struct op_call *call, const char *what, uint32_t input, uint32_t window, uint32_t stride,
-                       uint32_t dilation, const uint32_t padding[2], int64_t *down, int64_t *up)
+// One output size of a pooling, rounded down and up. Rounding up makes a window that is a little too large
+// legal.
+static bool pool_sizes(struct op_call *call, const char *what, uint32_t input, uint32_t window,
+                       uint32_t stride, uint32_t dilation, const uint32_t padding[2], int64_t *down,
+                       int64_t *up)
 {
     int64_t rest = slack(input, window, dilation, padding[0], padding[1]);
     if (rest <= -(int64_t)stride)
-        return wnn_op_fail(call, "window %s %u with dilation %u does not fit into input %s %u with padding %u and %u",
-                           what, window, dilation, what, input, padding[0], padding[1]);
+        return wnn_op_fail(
+            call, "window %s %u with dilation %u does not fit into input %s %u with padding %u and %u", what,
+            window, dilation, what, input, padding[0], padding[1]);
     *down = rest < 0 ? 0 : rest / stride + 1;
     *up = rest < 0 ? 1 : (rest + stride - 1) / stride + 1;
     return true;
@@ -267,21 +273,26 @@ bool wnn_infer_pool2d(struct op_call *call)
                    *strides = options->strides.data, *dilations = options->dilations.data;
     int64_t down[2], up[2];
     if (!check_padded(call, image, padding) ||
-        !pool_sizes(call, "height", image.height, window[0], strides[0], dilations[0], padding, &down[0], &up[0]) ||
-        !pool_sizes(call, "width", image.width, window[1], strides[1], dilations[1], padding + 2, &down[1], &up[1]))
+        !pool_sizes(call, "height", image.height, window[0], strides[0], dilations[0], padding, &down[0],
+                    &up[0]) ||
+        !pool_sizes(call, "width", image.width, window[1], strides[1], dilations[1], padding + 2, &down[1],
+                    &up[1]))
         return false;
     const int64_t *size = options->roundingType == WNNRoundingType_Ceil ? up : down;
     if (sized) {
         const uint32_t *sizes = options->outputSizes.data;
-        bool is_down = sizes[0] == down[0] && sizes[1] == down[1], is_up = sizes[0] == up[0] && sizes[1] == up[1];
+        bool is_down = sizes[0] == down[0] && sizes[1] == down[1],
+             is_up = sizes[0] == up[0] && sizes[1] == up[1];
         if (!is_down && !is_up)
-            return wnn_op_fail(call, "outputSizes is [%u, %u]; expected [%lld, %lld] or [%lld, %lld]", sizes[0],
-                               sizes[1], (long long)down[0], (long long)down[1], (long long)up[0], (long long)up[1]);
+            return wnn_op_fail(call, "outputSizes is [%u, %u]; expected [%lld, %lld] or [%lld, %lld]",
+                               sizes[0], sizes[1], (long long)down[0], (long long)down[1], (long long)up[0],
+                               (long long)up[1]);
         size = is_down ? down : up;
     }
     if (size[0] < 1 || size[1] < 1)
-        return wnn_op_fail(call, "window [%u, %u] with dilations [%u, %u] does not fit into the padded input %s",
-                           window[0], window[1], dilations[0], dilations[1], SHAPE_TEXT(&call->in[0]->type.shape));
+        return wnn_op_fail(
+            call, "window [%u, %u] with dilations [%u, %u] does not fit into the padded input %s", window[0],
+            window[1], dilations[0], dilations[1], SHAPE_TEXT(&call->in[0]->type.shape));
     uint32_t height = (uint32_t)size[0], width = (uint32_t)size[1];
     if (!wnn_list_set(call, &options->outputSizes, (uint32_t[]){height, width}, 2))
         return false;
@@ -299,7 +310,8 @@ bool wnn_infer_resample2d(struct op_call *call)
         return wnn_op_fail(call, "scales has %zu items; expected 2", options->scales.count);
     for (unsigned i = 0; scaled && i < 2; i++)
         if (!(options->scales.data[i] > 0))
-            return wnn_op_fail(call, "scales[%u] is %g; expected more than 0", i, (double)options->scales.data[i]);
+            return wnn_op_fail(call, "scales[%u] is %g; expected more than 0", i,
+                               (double)options->scales.data[i]);
     if (sized && (!wnn_list_complete(call, "sizes", &options->sizes, 2, 1) ||
                   !check_items(call, "sizes", options->sizes, 0)))
         return false;
@@ -314,8 +326,8 @@ bool wnn_infer_resample2d(struct op_call *call)
         uint32_t axis = options->axes.data[i], size = input->shape.dim[axis];
         double scale = scaled ? (double)options->scales.data[i] : 1, exact = floor((double)size * scale);
         if (!sized && !(exact >= 1 && exact <= WNN_MAX_DIMENSION))
-            return wnn_op_fail(call, "dimension %u of %u scaled by %g would be %g; expected 1 to 2147483647", axis,
-                               size, scale, exact);
+            return wnn_op_fail(call, "dimension %u of %u scaled by %g would be %g; expected 1 to 2147483647",
+                               axis, size, scale, exact);
         result[i] = sized ? options->sizes.data[i] : (uint32_t)exact;
         call->out[0].shape.dim[axis] = result[i];
     }

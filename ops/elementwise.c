@@ -63,8 +63,8 @@ bool wnn_infer_where(struct op_call *call)
         return false;
     call->out[0].type = call->in[1]->type.type;
     if (!wnn_shape_broadcast(condition, &values, &call->out[0].shape))
-        return wnn_op_fail(call, "condition %s and the values %s cannot be broadcast together", SHAPE_TEXT(condition),
-                           SHAPE_TEXT(&values));
+        return wnn_op_fail(call, "condition %s and the values %s cannot be broadcast together",
+                           SHAPE_TEXT(condition), SHAPE_TEXT(&values));
     return true;
 }
 
@@ -73,7 +73,8 @@ bool wnn_infer_cast(struct op_call *call)
 {
     const struct cast_attrs *attrs = call->attrs;
     if (wnn_dtype_bits(attrs->dataType) < 8)
-        return wnn_op_fail(call, "dataType is %s; expected a type of 8 bits or more", wnn_dtype_name(attrs->dataType));
+        return wnn_op_fail(call, "dataType is %s; expected a type of 8 bits or more",
+                           wnn_dtype_name(attrs->dataType));
     call->out[0] = (struct descriptor){attrs->dataType, call->in[0]->type.shape};
     return true;
 }
@@ -100,10 +101,10 @@ bool wnn_infer_clamp(struct op_call *call)
     WNNDataType type = call->in[0]->type.type;
     double low = is_absent(options->minValue) ? -INFINITY : wnn_number_double(options->minValue);
     double high = is_absent(options->maxValue) ? INFINITY : wnn_number_double(options->maxValue);
-    options->minValue =
-        wnn_number_convert(is_absent(options->minValue) ? wnnNumberFloat64(-INFINITY) : options->minValue, type);
-    options->maxValue =
-        wnn_number_convert(is_absent(options->maxValue) ? wnnNumberFloat64(INFINITY) : options->maxValue, type);
+    options->minValue = wnn_number_convert(
+        is_absent(options->minValue) ? wnnNumberFloat64(-INFINITY) : options->minValue, type);
+    options->maxValue = wnn_number_convert(
+        is_absent(options->maxValue) ? wnnNumberFloat64(INFINITY) : options->maxValue, type);
     if (is_above(options->minValue, options->maxValue))
         return wnn_op_fail(call, "minValue %g is above maxValue %g", low, high);
     return same(call);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The public functions of webnn/ops.h. Those with one to three operands and options come from the operator table; the
-// others pack their arguments into the attributes struct of ops/op.h.
+// The public functions of webnn/ops.h. Those with one to three operands and options come from the operator
+// table; the others pack their arguments into the attributes struct of ops/op.h.
 
 #include "ops/op.h"
 
@@ -13,28 +13,27 @@ static WNNOperand call_one(WNNGraphBuilder builder, enum op op, size_t count, co
     return output;
 }
 
-#define OP1(id, method, options_type, ...)                                                                           \
-    WNNOperand wnnGraphBuilder##method(WNNGraphBuilder builder, WNNOperand a,                                        \
-                                       const WNN##options_type##Options *options)                                    \
-    {                                                                                                                \
-        return call_one(builder, WNN_OP_##id, 1, &a, options);                                                       \
+#define OP1(id, method, options_type, ...)                                                                   \
+    WNNOperand wnnGraphBuilder##method(WNNGraphBuilder builder, WNNOperand a,                                \
+                                       const WNN##options_type##Options *options)                            \
+    {                                                                                                        \
+        return call_one(builder, WNN_OP_##id, 1, &a, options);                                               \
     }
-#define OP2(id, method, options_type, ...)                                                                           \
-    WNNOperand wnnGraphBuilder##method(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,                          \
-                                       const WNN##options_type##Options *options)                                    \
-    {                                                                                                                \
-        return call_one(builder, WNN_OP_##id, 2, (WNNOperand[]){a, b}, options);                                     \
+#define OP2(id, method, options_type, ...)                                                                   \
+    WNNOperand wnnGraphBuilder##method(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,                  \
+                                       const WNN##options_type##Options *options)                            \
+    {                                                                                                        \
+        return call_one(builder, WNN_OP_##id, 2, (WNNOperand[]){a, b}, options);                             \
     }
-#define OP3(id, method, options_type, ...)                                                                           \
-    WNNOperand wnnGraphBuilder##method(WNNGraphBuilder builder, WNNOperand a, WNNOperand b, WNNOperand c,            \
-                                       const WNN##options_type##Options *options)                                    \
-    {                                                                                                                \
-        return call_one(builder, WNN_OP_##id, 3, (WNNOperand[]){a, b, c}, options);                                  \
+#define OP3(id, method, options_type, ...)                                                                   \
+    WNNOperand wnnGraphBuilder##method(WNNGraphBuilder builder, WNNOperand a, WNNOperand b, WNNOperand c,    \
+                                       const WNN##options_type##Options *options)                            \
+    {                                                                                                        \
+        return call_one(builder, WNN_OP_##id, 3, (WNNOperand[]){a, b, c}, options);                          \
     }
 #define OPX(...)
 #include "ops/ops.def"
 #undef OPX
-
 
 static WNNOperand arg_min_max(WNNGraphBuilder builder, enum op op, WNNOperand input, uint32_t axis,
                               const WNNArgMinMaxOptions *options)
@@ -66,8 +65,8 @@ WNNOperand wnnGraphBuilderCast(WNNGraphBuilder builder, WNNOperand input, WNNDat
     return call_one(builder, WNN_OP_cast, 1, &input, &attrs);
 }
 
-WNNOperand wnnGraphBuilderConcat(WNNGraphBuilder builder, size_t inputCount, const WNNOperand *inputs, uint32_t axis,
-                                 const WNNOperatorOptions *options)
+WNNOperand wnnGraphBuilderConcat(WNNGraphBuilder builder, size_t inputCount, const WNNOperand *inputs,
+                                 uint32_t axis, const WNNOperatorOptions *options)
 {
     struct concat_attrs attrs = {.options = WNN_OPERATOR_OPTIONS_INIT, .axis = axis};
     if (options)
@@ -105,8 +104,9 @@ WNNOperand wnnGraphBuilderReshape(WNNGraphBuilder builder, WNNOperand input, WNN
     return with_shape(builder, WNN_OP_reshape, input, newShape, options);
 }
 
-size_t wnnGraphBuilderGru(WNNGraphBuilder builder, WNNOperand input, WNNOperand weight, WNNOperand recurrentWeight,
-                          uint32_t steps, uint32_t hiddenSize, const WNNGruOptions *options, WNNOperand outputs[2])
+size_t wnnGraphBuilderGru(WNNGraphBuilder builder, WNNOperand input, WNNOperand weight,
+                          WNNOperand recurrentWeight, uint32_t steps, uint32_t hiddenSize,
+                          const WNNGruOptions *options, WNNOperand outputs[2])
 {
     struct gru_attrs attrs = {.options = WNN_GRU_OPTIONS_INIT, .steps = steps, .hiddenSize = hiddenSize};
     if (options)
@@ -122,17 +122,19 @@ WNNOperand wnnGraphBuilderGruCell(WNNGraphBuilder builder, WNNOperand input, WNN
     struct gru_cell_attrs attrs = {.options = WNN_GRU_CELL_OPTIONS_INIT, .hiddenSize = hiddenSize};
     if (options)
         attrs.options = *options;
-    return call_one(builder, WNN_OP_gruCell, 4, (WNNOperand[]){input, weight, recurrentWeight, hiddenState}, &attrs);
+    return call_one(builder, WNN_OP_gruCell, 4, (WNNOperand[]){input, weight, recurrentWeight, hiddenState},
+                    &attrs);
 }
 
-size_t wnnGraphBuilderLstm(WNNGraphBuilder builder, WNNOperand input, WNNOperand weight, WNNOperand recurrentWeight,
-                           uint32_t steps, uint32_t hiddenSize, const WNNLstmOptions *options, WNNOperand outputs[3])
+size_t wnnGraphBuilderLstm(WNNGraphBuilder builder, WNNOperand input, WNNOperand weight,
+                           WNNOperand recurrentWeight, uint32_t steps, uint32_t hiddenSize,
+                           const WNNLstmOptions *options, WNNOperand outputs[3])
 {
     struct lstm_attrs attrs = {.options = WNN_LSTM_OPTIONS_INIT, .steps = steps, .hiddenSize = hiddenSize};
     if (options)
         attrs.options = *options;
-    return wnn_builder_call(builder, WNN_OP_lstm, 3, (WNNOperand[]){input, weight, recurrentWeight}, &attrs, 3,
-                            outputs);
+    return wnn_builder_call(builder, WNN_OP_lstm, 3, (WNNOperand[]){input, weight, recurrentWeight}, &attrs,
+                            3, outputs);
 }
 
 size_t wnnGraphBuilderLstmCell(WNNGraphBuilder builder, WNNOperand input, WNNOperand weight,
@@ -150,15 +152,16 @@ size_t wnnGraphBuilderLstmCell(WNNGraphBuilder builder, WNNOperand input, WNNOpe
 WNNOperand wnnGraphBuilderPad(WNNGraphBuilder builder, WNNOperand input, WNNUint32List beginningPadding,
                               WNNUint32List endingPadding, const WNNPadOptions *options)
 {
-    struct pad_attrs attrs = {
-        .options = WNN_PAD_OPTIONS_INIT, .beginningPadding = beginningPadding, .endingPadding = endingPadding};
+    struct pad_attrs attrs = {.options = WNN_PAD_OPTIONS_INIT,
+                              .beginningPadding = beginningPadding,
+                              .endingPadding = endingPadding};
     if (options)
         attrs.options = *options;
     return call_one(builder, WNN_OP_pad, 1, &input, &attrs);
 }
 
-WNNOperand wnnGraphBuilderSlice(WNNGraphBuilder builder, WNNOperand input, WNNUint32List starts, WNNUint32List sizes,
-                                const WNNSliceOptions *options)
+WNNOperand wnnGraphBuilderSlice(WNNGraphBuilder builder, WNNOperand input, WNNUint32List starts,
+                                WNNUint32List sizes, const WNNSliceOptions *options)
 {
     struct slice_attrs attrs = {.options = WNN_SLICE_OPTIONS_INIT, .starts = starts, .sizes = sizes};
     if (options)
@@ -207,11 +210,11 @@ WNNOperand wnnGraphBuilderTile(WNNGraphBuilder builder, WNNOperand input, WNNUin
     return call_one(builder, WNN_OP_tile, 1, &input, &attrs);
 }
 
-#define ACTIVATION(id, method, options_type)                                                                         \
-    WNNActivation wnnGraphBuilderActivation##method(WNNGraphBuilder builder,                                         \
-                                                    const WNN##options_type##Options *options)                       \
-    {                                                                                                                \
-        return wnn_builder_activation(builder, WNN_OP_##id, options);                                                \
+#define ACTIVATION(id, method, options_type)                                                                 \
+    WNNActivation wnnGraphBuilderActivation##method(WNNGraphBuilder builder,                                 \
+                                                    const WNN##options_type##Options *options)               \
+    {                                                                                                        \
+        return wnn_builder_activation(builder, WNN_OP_##id, options);                                        \
     }
 ACTIVATION(clamp, Clamp, Clamp)
 ACTIVATION(elu, Elu, Elu)

@@ -18,7 +18,8 @@ bool wnn_infer_gather(struct op_call *call)
     wnn_shape_append(out, input->dim + options->axis + 1, input->rank - options->axis - 1);
     if (out->rank > WNN_MAX_RANK)
         return wnn_op_fail(call, "input %s and indices %s give an output of rank %u; expected at most %d",
-                           SHAPE_TEXT(input), SHAPE_TEXT(indices), input->rank + indices->rank - 1, WNN_MAX_RANK);
+                           SHAPE_TEXT(input), SHAPE_TEXT(indices), input->rank + indices->rank - 1,
+                           WNN_MAX_RANK);
     return true;
 }
 
@@ -27,8 +28,8 @@ static bool check_elements(struct op_call *call, uint32_t axis)
 {
     const struct shape *input = &call->in[0]->type.shape, *indices = &call->in[1]->type.shape;
     if (indices->rank != input->rank)
-        return wnn_op_fail(call, "indices %s has rank %u; expected %u, the rank of input %s", SHAPE_TEXT(indices),
-                           indices->rank, input->rank, SHAPE_TEXT(input));
+        return wnn_op_fail(call, "indices %s has rank %u; expected %u, the rank of input %s",
+                           SHAPE_TEXT(indices), indices->rank, input->rank, SHAPE_TEXT(input));
     if (!wnn_check_axis(call, axis, "input", input))
         return false;
     for (unsigned i = 0; i < input->rank; i++)
@@ -54,8 +55,8 @@ bool wnn_infer_scatterElements(struct op_call *call)
     if (!check_elements(call, options->axis))
         return false;
     if (!wnn_shape_equal(indices, updates))
-        return wnn_op_fail(call, "updates has shape %s; expected %s, the shape of indices", SHAPE_TEXT(updates),
-                           SHAPE_TEXT(indices));
+        return wnn_op_fail(call, "updates has shape %s; expected %s, the shape of indices",
+                           SHAPE_TEXT(updates), SHAPE_TEXT(indices));
     call->out[0] = call->in[0]->type;
     return true;
 }
@@ -66,15 +67,16 @@ static bool select_nd(struct op_call *call, struct shape *selected)
     const struct shape *input = &call->in[0]->type.shape, *indices = &call->in[1]->type.shape;
     uint32_t coordinates = indices->dim[indices->rank - 1];
     if (coordinates > input->rank)
-        return wnn_op_fail(call, "indices %s has coordinates of %u items; expected at most %u, the rank of input %s",
-                           SHAPE_TEXT(indices), coordinates, input->rank, SHAPE_TEXT(input));
+        return wnn_op_fail(
+            call, "indices %s has coordinates of %u items; expected at most %u, the rank of input %s",
+            SHAPE_TEXT(indices), coordinates, input->rank, SHAPE_TEXT(input));
     selected->rank = 0;
     wnn_shape_append(selected, indices->dim, indices->rank - 1);
     wnn_shape_append(selected, input->dim + coordinates, input->rank - coordinates);
     if (selected->rank > WNN_MAX_RANK)
         return wnn_op_fail(call, "input %s and indices %s select a shape of rank %u; expected at most %d",
-                           SHAPE_TEXT(input), SHAPE_TEXT(indices), indices->rank - 1 + input->rank - coordinates,
-                           WNN_MAX_RANK);
+                           SHAPE_TEXT(input), SHAPE_TEXT(indices),
+                           indices->rank - 1 + input->rank - coordinates, WNN_MAX_RANK);
     return true;
 }
 
@@ -93,8 +95,8 @@ bool wnn_infer_scatterND(struct op_call *call)
     if (!select_nd(call, &selected))
         return false;
     if (!wnn_shape_equal(&selected, updates))
-        return wnn_op_fail(call, "updates has shape %s; expected %s (input %s, indices %s)", SHAPE_TEXT(updates),
-                           SHAPE_TEXT(&selected), SHAPE_TEXT(&call->in[0]->type.shape),
+        return wnn_op_fail(call, "updates has shape %s; expected %s (input %s, indices %s)",
+                           SHAPE_TEXT(updates), SHAPE_TEXT(&selected), SHAPE_TEXT(&call->in[0]->type.shape),
                            SHAPE_TEXT(&call->in[1]->type.shape));
     call->out[0] = call->in[0]->type;
     return true;

@@ -11,9 +11,11 @@
 bool wnn_list_check(struct op_call *call, const char *name, WNNUint32List list, unsigned count);
 
 // Fills an absent list with `count` times `value`, or checks that a given one has `count` items.
-bool wnn_list_complete(struct op_call *call, const char *name, WNNUint32List *list, unsigned count, uint32_t value);
+bool wnn_list_complete(struct op_call *call, const char *name, WNNUint32List *list, unsigned count,
+                       uint32_t value);
 
-// Checks that each item is a dimension of `shape` and none is repeated; an absent list becomes all from `first` on.
+// Checks that each item is a dimension of `shape` and none is repeated; an absent list becomes all from
+// `first` on.
 bool wnn_axes_complete(struct op_call *call, WNNUint32List *axes, const struct shape *shape, unsigned first);
 
 // A list of its own with these items; false: out of memory.

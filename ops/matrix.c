@@ -12,9 +12,9 @@ bool wnn_infer_gemm(struct op_call *call)
     uint32_t m = a->shape.dim[options->aTranspose], inner_a = a->shape.dim[!options->aTranspose];
     uint32_t inner_b = b->shape.dim[options->bTranspose], n = b->shape.dim[!options->bTranspose];
     if (inner_a != inner_b)
-        return wnn_op_fail(call, "a %s%s has %u columns; expected %u, the rows of b %s%s", SHAPE_TEXT(&a->shape),
-                           options->aTranspose ? " transposed" : "", inner_a, inner_b, SHAPE_TEXT(&b->shape),
-                           options->bTranspose ? " transposed" : "");
+        return wnn_op_fail(call, "a %s%s has %u columns; expected %u, the rows of b %s%s",
+                           SHAPE_TEXT(&a->shape), options->aTranspose ? " transposed" : "", inner_a, inner_b,
+                           SHAPE_TEXT(&b->shape), options->bTranspose ? " transposed" : "");
     call->out[0] = (struct descriptor){a->type, {2, {m, n}}};
     const struct operand *c = call->in[2];
     if (c && !wnn_shape_broadcast_to(&c->type.shape, &call->out[0].shape))
@@ -32,8 +32,8 @@ bool wnn_infer_matmul(struct op_call *call)
     uint32_t rows = a.dim[a.rank - 2], inner_a = a.dim[a.rank - 1];
     uint32_t inner_b = b.dim[b.rank - 2], columns = b.dim[b.rank - 1];
     if (inner_a != inner_b)
-        return wnn_op_fail(call, "a %s has %u columns; expected %u, the rows of b %s", SHAPE_TEXT(&a), inner_a,
-                           inner_b, SHAPE_TEXT(&b));
+        return wnn_op_fail(call, "a %s has %u columns; expected %u, the rows of b %s", SHAPE_TEXT(&a),
+                           inner_a, inner_b, SHAPE_TEXT(&b));
     struct shape batch, *out = &call->out[0].shape;
     a.rank -= 2;
     b.rank -= 2;

@@ -25,14 +25,15 @@ bool wnn_infer_concat(struct op_call *call)
                                SHAPE_TEXT(&first->shape));
         for (unsigned d = 0; d < input->shape.rank; d++)
             if (d != attrs->axis && input->shape.dim[d] != first->shape.dim[d])
-                return wnn_op_fail(call, "inputs[%u] %s has size %u in dimension %u; expected %u, that of inputs[0] %s",
-                                   i, SHAPE_TEXT(&input->shape), input->shape.dim[d], d, first->shape.dim[d],
-                                   SHAPE_TEXT(&first->shape));
+                return wnn_op_fail(
+                    call, "inputs[%u] %s has size %u in dimension %u; expected %u, that of inputs[0] %s", i,
+                    SHAPE_TEXT(&input->shape), input->shape.dim[d], d, first->shape.dim[d],
+                    SHAPE_TEXT(&first->shape));
         sum += input->shape.dim[attrs->axis];
     }
     if (sum > WNN_MAX_DIMENSION)
-        return wnn_op_fail(call, "the sizes along axis %u add up to %llu; expected at most 2147483647", attrs->axis,
-                           (unsigned long long)sum);
+        return wnn_op_fail(call, "the sizes along axis %u add up to %llu; expected at most 2147483647",
+                           attrs->axis, (unsigned long long)sum);
     call->out[0] = *first;
     call->out[0].shape.dim[attrs->axis] = (uint32_t)sum;
     return true;
@@ -95,15 +96,16 @@ bool wnn_infer_pad(struct op_call *call)
         uint32_t size = input->shape.dim[i], begin = attrs->beginningPadding.data[i],
                  end = attrs->endingPadding.data[i], most = begin > end ? begin : end;
         if (mode == WNNPaddingMode_Reflection && most >= size)
-            return wnn_op_fail(call, "padding %u of dimension %u; reflection needs less than its size %u", most, i,
-                               size);
+            return wnn_op_fail(call, "padding %u of dimension %u; reflection needs less than its size %u",
+                               most, i, size);
         if (mode == WNNPaddingMode_Symmetric && most > size)
-            return wnn_op_fail(call, "padding %u of dimension %u; symmetric padding needs at most its size %u", most,
-                               i, size);
+            return wnn_op_fail(call,
+                               "padding %u of dimension %u; symmetric padding needs at most its size %u",
+                               most, i, size);
         uint64_t padded = (uint64_t)begin + size + end;
         if (padded > WNN_MAX_DIMENSION)
-            return wnn_op_fail(call, "dimension %u of %u with padding %u and %u is larger than 2147483647", i, size,
-                               begin, end);
+            return wnn_op_fail(call, "dimension %u of %u with padding %u and %u is larger than 2147483647", i,
+                               size, begin, end);
         call->out[0].shape.dim[i] = (uint32_t)padded;
     }
     WNNNumber value = attrs->options.value;
@@ -129,19 +131,22 @@ bool wnn_infer_slice(struct op_call *call)
     struct slice_attrs *attrs = call->attrs;
     const struct descriptor *input = &call->in[0]->type;
     unsigned rank = input->shape.rank;
-    if (!wnn_list_check(call, "starts", attrs->starts, rank) || !wnn_list_check(call, "sizes", attrs->sizes, rank) ||
+    if (!wnn_list_check(call, "starts", attrs->starts, rank) ||
+        !wnn_list_check(call, "sizes", attrs->sizes, rank) ||
         !wnn_list_complete(call, "strides", &attrs->options.strides, rank, 1))
         return false;
     call->out[0] = *input;
     for (unsigned i = 0; i < rank; i++) {
-        uint32_t start = attrs->starts.data[i], size = attrs->sizes.data[i], stride = attrs->options.strides.data[i];
+        uint32_t start = attrs->starts.data[i], size = attrs->sizes.data[i],
+                 stride = attrs->options.strides.data[i];
         if (size == 0)
             return wnn_op_fail(call, "sizes[%u] is 0; expected at least 1", i);
         if (stride == 0)
             return wnn_op_fail(call, "strides[%u] is 0; expected at least 1", i);
         if ((uint64_t)start + size > input->shape.dim[i])
-            return wnn_op_fail(call, "starts[%u] + sizes[%u] is %llu; dimension %u of input %s has size %u", i, i,
-                               (unsigned long long)start + size, i, SHAPE_TEXT(&input->shape), input->shape.dim[i]);
+            return wnn_op_fail(call, "starts[%u] + sizes[%u] is %llu; dimension %u of input %s has size %u",
+                               i, i, (unsigned long long)start + size, i, SHAPE_TEXT(&input->shape),
+                               input->shape.dim[i]);
         call->out[0].shape.dim[i] = (size - 1) / stride + 1;
     }
     return true;
@@ -167,7 +172,8 @@ bool wnn_infer_split(struct op_call *call)
         if (attrs->count == 0 || attrs->count > MOST_TENSORS)
             return wnn_op_fail(call, "splits is %u; expected 1 to %d parts", attrs->count, MOST_TENSORS);
         if (size % attrs->count)
-            return wnn_op_fail(call, "splits is %u, which does not divide size %u of dimension %u of input %s",
+            return wnn_op_fail(call,
+                               "splits is %u, which does not divide size %u of dimension %u of input %s",
                                attrs->count, size, axis, SHAPE_TEXT(&input->shape));
         uint32_t *items = wnn_arena_allocate(call->arena, attrs->count * sizeof items[0]);
         if (!items)

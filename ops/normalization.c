@@ -48,11 +48,12 @@ static bool check_axes_sizes(struct op_call *call, unsigned index, WNNUint32List
         return true;
     const struct shape *shape = &operand->type.shape;
     if (shape->rank != axes.count)
-        return wnn_op_fail(call, "%s %s has rank %u; expected %zu, the number of axes", call->info->rows[index].name,
-                           SHAPE_TEXT(shape), shape->rank, axes.count);
+        return wnn_op_fail(call, "%s %s has rank %u; expected %zu, the number of axes",
+                           call->info->rows[index].name, SHAPE_TEXT(shape), shape->rank, axes.count);
     for (unsigned i = 0; i < shape->rank; i++)
         if (shape->dim[i] != input->dim[axes.data[i]])
-            return wnn_op_fail(call, "%s %s has size %u in dimension %u; expected %u, dimension %u of input %s",
+            return wnn_op_fail(call,
+                               "%s %s has size %u in dimension %u; expected %u, dimension %u of input %s",
                                call->info->rows[index].name, SHAPE_TEXT(shape), shape->dim[i], i,
                                input->dim[axes.data[i]], axes.data[i], SHAPE_TEXT(input));
     return true;

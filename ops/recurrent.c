@@ -21,7 +21,8 @@ static bool check_shape(struct op_call *call, unsigned index, unsigned rank, con
 static bool check_hidden_size(struct op_call *call, uint32_t hidden_size, unsigned blocks)
 {
     if (hidden_size == 0 || (uint64_t)hidden_size * blocks > WNN_MAX_DIMENSION)
-        return wnn_op_fail(call, "hiddenSize is %u; expected 1 to %u", hidden_size, WNN_MAX_DIMENSION / blocks);
+        return wnn_op_fail(call, "hiddenSize is %u; expected 1 to %u", hidden_size,
+                           WNN_MAX_DIMENSION / blocks);
     return true;
 }
 
@@ -54,15 +55,15 @@ struct network {
     uint32_t directions, steps, batch, input_size, hidden_size;
 };
 
-// What gru and lstm have in common: input, weights, biases, the first state. `gates` is 3 or 4; `states` are the input
-// rows of the initial states, `bias` the first of the two biases.
+// What gru and lstm have in common: input, weights, biases, the first state. `gates` is 3 or 4; `states` are
+// the input rows of the initial states, `bias` the first of the two biases.
 static bool check_network(struct op_call *call, uint32_t steps, uint32_t hidden_size,
                           WNNRecurrentNetworkDirection direction, unsigned gates, struct network *network)
 {
     const struct shape *input = &call->in[0]->type.shape;
     if (steps == 0 || input->dim[0] != steps)
-        return wnn_op_fail(call, "steps is %u; expected %u, the first dimension of input %s", steps, input->dim[0],
-                           SHAPE_TEXT(input));
+        return wnn_op_fail(call, "steps is %u; expected %u, the first dimension of input %s", steps,
+                           input->dim[0], SHAPE_TEXT(input));
     if (!check_hidden_size(call, hidden_size, 2 * gates))
         return false;
     *network = (struct network){direction == WNNRecurrentNetworkDirection_Both ? 2 : 1, steps, input->dim[1],
@@ -70,10 +71,12 @@ static bool check_network(struct op_call *call, uint32_t steps, uint32_t hidden_
     uint32_t d = network->directions, h = hidden_size;
     return check_shape(call, 1, 3, (uint32_t[]){d, gates * h, network->input_size}) &&
            check_shape(call, 2, 3, (uint32_t[]){d, gates * h, h}) &&
-           check_shape(call, 3, 2, (uint32_t[]){d, gates * h}) && check_shape(call, 4, 2, (uint32_t[]){d, gates * h});
+           check_shape(call, 3, 2, (uint32_t[]){d, gates * h}) &&
+           check_shape(call, 4, 2, (uint32_t[]){d, gates * h});
 }
 
-static void set_network_outputs(struct op_call *call, const struct network *network, unsigned states, bool sequence)
+static void set_network_outputs(struct op_call *call, const struct network *network, unsigned states,
+                                bool sequence)
 {
     struct shape state = {3, {network->directions, network->batch, network->hidden_size}};
     for (unsigned i = 0; i < states; i++)
@@ -114,7 +117,8 @@ bool wnn_infer_lstm(struct op_call *call)
     return true;
 }
 
-// What the cells have in common. `bias` is the input row of the first of two biases; the states come before it.
+// What the cells have in common. `bias` is the input row of the first of two biases; the states come before
+// it.
 static bool check_cell(struct op_call *call, uint32_t hidden_size, unsigned gates, unsigned bias)
 {
     const struct shape *input = &call->in[0]->type.shape;
@@ -138,7 +142,8 @@ static bool check_cell(struct op_call *call, uint32_t hidden_size, unsigned gate
 bool wnn_infer_gruCell(struct op_call *call)
 {
     struct gru_cell_attrs *attrs = call->attrs;
-    return check_cell(call, attrs->hiddenSize, 3, 4) && complete_activations(call, &attrs->options.activations, 2);
+    return check_cell(call, attrs->hiddenSize, 3, 4) &&
+           complete_activations(call, &attrs->options.activations, 2);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-lstmcell

@@ -42,7 +42,8 @@ bool wnn_infer_argMinMax(struct op_call *call)
         return false;
     if (type != WNNDataType_Int32 && type != WNNDataType_Int64)
         return wnn_op_fail(call, "outputDataType is %s; expected int32 or int64", wnn_dtype_name(type));
-    // A dimension is at most 2^31-1, so that int32 holds every index. Axes that are there are those of the form of 2024.
+    // A dimension is at most 2^31-1, so that int32 holds every index. Axes that are there are those of the
+    // form of 2024.
     if (!attrs->axes.data && !wnn_list_set(call, &attrs->axes, &attrs->axis, 1))
         return false;
     call->out[0].type = type;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of build() that happens on the caller's thread: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build
+// The part of build() that happens on the caller's thread:
+// https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build
 
 #include "ops/builder.h"
 
@@ -21,7 +22,8 @@ static bool fail_named(struct error *error, const char *before, struct string na
 
 static int compare_ports(const void *a, const void *b)
 {
-    const struct string *x = &((const struct graph_port *)a)->name, *y = &((const struct graph_port *)b)->name;
+    const struct string *x = &((const struct graph_port *)a)->name,
+                        *y = &((const struct graph_port *)b)->name;
     size_t shorter = x->length < y->length ? x->length : y->length;
     int order = shorter ? memcmp(x->data, y->data, shorter) : 0;
     return order ? order : (x->length > y->length) - (x->length < y->length);
@@ -65,15 +67,17 @@ static bool check_outputs(struct WNNGraphBuilderImpl *builder, size_t count, con
         if (operand->graph != &builder->graph)
             return fail_named(error, "build: output ", name, " is an operand of another builder");
         if (operand->constant)
-            return fail_named(error, "build: output ", name, " is a constant; identity() makes an output of it");
+            return fail_named(error, "build: output ", name,
+                              " is a constant; identity() makes an output of it");
         if (operand->input)
-            return fail_named(error, "build: output ", name, " is an input; identity() makes an output of it");
+            return fail_named(error, "build: output ", name,
+                              " is an input; identity() makes an output of it");
     }
     return true;
 }
 
-// Marks what the outputs depend on: nodes stand in order, so that one walk from the end suffices. The mark of an operand
-// is its link to itself.
+// Marks what the outputs depend on: nodes stand in order, so that one walk from the end suffices. The mark of
+// an operand is its link to itself.
 static void mark_reachable(struct graph *graph, size_t count, const WNNNamedOperand *outputs)
 {
     for (size_t i = 0; i < graph->operand_count; i++)
@@ -136,8 +140,8 @@ static bool copy_node(const struct node *from, struct graph *graph)
 }
 
 // Inputs and constants first, in the order in which they were recorded, then the nodes.
-static bool copy_reachable(const struct graph *from, bool (*tensor_alive)(const void *origin), struct graph *graph,
-                           struct error *error)
+static bool copy_reachable(const struct graph *from, bool (*tensor_alive)(const void *origin),
+                           struct graph *graph, struct error *error)
 {
     for (size_t i = 0; i < from->operand_count; i++) {
         struct operand *operand = from->operands[i];
@@ -170,12 +174,14 @@ static bool add_ports(struct graph *graph, size_t count, const WNNNamedOperand *
         struct string name = wnn_string_copy(arena, wnn_string(outputs[i].name));
         if (!name.data)
             return wnn_fail_memory(error);
-        graph->outputs[graph->output_count++] = (struct graph_port){name, wnn_operand(outputs[i].operand)->link};
+        graph->outputs[graph->output_count++] =
+            (struct graph_port){name, wnn_operand(outputs[i].operand)->link};
     }
     return true;
 }
 
-static bool check_work(const struct WNNGraphBuilderImpl *builder, const struct graph *graph, struct error *error)
+static bool check_work(const struct WNNGraphBuilderImpl *builder, const struct graph *graph,
+                       struct error *error)
 {
     uint64_t most = builder->limits.maxGraphWork, sum = 0;
     for (size_t i = 0; most && i < graph->node_count; i++) {
@@ -183,17 +189,18 @@ static bool check_work(const struct WNNGraphBuilderImpl *builder, const struct g
         struct descriptor out[3];
         for (unsigned j = 0; j < node->out_count && j < 3; j++)
             out[j] = node->out[j]->type;
-        uint64_t work = wnn_op_work((enum op)node->op, node->in, out, node->out_count < 3 ? node->out_count : 3,
-                                    node->attrs);
+        uint64_t work = wnn_op_work((enum op)node->op, node->in, out,
+                                    node->out_count < 3 ? node->out_count : 3, node->attrs);
         if (!wnn_add(sum, work, &sum) || sum > most)
-            return wnn_fail(error, WNNStatus_OperationError, "build: the graph takes more than %llu multiply-adds",
-                            (unsigned long long)most);
+            return wnn_fail(error, WNNStatus_OperationError,
+                            "build: the graph takes more than %llu multiply-adds", (unsigned long long)most);
     }
     return true;
 }
 
-bool wnn_builder_snapshot(struct WNNGraphBuilderImpl *builder, size_t output_count, const WNNNamedOperand *outputs,
-                          bool (*tensor_alive)(const void *origin), struct graph *graph, struct error *error)
+bool wnn_builder_snapshot(struct WNNGraphBuilderImpl *builder, size_t output_count,
+                          const WNNNamedOperand *outputs, bool (*tensor_alive)(const void *origin),
+                          struct graph *graph, struct error *error)
 {
     if (builder->error.status != WNNStatus_Success) {
         *error = builder->error;

@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-enum { ANY = F32 | F16 | I32 | U32 | I64 | U64 | I8 | U8, N = WNN_MAX_RANK };
+enum {
+    ANY = F32 | F16 | I32 | U32 | I64 | U64 | I8 | U8,
+    N = WNN_MAX_RANK
+};
 
 static const char *const layout_names[] = {"nchw", "nhwc", NULL};
 static const char *const filterLayout_names[] = {"oihw", "hwio", "ohwi", "ihwo", NULL};
@@ -19,38 +22,39 @@ static const char *const gruLayout_names[] = {"zrn", "rzn", NULL};
 static const char *const lstmLayout_names[] = {"iofg", "ifgo", NULL};
 
 #define SAME(i) (WNN_SAME | (i))
-#define OPERAND(kind, name, allowed, required, low, high, offset)                                                    \
+#define OPERAND(kind, name, allowed, required, low, high, offset)                                            \
     {ROW_##kind, #name, allowed, required, low, high, offset, ATTR_u32, NULL, false},
-#define IN(name, ...) OPERAND(INPUT, name, __VA_ARGS__, 0)
+#define IN(name, ...)  OPERAND(INPUT, name, __VA_ARGS__, 0)
 #define INS(name, ...) OPERAND(INPUT_LIST, name, __VA_ARGS__, 0)
-#define INO(options, name, ...)                                                                                      \
+#define INO(options, name, ...)                                                                              \
     OPERAND(OPTIONAL_INPUT, name, __VA_ARGS__, offsetof(WNN##options##Options, name))
-#define OUT(name, ...) OPERAND(OUTPUT, name, __VA_ARGS__, 0)
-#define OUTO(name, ...) OPERAND(OPTIONAL_OUTPUT, name, __VA_ARGS__, 0)
-#define OUTS(name, ...) OPERAND(OUTPUT_LIST, name, __VA_ARGS__, 0)
+#define OUT(name, ...)                       OPERAND(OUTPUT, name, __VA_ARGS__, 0)
+#define OUTO(name, ...)                      OPERAND(OPTIONAL_OUTPUT, name, __VA_ARGS__, 0)
+#define OUTS(name, ...)                      OPERAND(OUTPUT_LIST, name, __VA_ARGS__, 0)
 #define ATTRIBUTE(name, offset, kind, names) {ROW_ATTRIBUTE, name, 0, 0, 0, 0, offset, kind, names, false},
-#define OPT(options, member, kind) ATTRIBUTE(#member, offsetof(WNN##options##Options, member), ATTR_##kind, NULL)
-#define OPE(options, member, enumeration)                                                                            \
+#define OPT(options, member, kind)                                                                           \
+    ATTRIBUTE(#member, offsetof(WNN##options##Options, member), ATTR_##kind, NULL)
+#define OPE(options, member, enumeration)                                                                    \
     ATTRIBUTE(#member, offsetof(WNN##options##Options, member), ATTR_enum, enumeration##_names)
-#define OPA(options, member, name, enumeration)                                                                      \
+#define OPA(options, member, name, enumeration)                                                              \
     ATTRIBUTE(#name, offsetof(WNN##options##Options, member), ATTR_enum, enumeration##_names)
-#define ARG(type, member, name, kind)                                                                                \
+#define ARG(type, member, name, kind)                                                                        \
     {ROW_ATTRIBUTE, #name, 0, 0, 0, 0, offsetof(struct type, member), ATTR_##kind, NULL, true},
 
-#define OP(id, method, options, defaults, infer, ...)                                                                \
-    static const WNN##options##Options id##_defaults = WNN_##defaults##_OPTIONS_INIT;                                \
+#define OP(id, method, options, defaults, infer, ...)                                                        \
+    static const WNN##options##Options id##_defaults = WNN_##defaults##_OPTIONS_INIT;                        \
     static const struct op_row id##_rows[] = {__VA_ARGS__{.name = NULL}};
-#define OPX(id, method, option_struct, defaults, attrs, infer, ...)                                                  \
-    static const struct attrs id##_defaults = {.options = WNN_##defaults##_OPTIONS_INIT};                            \
+#define OPX(id, method, option_struct, defaults, attrs, infer, ...)                                          \
+    static const struct attrs id##_defaults = {.options = WNN_##defaults##_OPTIONS_INIT};                    \
     static const struct op_row id##_rows[] = {__VA_ARGS__{.name = NULL}};
 #include "ops/ops.def"
 #undef OP
 #undef OPX
 
 const struct op_info wnn_ops[WNN_OP_COUNT] = {
-#define OP(id, method, options, defaults, infer, ...)                                                                \
+#define OP(id, method, options, defaults, infer, ...)                                                        \
     [WNN_OP_##id] = {#id, id##_rows, sizeof id##_defaults, &id##_defaults, wnn_infer_##infer},
-#define OPX(id, method, options, defaults, attrs, infer, ...)                                                        \
+#define OPX(id, method, options, defaults, attrs, infer, ...)                                                \
     [WNN_OP_##id] = {#id, id##_rows, sizeof id##_defaults, &id##_defaults, wnn_infer_##infer},
 #include "ops/ops.def"
 #undef OP

@@ -38,7 +38,8 @@ uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descrip
     case WNN_OP_l2Pool2d:
     case WNN_OP_maxPool2d: {
         const WNNPool2dOptions *options = attrs;
-        return times(elements(&out[0]), times(options->windowDimensions.data[0], options->windowDimensions.data[1]));
+        return times(elements(&out[0]),
+                     times(options->windowDimensions.data[0], options->windowDimensions.data[1]));
     }
     case WNN_OP_matmul:
         return times(elements(&out[0]), in[0]->type.shape.dim[in[0]->type.shape.rank - 1]);

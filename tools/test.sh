@@ -36,7 +36,7 @@ export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_erro
 sanitize="--buildtype=debugoptimized -Db_lundef=false"
 build release gcc && check release
 build plain gcc -Dxnnpack=disabled -Dvulkan=disabled && check plain --suite=webnn:vectors --suite=webnn:unit
-build address clang $sanitize -Db_sanitize=address,undefined && check address --timeout-multiplier=6 --no-suite=webnn:release
+build address clang $sanitize -Db_sanitize=address,undefined && check address --timeout-multiplier=6 --no-suite=webnn:package
 build thread gcc $sanitize -Db_sanitize=thread && check thread --timeout-multiplier=6 --suite=webnn:threads
 build coverage gcc --buildtype=debug -Db_coverage=true && check coverage --suite=webnn:validation --suite=webnn:coverage
 

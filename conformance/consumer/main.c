@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program outside of this repository, as its users write them: it finds the library through pkg-config, and computes
-// relu(a + b).
+// A program outside of this repository, as its users write them: it finds the library through pkg-config, and
+// computes relu(a + b).
 
 #include <webnn/ops.h>
 #include <webnn/webnn.h>
@@ -71,5 +71,6 @@ int main(void)
     wnnContextRelease(context);
     printf("webnn %.*s: %g %g %g %g\n", (int)wnnGetVersion().length, wnnGetVersion().data, (double)result[0],
            (double)result[1], (double)result[2], (double)result[3]);
-    return outcome != WNNStatus_Success || result[0] != 2 || result[1] != 0 || result[2] != 4 || result[3] != 0;
+    return outcome != WNNStatus_Success || result[0] != 2 || result[1] != 0 || result[2] != 4 ||
+           result[3] != 0;
 }

@@ -461,10 +461,9 @@ static void break_graph(struct graph *g)
     BROKEN(g->outputs[0].operand = &stranger, "an output port has an operand of no graph (0)",
            g->outputs[0].operand = g->nodes[2]->out[0]);
     struct operand *sum = g->nodes[2]->in[1];
-    BROKEN(sum->type.shape.dim[0] = 3;
-           sum->constant->bytes += 4, "add: a [2] and b [3] cannot be broadcast together",
-           sum->type.shape.dim[0] = 2;
-           sum->constant->bytes -= 4);
+    BROKEN((sum->type.shape.dim[0] = 3, sum->constant->bytes += 4),
+           "add: a [2] and b [3] cannot be broadcast together",
+           (sum->type.shape.dim[0] = 2, sum->constant->bytes -= 4));
     REQUIRE_EQUAL_STR(verify(g), "sound");
 }
 
@@ -545,7 +544,14 @@ static void test_dot(void)
     WNNOperand x = input("in \"put\"", LIST(2));
     BUILD(wnnGraphBuilderAdd(b, x, constant(LIST(1)), &label));
     look = NULL;
-    REQUIRE_DUMP("");
+    REQUIRE_DUMP("digraph webnn {\n"
+                 "  node [shape=box, fontname=\"sans-serif\"];\n"
+                 "  o0 [shape=ellipse, label=\"in \\\"put\\\"\\nfloat32[2]\"];\n"
+                 "  n0 [label=\"add\\na\\\"b\\\\c\\\\u{A}\\\\u{202E}\\nfloat32[2]\"];\n"
+                 "  o0 -> n0;\n"
+                 "  r0 [shape=ellipse, label=\"0\"];\n"
+                 "  n0 -> r0;\n"
+                 "}\n");
     finish();
 }
 

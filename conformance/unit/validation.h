@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of validation share: one context and builder, operands in one word, and two requirements: REFUSES, with
-// the whole message, and ACCEPTS, with the descriptor of the result. Functions are `static inline` since not every test
-// uses all of them.
+// What the tests of validation share: one context and builder, operands in one word, and two requirements:
+// REFUSES, with the whole message, and ACCEPTS, with the descriptor of the result. Functions are `static
+// inline` since not every test uses all of them.
 
 #ifndef CONFORMANCE_UNIT_VALIDATION_H_
 #define CONFORMANCE_UNIT_VALIDATION_H_
@@ -52,8 +52,9 @@ static inline WNNStringView view(const char *text)
 // Lists and operands
 // ---------------------------------------------------------------------------------------------------------------
 
-#define LIST(...)                                                                                                    \
-    ((WNNUint32List){(const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)})
+#define LIST(...)                                                                                            \
+    ((WNNUint32List){(const uint32_t[]){__VA_ARGS__},                                                        \
+                     sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)})
 #define EMPTY  ((WNNUint32List){NULL, 0})
 #define ABSENT ((WNNUint32List)WNN_UINT32_LIST_INIT)
 #define BIG    0x7FFFFFFFu // the largest dimension
@@ -71,19 +72,20 @@ static inline WNNOperand operand(WNNDataType type, WNNUint32List shape)
 }
 
 // A new input: IN(Float32, 2, 3), or SCALAR(Float32).
-#define IN(type, ...)  operand(WNNDataType_##type, LIST(__VA_ARGS__))
-#define F32(...)       IN(Float32, __VA_ARGS__)
-#define F16(...)       IN(Float16, __VA_ARGS__)
-#define I32(...)       IN(Int32, __VA_ARGS__)
-#define U8(...)        IN(Uint8, __VA_ARGS__)
-#define I8(...)        IN(Int8, __VA_ARGS__)
-#define SCALAR(type)   operand(WNNDataType_##type, EMPTY)
+#define IN(type, ...) operand(WNNDataType_##type, LIST(__VA_ARGS__))
+#define F32(...)      IN(Float32, __VA_ARGS__)
+#define F16(...)      IN(Float16, __VA_ARGS__)
+#define I32(...)      IN(Int32, __VA_ARGS__)
+#define U8(...)       IN(Uint8, __VA_ARGS__)
+#define I8(...)       IN(Int8, __VA_ARGS__)
+#define SCALAR(type)  operand(WNNDataType_##type, EMPTY)
 
 // ---------------------------------------------------------------------------------------------------------------
 // Requirements
 // ---------------------------------------------------------------------------------------------------------------
 
-static inline void require_refused(bool made, const char *call, WNNStatus status, const char *message, int line)
+static inline void require_refused(bool made, const char *call, WNNStatus status, const char *message,
+                                   int line)
 {
     WNNError error;
     wnnGraphBuilderGetError(b, &error);
@@ -97,8 +99,8 @@ static inline void require_refused(bool made, const char *call, WNNStatus status
     wnnGraphBuilderClearError(b);
 }
 
-static inline void require_accepted(WNNOperand result, const char *call, WNNDataType type, WNNUint32List shape,
-                                    int line)
+static inline void require_accepted(WNNOperand result, const char *call, WNNDataType type,
+                                    WNNUint32List shape, int line)
 {
     WNNError error;
     wnnGraphBuilderGetError(b, &error);
@@ -120,7 +122,7 @@ static inline void require_accepted(WNNOperand result, const char *call, WNNData
 }
 
 // The call returns NULL or 0, and the builder's error is exactly this; it is cleared.
-#define REFUSES_AS(status, call, message)                                                                            \
+#define REFUSES_AS(status, call, message)                                                                    \
     require_refused((call) != 0, #call, WNNStatus_##status, message, __LINE__)
 #define REFUSES(call, message) REFUSES_AS(TypeError, call, message)
 

@@ -28,19 +28,19 @@ static void build(size_t count, const WNNNamedOperand *outputs)
 #define NAMED(...) ((WNNNamedOperand[]){__VA_ARGS__})
 #define COUNT(...) (sizeof NAMED(__VA_ARGS__) / sizeof(WNNNamedOperand))
 
-#define BUILD_REFUSES(refusal, text, ...)                                                                            \
-    do {                                                                                                             \
-        build(COUNT(__VA_ARGS__), NAMED(__VA_ARGS__));                                                               \
-        REQUIRE_EQUAL_STR(message, text);                                                                            \
-        REQUIRE_EQUAL_INT(status, WNNStatus_##refusal);                                                              \
-        REQUIRE(!graph);                                                                                             \
+#define BUILD_REFUSES(refusal, text, ...)                                                                    \
+    do {                                                                                                     \
+        build(COUNT(__VA_ARGS__), NAMED(__VA_ARGS__));                                                       \
+        REQUIRE_EQUAL_STR(message, text);                                                                    \
+        REQUIRE_EQUAL_INT(status, WNNStatus_##refusal);                                                      \
+        REQUIRE(!graph);                                                                                     \
     } while (0)
 
-#define BUILDS(...)                                                                                                  \
-    do {                                                                                                             \
-        build(COUNT(__VA_ARGS__), NAMED(__VA_ARGS__));                                                               \
-        REQUIRE_EQUAL_STR(message, "");                                                                              \
-        REQUIRE_EQUAL_INT(status, WNNStatus_Success);                                                                \
+#define BUILDS(...)                                                                                          \
+    do {                                                                                                     \
+        build(COUNT(__VA_ARGS__), NAMED(__VA_ARGS__));                                                       \
+        REQUIRE_EQUAL_STR(message, "");                                                                      \
+        REQUIRE_EQUAL_INT(status, WNNStatus_Success);                                                        \
     } while (0)
 
 static WNNOperand input(WNNStringView name, uint32_t size)
@@ -65,9 +65,12 @@ static void test_outputs(void)
     BUILD_REFUSES(TypeError, "build: output \"y\" is NULL", {view("y"), NULL});
     BUILD_REFUSES(TypeError, "build: output \"y\\u{202E}\" is an input; identity() makes an output of it",
                   {view("y\u202E"), x});
-    BUILD_REFUSES(TypeError, "build: output \"y\" is a constant; identity() makes an output of it", {view("y"), one});
-    BUILD_REFUSES(TypeError, "build: there is an output \"a\" twice", {view("a"), y}, {view("b"), y}, {view("a"), y});
-    BUILD_REFUSES(TypeError, "build: there is an output \"a\\u{0}b\" twice", {{"a\0b", 3}, y}, {{"a\0b", 3}, y});
+    BUILD_REFUSES(TypeError, "build: output \"y\" is a constant; identity() makes an output of it",
+                  {view("y"), one});
+    BUILD_REFUSES(TypeError, "build: there is an output \"a\" twice", {view("a"), y}, {view("b"), y},
+                  {view("a"), y});
+    BUILD_REFUSES(TypeError, "build: there is an output \"a\\u{0}b\" twice", {{"a\0b", 3}, y},
+                  {{"a\0b", 3}, y});
     // Names that differ behind a NUL, an operand under two names, an output with the name of an input.
     BUILDS({{"a\0b", 3}, y}, {{"a\0c", 3}, y}, {view("x"), y});
     size_t count;
@@ -115,7 +118,8 @@ static void test_inputs(void)
     // Reachable are scale and zeroPoint too.
     begin(NULL);
     WNNOperand zero = operand(WNNDataType_Int8, LIST(1));
-    WNNOperand q = wnnGraphBuilderQuantizeLinear(b, input(view("value"), 1), input(view("scale"), 1), zero, NULL);
+    WNNOperand q =
+        wnnGraphBuilderQuantizeLinear(b, input(view("value"), 1), input(view("scale"), 1), zero, NULL);
     BUILDS({view("q"), q});
     REQUIRE(wnnGraphGetInputs(graph, &count));
     REQUIRE_EQUAL_INT(count, 3);
@@ -139,7 +143,8 @@ static void test_tensor(void)
     WNNTensor tensor;
     REQUIRE_EQUAL_INT(wnnContextCreateConstantTensor(context, &descriptor, data, sizeof data, &tensor),
                       WNNStatus_Success);
-    WNNOperand x = input(view("x"), 2), y = wnnGraphBuilderAdd(b, x, wnnGraphBuilderTensorConstant(b, tensor), NULL);
+    WNNOperand x = input(view("x"), 2),
+               y = wnnGraphBuilderAdd(b, x, wnnGraphBuilderTensorConstant(b, tensor), NULL);
     BUILDS({view("y"), y});
     wnnTensorDestroy(tensor);
     wnnGraphRelease(graph);
@@ -159,9 +164,10 @@ static void test_limits(void)
     WNNOperand x = input(view("x"), 2), w = input(view("w"), 2);
     WNNOperand y = wnnGraphBuilderAdd(b, x, w, NULL), z = wnnGraphBuilderRelu(b, y, NULL);
     WNNOperand last = wnnGraphBuilderTanh(b, z, NULL);
-    BUILD_REFUSES(TypeError, "build: 4 outputs; expected at most 3", {view("1"), y}, {view("2"), y}, {view("3"), y},
-                  {view("4"), y});
-    BUILD_REFUSES(TypeError, "build: 4 inputs and outputs; expected at most 3", {view("1"), y}, {view("2"), z});
+    BUILD_REFUSES(TypeError, "build: 4 outputs; expected at most 3", {view("1"), y}, {view("2"), y},
+                  {view("3"), y}, {view("4"), y});
+    BUILD_REFUSES(TypeError, "build: 4 inputs and outputs; expected at most 3", {view("1"), y},
+                  {view("2"), z});
     BUILDS({view("last"), last});
     wnnGraphRelease(graph);
     BUILD_REFUSES(OperationError, "build: the graph takes more than 6 multiply-adds",

@@ -4,12 +4,13 @@
 
 #include "conformance/unit/validation.h"
 
-typedef WNNOperand (*binary)(WNNGraphBuilder builder, WNNOperand x, WNNOperand y, const WNNOperatorOptions *options);
+typedef WNNOperand (*binary)(WNNGraphBuilder builder, WNNOperand x, WNNOperand y,
+                             const WNNOperatorOptions *options);
 
 static const struct {
     const char *name;
     binary call;
-    bool logical; // of uint8
+    bool logical;  // of uint8
     bool compares; // the result is uint8
 } binaries[] = {
     {"add", wnnGraphBuilderAdd, false, false},
@@ -48,14 +49,17 @@ static void test_binary(void)
             {LIST(1, 2, 1, 2, 1, 2, 1, 2), LIST(3, 1, 3, 1, 3, 1, 3, 1), LIST(3, 2, 3, 2, 3, 2, 3, 2)},
         };
         for (size_t j = 0; j < sizeof shapes / sizeof *shapes; j++)
-            require_accepted(call(b, operand(in, shapes[j].a), operand(in, shapes[j].b), NULL), binaries[i].name, out,
-                             shapes[j].result, __LINE__);
+            require_accepted(call(b, operand(in, shapes[j].a), operand(in, shapes[j].b), NULL),
+                             binaries[i].name, out, shapes[j].result, __LINE__);
         char message[128];
-        snprintf(message, sizeof message, "%s: a [2, 3] and b [2, 4] cannot be broadcast together", binaries[i].name);
+        snprintf(message, sizeof message, "%s: a [2, 3] and b [2, 4] cannot be broadcast together",
+                 binaries[i].name);
         REFUSES(call(b, operand(in, LIST(2, 3)), operand(in, LIST(2, 4)), NULL), message);
-        snprintf(message, sizeof message, "%s: a [3, 2] and b [3] cannot be broadcast together", binaries[i].name);
+        snprintf(message, sizeof message, "%s: a [3, 2] and b [3] cannot be broadcast together",
+                 binaries[i].name);
         REFUSES(call(b, operand(in, LIST(3, 2)), operand(in, LIST(3)), NULL), message);
-        snprintf(message, sizeof message, "%s: output has shape [65536, 65536]; expected at most 2147483647 elements",
+        snprintf(message, sizeof message,
+                 "%s: output has shape [65536, 65536]; expected at most 2147483647 elements",
                  binaries[i].name);
         REFUSES(call(b, operand(in, LIST(65536, 1)), operand(in, LIST(1, 65536)), NULL), message);
     }
@@ -97,10 +101,13 @@ static void test_cast(void)
             "cast: dataType is int4; expected a type of 8 bits or more");
     REFUSES(wnnGraphBuilderCast(b, F32(1), WNNDataType_Uint4, NULL),
             "cast: dataType is uint4; expected a type of 8 bits or more");
-    REFUSES(wnnGraphBuilderCast(b, F32(1), WNNDataType_Undefined, NULL), "cast: dataType is 0, which is not a data type");
-    REFUSES(wnnGraphBuilderCast(b, F32(1), (WNNDataType)11, NULL), "cast: dataType is 11, which is not a data type");
+    REFUSES(wnnGraphBuilderCast(b, F32(1), WNNDataType_Undefined, NULL),
+            "cast: dataType is 0, which is not a data type");
+    REFUSES(wnnGraphBuilderCast(b, F32(1), (WNNDataType)11, NULL),
+            "cast: dataType is 11, which is not a data type");
     REFUSES(wnnGraphBuilderCast(b, IN(Int4, 2), WNNDataType_Int8, NULL),
-            "cast: input has data type int4; expected float32, float16, int32, uint32, int64, uint64, int8 or uint8");
+            "cast: input has data type int4; expected float32, float16, int32, uint32, int64, uint64, int8 "
+            "or uint8");
     // The size of a result in bytes counts, not only that of the input.
     REFUSES(wnnGraphBuilderCast(b, I8(BIG), WNNDataType_Int64, NULL),
             "cast: output of int64 [2147483647] has 17179869176 bytes; expected at most 2147483647");
@@ -108,8 +115,8 @@ static void test_cast(void)
 
 static const WNNClampOptions clamp_defaults = WNN_CLAMP_OPTIONS_INIT;
 static WNNClampOptions clamp_options;
-#define CLAMP(input, low, high)                                                                                      \
-    (clamp_options = clamp_defaults, clamp_options.minValue = (low), clamp_options.maxValue = (high),                \
+#define CLAMP(input, low, high)                                                                              \
+    (clamp_options = clamp_defaults, clamp_options.minValue = (low), clamp_options.maxValue = (high),        \
      wnnGraphBuilderClamp(b, (input), &clamp_options))
 
 static void test_clamp(void)
@@ -125,7 +132,8 @@ static void test_clamp(void)
     ACCEPTS(CLAMP(I32(2), wnnNumberFloat64(3.7), wnnNumberFloat64(3.2)), Int32, LIST(2));
     ACCEPTS(CLAMP(U8(2), wnnNumberInt64(-1), wnnNumberInt64(-2)), Uint8, LIST(2));
     ACCEPTS(CLAMP(IN(Uint64, 2), wnnNumberUint64(UINT64_MAX), none), Uint64, LIST(2));
-    REFUSES(CLAMP(F32(2), wnnNumberFloat64(1), wnnNumberFloat64(0.5)), "clamp: minValue 1 is above maxValue 0.5");
+    REFUSES(CLAMP(F32(2), wnnNumberFloat64(1), wnnNumberFloat64(0.5)),
+            "clamp: minValue 1 is above maxValue 0.5");
     REFUSES(CLAMP(I32(2), wnnNumberInt64(2), wnnNumberInt64(1)), "clamp: minValue 2 is above maxValue 1");
     REFUSES(CLAMP(IN(Uint64, 2), wnnNumberUint64(UINT64_MAX), wnnNumberUint64(UINT64_MAX - 1)),
             "clamp: minValue 1.84467e+19 is above maxValue 1.84467e+19");
@@ -177,8 +185,10 @@ static void test_quantize(void)
     WNNOperand x = F32(4, 6);
     ACCEPTS(wnnGraphBuilderQuantizeLinear(b, x, F32(1, 1), I8(1, 1), NULL), Int8, LIST(4, 6));
     ACCEPTS(wnnGraphBuilderQuantizeLinear(b, x, F32(2, 3), IN(Uint4, 2, 3), NULL), Uint4, LIST(4, 6));
-    ACCEPTS(wnnGraphBuilderQuantizeLinear(b, SCALAR(Float16), SCALAR(Float16), SCALAR(Int32), NULL), Int32, EMPTY);
-    ACCEPTS(wnnGraphBuilderDequantizeLinear(b, IN(Int4, 3, 5), F16(3, 1), IN(Int4, 3, 1), NULL), Float16, LIST(3, 5));
+    ACCEPTS(wnnGraphBuilderQuantizeLinear(b, SCALAR(Float16), SCALAR(Float16), SCALAR(Int32), NULL), Int32,
+            EMPTY);
+    ACCEPTS(wnnGraphBuilderDequantizeLinear(b, IN(Int4, 3, 5), F16(3, 1), IN(Int4, 3, 1), NULL), Float16,
+            LIST(3, 5));
     REFUSES(wnnGraphBuilderQuantizeLinear(b, x, F32(6), I8(6), NULL),
             "quantizeLinear: scale [6] has rank 1; expected 2, the rank of input [4, 6]");
     REFUSES(wnnGraphBuilderQuantizeLinear(b, x, F32(4, 1), I8(1, 1), NULL),
@@ -193,8 +203,9 @@ static void test_quantize(void)
             "dequantizeLinear: scale [2, 1] has rank 2; expected 1, the rank of input [2]");
     REFUSES(wnnGraphBuilderDequantizeLinear(b, U8(2), F32(2), I8(2), NULL),
             "dequantizeLinear: zeroPoint has data type int8; expected uint8, the type of input");
-    REFUSES(wnnGraphBuilderDequantizeLinear(b, IN(Int64, 2), F32(2), IN(Int64, 2), NULL),
-            "dequantizeLinear: input has data type int64; expected int32, uint32, int8, uint8, int4 or uint4");
+    REFUSES(
+        wnnGraphBuilderDequantizeLinear(b, IN(Int64, 2), F32(2), IN(Int64, 2), NULL),
+        "dequantizeLinear: input has data type int64; expected int32, uint32, int8, uint8, int4 or uint4");
 }
 
 int main(void)

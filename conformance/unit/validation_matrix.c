@@ -6,8 +6,8 @@
 
 static const WNNGemmOptions defaults = WNN_GEMM_OPTIONS_INIT;
 static WNNGemmOptions o;
-#define GEMM(x, y, ...)   (o = defaults, __VA_ARGS__, wnnGraphBuilderGemm(b, x, y, &o))
-#define MATMUL(x, y) wnnGraphBuilderMatmul(b, x, y, NULL)
+#define GEMM(x, y, ...) (o = defaults, __VA_ARGS__, wnnGraphBuilderGemm(b, x, y, &o))
+#define MATMUL(x, y)    wnnGraphBuilderMatmul(b, x, y, NULL)
 
 static void test_gemm(void)
 {
@@ -19,17 +19,22 @@ static void test_gemm(void)
     ACCEPTS(GEMM(F32(2, 3), F32(3, 4), o.c = F32(2, 1)), Float32, LIST(2, 4));
     ACCEPTS(GEMM(F32(2, 3), F32(3, 4), o.c = F32(4)), Float32, LIST(2, 4));
     ACCEPTS(GEMM(F32(2, 3), F32(3, 4), o.c = SCALAR(Float32)), Float32, LIST(2, 4));
-    REFUSES(wnnGraphBuilderGemm(b, F32(2, 3), F32(4, 3), NULL), "gemm: a [2, 3] has 3 columns; expected 4, the rows of b [4, 3]");
+    REFUSES(wnnGraphBuilderGemm(b, F32(2, 3), F32(4, 3), NULL),
+            "gemm: a [2, 3] has 3 columns; expected 4, the rows of b [4, 3]");
     REFUSES(GEMM(F32(2, 3), F32(3, 4), o.aTranspose = true),
             "gemm: a [2, 3] transposed has 2 columns; expected 3, the rows of b [3, 4]");
     REFUSES(GEMM(F32(2, 3), F32(3, 4), o.bTranspose = true),
             "gemm: a [2, 3] has 3 columns; expected 4, the rows of b [3, 4] transposed");
     REFUSES(GEMM(F32(2, 3), F32(3, 4), o.c = F32(2)), "gemm: c [2] cannot be broadcast to [2, 4]");
     REFUSES(GEMM(F32(1, 3), F32(3, 1), o.c = F32(2, 1)), "gemm: c [2, 1] cannot be broadcast to [1, 1]");
-    REFUSES(GEMM(F32(2, 3), F32(3, 4), o.c = F32(1, 2, 4)), "gemm: c has shape [1, 2, 4] of rank 3; expected rank 0 to 2");
-    REFUSES(GEMM(F32(2, 3), F32(3, 4), o.c = F16(4)), "gemm: c has data type float16; expected float32, the type of a");
-    REFUSES(wnnGraphBuilderGemm(b, F32(2, 3), F16(3, 4), NULL), "gemm: b has data type float16; expected float32, the type of a");
-    REFUSES(wnnGraphBuilderGemm(b, F32(2, 3), F32(1, 3, 4), NULL), "gemm: b has shape [1, 3, 4] of rank 3; expected rank 2");
+    REFUSES(GEMM(F32(2, 3), F32(3, 4), o.c = F32(1, 2, 4)),
+            "gemm: c has shape [1, 2, 4] of rank 3; expected rank 0 to 2");
+    REFUSES(GEMM(F32(2, 3), F32(3, 4), o.c = F16(4)),
+            "gemm: c has data type float16; expected float32, the type of a");
+    REFUSES(wnnGraphBuilderGemm(b, F32(2, 3), F16(3, 4), NULL),
+            "gemm: b has data type float16; expected float32, the type of a");
+    REFUSES(wnnGraphBuilderGemm(b, F32(2, 3), F32(1, 3, 4), NULL),
+            "gemm: b has shape [1, 3, 4] of rank 3; expected rank 2");
     REFUSES(GEMM(F32(2, 3), F32(3, 4), o.alpha = NAN), "gemm: alpha is nan; expected a finite number");
     REFUSES(GEMM(F32(2, 3), F32(3, 4), o.beta = INFINITY), "gemm: beta is inf; expected a finite number");
 }
@@ -40,7 +45,8 @@ static void test_matmul(void)
     ACCEPTS(MATMUL(F32(5, 2, 3), F32(3, 4)), Float32, LIST(5, 2, 4));
     ACCEPTS(MATMUL(F32(2, 3), F32(5, 3, 4)), Float32, LIST(5, 2, 4));
     ACCEPTS(MATMUL(F16(5, 1, 2, 3), F16(6, 3, 4)), Float16, LIST(5, 6, 2, 4));
-    ACCEPTS(MATMUL(F32(1, 1, 1, 1, 1, 1, 2, 3), F32(7, 1, 1, 1, 1, 1, 3, 4)), Float32, LIST(7, 1, 1, 1, 1, 1, 2, 4));
+    ACCEPTS(MATMUL(F32(1, 1, 1, 1, 1, 1, 2, 3), F32(7, 1, 1, 1, 1, 1, 3, 4)), Float32,
+            LIST(7, 1, 1, 1, 1, 1, 2, 4));
     REFUSES(MATMUL(F32(2, 3), F32(4, 3)), "matmul: a [2, 3] has 3 columns; expected 4, the rows of b [4, 3]");
     REFUSES(MATMUL(F32(2, 2, 3), F32(3, 3, 4)),
             "matmul: the batch dimensions [2] of a and [3] of b cannot be broadcast together");

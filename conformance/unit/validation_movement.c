@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Validation of the operators that move elements: concat, expand, pad, reshape, reverse, slice, split, tile, transpose,
-// triangular.
+// Validation of the operators that move elements: concat, expand, pad, reshape, reverse, slice, split, tile,
+// transpose, triangular.
 
 #include "conformance/unit/validation.h"
 
 static void test_concat(void)
 {
-#define CONCAT(axis, ...)                                                                                            \
-    wnnGraphBuilderConcat(b, sizeof((WNNOperand[]){__VA_ARGS__}) / sizeof(WNNOperand), (WNNOperand[]){__VA_ARGS__},    \
-                          axis, NULL)
+#define CONCAT(axis, ...)                                                                                    \
+    wnnGraphBuilderConcat(b, sizeof((WNNOperand[]){__VA_ARGS__}) / sizeof(WNNOperand),                       \
+                          (WNNOperand[]){__VA_ARGS__}, axis, NULL)
     ACCEPTS(CONCAT(0, F32(2)), Float32, LIST(2));
     ACCEPTS(CONCAT(1, I8(2, 3), I8(2, 1), I8(2, 4)), Int8, LIST(2, 8));
     ACCEPTS(CONCAT(0, I8(BIG - 1), I8(1)), Int8, LIST(BIG));
@@ -17,8 +17,10 @@ static void test_concat(void)
             "concat: the sizes along axis 0 add up to 2147483648; expected at most 2147483647");
     REFUSES(CONCAT(1, F32(2), F32(2)), "concat: axis is 1; inputs[0] [2] has rank 1");
     REFUSES(CONCAT(0, SCALAR(Float32)), "concat: inputs has shape [] of rank 0; expected rank 1 to 8");
-    REFUSES(CONCAT(0, F32(2), F16(2)), "concat: inputs[1] has data type float16; expected float32, the type of inputs[0]");
-    REFUSES(CONCAT(0, F32(2), F32(2), F32(2, 2)), "concat: inputs[2] [2, 2] has rank 2; expected 1, the rank of inputs[0] [2]");
+    REFUSES(CONCAT(0, F32(2), F16(2)),
+            "concat: inputs[1] has data type float16; expected float32, the type of inputs[0]");
+    REFUSES(CONCAT(0, F32(2), F32(2), F32(2, 2)),
+            "concat: inputs[2] [2, 2] has rank 2; expected 1, the rank of inputs[0] [2]");
     REFUSES(CONCAT(1, F32(2, 3), F32(3, 3)),
             "concat: inputs[1] [3, 3] has size 3 in dimension 0; expected 2, that of inputs[0] [2, 3]");
     REFUSES(wnnGraphBuilderConcat(b, 0, NULL, 0, NULL), "concat: got 0 operands; expected 1 to 8192");
@@ -36,23 +38,29 @@ static void test_expand(void)
     ACCEPTS(wnnGraphBuilderExpand(b, SCALAR(Float32), LIST(2, 3), NULL), Float32, LIST(2, 3));
     ACCEPTS(wnnGraphBuilderExpand(b, F32(3), LIST(2, 3), NULL), Float32, LIST(2, 3));
     ACCEPTS(wnnGraphBuilderExpand(b, F32(2, 1), LIST(4, 2, 3), NULL), Float32, LIST(4, 2, 3));
-    ACCEPTS(wnnGraphBuilderExpand(b, F32(1), LIST(1, 1, 1, 1, 1, 1, 1, 1), NULL), Float32, LIST(1, 1, 1, 1, 1, 1, 1, 1));
-    REFUSES(wnnGraphBuilderExpand(b, F32(2, 3), LIST(3), NULL), "expand: input [2, 3] cannot be broadcast to newShape [3]");
-    REFUSES(wnnGraphBuilderExpand(b, F32(2), LIST(3), NULL), "expand: input [2] cannot be broadcast to newShape [3]");
-    REFUSES(wnnGraphBuilderExpand(b, F32(2), LIST(1), NULL), "expand: input [2] cannot be broadcast to newShape [1]");
+    ACCEPTS(wnnGraphBuilderExpand(b, F32(1), LIST(1, 1, 1, 1, 1, 1, 1, 1), NULL), Float32,
+            LIST(1, 1, 1, 1, 1, 1, 1, 1));
+    REFUSES(wnnGraphBuilderExpand(b, F32(2, 3), LIST(3), NULL),
+            "expand: input [2, 3] cannot be broadcast to newShape [3]");
+    REFUSES(wnnGraphBuilderExpand(b, F32(2), LIST(3), NULL),
+            "expand: input [2] cannot be broadcast to newShape [3]");
+    REFUSES(wnnGraphBuilderExpand(b, F32(2), LIST(1), NULL),
+            "expand: input [2] cannot be broadcast to newShape [1]");
     REFUSES(wnnGraphBuilderExpand(b, F32(1), LIST(0), NULL),
             "expand: output has shape [0]; expected each dimension to be 1 to 2147483647");
     REFUSES(wnnGraphBuilderExpand(b, F32(1), LIST(0x80000000u), NULL),
             "expand: output has shape [2147483648]; expected each dimension to be 1 to 2147483647");
     REFUSES(wnnGraphBuilderExpand(b, F32(1), LIST(46341, 46341), NULL),
             "expand: output has shape [46341, 46341]; expected at most 2147483647 elements");
-    REFUSES(wnnGraphBuilderExpand(b, F32(1), LIST(BIG, BIG, BIG, BIG, BIG, BIG, BIG, BIG), NULL),
-            "expand: output has shape [2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, "
-            "2147483647, 2147483647]; expected at most 2147483647 elements");
+    REFUSES(
+        wnnGraphBuilderExpand(b, F32(1), LIST(BIG, BIG, BIG, BIG, BIG, BIG, BIG, BIG), NULL),
+        "expand: output has shape [2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, "
+        "2147483647, 2147483647]; expected at most 2147483647 elements");
     REFUSES(wnnGraphBuilderExpand(b, F32(1), LIST(1, 1, 1, 1, 1, 1, 1, 1, 1), NULL),
             "expand: newShape has 9 items; expected at most 8");
     REFUSES(wnnGraphBuilderExpand(b, F32(1), ABSENT, NULL), "expand: newShape is absent");
-    REFUSES(wnnGraphBuilderExpand(b, F32(1), ((WNNUint32List){NULL, 1}), NULL), "expand: newShape has 1 items but no data");
+    REFUSES(wnnGraphBuilderExpand(b, F32(1), ((WNNUint32List){NULL, 1}), NULL),
+            "expand: newShape has 1 items but no data");
     REFUSES(wnnGraphBuilderExpand(b, F32(1), ((WNNUint32List){NULL, 8193}), NULL),
             "expand: newShape has 8193 items; expected at most 8192");
 }
@@ -61,7 +69,8 @@ static void test_reshape(void)
 {
     ACCEPTS(wnnGraphBuilderReshape(b, F32(2, 3), LIST(6), NULL), Float32, LIST(6));
     ACCEPTS(wnnGraphBuilderReshape(b, F32(1, 1), EMPTY, NULL), Float32, EMPTY);
-    ACCEPTS(wnnGraphBuilderReshape(b, SCALAR(Int8), LIST(1, 1, 1, 1, 1, 1, 1, 1), NULL), Int8, LIST(1, 1, 1, 1, 1, 1, 1, 1));
+    ACCEPTS(wnnGraphBuilderReshape(b, SCALAR(Int8), LIST(1, 1, 1, 1, 1, 1, 1, 1), NULL), Int8,
+            LIST(1, 1, 1, 1, 1, 1, 1, 1));
     ACCEPTS(wnnGraphBuilderReshape(b, I8(BIG), LIST(1, BIG), NULL), Int8, LIST(1, BIG));
     REFUSES(wnnGraphBuilderReshape(b, F32(2, 3), LIST(4), NULL),
             "reshape: newShape [4] does not have the 6 elements of input [2, 3]");
@@ -78,8 +87,9 @@ static void test_reshape(void)
 
 static const WNNPadOptions pad_defaults = WNN_PAD_OPTIONS_INIT;
 static WNNPadOptions pad;
-#define PAD(x, before, after, padding_mode)                                                                          \
-    (pad = pad_defaults, pad.mode = WNNPaddingMode_##padding_mode, wnnGraphBuilderPad(b, x, before, after, &pad))
+#define PAD(x, before, after, padding_mode)                                                                  \
+    (pad = pad_defaults, pad.mode = WNNPaddingMode_##padding_mode,                                           \
+     wnnGraphBuilderPad(b, x, before, after, &pad))
 
 static void test_pad(void)
 {
@@ -109,13 +119,15 @@ static void test_pad(void)
             "pad: output has shape [65538, 65538]; expected at most 2147483647 elements");
     pad = pad_defaults;
     pad.mode = (WNNPaddingMode)5;
-    REFUSES(wnnGraphBuilderPad(b, F32(1), LIST(0), LIST(0), &pad), "pad: mode is 5; expected an enumerator from 1 to 4");
+    REFUSES(wnnGraphBuilderPad(b, F32(1), LIST(0), LIST(0), &pad),
+            "pad: mode is 5; expected an enumerator from 1 to 4");
     pad = pad_defaults;
     pad.value = wnnNumberFloat64(NAN);
     ACCEPTS(wnnGraphBuilderPad(b, F32(1), LIST(1), LIST(0), &pad), Float32, LIST(2));
     ACCEPTS(wnnGraphBuilderPad(b, I32(1), LIST(1), LIST(0), &pad), Int32, LIST(2));
     pad.value.type = (WNNNumberType)9;
-    REFUSES(wnnGraphBuilderPad(b, F32(1), LIST(0), LIST(0), &pad), "pad: value has number type 9, which does not exist");
+    REFUSES(wnnGraphBuilderPad(b, F32(1), LIST(0), LIST(0), &pad),
+            "pad: value has number type 9, which does not exist");
 }
 
 static void test_reverse(void)
@@ -132,7 +144,8 @@ static void test_reverse(void)
     options.axes = LIST(1, 1);
     REFUSES(wnnGraphBuilderReverse(b, F32(2, 3), &options), "reverse: axes[1] repeats axis 1");
     options.axes = LIST(0);
-    REFUSES(wnnGraphBuilderReverse(b, SCALAR(Float32), &options), "reverse: axes[0] is 0; input [] has rank 0");
+    REFUSES(wnnGraphBuilderReverse(b, SCALAR(Float32), &options),
+            "reverse: axes[0] is 0; input [] has rank 0");
 }
 
 static void test_slice(void)
@@ -151,10 +164,13 @@ static void test_slice(void)
     REFUSES(wnnGraphBuilderSlice(b, x, ABSENT, LIST(1, 1), NULL), "slice: starts is absent");
     REFUSES(wnnGraphBuilderSlice(b, x, LIST(0, 0), ABSENT, NULL), "slice: sizes is absent");
     options.strides = LIST(1);
-    REFUSES(wnnGraphBuilderSlice(b, x, LIST(0, 0), LIST(1, 1), &options), "slice: strides has 1 items; expected 2");
+    REFUSES(wnnGraphBuilderSlice(b, x, LIST(0, 0), LIST(1, 1), &options),
+            "slice: strides has 1 items; expected 2");
     options.strides = LIST(1, 0);
-    REFUSES(wnnGraphBuilderSlice(b, x, LIST(0, 0), LIST(1, 1), &options), "slice: strides[1] is 0; expected at least 1");
-    REFUSES(wnnGraphBuilderSlice(b, x, LIST(0, 0), LIST(1, 0), NULL), "slice: sizes[1] is 0; expected at least 1");
+    REFUSES(wnnGraphBuilderSlice(b, x, LIST(0, 0), LIST(1, 1), &options),
+            "slice: strides[1] is 0; expected at least 1");
+    REFUSES(wnnGraphBuilderSlice(b, x, LIST(0, 0), LIST(1, 0), NULL),
+            "slice: sizes[1] is 0; expected at least 1");
     REFUSES(wnnGraphBuilderSlice(b, x, LIST(4, 0), LIST(1, 1), NULL),
             "slice: starts[0] + sizes[0] is 5; dimension 0 of input [4, 5] has size 4");
     REFUSES(wnnGraphBuilderSlice(b, x, LIST(0, 1), LIST(1, 5), NULL),
@@ -181,16 +197,20 @@ static void test_split(void)
     REQUIRE_EQUAL_INT(wnnGraphBuilderSplit(b, I8(8192), 8192, NULL, 8193, parts), 8192);
     ACCEPTS(parts[8191], Int8, LIST(1));
     REFUSES(wnnGraphBuilderSplit(b, x, 0, NULL, 9, parts), "split: splits is 0; expected 1 to 8192 parts");
-    REFUSES(wnnGraphBuilderSplit(b, I8(8193), 8193, NULL, 8193, parts), "split: splits is 8193; expected 1 to 8192 parts");
+    REFUSES(wnnGraphBuilderSplit(b, I8(8193), 8193, NULL, 8193, parts),
+            "split: splits is 8193; expected 1 to 8192 parts");
     REFUSES(wnnGraphBuilderSplit(b, x, 3, NULL, 9, parts),
             "split: splits is 3, which does not divide size 4 of dimension 0 of input [4, 6]");
-    REFUSES(wnnGraphBuilderSplitSizes(b, x, LIST(4, 0), NULL, 9, parts), "split: splits[1] is 0; expected at least 1");
+    REFUSES(wnnGraphBuilderSplitSizes(b, x, LIST(4, 0), NULL, 9, parts),
+            "split: splits[1] is 0; expected at least 1");
     REFUSES(wnnGraphBuilderSplitSizes(b, x, LIST(3, 2), NULL, 9, parts),
             "split: splits add up to 5; expected 4, dimension 0 of input [4, 6]");
     REFUSES(wnnGraphBuilderSplitSizes(b, x, LIST(0xFFFFFFFFu, 5), NULL, 9, parts),
             "split: splits add up to 4294967300; expected 4, dimension 0 of input [4, 6]");
-    REFUSES(wnnGraphBuilderSplitSizes(b, x, EMPTY, NULL, 9, parts), "split: splits is 0; expected 1 to 8192 parts");
-    REFUSES(wnnGraphBuilderSplitSizes(b, x, ABSENT, NULL, 9, parts), "split: splits is 0; expected 1 to 8192 parts");
+    REFUSES(wnnGraphBuilderSplitSizes(b, x, EMPTY, NULL, 9, parts),
+            "split: splits is 0; expected 1 to 8192 parts");
+    REFUSES(wnnGraphBuilderSplitSizes(b, x, ABSENT, NULL, 9, parts),
+            "split: splits is 0; expected 1 to 8192 parts");
     static const uint32_t ones[8193];
     REFUSES(wnnGraphBuilderSplitSizes(b, x, ((WNNUint32List){ones, 8193}), NULL, 9, parts),
             "split: splits has 8193 items; expected at most 8192");
@@ -209,7 +229,8 @@ static void test_tile(void)
     ACCEPTS(wnnGraphBuilderTile(b, I8(1), LIST(BIG), NULL), Int8, LIST(BIG));
     REFUSES(wnnGraphBuilderTile(b, F32(2, 3), LIST(1), NULL), "tile: repetitions has 1 items; expected 2");
     REFUSES(wnnGraphBuilderTile(b, F32(2, 3), ABSENT, NULL), "tile: repetitions is absent");
-    REFUSES(wnnGraphBuilderTile(b, F32(2, 3), LIST(1, 0), NULL), "tile: repetitions[1] is 0; expected at least 1");
+    REFUSES(wnnGraphBuilderTile(b, F32(2, 3), LIST(1, 0), NULL),
+            "tile: repetitions[1] is 0; expected at least 1");
     REFUSES(wnnGraphBuilderTile(b, I8(2), LIST(0x40000000u), NULL),
             "tile: dimension 0 of 2 repeated 1073741824 times is larger than 2147483647");
     REFUSES(wnnGraphBuilderTile(b, I8(BIG), LIST(0xFFFFFFFFu), NULL),
@@ -232,7 +253,8 @@ static void test_transpose(void)
     options.permutation = LIST(0, 1, 2, 3);
     REFUSES(wnnGraphBuilderTranspose(b, x, &options), "transpose: permutation has 4 items; expected 3");
     options.permutation = LIST(0, 3, 1);
-    REFUSES(wnnGraphBuilderTranspose(b, x, &options), "transpose: permutation[1] is 3; input [2, 3, 4] has rank 3");
+    REFUSES(wnnGraphBuilderTranspose(b, x, &options),
+            "transpose: permutation[1] is 3; input [2, 3, 4] has rank 3");
     options.permutation = LIST(0, 1, 0);
     REFUSES(wnnGraphBuilderTranspose(b, x, &options), "transpose: permutation[2] repeats dimension 0");
 }
@@ -243,7 +265,8 @@ static void test_triangular(void)
     options.diagonal = INT32_MIN;
     options.upper = false;
     ACCEPTS(wnnGraphBuilderTriangular(b, F32(2, 3, 4), &options), Float32, LIST(2, 3, 4));
-    REFUSES(wnnGraphBuilderTriangular(b, F32(3), NULL), "triangular: input has shape [3] of rank 1; expected rank 2 to 8");
+    REFUSES(wnnGraphBuilderTriangular(b, F32(3), NULL),
+            "triangular: input has shape [3] of rank 1; expected rank 2 to 8");
 }
 
 int main(void)

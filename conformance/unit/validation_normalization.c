@@ -10,20 +10,24 @@ static const WNNLayerNormalizationOptions layer_defaults = WNN_LAYER_NORMALIZATI
 static WNNBatchNormalizationOptions batch;
 static WNNInstanceNormalizationOptions instance;
 static WNNLayerNormalizationOptions layer;
-#define BATCH(x, m, v, ...) (batch = batch_defaults, __VA_ARGS__, wnnGraphBuilderBatchNormalization(b, x, m, v, &batch))
-#define INSTANCE(x, ...) (instance = instance_defaults, __VA_ARGS__, wnnGraphBuilderInstanceNormalization(b, x, &instance))
-#define LAYER(x, ...)    (layer = layer_defaults, __VA_ARGS__, wnnGraphBuilderLayerNormalization(b, x, &layer))
+#define BATCH(x, m, v, ...)                                                                                  \
+    (batch = batch_defaults, __VA_ARGS__, wnnGraphBuilderBatchNormalization(b, x, m, v, &batch))
+#define INSTANCE(x, ...)                                                                                     \
+    (instance = instance_defaults, __VA_ARGS__, wnnGraphBuilderInstanceNormalization(b, x, &instance))
+#define LAYER(x, ...) (layer = layer_defaults, __VA_ARGS__, wnnGraphBuilderLayerNormalization(b, x, &layer))
 
 static void test_batch(void)
 {
     WNNOperand x = F32(2, 3, 4), three = F32(3);
     ACCEPTS(wnnGraphBuilderBatchNormalization(b, x, three, three, NULL), Float32, LIST(2, 3, 4));
     ACCEPTS(BATCH(F32(4), F32(4), F32(4), batch.axis = 0), Float32, LIST(4));
-    ACCEPTS(BATCH(x, F32(4), F32(4), batch.axis = 2, batch.scale = F32(4), batch.bias = F32(4)), Float32, LIST(2, 3, 4));
+    ACCEPTS(BATCH(x, F32(4), F32(4), batch.axis = 2, batch.scale = F32(4), batch.bias = F32(4)), Float32,
+            LIST(2, 3, 4));
     ACCEPTS(BATCH(x, three, three, batch.epsilon = -1), Float32, LIST(2, 3, 4));
-    ACCEPTS(BATCH(F32(2, 3), three, three, batch.activation = wnnGraphBuilderActivationSoftmax(b, NULL)), Float32,
-            LIST(2, 3));
-    REFUSES(BATCH(x, three, three, batch.axis = 3), "batchNormalization: axis is 3; input [2, 3, 4] has rank 3");
+    ACCEPTS(BATCH(F32(2, 3), three, three, batch.activation = wnnGraphBuilderActivationSoftmax(b, NULL)),
+            Float32, LIST(2, 3));
+    REFUSES(BATCH(x, three, three, batch.axis = 3),
+            "batchNormalization: axis is 3; input [2, 3, 4] has rank 3");
     REFUSES(wnnGraphBuilderBatchNormalization(b, x, F32(4), three, NULL),
             "batchNormalization: mean has shape [4]; expected [3] (input [2, 3, 4])");
     REFUSES(wnnGraphBuilderBatchNormalization(b, x, three, F32(2), NULL),
@@ -32,7 +36,8 @@ static void test_batch(void)
             "batchNormalization: scale has shape [1]; expected [3] (input [2, 3, 4])");
     REFUSES(BATCH(x, three, three, batch.bias = F32(4)),
             "batchNormalization: bias has shape [4]; expected [3] (input [2, 3, 4])");
-    REFUSES(BATCH(x, three, three, batch.epsilon = NAN), "batchNormalization: epsilon is nan; expected a finite number");
+    REFUSES(BATCH(x, three, three, batch.epsilon = NAN),
+            "batchNormalization: epsilon is nan; expected a finite number");
     REFUSES(BATCH(x, three, three, batch.activation = wnnGraphBuilderActivationSoftmax(b, NULL)),
             "batchNormalization: activation softmax on an output of shape [2, 3, 4]; expected rank 2");
     REFUSES(wnnGraphBuilderBatchNormalization(b, x, F16(3), three, NULL),
@@ -50,7 +55,8 @@ static void test_instance(void)
             "instanceNormalization: scale has shape [5]; expected [3] (input [2, 3, 4, 5])");
     REFUSES(INSTANCE(x, instance.layout = WNNInputOperandLayout_NHWC, instance.bias = F32(3)),
             "instanceNormalization: bias has shape [3]; expected [5] (input [2, 3, 4, 5])");
-    REFUSES(INSTANCE(x, instance.epsilon = INFINITY), "instanceNormalization: epsilon is inf; expected a finite number");
+    REFUSES(INSTANCE(x, instance.epsilon = INFINITY),
+            "instanceNormalization: epsilon is inf; expected a finite number");
     REFUSES(INSTANCE(x, instance.layout = (WNNInputOperandLayout)9),
             "instanceNormalization: layout is 9; expected an enumerator from 1 to 2");
     REFUSES(wnnGraphBuilderInstanceNormalization(b, F32(2, 3), NULL),
@@ -68,15 +74,18 @@ static void test_layer(void)
     ACCEPTS(LAYER(x, layer.axes = EMPTY, layer.scale = SCALAR(Float32)), Float32, LIST(2, 3, 4));
     ACCEPTS(LAYER(x, layer.axes = LIST(2, 0), layer.scale = F32(4, 2)), Float32, LIST(2, 3, 4));
     REFUSES(LAYER(x, layer.axes = LIST(2, 0), layer.scale = F32(2, 4)),
-            "layerNormalization: scale [2, 4] has size 2 in dimension 0; expected 4, dimension 2 of input [2, 3, 4]");
-    REFUSES(LAYER(x, layer.bias = F32(3, 3)),
-            "layerNormalization: bias [3, 3] has size 3 in dimension 1; expected 4, dimension 2 of input [2, 3, 4]");
-    REFUSES(LAYER(x, layer.scale = F32(4)), "layerNormalization: scale [4] has rank 1; expected 2, the number of axes");
+            "layerNormalization: scale [2, 4] has size 2 in dimension 0; expected 4, dimension 2 of input "
+            "[2, 3, 4]");
+    REFUSES(LAYER(x, layer.bias = F32(3, 3)), "layerNormalization: bias [3, 3] has size 3 in dimension 1; "
+                                              "expected 4, dimension 2 of input [2, 3, 4]");
+    REFUSES(LAYER(x, layer.scale = F32(4)),
+            "layerNormalization: scale [4] has rank 1; expected 2, the number of axes");
     REFUSES(LAYER(x, layer.axes = EMPTY, layer.bias = F32(1)),
             "layerNormalization: bias [1] has rank 1; expected 0, the number of axes");
     REFUSES(LAYER(x, layer.axes = LIST(3)), "layerNormalization: axes[0] is 3; input [2, 3, 4] has rank 3");
     REFUSES(LAYER(x, layer.axes = LIST(1, 2, 1)), "layerNormalization: axes[2] repeats axis 1");
-    REFUSES(LAYER(x, layer.epsilon = -INFINITY), "layerNormalization: epsilon is -inf; expected a finite number");
+    REFUSES(LAYER(x, layer.epsilon = -INFINITY),
+            "layerNormalization: epsilon is -inf; expected a finite number");
 }
 
 int main(void)

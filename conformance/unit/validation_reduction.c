@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Validation of the operators along axes: reductions, argMin and argMax in both forms, cumulativeSum, softmax in both
-// forms.
+// Validation of the operators along axes: reductions, argMin and argMax in both forms, cumulativeSum, softmax
+// in both forms.
 
 #include "conformance/unit/validation.h"
 
@@ -9,16 +9,11 @@ static const struct {
     const char *name;
     WNNOperand (*call)(WNNGraphBuilder builder, WNNOperand input, const WNNReduceOptions *options);
 } reductions[] = {
-    {"reduceL1", wnnGraphBuilderReduceL1},
-    {"reduceL2", wnnGraphBuilderReduceL2},
-    {"reduceLogSum", wnnGraphBuilderReduceLogSum},
-    {"reduceLogSumExp", wnnGraphBuilderReduceLogSumExp},
-    {"reduceMax", wnnGraphBuilderReduceMax},
-    {"reduceMean", wnnGraphBuilderReduceMean},
-    {"reduceMin", wnnGraphBuilderReduceMin},
-    {"reduceProduct", wnnGraphBuilderReduceProduct},
-    {"reduceSum", wnnGraphBuilderReduceSum},
-    {"reduceSumSquare", wnnGraphBuilderReduceSumSquare},
+    {"reduceL1", wnnGraphBuilderReduceL1},         {"reduceL2", wnnGraphBuilderReduceL2},
+    {"reduceLogSum", wnnGraphBuilderReduceLogSum}, {"reduceLogSumExp", wnnGraphBuilderReduceLogSumExp},
+    {"reduceMax", wnnGraphBuilderReduceMax},       {"reduceMean", wnnGraphBuilderReduceMean},
+    {"reduceMin", wnnGraphBuilderReduceMin},       {"reduceProduct", wnnGraphBuilderReduceProduct},
+    {"reduceSum", wnnGraphBuilderReduceSum},       {"reduceSumSquare", wnnGraphBuilderReduceSumSquare},
 };
 
 static void test_reductions(void)
@@ -88,9 +83,11 @@ static void test_arg_axes(void)
 static void test_cumulative_sum(void)
 {
     ACCEPTS(wnnGraphBuilderCumulativeSum(b, I32(2, 3), 1, NULL), Int32, LIST(2, 3));
-    REFUSES(wnnGraphBuilderCumulativeSum(b, F32(2, 3), 2, NULL), "cumulativeSum: axis is 2; input [2, 3] has rank 2");
-    REFUSES(wnnGraphBuilderCumulativeSum(b, I8(2), 0, NULL),
-            "cumulativeSum: input has data type int8; expected float32, float16, int32, uint32, int64 or uint64");
+    REFUSES(wnnGraphBuilderCumulativeSum(b, F32(2, 3), 2, NULL),
+            "cumulativeSum: axis is 2; input [2, 3] has rank 2");
+    REFUSES(
+        wnnGraphBuilderCumulativeSum(b, I8(2), 0, NULL),
+        "cumulativeSum: input has data type int8; expected float32, float16, int32, uint32, int64 or uint64");
 }
 
 static void test_softmax(void)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules that the operator table states, for every operator: from a legal call, each operand in turn gets another data
-// type, another rank, another builder, or is left out; and each allowed data type is accepted.
+// The rules that the operator table states, for every operator: from a legal call, each operand in turn gets
+// another data type, another rank, another builder, or is left out; and each allowed data type is accepted.
 
 #include "conformance/unit/validation.h"
 #include "ops/op.h"
 
-enum { MOST = 8 };
+enum {
+    MOST = 8
+};
 
 // A legal call with every optional operand: the shapes in table order, and the attributes.
 struct legal {
@@ -15,10 +17,10 @@ struct legal {
     const void *attrs;
 };
 
-#define ONE   LIST(1)
-#define ONE2  LIST(1, 1)
-#define ONE3  LIST(1, 1, 1)
-#define ONE4  LIST(1, 1, 1, 1)
+#define ONE  LIST(1)
+#define ONE2 LIST(1, 1)
+#define ONE3 LIST(1, 1, 1)
+#define ONE4 LIST(1, 1, 1, 1)
 
 static uint32_t ops_seen;
 
@@ -59,7 +61,8 @@ static void make_operands(const struct legal *legal, unsigned lead, WNNDataType 
 {
     const struct op_info *info = &wnn_ops[legal->op];
     for (unsigned i = 0; i < count_inputs(info, false); i++) {
-        const struct op_row *row = &info->rows[i], *model = row->types & WNN_SAME ? &info->rows[row->types & ~WNN_SAME] : row;
+        const struct op_row *row = &info->rows[i],
+                            *model = row->types & WNN_SAME ? &info->rows[row->types & ~WNN_SAME] : row;
         WNNDataType own = model == &info->rows[lead] ? type : first_type(model->types);
         operands[i] = operand(own, legal->shapes[i]);
     }
@@ -81,15 +84,16 @@ static void test_types(const struct legal *legal)
                 if (type == wanted)
                     continue;
                 operands[i] = operand(type, legal->shapes[i]);
-                snprintf(message, sizeof message, "%s: %s has data type %s; expected %s, the type of %s", info->name,
-                         row->name, wnn_dtype_name(type), wnn_dtype_name(wanted), info->rows[model].name);
+                snprintf(message, sizeof message, "%s: %s has data type %s; expected %s, the type of %s",
+                         info->name, row->name, wnn_dtype_name(type), wnn_dtype_name(wanted),
+                         info->rows[model].name);
                 REFUSES(call(legal, operands), message);
                 continue;
             }
             make_operands(legal, i, type, operands);
             if (!(row->types & 1u << type)) {
-                snprintf(message, sizeof message, "%s: %s has data type %s; expected %s", info->name, row->name,
-                         wnn_dtype_name(type), wnn_dtypes_text(row->types, list));
+                snprintf(message, sizeof message, "%s: %s has data type %s; expected %s", info->name,
+                         row->name, wnn_dtype_name(type), wnn_dtypes_text(row->types, list));
                 REFUSES(call(legal, operands), message);
                 continue;
             }
@@ -129,8 +133,8 @@ static void test_ranks(const struct legal *legal)
                 snprintf(range, sizeof range, "%u", row->min_rank);
             else
                 snprintf(range, sizeof range, "%u to %u", row->min_rank, row->max_rank);
-            snprintf(message, sizeof message, "%s: %s has shape %s of rank %u; expected rank %s", info->name, row->name,
-                     SHAPE_TEXT(&shape), rank, range);
+            snprintf(message, sizeof message, "%s: %s has shape %s of rank %u; expected rank %s", info->name,
+                     row->name, SHAPE_TEXT(&shape), rank, range);
             REFUSES(call(legal, operands), message);
         }
     }
@@ -196,7 +200,9 @@ int main(void)
         {WNN_OP_gruCell, {ONE2, LIST(3, 1), LIST(3, 1), ONE2, LIST(3), LIST(3)}, &gru_cell},
         {WNN_OP_instanceNormalization, {ONE4, ONE, ONE}, NULL},
         {WNN_OP_layerNormalization, {ONE2, ONE, ONE}, NULL},
-        {WNN_OP_lstm, {ONE3, LIST(1, 4, 1), LIST(1, 4, 1), LIST(1, 4), LIST(1, 4), LIST(1, 3), ONE3, ONE3}, &lstm},
+        {WNN_OP_lstm,
+         {ONE3, LIST(1, 4, 1), LIST(1, 4, 1), LIST(1, 4), LIST(1, 4), LIST(1, 3), ONE3, ONE3},
+         &lstm},
         {WNN_OP_lstmCell, {ONE2, LIST(4, 1), LIST(4, 1), ONE2, ONE2, LIST(4), LIST(4), LIST(3)}, &lstm_cell},
         {WNN_OP_matmul, {ONE2, ONE2}, NULL},
         {WNN_OP_pad, {ONE}, &pad},
