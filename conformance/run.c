@@ -72,9 +72,10 @@ static void add_result(struct program *program, const char *op, const char *name
     }
     program->results[program->result_count++] = (struct result){
         must(strdup(op)), must(strdup(name)), message != NULL ? must(strdup(message)) : NULL, outcome};
-    static const char *const words[] = {"pass", "FAIL", "skip"};
-    if (outcome == OUTCOME_FAILED || program->verbose)
-        printf("%s %s: %s%s%s\n", words[outcome], op, name, message != NULL ? "\n     " : "",
+    static const char *const words[] = {"pass", "FAIL", "skipped:"};
+    if (outcome != OUTCOME_PASSED || program->verbose)
+        printf("%s %s: %s%s%s\n", words[outcome], op, name,
+               message == NULL ? "" : outcome == OUTCOME_SKIPPED ? ": " : "\n     ",
                message != NULL ? message : "");
 }
 

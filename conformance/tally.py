@@ -11,7 +11,7 @@ import re
 import sys
 
 LINE = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
-SKIP = re.compile(r"^skipped?:? .*$", re.M | re.I)
+SKIP = re.compile(r"^skipped: .*$", re.M)
 
 passed = failed = skipped = 0
 for log in sorted(glob.glob(os.path.join(sys.argv[1], "*", "meson-logs", "testlog*.json"))):
@@ -33,7 +33,7 @@ for log in sorted(glob.glob(os.path.join(sys.argv[1], "*", "meson-logs", "testlo
             print(f"failed: {build}: {test['name']}: {bad}")
         if left:
             reasons = SKIP.findall(output) or ["skipped: the test says no more"]
-            print(f"{build}: {test['name']}: {left} {'; '.join(reasons[:3])}")
+            print(f"{build}: {test['name']}: {'; '.join(reasons[:3])}")
 
 broken = [name for name in sys.argv[2:] if not glob.glob(os.path.join(sys.argv[1], name, "meson-logs", "testlog*.json"))]
 for name in broken:
