@@ -10,6 +10,10 @@
 
 #define WNN_MAX_DIMENSION 0x7FFFFFFFu
 
+// Dimensions of no elements are refused as https://www.w3.org/TR/webnn/#valid-dimension says. Kernels take a tensor
+// without elements as nothing to do; 0 here lets operands have one.
+#define WNN_MIN_DIMENSION 1u
+
 struct shape {
     unsigned rank;
     uint32_t dim[WNN_MAX_RANK];

@@ -49,7 +49,7 @@ bool wnn_check_limits(const WNNLimits *limits, const char *what, const struct de
 {
     const struct shape *shape = &descriptor->shape;
     for (unsigned i = 0; i < shape->rank; i++)
-        if (shape->dim[i] == 0 || shape->dim[i] > WNN_MAX_DIMENSION)
+        if (shape->dim[i] < WNN_MIN_DIMENSION || shape->dim[i] > WNN_MAX_DIMENSION)
             return wnn_fail(error, WNNStatus_TypeError,
                             "%s has shape %s; expected each dimension to be 1 to 2147483647", what,
                             SHAPE_TEXT(shape));
