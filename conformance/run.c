@@ -75,7 +75,9 @@ static void add_result(struct program *program, const char *op, const char *name
     static const char *const words[] = {"pass", "FAIL", "skipped:"};
     if (outcome != OUTCOME_PASSED || program->verbose)
         printf("%s %s: %s%s%s\n", words[outcome], op, name,
-               message == NULL ? "" : outcome == OUTCOME_SKIPPED ? ": " : "\n     ",
+               message == NULL              ? ""
+               : outcome == OUTCOME_SKIPPED ? ": "
+                                            : "\n     ",
                message != NULL ? message : "");
 }
 

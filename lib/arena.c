@@ -4,7 +4,7 @@
 #include <stdalign.h>
 #include <string.h>
 
-#define FIRST_BLOCK 4096u
+#define FIRST_BLOCK   4096u
 #define LARGEST_BLOCK (256u * 1024)
 
 struct arena_block {

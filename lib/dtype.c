@@ -7,7 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-enum kind { FLOAT, SIGNED, UNSIGNED };
+enum kind {
+    FLOAT,
+    SIGNED,
+    UNSIGNED
+};
 
 static const struct {
     const char *name;
@@ -94,7 +98,8 @@ static uint16_t half_from_double(double value)
 
 double wnn_round_to_dtype(double value, WNNDataType type)
 {
-    return type == WNNDataType_Float16 ? (double)wnn_half_to_float(half_from_double(value)) : (double)(float)value;
+    return type == WNNDataType_Float16 ? (double)wnn_half_to_float(half_from_double(value))
+                                       : (double)(float)value;
 }
 
 static WNNNumber to_signed(WNNNumber number, unsigned bits)

@@ -49,13 +49,14 @@ struct operand *wnn_graph_add_constant(struct graph *graph, const struct descrip
 struct node *wnn_graph_add_node(struct graph *graph, uint16_t op, unsigned in_count, unsigned out_count,
                                 const struct descriptor *types)
 {
-    struct node **nodes = wnn_arena_grow(&graph->arena, graph->nodes, graph->node_count, &graph->node_capacity,
-                                         sizeof nodes[0]);
+    struct node **nodes = wnn_arena_grow(&graph->arena, graph->nodes, graph->node_count,
+                                         &graph->node_capacity, sizeof nodes[0]);
     if (!nodes)
         return NULL;
     graph->nodes = nodes;
     struct node *node = wnn_arena_allocate(&graph->arena, sizeof *node);
-    struct operand **ends = wnn_arena_allocate(&graph->arena, ((size_t)in_count + out_count) * sizeof ends[0]);
+    struct operand **ends =
+        wnn_arena_allocate(&graph->arena, ((size_t)in_count + out_count) * sizeof ends[0]);
     if (!node || !ends)
         return NULL;
     *node = (struct node){.index = (uint32_t)graph->node_count,

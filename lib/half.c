@@ -4,15 +4,18 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-__attribute__((target("avx,f16c"))) static size_t to_float_f16c(const uint16_t *halves, float *values, size_t count)
+__attribute__((target("avx,f16c"))) static size_t to_float_f16c(const uint16_t *halves, float *values,
+                                                                size_t count)
 {
     size_t i = 0;
     for (; i + 8 <= count; i += 8)
-        _mm256_storeu_ps(values + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(halves + i))));
+        _mm256_storeu_ps(values + i,
+                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(halves + i))));
     return i;
 }
 
-__attribute__((target("avx,f16c"))) static size_t from_float_f16c(const float *values, uint16_t *halves, size_t count)
+__attribute__((target("avx,f16c"))) static size_t from_float_f16c(const float *values, uint16_t *halves,
+                                                                  size_t count)
 {
     size_t i = 0;
     for (; i + 8 <= count; i += 8)

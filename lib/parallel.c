@@ -21,7 +21,8 @@ void wnn_parallel_for(const struct parallel *parallel, size_t count, size_t grai
 {
     if (count == 0)
         return;
-    size_t pieces = count / (grain ? grain : 1), most = parallel->threads == 1 ? 1 : (size_t)parallel->threads * 4;
+    size_t pieces = count / (grain ? grain : 1),
+           most = parallel->threads == 1 ? 1 : (size_t)parallel->threads * 4;
     if (pieces > most)
         pieces = most;
     if (pieces <= 1) {

@@ -49,7 +49,8 @@ void wnn_shape_strides(const struct shape *shape, size_t strides[WNN_MAX_RANK])
     }
 }
 
-void wnn_shape_broadcast_strides(const struct shape *from, const struct shape *to, size_t strides[WNN_MAX_RANK])
+void wnn_shape_broadcast_strides(const struct shape *from, const struct shape *to,
+                                 size_t strides[WNN_MAX_RANK])
 {
     size_t stride = 1;
     unsigned missing = to->rank - from->rank;
