@@ -4,14 +4,13 @@
 // prelu.
 
 #include "cpu/elementwise.h"
-
-#include <math.h>
+#include "cpu/vmath.h"
 
 typedef void (*binary_loop)(const void *left, const void *right, void *out, size_t count);
 
 // `expression` of a and b.
 #define BINARY(name, In, Out, expression)                                                                    \
-    static void name(const void *left, const void *right, void *out, size_t count)                           \
+    WNN_BODY name##_body(const void *left, const void *right, void *out, size_t count)                       \
     {                                                                                                        \
         const In *as = left, *bs = right;                                                                    \
         Out *ys = out;                                                                                       \
@@ -20,7 +19,9 @@ typedef void (*binary_loop)(const void *left, const void *right, void *out, size
             const In a = as[i], b = bs[i];                                                                   \
             ys[i] = (Out)(expression);                                                                       \
         }                                                                                                    \
-    }
+    }                                                                                                        \
+    WNN_DISPATCH(name, (const void *left, const void *right, void *out, size_t count),                       \
+                 (left, right, out, count))
 
 // ---------------------------------------------------------------------------------------------------------------
 // Loops
@@ -87,12 +88,16 @@ BINARY(mul_f32, float, float, a *b)
 BINARY(div_f32, float, float, a / b)
 BINARY(max_f32, float, float, ((a > b) | (a != a)) ? a : b)
 BINARY(min_f32, float, float, ((a < b) | (a != a)) ? a : b)
-BINARY(pow_f32, float, float, powf(a, b))
 BINARY(prelu_f32, float, float, a < 0 ? a * b : a)
 BINARY(equal_f32, float, uint8_t, a == b)
 BINARY(not_equal_f32, float, uint8_t, a != b)
 BINARY(greater_f32, float, uint8_t, a > b)
 BINARY(greater_or_equal_f32, float, uint8_t, a >= b)
+
+static void pow_f32(const void *left, const void *right, void *out, size_t count)
+{
+    wnn_vmath_pair(VMATH_POW, left, right, out, count);
+}
 
 BINARY(and_u8, uint8_t, uint8_t, (a != 0) & (b != 0))
 BINARY(or_u8, uint8_t, uint8_t, (a | b) != 0)

@@ -7,7 +7,7 @@
 typedef void (*cast_loop)(const void *in, void *out, size_t count);
 
 #define CAST(name, From, To, expression)                                                                     \
-    static void name(const void *in, void *out, size_t count)                                                \
+    WNN_BODY name##_body(const void *in, void *out, size_t count)                                            \
     {                                                                                                        \
         const From *xs = in;                                                                                 \
         To *ys = out;                                                                                        \
@@ -16,7 +16,8 @@ typedef void (*cast_loop)(const void *in, void *out, size_t count);
             const From x = xs[i];                                                                            \
             ys[i] = (To)(expression);                                                                        \
         }                                                                                                    \
-    }
+    }                                                                                                        \
+    WNN_DISPATCH(name, (const void *in, void *out, size_t count), (in, out, count))
 
 // Integers keep their low bits, or are extended by what the type they come from has above them. The sign of
 // the resulting type makes no difference.
@@ -56,8 +57,16 @@ CAST(u64_to_half_range, uint64_t, float, x > HALF_LIMIT ? HALF_LIMIT : x)
     }                                                                                                        \
     CAST(name, float, To, saturated_##name(x))
 
-FROM_FLOAT(f32_to_i8, int8_t, -128.0f, 128.0f, INT8_MIN, INT8_MAX)
-FROM_FLOAT(f32_to_u8, uint8_t, 0.0f, 256.0f, 0, UINT8_MAX)
+// Where the bounds are exact and an int32 holds them.
+static inline int32_t clamped(float x, float least, float greatest)
+{
+    x = x != x ? 0.0f : x;
+    x = x < least ? least : x;
+    return (int32_t)(x > greatest ? greatest : x);
+}
+
+CAST(f32_to_i8, float, int8_t, clamped(x, INT8_MIN, INT8_MAX))
+CAST(f32_to_u8, float, uint8_t, clamped(x, 0, UINT8_MAX))
 FROM_FLOAT(f32_to_i32, int32_t, -2147483648.0f, 2147483648.0f, INT32_MIN, INT32_MAX)
 FROM_FLOAT(f32_to_u32, uint32_t, 0.0f, 4294967296.0f, 0, UINT32_MAX)
 FROM_FLOAT(f32_to_i64, int64_t, -9223372036854775808.0f, 9223372036854775808.0f, INT64_MIN, INT64_MAX)

@@ -118,11 +118,49 @@ static void repeat(unsigned char *bytes, size_t period, size_t count)
         memcpy(bytes + done, bytes, done < count - done ? done : count - done);
 }
 
+#define STRETCH(Type, times)                                                                                 \
+    for (size_t i = 0; i < count; i++, from += sizeof(Type), out += (times) * sizeof(Type)) {                \
+        for (size_t j = 0; j < (times); j++)                                                                 \
+            memcpy(out + j * sizeof(Type), from, sizeof(Type));                                              \
+    }
+
+#define STRETCH_ANY(Type)                                                                                    \
+    do {                                                                                                     \
+        if (times == 2)                                                                                      \
+            STRETCH(Type, 2)                                                                                 \
+        else if (times == 3)                                                                                 \
+            STRETCH(Type, 3)                                                                                 \
+        else if (times == 4)                                                                                 \
+            STRETCH(Type, 4)                                                                                 \
+        else                                                                                                 \
+            STRETCH(Type, times)                                                                             \
+    } while (0)
+
+// Each of `count` elements a few times.
+static void stretch(unsigned char *out, const unsigned char *from, size_t size, size_t count, size_t times)
+{
+    switch (size) {
+    case 1:
+        STRETCH_ANY(uint8_t);
+        break;
+    case 2:
+        STRETCH_ANY(uint16_t);
+        break;
+    case 4:
+        STRETCH_ANY(uint32_t);
+        break;
+    default:
+        STRETCH_ANY(uint64_t);
+    }
+}
+
 // `index` holds the position in every dimension of the view.
 static void expand(const struct view *view, size_t index[], size_t offset, size_t count, unsigned char *out)
 {
     size_t size = element_size(view);
     bool periodic = view->rank > 1 && view->stride[1] == 0;
+    bool stretched = view->rank > 1 && view->stride[0] == 0 && view->stride[1] == 1 && view->dim[0] <= 32 &&
+                     wnn_dtype_bits(view->type) != 4;
     for (;;) {
         size_t run = view->dim[0] - index[0];
         if (periodic && index[0] == 0 && count >= 2 * run) {
@@ -132,6 +170,12 @@ static void expand(const struct view *view, size_t index[], size_t offset, size_
             repeat(out, run * size, whole * run * size);
             run *= whole;
             index[1] += whole - 1;
+        } else if (stretched && index[0] == 0 && count >= run) {
+            size_t rows = view->dim[1] - index[1], whole = count / run < rows ? count / run : rows;
+            stretch(out, view->data + offset * size, size, whole, run);
+            run *= whole;
+            index[1] += whole - 1;
+            offset += whole - 1;
         } else {
             run = run < count ? run : count;
             copy_run(view, offset, run, out);

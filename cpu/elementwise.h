@@ -16,12 +16,37 @@
 #define WNN_GRAIN_COSTLY 2048
 
 // Stands before a loop whose iterations do not depend on one another, although its arrays may be the same
-// memory: the output in place of an input, element by element. clang has no form of it that is silent where a
-// loop calls functions.
+// memory: the output in place of an input, element by element.
 #ifdef __clang__
-#define WNN_INDEPENDENT
+#define WNN_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#pragma clang diagnostic ignored "-Wpass-failed" // loops that call functions stay as they are
 #else
 #define WNN_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+// WNN_BODY stands before the function `name`_body, from which WNN_DISPATCH makes the function `name`: the
+// same code with wider vectors where the processor has them. There is no FMA among them, so that results are
+// the same.
+#define WNN_BODY static inline __attribute__((always_inline)) void
+#if defined(__x86_64__) || defined(__i386__)
+#define WNN_DISPATCH(name, parameters, arguments)                                                            \
+    static __attribute__((target("avx2"))) void name##_avx2 parameters                                       \
+    {                                                                                                        \
+        name##_body arguments;                                                                               \
+    }                                                                                                        \
+    static void name parameters                                                                              \
+    {                                                                                                        \
+        if (__builtin_cpu_supports("avx2"))                                                                  \
+            name##_avx2 arguments;                                                                           \
+        else                                                                                                 \
+            name##_body arguments;                                                                           \
+    }
+#else
+#define WNN_DISPATCH(name, parameters, arguments)                                                            \
+    static void name parameters                                                                              \
+    {                                                                                                        \
+        name##_body arguments;                                                                               \
+    }
 #endif
 
 // A tensor read as if it had another shape, in which an element may stand several times: where the sizes
@@ -54,27 +79,13 @@ const void *wnn_cpu_cursor_read(struct cursor *cursor, size_t index, size_t coun
 // The same for float types, as float32: `floats` (WNN_CHUNK of them) is used for float16.
 const float *wnn_cpu_cursor_read_floats(struct cursor *cursor, size_t index, size_t count, float *floats);
 
-// x, or 0 where |x| is 2^23 or more and x has no fraction, or is NaN: what fits an int32. In bits, because a
-// condition on floats becomes a branch that keeps the compiler from vectorising.
-static inline float wnn_cpu_with_fraction(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    bits &= 0 - (uint32_t)((bits & 0x7FFFFFFFu) < 0x4B000000u);
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 // The integral value nearest to x, the even one of two; NaN and infinities as they are. In this form, and not
-// rintf, since it vectorises everywhere and leaves the rounding mode out.
+// rintf, since it vectorises everywhere.
 static inline float wnn_cpu_round_even(float x)
 {
-    float small = wnn_cpu_with_fraction(x);
-    int32_t whole = (int32_t)small, odd = whole & 1;
-    float rest = small - (float)whole;
-    whole += (rest > 0.5f) | ((rest == 0.5f) & odd);
-    whole -= (rest < -0.5f) | ((rest == -0.5f) & odd);
-    return __builtin_copysignf((float)whole + (x - small), x);
+    float size = __builtin_fabsf(x),
+          rounded = (size + 0x1p23f) - 0x1p23f; // no room for a fraction in the sum
+    return __builtin_copysignf(size < 0x1p23f ? rounded : size, x);
 }
 
 #endif

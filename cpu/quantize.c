@@ -17,30 +17,36 @@ struct job {
 // ---------------------------------------------------------------------------------------------------------------
 
 // The sum of two integral numbers is exact in Sum wherever it matters, that is, before it has left the range
-// of the result for good; as a floating-point type it takes infinities along.
-#define QUANTIZE(name, Int, Sum, lowest, highest)                                                            \
-    static void quantize_##name(const void *x, const float *scale, const void *zero, void *out,              \
-                                size_t count)                                                                \
+// of the result for good; as a floating-point type it takes infinities along. Compilers do badly with
+// conditions in front of a conversion to a narrower type, hence the second loop. count is at most WNN_CHUNK.
+#define QUANTIZE(name, Int, Sum, Wide, lowest, highest)                                                      \
+    WNN_BODY quantize_##name##_body(const void *x, const float *scale, const void *zero, void *out,          \
+                                    size_t count)                                                            \
     {                                                                                                        \
         const float *xs = x;                                                                                 \
         const Int *zs = zero;                                                                                \
         Int *ys = out;                                                                                       \
-        WNN_INDEPENDENT                                                                                      \
+        Wide sums[WNN_CHUNK];                                                                                \
         for (size_t i = 0; i < count; i++) {                                                                 \
             float steps = wnn_cpu_round_even(xs[i] / scale[i]);                                              \
-            Sum sum = (Sum)(steps != steps ? 0 : steps) + (Sum)zs[i];                                        \
+            Sum sum = (Sum)(steps != steps ? 0.0f : steps) + (Sum)zs[i];                                     \
             sum = sum < (Sum)(lowest) ? (Sum)(lowest) : sum;                                                 \
             sum = sum > (Sum)(highest) ? (Sum)(highest) : sum;                                               \
-            ys[i] = (Int)sum;                                                                                \
+            sums[i] = (Wide)sum;                                                                             \
         }                                                                                                    \
-    }
+        for (size_t i = 0; i < count; i++)                                                                   \
+            ys[i] = (Int)sums[i];                                                                            \
+    }                                                                                                        \
+    WNN_DISPATCH(quantize_##name,                                                                            \
+                 (const void *x, const float *scale, const void *zero, void *out, size_t count),             \
+                 (x, scale, zero, out, count))
 
-QUANTIZE(i4, int8_t, float, -8, 7)
-QUANTIZE(u4, uint8_t, float, 0, 15)
-QUANTIZE(i8, int8_t, float, INT8_MIN, INT8_MAX)
-QUANTIZE(u8, uint8_t, float, 0, UINT8_MAX)
-QUANTIZE(i32, int32_t, double, INT32_MIN, INT32_MAX)
-QUANTIZE(u32, uint32_t, double, 0, UINT32_MAX)
+QUANTIZE(i4, int8_t, float, int32_t, -8, 7)
+QUANTIZE(u4, uint8_t, float, int32_t, 0, 15)
+QUANTIZE(i8, int8_t, float, int32_t, INT8_MIN, INT8_MAX)
+QUANTIZE(u8, uint8_t, float, int32_t, 0, UINT8_MAX)
+QUANTIZE(i32, int32_t, double, int32_t, INT32_MIN, INT32_MAX)
+QUANTIZE(u32, uint32_t, double, uint32_t, 0, UINT32_MAX)
 
 // Two elements a byte, the even one in the low half. Writing an even element clears the other half, which is
 // what the last byte of an odd number of elements holds.

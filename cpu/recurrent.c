@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gru and lstm, and their cells, which are one step of one direction. Gates are summed in float64 and rounded
-// once, before their activation; states are kept in float32.
+// gru and lstm, and their cells, which are one step of one direction. What the input contributes to the gates
+// is one product of matrices for many steps; what the state contributes is a product with a vector (or with a
+// few, for a batch) a step. Gates are in double until the new state is known; states are kept in float32.
 
+#include "cpu/dots.h"
 #include "cpu/gemm.h"
+#include "cpu/vmath.h"
 
 #include <math.h>
 
 enum {
-    MAX_GATES = 4
+    MAX_GATES = 4,
+    PROJECTED_ROWS = 64, // batch items of as many steps as the input is multiplied for at a time
+    PIECE = 196608,      // multiplications that are worth a thread
 };
 
 struct recurrent {
@@ -23,12 +28,18 @@ struct recurrent {
     const float *input, *weight, *recurrent_weight, *bias, *recurrent_bias, *peephole;
     const float *initial_hidden, *initial_cell;
     float *hidden_out, *cell_out, *sequence; // the first two hold the states from step to step
+    double *projected;                       // [steps of a chunk, batch, gates, hidden]
     // [batch, hidden] each.
     double *gate[MAX_GATES];
-    double *product; // gru: r * h
-    float *floats;   // for an activation that works on float32
-    // What weights are multiplied by in a step: [batch, inputs] and [batch, hidden].
-    double *wide_input, *wide_hidden;
+    float *product, *rest; // gru: r * h, and what rounding took from it
+    double *rest_sum;
+    float *floats; // for an activation that works on float32
+};
+
+// A run of steps of one direction.
+struct chunk {
+    const struct recurrent *recurrent;
+    size_t direction, first, steps;
 };
 
 // One step of one direction.
@@ -36,75 +47,134 @@ struct step {
     const struct recurrent *recurrent;
     size_t direction;
     const float *hidden, *cell; // before the step
+    const double *projected;    // [batch, gates, hidden]
 };
-
-static double dot(const double *a, const float *b, size_t count)
-{
-    return wnn_float_kernels()->dot_double(a, b, count);
-}
 
 static double at(const float *values, size_t index)
 {
     return values == NULL ? 0 : values[index];
 }
 
-// The index of unit j's row of a gate in weights and biases of all directions.
-static size_t weight_row(const struct step *step, unsigned gate, size_t unit)
+// The index of a gate's first row in weights and biases of all directions.
+static size_t weight_row(const struct recurrent *r, size_t direction, unsigned gate)
 {
-    const struct recurrent *r = step->recurrent;
-    return (step->direction * r->gates + r->block[gate]) * r->hidden + unit;
+    return (direction * r->gates + r->block[gate]) * r->hidden;
 }
 
-// Items are hidden units. The gates that depend on nothing but the input and the states before the step.
+static size_t steps_of_chunk(size_t steps, size_t batch)
+{
+    size_t most = batch < PROJECTED_ROWS ? PROJECTED_ROWS / batch : 1;
+    return steps < most ? steps : most;
+}
+
+static void add_floats(double *to, const float *values, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++)
+        to[i] += (double)values[i];
+}
+
+// Items are hidden units. The input's share of all gates, with the biases but for the one that gru's gate n
+// adds to the state's share.
+static void project(void *argument, size_t begin, size_t end)
+{
+    const struct chunk *chunk = argument;
+    const struct recurrent *r = chunk->recurrent;
+    size_t rows = chunk->steps * r->batch, width = r->gates * r->hidden;
+    const float *input = r->input + chunk->first * r->batch * r->inputs;
+    for (unsigned gate = 0; gate < r->gates; gate++) {
+        size_t row = weight_row(r, chunk->direction, gate);
+        double *out = r->projected + gate * r->hidden;
+        wnn_dots(r->weight + (row + begin) * r->inputs, end - begin, input, rows, r->inputs, out + begin,
+                 width);
+        const float *biases[2] = {r->bias, r->lstm || gate < 2 ? r->recurrent_bias : NULL};
+        for (unsigned i = 0; i < 2; i++) {
+            for (size_t j = 0; biases[i] != NULL && j < rows; j++)
+                add_floats(out + j * width, biases[i] + row, begin, end);
+        }
+    }
+}
+
+// The state's share of gates [first, last). There is none before the first step if there is no initial state.
+static void multiply_state(const struct step *step, const float *state, unsigned first, unsigned last,
+                           size_t begin, size_t end)
+{
+    const struct recurrent *r = step->recurrent;
+    for (unsigned gate = first; gate < last; gate++) {
+        double *out = r->gate[gate] + begin;
+        if (step->hidden != NULL) {
+            size_t row = weight_row(r, step->direction, gate) + begin;
+            wnn_dots(r->recurrent_weight + row * r->hidden, end - begin, state, r->batch, r->hidden, out,
+                     r->hidden);
+        } else {
+            for (size_t b = 0; b < r->batch; b++)
+                memset(out + b * r->hidden, 0, (end - begin) * sizeof *out);
+        }
+    }
+}
+
+static void add_projected(const struct step *step, unsigned gate, size_t begin, size_t end)
+{
+    const struct recurrent *r = step->recurrent;
+    for (size_t b = 0; b < r->batch; b++) {
+        const double *projected = step->projected + (b * r->gates + gate) * r->hidden;
+        double *out = r->gate[gate] + b * r->hidden;
+        for (size_t unit = begin; unit < end; unit++)
+            out[unit] += projected[unit];
+    }
+}
+
+static void add_recurrent_bias(const struct step *step, size_t begin, size_t end)
+{
+    const struct recurrent *r = step->recurrent;
+    size_t row = weight_row(r, step->direction, 2);
+    for (size_t b = 0; r->recurrent_bias != NULL && b < r->batch; b++)
+        add_floats(r->gate[2] + b * r->hidden, r->recurrent_bias + row, begin, end);
+}
+
+// Items are hidden units. lstm's gates; gru's z and r, and with reset_after the state's share of n, which r
+// is to be multiplied with.
 static void sum_gates(void *argument, size_t begin, size_t end)
 {
     const struct step *step = argument;
     const struct recurrent *r = step->recurrent;
     unsigned gates = r->lstm ? 4 : 2;
 
-    for (size_t unit = begin; unit < end; unit++) {
-        for (unsigned gate = 0; gate < gates; gate++) {
-            size_t row = weight_row(step, gate, unit);
-            double bias = at(r->bias, row) + at(r->recurrent_bias, row);
-            for (size_t b = 0; b < r->batch; b++) {
-                double sum =
-                    dot(r->wide_input + b * r->inputs, r->weight + row * r->inputs, r->inputs) + bias;
-                if (step->hidden != NULL)
-                    sum +=
-                        dot(r->wide_hidden + b * r->hidden, r->recurrent_weight + row * r->hidden, r->hidden);
-                // Peepholes are in the order i, o, f, and all look at the cell before the step.
-                if (r->peephole != NULL && gate < 3 && step->cell != NULL)
-                    sum += (double)r->peephole[(step->direction * 3 + gate) * r->hidden + unit] *
-                           step->cell[b * r->hidden + unit];
-                r->gate[gate][b * r->hidden + unit] = sum;
-            }
+    multiply_state(step, step->hidden, 0, gates + r->reset_after, begin, end);
+    for (unsigned gate = 0; gate < gates; gate++)
+        add_projected(step, gate, begin, end);
+    if (r->reset_after)
+        add_recurrent_bias(step, begin, end);
+    // Peepholes are in the order i, o, f, and all look at the cell before the step.
+    for (unsigned gate = 0; r->peephole != NULL && step->cell != NULL && gate < 3; gate++) {
+        const float *peephole = r->peephole + (step->direction * 3 + gate) * r->hidden;
+        for (size_t b = 0; b < r->batch; b++) {
+            for (size_t unit = begin; unit < end; unit++)
+                r->gate[gate][b * r->hidden + unit] +=
+                    (double)peephole[unit] * step->cell[b * r->hidden + unit];
         }
     }
 }
 
-// gru's gate n, for which r is known, and r * h too unless reset_after is set.
+// gru's gate n without reset_after, for which r * h is known.
 static void sum_new_gate(void *argument, size_t begin, size_t end)
 {
     const struct step *step = argument;
     const struct recurrent *r = step->recurrent;
 
-    for (size_t unit = begin; unit < end; unit++) {
-        size_t row = weight_row(step, 2, unit);
-        const float *weights = r->recurrent_weight + row * r->hidden;
+    multiply_state(step, r->product, 2, 3, begin, end);
+    if (step->hidden != NULL && r->hidden <= WNN_DOTS_EXACT) {
+        const float *weights = r->recurrent_weight + (weight_row(r, step->direction, 2) + begin) * r->hidden;
+        wnn_dots(weights, end - begin, r->rest, r->batch, r->hidden, r->rest_sum + begin, r->hidden);
         for (size_t b = 0; b < r->batch; b++) {
-            size_t i = b * r->hidden + unit;
-            double sum =
-                dot(r->wide_input + b * r->inputs, r->weight + row * r->inputs, r->inputs) + at(r->bias, row);
-            double inner = at(r->recurrent_bias, row);
-            if (step->hidden != NULL)
-                inner +=
-                    dot((r->reset_after ? r->wide_hidden : r->product) + b * r->hidden, weights, r->hidden);
-            r->gate[2][i] = sum + (r->reset_after ? r->gate[1][i] * inner : inner);
+            for (size_t unit = begin; unit < end; unit++)
+                r->gate[2][b * r->hidden + unit] += r->rest_sum[b * r->hidden + unit];
         }
     }
+    add_recurrent_bias(step, begin, end);
+    add_projected(step, 2, begin, end);
 }
 
-// The usual functions in float64, others in float32.
+// The usual functions in double, others in float32.
 static void activate(const struct recurrent *r, unsigned index, double *values)
 {
     const struct activation *activation = r->activation[index];
@@ -112,12 +182,10 @@ static void activate(const struct recurrent *r, unsigned index, double *values)
 
     switch (activation->op) {
     case WNN_OP_sigmoid:
-        for (size_t i = 0; i < count; i++)
-            values[i] = 1 / (1 + exp(-values[i]));
+        wnn_vmath_doubles(VMATH_SIGMOID, values, count);
         break;
     case WNN_OP_tanh:
-        for (size_t i = 0; i < count; i++)
-            values[i] = tanh(values[i]);
+        wnn_vmath_doubles(VMATH_TANH, values, count);
         break;
     case WNN_OP_relu:
         for (size_t i = 0; i < count; i++)
@@ -140,11 +208,18 @@ static void gru_step(const struct recurrent *r, struct step *step, size_t grain,
     wnn_parallel_for(parallel, r->hidden, grain, sum_gates, step);
     activate(r, 0, r->gate[0]);
     activate(r, 0, r->gate[1]);
-    if (!r->reset_after && step->hidden != NULL) {
+    if (r->reset_after) {
         for (size_t i = 0; i < count; i++)
-            r->product[i] = r->gate[1][i] * step->hidden[i];
+            r->gate[2][i] *= r->gate[1][i];
+        add_projected(step, 2, 0, r->hidden);
+    } else {
+        for (size_t i = 0; step->hidden != NULL && i < count; i++) {
+            double product = r->gate[1][i] * step->hidden[i];
+            r->product[i] = (float)product;
+            r->rest[i] = (float)(product - r->product[i]);
+        }
+        wnn_parallel_for(parallel, r->hidden, grain, sum_new_gate, step);
     }
-    wnn_parallel_for(parallel, r->hidden, grain, sum_new_gate, step);
     activate(r, 1, r->gate[2]);
     for (size_t i = 0; i < count; i++) {
         double z = r->gate[0][i];
@@ -169,39 +244,45 @@ static void lstm_step(const struct recurrent *r, struct step *step, size_t grain
         state[i] = (float)(r->gate[1][i] * r->gate[3][i]);
 }
 
-static void widen(double *to, const float *from, size_t count)
+static void run_chunk(const struct recurrent *r, struct chunk *chunk, struct step *step, bool backward,
+                      const struct parallel *parallel)
 {
-    for (size_t i = 0; i < count; i++)
-        to[i] = from[i];
+    size_t count = r->batch * r->hidden, d = chunk->direction;
+    size_t grain = 1 + PIECE / (r->batch * r->hidden * r->gates);
+    float *state = r->hidden_out + d * count, *cell = r->lstm ? r->cell_out + d * count : NULL;
+
+    wnn_parallel_for(parallel, r->hidden, 1 + PIECE / (chunk->steps * r->batch * r->inputs * r->gates),
+                     project, chunk);
+    for (size_t i = 0; i < chunk->steps; i++) {
+        size_t row = backward ? chunk->steps - 1 - i : i, time = chunk->first + row;
+        step->projected = r->projected + row * count * r->gates;
+        if (r->lstm)
+            lstm_step(r, step, grain, parallel, state, cell);
+        else
+            gru_step(r, step, grain, parallel, state);
+        step->hidden = state;
+        step->cell = cell;
+        if (r->sequence != NULL)
+            memcpy(r->sequence + (time * r->directions + d) * count, state, count * sizeof *state);
+    }
 }
 
 static void run(const struct recurrent *r, const struct parallel *parallel)
 {
-    size_t count = r->batch * r->hidden;
-    size_t grain = 1 + 8192 / (1 + r->batch * (r->inputs + r->hidden) * r->gates);
+    size_t count = r->batch * r->hidden, most = steps_of_chunk(r->steps, r->batch);
 
     for (size_t d = 0; d < r->directions; d++) {
         bool backward = d == 1 || r->direction == WNNRecurrentNetworkDirection_Backward;
-        float *state = r->hidden_out + d * count, *cell = r->lstm ? r->cell_out + d * count : NULL;
         struct step step = {
             .recurrent = r,
             .direction = d,
             .hidden = r->initial_hidden == NULL ? NULL : r->initial_hidden + d * count,
             .cell = r->initial_cell == NULL ? NULL : r->initial_cell + d * count,
         };
-        for (size_t i = 0; i < r->steps; i++) {
-            size_t time = backward ? r->steps - 1 - i : i;
-            widen(r->wide_input, r->input + time * r->batch * r->inputs, r->batch * r->inputs);
-            if (step.hidden != NULL)
-                widen(r->wide_hidden, step.hidden, count);
-            if (r->lstm)
-                lstm_step(r, &step, grain, parallel, state, cell);
-            else
-                gru_step(r, &step, grain, parallel, state);
-            step.hidden = state;
-            step.cell = cell;
-            if (r->sequence != NULL)
-                memcpy(r->sequence + (time * r->directions + d) * count, state, count * sizeof *state);
+        for (size_t done = 0, steps; done < r->steps; done += steps) {
+            steps = r->steps - done < most ? r->steps - done : most;
+            struct chunk chunk = {r, d, backward ? r->steps - done - steps : done, steps};
+            run_chunk(r, &chunk, &step, backward, parallel);
         }
     }
 }
@@ -221,6 +302,38 @@ static size_t gate_bytes(size_t batch, size_t hidden)
     return wnn_scratch_round(batch * hidden * sizeof(double));
 }
 
+// Weights that are read often enough are copied if vectors of them would straddle cache lines.
+enum {
+    READ_OFTEN = 16
+};
+
+static size_t weight_bytes(size_t steps, size_t directions, size_t gates, size_t hidden)
+{
+    return steps < READ_OFTEN ? 0 : directions * gates * hidden * hidden * sizeof(float);
+}
+
+struct copy {
+    float *to;
+    const float *from;
+};
+
+static void copy_weights(void *argument, size_t begin, size_t end)
+{
+    const struct copy *copy = argument;
+    memcpy(copy->to + begin, copy->from + begin, (end - begin) * sizeof *copy->to);
+}
+
+static const float *align_weights(const struct recurrent *r, const float *weights, struct scratch *scratch,
+                                  const struct parallel *parallel)
+{
+    size_t bytes = weight_bytes(r->steps, r->directions, r->gates, r->hidden);
+    if (bytes == 0 || (uintptr_t)weights % WNN_ALIGNMENT == 0)
+        return weights;
+    struct copy copy = {wnn_scratch_take(scratch, bytes), weights};
+    wnn_parallel_for(parallel, bytes / sizeof(float), PIECE, copy_weights, &copy);
+    return copy.to;
+}
+
 // Sizes, the operands that all four operators have, and memory for the gates.
 static void set_operands(struct recurrent *r, const struct kernel_call *call, struct scratch *scratch,
                          bool cell)
@@ -232,14 +345,16 @@ static void set_operands(struct recurrent *r, const struct kernel_call *call, st
     r->directions = r->direction == WNNRecurrentNetworkDirection_Both ? 2 : 1;
     r->input = wnn_floats_in(call, 0, scratch);
     r->weight = wnn_floats_in(call, 1, scratch);
-    r->recurrent_weight = wnn_floats_in(call, 2, scratch);
+    r->recurrent_weight = align_weights(r, wnn_floats_in(call, 2, scratch), scratch, call->parallel);
     r->hidden_out = wnn_floats_out(call, 0, scratch);
     for (unsigned gate = 0; gate < r->gates; gate++)
         r->gate[gate] = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
     r->product = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
+    r->rest = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
+    r->rest_sum = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
     r->floats = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
-    r->wide_hidden = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
-    r->wide_input = wnn_scratch_take(scratch, gate_bytes(r->batch, r->inputs));
+    r->projected = wnn_scratch_take(
+        scratch, gate_bytes(steps_of_chunk(r->steps, r->batch) * r->batch * r->gates, r->hidden));
 }
 
 static const float *optional(const struct kernel_call *call, unsigned index, struct scratch *scratch)
@@ -353,9 +468,14 @@ void wnn_cpu_lstm(const struct kernel_call *call)
 static size_t recurrent_scratch(const struct node *node, size_t gates)
 {
     const struct shape *output = &node->out[0]->type.shape, *input = &node->in[0]->type.shape;
-    size_t batch = output->dim[output->rank - 2];
-    return wnn_floats_scratch(node) + (gates + 3) * gate_bytes(batch, output->dim[output->rank - 1]) +
-           gate_bytes(batch, input->dim[input->rank - 1]);
+    size_t batch = output->dim[output->rank - 2], hidden = output->dim[output->rank - 1];
+    size_t steps = input->rank == 3 ? input->dim[0] : 1;
+    if (batch == 0 || hidden == 0)
+        return 0;
+    size_t directions = output->rank == 3 ? output->dim[0] : 1;
+    return wnn_floats_scratch(node) + (gates + 4) * gate_bytes(batch, hidden) +
+           wnn_scratch_round(weight_bytes(steps, directions, gates, hidden)) +
+           gate_bytes(steps_of_chunk(steps, batch) * batch * gates, hidden);
 }
 
 size_t wnn_cpu_gru_scratch(const struct node *node, unsigned threads)

@@ -2,6 +2,7 @@
 //
 // The ten reductions: a function of each element, sum, product or maximum of these, and a function of the
 // result. Floats are accumulated in double, integers modulo 2^64.
+#include "cpu/vmath.h"
 #include "cpu/walk.h"
 
 #include <math.h>
@@ -141,8 +142,9 @@ static void map_doubles(enum map map, double *values, size_t count, const double
     case MAP_EXP:
         for (size_t i = 0; i < count; i += width) {
             for (size_t j = 0; j < width; j++)
-                values[i + j] = exp(values[i + j] - maxima[j]);
+                values[i + j] -= maxima[j];
         }
+        wnn_vmath_doubles(VMATH_EXP, values, count);
         break;
     }
 }

@@ -4,6 +4,7 @@
 // is one distribution. float32 exponentials wait in the output for their sum; those of float16 are computed
 // again, so that they are rounded once.
 #include "cpu/kernel.h"
+#include "cpu/vmath.h"
 
 #include <math.h>
 
@@ -11,6 +12,7 @@ enum {
     WIDTH = 64,  // columns of a unit
     PIECE = 256, // elements loaded at a time
     LANES = 32,  // sums of a single column
+    SHORT = 64,  // rows of a column that are taken together with others
 };
 
 struct softmax {
@@ -21,33 +23,6 @@ struct softmax {
 static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
-}
-
-// exp(x - max) for x <= max or NaN, with an error below 2 ULP, results that are denormal included. No
-// branches: the loops around it become vector code. The polynomial interpolates (exp(r) - 1 - r) / r^2 at
-// Chebyshev's nodes.
-static inline __attribute__((always_inline)) float exp_of_difference(float x, float max)
-{
-    // What rounding takes from the difference, since the exponential would make many ULP of it.
-    float difference = x - max, up = difference - x;
-    float lost = (x - (difference - up)) - (max + up);
-    lost = difference < -104.0f ? 0 : lost;
-    difference = difference < -104.0f ? -104.0f : difference;
-    const float shifter = 0x1.8p23f; // adding it rounds to an integer, which is then in the low bits
-    float shifted = difference * 0x1.715476p0f + shifter, n = shifted - shifter;
-    float r = (difference - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f + lost; // the first product is exact
-    float p = ((0x1.6d113cp-10f * r + 0x1.120ba2p-7f) * r + 0x1.55551ap-5f) * r + 0x1.5554dcp-3f;
-    p = (p * r + 0.5f) * r * r + r + 1.0f;
-    // 2^n in two factors, neither of which is denormal. For a NaN they are anything finite, or another NaN.
-    uint32_t bits;
-    memcpy(&bits, &shifted, sizeof bits);
-    int32_t power = (int32_t)(bits & 0x1FFu) - (int32_t)(bits & 0x100u) * 2; // the low 9 bits, signed
-    int32_t half = power >> 1;
-    uint32_t low = (uint32_t)(half + 127) << 23, high = (uint32_t)(power - half + 127) << 23;
-    float a, b;
-    memcpy(&a, &low, sizeof a);
-    memcpy(&b, &high, sizeof b);
-    return p * a * b;
 }
 
 // A NaN stays: nothing is above it.
@@ -69,7 +44,7 @@ static void softmax_column(const struct softmax *softmax, size_t first)
 {
     const struct tensor *in = softmax->in, *out = softmax->out;
     bool wide = out->type == WNNDataType_Float32;
-    float buffer[PIECE], values[PIECE], lanes[LANES];
+    float buffer[PIECE], values[PIECE], maxima[PIECE], lanes[LANES];
     for (size_t j = 0; j < LANES; j++)
         lanes[j] = -INFINITY;
     for (size_t row = 0, count; row < softmax->rows; row += count) {
@@ -86,13 +61,14 @@ static void softmax_column(const struct softmax *softmax, size_t first)
     float max = lanes[0];
     for (size_t j = 1; j < LANES; j++)
         max = max_nan(max, lanes[j]);
+    for (size_t i = 0; i < min_size(softmax->rows, PIECE); i++)
+        maxima[i] = max;
 
     double sum = 0;
     for (size_t row = 0, count; row < softmax->rows; row += count) {
         count = min_size(softmax->rows - row, PIECE);
         const float *x = load(in, first + row, count, buffer);
-        for (size_t i = 0; i < count; i++)
-            values[i] = exp_of_difference(x[i], max);
+        wnn_vmath_pair(VMATH_EXP_BELOW, x, maxima, values, count);
         if (wide)
             memcpy((float *)out->data + first + row, values, count * sizeof *values);
         memset(lanes, 0, sizeof lanes);
@@ -116,10 +92,43 @@ static void softmax_column(const struct softmax *softmax, size_t first)
                 y[i] *= scale;
         } else {
             const float *x = load(in, first + row, count, buffer);
+            wnn_vmath_pair(VMATH_EXP_BELOW, x, maxima, values, count);
             for (size_t i = 0; i < count; i++)
-                values[i] = exp_of_difference(x[i], max) * scale;
+                values[i] *= scale;
             wnn_half_from_float_array(values, (uint16_t *)out->data + first + row, count);
         }
+    }
+}
+
+// Several rows of a few elements each, one unit a row.
+static void softmax_short(const struct softmax *softmax, size_t begin, size_t end)
+{
+    const struct tensor *in = softmax->in, *out = softmax->out;
+    size_t length = softmax->rows;
+    float buffer[PIECE], maxima[PIECE], values[PIECE];
+    for (size_t n; begin < end; begin += n) {
+        n = min_size(end - begin, PIECE / length);
+        const float *x = load(in, begin * length, n * length, buffer);
+        for (size_t at = 0; at < n * length; at += length) {
+            float max = -INFINITY;
+            for (size_t i = at; i < at + length; i++)
+                max = max_nan(max, x[i]);
+            for (size_t i = at; i < at + length; i++)
+                maxima[i] = max;
+        }
+        wnn_vmath_pair(VMATH_EXP_BELOW, x, maxima, values, n * length);
+        for (size_t at = 0; at < n * length; at += length) {
+            double sum = 0;
+            for (size_t i = at; i < at + length; i++)
+                sum += (double)values[i];
+            float scale = (float)(1 / sum);
+            for (size_t i = at; i < at + length; i++)
+                values[i] *= scale;
+        }
+        if (out->type == WNNDataType_Float32)
+            memcpy((float *)out->data + begin * length, values, n * length * sizeof *values);
+        else
+            wnn_half_from_float_array(values, (uint16_t *)out->data + begin * length, n * length);
     }
 }
 
@@ -141,10 +150,9 @@ static void softmax_columns(const struct softmax *softmax, size_t first, size_t 
     }
     for (size_t at = first; at < end; at += softmax->columns) {
         const float *x = load(in, at, width, buffer);
-        for (size_t j = 0; j < width; j++) {
-            values[j] = exp_of_difference(x[j], max[j]);
+        wnn_vmath_pair(VMATH_EXP_BELOW, x, max, values, width);
+        for (size_t j = 0; j < width; j++)
             sum[j] += (double)values[j];
-        }
         if (wide)
             memcpy((float *)out->data + at, values, width * sizeof *values);
     }
@@ -157,8 +165,9 @@ static void softmax_columns(const struct softmax *softmax, size_t first, size_t 
                 y[j] *= scale[j];
         } else {
             const float *x = load(in, at, width, buffer);
+            wnn_vmath_pair(VMATH_EXP_BELOW, x, max, values, width);
             for (size_t j = 0; j < width; j++)
-                values[j] = exp_of_difference(x[j], max[j]) * scale[j];
+                values[j] *= scale[j];
             wnn_half_from_float_array(values, (uint16_t *)out->data + at, width);
         }
     }
@@ -167,6 +176,10 @@ static void softmax_columns(const struct softmax *softmax, size_t first, size_t 
 static void softmax_units(void *argument, size_t begin, size_t end)
 {
     const struct softmax *softmax = argument;
+    if (softmax->columns == 1 && softmax->rows <= SHORT) {
+        softmax_short(softmax, begin, end);
+        return;
+    }
     for (size_t unit = begin; unit < end; unit++) {
         size_t column = unit % softmax->blocks * WIDTH;
         size_t first = unit / softmax->blocks * softmax->rows * softmax->columns + column;

@@ -4,6 +4,7 @@
 // function of a whole row, softmax as an activation, is here too.
 
 #include "cpu/elementwise.h"
+#include "cpu/vmath.h"
 
 #include <math.h>
 
@@ -17,7 +18,7 @@ typedef void (*unary_loop)(const void *in, void *out, size_t count, const struct
 
 // `expression` of x and the constants c.
 #define UNARY(name, In, Out, expression)                                                                     \
-    static void name(const void *in, void *out, size_t count, const struct constants *constants)             \
+    WNN_BODY name##_body(const void *in, void *out, size_t count, const struct constants *constants)         \
     {                                                                                                        \
         const struct constants c = *constants;                                                               \
         const In *xs = in;                                                                                   \
@@ -28,7 +29,9 @@ typedef void (*unary_loop)(const void *in, void *out, size_t count, const struct
             const In x = xs[i];                                                                              \
             ys[i] = (Out)(expression);                                                                       \
         }                                                                                                    \
-    }
+    }                                                                                                        \
+    WNN_DISPATCH(name, (const void *in, void *out, size_t count, const struct constants *constants),         \
+                 (in, out, count, constants))
 
 // ---------------------------------------------------------------------------------------------------------------
 // float32
@@ -42,41 +45,14 @@ static inline float clamped(float x, float least, float greatest)
 
 static inline float rounded_down(float x)
 {
-    float small = wnn_cpu_with_fraction(x);
-    int32_t whole = (int32_t)small;
-    whole -= (float)whole > small;
-    return copysignf((float)whole + (x - small), x);
-}
-
-static inline float elu(float x, float alpha)
-{
-    return x < 0 ? alpha * expm1f(x) : x;
-}
-
-// In double, and as the complementary function, because 1 + erf(z) keeps no digits where z is below -3. The
-// limit at minus infinity is 0.
-static inline float gelu(float x)
-{
-    return x < -40.0f ? -0.0f : (float)(0.5 * (double)x * erfc((double)x * -0.70710678118654752440));
+    float nearest = wnn_cpu_round_even(x);
+    return nearest - (nearest > x ? 1.0f : 0.0f);
 }
 
 // alpha * x + beta with one rounding: the product has no more than 48 bits.
 static inline float linear(float x, float alpha, float beta)
 {
     return (float)((double)alpha * (double)x + (double)beta);
-}
-
-static inline float sigmoid(float x)
-{
-    float e = expf(-fabsf(x));
-    return (x < 0 ? e : 1.0f) / (1.0f + e);
-}
-
-// In double for the sake of the product, whose rounding error the exponential would multiply.
-static inline float softplus(float x, float steepness)
-{
-    double y = (double)steepness * (double)x;
-    return (float)(((y < 0 ? 0 : y) + log1p(exp(-fabs(y)))) / (double)steepness);
 }
 
 static inline float softsign(float x)
@@ -87,31 +63,50 @@ static inline float softsign(float x)
 UNARY(abs_f32, float, float, fabsf(x))
 UNARY(ceil_f32, float, float, -rounded_down(-x))
 UNARY(clamp_f32, float, float, clamped(x, c.alpha, c.beta))
-UNARY(cos_f32, float, float, cosf(x))
-UNARY(elu_f32, float, float, elu(x, c.alpha))
-UNARY(erf_f32, float, float, erff(x))
-UNARY(exp_f32, float, float, expf(x))
 UNARY(floor_f32, float, float, rounded_down(x))
-UNARY(gelu_f32, float, float, gelu(x))
-UNARY(hard_sigmoid_f32, float, float, clamped(linear(x, c.alpha, c.beta), 0.0f, 1.0f))
 UNARY(hard_swish_f32, float, float, x *(clamped(x + 3.0f, 0.0f, 6.0f) / 6.0f))
 UNARY(is_infinite_f32, float, uint8_t, fabsf(x) == INFINITY)
 UNARY(is_nan_f32, float, uint8_t, x != x)
 UNARY(leaky_relu_f32, float, float, x < 0 ? c.alpha * x : x)
 UNARY(linear_f32, float, float, linear(x, c.alpha, c.beta))
-UNARY(log_f32, float, float, logf(x))
 UNARY(neg_f32, float, float, -x)
 UNARY(reciprocal_f32, float, float, 1.0f / x)
 UNARY(relu_f32, float, float, x < 0 ? 0.0f : x)
 UNARY(round_even_f32, float, float, wnn_cpu_round_even(x))
-UNARY(sigmoid_f32, float, float, sigmoid(x))
 UNARY(sign_f32, float, float, (x > 0) - (x < 0))
-UNARY(sin_f32, float, float, sinf(x))
-UNARY(softplus_f32, float, float, softplus(x, c.alpha))
 UNARY(softsign_f32, float, float, softsign(x))
 UNARY(sqrt_f32, float, float, sqrtf(x))
-UNARY(tan_f32, float, float, tanf(x))
-UNARY(tanh_f32, float, float, tanhf(x))
+
+// In two loops, since compilers do badly with conditions behind a conversion.
+static void hard_sigmoid_f32(const void *in, void *out, size_t count, const struct constants *constants)
+{
+    const struct constants bounds = {.alpha = 0.0f, .beta = 1.0f};
+    const float *x = in;
+    float *y = out;
+    for (size_t i = 0, n; i < count; i += n) {
+        n = count - i < WNN_CHUNK ? count - i : WNN_CHUNK;
+        linear_f32(x + i, y + i, n, constants);
+        clamp_f32(y + i, y + i, n, &bounds);
+    }
+}
+
+#define FUNCTION(name, function)                                                                             \
+    static void name(const void *in, void *out, size_t count, const struct constants *constants)             \
+    {                                                                                                        \
+        wnn_vmath(function, in, out, count, constants->alpha);                                               \
+    }
+
+FUNCTION(cos_f32, VMATH_COS)
+FUNCTION(elu_f32, VMATH_ELU)
+FUNCTION(erf_f32, VMATH_ERF)
+FUNCTION(exp_f32, VMATH_EXP)
+FUNCTION(gelu_f32, VMATH_GELU)
+FUNCTION(log_f32, VMATH_LOG)
+FUNCTION(sigmoid_f32, VMATH_SIGMOID)
+FUNCTION(sin_f32, VMATH_SIN)
+FUNCTION(softplus_f32, VMATH_SOFTPLUS)
+FUNCTION(tan_f32, VMATH_TAN)
+FUNCTION(tanh_f32, VMATH_TANH)
 
 // ---------------------------------------------------------------------------------------------------------------
 // Integers
@@ -309,11 +304,11 @@ static const float *load(const struct softmax *softmax, size_t at, size_t count,
 }
 
 // Three passes over each row, chunk by chunk: a row of float16 may be longer than a thread has room for in
-// float32. The exponential is a double's, for it would multiply the rounding error of the difference.
+// float32.
 static void softmax_rows(void *argument, size_t begin, size_t end)
 {
     const struct softmax *softmax = argument;
-    float floats[WNN_CHUNK];
+    float floats[WNN_CHUNK], maxima[WNN_CHUNK], exponentials[WNN_CHUNK];
     for (size_t start = begin * softmax->row; start < end * softmax->row; start += softmax->row) {
         size_t stop = start + softmax->row;
         float greatest = -INFINITY;
@@ -324,18 +319,22 @@ static void softmax_rows(void *argument, size_t begin, size_t end)
             for (size_t j = 0; j < n; j++)
                 greatest = x[j] > greatest ? x[j] : greatest;
         }
+        for (size_t j = 0; j < WNN_CHUNK && j < softmax->row; j++)
+            maxima[j] = greatest;
         for (size_t i = start, n; i < stop; i += n) {
             n = stop - i < WNN_CHUNK ? stop - i : WNN_CHUNK;
             const float *x = load(softmax, i, n, floats);
+            wnn_vmath_pair(VMATH_EXP_BELOW, x, maxima, exponentials, n);
             for (size_t j = 0; j < n; j++)
-                sum += exp((double)x[j] - (double)greatest);
+                sum += (double)exponentials[j];
         }
         for (size_t i = start, n; i < stop; i += n) {
             n = stop - i < WNN_CHUNK ? stop - i : WNN_CHUNK;
             const float *x = load(softmax, i, n, floats);
             float *y = softmax->half ? floats : (float *)(void *)softmax->data + i;
+            wnn_vmath_pair(VMATH_EXP_BELOW, x, maxima, exponentials, n);
             for (size_t j = 0; j < n; j++)
-                y[j] = (float)(exp((double)x[j] - (double)greatest) / sum);
+                y[j] = (float)((double)exponentials[j] / sum);
             if (softmax->half)
                 wnn_half_from_float_array(floats, (uint16_t *)(void *)softmax->data + i, n);
         }

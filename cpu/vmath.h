@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions of float32 arrays that a processor has no instruction for, in vector code for the best
+// instruction set it has. They are computed in double and rounded once: errors are below 0.6 ULP (2^-24 of
+// the result), results that are denormal included, and NaN, infinities and zeros give what C's functions
+// give. An element's result does not depend on its place in the array or on the array's length.
+
+#ifndef CPU_VMATH_H_
+#define CPU_VMATH_H_
+
+#include <stddef.h>
+
+enum vmath {
+    VMATH_COS,
+    VMATH_ELU, // x, or alpha * (exp(x) - 1) below 0
+    VMATH_ERF,
+    VMATH_EXP,
+    VMATH_GELU, // x * (1 + erf(x / sqrt(2))) / 2
+    VMATH_LOG,
+    VMATH_SIGMOID,
+    VMATH_SIN,
+    VMATH_SOFTPLUS, // log(1 + exp(alpha * x)) / alpha
+    VMATH_TAN,
+    VMATH_TANH,
+    VMATH_COUNT
+};
+
+enum vmath_pair {
+    VMATH_POW,
+    VMATH_EXP_BELOW, // exp(a - b) for a <= b or NaN, with an error below 2 ULP
+    VMATH_PAIR_COUNT
+};
+
+// y[i] = function of x[i]; y may be x. `alpha` is read where it is mentioned above.
+void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, float alpha);
+
+// y[i] = function of a[i] and b[i]; y may be one of them.
+void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, float *y, size_t count);
+
+// In place, and in double all the way, with a relative error below 2^-34: exp, sigmoid and tanh.
+void wnn_vmath_doubles(enum vmath function, double *values, size_t count);
+
+#endif
