@@ -51,7 +51,8 @@ struct backend {
     // input is not used again. NULL: never.
     bool (*in_place)(void *state, const struct node *node, unsigned input);
 
-    // Makes an executable of a plan, which outlives it. Everything that can fail, fails here.
+    // Makes an executable of a plan, which outlives it. Everything that can fail, fails here. Constants that runs do not
+    // read may be released: an operand's `constant` has no data then, but keeps its number of bytes.
     bool (*lower)(void *state, const struct plan *plan, void **executable, struct error *error);
     void (*release)(void *state, void *executable);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // conv2d and convTranspose2d: products of the filter with patches of the input, which never exist as a whole.
-// Padding counts as zeros.
+// Padding counts as zeros. A constant filter is packed once: as the panels of the product with channels_last,
+// as its rows without, and for the direct loops as struct conv wants it.
 
 #include "cpu/conv.h"
 
@@ -11,7 +12,9 @@
 // A product: all pixels and one group with channels_last, one image and one group without.
 struct part {
     const struct conv *conv;
-    const float *input, *filter, *bias; // of the image and group
+    const float *input, *bias; // of the image and group
+    size_t filter;             // offset of the group
+    const float *rows;         // of the group, packed, or NULL
 };
 
 static const float zeros[WNN_GEMM_KC];
@@ -32,7 +35,8 @@ static void scatter_pixels(const struct gemm *gemm, size_t first, unsigned count
     }
 }
 
-static const float *filter_tap(const struct part *part, size_t ky, size_t kx)
+// The offset of a tap's elements in the filter.
+static size_t filter_tap(const struct part *part, size_t ky, size_t kx)
 {
     const struct conv *conv = part->conv;
     return part->filter + (conv->y.tap + ky * conv->y.tap_step) * conv->filter_y +
@@ -124,6 +128,16 @@ static void patch_rows(const struct gemm *gemm, size_t row, unsigned count, size
     }
 }
 
+static void pack_filter(const struct conv *conv, size_t first, unsigned count, size_t length, float *panel,
+                        unsigned width)
+{
+    if (conv->filter_halves != NULL)
+        wnn_gemm_pack_halves(conv->filter_halves + first, conv->filter_out, conv->filter_in, count, length,
+                             panel, width);
+    else
+        wnn_gemm_pack(conv->filter + first, conv->filter_out, conv->filter_in, count, length, panel, width);
+}
+
 static void filter_panel(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
                          float *panel, unsigned width)
 {
@@ -134,28 +148,16 @@ static void filter_panel(const struct gemm *gemm, size_t k, size_t length, size_
                    (conv->y.taps == 1 || conv->filter_y * conv->y.tap_step == line * conv->filter_in);
 
     if (uniform) {
-        wnn_gemm_pack(filter_tap(part, 0, 0) + k * conv->filter_in + column * conv->filter_out,
-                      conv->filter_out, conv->filter_in, count, length, panel, width);
+        pack_filter(conv, filter_tap(part, 0, 0) + k * conv->filter_in + column * conv->filter_out, count,
+                    length, panel, width);
         return;
     }
     for (size_t end = k + length; k < end;) {
         size_t channel = k % inputs, run = smaller(inputs - channel, end - k);
-        const float *from = filter_tap(part, k / line, k % line / inputs) + channel * conv->filter_in;
-        wnn_gemm_pack(from + column * conv->filter_out, conv->filter_out, conv->filter_in, count, run, panel,
-                      width);
+        size_t from = filter_tap(part, k / line, k % line / inputs) + channel * conv->filter_in;
+        pack_filter(conv, from + column * conv->filter_out, count, run, panel, width);
         panel += run * width;
         k += run;
-    }
-}
-
-static void add_bias_to_columns(const struct gemm *gemm, float *tile, unsigned width, size_t row,
-                                unsigned rows, size_t column, unsigned columns)
-{
-    const float *bias = ((const struct part *)gemm->argument)->bias + column;
-    (void)row;
-    for (unsigned r = 0; r < rows; r++) {
-        for (unsigned j = 0; j < columns; j++)
-            tile[r * width + j] += bias[j];
     }
 }
 
@@ -163,37 +165,52 @@ static void add_bias_to_columns(const struct gemm *gemm, float *tile, unsigned w
 // Channels first: output channels [m] by pixels [n]; terms are input channels, then taps
 // ---------------------------------------------------------------------------------------------------------------
 
+// Whether the terms of an output channel lie side by side in the filter.
+static bool rows_are_contiguous(const struct conv *conv)
+{
+    return (conv->x.taps == 1 || conv->filter_x * conv->x.tap_step == 1) &&
+           (conv->y.taps == 1 || conv->filter_y * conv->y.tap_step == conv->x.taps) &&
+           (conv->inputs == 1 || conv->filter_in == conv->y.taps * conv->x.taps);
+}
+
+// Terms [k, k + length) of an output channel, side by side.
+static void copy_row(const struct part *part, size_t row, size_t k, size_t length, float *to)
+{
+    const struct conv *conv = part->conv;
+    size_t from = filter_tap(part, 0, 0) + row * conv->filter_out, taps = conv->y.taps * conv->x.taps;
+    size_t channel = k / taps, ky = k % taps / conv->x.taps, kx = k % conv->x.taps;
+    for (size_t i = 0; i < length; i++) {
+        size_t at = from + channel * conv->filter_in + ky * conv->y.tap_step * conv->filter_y +
+                    kx * conv->x.tap_step * conv->filter_x;
+        to[i] = conv->filter_halves != NULL ? wnn_half_to_float(conv->filter_halves[at]) : conv->filter[at];
+        if (++kx == conv->x.taps) {
+            kx = 0;
+            if (++ky == conv->y.taps) {
+                ky = 0;
+                channel++;
+            }
+        }
+    }
+}
+
 static void filter_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
                         size_t length, unsigned mr, const float **pointers, float *buffer)
 {
     const struct part *part = gemm->argument;
     const struct conv *conv = part->conv;
-    size_t taps = conv->y.taps * conv->x.taps;
-    bool contiguous = (conv->x.taps == 1 || conv->filter_x * conv->x.tap_step == 1) &&
-                      (conv->y.taps == 1 || conv->filter_y * conv->y.tap_step == conv->x.taps) &&
-                      (conv->inputs == 1 || conv->filter_in == taps);
+    bool contiguous = part->rows == NULL && rows_are_contiguous(conv);
     (void)segments;
     (void)mr;
 
     for (unsigned r = 0; r < count; r++) {
-        const float *from = filter_tap(part, 0, 0) + (row + r) * conv->filter_out;
-        if (contiguous) {
-            pointers[r] = from + k;
-            continue;
-        }
-        float *to = buffer + r * WNN_GEMM_KC;
-        size_t channel = k / taps, ky = k % taps / conv->x.taps, kx = k % conv->x.taps;
-        pointers[r] = to;
-        for (size_t i = 0; i < length; i++) {
-            to[i] = from[channel * conv->filter_in + ky * conv->y.tap_step * conv->filter_y +
-                         kx * conv->x.tap_step * conv->filter_x];
-            if (++kx == conv->x.taps) {
-                kx = 0;
-                if (++ky == conv->y.taps) {
-                    ky = 0;
-                    channel++;
-                }
-            }
+        if (part->rows != NULL) {
+            pointers[r] = part->rows + (row + r) * gemm->k + k;
+        } else if (contiguous) {
+            pointers[r] = conv->filter + filter_tap(part, 0, 0) + (row + r) * conv->filter_out + k;
+        } else {
+            float *to = buffer + r * WNN_GEMM_KC;
+            copy_row(part, row + r, k, length, to);
+            pointers[r] = to;
         }
     }
 }
@@ -276,23 +293,42 @@ static void add_bias_to_rows(const struct gemm *gemm, float *tile, unsigned widt
 // All parts of a phase
 // ---------------------------------------------------------------------------------------------------------------
 
-static void run_part(const struct conv *conv, size_t image, size_t group, const struct parallel *parallel,
-                     float *scratch)
+static size_t term_count(const struct conv *conv)
 {
-    size_t pixels = conv->y.count * conv->x.count, terms = conv->y.taps * conv->x.taps * conv->inputs;
-    size_t channel = group * conv->outputs;
-    struct part part = {
+    return conv->y.taps * conv->x.taps * conv->inputs;
+}
+
+// The packed filter of one group.
+static size_t packed_floats(const struct conv *conv)
+{
+    size_t unit = WNN_ALIGNMENT / sizeof(float);
+    return conv->channels_last ? wnn_gemm_packed_floats(conv->outputs, term_count(conv))
+                               : (conv->outputs * term_count(conv) + unit - 1) / unit * unit;
+}
+
+// Filters are packed before there is an input.
+static struct part describe_part(const struct conv *conv, size_t image, size_t group)
+{
+    size_t first = image * conv->in_image + group * conv->inputs * conv->in_channel;
+    return (struct part){
         .conv = conv,
-        .input = conv->input + image * conv->in_image + group * conv->inputs * conv->in_channel,
-        .filter = conv->filter + group * conv->filter_group,
-        .bias = conv->bias == NULL ? NULL : conv->bias + channel,
+        .input = conv->input == NULL ? NULL : conv->input + first,
+        .filter = group * conv->filter_group,
+        .bias = conv->bias == NULL ? NULL : conv->bias + group * conv->outputs,
+        .rows = conv->packed == NULL ? NULL : conv->packed + group * packed_floats(conv),
     };
+}
+
+static struct gemm describe_product(const struct part *part)
+{
+    const struct conv *conv = part->conv;
+    size_t pixels = conv->y.count * conv->x.count, terms = term_count(conv);
     struct gemm gemm = {
         .k = terms,
         .unit = terms,
-        .c = conv->output + image * conv->out_image + channel * conv->out_channel,
+        .range = conv->range,
         .scatter = conv->y.out_step > 1 || conv->x.out_step > 1 ? scatter_pixels : NULL,
-        .argument = &part,
+        .argument = part,
     };
     if (conv->channels_last) {
         gemm.m = conv->batch * pixels;
@@ -301,24 +337,34 @@ static void run_part(const struct conv *conv, size_t image, size_t group, const 
             gemm.unit = conv->inputs;
         gemm.rows = patch_rows;
         gemm.panel = filter_panel;
-        gemm.finish = part.bias == NULL ? NULL : add_bias_to_columns;
+        gemm.packed = part->rows;
+        gemm.start = part->bias;
         gemm.row_stride = conv->out_x;
     } else {
         gemm.m = conv->outputs;
         gemm.n = pixels;
         gemm.rows = filter_rows;
         gemm.panel = patch_panel;
-        gemm.finish = part.bias == NULL ? NULL : add_bias_to_rows;
+        gemm.finish = part->bias == NULL ? NULL : add_bias_to_rows;
         gemm.row_stride = conv->out_channel;
         gemm.scatter_columns = true;
     }
+    return gemm;
+}
+
+static void run_part(const struct conv *conv, size_t image, size_t group, const struct parallel *parallel,
+                     float *scratch)
+{
+    struct part part = describe_part(conv, image, group);
+    struct gemm gemm = describe_product(&part);
+    gemm.c = conv->output + image * conv->out_image + group * conv->outputs * conv->out_channel;
     wnn_gemm_run(&gemm, parallel, scratch);
 }
 
 struct parts {
     const struct conv *conv;
     size_t count, chunks;
-    float *scratch;
+    float *scratch;        // NULL: not needed
     size_t scratch_floats; // of one chunk
 };
 
@@ -337,10 +383,10 @@ static void run_chunks(void *argument, size_t begin, size_t end)
     const struct parts *parts = argument;
     const struct conv *conv = parts->conv;
     for (size_t chunk = begin; chunk < end; chunk++) {
+        float *scratch = parts->scratch == NULL ? NULL : parts->scratch + chunk * parts->scratch_floats;
         for (size_t i = parts->count * chunk / parts->chunks; i < parts->count * (chunk + 1) / parts->chunks;
              i++)
-            run_part(conv, i / conv->groups, i % conv->groups, &wnn_serial,
-                     parts->scratch + chunk * parts->scratch_floats);
+            run_part(conv, i / conv->groups, i % conv->groups, &wnn_serial, scratch);
     }
 }
 
@@ -355,15 +401,24 @@ static bool by_product(const struct conv *conv, size_t taps)
            (conv->outputs >= (conv->channels_last ? 16 : 8) && conv->inputs * taps >= 16);
 }
 
+// Depthwise convolutions with the channels last are best served by vectors of channels.
+static bool by_planes(const struct conv *conv)
+{
+    return !conv->channels_last || conv->inputs > 1 || conv->outputs > 1;
+}
+
 static void run_phase(const struct conv *conv, bool product, const struct parallel *parallel, float *scratch)
 {
     if (!product) {
-        wnn_conv_direct(conv, parallel);
+        if (!by_planes(conv) || !wnn_conv_planes(conv, parallel, scratch))
+            wnn_conv_direct(conv, parallel);
         return;
     }
     struct parts parts = {.conv = conv, .count = part_count(conv), .scratch = scratch};
+    if (conv->channels_last && conv->packed != NULL)
+        parts.scratch = NULL;
     if (parts.count >= 2 * (size_t)parallel->threads) {
-        size_t pixels = conv->y.count * conv->x.count, terms = conv->y.taps * conv->x.taps * conv->inputs;
+        size_t pixels = conv->y.count * conv->x.count, terms = term_count(conv);
         parts.chunks = chunk_count(parts.count, parallel->threads);
         parts.scratch_floats = product_scratch(conv, pixels, terms) / sizeof(float);
         wnn_parallel_for(parallel, parts.chunks, 1, run_chunks, &parts);
@@ -474,45 +529,31 @@ static size_t copied_channels(const struct conv *conv)
     return conv->groups * conv->inputs * conv->outputs;
 }
 
-static void copy_filter(struct conv *conv, size_t height, size_t width, float *copy)
+static void copy_filter(const struct conv *conv, size_t height, size_t width, float *to)
 {
-    float *to = copy;
     for (size_t tap = 0; tap < height * width; tap++) {
-        const float *from = conv->filter + tap / width * conv->filter_y + tap % width * conv->filter_x;
+        size_t from = tap / width * conv->filter_y + tap % width * conv->filter_x;
         for (size_t group = 0; group < conv->groups; group++) {
             for (size_t i = 0; i < conv->inputs; i++) {
-                for (size_t o = 0; o < conv->outputs; o++)
-                    *to++ = from[group * conv->filter_group + i * conv->filter_in + o * conv->filter_out];
+                for (size_t o = 0; o < conv->outputs; o++) {
+                    size_t at =
+                        from + group * conv->filter_group + i * conv->filter_in + o * conv->filter_out;
+                    *to++ = conv->filter_halves != NULL ? wnn_half_to_float(conv->filter_halves[at])
+                                                        : conv->filter[at];
+                }
             }
         }
     }
+}
+
+static void use_copied_filter(struct conv *conv, size_t width, const float *copy)
+{
     conv->filter = copy;
     conv->filter_x = copied_channels(conv);
     conv->filter_y = width * conv->filter_x;
     conv->filter_group = conv->inputs * conv->outputs;
     conv->filter_in = conv->outputs;
     conv->filter_out = 1;
-}
-
-static size_t scratch_bytes(const struct node *node, const struct conv *conv, const struct filter_dims *dims,
-                            unsigned threads)
-{
-    const struct shape *filter = &node->in[1]->type.shape;
-    size_t taps = (size_t)filter->dim[dims->y] * filter->dim[dims->x], bytes = wnn_floats_scratch(node);
-    if (by_product(conv, taps))
-        return bytes + chunk_count(part_count(conv), threads) *
-                           product_scratch(conv, conv->y.count * conv->x.count, taps * conv->inputs);
-    if (must_copy_filter(conv))
-        bytes += wnn_scratch_round(taps * copied_channels(conv) * sizeof(float));
-    return bytes;
-}
-
-static void load_operands(const struct kernel_call *call, struct conv *conv, struct scratch *scratch)
-{
-    conv->input = wnn_floats_in(call, 0, scratch);
-    conv->filter = wnn_floats_in(call, 1, scratch);
-    conv->bias = call->node->in_count > 2 ? wnn_floats_in(call, 2, scratch) : NULL;
-    conv->output = wnn_floats_out(call, 0, scratch);
 }
 
 static struct conv_axis conv_axis(const struct conv_axis *sizes, size_t taps, uint32_t padding,
@@ -533,45 +574,6 @@ static struct conv_axis conv_axis(const struct conv_axis *sizes, size_t taps, ui
 static bool is_pointwise(const struct conv_axis *axis)
 {
     return axis->taps == 1 && axis->step == 1 && axis->offset == 0 && axis->in == (int64_t)axis->count;
-}
-
-void wnn_cpu_conv2d(const struct kernel_call *call)
-{
-    const WNNConv2dOptions *options = call->node->attrs;
-    const struct shape *filter = &call->in[1].shape;
-    struct scratch scratch = {call->scratch};
-    struct filter_dims dims;
-    if (call->out[0].count == 0)
-        return;
-
-    struct conv conv = describe_conv(options, &call->in[0].shape, filter, &call->out[0].shape, &dims);
-    size_t height = filter->dim[dims.y], width = filter->dim[dims.x];
-    bool product = by_product(&conv, height * width);
-    load_operands(call, &conv, &scratch);
-    if (!product && must_copy_filter(&conv))
-        copy_filter(&conv, height, width,
-                    wnn_scratch_take(&scratch, height * width * copied_channels(&conv) * sizeof(float)));
-    conv.y = conv_axis(&conv.y, height, options->padding.data[0], options->strides.data[0],
-                       options->dilations.data[0]);
-    conv.x = conv_axis(&conv.x, width, options->padding.data[2], options->strides.data[1],
-                       options->dilations.data[1]);
-    if (is_pointwise(&conv.y) && is_pointwise(&conv.x)) {
-        // Rows may as well be one long row.
-        conv.x.count *= conv.y.count;
-        conv.x.in *= conv.y.in;
-        conv.y.count = 1;
-        conv.y.in = 1;
-    }
-    run_phase(&conv, product, call->parallel, (float *)scratch.next);
-    wnn_floats_store(call, 0, conv.output);
-}
-
-size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
-{
-    struct filter_dims dims;
-    struct conv conv = describe_conv(node->attrs, &node->in[0]->type.shape, &node->in[1]->type.shape,
-                                     &node->out[0]->type.shape, &dims);
-    return scratch_bytes(node, &conv, &dims, threads);
 }
 
 // The number i < modulus for which a * i leaves 1; a and modulus have no common divisor.
@@ -630,39 +632,215 @@ static struct conv_axis transpose_axis(const struct conv_axis *sizes, size_t tap
     return axis;
 }
 
-void wnn_cpu_conv_transpose2d(const struct kernel_call *call)
+// ---------------------------------------------------------------------------------------------------------------
+// Both operators: a number of phases, one for conv2d
+// ---------------------------------------------------------------------------------------------------------------
+
+struct layer {
+    const struct node *node;
+    struct conv conv;              // without axes
+    size_t height, width;          // of the filter
+    size_t rows_of_phases, phases; // phases: in a row of them
+    const uint32_t *padding, *strides, *dilations;
+    bool transposed, product;
+};
+
+static struct layer describe_layer(const struct node *node)
 {
-    const WNNConvTranspose2dOptions *options = call->node->attrs;
-    const struct shape *filter = &call->in[1].shape;
-    const uint32_t *padding = options->padding.data, *strides = options->strides.data;
-    const uint32_t *dilations = options->dilations.data;
-    struct scratch scratch = {call->scratch};
+    const struct shape *filter = &node->in[1]->type.shape, *in = &node->in[0]->type.shape;
+    const struct shape *out = &node->out[0]->type.shape;
+    struct layer layer = {.node = node, .transposed = node->op == WNN_OP_convTranspose2d};
     struct filter_dims dims;
+    layer.rows_of_phases = layer.phases = 1;
+    if (layer.transposed) {
+        const WNNConvTranspose2dOptions *options = node->attrs;
+        layer.conv = describe_transpose(options, in, filter, out, &dims);
+        layer.padding = options->padding.data;
+        layer.strides = options->strides.data;
+        layer.dilations = options->dilations.data;
+        layer.rows_of_phases = smaller(layer.strides[0], layer.conv.y.count);
+        layer.phases = smaller(layer.strides[1], layer.conv.x.count);
+    } else {
+        const WNNConv2dOptions *options = node->attrs;
+        layer.conv = describe_conv(options, in, filter, out, &dims);
+        layer.padding = options->padding.data;
+        layer.strides = options->strides.data;
+        layer.dilations = options->dilations.data;
+    }
+    layer.height = filter->dim[dims.y];
+    layer.width = filter->dim[dims.x];
+    layer.product = by_product(&layer.conv, layer.height * layer.width);
+    return layer;
+}
+
+// Phase number `index` of all, with its axes.
+static struct conv phase_of(const struct layer *layer, size_t index)
+{
+    const uint32_t *padding = layer->padding, *strides = layer->strides, *dilations = layer->dilations;
+    struct conv conv = layer->conv;
+    if (layer->transposed) {
+        conv.y = transpose_axis(&layer->conv.y, layer->height, padding[0], strides[0], dilations[0],
+                                index / layer->phases);
+        conv.x = transpose_axis(&layer->conv.x, layer->width, padding[2], strides[1], dilations[1],
+                                index % layer->phases);
+        return conv;
+    }
+    conv.y = conv_axis(&layer->conv.y, layer->height, padding[0], strides[0], dilations[0]);
+    conv.x = conv_axis(&layer->conv.x, layer->width, padding[2], strides[1], dilations[1]);
+    if (is_pointwise(&conv.y) && is_pointwise(&conv.x)) {
+        // Rows may as well be one long row.
+        conv.x.count *= conv.y.count;
+        conv.x.in *= conv.y.in;
+        conv.y.count = 1;
+        conv.y.in = 1;
+    }
+    return conv;
+}
+
+static size_t phase_count(const struct layer *layer)
+{
+    return layer->rows_of_phases * layer->phases;
+}
+
+static size_t copied_floats(const struct layer *layer)
+{
+    return layer->height * layer->width * copied_channels(&layer->conv);
+}
+
+void wnn_cpu_conv2d(const struct kernel_call *call)
+{
+    struct scratch scratch = {call->scratch};
     if (call->out[0].count == 0)
         return;
 
-    struct conv conv = describe_transpose(options, &call->in[0].shape, filter, &call->out[0].shape, &dims);
-    size_t height = filter->dim[dims.y], width = filter->dim[dims.x];
-    bool product = by_product(&conv, height * width);
-    load_operands(call, &conv, &scratch);
-    if (!product && must_copy_filter(&conv))
-        copy_filter(&conv, height, width,
-                    wnn_scratch_take(&scratch, height * width * copied_channels(&conv) * sizeof(float)));
-    struct conv_axis y = conv.y, x = conv.x;
-    for (size_t i = 0; i < strides[0] && i < y.count; i++) {
-        conv.y = transpose_axis(&y, height, padding[0], strides[0], dilations[0], i);
-        for (size_t j = 0; j < strides[1] && j < x.count; j++) {
-            conv.x = transpose_axis(&x, width, padding[2], strides[1], dilations[1], j);
-            run_phase(&conv, product, call->parallel, (float *)scratch.next);
-        }
+    struct layer layer = describe_layer(call->node);
+    struct conv *conv = &layer.conv;
+    const float *packed = call->packed;
+    conv->input = wnn_floats_in(call, 0, &scratch);
+    if (packed == NULL)
+        conv->filter = wnn_floats_in(call, 1, &scratch);
+    conv->bias = call->node->in_count > 2 ? wnn_floats_in(call, 2, &scratch) : NULL;
+    conv->output = wnn_floats_out(call, 0, &scratch);
+    float range[2];
+    conv->range = layer.product && wnn_activation_range(call->node, range) ? range : NULL;
+    if (!layer.product && packed != NULL) {
+        use_copied_filter(conv, layer.width, packed);
+    } else if (!layer.product && must_copy_filter(conv)) {
+        float *copy = wnn_scratch_take(&scratch, copied_floats(&layer) * sizeof *copy);
+        copy_filter(conv, layer.height, layer.width, copy);
+        use_copied_filter(conv, layer.width, copy);
     }
-    wnn_floats_store(call, 0, conv.output);
+    for (size_t i = 0; i < phase_count(&layer); i++) {
+        struct conv phase = phase_of(&layer, i);
+        if (packed != NULL && layer.product) {
+            phase.packed = packed;
+            packed += phase.groups * packed_floats(&phase);
+        }
+        run_phase(&phase, layer.product, call->parallel, (float *)scratch.next);
+    }
+    wnn_floats_store(call, 0, conv->output);
 }
 
-size_t wnn_cpu_conv_transpose2d_scratch(const struct node *node, unsigned threads)
+size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
 {
-    struct filter_dims dims;
-    struct conv conv = describe_transpose(node->attrs, &node->in[0]->type.shape, &node->in[1]->type.shape,
-                                          &node->out[0]->type.shape, &dims);
-    return scratch_bytes(node, &conv, &dims, threads);
+    struct layer layer = describe_layer(node);
+    const struct conv *conv = &layer.conv;
+    size_t taps = layer.height * layer.width;
+    bool packed = wnn_cpu_conv2d_packed_bytes(node) > 0;
+    size_t bytes = packed ? wnn_floats_scratch_without_weights(node) : wnn_floats_scratch(node);
+    if (layer.product) {
+        if (!packed || !conv->channels_last)
+            bytes += chunk_count(part_count(conv), threads) *
+                     product_scratch(conv, conv->y.count * conv->x.count, taps * conv->inputs);
+        return bytes;
+    }
+    if (!packed && must_copy_filter(conv))
+        bytes += wnn_scratch_round(copied_floats(&layer) * sizeof(float));
+    size_t most = 0;
+    for (size_t i = 0; by_planes(conv) && i < phase_count(&layer); i++) {
+        struct conv phase = phase_of(&layer, i);
+        size_t planes = wnn_conv_planes_scratch(&phase, threads);
+        most = planes > most ? planes : most;
+    }
+    return bytes + most;
+}
+
+// Whether the filter serves as it is. Then it stays where it is.
+static bool filter_serves(const struct layer *layer)
+{
+    const struct conv phase = phase_of(layer, 0);
+    if (layer->node->in[1]->type.type != WNNDataType_Float32)
+        return false;
+    if (!layer->product)
+        return !must_copy_filter(&layer->conv);
+    return !layer->conv.channels_last && phase_count(layer) == 1 && rows_are_contiguous(&phase);
+}
+
+size_t wnn_cpu_conv2d_packed_bytes(const struct node *node)
+{
+    struct layer layer = describe_layer(node);
+    if (!wnn_has_weights(node) || wnn_shape_elements(&node->out[0]->type.shape) == 0 || filter_serves(&layer))
+        return 0;
+    if (!layer.product)
+        return copied_floats(&layer) * sizeof(float);
+    size_t floats = 0;
+    for (size_t i = 0; i < phase_count(&layer); i++) {
+        struct conv phase = phase_of(&layer, i);
+        floats += phase.groups * packed_floats(&phase);
+    }
+    return floats * sizeof(float);
+}
+
+struct packing {
+    const struct conv *conv;
+    float *to;
+};
+
+// Items are output channels of one group after the other.
+static void pack_rows(void *argument, size_t begin, size_t end)
+{
+    const struct packing *packing = argument;
+    const struct conv *conv = packing->conv;
+    size_t terms = term_count(conv);
+    for (size_t i = begin; i < end; i++) {
+        size_t group = i / conv->outputs, row = i % conv->outputs;
+        struct part part = describe_part(conv, 0, group);
+        copy_row(&part, row, 0, terms, packing->to + group * packed_floats(conv) + row * terms);
+    }
+}
+
+void wnn_cpu_conv2d_pack(const struct kernel_call *call, void *packed)
+{
+    struct layer layer = describe_layer(call->node);
+    struct conv *conv = &layer.conv;
+    float *to = packed;
+    if (call->in[1].type == WNNDataType_Float16)
+        conv->filter_halves = call->in[1].data;
+    else
+        conv->filter = call->in[1].data;
+    if (!layer.product) {
+        copy_filter(conv, layer.height, layer.width, to);
+        return;
+    }
+    for (size_t i = 0; i < phase_count(&layer); i++) {
+        struct conv phase = phase_of(&layer, i);
+        struct packing packing = {&phase, to};
+        if (term_count(&phase) == 0) // output elements that no tap reaches
+            continue;
+        if (!phase.channels_last)
+            wnn_parallel_for(call->parallel, phase.groups * phase.outputs,
+                             1 + 16384 / (term_count(&phase) + 1), pack_rows, &packing);
+        for (size_t group = 0; phase.channels_last && group < phase.groups; group++) {
+            struct part part = describe_part(&phase, 0, group);
+            struct gemm gemm = describe_product(&part);
+            wnn_gemm_pack_all(&gemm, call->parallel, to + group * packed_floats(&phase));
+        }
+        to += phase.groups * packed_floats(&phase);
+    }
+}
+
+bool wnn_cpu_conv2d_activates(const struct node *node)
+{
+    float range[2];
+    return describe_layer(node).product && wnn_activation_range(node, range);
 }

@@ -22,6 +22,9 @@ struct conv_axis {
 
 struct conv {
     const float *input, *filter, *bias;
+    const uint16_t *filter_halves; // a filter to be packed, instead of `filter`
+    const float *packed;           // (optional) the filter's groups, packed for a product
+    const float *range;            // (optional) of the output of a product
     float *output;
     size_t batch, groups, inputs, outputs; // inputs and outputs: channels of a group
     bool channels_last;
@@ -34,5 +37,10 @@ struct conv {
 // Loops without a matrix product, for groups that are too small for one. With channels_last, filter_out is 1,
 // and where groups have one input and one output channel, filter_group.
 void wnn_conv_direct(const struct conv *conv, const struct parallel *parallel);
+
+// The same with copies of the input's planes, wherever channels are few but not the vectors: false, and
+// nothing done, if there would be too much to copy.
+bool wnn_conv_planes(const struct conv *conv, const struct parallel *parallel, float *scratch);
+size_t wnn_conv_planes_scratch(const struct conv *conv, unsigned threads);
 
 #endif

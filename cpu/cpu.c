@@ -9,7 +9,10 @@
 
 #include <string.h>
 
-enum { LOWER_NATIVE, LOWER_XNNPACK };
+enum {
+    LOWER_NATIVE,
+    LOWER_XNNPACK
+};
 
 struct cpu {
     struct allocator *allocator;
@@ -21,7 +24,8 @@ struct cpu {
 struct step {
     const struct node *node;
     struct tensor *in, *out;
-    struct xnnpack_step *xnnpack;    // NULL: the operator's own kernel
+    struct xnnpack_step *xnnpack; // NULL: the operator's own kernel
+    void *packed;                 // weights, for the operator's own kernel, or NULL
 };
 
 struct executable {
@@ -29,8 +33,8 @@ struct executable {
     struct arena records;
     struct step *steps;
     size_t step_count;
-    char *memory;                    // plan->arena_bytes
-    struct constant **aligned;       // by operand: a copy of lent bytes that are not aligned, or NULL
+    char *memory;              // plan->arena_bytes
+    struct constant **aligned; // by operand: a copy of lent bytes that are not aligned, or NULL
 };
 
 static bool create(const struct backend_options *options, void **state, struct error *error)
@@ -53,15 +57,25 @@ static struct tensor describe(const struct operand *operand)
 {
     if (!operand)
         return (struct tensor){0};
-    return (struct tensor){NULL, operand->type.type, operand->type.shape, wnn_shape_elements(&operand->type.shape)};
+    return (struct tensor){NULL, operand->type.type, operand->type.shape,
+                           wnn_shape_elements(&operand->type.shape)};
 }
 
-static void run_serially(const struct parallel *parallel, size_t count, void (*task)(void *argument, size_t index),
-                         void *argument)
+static void run_serially(const struct parallel *parallel, size_t count,
+                         void (*task)(void *argument, size_t index), void *argument)
 {
     (void)parallel;
     for (size_t i = 0; i < count; i++)
         task(argument, i);
+}
+
+static void run_kernel(const struct kernel_call *call)
+{
+    const struct node *node = call->node;
+    const struct kernel *kernel = &wnn_cpu_kernels[node->op];
+    kernel->run(call);
+    if (node->activation && !(kernel->activates && kernel->activates(node)))
+        wnn_cpu_activate(node->activation, &call->out[0], call->parallel);
 }
 
 static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out)
@@ -83,10 +97,8 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
             tensor[node->in_count + i].data = out[i];
         }
         struct parallel serial = {run_serially, 1, NULL, NULL};
-        struct kernel_call call = {node, tensor, tensor + node->in_count, scratch, &serial};
-        kernel->run(&call);
-        if (node->activation)
-            wnn_cpu_activate(node->activation, &call.out[0], call.parallel);
+        struct kernel_call call = {node, tensor, tensor + node->in_count, scratch, &serial, NULL};
+        run_kernel(&call);
     }
     wnn_release(cpu->allocator, scratch);
     wnn_release(cpu->allocator, tensor);
@@ -118,14 +130,21 @@ static void release(void *state, void *pointer)
 {
     const struct cpu *cpu = state;
     struct executable *executable = pointer;
-    for (size_t i = 0; i < executable->step_count; i++)
+    for (size_t i = 0; i < executable->step_count; i++) {
         wnn_xnnpack_destroy(executable->steps[i].xnnpack);
+        wnn_release(cpu->allocator, executable->steps[i].packed);
+    }
     for (size_t i = 0; executable->aligned && i < executable->plan->graph.operand_count; i++)
         wnn_constant_release(executable->aligned[i]);
     wnn_release(cpu->allocator, executable->memory);
     wnn_arena_free(&executable->records);
     wnn_release(cpu->allocator, executable);
 }
+
+// ---------------------------------------------------------------------------------------------------------------
+// Constants: a node's are looked at when it is lowered, and given up when the last node that has them no
+// longer needs them, so that weights never exist twice for longer than it takes to pack one.
+// ---------------------------------------------------------------------------------------------------------------
 
 static bool is_misaligned(const struct operand *operand)
 {
@@ -134,23 +153,91 @@ static bool is_misaligned(const struct operand *operand)
 }
 
 // Kernels read typed elements, so that lent bytes at odd addresses are copied once.
-static bool align_constants(const struct cpu *cpu, struct executable *executable, struct error *error)
+static bool align_constant(const struct cpu *cpu, struct executable *executable,
+                           const struct operand *operand, struct error *error)
+{
+    if (!operand->constant || executable->aligned[operand->index] || !is_misaligned(operand))
+        return true;
+    struct constant *copy = wnn_constant_create(cpu->allocator, operand->constant->bytes);
+    if (!copy)
+        return wnn_fail_memory(error);
+    memcpy((void *)(uintptr_t)copy->data, operand->constant->data, copy->bytes);
+    executable->aligned[operand->index] = copy;
+    return true;
+}
+
+static void *constant_data(const struct executable *executable, const struct operand *operand)
+{
+    const struct constant *aligned = executable->aligned[operand->index];
+    return (void *)(uintptr_t)(aligned ? aligned->data : operand->constant->data);
+}
+
+// The operand stays a constant, of as many bytes, of which there are none.
+static bool drop_constant(const struct cpu *cpu, struct executable *executable, struct operand *operand,
+                          struct error *error)
+{
+    WNNLentBytes nothing = {.byteLength = operand->constant->bytes};
+    struct constant *empty = wnn_constant_lend(cpu->allocator, &nothing);
+    if (!empty)
+        return wnn_fail_memory(error);
+    wnn_constant_release(operand->constant);
+    operand->constant = empty;
+    wnn_constant_release(executable->aligned[operand->index]);
+    executable->aligned[operand->index] = NULL;
+    return true;
+}
+
+// Counts nodes and outputs that read a constant, and drops those that nobody reads (folded ones, for
+// example).
+static bool count_readers(const struct cpu *cpu, struct executable *executable, struct error *error)
 {
     const struct graph *graph = &executable->plan->graph;
-    executable->aligned =
-        wnn_arena_allocate(&executable->records, graph->operand_count * sizeof executable->aligned[0]);
-    if (!executable->aligned)
-        return wnn_fail_memory(error);
+    wnn_graph_count_uses((struct graph *)(uintptr_t)graph);
     for (size_t i = 0; i < graph->operand_count; i++) {
-        const struct operand *operand = graph->operands[i];
-        if (!operand->constant || !is_misaligned(operand))
-            continue;
-        struct constant *copy = wnn_constant_create(cpu->allocator, operand->constant->bytes);
-        if (!copy)
-            return wnn_fail_memory(error);
-        memcpy((void *)(uintptr_t)copy->data, operand->constant->data, copy->bytes);
-        executable->aligned[i] = copy;
+        struct operand *operand = graph->operands[i];
+        if (operand->constant && operand->uses == 0 && !drop_constant(cpu, executable, operand, error))
+            return false;
     }
+    return true;
+}
+
+// The inputs that a lowered node does not read, by bit. XNNPACK has copies of all weights and biases.
+static uint32_t unread_inputs(const struct step *step)
+{
+    return step->xnnpack ? ~(uint32_t)1 : step->packed ? 2 : 0;
+}
+
+static bool drop_unread_constants(const struct cpu *cpu, struct executable *executable,
+                                  const struct step *step, struct error *error)
+{
+    const struct node *node = step->node;
+    uint32_t unread = unread_inputs(step);
+    for (unsigned i = 0; i < node->in_count && i < 32; i++) {
+        struct operand *operand = node->in[i];
+        if (operand && operand->constant && unread >> i & 1 && --operand->uses == 0 &&
+            !drop_constant(cpu, executable, operand, error))
+            return false;
+    }
+    return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Lowering
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool pack(const struct cpu *cpu, const struct executable *executable, struct step *step,
+                 struct error *error)
+{
+    const struct kernel *kernel = &wnn_cpu_kernels[step->node->op];
+    size_t bytes = kernel->packed_bytes ? kernel->packed_bytes(step->node) : 0;
+    if (bytes == 0)
+        return true;
+    step->packed = wnn_allocate(cpu->allocator, bytes);
+    if (!step->packed)
+        return wnn_fail_memory(error);
+    step->in[1].data = constant_data(executable, step->node->in[1]);
+    struct kernel_call call = {step->node, step->in, step->out, NULL, cpu->parallel, NULL};
+    kernel->pack(&call, step->packed);
     return true;
 }
 
@@ -164,12 +251,17 @@ static bool lower_node(const struct cpu *cpu, struct executable *executable, con
     step->out = wnn_arena_allocate(arena, node->out_count * sizeof step->out[0]);
     if (!step->in || !step->out)
         return wnn_fail_memory(error);
-    for (unsigned i = 0; i < node->in_count; i++)
+    for (unsigned i = 0; i < node->in_count; i++) {
         step->in[i] = describe(node->in[i]);
+        if (node->in[i] && !align_constant(cpu, executable, node->in[i], error))
+            return false;
+    }
     for (unsigned i = 0; i < node->out_count; i++)
         step->out[i] = describe(node->out[i]);
-    return node->lowering != LOWER_XNNPACK ||
-           wnn_xnnpack_create(node, cpu->allocator, cpu->parallel, &step->xnnpack, error);
+    bool done = node->lowering == LOWER_XNNPACK
+                    ? wnn_xnnpack_create(node, cpu->allocator, cpu->parallel, &step->xnnpack, error)
+                    : pack(cpu, executable, step, error);
+    return done && drop_unread_constants(cpu, executable, step, error);
 }
 
 static bool lower(void *state, const struct plan *plan, void **result, struct error *error)
@@ -179,14 +271,20 @@ static bool lower(void *state, const struct plan *plan, void **result, struct er
     if (!executable)
         return wnn_fail_memory(error);
     executable->plan = plan;
-    wnn_arena_init(&executable->records, cpu->allocator);
-    executable->steps =
-        wnn_arena_allocate(&executable->records, plan->graph.node_count * sizeof executable->steps[0]);
-    executable->memory = wnn_allocate_zero(cpu->allocator, plan->arena_bytes);
-    bool done = (executable->steps && executable->memory) || wnn_fail_memory(error);
-    done = done && align_constants(cpu, executable, error);
+    struct arena *arena = &executable->records;
+    wnn_arena_init(arena, cpu->allocator);
+    executable->steps = wnn_arena_allocate(arena, plan->graph.node_count * sizeof executable->steps[0]);
+    executable->aligned =
+        wnn_arena_allocate(arena, plan->graph.operand_count * sizeof executable->aligned[0]);
+    bool done = (executable->steps && executable->aligned) || wnn_fail_memory(error);
+    done = done && count_readers(cpu, executable, error);
     for (size_t i = 0; done && i < plan->graph.node_count; i++)
         done = lower_node(cpu, executable, plan->graph.nodes[i], error);
+    // Last, when constants have made room for it.
+    if (done) {
+        executable->memory = wnn_allocate_zero(cpu->allocator, plan->arena_bytes);
+        done = executable->memory || wnn_fail_memory(error);
+    }
     if (done)
         *result = executable;
     else
@@ -209,8 +307,7 @@ static void *locate(const struct executable *executable, const struct operand *o
             return bindings->outputs[placement->slot];
         break;
     case PLACE_CONSTANT:
-        return (void *)(uintptr_t)(executable->aligned[operand->index] ? executable->aligned[operand->index]->data
-                                                                        : operand->constant->data);
+        return constant_data(executable, operand);
     default:
         break;
     }
@@ -226,14 +323,14 @@ static bool run_step(const struct cpu *cpu, const struct executable *executable,
             step->in[i].data = locate(executable, node->in[i], bindings);
     for (unsigned i = 0; i < node->out_count; i++)
         step->out[i].data = locate(executable, node->out[i], bindings);
-    struct kernel_call call = {node, step->in, step->out,
-                               node->scratch_bytes ? executable->memory + node->scratch_offset : NULL, cpu->parallel};
+    struct kernel_call call = {
+        node,          step->in,
+        step->out,     node->scratch_bytes ? executable->memory + node->scratch_offset : NULL,
+        cpu->parallel, step->packed};
     if (step->xnnpack)
         return wnn_xnnpack_run(step->xnnpack, &call) ||
                wnn_fail(error, WNNStatus_OperationError, "%s: XNNPACK failed", wnn_ops[node->op].name);
-    wnn_cpu_kernels[node->op].run(&call);
-    if (node->activation)
-        wnn_cpu_activate(node->activation, &call.out[0], cpu->parallel);
+    run_kernel(&call);
     return true;
 }
 

@@ -5,6 +5,8 @@
 
 #include "cpu/gemm.h"
 
+#include <math.h>
+
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -56,6 +58,14 @@ static inline void transpose_quad(const float *from, size_t lane_stride, float *
 }
 #endif
 
+static void clear_lanes(unsigned lanes, size_t length, float *panel, unsigned width)
+{
+    if (lanes < width) {
+        for (size_t k = 0; k < length; k++)
+            memset(panel + k * width + lanes, 0, (width - lanes) * sizeof *panel);
+    }
+}
+
 void wnn_gemm_pack(const float *from, size_t lane_stride, size_t k_stride, unsigned lanes, size_t length,
                    float *panel, unsigned width)
 {
@@ -83,10 +93,19 @@ void wnn_gemm_pack(const float *from, size_t lane_stride, size_t k_stride, unsig
                 panel[k * width + lane] = from[lane * lane_stride + k * k_stride];
         }
     }
-    if (lanes < width) {
-        for (size_t k = 0; k < length; k++)
-            memset(panel + k * width + lanes, 0, (width - lanes) * sizeof *panel);
+    clear_lanes(lanes, length, panel, width);
+}
+
+void wnn_gemm_pack_halves(const uint16_t *from, size_t lane_stride, size_t k_stride, unsigned lanes,
+                          size_t length, float *panel, unsigned width)
+{
+    uint16_t row[WNN_GEMM_MAX_NR];
+    for (size_t k = 0; k < length; k++) {
+        for (unsigned lane = 0; lane < lanes; lane++)
+            row[lane] = from[lane * lane_stride + k * k_stride];
+        wnn_half_to_float_array(row, panel + k * width, lanes);
     }
+    clear_lanes(lanes, length, panel, width);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -99,7 +118,7 @@ struct block {
     size_t column, columns;     // of C
     size_t k, segments, length; // terms
     bool first, last;           // of the terms
-    float *panels;
+    float *panels;              // one behind the other; a last one of half as many columns is half as wide
     size_t panel_count, groups; // groups of panels that share an item of the tile loop
 };
 
@@ -111,14 +130,14 @@ static unsigned panel_width(const struct block *block)
 static void pack_panels(void *argument, size_t begin, size_t end)
 {
     const struct block *block = argument;
-    unsigned width = panel_width(block);
+    unsigned width = panel_width(block), half = block->kernels->lanes;
     size_t terms = block->segments * block->length;
 
     for (size_t i = begin; i < end; i++) {
         size_t column = i * width;
-        block->gemm->panel(block->gemm, block->k, terms, block->column + column,
-                           (unsigned)smaller(width, block->columns - column), block->panels + column * terms,
-                           width);
+        unsigned columns = (unsigned)smaller(width, block->columns - column);
+        block->gemm->panel(block->gemm, block->k, terms, block->column + column, columns,
+                           block->panels + column * terms, columns > half ? width : half);
     }
 }
 
@@ -140,6 +159,12 @@ static void store_tile(const struct block *block, float *tile, size_t row, unsig
         for (unsigned r = 0; r < rows; r++)
             row_offset[r] += column;
     }
+    if (block->first && gemm->start != NULL) {
+        for (unsigned r = 0; r < rows; r++) {
+            for (unsigned j = 0; j < columns; j++)
+                tile[r * width + j] += gemm->start[column + j];
+        }
+    }
     if (!block->first) {
         for (unsigned r = 0; r < rows; r++) {
             const float *from = gemm->c + row_offset[r];
@@ -150,6 +175,13 @@ static void store_tile(const struct block *block, float *tile, size_t row, unsig
     }
     if (block->last && gemm->finish != NULL)
         gemm->finish(gemm, tile, width, row, rows, column, columns);
+    if (block->last && gemm->range != NULL) {
+        float least = gemm->range[0], greatest = gemm->range[1];
+        for (unsigned i = 0; i < rows * width; i++) {
+            float value = tile[i] < least ? least : tile[i];
+            tile[i] = value > greatest ? greatest : value;
+        }
+    }
     for (unsigned r = 0; r < rows; r++) {
         float *to = gemm->c + row_offset[r];
         const float *sums = tile + r * width;
@@ -201,11 +233,14 @@ static void compute_tiles(void *argument, size_t begin, size_t end)
             wnn_tile_kernel kernel = kernels->tile[vectors - 1][height];
             const float *b = block->panels + column * terms;
             if (whole && rows == height && columns == vectors * kernels->lanes) {
-                kernel(pointers, block->segments, block->length, b, width,
+                const float *start =
+                    block->first && gemm->start != NULL ? gemm->start + block->column + column : NULL;
+                kernel(pointers, block->segments, block->length, b, vectors * kernels->lanes, start,
                        gemm->c + row * gemm->row_stride + block->column + column, gemm->row_stride,
-                       !block->first);
+                       !block->first, block->last ? gemm->range : NULL);
             } else {
-                kernel(pointers, block->segments, block->length, b, width, tile, width, false);
+                kernel(pointers, block->segments, block->length, b, vectors * kernels->lanes, NULL, tile,
+                       width, false, NULL);
                 store_tile(block, tile, row, rows, block->column + column, columns);
             }
         }
@@ -226,37 +261,87 @@ static void cut_terms(const struct gemm *gemm, struct block *block)
     }
 }
 
+// The blocks of B in the order of their panels: the first, and the next, false behind the last.
+static struct block first_block(const struct gemm *gemm, float *panels)
+{
+    struct block block = {.gemm = gemm, .kernels = wnn_float_kernels(), .panels = panels, .first = true};
+    unsigned width = panel_width(&block);
+    block.columns = smaller(WNN_GEMM_NC, gemm->n);
+    block.panel_count = (block.columns + width - 1) / width;
+    cut_terms(gemm, &block);
+    block.last = block.segments * block.length == gemm->k;
+    return block;
+}
+
+static size_t block_floats(const struct block *block)
+{
+    size_t lanes = block->kernels->lanes;
+    return (block->columns + lanes - 1) / lanes * lanes * block->segments * block->length;
+}
+
+static bool next_block(struct block *block)
+{
+    const struct gemm *gemm = block->gemm;
+    unsigned width = panel_width(block);
+    block->k += block->segments * block->length;
+    block->first = block->k == gemm->k;
+    if (block->first) {
+        block->k = 0;
+        block->column += block->columns;
+        block->columns = smaller(WNN_GEMM_NC, gemm->n - block->column);
+        block->panel_count = (block->columns + width - 1) / width;
+    }
+    cut_terms(gemm, block);
+    block->last = block->k + block->segments * block->length == gemm->k;
+    return block->columns > 0;
+}
+
+static void pack_block(const struct block *block, const struct parallel *parallel)
+{
+    size_t terms = block->segments * block->length;
+    if (terms > 0)
+        wnn_parallel_for(parallel, block->panel_count, 1 + 16384 / (terms * panel_width(block)), pack_panels,
+                         (void *)block);
+}
+
 void wnn_gemm_run(const struct gemm *gemm, const struct parallel *parallel, float *scratch)
 {
     if (gemm->m == 0 || gemm->n == 0)
         return;
 
-    struct block block = {.gemm = gemm, .kernels = wnn_float_kernels(), .panels = scratch};
-    unsigned mr = block.kernels->mr, width = panel_width(&block);
+    struct block block = first_block(gemm, gemm->packed != NULL ? (float *)gemm->packed : scratch);
+    unsigned mr = block.kernels->mr;
     size_t row_count = (gemm->m + mr - 1) / mr;
-
-    for (block.column = 0; block.column < gemm->n; block.column += WNN_GEMM_NC) {
-        block.columns = smaller(WNN_GEMM_NC, gemm->n - block.column);
-        block.panel_count = (block.columns + width - 1) / width;
+    do {
+        size_t terms = block.segments * block.length;
         block.groups =
             smaller(block.panel_count, (4 * (size_t)parallel->threads + row_count - 1) / row_count);
         if (parallel->threads == 1)
             block.groups = 1;
-        block.k = 0;
-        do {
-            cut_terms(gemm, &block);
-            size_t terms = block.segments * block.length;
-            block.first = block.k == 0;
-            block.last = block.k + terms == gemm->k;
-            if (terms > 0)
-                wnn_parallel_for(parallel, block.panel_count, 1 + 16384 / (terms * width), pack_panels,
-                                 &block);
-            size_t item_work = (terms + 8) * mr * (block.columns / block.groups + 1);
-            wnn_parallel_for(parallel, row_count * block.groups, 1 + 65536 / item_work, compute_tiles,
-                             &block);
-            block.k += terms;
-        } while (block.k < gemm->k);
-    }
+        if (gemm->packed == NULL)
+            pack_block(&block, parallel);
+        size_t item_work = (terms + 8) * mr * (block.columns / block.groups + 1);
+        wnn_parallel_for(parallel, row_count * block.groups, 1 + 65536 / item_work, compute_tiles, &block);
+        if (gemm->packed != NULL)
+            block.panels += block_floats(&block);
+    } while (next_block(&block));
+}
+
+void wnn_gemm_pack_all(const struct gemm *gemm, const struct parallel *parallel, float *packed)
+{
+    if (gemm->n == 0)
+        return;
+    struct block block = first_block(gemm, packed);
+    do {
+        pack_block(&block, parallel);
+        block.panels += block_floats(&block);
+    } while (next_block(&block));
+}
+
+size_t wnn_gemm_packed_floats(size_t n, size_t k)
+{
+    size_t lanes = wnn_float_kernels()->lanes, unit = WNN_ALIGNMENT / sizeof(float);
+    return ((n + lanes - 1) / lanes * lanes * k + unit - 1) / unit * unit;
 }
 
 size_t wnn_gemm_scratch(size_t n, size_t k)
@@ -311,6 +396,45 @@ const float *wnn_floats_in(const struct kernel_call *call, unsigned index, struc
     return values;
 }
 
+void wnn_floats_copy(const struct tensor *tensor, float *to, const struct parallel *parallel)
+{
+    struct conversion conversion = {tensor->data, to};
+    if (tensor->type == WNNDataType_Float32)
+        memcpy(to, tensor->data, tensor->count * sizeof *to);
+    else
+        wnn_parallel_for(parallel, tensor->count, CONVERSION_GRAIN, widen, &conversion);
+}
+
+// As for clamp on its own, NaN is no bound.
+static float float_bound(WNNNumber number, float none)
+{
+    if (number.type == WNNNumberType_Undefined)
+        return none;
+    float bound = (float)wnn_number_double(wnn_number_convert(number, WNNDataType_Float32));
+    return isnan(bound) ? none : bound;
+}
+
+bool wnn_activation_range(const struct node *node, float range[2])
+{
+    const struct activation *activation = node->activation;
+    if (activation == NULL || node->out[0]->type.type != WNNDataType_Float32)
+        return false;
+    if (activation->op == WNN_OP_clamp) {
+        const WNNClampOptions *clamp = activation->attrs;
+        range[0] = float_bound(clamp->minValue, -INFINITY);
+        range[1] = float_bound(clamp->maxValue, INFINITY);
+        return true;
+    }
+    range[0] = 0;
+    range[1] = INFINITY;
+    return activation->op == WNN_OP_relu;
+}
+
+bool wnn_has_weights(const struct node *node)
+{
+    return node->in[1]->constant != NULL && node->in[0]->constant == NULL;
+}
+
 float *wnn_floats_out(const struct kernel_call *call, unsigned index, struct scratch *scratch)
 {
     const struct tensor *tensor = &call->out[index];
@@ -328,16 +452,24 @@ void wnn_floats_store(const struct kernel_call *call, unsigned index, const floa
     wnn_parallel_for(call->parallel, tensor->count, CONVERSION_GRAIN, narrow, &conversion);
 }
 
+static size_t copy_bytes(const struct operand *operand)
+{
+    if (operand == NULL || operand->type.type != WNNDataType_Float16)
+        return 0;
+    return wnn_scratch_round(wnn_shape_elements(&operand->type.shape) * sizeof(float));
+}
+
 size_t wnn_floats_scratch(const struct node *node)
 {
     size_t bytes = 0;
-    for (unsigned i = 0; i < node->in_count; i++) {
-        if (node->in[i] != NULL && node->in[i]->type.type == WNNDataType_Float16)
-            bytes += wnn_scratch_round(wnn_shape_elements(&node->in[i]->type.shape) * sizeof(float));
-    }
-    for (unsigned i = 0; i < node->out_count; i++) {
-        if (node->out[i]->type.type == WNNDataType_Float16)
-            bytes += wnn_scratch_round(wnn_shape_elements(&node->out[i]->type.shape) * sizeof(float));
-    }
+    for (unsigned i = 0; i < node->in_count; i++)
+        bytes += copy_bytes(node->in[i]);
+    for (unsigned i = 0; i < node->out_count; i++)
+        bytes += copy_bytes(node->out[i]);
     return bytes;
+}
+
+size_t wnn_floats_scratch_without_weights(const struct node *node)
+{
+    return wnn_floats_scratch(node) - copy_bytes(node->in[1]);
 }

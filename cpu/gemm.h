@@ -37,9 +37,12 @@ static inline void wnn_quad_store(float *to, wnn_quad quad)
 }
 
 // A tile of C: its row r is the sum over segment s and i < length of rows[s * mr + r][i] times row s * length
-// + i of b, which is `ldb` floats from the next. Added to C if `add`, else stored.
+// + i of b, which is `ldb` floats from the next, and of `start`, if that is not NULL. Added to C if `add`,
+// else stored.
+// With a `range`, the least and the greatest value, sums are moved into it; NaN stays NaN.
 typedef void (*wnn_tile_kernel)(const float *const *rows, size_t segments, size_t length, const float *b,
-                                size_t ldb, float *c, size_t ldc, bool add);
+                                size_t ldb, const float *start, float *c, size_t ldc, bool add,
+                                const float *range);
 
 // What one instruction set does best.
 struct float_kernels {
@@ -50,6 +53,11 @@ struct float_kernels {
 
     // c[j] += sum over t of scale[t] * in[t][j]
     void (*combine)(float *c, size_t count, const float *const *in, const float *scale, size_t terms);
+
+    // c[j] = sum over t of scale[t] * in[t][j], and of c[j] if `add`, else of `start`; count is a multiple
+    // of 16.
+    void (*weigh)(float *c, size_t count, float start, const float *const *in, const float *scale,
+                  size_t terms, bool add);
 
     // c[j] += sum over t of a[t][j] * b[t][j]
     void (*multiply_add)(float *c, size_t count, const float *const *a, const float *const *b, size_t terms);
@@ -86,8 +94,14 @@ struct gemm {
     void (*panel)(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
                   float *panel, unsigned width);
 
-    // (optional) Changes finished sums before they are stored: rows [row, row + rows) and columns
-    // [column, column + columns), with `width` floats a row.
+    // (optional) A row of n floats that is added to every row of C.
+    const float *start;
+
+    // (optional) The least and the greatest value of C.
+    const float *range;
+
+    // (optional) Changes finished sums before they are moved into the range and stored: rows [row, row +
+    // rows) and columns [column, column + columns), with `width` floats a row.
     void (*finish)(const struct gemm *gemm, float *tile, unsigned width, size_t row, unsigned rows,
                    size_t column, unsigned columns);
 
@@ -100,15 +114,24 @@ struct gemm {
     bool scatter_columns;
 
     const void *argument; // for the functions
+
+    // (optional) All of B, as wnn_gemm_pack_all has left it: `panel` is not called then.
+    const float *packed;
 };
 
-// `scratch` has wnn_gemm_scratch(n, k) bytes.
+// `scratch` has wnn_gemm_scratch(n, k) bytes; it is not needed with a packed B.
 void wnn_gemm_run(const struct gemm *gemm, const struct parallel *parallel, float *scratch);
 size_t wnn_gemm_scratch(size_t n, size_t k);
+
+// Packs all of B. Only n, k, unit, panel, and argument are looked at.
+void wnn_gemm_pack_all(const struct gemm *gemm, const struct parallel *parallel, float *packed);
+size_t wnn_gemm_packed_floats(size_t n, size_t k); // a multiple of WNN_ALIGNMENT bytes
 
 // Packs `lanes` columns and `length` rows of a matrix with any strides into a panel, see gemm.panel.
 void wnn_gemm_pack(const float *from, size_t lane_stride, size_t k_stride, unsigned lanes, size_t length,
                    float *panel, unsigned width);
+void wnn_gemm_pack_halves(const uint16_t *from, size_t lane_stride, size_t k_stride, unsigned lanes,
+                          size_t length, float *panel, unsigned width);
 
 // Runs a loop on the calling thread, for what is a part of a parallel loop already.
 extern const struct parallel wnn_serial;
@@ -132,7 +155,18 @@ const float *wnn_floats_in(const struct kernel_call *call, unsigned index, struc
 float *wnn_floats_out(const struct kernel_call *call, unsigned index, struct scratch *scratch);
 void wnn_floats_store(const struct kernel_call *call, unsigned index, const float *values);
 
-// The bytes that the copies of all operands of a node take.
+// The bytes that the copies of all operands of a node take; of all but input 1, its weights.
 size_t wnn_floats_scratch(const struct node *node);
+size_t wnn_floats_scratch_without_weights(const struct node *node);
+
+// Whether the activation of a node is a range of float32, like relu, that its product can take as gemm.range.
+bool wnn_activation_range(const struct node *node, float range[2]);
+
+// Whether input 1 of a node holds weights, that is a constant, while input 0 differs from run to run. (Nodes
+// that have nothing but constants are folded.)
+bool wnn_has_weights(const struct node *node);
+
+// The elements of a float tensor, as float32, anywhere.
+void wnn_floats_copy(const struct tensor *tensor, float *to, const struct parallel *parallel);
 
 #endif

@@ -24,6 +24,8 @@
 #define STORE(p, v)          _mm512_storeu_ps(p, v)
 #define SPLAT(x)             _mm512_set1_ps(x)
 #define FMA(a, b, c)         _mm512_fmadd_ps(a, b, c)
+#define LEAST(a, b)          _mm512_min_ps(a, b)
+#define GREATEST(a, b)       _mm512_max_ps(a, b)
 #define DOUBLES              __m512d
 #define LOAD_DOUBLES(p)      _mm512_loadu_pd(p)
 #define WIDEN(p)             _mm512_cvtps_pd(_mm256_loadu_ps(p))
@@ -40,6 +42,8 @@
 #define STORE(p, v)          _mm256_storeu_ps(p, v)
 #define SPLAT(x)             _mm256_set1_ps(x)
 #define FMA(a, b, c)         _mm256_fmadd_ps(a, b, c)
+#define LEAST(a, b)          _mm256_min_ps(a, b)
+#define GREATEST(a, b)       _mm256_max_ps(a, b)
 #define DOUBLES              __m256d
 #define LOAD_DOUBLES(p)      _mm256_loadu_pd(p)
 #define WIDEN(p)             _mm256_cvtps_pd(_mm_loadu_ps(p))
@@ -60,6 +64,8 @@
 #define STORE(p, v)          vst1q_f32(p, v)
 #define SPLAT(x)             vdupq_n_f32(x)
 #define FMA(a, b, c)         vfmaq_f32(c, a, b)
+#define LEAST(a, b)          vbslq_f32(vcltq_f32(a, b), a, b)
+#define GREATEST(a, b)       vbslq_f32(vcgtq_f32(a, b), a, b)
 #define DOUBLES              float64x2_t
 #define LOAD_DOUBLES(p)      vld1q_f64(p)
 #define WIDEN(p)             vcvt_f64_f32(vld1_f32(p))
@@ -67,6 +73,12 @@
 #include "cpu/gemm_kernel.inc"
 #else
 typedef double base_doubles __attribute__((vector_size(16)));
+typedef int32_t base_mask __attribute__((vector_size(16)));
+
+static inline __attribute__((always_inline)) wnn_quad base_choose(base_mask first, wnn_quad a, wnn_quad b)
+{
+    return (wnn_quad)((first & (base_mask)a) | (~first & (base_mask)b));
+}
 
 static inline __attribute__((always_inline)) base_doubles base_load_doubles(const double *from)
 {
@@ -85,6 +97,8 @@ static inline __attribute__((always_inline)) base_doubles base_load_doubles(cons
 #define STORE(p, v)          wnn_quad_store(p, v)
 #define SPLAT(x)             ((wnn_quad){(x), (x), (x), (x)})
 #define FMA(a, b, c)         ((a) * (b) + (c))
+#define LEAST(a, b)          base_choose((a) < (b), a, b)
+#define GREATEST(a, b)       base_choose((a) > (b), a, b)
 #define DOUBLES              base_doubles
 #define LOAD_DOUBLES(p)      base_load_doubles(p)
 #define WIDEN(p)             ((base_doubles){(p)[0], (p)[1]})

@@ -9,7 +9,7 @@
 // cannot fail. It writes every element of its outputs, reads no input after it has written the output element that
 // `in_place` lets it share memory with, and gives the same bits for any number of threads that lib/parallel.h cuts the
 // loop the same way for. float16 is computed in float32 and rounded once. The fused activation of the node is applied
-// by the caller of the kernel (wnn_cpu_activate), not by the kernel.
+// by the caller of the kernel (wnn_cpu_activate), unless the kernel says that it does so.
 
 #ifndef CPU_KERNEL_H_
 #define CPU_KERNEL_H_
@@ -30,6 +30,7 @@ struct kernel_call {
     const struct tensor *in, *out; // as node->in and node->out
     void *scratch;                 // as many bytes as asked for, aligned to WNN_ALIGNMENT
     const struct parallel *parallel;
+    const void *packed;            // what `pack` has made of the node's weights, or NULL
 };
 
 struct kernel {
@@ -40,6 +41,16 @@ struct kernel {
 
     // Bit i: out[0] may be the same memory as in[i], if they have as many bytes and in[i] has the shape of out[0].
     uint32_t in_place;
+
+    // (optional) Bytes that input 1 of the node takes in the form that runs are best served with, 0 if that is the one
+    // it has; 0 too unless input 1 is constant and input 0 is not. `pack` writes that form once, from call->in[1].
+    // Every run of the node gets it then, in memory aligned to WNN_ALIGNMENT, and reads input 1 no longer, whose data
+    // may be gone.
+    size_t (*packed_bytes)(const struct node *node);
+    void (*pack)(const struct kernel_call *call, void *packed);
+
+    // (optional) Whether a run applies the activation of this node by itself.
+    bool (*activates)(const struct node *node);
 };
 
 extern const struct kernel wnn_cpu_kernels[WNN_OP_COUNT];
@@ -91,15 +102,19 @@ void wnn_cpu_scatter_elements(const struct kernel_call *call);
 void wnn_cpu_scatter_nd(const struct kernel_call *call);
 
 // conv.c, pool.c, resample.c, matmul.c, recurrent.c
-void wnn_cpu_conv2d(const struct kernel_call *call);
+void wnn_cpu_conv2d(const struct kernel_call *call); // convTranspose2d too
 size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads);
-void wnn_cpu_conv_transpose2d(const struct kernel_call *call);
-size_t wnn_cpu_conv_transpose2d_scratch(const struct node *node, unsigned threads);
+size_t wnn_cpu_conv2d_packed_bytes(const struct node *node);
+void wnn_cpu_conv2d_pack(const struct kernel_call *call, void *packed);
+bool wnn_cpu_conv2d_activates(const struct node *node);
 void wnn_cpu_pool2d(const struct kernel_call *call);
 void wnn_cpu_resample2d(const struct kernel_call *call);
 void wnn_cpu_gemm(const struct kernel_call *call);
 void wnn_cpu_matmul(const struct kernel_call *call);
 size_t wnn_cpu_matmul_scratch(const struct node *node, unsigned threads); // gemm too
+size_t wnn_cpu_matmul_packed_bytes(const struct node *node);
+void wnn_cpu_matmul_pack(const struct kernel_call *call, void *packed);
+bool wnn_cpu_matmul_activates(const struct node *node);
 void wnn_cpu_gru(const struct kernel_call *call);                         // gruCell too
 size_t wnn_cpu_gru_scratch(const struct node *node, unsigned threads);
 void wnn_cpu_lstm(const struct kernel_call *call);                        // lstmCell too

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // matmul and gemm: batches of products of strided matrices, of which the thin ones do without packing.
+// Matrices of weights are packed once.
 
 #include "cpu/gemm.h"
 
@@ -8,9 +9,12 @@
 struct product {
     size_t m, n, k;
     const float *a, *b, *addend;
+    const float *packed;                    // B as panels, or NULL
+    const uint16_t *b_halves;               // B to be packed, instead of b
     size_t a_row, a_term, b_term, b_column; // strides
     size_t addend_row, addend_column;
-    float *c; // [m, n], dense
+    float *c;           // [m, n], dense
+    const float *range; // of C where it is computed from panels, or NULL
     float alpha, beta;
 };
 
@@ -61,8 +65,12 @@ static void product_panel(const struct gemm *gemm, size_t k, size_t length, size
                           float *panel, unsigned width)
 {
     const struct product *product = gemm->argument;
-    wnn_gemm_pack(product->b + k * product->b_term + column * product->b_column, product->b_column,
-                  product->b_term, count, length, panel, width);
+    size_t first = k * product->b_term + column * product->b_column;
+    if (product->b_halves != NULL)
+        wnn_gemm_pack_halves(product->b_halves + first, product->b_column, product->b_term, count, length,
+                             panel, width);
+    else
+        wnn_gemm_pack(product->b + first, product->b_column, product->b_term, count, length, panel, width);
 }
 
 static void product_finish(const struct gemm *gemm, float *tile, unsigned width, size_t row, unsigned rows,
@@ -167,38 +175,69 @@ static size_t grain(size_t work)
     return 1 + 32768 / (work + 1);
 }
 
+// The ways to a product, which its sizes and strides decide.
+enum way {
+    EXACTLY,
+    ROWS_OF_B,
+    DOTS,
+    PANELS
+};
+
+static enum way way_of(const struct product *product)
+{
+    bool thin = product->m <= THIN_ROWS || product->n <= THIN_ROWS;
+    if (product->m * product->n * product->k <= SMALL_WORK)
+        return EXACTLY;
+    if (product->m <= THIN_ROWS && product->b_column == 1 && product->n > THIN_ROWS)
+        return ROWS_OF_B;
+    return thin && product->a_term == 1 && product->b_term == 1 ? DOTS : PANELS;
+}
+
+static struct gemm gemm_of(const struct product *product)
+{
+    bool plain = product->alpha == 1 && (product->addend == NULL || product->beta == 1);
+    bool row = product->addend != NULL && product->addend_row == 0 && product->addend_column == 1;
+    return (struct gemm){
+        .m = product->m,
+        .n = product->n,
+        .k = product->k,
+        .unit = product->k,
+        .rows = product_rows,
+        .panel = product_panel,
+        .start = plain && row ? product->addend : NULL,
+        .finish = plain && (row || product->addend == NULL) ? NULL : product_finish,
+        .c = product->c,
+        .row_stride = product->n,
+        .argument = product,
+        .packed = product->packed,
+        .range = product->range,
+    };
+}
+
 static void run_product(const struct product *product, const struct parallel *parallel, float *scratch)
 {
     if (product->m == 0 || product->n == 0)
         return;
-    if (product->m * product->n * product->k <= SMALL_WORK) {
+    switch (way_of(product)) {
+    case EXACTLY:
         sum_exactly(product);
-        return;
-    }
-    bool thin = product->m <= THIN_ROWS || product->n <= THIN_ROWS;
-    if (product->m <= THIN_ROWS && product->b_column == 1 && product->n > THIN_ROWS) {
+        break;
+    case ROWS_OF_B:
         wnn_parallel_for(parallel, (product->n + THIN_UNIT - 1) / THIN_UNIT,
                          grain(product->m * product->k * THIN_UNIT), add_rows, (void *)product);
-    } else if (thin && product->a_term == 1 && product->b_term == 1) {
+        break;
+    case DOTS:
         if (product->m < product->n)
             wnn_parallel_for(parallel, product->n, grain(product->m * product->k), dot_columns,
                              (void *)product);
         else
             wnn_parallel_for(parallel, product->m, grain(product->n * product->k), dot_rows, (void *)product);
-    } else {
-        struct gemm gemm = {
-            .m = product->m,
-            .n = product->n,
-            .k = product->k,
-            .unit = product->k,
-            .rows = product_rows,
-            .panel = product_panel,
-            .finish = product->alpha != 1 || product->addend != NULL ? product_finish : NULL,
-            .c = product->c,
-            .row_stride = product->n,
-            .argument = product,
-        };
+        break;
+    case PANELS: {
+        struct gemm gemm = gemm_of(product);
         wnn_gemm_run(&gemm, parallel, scratch);
+        break;
+    }
     }
 }
 
@@ -211,20 +250,25 @@ struct batch {
     struct shape shape;     // the leading dimensions of the result
     size_t a_stride[WNN_MAX_RANK], b_stride[WNN_MAX_RANK];
     size_t count, chunks;
-    float *scratch;
+    float *scratch;        // NULL: not needed
     size_t scratch_floats; // of one chunk
 };
 
 static void run_one(const struct batch *batch, size_t index, const struct parallel *parallel, float *scratch)
 {
     struct product product = batch->product;
+    size_t b_offset = 0;
     product.c += index * product.m * product.n;
     for (unsigned d = batch->shape.rank; d-- > 0;) {
         size_t coordinate = index % batch->shape.dim[d];
         index /= batch->shape.dim[d];
         product.a += coordinate * batch->a_stride[d];
-        product.b += coordinate * batch->b_stride[d];
+        b_offset += coordinate * batch->b_stride[d];
     }
+    if (product.packed != NULL)
+        product.packed += b_offset / (product.k * product.n) * wnn_gemm_packed_floats(product.n, product.k);
+    else
+        product.b += b_offset;
     run_product(&product, parallel, scratch);
 }
 
@@ -232,9 +276,10 @@ static void run_chunks(void *argument, size_t begin, size_t end)
 {
     const struct batch *batch = argument;
     for (size_t chunk = begin; chunk < end; chunk++) {
+        float *scratch = batch->scratch == NULL ? NULL : batch->scratch + chunk * batch->scratch_floats;
         for (size_t i = batch->count * chunk / batch->chunks; i < batch->count * (chunk + 1) / batch->chunks;
              i++)
-            run_one(batch, i, &wnn_serial, batch->scratch + chunk * batch->scratch_floats);
+            run_one(batch, i, &wnn_serial, scratch);
     }
 }
 
@@ -265,13 +310,9 @@ static void matrix_strides(const struct shape *operand, const struct shape *resu
         strides[d] *= matrix;
 }
 
-void wnn_cpu_matmul(const struct kernel_call *call)
+// Everything but the data.
+static struct batch describe_matmul(const struct shape *a, const struct shape *b, const struct shape *c)
 {
-    struct scratch scratch = {call->scratch};
-    const struct shape *a = &call->in[0].shape, *b = &call->in[1].shape, *c = &call->out[0].shape;
-    if (call->out[0].count == 0)
-        return;
-
     struct batch batch = {
         .product =
             {
@@ -287,10 +328,6 @@ void wnn_cpu_matmul(const struct kernel_call *call)
         .shape = *c,
         .count = leading(c),
     };
-    batch.product.a = wnn_floats_in(call, 0, &scratch);
-    batch.product.b = wnn_floats_in(call, 1, &scratch);
-    float *values = batch.product.c = wnn_floats_out(call, 0, &scratch);
-    batch.scratch = (float *)scratch.next;
     batch.shape.rank -= 2;
     matrix_strides(a, c, batch.a_stride);
     matrix_strides(b, c, batch.b_stride);
@@ -300,6 +337,55 @@ void wnn_cpu_matmul(const struct kernel_call *call)
         batch.shape.rank = 0;
         batch.count = 1;
     }
+    return batch;
+}
+
+static struct product describe_gemm(const WNNGemmOptions *options, const struct shape *a,
+                                    const struct shape *b)
+{
+    return (struct product){
+        .m = a->dim[options->aTranspose],
+        .k = a->dim[!options->aTranspose],
+        .n = b->dim[!options->bTranspose],
+        .a_row = options->aTranspose ? 1 : a->dim[1],
+        .a_term = options->aTranspose ? a->dim[1] : 1,
+        .b_term = options->bTranspose ? 1 : b->dim[1],
+        .b_column = options->bTranspose ? b->dim[1] : 1,
+        .alpha = (float)options->alpha,
+        .beta = (float)options->beta,
+    };
+}
+
+static struct product describe_node(const struct node *node)
+{
+    const struct shape *a = &node->in[0]->type.shape, *b = &node->in[1]->type.shape;
+    return node->op == WNN_OP_gemm ? describe_gemm(node->attrs, a, b)
+                                   : describe_matmul(a, b, &node->out[0]->type.shape).product;
+}
+
+// B: what has been packed, the tensor, or a copy of it.
+static void load_b(const struct kernel_call *call, struct product *product, struct scratch *scratch)
+{
+    if (call->packed == NULL)
+        product->b = wnn_floats_in(call, 1, scratch);
+    else if (way_of(product) == PANELS)
+        product->packed = call->packed;
+    else
+        product->b = call->packed;
+}
+
+void wnn_cpu_matmul(const struct kernel_call *call)
+{
+    struct scratch scratch = {call->scratch};
+    if (call->out[0].count == 0)
+        return;
+
+    struct batch batch = describe_matmul(&call->in[0].shape, &call->in[1].shape, &call->out[0].shape);
+    batch.product.a = wnn_floats_in(call, 0, &scratch);
+    load_b(call, &batch.product, &scratch);
+    float *values = batch.product.c = wnn_floats_out(call, 0, &scratch), range[2];
+    batch.product.range = wnn_activation_range(call->node, range) ? range : NULL;
+    batch.scratch = batch.product.packed != NULL ? NULL : (float *)scratch.next;
 
     size_t work = batch.product.m * batch.product.n * (batch.product.k + 1);
     if (batch.count >= 2 * (size_t)call->parallel->threads || (batch.count > 1 && work < 1 << 18)) {
@@ -314,31 +400,15 @@ void wnn_cpu_matmul(const struct kernel_call *call)
     wnn_floats_store(call, 0, values);
 }
 
-// ---------------------------------------------------------------------------------------------------------------
-// gemm
-// ---------------------------------------------------------------------------------------------------------------
-
 void wnn_cpu_gemm(const struct kernel_call *call)
 {
     struct scratch scratch = {call->scratch};
-    const WNNGemmOptions *options = call->node->attrs;
-    const struct shape *a = &call->in[0].shape, *b = &call->in[1].shape;
     if (call->out[0].count == 0)
         return;
 
-    struct product product = {
-        .m = a->dim[options->aTranspose],
-        .k = a->dim[!options->aTranspose],
-        .n = b->dim[!options->bTranspose],
-        .a_row = options->aTranspose ? 1 : a->dim[1],
-        .a_term = options->aTranspose ? a->dim[1] : 1,
-        .b_term = options->bTranspose ? 1 : b->dim[1],
-        .b_column = options->bTranspose ? b->dim[1] : 1,
-        .alpha = (float)options->alpha,
-        .beta = (float)options->beta,
-    };
+    struct product product = describe_gemm(call->node->attrs, &call->in[0].shape, &call->in[1].shape);
     product.a = wnn_floats_in(call, 0, &scratch);
-    product.b = wnn_floats_in(call, 1, &scratch);
+    load_b(call, &product, &scratch);
     if (call->node->in_count > 2 && call->in[2].data != NULL) {
         size_t strides[WNN_MAX_RANK];
         product.addend = wnn_floats_in(call, 2, &scratch);
@@ -347,16 +417,61 @@ void wnn_cpu_gemm(const struct kernel_call *call)
         product.addend_column = strides[1];
     }
     product.c = wnn_floats_out(call, 0, &scratch);
+    float range[2];
+    product.range = wnn_activation_range(call->node, range) ? range : NULL;
     run_product(&product, call->parallel, (float *)scratch.next);
     wnn_floats_store(call, 0, product.c);
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Memory and weights of both
+// ---------------------------------------------------------------------------------------------------------------
+
 size_t wnn_cpu_matmul_scratch(const struct node *node, unsigned threads)
 {
-    const struct shape *a = &node->in[0]->type.shape, *c = &node->out[0]->type.shape;
-    size_t k = a->dim[a->rank - 1];
-    if (node->op == WNN_OP_gemm)
-        k = a->dim[!((const WNNGemmOptions *)node->attrs)->aTranspose];
-    return wnn_floats_scratch(node) +
-           batch_chunks(leading(c), threads) * wnn_gemm_scratch(c->dim[c->rank - 1], k);
+    const struct product product = describe_node(node);
+    bool packed = wnn_cpu_matmul_packed_bytes(node) > 0;
+    size_t bytes = packed ? wnn_floats_scratch_without_weights(node) : wnn_floats_scratch(node);
+    if (!packed && way_of(&product) == PANELS)
+        bytes += batch_chunks(leading(&node->out[0]->type.shape), threads) *
+                 wnn_gemm_scratch(product.n, product.k);
+    return bytes;
+}
+
+// Products that read B as it is have it packed only to spare them the conversion.
+size_t wnn_cpu_matmul_packed_bytes(const struct node *node)
+{
+    const struct descriptor *b = &node->in[1]->type;
+    const struct product product = describe_node(node);
+    if (!wnn_has_weights(node) || wnn_shape_elements(&node->out[0]->type.shape) == 0)
+        return 0;
+    if (way_of(&product) == PANELS)
+        return leading(&b->shape) * wnn_gemm_packed_floats(product.n, product.k) * sizeof(float);
+    return b->type == WNNDataType_Float16 ? wnn_shape_elements(&b->shape) * sizeof(float) : 0;
+}
+
+void wnn_cpu_matmul_pack(const struct kernel_call *call, void *packed)
+{
+    const struct tensor *b = &call->in[1];
+    struct product product = describe_node(call->node);
+    if (way_of(&product) != PANELS) {
+        wnn_floats_copy(b, packed, call->parallel);
+        return;
+    }
+    float *to = packed;
+    for (size_t i = 0; i < leading(&b->shape); i++, to += wnn_gemm_packed_floats(product.n, product.k)) {
+        struct gemm gemm = gemm_of(&product);
+        if (b->type == WNNDataType_Float16)
+            product.b_halves = (const uint16_t *)b->data + i * product.k * product.n;
+        else
+            product.b = (const float *)b->data + i * product.k * product.n;
+        wnn_gemm_pack_all(&gemm, call->parallel, to);
+    }
+}
+
+bool wnn_cpu_matmul_activates(const struct node *node)
+{
+    const struct product product = describe_node(node);
+    float range[2];
+    return way_of(&product) == PANELS && wnn_activation_range(node, range);
 }

@@ -47,20 +47,6 @@ bool wnn_xnnpack_accepts(const struct node *node)
 // Memory
 // ---------------------------------------------------------------------------------------------------------------
 
-// XNNPACK has one allocator a process. What it takes for a step is counted here.
-static bool charge(struct allocator *allocator, uint64_t bytes)
-{
-    uint_fast64_t now = atomic_fetch_add(&allocator->now, bytes) + bytes;
-    if (allocator->limit != 0 && now > allocator->limit) {
-        atomic_fetch_sub(&allocator->now, bytes);
-        return false;
-    }
-    uint_fast64_t peak = atomic_load(&allocator->peak);
-    while (now > peak && !atomic_compare_exchange_weak(&allocator->peak, &peak, now))
-        ;
-    return true;
-}
-
 // Bytes of a copy of an image, with slack, as a multiple of the alignment.
 static size_t copy_bytes(const struct xnnpack_op *op, const struct image *image)
 {
@@ -311,7 +297,8 @@ bool wnn_xnnpack_create(const struct node *node, struct allocator *allocator, co
 
     struct weights weights = {0};
     struct xnnpack_step *made = wnn_allocate_zero(allocator, sizeof *made);
-    bool ok = made && charge(allocator, op.memory);
+    // XNNPACK has one allocator a process. What it takes for a step is counted here.
+    bool ok = made && wnn_charge(allocator, op.memory);
     if (ok) {
         made->allocator = allocator;
         made->charged = op.memory;
@@ -342,7 +329,7 @@ void wnn_xnnpack_destroy(struct xnnpack_step *step)
     if (step->runtime)
         xnn_delete_runtime(step->runtime);
     struct allocator *allocator = step->allocator;
-    atomic_fetch_sub(&allocator->now, step->charged);
+    wnn_discharge(allocator, step->charged);
     wnn_release(allocator, step);
 }
 

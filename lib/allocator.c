@@ -33,22 +33,52 @@ void wnn_allocator_init(struct allocator *allocator, const WNNAllocator *host, u
     atomic_init(&allocator->peak, 0);
 }
 
+// The peak is what has been there at once, not what was refused.
+static void note_peak(struct allocator *allocator, uint_fast64_t now)
+{
+    uint_fast64_t peak = atomic_load(&allocator->peak);
+    while (now > peak && !atomic_compare_exchange_weak(&allocator->peak, &peak, now))
+        ;
+}
+
+// Adds to the bytes in use, which it returns in *now; false if that is more than the limit.
+static bool add_bytes(struct allocator *allocator, uint64_t bytes, uint_fast64_t *now)
+{
+    *now = atomic_fetch_add(&allocator->now, bytes) + bytes;
+    if (allocator->limit == 0 || *now <= allocator->limit)
+        return true;
+    atomic_fetch_sub(&allocator->now, bytes);
+    return false;
+}
+
+bool wnn_charge(struct allocator *allocator, uint64_t bytes)
+{
+    uint_fast64_t now;
+    if (!add_bytes(allocator, bytes, &now))
+        return false;
+    note_peak(allocator, now);
+    return true;
+}
+
+void wnn_discharge(struct allocator *allocator, uint64_t bytes)
+{
+    atomic_fetch_sub(&allocator->now, bytes);
+}
+
 void *wnn_allocate(struct allocator *allocator, size_t size)
 {
     if (size > SIZE_MAX / 2)
         return NULL;
     size_t total = size + WNN_ALIGNMENT + WNN_SLACK;
-    uint_fast64_t now = atomic_fetch_add(&allocator->now, total) + total;
-    struct header *header = NULL;
-    if (allocator->limit == 0 || now <= allocator->limit)
-        header = allocator->host.allocate(total, WNN_ALIGNMENT, allocator->host.userdata);
+    uint_fast64_t now;
+    if (!add_bytes(allocator, total, &now))
+        return NULL;
+    struct header *header = allocator->host.allocate(total, WNN_ALIGNMENT, allocator->host.userdata);
     if (!header) {
-        atomic_fetch_sub(&allocator->now, total);
+        wnn_discharge(allocator, total);
         return NULL;
     }
-    uint_fast64_t peak = atomic_load(&allocator->peak);
-    while (now > peak && !atomic_compare_exchange_weak(&allocator->peak, &peak, now))
-        ;
+    note_peak(allocator, now);
     header->total = total;
     return (char *)header + WNN_ALIGNMENT;
 }
@@ -68,5 +98,5 @@ void wnn_release(struct allocator *allocator, void *memory)
     struct header *header = (struct header *)((char *)memory - WNN_ALIGNMENT);
     size_t total = header->total;
     allocator->host.release(header, total, WNN_ALIGNMENT, allocator->host.userdata);
-    atomic_fetch_sub(&allocator->now, total);
+    wnn_discharge(allocator, total);
 }

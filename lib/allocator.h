@@ -27,6 +27,11 @@ void wnn_allocator_init(struct allocator *allocator, const WNNAllocator *host, u
 void *wnn_allocate(struct allocator *allocator, size_t size);
 void *wnn_allocate_zero(struct allocator *allocator, size_t size);
 
+// Counts bytes that something else has allocated on behalf of the context; false if they are more than the
+// limit leaves.
+bool wnn_charge(struct allocator *allocator, uint64_t bytes);
+void wnn_discharge(struct allocator *allocator, uint64_t bytes);
+
 // NULL is accepted.
 void wnn_release(struct allocator *allocator, void *memory);
 

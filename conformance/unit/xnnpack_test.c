@@ -395,7 +395,7 @@ static void test_random_products(void)
 {
     struct subject s;
     for (int round = 0; round < 200; round++, unmap_all()) {
-        uint32_t m = between(1, 9), k = below(2) ? 16 * between(1, 3) : between(1, 63), n = between(1, 50);
+        uint32_t m = between(1, 7), k = below(2) ? 16 * between(1, 3) : between(1, 63), n = between(1, 50);
         unsigned activation = below(ACTIVATIONS);
         if (below(2)) {
             make_gemm(&s, m, k, n, below(2));
@@ -419,7 +419,7 @@ static void test_random_products(void)
                 }
             }
         } else {
-            uint32_t batch = between(1, 3);
+            uint32_t batch = between(1, 7 / m); // more rows are not for XNNPACK
             begin(&s, WNN_OP_matmul, make_shape(3, batch, m, k, 0), make_shape(3, batch, m, n, 0));
             add_constant(&s, 0, make_shape(2, k, n, 0, 0));
         }
