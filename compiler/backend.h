@@ -23,12 +23,18 @@ struct bindings {
     void *const *outputs;
 };
 
+// node->lowering of a node whose outputs are views of its input (compiler/plan_memory.c): it is not to be run.
+#define WNN_LOWER_VIEW 0xFFFFu
+
 struct backend {
     const char *name;
     WNNInputOperandLayout preferred_layout;
 
     // Runs graphs as they were recorded: of the passes only prune comes before it.
     bool literal;
+
+    // Leaves out the nodes whose lowering is WNN_LOWER_VIEW. Operands may then lie at any multiple of their element size.
+    bool views;
 
     // (optional) The data types of one row of an operator that the backend can do; NULL: all of the table.
     uint32_t (*types)(enum op op, const struct op_row *row);

@@ -3,31 +3,75 @@
 
 #include "compiler/passes.h"
 
-// The order of the passes. `always`: a plan cannot do without it.
+// The passes by their names. `always`: a plan cannot do without it.
+enum {
+    CANONICALISE,
+    FOLD_CONSTANTS,
+    ELIMINATE_COMMON,
+    PRUNE,
+    RECOGNISE,
+    FUSE_PADDING,
+    FOLD_BATCH_NORMALIZATION,
+    CHOOSE_LAYOUT,
+    FUSE_ACTIVATIONS,
+    PASS_COUNT
+};
 static const struct pass {
     bool (*run)(struct pass_context *context, struct graph *graph);
     bool always;
-} passes[] = {
-    {wnn_canonicalise, false},
-    {wnn_fold_constants, false},
-    {wnn_prune, true},
-    {wnn_fuse_activations, false},
+} passes[PASS_COUNT] = {
+    [CANONICALISE] = {wnn_canonicalise, false},
+    [FOLD_CONSTANTS] = {wnn_fold_constants, false},
+    [ELIMINATE_COMMON] = {wnn_eliminate_common, false},
+    [PRUNE] = {wnn_prune, true},
+    [RECOGNISE] = {wnn_recognise, false},
+    [FUSE_PADDING] = {wnn_fuse_padding, false},
+    [FOLD_BATCH_NORMALIZATION] = {wnn_fold_batch_normalization, false},
+    [CHOOSE_LAYOUT] = {wnn_choose_layout, false},
+    [FUSE_ACTIVATIONS] = {wnn_fuse_activations, false},
 };
-const char *const wnn_pass_names[] = {"canonicalise", "fold_constants", "prune", "fuse_activations", NULL};
-_Static_assert(sizeof passes / sizeof passes[0] + 1 == sizeof wnn_pass_names / sizeof wnn_pass_names[0],
-               "every pass has a name");
+const char *const wnn_pass_names[PASS_COUNT + 1] = {
+    [CANONICALISE] = "canonicalise",
+    [FOLD_CONSTANTS] = "fold_constants",
+    [ELIMINATE_COMMON] = "eliminate_common",
+    [PRUNE] = "prune",
+    [RECOGNISE] = "recognise",
+    [FUSE_PADDING] = "fuse_padding",
+    [FOLD_BATCH_NORMALIZATION] = "fold_batch_normalization",
+    [CHOOSE_LAYOUT] = "choose_layout",
+    [FUSE_ACTIVATIONS] = "fuse_activations",
+};
+
+// The order in which they run. Choosing a layout leaves transposes to be joined, and to be computed where
+// they are of constants.
+static const unsigned char order[] = {
+    CANONICALISE,
+    FOLD_CONSTANTS,
+    ELIMINATE_COMMON,
+    PRUNE,
+    RECOGNISE,
+    FUSE_PADDING,
+    FOLD_BATCH_NORMALIZATION,
+    CHOOSE_LAYOUT,
+    CANONICALISE,
+    FOLD_CONSTANTS,
+    PRUNE,
+    FUSE_ACTIVATIONS,
+};
 
 static bool run_passes(const struct compile_options *options, struct pass_context *context, struct graph *graph)
 {
-    for (unsigned i = 0; wnn_pass_names[i]; i++) {
-        bool skip = options->backend->literal || options->skip & 1u << i;
-        if (skip && !passes[i].always)
+    for (unsigned i = 0; i < sizeof order; i++) {
+        const struct pass *pass = &passes[order[i]];
+        const char *name = wnn_pass_names[order[i]];
+        bool skip = options->backend->literal || options->skip & 1u << order[i];
+        if (skip && !pass->always)
             continue;
-        if (!passes[i].run(context, graph))
+        if (!pass->run(context, graph))
             return false;
         if (options->observe)
-            options->observe(options->observer, wnn_pass_names[i], graph);
-        if (options->verify && !wnn_verify(graph, wnn_pass_names[i], context->error))
+            options->observe(options->observer, name, graph);
+        if (options->verify && !wnn_verify(graph, name, context->error))
             return false;
     }
     return true;

@@ -18,7 +18,7 @@ struct compile_options {
     void *observer;
 };
 
-// The names of the passes, in the order in which they run; NULL after the last.
+// The names of the passes, in the order in which they first run; NULL after the last.
 extern const char *const wnn_pass_names[];
 
 // Turns `graph` into a plan, which takes it over (on failure too). OperationError or OutOfMemory.

@@ -314,6 +314,8 @@ void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
             add_type(&node->out[j]->type, &text);
             add_place(&node->out[j]->placement, &text);
         }
+        if (node->lowering == WNN_LOWER_VIEW)
+            wnn_text_add(&text, " view");
         if (node->label.length) {
             wnn_text_add(&text, " \"");
             wnn_text_add_quoted(&text, node->label, 64);

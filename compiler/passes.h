@@ -24,6 +24,21 @@ bool wnn_fold_constants(struct pass_context *context, struct graph *graph);
 // canonicalise.c: removes nodes that change nothing, joins chains of reshapes and of transposes.
 bool wnn_canonicalise(struct pass_context *context, struct graph *graph);
 
+// eliminate_common.c: computes the same thing once.
+bool wnn_eliminate_common(struct pass_context *context, struct graph *graph);
+
+// recognise.c: replaces what the specification writes for an operator by the operator.
+bool wnn_recognise(struct pass_context *context, struct graph *graph);
+
+// fuse_padding.c: lets convolutions pad by themselves.
+bool wnn_fuse_padding(struct pass_context *context, struct graph *graph);
+
+// fold_batch_normalization.c: multiplies factors and offsets per channel into weights and biases.
+bool wnn_fold_batch_normalization(struct pass_context *context, struct graph *graph);
+
+// choose_layout.c: turns images so that their channels come where the backend wants them.
+bool wnn_choose_layout(struct pass_context *context, struct graph *graph);
+
 // fuse_activations.c: hangs an activation on the node whose only use it is.
 bool wnn_fuse_activations(struct pass_context *context, struct graph *graph);
 

@@ -2,7 +2,8 @@
 //
 // Requires: the graph as the backend will run it, with node->scratch_bytes and placement.staged set. Guarantees: every
 // operand has a place, no two that are needed at one time share memory, and node->scratch_offset is set. A node's output
-// takes the place of an input that ends with it where the backend allows it.
+// takes the place of an input that ends with it where the backend allows it. What reshape, identity, slice and split
+// make of an operand in the arena is a view of it, if its elements lie in one piece there.
 
 #include "compiler/passes.h"
 
@@ -15,6 +16,7 @@
 struct block {
     size_t bytes, offset;
     size_t first, last;
+    bool viewed; // several operands lie in it
 };
 
 struct planner {
@@ -22,6 +24,7 @@ struct planner {
     struct block *blocks;
     size_t count;
     size_t *block_of;  // by operand: index of its block, or SIZE_MAX
+    size_t *within;    // by operand: bytes from the beginning of its block
     size_t *last_use;  // by operand: the last node that reads it; SIZE_MAX: an output
 };
 
@@ -32,7 +35,7 @@ static size_t padded(size_t bytes)
 
 static size_t add_block(struct planner *planner, size_t bytes, size_t first, size_t last)
 {
-    planner->blocks[planner->count] = (struct block){padded(bytes), 0, first, last};
+    planner->blocks[planner->count] = (struct block){padded(bytes), 0, first, last, false};
     return planner->count++;
 }
 
@@ -51,6 +54,21 @@ static void find_last_uses(struct planner *planner)
         planner->last_use[graph->outputs[i].operand->index] = SIZE_MAX;
 }
 
+// Whether nothing but input `j` of node `i` needs the block that the input lies in, from then on.
+static bool ends_with(const struct planner *planner, size_t i, unsigned j)
+{
+    const struct node *node = planner->graph->nodes[i];
+    size_t block = planner->block_of[node->in[j]->index];
+    if (!planner->blocks[block].viewed)
+        return planner->last_use[node->in[j]->index] == i;
+    // Views go on as long as the block does.
+    for (unsigned k = 0; k < node->in_count; k++)
+        if (node->in[k] && node->in[k] != node->in[j] && planner->block_of[node->in[k]->index] == block)
+            return false;
+    return planner->blocks[block].last == i && planner->within[node->in[j]->index] == 0 &&
+           planner->blocks[block].bytes == padded(wnn_descriptor_bytes(&node->in[j]->type));
+}
+
 // The input whose block output 0 of node `i` can take over, or NULL.
 static struct operand *reusable_input(const struct pass_context *context, const struct planner *planner, size_t i)
 {
@@ -60,7 +78,7 @@ static struct operand *reusable_input(const struct pass_context *context, const 
     size_t bytes = wnn_descriptor_bytes(&node->out[0]->type);
     for (unsigned j = 0; j < node->in_count; j++) {
         struct operand *input = node->in[j];
-        if (!input || input->placement.place != PLACE_ARENA || planner->last_use[input->index] != i ||
+        if (!input || input->placement.place != PLACE_ARENA || !ends_with(planner, i, j) ||
             wnn_descriptor_bytes(&input->type) != bytes)
             continue;
         bool allowed = true;
@@ -76,6 +94,73 @@ static void place_operand(struct planner *planner, struct operand *operand, size
 {
     size_t last = planner->last_use[operand->index];
     planner->block_of[operand->index] = add_block(planner, wnn_descriptor_bytes(&operand->type), first, last);
+}
+
+// Whether a slice takes elements that lie one behind the other, from `first` on.
+static bool is_one_piece(const struct node *slice, size_t *first)
+{
+    const struct slice_attrs *attrs = slice->attrs;
+    const struct shape *shape = &slice->in[0]->type.shape;
+    size_t strides[WNN_MAX_RANK];
+    wnn_shape_strides(shape, strides);
+    *first = 0;
+    bool begun = false;
+    for (unsigned i = 0; i < shape->rank; i++) {
+        uint32_t size = slice->out[0]->type.shape.dim[i];
+        if ((begun && size != shape->dim[i]) || (attrs->options.strides.data[i] != 1 && size > 1))
+            return false;
+        begun |= size > 1;
+        *first += attrs->starts.data[i] * strides[i];
+    }
+    return true;
+}
+
+// Whether the outputs of a node are pieces of its input as they lie there, the first from element `first` on,
+// the others behind it.
+static bool is_pieces(const struct node *node, size_t *first)
+{
+    *first = 0;
+    switch (node->op) {
+    case WNN_OP_identity:
+    case WNN_OP_reshape:
+        return true;
+    case WNN_OP_slice:
+        return is_one_piece(node, first);
+    case WNN_OP_split:
+        for (unsigned i = 0; i < ((const WNNSplitOptions *)node->attrs)->axis; i++)
+            if (node->in[0]->type.shape.dim[i] != 1)
+                return false;
+        return true;
+    default:
+        return false;
+    }
+}
+
+// Makes the outputs views of the input, if they can be: only what lies in the arena anyway.
+static bool place_views(const struct pass_context *context, struct planner *planner, struct node *node)
+{
+    size_t first;
+    if (!context->backend->views || node->in_count == 0 || node->in[0]->placement.place != PLACE_ARENA ||
+        node->activation || wnn_dtype_bits(node->in[0]->type.type) < 8 || !is_pieces(node, &first))
+        return false;
+    for (unsigned j = 0; j < node->out_count; j++)
+        if (node->out[j]->placement.place != PLACE_ARENA)
+            return false;
+    size_t number = planner->block_of[node->in[0]->index];
+    struct block *block = &planner->blocks[number];
+    size_t at = planner->within[node->in[0]->index] + first * (wnn_dtype_bits(node->in[0]->type.type) / 8);
+    for (unsigned j = 0; j < node->out_count; j++) {
+        const struct operand *output = node->out[j];
+        planner->block_of[output->index] = number;
+        planner->within[output->index] = at;
+        at += wnn_descriptor_bytes(&output->type);
+        if (planner->last_use[output->index] > block->last)
+            block->last = planner->last_use[output->index];
+    }
+    block->viewed = true;
+    node->lowering = WNN_LOWER_VIEW;
+    node->scratch_bytes = 0;
+    return true;
 }
 
 static void make_blocks(const struct pass_context *context, struct planner *planner)
@@ -104,6 +189,8 @@ static void make_blocks(const struct pass_context *context, struct planner *plan
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
         struct operand *reused = reusable_input(context, planner, i);
+        if (!reused && place_views(context, planner, node))
+            continue;
         for (unsigned j = 0; j < node->out_count; j++) {
             struct operand *output = node->out[j];
             if (j == 0 && reused) {
@@ -202,7 +289,7 @@ static void set_offsets(struct planner *planner, struct plan *plan)
         struct operand *operand = graph->operands[i];
         if (planner->block_of[i] == SIZE_MAX)
             continue;
-        operand->placement.offset = planner->blocks[planner->block_of[i]].offset;
+        operand->placement.offset = planner->blocks[planner->block_of[i]].offset + planner->within[i];
         plan->unaliased_bytes += padded(wnn_descriptor_bytes(&operand->type));
     }
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -223,9 +310,10 @@ bool wnn_plan_memory(struct pass_context *context, struct plan *plan)
     struct planner planner = {.graph = graph,
                               .blocks = wnn_arena_allocate(&arena, most * sizeof planner.blocks[0]),
                               .block_of = wnn_arena_allocate(&arena, graph->operand_count * sizeof(size_t)),
+                              .within = wnn_arena_allocate(&arena, graph->operand_count * sizeof(size_t)),
                               .last_use = wnn_arena_allocate(&arena, graph->operand_count * sizeof(size_t))};
     struct block **lists = wnn_arena_allocate(&arena, 3 * most * sizeof lists[0]);
-    bool enough = planner.blocks && planner.block_of && planner.last_use && lists;
+    bool enough = planner.blocks && planner.block_of && planner.within && planner.last_use && lists;
     if (enough) {
         find_last_uses(&planner);
         make_blocks(context, &planner);

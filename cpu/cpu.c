@@ -318,6 +318,8 @@ static bool run_step(const struct cpu *cpu, const struct executable *executable,
                      const struct bindings *bindings, struct error *error)
 {
     const struct node *node = step->node;
+    if (node->lowering == WNN_LOWER_VIEW)
+        return true;
     for (unsigned i = 0; i < node->in_count; i++)
         if (node->in[i])
             step->in[i].data = locate(executable, node->in[i], bindings);
@@ -364,6 +366,7 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
 const struct backend wnn_backend_cpu = {
     .name = "cpu",
     .preferred_layout = WNNInputOperandLayout_NHWC,
+    .views = true,
     .preload = wnn_xnnpack_preload,
     .create = create,
     .destroy = destroy,

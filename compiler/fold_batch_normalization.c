@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requires: nodes in order, no dead nodes. Guarantees: a constant factor and offset per output channel
+// (batchNormalization, mul, add, sub) are part of the weights and the bias of the convolution or matrix
+// product whose only use they are, unless weights would overflow or vanish by it; and the sum of a matmul and
+// something that broadcasts to it is a gemm where the ranks allow it.
+
+#include "compiler/rewrite.h"
+#include "lib/half.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+// Weights that something else uses too are only copied up to this size.
+#define SMALL_BYTES (64u * 1024)
+
+// How output channels lie in a producer's weights and result: weight i belongs to channel i / inner % count.
+struct channels {
+    uint32_t count;
+    unsigned axis;
+    size_t inner;
+};
+
+// What is to be done to each channel: y = factor * x + offset.
+struct affine {
+    double *factor, *offset;
+    bool scales;
+};
+
+static void describe_filter(const struct node *node, WNNInputOperandLayout layout, unsigned axis,
+                            struct channels *channels)
+{
+    const struct shape *filter = &node->in[1]->type.shape;
+    channels->axis = layout == WNNInputOperandLayout_NCHW ? 1 : 3;
+    channels->count = filter->dim[axis];
+    channels->inner = 1;
+    for (unsigned i = axis + 1; i < filter->rank; i++)
+        channels->inner *= filter->dim[i];
+}
+
+// False: not a producer that can take a factor or an offset.
+static bool describe(const struct node *node, struct channels *channels)
+{
+    // Where the output channels stand in the shape of a filter, by its layout.
+    static const uint8_t conv_axis[] = {0, 0, 3, 0, 3}, transpose_axis[] = {0, 1, 2, 0};
+    if (node->activation || node->in_count < 2 || !wnn_rewrite_is_floats(node->in[1]))
+        return false;
+    const struct shape *out = &node->out[0]->type.shape;
+    switch (node->op) {
+    case WNN_OP_conv2d: {
+        const WNNConv2dOptions *options = node->attrs;
+        describe_filter(node, options->inputLayout, conv_axis[options->filterLayout], channels);
+        return true;
+    }
+    case WNN_OP_convTranspose2d: {
+        const WNNConvTranspose2dOptions *options = node->attrs;
+        describe_filter(node, options->inputLayout, transpose_axis[options->filterLayout], channels);
+        return options->groups == 1;
+    }
+    case WNN_OP_gemm: {
+        const WNNGemmOptions *options = node->attrs;
+        const struct shape *c = node->in[2] ? &node->in[2]->type.shape : NULL;
+        *channels =
+            (struct channels){out->dim[1], 1, options->bTranspose ? node->in[1]->type.shape.dim[1] : 1};
+        return !c || (options->beta == 1 && (c->rank < 2 || c->dim[0] == 1));
+    }
+    case WNN_OP_matmul:
+        *channels = (struct channels){out->dim[out->rank - 1], out->rank - 1, 1};
+        return true;
+    default:
+        return false;
+    }
+}
+
+// The bias that a producer has now; NULL: none.
+static struct operand *bias_of(const struct node *node)
+{
+    return node->in_count > 2 ? node->in[2] : NULL;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What is to be folded
+// ---------------------------------------------------------------------------------------------------------------
+
+// The value of a constant for a channel, if it has one value or one for each; `absent` if there is no
+// operand.
+static double channel_value(const struct operand *operand, size_t channel, double absent)
+{
+    if (!operand)
+        return absent;
+    return wnn_rewrite_value(operand, wnn_shape_elements(&operand->type.shape) == 1 ? 0 : channel);
+}
+
+// Whether a constant is one number, or one per channel that broadcasts along all other dimensions.
+static bool is_per_channel(const struct operand *operand, const struct channels *channels, unsigned rank)
+{
+    if (!wnn_rewrite_is_floats(operand) || operand->type.shape.rank > rank)
+        return false;
+    const struct shape *shape = &operand->type.shape;
+    for (unsigned i = 0; i < shape->rank; i++)
+        if (shape->dim[i] != 1 &&
+            (rank - shape->rank + i != channels->axis || shape->dim[i] != channels->count))
+            return false;
+    return true;
+}
+
+static bool read_normalization(const struct node *node, const struct channels *channels,
+                               struct affine *affine)
+{
+    const WNNBatchNormalizationOptions *options = node->attrs;
+    if (options->axis != channels->axis)
+        return false;
+    for (unsigned i = 1; i < node->in_count; i++)
+        if (node->in[i] ? !wnn_rewrite_is_floats(node->in[i]) : i < 3)
+            return false;
+    for (size_t i = 0; i < channels->count; i++) {
+        double mean = channel_value(node->in[1], i, 0), variance = channel_value(node->in[2], i, 0);
+        affine->factor[i] = channel_value(node->in[3], i, 1) / sqrt(variance + options->epsilon);
+        affine->offset[i] = channel_value(node->in[4], i, 0) - mean * affine->factor[i];
+    }
+    affine->scales = true;
+    return true;
+}
+
+static bool may_be_affine(const struct node *node)
+{
+    return node->op == WNN_OP_batchNormalization || node->op == WNN_OP_add || node->op == WNN_OP_sub ||
+           node->op == WNN_OP_mul;
+}
+
+// What `node` does to each channel of its input number `side`, which is the producer's result.
+static bool read_affine(const struct node *node, unsigned side, const struct channels *channels,
+                        struct affine *affine)
+{
+    if (node->op == WNN_OP_batchNormalization)
+        return side == 0 && read_normalization(node, channels, affine);
+    if ((node->op == WNN_OP_sub && side == 1) ||
+        !is_per_channel(node->in[1 - side], channels, node->out[0]->type.shape.rank))
+        return false;
+    affine->scales = node->op == WNN_OP_mul;
+    for (size_t i = 0; i < channels->count; i++) {
+        double value = channel_value(node->in[1 - side], i, 0);
+        affine->factor[i] = affine->scales ? value : 1;
+        affine->offset[i] = affine->scales ? 0 : node->op == WNN_OP_sub ? -value : value;
+    }
+    return true;
+}
+
+// A factor of 0 would hide infinities; what is not finite stays where it is.
+static bool is_sound(const struct affine *affine, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(affine->factor[i]) || !isfinite(affine->offset[i]) || affine->factor[i] == 0)
+            return false;
+    return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Folding
+// ---------------------------------------------------------------------------------------------------------------
+
+// Writes the weights times their factors, rounded. False: they would overflow, or a channel would all but
+// vanish. `largest` has room for a number a channel.
+static bool scale_weights(const struct operand *weights, const struct channels *channels,
+                          const double *factor, double *largest, void *result)
+{
+    const bool half = weights->type.type == WNNDataType_Float16;
+    const char *from = weights->constant->data;
+    size_t count = wnn_shape_elements(&weights->type.shape), run = 0, channel = 0;
+    for (size_t i = 0; i < channels->count; i++)
+        largest[i] = -1;
+    for (size_t i = 0; i < count; i++) {
+        float value;
+        uint16_t bits;
+        if (half) {
+            memcpy(&bits, from + i * sizeof bits, sizeof bits);
+            value = wnn_half_to_float(bits);
+        } else {
+            memcpy(&value, from + i * sizeof value, sizeof value);
+        }
+        double scaled = value * factor[channel];
+        if (!(fabs(scaled) <= (half ? 65504.0 : (double)FLT_MAX)))
+            return false;
+        if (half) {
+            bits = wnn_half_from_float((float)scaled);
+            memcpy((char *)result + i * sizeof bits, &bits, sizeof bits);
+        } else {
+            value = (float)scaled;
+            memcpy((char *)result + i * sizeof value, &value, sizeof value);
+        }
+        if (scaled != 0 && fabs(scaled) > largest[channel])
+            largest[channel] = fabs(scaled);
+        if (++run == channels->inner) {
+            run = 0;
+            channel = channel + 1 == channels->count ? 0 : channel + 1;
+        }
+    }
+    // Weights may become denormal where others of the channel are large beside them.
+    double least = 2 * (half ? 0x1p-14 : (double)FLT_MIN);
+    for (size_t i = 0; i < channels->count; i++)
+        if (largest[i] >= 0 && largest[i] < least)
+            return false;
+    return true;
+}
+
+// A matmul has no place for an offset; a gemm has.
+static bool make_gemm(struct pass_context *context, struct graph *graph, struct node *node)
+{
+    struct operand **in = wnn_arena_allocate(&graph->arena, 3 * sizeof in[0]);
+    WNNGemmOptions *attrs = node->op == WNN_OP_gemm ? node->attrs : wnn_rewrite_attrs(graph, WNN_OP_gemm);
+    if (!in || !attrs)
+        return wnn_fail_memory(context->error);
+    attrs->beta = 1;
+    in[0] = node->in[0];
+    in[1] = node->in[1];
+    node->op = WNN_OP_gemm;
+    node->attrs = attrs;
+    node->in = in;
+    node->in_count = 3;
+    return true;
+}
+
+static bool has_matrices(const struct node *product)
+{
+    return product->in[0]->type.shape.rank == 2 && product->in[1]->type.shape.rank == 2;
+}
+
+// The bias that comes of folding, in `values`; false: it is not finite. *needed: it is not the same as none.
+static bool fold_bias(const struct node *producer, const struct channels *channels,
+                      const struct affine *affine, double *values, bool *needed)
+{
+    const struct operand *bias = bias_of(producer);
+    *needed = bias != NULL;
+    for (size_t i = 0; i < channels->count; i++) {
+        values[i] = channel_value(bias, i, 0) * affine->factor[i] + affine->offset[i];
+        if (!isfinite(wnn_round_to_dtype(values[i], producer->in[1]->type.type)))
+            return false;
+        *needed |= affine->offset[i] != 0;
+    }
+    return true;
+}
+
+// *done stays false if nothing was changed. `room` has a number a channel.
+static bool fold(struct pass_context *context, struct graph *graph, struct node *producer,
+                 const struct channels *channels, const struct affine *affine, double *room, bool *done)
+{
+    struct operand *weights = producer->in[1];
+    struct descriptor row = {weights->type.type, {1, {channels->count}}};
+    bool shifts;
+    if (!fold_bias(producer, channels, affine, room, &shifts) ||
+        (shifts && producer->op == WNN_OP_matmul && !has_matrices(producer)))
+        return true;
+    if (affine->scales) {
+        struct constant *scaled = wnn_constant_create(context->allocator, weights->constant->bytes);
+        double *largest = wnn_allocate(context->allocator, channels->count * sizeof largest[0]);
+        bool enough = scaled && largest;
+        bool good = enough && scale_weights(weights, channels, affine->factor, largest,
+                                            (void *)(uintptr_t)scaled->data);
+        wnn_release(context->allocator, largest);
+        if (!good) {
+            wnn_constant_release(scaled);
+            return enough || wnn_fail_memory(context->error);
+        }
+        producer->in[1] = wnn_graph_add_constant(graph, &weights->type, scaled);
+        if (!producer->in[1])
+            return wnn_fail_memory(context->error);
+    }
+    *done = true;
+    if (!shifts)
+        return true;
+    if ((producer->op == WNN_OP_matmul || producer->op == WNN_OP_gemm) &&
+        !make_gemm(context, graph, producer))
+        return false;
+    producer->in[2] = wnn_rewrite_constant(context, graph, &row, room);
+    return producer->in[2] || wnn_fail_memory(context->error);
+}
+
+// The producer behind input `side` of a node, if the node is its only use and leaves the shape as it is.
+static struct node *only_producer(const struct node *node, unsigned side)
+{
+    const struct operand *in = side < node->in_count ? node->in[side] : NULL;
+    return in && in->producer && in->uses == 1 && wnn_descriptor_equal(&in->type, &node->out[0]->type)
+               ? in->producer
+               : NULL;
+}
+
+static bool fold_into(struct pass_context *context, struct graph *graph, struct node *node, unsigned side,
+                      bool *done)
+{
+    struct node *producer = only_producer(node, side);
+    struct channels channels;
+    if (!producer || !may_be_affine(node) || !describe(producer, &channels))
+        return true;
+    const struct operand *weights = producer->in[1], *bias = bias_of(producer);
+    bool copies = weights->uses > 1 && weights->constant->bytes > SMALL_BYTES;
+    if (bias && !wnn_rewrite_is_floats(bias))
+        return true;
+    struct affine affine = {wnn_allocate(context->allocator, channels.count * sizeof(double)),
+                            wnn_allocate(context->allocator, channels.count * sizeof(double)), false};
+    bool folds = affine.factor && affine.offset && read_affine(node, side, &channels, &affine) &&
+                 is_sound(&affine, channels.count) && !(affine.scales && copies);
+    double *room = folds ? wnn_allocate(context->allocator, channels.count * sizeof(double)) : NULL;
+    bool good = affine.factor && affine.offset && (room || !folds);
+    good = good || wnn_fail_memory(context->error);
+    if (good && folds)
+        good = fold(context, graph, producer, &channels, &affine, room, done);
+    wnn_release(context->allocator, room);
+    wnn_release(context->allocator, affine.factor);
+    wnn_release(context->allocator, affine.offset);
+    if (good && *done)
+        wnn_rewrite_take_over(producer, node);
+    return good;
+}
+
+// add(matmul(a, b), c), with a c that is there before the product, is gemm(a, b, c=c).
+static bool join_sum(struct pass_context *context, struct graph *graph, struct node *node, unsigned side)
+{
+    struct node *product = only_producer(node, side);
+    struct operand *c = node->in[1 - side];
+    if (!product || product->activation || (c->producer && c->producer->index >= product->index) ||
+        c->type.shape.rank > 2 || product->out[0]->type.shape.rank != 2)
+        return true;
+    if (product->op == WNN_OP_matmul ? !has_matrices(product) : product->op != WNN_OP_gemm || product->in[2])
+        return true;
+    if (!make_gemm(context, graph, product))
+        return false;
+    product->in[2] = c;
+    wnn_rewrite_take_over(product, node);
+    return true;
+}
+
+bool wnn_fold_batch_normalization(struct pass_context *context, struct graph *graph)
+{
+    wnn_graph_count_uses(graph);
+    for (size_t i = 0; i < graph->node_count; i++) {
+        struct node *node = graph->nodes[i];
+        bool done = false;
+        for (unsigned side = 0; !done && side < 2 && side < node->in_count; side++)
+            if (!fold_into(context, graph, node, side, &done))
+                return false;
+        for (unsigned side = 0; !done && node->op == WNN_OP_add && side < 2; side++) {
+            if (!join_sum(context, graph, node, side))
+                return false;
+            done = node->in_count == 0;
+        }
+    }
+    return wnn_prune(context, graph);
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requires: nodes in order, no dead nodes, common subexpressions computed once. Guarantees: where the nodes
+// of a pattern below compute a float32 or float16 operand and nothing else, one node of the operator that
+// they spell out does.
+//
+// A pattern is a call as in a graph file, without attributes: operators by name, operands as single letters
+// (one letter is one operand), numbers as constants of which every element has that value. The operands of
+// add, mul, max and min may stand the other way round.
+
+#include "compiler/rewrite.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_NODES = 16,
+    MOST_ELEMENTS = 64 // of a constant that stands for a number
+};
+
+struct match {
+    struct operand *letter[26];
+    struct node *node[MOST_NODES]; // the first is the pattern's root
+    unsigned uses[MOST_NODES];     // of its result, inside of the pattern
+    unsigned count;
+};
+
+struct pattern {
+    const char *text;
+    enum op op;
+    // Sets attributes and inputs beyond the first, which is x; *fits becomes false if it is not that operator
+    // after all. NULL: there are none. Returns false when memory runs out.
+    bool (*build)(struct graph *graph, const struct match *match, struct node *node, bool *fits);
+};
+
+static bool build_softmax(struct graph *graph, const struct match *match, struct node *node, bool *fits);
+static bool build_layer_normalization(struct graph *graph, const struct match *match, struct node *node,
+                                      bool *fits);
+static bool build_hard_swish(struct graph *graph, const struct match *match, struct node *node, bool *fits);
+
+#define ERF_DIV            "add(erf(div(x,1.4142135623730951)),1)"
+#define ERF_MUL            "add(erf(mul(x,0.7071067811865476)),1)"
+#define SIX                "min(max(add(x,3),0),6)"
+#define SIX_2              "max(min(add(x,3),6),0)"
+#define SIX_3              "clamp(add(x,3))"
+#define CENTRED            "sub(x,reduceMean(x))"
+#define SPREAD(square)     "div(" CENTRED ",sqrt(add(reduceMean(" square "),e)))"
+#define SPREAD_POW(square) "div(" CENTRED ",pow(add(reduceMean(" square "),e),0.5))"
+#define SQUARE_POW         "pow(" CENTRED ",2)"
+#define SQUARE_MUL         "mul(" CENTRED "," CENTRED ")"
+#define LAYER(spread)                                                                                        \
+    {"add(mul(s," spread "),b)", WNN_OP_layerNormalization, build_layer_normalization},                      \
+        {"mul(s," spread ")", WNN_OP_layerNormalization, build_layer_normalization},                         \
+        {"add(b," spread ")", WNN_OP_layerNormalization, build_layer_normalization},                         \
+    {                                                                                                        \
+        spread, WNN_OP_layerNormalization, build_layer_normalization                                         \
+    }
+#define GELU(erf)                                                                                            \
+    {"mul(mul(x,0.5)," erf ")", WNN_OP_gelu, NULL}, {"mul(x,mul(" erf ",0.5))", WNN_OP_gelu, NULL},          \
+    {                                                                                                        \
+        "mul(mul(x," erf "),0.5)", WNN_OP_gelu, NULL                                                         \
+    }
+#define HARD_SWISH(six)                                                                                      \
+    {"div(mul(x," six "),6)", WNN_OP_hardSwish, build_hard_swish},                                           \
+        {"mul(x,div(" six ",6))", WNN_OP_hardSwish, build_hard_swish},                                       \
+        {"mul(x,mul(" six ",0.16666666666666667))", WNN_OP_hardSwish, build_hard_swish},                     \
+    {                                                                                                        \
+        "mul(mul(x," six "),0.16666666666666667)", WNN_OP_hardSwish, build_hard_swish                        \
+    }
+
+static const struct pattern patterns[] = {
+    GELU(ERF_DIV),
+    GELU(ERF_MUL),
+    HARD_SWISH(SIX),
+    HARD_SWISH(SIX_2),
+    HARD_SWISH(SIX_3),
+    {"mul(x,hardSigmoid(x))", WNN_OP_hardSwish, build_hard_swish},
+    {"div(exp(sub(x,reduceMax(x))),reduceSum(exp(sub(x,reduceMax(x)))))", WNN_OP_softmax, build_softmax},
+    LAYER(SPREAD(SQUARE_POW)),
+    LAYER(SPREAD(SQUARE_MUL)),
+    LAYER(SPREAD_POW(SQUARE_POW)),
+    LAYER(SPREAD_POW(SQUARE_MUL)),
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+// Matching
+// ---------------------------------------------------------------------------------------------------------------
+
+// The end of a call, letter or number.
+static const char *skip(const char *text)
+{
+    int depth = 0;
+    for (; *text; text++) {
+        if (depth == 0 && (*text == ',' || *text == ')'))
+            break;
+        depth += (*text == '(') - (*text == ')');
+        if (*text == ')' && depth == 0)
+            return text + 1;
+    }
+    return text;
+}
+
+// Whether every element is the number, rounded to the type, give or take a last bit.
+static bool is_number(const struct operand *operand, double number)
+{
+    if (!wnn_rewrite_is_floats(operand))
+        return false;
+    size_t count = wnn_shape_elements(&operand->type.shape);
+    double last = operand->type.type == WNNDataType_Float16 ? 0x1p-10 : 0x1p-22;
+    bool exact = number == wnn_round_to_dtype(number, WNNDataType_Float16);
+    for (size_t i = 0; i < count && count <= MOST_ELEMENTS; i++) {
+        double value = wnn_rewrite_value(operand, i);
+        if (exact ? value != number : !(fabs(value - number) <= fabs(number) * last))
+            return false;
+    }
+    return count > 0 && count <= MOST_ELEMENTS;
+}
+
+static bool is_letter(const char *text)
+{
+    return islower((unsigned char)text[0]) && (text[1] == ',' || text[1] == ')' || text[1] == 0);
+}
+
+static bool is_commutative(const struct node *node)
+{
+    return node->op == WNN_OP_add || node->op == WNN_OP_mul || node->op == WNN_OP_max ||
+           node->op == WNN_OP_min;
+}
+
+static bool match_operand(const char *text, struct operand *operand, bool again, struct match *match);
+
+static bool match_inputs(const char *text, const struct node *node, bool swapped, bool again,
+                         struct match *match)
+{
+    for (unsigned i = 0; i < node->in_count; i++) {
+        struct operand *in = node->in[swapped ? 1 - i : i];
+        if (!in || !match_operand(text, in, again, match))
+            return false;
+        text = skip(text);
+        if (*text != (i + 1 == node->in_count ? ')' : ','))
+            return false;
+        text++;
+    }
+    return true;
+}
+
+// `again`: below a node that has been counted already, whose operands are not used once more by this.
+static bool match_operand(const char *text, struct operand *operand, bool again, struct match *match)
+{
+    if (is_letter(text)) {
+        struct operand **letter = &match->letter[text[0] - 'a'];
+        if (!*letter)
+            *letter = operand;
+        return *letter == operand;
+    }
+    if (isdigit((unsigned char)text[0]))
+        return is_number(operand, strtod(text, NULL));
+    struct node *node = operand->producer;
+    size_t length = strcspn(text, "(");
+    const char *name = node ? wnn_ops[node->op].name : "";
+    if (strlen(name) != length || memcmp(name, text, length) != 0 || node->activation)
+        return false;
+    unsigned i = 0;
+    while (i < match->count && match->node[i] != node)
+        i++;
+    if (i == MOST_NODES)
+        return false;
+    bool seen = i < match->count;
+    if (!seen) {
+        match->node[match->count] = node;
+        match->uses[match->count++] = 0;
+    }
+    match->uses[i] += !again;
+    text += length + 1;
+    struct match before = *match;
+    if (match_inputs(text, node, false, again || seen, match))
+        return true;
+    *match = before;
+    return is_commutative(node) && match_inputs(text, node, true, again || seen, match);
+}
+
+// Whether the pattern ends in this node, and what it computes on the way is used by nothing else.
+static bool match_pattern(const struct pattern *pattern, const struct node *root, struct match *match)
+{
+    *match = (struct match){0};
+    if (!match_operand(pattern->text, root->out[0], false, match))
+        return false;
+    for (unsigned i = 1; i < match->count; i++)
+        if (match->node[i]->out[0]->uses != match->uses[i])
+            return false;
+    const struct operand *x = match->letter['x' - 'a'];
+    return wnn_dtype_is_float(x->type.type) && wnn_descriptor_equal(&x->type, &root->out[0]->type);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Building
+// ---------------------------------------------------------------------------------------------------------------
+
+// The axes of all reductions of a match, if they are the same and keep their dimensions.
+static bool reduced_axes(const struct match *match, WNNUint32List *axes)
+{
+    axes->count = 0;
+    for (unsigned i = 0; i < match->count; i++) {
+        enum op op = (enum op)match->node[i]->op;
+        if (op != WNN_OP_reduceMean && op != WNN_OP_reduceMax && op != WNN_OP_reduceSum)
+            continue;
+        const WNNReduceOptions *options = match->node[i]->attrs;
+        if (!options->keepDimensions || options->axes.count == 0 ||
+            (axes->count &&
+             (axes->count != options->axes.count ||
+              memcmp(axes->data, options->axes.data, axes->count * sizeof axes->data[0]) != 0)))
+            return false;
+        *axes = options->axes;
+    }
+    return axes->count > 0;
+}
+
+static bool build_softmax(struct graph *graph, const struct match *match, struct node *node, bool *fits)
+{
+    (void)graph;
+    WNNUint32List axes;
+    *fits = reduced_axes(match, &axes) && axes.count == 1;
+    if (*fits)
+        ((struct softmax_attrs *)node->attrs)->axis = axes.data[0];
+    return true;
+}
+
+// Whether the operand has the sizes of the last dimensions, and nothing else.
+static bool has_last_sizes(const struct operand *operand, const struct shape *of, size_t count)
+{
+    const struct shape *shape = &operand->type.shape;
+    return shape->rank == count &&
+           memcmp(shape->dim, of->dim + of->rank - count, count * sizeof shape->dim[0]) == 0;
+}
+
+static bool build_layer_normalization(struct graph *graph, const struct match *match, struct node *node,
+                                      bool *fits)
+{
+    WNNLayerNormalizationOptions *options = node->attrs;
+    const struct operand *x = match->letter['x' - 'a'], *epsilon = match->letter['e' - 'a'];
+    struct operand *scale = match->letter['s' - 'a'], *bias = match->letter['b' - 'a'];
+    WNNUint32List axes;
+    *fits = reduced_axes(match, &axes) && wnn_rewrite_is_floats(epsilon) &&
+            wnn_shape_elements(&epsilon->type.shape) == 1 && wnn_rewrite_value(epsilon, 0) >= 0 &&
+            isfinite(wnn_rewrite_value(epsilon, 0));
+    if (!*fits)
+        return true;
+    const struct shape *shape = &x->type.shape;
+    if (scale || bias)
+        for (size_t i = 0; i < axes.count; i++) // broadcasting is from the last dimension
+            *fits = *fits && axes.data[i] == shape->rank - axes.count + i;
+    *fits = *fits && (!scale || has_last_sizes(scale, shape, axes.count)) &&
+            (!bias || has_last_sizes(bias, shape, axes.count));
+    if (!*fits)
+        return true;
+    options->epsilon = wnn_rewrite_value(epsilon, 0);
+    node->in[1] = scale;
+    node->in[2] = bias;
+    return wnn_rewrite_list(graph, &options->axes, axes.data, axes.count);
+}
+
+static bool build_hard_swish(struct graph *graph, const struct match *match, struct node *node, bool *fits)
+{
+    (void)graph;
+    (void)node;
+    WNNDataType type = match->letter['x' - 'a']->type.type;
+    for (unsigned i = 0; i < match->count; i++) {
+        if (match->node[i]->op == WNN_OP_hardSigmoid) {
+            const WNNHardSigmoidOptions *options = match->node[i]->attrs;
+            *fits = options->alpha == wnn_round_to_dtype(1.0 / 6, type) && options->beta == 0.5;
+        } else if (match->node[i]->op == WNN_OP_clamp) {
+            const WNNClampOptions *options = match->node[i]->attrs;
+            *fits = options->minValue.type != WNNNumberType_Undefined &&
+                    wnn_number_double(options->minValue) == 0 &&
+                    options->maxValue.type != WNNNumberType_Undefined &&
+                    wnn_number_double(options->maxValue) == 6;
+        }
+    }
+    return true;
+}
+
+// Makes `root` the operator, if it is one.
+static bool replace(struct graph *graph, const struct pattern *pattern, const struct match *match,
+                    struct node *root, bool *fits)
+{
+    struct arena_mark mark = wnn_arena_mark(&graph->arena);
+    struct node made = *root;
+    made.op = pattern->op;
+    made.in_count = wnn_op_input_rows(&wnn_ops[pattern->op]);
+    made.in = wnn_arena_allocate(&graph->arena, made.in_count * sizeof made.in[0]);
+    made.attrs = wnn_rewrite_attrs(graph, pattern->op);
+    if (!made.in || !made.attrs)
+        return false;
+    made.in[0] = match->letter['x' - 'a'];
+    *fits = true;
+    if (pattern->build && !pattern->build(graph, match, &made, fits))
+        return false;
+    if (*fits)
+        *root = made;
+    else
+        wnn_arena_rewind(&graph->arena, mark);
+    return true;
+}
+
+bool wnn_recognise(struct pass_context *context, struct graph *graph)
+{
+    wnn_graph_count_uses(graph);
+    // From the end, so that the largest of patterns that hold one another is found first.
+    for (size_t i = graph->node_count; i-- > 0;) {
+        struct node *root = graph->nodes[i];
+        bool fits = root->out_count != 1 ||
+                    (root->op != WNN_OP_mul && root->op != WNN_OP_div && root->op != WNN_OP_add);
+        for (size_t j = 0; !fits && j < sizeof patterns / sizeof patterns[0]; j++) {
+            struct match match;
+            if (match_pattern(&patterns[j], root, &match) &&
+                !replace(graph, &patterns[j], &match, root, &fits))
+                return wnn_fail_memory(context->error);
+        }
+    }
+    return wnn_prune(context, graph);
+}

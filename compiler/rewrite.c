@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/rewrite.h"
+
+#include <string.h>
+
+void *wnn_rewrite_attrs(struct graph *graph, enum op op)
+{
+    return wnn_op_copy_attrs(&graph->arena, op, wnn_ops[op].defaults);
+}
+
+bool wnn_rewrite_list(struct graph *graph, WNNUint32List *list, const uint32_t *items, size_t count)
+{
+    uint32_t *copy = wnn_arena_copy(&graph->arena, items, count * sizeof items[0]);
+    *list = (WNNUint32List){copy, count};
+    return copy != NULL;
+}
+
+struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in,
+                             const struct descriptor *out, void *attrs, size_t before)
+{
+    struct node *node = attrs ? wnn_graph_add_node(graph, op, 1, 1, out) : NULL;
+    if (!node)
+        return NULL;
+    node->in[0] = in;
+    node->attrs = attrs;
+    node->index = (uint32_t)before;
+    return node;
+}
+
+bool wnn_rewrite_order(struct pass_context *context, struct graph *graph, size_t old_count)
+{
+    size_t count = graph->node_count;
+    if (count == old_count)
+        return true;
+    // By where they belong: how many nodes come before the first that stands before old node i, then that
+    // place.
+    size_t *next = wnn_allocate_zero(context->allocator, (old_count + 2) * sizeof next[0]);
+    struct node **ordered = wnn_allocate(context->allocator, count * sizeof ordered[0]);
+    bool enough = next && ordered;
+    if (enough) {
+        for (size_t i = 0; i < count; i++)
+            next[(i < old_count ? i : graph->nodes[i]->index) + 1]++;
+        for (size_t i = 1; i < old_count + 2; i++)
+            next[i] += next[i - 1];
+        for (size_t i = old_count; i < count; i++)
+            ordered[next[graph->nodes[i]->index]++] = graph->nodes[i];
+        for (size_t i = 0; i < old_count; i++)
+            ordered[next[i]] = graph->nodes[i];
+        memcpy(graph->nodes, ordered, count * sizeof ordered[0]);
+        for (size_t i = 0; i < count; i++)
+            graph->nodes[i]->index = (uint32_t)i;
+    }
+    wnn_release(context->allocator, ordered);
+    wnn_release(context->allocator, next);
+    return enough || wnn_fail_memory(context->error);
+}
+
+void wnn_rewrite_take_over(struct node *into, struct node *node)
+{
+    struct operand *left = into->out[0];
+    into->out[0] = node->out[0];
+    into->out[0]->producer = into;
+    node->out[0] = left;
+    left->producer = node;
+    left->uses = 0;
+    node->in_count = 0;
+}
+
+bool wnn_rewrite_is_floats(const struct operand *operand)
+{
+    return operand && operand->constant && wnn_dtype_is_float(operand->type.type);
+}
+
+double wnn_rewrite_value(const struct operand *operand, size_t index)
+{
+    return wnn_number_double(wnn_number_load(operand->type.type, operand->constant->data, index));
+}
+
+struct operand *wnn_rewrite_constant(struct pass_context *context, struct graph *graph,
+                                     const struct descriptor *type, const double *values)
+{
+    struct constant *constant = wnn_constant_create(context->allocator, wnn_descriptor_bytes(type));
+    if (!constant)
+        return NULL;
+    size_t count = wnn_shape_elements(&type->shape);
+    for (size_t i = 0; i < count; i++)
+        wnn_number_store(wnn_number_convert(wnnNumberFloat64(values[i]), type->type), type->type,
+                         (void *)(uintptr_t)constant->data, i);
+    return wnn_graph_add_constant(graph, type, constant);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What passes that replace nodes share: new nodes, moved results, values of constants.
+
+#ifndef COMPILER_REWRITE_H_
+#define COMPILER_REWRITE_H_
+
+#include "compiler/passes.h"
+
+// The attributes of an operator when no option is given, to be changed; NULL when memory runs out.
+void *wnn_rewrite_attrs(struct graph *graph, enum op op);
+
+// A copy of a list. False: out of memory.
+bool wnn_rewrite_list(struct graph *graph, WNNUint32List *list, const uint32_t *items, size_t count);
+
+// Appends a node of one input and one output, which is to stand right before the node of index `before` once
+// wnn_rewrite_order has run. NULL when memory runs out.
+struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in,
+                             const struct descriptor *out, void *attrs, size_t before);
+
+// Moves the nodes from number `old_count` on to where they belong, in the order in which they were added.
+bool wnn_rewrite_order(struct pass_context *context, struct graph *graph, size_t old_count);
+
+// `into` computes what was output 0 of `node` from now on; `node` is left without inputs and with a result
+// that nothing uses, for prune to drop.
+void wnn_rewrite_take_over(struct node *into, struct node *node);
+
+// Whether the operand is a constant of a float type, and one element of it.
+bool wnn_rewrite_is_floats(const struct operand *operand);
+double wnn_rewrite_value(const struct operand *operand, size_t index);
+
+// A float constant of the type and shape with the values, rounded; NULL when memory runs out.
+struct operand *wnn_rewrite_constant(struct pass_context *context, struct graph *graph,
+                                     const struct descriptor *type, const double *values);
+
+#endif

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The passes of the compiler: text in, text out. passes.txt has the cases: after a line "== PASS: what it
+// shows" the blocks of a graph file, after a line "--" the statements that are left when the pass has run for
+// the last time (for the pass "plan": those of the finished plan, with types and places). Every graph is also
+// computed with all passes and with none, which must give the same numbers but for rounding.
+//
+//   passes_test passes.txt           checks
+//   passes_test passes.txt --print   prints the file with what the passes do now
+
+#include "conformance/unit/runtime_fixture.h"
+#include "tools/graph_file.h"
+
+#include <limits.h>
+#include <math.h>
+#include <unistd.h>
+
+struct pass_case {
+    char *name;
+    char pass[64];
+    char *input, *expected;
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+// Text out
+// ---------------------------------------------------------------------------------------------------------------
+
+struct dump {
+    const char *pass;
+    char text[8192];
+    size_t length;
+};
+
+// Keeps the statements, without what stands behind //.
+static void write_piece(void *argument, const char *text, size_t length)
+{
+    struct dump *dump = argument;
+    char line[1024];
+    REQUIRE(length < sizeof line);
+    memcpy(line, text, length);
+    line[length] = 0;
+    if (strncmp(line, "input ", 6) == 0 || strncmp(line, "const ", 6) == 0)
+        return;
+    char *comment = strstr(line, " // ");
+    if (comment && strcmp(dump->pass, "plan") != 0)
+        memcpy(comment, "\n", 2);
+    // The windows that inference completes with what they are by default say nothing new.
+    static const char *const defaults[] = {", padding=[0, 0, 0, 0]", ", strides=[1, 1]",
+                                           ", dilations=[1, 1]"};
+    for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++) {
+        char *at = strstr(line, defaults[i]);
+        if (at)
+            memmove(at, at + strlen(defaults[i]), strlen(at + strlen(defaults[i])) + 1);
+    }
+    REQUIRE(dump->length + strlen(line) < sizeof dump->text);
+    memcpy(dump->text + dump->length, line, strlen(line) + 1);
+    dump->length += strlen(line);
+}
+
+static void observe(void *argument, const char *pass, const struct graph *graph)
+{
+    struct dump *dump = argument;
+    if (strcmp(pass, dump->pass) != 0)
+        return;
+    dump->length = 0;
+    struct text_sink sink = {write_piece, dump};
+    wnn_dump_text(graph, &sink);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Text in
+// ---------------------------------------------------------------------------------------------------------------
+
+static void write_file(const char *blocks, char path[64])
+{
+    strcpy(path, "/tmp/wnn_passes_test_XXXXXX");
+    int descriptor = mkstemp(path);
+    REQUIRE(descriptor >= 0);
+    FILE *file = fdopen(descriptor, "w");
+    REQUIRE(file);
+    fprintf(file, "webnn_graph \"test\" v1 {\n%s}\n", blocks);
+    REQUIRE(fclose(file) == 0);
+}
+
+static WNNGraph build(WNNContext context, const struct pass_case *test, struct model *model)
+{
+    char path[64];
+    struct error error = {0};
+    write_file(test->input, path);
+    REQUIRE(model_begin(model, context, &error));
+    bool read = graph_file_read(model, path, NULL, &error);
+    unlink(path);
+    if (!read)
+        fprintf(stderr, "%s: %s\n", test->name, error.message);
+    REQUIRE(read);
+    return build_outputs(context, model->builder, model->output_count, model->outputs);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Numbers
+// ---------------------------------------------------------------------------------------------------------------
+
+enum {
+    MOST_PORTS = 8,
+    MOST_ELEMENTS = 8192
+};
+
+static size_t port_bytes(const struct graph_port *port)
+{
+    return wnn_descriptor_bytes(&port->operand->type);
+}
+
+static void fill(const struct descriptor *type, void *data)
+{
+    size_t count = wnn_shape_elements(&type->shape);
+    uint32_t state = 12345;
+    for (size_t i = 0; i < count; i++) {
+        state = state * 1664525u + 1013904223u;
+        WNNNumber number = wnnNumberFloat64(((double)(state >> 8) / (1 << 24) - 0.5) * 8);
+        wnn_number_store(wnn_number_convert(number, type->type), type->type, data, i);
+    }
+}
+
+// Computes the outputs, one after the other in `result`.
+static void compute(WNNContext context, WNNGraph graph, double *result)
+{
+    static _Alignas(64) unsigned char memory[2 * MOST_PORTS][MOST_ELEMENTS * 8];
+    const struct graph *planned = &wnn_graph_plan(graph)->graph;
+    WNNNamedBuffer inputs[MOST_PORTS], outputs[MOST_PORTS];
+    REQUIRE(planned->input_count <= MOST_PORTS && planned->output_count <= MOST_PORTS);
+    for (size_t i = 0; i < planned->input_count; i++) {
+        const struct graph_port *port = &planned->inputs[i];
+        REQUIRE(port_bytes(port) <= sizeof memory[i]);
+        fill(&port->operand->type, memory[i]);
+        inputs[i] = (WNNNamedBuffer){wnn_string_view(port->name), memory[i], port_bytes(port),
+                                     port->operand->type.type};
+    }
+    for (size_t i = 0; i < planned->output_count; i++) {
+        const struct graph_port *port = &planned->outputs[i];
+        REQUIRE(port_bytes(port) <= sizeof memory[MOST_PORTS + i]);
+        outputs[i] = (WNNNamedBuffer){wnn_string_view(port->name), memory[MOST_PORTS + i], port_bytes(port),
+                                      port->operand->type.type};
+    }
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    descriptor.graph = graph;
+    descriptor.inputCount = planned->input_count;
+    descriptor.inputs = inputs;
+    descriptor.outputCount = planned->output_count;
+    descriptor.outputs = outputs;
+    struct answer answer = {0};
+    wait_for(context, wnnContextCompute(context, &descriptor,
+                                        (WNNRequestCallbackInfo){NULL, WNNCallbackMode_WaitAnyOnly,
+                                                                 on_request, &answer, NULL}));
+    REQUIRE_EQUAL_INT(answer.status, WNNStatus_Success);
+    for (size_t i = 0; i < planned->output_count; i++) {
+        const struct descriptor *type = &planned->outputs[i].operand->type;
+        for (size_t j = 0; j < wnn_shape_elements(&type->shape); j++)
+            *result++ = wnn_number_double(wnn_number_load(type->type, memory[MOST_PORTS + i], j));
+    }
+}
+
+static void require_same_numbers(const struct pass_case *test, const double *a, const double *b, size_t count,
+                                 bool half)
+{
+    for (size_t i = 0; i < count; i++) {
+        double most = fabs(a[i]) > 1 ? fabs(a[i]) : 1;
+        if (!(fabs(a[i] - b[i]) <= most * (half ? 0.02 : 1e-5)) && !(isnan(a[i]) && isnan(b[i]))) {
+            fprintf(stderr, "%s: element %zu is %.9g; expected %.9g\n", test->name, i, a[i], b[i]);
+            exit(1);
+        }
+    }
+}
+
+static void run_case(WNNContext context, const struct pass_case *test, bool print)
+{
+    static double results[2][MOST_PORTS * MOST_ELEMENTS];
+    struct dump dump = {.pass = test->pass};
+    struct model model;
+    wnn_context_set_compile_options(context, 0, true, observe, &dump);
+    WNNGraph graph = build(context, test, &model);
+    if (strcmp(test->pass, "plan") == 0)
+        observe(&dump, "plan", &wnn_graph_plan(graph)->graph);
+    if (print) {
+        printf("== %s\n%s--\n%s", test->name, test->input, dump.text);
+    } else if (strcmp(dump.text, test->expected) != 0) {
+        fprintf(stderr, "%s\n%sexpected:\n%s", test->name, dump.text, test->expected);
+        exit(1);
+    }
+    compute(context, graph, results[0]);
+    wnnGraphRelease(graph);
+    model_end(&model);
+
+    wnn_context_set_compile_options(context, ~0u, true, NULL, NULL);
+    graph = build(context, test, &model);
+    compute(context, graph, results[1]);
+    size_t count = 0;
+    const struct graph *planned = &wnn_graph_plan(graph)->graph;
+    bool half = false;
+    for (size_t i = 0; i < planned->output_count; i++) {
+        count += wnn_shape_elements(&planned->outputs[i].operand->type.shape);
+        half |= planned->outputs[i].operand->type.type == WNNDataType_Float16;
+    }
+    require_same_numbers(test, results[0], results[1], count, half);
+    wnnGraphRelease(graph);
+    model_end(&model);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Memory that runs out
+// ---------------------------------------------------------------------------------------------------------------
+
+static atomic_int allowed_allocations = INT_MAX;
+
+static void *allocate_counted(size_t size, size_t alignment, void *userdata)
+{
+    (void)userdata;
+    if (atomic_load(&allowed_allocations) != INT_MAX && atomic_fetch_sub(&allowed_allocations, 1) <= 0)
+        return NULL;
+    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+static void release_counted(void *memory, size_t size, size_t alignment, void *userdata)
+{
+    (void)size;
+    (void)alignment;
+    (void)userdata;
+    free(memory);
+}
+
+// Every allocation of a build fails once: that is an error, and nothing is left behind.
+static void starve_case(WNNContext context, const struct pass_case *test)
+{
+    struct model model;
+    wnn_context_set_compile_options(context, 0, false, NULL, NULL);
+    wnnGraphRelease(build(context, test, &model)); // what is allocated once a context
+    for (int allowed = 0;; allowed++) {
+        REQUIRE(allowed < 10000);
+        struct answer answer = {0};
+        atomic_store(&allowed_allocations, allowed);
+        WNNBuildCallbackInfo tell_build = {NULL, WNNCallbackMode_WaitAnyOnly, on_build, &answer, NULL};
+        WNNFuture future = wnnGraphBuilderBuild(model.builder, model.output_count, model.outputs, tell_build);
+        if (future.id)
+            wait_for(context, future);
+        atomic_store(&allowed_allocations, INT_MAX);
+        wnnGraphRelease(answer.graph);
+        if (future.id && answer.status == WNNStatus_Success)
+            break;
+        if (future.id)
+            REQUIRE_EQUAL_INT(answer.status, WNNStatus_OutOfMemory);
+    }
+    model_end(&model);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The cases
+// ---------------------------------------------------------------------------------------------------------------
+
+static char *read_file(const char *path)
+{
+    enum {
+        MOST = 1 << 20
+    };
+    FILE *file = fopen(path, "r");
+    REQUIRE(file);
+    char *text = malloc(MOST);
+    REQUIRE(text);
+    size_t length = fread(text, 1, MOST - 1, file);
+    REQUIRE(length < MOST - 1 && fclose(file) == 0);
+    text[length] = 0;
+    return text;
+}
+
+// Cuts the next case off `text`; false at the end. What stands before the first is a comment.
+static bool next_case(char **text, struct pass_case *test)
+{
+    char *start = strncmp(*text, "== ", 3) == 0 ? *text : strstr(*text, "\n== ");
+    if (!start)
+        return false;
+    start += *start == '\n' ? 4 : 3;
+    char *end = strchr(start, '\n'), *colon = strchr(start, ':');
+    REQUIRE(end && colon && colon < end && colon - start < (ptrdiff_t)sizeof test->pass);
+    *end = 0;
+    test->name = start;
+    memcpy(test->pass, start, (size_t)(colon - start));
+    test->pass[colon - start] = 0;
+    test->input = end + 1;
+    char *middle = strstr(test->input, "\n--\n");
+    REQUIRE(middle);
+    middle[1] = 0;
+    test->expected = middle + 4;
+    char *next = strstr(middle + 3, "\n== ");
+    *text = test->expected + strlen(test->expected);
+    if (next) {
+        next[0] = 0;
+        *text = next + 1;
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    REQUIRE(argc > 1);
+    WNNAllocator allocator = {allocate_counted, release_counted, NULL};
+    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
+    descriptor.allocator = &allocator;
+    WNNContext context;
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+    char *text = read_file(argv[1]), *at = text;
+    struct pass_case test;
+    int count = 0;
+    for (; next_case(&at, &test); count++) {
+        size_t length = strlen(test.expected); // what the next case cut off
+        char *expected = malloc(length + 2);
+        REQUIRE(expected);
+        snprintf(expected, length + 2, "%s%s", test.expected,
+                 length && test.expected[length - 1] != '\n' ? "\n" : "");
+        test.expected = expected;
+        run_case(context, &test, argc > 2);
+        starve_case(context, &test);
+        free(expected);
+    }
+    REQUIRE(count > 0);
+    free(text);
+    wnnContextRelease(context);
+    return 0;
+}
