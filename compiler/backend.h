@@ -16,11 +16,23 @@ struct backend_options {
     bool strict_numerics;
 };
 
+// Where the operands of an execution lie while it runs.
+struct sight {
+    const void *(*locate)(const struct sight *sight, const struct operand *operand);
+};
+
+// Somebody who watches an execution, on its thread, node by node.
+struct watcher {
+    void (*before)(const struct watcher *watcher, const struct node *node, const struct sight *sight); // or NULL
+    void (*after)(const struct watcher *watcher, const struct node *node, const struct sight *sight);
+};
+
 // The memory of one execution, by slot of the graph's inputs and outputs. Pointers are aligned to the element size.
 // Inputs may end where mapped memory ends. An output that the caller does not want is NULL.
 struct bindings {
     const void *const *inputs;
     void *const *outputs;
+    const struct watcher *watcher; // NULL: nobody watches; backends that cannot be watched ignore it
 };
 
 // node->lowering of a node whose outputs are views of its input (compiler/plan_memory.c): it is not to be run.
@@ -56,6 +68,9 @@ struct backend {
     // (optional) Whether output 0 of a node may lie where input i lies, given that both have as many bytes and that the
     // input is not used again. NULL: never.
     bool (*in_place)(void *state, const struct node *node, unsigned input);
+
+    // (optional) A word or two for what computes a node of a finished plan; static text.
+    const char *(*kernel)(void *state, const struct node *node);
 
     // Makes an executable of a plan, which outlives it. Everything that can fail, fails here. Constants that runs do not
     // read may be released: an operand's `constant` has no data then, but keeps its number of bytes.

@@ -314,6 +314,18 @@ static void *locate(const struct executable *executable, const struct operand *o
     return executable->memory + placement->offset;
 }
 
+struct cpu_sight {
+    struct sight sight; // first
+    const struct executable *executable;
+    const struct bindings *bindings;
+};
+
+static const void *see(const struct sight *sight, const struct operand *operand)
+{
+    const struct cpu_sight *whole = (const struct cpu_sight *)sight;
+    return locate(whole->executable, operand, whole->bindings);
+}
+
 static bool run_step(const struct cpu *cpu, const struct executable *executable, struct step *step,
                      const struct bindings *bindings, struct error *error)
 {
@@ -336,6 +348,12 @@ static bool run_step(const struct cpu *cpu, const struct executable *executable,
     return true;
 }
 
+static const char *kernel_name(void *state, const struct node *node)
+{
+    (void)state;
+    return node->lowering == LOWER_XNNPACK ? "XNNPACK" : "native";
+}
+
 static bool execute(void *state, void *pointer, const struct bindings *bindings, struct error *error)
 {
     const struct cpu *cpu = state;
@@ -347,9 +365,17 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
             memcpy(executable->memory + operand->placement.offset, bindings->inputs[i],
                    wnn_descriptor_bytes(&operand->type));
     }
+    const struct watcher *watcher = bindings->watcher;
+    const struct cpu_sight sight = {{see}, executable, bindings};
     bool done = true;
-    for (size_t i = 0; done && i < executable->step_count; i++)
-        done = run_step(cpu, executable, &executable->steps[i], bindings, error);
+    for (size_t i = 0; done && i < executable->step_count; i++) {
+        struct step *step = &executable->steps[i];
+        if (watcher && watcher->before)
+            watcher->before(watcher, step->node, &sight.sight);
+        done = run_step(cpu, executable, step, bindings, error);
+        if (watcher && done)
+            watcher->after(watcher, step->node, &sight.sight);
+    }
     // Outputs that are inputs or constants, or stand for another output too, are copied.
     for (size_t i = 0; i < graph->output_count; i++) {
         const struct operand *operand = graph->outputs[i].operand;
@@ -373,6 +399,7 @@ const struct backend wnn_backend_cpu = {
     .evaluate = evaluate,
     .partition = partition,
     .in_place = in_place,
+    .kernel = kernel_name,
     .lower = lower,
     .release = release,
     .execute = execute,

@@ -278,7 +278,8 @@ static bool make_runtime(struct xnnpack_step *step, const struct weights *weight
         return fail(error, status, "making a graph");
     status = define(graph, &step->op, weights);
     if (status == xnn_status_success)
-        status = xnn_create_runtime_v2(graph, parallel->pthreadpool, XNN_FLAG_YIELD_WORKERS, &step->runtime);
+        status = xnn_create_runtime_v2(graph, wnn_parallel_pthreadpool(parallel), XNN_FLAG_YIELD_WORKERS,
+                                       &step->runtime);
     if (status == xnn_status_success)
         status = bind_first(step);
     xnn_delete_subgraph(graph);

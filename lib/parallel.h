@@ -13,9 +13,20 @@ struct parallel {
     void (*run)(const struct parallel *parallel, size_t count, void (*task)(void *argument, size_t index),
                 void *argument);
     unsigned threads;   // how many tasks can make progress at once, at least 1
-    void *pthreadpool;  // the pthreadpool_t behind it, or NULL
+    void *pthreadpool;  // a pthreadpool_t with as many threads that is there already, or NULL
     const void *host;   // the runtime's
+    // (optional) Makes that pthreadpool_t when it is first needed, or returns the one that it made; NULL: there is none
+    // to be had. Any thread.
+    void *(*make_pthreadpool)(const struct parallel *parallel);
 };
+
+// The pthreadpool_t for libraries that want one, or NULL: one thread. It is no part of `run`.
+static inline void *wnn_parallel_pthreadpool(const struct parallel *parallel)
+{
+    if (parallel->pthreadpool || !parallel->make_pthreadpool)
+        return parallel->pthreadpool;
+    return parallel->make_pthreadpool(parallel);
+}
 
 // Calls body(argument, begin, end) for pieces that cover [0, count), each at least `grain` long unless there is only
 // one. How a loop is cut depends on count, grain and the number of threads only. A count of 0 does nothing.

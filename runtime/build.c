@@ -155,6 +155,7 @@ static bool run_build(WNNContext context, struct request *base, struct error *er
     atomic_init(&graph->handles, 1);
     atomic_init(&graph->references, 1);
     atomic_init(&graph->destroyed, false);
+    atomic_init(&graph->watched, false);
     wnn_arena_init(&graph->arena, &context->allocator);
     if (!compile(context, request, graph, error)) {
         wnn_fail(error, WNNStatus_OperationError, "build: the backend %s cannot build the graph",

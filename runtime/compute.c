@@ -73,8 +73,11 @@ static bool run_execution(WNNContext context, struct request *request, struct er
         for (size_t i = 0; i < inputs->count; i++)
             if (e->inputs[i] != e->caller_inputs[i])
                 memcpy((void *)(uintptr_t)e->inputs[i], e->caller_inputs[i], inputs->ports[i].bytes);
-    const struct bindings bindings = {e->inputs, e->outputs};
-    if (!context->backend->execute(context->state, e->graph->executable, &bindings, error))
+    const struct bindings bindings = {e->inputs, e->outputs, NULL};
+    bool watched = atomic_load_explicit(&e->graph->watched, memory_order_relaxed);
+    bool done = watched ? wnn_profile_execute(e->graph, &bindings, error)
+                        : context->backend->execute(context->state, e->graph->executable, &bindings, error);
+    if (!done)
         return wnn_fail(error, WNNStatus_UnknownError, "the backend %s failed", context->backend->name);
     if (e->staging)
         for (size_t i = 0; i < outputs->count; i++)

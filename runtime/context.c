@@ -107,6 +107,7 @@ static void free_context(WNNContext context)
 {
     wnn_release(&context->allocator, context->operator_limits);
     wnn_queue_free(&context->queue);
+    pthread_mutex_destroy(&context->pthreadpool_lock);
     struct allocator host;
     wnn_allocator_init(&host, &context->allocator.host, 0);
     wnn_release(&host, context);
@@ -198,6 +199,7 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
         return wnn_fail_memory(error);
     }
 
+    pthread_mutex_init(&context->pthreadpool_lock, NULL);
     atomic_init(&context->handles, 1);
     atomic_init(&context->references, 1);
     context->backend = backend;
@@ -314,7 +316,7 @@ WNNStatus wnnContextPreload(WNNContext context)
         return WNNStatus_TypeError;
     struct error error = {0};
     if (wnn_context_usable(context, &error) && context->backend->preload &&
-        !context->backend->preload(&error))
+        !(context->backend->preload(&error) && wnn_threads_preload(context, &error)))
         wnn_fail(&error, WNNStatus_UnknownError, "the backend %s cannot be loaded", context->backend->name);
     return wnn_context_report(context, &error);
 }

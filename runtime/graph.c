@@ -191,6 +191,7 @@ void wnn_graph_drop(WNNGraph graph)
     if (atomic_fetch_sub(&graph->references, 1) != 1 || dispose(graph))
         return;
     WNNContext context = graph->context;
+    wnn_profile_free(graph);
     wnn_arena_free(&graph->arena);
     wnn_release(&context->allocator, graph);
     wnn_context_drop(context);

@@ -34,6 +34,10 @@ struct WNNContextImpl {
     // The worker's.
     void *state; // of the backend
     struct parallel parallel;
+    struct pool *pool; // NULL: one thread, or the host's
+
+    pthread_mutex_t pthreadpool_lock; // a leaf, taken only to make the next
+    void *pthreadpool;                // of libraries that want one; NULL until they do
 
     // Under the queue's lock.
     WNNGraph graphs; // those that have an executable
@@ -77,7 +81,12 @@ struct WNNGraphImpl {
     void *executable;
     struct plan *plan;
     WNNGraph next, previous; // of context->graphs
-    struct request dispose;  // releases the executable on the worker
+    atomic_bool watched;     // executions go through profile.c; the rest is under the queue's lock
+    bool profiling;
+    uint64_t profile_epoch;        // how often profiling was switched
+    struct profile *profile;       // made by the worker
+    const struct watcher *watcher; // instead of the profile
+    struct request dispose;        // releases the executable on the worker
 };
 
 struct WNNTensorImpl {
@@ -115,6 +124,8 @@ bool wnn_limits_create(WNNContext context, struct error *error);
 // parallel.c
 bool wnn_threads_create(WNNContext context, uint32_t threads, struct error *error);
 void wnn_threads_destroy(WNNContext context);
+// Starts every thread that could be needed later. Any thread, while the context is held.
+bool wnn_threads_preload(WNNContext context, struct error *error);
 uint32_t wnn_processor_count(void);
 // Rounding to nearest, denormals as they are, no traps.
 void wnn_floating_point_default(void);
@@ -128,6 +139,11 @@ size_t wnn_port_find(const struct port_list *ports, struct string name, size_t g
 // On the worker at its end: releases the executables that are left. False: the timeline holds something
 // again.
 bool wnn_graphs_end(WNNContext context);
+
+// profile.c, on the worker
+// Runs the graph while it is watched.
+bool wnn_profile_execute(WNNGraph graph, const struct bindings *bindings, struct error *error);
+void wnn_profile_free(WNNGraph graph);
 
 // tensor.c
 void wnn_tensor_hold(WNNTensor tensor);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The compute threads of a context: a pthreadpool, the host's own loop, or none. Whoever runs a task, it runs
-// with the default floating-point environment: threads of the pool inherit it from the worker, threads of the
-// host are set and restored around each task.
+// The compute threads of a context: a pool of our own, the host's own loop, or none. Whoever runs a task, it
+// runs with the default floating-point environment: threads of the pool begin with it, threads of the host
+// are set and restored around each task. Besides there may be a pthreadpool, for XNNPACK: it is made when a
+// graph is built that needs it, or by wnnContextPreload, and its threads sleep whenever they have nothing to
+// do.
 
 #include "runtime/internal.h"
+#include "runtime/pool.h"
 
 #include <pthreadpool.h>
 #include <sched.h>
+#include <signal.h>
 
 // More threads than this never help, and a number from outside must not exhaust the process.
 #define MOST_THREADS 1024u
@@ -36,11 +40,7 @@ static void run_here(const struct parallel *parallel, size_t count,
 static void run_on_pool(const struct parallel *parallel, size_t count,
                         void (*task)(void *argument, size_t index), void *argument)
 {
-    if (count <= 1)
-        run_here(parallel, count, task, argument);
-    else
-        pthreadpool_parallelize_1d(parallel->pthreadpool, task, argument, count,
-                                   PTHREADPOOL_FLAG_YIELD_WORKERS);
+    wnn_pool_run(((const struct WNNContextImpl *)parallel->host)->pool, count, task, argument);
 }
 
 struct host_task {
@@ -65,7 +65,7 @@ static void run_on_host(const struct parallel *parallel, size_t count,
         run_here(parallel, count, task, argument);
         return;
     }
-    const WNNParallelFor *host = parallel->host;
+    const WNNParallelFor *host = &((const struct WNNContextImpl *)parallel->host)->host_parallel;
     struct host_task wrapped = {task, argument};
     host->parallelFor(count, run_host_task, &wrapped, host->userdata);
 }
@@ -97,30 +97,57 @@ static bool can_start_threads(struct allocator *allocator, uint32_t count)
     return started == count;
 }
 
+// Threads that are started from any thread of the host must not take its signals.
+static pthreadpool_t create_pthreadpool(struct allocator *allocator, uint32_t threads)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthreadpool_t made = can_start_threads(allocator, threads - 1) ? pthreadpool_create(threads) : NULL;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return made;
+}
+
+static void *make_pthreadpool(const struct parallel *parallel)
+{
+    WNNContext context = (WNNContext)(uintptr_t)parallel->host;
+    pthread_mutex_lock(&context->pthreadpool_lock);
+    if (!context->pthreadpool)
+        context->pthreadpool = create_pthreadpool(&context->allocator, parallel->threads);
+    void *made = context->pthreadpool;
+    pthread_mutex_unlock(&context->pthreadpool_lock);
+    return made;
+}
+
 bool wnn_threads_create(WNNContext context, uint32_t threads, struct error *error)
 {
     struct parallel *parallel = &context->parallel;
     parallel->threads = threads < MOST_THREADS ? threads : MOST_THREADS;
-    if (context->host_parallel.parallelFor) {
-        parallel->run = run_on_host;
-        parallel->host = &context->host_parallel;
+    parallel->host = context;
+    parallel->run = context->host_parallel.parallelFor ? run_on_host : run_here;
+    if (context->host_parallel.parallelFor || parallel->threads == 1)
         return true;
-    }
-    parallel->run = run_here;
-    if (parallel->threads == 1)
-        return true;
-    if (can_start_threads(&context->allocator, parallel->threads - 1))
-        parallel->pthreadpool = pthreadpool_create(parallel->threads);
-    if (!parallel->pthreadpool)
+    context->pool = wnn_pool_create(&context->allocator, parallel->threads);
+    if (!context->pool)
         return wnn_fail(error, WNNStatus_OutOfMemory, "%u compute threads cannot be started",
                         parallel->threads);
     parallel->run = run_on_pool;
+    parallel->make_pthreadpool = make_pthreadpool;
     return true;
+}
+
+bool wnn_threads_preload(WNNContext context, struct error *error)
+{
+    const struct parallel *parallel = &context->parallel;
+    return !parallel->make_pthreadpool || parallel->make_pthreadpool(parallel) ||
+           wnn_fail(error, WNNStatus_OutOfMemory, "%u compute threads cannot be started", parallel->threads);
 }
 
 void wnn_threads_destroy(WNNContext context)
 {
-    if (context->parallel.pthreadpool)
-        pthreadpool_destroy(context->parallel.pthreadpool);
-    context->parallel.pthreadpool = NULL;
+    if (context->pthreadpool)
+        pthreadpool_destroy(context->pthreadpool);
+    context->pthreadpool = NULL;
+    wnn_pool_destroy(context->pool);
+    context->pool = NULL;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lock order: a context has one lock, queue->lock; no other lock is taken and no function of the caller, the
+// Lock order: a timeline has one lock, queue->lock; no other lock is taken and no function of the caller, the
 // backend or the allocator is called while it is held.
 
 #include "runtime/internal.h"

@@ -3,14 +3,17 @@
 // `webnn bench`: how long building and running takes.
 
 #include "tools/bench_models.h"
+#include "tools/bench_report.h"
 #include "tools/command.h"
 #include "tools/memory.h"
+#include "tools/profile_show.h"
 #include "tools/run_data.h"
 #include "tools/session.h"
 #include "tools/terminal.h"
 
 #include <cjson/cJSON.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,15 +37,33 @@ static const char help[] =
     "GFLOP/s counts two operations for a multiply-add. Peak memory is that of the whole\n"
     "process; several graphs are measured in a process each.\n\n"
     "  --time=SECONDS    for the runs of each graph; 2 by default\n"
-    "  --json            one JSON object a line\n" SESSION_HELP "\nExamples:\n\n"
+    "  --json            one JSON object a line\n"
+    "  --profile         after that, how long each node takes\n"
+    "  --trace=FILE      and a trace of these runs for chrome://tracing (one graph only)\n\n"
+    "Comparing:\n\n"
+    "  --vs=COMMAND      a shell command that runs the same network with something else;\n"
+    "                    may be repeated. It finds WEBNN_GRAPH and WEBNN_THREADS in its\n"
+    "                    environment and prints a number of milliseconds a line, or a\n"
+    "                    JSON object with min_ms and peer; exit code 77 says that it has\n"
+    "                    no such network. The runs of both sides alternate, and the ratio\n"
+    "                    of the least times is shown.\n"
+    "  --rounds=N        how often they alternate; 5 by default. --time is of one round.\n"
+    "  --report=FILE     writes the results as a page of text, for one thread and for all\n"
+    "                    processors, or as --threads says\n\n" SESSION_HELP "\nExamples:\n\n"
     "  webnn bench --threads=1 mobilenet_v2\n"
     "  webnn bench --json --time=10 resnet50 bert_layer > results.jsonl\n"
+    "  webnn bench --vs='./peer $WEBNN_GRAPH $WEBNN_THREADS' --threads=1 resnet50\n"
     "  webnn bench tools/digits/digits.webnn matmul:512x512x512 conv2d:56x56x64x64\n";
 
 struct bench_options {
     struct session_options session;
     double time;
-    bool json;
+    unsigned long rounds;
+    bool json, profile;
+    const char *trace, *report;
+    const char **peers; // commands
+    size_t peer_count, peer_capacity;
+    FILE *page; // of the report
 };
 
 struct result {
@@ -51,6 +72,8 @@ struct result {
     uint64_t work;
     double resident; // bytes at most
     uint64_t allocated;
+    struct peer_result *peers; // one for each of the options
+    cJSON *profile;
 };
 
 // What the kernel calls VmHWM.
@@ -73,32 +96,72 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Runs for the given time, at least three times.
-static bool measure_runs(struct session *session, WNNGraph graph, const char *what, double limit,
-                         struct result *result, struct error *error)
+// A graph with everything that it needs to run.
+struct subject {
+    struct session *session;
+    WNNGraph graph;
+    size_t input_count, output_count;
+    WNNNamedBuffer *inputs, *outputs;
+    struct run_port *input_ports, *output_ports;
+};
+
+static void subject_begin(struct subject *subject, struct session *session, WNNGraph graph)
 {
     uint64_t seed = 42;
-    size_t input_count, output_count, capacity = 0;
-    WNNNamedBuffer *inputs, *outputs;
-    const WNNNamedDescriptor *list = wnnGraphGetInputs(graph, &input_count);
-    struct run_port *input_ports = run_ports_make(list, input_count, &inputs);
-    list = wnnGraphGetOutputs(graph, &output_count);
-    struct run_port *output_ports = run_ports_make(list, output_count, &outputs);
-    for (size_t i = 0; i < input_count; i++)
-        run_port_randomise(&input_ports[i], &seed);
-    double *times = NULL, begin = now();
-    bool good = session_compute(session, graph, input_count, inputs, output_count, outputs, error);
-    result->first = now() - begin;
+    subject->session = session;
+    subject->graph = graph;
+    const WNNNamedDescriptor *list = wnnGraphGetInputs(graph, &subject->input_count);
+    subject->input_ports = run_ports_make(list, subject->input_count, &subject->inputs);
+    list = wnnGraphGetOutputs(graph, &subject->output_count);
+    subject->output_ports = run_ports_make(list, subject->output_count, &subject->outputs);
+    for (size_t i = 0; i < subject->input_count; i++)
+        run_port_randomise(&subject->input_ports[i], &seed);
+}
+
+static void subject_end(struct subject *subject)
+{
+    run_ports_free(subject->input_ports, subject->input_count, subject->inputs);
+    run_ports_free(subject->output_ports, subject->output_count, subject->outputs);
+}
+
+static bool run_subject(struct subject *subject, struct error *error)
+{
+    return session_compute(subject->session, subject->graph, subject->input_count, subject->inputs,
+                           subject->output_count, subject->outputs, error);
+}
+
+// Adds the times of runs for the given time, at least three.
+static bool run_round(struct subject *subject, const char *what, double limit, struct result *result,
+                      double **times, size_t *capacity, struct error *error)
+{
+    bool good = true;
     struct progress progress;
     progress_begin(&progress, what);
-    for (begin = now(); good && (result->runs < 3 || now() - begin < limit);) {
+    double begin = now();
+    for (size_t runs = 0; good && (runs < 3 || now() - begin < limit); runs++) {
         double start = now();
-        good = session_compute(session, graph, input_count, inputs, output_count, outputs, error);
-        times = must_grow(times, result->runs, &capacity, sizeof *times);
-        times[result->runs++] = now() - start;
+        good = run_subject(subject, error);
+        *times = must_grow(*times, result->runs, capacity, sizeof **times);
+        (*times)[result->runs++] = now() - start;
         progress_show(&progress, 0, 0);
     }
     progress_end(&progress);
+    return good;
+}
+
+// The first run, and then rounds in which the peers take their turns.
+static bool measure_runs(const struct bench_options *options, struct subject *subject, const char *what,
+                         struct result *result, struct error *error)
+{
+    double *times = NULL, begin = now();
+    size_t capacity = 0, rounds = options->peer_count ? options->rounds : 1;
+    bool good = run_subject(subject, error);
+    result->first = now() - begin;
+    for (size_t round = 0; good && round < rounds; round++) {
+        good = run_round(subject, what, options->time, result, &times, &capacity, error);
+        for (size_t i = 0; good && i < options->peer_count; i++)
+            good = peer_run(options->peers[i], what, options->session.threads, &result->peers[i], error);
+    }
     if (good) {
         qsort(times, result->runs, sizeof *times, compare);
         result->least = times[0];
@@ -106,10 +169,35 @@ static bool measure_runs(struct session *session, WNNGraph graph, const char *wh
         result->p90 = times[result->runs * 9 / 10];
     }
     free(times);
-    run_ports_free(input_ports, input_count, inputs);
-    run_ports_free(output_ports, output_count, outputs);
     return good;
 }
+
+// Apart from the measured runs, which it would slow down a little.
+static bool profile_runs(const struct bench_options *options, struct subject *subject, struct result *result,
+                         struct error *error)
+{
+    struct trace trace = {NULL, NULL, 0, false};
+    if (!options->profile && !options->trace)
+        return true;
+    if (options->trace && !trace_open(&trace, options->trace, error))
+        return false;
+    wnnGraphSetProfiling(subject->graph, true);
+    bool good = true;
+    double begin = now();
+    for (size_t runs = 0; good && (runs < 3 || now() - begin < options->time); runs++) {
+        good = run_subject(subject, error);
+        trace_add(&trace, subject->graph);
+    }
+    good = trace_close(&trace, error) && good;
+    if (good && options->profile && options->json)
+        result->profile = profile_json(subject->graph);
+    else if (good && options->profile)
+        profile_print(subject->graph);
+    wnnGraphSetProfiling(subject->graph, false);
+    return good;
+}
+
+static void print_result(const struct bench_options *options, const char *what, const struct result *result);
 
 static bool measure(const struct bench_options *options, const char *what, struct result *result,
                     struct error *error)
@@ -131,11 +219,22 @@ static bool measure(const struct bench_options *options, const char *what, struc
     }
     if (model.builder)
         model_end(&model); // so that its weights do not count
-    good = good && measure_runs(&session, graph, what, options->time, result, error);
+    struct subject subject = {.session = NULL};
+    if (good) {
+        subject_begin(&subject, &session, graph);
+        good = measure_runs(options, &subject, what, result, error);
+    }
     WNNContextCounters counters;
     wnnContextGetCounters(session.context, &counters);
     result->allocated = counters.peakAllocatedBytes;
     result->resident = peak_resident();
+    if (good && !options->json)
+        print_result(options, what, result);
+    good = good && profile_runs(options, &subject, result, error);
+    if (good && options->json)
+        print_result(options, what, result);
+    if (subject.session)
+        subject_end(&subject);
     wnnGraphRelease(graph);
     session_close(&session);
     return good;
@@ -158,6 +257,19 @@ static void print_json(const struct bench_options *options, const char *what, co
     cJSON_AddNumberToObject(object, "gflops", 2e-9 * (double)result->work / result->median);
     cJSON_AddNumberToObject(object, "peak_rss_bytes", result->resident);
     cJSON_AddNumberToObject(object, "peak_context_bytes", (double)result->allocated);
+    cJSON *peers = options->peer_count ? must(cJSON_AddArrayToObject(object, "peers")) : NULL;
+    for (size_t i = 0; i < options->peer_count; i++) {
+        const struct peer_result *peer = &result->peers[i];
+        cJSON *entry = must(cJSON_CreateObject());
+        cJSON_AddStringToObject(entry, "peer", peer->name);
+        if (peer->found)
+            cJSON_AddNumberToObject(entry, "min_ms", peer->least * 1e3);
+        if (peer->found)
+            cJSON_AddNumberToObject(entry, "ratio", result->least / peer->least);
+        cJSON_AddItemToArray(peers, entry);
+    }
+    if (result->profile)
+        cJSON_AddItemToObject(object, "profile", result->profile);
     char *text = must(cJSON_PrintUnformatted(object));
     puts(text);
     cJSON_free(text);
@@ -170,19 +282,38 @@ static void print_head(void)
            "p90", "first", "build", "GFLOP/s", "peak", "runs", STYLE_NONE);
 }
 
+static void print_result(const struct bench_options *options, const char *what, const struct result *result)
+{
+    double gflops = 2e-9 * (double)result->work / result->least;
+    if (options->page)
+        report_row(options->page, what, result->least, result->first, gflops, result->peers,
+                   options->peer_count);
+    if (options->json) {
+        print_json(options, what, result);
+        return;
+    }
+    printf("%-26s %10.3f %10.3f %10.3f %10.3f %10.3f %9.2f %10s %7zu\n", what, result->median * 1e3,
+           result->least * 1e3, result->p90 * 1e3, result->first * 1e3, result->build * 1e3,
+           2e-9 * (double)result->work / result->median,
+           bytes_text((uint64_t)result->resident, (char[BYTES_TEXT]){0}), result->runs);
+    for (size_t i = 0; i < options->peer_count; i++) {
+        const struct peer_result *peer = &result->peers[i];
+        if (peer->found)
+            printf("  %-35s %10.3f   min is %.2f of it\n", peer->name, peer->least * 1e3,
+                   result->least / peer->least);
+        else
+            printf("  %-35s %10s\n", peer->name, "-");
+    }
+}
+
 static int bench(const struct bench_options *options, const char *what)
 {
     struct error error = {WNNStatus_Success, ""};
-    struct result result = {0};
-    if (!measure(options, what, &result, &error))
+    struct result result = {.peers = must_allocate(options->peer_count * sizeof *result.peers)};
+    bool good = measure(options, what, &result, &error);
+    free(result.peers);
+    if (!good)
         return command_failed(&error);
-    if (options->json)
-        print_json(options, what, &result);
-    else
-        printf("%-26s %10.3f %10.3f %10.3f %10.3f %10.3f %9.2f %10s %7zu\n", what, result.median * 1e3,
-               result.least * 1e3, result.p90 * 1e3, result.first * 1e3, result.build * 1e3,
-               2e-9 * (double)result.work / result.median,
-               bytes_text((uint64_t)result.resident, (char[BYTES_TEXT]){0}), result.runs);
     return fflush(stdout) ? CODE_FAILED : CODE_GOOD;
 }
 
@@ -209,7 +340,7 @@ static int bench_all(const struct bench_options *options, int count, char **name
     int code = CODE_GOOD;
     if (!options->json)
         print_head();
-    if (count == 1)
+    if (count == 1 && !options->page)
         return bench(options, names[0]);
     for (int i = 0; i < count; i++)
         if (bench_apart(options, names[i]) != CODE_GOOD)
@@ -222,28 +353,91 @@ static int bench_all(const struct bench_options *options, int count, char **name
     return code;
 }
 
+// The page, for each number of threads.
+static int bench_report(struct bench_options *options, int count, char **names)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned threads[2] = {options->session.threads ? options->session.threads : 1,
+                           options->session.threads || processors < 2 ? 0 : (unsigned)processors};
+    int code = CODE_GOOD;
+    options->page = fopen(options->report, "w");
+    if (!options->page) {
+        struct error error = {WNNStatus_Success, ""};
+        wnn_fail(&error, WNNStatus_UnknownError, "%s: %s", options->report, strerror(errno));
+        return command_failed(&error);
+    }
+    report_head(options->page, options->peer_count ? options->rounds : 1, options->time, options->peer_count,
+                options->peers);
+    for (int i = 0; i < 2 && threads[i]; i++) {
+        report_table(options->page, threads[i]);
+        fflush(options->page);
+        options->session.threads = threads[i];
+        if (bench_all(options, count, names) != CODE_GOOD)
+            code = CODE_FAILED;
+        report_table_end(options->page);
+    }
+    if (fclose(options->page) != 0)
+        code = CODE_FAILED;
+    return code;
+}
+
+static bool take_option(struct bench_options *options, int option, const char *argument)
+{
+    switch (option) {
+    case 'j':
+        options->json = true;
+        return true;
+    case 'p':
+        options->profile = true;
+        return true;
+    case 'c':
+        options->trace = argument;
+        return true;
+    case 'r':
+        options->report = argument;
+        return true;
+    case 'n':
+        return parse_count("rounds", argument, 1, 1000000, &options->rounds);
+    case 't':
+        return parse_real("time", argument, &options->time);
+    case 'v':
+        options->peers =
+            must_grow(options->peers, options->peer_count, &options->peer_capacity, sizeof *options->peers);
+        options->peers[options->peer_count++] = argument;
+        return true;
+    default:
+        return session_option(&options->session, option, argument);
+    }
+}
+
 static int run(int argc, char **argv)
 {
     static const struct option long_options[] = {
         {"time", required_argument, NULL, 't'},
         {"json", no_argument, NULL, 'j'},
+        {"profile", no_argument, NULL, 'p'},
+        {"trace", required_argument, NULL, 'c'},
+        {"vs", required_argument, NULL, 'v'},
+        {"rounds", required_argument, NULL, 'n'},
+        {"report", required_argument, NULL, 'r'},
         SESSION_LONG_OPTIONS,
         {NULL, 0, NULL, 0},
     };
-    struct bench_options options = {.session = SESSION_OPTIONS_INIT, .time = 2};
-    for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+    struct bench_options options = {.session = SESSION_OPTIONS_INIT, .time = 2, .rounds = 5};
+    int code = -1;
+    for (int option; code < 0 && (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
         if (option == 'h')
-            return command_help(&command_bench);
-        if (option == 'j') {
-            options.json = true;
-        } else if (option == 't') {
-            if (!parse_real("time", optarg, &options.time))
-                return command_usage(&command_bench);
-        } else if (!session_option(&options.session, option, optarg)) {
-            return command_usage(&command_bench);
-        }
+            code = command_help(&command_bench);
+        else if (!take_option(&options, option, optarg))
+            code = command_usage(&command_bench);
     }
-    return bench_all(&options, argc - optind, argv + optind);
+    if (code < 0 && options.trace && argc - optind != 1)
+        code = command_wrong(&command_bench, "--trace is for one graph");
+    if (code < 0)
+        code = options.report ? bench_report(&options, argc - optind, argv + optind)
+                              : bench_all(&options, argc - optind, argv + optind);
+    free(options.peers);
+    return code;
 }
 
 const struct command command_bench = {"bench", "measures graphs and built-in architectures", help, run};

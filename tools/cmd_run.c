@@ -3,7 +3,9 @@
 // `webnn run`: computes a graph on files.
 
 #include "tools/command.h"
+#include "tools/find_nan.h"
 #include "tools/memory.h"
+#include "tools/profile_show.h"
 #include "tools/run_show.h"
 #include "tools/terminal.h"
 
@@ -35,22 +37,28 @@ static const char help[] =
     "  --output=[NAME=]FILE  writes an output as .npy, or raw if FILE ends otherwise;\n"
     "                    may be repeated\n"
     "  --quiet           shows no results\n"
-    "  --repeat=N        runs each item N times and shows how long it takes\n\n" SESSION_HELP
-    "\nExamples:\n\n"
+    "  --repeat=N        runs each item N times and shows how long it takes\n\n"
+    "  --profile         shows how long each node takes, and how close to the machine's\n"
+    "                    limits that is\n"
+    "  --trace=FILE      writes every node of every run as a trace for chrome://tracing\n"
+    "                    or ui.perfetto.dev\n"
+    "  --find-nan        names the node that first makes a NaN or an infinity of numbers\n"
+    "                    that are none\n\n" SESSION_HELP "\nExamples:\n\n"
     "  webnn run --draw --labels=tools/digits/labels.txt \\\n"
     "            tools/digits/digits.webnn tools/digits/images/digit*.png\n"
     "  webnn run --expect=tools/digits/test_labels.npy \\\n"
     "            tools/digits/digits.webnn tools/digits/test.npy\n"
     "  webnn run --mean=0.485,0.456,0.406 --std=0.229,0.224,0.225 \\\n"
     "            --labels=imagenet.txt squeezenet.webnn cat.jpg\n"
+    "  webnn run --random --quiet --repeat=20 --profile mobilenet_v2\n"
     "  webnn run --output=logits=logits.npy model.webnn tokens=tokens.npy mask=mask.npy\n";
 
 struct run_options {
     struct session_options session;
     struct pixel_rule rule;
     unsigned long top, repeat;
-    bool draw, quiet, random;
-    const char *labels, *expect, **outputs;
+    bool draw, quiet, random, profile, find_nan;
+    const char *labels, *expect, *trace, **outputs;
     size_t output_count, output_capacity;
 };
 
@@ -68,6 +76,8 @@ struct work {
     size_t items, right; // computed, and as expected
     double *times;       // of repeated runs
     size_t time_count, time_capacity;
+    struct trace trace;
+    struct nan_finder nan_finder;
     struct error error;
 };
 
@@ -116,6 +126,7 @@ static bool compute(struct work *work)
             return false;
         work->times = must_grow(work->times, work->time_count, &work->time_capacity, sizeof *work->times);
         work->times[work->time_count++] = now() - begin;
+        trace_add(&work->trace, work->graph);
     }
     return true;
 }
@@ -242,6 +253,11 @@ static bool prepare(struct work *work, const char *path)
     work->inputs = run_ports_make(list, work->input_count, &work->input_buffers);
     list = wnnGraphGetOutputs(work->graph, &work->output_count);
     work->outputs = run_ports_make(list, work->output_count, &work->output_buffers);
+    wnnGraphSetProfiling(work->graph, options->profile || options->trace);
+    if (options->trace && !trace_open(&work->trace, options->trace, error))
+        return false;
+    if (options->find_nan)
+        nan_finder_begin(&work->nan_finder, work->graph);
     return choose_outputs(work);
 }
 
@@ -256,6 +272,11 @@ static int compute_graph(const struct run_options *options, int count, char **ar
         good = run_port_write(&work.outputs[i], work.items, &work.error);
     if (good)
         show_totals(&work);
+    if (good && options->profile)
+        profile_print(work.graph);
+    if (good && options->find_nan)
+        nan_finder_end(&work.nan_finder);
+    good = trace_close(&work.trace, &work.error) && good;
     run_ports_free(work.inputs, work.input_count, work.input_buffers);
     run_ports_free(work.outputs, work.output_count, work.output_buffers);
     free(work.times);
@@ -327,6 +348,15 @@ static bool take_option(struct run_options *options, int option, const char *arg
     case 'q':
         options->quiet = true;
         return true;
+    case 'p':
+        options->profile = true;
+        return true;
+    case 'c':
+        options->trace = argument;
+        return true;
+    case 'n':
+        options->find_nan = true;
+        return true;
     case 'r':
         return parse_count("repeat", argument, 1, 1000000000, &options->repeat);
     case 'o':
@@ -355,6 +385,9 @@ static int run(int argc, char **argv)
         {"quiet", no_argument, NULL, 'q'},
         {"repeat", required_argument, NULL, 'r'},
         {"output", required_argument, NULL, 'o'},
+        {"profile", no_argument, NULL, 'p'},
+        {"trace", required_argument, NULL, 'c'},
+        {"find-nan", no_argument, NULL, 'n'},
         SESSION_LONG_OPTIONS,
         {NULL, 0, NULL, 0},
     };
@@ -367,6 +400,8 @@ static int run(int argc, char **argv)
         else if (!take_option(&options, option, optarg))
             code = command_usage(&command_run);
     }
+    if (code < 0 && options.find_nan && (options.profile || options.trace))
+        code = command_wrong(&command_run, "--find-nan is for runs without --profile and --trace");
     if (code < 0 && argc == optind)
         code = command_wrong(&command_run, "which graph?");
     if (code < 0)

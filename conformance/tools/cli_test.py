@@ -560,6 +560,78 @@ def test_bench(folder):
     bad(1, "conv2d:8x8x3x4x3x1x2", "bench", "conv2d:8x8x3x4x3x1x2")
 
 
+def test_bench_peers(folder):
+    line = json.loads(good("bench", "--json", "--time=0.01", "--rounds=2", "--vs=echo 3; echo 2.5 ms", "relu:1x4"))
+    check(line["peers"][0]["min_ms"] == 2.5, f"the least of a peer: {line['peers']}")
+    check(abs(line["peers"][0]["ratio"] * 2.5 - line["min_ms"]) < 1e-9, "the ratio of the least times")
+    line = json.loads(good("bench", "--json", "--time=0.01", "--rounds=1", "--threads=2", "relu:1x4",
+                           "--vs=echo '{\"peer\": \"other\", \"min_ms\": 7}'", "--vs=exit 77",
+                           "--vs=test $WEBNN_GRAPH = relu:1x4 && echo $WEBNN_THREADS"))
+    check(line["peers"][0] == {"peer": "other", "min_ms": 7, "ratio": line["peers"][0]["ratio"]}, "a peer's JSON")
+    check("min_ms" not in line["peers"][1] and line["peers"][2]["min_ms"] == 2, f"three peers: {line['peers']}")
+    text = good("bench", "--time=0.01", "--rounds=1", "--vs=echo 5", "relu:1x4")
+    check("echo 5" in text and "5.000" in text, f"a line for the peer: {text}")
+    bad(1, "no milliseconds", "bench", "--time=0.01", "--vs=echo none", "relu:1x4")
+    bad(1, "status 3", "bench", "--time=0.01", "--vs=echo 1; exit 3", "relu:1x4")
+    bad(2, "--rounds=0", "bench", "--rounds=0")
+    page = folder("page.txt")
+    good("bench", "--time=0.01", "--rounds=1", "--vs=echo 5", "--report=" + page, "relu:1x4", "softmax:4x8")
+    with open(page) as file:
+        text = file.read()
+    check("machine" in text and "--vs='echo 5'" in text, f"the head of the page: {text}")
+    check(text.count("\nrelu:1x4") == text.count("\nsoftmax:4x8") == text.count("GFLOP/s") >= 1, f"the page: {text}")
+    bad(1, "nowhere", "bench", "--report=" + folder("nowhere/page.txt"), "relu:1x4")
+
+
+def test_profile(folder):
+    text = good("run", "--random", "--quiet", "--repeat=3", "--profile", "bert_layer")
+    check("GFLOP/s" in text and "layerNormalization" in text and "3 runs" in text, f"the profile of a network: {text}")
+    line = json.loads(good("bench", "--json", "--time=0.01", "--profile", "matmul:8x16x4"))
+    product = line["profile"][0]
+    check(product["operator"] in ("matmul", "gemm") and product["operations"] >= 1024, f"a profile in JSON: {product}")
+    trace = folder("trace.json")
+    good("run", "--random", "--quiet", "--repeat=2", "--trace=" + trace, "gru")
+    with open(trace) as file:
+        events = json.load(file)
+    check(len([e for e in events if e["name"] == "execution"]) == 2, "an event for each run")
+    nodes = [e for e in events if e["tid"] == 2]
+    check(nodes and all(e["ph"] == "X" and e["dur"] >= 0 and e["ts"] >= 0 for e in nodes), "events of nodes")
+    good("bench", "--time=0.01", "--trace=" + trace, "relu:1x4")
+    with open(trace) as file:
+        check(len(json.load(file)) >= 6, "a trace of a benchmark")
+    bad(1, "nowhere", "run", "--random", "--trace=" + folder("nowhere/trace.json"), "gru")
+    bad(2, "one graph", "bench", "--trace=" + trace, "gru", "lstm")
+
+
+NAN_GRAPH = """webnn_graph "root" v1 {
+  inputs { x: f32[4]; }
+  nodes {
+    doubled = add(x, x);
+    rooted = sqrt(doubled);
+    y = cos(rooted);
+  }
+  outputs { y }
+}
+"""
+
+
+def test_find_nan(folder):
+    x = folder("x.npy")
+    write_npy(x, "<f4", (4,), [1.0, 4.0, -1.0, 2.0])
+    graph = folder("root.webnn")
+    with open(graph, "w") as file:
+        file.write(NAN_GRAPH)
+    text = good("run", "--quiet", "--find-nan", graph, x)
+    check("sqrt \"rooted\"" in text and "NaN" in text and "element 2" in text, f"the node that makes a NaN: {text}")
+    check("infinity" not in text, f"no infinity: {text}")
+    write_npy(x, "<f4", (4,), [1.0, 4.0, 1.0, 2.0])
+    check("No node makes" in good("run", "--quiet", "--find-nan", graph, x), "no NaN")
+    write_npy(x, "<f4", (4,), [1.0, float("nan"), 1.0, float("inf")])
+    text = good("run", "--quiet", "--find-nan", graph, x)
+    check("holds a NaN" in text and "No node makes" in text, f"a NaN from outside: {text}")
+    bad(2, "--find-nan", "run", "--find-nan", "--profile", graph, x)
+
+
 def test_models(folder):
     if not MODELS or not os.path.isdir(MODELS):
         print("skipped: larger models (no folder of them)")

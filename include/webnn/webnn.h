@@ -536,6 +536,39 @@ typedef struct WNNNamedDescriptor {
 WNN_EXPORT const WNNNamedDescriptor *wnnGraphGetInputs(WNNGraph graph, size_t *count);
 WNN_EXPORT const WNNNamedDescriptor *wnnGraphGetOutputs(WNNGraph graph, size_t *count);
 
+// What executions of a graph cost: all of them, since profiling was switched on last.
+typedef struct WNNGraphProfile {
+    WNNStringView backend;     // static text
+    uint64_t runs;             // executions that were measured
+    uint64_t totalNanoseconds; // of all of them, from the first node's begin to the last output's end
+    uint64_t leastNanoseconds; // of the fastest
+    uint64_t lastBegin;        // of the last: nanoseconds on CLOCK_MONOTONIC
+    uint64_t lastNanoseconds;
+} WNNGraphProfile;
+
+// One node of the graph that the compiler made: an operator with what was fused into it. Operators that the compiler
+// removed have none. The times of the nodes are pieces of the graph's.
+typedef struct WNNNodeProfile {
+    WNNStringView label;       // of the operator, may be empty
+    WNNStringView operation;   // the specification's name of the operator: "conv2d"
+    WNNStringView kernel;      // what computes it: "native", "XNNPACK"
+    uint64_t runs;
+    uint64_t totalNanoseconds, leastNanoseconds;
+    uint64_t lastBegin, lastNanoseconds;
+    uint64_t bytes;            // of inputs, constants and outputs, each counted once: of one run
+    uint64_t operations;       // arithmetic operations of one run; a multiply-add counts as two
+} WNNNodeProfile;
+
+// Switches profiling on (from zero) or off, for the executions that begin from now on. It is off at first, and costs
+// nothing while it is. Executions on a backend that cannot be watched, or that find no memory for the numbers, are not
+// counted. NULL is accepted. Any thread.
+WNN_EXPORT void wnnGraphSetProfiling(WNNGraph graph, bool enabled);
+
+// Fills in what has been measured: `profile`, and up to `capacity` entries of `nodes` in the order of execution; either
+// may be NULL. Returns how many nodes the graph has, 0 as long as no execution has been measured. The strings are valid
+// while the graph is held. Any thread; executions that run are not counted yet.
+WNN_EXPORT size_t wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile, size_t capacity, WNNNodeProfile *nodes);
+
 // ---------------------------------------------------------------------------------------------------------------
 // Execution on the caller's memory: https://www.w3.org/TR/2024/CRD-webnn-20240415/#api-mlcontext-compute
 // ---------------------------------------------------------------------------------------------------------------

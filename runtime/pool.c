@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One lock, pool->lock, which is held only to go to sleep and to wake others; no task runs under it.
+//
+// A loop is published by storing how many of its items are left. Whoever decrements that number has got an
+// item, and only then reads what the loop is: the loop cannot end, and the next cannot begin, before that
+// item is done.
+
+#include "runtime/pool.h"
+
+#include "runtime/internal.h"
+#include "runtime/spin.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+// How long threads look for work before they sleep, and how long the caller waits for the last items before
+// it does, where there is a processor for each.
+#define SPIN_NANOSECONDS 40000u
+
+// A thread that was stopped by the system in the middle of an item makes everybody wait: longer than this and
+// than some of the caller's own items took. The caller then works alone for a time, which doubles up to the
+// longest each time that it happens again.
+#define LATE_NANOSECONDS  100000u
+#define LATE_ITEMS        2
+#define ALONE_NANOSECONDS 8000000u
+#define ALONE_LONGEST     256000000u
+
+#define CACHE_LINE 64
+
+struct pool {
+    struct allocator *allocator;
+    pthread_mutex_t lock;
+    pthread_cond_t work, done;
+    unsigned thread_count; // without the caller
+    uint64_t spin;         // how long threads look before they sleep
+    bool ending;           // under the lock
+
+    // Of the loop that runs; written by its caller only.
+    void (*task)(void *argument, size_t index);
+    void *argument;
+    size_t count;
+    // Of the callers, one at a time.
+    uint64_t alone_until, alone_for;
+
+    _Alignas(CACHE_LINE) atomic_bool busy;         // a loop runs
+    _Alignas(CACHE_LINE) atomic_size_t left;       // items that nobody has taken
+    _Alignas(CACHE_LINE) atomic_size_t unfinished; // items that are not done
+    _Alignas(CACHE_LINE) atomic_uint sleepers;     // changed under the lock
+    atomic_bool caller_sleeps;                     // changed under the lock
+    pthread_t threads[];
+};
+
+// Waits a little for the number to become zero, or not zero; returns whether it did.
+static bool spin(const struct pool *pool, const atomic_size_t *number, bool zero)
+{
+    struct spin spin = {.length = pool->spin};
+    while ((atomic_load(number) == 0) != zero)
+        if (!wnn_spin(&spin))
+            return false;
+    return true;
+}
+
+// Takes items of the loop until none is left; returns how many it took.
+static size_t work(struct pool *pool)
+{
+    size_t left = atomic_load(&pool->left), taken = 0;
+    while (left > 0) {
+        if (!atomic_compare_exchange_weak(&pool->left, &left, left - 1))
+            continue;
+        pool->task(pool->argument, pool->count - left);
+        taken++;
+        if (atomic_fetch_sub(&pool->unfinished, 1) == 1 && atomic_load(&pool->caller_sleeps)) {
+            pthread_mutex_lock(&pool->lock);
+            pthread_cond_signal(&pool->done);
+            pthread_mutex_unlock(&pool->lock);
+        }
+        left = atomic_load(&pool->left);
+    }
+    return taken;
+}
+
+// Under the lock: sleeps until there is work; false: the end.
+static bool sleep_for_work(struct pool *pool)
+{
+    atomic_fetch_add(&pool->sleepers, 1);
+    while (!pool->ending && atomic_load(&pool->left) == 0)
+        pthread_cond_wait(&pool->work, &pool->lock);
+    atomic_fetch_sub(&pool->sleepers, 1);
+    return !pool->ending;
+}
+
+static void *thread(void *argument)
+{
+    struct pool *pool = argument;
+    wnn_floating_point_default();
+    for (bool on = true; on;) {
+        if (!spin(pool, &pool->left, false)) {
+            pthread_mutex_lock(&pool->lock);
+            on = sleep_for_work(pool);
+            pthread_mutex_unlock(&pool->lock);
+        }
+        work(pool);
+    }
+    return NULL;
+}
+
+// Waits for the items that others have taken. The caller took so many since `begin`.
+static void wait_for_others(struct pool *pool, size_t taken, uint64_t begin)
+{
+    if (spin(pool, &pool->unfinished, true))
+        return;
+    uint64_t middle = wnn_nanoseconds();
+    pthread_mutex_lock(&pool->lock);
+    atomic_store(&pool->caller_sleeps, true);
+    while (atomic_load(&pool->unfinished) > 0)
+        pthread_cond_wait(&pool->done, &pool->lock);
+    atomic_store(&pool->caller_sleeps, false);
+    pthread_mutex_unlock(&pool->lock);
+    uint64_t end = wnn_nanoseconds(), item = (middle - begin) / (taken ? taken : 1);
+    if (end - middle < LATE_NANOSECONDS || (end - middle) / LATE_ITEMS < item)
+        return;
+    // Soon after the last time: the machine is still busy.
+    bool again = pool->alone_for && end - pool->alone_until < 4 * pool->alone_for;
+    pool->alone_for = !again                            ? ALONE_NANOSECONDS
+                      : pool->alone_for < ALONE_LONGEST ? 2 * pool->alone_for
+                                                        : ALONE_LONGEST;
+    pool->alone_until = end + pool->alone_for;
+}
+
+static void run_alone(size_t count, void (*task)(void *argument, size_t index), void *argument)
+{
+    for (size_t i = 0; i < count; i++)
+        task(argument, i);
+}
+
+static void wake(struct pool *pool, size_t items)
+{
+    // A thread counts as asleep before it looks for work for the last time, and does both under the lock.
+    if (atomic_load(&pool->sleepers) == 0)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    if (items > pool->thread_count)
+        pthread_cond_broadcast(&pool->work);
+    else
+        for (size_t i = 1; i < items; i++)
+            pthread_cond_signal(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void wnn_pool_run(struct pool *pool, size_t count, void (*task)(void *argument, size_t index), void *argument)
+{
+    if (count <= 1 || atomic_exchange(&pool->busy, true)) {
+        run_alone(count, task, argument);
+        return;
+    }
+    uint64_t begin = wnn_nanoseconds();
+    if (begin < pool->alone_until) {
+        run_alone(count, task, argument);
+    } else {
+        pool->task = task;
+        pool->argument = argument;
+        pool->count = count;
+        atomic_store(&pool->unfinished, count);
+        atomic_store(&pool->left, count);
+        wake(pool, count);
+        size_t taken = work(pool);
+        wait_for_others(pool, taken, begin);
+    }
+    atomic_store(&pool->busy, false);
+}
+
+// Ends and joins the first `count` threads.
+static void stop(struct pool *pool, unsigned count)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->ending = true;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(pool->threads[i], NULL);
+}
+
+static void free_pool(struct pool *pool)
+{
+    pthread_mutex_destroy(&pool->lock);
+    pthread_cond_destroy(&pool->work);
+    pthread_cond_destroy(&pool->done);
+    wnn_release(pool->allocator, pool);
+}
+
+struct pool *wnn_pool_create(struct allocator *allocator, unsigned threads)
+{
+    struct pool *pool = wnn_allocate_zero(allocator, sizeof *pool + (threads - 1) * sizeof(pthread_t));
+    if (!pool)
+        return NULL;
+    pool->allocator = allocator;
+    pool->thread_count = threads - 1;
+    pool->spin = wnn_processor_count() >= threads ? SPIN_NANOSECONDS : 0;
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    pthread_cond_init(&pool->done, NULL);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    unsigned started = 0;
+    while (started < pool->thread_count && pthread_create(&pool->threads[started], NULL, thread, pool) == 0)
+        started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started == pool->thread_count)
+        return pool;
+    stop(pool, started);
+    free_pool(pool);
+    return NULL;
+}
+
+void wnn_pool_destroy(struct pool *pool)
+{
+    if (!pool)
+        return;
+    stop(pool, pool->thread_count);
+    free_pool(pool);
+}
