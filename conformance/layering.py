@@ -32,7 +32,7 @@ LEFT = {  # what each folder may include besides itself
 ALSO = {
     "runtime/backends.c": {"cpu", "vulkan"},
 }
-# The unit test of a module of a backend includes that module; those of passes read graphs as the program does.
+# The unit test or benchmark of a module of a backend includes it; tests of passes read graphs as the program does.
 UNIT = {"cpu", "vulkan", "tools"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 COMMENTS = {".c": "//", ".h": "//", ".def": "//", ".comp": "//", ".cc": "//", ".cpp": "//", ".js": "//", ".mjs": "//",
@@ -50,7 +50,7 @@ def sources():
 def allowed(folder, path):
     name = path.relative_to(ROOT).as_posix()
     result = {folder} | LEFT[folder] | ALSO.get(name, set())
-    if name.startswith("conformance/unit/"):
+    if name.startswith(("conformance/unit/", "conformance/bench/")):
         result |= UNIT
     return result
 

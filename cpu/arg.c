@@ -4,12 +4,14 @@
 // search.
 #include "cpu/walk.h"
 
-#include <math.h>
-
 struct search {
     const struct tensor *in, *out;
     bool min, last;
     struct walk walk;
+};
+
+enum {
+    LANES = 64
 };
 
 // The best of each column so far, and where it is among the reduced elements; -1: nowhere, all are NaN.
@@ -20,8 +22,17 @@ struct search {
     {                                                                                                        \
         type most = LOWEST;                                                                                  \
         size_t count = piece->rows, at;                                                                      \
-        for (size_t i = 0; i < count; i++)                                                                   \
-            most = values[i] > most ? values[i] : most;                                                      \
+        type lanes[LANES];                                                                                   \
+        for (size_t j = 0; j < LANES; j++)                                                                   \
+            lanes[j] = LOWEST;                                                                               \
+        for (at = 0; at + LANES <= count; at += LANES) {                                                     \
+            for (size_t j = 0; j < LANES; j++)                                                               \
+                lanes[j] = values[at + j] > lanes[j] ? values[at + j] : lanes[j];                            \
+        }                                                                                                    \
+        for (size_t j = 0; j < LANES; j++)                                                                   \
+            most = lanes[j] > most ? lanes[j] : most;                                                        \
+        for (; at < count; at++)                                                                             \
+            most = values[at] > most ? values[at] : most;                                                    \
         if (!(most > *best || (most == *best && (last || *where < 0))))                                      \
             return;                                                                                          \
         if (last) {                                                                                          \
@@ -39,15 +50,17 @@ struct search {
         *best = most;                                                                                        \
         *where = (int64_t)(piece->position + at);                                                            \
     }                                                                                                        \
-    static void name##_rows(const type *values, const struct piece *piece, bool last, type *best,            \
-                            int64_t *where)                                                                  \
+    static void name##_rows(const type *restrict values, const struct piece *piece, bool last,               \
+                            type *restrict best, int64_t *restrict where)                                    \
     {                                                                                                        \
         for (size_t r = 0; r < piece->rows; r++, values += piece->width) {                                   \
             int64_t position = (int64_t)(piece->position + r);                                               \
             for (size_t j = 0; j < piece->width; j++) {                                                      \
-                bool better = (values[j] > best[j]) | ((values[j] == best[j]) & (last | (where[j] < 0)));    \
-                best[j] = better ? values[j] : best[j];                                                      \
-                where[j] = better ? position : where[j];                                                     \
+                int64_t old = where[j];                                                                      \
+                type x = values[j], b = best[j];                                                             \
+                bool better = (x > b) | ((x == b) & (last | (old < 0)));                                     \
+                best[j] = better ? x : b;                                                                    \
+                where[j] = better ? position : old;                                                          \
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
@@ -100,6 +113,7 @@ static void search_units(void *argument, size_t begin, size_t end)
         wnn_store_integers(where, search->out, piece.output, piece.width);
     }
 }
+WNN_VARIANTS(search_units)
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-argminmax
 void wnn_cpu_arg_min_max(const struct kernel_call *call)
@@ -111,5 +125,6 @@ void wnn_cpu_arg_min_max(const struct kernel_call *call)
     for (size_t i = 0; i < attrs->axes.count; i++)
         mask |= 1u << attrs->axes.data[i];
     wnn_walk_init(&search.walk, &call->in[0].shape, mask, NULL);
-    wnn_parallel_for(call->parallel, search.walk.units, wnn_walk_grain(&search.walk), search_units, &search);
+    wnn_parallel_for(call->parallel, search.walk.units, wnn_walk_grain(&search.walk), WNN_BEST(search_units),
+                     &search);
 }

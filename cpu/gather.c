@@ -5,13 +5,14 @@
 // Indices come from outside and may change while they are read: each is loaded once and made valid before
 // use.
 #include "cpu/kernel.h"
+#include "cpu/variants.h"
 
 // Position `i` of the indices, which names an element of a dimension of `size` (1 or more): clamped to
 // [-size, size - 1], and counted from the end if it is negative.
-static size_t load_index(const struct tensor *indices, size_t i, size_t size)
+WNN_INLINE size_t load_index_of(const struct tensor *indices, WNNDataType type, size_t i, size_t size)
 {
     int64_t index, count = (int64_t)size;
-    switch (indices->type) {
+    switch (type) {
     case WNNDataType_Int32:
         index = ((const volatile int32_t *)indices->data)[i];
         break;
@@ -26,7 +27,12 @@ static size_t load_index(const struct tensor *indices, size_t i, size_t size)
     return (size_t)(index < 0 ? index + count : index);
 }
 
-static inline void copy_bytes(char *to, const char *from, size_t size)
+static size_t load_index(const struct tensor *indices, size_t i, size_t size)
+{
+    return load_index_of(indices, indices->type, i, size);
+}
+
+WNN_INLINE void copy_bytes(char *to, const char *from, size_t size)
 {
     switch (size) {
     case 1:
@@ -41,11 +47,55 @@ static inline void copy_bytes(char *to, const char *from, size_t size)
     case 8:
         memcpy(to, from, 8);
         break;
+    case 16:
+        memcpy(to, from, 16);
+        break;
+    case 32:
+        memcpy(to, from, 32);
+        break;
     default:
         memcpy(to, from, size);
         break;
     }
 }
+
+// Calls loop(..., bytes, type) with constants for the usual sizes of what is moved and the types of indices,
+// so that what each element needs is decided once.
+#define CALL_WITH_TYPE(loop, bytes, indices, ...)                                                            \
+    do {                                                                                                     \
+        if ((indices)->type == WNNDataType_Int32)                                                            \
+            loop(__VA_ARGS__, bytes, WNNDataType_Int32);                                                     \
+        else if ((indices)->type == WNNDataType_Uint32)                                                      \
+            loop(__VA_ARGS__, bytes, WNNDataType_Uint32);                                                    \
+        else                                                                                                 \
+            loop(__VA_ARGS__, bytes, WNNDataType_Int64);                                                     \
+    } while (0)
+#define CALL_WITH_CONSTANTS(loop, bytes, indices, ...)                                                       \
+    do {                                                                                                     \
+        switch (bytes) {                                                                                     \
+        case 1:                                                                                              \
+            CALL_WITH_TYPE(loop, 1, indices, __VA_ARGS__);                                                   \
+            break;                                                                                           \
+        case 2:                                                                                              \
+            CALL_WITH_TYPE(loop, 2, indices, __VA_ARGS__);                                                   \
+            break;                                                                                           \
+        case 4:                                                                                              \
+            CALL_WITH_TYPE(loop, 4, indices, __VA_ARGS__);                                                   \
+            break;                                                                                           \
+        case 8:                                                                                              \
+            CALL_WITH_TYPE(loop, 8, indices, __VA_ARGS__);                                                   \
+            break;                                                                                           \
+        case 16:                                                                                             \
+            CALL_WITH_TYPE(loop, 16, indices, __VA_ARGS__);                                                  \
+            break;                                                                                           \
+        case 32:                                                                                             \
+            CALL_WITH_TYPE(loop, 32, indices, __VA_ARGS__);                                                  \
+            break;                                                                                           \
+        default:                                                                                             \
+            CALL_WITH_TYPE(loop, bytes, indices, __VA_ARGS__);                                               \
+            break;                                                                                           \
+        }                                                                                                    \
+    } while (0)
 
 static size_t product(const struct shape *shape, unsigned begin, unsigned end)
 {
@@ -80,15 +130,24 @@ struct gather {
     size_t size, inner;
 };
 
+WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end, size_t bytes,
+                               WNNDataType type)
+{
+    size_t count = g->indices->count, outer = begin / count, i = begin % count;
+    const char *from = (const char *)g->in->data + outer * g->size * bytes;
+    char *to = (char *)g->out->data + begin * bytes;
+    for (size_t n = end - begin; n > 0; from += g->size * bytes, i = 0) {
+        size_t stop = count - i < n ? count : i + n;
+        n -= stop - i;
+        for (; i < stop; i++, to += bytes)
+            copy_bytes(to, from + load_index_of(g->indices, type, i, g->size) * bytes, bytes);
+    }
+}
+
 static void gather_runs(void *argument, size_t begin, size_t end)
 {
     const struct gather *g = argument;
-    const char *from = g->in->data;
-    char *to = g->out->data;
-    for (size_t i = begin; i < end; i++) {
-        size_t outer = i / g->indices->count, index = load_index(g->indices, i % g->indices->count, g->size);
-        copy_bytes(to + i * g->inner, from + (outer * g->size + index) * g->inner, g->inner);
-    }
+    CALL_WITH_CONSTANTS(gather_runs_of, g->inner, g->indices, g, begin, end);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gather
@@ -121,23 +180,36 @@ static struct elements element_sides(const struct tensor *tensor, const struct t
                              .bytes = element_size(tensor)};
 }
 
+WNN_INLINE void gather_elements_of(const struct elements *e, size_t begin, size_t end, size_t bytes,
+                                   WNNDataType type)
+{
+    size_t outer = begin / (e->steps * e->inner), rest = begin % (e->steps * e->inner);
+    size_t step = rest / e->inner, column = rest % e->inner;
+    for (size_t i = begin; i < end; column = 0) {
+        const char *from = e->from + (outer * e->size * e->inner + column) * bytes;
+        if (e->inner == 1) { // the rest of the steps
+            size_t stop = e->steps - step < end - i ? i + e->steps - step : end;
+            for (; i < stop; i++)
+                copy_bytes(e->to + i * bytes, from + load_index_of(e->indices, type, i, e->size) * bytes,
+                           bytes);
+            step = e->steps - 1;
+        } else {
+            size_t stop = e->inner - column < end - i ? i + e->inner - column : end, line = e->inner * bytes;
+            for (; i < stop; i++, from += bytes)
+                copy_bytes(e->to + i * bytes, from + load_index_of(e->indices, type, i, e->size) * line,
+                           bytes);
+        }
+        if (++step == e->steps) {
+            step = 0;
+            outer++;
+        }
+    }
+}
+
 static void gather_elements(void *argument, size_t begin, size_t end)
 {
     const struct elements *e = argument;
-    size_t outer = begin / (e->steps * e->inner), rest = begin % (e->steps * e->inner);
-    size_t step = rest / e->inner, column = rest % e->inner;
-    for (size_t i = begin; i < end; i++) {
-        size_t index = load_index(e->indices, i, e->size);
-        copy_bytes(e->to + i * e->bytes, e->from + ((outer * e->size + index) * e->inner + column) * e->bytes,
-                   e->bytes);
-        if (++column < e->inner)
-            continue;
-        column = 0;
-        if (++step < e->steps)
-            continue;
-        step = 0;
-        outer++;
-    }
+    CALL_WITH_CONSTANTS(gather_elements_of, e->bytes, e->indices, e, begin, end);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gatherelements
@@ -177,21 +249,27 @@ enum {
 
 // A unit is some columns: no other unit writes to them, so that the last update of an element is the one that
 // stays.
-static void scatter_elements(void *argument, size_t begin, size_t end)
+WNN_INLINE void scatter_elements_of(const struct elements *e, size_t begin, size_t end, size_t bytes,
+                                    WNNDataType type)
 {
-    const struct elements *e = argument;
     for (size_t unit = begin; unit < end; unit++) {
         size_t outer = unit / e->blocks, column = unit % e->blocks * COLUMNS;
         size_t last = e->inner - column < COLUMNS ? e->inner : column + COLUMNS;
         for (size_t step = 0; step < e->steps; step++) {
             size_t row = (outer * e->steps + step) * e->inner;
             for (size_t c = column; c < last; c++) {
-                size_t index = load_index(e->indices, row + c, e->size);
-                copy_bytes(e->to + ((outer * e->size + index) * e->inner + c) * e->bytes,
-                           e->from + (row + c) * e->bytes, e->bytes);
+                size_t index = load_index_of(e->indices, type, row + c, e->size);
+                copy_bytes(e->to + ((outer * e->size + index) * e->inner + c) * bytes,
+                           e->from + (row + c) * bytes, bytes);
             }
         }
     }
+}
+
+static void scatter_elements(void *argument, size_t begin, size_t end)
+{
+    const struct elements *e = argument;
+    CALL_WITH_CONSTANTS(scatter_elements_of, e->bytes, e->indices, e, begin, end);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatterelements

@@ -5,8 +5,6 @@
 // batch normalization is given the statistics.
 #include "cpu/walk.h"
 
-#include <math.h>
-
 struct normalize {
     const struct tensor *in, *out, *scale, *bias;
     double epsilon;
@@ -148,13 +146,14 @@ static void normalize_units(void *argument, size_t begin, size_t end)
         }
     }
 }
+WNN_VARIANTS(normalize_units)
 
 static void normalize(const struct kernel_call *call, double epsilon, uint32_t reduced,
                       const size_t parameter[WNN_MAX_RANK])
 {
     struct normalize n = {&call->in[0], &call->out[0], &call->in[1], &call->in[2], epsilon, {0}};
     wnn_walk_init(&n.walk, &n.in->shape, reduced, parameter);
-    wnn_parallel_for(call->parallel, n.walk.units, wnn_walk_grain(&n.walk), normalize_units, &n);
+    wnn_parallel_for(call->parallel, n.walk.units, wnn_walk_grain(&n.walk), WNN_BEST(normalize_units), &n);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-instancenorm
@@ -178,6 +177,7 @@ static void fill_units(void *argument, size_t begin, size_t end)
     for (size_t i = begin; i < end; i += WNN_PIECE)
         wnn_store_doubles(values, n->out, i, end - i < WNN_PIECE ? end - i : WNN_PIECE);
 }
+WNN_VARIANTS(fill_units)
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-layernorm
 void wnn_cpu_layer_normalization(const struct kernel_call *call)
@@ -185,7 +185,7 @@ void wnn_cpu_layer_normalization(const struct kernel_call *call)
     const WNNLayerNormalizationOptions *options = call->node->attrs;
     if (options->axes.count == 0) { // every element is its own mean
         struct normalize n = {&call->in[0], &call->out[0], &call->in[1], &call->in[2], 0, {0}};
-        wnn_parallel_for(call->parallel, n.out->count, 65536, fill_units, &n);
+        wnn_parallel_for(call->parallel, n.out->count, 65536, WNN_BEST(fill_units), &n);
         return;
     }
     uint32_t reduced = 0;
@@ -257,6 +257,7 @@ static void batch_units(void *argument, size_t begin, size_t end)
         }
     }
 }
+WNN_VARIANTS(batch_units)
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-batchnorm
 void wnn_cpu_batch_normalization(const struct kernel_call *call)
@@ -278,5 +279,5 @@ void wnn_cpu_batch_normalization(const struct kernel_call *call)
         units = b.outer * b.channels;
         work = b.inner;
     }
-    wnn_parallel_for(call->parallel, units, 16384 / work + 1, batch_units, &b);
+    wnn_parallel_for(call->parallel, units, 16384 / work + 1, WNN_BEST(batch_units), &b);
 }

@@ -4,10 +4,11 @@
 // 0, or for the maximum the lowest value of the type.
 
 #include "cpu/kernel.h"
+#include "cpu/variants.h"
 
 #include <math.h>
 
-#define CHUNK 256 // elements side by side
+#define WNN_POOL_SPAN 1024 // elements of a line that are worked on at a time
 
 struct pool {
     enum op op;
@@ -21,11 +22,14 @@ struct pool {
     size_t lines, run;
     size_t in_line, in_y, in_x;
     size_t out_line, out_y, out_x;
+    // How many elements of a run, and how many windows beside one another, are pooled together.
+    size_t block, positions;
+    int64_t span; // of a window along the width
 };
 
 // The taps of a window along one axis that lie inside of the input: [*begin, *end), and the coordinate of tap
 // 0.
-static int64_t clip(const struct pool *pool, unsigned axis, size_t position, int64_t *begin, int64_t *end)
+WNN_INLINE int64_t clip(const struct pool *pool, unsigned axis, size_t position, int64_t *begin, int64_t *end)
 {
     int64_t first = (int64_t)position * pool->stride[axis] - pool->padding[axis], step = pool->dilation[axis];
     *begin = first < 0 ? (step - 1 - first) / step : 0;
@@ -37,182 +41,174 @@ static int64_t clip(const struct pool *pool, unsigned axis, size_t position, int
     return first;
 }
 
-// The clipped window of an output element.
-struct window {
-    size_t offset; // of its first element
-    size_t height, width, step_y, step_x;
-};
+// A maximum that a NaN never leaves again.
+#define MAXIMUM_FLOAT(a, b)   ((((b) > (a)) | ((b) != (b))) ? (b) : (a))
+#define MAXIMUM_INTEGER(a, b) ((b) > (a) ? (b) : (a))
 
-static struct window find_window(const struct pool *pool, size_t line, size_t y, size_t x)
-{
-    int64_t top, bottom, left, right;
-    int64_t first_y = clip(pool, 0, y, &top, &bottom), first_x = clip(pool, 1, x, &left, &right);
-    struct window window = {
-        .height = (size_t)(bottom - top),
-        .width = (size_t)(right - left),
-        .step_y = (size_t)pool->dilation[0] * pool->in_y,
-        .step_x = (size_t)pool->dilation[1] * pool->in_x,
-    };
-    if (window.height == 0 || window.width == 0)
-        window.height = window.width = 0;
-    else
-        window.offset = line * pool->in_line + (size_t)(first_y + top * pool->dilation[0]) * pool->in_y +
-                        (size_t)(first_x + left * pool->dilation[1]) * pool->in_x;
-    return window;
-}
+#define NAME(x)      x##_max_float32
+#define INPUT        float
+#define HALF         0
+#define SUM          float
+#define RESULT       float
+#define MAP(x)       (x)
+#define FOLD         MAXIMUM_FLOAT
+#define NEUTRAL      (-INFINITY)
+#define FINISH(a, f) (a)
+#include "cpu/pool_kernel.inc"
+
+#define NAME(x)      x##_max_float16
+#define INPUT        float
+#define HALF         1
+#define SUM          float
+#define RESULT       uint16_t
+#define MAP(x)       (x)
+#define FOLD         MAXIMUM_FLOAT
+#define NEUTRAL      (-INFINITY)
+#define FINISH(a, f) (a)
+#include "cpu/pool_kernel.inc"
+
+#define NAME(x)      x##_max_int8
+#define INPUT        int8_t
+#define HALF         0
+#define SUM          int8_t
+#define RESULT       int8_t
+#define MAP(x)       (x)
+#define FOLD         MAXIMUM_INTEGER
+#define NEUTRAL      INT8_MIN
+#define FINISH(a, f) (a)
+#include "cpu/pool_kernel.inc"
+
+#define NAME(x)      x##_max_uint8
+#define INPUT        uint8_t
+#define HALF         0
+#define SUM          uint8_t
+#define RESULT       uint8_t
+#define MAP(x)       (x)
+#define FOLD         MAXIMUM_INTEGER
+#define NEUTRAL      0
+#define FINISH(a, f) (a)
+#include "cpu/pool_kernel.inc"
+
+#define NAME(x)      x##_max_int32
+#define INPUT        int32_t
+#define HALF         0
+#define SUM          int32_t
+#define RESULT       int32_t
+#define MAP(x)       (x)
+#define FOLD         MAXIMUM_INTEGER
+#define NEUTRAL      INT32_MIN
+#define FINISH(a, f) (a)
+#include "cpu/pool_kernel.inc"
+
+#define NAME(x)      x##_max_uint32
+#define INPUT        uint32_t
+#define HALF         0
+#define SUM          uint32_t
+#define RESULT       uint32_t
+#define MAP(x)       (x)
+#define FOLD         MAXIMUM_INTEGER
+#define NEUTRAL      0
+#define FINISH(a, f) (a)
+#include "cpu/pool_kernel.inc"
+
+#define NAME(x)      x##_max_int64
+#define INPUT        int64_t
+#define HALF         0
+#define SUM          int64_t
+#define RESULT       int64_t
+#define MAP(x)       (x)
+#define FOLD         MAXIMUM_INTEGER
+#define NEUTRAL      INT64_MIN
+#define FINISH(a, f) (a)
+#include "cpu/pool_kernel.inc"
+
+#define NAME(x)      x##_max_uint64
+#define INPUT        uint64_t
+#define HALF         0
+#define SUM          uint64_t
+#define RESULT       uint64_t
+#define MAP(x)       (x)
+#define FOLD         MAXIMUM_INTEGER
+#define NEUTRAL      0
+#define FINISH(a, f) (a)
+#include "cpu/pool_kernel.inc"
 
 // Sums are kept in float64: squares neither overflow nor vanish there.
-static void sum_values(const struct pool *pool, const struct window *window, size_t first, size_t count,
-                       double *sums)
-{
-    bool square = pool->op == WNN_OP_l2Pool2d;
-    float values[CHUNK];
+#define ADD(a, b) ((a) + (b))
 
-    for (size_t i = 0; i < count; i++)
-        sums[i] = 0;
-    for (size_t y = 0; y < window->height; y++) {
-        for (size_t x = 0; x < window->width; x++) {
-            size_t offset = window->offset + first + y * window->step_y + x * window->step_x;
-            const float *from = (const float *)pool->input + offset;
-            if (pool->type == WNNDataType_Float16) {
-                const uint16_t *halves = (const uint16_t *)pool->input + offset;
-                if (count == 1)
-                    values[0] = wnn_half_to_float(*halves);
-                else
-                    wnn_half_to_float_array(halves, values, count);
-                from = values;
-            }
-            if (square) {
-                for (size_t i = 0; i < count; i++)
-                    sums[i] += (double)from[i] * from[i];
-            } else {
-                for (size_t i = 0; i < count; i++)
-                    sums[i] += from[i];
-            }
-        }
-    }
-    if (square) {
-        for (size_t i = 0; i < count; i++)
-            sums[i] = sqrt(sums[i]);
-    } else if (window->height > 0) {
-        double number = (double)(window->height * window->width);
-        for (size_t i = 0; i < count; i++)
-            sums[i] /= number;
-    }
+WNN_INLINE double square(float x)
+{
+    return (double)x * (double)x;
 }
 
-static void pool_sums(const struct pool *pool, const struct window *window, size_t to)
+#define NAME(x)      x##_average_float32
+#define INPUT        float
+#define HALF         0
+#define SUM          double
+#define RESULT       float
+#define MAP(x)       (double)(x)
+#define FOLD         ADD
+#define NEUTRAL      0
+#define FINISH(a, f) (float)((a) * (f))
+#include "cpu/pool_kernel.inc"
+
+#define NAME(x)      x##_average_float16
+#define INPUT        float
+#define HALF         1
+#define SUM          double
+#define RESULT       uint16_t
+#define MAP(x)       (double)(x)
+#define FOLD         ADD
+#define NEUTRAL      0
+#define FINISH(a, f) (float)((a) * (f))
+#include "cpu/pool_kernel.inc"
+
+#define NAME(x)      x##_l2_float32
+#define INPUT        float
+#define HALF         0
+#define SUM          double
+#define RESULT       float
+#define MAP(x)       square(x)
+#define FOLD         ADD
+#define NEUTRAL      0
+#define FINISH(a, f) (float)sqrt(a)
+#include "cpu/pool_kernel.inc"
+
+#define NAME(x)      x##_l2_float16
+#define INPUT        float
+#define HALF         1
+#define SUM          double
+#define RESULT       uint16_t
+#define MAP(x)       square(x)
+#define FOLD         ADD
+#define NEUTRAL      0
+#define FINISH(a, f) (float)sqrt(a)
+#include "cpu/pool_kernel.inc"
+
+static wnn_loop_body find_loop(enum op op, WNNDataType type, bool dense)
 {
-    double sums[CHUNK];
-    float results[CHUNK];
-    for (size_t first = 0; first < pool->run; first += CHUNK) {
-        size_t count = pool->run - first < CHUNK ? pool->run - first : CHUNK;
-        sum_values(pool, window, first, count, sums);
-        for (size_t i = 0; i < count; i++)
-            results[i] = (float)sums[i];
-        if (pool->type == WNNDataType_Float32)
-            memcpy((float *)pool->output + to + first, results, count * sizeof *results);
-        else
-            wnn_half_from_float_array(results, (uint16_t *)pool->output + to + first, count);
-    }
-}
-
-// A maximum that a NaN never leaves again.
-#define KEEPS_FLOAT(value, best)   ((value) > (best) || (value) != (value))
-#define KEEPS_INTEGER(value, best) ((value) > (best))
-
-#define DEFINE_MAXIMUM(name, type, lowest, KEEPS)                                                            \
-    static void maximum_##name(const struct pool *pool, const struct window *window, size_t to)              \
-    {                                                                                                        \
-        type *best = (type *)pool->output + to;                                                              \
-        const type *input = (const type *)pool->input + window->offset;                                      \
-        for (size_t i = 0; i < pool->run; i++)                                                               \
-            best[i] = lowest;                                                                                \
-        for (size_t y = 0; y < window->height; y++) {                                                        \
-            for (size_t x = 0; x < window->width; x++) {                                                     \
-                const type *from = input + y * window->step_y + x * window->step_x;                          \
-                for (size_t i = 0; i < pool->run; i++)                                                       \
-                    best[i] = KEEPS(from[i], best[i]) ? from[i] : best[i];                                   \
-            }                                                                                                \
-        }                                                                                                    \
-    }
-
-DEFINE_MAXIMUM(float32, float, -INFINITY, KEEPS_FLOAT)
-DEFINE_MAXIMUM(int32, int32_t, INT32_MIN, KEEPS_INTEGER)
-DEFINE_MAXIMUM(uint32, uint32_t, 0, KEEPS_INTEGER)
-DEFINE_MAXIMUM(int64, int64_t, INT64_MIN, KEEPS_INTEGER)
-DEFINE_MAXIMUM(uint64, uint64_t, 0, KEEPS_INTEGER)
-DEFINE_MAXIMUM(int8, int8_t, INT8_MIN, KEEPS_INTEGER)
-DEFINE_MAXIMUM(uint8, uint8_t, 0, KEEPS_INTEGER)
-
-// Halves are compared as integers in the order of their values; NaNs of either sign come last.
-static int half_order(uint16_t half)
-{
-    int magnitude = half & 0x7FFF;
-    if (magnitude > 0x7C00)
-        return 0x8000;
-    return half & 0x8000 ? -magnitude : magnitude;
-}
-
-static void maximum_float16(const struct pool *pool, const struct window *window, size_t to)
-{
-    uint16_t *best = (uint16_t *)pool->output + to;
-    const uint16_t *input = (const uint16_t *)pool->input + window->offset;
-    for (size_t i = 0; i < pool->run; i++)
-        best[i] = 0xFC00;
-    for (size_t y = 0; y < window->height; y++) {
-        for (size_t x = 0; x < window->width; x++) {
-            const uint16_t *from = input + y * window->step_y + x * window->step_x;
-            for (size_t i = 0; i < pool->run; i++)
-                best[i] = half_order(from[i]) > half_order(best[i]) ? from[i] : best[i];
-        }
-    }
-}
-
-static void pool_maximum(const struct pool *pool, const struct window *window, size_t to)
-{
-    switch (pool->type) {
+    bool half = type == WNNDataType_Float16;
+    if (op == WNN_OP_averagePool2d)
+        return (half ? find_average_float16 : find_average_float32)(dense);
+    if (op == WNN_OP_l2Pool2d)
+        return (half ? find_l2_float16 : find_l2_float32)(dense);
+    switch (type) {
     case WNNDataType_Float32:
-        maximum_float32(pool, window, to);
-        break;
+        return find_max_float32(dense);
     case WNNDataType_Float16:
-        maximum_float16(pool, window, to);
-        break;
+        return find_max_float16(dense);
     case WNNDataType_Int32:
-        maximum_int32(pool, window, to);
-        break;
+        return find_max_int32(dense);
     case WNNDataType_Uint32:
-        maximum_uint32(pool, window, to);
-        break;
+        return find_max_uint32(dense);
     case WNNDataType_Int64:
-        maximum_int64(pool, window, to);
-        break;
+        return find_max_int64(dense);
     case WNNDataType_Uint64:
-        maximum_uint64(pool, window, to);
-        break;
+        return find_max_uint64(dense);
     case WNNDataType_Int8:
-        maximum_int8(pool, window, to);
-        break;
+        return find_max_int8(dense);
     default:
-        maximum_uint8(pool, window, to);
-        break;
-    }
-}
-
-// Items are rows of the output of one line.
-static void pool_rows(void *argument, size_t begin, size_t end)
-{
-    const struct pool *pool = argument;
-    for (size_t row = begin; row < end; row++) {
-        size_t line = row / pool->out[0], y = row % pool->out[0];
-        for (size_t x = 0; x < pool->out[1]; x++) {
-            struct window window = find_window(pool, line, y, x);
-            size_t to = line * pool->out_line + y * pool->out_y + x * pool->out_x;
-            if (pool->op == WNN_OP_maxPool2d)
-                pool_maximum(pool, &window, to);
-            else
-                pool_sums(pool, &window, to);
-        }
+        return find_max_uint8(dense);
     }
 }
 
@@ -248,7 +244,36 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
     pool.in_line = in[y] * pool.in_y;
     pool.out_line = out[y] * pool.out_y;
 
+    bool dense = pool.window[1] <= WNN_POOL_SPAN && pool.dilation[1] <= WNN_POOL_SPAN && pool.out[1] > 1;
+    pool.span = dense ? (pool.window[1] - 1) * pool.dilation[1] + 1 : 0;
+    dense &= pool.span <= WNN_POOL_SPAN / 4;
+    if (dense) {
+        // Long enough runs for vectors, and few columns that are folded for two blocks of windows.
+        size_t whole =
+            (size_t)pool.span + 3 * (size_t)(pool.stride[1] < pool.span ? pool.stride[1] : pool.span);
+        pool.block = pool.run < 16 ? pool.run : WNN_POOL_SPAN / whole;
+        pool.block = pool.block < pool.run ? pool.block : pool.run;
+        if (pool.block > 16)
+            pool.block -= pool.block < pool.run ? pool.block % 16 : 0;
+        dense = pool.block >= (pool.run < 16 ? pool.run : 16);
+    }
+    if (dense) {
+        size_t columns = WNN_POOL_SPAN / pool.block - (size_t)pool.span;
+        pool.positions = 1 + columns / (size_t)pool.stride[1];
+    } else {
+        pool.block = pool.run < WNN_POOL_SPAN / 4 ? pool.run : WNN_POOL_SPAN / 4;
+        // All of a plane that is contiguous is one row.
+        if (pool.run == 1 && pool.out[0] == 1 && pool.out[1] == 1 && pool.padding[0] == 0 &&
+            pool.padding[1] == 0 && pool.window[0] == pool.size[0] && pool.window[1] == pool.size[1] &&
+            pool.dilation[0] == 1 && pool.dilation[1] == 1) {
+            pool.size[1] = pool.window[1] = pool.size[0] * pool.size[1];
+            pool.size[0] = pool.window[0] = 1;
+            pool.in_y = in[y] * pool.in_y;
+        }
+    }
+
     size_t taps = (size_t)pool.window[0] * (size_t)pool.window[1];
     size_t work = pool.out_y * (taps < 16384 ? taps : 16384);
-    wnn_parallel_for(call->parallel, pool.lines * pool.out[0], 1 + 8192 / (work + 1), pool_rows, &pool);
+    wnn_parallel_for(call->parallel, pool.lines * pool.out[0], 1 + 8192 / (work + 1),
+                     find_loop(pool.op, pool.type, dense), &pool);
 }

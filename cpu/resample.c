@@ -4,6 +4,7 @@
 // the quotient of its sizes.
 
 #include "cpu/kernel.h"
+#include "cpu/variants.h"
 
 #include <math.h>
 
@@ -51,20 +52,9 @@ static size_t find_nearest(const struct resample *resample, unsigned axis, size_
     return (size_t)(nearest < in ? nearest : in - 1);
 }
 
-static void copy_element(char *to, const char *from, size_t size)
-{
-    switch (size) {
-    case 4:
-        memcpy(to, from, 4);
-        break;
-    case 2:
-        memcpy(to, from, 2);
-        break;
-    default:
-        *to = *from;
-        break;
-    }
-}
+#define COPY_POSITIONS(bytes)                                                                                \
+    for (size_t i = 0; i < positions; i++)                                                                   \
+    memcpy(to + i * (bytes), line + offsets[i], bytes)
 
 // Items are positions of everything before axis 1: outer, axis 0, middle. The first input element of a line.
 static size_t line_start(const struct resample *resample, size_t item)
@@ -92,27 +82,27 @@ static void nearest_lines(void *argument, size_t begin, size_t end)
             const char *line =
                 resample->input + (line_start(resample, item) + y * resample->in_stride[0]) * resample->size;
             char *to = resample->output + (item * resample->out[1] + x) * run;
-            for (size_t i = 0; i < positions; i++, to += run) {
-                if (resample->run == 1)
-                    copy_element(to, line + offsets[i], resample->size);
-                else
-                    memcpy(to, line + offsets[i], run);
+            switch (run) {
+            case 1:
+                COPY_POSITIONS(1);
+                break;
+            case 2:
+                COPY_POSITIONS(2);
+                break;
+            case 4:
+                COPY_POSITIONS(4);
+                break;
+            case 8:
+                COPY_POSITIONS(8);
+                break;
+            case 16:
+                COPY_POSITIONS(16);
+                break;
+            default:
+                COPY_POSITIONS(run);
+                break;
             }
         }
-    }
-}
-
-static double load_one(const struct resample *resample, size_t offset)
-{
-    switch (resample->type) {
-    case WNNDataType_Float32:
-        return ((const float *)(const void *)resample->input)[offset];
-    case WNNDataType_Float16:
-        return wnn_half_to_float(((const uint16_t *)(const void *)resample->input)[offset]);
-    case WNNDataType_Int8:
-        return ((const int8_t *)resample->input)[offset];
-    default:
-        return ((const uint8_t *)resample->input)[offset];
     }
 }
 
@@ -131,9 +121,14 @@ static void add(const struct resample *resample, size_t offset, double weight, s
         wnn_half_to_float_array((const uint16_t *)(const void *)resample->input + offset, values, count);
         for (size_t i = 0; i < count; i++)
             sums[i] += weight * values[i];
-    } else {
+    } else if (resample->type == WNNDataType_Int8) {
+        const int8_t *from = (const int8_t *)resample->input + offset;
         for (size_t i = 0; i < count; i++)
-            sums[i] += weight * load_one(resample, offset + i);
+            sums[i] += weight * from[i];
+    } else {
+        const uint8_t *from = (const uint8_t *)resample->input + offset;
+        for (size_t i = 0; i < count; i++)
+            sums[i] += weight * from[i];
     }
 }
 
@@ -167,23 +162,26 @@ static void store(const struct resample *resample, size_t offset, size_t count, 
     }
 }
 
-static double blend(const struct resample *resample, size_t line, const struct neighbours *x)
-{
-    double low = load_one(resample, line + x->low);
-    if (x->weight == 0)
-        return low;
-    return low * (1 - x->weight) + load_one(resample, line + x->high) * x->weight;
-}
-
-// Elements that stand alone.
+// Elements that stand alone: the columns that are needed of both lines become one line, and then neighbours
+// in it become elements.
 static void blend_elements(const struct resample *resample, size_t low, size_t high, double weight,
                            const struct neighbours *x, size_t positions, size_t to)
 {
-    double sums[POSITIONS];
-    for (size_t i = 0; i < positions; i++)
-        sums[i] = blend(resample, low, &x[i]);
-    for (size_t i = 0; weight != 0 && i < positions; i++)
-        sums[i] = sums[i] * (1 - weight) + blend(resample, high, &x[i]) * weight;
+    double line[CHUNK], sums[POSITIONS];
+    for (size_t i = 0, next; i < positions; i = next) {
+        size_t first = x[i].low;
+        for (next = i + 1; next < positions && x[next].high - first < CHUNK; next++)
+            ;
+        size_t count = x[next - 1].high - first + 1;
+        for (size_t j = 0; j < count; j++)
+            line[j] = 0;
+        add(resample, low + first, 1 - weight, count, line);
+        add(resample, high + first, weight, count, line);
+        for (size_t j = i; j < next; j++) {
+            double left = line[x[j].low - first], right = line[x[j].high - first];
+            sums[j] = x[j].weight == 0 ? left : left * (1 - x[j].weight) + right * x[j].weight;
+        }
+    }
     store(resample, to, positions, sums);
 }
 
@@ -227,6 +225,7 @@ static void linear_lines(void *argument, size_t begin, size_t end)
         }
     }
 }
+WNN_VARIANTS(linear_lines)
 
 void wnn_cpu_resample2d(const struct kernel_call *call)
 {
@@ -266,5 +265,6 @@ void wnn_cpu_resample2d(const struct kernel_call *call)
 
     size_t work = resample.out[1] * resample.run;
     wnn_parallel_for(call->parallel, resample.outer * resample.out[0] * resample.middle, 1 + 8192 / work,
-                     options->mode == WNNInterpolationMode_Linear ? linear_lines : nearest_lines, &resample);
+                     options->mode == WNNInterpolationMode_Linear ? WNN_BEST(linear_lines) : nearest_lines,
+                     &resample);
 }

@@ -69,6 +69,7 @@ static void scan_units(void *argument, size_t begin, size_t end)
         }
     }
 }
+WNN_VARIANTS(scan_units)
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-cumulativesum
 void wnn_cpu_cumulative_sum(const struct kernel_call *call)
@@ -88,5 +89,5 @@ void wnn_cpu_cumulative_sum(const struct kernel_call *call)
     scan.blocks = (scan.columns + WNN_WALK_WIDTH - 1) / WNN_WALK_WIDTH;
     size_t units = scan.in->count / scan.steps / scan.columns * scan.blocks;
     size_t grain = 16384 / (scan.steps * min_size(scan.columns, WNN_WALK_WIDTH)) + 1;
-    wnn_parallel_for(call->parallel, units, grain, scan_units, &scan);
+    wnn_parallel_for(call->parallel, units, grain, WNN_BEST(scan_units), &scan);
 }

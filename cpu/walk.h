@@ -7,15 +7,18 @@
 // column) gives the rows. A unit is up to WNN_WALK_WIDTH columns at one place of the other kept dimensions,
 // with everything that is reduced into them. Units are independent, and how a unit is summed up does not
 // depend on the others: the threads share out units. A unit is read in pieces that fit in a buffer on the
-// stack, as double or int64_t.
+// stack, as double or int64_t, or in place.
 
 #ifndef CPU_WALK_H_
 #define CPU_WALK_H_
 
 #include "cpu/kernel.h"
+#include "cpu/variants.h"
 
-#define WNN_WALK_WIDTH 128
-#define WNN_PIECE      256 // elements of a piece, at most
+#include <math.h>
+
+#define WNN_WALK_WIDTH 256
+#define WNN_PIECE      512 // elements of a piece, at most, unless it is read in place
 
 struct walk_loop {
     unsigned rank;
@@ -35,11 +38,12 @@ struct piece {
     // Of the unit: the first element of the output, as if the reduced dimensions were gone.
     size_t output, width;
     // Of the piece: the first element of the input and of the parameters, the number of rows (each of `width`
-    // elements that follow one another, as the rows do), the position of the first row among the reduced
-    // elements.
+    // elements that follow one another, as the rows do unless they are read in place: then they are
+    // walk->columns apart), the position of the first row among the reduced elements.
     size_t offset, parameter, rows, position;
     // Where the walk is.
     size_t row, at, parameter_at, left;
+    bool in_place;
     size_t index[WNN_MAX_RANK];
 };
 
@@ -50,16 +54,105 @@ void wnn_walk_init(struct walk *walk, const struct shape *shape, uint32_t reduce
 
 // Puts the piece before the first one of a unit.
 void wnn_walk_start(struct piece *piece, const struct walk *walk, size_t unit);
+
+// The same for rows [first, first + count) of the reduced elements, to be read in place: pieces are as long
+// as possible.
+void wnn_walk_start_rows(struct piece *piece, const struct walk *walk, size_t unit, size_t first,
+                         size_t count);
 bool wnn_walk_next(struct piece *piece);
 
 // How many units one thread should take at least.
 size_t wnn_walk_grain(const struct walk *walk);
 
+// ---------------------------------------------------------------------------------------------------------------
 // At most WNN_PIECE elements from `offset` on. Floats as double, integers as int64_t (uint64_t by its bits).
 // Stores round once, and keep the low bits of integers.
-void wnn_load_doubles(const struct tensor *tensor, size_t offset, size_t count, double *values);
-void wnn_store_doubles(const double *values, const struct tensor *tensor, size_t offset, size_t count);
-void wnn_load_integers(const struct tensor *tensor, size_t offset, size_t count, int64_t *values);
-void wnn_store_integers(const int64_t *values, const struct tensor *tensor, size_t offset, size_t count);
+// ---------------------------------------------------------------------------------------------------------------
+
+WNN_INLINE void wnn_load_doubles(const struct tensor *tensor, size_t offset, size_t count, double *values)
+{
+    if (tensor->type == WNNDataType_Float32) {
+        const float *data = (const float *)tensor->data + offset;
+        for (size_t i = 0; i < count; i++)
+            values[i] = (double)data[i];
+    } else {
+        float floats[WNN_PIECE];
+        wnn_half_to_float_array((const uint16_t *)tensor->data + offset, floats, count);
+        for (size_t i = 0; i < count; i++)
+            values[i] = (double)floats[i];
+    }
+}
+
+// The float32 that float16 rounding cannot tell from the value: rounded to odd, so that rounding again is
+// harmless.
+WNN_INLINE float wnn_narrow(double value)
+{
+    float near = (float)value;
+    if ((double)near == value || isnan(value))
+        return near;
+    uint32_t bits;
+    memcpy(&bits, &near, sizeof bits);
+    if (fabs((double)near) > fabs(value))
+        bits--;
+    bits |= 1u;
+    memcpy(&near, &bits, sizeof near);
+    return near;
+}
+
+WNN_INLINE void wnn_store_doubles(const double *values, const struct tensor *tensor, size_t offset,
+                                  size_t count)
+{
+    if (tensor->type == WNNDataType_Float32) {
+        float *data = (float *)tensor->data + offset;
+        for (size_t i = 0; i < count; i++)
+            data[i] = (float)values[i];
+    } else {
+        float floats[WNN_PIECE];
+        for (size_t i = 0; i < count; i++)
+            floats[i] = wnn_narrow(values[i]);
+        wnn_half_from_float_array(floats, (uint16_t *)tensor->data + offset, count);
+    }
+}
+
+#define WNN_INTEGER_TYPES(X)                                                                                 \
+    X(Int8, int8_t)                                                                                          \
+    X(Uint8, uint8_t)                                                                                        \
+    X(Int32, int32_t)                                                                                        \
+    X(Uint32, uint32_t)                                                                                      \
+    X(Int64, int64_t)                                                                                        \
+    X(Uint64, uint64_t)
+
+WNN_INLINE void wnn_load_integers(const struct tensor *tensor, size_t offset, size_t count, int64_t *values)
+{
+    switch (tensor->type) {
+#define WNN_LOAD(name, type)                                                                                 \
+    case WNNDataType_##name: {                                                                               \
+        const type *data = (const type *)tensor->data + offset;                                              \
+        for (size_t i = 0; i < count; i++)                                                                   \
+            values[i] = (int64_t)data[i];                                                                    \
+        break;                                                                                               \
+    }
+        WNN_INTEGER_TYPES(WNN_LOAD)
+    default:
+        break;
+    }
+}
+
+WNN_INLINE void wnn_store_integers(const int64_t *values, const struct tensor *tensor, size_t offset,
+                                   size_t count)
+{
+    switch (tensor->type) {
+#define WNN_STORE(name, type)                                                                                \
+    case WNNDataType_##name: {                                                                               \
+        type *data = (type *)tensor->data + offset;                                                          \
+        for (size_t i = 0; i < count; i++)                                                                   \
+            data[i] = (type)values[i];                                                                       \
+        break;                                                                                               \
+    }
+        WNN_INTEGER_TYPES(WNN_STORE)
+    default:
+        break;
+    }
+}
 
 #endif

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How fast the kernels of the CPU backend that are bound by memory are: each as a part of what a copy of the
+// same number of bytes, read and written, reaches on as many threads. Kernels are called directly.
+//
+// Usage: webnn-bench-memory [--threads=N] [--time=MILLISECONDS] [--below=PERCENT] [NAME-PART...]
+
+#include "cpu/kernel.h"
+
+#include <pthreadpool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static unsigned threads = 1;
+static double budget = 0.02, below = 1e9;
+static pthreadpool_t pool;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void run_parallel(const struct parallel *parallel, size_t count, void (*task)(void *, size_t),
+                         void *argument)
+{
+    (void)parallel;
+    pthreadpool_parallelize_1d(pool, task, argument, count, 0);
+}
+
+static struct parallel parallel = {.run = run_parallel};
+
+// ---------------------------------------------------------------------------------------------------------------
+// The yardstick
+// ---------------------------------------------------------------------------------------------------------------
+
+struct bytes {
+    char *to;
+    const char *from;
+};
+
+static void copy_range(void *argument, size_t begin, size_t end)
+{
+    const struct bytes *bytes = argument;
+    memcpy(bytes->to + begin, bytes->from + begin, end - begin);
+}
+
+static void copy_bytes(void *argument, size_t count)
+{
+    wnn_parallel_for(&parallel, count, 65536, copy_range, argument);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// One case
+// ---------------------------------------------------------------------------------------------------------------
+
+static void fill(const struct tensor *tensor)
+{
+    uint32_t state = 12345;
+    for (size_t i = 0; i < tensor->count; i++) {
+        state = state * 1664525 + 1013904223;
+        float value = (float)(state >> 8) / 16777216.0f + 0.5f;
+        if (tensor->type == WNNDataType_Float32)
+            ((float *)tensor->data)[i] = value;
+        else if (tensor->type == WNNDataType_Float16)
+            ((uint16_t *)tensor->data)[i] = wnn_half_from_float(value);
+        else if (tensor->type == WNNDataType_Int32)
+            ((int32_t *)tensor->data)[i] = (int32_t)(state >> 24);
+        else
+            ((uint8_t *)tensor->data)[i] = (uint8_t)(state >> 31);
+    }
+}
+
+static struct tensor make_tensor(const struct operand *operand)
+{
+    struct tensor tensor = {.type = operand->type.type, .shape = operand->type.shape};
+    tensor.count = wnn_shape_elements(&tensor.shape);
+    tensor.data = aligned_alloc(64, (wnn_descriptor_bytes(&operand->type) + 127) / 64 * 64);
+    if (!tensor.data)
+        exit(1);
+    fill(&tensor);
+    return tensor;
+}
+
+static void measure(const char *name, const char *size, const struct node *node)
+{
+    struct tensor in[8] = {{0}}, out[8] = {{0}};
+    size_t bytes = 0;
+    for (unsigned i = 0; i < node->in_count; i++) {
+        if (!node->in[i])
+            continue;
+        in[i] = make_tensor(node->in[i]);
+        bytes += wnn_descriptor_bytes(&node->in[i]->type);
+    }
+    // What is not read does not count.
+    if (node->op == WNN_OP_slice || (node->op == WNN_OP_gather))
+        bytes = wnn_descriptor_bytes(&node->out[0]->type) +
+                (bytes > 1 && node->op == WNN_OP_gather ? wnn_descriptor_bytes(&node->in[1]->type) : 0);
+    for (unsigned i = 0; i < node->out_count; i++) {
+        out[i] = make_tensor(node->out[i]);
+        bytes += wnn_descriptor_bytes(&node->out[i]->type);
+    }
+    const struct kernel *kernel = &wnn_cpu_kernels[node->op];
+    size_t scratch = kernel->scratch ? kernel->scratch(node, threads) : 0;
+    struct kernel_call call = {node, in, out, scratch ? aligned_alloc(64, (scratch + 63) / 64 * 64) : NULL,
+                               &parallel};
+    struct bytes copy = {aligned_alloc(64, bytes / 128 * 64 + 64), aligned_alloc(64, bytes / 128 * 64 + 64)};
+    memset(copy.to, 1, bytes / 2);
+    memset((char *)copy.from, 1, bytes / 2);
+    double best = 1e9, best_copy = 1e9, start = now();
+    for (int i = 0; i < 3 || now() - start < budget; i++) {
+        // As often as makes what is measured longer than the clock is coarse, and caches warm.
+        int times = bytes < 4000000 ? 4 : 1;
+        double before = now();
+        for (int j = 0; j < times; j++)
+            kernel->run(&call);
+        double middle = now();
+        for (int j = 0; j < times; j++)
+            copy_bytes(&copy, bytes / 2);
+        double after = now();
+        best = (middle - before) / times < best ? (middle - before) / times : best;
+        best_copy = (after - middle) / times < best_copy ? (after - middle) / times : best_copy;
+    }
+    if (best_copy / best * 100 < below)
+        printf("%-34s %-5s %8.1f us %7.2f GB/s  copy %7.2f GB/s  %4.0f %%\n", name, size, best * 1e6,
+               (double)bytes / best * 1e-9, (double)bytes / best_copy * 1e-9, best_copy / best * 100);
+    fflush(stdout);
+    for (unsigned i = 0; i < node->in_count; i++)
+        free(in[i].data);
+    for (unsigned i = 0; i < node->out_count; i++)
+        free(out[i].data);
+    free(call.scratch);
+    free(copy.to);
+    free((char *)copy.from);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The cases
+// ---------------------------------------------------------------------------------------------------------------
+
+static WNNContext context;
+static WNNGraphBuilder b;
+static char **wanted;
+static int wanted_count;
+static WNNDataType type = WNNDataType_Float32;
+static int number;
+
+static bool is_wanted(const char *name)
+{
+    bool found = wanted_count == 0;
+    for (int i = 0; i < wanted_count; i++)
+        found |= strstr(name, wanted[i]) != NULL;
+    return found;
+}
+
+#define LIST(...)                                                                                            \
+    (WNNUint32List)                                                                                          \
+    {                                                                                                        \
+        (uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)                      \
+    }
+
+static WNNOperand input_of(WNNDataType data_type, WNNUint32List shape)
+{
+    char name[16];
+    int length = snprintf(name, sizeof name, "i%d", number++);
+    WNNOperandDescriptor descriptor = {.dataType = data_type, .shape = shape};
+    return wnnGraphBuilderInput(b, (WNNStringView){name, (size_t)length}, &descriptor);
+}
+
+static void check(const char *name, const char *size, WNNOperand result)
+{
+    if (!result) {
+        WNNError error;
+        wnnGraphBuilderGetError(b, &error);
+        fprintf(stderr, "%s: %.*s\n", name, (int)error.message.length, error.message.data);
+        exit(1);
+    }
+    measure(name, size, wnn_operand(result)->producer);
+}
+
+#define IN(...) input_of(type, LIST(__VA_ARGS__))
+#define OPTIONS(Struct, ...)                                                                                 \
+    &(Struct)                                                                                                \
+    {                                                                                                        \
+        .label = WNN_STRING_VIEW_INIT, __VA_ARGS__                                                           \
+    }
+#define CASE(name, ...)                                                                                      \
+    do {                                                                                                     \
+        if (is_wanted(name))                                                                                 \
+            check(name, size, __VA_ARGS__);                                                                  \
+    } while (0)
+
+#define REDUCE(name, Op, rows, columns)                                                                      \
+    CASE(name " last",                                                                                       \
+         wnnGraphBuilder##Op(b, IN(rows, columns), OPTIONS(WNNReduceOptions, .axes = LIST(1))));             \
+    CASE(name " first",                                                                                      \
+         wnnGraphBuilder##Op(b, IN(rows, columns), OPTIONS(WNNReduceOptions, .axes = LIST(0))));             \
+    CASE(name " middle", wnnGraphBuilder##Op(b, IN(rows / 16, 64, columns / 4),                              \
+                                             OPTIONS(WNNReduceOptions, .axes = LIST(1))));                   \
+    CASE(name " all",                                                                                        \
+         wnnGraphBuilder##Op(b, IN(rows, columns), OPTIONS(WNNReduceOptions, .axes = LIST(0, 1))));
+
+static void reductions(const char *size, uint32_t n)
+{
+    type = WNNDataType_Float32;
+    REDUCE("reduceSum f32", ReduceSum, n, 1024)
+    REDUCE("reduceMean f32", ReduceMean, n, 1024)
+    REDUCE("reduceMax f32", ReduceMax, n, 1024)
+    REDUCE("reduceMin f32", ReduceMin, n, 1024)
+    REDUCE("reduceL2 f32", ReduceL2, n, 1024)
+    REDUCE("reduceSumSquare f32", ReduceSumSquare, n, 1024)
+    REDUCE("reduceProduct f32", ReduceProduct, n, 1024)
+    CASE("reduceSum f32 last, short",
+         wnnGraphBuilderReduceSum(b, IN(n * 16, 64), OPTIONS(WNNReduceOptions, .axes = LIST(1))));
+    CASE("reduceSum f32 middle, narrow",
+         wnnGraphBuilderReduceSum(b, IN(n, 256, 4), OPTIONS(WNNReduceOptions, .axes = LIST(1))));
+    CASE("argMax f32 last", wnnGraphBuilderArgMax(b, IN(n, 1024), 1, NULL));
+    CASE("argMax f32 first", wnnGraphBuilderArgMax(b, IN(n, 1024), 0, NULL));
+    CASE("cumulativeSum f32 last", wnnGraphBuilderCumulativeSum(b, IN(n, 1024), 1, NULL));
+    CASE("cumulativeSum f32 first", wnnGraphBuilderCumulativeSum(b, IN(n, 1024), 0, NULL));
+    type = WNNDataType_Float16;
+    REDUCE("reduceSum f16", ReduceSum, n, 1024)
+    REDUCE("reduceMax f16", ReduceMax, n, 1024)
+    CASE("argMax f16 last", wnnGraphBuilderArgMax(b, IN(n, 1024), 1, NULL));
+    CASE("cumulativeSum f16 first", wnnGraphBuilderCumulativeSum(b, IN(n, 1024), 0, NULL));
+    type = WNNDataType_Int32;
+    REDUCE("reduceSum i32", ReduceSum, n, 1024)
+    REDUCE("reduceMax i32", ReduceMax, n, 1024)
+    CASE("argMax i32 last", wnnGraphBuilderArgMax(b, IN(n, 1024), 1, NULL));
+    CASE("argMax i32 first", wnnGraphBuilderArgMax(b, IN(n, 1024), 0, NULL));
+    CASE("cumulativeSum i32 last", wnnGraphBuilderCumulativeSum(b, IN(n, 1024), 1, NULL));
+    CASE("cumulativeSum i32 first", wnnGraphBuilderCumulativeSum(b, IN(n, 1024), 0, NULL));
+    type = WNNDataType_Uint8;
+    REDUCE("reduceMax u8", ReduceMax, n * 4, 1024)
+}
+
+static void normalizations(const char *size, uint32_t n)
+{
+    static const char *const names[2][6] = {
+        {"layerNormalization f32", "instanceNormalization f32 nchw", "instanceNormalization f32 nhwc",
+         "batchNormalization f32 nchw", "batchNormalization f32 nhwc", "layerNormalization f32 plain"},
+        {"layerNormalization f16", "instanceNormalization f16 nchw", "instanceNormalization f16 nhwc",
+         "batchNormalization f16 nchw", "batchNormalization f16 nhwc", "layerNormalization f16 plain"}};
+    for (int half = 0; half < 2; half++) {
+        const char *const *name = names[half];
+        type = half ? WNNDataType_Float16 : WNNDataType_Float32;
+        CASE(name[0],
+             wnnGraphBuilderLayerNormalization(b, IN(n / 2, 768),
+                                               OPTIONS(WNNLayerNormalizationOptions, .axes = LIST(1),
+                                                       .epsilon = 1e-5, .scale = IN(768), .bias = IN(768))));
+        CASE(name[5],
+             wnnGraphBuilderLayerNormalization(
+                 b, IN(n / 2, 768), OPTIONS(WNNLayerNormalizationOptions, .axes = LIST(1), .epsilon = 1e-5)));
+        CASE(name[1], wnnGraphBuilderInstanceNormalization(
+                          b, IN(1, n / 8, 56, 56),
+                          OPTIONS(WNNInstanceNormalizationOptions, .layout = WNNInputOperandLayout_NCHW,
+                                  .epsilon = 1e-5, .scale = IN(n / 8), .bias = IN(n / 8))));
+        CASE(name[2], wnnGraphBuilderInstanceNormalization(
+                          b, IN(n / 64, 28, 28, 32),
+                          OPTIONS(WNNInstanceNormalizationOptions, .layout = WNNInputOperandLayout_NHWC,
+                                  .epsilon = 1e-5, .scale = IN(32), .bias = IN(32))));
+        CASE(name[3], wnnGraphBuilderBatchNormalization(b, IN(1, n / 8, 56, 56), IN(n / 8), IN(n / 8),
+                                                        OPTIONS(WNNBatchNormalizationOptions, .axis = 1,
+                                                                .epsilon = 1e-5, .scale = IN(n / 8),
+                                                                .bias = IN(n / 8))));
+        CASE(name[4],
+             wnnGraphBuilderBatchNormalization(b, IN(1, n / 8, 56, 56), IN(56), IN(56),
+                                               OPTIONS(WNNBatchNormalizationOptions, .axis = 3,
+                                                       .epsilon = 1e-5, .scale = IN(56), .bias = IN(56))));
+    }
+}
+
+static void movements(const char *size, uint32_t n)
+{
+    static const WNNDataType types[] = {WNNDataType_Float32, WNNDataType_Float16, WNNDataType_Uint8};
+    static const char *const suffixes[] = {"f32", "f16", "u8"};
+    for (int t = 0; t < 3; t++) {
+        char name[64];
+        type = types[t];
+#define NAMED(text, ...)                                                                                     \
+    snprintf(name, sizeof name, text " %s", suffixes[t]);                                                    \
+    CASE(name, __VA_ARGS__)
+        NAMED("transpose 2d", wnnGraphBuilderTranspose(b, IN(n, 512), NULL));
+        NAMED("transpose nchw to nhwc",
+              wnnGraphBuilderTranspose(b, IN(1, n / 4, 56, 56),
+                                       OPTIONS(WNNTransposeOptions, .permutation = LIST(0, 2, 3, 1))));
+        NAMED("transpose nhwc to nchw",
+              wnnGraphBuilderTranspose(b, IN(1, 56, 56, n / 4),
+                                       OPTIONS(WNNTransposeOptions, .permutation = LIST(0, 3, 1, 2))));
+        NAMED("transpose 3 channels to nchw",
+              wnnGraphBuilderTranspose(b, IN(n / 8, 112, 112, 3),
+                                       OPTIONS(WNNTransposeOptions, .permutation = LIST(0, 3, 1, 2))));
+        NAMED("transpose 3 channels to nhwc",
+              wnnGraphBuilderTranspose(b, IN(n / 8, 3, 112, 112),
+                                       OPTIONS(WNNTransposeOptions, .permutation = LIST(0, 2, 3, 1))));
+        NAMED("transpose heads",
+              wnnGraphBuilderTranspose(b, IN(1, n, 8, 64),
+                                       OPTIONS(WNNTransposeOptions, .permutation = LIST(0, 2, 1, 3))));
+        NAMED("transpose heads 2",
+              wnnGraphBuilderTranspose(b, IN(1, n, 8, 64),
+                                       OPTIONS(WNNTransposeOptions, .permutation = LIST(0, 2, 3, 1))));
+        NAMED("slice rows", wnnGraphBuilderSlice(b, IN(n, 1024), LIST(1, 3), LIST(n - 2, 1000), NULL));
+        NAMED("slice step 2", wnnGraphBuilderSlice(b, IN(n, 1024), LIST(0, 0), LIST(n, 1024),
+                                                   OPTIONS(WNNSliceOptions, .strides = LIST(1, 2))));
+        NAMED("concat rows",
+              wnnGraphBuilderConcat(b, 2, (WNNOperand[]){IN(n / 2, 512), IN(n / 2, 512)}, 0, NULL));
+        NAMED("concat columns",
+              wnnGraphBuilderConcat(b, 2, (WNNOperand[]){IN(n * 8, 32), IN(n * 8, 32)}, 1, NULL));
+        WNNOperand parts[4];
+        NAMED("split columns",
+              wnnGraphBuilderSplit(b, IN(n, 512), 4, OPTIONS(WNNSplitOptions, .axis = 1), 4, parts) ? parts[0]
+                                                                                                    : NULL);
+        NAMED("pad images", wnnGraphBuilderPad(b, IN(1, n / 4, 56, 56), LIST(0, 0, 1, 1), LIST(0, 0, 1, 1),
+                                               OPTIONS(WNNPadOptions, .mode = WNNPaddingMode_Constant)));
+        NAMED("pad small images",
+              wnnGraphBuilderPad(b, IN(1, n * 4, 14, 14), LIST(0, 0, 1, 1), LIST(0, 0, 1, 1),
+                                 OPTIONS(WNNPadOptions, .mode = WNNPaddingMode_Constant)));
+        NAMED("pad nhwc", wnnGraphBuilderPad(b, IN(1, 56, 56, n / 4), LIST(0, 1, 1, 0), LIST(0, 1, 1, 0),
+                                             OPTIONS(WNNPadOptions, .mode = WNNPaddingMode_Constant)));
+        NAMED("pad reflection",
+              wnnGraphBuilderPad(b, IN(1, n / 4, 56, 56), LIST(0, 0, 1, 1), LIST(0, 0, 1, 1),
+                                 OPTIONS(WNNPadOptions, .mode = WNNPaddingMode_Reflection)));
+        NAMED("tile", wnnGraphBuilderTile(b, IN(n / 4, 512), LIST(2, 2), NULL));
+        NAMED("expand rows", wnnGraphBuilderExpand(b, IN(1, 512), LIST(n, 512), NULL));
+        NAMED("expand columns", wnnGraphBuilderExpand(b, IN(n, 1), LIST(n, 512), NULL));
+        NAMED("expand narrow", wnnGraphBuilderExpand(b, IN(n * 64, 1), LIST(n * 64, 8), NULL));
+        NAMED("reverse rows",
+              wnnGraphBuilderReverse(b, IN(n, 512), OPTIONS(WNNReverseOptions, .axes = LIST(0))));
+        NAMED("reverse columns",
+              wnnGraphBuilderReverse(b, IN(n, 512), OPTIONS(WNNReverseOptions, .axes = LIST(1))));
+        NAMED("where", wnnGraphBuilderWhere(b, input_of(WNNDataType_Uint8, LIST(n, 512)), IN(n, 512),
+                                            IN(n, 512), NULL));
+        NAMED("where mask",
+              wnnGraphBuilderWhere(b, input_of(WNNDataType_Uint8, LIST(n, 512)), IN(n, 512), IN(1), NULL));
+        NAMED("triangular", wnnGraphBuilderTriangular(b, IN(n / 64, 256, 128), NULL));
+        NAMED("gather rows",
+              wnnGraphBuilderGather(b, IN(256, 512), input_of(WNNDataType_Int32, LIST(n)), NULL));
+        NAMED("gather axis 1", wnnGraphBuilderGather(b, IN(n, 256), input_of(WNNDataType_Int32, LIST(512)),
+                                                     OPTIONS(WNNGatherOptions, .axis = 1)));
+        NAMED("gather narrow rows",
+              wnnGraphBuilderGather(b, IN(256, 16), input_of(WNNDataType_Int32, LIST(n * 32)), NULL));
+        NAMED("gatherElements 0",
+              wnnGraphBuilderGatherElements(b, IN(n, 512), input_of(WNNDataType_Int32, LIST(n, 512)), NULL));
+        NAMED("gatherElements 1",
+              wnnGraphBuilderGatherElements(b, IN(n, 512), input_of(WNNDataType_Int32, LIST(n, 512)),
+                                            OPTIONS(WNNGatherOptions, .axis = 1)));
+        NAMED("gatherND",
+              wnnGraphBuilderGatherND(b, IN(256, 512), input_of(WNNDataType_Int32, LIST(n, 1)), NULL));
+        NAMED("scatterND", wnnGraphBuilderScatterND(b, IN(256, 512), input_of(WNNDataType_Int32, LIST(n, 1)),
+                                                    IN(n, 512), NULL));
+        NAMED("scatterElements 0",
+              wnnGraphBuilderScatterElements(b, IN(n, 512), input_of(WNNDataType_Int32, LIST(n, 512)),
+                                             IN(n, 512), NULL));
+        NAMED("scatterElements 1",
+              wnnGraphBuilderScatterElements(b, IN(n, 512), input_of(WNNDataType_Int32, LIST(n, 512)),
+                                             IN(n, 512), OPTIONS(WNNScatterElementsOptions, .axis = 1)));
+    }
+}
+
+static void images(const char *size, uint32_t n)
+{
+    static const WNNDataType types[] = {WNNDataType_Float32, WNNDataType_Float16, WNNDataType_Uint8};
+    static const char *const suffixes[] = {"f32", "f16", "u8"};
+    for (int t = 0; t < 3; t++) {
+        for (int last = 0; last < 2; last++) {
+            char name[64];
+            type = types[t];
+            WNNInputOperandLayout order = last ? WNNInputOperandLayout_NHWC : WNNInputOperandLayout_NCHW;
+#define IMAGE(text, ...)                                                                                     \
+    snprintf(name, sizeof name, text " %s %s", suffixes[t], last ? "nhwc" : "nchw");                         \
+    CASE(name, __VA_ARGS__)
+#define X (last ? IN(1, 56, 56, n / 4) : IN(1, n / 4, 56, 56))
+#define POOL(text, Op)                                                                                       \
+    IMAGE(text " 3x3 s2 p1",                                                                                 \
+          wnnGraphBuilder##Op(b, X,                                                                          \
+                              OPTIONS(WNNPool2dOptions, .outputSizes = WNN_UINT32_LIST_INIT,                 \
+                                      .dilations = LIST(1, 1), .windowDimensions = LIST(3, 3),               \
+                                      .strides = LIST(2, 2), .padding = LIST(1, 1, 1, 1), .layout = order,   \
+                                      .roundingType = WNNRoundingType_Floor)));                              \
+    IMAGE(text " 2x2 s2",                                                                                    \
+          wnnGraphBuilder##Op(b, X,                                                                          \
+                              OPTIONS(WNNPool2dOptions, .outputSizes = WNN_UINT32_LIST_INIT,                 \
+                                      .dilations = LIST(1, 1), .padding = LIST(0, 0, 0, 0),                  \
+                                      .windowDimensions = LIST(2, 2), .strides = LIST(2, 2),                 \
+                                      .layout = order, .roundingType = WNNRoundingType_Floor)));             \
+    IMAGE(text " 3x3 s1 p1",                                                                                 \
+          wnnGraphBuilder##Op(b, X,                                                                          \
+                              OPTIONS(WNNPool2dOptions, .outputSizes = WNN_UINT32_LIST_INIT,                 \
+                                      .dilations = LIST(1, 1), .strides = LIST(1, 1),                        \
+                                      .windowDimensions = LIST(3, 3), .padding = LIST(1, 1, 1, 1),           \
+                                      .layout = order, .roundingType = WNNRoundingType_Floor)));             \
+    IMAGE(text " global",                                                                                    \
+          wnnGraphBuilder##Op(b, X,                                                                          \
+                              OPTIONS(WNNPool2dOptions, .windowDimensions = WNN_UINT32_LIST_INIT,            \
+                                      .outputSizes = WNN_UINT32_LIST_INIT, .dilations = LIST(1, 1),          \
+                                      .padding = LIST(0, 0, 0, 0), .strides = LIST(1, 1), .layout = order,   \
+                                      .roundingType = WNNRoundingType_Floor)));
+            POOL("maxPool", MaxPool2d)
+            if (t < 2) {
+                POOL("averagePool", AveragePool2d)
+                POOL("l2Pool", L2Pool2d)
+            }
+#define Y    (last ? IN(1, 28, 28, n / 4) : IN(1, n / 4, 28, 28))
+#define AXES .axes = (last ? LIST(1, 2) : LIST(2, 3)), .scales = {(float[]){2, 2}, 2}
+            IMAGE("resample nearest",
+                  wnnGraphBuilderResample2d(b, Y,
+                                            OPTIONS(WNNResample2dOptions, .sizes = WNN_UINT32_LIST_INIT,
+                                                    .mode = WNNInterpolationMode_NearestNeighbor, AXES)));
+            IMAGE("resample linear",
+                  wnnGraphBuilderResample2d(b, Y,
+                                            OPTIONS(WNNResample2dOptions, .sizes = WNN_UINT32_LIST_INIT,
+                                                    .mode = WNNInterpolationMode_Linear, AXES)));
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    for (; argc > 1 && argv[1][0] == '-'; argc--, argv++) {
+        if (sscanf(argv[1], "--threads=%u", &threads) == 1)
+            continue;
+        if (sscanf(argv[1], "--time=%lf", &budget) == 1)
+            budget /= 1000;
+        else if (sscanf(argv[1], "--below=%lf", &below) != 1)
+            return 2;
+    }
+    wanted = argv + 1;
+    wanted_count = argc - 1;
+    pool = pthreadpool_create(threads);
+    parallel.threads = threads;
+    parallel.pthreadpool = pool;
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    if (wnnCreateContext(&descriptor, &context) != WNNStatus_Success ||
+        wnnContextCreateGraphBuilder(context, &b) != WNNStatus_Success)
+        return 1;
+    static const struct {
+        const char *name;
+        uint32_t rows;
+    } sizes[] = {{"L2", 256}, {"DRAM", 16384}};
+    for (int i = 0; i < 2; i++) {
+        reductions(sizes[i].name, sizes[i].rows);
+        normalizations(sizes[i].name, sizes[i].rows);
+        movements(sizes[i].name, sizes[i].rows);
+        images(sizes[i].name, sizes[i].rows);
+    }
+    wnnGraphBuilderRelease(b);
+    wnnContextRelease(context);
+    pthreadpool_destroy(pool);
+    return 0;
+}

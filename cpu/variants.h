@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plain loops compiled for several instruction sets. WNN_VARIANTS(body) stands behind a function that
+// wnn_parallel_for may call; WNN_BEST(body) is the variant of it for this processor. What the function calls
+// is compiled along with it, if it is in the same file or header. No variant contracts a product and a sum to
+// one rounding, so that results do not depend on which one runs. AVX-512 would gain little where memory is the
+// limit, and make the library half as large again.
+
+#ifndef CPU_VARIANTS_H_
+#define CPU_VARIANTS_H_
+
+#include <stddef.h>
+
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+typedef void (*wnn_loop_body)(void *argument, size_t begin, size_t end);
+
+// clang inlines the calls of a flattened function, but not theirs.
+#define WNN_INLINE static inline __attribute__((always_inline))
+
+#if defined(__x86_64__)
+#define WNN_VARIANTS(body) WNN_VARIANTS_(body)
+#define WNN_BEST(body)     WNN_BEST_(body)
+#define WNN_BEST_(body)    (__builtin_cpu_supports("avx2") ? body##_avx2 : body)
+#define WNN_VARIANTS_(body)                                                                                  \
+    __attribute__((target("avx2"), flatten)) static void body##_avx2(void *argument, size_t begin,           \
+                                                                     size_t end)                             \
+    {                                                                                                        \
+        body(argument, begin, end);                                                                          \
+    }
+#else
+#define WNN_VARIANTS(body)
+#define WNN_BEST(body) (body)
+#endif
+
+#endif
