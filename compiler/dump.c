@@ -219,7 +219,7 @@ void wnn_dump_call(const struct node *node,
     const char *separator = "";
     unsigned index = 0;
     for (const struct op_row *row = info->rows; row->name; row++) {
-        if (row->kind != ROW_INPUT && row->kind != ROW_INPUT_LIST && row->kind != ROW_OPTIONAL_INPUT)
+        if (!wnn_op_row_is_input(row))
             continue;
         unsigned end = row->kind == ROW_INPUT_LIST ? node->in_count : index + 1;
         for (; index < end; index++) {

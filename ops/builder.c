@@ -401,18 +401,13 @@ bool wnn_op_fail(struct op_call *call, const char *format, ...)
     return wnn_fail(call->error, WNNStatus_TypeError, "%s", buffer);
 }
 
-static bool is_input_row(const struct op_row *row)
-{
-    return row->kind == ROW_INPUT || row->kind == ROW_INPUT_LIST || row->kind == ROW_OPTIONAL_INPUT;
-}
-
 // Puts the operands in table order into `in`: the positional ones, then those of the options.
 static bool collect_operands(struct WNNGraphBuilderImpl *builder, struct op_call *call, size_t count,
                              const WNNOperand *operands, struct operand **in)
 {
     size_t next = 0, index = 0;
     for (const struct op_row *row = call->info->rows; row->name; row++) {
-        if (!is_input_row(row))
+        if (!wnn_op_row_is_input(row))
             continue;
         size_t items = row->kind == ROW_INPUT_LIST ? count : 1;
         for (size_t i = 0; i < items; i++, index++) {
@@ -467,7 +462,7 @@ static bool check_operands(struct WNNGraphBuilderImpl *builder, struct op_call *
     char buffer[WNN_DTYPES_TEXT];
     unsigned index = 0;
     for (const struct op_row *row = call->info->rows; row->name; row++) {
-        if (!is_input_row(row))
+        if (!wnn_op_row_is_input(row))
             continue;
         uint32_t supported = builder->host->types(builder->context, call->op, row);
         unsigned end = row->kind == ROW_INPUT_LIST ? call->in_count : index + 1;
@@ -582,11 +577,6 @@ static bool check_fused(struct WNNGraphBuilderImpl *builder, struct op_call *cal
            check_room(builder, 2, 2, call->error);
 }
 
-static void restore(struct arena *arena, struct arena_mark mark)
-{
-    wnn_arena_rewind(arena, mark);
-}
-
 size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_count, const WNNOperand *operands,
                         const void *attrs, size_t capacity, WNNOperand *outputs)
 {
@@ -607,12 +597,12 @@ size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_coun
     if (done && call.out_count > capacity)
         done = wnn_op_fail(&call, "has %u outputs; there is room for %zu", call.out_count, capacity);
     if (!done) {
-        restore(&builder->graph.arena, mark);
+        wnn_arena_rewind(&builder->graph.arena, mark);
         return 0;
     }
     const struct activation *activation = take_activation(&call);
     if (activation && !check_fused(builder, &call, activation)) {
-        restore(&builder->graph.arena, mark);
+        wnn_arena_rewind(&builder->graph.arena, mark);
         return 0;
     }
     struct node *node = append_node(builder, &call);
@@ -686,6 +676,6 @@ WNNActivation wnn_builder_activation(WNNGraphBuilder builder, enum op op, const 
         if (wnn_activation_complete(&call, activation, WNNDataType_Float32, &complete))
             return (WNNActivation)activation;
     }
-    restore(&builder->graph.arena, mark);
+    wnn_arena_rewind(&builder->graph.arena, mark);
     return NULL;
 }

@@ -61,6 +61,11 @@ struct op_row {
     bool argument;           // an attribute that has no default: a positional argument of the method
 };
 
+static inline bool wnn_op_row_is_input(const struct op_row *row)
+{
+    return row->kind == ROW_INPUT || row->kind == ROW_INPUT_LIST || row->kind == ROW_OPTIONAL_INPUT;
+}
+
 struct op_call;
 
 struct op_info {

@@ -69,11 +69,6 @@ enum op wnn_op_find(struct string name)
     return WNN_OP_COUNT;
 }
 
-static bool is_input(const struct op_row *row)
-{
-    return row->kind == ROW_INPUT || row->kind == ROW_INPUT_LIST || row->kind == ROW_OPTIONAL_INPUT;
-}
-
 static bool is_named(const struct op_row *row, struct string name)
 {
     return strlen(row->name) == name.length && memcmp(row->name, name.data, name.length) == 0;
@@ -83,7 +78,7 @@ unsigned wnn_op_input_rows(const struct op_info *info)
 {
     unsigned count = 0;
     for (const struct op_row *row = info->rows; row->name; row++)
-        count += is_input(row);
+        count += wnn_op_row_is_input(row);
     return count;
 }
 
@@ -99,7 +94,7 @@ const struct op_row *wnn_op_operand_row(const struct op_info *info, struct strin
 {
     unsigned index = 0;
     for (const struct op_row *row = info->rows; row->name; row++) {
-        if (!is_input(row))
+        if (!wnn_op_row_is_input(row))
             continue;
         if (is_named(row, name)) {
             *input_index = index;

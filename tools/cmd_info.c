@@ -70,7 +70,7 @@ static uint32_t missing_types(const struct support *support, const struct node *
     unsigned inputs = wnn_op_input_rows(info), in = 0;
     uint32_t missing = 0;
     for (const struct op_row *row = info->rows; row->name; row++) {
-        if (row->kind != ROW_INPUT && row->kind != ROW_INPUT_LIST && row->kind != ROW_OPTIONAL_INPUT)
+        if (!wnn_op_row_is_input(row))
             continue;
         unsigned last = row->kind == ROW_INPUT_LIST ? node->in_count - (inputs - 1) : 1;
         for (unsigned i = 0; i < last && in < node->in_count; i++, in++) {

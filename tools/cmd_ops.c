@@ -38,11 +38,6 @@ static const char *const attr_names[] = {
     [ATTR_activations] = "[activation]",
 };
 
-static bool is_input(const struct op_row *row)
-{
-    return row->kind == ROW_INPUT || row->kind == ROW_INPUT_LIST || row->kind == ROW_OPTIONAL_INPUT;
-}
-
 static bool is_optional(const struct op_row *row)
 {
     return row->kind == ROW_OPTIONAL_INPUT || row->kind == ROW_OPTIONAL_OUTPUT;
@@ -61,7 +56,7 @@ static const char *types_text(const struct op_info *info, const struct op_row *r
         return wnn_dtypes_text(row->types, buffer);
     unsigned index = row->types & ~WNN_SAME;
     for (const struct op_row *other = info->rows; other->name; other++)
-        if (is_input(other) && index-- == 0)
+        if (wnn_op_row_is_input(other) && index-- == 0)
             snprintf(buffer, WNN_DTYPES_TEXT, "as %s", other->name);
     return buffer;
 }
@@ -134,7 +129,7 @@ static void print_text(const struct op_info *info)
         }
         snprintf(name, sizeof name, "%s%s%s", row->name, is_list(row) ? "..." : "",
                  is_optional(row) ? "?" : "");
-        printf("  %-8s %-20s %s, rank %s\n", is_input(row) ? "operand" : "result", name,
+        printf("  %-8s %-20s %s, rank %s\n", wnn_op_row_is_input(row) ? "operand" : "result", name,
                types_text(info, row, types), ranks_text(row, ranks));
     }
 }
@@ -145,7 +140,7 @@ static void print_markdown(const struct op_info *info)
     bool first = true;
     printf("| `%s` | ", info->name);
     for (const struct op_row *row = info->rows; row->name; row++) {
-        if (!is_input(row))
+        if (!wnn_op_row_is_input(row))
             continue;
         printf("%s`%s`%s%s: %s, rank %s", first ? "" : "<br>", row->name, is_list(row) ? "…" : "",
                is_optional(row) ? " (optional)" : "", types_text(info, row, types), ranks_text(row, ranks));
@@ -166,7 +161,7 @@ static void print_markdown(const struct op_info *info)
     printf(" | ");
     first = true;
     for (const struct op_row *row = info->rows; row->name; row++) {
-        if (row->kind == ROW_ATTRIBUTE || is_input(row))
+        if (row->kind == ROW_ATTRIBUTE || wnn_op_row_is_input(row))
             continue;
         printf("%s`%s`%s%s: %s", first ? "" : "<br>", row->name, is_list(row) ? "…" : "",
                is_optional(row) ? " (on demand)" : "", types_text(info, row, types));
@@ -222,7 +217,7 @@ static cJSON *operator_json(const struct op_info *info)
     cJSON *results = must(cJSON_AddArrayToObject(object, "results"));
     for (const struct op_row *row = info->rows; row->name; row++)
         cJSON_AddItemToArray(row->kind == ROW_ATTRIBUTE ? attributes
-                             : is_input(row)            ? operands
+                             : wnn_op_row_is_input(row)            ? operands
                                                         : results,
                              row_json(info, row));
     return object;
