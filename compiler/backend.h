@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A backend: what turns an optimised graph into something that runs. Each is one constant struct; runtime/backends.c
-// names them. All functions of one state are called on the worker of its context, one at a time.
+// names them. All functions of one state are called one at a time: on the worker of its context, and `execute` on
+// threads that wait for it too.
 
 #ifndef COMPILER_BACKEND_H_
 #define COMPILER_BACKEND_H_

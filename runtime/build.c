@@ -184,7 +184,7 @@ static void drop_build(WNNContext context, struct request *base)
         wnn_graph_free(&request->graph);
 }
 
-static const struct request_kind build_kind = {run_build, drop_build};
+static const struct request_kind build_kind = {run_build, drop_build, false};
 
 static struct build_request *prepare(struct builder *builder, size_t outputCount,
                                      const WNNNamedOperand *outputs, struct error *error)
@@ -208,7 +208,7 @@ static struct build_request *prepare(struct builder *builder, size_t outputCount
         return request;
     wnn_fail(error, WNNStatus_UnknownError, "build: the graph cannot be copied");
     wnn_graph_free(&request->graph);
-    wnn_release(&context->allocator, request);
+    wnn_request_free(context, request);
     return NULL;
 }
 

@@ -98,7 +98,7 @@ static void drop_execution(WNNContext context, struct request *request)
         wnn_graph_drop(e->graph);
 }
 
-static const struct request_kind execution_kind = {run_execution, drop_execution};
+static const struct request_kind execution_kind = {run_execution, drop_execution, true};
 
 static struct execution *create(const struct call *call)
 {
@@ -353,7 +353,7 @@ WNNFuture wnnContextCompute(WNNContext context, const WNNComputeDescriptor *desc
         check_list(&call, descriptor->inputs, descriptor->inputCount, "input") &&
         check_list(&call, descriptor->outputs, descriptor->outputCount, "output") && (e = create(&call)) &&
         !bind_compute(&call, descriptor, e)) {
-        wnn_release(&context->allocator, e);
+        wnn_request_free(context, e);
         e = NULL;
     }
     return wnn_submit(context, (struct request *)e, &callback, &error);
@@ -443,7 +443,7 @@ WNNFuture wnnContextDispatch(WNNContext context, const WNNDispatchDescriptor *de
         check_list(&call, descriptor->outputs, descriptor->outputCount, "output") && (e = create(&call)) &&
         !bind_dispatch(&call, descriptor, e)) {
         drop_execution(context, &e->request);
-        wnn_release(&context->allocator, e);
+        wnn_request_free(context, e);
         e = NULL;
     }
     return wnn_submit(context, (struct request *)e, &callback, &error);

@@ -31,7 +31,7 @@ struct WNNContextImpl {
     WNNOperatorLimits *operator_limits;
     size_t operator_count;
 
-    // The worker's.
+    // Of the worker and of whoever runs a request in its place.
     void *state; // of the backend
     struct parallel parallel;
     struct pool *pool; // NULL: one thread, or the host's
@@ -84,7 +84,7 @@ struct WNNGraphImpl {
     atomic_bool watched;     // executions go through profile.c; the rest is under the queue's lock
     bool profiling;
     uint64_t profile_epoch;        // how often profiling was switched
-    struct profile *profile;       // made by the worker
+    struct profile *profile;       // made by an execution
     const struct watcher *watcher; // instead of the profile
     struct request dispose;        // releases the executable on the worker
 };
@@ -140,7 +140,7 @@ size_t wnn_port_find(const struct port_list *ports, struct string name, size_t g
 // again.
 bool wnn_graphs_end(WNNContext context);
 
-// profile.c, on the worker
+// profile.c, while an execution runs
 // Runs the graph while it is watched.
 bool wnn_profile_execute(WNNGraph graph, const struct bindings *bindings, struct error *error);
 void wnn_profile_free(WNNGraph graph);

@@ -12,7 +12,7 @@ struct profile {
     size_t count;
     WNNGraphProfile whole;
     WNNNodeProfile *nodes;
-    uint64_t *ends; // of the nodes in the execution that runs; the worker's
+    uint64_t *ends; // of the nodes in the execution that runs
 };
 
 struct timing {

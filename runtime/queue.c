@@ -101,6 +101,25 @@ static void leave_spontaneous(struct queue *queue, struct spontaneous *record)
 // The end of a request; without the lock
 // ---------------------------------------------------------------------------------------------------------------
 
+static void *take_place(struct queue *queue)
+{
+    unsigned taken = atomic_load(&queue->places_taken);
+    for (unsigned i = 0; i < QUEUE_PLACES; i++)
+        if (!(taken >> i & 1) && !(atomic_fetch_or(&queue->places_taken, 1u << i) >> i & 1))
+            return &queue->places[i];
+    return NULL;
+}
+
+void wnn_request_free(WNNContext context, void *request)
+{
+    struct queue *queue = &context->queue;
+    uintptr_t place = (uintptr_t)request - (uintptr_t)queue->places;
+    if (place < sizeof queue->places)
+        atomic_fetch_and(&queue->places_taken, ~(1u << place / sizeof queue->places[0]));
+    else
+        wnn_release(&context->allocator, request);
+}
+
 static void free_request(WNNContext context, struct request *request)
 {
     wnn_release(&context->allocator, request->message_memory);
@@ -109,7 +128,7 @@ static void free_request(WNNContext context, struct request *request)
         context->queue.emergency_used = false;
         pthread_mutex_unlock(&context->queue.lock);
     } else {
-        wnn_release(&context->allocator, request);
+        wnn_request_free(context, request);
     }
 }
 
@@ -236,11 +255,13 @@ void wnn_queue_free(struct queue *queue)
 void *wnn_request_create(WNNContext context, const struct request_kind *kind, size_t size,
                          struct error *error)
 {
-    struct request *request = wnn_allocate_zero(&context->allocator, size);
+    struct request *request = size <= QUEUE_PLACE_SIZE ? take_place(&context->queue) : NULL;
+    if (request)
+        memset(request, 0, size);
+    else if (!(request = wnn_allocate_zero(&context->allocator, size)))
+        wnn_fail_memory(error);
     if (request)
         request->kind = kind;
-    else
-        wnn_fail_memory(error);
     return request;
 }
 
@@ -259,14 +280,13 @@ static bool fail_lost(struct queue *queue, struct error *error)
     return wnn_fail(error, WNNStatus_InvalidStateError, "the context is lost: %s", queue->lost_message);
 }
 
-// Under the lock: puts it on the timeline unless the context is lost.
+// Under the lock: puts it on the timeline unless the context is lost. The worker is to be told then.
 static bool push(struct queue *queue, struct request *request, struct error *error)
 {
     if (queue->lost)
         return fail_lost(queue, error);
     request->state = REQUEST_QUEUED;
     append(&queue->waiting, request);
-    pthread_cond_signal(&queue->work);
     return true;
 }
 
@@ -318,19 +338,22 @@ WNNFuture wnn_submit(WNNContext context, struct request *request, const struct c
                      struct error *error)
 {
     struct queue *queue = &context->queue;
+    WNNFuture future = {0};
+    wnn_context_hold(context); // the callback may release it
     if (error->status == WNNStatus_Success) {
         request->callback = *callback;
         pthread_mutex_lock(&queue->lock);
         if (push(queue, request, error)) {
             enter(queue, request);
-            WNNFuture future = {request->id};
-            pthread_mutex_unlock(&queue->lock);
-            return future;
+            future.id = request->id;
         }
         pthread_mutex_unlock(&queue->lock);
     }
-    wnn_context_hold(context);
-    WNNFuture future = refuse(context, request, callback, error);
+    // Not under the lock, which would be the first thing that the worker has to wait for.
+    if (error->status == WNNStatus_Success)
+        pthread_cond_signal(&queue->work);
+    else
+        future = refuse(context, request, callback, error);
     wnn_context_drop(context);
     return future;
 }
@@ -340,11 +363,13 @@ bool wnn_submit_silently(WNNContext context, struct request *request, struct err
     struct queue *queue = &context->queue;
     pthread_mutex_lock(&queue->lock);
     bool taken = push(queue, request, error);
+    if (taken)
+        pthread_cond_signal(&queue->work);
     pthread_mutex_unlock(&queue->lock);
     if (taken)
         return true;
     request->kind->drop(context, request);
-    wnn_release(&context->allocator, request);
+    wnn_request_free(context, request);
     return false;
 }
 
@@ -374,24 +399,33 @@ static void run(WNNContext context, struct request *request)
         wnn_lose_end(context, &cancelled);
 }
 
+// Under the lock, which it leaves: runs the first request of the timeline. Nothing else of it runs.
+static void run_first(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    struct request *request = take_first(&queue->waiting);
+    request->state = REQUEST_RUNNING;
+    queue->running = true;
+    pthread_mutex_unlock(&queue->lock);
+    run(context, request);
+    pthread_mutex_lock(&queue->lock);
+    queue->running = false;
+}
+
 void wnn_queue_work(WNNContext context)
 {
     struct queue *queue = &context->queue;
     pthread_mutex_lock(&queue->lock);
     for (;;) {
         struct request *request;
-        if ((request = take_first(&queue->cancelled))) {
+        if ((request = take_first(&queue->cancelled)))
             deliver(context, request);
-        } else if ((request = take_first(&queue->waiting))) {
-            request->state = REQUEST_RUNNING;
-            pthread_mutex_unlock(&queue->lock);
-            run(context, request);
-            pthread_mutex_lock(&queue->lock);
-        } else if (queue->ending) {
+        else if (queue->waiting.first && !queue->running)
+            run_first(context);
+        else if (queue->ending && !queue->running)
             break;
-        } else {
+        else
             pthread_cond_wait(&queue->work, &queue->lock);
-        }
     }
     pthread_mutex_unlock(&queue->lock);
 }
@@ -517,6 +551,31 @@ static bool deadline_after(uint64_t nanoseconds, struct timespec *deadline)
     return true;
 }
 
+// Whether the thread that waits may run what is first on the timeline. A spontaneous callback is the
+// worker's.
+static bool may_run_first(const struct queue *queue)
+{
+    const struct request *first = queue->waiting.first;
+    if (!first || queue->running || !first->kind->anywhere)
+        return false;
+    const struct callback *callback = &first->callback;
+    return callback->mode != WNNCallbackMode_AllowSpontaneous || (!callback->request && !callback->build);
+}
+
+// Under the lock, which it leaves: does the worker's work, whom it tells when it can go on.
+static void run_first_here(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    fenv_t environment;
+    fegetenv(&environment);
+    run_first(context);
+    fesetenv(&environment);
+    if (queue->waiting.first || queue->ending)
+        pthread_cond_signal(&queue->work);
+    // Others that wait could take over too.
+    pthread_cond_broadcast(&queue->changed);
+}
+
 static WNNWaitStatus wait_any(WNNContext context, size_t count, WNNFutureWaitInfo *futures, uint64_t timeout)
 {
     struct queue *queue = &context->queue;
@@ -533,7 +592,9 @@ static WNNWaitStatus wait_any(WNNContext context, size_t count, WNNFutureWaitInf
             return WNNWaitStatus_Success;
         if (expired)
             return WNNWaitStatus_TimedOut;
-        if (timed)
+        if (!timed && may_run_first(queue))
+            run_first_here(context);
+        else if (timed)
             expired = pthread_cond_timedwait(&queue->changed, &queue->lock, &deadline) != 0;
         else
             pthread_cond_wait(&queue->changed, &queue->lock);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The timeline of a context: requests in call order, one worker that runs them, and the delivery of results
-// to callbacks in the three callback modes. What a request does is in its kind; the queue knows nothing about
-// graphs.
+// The timeline of a context: requests in call order, a worker that runs them one at a time, and the delivery
+// of results to callbacks in the three callback modes. A thread that waits takes the worker's place where it
+// can: to hand a request to another thread and its result back takes longer than many a request. What a
+// request does is in its kind; the queue knows nothing about graphs.
 
 #ifndef RUNTIME_QUEUE_H_
 #define RUNTIME_QUEUE_H_
@@ -11,17 +12,21 @@
 #include "lib/status.h"
 
 #include <pthread.h>
+#include <stddef.h>
 
 struct request;
 
 // Both functions are called once at most, without a lock.
 struct request_kind {
-    // On the worker. Failing is said with `error`; false means that the context is lost by it.
+    // One at a time, on the worker, or on any thread if it may. Failing is said with `error`; false means
+    // that the context is lost by it.
     bool (*run)(WNNContext context, struct request *request, struct error *error);
     // Gives back what the request refers to, before the callback: after the run, or instead of it. NULL is
     // for the end of an executable: nobody waits for it, a lost context runs it too, and `run` disposes of
     // the request.
     void (*drop)(WNNContext context, struct request *request);
+    // A thread that waits for this request, or for one behind it, may run it.
+    bool anywhere;
 };
 
 // Whom to tell. `build` or `request` or neither.
@@ -42,7 +47,7 @@ static inline struct callback wnn_request_callback(const WNNRequestCallbackInfo 
 
 enum request_state {
     REQUEST_QUEUED,
-    REQUEST_RUNNING,    // on the worker, or being cancelled: not in a list
+    REQUEST_RUNNING,    // or being cancelled: not in a list
     REQUEST_DONE,       // its callback waits for a thread that may run it
     REQUEST_DELIVERING, // its callback runs, on the thread `deliverer`
 };
@@ -75,11 +80,16 @@ struct spontaneous {
 
 #define QUEUE_BUCKETS 1024
 
+// Places for requests that are small and few, as most are, so that they need no memory of the allocator.
+#define QUEUE_PLACES     4
+#define QUEUE_PLACE_SIZE 512
+
 struct queue {
     pthread_mutex_t lock;
     pthread_cond_t work;           // for the worker: something to run or to deliver, or the end
     pthread_cond_t changed;        // for those who wait: a request is done or complete
     struct request_list waiting;   // the timeline
+    bool running;                  // one that was on it runs
     struct request_list cancelled; // spontaneous ones that wnnContextCancel left to the worker
     struct request_list events;    // done, mode AllowProcessEvents
     struct request_list waits;     // done, mode WaitAnyOnly
@@ -99,6 +109,10 @@ struct queue {
     } lost_callback;
     struct request emergency; // for the answer to a request when there is no memory for a request
     bool emergency_used;
+    atomic_uint places_taken; // by bit
+    struct queue_place {
+        _Alignas(max_align_t) char bytes[QUEUE_PLACE_SIZE];
+    } places[QUEUE_PLACES];
 };
 
 bool wnn_queue_init(struct queue *queue, uint64_t first_id);
@@ -107,6 +121,9 @@ void wnn_queue_free(struct queue *queue);
 // `size` bytes that begin with a request, filled with zeros, or NULL (and `error`).
 void *wnn_request_create(WNNContext context, const struct request_kind *kind, size_t size,
                          struct error *error);
+
+// For a request that was not submitted.
+void wnn_request_free(WNNContext context, void *request);
 
 // Puts the request on the timeline, or refuses it at once: because `error` holds a status other than Success
 // (the request may be NULL then), or because the context is lost. Takes the request. Never fails: where there

@@ -242,8 +242,8 @@ static void drop_transfer(WNNContext context, struct request *request)
     wnn_tensor_drop(tensor);
 }
 
-static const struct request_kind read_kind = {run_read, drop_transfer};
-static const struct request_kind write_kind = {run_write, drop_transfer};
+static const struct request_kind read_kind = {run_read, drop_transfer, true};
+static const struct request_kind write_kind = {run_write, drop_transfer, true};
 
 // A transfer that holds the tensor, or NULL (and `error`).
 static struct transfer *prepare(WNNContext context, const struct request_kind *kind, WNNTensor tensor,
@@ -274,7 +274,7 @@ static struct transfer *prepare(WNNContext context, const struct request_kind *k
         return NULL;
     if (!wnn_tensor_use(tensor)) {
         wnn_fail(error, WNNStatus_TypeError, "%s: the tensor was destroyed", method);
-        wnn_release(&context->allocator, transfer);
+        wnn_request_free(context, transfer);
         return NULL;
     }
     wnn_tensor_hold(tensor);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory that runs out. Twenty graphs are recorded, built and computed while the Nth allocation fails, for N
-// = 1, 2, ... until none does: every failure is a status, nothing leaks, and the next attempt works.
+// = 1, 2, ... until none does: every failure is a status, nothing leaks, and the next attempt works. And an
+// execution on memory that is aligned takes none.
 // alloc_test [case]
 
 #include "conformance/unit/runtime_fixture.h"
@@ -162,6 +163,26 @@ static void require_out_of_memory(WNNStatus status, const char *message)
     exit(1);
 }
 
+// Aligned memory, and no other to be had: the result is the same.
+static void require_no_allocation(WNNContext context, WNNComputeDescriptor *descriptor,
+                                  const WNNNamedBuffer *in, const WNNNamedBuffer *out)
+{
+    static _Alignas(64) unsigned char memory[2][MOST * sizeof(float)];
+    WNNNamedBuffer input = *in, output = *out;
+    struct answer answer = {0};
+    REQUIRE(in->byteLength <= sizeof memory[0] && out->byteLength <= sizeof memory[1]);
+    input.data = memcpy(memory[0], in->data, in->byteLength);
+    output.data = memory[1];
+    descriptor->inputs = &input;
+    descriptor->outputs = &output;
+    fail_at(1, true);
+    wait_for(context, wnnContextCompute(context, descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE(!atomic_load(&failed));
+    fail_at(0, false);
+    REQUIRE_EQUAL_INT(answer.status, WNNStatus_Success);
+    REQUIRE(memcmp(memory[1], out->data, out->byteLength) == 0);
+}
+
 // The whole way from a builder to a result, in misaligned memory. True: it went well; `result` gets the
 // bytes.
 static bool attempt(WNNContext context, int index, unsigned char *result)
@@ -204,6 +225,8 @@ static bool attempt(WNNContext context, int index, unsigned char *result)
     descriptor.outputs = &out;
     wait_for(context, wnnContextCompute(context, &descriptor, tell(&computed, WNNCallbackMode_WaitAnyOnly)));
     REQUIRE_EQUAL_INT(computed.calls, 1);
+    if (computed.status == WNNStatus_Success && atomic_load(&until_failure) == 0 && !atomic_load(&failed))
+        require_no_allocation(context, &descriptor, &in, &out);
     wnnGraphRelease(built.graph);
     if (computed.status != WNNStatus_Success) {
         require_out_of_memory(computed.status, computed.message);

@@ -5,6 +5,8 @@
 
 #include "conformance/unit/runtime_fixture.h"
 
+#include <fenv.h>
+
 enum {
     WIDTH = 4
 };
@@ -460,6 +462,123 @@ static void test_graph_life(void)
     wnnContextRelease(context);
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Threads that wait run what they wait for
+// ---------------------------------------------------------------------------------------------------------------
+
+static struct {
+    pthread_t thread;
+    int rounding;
+    atomic_uint runs;
+} last_execution;
+
+static bool execute_and_note(void *state, void *executable, const struct bindings *bindings,
+                             struct error *error)
+{
+    last_execution.thread = pthread_self();
+    last_execution.rounding = fegetround();
+    atomic_fetch_add(&last_execution.runs, 1);
+    return wnn_backend_find("cpu")->execute(state, executable, bindings, error);
+}
+
+static WNNContext create_noting_context(void)
+{
+    static struct backend noting;
+    noting = *wnn_backend_find("cpu");
+    noting.execute = execute_and_note;
+    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
+    WNNContext context;
+    REQUIRE_EQUAL_INT(wnn_create_context_on(&noting, &descriptor, &context), WNNStatus_Success);
+    return context;
+}
+
+// Mostly before the worker wakes, and never with the floating-point environment of the caller. Who has a time
+// to keep, and who only looks, does not.
+static void test_running_here(void)
+{
+    enum {
+        ROUNDS = 200,
+        MOST = 20000
+    };
+    WNNContext context = create_noting_context();
+    WNNGraph graph = build_chain(context, 1, WIDTH);
+    float y[WIDTH];
+    unsigned here = 0;
+    fesetround(FE_UPWARD);
+    int rounds = 0;
+    for (; rounds < ROUNDS || (!here && rounds < MOST); rounds++) {
+        struct answer answer = {0};
+        wait_for(context,
+                 compute_chain(context, graph, x, y, WIDTH, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+        here += pthread_equal(last_execution.thread, pthread_self()) != 0;
+        REQUIRE(pthread_equal(answer.thread, pthread_self()));
+        REQUIRE_EQUAL_INT(last_execution.rounding, FE_TONEAREST);
+        REQUIRE_EQUAL_INT(fegetround(), FE_UPWARD);
+        REQUIRE_EQUAL_FLOAT(y[3], 8);
+    }
+    fesetround(FE_TONEAREST);
+    printf("%u of %d executions ran on the thread that waited\n", here, rounds);
+    REQUIRE(here > 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct answer answer = {0};
+        WNNCallbackMode mode = i % 2 ? WNNCallbackMode_AllowSpontaneous : WNNCallbackMode_AllowProcessEvents;
+        WNNFuture future = compute_chain(context, graph, x, y, WIDTH, tell(&answer, mode));
+        if (i % 2)
+            wait_for(context, future);
+        else
+            while (wait_one(context, future, i % 4 ? 0 : 1000000000) != WNNWaitStatus_Success)
+                ;
+        REQUIRE(!pthread_equal(last_execution.thread, pthread_self()));
+        REQUIRE_EQUAL_INT(pthread_equal(answer.thread, pthread_self()), i % 2 == 0);
+    }
+    REQUIRE_EQUAL_INT(last_execution.runs, rounds + ROUNDS);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+}
+
+struct waiter {
+    WNNContext context;
+    WNNFuture future;
+};
+
+static void *wait_elsewhere(void *argument)
+{
+    struct waiter *waiter = argument;
+    wait_for(waiter->context, waiter->future);
+    wnnContextRelease(waiter->context);
+    return NULL;
+}
+
+// The context ends while a thread that waits runs a request of it, others behind that.
+static void test_release_while_running_here(void)
+{
+    for (int round = 0; round < 50; round++) {
+        WNNContext context = create_gated_context(NULL, NULL);
+        WNNGraph graph = build_chain(context, 1, WIDTH);
+        float y[3][WIDTH];
+        struct answer answers[3] = {0};
+        struct waiter waiters[3];
+        pthread_t threads[3];
+        set_gate(true);
+        for (int i = 0; i < 3; i++) {
+            WNNRequestCallbackInfo info = tell(&answers[i], WNNCallbackMode_WaitAnyOnly);
+            waiters[i] = (struct waiter){context, compute_chain(context, graph, x, y[i], WIDTH, info)};
+            wnnContextAddRef(context);
+            REQUIRE(pthread_create(&threads[i], NULL, wait_elsewhere, &waiters[i]) == 0);
+        }
+        wait_for_gate(1);
+        wnnGraphRelease(graph);
+        wnnContextDestroy(context);
+        wnnContextRelease(context);
+        set_gate(false);
+        for (int i = 0; i < 3; i++) {
+            pthread_join(threads[i], NULL);
+            REQUIRE_EQUAL_INT(answers[i].calls, 1);
+            REQUIRE_EQUAL_INT(answers[i].status, i ? WNNStatus_Cancelled : WNNStatus_Success);
+        }
+    }
+}
+
 int main(void)
 {
     test_modes();
@@ -473,5 +592,7 @@ int main(void)
     test_failing_device();
     test_bad_callback_infos();
     test_graph_life();
+    test_running_here();
+    test_release_while_running_here();
     return 0;
 }

@@ -295,7 +295,7 @@ typedef struct WNNAllocator {
 
 // The host's own thread pool. `parallelFor` calls task(argument, i) once for every i in [0, count), on any threads,
 // and returns when all are done. With it the library makes no compute threads of its own (one worker remains, which
-// is where parallelFor is called). `concurrency` is the number of tasks that can make progress at once, at least 1.
+// calls parallelFor, as do threads in wnnContextWaitAny). `concurrency` is the number of tasks that can make progress at once, at least 1.
 typedef struct WNNParallelFor {
     void (*parallelFor)(size_t count, void (*task)(void *argument, size_t index), void *argument, void *userdata);
     uint32_t concurrency;
@@ -429,8 +429,9 @@ typedef struct WNNOpSupportLimits {
 WNN_EXPORT void wnnContextGetOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits);
 
 // Waits until a future of the list is complete or `timeoutNanoseconds` have passed (0: looks only), and runs the
-// callbacks of those that are. A future whose callback has run counts as complete. Any thread, but not from a
-// spontaneous callback with a time-out other than 0 (WNNWaitStatus_Error).
+// callbacks of those that are. A future whose callback has run counts as complete. With WNN_WAIT_FOREVER the calling
+// thread may run executions that nobody has begun to run, which takes no more than 256 KiB of its stack. Any thread, but
+// not from a spontaneous callback with a time-out other than 0 (WNNWaitStatus_Error).
 WNN_EXPORT WNNWaitStatus wnnContextWaitAny(WNNContext context, size_t futureCount, WNNFutureWaitInfo *futures,
                                            uint64_t timeoutNanoseconds);
 
