@@ -112,32 +112,41 @@ void wnn_gemm_pack_halves(const uint16_t *from, size_t lane_stride, size_t k_str
 // Blocks and tiles
 // ---------------------------------------------------------------------------------------------------------------
 
+enum {
+    PACKED_NC = 576,  // columns of B that are packed once: two blocks fit into the second-level cache
+    REUSED = 1 << 17, // floats of C that terms are added to while the second-level cache has them
+};
+
 struct block {
     const struct gemm *gemm;
     const struct float_kernels *kernels;
     size_t column, columns;     // of C
     size_t k, segments, length; // terms
     bool first, last;           // of the terms
-    float *panels;              // one behind the other; a last one of half as many columns is half as wide
-    size_t panel_count, groups; // groups of panels that share an item of the tile loop
+    float *panels;              // one behind the other; the last one is as many vectors wide as it needs
 };
 
 static unsigned panel_width(const struct block *block)
 {
-    return 2 * block->kernels->lanes;
+    return block->kernels->nr * block->kernels->lanes;
+}
+
+static size_t panel_count(const struct block *block)
+{
+    return (block->columns + panel_width(block) - 1) / panel_width(block);
 }
 
 static void pack_panels(void *argument, size_t begin, size_t end)
 {
     const struct block *block = argument;
-    unsigned width = panel_width(block), half = block->kernels->lanes;
+    unsigned width = panel_width(block), lanes = block->kernels->lanes;
     size_t terms = block->segments * block->length;
 
     for (size_t i = begin; i < end; i++) {
         size_t column = i * width;
         unsigned columns = (unsigned)smaller(width, block->columns - column);
         block->gemm->panel(block->gemm, block->k, terms, block->column + column, columns,
-                           block->panels + column * terms, columns > half ? width : half);
+                           block->panels + column * terms, (columns + lanes - 1) / lanes * lanes);
     }
 }
 
@@ -194,55 +203,80 @@ static void store_tile(const struct block *block, float *tile, size_t row, unsig
     }
 }
 
-// Items are groups of panels of one row of tiles.
-static void compute_tiles(void *argument, size_t begin, size_t end)
+// Rows of tiles and panels of a block, or of all of C.
+struct region {
+    size_t row, row_end, panel, panel_end;
+};
+
+// Panels that will be needed next.
+struct ahead {
+    const float *next, *end;
+};
+
+static const float *fetch_ahead(struct ahead *ahead, size_t terms, const float *otherwise)
 {
-    const struct block *block = argument;
+    const float *next = ahead->next;
+    if (next >= ahead->end)
+        return otherwise;
+    ahead->next += smaller(WNN_GEMM_AHEAD * terms, (size_t)(ahead->end - next));
+    return next;
+}
+
+static void compute_tile(const struct block *block, const float *const *pointers, size_t row, unsigned rows,
+                         unsigned height, size_t panel, struct ahead *ahead)
+{
     const struct gemm *gemm = block->gemm;
     const struct float_kernels *kernels = block->kernels;
-    unsigned mr = kernels->mr, width = panel_width(block);
-    size_t terms = block->segments * block->length;
+    unsigned width = panel_width(block);
+    size_t terms = block->segments * block->length, first = panel * width, column = block->column + first;
+    unsigned columns = (unsigned)smaller(width, block->columns - first);
+    unsigned vectors = (columns + kernels->lanes - 1) / kernels->lanes;
+    wnn_tile_kernel kernel = kernels->tile[vectors - 1][height];
+    const float *b = block->panels + first * terms;
+    struct tile_end end = {.ahead = fetch_ahead(ahead, terms, b)};
+    bool whole = gemm->scatter == NULL && !(block->last && gemm->finish != NULL);
+
+    if (whole && rows == height && columns == vectors * kernels->lanes) {
+        end.start = block->first && gemm->start != NULL ? gemm->start + column : NULL;
+        end.c = gemm->c + row * gemm->row_stride + column;
+        end.ldc = gemm->row_stride;
+        end.add = !block->first;
+        end.range = block->last ? gemm->range : NULL;
+        kernel(pointers, block->segments, block->length, b, &end);
+    } else {
+        float tile[WNN_GEMM_MAX_MR * WNN_GEMM_MAX_NR];
+        end.c = tile;
+        end.ldc = width;
+        kernel(pointers, block->segments, block->length, b, &end);
+        store_tile(block, tile, row, rows, column, columns);
+    }
+}
+
+static void compute_region(const struct block *block, const struct region *region, struct ahead *ahead)
+{
+    const struct gemm *gemm = block->gemm;
+    const struct float_kernels *kernels = block->kernels;
+    unsigned mr = kernels->mr;
     const float *pointers[WNN_GEMM_MAX_SEGMENTS * WNN_GEMM_MAX_MR];
     float buffer[WNN_GEMM_MAX_MR * WNN_GEMM_KC];
-    float tile[WNN_GEMM_MAX_MR * WNN_GEMM_MAX_NR];
-    bool whole = gemm->scatter == NULL && !(block->last && gemm->finish != NULL);
-    size_t known = SIZE_MAX;
-    unsigned rows = 0, height = 0;
 
-    for (size_t item = begin; item < end; item++) {
-        size_t row = item / block->groups * mr, group = item % block->groups;
-        if (row != known) {
-            known = row;
-            rows = (unsigned)smaller(mr, gemm->m - row);
-            height = rows;
-            while (kernels->tile[0][height] == NULL)
-                height++;
-            if (terms > 0)
-                gemm->rows(gemm, row, rows, block->k, block->segments, block->length, mr, pointers, buffer);
-            for (size_t s = 0; s < block->segments; s++) {
-                for (unsigned r = rows; r < height; r++)
-                    pointers[s * mr + r] = pointers[s * mr];
-            }
+    for (size_t i = region->row; i < region->row_end; i++) {
+        size_t row = i * mr;
+        unsigned rows = (unsigned)smaller(mr, gemm->m - row), height = rows;
+        while (kernels->tile[0][height] == NULL)
+            height++;
+        if (block->segments * block->length > 0)
+            gemm->rows(gemm, row, rows, block->k, block->segments, block->length, mr, pointers, buffer);
+        for (size_t s = 0; s < block->segments; s++) {
+            for (unsigned r = rows; r < height; r++)
+                pointers[s * mr + r] = pointers[s * mr];
         }
-        size_t panel = block->panel_count * group / block->groups;
-        size_t panel_end = block->panel_count * (group + 1) / block->groups;
-        for (; panel < panel_end; panel++) {
-            size_t column = panel * width;
-            unsigned columns = (unsigned)smaller(width, block->columns - column);
-            unsigned vectors = columns > kernels->lanes ? 2 : 1;
-            wnn_tile_kernel kernel = kernels->tile[vectors - 1][height];
-            const float *b = block->panels + column * terms;
-            if (whole && rows == height && columns == vectors * kernels->lanes) {
-                const float *start =
-                    block->first && gemm->start != NULL ? gemm->start + block->column + column : NULL;
-                kernel(pointers, block->segments, block->length, b, vectors * kernels->lanes, start,
-                       gemm->c + row * gemm->row_stride + block->column + column, gemm->row_stride,
-                       !block->first, block->last ? gemm->range : NULL);
-            } else {
-                kernel(pointers, block->segments, block->length, b, vectors * kernels->lanes, NULL, tile,
-                       width, false, NULL);
-                store_tile(block, tile, row, rows, block->column + column, columns);
-            }
+        for (size_t panel = region->panel; panel < region->panel_end; panel++)
+            compute_tile(block, pointers, row, rows, height, panel, ahead);
+        if (block->last && gemm->polish != NULL) {
+            size_t column = region->panel * panel_width(block);
+            size_t end = smaller(region->panel_end * panel_width(block), block->columns);
+            gemm->polish(gemm, gemm->c + row * gemm->row_stride + block->column + column, rows, end - column);
         }
     }
 }
@@ -261,81 +295,179 @@ static void cut_terms(const struct gemm *gemm, struct block *block)
     }
 }
 
-// The blocks of B in the order of their panels: the first, and the next, false behind the last.
-static struct block first_block(const struct gemm *gemm, float *panels)
+// The block of B that begins with a term and a column, which is a multiple of `limit`. `panels` is where its
+// panels are, or with `all` where those of all of B are.
+static struct block block_at(const struct gemm *gemm, size_t column, size_t k, size_t limit,
+                             const float *panels, bool all)
 {
-    struct block block = {.gemm = gemm, .kernels = wnn_float_kernels(), .panels = panels, .first = true};
-    unsigned width = panel_width(&block);
-    block.columns = smaller(WNN_GEMM_NC, gemm->n);
-    block.panel_count = (block.columns + width - 1) / width;
+    struct block block = {.gemm = gemm, .kernels = wnn_float_kernels(), .column = column, .k = k};
+    size_t lanes = block.kernels->lanes;
+    block.columns = smaller(limit, gemm->n - column);
     cut_terms(gemm, &block);
-    block.last = block.segments * block.length == gemm->k;
+    block.first = k == 0;
+    block.last = k + block.segments * block.length == gemm->k;
+    size_t before = all ? column * gemm->k + (block.columns + lanes - 1) / lanes * lanes * k : 0;
+    block.panels = (float *)(uintptr_t)panels + before;
     return block;
 }
 
-static size_t block_floats(const struct block *block)
+// False behind the last block of these columns.
+static bool next_terms(const struct block *block, size_t *k)
 {
-    size_t lanes = block->kernels->lanes;
-    return (block->columns + lanes - 1) / lanes * lanes * block->segments * block->length;
-}
-
-static bool next_block(struct block *block)
-{
-    const struct gemm *gemm = block->gemm;
-    unsigned width = panel_width(block);
-    block->k += block->segments * block->length;
-    block->first = block->k == gemm->k;
-    if (block->first) {
-        block->k = 0;
-        block->column += block->columns;
-        block->columns = smaller(WNN_GEMM_NC, gemm->n - block->column);
-        block->panel_count = (block->columns + width - 1) / width;
-    }
-    cut_terms(gemm, block);
-    block->last = block->k + block->segments * block->length == gemm->k;
-    return block->columns > 0;
+    *k = block->k + block->segments * block->length;
+    return !block->last;
 }
 
 static void pack_block(const struct block *block, const struct parallel *parallel)
 {
     size_t terms = block->segments * block->length;
     if (terms > 0)
-        wnn_parallel_for(parallel, block->panel_count, 1 + 16384 / (terms * panel_width(block)), pack_panels,
-                         (void *)block);
+        wnn_parallel_for(parallel, panel_count(block), 1 + 16384 / (terms * panel_width(block)), pack_panels,
+                         (void *)(uintptr_t)block);
+}
+
+// C, or a block of its columns, in parts for threads: groups of rows of tiles times groups of panels.
+struct parts {
+    const struct gemm *gemm;
+    const struct block *block; // NULL: all of a packed B
+    size_t rows, panels, row_groups, panel_groups;
+};
+
+static struct parts cut(const struct gemm *gemm, const struct block *block, const struct parallel *parallel)
+{
+    const struct float_kernels *kernels = wnn_float_kernels();
+    size_t width = kernels->nr * kernels->lanes, columns = block != NULL ? block->columns : gemm->n;
+    struct parts parts = {
+        gemm, block, (gemm->m + kernels->mr - 1) / kernels->mr, (columns + width - 1) / width, 1, 1};
+    if (parallel->threads == 1)
+        return parts;
+    // Along the longer side, so that what belongs to the shorter one is read by all, and the rest once.
+    size_t most = 4 * (size_t)parallel->threads;
+    if (parts.rows >= parts.panels) {
+        parts.row_groups = smaller(parts.rows, most);
+        parts.panel_groups = smaller(parts.panels, (most + parts.row_groups - 1) / parts.row_groups);
+    } else {
+        parts.panel_groups = smaller(parts.panels, most);
+        parts.row_groups = smaller(parts.rows, (most + parts.panel_groups - 1) / parts.panel_groups);
+    }
+    return parts;
+}
+
+static struct region region_of(const struct parts *parts, size_t index)
+{
+    size_t row = index / parts->panel_groups, panel = index % parts->panel_groups;
+    return (struct region){parts->rows * row / parts->row_groups, parts->rows * (row + 1) / parts->row_groups,
+                           parts->panels * panel / parts->panel_groups,
+                           parts->panels * (panel + 1) / parts->panel_groups};
+}
+
+static void compute_parts(void *argument, size_t begin, size_t end)
+{
+    const struct parts *parts = argument;
+    for (size_t i = begin; i < end; i++) {
+        struct region region = region_of(parts, i);
+        struct ahead nothing = {NULL, NULL};
+        compute_region(parts->block, &region, &nothing);
+    }
+}
+
+// Which panels of a block are among those of a region of C.
+static struct region clip(const struct region *region, const struct block *block)
+{
+    size_t first = block->column / panel_width(block), count = panel_count(block);
+    struct region clipped = *region;
+    clipped.panel = region->panel > first ? smaller(region->panel - first, count) : 0;
+    clipped.panel_end = region->panel_end > first ? smaller(region->panel_end - first, count) : 0;
+    return clipped;
+}
+
+static struct ahead panels_of(const struct block *block, const struct region *region)
+{
+    size_t terms = block->segments * block->length, width = panel_width(block), lanes = block->kernels->lanes;
+    struct region clipped = clip(region, block);
+    size_t columns = smaller(clipped.panel_end * width, (block->columns + lanes - 1) / lanes * lanes);
+    return (struct ahead){block->panels + clipped.panel * width * terms, block->panels + columns * terms};
+}
+
+// All terms of some columns. Some rows at a time meet them, lest their sums go to memory and come back for
+// each block.
+static void compute_packed_columns(const struct gemm *gemm, size_t column, const struct region *region)
+{
+    struct block block = block_at(gemm, column, 0, PACKED_NC, gemm->packed, true);
+    size_t step = 1 + REUSED / (block.columns * block.kernels->mr),
+           end = region->panel_end * panel_width(&block);
+    for (size_t row = region->row; row < region->row_end; row += step) {
+        struct region rows = *region;
+        rows.row = row;
+        rows.row_end = smaller(row + step, region->row_end);
+        size_t k = 0;
+        for (bool more = true; more;) {
+            block = block_at(gemm, column, k, PACKED_NC, gemm->packed, true);
+            struct ahead ahead = {NULL, NULL};
+            more = next_terms(&block, &k);
+            if (more || column + PACKED_NC < end) {
+                struct block next = block_at(gemm, more ? column : column + PACKED_NC, more ? k : 0,
+                                             PACKED_NC, gemm->packed, true);
+                ahead = panels_of(&next, region);
+            }
+            struct region clipped = clip(&rows, &block);
+            compute_region(&block, &clipped, &ahead);
+        }
+    }
+}
+
+static void compute_packed_parts(void *argument, size_t begin, size_t end)
+{
+    const struct parts *parts = argument;
+    size_t width = wnn_float_kernels()->nr * wnn_float_kernels()->lanes;
+    for (size_t i = begin; i < end; i++) {
+        struct region region = region_of(parts, i);
+        for (size_t column = region.panel * width / PACKED_NC * PACKED_NC; column < region.panel_end * width;
+             column += PACKED_NC)
+            compute_packed_columns(parts->gemm, column, &region);
+    }
+}
+
+static void run_parts(const struct parts *parts, size_t terms, const struct parallel *parallel)
+{
+    const struct float_kernels *kernels = wnn_float_kernels();
+    size_t count = parts->row_groups * parts->panel_groups, tiles = parts->rows * parts->panels;
+    size_t work = (tiles / count + 1) * (terms + 8) * kernels->mr * kernels->nr * kernels->lanes;
+    wnn_parallel_for(parallel, count, 1 + 65536 / work,
+                     parts->block != NULL ? compute_parts : compute_packed_parts, (void *)(uintptr_t)parts);
 }
 
 void wnn_gemm_run(const struct gemm *gemm, const struct parallel *parallel, float *scratch)
 {
     if (gemm->m == 0 || gemm->n == 0)
         return;
-
-    struct block block = first_block(gemm, gemm->packed != NULL ? (float *)gemm->packed : scratch);
-    unsigned mr = block.kernels->mr;
-    size_t row_count = (gemm->m + mr - 1) / mr;
-    do {
-        size_t terms = block.segments * block.length;
-        block.groups =
-            smaller(block.panel_count, (4 * (size_t)parallel->threads + row_count - 1) / row_count);
-        if (parallel->threads == 1)
-            block.groups = 1;
-        if (gemm->packed == NULL)
+    if (gemm->packed != NULL) {
+        struct parts parts = cut(gemm, NULL, parallel);
+        run_parts(&parts, gemm->k, parallel);
+        return;
+    }
+    for (size_t column = 0; column < gemm->n; column += WNN_GEMM_NC) {
+        size_t k = 0;
+        for (bool more = true; more;) {
+            struct block block = block_at(gemm, column, k, WNN_GEMM_NC, scratch, false);
+            struct parts parts = cut(gemm, &block, parallel);
             pack_block(&block, parallel);
-        size_t item_work = (terms + 8) * mr * (block.columns / block.groups + 1);
-        wnn_parallel_for(parallel, row_count * block.groups, 1 + 65536 / item_work, compute_tiles, &block);
-        if (gemm->packed != NULL)
-            block.panels += block_floats(&block);
-    } while (next_block(&block));
+            run_parts(&parts, block.segments * block.length, parallel);
+            more = next_terms(&block, &k);
+        }
+    }
 }
 
 void wnn_gemm_pack_all(const struct gemm *gemm, const struct parallel *parallel, float *packed)
 {
-    if (gemm->n == 0)
-        return;
-    struct block block = first_block(gemm, packed);
-    do {
-        pack_block(&block, parallel);
-        block.panels += block_floats(&block);
-    } while (next_block(&block));
+    for (size_t column = 0; column < gemm->n; column += PACKED_NC) {
+        size_t k = 0;
+        for (bool more = true; more;) {
+            struct block block = block_at(gemm, column, k, PACKED_NC, packed, true);
+            pack_block(&block, parallel);
+            more = next_terms(&block, &k);
+        }
+    }
 }
 
 size_t wnn_gemm_packed_floats(size_t n, size_t k)

@@ -11,11 +11,12 @@
 
 #include "cpu/kernel.h"
 
-#define WNN_GEMM_MAX_MR       12   // rows of a tile
-#define WNN_GEMM_MAX_NR       32   // columns of a tile
+#define WNN_GEMM_MAX_MR       8    // rows of a tile
+#define WNN_GEMM_MAX_NR       48   // columns of a tile, at most three vectors
 #define WNN_GEMM_KC           256  // terms that are summed before the tile is stored
-#define WNN_GEMM_NC           1024 // columns of B that are packed at a time
+#define WNN_GEMM_NC           1056 // columns of B that are packed at a time, whole tiles
 #define WNN_GEMM_MAX_SEGMENTS 16
+#define WNN_GEMM_AHEAD        4
 
 // ---------------------------------------------------------------------------------------------------------------
 // Vector loops
@@ -36,20 +37,27 @@ static inline void wnn_quad_store(float *to, wnn_quad quad)
     memcpy(to, &quad, sizeof quad);
 }
 
+// Where the sums of a tile go, and what is done with them on the way.
+struct tile_end {
+    const float *start; // a row that is added to each, or NULL
+    float *c;
+    size_t ldc;
+    bool add;           // to what is in c
+    const float *range; // the least and the greatest value, which sums are moved into, or NULL; NaN stays NaN
+    const float *ahead; // the next WNN_GEMM_AHEAD floats a term are fetched into the second-level cache
+};
+
 // A tile of C: its row r is the sum over segment s and i < length of rows[s * mr + r][i] times row s * length
-// + i of b, which is `ldb` floats from the next, and of `start`, if that is not NULL. Added to C if `add`,
-// else stored.
-// With a `range`, the least and the greatest value, sums are moved into it; NaN stays NaN.
+// + i of b, a panel as wide as the tile.
 typedef void (*wnn_tile_kernel)(const float *const *rows, size_t segments, size_t length, const float *b,
-                                size_t ldb, const float *start, float *c, size_t ldc, bool add,
-                                const float *range);
+                                const struct tile_end *end);
 
 // What one instruction set does best.
 struct float_kernels {
-    unsigned mr, lanes;
-    // Tiles of a full or a half number of rows, or 4, 2 or 1, and of one or two vectors: tile[vectors -
-    // 1][rows], where NULL means the next larger number of rows.
-    wnn_tile_kernel tile[2][WNN_GEMM_MAX_MR + 1];
+    unsigned mr, nr, lanes;
+    // Tiles of a full number of rows, or 6, 4, 2 or 1, and of up to nr vectors: tile[vectors - 1][rows],
+    // where NULL means the next larger number of rows.
+    wnn_tile_kernel tile[3][WNN_GEMM_MAX_MR + 1];
 
     // c[j] += sum over t of scale[t] * in[t][j]
     void (*combine)(float *c, size_t count, const float *const *in, const float *scale, size_t terms);
@@ -104,6 +112,10 @@ struct gemm {
     // rows) and columns [column, column + columns), with `width` floats a row.
     void (*finish)(const struct gemm *gemm, float *tile, unsigned width, size_t row, unsigned rows,
                    size_t column, unsigned columns);
+
+    // (optional) Changes elements that have been stored, some rows and columns of C from `c` on; not with
+    // `scatter`.
+    void (*polish)(const struct gemm *gemm, float *c, size_t rows, size_t columns);
 
     // Where elements are stored: element (i, j) is c[i * row_stride + j]. If scatter is set, it gives the
     // offsets of rows (or columns, if scatter_columns is true) instead: element (i, j) is then

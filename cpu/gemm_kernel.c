@@ -11,6 +11,9 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
+#define SOON  8 // terms before they are needed, B is fetched into the first-level cache
+#define AHEAD WNN_GEMM_AHEAD
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 
@@ -18,7 +21,8 @@
 #define TARGET               __attribute__((target("avx512f,avx2,fma")))
 #define VECTOR               __m512
 #define LANES                16
-#define MR                   12
+#define MR                   8
+#define NR                   3
 #define ZERO()               _mm512_setzero_ps()
 #define LOAD(p)              _mm512_loadu_ps(p)
 #define STORE(p, v)          _mm512_storeu_ps(p, v)
@@ -37,6 +41,7 @@
 #define VECTOR               __m256
 #define LANES                8
 #define MR                   6
+#define NR                   2
 #define ZERO()               _mm256_setzero_ps()
 #define LOAD(p)              _mm256_loadu_ps(p)
 #define STORE(p, v)          _mm256_storeu_ps(p, v)
@@ -59,6 +64,7 @@
 #define VECTOR               float32x4_t
 #define LANES                4
 #define MR                   8
+#define NR                   2
 #define ZERO()               vdupq_n_f32(0)
 #define LOAD(p)              vld1q_f32(p)
 #define STORE(p, v)          vst1q_f32(p, v)
@@ -92,6 +98,7 @@ static inline __attribute__((always_inline)) base_doubles base_load_doubles(cons
 #define VECTOR               wnn_quad
 #define LANES                4
 #define MR                   6
+#define NR                   2
 #define ZERO()               ((wnn_quad){0})
 #define LOAD(p)              wnn_quad_load(p)
 #define STORE(p, v)          wnn_quad_store(p, v)
