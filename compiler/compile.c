@@ -12,6 +12,7 @@ enum {
     RECOGNISE,
     FUSE_PADDING,
     FOLD_BATCH_NORMALIZATION,
+    FUSE_BIAS,
     CHOOSE_LAYOUT,
     FUSE_ACTIVATIONS,
     PASS_COUNT
@@ -27,6 +28,7 @@ static const struct pass {
     [RECOGNISE] = {wnn_recognise, false},
     [FUSE_PADDING] = {wnn_fuse_padding, false},
     [FOLD_BATCH_NORMALIZATION] = {wnn_fold_batch_normalization, false},
+    [FUSE_BIAS] = {wnn_fuse_bias, false},
     [CHOOSE_LAYOUT] = {wnn_choose_layout, false},
     [FUSE_ACTIVATIONS] = {wnn_fuse_activations, false},
 };
@@ -38,6 +40,7 @@ const char *const wnn_pass_names[PASS_COUNT + 1] = {
     [RECOGNISE] = "recognise",
     [FUSE_PADDING] = "fuse_padding",
     [FOLD_BATCH_NORMALIZATION] = "fold_batch_normalization",
+    [FUSE_BIAS] = "fuse_bias",
     [CHOOSE_LAYOUT] = "choose_layout",
     [FUSE_ACTIVATIONS] = "fuse_activations",
 };
@@ -52,6 +55,7 @@ static const unsigned char order[] = {
     RECOGNISE,
     FUSE_PADDING,
     FOLD_BATCH_NORMALIZATION,
+    FUSE_BIAS,
     CHOOSE_LAYOUT,
     CANONICALISE,
     FOLD_CONSTANTS,

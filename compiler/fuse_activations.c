@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requires: nodes in order. Guarantees: an activation whose input is computed by one of the producers below, and used
-// by nothing else, is done by that node.
+// Requires: nodes in order. Guarantees: an activation whose input is computed by one of the producers below,
+// or is a reshape of what is, and used by nothing else, is done by that node.
 
 #include "compiler/passes.h"
 
@@ -37,6 +37,14 @@ static bool is_fusable(const struct node *node)
     return wnn_op_is_activation((enum op)node->op) && node->op != WNN_OP_softmax && !node->activation;
 }
 
+// What computes the elements of an operand that is used once, behind reshapes of operands that are.
+static struct node *producer_of(const struct operand *operand)
+{
+    while (operand->uses == 1 && operand->producer && operand->producer->op == WNN_OP_reshape)
+        operand = operand->producer->in[0];
+    return operand->uses == 1 ? operand->producer : NULL;
+}
+
 bool wnn_fuse_activations(struct pass_context *context, struct graph *graph)
 {
     unsigned char *drop = wnn_allocate_zero(context->allocator, graph->node_count);
@@ -45,8 +53,8 @@ bool wnn_fuse_activations(struct pass_context *context, struct graph *graph)
     wnn_graph_count_uses(graph);
     bool done = true;
     for (size_t i = 0; done && i < graph->node_count; i++) {
-        struct node *node = graph->nodes[i], *producer = is_fusable(node) ? node->in[0]->producer : NULL;
-        if (!producer || producer->activation || node->in[0]->uses != 1 || !is_producer(producer))
+        struct node *node = graph->nodes[i], *producer = is_fusable(node) ? producer_of(node->in[0]) : NULL;
+        if (!producer || producer->activation || !is_producer(producer))
             continue;
         struct activation *activation = wnn_arena_allocate(&graph->arena, sizeof *activation);
         if (!activation) {
@@ -56,11 +64,12 @@ bool wnn_fuse_activations(struct pass_context *context, struct graph *graph)
         *activation = (struct activation){NULL, node->op, node->attrs};
         producer->activation = activation;
         // The producer computes what the activation did; the value between is no more.
-        node->in[0]->producer = node;
-        node->in[0]->uses = 0;
         struct operand *between = node->in[0];
-        producer->out[0] = node->out[0];
-        producer->out[0]->producer = producer;
+        struct node *before = between->producer;
+        between->producer = node;
+        between->uses = 0;
+        before->out[0] = node->out[0];
+        before->out[0]->producer = before;
         node->out[0] = between;
         drop[i] = 1;
     }

@@ -13,8 +13,9 @@ struct product {
     const uint16_t *b_halves;               // B to be packed, instead of b
     size_t a_row, a_term, b_term, b_column; // strides
     size_t addend_row, addend_column;
-    float *c;           // [m, n], dense
-    const float *range; // of C where it is computed from panels, or NULL
+    float *c;                            // [m, n], dense
+    const float *range;                  // of C where it is computed from panels, or NULL
+    const struct activation *activation; // where it is, or NULL
     float alpha, beta;
 };
 
@@ -78,6 +79,13 @@ static void product_finish(const struct gemm *gemm, float *tile, unsigned width,
 {
     for (unsigned r = 0; r < rows; r++)
         finish_values(gemm->argument, tile + r * width, row + r, column, columns);
+}
+
+static void product_polish(const struct gemm *gemm, float *c, size_t rows, size_t columns)
+{
+    const struct product *product = gemm->argument;
+    for (size_t r = 0; r < rows; r++)
+        wnn_cpu_activate_floats(product->activation, c + r * gemm->row_stride, columns, columns);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -211,6 +219,7 @@ static struct gemm gemm_of(const struct product *product)
         .argument = product,
         .packed = product->packed,
         .range = product->range,
+        .polish = product->activation != NULL ? product_polish : NULL,
     };
 }
 
@@ -374,6 +383,23 @@ static void load_b(const struct kernel_call *call, struct product *product, stru
         product->b = call->packed;
 }
 
+// Products from panels apply the activations of float32 by themselves.
+static bool activates(const struct product *product, const struct node *node)
+{
+    return node->activation != NULL && node->out[0]->type.type == WNNDataType_Float32 &&
+           way_of(product) == PANELS;
+}
+
+static void set_activation(struct product *product, const struct node *node, float range[2])
+{
+    if (!activates(product, node))
+        return;
+    if (wnn_activation_range(node, range))
+        product->range = range;
+    else
+        product->activation = node->activation;
+}
+
 void wnn_cpu_matmul(const struct kernel_call *call)
 {
     struct scratch scratch = {call->scratch};
@@ -384,7 +410,7 @@ void wnn_cpu_matmul(const struct kernel_call *call)
     batch.product.a = wnn_floats_in(call, 0, &scratch);
     load_b(call, &batch.product, &scratch);
     float *values = batch.product.c = wnn_floats_out(call, 0, &scratch), range[2];
-    batch.product.range = wnn_activation_range(call->node, range) ? range : NULL;
+    set_activation(&batch.product, call->node, range);
     batch.scratch = batch.product.packed != NULL ? NULL : (float *)scratch.next;
 
     size_t work = batch.product.m * batch.product.n * (batch.product.k + 1);
@@ -418,7 +444,7 @@ void wnn_cpu_gemm(const struct kernel_call *call)
     }
     product.c = wnn_floats_out(call, 0, &scratch);
     float range[2];
-    product.range = wnn_activation_range(call->node, range) ? range : NULL;
+    set_activation(&product, call->node, range);
     run_product(&product, call->parallel, (float *)scratch.next);
     wnn_floats_store(call, 0, product.c);
 }
@@ -472,6 +498,5 @@ void wnn_cpu_matmul_pack(const struct kernel_call *call, void *packed)
 bool wnn_cpu_matmul_activates(const struct node *node)
 {
     const struct product product = describe_node(node);
-    float range[2];
-    return way_of(&product) == PANELS && wnn_activation_range(node, range);
+    return activates(&product, node);
 }
