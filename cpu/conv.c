@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv2d and convTranspose2d: products of the filter with patches of the input, which never exist as a whole.
-// Padding counts as zeros. A constant filter is packed once: as the panels of the product with channels_last,
-// as its rows without, and for the direct loops as struct conv wants it.
+// conv2d and convTranspose2d: products of the filter with patches of the input, which never exist as a whole
+// (conv_product.c, or below for channels_first), or loops for small groups. Padding counts as zeros. A
+// constant filter is packed once: for the product, or as struct conv wants it for the loops.
 
 #include "cpu/conv.h"
 
-// Channels that are worth a pointer of their own; fewer are copied side by side.
-#define DIRECT_CHANNELS (WNN_GEMM_KC / WNN_GEMM_MAX_SEGMENTS)
-
-// A product: all pixels and one group with channels_last, one image and one group without.
+// A product of channels_first: one image and one group.
 struct part {
     const struct conv *conv;
     const float *input, *bias; // of the image and group
     size_t filter;             // offset of the group
     const float *rows;         // of the group, packed, or NULL
 };
-
-static const float zeros[WNN_GEMM_KC];
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -28,9 +23,8 @@ static void scatter_pixels(const struct gemm *gemm, size_t first, unsigned count
 {
     const struct conv *conv = ((const struct part *)gemm->argument)->conv;
     for (unsigned i = 0; i < count; i++) {
-        size_t pixel = first + i, x = pixel % conv->x.count, y = pixel / conv->x.count % conv->y.count;
-        size_t image = pixel / conv->x.count / conv->y.count;
-        offsets[i] = image * conv->out_image + (conv->y.out + y * conv->y.out_step) * conv->out_y +
+        size_t x = (first + i) % conv->x.count, y = (first + i) / conv->x.count;
+        offsets[i] = (conv->y.out + y * conv->y.out_step) * conv->out_y +
                      (conv->x.out + x * conv->x.out_step) * conv->out_x;
     }
 }
@@ -41,124 +35,6 @@ static size_t filter_tap(const struct part *part, size_t ky, size_t kx)
     const struct conv *conv = part->conv;
     return part->filter + (conv->y.tap + ky * conv->y.tap_step) * conv->filter_y +
            (conv->x.tap + kx * conv->x.tap_step) * conv->filter_x;
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Channels last: pixels [m] by output channels [n]; terms are taps, then input channels
-// ---------------------------------------------------------------------------------------------------------------
-
-struct pixel {
-    const float *image;
-    int64_t y, x; // input coordinates of the first tap
-};
-
-static const float *pixel_input(const struct conv *conv, const struct pixel *pixel, size_t ky, size_t kx)
-{
-    int64_t y = pixel->y + (int64_t)ky * conv->y.offset_step,
-            x = pixel->x + (int64_t)kx * conv->x.offset_step;
-    if (y < 0 || y >= conv->y.in || x < 0 || x >= conv->x.in)
-        return NULL;
-    return pixel->image + (size_t)y * conv->in_y + (size_t)x * conv->in_x;
-}
-
-// Terms [k, k + length) of a pixel's patch, side by side.
-static void copy_patch(const struct conv *conv, const struct pixel *pixel, size_t k, size_t length, float *to)
-{
-    size_t inputs = conv->inputs, line = conv->x.taps * inputs; // terms of one row of taps
-    bool joined = conv->x.offset_step == 1 && conv->in_x == inputs;
-    bool inside = pixel->x >= 0 && pixel->x + (int64_t)(conv->x.taps - 1) * conv->x.offset_step < conv->x.in;
-
-    for (size_t end = k + length; k < end;) {
-        size_t ky = k / line, rest = k % line, kx = rest / inputs, run;
-        const float *from;
-        if (joined && inside) {
-            run = smaller(line - rest, end - k);
-            from = pixel_input(conv, pixel, ky, 0);
-            from = from == NULL ? NULL : from + rest;
-        } else {
-            size_t channel = rest % inputs;
-            run = smaller(inputs - channel, end - k);
-            from = pixel_input(conv, pixel, ky, kx);
-            from = from == NULL ? NULL : from + channel;
-        }
-        if (from == NULL)
-            memset(to, 0, run * sizeof *to);
-        else
-            memcpy(to, from, run * sizeof *to);
-        to += run;
-        k += run;
-    }
-}
-
-static void patch_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
-                       size_t length, unsigned mr, const float **pointers, float *buffer)
-{
-    const struct part *part = gemm->argument;
-    const struct conv *conv = part->conv;
-    struct pixel pixels[WNN_GEMM_MAX_MR];
-
-    size_t x = row % conv->x.count, y = row / conv->x.count % conv->y.count;
-    size_t image = row / conv->x.count / conv->y.count;
-    for (unsigned r = 0; r < count; r++) {
-        pixels[r].image = part->input + image * conv->in_image;
-        pixels[r].y = conv->y.offset + (int64_t)y * conv->y.step;
-        pixels[r].x = conv->x.offset + (int64_t)x * conv->x.step;
-        if (++x == conv->x.count) {
-            x = 0;
-            if (++y == conv->y.count) {
-                y = 0;
-                image++;
-            }
-        }
-    }
-    if (gemm->unit != conv->inputs) {
-        for (unsigned r = 0; r < count; r++) {
-            pointers[r] = buffer + r * WNN_GEMM_KC;
-            copy_patch(conv, &pixels[r], k, length, buffer + r * WNN_GEMM_KC);
-        }
-        return;
-    }
-    size_t tap = k / conv->inputs, channel = k % conv->inputs;
-    for (size_t s = 0; s < segments; s++, tap++) {
-        size_t ky = tap / conv->x.taps, kx = tap % conv->x.taps;
-        for (unsigned r = 0; r < count; r++) {
-            const float *from = pixel_input(conv, &pixels[r], ky, kx);
-            pointers[s * mr + r] = from == NULL ? zeros : from + channel;
-        }
-    }
-}
-
-static void pack_filter(const struct conv *conv, size_t first, unsigned count, size_t length, float *panel,
-                        unsigned width)
-{
-    if (conv->filter_halves != NULL)
-        wnn_gemm_pack_halves(conv->filter_halves + first, conv->filter_out, conv->filter_in, count, length,
-                             panel, width);
-    else
-        wnn_gemm_pack(conv->filter + first, conv->filter_out, conv->filter_in, count, length, panel, width);
-}
-
-static void filter_panel(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
-                         float *panel, unsigned width)
-{
-    const struct part *part = gemm->argument;
-    const struct conv *conv = part->conv;
-    size_t inputs = conv->inputs, line = conv->x.taps * inputs;
-    bool uniform = (conv->x.taps == 1 || conv->filter_x * conv->x.tap_step == inputs * conv->filter_in) &&
-                   (conv->y.taps == 1 || conv->filter_y * conv->y.tap_step == line * conv->filter_in);
-
-    if (uniform) {
-        pack_filter(conv, filter_tap(part, 0, 0) + k * conv->filter_in + column * conv->filter_out, count,
-                    length, panel, width);
-        return;
-    }
-    for (size_t end = k + length; k < end;) {
-        size_t channel = k % inputs, run = smaller(inputs - channel, end - k);
-        size_t from = filter_tap(part, k / line, k % line / inputs) + channel * conv->filter_in;
-        pack_filter(conv, from + column * conv->filter_out, count, run, panel, width);
-        panel += run * width;
-        k += run;
-    }
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -302,7 +178,7 @@ static size_t term_count(const struct conv *conv)
 static size_t packed_floats(const struct conv *conv)
 {
     size_t unit = WNN_ALIGNMENT / sizeof(float);
-    return conv->channels_last ? wnn_gemm_packed_floats(conv->outputs, term_count(conv))
+    return conv->channels_last ? wnn_conv_product_floats(conv)
                                : (conv->outputs * term_count(conv) + unit - 1) / unit * unit;
 }
 
@@ -324,37 +200,29 @@ static struct gemm describe_product(const struct part *part)
     const struct conv *conv = part->conv;
     size_t pixels = conv->y.count * conv->x.count, terms = term_count(conv);
     struct gemm gemm = {
+        .m = conv->outputs,
+        .n = pixels,
         .k = terms,
         .unit = terms,
+        .rows = filter_rows,
+        .panel = patch_panel,
+        .finish = part->bias == NULL ? NULL : add_bias_to_rows,
         .range = conv->range,
+        .row_stride = conv->out_channel,
+        .scatter_columns = true,
         .scatter = conv->y.out_step > 1 || conv->x.out_step > 1 ? scatter_pixels : NULL,
         .argument = part,
     };
-    if (conv->channels_last) {
-        gemm.m = conv->batch * pixels;
-        gemm.n = conv->outputs;
-        if (conv->inputs >= DIRECT_CHANNELS)
-            gemm.unit = conv->inputs;
-        gemm.rows = patch_rows;
-        gemm.panel = filter_panel;
-        gemm.packed = part->rows;
-        gemm.start = part->bias;
-        gemm.row_stride = conv->out_x;
-    } else {
-        gemm.m = conv->outputs;
-        gemm.n = pixels;
-        gemm.rows = filter_rows;
-        gemm.panel = patch_panel;
-        gemm.finish = part->bias == NULL ? NULL : add_bias_to_rows;
-        gemm.row_stride = conv->out_channel;
-        gemm.scatter_columns = true;
-    }
     return gemm;
 }
 
 static void run_part(const struct conv *conv, size_t image, size_t group, const struct parallel *parallel,
                      float *scratch)
 {
+    if (conv->channels_last) {
+        wnn_conv_product(conv, group, parallel);
+        return;
+    }
     struct part part = describe_part(conv, image, group);
     struct gemm gemm = describe_product(&part);
     gemm.c = conv->output + image * conv->out_image + group * conv->outputs * conv->out_channel;
@@ -364,7 +232,7 @@ static void run_part(const struct conv *conv, size_t image, size_t group, const 
 struct parts {
     const struct conv *conv;
     size_t count, chunks;
-    float *scratch;        // NULL: not needed
+    float *scratch;
     size_t scratch_floats; // of one chunk
 };
 
@@ -383,16 +251,11 @@ static void run_chunks(void *argument, size_t begin, size_t end)
     const struct parts *parts = argument;
     const struct conv *conv = parts->conv;
     for (size_t chunk = begin; chunk < end; chunk++) {
-        float *scratch = parts->scratch == NULL ? NULL : parts->scratch + chunk * parts->scratch_floats;
+        float *scratch = parts->scratch + chunk * parts->scratch_floats;
         for (size_t i = parts->count * chunk / parts->chunks; i < parts->count * (chunk + 1) / parts->chunks;
              i++)
             run_part(conv, i / conv->groups, i % conv->groups, &wnn_serial, scratch);
     }
-}
-
-static size_t product_scratch(const struct conv *conv, size_t pixels, size_t terms)
-{
-    return wnn_gemm_scratch(conv->channels_last ? conv->outputs : pixels, terms);
 }
 
 static bool by_product(const struct conv *conv, size_t taps)
@@ -407,7 +270,13 @@ static bool by_planes(const struct conv *conv)
     return !conv->channels_last || conv->inputs > 1 || conv->outputs > 1;
 }
 
-static void run_phase(const struct conv *conv, bool product, const struct parallel *parallel, float *scratch)
+static void pack_groups(const struct conv *conv, const struct parallel *parallel, float *packed)
+{
+    for (size_t group = 0; group < conv->groups; group++)
+        wnn_conv_product_pack(conv, group, parallel, packed + group * packed_floats(conv));
+}
+
+static void run_phase(struct conv *conv, bool product, const struct parallel *parallel, float *scratch)
 {
     if (!product) {
         if (!by_planes(conv) || !wnn_conv_planes(conv, parallel, scratch))
@@ -415,12 +284,15 @@ static void run_phase(const struct conv *conv, bool product, const struct parall
         return;
     }
     struct parts parts = {.conv = conv, .count = part_count(conv), .scratch = scratch};
-    if (conv->channels_last && conv->packed != NULL)
-        parts.scratch = NULL;
+    if (conv->channels_last && conv->packed == NULL) {
+        pack_groups(conv, parallel, scratch);
+        conv->packed = scratch;
+    }
     if (parts.count >= 2 * (size_t)parallel->threads) {
-        size_t pixels = conv->y.count * conv->x.count, terms = term_count(conv);
         parts.chunks = chunk_count(parts.count, parallel->threads);
-        parts.scratch_floats = product_scratch(conv, pixels, terms) / sizeof(float);
+        if (!conv->channels_last)
+            parts.scratch_floats =
+                wnn_gemm_scratch(conv->y.count * conv->x.count, term_count(conv)) / sizeof(float);
         wnn_parallel_for(parallel, parts.chunks, 1, run_chunks, &parts);
     } else {
         for (size_t i = 0; i < parts.count; i++)
@@ -707,6 +579,16 @@ static size_t copied_floats(const struct layer *layer)
     return layer->height * layer->width * copied_channels(&layer->conv);
 }
 
+static size_t packed_filter_floats(const struct layer *layer)
+{
+    size_t floats = 0;
+    for (size_t i = 0; i < phase_count(layer); i++) {
+        struct conv phase = phase_of(layer, i);
+        floats += phase.groups * packed_floats(&phase);
+    }
+    return floats;
+}
+
 void wnn_cpu_conv2d(const struct kernel_call *call)
 {
     struct scratch scratch = {call->scratch};
@@ -749,9 +631,11 @@ size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
     bool packed = wnn_cpu_conv2d_packed_bytes(node) > 0;
     size_t bytes = packed ? wnn_floats_scratch_without_weights(node) : wnn_floats_scratch(node);
     if (layer.product) {
-        if (!packed || !conv->channels_last)
+        if (!conv->channels_last)
             bytes += chunk_count(part_count(conv), threads) *
-                     product_scratch(conv, conv->y.count * conv->x.count, taps * conv->inputs);
+                     wnn_gemm_scratch(conv->y.count * conv->x.count, taps * conv->inputs);
+        else if (!packed)
+            bytes += wnn_scratch_round(packed_filter_floats(&layer) * sizeof(float));
         return bytes;
     }
     if (!packed && must_copy_filter(conv))
@@ -781,14 +665,7 @@ size_t wnn_cpu_conv2d_packed_bytes(const struct node *node)
     struct layer layer = describe_layer(node);
     if (!wnn_has_weights(node) || wnn_shape_elements(&node->out[0]->type.shape) == 0 || filter_serves(&layer))
         return 0;
-    if (!layer.product)
-        return copied_floats(&layer) * sizeof(float);
-    size_t floats = 0;
-    for (size_t i = 0; i < phase_count(&layer); i++) {
-        struct conv phase = phase_of(&layer, i);
-        floats += phase.groups * packed_floats(&phase);
-    }
-    return floats * sizeof(float);
+    return (layer.product ? packed_filter_floats(&layer) : copied_floats(&layer)) * sizeof(float);
 }
 
 struct packing {
@@ -830,11 +707,8 @@ void wnn_cpu_conv2d_pack(const struct kernel_call *call, void *packed)
         if (!phase.channels_last)
             wnn_parallel_for(call->parallel, phase.groups * phase.outputs,
                              1 + 16384 / (term_count(&phase) + 1), pack_rows, &packing);
-        for (size_t group = 0; phase.channels_last && group < phase.groups; group++) {
-            struct part part = describe_part(&phase, 0, group);
-            struct gemm gemm = describe_product(&part);
-            wnn_gemm_pack_all(&gemm, call->parallel, to + group * packed_floats(&phase));
-        }
+        else
+            pack_groups(&phase, call->parallel, to);
         to += phase.groups * packed_floats(&phase);
     }
 }

@@ -25,6 +25,7 @@ struct conv {
     const uint16_t *filter_halves; // a filter to be packed, instead of `filter`
     const float *packed;           // (optional) the filter's groups, packed for a product
     const float *range;            // (optional) of the output of a product
+    const float *addend; // (optional) what a product with channels_last is added to, may be the output
     float *output;
     size_t batch, groups, inputs, outputs; // inputs and outputs: channels of a group
     bool channels_last;
@@ -33,6 +34,13 @@ struct conv {
     size_t filter_group, filter_out, filter_in, filter_y, filter_x;
     struct conv_axis y, x;
 };
+
+// The product of all pixels with one group of the filter, with channels_last. `packed` has as many floats for
+// each group, which wnn_conv_product_pack writes.
+void wnn_conv_product(const struct conv *conv, size_t group, const struct parallel *parallel);
+size_t wnn_conv_product_floats(const struct conv *conv);
+void wnn_conv_product_pack(const struct conv *conv, size_t group, const struct parallel *parallel,
+                           float *packed);
 
 // Loops without a matrix product, for groups that are too small for one. With channels_last, filter_out is 1,
 // and where groups have one input and one output channel, filter_group.

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The vector loops of the convolutions, once for each instruction set, and the choice between them.
+
+#include "cpu/conv_kernel.h"
+
+#include "cpu/gemm.h"
+
+// Loops over the vectors of a tile must disappear, so that the tile stays in registers.
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+
+#define NAME(x)        avx512_##x
+#define TARGET         __attribute__((target("avx512f,avx2,fma")))
+#define VECTOR         __m512
+#define LANES          16
+#define ROWS           7
+#define VECTORS        4
+#define ZERO()         _mm512_setzero_ps()
+#define LOAD(p)        _mm512_loadu_ps(p)
+#define STORE(p, v)    _mm512_storeu_ps(p, v)
+#define SPLAT(x)       _mm512_set1_ps(x)
+#define FMA(a, b, c)   _mm512_fmadd_ps(a, b, c)
+#define LEAST(a, b)    _mm512_min_ps(a, b)
+#define GREATEST(a, b) _mm512_max_ps(a, b)
+#include "cpu/conv_kernel.inc"
+
+#define NAME(x)        avx2_##x
+#define TARGET         __attribute__((target("avx2,fma")))
+#define VECTOR         __m256
+#define LANES          8
+#define ROWS           6
+#define VECTORS        2
+#define ZERO()         _mm256_setzero_ps()
+#define LOAD(p)        _mm256_loadu_ps(p)
+#define STORE(p, v)    _mm256_storeu_ps(p, v)
+#define SPLAT(x)       _mm256_set1_ps(x)
+#define FMA(a, b, c)   _mm256_fmadd_ps(a, b, c)
+#define LEAST(a, b)    _mm256_min_ps(a, b)
+#define GREATEST(a, b) _mm256_max_ps(a, b)
+#include "cpu/conv_kernel.inc"
+#endif
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+
+#define NAME(x) base_##x
+#define TARGET
+#define VECTOR         float32x4_t
+#define LANES          4
+#define ROWS           6
+#define VECTORS        4
+#define ZERO()         vdupq_n_f32(0)
+#define LOAD(p)        vld1q_f32(p)
+#define STORE(p, v)    vst1q_f32(p, v)
+#define SPLAT(x)       vdupq_n_f32(x)
+#define FMA(a, b, c)   vfmaq_f32(c, a, b)
+#define LEAST(a, b)    vbslq_f32(vcltq_f32(a, b), a, b)
+#define GREATEST(a, b) vbslq_f32(vcgtq_f32(a, b), a, b)
+#include "cpu/conv_kernel.inc"
+#else
+typedef int32_t base_mask __attribute__((vector_size(16)));
+
+static inline __attribute__((always_inline)) wnn_quad base_choose(base_mask first, wnn_quad a, wnn_quad b)
+{
+    return (wnn_quad)((first & (base_mask)a) | (~first & (base_mask)b));
+}
+
+#define NAME(x) base_##x
+#define TARGET
+#define VECTOR         wnn_quad
+#define LANES          4
+#define ROWS           6
+#define VECTORS        2
+#define ZERO()         ((wnn_quad){0})
+#define LOAD(p)        wnn_quad_load(p)
+#define STORE(p, v)    wnn_quad_store(p, v)
+#define SPLAT(x)       ((wnn_quad){(x), (x), (x), (x)})
+#define FMA(a, b, c)   ((a) * (b) + (c))
+#define LEAST(a, b)    base_choose((a) < (b), a, b)
+#define GREATEST(a, b) base_choose((a) > (b), a, b)
+#include "cpu/conv_kernel.inc"
+#endif
+
+const struct conv_kernels *wnn_conv_kernels(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return __builtin_cpu_supports("avx512f") ? &avx512_kernels : &avx2_kernels;
+#endif
+    return &base_kernels;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The vector loops of the convolutions with the channels last, once for each instruction set. Internal.
+
+#ifndef CPU_CONV_KERNEL_H_
+#define CPU_CONV_KERNEL_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    WNN_CONV_MAX_ROWS = 7,   // pixels of a tile
+    WNN_CONV_MAX_PANEL = 64, // output channels of a tile
+};
+
+// A tile of the output: its pixel r has, in each of its channels, the sum over segment s and i < length of
+// rows[s * kernels->rows + r][i] times row s * length + i of the filter, plus `start` of the channel, plus
+// the addend.
+struct conv_tile {
+    const float *const *rows;
+    size_t segments, length;
+    const float *filter; // a row has as many floats as the tile has channels
+    const float *start;  // by channel, or NULL
+    const float *addend; // may be `out`, or NULL
+    const float *range;  // (optional) the least and the greatest value; NaN stays
+    float *out;
+    size_t addend_stride, out_stride; // from pixel to pixel
+    // What will be read next: a line at `ahead`, and so on in steps of so many bytes, is fetched with every
+    // row of the filter. Not followed.
+    uintptr_t ahead;
+    size_t ahead_step;
+};
+
+// Neighbouring pixels of a depthwise convolution: pixel p has in channel c the sum over t < taps of
+// in[t][p * in_step + c] * weights[t][c], plus `start` of the channel.
+struct conv_pixels {
+    const float *const *in, *const *weights;
+    size_t taps, channels;
+    const float *start; // by channel, may be `out` if there is one pixel, or NULL
+    const float *range; // as above
+    float *out;
+    size_t in_step, out_step;
+};
+
+struct conv_kernels {
+    unsigned rows, lanes, vectors; // a tile has up to `vectors` vectors of channels
+    // By vectors - 1 and pixels. NULL: the next larger number of pixels will do.
+    void (*tile[WNN_CONV_MAX_PANEL / 16][WNN_CONV_MAX_ROWS + 1])(const struct conv_tile *tile);
+    // By pixels. NULL: there is none for that many.
+    void (*pixels[WNN_CONV_MAX_ROWS + 1])(const struct conv_pixels *pixels);
+};
+
+// The best for this processor.
+const struct conv_kernels *wnn_conv_kernels(void);
+
+#endif
