@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recording and building. Operands and activations are numbers in JavaScript: indices into their builder's arrays,
+// checked here, so that no JavaScript object keeps a pointer.
+
+#include "conformance/js/addon/addon.h"
+
+#include <string.h>
+
+// One call while its arguments are read.
+struct call {
+    napi_env env;
+    struct handle *builder;
+    struct arena scratch;
+    napi_value arguments[6];
+};
+
+static bool begin(struct call *call, napi_env env, napi_callback_info info, size_t count)
+{
+    *call = (struct call){.env = env};
+    wnn_arena_init(&call->scratch, &wnn_js_instance(env)->allocator);
+    if (!wnn_js_arguments(env, info, count, call->arguments))
+        return false;
+    call->builder = wnn_js_handle(env, call->arguments[0], HANDLE_BUILDER);
+    if (call->builder && call->builder->of.builder)
+        return true;
+    if (call->builder)
+        wnn_js_throw(env, WNNStatus_InvalidStateError, (WNNStringView){"the builder was released", WNN_STRLEN});
+    return false;
+}
+
+static void throw_builder_error(const struct call *call)
+{
+    WNNGraphBuilder builder = call->builder->of.builder;
+    WNNError error;
+    wnnGraphBuilderGetError(builder, &error);
+    wnn_js_throw(call->env, error.status, error.message);
+    wnnGraphBuilderClearError(builder);
+}
+
+static bool append_operand(const struct call *call, WNNOperand operand)
+{
+    struct handle *builder = call->builder;
+    WNNOperand *operands = wnn_arena_grow(&builder->arena, builder->operands, builder->operand_count,
+                                          &builder->operand_capacity, sizeof *operands);
+    if (!operands) {
+        wnn_js_throw_memory(call->env);
+        return false;
+    }
+    builder->operands = operands;
+    operands[builder->operand_count++] = operand;
+    return true;
+}
+
+// {id, dataType, shape}
+static napi_value operand_value(const struct call *call, WNNOperand operand)
+{
+    napi_value object;
+    if (!append_operand(call, operand) || !wnn_js_ok(call->env, napi_create_object(call->env, &object)) ||
+        !wnn_js_set_u32(call->env, object, "id", (double)(call->builder->operand_count - 1)) ||
+        !wnn_js_set_descriptor(call->env, object, wnnOperandGetDataType(operand), wnnOperandGetShape(operand)))
+        return NULL;
+    return object;
+}
+
+// Ends a call that records at most one operand.
+static napi_value end(struct call *call, WNNOperand operand)
+{
+    napi_value value = NULL;
+    bool pending = false;
+    napi_is_exception_pending(call->env, &pending);
+    if (operand)
+        value = operand_value(call, operand);
+    else if (!pending && call->builder)
+        throw_builder_error(call);
+    wnn_arena_free(&call->scratch);
+    return value;
+}
+
+static bool get_operand(const struct call *call, napi_value value, WNNOperand *operand)
+{
+    uint32_t id;
+    if (!wnn_js_get_u32(call->env, value, &id))
+        return false;
+    if (id < call->builder->operand_count) {
+        *operand = call->builder->operands[id];
+        return true;
+    }
+    wnn_js_throw(call->env, WNNStatus_TypeError, (WNNStringView){"there is no such operand", WNN_STRLEN});
+    return false;
+}
+
+static bool get_operands(struct call *call, napi_value array, size_t *count, WNNOperand **operands)
+{
+    uint32_t length;
+    napi_value item;
+    if (!wnn_js_ok(call->env, napi_get_array_length(call->env, array, &length)) ||
+        !(*operands = wnn_js_allocate(call->env, &call->scratch, length, sizeof **operands)))
+        return false;
+    for (uint32_t i = 0; i < length; i++)
+        if (!wnn_js_ok(call->env, napi_get_element(call->env, array, i, &item)) ||
+            !get_operand(call, item, &(*operands)[i]))
+            return false;
+    *count = length;
+    return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Inputs and constants
+// ---------------------------------------------------------------------------------------------------------------
+
+// createBuilder(context)
+napi_value wnn_js_create_builder(napi_env env, napi_callback_info info)
+{
+    napi_value argument, external;
+    struct handle *context;
+    WNNGraphBuilder builder;
+    if (!wnn_js_arguments(env, info, 1, &argument) || !(context = wnn_js_handle(env, argument, HANDLE_CONTEXT)))
+        return NULL;
+    WNNStatus status = wnnContextCreateGraphBuilder(context->of.context, &builder);
+    if (status != WNNStatus_Success) {
+        wnn_js_throw(env, status, (WNNStringView){context->instance->message, WNN_STRLEN});
+        return NULL;
+    }
+    struct handle *handle = wnn_js_handle_create(env, HANDLE_BUILDER, context, &external);
+    if (!handle) {
+        wnnGraphBuilderRelease(builder);
+        return NULL;
+    }
+    handle->of.builder = builder;
+    return external;
+}
+
+// releaseBuilder(builder): gives its memory back now. The external stays, and has no operands.
+napi_value wnn_js_release_builder(napi_env env, napi_callback_info info)
+{
+    struct call call;
+    if (!begin(&call, env, info, 1))
+        return NULL;
+    wnnGraphBuilderRelease(call.builder->of.builder);
+    call.builder->of.builder = NULL;
+    call.builder->operand_count = call.builder->activation_count = 0;
+    wnn_js_account(env, call.builder->context);
+    return NULL;
+}
+
+static bool get_descriptor(struct call *call, napi_value type, napi_value shape, WNNOperandDescriptor *descriptor)
+{
+    *descriptor = (WNNOperandDescriptor)WNN_OPERAND_DESCRIPTOR_INIT;
+    return wnn_js_get_type(call->env, type, &descriptor->dataType) &&
+           wnn_js_get_u32s(call->env, shape, &call->scratch, &descriptor->shape);
+}
+
+// input(builder, name, dataType, shape)
+napi_value wnn_js_input(napi_env env, napi_callback_info info)
+{
+    struct call call;
+    WNNStringView name;
+    WNNOperandDescriptor descriptor;
+    WNNOperand operand = NULL;
+    if (begin(&call, env, info, 4) && wnn_js_get_string(env, call.arguments[1], &call.scratch, &name) &&
+        get_descriptor(&call, call.arguments[2], call.arguments[3], &descriptor))
+        operand = wnnGraphBuilderInput(call.builder->of.builder, name, &descriptor);
+    return end(&call, operand);
+}
+
+// constant(builder, dataType, shape, bytes)
+napi_value wnn_js_constant(napi_env env, napi_callback_info info)
+{
+    struct call call;
+    WNNOperandDescriptor descriptor;
+    WNNOperand operand = NULL;
+    void *data;
+    size_t byte_length;
+    if (begin(&call, env, info, 4) && get_descriptor(&call, call.arguments[1], call.arguments[2], &descriptor) &&
+        wnn_js_get_bytes(env, call.arguments[3], &data, &byte_length)) {
+        operand = wnnGraphBuilderConstant(call.builder->of.builder, &descriptor, data, byte_length);
+        wnn_js_account(env, call.builder->context);
+    }
+    return end(&call, operand);
+}
+
+// scalarConstant(builder, dataType, number)
+napi_value wnn_js_scalar_constant(napi_env env, napi_callback_info info)
+{
+    struct call call;
+    WNNDataType type;
+    WNNNumber number;
+    WNNOperand operand = NULL;
+    if (begin(&call, env, info, 3) && wnn_js_get_type(env, call.arguments[1], &type) &&
+        wnn_js_get_number(env, call.arguments[2], &number))
+        operand = wnnGraphBuilderScalarConstant(call.builder->of.builder, type, number);
+    return end(&call, operand);
+}
+
+// rangeConstant(builder, dataType, start, end, step)
+napi_value wnn_js_range_constant(napi_env env, napi_callback_info info)
+{
+    struct call call;
+    WNNDataType type;
+    WNNNumber start, stop, step;
+    WNNOperand operand = NULL;
+    if (begin(&call, env, info, 5) && wnn_js_get_type(env, call.arguments[1], &type) &&
+        wnn_js_get_number(env, call.arguments[2], &start) && wnn_js_get_number(env, call.arguments[3], &stop) &&
+        wnn_js_get_number(env, call.arguments[4], &step))
+        operand = wnnGraphBuilderRangeConstant(call.builder->of.builder, start, stop, step, type);
+    return end(&call, operand);
+}
+
+// tensorConstant(builder, tensor)
+napi_value wnn_js_tensor_constant(napi_env env, napi_callback_info info)
+{
+    struct call call;
+    struct handle *tensor;
+    WNNOperand operand = NULL;
+    if (begin(&call, env, info, 2) && (tensor = wnn_js_handle(env, call.arguments[1], HANDLE_TENSOR)))
+        operand = wnnGraphBuilderTensorConstant(call.builder->of.builder, tensor->of.tensor);
+    return end(&call, operand);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Operators
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool get_activation(const struct call *call, napi_value value, WNNActivation *activation)
+{
+    uint32_t id;
+    if (!wnn_js_get_u32(call->env, value, &id))
+        return false;
+    if (id < call->builder->activation_count) {
+        *activation = call->builder->activations[id];
+        return true;
+    }
+    wnn_js_throw(call->env, WNNStatus_TypeError, (WNNStringView){"there is no such activation", WNN_STRLEN});
+    return false;
+}
+
+static bool get_activations(struct call *call, napi_value array, WNNActivationList *list)
+{
+    uint32_t count;
+    napi_value item;
+    WNNActivation *data;
+    if (!wnn_js_ok(call->env, napi_get_array_length(call->env, array, &count)) ||
+        !(data = wnn_js_allocate(call->env, &call->scratch, count, sizeof *data)))
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!wnn_js_ok(call->env, napi_get_element(call->env, array, i, &item)) ||
+            !get_activation(call, item, &data[i]))
+            return false;
+    *list = (WNNActivationList){data, count};
+    return true;
+}
+
+static bool get_enumerator(const struct call *call, napi_value value, const char *const *names, uint32_t *number)
+{
+    char text[24];
+    size_t length;
+    if (!wnn_js_ok(call->env, napi_get_value_string_utf8(call->env, value, text, sizeof text, &length)))
+        return false;
+    *number = 0; // which the library refuses
+    for (uint32_t i = 0; names[i]; i++)
+        if (strcmp(names[i], text) == 0)
+            *number = i + 1;
+    return true;
+}
+
+static bool set_attribute(struct call *call, const struct op_row *row, napi_value value, void *attrs)
+{
+    void *place = (char *)attrs + row->offset;
+    double number;
+    switch (row->attr) {
+    case ATTR_u32:
+        return wnn_js_get_u32(call->env, value, place);
+    case ATTR_i32:
+        return wnn_js_ok(call->env, napi_get_value_int32(call->env, value, place));
+    case ATTR_bool:
+        return wnn_js_get_bool(call->env, value, place);
+    case ATTR_f64:
+        if (!wnn_js_ok(call->env, napi_get_value_double(call->env, value, &number)))
+            return false;
+        memcpy(place, &number, sizeof number);
+        return true;
+    case ATTR_number:
+        return wnn_js_get_number(call->env, value, place);
+    case ATTR_u32s:
+        return wnn_js_get_u32s(call->env, value, &call->scratch, place);
+    case ATTR_f32s:
+        return wnn_js_get_f32s(call->env, value, &call->scratch, place);
+    case ATTR_dtype:
+        return wnn_js_get_type(call->env, value, place);
+    case ATTR_enum:
+        return get_enumerator(call, value, row->names, place);
+    case ATTR_activation:
+        return get_activation(call, value, place);
+    case ATTR_activations:
+        return get_activations(call, value, place);
+    }
+    return false;
+}
+
+// The attributes struct of the operator, filled in with what `object` has. Where rows share a name, a list goes to the
+// row that takes one.
+static void *get_attributes(struct call *call, const struct op_info *info, napi_value object)
+{
+    void *attrs = wnn_arena_copy(&call->scratch, info->defaults, info->attrs_size);
+    napi_value value;
+    if (!attrs) {
+        wnn_js_throw_memory(call->env);
+        return NULL;
+    }
+    for (const struct op_row *row = info->rows; row->name; row++) {
+        if (row->kind != ROW_ATTRIBUTE && row->kind != ROW_OPTIONAL_INPUT)
+            continue;
+        if (!wnn_js_ok(call->env, napi_get_named_property(call->env, object, row->name, &value)))
+            return NULL;
+        if (wnn_js_is_undefined(call->env, value))
+            continue;
+        if (row->kind == ROW_OPTIONAL_INPUT) {
+            if (!get_operand(call, value, (WNNOperand *)(void *)((char *)attrs + row->offset)))
+                return NULL;
+            continue;
+        }
+        bool is_list = false;
+        napi_is_array(call->env, value, &is_list);
+        if (is_list != (row->attr == ATTR_u32s || row->attr == ATTR_f32s || row->attr == ATTR_activations))
+            continue;
+        if (!set_attribute(call, row, value, attrs))
+            return NULL;
+    }
+    return attrs;
+}
+
+static bool get_op(const struct call *call, napi_value value, enum op *op)
+{
+    uint32_t number;
+    if (!wnn_js_get_u32(call->env, value, &number))
+        return false;
+    *op = (enum op)number;
+    if (number < WNN_OP_COUNT)
+        return true;
+    wnn_js_throw(call->env, WNNStatus_TypeError, (WNNStringView){"there is no such operator", WNN_STRLEN});
+    return false;
+}
+
+// The results, [{id, dataType, shape}].
+static napi_value record(struct call *call)
+{
+    enum op op;
+    size_t operand_count, count, capacity = 8;
+    WNNOperand *operands, *outputs;
+    void *attrs;
+    napi_value array, value;
+    WNNStringView label;
+    napi_env env = call->env;
+    if (!get_op(call, call->arguments[1], &op) ||
+        !get_operands(call, call->arguments[2], &operand_count, &operands) ||
+        !(attrs = get_attributes(call, &wnn_ops[op], call->arguments[3])) ||
+        !wnn_js_get_string(env, call->arguments[4], &call->scratch, &label))
+        return NULL;
+    // Every attributes struct begins with an options struct, which begins like this one.
+    ((WNNOperatorOptions *)attrs)->label = label;
+    if (op == WNN_OP_split) {
+        const struct split_attrs *split = attrs;
+        capacity = split->sizes.data ? split->sizes.count : split->count;
+        capacity = capacity > 8192 ? 8192 : capacity; // more are refused
+    }
+    if (!(outputs = wnn_js_allocate(env, &call->scratch, capacity, sizeof *outputs)))
+        return NULL;
+    count = wnn_builder_call(call->builder->of.builder, op, operand_count, operands, attrs, capacity, outputs);
+    if (count == 0) {
+        throw_builder_error(call);
+        return NULL;
+    }
+    if (!wnn_js_ok(env, napi_create_array_with_length(env, count, &array)))
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!(value = operand_value(call, outputs[i])) ||
+            !wnn_js_ok(env, napi_set_element(env, array, (uint32_t)i, value)))
+            return NULL;
+    return array;
+}
+
+// operator(builder, number, operands, attributes, label)
+napi_value wnn_js_operator(napi_env env, napi_callback_info info)
+{
+    struct call call;
+    napi_value value = begin(&call, env, info, 5) ? record(&call) : NULL;
+    wnn_arena_free(&call.scratch);
+    return value;
+}
+
+static napi_value activation(struct call *call)
+{
+    enum op op;
+    void *attrs;
+    napi_value id;
+    struct handle *builder = call->builder;
+    if (!get_op(call, call->arguments[1], &op) ||
+        !(attrs = get_attributes(call, &wnn_ops[op], call->arguments[2])))
+        return NULL;
+    WNNActivation made = wnn_builder_activation(builder->of.builder, op, attrs);
+    if (!made) {
+        throw_builder_error(call);
+        return NULL;
+    }
+    WNNActivation *activations = wnn_arena_grow(&builder->arena, builder->activations, builder->activation_count,
+                                                &builder->activation_capacity, sizeof *activations);
+    if (!activations) {
+        wnn_js_throw_memory(call->env);
+        return NULL;
+    }
+    builder->activations = activations;
+    activations[builder->activation_count++] = made;
+    return wnn_js_ok(call->env, napi_create_double(call->env, (double)(builder->activation_count - 1), &id)) ? id
+                                                                                                            : NULL;
+}
+
+// activation(builder, number, attributes): its number
+napi_value wnn_js_activation(napi_env env, napi_callback_info info)
+{
+    struct call call;
+    napi_value value = begin(&call, env, info, 3) ? activation(&call) : NULL;
+    wnn_arena_free(&call.scratch);
+    return value;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+
+static napi_value build(struct call *call)
+{
+    napi_env env = call->env;
+    size_t count;
+    uint32_t length;
+    napi_value name;
+    WNNOperand *operands;
+    struct request *request;
+    if (!wnn_js_ok(env, napi_get_array_length(env, call->arguments[1], &length)) ||
+        !get_operands(call, call->arguments[2], &count, &operands))
+        return NULL;
+    WNNNamedOperand *outputs = wnn_js_allocate(env, &call->scratch, count, sizeof *outputs);
+    if (!outputs)
+        return NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        outputs[i].operand = operands[i];
+        if (!wnn_js_ok(env, napi_get_element(env, call->arguments[1], i, &name)) ||
+            !wnn_js_get_string(env, name, &call->scratch, &outputs[i].name))
+            return NULL;
+    }
+    if (!(request = wnn_js_request(env, REQUEST_BUILD, call->builder->context)))
+        return NULL;
+    wnnGraphBuilderBuild(call->builder->of.builder, count, outputs,
+                         (WNNBuildCallbackInfo){.mode = WNNCallbackMode_AllowSpontaneous,
+                                                .callback = wnn_js_on_built,
+                                                .userdata1 = request});
+    return wnn_js_request_started(env, request);
+}
+
+// build(builder, names, operands): a promise of {handle, inputs: [{name, dataType, shape}], outputs}
+napi_value wnn_js_build(napi_env env, napi_callback_info info)
+{
+    struct call call;
+    napi_value value = begin(&call, env, info, 3) ? build(&call) : NULL;
+    wnn_arena_free(&call.scratch);
+    return value;
+}

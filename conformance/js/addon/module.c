@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The module: what an environment owns, and the handles that the garbage collector sees.
+
+#include "conformance/js/addon/addon.h"
+
+#include <stdlib.h>
+
+struct instance *wnn_js_instance(napi_env env)
+{
+    void *instance = NULL;
+    napi_get_instance_data(env, &instance);
+    return instance;
+}
+
+void wnn_js_instance_drop(struct instance *instance)
+{
+    if (--instance->references > 0)
+        return;
+    pthread_mutex_destroy(&instance->lock);
+    free(instance);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Handles
+// ---------------------------------------------------------------------------------------------------------------
+
+void wnn_js_account(napi_env env, struct handle *context)
+{
+    WNNContextCounters counters = {0};
+    int64_t total;
+    if (context->of.context)
+        wnnContextGetCounters(context->of.context, &counters);
+    if ((int64_t)counters.allocatedBytes != context->accounted)
+        napi_adjust_external_memory(env, (int64_t)counters.allocatedBytes - context->accounted, &total);
+    context->accounted = (int64_t)counters.allocatedBytes;
+}
+
+static void release_context(napi_env env, struct handle *handle)
+{
+    WNNContext context = handle->of.context;
+    if (!context)
+        return;
+    if (handle->lost && env)
+        napi_delete_reference(env, handle->lost); // nobody is left who could ask
+    handle->lost = NULL;
+    handle->of.context = NULL;
+    if (handle->next)
+        handle->next->previous = handle->previous;
+    *(handle->previous ? &handle->previous->next : &handle->instance->contexts) = handle->next;
+    wnnContextRelease(context); // calls wnn_js_on_lost, unless that has happened
+    if (handle->lost_request)
+        handle->lost_request->context = NULL;
+}
+
+void wnn_js_handle_drop(napi_env env, struct handle *handle)
+{
+    if (--handle->references > 0)
+        return;
+    switch (handle->kind) {
+    case HANDLE_CONTEXT:
+        release_context(env, handle);
+        break;
+    case HANDLE_TENSOR:
+        wnnTensorRelease(handle->of.tensor);
+        break;
+    case HANDLE_BUILDER:
+        wnnGraphBuilderRelease(handle->of.builder);
+        wnn_arena_free(&handle->arena);
+        break;
+    case HANDLE_GRAPH:
+        wnnGraphRelease(handle->of.graph);
+        break;
+    }
+    if (env)
+        wnn_js_account(env, handle->context ? handle->context : handle);
+    if (handle->context)
+        wnn_js_handle_drop(env, handle->context);
+    handle->instance->live[handle->kind]--;
+    wnn_js_instance_drop(handle->instance);
+    free(handle);
+}
+
+static void finalize_handle(napi_env env, void *handle, void *unused)
+{
+    (void)unused;
+    wnn_js_handle_drop(env, handle);
+}
+
+struct handle *wnn_js_handle_create(napi_env env, enum handle_kind kind, struct handle *context,
+                                    napi_value *external)
+{
+    struct handle *handle = calloc(1, sizeof *handle);
+    if (!handle) {
+        wnn_js_throw_memory(env);
+        return NULL;
+    }
+    struct instance *instance = wnn_js_instance(env);
+    handle->kind = kind;
+    handle->references = 1;
+    handle->instance = instance;
+    handle->context = context;
+    wnn_arena_init(&handle->arena, &instance->allocator);
+    if (!wnn_js_ok(env, napi_create_external(env, handle, finalize_handle, NULL, external))) {
+        free(handle);
+        return NULL;
+    }
+    instance->references++;
+    instance->live[kind]++;
+    if (context)
+        context->references++;
+    return handle;
+}
+
+struct handle *wnn_js_handle(napi_env env, napi_value value, enum handle_kind kind)
+{
+    void *data = NULL;
+    if (!wnn_js_ok(env, napi_get_value_external(env, value, &data)))
+        return NULL;
+    struct handle *handle = data;
+    struct handle *context = handle->context ? handle->context : handle;
+    if (handle->kind == kind && context->of.context)
+        return handle;
+    wnn_js_throw(env, WNNStatus_TypeError, (WNNStringView){"a handle of the wrong kind", WNN_STRLEN});
+    return NULL;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Module
+// ---------------------------------------------------------------------------------------------------------------
+
+// The environment ends while contexts may still work: the last release of a context waits for its worker, so that
+// nobody calls instance->wake later. Registered after the thread-safe function, it runs before that one's own hook.
+static void close_instance(void *data)
+{
+    struct instance *instance = data;
+    instance->closed = true;
+    while (instance->contexts)
+        release_context(NULL, instance->contexts);
+    wnn_js_discard(instance);
+}
+
+static void finalize_instance(napi_env env, void *data, void *unused)
+{
+    (void)env, (void)unused;
+    wnn_js_instance_drop(data);
+}
+
+static bool create_instance(napi_env env)
+{
+    struct instance *instance = calloc(1, sizeof *instance);
+    if (!instance) {
+        wnn_js_throw_memory(env);
+        return false;
+    }
+    instance->references = 1;
+    instance->done_end = &instance->done;
+    wnn_allocator_init(&instance->allocator, NULL, 0);
+    pthread_mutex_init(&instance->lock, NULL);
+    if (!wnn_js_ok(env, napi_create_threadsafe_function(env, NULL, NULL, wnn_js_string(env, "webnn"), 0, 1, NULL,
+                                                        NULL, instance, wnn_js_settle, &instance->wake)) ||
+        !wnn_js_ok(env, napi_unref_threadsafe_function(env, instance->wake)) ||
+        !wnn_js_ok(env, napi_set_instance_data(env, instance, finalize_instance, NULL))) {
+        wnn_js_instance_drop(instance);
+        return false;
+    }
+    return wnn_js_ok(env, napi_add_env_cleanup_hook(env, close_instance, instance));
+}
+
+NAPI_MODULE_INIT()
+{
+    static const struct {
+        const char *name;
+        napi_callback function;
+    } functions[] = {
+        {"createContext", wnn_js_create_context},
+        {"destroyContext", wnn_js_destroy_context},
+        {"opSupportLimits", wnn_js_op_support_limits},
+        {"counters", wnn_js_counters},
+        {"createTensor", wnn_js_create_tensor},
+        {"createConstantTensor", wnn_js_create_constant_tensor},
+        {"destroyTensor", wnn_js_destroy_tensor},
+        {"writeTensor", wnn_js_write_tensor},
+        {"readTensor", wnn_js_read_tensor},
+        {"createBuilder", wnn_js_create_builder},
+        {"releaseBuilder", wnn_js_release_builder},
+        {"input", wnn_js_input},
+        {"constant", wnn_js_constant},
+        {"scalarConstant", wnn_js_scalar_constant},
+        {"rangeConstant", wnn_js_range_constant},
+        {"tensorConstant", wnn_js_tensor_constant},
+        {"operator", wnn_js_operator},
+        {"activation", wnn_js_activation},
+        {"build", wnn_js_build},
+        {"destroyGraph", wnn_js_destroy_graph},
+        {"dispatch", wnn_js_dispatch},
+        {"compute", wnn_js_compute},
+    };
+    if (!create_instance(env))
+        return NULL;
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        napi_value function;
+        if (!wnn_js_ok(env, napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH, functions[i].function,
+                                                 NULL, &function)) ||
+            !wnn_js_set(env, exports, functions[i].name, function))
+            return NULL;
+    }
+    if (!wnn_js_set(env, exports, "operators", wnn_js_operators(env)) ||
+        !wnn_js_set(env, exports, "dataTypes", wnn_js_types(env, UINT32_MAX)) ||
+        !wnn_js_set(env, exports, "version", wnn_js_string_view(env, wnnGetVersion())))
+        return NULL;
+    return exports;
+}

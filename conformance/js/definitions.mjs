@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The interfaces of navigator.ml except for the operators, which come from the operator table (operators.mjs). [Modern]
+// marks what only today's text has and [Legacy] what only that of 2024-04-15 has, where the two exclude each other;
+// everything else is there in both. deviceType is not in today's text, which ignores it; here it chooses the device.
+
+export default `
+enum MLPowerPreference { "default", "high-performance", "low-power" };
+enum MLOperandDataType {
+  "float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8", "int4", "uint4"
+};
+enum MLRecurrentNetworkActivation { "relu", "sigmoid", "tanh" };
+
+typedef (bigint or unrestricted double) MLNumber;
+
+dictionary MLContextOptions {
+  boolean accelerated = true;
+  DOMString deviceType;
+  MLPowerPreference powerPreference = "default";
+};
+dictionary MLOperandDescriptor {
+  required MLOperandDataType dataType;
+  [Modern] required sequence<[EnforceRange] unsigned long> shape;
+  [Legacy] sequence<[EnforceRange] unsigned long> shape;
+  [Legacy] sequence<[EnforceRange] unsigned long> dimensions = [];
+};
+dictionary MLTensorDescriptor : MLOperandDescriptor {
+  boolean readable = false;
+  boolean writable = false;
+};
+dictionary MLOperatorOptions {
+  USVString label = "";
+};
+
+interface ML {
+  Promise<MLContext> createContext(optional MLContextOptions options = {});
+};
+
+interface MLContext {
+  readonly attribute boolean accelerated;
+  readonly attribute Promise<object> lost;
+  object opSupportLimits();
+  Promise<MLTensor> createTensor(MLTensorDescriptor descriptor);
+  Promise<MLTensor> createConstantTensor(MLOperandDescriptor descriptor, AllowSharedBufferSource inputData);
+  Promise<object> readTensor(MLTensor tensor);
+  Promise<object> readTensor(MLTensor tensor, AllowSharedBufferSource outputData);
+  undefined writeTensor(MLTensor tensor, AllowSharedBufferSource inputData);
+  undefined dispatch(MLGraph graph, record<USVString, MLTensor> inputs, record<USVString, MLTensor> outputs);
+  Promise<object> compute(MLGraph graph, record<DOMString, ArrayBufferView> inputs,
+                          record<DOMString, ArrayBufferView> outputs);
+  undefined destroy();
+};
+
+interface MLGraph {
+  undefined destroy();
+};
+
+interface MLOperand {
+  [Modern] readonly attribute MLOperandDataType dataType;
+  [Modern] readonly attribute FrozenArray<unsigned long> shape;
+  [Legacy] MLOperandDataType dataType();
+  [Legacy] sequence<unsigned long> shape();
+};
+
+interface MLActivation {
+};
+
+interface MLTensor {
+  readonly attribute MLOperandDataType dataType;
+  readonly attribute FrozenArray<unsigned long> shape;
+  readonly attribute boolean readable;
+  readonly attribute boolean writable;
+  readonly attribute boolean constant;
+  undefined destroy();
+};
+
+interface MLGraphBuilder {
+  constructor(MLContext context);
+  MLOperand input(USVString name, MLOperandDescriptor descriptor);
+  MLOperand constant(MLTensor tensor);
+  MLOperand constant(MLOperandDescriptor descriptor, AllowSharedBufferSource buffer);
+  MLOperand constant(MLOperandDataType type, MLNumber value);
+  [Legacy] MLOperand constant(MLNumber value, optional MLOperandDataType type = "float32");
+  [Legacy] MLOperand constant(MLNumber start, MLNumber end, MLNumber step,
+                              optional MLOperandDataType type = "float32");
+  Promise<MLGraph> build(record<USVString, MLOperand> outputs);
+};
+`;

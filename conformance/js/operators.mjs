@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The methods of MLGraphBuilder that record an operator, made of the operator table (ops/ops.def, which the native side
+// hands over): their signatures here, and what they pass on in webnn.mjs.
+
+import { orderMembers } from './idl.mjs';
+
+const U32 = { name: 'unsigned long', enforceRange: true };
+const OPERAND = { name: 'MLOperand' };
+
+const TYPES = {
+  u32: U32,
+  i32: { name: 'long', enforceRange: true },
+  bool: { name: 'boolean' },
+  f64: { name: 'double' },
+  number: { union: [{ name: 'bigint' }, { name: 'unrestricted double' }] },
+  u32s: { generic: 'sequence', of: U32 },
+  f32s: { generic: 'sequence', of: { name: 'float' } },
+  dataType: { name: 'MLOperandDataType' },
+  activation: { name: 'MLActivation' },
+  activations: {
+    generic: 'sequence',
+    of: { union: [{ name: 'MLActivation' }, { name: 'MLRecurrentNetworkActivation' }] },
+  },
+};
+
+// The forms of 2024 share their names with the operators of today.
+const FORMS = { argMinAxes: 'argMin', argMaxAxes: 'argMax', softmax2d: 'softmax' };
+// Names of 2024.
+const ALIASES = { not: 'logicalNot' };
+
+const typeOf = (row) =>
+  row.kind === 'option' ? OPERAND : row.type === 'enum' ? { values: row.values } : TYPES[row.type];
+
+// Positional arguments: operands, then attributes; rows with one place are one argument.
+function parametersOf(rows) {
+  const parameters = [];
+  for (const row of rows.filter(({ kind }) => kind === 'input')) parameters.push({ name: row.name, type: OPERAND, row });
+  for (const row of rows.filter(({ kind }) => kind === 'inputs'))
+    parameters.push({ name: row.name, type: { generic: 'sequence', of: OPERAND }, row });
+  for (const row of rows.filter(({ argument }) => argument)) {
+    const same = parameters.find((other) => other.row.place === row.place && other.row.argument);
+    const sameName = parameters.find((other) => other.name === row.name);
+    if (sameName) sameName.type = { union: [typeOf(row), sameName.type] };
+    else if (!same) parameters.push({ name: row.name, type: typeOf(row), row });
+  }
+  return parameters;
+}
+
+function optionsOf(rows, legacy) {
+  const members = rows.filter((row) => row.kind === 'option' || (row.kind === 'attribute' && !row.argument))
+    .filter((row) => legacy || row.type !== 'activation')
+    .map((row) => ({ name: row.name, type: typeOf(row) }));
+  return orderMembers([{ name: 'label', type: { name: 'USVString' }, fallback: '' }], members);
+}
+
+// For each method of the table, its signatures: as idl.parse has them, with `number` and `method` of the operator, and
+// `activation` on those that make an MLActivation. The dictionaries of their options are added to `definitions`.
+export function operatorSignatures(table, definitions, legacy) {
+  const methods = {};
+  table.forEach(({ name, rows, activation }, number) => {
+    const method = FORMS[name] ?? name, isForm = name in FORMS;
+    if (isForm && !legacy) return;
+    const dictionary = `ML${name[0].toUpperCase()}${name.slice(1)}Options`;
+    definitions.dictionaries[dictionary] = optionsOf(rows, legacy);
+    const options = { name: 'options', type: { name: dictionary }, optional: true, fallback: {} };
+    const outputs = rows.filter(({ kind }) => kind === 'output' || kind === 'outputs');
+    const isList = outputs.length > 1 || outputs[0].kind === 'outputs';
+    const returns = isList ? { generic: 'sequence', of: OPERAND } : OPERAND;
+    const signatures = (methods[method] ??= []);
+    signatures.push({ returns, parameters: [...parametersOf(rows), options], number, isList });
+    if (activation && legacy)
+      signatures.push({ returns: { name: 'MLActivation' }, parameters: [options], number, activation: true });
+  });
+  if (legacy) for (const [alias, name] of Object.entries(ALIASES)) methods[alias] = methods[name];
+  return methods;
+}
