@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interfaces of navigator.ml except for the operators, which come from the operator table (operators.mjs). [Modern]
-// marks what only today's text has and [Legacy] what only that of 2024-04-15 has, where the two exclude each other;
-// everything else is there in both. deviceType is not in today's text, which ignores it; here it chooses the device.
+// The interfaces of navigator.ml except for the operators, which come from the operator table (operators.mjs). Where the
+// texts exclude each other, [Legacy] marks what only that of 2024-04-15 has, [Modern] what it has not, [Draft] what only
+// today's has. deviceType is not in today's text, which ignores it; here it chooses the device.
 
 export default `
 enum MLPowerPreference { "default", "high-performance", "low-power" };
@@ -77,12 +77,12 @@ interface MLTensor {
 interface MLGraphBuilder {
   constructor(MLContext context);
   MLOperand input(USVString name, MLOperandDescriptor descriptor);
-  MLOperand constant(MLTensor tensor);
   MLOperand constant(MLOperandDescriptor descriptor, AllowSharedBufferSource buffer);
   MLOperand constant(MLOperandDataType type, MLNumber value);
   [Legacy] MLOperand constant(MLNumber value, optional MLOperandDataType type = "float32");
   [Legacy] MLOperand constant(MLNumber start, MLNumber end, MLNumber step,
                               optional MLOperandDataType type = "float32");
+  [Draft] MLOperand constant(MLTensor tensor);
   Promise<MLGraph> build(record<USVString, MLOperand> outputs);
 };
 `;

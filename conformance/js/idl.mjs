@@ -2,13 +2,13 @@
 //
 // Reads the part of Web IDL that definitions.mjs uses.
 //
-//   parse(text) -> { enums: {name: [value]}, dictionaries: {name: [member]}, interfaces: {name: interface} }
+//   parse(text, marks) -> { enums: {name: [value]}, dictionaries: {name: [member]}, interfaces: {name: interface} }
 //   interface      { attributes: [{name, type}], operations: {name: [signature]}, constructor: signature | null }
 //   signature      { returns: type, parameters: [{name, type, optional, fallback}] }
 //   member         { name, type, required, fallback }, inherited ones first, then in the order of their names
 //   type           { name, enforceRange } | { generic, of } | { union: [type] }
 //
-// A member that carries an extended attribute which `without` names is left out.
+// A member that carries an extended attribute other than EnforceRange is left out unless `marks` has the attribute.
 
 const TOKEN = /\s+|\/\/.*|("[^"]*")|(-?\d[\w.]*)|([A-Za-z_]\w*)|([{}()[\]<>=;:,?])/y;
 const PREFIXES = new Set(['unsigned', 'unrestricted', 'long']);
@@ -26,10 +26,10 @@ function tokenize(text) {
 }
 
 class Parser {
-  constructor(text, without) {
+  constructor(text, marks) {
     this.tokens = tokenize(text);
     this.next = 0;
-    this.without = without;
+    this.marks = ['EnforceRange', ...marks];
     this.enums = {};
     this.dictionaries = {};
     this.interfaces = {};
@@ -55,6 +55,8 @@ class Parser {
     }
     return names;
   }
+
+  isWanted(marks) { return marks.every((mark) => this.marks.includes(mark)); }
 
   type(enforceRange = this.attributes().includes('EnforceRange')) {
     if (this.skip('(')) {
@@ -112,7 +114,7 @@ class Parser {
       const marks = this.attributes(), required = this.skip('required');
       const type = this.type(marks.includes('EnforceRange')), member = this.take(), fallback = this.fallback();
       this.expect(';');
-      if (!marks.some((mark) => mark === this.without)) members.push({ name: member, type, required, fallback });
+      if (this.isWanted(marks)) members.push({ name: member, type, required, fallback });
     }
     this.dictionaries[name] = orderMembers(base, members);
   }
@@ -121,7 +123,7 @@ class Parser {
     const name = this.take(), result = { attributes: [], operations: {}, constructor: null };
     this.expect('{');
     while (!this.skip('}')) {
-      const marks = this.attributes(), wanted = !marks.includes(this.without);
+      const marks = this.attributes(), wanted = this.isWanted(marks);
       if (this.skip('readonly')) {
         this.expect('attribute');
         const type = this.type(), attribute = this.take();
@@ -158,4 +160,4 @@ export function orderMembers(base, members) {
   return [...base, ...members.sort((a, b) => (a.name < b.name ? -1 : 1))];
 }
 
-export const parse = (text, without) => new Parser(text, without).parse();
+export const parse = (text, marks) => new Parser(text, marks).parse();

@@ -8,7 +8,7 @@ import { createWebNN } from './webnn.mjs';
 // WEBNN_NODE: another addon, of a sanitized build for instance.
 export const native = createRequire(import.meta.url)(process.env.WEBNN_NODE ?? './webnn.node');
 
-// { legacy: true }: the API of 2024-04-15, see webnn.mjs.
+// For instance { api: '2024-04' }, see webnn.mjs.
 export const create = (options) => createWebNN(native, options);
 
 export const { ml, ML, MLContext, MLGraph, MLGraphBuilder, MLOperand, MLTensor, install } = create();

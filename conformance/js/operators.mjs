@@ -24,8 +24,9 @@ const TYPES = {
   },
 };
 
-// The forms of 2024 share their names with the operators of today.
+// The forms of 2024 share their names with the operators of today. softmax without an axis lived on in browsers.
 const FORMS = { argMinAxes: 'argMin', argMaxAxes: 'argMax', softmax2d: 'softmax' };
+const FORMS_OF_2025 = ['softmax2d'];
 // Names of 2024.
 const ALIASES = { not: 'logicalNot' };
 
@@ -54,13 +55,14 @@ function optionsOf(rows, legacy) {
   return orderMembers([{ name: 'label', type: { name: 'USVString' }, fallback: '' }], members);
 }
 
-// For each method of the table, its signatures: as idl.parse has them, with `number` and `method` of the operator, and
+// For each method of the table, its signatures: as idl.parse has them, with `name` and `number` of the operator, and
 // `activation` on those that make an MLActivation. The dictionaries of their options are added to `definitions`.
-export function operatorSignatures(table, definitions, legacy) {
-  const methods = {};
+export function operatorSignatures(table, definitions, api) {
+  const methods = {}, legacy = api === '2024-04';
+  const isForm = (name) => (legacy ? name in FORMS : api === '2025-03' && FORMS_OF_2025.includes(name));
   table.forEach(({ name, rows, activation }, number) => {
-    const method = FORMS[name] ?? name, isForm = name in FORMS;
-    if (isForm && !legacy) return;
+    const method = FORMS[name] ?? name;
+    if (name in FORMS && !isForm(name)) return;
     const dictionary = `ML${name[0].toUpperCase()}${name.slice(1)}Options`;
     definitions.dictionaries[dictionary] = optionsOf(rows, legacy);
     const options = { name: 'options', type: { name: dictionary }, optional: true, fallback: {} };
@@ -68,7 +70,7 @@ export function operatorSignatures(table, definitions, legacy) {
     const isList = outputs.length > 1 || outputs[0].kind === 'outputs';
     const returns = isList ? { generic: 'sequence', of: OPERAND } : OPERAND;
     const signatures = (methods[method] ??= []);
-    signatures.push({ returns, parameters: [...parametersOf(rows), options], number, isList });
+    signatures.push({ returns, parameters: [...parametersOf(rows), options], name, number, isList });
     if (activation && legacy)
       signatures.push({ returns: { name: 'MLActivation' }, parameters: [options], number, activation: true });
   });

@@ -56,11 +56,19 @@ const shapeOf = ({ shape, dimensions }) => shape ?? dimensions;
 
 // ---------------------------------------------------------------------------------------------------------------
 
-// options.legacy: the API of 2024-04-15 where it and today's exclude each other. options.defaults: members for
-// native.createContext (deviceType, threadCount, strictNumerics) where the page's options have none.
-export function createWebNN(rawNative, { legacy = false, defaults = {} } = {}) {
-  const native = guard(rawNative);
-  const definitions = parse(definitionsText, legacy ? 'Modern' : 'Legacy');
+// options.api: which text holds where they exclude each other.
+//   "2024-04"  the Candidate Recommendation Draft of 2024-04-15: MLActivation, dimensions, dataType() and shape(), as many
+//              builds as one likes
+//   "2025-03"  what browsers and web-platform-tests had in March 2025: as today's, but input names are compared at build
+//              only, destroyed tensors are InvalidStateError, softmax goes without an axis, scales may have a lower rank
+//   "2026-06"  today's
+// options.defaults: members for native.createContext (deviceType, threadCount, strictNumerics) where the page's options
+// have none.
+export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) {
+  const marks = { '2024-04': ['Legacy'], '2025-03': ['Modern'], '2026-06': ['Modern', 'Draft'] }[api];
+  if (!marks) throw new RangeError(`there is no API of ${api}`);
+  const native = guard(rawNative), legacy = api === '2024-04', is2025 = api === '2025-03';
+  const definitions = parse(definitionsText, marks);
 
   // ------------------------------------------------------------------------------------------------- context
 
@@ -81,9 +89,15 @@ export function createWebNN(rawNative, { legacy = false, defaults = {} } = {}) {
     },
   };
 
+  const notDestroyed = (tensor) => {
+    if (!tensor.destroyed) return;
+    if (is2025) invalidState('the tensor was destroyed');
+    typeError('the tensor was destroyed');
+  };
+
   const createTensor = (context, handle, { dataType, readable = false, writable = false }, shape, constant) =>
     ({ context, handle, dataType, shape: Object.freeze(shape), readable, writable, constant,
-       byteLength: byteLengthOf({ dataType, shape }) });
+       byteLength: byteLengthOf({ dataType, shape }), destroyed: false, reads: new Set() });
 
   const MLContext = {
     lost: (context) => context.lost,
@@ -103,15 +117,21 @@ export function createWebNN(rawNative, { legacy = false, defaults = {} } = {}) {
     },
     writeTensor(context, tensor, source) {
       sameContext(context, tensor, 'tensor');
+      notDestroyed(tensor);
       native.writeTensor(context.handle, tensor.handle, bytesOf(source));
     },
-    async readTensor(context, tensor, destination) {
+    readTensor(context, tensor, destination) {
       sameContext(context, tensor, 'tensor');
-      if (destination === undefined) return native.readTensor(context.handle, tensor.handle, tensor.byteLength);
-      const bytes = bytesOf(destination);
-      if (bytes.byteLength < tensor.byteLength)
+      notDestroyed(tensor);
+      const bytes = destination && bytesOf(destination);
+      if (bytes?.byteLength < tensor.byteLength)
         typeError(`outputData has ${bytes.byteLength} bytes; expected at least ${tensor.byteLength}`);
-      return native.readTensor(context.handle, tensor.handle, tensor.byteLength, bytes);
+      const read = native.readTensor(context.handle, tensor.handle, tensor.byteLength, bytes);
+      // destroy() rejects what it finds here.
+      return new Promise((resolve, reject) => {
+        tensor.reads.add(reject);
+        read.then(resolve, reject).finally(() => tensor.reads.delete(reject));
+      });
     },
     dispatch(context, graph, inputs, outputs) {
       sameContext(context, graph, 'graph');
@@ -145,7 +165,12 @@ export function createWebNN(rawNative, { legacy = false, defaults = {} } = {}) {
     readable: (tensor) => tensor.readable,
     writable: (tensor) => tensor.writable,
     constant: (tensor) => tensor.constant,
-    destroy: (tensor) => { native.destroyTensor(tensor.handle); },
+    destroy(tensor) {
+      tensor.destroyed = true;
+      native.destroyTensor(tensor.handle);
+      for (const reject of tensor.reads) reject(new DOMException('the tensor was destroyed', 'InvalidStateError'));
+      tensor.reads.clear();
+    },
   };
 
   const MLGraph = { destroy: (graph) => { native.destroyGraph(graph.handle); } };
@@ -161,7 +186,8 @@ export function createWebNN(rawNative, { legacy = false, defaults = {} } = {}) {
     if (builder.built) invalidState('the builder has built its graph');
     return builder.handle;
   };
-  const operand = (builder, { id, dataType, shape }) => ({ builder, id, dataType, shape: Object.freeze(shape) });
+  const operand = (builder, { id, dataType, shape, bytes }) =>
+    ({ builder, id, dataType, shape: Object.freeze(shape), bytes });
   const idOf = (builder, object, what) =>
     (object.builder === builder ? object.id : typeError(`${what} belongs to another builder`));
 
@@ -171,8 +197,10 @@ export function createWebNN(rawNative, { legacy = false, defaults = {} } = {}) {
       return native.tensorConstant(builder.handle, tensor.handle);
     },
     buffer(builder, descriptor, source) {
-      if (legacy && ArrayBuffer.isView(source)) checkView('the constant', descriptor.dataType, source);
-      return native.constant(builder.handle, descriptor.dataType, shapeOf(descriptor), bytesOf(source));
+      if ((legacy || is2025) && ArrayBuffer.isView(source)) checkView('the constant', descriptor.dataType, source);
+      const { dataType } = descriptor, bytes = bytesOf(source), handle = builder.handle;
+      const made = native.constant(handle, dataType, shapeOf(descriptor), bytes);
+      return is2025 && BITS[dataType] < 8 ? { ...made, bytes: bytes.slice() } : made;
     },
     scalar: (builder, type, value) => native.scalarConstant(builder.handle, type, value),
     legacyScalar: (builder, value, type) => native.scalarConstant(builder.handle, type, value),
@@ -184,8 +212,8 @@ export function createWebNN(rawNative, { legacy = false, defaults = {} } = {}) {
 
     input(builder, name, descriptor) {
       const handle = usable(builder);
-      // Today's text refuses the second one here, that of 2024 at build().
-      if (!legacy && builder.names.has(name)) typeError(`there is an input "${name}" already`);
+      // The older texts compare the names of what is built, at build().
+      if (!legacy && !is2025 && builder.names.has(name)) typeError(`there is an input "${name}" already`);
       const made = operand(builder, native.input(handle, name, descriptor.dataType, shapeOf(descriptor)));
       builder.names.add(name);
       return made;
@@ -203,7 +231,7 @@ export function createWebNN(rawNative, { legacy = false, defaults = {} } = {}) {
   };
 
   const { constant } = definitions.interfaces.MLGraphBuilder.operations;
-  const constantForms = ['tensor', 'buffer', 'scalar', 'legacyScalar', 'range'];
+  const constantForms = ['buffer', 'scalar', ...(legacy ? ['legacyScalar', 'range'] : []), ...(marks.includes('Draft') ? ['tensor'] : [])];
   constant.forEach((signature, i) => {
     signature.implementation = (builder, ...values) => {
       usable(builder);
@@ -214,7 +242,7 @@ export function createWebNN(rawNative, { legacy = false, defaults = {} } = {}) {
   // ------------------------------------------------------------------------------------------------- operators
 
   const activationId = (builder, value) => (typeof value === 'string'
-    ? native.activation(builder.handle, native.operators.findIndex(({ name }) => name === value), {})
+    ? native.activation(builder.handle, numberOf(value), {})
     : idOf(builder, value, 'an activation'));
 
   // Interface objects become the numbers that the native side knows.
@@ -238,9 +266,22 @@ export function createWebNN(rawNative, { legacy = false, defaults = {} } = {}) {
     }
   };
 
-  const recorder = ({ parameters, number, isList }) => (builder, ...values) => {
+  const numberOf = (wanted) => native.operators.findIndex(({ name }) => name === wanted);
+
+  // The operand with dimensions of size 1 in front. There is no reshape for types of less than a byte, whose constants
+  // are made once more.
+  const raise = (builder, value, rank) => {
+    if (value.builder !== builder || value.shape.length >= rank) return value;
+    const newShape = [...Array(rank - value.shape.length).fill(1), ...value.shape];
+    return operand(builder, value.bytes ? native.constant(builder.handle, value.dataType, newShape, value.bytes)
+      : native.operator(builder.handle, numberOf('reshape'), [value.id], { newShape }, '')[0]);
+  };
+
+  const recorder = ({ parameters, name: operator, number, isList }) => (builder, ...values) => {
     const handle = usable(builder), options = values.pop();
     return withLabel(options.label, () => {
+      if (is2025 && /quantizeLinear$/i.test(operator))
+        values = values.map((value) => raise(builder, value, values[0].shape.length));
       const operands = [], positional = {};
       values.forEach((value, i) => {
         const { name, row } = parameters[i];
@@ -258,7 +299,7 @@ export function createWebNN(rawNative, { legacy = false, defaults = {} } = {}) {
   const activationMaker = ({ number }) => (builder, options) =>
     ({ builder, id: native.activation(usable(builder), number, attributesOf(builder, options)) });
 
-  for (const [method, signatures] of Object.entries(operatorSignatures(native.operators, definitions, legacy))) {
+  for (const [method, signatures] of Object.entries(operatorSignatures(native.operators, definitions, api))) {
     for (const signature of signatures)
       signature.implementation = signature.activation ? activationMaker(signature) : recorder(signature);
     definitions.interfaces.MLGraphBuilder.operations[method] = signatures;

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs one unmodified test of web-platform-tests in the global scope of this process and prints its result as the last
+// line: one.mjs ROOT TEST VARIANT PACKAGE DEVICE API. What is here is what a page has and Node has not.
+
+import { existsSync, readFileSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import vm from 'node:vm';
+
+const [root, test, variant, entry, device, api] = process.argv.slice(2);
+const scope = globalThis;
+
+const url = new URL(`https://web-platform.test:8443/${test.replace(/\.js$/, '.html')}${variant}`);
+const fileOf = (address) => path.join(root, decodeURIComponent(new URL(address, url).pathname));
+
+// The harness and the tests ask for these.
+scope.self = scope.window = scope;
+scope.Window = class Window {};
+scope.isSecureContext = scope.crossOriginIsolated = true;
+scope.location = url;
+scope.GLOBAL = { isWindow: () => true, isWorker: () => false, isShadowRealm: () => false };
+scope.fetch = async (address) => {
+  const file = fileOf(address);
+  return existsSync(file) ? new Response(readFileSync(file)) : new Response('', { status: 404 });
+};
+scope.XMLHttpRequest = class {
+  open(method, address) { this.file = fileOf(address); }
+  overrideMimeType() {}
+  setRequestHeader() {}
+  send() {
+    this.readyState = 4;
+    this.status = existsSync(this.file) ? 200 : 404;
+    this.responseText = this.status === 200 ? readFileSync(this.file, 'utf8') : '';
+  }
+};
+
+// V8 of Node 20 lacks these.
+const { prototype } = ArrayBuffer;
+const define = (object, name, descriptor) =>
+  name in object || Object.defineProperty(object, name, { configurable: true, ...descriptor });
+define(prototype, 'transfer', { writable: true, value(length = this.byteLength) {
+  const moved = structuredClone(this, { transfer: [this] });
+  if (length === moved.byteLength) return moved;
+  const resized = new ArrayBuffer(length);
+  new Uint8Array(resized).set(new Uint8Array(moved, 0, Math.min(length, moved.byteLength)));
+  return resized;
+} });
+define(prototype, 'detached', { get() {
+  try {
+    return !new Uint8Array(this);
+  } catch {
+    return true;
+  }
+} });
+
+// Of the first, tests use the size of an element and no values.
+scope.Float16Array ??= class Float16Array extends Uint16Array {};
+define(Set.prototype, 'difference', { value(other) { return new Set([...this].filter((item) => !other.has(item))); } });
+define(scope, 'Navigator', { writable: true, value: class Navigator {} });
+Object.defineProperty(scope.Navigator.prototype, Symbol.toStringTag, { value: 'Navigator', configurable: true });
+Object.defineProperty(scope, 'navigator', { value: Object.create(scope.Navigator.prototype), configurable: true });
+
+const { create } = await import(pathToFileURL(path.resolve(entry)));
+create({ api, defaults: { deviceType: device } }).install(scope);
+
+// ---------------------------------------------------------------------------------------------------------------
+
+const load = (file) => vm.runInThisContext(readFileSync(file, 'utf8'), { filename: file });
+const metas = [...readFileSync(path.join(root, test), 'utf8').matchAll(/^\/\/ META: (\w+)=(.*)$/gm)]
+  .map(([, name, value]) => [name, value.trim()]);
+const scripts = metas.filter(([name]) => name === 'script').map(([, value]) =>
+  (value === '/resources/WebIDLParser.js' ? path.join(root, 'resources/webidl2/lib/webidl2.js')
+    : value.startsWith('/') ? path.join(root, value) : path.join(root, path.dirname(test), value)));
+
+const begin = Date.now();
+function report(result) {
+  // Synchronous: the process ends now, whatever is still open.
+  writeSync(1, `\n${JSON.stringify({ test: url.pathname + variant, ...result, duration: Date.now() - begin })}\n`);
+  process.exit(0);
+}
+
+process.on('unhandledRejection', () => {});
+try {
+  load(path.join(root, 'resources/testharness.js'));
+  scope.add_completion_callback((tests, status) => report({
+    status: ['OK', 'ERROR', 'TIMEOUT', 'PRECONDITION_FAILED'][status.status],
+    message: status.message ?? null,
+    subtests: tests.map(({ name, status: outcome, message }) => ({
+      name, status: ['PASS', 'FAIL', 'TIMEOUT', 'NOTRUN', 'PRECONDITION_FAILED'][outcome], message: message ?? null })),
+  }));
+  for (const file of scripts) load(file);
+  load(path.join(root, test));
+} catch (error) {
+  report({ status: 'ERROR', message: String(error.stack), subtests: [] });
+}
+const seconds = metas.some(([name, value]) => name === 'timeout' && value === 'long') ? 60 : 10;
+setTimeout(() => report({ status: 'TIMEOUT', message: null, subtests: [] }), seconds * 1000 * Number(process.env.WPT_TIMEOUT_MULTIPLIER ?? 1));
