@@ -46,9 +46,11 @@ def _sigmoid(x, parameter):
 
 
 def _softplus(x, parameter):
+    # One value lies so near the middle of two float32 that the last bit of a float64 decides, and that bit depends
+    # on where numpy's vector loops begin: more bits than float64 where the platform has them.
     steepness = parameter("steepness", 1.0)
-    scaled = steepness * x
-    return (np.maximum(scaled, 0) + np.log1p(np.exp(-np.abs(scaled)))) / steepness
+    scaled = (steepness * x).astype(np.longdouble)
+    return ((np.maximum(scaled, 0) + np.log1p(np.exp(-np.abs(scaled)))) / steepness).astype(x.dtype)
 
 
 def _elu(x, parameter):
