@@ -62,6 +62,10 @@ struct backend {
     // WNN_ALIGNMENT and have WNN_SLACK; absent operands are NULL. False: not possible, the node stays.
     bool (*evaluate)(void *state, const struct node *node, const void *const *in, void *const *out);
 
+    // (optional) Whether it computes an operator that only the compiler makes (from WNN_OP_COUNT on); no pass
+    // makes one that it does not. NULL: none.
+    bool (*computes)(enum op op);
+
     // (optional) Looks at the finished graph before memory is planned: sets node->lowering and node->scratch_bytes,
     // and placement.staged of inputs that it needs in memory of its own.
     void (*partition)(void *state, struct graph *graph);

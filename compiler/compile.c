@@ -3,6 +3,8 @@
 
 #include "compiler/passes.h"
 
+#include <string.h>
+
 // The passes by their names. `always`: a plan cannot do without it.
 enum {
     CANONICALISE,
@@ -15,6 +17,7 @@ enum {
     FUSE_BIAS,
     CHOOSE_LAYOUT,
     FUSE_ACTIVATIONS,
+    FUSE_ELEMENTWISE,
     PASS_COUNT
 };
 static const struct pass {
@@ -31,6 +34,7 @@ static const struct pass {
     [FUSE_BIAS] = {wnn_fuse_bias, false},
     [CHOOSE_LAYOUT] = {wnn_choose_layout, false},
     [FUSE_ACTIVATIONS] = {wnn_fuse_activations, false},
+    [FUSE_ELEMENTWISE] = {wnn_fuse_elementwise, false},
 };
 const char *const wnn_pass_names[PASS_COUNT + 1] = {
     [CANONICALISE] = "canonicalise",
@@ -43,6 +47,7 @@ const char *const wnn_pass_names[PASS_COUNT + 1] = {
     [FUSE_BIAS] = "fuse_bias",
     [CHOOSE_LAYOUT] = "choose_layout",
     [FUSE_ACTIVATIONS] = "fuse_activations",
+    [FUSE_ELEMENTWISE] = "fuse_elementwise",
 };
 
 // The order in which they run. Choosing a layout leaves transposes to be joined, and to be computed where
@@ -61,14 +66,23 @@ static const unsigned char order[] = {
     FOLD_CONSTANTS,
     PRUNE,
     FUSE_ACTIVATIONS,
+    FUSE_ELEMENTWISE,
 };
+
+uint32_t wnn_pass_bit(const char *name)
+{
+    for (unsigned i = 0; i < PASS_COUNT; i++)
+        if (strcmp(wnn_pass_names[i], name) == 0)
+            return UINT32_C(1) << i;
+    return 0;
+}
 
 static bool run_passes(const struct compile_options *options, struct pass_context *context, struct graph *graph)
 {
     for (unsigned i = 0; i < sizeof order; i++) {
         const struct pass *pass = &passes[order[i]];
         const char *name = wnn_pass_names[order[i]];
-        bool skip = options->backend->literal || options->skip & 1u << order[i];
+        bool skip = options->backend->literal || options->skip & UINT32_C(1) << order[i];
         if (skip && !pass->always)
             continue;
         if (!pass->run(context, graph))

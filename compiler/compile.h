@@ -21,6 +21,9 @@ struct compile_options {
 // The names of the passes, in the order in which they first run; NULL after the last.
 extern const char *const wnn_pass_names[];
 
+// The bit of the pass of that name in compile_options.skip, or 0.
+uint32_t wnn_pass_bit(const char *name);
+
 // Turns `graph` into a plan, which takes it over (on failure too). OperationError or OutOfMemory.
 bool wnn_compile(const struct compile_options *options, struct graph *graph, struct plan *plan, struct error *error);
 void wnn_plan_free(struct plan *plan);
@@ -28,8 +31,9 @@ void wnn_plan_free(struct plan *plan);
 // Whether the graph keeps the invariants of lib/graph.h and each node those of its operator.
 bool wnn_verify(const struct graph *graph, const char *pass, struct error *error);
 
-// The graph as text in the syntax of graph files (`y = relu(x);`, one node a line, types behind `//`), or in DOT, piece
-// by piece to `write`.
+// The graph as text in the syntax of graph files (`y = relu(x);`, one node a line, types behind `//`; the
+// statements of an elementwise node in braces; behind `+` the activation), or in DOT, piece by piece to
+// `write`.
 struct text_sink {
     void (*write)(void *argument, const char *text, size_t length);
     void *argument;

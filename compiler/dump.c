@@ -243,13 +243,33 @@ void wnn_dump_call(const struct node *node,
     }
 }
 
+// Whether a name of an input needs quotes: if it is no word, or might be a name that the dump makes.
+static bool is_plain_name(struct string name)
+{
+    const char *data = name.data;
+    bool made = name.length > 1 && (data[0] == 'c' || data[0] == 't') && data[1] >= '0' && data[1] <= '9';
+    if (name.length == 0 || made || (data[0] >= '0' && data[0] <= '9') || data[0] == '.')
+        return false;
+    for (size_t i = 0; i < name.length; i++) {
+        char c = data[i];
+        if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.')
+            return false;
+    }
+    return true;
+}
+
 static void add_name(void *argument, const struct operand *operand, struct text *text)
 {
     (void)argument;
-    if (operand->input)
-        wnn_text_add_quoted(text, operand->name, 64);
-    else
+    if (!operand->input)
         wnn_text_add(text, "%s%u", operand->constant ? "c" : "t", operand->index);
+    else if (is_plain_name(operand->name))
+        wnn_text_add_quoted(text, operand->name, 64);
+    else {
+        wnn_text_add(text, "\"");
+        wnn_text_add_quoted(text, operand->name, 64);
+        wnn_text_add(text, "\"");
+    }
 }
 
 static void add_type(const struct descriptor *type, struct text *text)
@@ -288,6 +308,40 @@ static void add_outputs(const struct node *node, struct text *text)
     wnn_text_add(text, node->out_count == 1 ? "" : "]");
 }
 
+// "t9.1": what step 1 of the node that makes t9 makes.
+static void add_value_name(const struct node *node, unsigned value, struct text *text)
+{
+    const struct elementwise_attrs *attrs = node->attrs;
+    if (value < node->in_count) {
+        add_name(NULL, node->in[value], text);
+        return;
+    }
+    unsigned step = value - node->in_count, output = attrs->steps[step].output;
+    if (output != WNN_NO_OUTPUT)
+        add_name(NULL, node->out[output], text);
+    else
+        wnn_text_add(text, "t%u.%u", node->out[0]->index, step);
+}
+
+// The statements of an elementwise node in braces.
+static void add_steps(const struct node *node, struct text *text)
+{
+    const struct elementwise_attrs *attrs = node->attrs;
+    wnn_text_add(text, "{ ");
+    for (unsigned i = 0; i < attrs->count; i++) {
+        const struct elementwise_step *step = &attrs->steps[i];
+        add_value_name(node, node->in_count + i, text);
+        wnn_text_add(text, " = %s(", wnn_ops[step->op].name);
+        for (unsigned j = 0; j < step->in_count; j++) {
+            wnn_text_add(text, "%s", j ? ", " : "");
+            add_value_name(node, step->in[j], text);
+        }
+        add_attributes((enum op)step->op, step->attrs, ", ", text);
+        wnn_text_add(text, "); ");
+    }
+    wnn_text_add(text, "}");
+}
+
 void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
 {
     char buffer[LINE] = "";
@@ -305,12 +359,21 @@ void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
     }
     for (size_t i = 0; i < graph->node_count; i++) {
         const struct node *node = graph->nodes[i];
-        add_outputs(node, &text);
-        wnn_text_add(&text, " = ");
-        wnn_dump_call(node, add_name, NULL, &text);
-        wnn_text_add(&text, "; // ");
+        if (node->op == WNN_OP_elementwise) {
+            add_steps(node, &text);
+        } else {
+            add_outputs(node, &text);
+            wnn_text_add(&text, " = ");
+            wnn_dump_call(node, add_name, NULL, &text);
+            wnn_text_add(&text, ";");
+        }
+        wnn_text_add(&text, " // ");
         for (unsigned j = 0; j < node->out_count; j++) {
             wnn_text_add(&text, "%s", j ? ", " : "");
+            if (node->op == WNN_OP_elementwise && node->out_count > 1) { // which do not stand in this order
+                add_name(NULL, node->out[j], &text);
+                wnn_text_add(&text, ": ");
+            }
             add_type(&node->out[j]->type, &text);
             add_place(&node->out[j]->placement, &text);
         }
@@ -363,7 +426,10 @@ void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink)
     }
     for (size_t i = 0; i < graph->node_count; i++) {
         const struct node *node = graph->nodes[i];
-        wnn_text_add(&text, "  n%u [label=\"%s", node->index, wnn_ops[node->op].name);
+        const struct elementwise_attrs *chain = node->op == WNN_OP_elementwise ? node->attrs : NULL;
+        wnn_text_add(&text, "  n%u [label=\"%s", node->index, chain ? "" : wnn_ops[node->op].name);
+        for (unsigned j = 0; chain && j < chain->count; j++)
+            wnn_text_add(&text, "%s%s", j ? ", " : "", wnn_ops[chain->steps[j].op].name);
         if (node->activation)
             wnn_text_add(&text, " + %s", wnn_ops[node->activation->op].name);
         if (node->label.length) {

@@ -45,6 +45,9 @@ bool wnn_choose_layout(struct pass_context *context, struct graph *graph);
 // fuse_activations.c: hangs an activation on the node whose only use it is.
 bool wnn_fuse_activations(struct pass_context *context, struct graph *graph);
 
+// fuse_elementwise.c: joins operators of single elements into one loop.
+bool wnn_fuse_elementwise(struct pass_context *context, struct graph *graph);
+
 // plan_memory.c: gives every operand a place. The arena's size goes to the plan.
 bool wnn_plan_memory(struct pass_context *context, struct plan *plan);
 

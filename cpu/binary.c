@@ -6,8 +6,6 @@
 #include "cpu/elementwise.h"
 #include "cpu/vmath.h"
 
-typedef void (*binary_loop)(const void *left, const void *right, void *out, size_t count);
-
 // `expression` of a and b.
 #define BINARY(name, In, Out, expression)                                                                    \
     WNN_BODY name##_body(const void *left, const void *right, void *out, size_t count)                       \
@@ -191,6 +189,24 @@ static void half_piece(void *argument, size_t begin, size_t end)
             job->loop(a, b, out, n);
         }
     }
+}
+
+static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+{
+    step->loop.binary(in[0], in[1], out, count);
+}
+
+static void run_swapped_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+{
+    step->loop.binary(in[1], in[0], out, count);
+}
+
+struct chunk_step wnn_cpu_binary_step(enum op op, WNNDataType type)
+{
+    const struct binary *binary = &operators[op];
+    return (struct chunk_step){.run = binary->swapped ? run_swapped_step : run_step,
+                               .loop.binary = binary->loop[type],
+                               .grain = binary->grain};
 }
 
 void wnn_cpu_binary(const struct kernel_call *call)

@@ -4,8 +4,6 @@
 
 #include "cpu/elementwise.h"
 
-typedef void (*cast_loop)(const void *in, void *out, size_t count);
-
 #define CAST(name, From, To, expression)                                                                     \
     WNN_BODY name##_body(const void *in, void *out, size_t count)                                            \
     {                                                                                                        \
@@ -141,6 +139,23 @@ static void to_half_piece(void *argument, size_t begin, size_t end)
         job->loop(job->in + i * job->in_size, values, n);
         wnn_half_from_float_array(values, out + i, n);
     }
+}
+
+static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+{
+    if (step->loop.cast)
+        step->loop.cast(in[0], out, count);
+    else
+        memcpy(out, in[0], count * step->size);
+}
+
+struct chunk_step wnn_cpu_cast_step(WNNDataType from, WNNDataType to)
+{
+    return (struct chunk_step){.run = run_step,
+                               .loop.cast =
+                                   loops[from == WNNDataType_Float16 ? WNNDataType_Float32 : from][to],
+                               .size = wnn_cpu_chunk_size(to),
+                               .grain = WNN_GRAIN_CHEAP};
 }
 
 void wnn_cpu_cast(const struct kernel_call *call)

@@ -121,9 +121,16 @@ static void partition(void *state, struct graph *graph)
 static bool in_place(void *state, const struct node *node, unsigned input)
 {
     (void)state;
-    return node->lowering == LOWER_NATIVE && input < 32 && wnn_cpu_kernels[node->op].in_place >> input & 1 &&
+    const struct kernel *kernel = &wnn_cpu_kernels[node->op];
+    return node->lowering == LOWER_NATIVE && input < 32 && kernel->in_place >> input & 1 &&
+           (!kernel->shares || kernel->shares(node, input)) &&
            (node->op == WNN_OP_reshape ||
             wnn_shape_equal(&node->in[input]->type.shape, &node->out[0]->type.shape));
+}
+
+static bool computes(enum op op)
+{
+    return wnn_cpu_kernels[op].run != NULL;
 }
 
 static void release(void *state, void *pointer)
@@ -397,6 +404,7 @@ const struct backend wnn_backend_cpu = {
     .create = create,
     .destroy = destroy,
     .evaluate = evaluate,
+    .computes = computes,
     .partition = partition,
     .in_place = in_place,
     .kernel = kernel_name,

@@ -79,6 +79,51 @@ const void *wnn_cpu_cursor_read(struct cursor *cursor, size_t index, size_t coun
 // The same for float types, as float32: `floats` (WNN_CHUNK of them) is used for float16.
 const float *wnn_cpu_cursor_read_floats(struct cursor *cursor, size_t index, size_t count, float *floats);
 
+// Puts elements [index, index + count) of a 4-bit type into `out`, where element 0 begins: two a byte, the
+// even one in the low half. index is even.
+void wnn_cpu_pack_pairs(const unsigned char *values, unsigned char *out, size_t index, size_t count);
+
+// The options of an operator of one input, converted to the data type.
+struct unary_constants {
+    float alpha, beta;         // clamp: the bounds
+    WNNNumber least, greatest; // clamp of integers
+};
+
+typedef void (*unary_loop)(const void *in, void *out, size_t count, const struct unary_constants *constants);
+typedef void (*binary_loop)(const void *left, const void *right, void *out, size_t count);
+typedef void (*cast_loop)(const void *in, void *out, size_t count);
+typedef void (*quantize_loop)(const void *x, const float *scale, const void *zero, void *out, size_t count);
+
+// One operator on a chunk whose elements lie side by side: those of float16 as float32, before the rounding
+// that the caller owes them, and those of 4-bit types as int8 or uint8.
+struct chunk_step {
+    void (*run)(const struct chunk_step *step, const void *const in[3], void *out, size_t count);
+    union {
+        unary_loop unary;
+        binary_loop binary;
+        cast_loop cast; // NULL: the bits stay
+        quantize_loop quantize;
+    } loop;
+    struct unary_constants constants;
+    size_t size;  // of an element of the result, where the loop does not know it
+    size_t grain; // WNN_GRAIN_...
+};
+
+// The steps of the kernels; `type` is that of the first operand (where: of the values).
+struct chunk_step wnn_cpu_unary_step(enum op op, const void *attrs, WNNDataType type);
+struct chunk_step wnn_cpu_binary_step(enum op op, WNNDataType type);
+struct chunk_step wnn_cpu_where_step(WNNDataType type);
+struct chunk_step wnn_cpu_cast_step(WNNDataType from, WNNDataType to);
+struct chunk_step wnn_cpu_quantize_step(WNNDataType to);
+struct chunk_step wnn_cpu_dequantize_step(WNNDataType from);
+
+// The bytes of an element in a chunk.
+static inline size_t wnn_cpu_chunk_size(WNNDataType type)
+{
+    unsigned bits = wnn_dtype_bits(type);
+    return type == WNNDataType_Float16 ? sizeof(float) : bits < 8 ? 1 : bits / 8;
+}
+
 // The integral value nearest to x, the even one of two; NaN and infinities as they are. In this form, and not
 // rintf, since it vectorises everywhere.
 static inline float wnn_cpu_round_even(float x)

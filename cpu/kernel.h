@@ -51,9 +51,12 @@ struct kernel {
 
     // (optional) Whether a run applies the activation of this node by itself.
     bool (*activates)(const struct node *node);
+
+    // (optional) What else `in_place` depends on.
+    bool (*shares)(const struct node *node, unsigned input);
 };
 
-extern const struct kernel wnn_cpu_kernels[WNN_OP_COUNT];
+extern const struct kernel wnn_cpu_kernels[WNN_OP_END];
 
 // Applies the function in place; softmax (rows of the last dimension) included. unary.c
 void wnn_cpu_activate(const struct activation *activation, const struct tensor *tensor,
@@ -68,6 +71,10 @@ void wnn_cpu_unary(const struct kernel_call *call);  // one input: abs ... tan, 
 void wnn_cpu_binary(const struct kernel_call *call); // arithmetic, comparison, logic, prelu; broadcasting
 void wnn_cpu_where(const struct kernel_call *call);
 void wnn_cpu_cast(const struct kernel_call *call);
+
+// chain.c
+void wnn_cpu_elementwise(const struct kernel_call *call);
+bool wnn_cpu_elementwise_shares(const struct node *node, unsigned input);
 
 // quantize.c
 void wnn_cpu_quantize_linear(const struct kernel_call *call);

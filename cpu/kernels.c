@@ -7,7 +7,7 @@
 // Which inputs out[0] may lie upon.
 enum { FIRST = 1, BOTH = 3, ALL = 7 };
 
-const struct kernel wnn_cpu_kernels[WNN_OP_COUNT] = {
+const struct kernel wnn_cpu_kernels[WNN_OP_END] = {
     [WNN_OP_abs] = {wnn_cpu_unary, NULL, FIRST},
     [WNN_OP_ceil] = {wnn_cpu_unary, NULL, FIRST},
     [WNN_OP_cos] = {wnn_cpu_unary, NULL, FIRST},
@@ -59,6 +59,10 @@ const struct kernel wnn_cpu_kernels[WNN_OP_COUNT] = {
     [WNN_OP_cast] = {wnn_cpu_cast, NULL, FIRST},
     [WNN_OP_quantizeLinear] = {wnn_cpu_quantize_linear, NULL, ALL},
     [WNN_OP_dequantizeLinear] = {wnn_cpu_dequantize_linear, NULL, ALL},
+
+    [WNN_OP_elementwise] = {.run = wnn_cpu_elementwise,
+                            .in_place = ~0u,
+                            .shares = wnn_cpu_elementwise_shares},
 
     [WNN_OP_reduceL1] = {wnn_cpu_reduce, NULL, FIRST},
     [WNN_OP_reduceL2] = {wnn_cpu_reduce, NULL, FIRST},

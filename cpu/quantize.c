@@ -5,7 +5,7 @@
 #include "cpu/elementwise.h"
 
 struct job {
-    void (*loop)(const void *x, const float *scale, const void *zero, void *out, size_t count);
+    quantize_loop loop;
     struct view input, scale, zero;
     size_t count;
     unsigned char *out;
@@ -48,9 +48,15 @@ QUANTIZE(u8, uint8_t, float, int32_t, 0, UINT8_MAX)
 QUANTIZE(i32, int32_t, double, int32_t, INT32_MIN, INT32_MAX)
 QUANTIZE(u32, uint32_t, double, uint32_t, 0, UINT32_MAX)
 
-// Two elements a byte, the even one in the low half. Writing an even element clears the other half, which is
-// what the last byte of an odd number of elements holds.
-static void pack(const unsigned char *values, unsigned char *out, size_t index, size_t count)
+static const quantize_loop quantize_loops[WNN_DATA_TYPE_COUNT] = {
+    [WNNDataType_Int4] = quantize_i4,   [WNNDataType_Uint4] = quantize_u4,
+    [WNNDataType_Int8] = quantize_i8,   [WNNDataType_Uint8] = quantize_u8,
+    [WNNDataType_Int32] = quantize_i32, [WNNDataType_Uint32] = quantize_u32,
+};
+
+// Writing an even element clears the other half, which is what the last byte of an odd number of elements
+// holds.
+void wnn_cpu_pack_pairs(const unsigned char *values, unsigned char *out, size_t index, size_t count)
 {
     for (size_t i = 0; i < count; i++, index++) {
         unsigned value = values[i] & 0xFu;
@@ -73,7 +79,7 @@ static void quantize_range(const struct job *job, size_t begin, size_t end)
         job->loop(wnn_cpu_cursor_read_floats(&input, i, n, x), wnn_cpu_cursor_read_floats(&scale, i, n, s),
                   wnn_cpu_cursor_read(&zero, i, n), packed ? values : job->out + i * size, n);
         if (packed)
-            pack(values, job->out, i, n);
+            wnn_cpu_pack_pairs(values, job->out, i, n);
     }
 }
 
@@ -86,16 +92,11 @@ static void quantize_piece(void *argument, size_t begin, size_t end)
 
 void wnn_cpu_quantize_linear(const struct kernel_call *call)
 {
-    static void (*const loops[WNN_DATA_TYPE_COUNT])(const void *, const float *, const void *, void *,
-                                                    size_t) = {
-        [WNNDataType_Int4] = quantize_i4,   [WNNDataType_Uint4] = quantize_u4,
-        [WNNDataType_Int8] = quantize_i8,   [WNNDataType_Uint8] = quantize_u8,
-        [WNNDataType_Int32] = quantize_i32, [WNNDataType_Uint32] = quantize_u32,
-    };
     const struct tensor *out = call->out;
     if (out->count == 0)
         return;
-    struct job job = {.loop = loops[out->type], .count = out->count, .out = out->data, .type = out->type};
+    struct job job = {
+        .loop = quantize_loops[out->type], .count = out->count, .out = out->data, .type = out->type};
     wnn_cpu_view_init(&job.input, &call->in[0], &out->shape);
     wnn_cpu_view_init(&job.scale, &call->in[1], &out->shape);
     wnn_cpu_view_init(&job.zero, &call->in[2], &out->shape);
@@ -123,6 +124,12 @@ DEQUANTIZE(u8, uint8_t, int32_t)
 DEQUANTIZE(i32, int32_t, double)
 DEQUANTIZE(u32, uint32_t, double)
 
+static const quantize_loop dequantize_loops[WNN_DATA_TYPE_COUNT] = {
+    [WNNDataType_Int4] = dequantize_i8,   [WNNDataType_Uint4] = dequantize_u8,
+    [WNNDataType_Int8] = dequantize_i8,   [WNNDataType_Uint8] = dequantize_u8,
+    [WNNDataType_Int32] = dequantize_i32, [WNNDataType_Uint32] = dequantize_u32,
+};
+
 static void dequantize_piece(void *argument, size_t begin, size_t end)
 {
     const struct job *job = argument;
@@ -144,19 +151,34 @@ static void dequantize_piece(void *argument, size_t begin, size_t end)
 
 void wnn_cpu_dequantize_linear(const struct kernel_call *call)
 {
-    static void (*const loops[WNN_DATA_TYPE_COUNT])(const void *, const float *, const void *, void *,
-                                                    size_t) = {
-        [WNNDataType_Int4] = dequantize_i8,   [WNNDataType_Uint4] = dequantize_u8,
-        [WNNDataType_Int8] = dequantize_i8,   [WNNDataType_Uint8] = dequantize_u8,
-        [WNNDataType_Int32] = dequantize_i32, [WNNDataType_Uint32] = dequantize_u32,
-    };
     const struct tensor *out = call->out;
     if (out->count == 0)
         return;
     struct job job = {
-        .loop = loops[call->in[0].type], .count = out->count, .out = out->data, .type = out->type};
+        .loop = dequantize_loops[call->in[0].type], .count = out->count, .out = out->data, .type = out->type};
     wnn_cpu_view_init(&job.input, &call->in[0], &out->shape);
     wnn_cpu_view_init(&job.scale, &call->in[1], &out->shape);
     wnn_cpu_view_init(&job.zero, &call->in[2], &out->shape);
     wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP, dequantize_piece, &job);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// As steps of a chain
+// ---------------------------------------------------------------------------------------------------------------
+
+static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+{
+    step->loop.quantize(in[0], in[1], in[2], out, count);
+}
+
+struct chunk_step wnn_cpu_quantize_step(WNNDataType to)
+{
+    return (struct chunk_step){
+        .run = run_step, .loop.quantize = quantize_loops[to], .grain = WNN_GRAIN_CHEAP};
+}
+
+struct chunk_step wnn_cpu_dequantize_step(WNNDataType from)
+{
+    return (struct chunk_step){
+        .run = run_step, .loop.quantize = dequantize_loops[from], .grain = WNN_GRAIN_CHEAP};
 }

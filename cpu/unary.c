@@ -8,19 +8,11 @@
 
 #include <math.h>
 
-// The options of an operator, converted to the data type.
-struct constants {
-    float alpha, beta;         // clamp: the bounds
-    WNNNumber least, greatest; // clamp of integers
-};
-
-typedef void (*unary_loop)(const void *in, void *out, size_t count, const struct constants *constants);
-
 // `expression` of x and the constants c.
 #define UNARY(name, In, Out, expression)                                                                     \
-    WNN_BODY name##_body(const void *in, void *out, size_t count, const struct constants *constants)         \
+    WNN_BODY name##_body(const void *in, void *out, size_t count, const struct unary_constants *constants)   \
     {                                                                                                        \
-        const struct constants c = *constants;                                                               \
+        const struct unary_constants c = *constants;                                                         \
         const In *xs = in;                                                                                   \
         Out *ys = out;                                                                                       \
         (void)c;                                                                                             \
@@ -30,7 +22,7 @@ typedef void (*unary_loop)(const void *in, void *out, size_t count, const struct
             ys[i] = (Out)(expression);                                                                       \
         }                                                                                                    \
     }                                                                                                        \
-    WNN_DISPATCH(name, (const void *in, void *out, size_t count, const struct constants *constants),         \
+    WNN_DISPATCH(name, (const void *in, void *out, size_t count, const struct unary_constants *constants),   \
                  (in, out, count, constants))
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -78,9 +70,9 @@ UNARY(softsign_f32, float, float, softsign(x))
 UNARY(sqrt_f32, float, float, sqrtf(x))
 
 // In two loops, since compilers do badly with conditions behind a conversion.
-static void hard_sigmoid_f32(const void *in, void *out, size_t count, const struct constants *constants)
+static void hard_sigmoid_f32(const void *in, void *out, size_t count, const struct unary_constants *constants)
 {
-    const struct constants bounds = {.alpha = 0.0f, .beta = 1.0f};
+    const struct unary_constants bounds = {.alpha = 0.0f, .beta = 1.0f};
     const float *x = in;
     float *y = out;
     for (size_t i = 0, n; i < count; i += n) {
@@ -91,7 +83,7 @@ static void hard_sigmoid_f32(const void *in, void *out, size_t count, const stru
 }
 
 #define FUNCTION(name, function)                                                                             \
-    static void name(const void *in, void *out, size_t count, const struct constants *constants)             \
+    static void name(const void *in, void *out, size_t count, const struct unary_constants *constants)       \
     {                                                                                                        \
         wnn_vmath(function, in, out, count, constants->alpha);                                               \
     }
@@ -192,9 +184,9 @@ static WNNNumber bound(WNNNumber number, double none, WNNDataType type)
 
 // The attributes of a node have been rounded to its type, those of an activation were made before there was
 // one.
-static struct constants read_constants(unsigned op, const void *attrs, WNNDataType type)
+static struct unary_constants read_constants(unsigned op, const void *attrs, WNNDataType type)
 {
-    struct constants constants = {0};
+    struct unary_constants constants = {0};
     double alpha = 0, beta = 0;
     switch (op) {
     case WNN_OP_clamp: {
@@ -238,7 +230,7 @@ static struct constants read_constants(unsigned op, const void *attrs, WNNDataTy
 
 struct job {
     unary_loop loop;
-    struct constants constants;
+    struct unary_constants constants;
     const unsigned char *in;
     unsigned char *out;
     size_t in_size, out_size;
@@ -278,6 +270,19 @@ static void run_unary(unsigned op, const void *attrs, const struct tensor *in, c
         .half_out = out->type == WNNDataType_Float16,
     };
     wnn_parallel_for(parallel, out->count, operators[op].grain, unary_piece, &job);
+}
+
+static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+{
+    step->loop.unary(in[0], out, count, &step->constants);
+}
+
+struct chunk_step wnn_cpu_unary_step(enum op op, const void *attrs, WNNDataType type)
+{
+    return (struct chunk_step){.run = run_step,
+                               .loop.unary = operators[op].loop[type],
+                               .constants = read_constants(op, attrs, type),
+                               .grain = operators[op].grain};
 }
 
 void wnn_cpu_unary(const struct kernel_call *call)
@@ -372,6 +377,6 @@ void wnn_cpu_activate_floats(const struct activation *activation, float *values,
             softmax_rows(&softmax, 0, count / row);
         return;
     }
-    struct constants constants = read_constants(activation->op, activation->attrs, WNNDataType_Float32);
+    struct unary_constants constants = read_constants(activation->op, activation->attrs, WNNDataType_Float32);
     operators[activation->op].loop[WNNDataType_Float32](values, values, count, &constants);
 }

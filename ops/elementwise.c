@@ -181,3 +181,62 @@ bool wnn_infer_quantizeLinear(struct op_call *call)
     call->out[0] = (struct descriptor){call->in[2]->type.type, call->in[0]->type.shape};
     return check_blocks(call);
 }
+
+// Each step by the rules of its operator.
+static bool infer_step(struct op_call *outer, const struct elementwise_step *step,
+                       const struct operand *values, unsigned value_count, struct descriptor *result)
+{
+    struct operand *in[3];
+    if (!wnn_op_is_elementwise((enum op)step->op) || step->in_count > 3)
+        return wnn_op_fail(outer, "%s has no place in it", wnn_ops[step->op].name);
+    for (unsigned i = 0; i < step->in_count; i++) {
+        if (step->in[i] >= value_count)
+            return wnn_op_fail(outer, "%s takes value %u of %u", wnn_ops[step->op].name, step->in[i],
+                               value_count);
+        in[i] = (struct operand *)(uintptr_t)&values[step->in[i]];
+    }
+    struct op_call call = *outer;
+    call.op = (enum op)step->op;
+    call.info = &wnn_ops[step->op];
+    call.in = in;
+    call.in_count = step->in_count;
+    call.attrs = wnn_op_copy_attrs(outer->arena, call.op, step->attrs);
+    call.out = result;
+    call.out_count = call.out_capacity = 1;
+    if (!call.attrs)
+        return wnn_fail_memory(outer->error);
+    return call.info->infer(&call);
+}
+
+bool wnn_infer_elementwise(struct op_call *call)
+{
+    const struct elementwise_attrs *attrs = call->attrs;
+    struct operand values[WNN_ELEMENTWISE_INPUTS + WNN_ELEMENTWISE_STEPS];
+    struct descriptor *outputs = wnn_arena_allocate(call->arena, WNN_ELEMENTWISE_OUTPUTS * sizeof outputs[0]);
+    if (!outputs)
+        return wnn_fail_memory(call->error);
+    if (call->in_count > WNN_ELEMENTWISE_INPUTS || attrs->count == 0 || attrs->count > WNN_ELEMENTWISE_STEPS)
+        return wnn_op_fail(call, "%u operands and %u steps", call->in_count, attrs->count);
+    for (unsigned i = 0; i < call->in_count; i++)
+        values[i].type = call->in[i]->type;
+    call->out = outputs;
+    call->out_count = 0;
+    size_t elements = wnn_shape_elements(&attrs->steps[0].type.shape);
+    for (unsigned i = 0; i < attrs->count; i++) {
+        const struct elementwise_step *step = &attrs->steps[i];
+        struct operand *value = &values[call->in_count + i];
+        value->type = (struct descriptor){0};
+        if (!infer_step(call, step, values, call->in_count + i, &value->type))
+            return false;
+        if (!wnn_descriptor_equal(&value->type, &step->type) ||
+            wnn_shape_elements(&step->type.shape) != elements)
+            return wnn_op_fail(call, "step %u is not what %s infers", i, wnn_ops[step->op].name);
+        if (step->output == WNN_NO_OUTPUT)
+            continue;
+        if (step->output >= WNN_ELEMENTWISE_OUTPUTS)
+            return wnn_op_fail(call, "output %u", step->output);
+        outputs[step->output] = step->type;
+        call->out_count++;
+    }
+    return true;
+}

@@ -10,15 +10,24 @@
 
 #include <webnn/ops.h>
 
-// One id an operator, spelled as in the specification: WNN_OP_conv2d. The last three are the forms of 2024 that have
-// an id of their own only until they are inferred: they are recorded as argMin, argMax and softmax.
+// One id an operator, spelled as in the specification: WNN_OP_conv2d. The last three are the forms of 2024
+// that have an id of their own only until they are inferred: they are recorded as argMin, argMax and softmax.
+// From WNN_OP_COUNT to WNN_OP_END there are operators that only the compiler makes.
 enum op {
 #define OP(id, ...) WNN_OP_##id,
 #define OPX OP
 #include "ops/ops.def"
 #undef OP
 #undef OPX
-    WNN_OP_COUNT
+    WNN_OP_COUNT,
+    WNN_OP_LAST = WNN_OP_COUNT - 1,
+#define OP(...)
+#define OPX(...)
+#define OPI(id, ...) WNN_OP_##id,
+#include "ops/ops.def"
+#undef OP
+#undef OPX
+    WNN_OP_END
 };
 
 enum row_kind {
@@ -75,7 +84,7 @@ struct op_info {
     const void *defaults;    // the attributes when no option is given
     bool (*infer)(struct op_call *call);
 };
-extern const struct op_info wnn_ops[WNN_OP_COUNT];
+extern const struct op_info wnn_ops[WNN_OP_END];
 
 // WNN_OP_COUNT if there is no operator of that name.
 enum op wnn_op_find(struct string name);
@@ -117,6 +126,29 @@ struct cumulative_sum_attrs {
     WNNCumulativeSumOptions options;
     uint32_t axis;
 };
+
+// elementwise: a few operators of single elements, one after the other. A value is known by its number: first
+// come the inputs of the node, then the results of the steps. All results have as many elements as the
+// outputs.
+struct elementwise_step {
+    uint16_t op;
+    uint8_t in_count, in[3]; // numbers of values
+    uint8_t output;          // the node's output that the result is, or WNN_NO_OUTPUT
+    const void *attrs;       // of the operator, complete
+    struct descriptor type;  // of the result
+};
+struct elementwise_attrs {
+    WNNOperatorOptions options;
+    const struct elementwise_step *steps;
+    unsigned count;
+};
+enum {
+    WNN_NO_OUTPUT = 0xFF,
+    WNN_ELEMENTWISE_INPUTS = 8,
+    WNN_ELEMENTWISE_STEPS = 32,
+    WNN_ELEMENTWISE_OUTPUTS = 4
+};
+
 struct expand_attrs { // expand, reshape
     WNNOperatorOptions options;
     WNNUint32List newShape;
@@ -173,6 +205,9 @@ size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_coun
 WNNActivation wnn_builder_activation(WNNGraphBuilder builder, enum op op, const void *attrs);
 bool wnn_op_is_activation(enum op op);
 
+// Whether each element of the result depends on one element of each operand: what elementwise can do.
+bool wnn_op_is_elementwise(enum op op);
+
 // ---------------------------------------------------------------------------------------------------------------
 // Inference: one function an operator family, in the order of the specification's steps
 // ---------------------------------------------------------------------------------------------------------------
@@ -199,6 +234,7 @@ uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descrip
 
 #define OP(id, method, options, defaults, infer, ...) bool wnn_infer_##infer(struct op_call *call);
 #define OPX(id, method, options, defaults, attrs, infer, ...) bool wnn_infer_##infer(struct op_call *call);
+#define OPI(id, attrs, infer, ...)                            bool wnn_infer_##infer(struct op_call *call);
 #include "ops/ops.def"
 #undef OP
 #undef OPX

@@ -47,14 +47,19 @@ static const char *const lstmLayout_names[] = {"iofg", "ifgo", NULL};
 #define OPX(id, method, option_struct, defaults, attrs, infer, ...)                                          \
     static const struct attrs id##_defaults = {.options = WNN_##defaults##_OPTIONS_INIT};                    \
     static const struct op_row id##_rows[] = {__VA_ARGS__{.name = NULL}};
+#define OPI(id, attrs, infer, ...)                                                                           \
+    static const struct attrs id##_defaults = {.options = WNN_OPERATOR_OPTIONS_INIT};                        \
+    static const struct op_row id##_rows[] = {__VA_ARGS__{.name = NULL}};
 #include "ops/ops.def"
 #undef OP
 #undef OPX
 
-const struct op_info wnn_ops[WNN_OP_COUNT] = {
+const struct op_info wnn_ops[WNN_OP_END] = {
 #define OP(id, method, options, defaults, infer, ...)                                                        \
     [WNN_OP_##id] = {#id, id##_rows, sizeof id##_defaults, &id##_defaults, wnn_infer_##infer},
 #define OPX(id, method, options, defaults, attrs, infer, ...)                                                \
+    [WNN_OP_##id] = {#id, id##_rows, sizeof id##_defaults, &id##_defaults, wnn_infer_##infer},
+#define OPI(id, attrs, infer, ...)                                                                           \
     [WNN_OP_##id] = {#id, id##_rows, sizeof id##_defaults, &id##_defaults, wnn_infer_##infer},
 #include "ops/ops.def"
 #undef OP
@@ -129,6 +134,65 @@ bool wnn_op_is_activation(enum op op)
     case WNN_OP_softplus:
     case WNN_OP_softsign:
     case WNN_OP_tanh:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool wnn_op_is_elementwise(enum op op)
+{
+    switch (op) {
+    case WNN_OP_abs:
+    case WNN_OP_add:
+    case WNN_OP_cast:
+    case WNN_OP_ceil:
+    case WNN_OP_clamp:
+    case WNN_OP_cos:
+    case WNN_OP_dequantizeLinear:
+    case WNN_OP_div:
+    case WNN_OP_elu:
+    case WNN_OP_equal:
+    case WNN_OP_erf:
+    case WNN_OP_exp:
+    case WNN_OP_floor:
+    case WNN_OP_gelu:
+    case WNN_OP_greater:
+    case WNN_OP_greaterOrEqual:
+    case WNN_OP_hardSigmoid:
+    case WNN_OP_hardSwish:
+    case WNN_OP_isInfinite:
+    case WNN_OP_isNaN:
+    case WNN_OP_leakyRelu:
+    case WNN_OP_lesser:
+    case WNN_OP_lesserOrEqual:
+    case WNN_OP_linear:
+    case WNN_OP_log:
+    case WNN_OP_logicalAnd:
+    case WNN_OP_logicalNot:
+    case WNN_OP_logicalOr:
+    case WNN_OP_logicalXor:
+    case WNN_OP_max:
+    case WNN_OP_min:
+    case WNN_OP_mul:
+    case WNN_OP_neg:
+    case WNN_OP_notEqual:
+    case WNN_OP_pow:
+    case WNN_OP_prelu:
+    case WNN_OP_quantizeLinear:
+    case WNN_OP_reciprocal:
+    case WNN_OP_relu:
+    case WNN_OP_roundEven:
+    case WNN_OP_sigmoid:
+    case WNN_OP_sign:
+    case WNN_OP_sin:
+    case WNN_OP_softplus:
+    case WNN_OP_softsign:
+    case WNN_OP_sqrt:
+    case WNN_OP_sub:
+    case WNN_OP_tan:
+    case WNN_OP_tanh:
+    case WNN_OP_where:
         return true;
     default:
         return false;

@@ -52,6 +52,8 @@ uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descrip
     case WNN_OP_gruCell:
     case WNN_OP_lstmCell:
         return times(in[0]->type.shape.dim[0], elements(&in[1]->type) + elements(&in[2]->type));
+    case WNN_OP_elementwise:
+        return times(elements(&out[0]), ((const struct elementwise_attrs *)attrs)->count);
     default: {
         uint64_t read = in[0] ? elements(&in[0]->type) : 0, written = 0;
         for (unsigned i = 0; i < out_count; i++)

@@ -246,8 +246,12 @@ static bool prepare(struct work *work, const char *path)
         return false;
     if (!session_open(&work->session, &options->session, error) ||
         !model_begin(&work->model, work->session.context, error) ||
-        !model_load(&work->model, path, options->session.weights, error) ||
-        !session_build(&work->session, &work->model, &work->graph, error))
+        !model_load(&work->model, path, options->session.weights, error))
+        return false;
+    if (options->find_nan) // each operator of a chain is to be seen; the numbers are the same
+        wnn_context_set_compile_options(work->session.context, wnn_pass_bit("fuse_elementwise"), false, NULL,
+                                        NULL);
+    if (!session_build(&work->session, &work->model, &work->graph, error))
         return false;
     const WNNNamedDescriptor *list = wnnGraphGetInputs(work->graph, &work->input_count);
     work->inputs = run_ports_make(list, work->input_count, &work->input_buffers);

@@ -3,7 +3,9 @@
 // The passes of the compiler: text in, text out. passes.txt has the cases: after a line "== PASS: what it
 // shows" the blocks of a graph file, after a line "--" the statements that are left when the pass has run for
 // the last time (for the pass "plan": those of the finished plan, with types and places). Every graph is also
-// computed with all passes and with none, which must give the same numbers but for rounding.
+// computed with all passes and with none, which must give the same numbers but for rounding, without
+// fuse_elementwise, which must give the same bits, and from what the dump after the pass says when it is read
+// as a graph file.
 //
 //   passes_test passes.txt           checks
 //   passes_test passes.txt --print   prints the file with what the passes do now
@@ -29,6 +31,7 @@ struct dump {
     const char *pass;
     char text[8192];
     size_t length;
+    char *file; // the blocks of a graph file that says the same
 };
 
 // Keeps the statements, without what stands behind //.
@@ -57,6 +60,58 @@ static void write_piece(void *argument, const char *text, size_t length)
     dump->length += strlen(line);
 }
 
+// The blocks of a graph file.
+struct blocks {
+    const struct graph *graph;
+    FILE *inputs, *constants, *nodes, *outputs;
+    char *text[4];
+    size_t size[4];
+    unsigned output_count;
+};
+
+// Sorts a line of a dump, to which a graph file adds the bytes of constants and has other names for outputs.
+static void sort_line(void *argument, const char *text, size_t length)
+{
+    struct blocks *blocks = argument;
+    if (strncmp(text, "input ", 6) == 0) {
+        fprintf(blocks->inputs, "%.*s", (int)length - 6, text + 6);
+    } else if (strncmp(text, "const ", 6) == 0) {
+        const struct constant *constant = blocks->graph->operands[strtoul(text + 7, NULL, 10)]->constant;
+        const char *separator = "";
+        fprintf(blocks->constants, "%.*s @bytes([", (int)length - 8, text + 6);
+        for (size_t i = 0; i < constant->bytes; i++, separator = ", ")
+            fprintf(blocks->constants, "%s%u", separator, ((const unsigned char *)constant->data)[i]);
+        fprintf(blocks->constants, "]);\n");
+    } else if (strncmp(text, "output ", 7) == 0) {
+        fprintf(blocks->nodes, "result%u%s", blocks->output_count, strstr(text, " = "));
+        fprintf(blocks->outputs, "result%u;", blocks->output_count++);
+    } else {
+        fprintf(blocks->nodes, "%.*s", (int)length, text);
+    }
+}
+
+static char *make_file(const struct graph *graph)
+{
+    struct blocks blocks = {.graph = graph};
+    FILE **files[] = {&blocks.inputs, &blocks.constants, &blocks.nodes, &blocks.outputs};
+    for (size_t i = 0; i < 4; i++)
+        REQUIRE(*files[i] = open_memstream(&blocks.text[i], &blocks.size[i]));
+    struct text_sink sink = {sort_line, &blocks};
+    wnn_dump_text(graph, &sink);
+    size_t size = 64;
+    for (size_t i = 0; i < 4; i++) {
+        REQUIRE(fclose(*files[i]) == 0);
+        size += blocks.size[i];
+    }
+    char *file = malloc(size);
+    REQUIRE(file);
+    snprintf(file, size, "inputs {\n%s}\nconsts {\n%s}\nnodes {\n%s}\noutputs { %s }\n", blocks.text[0],
+             blocks.text[1], blocks.text[2], blocks.text[3]);
+    for (size_t i = 0; i < 4; i++)
+        free(blocks.text[i]);
+    return file;
+}
+
 static void observe(void *argument, const char *pass, const struct graph *graph)
 {
     struct dump *dump = argument;
@@ -65,6 +120,10 @@ static void observe(void *argument, const char *pass, const struct graph *graph)
     dump->length = 0;
     struct text_sink sink = {write_piece, dump};
     wnn_dump_text(graph, &sink);
+    if (strcmp(pass, "plan") == 0) // constants may be gone
+        return;
+    free(dump->file);
+    dump->file = make_file(graph);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -82,11 +141,12 @@ static void write_file(const char *blocks, char path[64])
     REQUIRE(fclose(file) == 0);
 }
 
-static WNNGraph build(WNNContext context, const struct pass_case *test, struct model *model)
+static WNNGraph build(WNNContext context, const struct pass_case *test, const char *blocks,
+                      struct model *model)
 {
     char path[64];
     struct error error = {0};
-    write_file(test->input, path);
+    write_file(blocks, path);
     REQUIRE(model_begin(model, context, &error));
     bool read = graph_file_read(model, path, NULL, &error);
     unlink(path);
@@ -164,11 +224,32 @@ static void require_same_numbers(const struct pass_case *test, const double *a, 
 {
     for (size_t i = 0; i < count; i++) {
         double most = fabs(a[i]) > 1 ? fabs(a[i]) : 1;
-        if (!(fabs(a[i] - b[i]) <= most * (half ? 0.02 : 1e-5)) && !(isnan(a[i]) && isnan(b[i]))) {
+        bool near = fabs(a[i] - b[i]) <= most * (half ? 0.02 : 1e-5);
+        if (!near && a[i] != b[i] && !(isnan(a[i]) && isnan(b[i]))) {
             fprintf(stderr, "%s: element %zu is %.9g; expected %.9g\n", test->name, i, a[i], b[i]);
             exit(1);
         }
     }
+}
+
+// Computes what the blocks of a graph file say without the passes `skip`. Returns the number of elements.
+static size_t compute_without(WNNContext context, const struct pass_case *test, const char *blocks,
+                              uint32_t skip, double *result, bool *half)
+{
+    struct model model;
+    wnn_context_set_compile_options(context, skip, true, NULL, NULL);
+    WNNGraph graph = build(context, test, blocks, &model);
+    compute(context, graph, result);
+    size_t count = 0;
+    const struct graph *planned = &wnn_graph_plan(graph)->graph;
+    *half = false;
+    for (size_t i = 0; i < planned->output_count; i++) {
+        count += wnn_shape_elements(&planned->outputs[i].operand->type.shape);
+        *half |= planned->outputs[i].operand->type.type == WNNDataType_Float16;
+    }
+    wnnGraphRelease(graph);
+    model_end(&model);
+    return count;
 }
 
 static void run_case(WNNContext context, const struct pass_case *test, bool print)
@@ -177,7 +258,7 @@ static void run_case(WNNContext context, const struct pass_case *test, bool prin
     struct dump dump = {.pass = test->pass};
     struct model model;
     wnn_context_set_compile_options(context, 0, true, observe, &dump);
-    WNNGraph graph = build(context, test, &model);
+    WNNGraph graph = build(context, test, test->input, &model);
     if (strcmp(test->pass, "plan") == 0)
         observe(&dump, "plan", &wnn_graph_plan(graph)->graph);
     if (print) {
@@ -190,19 +271,17 @@ static void run_case(WNNContext context, const struct pass_case *test, bool prin
     wnnGraphRelease(graph);
     model_end(&model);
 
-    wnn_context_set_compile_options(context, ~0u, true, NULL, NULL);
-    graph = build(context, test, &model);
-    compute(context, graph, results[1]);
-    size_t count = 0;
-    const struct graph *planned = &wnn_graph_plan(graph)->graph;
-    bool half = false;
-    for (size_t i = 0; i < planned->output_count; i++) {
-        count += wnn_shape_elements(&planned->outputs[i].operand->type.shape);
-        half |= planned->outputs[i].operand->type.type == WNNDataType_Float16;
-    }
+    bool half;
+    size_t count =
+        compute_without(context, test, test->input, wnn_pass_bit("fuse_elementwise"), results[1], &half);
+    REQUIRE(memcmp(results[0], results[1], count * sizeof results[0][0]) == 0);
+    compute_without(context, test, test->input, ~0u, results[1], &half);
     require_same_numbers(test, results[0], results[1], count, half);
-    wnnGraphRelease(graph);
-    model_end(&model);
+    if (dump.file) {
+        compute_without(context, test, dump.file, ~0u, results[1], &half);
+        require_same_numbers(test, results[0], results[1], count, half);
+    }
+    free(dump.file);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -232,7 +311,7 @@ static void starve_case(WNNContext context, const struct pass_case *test)
 {
     struct model model;
     wnn_context_set_compile_options(context, 0, false, NULL, NULL);
-    wnnGraphRelease(build(context, test, &model)); // what is allocated once a context
+    wnnGraphRelease(build(context, test, test->input, &model)); // what is allocated once a context
     for (int allowed = 0;; allowed++) {
         REQUIRE(allowed < 10000);
         struct answer answer = {0};
