@@ -33,6 +33,7 @@ struct parser {
     const char *next, *end;
     struct place place; // of next
     struct token token; // the one to be looked at
+    size_t statement_capacity;
 };
 
 static const struct {
@@ -194,7 +195,7 @@ static bool advance(struct parser *parser)
         token->kind = TOKEN_WORD;
         while (parser->next < parser->end && continues_word(*parser->next))
             step(parser);
-    } else if (strchr("{}()[]:;,=@", c) && c) {
+    } else if (strchr("{}()[]:;,=@+", c) && c) {
         token->kind = TOKEN_MARK;
         token->mark = c;
         step(parser);
@@ -523,35 +524,92 @@ static bool add_name(struct parser *parser, struct text_name **names, size_t *co
     return true;
 }
 
-static bool take_statements(struct parser *parser)
+static bool add_statement(struct parser *parser, const struct statement *statement)
 {
     struct graph_text *text = parser->text;
-    size_t capacity = text->statement_count;
-    while (!at_mark(parser, '}')) {
-        struct statement item = {.list = at_mark(parser, '[')};
-        size_t targets = 0;
-        struct text_name name;
-        if (item.list && !advance(parser))
+    text->statements = wnn_arena_grow(parser->arena, text->statements, text->statement_count,
+                                      &parser->statement_capacity, sizeof *statement);
+    if (!text->statements)
+        return wnn_fail_memory(parser->error);
+    text->statements[text->statement_count++] = *statement;
+    return true;
+}
+
+// "y = conv2d(x, w) + relu;" is what dumps say of a node that applies relu too: the result gets a name that
+// no file is likely to have, and relu is called with it.
+static bool take_activation(struct parser *parser, struct statement *item)
+{
+    struct statement before = *item;
+    const struct string name = item->targets[0].name;
+    char *made = wnn_arena_allocate(parser->arena, name.length + sizeof " before");
+    before.targets = wnn_arena_copy(parser->arena, item->targets, sizeof item->targets[0]);
+    if (!made || !before.targets)
+        return wnn_fail_memory(parser->error);
+    memcpy(made, name.data, name.length);
+    memcpy(made + name.length, " before", sizeof " before");
+    before.targets[0].name = (struct string){made, name.length + strlen(" before")};
+    if (!add_statement(parser, &before) || !advance(parser))
+        return false;
+    if (parser->token.kind != TOKEN_WORD)
+        return fail_token(parser, "an activation");
+    struct value value;
+    if (!take_value(parser, 0, &value))
+        return false;
+    struct argument *arguments =
+        wnn_arena_allocate(parser->arena, (value.argument_count + 1) * sizeof arguments[0]);
+    if (!arguments)
+        return wnn_fail_memory(parser->error);
+    arguments[0] = (struct argument){
+        .name = {"", 0},
+        .place = value.place,
+        .value = {.kind = VALUE_STRING, .place = value.place, .text = before.targets[0].name}};
+    if (value.argument_count)
+        memcpy(arguments + 1, value.arguments, value.argument_count * sizeof arguments[0]);
+    value.kind = VALUE_CALL;
+    value.arguments = arguments;
+    value.argument_count++;
+    item->value = value;
+    return true;
+}
+
+static bool take_statement(struct parser *parser)
+{
+    struct statement item = {.list = at_mark(parser, '[')};
+    size_t targets = 0;
+    struct text_name name;
+    if (item.list && !advance(parser))
+        return false;
+    do {
+        if (item.target_count && !advance(parser))
             return false;
-        do {
-            if (item.target_count && !advance(parser))
+        if (!take_name(parser, "the name of a result", &name) ||
+            !add_name(parser, &item.targets, &item.target_count, &targets, &name))
+            return false;
+    } while (item.list && at_mark(parser, ','));
+    if ((item.list && !expect(parser, ']', "',' or ']' after the name")) ||
+        !expect(parser, '=', "'=' after the name of the result"))
+        return false;
+    if (parser->token.kind != TOKEN_WORD)
+        return fail_token(parser, "an operator");
+    if (!take_value(parser, 0, &item.value))
+        return false;
+    if (item.target_count == 1 && at_mark(parser, '+') && !take_activation(parser, &item))
+        return false;
+    return expect(parser, ';', "';' after the call") && add_statement(parser, &item);
+}
+
+// Braces around statements mean nothing here: in dumps they hold what one node computes.
+static bool take_statements(struct parser *parser)
+{
+    bool inside = false;
+    while (inside || !at_mark(parser, '}')) {
+        if (at_mark(parser, inside ? '}' : '{')) {
+            inside = !inside;
+            if (!advance(parser))
                 return false;
-            if (!take_name(parser, "the name of a result", &name) ||
-                !add_name(parser, &item.targets, &item.target_count, &targets, &name))
-                return false;
-        } while (item.list && at_mark(parser, ','));
-        if ((item.list && !expect(parser, ']', "',' or ']' after the name")) ||
-            !expect(parser, '=', "'=' after the name of the result"))
+        } else if (!take_statement(parser)) {
             return false;
-        if (parser->token.kind != TOKEN_WORD)
-            return fail_token(parser, "an operator");
-        if (!take_value(parser, 0, &item.value) || !expect(parser, ';', "';' after the call"))
-            return false;
-        text->statements =
-            wnn_arena_grow(parser->arena, text->statements, text->statement_count, &capacity, sizeof item);
-        if (!text->statements)
-            return wnn_fail_memory(parser->error);
-        text->statements[text->statement_count++] = item;
+        }
     }
     return true;
 }

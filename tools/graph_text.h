@@ -9,8 +9,10 @@
 //     outputs { a; b }
 //   }
 //
-// Comments begin with // or # and end with the line. Names that are not plain words can be quoted. Values are
-// numbers, strings, words (operands, true, false, enumerators), lists and calls (activations).
+// Dumps of the compiler may stand in nodes: `y = conv2d(x, w) + relu;` is the convolution and relu of it, and
+// the braces around the statements of one node change nothing. Comments begin with // or # and end with the
+// line. Names that are not plain words can be quoted. Values are numbers, strings, words (operands, true,
+// false, enumerators), lists and calls (activations).
 
 #ifndef TOOLS_GRAPH_TEXT_H_
 #define TOOLS_GRAPH_TEXT_H_
