@@ -324,17 +324,6 @@ static void read_disputes(struct program *program)
 // The program
 // ---------------------------------------------------------------------------------------------------------------
 
-static bool skip_pass(struct program *program, const char *name)
-{
-    for (unsigned i = 0; wnn_pass_names[i] != NULL; i++)
-        if (strcmp(wnn_pass_names[i], name) == 0) {
-            program->skipped_passes |= 1u << i;
-            return true;
-        }
-    fprintf(stderr, "webnn-conformance: there is no pass \"%s\"\n", name);
-    return false;
-}
-
 static bool read_options(struct program *program, int count, char **arguments)
 {
     static const struct option options[] = {
@@ -368,8 +357,11 @@ static bool read_options(struct program *program, int count, char **arguments)
             program->threads = (uint32_t)strtoul(optarg, NULL, 10);
             break;
         case 'p':
-            if (!skip_pass(program, optarg))
+            if (wnn_pass_bit(optarg) == 0) {
+                fprintf(stderr, "webnn-conformance: there is no pass \"%s\"\n", optarg);
                 return false;
+            }
+            program->skipped_passes |= wnn_pass_bit(optarg);
             break;
         default:
             fputs(usage, option == 'h' ? stdout : stderr);

@@ -68,14 +68,6 @@ static void observe(void *argument, const char *pass, const struct graph *graph)
     dump(observer->options, graph);
 }
 
-static int find_pass(const char *name)
-{
-    for (int i = 0; wnn_pass_names[i]; i++)
-        if (strcmp(wnn_pass_names[i], name) == 0)
-            return i;
-    return -1;
-}
-
 static bool always_alive(const void *origin)
 {
     (void)origin;
@@ -157,7 +149,7 @@ static int run(int argc, char **argv)
             options.before = true;
             break;
         case 'a':
-            if (strcmp(optarg, "all") != 0 && find_pass(optarg) < 0)
+            if (strcmp(optarg, "all") != 0 && !wnn_pass_bit(optarg))
                 return command_wrong(&command_graph, "there is no pass %s; webnn graph --passes lists them",
                                      optarg);
             options.after = optarg;
@@ -165,10 +157,10 @@ static int run(int argc, char **argv)
         case 'p':
             return list_passes();
         case 'w':
-            if (find_pass(optarg) < 0)
+            if (!wnn_pass_bit(optarg))
                 return command_wrong(&command_graph, "there is no pass %s; webnn graph --passes lists them",
                                      optarg);
-            options.skip |= 1u << find_pass(optarg);
+            options.skip |= wnn_pass_bit(optarg);
             break;
         case 'f':
             options.dot = strcmp(optarg, "dot") == 0;
