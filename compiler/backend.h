@@ -36,7 +36,8 @@ struct bindings {
     const struct watcher *watcher; // NULL: nobody watches; backends that cannot be watched ignore it
 };
 
-// node->lowering of a node whose outputs are views of its input (compiler/plan_memory.c): it is not to be run.
+// node->lowering of a node whose outputs are views of its input, or concat's inputs views of its output
+// (compiler/plan_memory.c): it is not to be run.
 #define WNN_LOWER_VIEW 0xFFFFu
 
 struct backend {
@@ -48,6 +49,10 @@ struct backend {
 
     // Leaves out the nodes whose lowering is WNN_LOWER_VIEW. Operands may then lie at any multiple of their element size.
     bool views;
+
+    // With `views`: what concat joins may lie in its output already, when that is an output of the graph too
+    // (placement.within), and the concat is left out if all of it does.
+    bool joins;
 
     // (optional) The data types of one row of an operator that the backend can do; NULL: all of the table.
     uint32_t (*types)(enum op op, const struct op_row *row);

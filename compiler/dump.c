@@ -284,7 +284,8 @@ static void add_place(const struct placement *placement, struct text *text)
         wnn_text_add(text, " @%zu", placement->offset);
         break;
     case PLACE_OUTPUT:
-        wnn_text_add(text, " @output %u", placement->slot);
+        wnn_text_add(text, placement->within ? " @output %u + %zu" : " @output %u", placement->slot,
+                     placement->within);
         break;
     default:
         break;

@@ -1,31 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requires: the graph as the backend will run it, with node->scratch_bytes and placement.staged set. Guarantees: every
-// operand has a place, no two that are needed at one time share memory, and node->scratch_offset is set. A node's output
-// takes the place of an input that ends with it where the backend allows it. What reshape, identity, slice and split
-// make of an operand in the arena is a view of it, if its elements lie in one piece there.
+// Requires: the graph as the backend will run it, with node->scratch_bytes and placement.staged set.
+// Guarantees: every operand has a place, no two that are needed at one time share memory, and
+// node->scratch_offset is set. A node's output takes the place of an input that ends with it where the
+// backend allows it. What reshape, identity, slice and split make of an operand in the arena is a view of it,
+// if its elements lie in one piece there; and what concat joins along its first dimension (but for such of
+// size 1) is computed into its output, unless that costs much memory.
 
 #include "compiler/passes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // Above this many blocks the packing no longer tries all gaps, which takes quadratic time.
 #define THOROUGH 8192
 
+// What computing parts where concat joins them may cost.
+#define JOIN_BYTES 65536
+
 // A piece of the arena, needed by the nodes from `first` to `last`.
 struct block {
     size_t bytes, offset;
+    size_t best; // offset
     size_t first, last;
     bool viewed; // several operands lie in it
 };
 
+// What the backend had chosen for a node.
+struct choice {
+    unsigned lowering;
+    size_t scratch_bytes;
+};
+
 struct planner {
+    const struct pass_context *context;
     struct graph *graph;
+    const struct choice *chosen; // by node
     struct block *blocks;
     size_t count;
-    size_t *block_of;  // by operand: index of its block, or SIZE_MAX
-    size_t *within;    // by operand: bytes from the beginning of its block
-    size_t *last_use;  // by operand: the last node that reads it; SIZE_MAX: an output
+    size_t *block_of; // by operand: index of its block, or SIZE_MAX
+    size_t *within;   // by operand: bytes from the beginning of its block
+    size_t *last_use; // by operand: the last node that reads it; SIZE_MAX: an output
+    bool joined;      // a concat has parts in its output
 };
 
 static size_t padded(size_t bytes)
@@ -35,7 +51,7 @@ static size_t padded(size_t bytes)
 
 static size_t add_block(struct planner *planner, size_t bytes, size_t first, size_t last)
 {
-    planner->blocks[planner->count] = (struct block){padded(bytes), 0, first, last, false};
+    planner->blocks[planner->count] = (struct block){.bytes = padded(bytes), .first = first, .last = last};
     return planner->count++;
 }
 
@@ -70,10 +86,12 @@ static bool ends_with(const struct planner *planner, size_t i, unsigned j)
 }
 
 // The input whose block output 0 of node `i` can take over, or NULL.
-static struct operand *reusable_input(const struct pass_context *context, const struct planner *planner, size_t i)
+static struct operand *reusable_input(const struct planner *planner, size_t i)
 {
+    const struct pass_context *context = planner->context;
     const struct node *node = planner->graph->nodes[i];
-    if (!context->backend->in_place || node->out[0]->placement.place == PLACE_OUTPUT)
+    if (!context->backend->in_place || node->out[0]->placement.place == PLACE_OUTPUT ||
+        planner->block_of[node->out[0]->index] != SIZE_MAX)
         return NULL;
     size_t bytes = wnn_descriptor_bytes(&node->out[0]->type);
     for (unsigned j = 0; j < node->in_count; j++) {
@@ -92,6 +110,8 @@ static struct operand *reusable_input(const struct pass_context *context, const 
 
 static void place_operand(struct planner *planner, struct operand *operand, size_t first)
 {
+    if (planner->block_of[operand->index] != SIZE_MAX) // a part of what a concat makes
+        return;
     size_t last = planner->last_use[operand->index];
     planner->block_of[operand->index] = add_block(planner, wnn_descriptor_bytes(&operand->type), first, last);
 }
@@ -136,16 +156,32 @@ static bool is_pieces(const struct node *node, size_t *first)
     }
 }
 
-// Makes the outputs views of the input, if they can be: only what lies in the arena anyway.
-static bool place_views(const struct pass_context *context, struct planner *planner, struct node *node)
+// Whether the outputs of a node can be views of its input, from element `first` on: only what lies in the
+// arena anyway.
+static bool is_view(const struct planner *planner, const struct node *node, size_t *first)
 {
-    size_t first;
-    if (!context->backend->views || node->in_count == 0 || node->in[0]->placement.place != PLACE_ARENA ||
-        node->activation || wnn_dtype_bits(node->in[0]->type.type) < 8 || !is_pieces(node, &first))
+    if (!planner->context->backend->views || node->in_count == 0 ||
+        node->in[0]->placement.place != PLACE_ARENA || node->activation ||
+        wnn_dtype_bits(node->in[0]->type.type) < 8 || !is_pieces(node, first))
         return false;
     for (unsigned j = 0; j < node->out_count; j++)
-        if (node->out[j]->placement.place != PLACE_ARENA)
+        if (node->out[j]->placement.place != PLACE_ARENA ||
+            planner->block_of[node->out[j]->index] != SIZE_MAX)
             return false;
+    return true;
+}
+
+static void lower_to_view(struct node *node)
+{
+    node->lowering = WNN_LOWER_VIEW;
+    node->scratch_bytes = 0;
+}
+
+static bool place_views(struct planner *planner, struct node *node)
+{
+    size_t first;
+    if (!is_view(planner, node, &first))
+        return false;
     size_t number = planner->block_of[node->in[0]->index];
     struct block *block = &planner->blocks[number];
     size_t at = planner->within[node->in[0]->index] + first * (wnn_dtype_bits(node->in[0]->type.type) / 8);
@@ -158,17 +194,95 @@ static bool place_views(const struct pass_context *context, struct planner *plan
             block->last = planner->last_use[output->index];
     }
     block->viewed = true;
-    node->lowering = WNN_LOWER_VIEW;
-    node->scratch_bytes = 0;
+    lower_to_view(node);
     return true;
 }
 
-static void make_blocks(const struct pass_context *context, struct planner *planner)
+// Whether the inputs of a concat lie in its output as they are, one behind the other.
+static bool is_joint(const struct planner *planner, const struct node *node)
+{
+    const struct operand *output = node->out[0];
+    if (!planner->context->backend->joins || node->op != WNN_OP_concat || node->activation ||
+        wnn_dtype_bits(output->type.type) < 8)
+        return false;
+    for (unsigned i = 0; i < ((const struct concat_attrs *)node->attrs)->axis; i++)
+        if (output->type.shape.dim[i] != 1)
+            return false;
+    return true;
+}
+
+// What has to be computed into a place for the operand to lie there: what it is a view of, if it will be one
+// as a whole.
+static struct operand *source_of(const struct planner *planner, struct operand *operand)
+{
+    size_t first;
+    while (operand->producer &&
+           (operand->producer->op == WNN_OP_reshape || operand->producer->op == WNN_OP_identity) &&
+           is_view(planner, operand->producer, &first))
+        operand = operand->producer->in[0];
+    return operand;
+}
+
+// Lets what a concat joins be computed where it belongs, in the output's memory: whatever is computed, has no
+// other place and is not a view. The rest is copied there. The output has the place of a part itself, or gets
+// a block.
+static void place_parts(struct planner *planner, const struct node *node)
+{
+    struct operand *output = node->out[0];
+    size_t *block = &planner->block_of[output->index], at = planner->within[output->index], first;
+    for (unsigned i = 0; i < node->in_count; i++) {
+        struct operand *part =
+            output->placement.place == PLACE_ARENA ? source_of(planner, node->in[i]) : node->in[i];
+        size_t bytes = wnn_descriptor_bytes(&part->type);
+        if (part->producer && part->placement.place == PLACE_ARENA &&
+            planner->block_of[part->index] == SIZE_MAX && !is_view(planner, part->producer, &first)) {
+            if (*block == SIZE_MAX)
+                place_operand(planner, output, node->index);
+            struct block *shared = &planner->blocks[*block];
+            shared->viewed = planner->joined = true;
+            if (shared->first > part->producer->index)
+                shared->first = part->producer->index;
+            if (shared->last < planner->last_use[part->index])
+                shared->last = planner->last_use[part->index];
+            planner->block_of[part->index] = *block;
+            planner->within[part->index] = at;
+            part->placement.place = output->placement.place;
+            part->placement.slot = output->placement.slot;
+            part->placement.within = part->placement.place == PLACE_OUTPUT ? at : 0;
+        }
+        at += bytes;
+    }
+}
+
+// Whether all inputs lie where the concat would copy them to.
+static bool is_complete(const struct planner *planner, const struct node *node)
+{
+    size_t block = planner->block_of[node->out[0]->index], at = planner->within[node->out[0]->index];
+    for (unsigned i = 0; i < node->in_count; i++) {
+        const struct operand *part = node->in[i];
+        if (planner->block_of[part->index] != block || planner->within[part->index] != at ||
+            part->placement.place != node->out[0]->placement.place)
+            return false;
+        at += wnn_descriptor_bytes(&part->type);
+    }
+    return true;
+}
+
+// `join`: concat's inputs are computed into its output where they can be.
+static void make_blocks(struct planner *planner, bool join)
 {
     struct graph *graph = planner->graph;
+    planner->count = 0;
+    planner->joined = false;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        graph->nodes[i]->lowering = planner->chosen[i].lowering;
+        graph->nodes[i]->scratch_bytes = planner->chosen[i].scratch_bytes;
+    }
     for (size_t i = 0; i < graph->operand_count; i++) {
         struct operand *operand = graph->operands[i];
         planner->block_of[i] = SIZE_MAX;
+        planner->within[i] = 0;
+        operand->placement.within = 0;
         operand->placement.place = operand->constant ? PLACE_CONSTANT : PLACE_ARENA;
     }
     for (size_t i = 0; i < graph->input_count; i++) {
@@ -186,11 +300,20 @@ static void make_blocks(const struct pass_context *context, struct planner *plan
         operand->placement.place = PLACE_OUTPUT;
         operand->placement.slot = (unsigned)i;
     }
+    // From the end: what one concat makes may be a part of another.
+    for (size_t i = graph->node_count; join && i-- > 0;)
+        if (is_joint(planner, graph->nodes[i]))
+            place_parts(planner, graph->nodes[i]);
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
-        struct operand *reused = reusable_input(context, planner, i);
-        if (!reused && place_views(context, planner, node))
+        struct operand *reused = reusable_input(planner, i);
+        if (!reused && place_views(planner, node))
             continue;
+        if (is_joint(planner, node) && planner->block_of[node->out[0]->index] != SIZE_MAX &&
+            is_complete(planner, node)) {
+            lower_to_view(node);
+            continue;
+        }
         for (unsigned j = 0; j < node->out_count; j++) {
             struct operand *output = node->out[j];
             if (j == 0 && reused) {
@@ -206,26 +329,45 @@ static void make_blocks(const struct pass_context *context, struct planner *plan
     }
 }
 
-static int larger_first(const void *a, const void *b)
-{
-    const struct block *x = *(const struct block *const *)a, *y = *(const struct block *const *)b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? 1 : -1;
-    return (x->first > y->first) - (x->first < y->first);
-}
-
 static int earlier_first(const void *a, const void *b)
 {
     const struct block *x = *(const struct block *const *)a, *y = *(const struct block *const *)b;
     return (x->first > y->first) - (x->first < y->first);
 }
 
-// Largest blocks first, each into the tightest gap between those that are needed at the same time. `order` and `placed`
-// have room for all blocks.
-static size_t pack_thoroughly(struct planner *planner, struct block **order, struct block **placed)
+static int compare_sizes(double x, double y, const void *a, const void *b)
+{
+    return x != y ? (x < y ? 1 : -1) : earlier_first(a, b);
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct block *x = *(const struct block *const *)a, *y = *(const struct block *const *)b;
+    return compare_sizes((double)x->bytes, (double)y->bytes, a, b);
+}
+
+static double duration(const struct block *block)
+{
+    return (double)block->last - (double)block->first + 1;
+}
+
+static int longer_first(const void *a, const void *b)
+{
+    return compare_sizes(duration(*(const struct block *const *)a), duration(*(const struct block *const *)b),
+                         a, b);
+}
+
+static int more_first(const void *a, const void *b)
+{
+    const struct block *x = *(const struct block *const *)a, *y = *(const struct block *const *)b;
+    return compare_sizes((double)x->bytes * duration(x), (double)y->bytes * duration(y), a, b);
+}
+
+// The blocks in their order, each into the tightest gap between those that are needed at the same time.
+// `placed` has room for all of them.
+static size_t fill_gaps(struct planner *planner, struct block *const *order, struct block **placed)
 {
     size_t end = 0, placed_count = 0;
-    qsort(order, planner->count, sizeof order[0], larger_first);
     for (size_t i = 0; i < planner->count; i++) {
         struct block *block = order[i];
         size_t at = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
@@ -251,11 +393,51 @@ static size_t pack_thoroughly(struct planner *planner, struct block **order, str
     return end;
 }
 
-// In the order of time: a block takes the memory of one that has ended and is large enough, if it is among the last few
-// that did, or new memory. `ended` has room for all blocks.
-static size_t pack_quickly(struct planner *planner, struct block **order, struct block **live, struct block **ended)
+// The most that is needed at one time, which no packing can go below. `change` has room for a number a node,
+// and one.
+static size_t find_peak(const struct planner *planner, size_t *change)
 {
-    enum { LOOK = 64 };
+    size_t nodes = planner->graph->node_count, now = 0, peak = 0;
+    memset(change, 0, (nodes + 1) * sizeof change[0]);
+    for (size_t i = 0; i < planner->count; i++) {
+        const struct block *block = &planner->blocks[i];
+        change[block->first] += block->bytes;
+        change[block->last < nodes ? block->last + 1 : nodes] -= block->bytes; // modulo
+    }
+    for (size_t i = 0; i < nodes; i++) {
+        now += change[i];
+        peak = now > peak ? now : peak;
+    }
+    return peak;
+}
+
+// In one order after the other, until one needs no more than the peak; the best counts.
+static size_t pack_thoroughly(struct planner *planner, struct block **order, struct block **placed,
+                              size_t peak)
+{
+    static int (*const orders[])(const void *, const void *) = {larger_first, more_first, longer_first,
+                                                                earlier_first};
+    size_t best = SIZE_MAX;
+    for (unsigned i = 0; i < sizeof orders / sizeof orders[0] && best > peak; i++) {
+        qsort(order, planner->count, sizeof order[0], orders[i]);
+        size_t end = fill_gaps(planner, order, placed);
+        for (size_t j = 0; end < best && j < planner->count; j++)
+            planner->blocks[j].best = planner->blocks[j].offset;
+        best = end < best ? end : best;
+    }
+    for (size_t j = 0; j < planner->count; j++)
+        planner->blocks[j].offset = planner->blocks[j].best;
+    return best;
+}
+
+// In the order of time: a block takes the memory of one that has ended and is large enough, if it is among
+// the last few that did, or new memory. `ended` has room for all blocks.
+static size_t pack_quickly(struct planner *planner, struct block **order, struct block **live,
+                           struct block **ended)
+{
+    enum {
+        LOOK = 64
+    };
     size_t end = 0, live_count = 0, ended_count = 0;
     qsort(order, planner->count, sizeof order[0], earlier_first);
     for (size_t i = 0; i < planner->count; i++) {
@@ -301,27 +483,48 @@ static void set_offsets(struct planner *planner, struct plan *plan)
     }
 }
 
+// Makes and packs the blocks. Returns the bytes of the arena.
+static size_t make_plan(struct planner *planner, bool join, struct block **lists, size_t most, size_t *change)
+{
+    make_blocks(planner, join);
+    for (size_t i = 0; i < planner->count; i++)
+        lists[i] = &planner->blocks[i];
+    return planner->count <= THOROUGH
+               ? pack_thoroughly(planner, lists, lists + most, find_peak(planner, change))
+               : pack_quickly(planner, lists, lists + most, lists + 2 * most);
+}
+
 bool wnn_plan_memory(struct pass_context *context, struct plan *plan)
 {
     struct graph *graph = &plan->graph;
-    size_t most = graph->operand_count + graph->node_count;
+    size_t operands = graph->operand_count, nodes = graph->node_count, most = operands + nodes;
     struct arena arena;
     wnn_arena_init(&arena, context->allocator);
-    struct planner planner = {.graph = graph,
+    struct choice *chosen = wnn_arena_allocate(&arena, nodes * sizeof chosen[0]);
+    struct planner planner = {.context = context,
+                              .graph = graph,
+                              .chosen = chosen,
                               .blocks = wnn_arena_allocate(&arena, most * sizeof planner.blocks[0]),
-                              .block_of = wnn_arena_allocate(&arena, graph->operand_count * sizeof(size_t)),
-                              .within = wnn_arena_allocate(&arena, graph->operand_count * sizeof(size_t)),
-                              .last_use = wnn_arena_allocate(&arena, graph->operand_count * sizeof(size_t))};
+                              .block_of = wnn_arena_allocate(&arena, operands * sizeof(size_t)),
+                              .within = wnn_arena_allocate(&arena, operands * sizeof(size_t)),
+                              .last_use = wnn_arena_allocate(&arena, operands * sizeof(size_t))};
     struct block **lists = wnn_arena_allocate(&arena, 3 * most * sizeof lists[0]);
-    bool enough = planner.blocks && planner.block_of && planner.within && planner.last_use && lists;
+    size_t *change = wnn_arena_allocate(&arena, (nodes + 1) * sizeof change[0]);
+    bool enough =
+        chosen && planner.blocks && planner.block_of && planner.within && planner.last_use && lists && change;
     if (enough) {
+        for (size_t i = 0; i < nodes; i++)
+            chosen[i] = (struct choice){graph->nodes[i]->lowering, graph->nodes[i]->scratch_bytes};
         find_last_uses(&planner);
-        make_blocks(context, &planner);
-        for (size_t i = 0; i < planner.count; i++)
-            lists[i] = &planner.blocks[i];
-        plan->arena_bytes = planner.count <= THOROUGH
-                                ? pack_thoroughly(&planner, lists, lists + most)
-                                : pack_quickly(&planner, lists, lists + most, lists + 2 * most);
+        plan->arena_bytes = make_plan(&planner, true, lists, most, change);
+        if (planner.joined) {
+            // What saves time may cost memory, if parts are made long before they are joined: some, but not
+            // much.
+            size_t joined = plan->arena_bytes;
+            plan->arena_bytes = make_plan(&planner, false, lists, most, change);
+            if (joined <= plan->arena_bytes + plan->arena_bytes / 8 + JOIN_BYTES)
+                plan->arena_bytes = make_plan(&planner, true, lists, most, change);
+        }
         set_offsets(&planner, plan);
     }
     wnn_arena_free(&arena);

@@ -311,7 +311,7 @@ static void *locate(const struct executable *executable, const struct operand *o
         break;
     case PLACE_OUTPUT:
         if (bindings->outputs[placement->slot])
-            return bindings->outputs[placement->slot];
+            return (char *)bindings->outputs[placement->slot] + placement->within;
         break;
     case PLACE_CONSTANT:
         return constant_data(executable, operand);
@@ -400,6 +400,7 @@ const struct backend wnn_backend_cpu = {
     .name = "cpu",
     .preferred_layout = WNNInputOperandLayout_NHWC,
     .views = true,
+    .joins = true,
     .preload = wnn_xnnpack_preload,
     .create = create,
     .destroy = destroy,

@@ -291,7 +291,8 @@ void wnn_cpu_concat(const struct kernel_call *call)
         copy.to += at * copy.size;
         add_loop(&copy, out->count / line, (ptrdiff_t)run, (ptrdiff_t)line);
         add_loop(&copy, run, 1, 1);
-        run_copy(&copy, call->parallel);
+        if (copy.from != copy.to) // it may have been computed where it belongs
+            run_copy(&copy, call->parallel);
         at += run;
     }
 }

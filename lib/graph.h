@@ -36,6 +36,7 @@ struct operand {
         enum { PLACE_NONE, PLACE_INPUT, PLACE_OUTPUT, PLACE_CONSTANT, PLACE_ARENA } place;
         unsigned slot;           // of the graph's inputs or outputs
         size_t offset;           // in the arena; an output has one too, for when it is not bound
+        size_t within;           // PLACE_OUTPUT: bytes from the beginning of the output, of a part of it
         bool staged;             // an input that is copied to its place in the arena before the run
     } placement;
 };
