@@ -26,7 +26,8 @@ static const char usage[] =
     "  --disputed=FILE        skip the vectors that FILE lists\n"
     "  --strict-numerics      no kernels that trade IEEE details for speed\n"
     "  --threads=N            compute threads; default: one per processor\n"
-    "  --without-pass=NAME    leave a pass of the compiler out; may be repeated\n";
+    "  --without-pass=NAME    leave a pass of the compiler out; may be repeated\n"
+    "  --passes               only name the passes\n";
 
 struct result {
     char *op, *name, *message; // message NULL: passed
@@ -39,7 +40,7 @@ struct dispute {
 
 struct program {
     const char *backend, *filter, *junit, *disputed;
-    bool verbose, strict_numerics;
+    bool verbose, strict_numerics, list_passes;
     uint32_t threads, skipped_passes;
     struct subject subject;
     struct dispute *disputes;
@@ -327,11 +328,17 @@ static void read_disputes(struct program *program)
 static bool read_options(struct program *program, int count, char **arguments)
 {
     static const struct option options[] = {
-        {"backend", required_argument, NULL, 'b'},  {"filter", required_argument, NULL, 'f'},
-        {"verbose", no_argument, NULL, 'v'},        {"junit", required_argument, NULL, 'j'},
-        {"disputed", required_argument, NULL, 'd'}, {"strict-numerics", no_argument, NULL, 's'},
-        {"threads", required_argument, NULL, 't'},  {"without-pass", required_argument, NULL, 'p'},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
+        {"backend", required_argument, NULL, 'b'},
+        {"filter", required_argument, NULL, 'f'},
+        {"verbose", no_argument, NULL, 'v'},
+        {"junit", required_argument, NULL, 'j'},
+        {"disputed", required_argument, NULL, 'd'},
+        {"strict-numerics", no_argument, NULL, 's'},
+        {"threads", required_argument, NULL, 't'},
+        {"without-pass", required_argument, NULL, 'p'},
+        {"passes", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(count, arguments, "", options, NULL)) != -1;) {
         switch (option) {
@@ -363,6 +370,9 @@ static bool read_options(struct program *program, int count, char **arguments)
             }
             program->skipped_passes |= wnn_pass_bit(optarg);
             break;
+        case 'l':
+            program->list_passes = true;
+            return true;
         default:
             fputs(usage, option == 'h' ? stdout : stderr);
             return false;
@@ -422,7 +432,14 @@ static void free_program(struct program *program)
 int main(int count, char **arguments)
 {
     struct program program = {.backend = "cpu"};
-    if (!read_options(&program, count, arguments) || !create_context(&program))
+    if (!read_options(&program, count, arguments))
+        return 2;
+    if (program.list_passes) {
+        for (unsigned i = 0; wnn_pass_names[i] != NULL; i++)
+            puts(wnn_pass_names[i]);
+        return 0;
+    }
+    if (!create_context(&program))
         return 2;
     if (program.disputed != NULL)
         read_disputes(&program);
