@@ -21,12 +21,18 @@ struct execution {
     size_t tensor_count;
 };
 
-// What the checks of one call need.
+// One call: what the two descriptors have in common.
 struct call {
     const char *method;
-    struct string label;
     WNNContext context;
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
     WNNGraph graph;
+    size_t input_count, output_count;
+    const void *inputs, *outputs; // WNNNamedBuffer or WNNNamedTensor
+    // Checks the lists, and gives the execution their memory and all else that it needs; false: the error
+    // says why not.
+    bool (*bind)(const struct call *call, struct execution *e);
     struct error *error;
 };
 
@@ -48,8 +54,8 @@ fail(const struct call *call, WNNStatus status, const char *format, ...)
 {
     char message[WNN_MESSAGE_SIZE];
     struct text text = TEXT(message);
-    wnn_text_add(&text, "%s%s%s: ", call->method, call->label.length ? " " : "",
-                 call->label.length ? QUOTE(call->label) : "");
+    struct string label = wnn_string(call->label);
+    wnn_text_add(&text, "%s%s%s: ", call->method, label.length ? " " : "", label.length ? QUOTE(label) : "");
     va_list arguments;
     va_start(arguments, format);
     wnn_text_add_list(&text, format, arguments);
@@ -120,11 +126,11 @@ static struct execution *create(const struct call *call)
 // Checks that both have in common
 // ---------------------------------------------------------------------------------------------------------------
 
-static bool check_graph(const struct call *call, const WNNChainedStruct *chain, WNNStringView label)
+static bool check_graph(const struct call *call)
 {
     if (call->error->status != WNNStatus_Success || !wnn_context_usable(call->context, call->error) ||
-        !wnn_check_chain(chain, call->method, call->error) ||
-        !wnn_check_string(&call->context->limits, "the label of an execution", label, call->error))
+        !wnn_check_chain(call->nextInChain, call->method, call->error) ||
+        !wnn_check_string(&call->context->limits, "the label of an execution", call->label, call->error))
         return false;
     if (!call->graph)
         return fail(call, WNNStatus_TypeError, "no graph was given");
@@ -311,15 +317,15 @@ static char *stage(const struct port_list *ports, const void *const *memory, con
     return staging;
 }
 
-static bool bind_compute(const struct call *call, const WNNComputeDescriptor *descriptor, struct execution *e)
+static bool bind_compute(const struct call *call, struct execution *e)
 {
     const struct port_list *in = &call->graph->inputs, *out = &call->graph->outputs;
     const void **outputs = (const void **)e->caller_outputs;
-    if (descriptor->outputCount == 0)
+    if (call->output_count == 0)
         return fail(call, WNNStatus_TypeError, "no outputs were given; expected at least one");
-    if (!bind_buffers(call, in, "input", descriptor->inputs, descriptor->inputCount, e->caller_inputs) ||
+    if (!bind_buffers(call, in, "input", call->inputs, call->input_count, e->caller_inputs) ||
         !check_all_given(call, in, "input", e->caller_inputs) ||
-        !bind_buffers(call, out, "output", descriptor->outputs, descriptor->outputCount, outputs) ||
+        !bind_buffers(call, out, "output", call->outputs, call->output_count, outputs) ||
         !check_overlap(call, e->caller_inputs, outputs, false))
         return false;
     // A sum of less than 2^16 tensors of less than 2^34 bytes.
@@ -330,33 +336,6 @@ static bool bind_compute(const struct call *call, const WNNComputeDescriptor *de
     wnn_graph_hold(call->graph);
     e->graph = call->graph;
     return true;
-}
-
-WNNFuture wnnContextCompute(WNNContext context, const WNNComputeDescriptor *descriptor,
-                            WNNRequestCallbackInfo callbackInfo)
-{
-    static const WNNComputeDescriptor nothing = WNN_COMPUTE_DESCRIPTOR_INIT;
-    struct callback callback = wnn_request_callback(&callbackInfo);
-    if (!context)
-        return wnn_refuse_without_context(&callback);
-    if (!descriptor)
-        descriptor = &nothing;
-    struct error error = {0};
-    wnn_check_callback(callbackInfo.nextInChain, &callback, &error);
-    struct call call = {.method = "compute",
-                        .label = wnn_string(descriptor->label),
-                        .context = context,
-                        .graph = descriptor->graph,
-                        .error = &error};
-    struct execution *e = NULL;
-    if (check_graph(&call, descriptor->nextInChain, descriptor->label) &&
-        check_list(&call, descriptor->inputs, descriptor->inputCount, "input") &&
-        check_list(&call, descriptor->outputs, descriptor->outputCount, "output") && (e = create(&call)) &&
-        !bind_compute(&call, descriptor, e)) {
-        wnn_request_free(context, e);
-        e = NULL;
-    }
-    return wnn_submit(context, (struct request *)e, &callback, &error);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -398,13 +377,12 @@ static bool bind_tensors(const struct call *call, const struct port_list *ports,
 }
 
 // First the slots hold the tensors, then their memory.
-static bool bind_dispatch(const struct call *call, const WNNDispatchDescriptor *descriptor,
-                          struct execution *e)
+static bool bind_dispatch(const struct call *call, struct execution *e)
 {
     const struct port_list *in = &call->graph->inputs, *out = &call->graph->outputs;
     const void **outputs = (const void **)e->outputs;
-    if (!bind_tensors(call, in, "input", descriptor->inputs, descriptor->inputCount, e->inputs) ||
-        !bind_tensors(call, out, "output", descriptor->outputs, descriptor->outputCount, outputs) ||
+    if (!bind_tensors(call, in, "input", call->inputs, call->input_count, e->inputs) ||
+        !bind_tensors(call, out, "output", call->outputs, call->output_count, outputs) ||
         !check_overlap(call, e->inputs, outputs, true))
         return false;
     // The two arrays lie behind each other.
@@ -421,30 +399,61 @@ static bool bind_dispatch(const struct call *call, const WNNDispatchDescriptor *
     return true;
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// The public side
+// ---------------------------------------------------------------------------------------------------------------
+
+static WNNFuture queue_execution(struct call *call, const WNNRequestCallbackInfo *info)
+{
+    struct callback callback = wnn_request_callback(info);
+    if (!call->context)
+        return wnn_refuse_without_context(&callback);
+    struct error error = {0};
+    call->error = &error;
+    wnn_check_callback(info->nextInChain, &callback, &error);
+    struct execution *e = NULL;
+    if (check_graph(call) && check_list(call, call->inputs, call->input_count, "input") &&
+        check_list(call, call->outputs, call->output_count, "output") && (e = create(call)) &&
+        !call->bind(call, e)) {
+        drop_execution(call->context, &e->request);
+        wnn_request_free(call->context, e);
+        e = NULL;
+    }
+    return wnn_submit(call->context, (struct request *)e, &callback, &error);
+}
+
+WNNFuture wnnContextCompute(WNNContext context, const WNNComputeDescriptor *descriptor,
+                            WNNRequestCallbackInfo callbackInfo)
+{
+    static const WNNComputeDescriptor nothing = WNN_COMPUTE_DESCRIPTOR_INIT;
+    const WNNComputeDescriptor *d = descriptor ? descriptor : &nothing;
+    struct call call = {.method = "compute",
+                        .context = context,
+                        .nextInChain = d->nextInChain,
+                        .label = d->label,
+                        .graph = d->graph,
+                        .input_count = d->inputCount,
+                        .output_count = d->outputCount,
+                        .inputs = d->inputs,
+                        .outputs = d->outputs,
+                        .bind = bind_compute};
+    return queue_execution(&call, &callbackInfo);
+}
+
 WNNFuture wnnContextDispatch(WNNContext context, const WNNDispatchDescriptor *descriptor,
                              WNNRequestCallbackInfo callbackInfo)
 {
     static const WNNDispatchDescriptor nothing = WNN_DISPATCH_DESCRIPTOR_INIT;
-    struct callback callback = wnn_request_callback(&callbackInfo);
-    if (!context)
-        return wnn_refuse_without_context(&callback);
-    if (!descriptor)
-        descriptor = &nothing;
-    struct error error = {0};
-    wnn_check_callback(callbackInfo.nextInChain, &callback, &error);
+    const WNNDispatchDescriptor *d = descriptor ? descriptor : &nothing;
     struct call call = {.method = "dispatch",
-                        .label = wnn_string(descriptor->label),
                         .context = context,
-                        .graph = descriptor->graph,
-                        .error = &error};
-    struct execution *e = NULL;
-    if (check_graph(&call, descriptor->nextInChain, descriptor->label) &&
-        check_list(&call, descriptor->inputs, descriptor->inputCount, "input") &&
-        check_list(&call, descriptor->outputs, descriptor->outputCount, "output") && (e = create(&call)) &&
-        !bind_dispatch(&call, descriptor, e)) {
-        drop_execution(context, &e->request);
-        wnn_request_free(context, e);
-        e = NULL;
-    }
-    return wnn_submit(context, (struct request *)e, &callback, &error);
+                        .nextInChain = d->nextInChain,
+                        .label = d->label,
+                        .graph = d->graph,
+                        .input_count = d->inputCount,
+                        .output_count = d->outputCount,
+                        .inputs = d->inputs,
+                        .outputs = d->outputs,
+                        .bind = bind_dispatch};
+    return queue_execution(&call, &callbackInfo);
 }
