@@ -7,8 +7,7 @@
 #include "tools/command.h"
 #include "tools/memory.h"
 #include "tools/profile_show.h"
-#include "tools/run_data.h"
-#include "tools/session.h"
+#include "tools/subject.h"
 #include "tools/terminal.h"
 
 #include <cjson/cJSON.h>
@@ -90,59 +89,15 @@ static double peak_resident(void)
     return kilobytes * 1024;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-// A graph with everything that it needs to run.
-struct subject {
-    struct session *session;
-    WNNGraph graph;
-    size_t input_count, output_count;
-    WNNNamedBuffer *inputs, *outputs;
-    struct run_port *input_ports, *output_ports;
-};
-
-static void subject_begin(struct subject *subject, struct session *session, WNNGraph graph)
-{
-    uint64_t seed = 42;
-    subject->session = session;
-    subject->graph = graph;
-    const WNNNamedDescriptor *list = wnnGraphGetInputs(graph, &subject->input_count);
-    subject->input_ports = run_ports_make(list, subject->input_count, &subject->inputs);
-    list = wnnGraphGetOutputs(graph, &subject->output_count);
-    subject->output_ports = run_ports_make(list, subject->output_count, &subject->outputs);
-    for (size_t i = 0; i < subject->input_count; i++)
-        run_port_randomise(&subject->input_ports[i], &seed);
-}
-
-static void subject_end(struct subject *subject)
-{
-    run_ports_free(subject->input_ports, subject->input_count, subject->inputs);
-    run_ports_free(subject->output_ports, subject->output_count, subject->outputs);
-}
-
-static bool run_subject(struct subject *subject, struct error *error)
-{
-    return session_compute(subject->session, subject->graph, subject->input_count, subject->inputs,
-                           subject->output_count, subject->outputs, error);
-}
-
-// Adds the times of runs for the given time, at least three.
-static bool run_round(struct subject *subject, const char *what, double limit, struct result *result,
-                      double **times, size_t *capacity, struct error *error)
+// Runs for the given time, at least three times.
+static bool run_round(struct subject *subject, const char *what, double limit, struct error *error)
 {
     bool good = true;
     struct progress progress;
     progress_begin(&progress, what);
     double begin = now();
     for (size_t runs = 0; good && (runs < 3 || now() - begin < limit); runs++) {
-        double start = now();
-        good = run_subject(subject, error);
-        *times = must_grow(*times, result->runs, capacity, sizeof **times);
-        (*times)[result->runs++] = now() - start;
+        good = subject_run(subject, error);
         progress_show(&progress, 0, 0);
     }
     progress_end(&progress);
@@ -153,22 +108,24 @@ static bool run_round(struct subject *subject, const char *what, double limit, s
 static bool measure_runs(const struct bench_options *options, struct subject *subject, const char *what,
                          struct result *result, struct error *error)
 {
-    double *times = NULL, begin = now();
-    size_t capacity = 0, rounds = options->peer_count ? options->rounds : 1;
-    bool good = run_subject(subject, error);
-    result->first = now() - begin;
+    size_t rounds = options->peer_count ? options->rounds : 1;
+    if (!subject_run(subject, error))
+        return false;
+    result->first = subject->times[0];
+    subject->time_count = 0;
+    bool good = true;
     for (size_t round = 0; good && round < rounds; round++) {
-        good = run_round(subject, what, options->time, result, &times, &capacity, error);
+        good = run_round(subject, what, options->time, error);
         for (size_t i = 0; good && i < options->peer_count; i++)
             good = peer_run(options->peers[i], what, options->session.threads, &result->peers[i], error);
     }
     if (good) {
-        qsort(times, result->runs, sizeof *times, compare);
-        result->least = times[0];
-        result->median = times[result->runs / 2];
-        result->p90 = times[result->runs * 9 / 10];
+        subject_sort_times(subject);
+        result->runs = subject->time_count;
+        result->least = subject->times[0];
+        result->median = subject->times[result->runs / 2];
+        result->p90 = subject->times[result->runs * 9 / 10];
     }
-    free(times);
     return good;
 }
 
@@ -185,7 +142,7 @@ static bool profile_runs(const struct bench_options *options, struct subject *su
     bool good = true;
     double begin = now();
     for (size_t runs = 0; good && (runs < 3 || now() - begin < options->time); runs++) {
-        good = run_subject(subject, error);
+        good = subject_run(subject, error);
         trace_add(&trace, subject->graph);
     }
     good = trace_close(&trace, error) && good;
@@ -221,7 +178,10 @@ static bool measure(const struct bench_options *options, const char *what, struc
         model_end(&model); // so that its weights do not count
     struct subject subject = {.session = NULL};
     if (good) {
+        uint64_t seed = 42;
         subject_begin(&subject, &session, graph);
+        for (size_t i = 0; i < subject.input_count; i++)
+            run_port_randomise(&subject.inputs[i], &seed);
         good = measure_runs(options, &subject, what, result, error);
     }
     WNNContextCounters counters;
@@ -233,8 +193,7 @@ static bool measure(const struct bench_options *options, const char *what, struc
     good = good && profile_runs(options, &subject, result, error);
     if (good && options->json)
         print_result(options, what, result);
-    if (subject.session)
-        subject_end(&subject);
+    subject_end(&subject);
     wnnGraphRelease(graph);
     session_close(&session);
     return good;

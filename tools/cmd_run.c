@@ -7,6 +7,7 @@
 #include "tools/memory.h"
 #include "tools/profile_show.h"
 #include "tools/run_show.h"
+#include "tools/subject.h"
 #include "tools/terminal.h"
 
 #include <stdio.h>
@@ -68,14 +69,10 @@ struct work {
     struct session session;
     struct model model;
     WNNGraph graph;
-    struct run_port *inputs, *outputs;
-    size_t input_count, output_count;
-    WNNNamedBuffer *input_buffers, *output_buffers;
+    struct subject subject; // of it
     struct labels labels;
     struct array expected;
     size_t items, right; // computed, and as expected
-    double *times;       // of repeated runs
-    size_t time_count, time_capacity;
     struct trace trace;
     struct nan_finder nan_finder;
     struct error error;
@@ -99,33 +96,24 @@ static bool choose_outputs(struct work *work)
 {
     for (size_t i = 0; i < work->options->output_count; i++) {
         const char *path, *argument = work->options->outputs[i];
-        struct run_port *port = named_port(work->outputs, work->output_count, argument, &path);
-        if (!port && work->output_count == 1)
-            port = work->outputs;
+        struct run_port *port =
+            named_port(work->subject.outputs, work->subject.output_count, argument, &path);
+        if (!port && work->subject.output_count == 1)
+            port = work->subject.outputs;
         if (!port)
             return wnn_fail(&work->error, WNNStatus_TypeError,
                             "--output=%s: the graph has %zu outputs; say NAME=FILE", argument,
-                            work->output_count);
+                            work->subject.output_count);
         port->path = path;
     }
     return true;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static bool compute(struct work *work)
 {
     for (unsigned long i = 0; i < work->options->repeat; i++) {
-        double begin = now();
-        if (!session_compute(&work->session, work->graph, work->input_count, work->input_buffers,
-                             work->output_count, work->output_buffers, &work->error))
+        if (!subject_run(&work->subject, &work->error))
             return false;
-        work->times = must_grow(work->times, work->time_count, &work->time_capacity, sizeof *work->times);
-        work->times[work->time_count++] = now() - begin;
         trace_add(&work->trace, work->graph);
     }
     return true;
@@ -140,7 +128,7 @@ static bool check_expected(struct work *work)
         return wnn_fail(&work->error, WNNStatus_TypeError, "%s has only %zu classes for more items",
                         work->options->expect, work->expected.elements);
     double wanted = wnn_number_double(array_element(&work->expected, item));
-    work->right += (double)best_score(&work->outputs[0]) == wanted;
+    work->right += (double)best_score(&work->subject.outputs[0]) == wanted;
     return true;
 }
 
@@ -151,20 +139,21 @@ static bool run_item(struct work *work, const char *path, size_t item, size_t it
     if (!compute(work))
         return false;
     work->items++;
-    for (size_t i = 0; i < work->output_count; i++)
-        run_port_keep(&work->outputs[i]);
+    for (size_t i = 0; i < work->subject.output_count; i++)
+        run_port_keep(&work->subject.outputs[i]);
     if (options->quiet || options->expect)
         return check_expected(work);
     if (items > 1)
         printf("%s%s [%zu]%s\n", STYLE_BOLD, path, item, STYLE_NONE);
     else if (path)
         printf("%s%s%s\n", STYLE_BOLD, path, STYLE_NONE);
-    for (size_t i = 0; i < work->output_count; i++) {
-        if (work->output_count > 1 && is_scores(&work->outputs[i].type))
-            printf(" %s\n", work->outputs[i].name.data);
-        if (i > 0 || !options->draw || work->input_count != 1 ||
-            !draw_result(&work->inputs[0], &options->rule, &work->outputs[0], &work->labels, options->top))
-            show_output(&work->outputs[i], &work->labels, options->top);
+    for (size_t i = 0; i < work->subject.output_count; i++) {
+        if (work->subject.output_count > 1 && is_scores(&work->subject.outputs[i].type))
+            printf(" %s\n", work->subject.outputs[i].name.data);
+        if (i > 0 || !options->draw || work->subject.input_count != 1 ||
+            !draw_result(&work->subject.inputs[0], &options->rule, &work->subject.outputs[0], &work->labels,
+                         options->top))
+            show_output(&work->subject.outputs[i], &work->labels, options->top);
     }
     return true;
 }
@@ -178,10 +167,10 @@ static bool run_each(struct work *work, int count, char **arguments)
     for (int i = 0; good && i < count; i++) {
         const char *path;
         struct run_file file;
-        named_port(work->inputs, 1, arguments[i], &path);
-        good = run_file_open(&file, path, &work->inputs[0], true, &work->error);
+        named_port(work->subject.inputs, 1, arguments[i], &path);
+        good = run_file_open(&file, path, &work->subject.inputs[0], true, &work->error);
         for (size_t item = 0; good && item < file.items; item++) {
-            good = run_file_load(&file, item, &work->options->rule, &work->inputs[0], &work->error) &&
+            good = run_file_load(&file, item, &work->options->rule, &work->subject.inputs[0], &work->error) &&
                    run_item(work, path, item, file.items);
             if (work->options->quiet || work->options->expect)
                 progress_show(&progress, item + 1, file.items);
@@ -195,25 +184,26 @@ static bool run_each(struct work *work, int count, char **arguments)
 // Several inputs, or none with a file: one execution.
 static bool run_once(struct work *work, int count, char **arguments)
 {
-    bool *given = must_allocate(work->input_count * sizeof *given);
+    bool *given = must_allocate(work->subject.input_count * sizeof *given);
     bool good = true;
     uint64_t seed = 88172645463325252u;
     for (int i = 0; good && i < count; i++) {
         const char *path;
-        struct run_port *port = named_port(work->inputs, work->input_count, arguments[i], &path);
-        for (size_t k = 0; !port && k < work->input_count; k++)
-            port = given[k] ? NULL : &work->inputs[k];
+        struct run_port *port =
+            named_port(work->subject.inputs, work->subject.input_count, arguments[i], &path);
+        for (size_t k = 0; !port && k < work->subject.input_count; k++)
+            port = given[k] ? NULL : &work->subject.inputs[k];
         struct run_file file = {.path = NULL};
         good = port ? run_file_open(&file, path, port, false, &work->error) &&
                           run_file_load(&file, 0, &work->options->rule, port, &work->error)
                     : wnn_fail(&work->error, WNNStatus_TypeError, "%s: the graph has only %zu inputs",
-                               arguments[i], work->input_count);
+                               arguments[i], work->subject.input_count);
         if (port)
-            given[port - work->inputs] = true;
+            given[port - work->subject.inputs] = true;
         run_file_close(&file);
     }
-    for (size_t i = 0; good && i < work->input_count; i++) {
-        struct run_port *port = &work->inputs[i];
+    for (size_t i = 0; good && i < work->subject.input_count; i++) {
+        struct run_port *port = &work->subject.inputs[i];
         if (!given[i] && work->options->random)
             run_port_randomise(port, &seed);
         else if (!given[i])
@@ -231,9 +221,10 @@ static void show_totals(struct work *work)
                work->items ? 100.0 * (double)work->right / (double)work->items : 0);
     if (work->options->repeat < 2)
         return;
-    qsort(work->times, work->time_count, sizeof *work->times, compare_times);
-    printf("%zu runs: median %.3f ms, least %.3f ms\n", work->time_count,
-           work->times[work->time_count / 2] * 1e3, work->times[0] * 1e3);
+    const struct subject *subject = &work->subject;
+    subject_sort_times(&work->subject);
+    printf("%zu runs: median %.3f ms, least %.3f ms\n", subject->time_count,
+           subject->times[subject->time_count / 2] * 1e3, subject->times[0] * 1e3);
 }
 
 static bool prepare(struct work *work, const char *path)
@@ -253,10 +244,7 @@ static bool prepare(struct work *work, const char *path)
                                         NULL);
     if (!session_build(&work->session, &work->model, &work->graph, error))
         return false;
-    const WNNNamedDescriptor *list = wnnGraphGetInputs(work->graph, &work->input_count);
-    work->inputs = run_ports_make(list, work->input_count, &work->input_buffers);
-    list = wnnGraphGetOutputs(work->graph, &work->output_count);
-    work->outputs = run_ports_make(list, work->output_count, &work->output_buffers);
+    subject_begin(&work->subject, &work->session, work->graph);
     wnnGraphSetProfiling(work->graph, options->profile || options->trace);
     if (options->trace && !trace_open(&work->trace, options->trace, error))
         return false;
@@ -270,10 +258,10 @@ static int compute_graph(const struct run_options *options, int count, char **ar
     struct work work = {.options = options};
     bool good = prepare(&work, arguments[0]);
     if (good)
-        good = work.input_count == 1 && count > 1 ? run_each(&work, count - 1, arguments + 1)
-                                                  : run_once(&work, count - 1, arguments + 1);
-    for (size_t i = 0; good && i < work.output_count; i++)
-        good = run_port_write(&work.outputs[i], work.items, &work.error);
+        good = work.subject.input_count == 1 && count > 1 ? run_each(&work, count - 1, arguments + 1)
+                                                          : run_once(&work, count - 1, arguments + 1);
+    for (size_t i = 0; good && i < work.subject.output_count; i++)
+        good = run_port_write(&work.subject.outputs[i], work.items, &work.error);
     if (good)
         show_totals(&work);
     if (good && options->profile)
@@ -281,9 +269,7 @@ static int compute_graph(const struct run_options *options, int count, char **ar
     if (good && options->find_nan)
         nan_finder_end(&work.nan_finder);
     good = trace_close(&work.trace, &work.error) && good;
-    run_ports_free(work.inputs, work.input_count, work.input_buffers);
-    run_ports_free(work.outputs, work.output_count, work.output_buffers);
-    free(work.times);
+    subject_end(&work.subject);
     labels_free(&work.labels);
     array_close(&work.expected);
     wnnGraphRelease(work.graph);
