@@ -31,6 +31,28 @@ dictionary MLTensorDescriptor : MLOperandDescriptor {
 dictionary MLOperatorOptions {
   USVString label = "";
 };
+dictionary MLContextLostInfo {
+  DOMString message;
+};
+dictionary MLRankRange {
+  unsigned long min;
+  unsigned long max;
+};
+dictionary MLTensorLimits {
+  sequence<MLOperandDataType> dataTypes;
+  MLRankRange rankRange;
+};
+dictionary MLOpSupportLimits {
+  DOMString preferredInputLayout;
+  double maxTensorByteLength;
+  MLTensorLimits input;
+  MLTensorLimits constant;
+  MLTensorLimits output;
+};
+dictionary MLComputeResult {
+  record<DOMString, ArrayBufferView> inputs;
+  record<DOMString, ArrayBufferView> outputs;
+};
 
 interface ML {
   Promise<MLContext> createContext(optional MLContextOptions options = {});
@@ -38,16 +60,16 @@ interface ML {
 
 interface MLContext {
   readonly attribute boolean accelerated;
-  readonly attribute Promise<object> lost;
-  object opSupportLimits();
+  readonly attribute Promise<MLContextLostInfo> lost;
+  MLOpSupportLimits opSupportLimits();
   Promise<MLTensor> createTensor(MLTensorDescriptor descriptor);
   Promise<MLTensor> createConstantTensor(MLOperandDescriptor descriptor, AllowSharedBufferSource inputData);
-  Promise<object> readTensor(MLTensor tensor);
-  Promise<object> readTensor(MLTensor tensor, AllowSharedBufferSource outputData);
+  Promise<ArrayBuffer> readTensor(MLTensor tensor);
+  Promise<undefined> readTensor(MLTensor tensor, AllowSharedBufferSource outputData);
   undefined writeTensor(MLTensor tensor, AllowSharedBufferSource inputData);
   undefined dispatch(MLGraph graph, record<USVString, MLTensor> inputs, record<USVString, MLTensor> outputs);
-  Promise<object> compute(MLGraph graph, record<DOMString, ArrayBufferView> inputs,
-                          record<DOMString, ArrayBufferView> outputs);
+  Promise<MLComputeResult> compute(MLGraph graph, record<DOMString, ArrayBufferView> inputs,
+                                   record<DOMString, ArrayBufferView> outputs);
   undefined destroy();
 };
 

@@ -150,6 +150,7 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
       checkViews(graph.inputs, inputs, 'input');
       if (inputs.length !== graph.inputs.length) typeError(`${inputs.length} inputs; expected ${graph.inputs.length}`);
       checkViews(graph.outputs, outputs, 'output');
+      if (!outputs.length) typeError('no output is asked for');
       checkBuffers([...inputs, ...outputs]);
       const taken = [inputs, outputs].map((entries) => transfer(entries));
       const [names, bytes] = [([name]) => name, ([, view]) => bytesOf(view)];

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The library for Node: flat functions that take numbers, strings, arrays and bytes. What the Web IDL of the
-// specification asks for is the business of the JavaScript in front (../webnn.mjs), which alone calls these functions.
+// specification asks for is the business of the JavaScript in front (../webnn.mjs), which alone calls these
+// functions.
 //
-// Everything here runs on the thread of one JavaScript environment, except on_built and on_done (request.c), which the
-// library calls on a context's worker. They take instance->lock, and no other lock while they hold it.
+// Everything here runs on the thread of one JavaScript environment, except on_built and on_done (request.c),
+// which the library calls on a context's worker. They take instance->lock, and no other lock while they hold
+// it.
 
 #ifndef CONFORMANCE_JS_ADDON_ADDON_H_
 #define CONFORMANCE_JS_ADDON_ADDON_H_
@@ -21,12 +23,13 @@ struct request;
 // What belongs to one JavaScript environment: the main thread's, or a worker thread's.
 struct instance {
     napi_threadsafe_function wake;
-    unsigned references;      // handles, and one for the environment
-    unsigned pending;         // requests that keep the process alive
-    bool closed;              // the environment ends: no JavaScript any more
+    unsigned references; // handles, and one for the environment
+    unsigned pending;    // requests that keep the process alive
+    bool closed;         // the environment ends: no JavaScript any more
     struct handle *contexts;
     struct allocator allocator;
-    uint32_t live[4];         // handles by kind
+    uint32_t live[4];               // handles by kind
+    int64_t external_bytes;         // what the garbage collector answered last: those of all modules
     char message[WNN_MESSAGE_SIZE]; // of the call that failed last with a status alone
 
     pthread_mutex_t lock;
@@ -43,11 +46,11 @@ enum handle_kind {
 // What a JavaScript external points to. Operands and activations are indices into their builder's.
 struct handle {
     enum handle_kind kind;
-    unsigned references;      // the external, and whoever needs the handle for longer
+    unsigned references; // the external, and whoever needs the handle for longer
     struct instance *instance;
-    struct handle *context;   // of the other kinds, referenced
+    struct handle *context; // of the other kinds, referenced
     union {
-        WNNContext context;   // NULL once the environment ends
+        WNNContext context; // NULL once the environment ends
         WNNTensor tensor;
         WNNGraphBuilder builder;
         WNNGraph graph;
@@ -74,22 +77,22 @@ enum request_kind {
     REQUEST_LOST,
 };
 
-// Work of a context that something waits for. The worker writes status, message and graph, and passes the request on
-// by instance->done.
+// Work of a context that something waits for. The worker writes status, message and graph, and passes the
+// request on by instance->done.
 struct request {
     enum request_kind kind;
     struct request *next;
     struct instance *instance; // referenced
-    struct handle *context;   // referenced; by REQUEST_LOST not, which may find NULL here
-    napi_deferred promise;    // NULL: nobody waits
-    napi_ref keep;            // values whose memory the worker uses, or the array to read into
-    void *bytes;              // malloc'ed: what was read, on its way to `keep`
+    struct handle *context;    // referenced; by REQUEST_LOST not, which may find NULL here
+    napi_deferred promise;     // NULL: nobody waits
+    napi_ref keep;             // values whose memory the worker uses, or the array to read into
+    void *bytes;               // malloc'ed: what was read, on its way to `keep`
     size_t byte_length;
-    pthread_t thread;         // of JavaScript
-    bool starting;            // inside of the call that starts it
-    bool refused;             // by that call
+    pthread_t thread; // of JavaScript
+    bool starting;    // inside of the call that starts it
+    bool refused;     // by that call
     WNNStatus status;
-    char *message;            // malloc'ed, NULL if memory ran out
+    char *message; // malloc'ed, NULL if memory ran out
     WNNGraph graph;
 };
 
@@ -97,7 +100,8 @@ struct request {
 struct instance *wnn_js_instance(napi_env env);
 void wnn_js_instance_drop(struct instance *instance);
 // A handle and its external. The context is NULL for a context.
-struct handle *wnn_js_handle_create(napi_env env, enum handle_kind kind, struct handle *context, napi_value *external);
+struct handle *wnn_js_handle_create(napi_env env, enum handle_kind kind, struct handle *context,
+                                    napi_value *external);
 void wnn_js_handle_drop(napi_env env, struct handle *handle);
 // NULL: an exception is pending.
 struct handle *wnn_js_handle(napi_env env, napi_value value, enum handle_kind kind);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recording and building. Operands and activations are numbers in JavaScript: indices into their builder's arrays,
-// checked here, so that no JavaScript object keeps a pointer.
+// Recording and building. Operands and activations are numbers in JavaScript: indices into their builder's
+// arrays, checked here, so that no JavaScript object keeps a pointer.
 
 #include "conformance/js/addon/addon.h"
 
@@ -25,7 +25,8 @@ static bool begin(struct call *call, napi_env env, napi_callback_info info, size
     if (call->builder && call->builder->of.builder)
         return true;
     if (call->builder)
-        wnn_js_throw(env, WNNStatus_InvalidStateError, (WNNStringView){"the builder was released", WNN_STRLEN});
+        wnn_js_throw(env, WNNStatus_InvalidStateError,
+                     (WNNStringView){"the builder was released", WNN_STRLEN});
     return false;
 }
 
@@ -58,7 +59,8 @@ static napi_value operand_value(const struct call *call, WNNOperand operand)
     napi_value object;
     if (!append_operand(call, operand) || !wnn_js_ok(call->env, napi_create_object(call->env, &object)) ||
         !wnn_js_set_u32(call->env, object, "id", (double)(call->builder->operand_count - 1)) ||
-        !wnn_js_set_descriptor(call->env, object, wnnOperandGetDataType(operand), wnnOperandGetShape(operand)))
+        !wnn_js_set_descriptor(call->env, object, wnnOperandGetDataType(operand),
+                               wnnOperandGetShape(operand)))
         return NULL;
     return object;
 }
@@ -115,7 +117,8 @@ napi_value wnn_js_create_builder(napi_env env, napi_callback_info info)
     napi_value argument, external;
     struct handle *context;
     WNNGraphBuilder builder;
-    if (!wnn_js_arguments(env, info, 1, &argument) || !(context = wnn_js_handle(env, argument, HANDLE_CONTEXT)))
+    if (!wnn_js_arguments(env, info, 1, &argument) ||
+        !(context = wnn_js_handle(env, argument, HANDLE_CONTEXT)))
         return NULL;
     WNNStatus status = wnnContextCreateGraphBuilder(context->of.context, &builder);
     if (status != WNNStatus_Success) {
@@ -144,7 +147,8 @@ napi_value wnn_js_release_builder(napi_env env, napi_callback_info info)
     return NULL;
 }
 
-static bool get_descriptor(struct call *call, napi_value type, napi_value shape, WNNOperandDescriptor *descriptor)
+static bool get_descriptor(struct call *call, napi_value type, napi_value shape,
+                           WNNOperandDescriptor *descriptor)
 {
     *descriptor = (WNNOperandDescriptor)WNN_OPERAND_DESCRIPTOR_INIT;
     return wnn_js_get_type(call->env, type, &descriptor->dataType) &&
@@ -172,7 +176,8 @@ napi_value wnn_js_constant(napi_env env, napi_callback_info info)
     WNNOperand operand = NULL;
     void *data;
     size_t byte_length;
-    if (begin(&call, env, info, 4) && get_descriptor(&call, call.arguments[1], call.arguments[2], &descriptor) &&
+    if (begin(&call, env, info, 4) &&
+        get_descriptor(&call, call.arguments[1], call.arguments[2], &descriptor) &&
         wnn_js_get_bytes(env, call.arguments[3], &data, &byte_length)) {
         operand = wnnGraphBuilderConstant(call.builder->of.builder, &descriptor, data, byte_length);
         wnn_js_account(env, call.builder->context);
@@ -201,8 +206,8 @@ napi_value wnn_js_range_constant(napi_env env, napi_callback_info info)
     WNNNumber start, stop, step;
     WNNOperand operand = NULL;
     if (begin(&call, env, info, 5) && wnn_js_get_type(env, call.arguments[1], &type) &&
-        wnn_js_get_number(env, call.arguments[2], &start) && wnn_js_get_number(env, call.arguments[3], &stop) &&
-        wnn_js_get_number(env, call.arguments[4], &step))
+        wnn_js_get_number(env, call.arguments[2], &start) &&
+        wnn_js_get_number(env, call.arguments[3], &stop) && wnn_js_get_number(env, call.arguments[4], &step))
         operand = wnnGraphBuilderRangeConstant(call.builder->of.builder, start, stop, step, type);
     return end(&call, operand);
 }
@@ -251,7 +256,8 @@ static bool get_activations(struct call *call, napi_value array, WNNActivationLi
     return true;
 }
 
-static bool get_enumerator(const struct call *call, napi_value value, const char *const *names, uint32_t *number)
+static bool get_enumerator(const struct call *call, napi_value value, const char *const *names,
+                           uint32_t *number)
 {
     char text[24];
     size_t length;
@@ -298,8 +304,8 @@ static bool set_attribute(struct call *call, const struct op_row *row, napi_valu
     return false;
 }
 
-// The attributes struct of the operator, filled in with what `object` has. Where rows share a name, a list goes to the
-// row that takes one.
+// The attributes struct of the operator, filled in with what `object` has. Where rows share a name, a list
+// goes to the row that takes one.
 static void *get_attributes(struct call *call, const struct op_info *info, napi_value object)
 {
     void *attrs = wnn_arena_copy(&call->scratch, info->defaults, info->attrs_size);
@@ -366,7 +372,8 @@ static napi_value record(struct call *call)
     }
     if (!(outputs = wnn_js_allocate(env, &call->scratch, capacity, sizeof *outputs)))
         return NULL;
-    count = wnn_builder_call(call->builder->of.builder, op, operand_count, operands, attrs, capacity, outputs);
+    count =
+        wnn_builder_call(call->builder->of.builder, op, operand_count, operands, attrs, capacity, outputs);
     if (count == 0) {
         throw_builder_error(call);
         return NULL;
@@ -403,16 +410,18 @@ static napi_value activation(struct call *call)
         throw_builder_error(call);
         return NULL;
     }
-    WNNActivation *activations = wnn_arena_grow(&builder->arena, builder->activations, builder->activation_count,
-                                                &builder->activation_capacity, sizeof *activations);
+    WNNActivation *activations =
+        wnn_arena_grow(&builder->arena, builder->activations, builder->activation_count,
+                       &builder->activation_capacity, sizeof *activations);
     if (!activations) {
         wnn_js_throw_memory(call->env);
         return NULL;
     }
     builder->activations = activations;
     activations[builder->activation_count++] = made;
-    return wnn_js_ok(call->env, napi_create_double(call->env, (double)(builder->activation_count - 1), &id)) ? id
-                                                                                                            : NULL;
+    return wnn_js_ok(call->env, napi_create_double(call->env, (double)(builder->activation_count - 1), &id))
+               ? id
+               : NULL;
 }
 
 // activation(builder, number, attributes): its number

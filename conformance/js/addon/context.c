@@ -25,7 +25,8 @@ static void throw_last(napi_env env, WNNStatus status)
     wnn_js_throw(env, status, (WNNStringView){wnn_js_instance(env)->message, WNN_STRLEN});
 }
 
-static bool get_choice(napi_env env, napi_value options, const char *name, const char *const *choices, int *choice)
+static bool get_choice(napi_env env, napi_value options, const char *name, const char *const *choices,
+                       int *choice)
 {
     napi_value value;
     char text[24];
@@ -110,7 +111,8 @@ napi_value wnn_js_destroy_context(napi_env env, napi_callback_info info)
     return NULL;
 }
 
-// counters(context): what the context counts; counters(): live handles of this environment.
+// counters(context): what the context counts; counters(): of this environment, live handles and
+// the bytes outside of the heap that the garbage collector was told of.
 napi_value wnn_js_counters(napi_env env, napi_callback_info info)
 {
     static const char *const kinds[] = {"contexts", "tensors", "builders", "graphs"};
@@ -120,6 +122,7 @@ napi_value wnn_js_counters(napi_env env, napi_callback_info info)
     if (wnn_js_is_undefined(env, argument)) {
         for (int i = 0; i < 4; i++)
             wnn_js_set_u32(env, object, kinds[i], wnn_js_instance(env)->live[i]);
+        wnn_js_set_u32(env, object, "externalBytes", (double)wnn_js_instance(env)->external_bytes);
         return object;
     }
     struct handle *context = wnn_js_handle(env, argument, HANDLE_CONTEXT);
@@ -140,7 +143,8 @@ napi_value wnn_js_counters(napi_env env, napi_callback_info info)
 // Tensors
 // ---------------------------------------------------------------------------------------------------------------
 
-// createTensor(context, dataType, shape, readable, writable), createConstantTensor(context, dataType, shape, bytes)
+// createTensor(context, dataType, shape, readable, writable), createConstantTensor(context, dataType, shape,
+// bytes)
 static napi_value create_tensor(napi_env env, napi_callback_info info, bool is_constant)
 {
     napi_value arguments[5], external = NULL;
@@ -268,8 +272,8 @@ napi_value wnn_js_destroy_graph(napi_env env, napi_callback_info info)
     return NULL;
 }
 
-static bool get_tensors(napi_env env, napi_value names, napi_value tensors, struct arena *scratch, size_t *count,
-                        const WNNNamedTensor **list)
+static bool get_tensors(napi_env env, napi_value names, napi_value tensors, struct arena *scratch,
+                        size_t *count, const WNNNamedTensor **list)
 {
     uint32_t length;
     napi_value name, value;
@@ -292,8 +296,8 @@ static bool get_tensors(napi_env env, napi_value names, napi_value tensors, stru
     return true;
 }
 
-static bool get_buffers(napi_env env, napi_value names, napi_value arrays, struct arena *scratch, size_t *count,
-                        const WNNNamedBuffer **list)
+static bool get_buffers(napi_env env, napi_value names, napi_value arrays, struct arena *scratch,
+                        size_t *count, const WNNNamedBuffer **list)
 {
     uint32_t length;
     napi_value name, value;
@@ -326,7 +330,8 @@ napi_value wnn_js_dispatch(napi_env env, napi_callback_info info)
         (context = wnn_js_handle(env, arguments[0], HANDLE_CONTEXT)) &&
         (graph = wnn_js_handle(env, arguments[1], HANDLE_GRAPH)) &&
         get_tensors(env, arguments[2], arguments[3], &scratch, &descriptor.inputCount, &descriptor.inputs) &&
-        get_tensors(env, arguments[4], arguments[5], &scratch, &descriptor.outputCount, &descriptor.outputs) &&
+        get_tensors(env, arguments[4], arguments[5], &scratch, &descriptor.outputCount,
+                    &descriptor.outputs) &&
         (request = wnn_js_request(env, REQUEST_DISPATCH, context))) {
         descriptor.graph = graph->of.graph;
         wnnContextDispatch(context->of.context, &descriptor, callback_of(request));
@@ -336,8 +341,8 @@ napi_value wnn_js_dispatch(napi_env env, napi_callback_info info)
     return result;
 }
 
-// compute(context, graph, inputNames, inputArrays, outputNames, outputArrays): a promise of undefined. Nobody may touch
-// the arrays before it is settled.
+// compute(context, graph, inputNames, inputArrays, outputNames, outputArrays): a promise of undefined. Nobody
+// may touch the arrays before it is settled.
 napi_value wnn_js_compute(napi_env env, napi_callback_info info)
 {
     napi_value arguments[6], kept, result = NULL;
@@ -350,7 +355,8 @@ napi_value wnn_js_compute(napi_env env, napi_callback_info info)
         !(context = wnn_js_handle(env, arguments[0], HANDLE_CONTEXT)) ||
         !(graph = wnn_js_handle(env, arguments[1], HANDLE_GRAPH)) ||
         !get_buffers(env, arguments[2], arguments[3], &scratch, &descriptor.inputCount, &descriptor.inputs) ||
-        !get_buffers(env, arguments[4], arguments[5], &scratch, &descriptor.outputCount, &descriptor.outputs) ||
+        !get_buffers(env, arguments[4], arguments[5], &scratch, &descriptor.outputCount,
+                     &descriptor.outputs) ||
         !wnn_js_ok(env, napi_create_array(env, &kept)) ||
         !wnn_js_ok(env, napi_set_element(env, kept, 0, arguments[3])) ||
         !wnn_js_ok(env, napi_set_element(env, kept, 1, arguments[5])) ||

@@ -28,11 +28,11 @@ void wnn_js_instance_drop(struct instance *instance)
 void wnn_js_account(napi_env env, struct handle *context)
 {
     WNNContextCounters counters = {0};
-    int64_t total;
     if (context->of.context)
         wnnContextGetCounters(context->of.context, &counters);
     if ((int64_t)counters.allocatedBytes != context->accounted)
-        napi_adjust_external_memory(env, (int64_t)counters.allocatedBytes - context->accounted, &total);
+        napi_adjust_external_memory(env, (int64_t)counters.allocatedBytes - context->accounted,
+                                    &context->instance->external_bytes);
     context->accounted = (int64_t)counters.allocatedBytes;
 }
 
@@ -129,8 +129,9 @@ struct handle *wnn_js_handle(napi_env env, napi_value value, enum handle_kind ki
 // Module
 // ---------------------------------------------------------------------------------------------------------------
 
-// The environment ends while contexts may still work: the last release of a context waits for its worker, so that
-// nobody calls instance->wake later. Registered after the thread-safe function, it runs before that one's own hook.
+// The environment ends while contexts may still work: the last release of a context waits for its worker, so
+// that nobody calls instance->wake later. Registered after the thread-safe function, it runs before that
+// one's own hook.
 static void close_instance(void *data)
 {
     struct instance *instance = data;
@@ -157,8 +158,9 @@ static bool create_instance(napi_env env)
     instance->done_end = &instance->done;
     wnn_allocator_init(&instance->allocator, NULL, 0);
     pthread_mutex_init(&instance->lock, NULL);
-    if (!wnn_js_ok(env, napi_create_threadsafe_function(env, NULL, NULL, wnn_js_string(env, "webnn"), 0, 1, NULL,
-                                                        NULL, instance, wnn_js_settle, &instance->wake)) ||
+    if (!wnn_js_ok(env,
+                   napi_create_threadsafe_function(env, NULL, NULL, wnn_js_string(env, "webnn"), 0, 1, NULL,
+                                                   NULL, instance, wnn_js_settle, &instance->wake)) ||
         !wnn_js_ok(env, napi_unref_threadsafe_function(env, instance->wake)) ||
         !wnn_js_ok(env, napi_set_instance_data(env, instance, finalize_instance, NULL))) {
         wnn_js_instance_drop(instance);
@@ -200,8 +202,8 @@ NAPI_MODULE_INIT()
         return NULL;
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         napi_value function;
-        if (!wnn_js_ok(env, napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH, functions[i].function,
-                                                 NULL, &function)) ||
+        if (!wnn_js_ok(env, napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH,
+                                                 functions[i].function, NULL, &function)) ||
             !wnn_js_set(env, exports, functions[i].name, function))
             return NULL;
     }

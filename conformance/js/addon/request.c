@@ -148,8 +148,8 @@ static napi_value built(napi_env env, struct request *request)
     return object;
 }
 
-// The bytes go into the array that was given, if it can still take them; without one, `keep` is an ArrayBuffer that the
-// worker has filled.
+// The bytes go into the array that was given, if it can still take them; without one, `keep` is an
+// ArrayBuffer that the worker has filled.
 static napi_value read(napi_env env, struct request *request)
 {
     napi_value array;
@@ -198,7 +198,7 @@ static void settle(napi_env env, struct request *request)
     if (!request->promise)
         return;
     if (request->status == WNNStatus_Success)
-        value = request->kind == REQUEST_BUILD ? built(env, request)
+        value = request->kind == REQUEST_BUILD  ? built(env, request)
                 : request->kind == REQUEST_READ ? read(env, request)
                                                 : NULL;
     if (request->kind == REQUEST_COMPUTE && request->status == WNNStatus_Success)

@@ -5,12 +5,8 @@
 #include "conformance/js/addon/addon.h"
 
 static const char *const row_kinds[] = {
-    [ROW_INPUT] = "input",
-    [ROW_INPUT_LIST] = "inputs",
-    [ROW_OPTIONAL_INPUT] = "option",
-    [ROW_OUTPUT] = "output",
-    [ROW_OPTIONAL_OUTPUT] = "output",
-    [ROW_OUTPUT_LIST] = "outputs",
+    [ROW_INPUT] = "input",         [ROW_INPUT_LIST] = "inputs",      [ROW_OPTIONAL_INPUT] = "option",
+    [ROW_OUTPUT] = "output",       [ROW_OPTIONAL_OUTPUT] = "output", [ROW_OUTPUT_LIST] = "outputs",
     [ROW_ATTRIBUTE] = "attribute",
 };
 
@@ -60,8 +56,8 @@ static napi_value rows_of(napi_env env, const struct op_row *rows)
     return array;
 }
 
-// [{name, rows: [{name, kind, type, argument, place, values}], activation}], by the numbers that `operator` takes. Two
-// rows with one place are two names or types of one thing.
+// [{name, rows: [{name, kind, type, argument, place, values}], activation}], by the numbers that `operator`
+// takes. Two rows with one place are two names or types of one thing.
 napi_value wnn_js_operators(napi_env env)
 {
     napi_value operators, object;
@@ -80,7 +76,8 @@ napi_value wnn_js_operators(napi_env env)
 static bool set_limits(napi_env env, napi_value object, WNNStringView name, const WNNTensorLimits *limits)
 {
     napi_value entry, range;
-    return wnn_js_ok(env, napi_create_object(env, &entry)) && wnn_js_ok(env, napi_create_object(env, &range)) &&
+    return wnn_js_ok(env, napi_create_object(env, &entry)) &&
+           wnn_js_ok(env, napi_create_object(env, &range)) &&
            wnn_js_set_u32(env, range, "min", limits->minRank) &&
            wnn_js_set_u32(env, range, "max", limits->maxRank) &&
            wnn_js_set(env, entry, "dataTypes", wnn_js_types(env, limits->dataTypes)) &&

@@ -170,9 +170,9 @@ bool wnn_js_get_f32s(napi_env env, napi_value value, struct arena *arena, WNNFlo
 bool wnn_js_get_bytes(napi_env env, napi_value value, void **data, size_t *byte_length)
 {
     static const uint8_t sizes[] = {
-        [napi_int8_array] = 1,    [napi_uint8_array] = 1,   [napi_uint8_clamped_array] = 1,
-        [napi_int16_array] = 2,   [napi_uint16_array] = 2,  [napi_int32_array] = 4,
-        [napi_uint32_array] = 4,  [napi_float32_array] = 4, [napi_float64_array] = 8,
+        [napi_int8_array] = 1,     [napi_uint8_array] = 1,     [napi_uint8_clamped_array] = 1,
+        [napi_int16_array] = 2,    [napi_uint16_array] = 2,    [napi_int32_array] = 4,
+        [napi_uint32_array] = 4,   [napi_float32_array] = 4,   [napi_float64_array] = 8,
         [napi_bigint64_array] = 8, [napi_biguint64_array] = 8,
     };
     napi_typedarray_type type;
