@@ -3,7 +3,9 @@
 // Runs ONNX models in ONNX Runtime Web with its WebNN execution provider on this library, and compares each with the
 // runtime's own CPU provider. Nothing may fall back unseen: sessions forbid it, unless expectations.txt has the model.
 
-import { readFileSync, readdirSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -11,25 +13,43 @@ import { setFlagsFromString } from 'node:v8';
 
 const here = path.dirname(new URL(import.meta.url).pathname);
 const { values: options, positionals: filters } = parseArgs({ allowPositionals: true, options: {
-  models: { type: 'string', multiple: true }, ort: { type: 'string', default: path.join(here, '../node_modules/onnxruntime-web') },
+  models: { type: 'string', multiple: true }, ort: { type: 'string', default: path.join(here, 'node_modules/onnxruntime-web') },
   package: { type: 'string', default: path.join(here, '../../../build/conformance/js/index.mjs') },
   expect: { type: 'string', default: path.join(here, 'expectations.txt') },
   device: { type: 'string', default: 'cpu' }, time: { type: 'string' }, threads: { type: 'string' },
-  verbose: { type: 'boolean' }, help: { type: 'boolean' },
+  'if-present': { type: 'boolean' }, verbose: { type: 'boolean' }, help: { type: 'boolean' },
 } });
-if (!options.models || options.help) {
-  console.log(`usage: node conformance/js/ort --models DIR... [options] [FILTER...]
+if (options.help) {
+  console.log(`usage: node conformance/js/ort [options] [FILTER...]
 
-  --models DIR      a folder of .onnx files, made by models.py for instance
-  --ort DIR         onnxruntime-web; default: node_modules/onnxruntime-web beside the package's source
+  --models DIR      a folder of .onnx files; may be repeated. Default: those of models.py, and ../shared/models
+  --ort DIR         onnxruntime-web; default: what \`npm install --prefix conformance/js/ort\` brings
   --package FILE    index.mjs of the package; default: that of build/
   --expect FILE     models that do not pass or not all on WebNN; default: expectations.txt
   --device cpu|gpu
   --threads N       compute threads; default: one per processor
   --time N          also the time of N runs of each model
+  --if-present      without onnxruntime-web or python3-onnx, say so and end with status 77
   --verbose         name every model`);
-  process.exit(options.help ? 0 : 2);
+  process.exit(0);
 }
+
+function missing(what) {
+  console.log(`skipped: ${what}`);
+  process.exit(options['if-present'] ? 77 : 2);
+}
+
+function makeModels() {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'webnn-models-'));
+  process.on('exit', () => rmSync(folder, { recursive: true }));
+  const made = spawnSync('/usr/bin/python3', [path.join(here, 'models.py'), folder], { encoding: 'utf8' });
+  if (made.status !== 0) missing(`no models without python3-onnx: ${made.stderr?.trim().split('\n').at(-1)}`);
+  const shared = path.join(here, '../../../../shared/models');
+  return existsSync(shared) ? [folder, shared] : [folder];
+}
+
+if (!existsSync(options.ort)) missing(`there is no onnxruntime-web in ${path.relative('', options.ort)}`);
+options.models ??= makeModels();
 
 setFlagsFromString('--liftoff-only'); // the 26 MB of WebAssembly take a minute to optimise otherwise
 const webnn = await import(pathToFileURL(path.resolve(options.package)));

@@ -11,23 +11,28 @@ import { parseArgs } from 'node:util';
 const here = import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname);
 const USAGE = `usage: node conformance/js/wpt --wpt DIR [options] [FILTER...]
 
-  --wpt DIR           the checkout
+  --wpt DIR           the checkout; default: what WPT names in the environment
   --package FILE      index.mjs of the package; default: that of build/
   --device cpu|gpu    default: cpu
   --api VINTAGE       of the package; default: as old as the checkout
   --jobs N            processes at once; default: one per processor
   --report FILE       write wptreport.json
   --expect FILE       what does not pass; default: expectations.txt. "none": nothing is expected
+  --if-named          without a checkout, say so and end with status 77
   --verbose           name the files
 
 FILTER: only tests with it in their path.`;
 
 const { values: options, positionals: filters } = parseArgs({ allowPositionals: true, options: {
-  wpt: { type: 'string' }, package: { type: 'string', default: path.join(here, '../../../build/conformance/js/index.mjs') },
+  wpt: { type: 'string', default: process.env.WPT }, package: { type: 'string', default: path.join(here, '../../../build/conformance/js/index.mjs') },
   device: { type: 'string', default: 'cpu' }, api: { type: 'string' }, jobs: { type: 'string', default: String(os.cpus().length) },
   report: { type: 'string' }, expect: { type: 'string', default: path.join(here, 'expectations.txt') },
-  verbose: { type: 'boolean' }, help: { type: 'boolean' },
+  'if-named': { type: 'boolean' }, verbose: { type: 'boolean' }, help: { type: 'boolean' },
 } });
+if (!options.wpt && options['if-named']) {
+  console.log('skipped: WPT names no checkout of web-platform-tests');
+  process.exit(77);
+}
 if (!options.wpt || options.help) {
   console.log(USAGE);
   process.exit(options.help ? 0 : 2);
