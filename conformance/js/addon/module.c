@@ -169,6 +169,9 @@ static bool create_instance(napi_env env)
     return wnn_js_ok(env, napi_add_env_cleanup_hook(env, close_instance, instance));
 }
 
+#ifdef NODE_API_MODULE_GET_API_VERSION // which the macro defines without a prototype
+NAPI_MODULE_EXPORT int32_t NODE_API_MODULE_GET_API_VERSION(void);
+#endif
 NAPI_MODULE_INIT()
 {
     static const struct {
