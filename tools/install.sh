@@ -21,6 +21,28 @@ need() {
   rm -f "$log"
 }
 
+# want PACKAGE...: as need, for what tests can do without: says so where it cannot be had.
+want() {
+  local package
+  for package in "$@"; do
+    (need "$package") >/dev/null 2>&1 || echo "There is no $package: tests that use it are skipped" >&2
+  done
+}
+
+# want_clients: what the tests of navigator.ml use. A Node that is there is taken as it is.
+want_clients() {
+  command -v node >/dev/null || want nodejs
+  local prefix
+  prefix=$(node -p 'require("path").resolve(process.execPath, "../..")' 2>/dev/null) || return 0
+  [ -f "$prefix/include/node/node_api.h" ] || want libnode-dev
+  command -v npm >/dev/null || want npm
+  command -v chromium >/dev/null || want chromium
+  want python3-onnx
+  [ -d conformance/js/ort/node_modules/onnxruntime-web ] ||
+    npm install --silent --no-package-lock --no-audit --no-fund --prefix conformance/js/ort >/dev/null 2>&1 ||
+    echo "npm cannot install onnxruntime-web: its tests are skipped" >&2
+}
+
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libxnnpack-dev libpthreadpool-dev libpng-dev
   libjpeg-dev libcjson-dev)
 

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds the library in every way that it promises to build, and runs all tests. Ends with
 # the line "N passed, N failed, N skipped"; what failed and why something was skipped stands above it. Builds are kept
-# in build-test/ for the next time.
+# in build-test/ for the next time. WPT=FOLDER names a checkout of web-platform-tests, which is run as it is then.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . tools/install.sh
 
 need "${build_packages[@]}" g++ clang libclang-rt-14-dev binutils python3-minimal python3-numpy python3-torch
+want_clients
 failed=()
 
 # build NAME COMPILER [MESON OPTIONS]: configures and builds build-test/NAME; warnings are errors.
