@@ -3,6 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+// From this size on a block's pages are asked for at once: all of it will be written soon, and a page fault
+// for each takes longer than to write the page.
+#define POPULATED ((size_t)256 << 10)
 
 // Stands in front of every block, as long as the alignment so that the block stays aligned.
 struct header {
@@ -10,11 +16,28 @@ struct header {
 };
 _Static_assert(sizeof(struct header) <= WNN_ALIGNMENT, "the header fits in front of a block");
 
+// The pages that lie in the block as a whole. Where the system cannot do it, they come one by one.
+static void populate(void *memory, size_t size)
+{
+#ifdef MADV_POPULATE_WRITE
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = ((uintptr_t)memory + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)memory + size) / page * page;
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+#else
+    (void)memory, (void)size;
+#endif
+}
+
 static void *default_allocate(size_t size, size_t alignment, void *userdata)
 {
     (void)userdata;
     void *memory;
-    return posix_memalign(&memory, alignment, size) == 0 ? memory : NULL;
+    if (posix_memalign(&memory, alignment, size) != 0)
+        return NULL;
+    if (size >= POPULATED)
+        populate(memory, size);
+    return memory;
 }
 
 static void default_release(void *memory, size_t size, size_t alignment, void *userdata)

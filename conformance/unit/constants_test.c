@@ -191,8 +191,59 @@ static void test_copies(WNNContext context)
     require_bytes(context, before);
 }
 
+// Copies whose builder is gone before the worker begins: each goes when it has been packed, so that the
+// weights never exist twice. The other half: convolutions, which XNNPACK may pack.
+static void test_peak(bool convolutions)
+{
+    enum {
+        LAYERS = 12,
+        SIDE = 192
+    };
+    static float weights[SIDE * SIDE], x[WIDTH], y[WIDTH];
+    WNNContext context = create_gated_context(NULL, NULL);
+    WNNGraph tiny = build_chain(context, 1, WIDTH);
+    set_gate(true);
+    WNNFuture first = compute_chain(context, tiny, x, y, WIDTH, tell_nobody());
+    wait_for_gate(1);
+    uint64_t before = counters_of(context).allocatedBytes;
+
+    uint32_t dims[] = {SIDE, convolutions ? 1 : SIDE, 1, SIDE}, shape[] = {1, 2, 2, SIDE};
+    WNNOperandDescriptor input = {NULL, WNNDataType_Float32, {shape, 4}};
+    WNNOperandDescriptor type = {NULL, WNNDataType_Float32, {dims, convolutions ? 4 : 2}};
+    WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
+    options.inputLayout = WNNInputOperandLayout_NHWC;
+    options.filterLayout = WNNConv2dFilterOperandLayout_OHWI;
+    WNNGraphBuilder builder = create_builder(context);
+    WNNOperand z =
+        convolutions ? wnnGraphBuilderInput(builder, view("x"), &input) : add_input(builder, "x", ROWS, SIDE);
+    for (int i = 0; i < LAYERS; i++) {
+        weights[i] = (float)i; // so that no two are equal
+        WNNOperand w = wnnGraphBuilderConstant(builder, &type, weights, sizeof weights);
+        z = convolutions ? wnnGraphBuilderConv2d(builder, z, w, &options)
+                         : wnnGraphBuilderMatmul(builder, z, w, NULL);
+    }
+    struct answer built = {0};
+    WNNFuture second = start_build(builder, "y", z, &built, WNNCallbackMode_WaitAnyOnly);
+    wnnGraphBuilderRelease(builder);
+    set_gate(false);
+    wait_for(context, first);
+    wait_for(context, second);
+    REQUIRE_EQUAL_INT(built.status, WNNStatus_Success);
+    WNNContextCounters counters = counters_of(context);
+    uint64_t all = LAYERS * sizeof weights;
+    printf("%s: %.2f of the weights at most while they were packed, %.2f then\n",
+           convolutions ? "convolutions" : "products", (double)(counters.peakAllocatedBytes - before) / all,
+           (double)(counters.allocatedBytes - before) / all);
+    REQUIRE(counters.peakAllocatedBytes - before <= all + all / 4);
+    wnnGraphRelease(built.graph);
+    wnnGraphRelease(tiny);
+    wnnContextRelease(context);
+}
+
 int main(void)
 {
+    test_peak(false);
+    test_peak(true);
     for (int strict = 0; strict < 2; strict++) {
         WNNContextDescriptor descriptor = describe_context(NULL, NULL);
         descriptor.strictNumerics = strict;
