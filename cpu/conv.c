@@ -589,6 +589,30 @@ static size_t packed_filter_floats(const struct layer *layer)
     return floats;
 }
 
+// Scratch memory of the strips that a float16 node is computed in, 0 if it is not, which has nothing to do
+// with the number of threads.
+static size_t strips_scratch(const struct layer *layer, unsigned threads)
+{
+    const struct conv phase = phase_of(layer, 0);
+    if (layer->transposed || layer->node->in[0]->type.type != WNNDataType_Float16 || !phase.channels_last ||
+        !(layer->product || !by_planes(&phase)))
+        return 0;
+    return wnn_conv_strips_scratch(&phase, threads);
+}
+
+struct strip_call {
+    const struct layer *layer;
+    const struct parallel *parallel;
+    float *scratch;
+};
+
+static void run_strip(const struct conv *strip, const void *argument)
+{
+    const struct strip_call *call = argument;
+    struct conv conv = *strip;
+    run_phase(&conv, call->layer->product, call->parallel, call->scratch);
+}
+
 void wnn_cpu_conv2d(const struct kernel_call *call)
 {
     struct scratch scratch = {call->scratch};
@@ -598,19 +622,36 @@ void wnn_cpu_conv2d(const struct kernel_call *call)
     struct layer layer = describe_layer(call->node);
     struct conv *conv = &layer.conv;
     const float *packed = call->packed;
-    conv->input = wnn_floats_in(call, 0, &scratch);
+    size_t strips = strips_scratch(&layer, call->parallel->threads);
+    if (strips == 0)
+        conv->input = wnn_floats_in(call, 0, &scratch);
     if (packed == NULL)
         conv->filter = wnn_floats_in(call, 1, &scratch);
     conv->bias = call->node->in_count > 2 ? wnn_floats_in(call, 2, &scratch) : NULL;
-    conv->output = wnn_floats_out(call, 0, &scratch);
+    if (strips == 0)
+        conv->output = wnn_floats_out(call, 0, &scratch);
     float range[2];
-    conv->range = layer.product && wnn_activation_range(call->node, range) ? range : NULL;
+    bool bounded = wnn_activation_range(call->node, range);
+    conv->range = layer.product && bounded ? range : NULL;
     if (!layer.product && packed != NULL) {
         use_copied_filter(conv, layer.width, packed);
     } else if (!layer.product && must_copy_filter(conv)) {
         float *copy = wnn_scratch_take(&scratch, copied_floats(&layer) * sizeof *copy);
         copy_filter(conv, layer.height, layer.width, copy);
         use_copied_filter(conv, layer.width, copy);
+    }
+    if (strips > 0) {
+        struct conv whole = phase_of(&layer, 0);
+        whole.packed = layer.product ? packed : NULL;
+        float *strip = wnn_scratch_take(&scratch, strips);
+        if (layer.product && packed == NULL) {
+            pack_groups(&whole, call->parallel, (float *)scratch.next);
+            whole.packed = (float *)scratch.next;
+        }
+        struct strip_call run = {&layer, call->parallel, (float *)scratch.next};
+        wnn_conv_strips(&whole, call->in[0].data, call->out[0].data, bounded && !layer.product ? range : NULL,
+                        run_strip, &run, call->parallel, strip);
+        return;
     }
     for (size_t i = 0; i < phase_count(&layer); i++) {
         struct conv phase = phase_of(&layer, i);
@@ -630,6 +671,9 @@ size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
     size_t taps = layer.height * layer.width;
     bool packed = wnn_cpu_conv2d_packed_bytes(node) > 0;
     size_t bytes = packed ? wnn_floats_scratch_without_weights(node) : wnn_floats_scratch(node);
+    size_t strips = strips_scratch(&layer, threads);
+    if (strips > 0)
+        bytes += strips - wnn_floats_copy_bytes(node->in[0]) - wnn_floats_copy_bytes(node->out[0]);
     if (layer.product) {
         if (!conv->channels_last)
             bytes += chunk_count(part_count(conv), threads) *
@@ -715,6 +759,7 @@ void wnn_cpu_conv2d_pack(const struct kernel_call *call, void *packed)
 
 bool wnn_cpu_conv2d_activates(const struct node *node)
 {
+    struct layer layer = describe_layer(node);
     float range[2];
-    return describe_layer(node).product && wnn_activation_range(node, range);
+    return (layer.product || strips_scratch(&layer, 1) > 0) && wnn_activation_range(node, range);
 }

@@ -51,4 +51,11 @@ void wnn_conv_direct(const struct conv *conv, const struct parallel *parallel);
 bool wnn_conv_planes(const struct conv *conv, const struct parallel *parallel, float *scratch);
 size_t wnn_conv_planes_scratch(const struct conv *conv, unsigned threads);
 
+// The same convolution of float16 images with the channels last, by strips that `run` computes in float32,
+// with results moved into `range` if that is not NULL.
+void wnn_conv_strips(const struct conv *conv, const uint16_t *input, uint16_t *output, const float *range,
+                     void (*run)(const struct conv *strip, const void *argument), const void *argument,
+                     const struct parallel *parallel, float *scratch);
+size_t wnn_conv_strips_scratch(const struct conv *conv, unsigned threads);
+
 #endif

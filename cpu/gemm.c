@@ -538,23 +538,25 @@ void wnn_floats_copy(const struct tensor *tensor, float *to, const struct parall
 }
 
 // As for clamp on its own, NaN is no bound.
-static float float_bound(WNNNumber number, float none)
+static float float_bound(WNNNumber number, WNNDataType type, float none)
 {
     if (number.type == WNNNumberType_Undefined)
         return none;
-    float bound = (float)wnn_number_double(wnn_number_convert(number, WNNDataType_Float32));
+    float bound = (float)wnn_number_double(wnn_number_convert(number, type));
     return isnan(bound) ? none : bound;
 }
 
 bool wnn_activation_range(const struct node *node, float range[2])
 {
     const struct activation *activation = node->activation;
-    if (activation == NULL || node->out[0]->type.type != WNNDataType_Float32)
+    // Bounds are numbers of the type, so that sums may as well be rounded to it when they are within.
+    WNNDataType type = node->out[0]->type.type;
+    if (activation == NULL || !wnn_dtype_is_float(type))
         return false;
     if (activation->op == WNN_OP_clamp) {
         const WNNClampOptions *clamp = activation->attrs;
-        range[0] = float_bound(clamp->minValue, -INFINITY);
-        range[1] = float_bound(clamp->maxValue, INFINITY);
+        range[0] = float_bound(clamp->minValue, type, -INFINITY);
+        range[1] = float_bound(clamp->maxValue, type, INFINITY);
         return true;
     }
     range[0] = 0;
@@ -584,7 +586,7 @@ void wnn_floats_store(const struct kernel_call *call, unsigned index, const floa
     wnn_parallel_for(call->parallel, tensor->count, CONVERSION_GRAIN, narrow, &conversion);
 }
 
-static size_t copy_bytes(const struct operand *operand)
+size_t wnn_floats_copy_bytes(const struct operand *operand)
 {
     if (operand == NULL || operand->type.type != WNNDataType_Float16)
         return 0;
@@ -595,13 +597,13 @@ size_t wnn_floats_scratch(const struct node *node)
 {
     size_t bytes = 0;
     for (unsigned i = 0; i < node->in_count; i++)
-        bytes += copy_bytes(node->in[i]);
+        bytes += wnn_floats_copy_bytes(node->in[i]);
     for (unsigned i = 0; i < node->out_count; i++)
-        bytes += copy_bytes(node->out[i]);
+        bytes += wnn_floats_copy_bytes(node->out[i]);
     return bytes;
 }
 
 size_t wnn_floats_scratch_without_weights(const struct node *node)
 {
-    return wnn_floats_scratch(node) - copy_bytes(node->in[1]);
+    return wnn_floats_scratch(node) - wnn_floats_copy_bytes(node->in[1]);
 }

@@ -169,9 +169,10 @@ void wnn_floats_store(const struct kernel_call *call, unsigned index, const floa
 
 // The bytes that the copies of all operands of a node take; of all but input 1, its weights.
 size_t wnn_floats_scratch(const struct node *node);
+size_t wnn_floats_copy_bytes(const struct operand *operand); // of one, which may be NULL
 size_t wnn_floats_scratch_without_weights(const struct node *node);
 
-// Whether the activation of a node is a range of float32, like relu, that its product can take as gemm.range.
+// Whether the activation of a node is a range, like relu, that its product can take as gemm.range.
 bool wnn_activation_range(const struct node *node, float range[2]);
 
 // Whether input 1 of a node holds weights, that is a constant, while input 0 differs from run to run. (Nodes

@@ -34,17 +34,17 @@ float random_number(uint64_t *state)
     return (float)(*state >> 40) / (float)(1 << 23) - 1;
 }
 
-static WNNOperandDescriptor float_descriptor(const uint32_t *dims, size_t rank)
+static WNNOperandDescriptor describe(const struct net *net, const uint32_t *dims, size_t rank)
 {
     WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
-    descriptor.dataType = WNNDataType_Float32;
+    descriptor.dataType = net->model->type;
     descriptor.shape = (WNNUint32List){dims, rank};
     return descriptor;
 }
 
 static WNNOperand input(struct net *net, const char *name, const uint32_t *dims, size_t rank)
 {
-    WNNOperandDescriptor descriptor = float_descriptor(dims, rank);
+    WNNOperandDescriptor descriptor = describe(net, dims, rank);
     WNNOperand operand = wnnGraphBuilderInput(net->builder, (WNNStringView){name, WNN_STRLEN}, &descriptor);
     if (operand)
         model_add_name(net->model, (struct string){name, strlen(name)}, operand);
@@ -66,12 +66,15 @@ static WNNOperand weights_around(struct net *net, const uint32_t *dims, size_t r
     size_t count = 1;
     for (size_t i = 0; i < rank; i++)
         count *= dims[i];
-    float *data = must_allocate(count * sizeof *data);
-    for (size_t i = 0; i < count; i++)
-        data[i] = middle + range * random_number(&net->seed);
-    WNNOperandDescriptor descriptor = float_descriptor(dims, rank);
-    WNNLentBytes bytes = {
-        .data = data, .byteLength = count * sizeof *data, .release = free_loan, .userdata1 = data};
+    WNNOperandDescriptor descriptor = describe(net, dims, rank);
+    size_t size = wnn_dtype_bytes(descriptor.dataType, count);
+    void *data = must_allocate(size);
+    for (size_t i = 0; i < count; i++) {
+        float value = middle + range * random_number(&net->seed);
+        WNNNumber number = wnn_number_convert(wnnNumberFloat64((double)value), descriptor.dataType);
+        wnn_number_store(number, descriptor.dataType, data, i);
+    }
+    WNNLentBytes bytes = {.data = data, .byteLength = size, .release = free_loan, .userdata1 = data};
     return wnnGraphBuilderLentConstant(net->builder, &descriptor, &bytes);
 }
 
@@ -274,7 +277,7 @@ static bool bert_layer(struct net *net, const char *sizes, struct error *error)
     WNNOperand q = split_heads(net, project(net, x, WIDTH, WIDTH), false);
     WNNOperand k = split_heads(net, project(net, x, WIDTH, WIDTH), true);
     WNNOperand v = split_heads(net, project(net, x, WIDTH, WIDTH), false);
-    WNNOperand scale = wnnGraphBuilderScalarConstant(builder, WNNDataType_Float32, wnnNumberFloat64(0.125));
+    WNNOperand scale = wnnGraphBuilderScalarConstant(builder, net->model->type, wnnNumberFloat64(0.125));
     WNNOperand scores = wnnGraphBuilderMul(builder, wnnGraphBuilderMatmul(builder, q, k, NULL), scale, NULL);
     WNNOperand mixed =
         wnnGraphBuilderMatmul(builder, wnnGraphBuilderSoftmax(builder, scores, 3, NULL), v, NULL);

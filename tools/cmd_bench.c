@@ -36,6 +36,7 @@ static const char help[] =
     "GFLOP/s counts two operations for a multiply-add. Peak memory is that of the whole\n"
     "process; several graphs are measured in a process each.\n\n"
     "  --time=SECONDS    for the runs of each graph; 2 by default\n"
+    "  --type=NAME       the data type of built-in networks: float32 (the default), float16\n"
     "  --json            one JSON object a line\n"
     "  --profile         after that, how long each node takes\n"
     "  --trace=FILE      and a trace of these runs for chrome://tracing (one graph only)\n\n"
@@ -56,6 +57,7 @@ static const char help[] =
 
 struct bench_options {
     struct session_options session;
+    WNNDataType type;
     double time;
     unsigned long rounds;
     bool json, profile;
@@ -165,8 +167,9 @@ static bool measure(const struct bench_options *options, const char *what, struc
     if (!session_open(&session, &options->session, error))
         return false;
     double begin = now();
-    bool good = model_begin(&model, session.context, error) &&
-                model_load(&model, what, options->session.weights, error);
+    bool good = model_begin(&model, session.context, error);
+    model.type = options->type;
+    good = good && model_load(&model, what, options->session.weights, error);
     result->load = now() - begin;
     if (good) {
         result->work = model_work(&model);
@@ -203,6 +206,7 @@ static void print_json(const struct bench_options *options, const char *what, co
 {
     cJSON *object = must(cJSON_CreateObject());
     cJSON_AddStringToObject(object, "graph", what);
+    cJSON_AddStringToObject(object, "type", wnn_dtype_name(options->type));
     cJSON_AddStringToObject(object, "backend", options->session.backend);
     cJSON_AddNumberToObject(object, "threads", options->session.threads);
     cJSON_AddNumberToObject(object, "runs", (double)result->runs);
@@ -340,6 +344,17 @@ static int bench_report(struct bench_options *options, int count, char **names)
     return code;
 }
 
+static bool parse_type(const char *argument, WNNDataType *type)
+{
+    for (unsigned i = 0; i < WNN_DATA_TYPE_COUNT; i++) {
+        *type = (WNNDataType)i;
+        if (wnn_dtype_valid(*type) && strcmp(argument, wnn_dtype_name(*type)) == 0)
+            return true;
+    }
+    fprintf(stderr, "webnn: --type=%s: expected a data type, float16 for example\n", argument);
+    return false;
+}
+
 static bool take_option(struct bench_options *options, int option, const char *argument)
 {
     switch (option) {
@@ -357,6 +372,8 @@ static bool take_option(struct bench_options *options, int option, const char *a
         return true;
     case 'n':
         return parse_count("rounds", argument, 1, 1000000, &options->rounds);
+    case 'd':
+        return parse_type(argument, &options->type);
     case 't':
         return parse_real("time", argument, &options->time);
     case 'v':
@@ -373,6 +390,7 @@ static int run(int argc, char **argv)
 {
     static const struct option long_options[] = {
         {"time", required_argument, NULL, 't'},
+        {"type", required_argument, NULL, 'd'},
         {"json", no_argument, NULL, 'j'},
         {"profile", no_argument, NULL, 'p'},
         {"trace", required_argument, NULL, 'c'},
@@ -382,7 +400,8 @@ static int run(int argc, char **argv)
         SESSION_LONG_OPTIONS,
         {NULL, 0, NULL, 0},
     };
-    struct bench_options options = {.session = SESSION_OPTIONS_INIT, .time = 2, .rounds = 5};
+    struct bench_options options = {
+        .session = SESSION_OPTIONS_INIT, .type = WNNDataType_Float32, .time = 2, .rounds = 5};
     int code = -1;
     for (int option; code < 0 && (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
         if (option == 'h')

@@ -14,6 +14,7 @@ bool model_begin(struct model *model, WNNContext context, struct error *error)
     wnn_allocator_init(&model->allocator, NULL, 0);
     wnn_arena_init(&model->arena, &model->allocator);
     model->context = context;
+    model->type = WNNDataType_Float32;
     WNNStatus status = wnnContextCreateGraphBuilder(context, &model->builder);
     return status == WNNStatus_Success || wnn_fail(error, status, "the graph builder could not be made");
 }

@@ -17,6 +17,7 @@ struct model {
     struct allocator allocator;
     struct arena arena; // of names
     WNNContext context; // borrowed
+    WNNDataType type;   // of the operands of built-in architectures
     WNNGraphBuilder builder;
     struct string name;
     struct model_name *names; // of operands; an operand may have several

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// float16 images with the channels last: some rows of the output at a time, with the rows of the input below
+// them, or some small images are a convolution of their own in float32, which stays in the second-level
+// cache.
+
+#include "cpu/conv.h"
+#include "cpu/variants.h"
+
+#define STRIP_FLOATS (1u << 18) // for each thread
+#define LINE_FLOATS  2048       // that are converted at a time
+
+// Along rows, or along pixels where all rows are one.
+struct strip_axis {
+    const struct conv_axis *axis;
+    bool pixels;
+    size_t in_line, out_line; // elements
+    size_t lines, in_lines;   // of a strip, at most
+    size_t images;            // of a strip that has all of their lines
+};
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct strip_axis cut(const struct conv *conv, unsigned threads)
+{
+    bool pixels = conv->y.taps == 1 && conv->y.count == 1;
+    struct strip_axis cut = {.axis = pixels ? &conv->x : &conv->y, .pixels = pixels};
+    const struct conv_axis *axis = cut.axis;
+    cut.in_line = pixels ? conv->in_x : conv->in_y;
+    cut.out_line = pixels ? conv->out_x : conv->out_y;
+    size_t limit = (size_t)STRIP_FLOATS * threads, span = (axis->taps - 1) * (size_t)axis->offset_step + 1;
+    size_t step = smaller((size_t)axis->step, span), first = span * cut.in_line;
+    size_t most = first < limit ? (limit - first) / (step * cut.in_line + cut.out_line) : 0;
+    size_t strips = (axis->count + most) / (most + 1);
+    cut.lines = (axis->count + strips - 1) / strips;
+    size_t image = conv->in_image + conv->out_image;
+    cut.images = image < limit && strips == 1 ? smaller(limit / image, conv->batch) : 1;
+    size_t reach = (cut.lines - 1) * (size_t)axis->step + span;
+    cut.in_lines = strips == 1 ? (size_t)axis->in : smaller(reach, (size_t)axis->in);
+    return cut;
+}
+
+static size_t in_floats(const struct strip_axis *cut)
+{
+    return wnn_scratch_round(cut->images * cut->in_lines * cut->in_line * sizeof(float)) / sizeof(float);
+}
+
+size_t wnn_conv_strips_scratch(const struct conv *conv, unsigned threads)
+{
+    struct strip_axis axis = cut(conv, threads);
+    return wnn_scratch_round((in_floats(&axis) + axis.images * axis.lines * axis.out_line) * sizeof(float));
+}
+
+struct lines {
+    uint16_t *halves;
+    float *floats;
+    size_t count;
+    const float *range;
+};
+
+static void widen(void *argument, size_t begin, size_t end)
+{
+    const struct lines *lines = argument;
+    size_t first = begin * LINE_FLOATS;
+    wnn_half_to_float_array(lines->halves + first, lines->floats + first,
+                            smaller(end * LINE_FLOATS, lines->count) - first);
+}
+
+static void narrow(void *argument, size_t begin, size_t end)
+{
+    const struct lines *lines = argument;
+    for (size_t line = begin; line < end; line++) {
+        size_t first = line * LINE_FLOATS, count = smaller(lines->count - first, LINE_FLOATS);
+        float *values = lines->floats + first;
+        if (lines->range != NULL) {
+            float least = lines->range[0], greatest = lines->range[1];
+            for (size_t i = 0; i < count; i++) {
+                float value = values[i] < least ? least : values[i];
+                values[i] = value > greatest ? greatest : value;
+            }
+        }
+        wnn_half_from_float_array(values, lines->halves + first, count);
+    }
+}
+
+WNN_VARIANTS(narrow)
+
+static void convert(const struct lines *lines, void (*body)(void *, size_t, size_t),
+                    const struct parallel *parallel)
+{
+    wnn_parallel_for(parallel, (lines->count + LINE_FLOATS - 1) / LINE_FLOATS, 8, body, (void *)lines);
+}
+
+void wnn_conv_strips(const struct conv *conv, const uint16_t *input, uint16_t *output, const float *range,
+                     void (*run)(const struct conv *strip, const void *argument), const void *argument,
+                     const struct parallel *parallel, float *scratch)
+{
+    const struct strip_axis all = cut(conv, parallel->threads);
+    size_t count = all.axis->count, strips = (count + all.lines - 1) / all.lines, images;
+    for (size_t i = 0; i < conv->batch * strips; i += images) {
+        size_t image = i / strips, first = i % strips * all.lines, lines = smaller(all.lines, count - first);
+        images = smaller(all.images, conv->batch - image);
+        // Input lines [low, high).
+        int64_t low = all.axis->offset + (int64_t)first * all.axis->step, size = all.axis->in;
+        int64_t high = low + ((int64_t)lines - 1) * all.axis->step +
+                       ((int64_t)all.axis->taps - 1) * all.axis->offset_step + 1;
+        low = strips == 1 || low < 0 ? 0 : low > size ? size : low;
+        high = strips == 1 || high > size ? size : high < low ? low : high;
+
+        struct conv strip = *conv;
+        struct conv_axis *axis = all.pixels ? &strip.x : &strip.y;
+        axis->offset += (int64_t)first * all.axis->step - low;
+        axis->count = lines;
+        axis->in = high - low;
+        strip.batch = images;
+        strip.input = scratch;
+        strip.output = scratch + in_floats(&all);
+        const uint16_t *from = input + image * conv->in_image + (size_t)low * all.in_line;
+        uint16_t *to = output + image * conv->out_image + first * all.out_line;
+        struct lines in = {(uint16_t *)from, scratch, images * (size_t)(high - low) * all.in_line, NULL};
+        struct lines out = {to, strip.output, images * lines * all.out_line, range};
+        convert(&in, widen, parallel);
+        run(&strip, argument);
+        convert(&out, WNN_BEST(narrow), parallel);
+    }
+}
