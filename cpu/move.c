@@ -4,6 +4,7 @@
 // stride in the source and in the destination for each dimension, which may be 0 (repetition) or negative
 // (reversal). Data types count by their size only.
 #include "cpu/kernel.h"
+#include "cpu/variants.h"
 
 enum {
     MOVE_RANK = 2 * WNN_MAX_RANK
@@ -35,6 +36,126 @@ static void add_loop(struct copy *copy, size_t count, ptrdiff_t from, ptrdiff_t 
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// Blocks that are transposed
+// ---------------------------------------------------------------------------------------------------------------
+
+enum {
+    LINE = 64,  // bytes that are best read and written together
+    VECTOR = 16 // bytes
+};
+
+typedef uint8_t vector1 __attribute__((vector_size(VECTOR)));
+typedef uint16_t vector2 __attribute__((vector_size(VECTOR)));
+typedef uint32_t vector4 __attribute__((vector_size(VECTOR)));
+typedef uint64_t vector8 __attribute__((vector_size(VECTOR)));
+
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+#endif
+#ifdef SHUFFLE
+// The elements of the first and of the second halves of two vectors, in turn.
+#define LOW_1(a, b)  SHUFFLE(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH_1(a, b) SHUFFLE(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define LOW_2(a, b)  SHUFFLE(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH_2(a, b) SHUFFLE(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define LOW_4(a, b)  SHUFFLE(a, b, 0, 4, 1, 5)
+#define HIGH_4(a, b) SHUFFLE(a, b, 2, 6, 3, 7)
+#define LOW_8(a, b)  SHUFFLE(a, b, 0, 2)
+#define HIGH_8(a, b) SHUFFLE(a, b, 1, 3)
+
+// After as many rounds as it takes to come from two to all vectors, they are transposed.
+#define TRANSPOSE(size, rows)                                                                                \
+    for (int width = 1; width < VECTOR / (size); width *= 2) {                                               \
+        vector##size mixed[VECTOR / (size)];                                                                 \
+        UNROLL                                                                                               \
+        for (int i = 0; i < VECTOR / (size) / 2; i++) {                                                      \
+            mixed[2 * i] = LOW_##size(rows[i], rows[i + VECTOR / (size) / 2]);                               \
+            mixed[2 * i + 1] = HIGH_##size(rows[i], rows[i + VECTOR / (size) / 2]);                          \
+        }                                                                                                    \
+        UNROLL                                                                                               \
+        for (int i = 0; i < VECTOR / (size); i++)                                                            \
+            rows[i] = mixed[i];                                                                              \
+    }
+#else
+#define TRANSPOSE(size, rows)                                                                                \
+    for (int i = 0; i < VECTOR / (size); i++) {                                                              \
+        for (int j = 0; j < i; j++) {                                                                        \
+            uint##size##_type value = rows[i][j];                                                            \
+            rows[i][j] = rows[j][i];                                                                         \
+            rows[j][i] = value;                                                                              \
+        }                                                                                                    \
+    }
+typedef uint8_t uint1_type;
+typedef uint16_t uint2_type;
+typedef uint32_t uint4_type;
+typedef uint64_t uint8_type;
+#endif
+#ifdef __clang__
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+// LINE bytes of as many rows as a line has elements, with from_stride and to_stride bytes between them.
+#define DEFINE_TRANSPOSE(size)                                                                               \
+    static void transpose_##size(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride)     \
+    {                                                                                                        \
+        enum {                                                                                               \
+            SIDE = VECTOR / (size)                                                                           \
+        };                                                                                                   \
+        for (ptrdiff_t column = 0; column < LINE; column += VECTOR, to += SIDE * to_stride) {                \
+            for (ptrdiff_t row = 0; row < LINE / (size); row += SIDE) {                                      \
+                vector##size rows[SIDE];                                                                     \
+                const char *x = from + row * from_stride + column;                                           \
+                char *y = to + row * (size);                                                                 \
+                UNROLL                                                                                       \
+                for (int i = 0; i < SIDE; i++)                                                               \
+                    memcpy(&rows[i], x + i * from_stride, VECTOR);                                           \
+                TRANSPOSE(size, rows)                                                                        \
+                UNROLL                                                                                       \
+                for (int i = 0; i < SIDE; i++)                                                               \
+                    memcpy(y + i * to_stride, &rows[i], VECTOR);                                             \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+DEFINE_TRANSPOSE(1)
+DEFINE_TRANSPOSE(2)
+DEFINE_TRANSPOSE(4)
+DEFINE_TRANSPOSE(8)
+
+// Rows are side by side in the source, and columns in the destination.
+static void transpose(const char *from, char *to, size_t size, struct loop rows, struct loop columns)
+{
+    void (*block)(const char *, ptrdiff_t, char *, ptrdiff_t) = size == 1   ? transpose_1
+                                                                : size == 2 ? transpose_2
+                                                                : size == 4 ? transpose_4
+                                                                            : transpose_8;
+    size_t side = LINE / size;
+    for (size_t c = 0; c < columns.count; c += side) {
+        size_t width = columns.count - c < side ? columns.count - c : side;
+        for (size_t r = 0; r < rows.count; r += side) {
+            size_t height = rows.count - r < side ? rows.count - r : side;
+            const char *x = from + (ptrdiff_t)c * columns.from + r * size;
+            char *y = to + (ptrdiff_t)r * rows.to + c * size;
+            if (width == side && height == side) {
+                for (ptrdiff_t i = 0; i < (ptrdiff_t)side && r + 2 * side <= rows.count; i++)
+                    __builtin_prefetch(y + ((ptrdiff_t)side + i) * rows.to, 1);
+                block(x, columns.from, y, rows.to);
+                continue;
+            }
+            char in[LINE * LINE] = {0}, out[LINE * LINE];
+            for (size_t i = 0; i < width; i++)
+                memcpy(in + i * LINE, x + (ptrdiff_t)i * columns.from, height * size);
+            block(in, LINE, out, LINE);
+            for (size_t i = 0; i < height; i++)
+                memcpy(y + (ptrdiff_t)i * rows.to, out + i * LINE, width * size);
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 // The inner two loops
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -46,43 +167,30 @@ enum {
     BLOCK = 16
 };
 
-// Elements of a constant size through memcpy: the addresses need not be aligned. In blocks, because one of
-// the two sides may jump from line to line; whole blocks of a transposition go through a buffer with constant
-// strides.
+// Elements of a constant size through memcpy: the addresses need not be aligned.
+//   move   in blocks, because one of the two sides may jump from line to line
+//   take   columns side by side from every step-th element, one behind the other if it is -1
+//   weave  a few columns, side by side, from rows
+//   fill   columns are repetitions
+#define MOVE(type, to, from)                                                                                 \
+    do {                                                                                                     \
+        type value_;                                                                                         \
+        memcpy(&value_, (from), sizeof value_);                                                              \
+        memcpy((to), &value_, sizeof value_);                                                                \
+    } while (0)
 #define DEFINE_COPY(size, type)                                                                              \
-    static void transpose_##size(const char *from, char *to, ptrdiff_t from_stride, ptrdiff_t to_stride)     \
+    static void move_##size(const char *from, char *to, struct loop rows, struct loop columns)               \
     {                                                                                                        \
-        type block[BLOCK][BLOCK];                                                                            \
-        for (size_t c = 0; c < BLOCK; c++)                                                                   \
-            memcpy(block[c], from + (ptrdiff_t)c * from_stride, sizeof block[c]);                            \
-        for (size_t r = 0; r < BLOCK; r++) {                                                                 \
-            type row[BLOCK];                                                                                 \
-            for (size_t c = 0; c < BLOCK; c++)                                                               \
-                row[c] = block[c][r];                                                                        \
-            memcpy(to + (ptrdiff_t)r * to_stride, row, sizeof row);                                          \
-        }                                                                                                    \
-    }                                                                                                        \
-    static void copy_##size(const char *from, char *to, struct loop rows, struct loop columns)               \
-    {                                                                                                        \
-        bool transpose = rows.from == size && columns.to == size;                                            \
         for (size_t r0 = 0; r0 < rows.count; r0 += BLOCK) {                                                  \
             size_t height = rows.count - r0 < BLOCK ? rows.count - r0 : BLOCK;                               \
             for (size_t c0 = 0; c0 < columns.count; c0 += BLOCK) {                                           \
                 size_t width = columns.count - c0 < BLOCK ? columns.count - c0 : BLOCK;                      \
                 const char *x = from + (ptrdiff_t)r0 * rows.from + (ptrdiff_t)c0 * columns.from;             \
                 char *y = to + (ptrdiff_t)r0 * rows.to + (ptrdiff_t)c0 * columns.to;                         \
-                if (transpose && height == BLOCK && width == BLOCK) {                                        \
-                    transpose_##size(x, y, columns.from, rows.to);                                           \
-                    continue;                                                                                \
-                }                                                                                            \
                 for (size_t r = 0; r < height; r++) {                                                        \
-                    for (size_t c = 0; c < width; c++) {                                                     \
-                        type value;                                                                          \
-                        memcpy(&value, x + (ptrdiff_t)r * rows.from + (ptrdiff_t)c * columns.from,           \
-                               sizeof value);                                                                \
-                        memcpy(y + (ptrdiff_t)r * rows.to + (ptrdiff_t)c * columns.to, &value,               \
-                               sizeof value);                                                                \
-                    }                                                                                        \
+                    for (size_t c = 0; c < width; c++)                                                       \
+                        MOVE(type, y + (ptrdiff_t)r * rows.to + (ptrdiff_t)c * columns.to,                   \
+                             x + (ptrdiff_t)r * rows.from + (ptrdiff_t)c * columns.from);                    \
                 }                                                                                            \
             }                                                                                                \
         }                                                                                                    \
@@ -97,34 +205,141 @@ enum {
                 memcpy(y + c * sizeof value, &value, sizeof value);                                          \
         }                                                                                                    \
     }
+#define DEFINE_VECTOR_COPY(set, TARGET, size, type)                                                          \
+    TARGET static void take_##size##_##set(const char *from, char *to, struct loop rows,                     \
+                                           struct loop columns)                                              \
+    {                                                                                                        \
+        for (size_t r = 0; r < rows.count; r++) {                                                            \
+            const type *restrict x = (const void *)(from + (ptrdiff_t)r * rows.from);                        \
+            type *restrict y = (void *)(to + (ptrdiff_t)r * rows.to);                                        \
+            switch (columns.from / size) {                                                                   \
+            case -1:                                                                                         \
+                for (ptrdiff_t c = 0; c < (ptrdiff_t)columns.count; c++)                                     \
+                    y[c] = x[-c];                                                                            \
+                break;                                                                                       \
+            case 2:                                                                                          \
+                for (size_t c = 0; c < columns.count; c++)                                                   \
+                    y[c] = x[2 * c];                                                                         \
+                break;                                                                                       \
+            case 3:                                                                                          \
+                for (size_t c = 0; c < columns.count; c++)                                                   \
+                    y[c] = x[3 * c];                                                                         \
+                break;                                                                                       \
+            default:                                                                                         \
+                for (size_t c = 0; c < columns.count; c++)                                                   \
+                    y[c] = x[4 * c];                                                                         \
+                break;                                                                                       \
+            }                                                                                                \
+        }                                                                                                    \
+    }                                                                                                        \
+    TARGET static void weave_##size##_##set(const char *from, char *to, struct loop rows,                    \
+                                            struct loop columns)                                             \
+    {                                                                                                        \
+        size_t last = columns.count - 1;                                                                     \
+        const type *restrict a = (const void *)from;                                                         \
+        const type *restrict b = (const void *)(from + columns.from);                                        \
+        const type *restrict c = (const void *)(from + (ptrdiff_t)(last < 2 ? last : 2) * columns.from);     \
+        const type *restrict d = (const void *)(from + (ptrdiff_t)last * columns.from);                      \
+        type *restrict y = (void *)to;                                                                       \
+        if (last == 1) {                                                                                     \
+            for (size_t r = 0; r < rows.count; r++) {                                                        \
+                y[2 * r] = a[r];                                                                             \
+                y[2 * r + 1] = b[r];                                                                         \
+            }                                                                                                \
+        } else if (last == 2) {                                                                              \
+            for (size_t r = 0; r < rows.count; r++) {                                                        \
+                y[3 * r] = a[r];                                                                             \
+                y[3 * r + 1] = b[r];                                                                         \
+                y[3 * r + 2] = c[r];                                                                         \
+            }                                                                                                \
+        } else {                                                                                             \
+            for (size_t r = 0; r < rows.count; r++) {                                                        \
+                y[4 * r] = a[r];                                                                             \
+                y[4 * r + 1] = b[r];                                                                         \
+                y[4 * r + 2] = c[r];                                                                         \
+                y[4 * r + 3] = d[r];                                                                         \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+#define DEFINE_SET(set, TARGET)                                                                              \
+    DEFINE_VECTOR_COPY(set, TARGET, 1, bits8)                                                                \
+    DEFINE_VECTOR_COPY(set, TARGET, 2, bits16)                                                               \
+    DEFINE_VECTOR_COPY(set, TARGET, 4, bits32)
+
+// Elements of any type, wherever they lie.
+typedef uint8_t bits8;
+typedef uint16_t __attribute__((may_alias, aligned(1))) bits16;
+typedef uint32_t __attribute__((may_alias, aligned(1))) bits32;
 
 DEFINE_COPY(1, uint8_t)
 DEFINE_COPY(2, uint16_t)
 DEFINE_COPY(4, uint32_t)
 DEFINE_COPY(8, uint64_t)
 DEFINE_COPY(16, struct word16)
+DEFINE_SET(any, )
+#if defined(__x86_64__)
+DEFINE_SET(avx2, WNN_AVX2)
+DEFINE_SET(avx512, WNN_AVX512)
+#endif
+
+typedef void (*copy_loop)(const char *from, char *to, struct loop rows, struct loop columns);
+
+static copy_loop vector_copy(unsigned log, bool weave)
+{
+#define LOOPS(set)                                                                                           \
+    {                                                                                                        \
+        {take_1_##set, take_2_##set, take_4_##set},                                                          \
+        {                                                                                                    \
+            weave_1_##set, weave_2_##set, weave_4_##set                                                      \
+        }                                                                                                    \
+    }
+    static const copy_loop any[2][3] = LOOPS(any);
+#if defined(__x86_64__)
+    static const copy_loop avx2[2][3] = LOOPS(avx2), avx512[2][3] = LOOPS(avx512);
+    if (wnn_has_avx512())
+        return avx512[weave][log];
+    if (__builtin_cpu_supports("avx2"))
+        return avx2[weave][log];
+#endif
+    return any[weave][log];
+}
+
+static void copy_runs(const char *from, char *to, size_t size, struct loop rows, struct loop columns)
+{
+    for (size_t r = 0; r < rows.count; r++) {
+        for (size_t c = 0; c < columns.count; c++)
+            memcpy(to + (ptrdiff_t)r * rows.to + (ptrdiff_t)c * columns.to,
+                   from + (ptrdiff_t)r * rows.from + (ptrdiff_t)c * columns.from, size);
+    }
+}
+
+static bool is_transposing(size_t size, struct loop rows, struct loop columns)
+{
+    return rows.from == (ptrdiff_t)size && columns.to == (ptrdiff_t)size && rows.count > 1 &&
+           columns.count > 1;
+}
 
 static void copy_elements(const char *from, char *to, size_t size, struct loop rows, struct loop columns)
 {
-    bool fill = columns.from == 0 && columns.to == (ptrdiff_t)size;
-    switch (size) {
-#define CASE(size)                                                                                           \
-    case size:                                                                                               \
-        (fill ? fill_##size : copy_##size)(from, to, rows, columns);                                         \
-        break;
-        CASE(1)
-        CASE(2)
-        CASE(4)
-        CASE(8)
-        CASE(16)
-    default: // runs
-        for (size_t r = 0; r < rows.count; r++) {
-            for (size_t c = 0; c < columns.count; c++)
-                memcpy(to + (ptrdiff_t)r * rows.to + (ptrdiff_t)c * columns.to,
-                       from + (ptrdiff_t)r * rows.from + (ptrdiff_t)c * columns.from, size);
-        }
-        break;
+    static const copy_loop moves[] = {move_1, move_2, move_4, move_8, move_16};
+    static const copy_loop fills[] = {fill_1, fill_2, fill_4, fill_8, fill_16};
+    if ((size & (size - 1)) != 0 || size > 16) {
+        copy_runs(from, to, size, rows, columns);
+        return;
     }
+    unsigned log = (unsigned)__builtin_ctz((unsigned)size);
+    ptrdiff_t unit = (ptrdiff_t)size, step = columns.from / unit;
+    bool dense = columns.to == unit, transposing = is_transposing(size, rows, columns) && log < 4;
+    if (dense && columns.from == 0)
+        fills[log](from, to, rows, columns);
+    else if (transposing && columns.count <= 4 && rows.to == unit * (ptrdiff_t)columns.count && log < 3)
+        vector_copy(log, true)(from, to, rows, columns);
+    else if (dense && log < 3 && (step == -1 || (step >= 2 && step <= 4)) && columns.from == step * unit)
+        vector_copy(log, false)(from, to, rows, columns);
+    else if (transposing)
+        transpose(from, to, size, rows, columns);
+    else
+        moves[log](from, to, rows, columns);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -232,8 +447,8 @@ static void run_copy(struct copy *copy, const struct parallel *parallel)
     size_t elements = copy->size < TILE ? TILE / copy->size : 1;
     if (columns->to == (ptrdiff_t)copy->size &&
         magnitude(rows->from) < magnitude(columns->from)) { // transposing
-        tiles.row_count = 64;
-        tiles.column_count = 128;
+        tiles.row_count = columns->count <= 4 ? 2048 : copy->size < 8 ? 512 / copy->size : 64;
+        tiles.column_count = rows->count <= 4 ? 2048 : 128;
     } else {
         tiles.column_count = columns->count < elements ? columns->count : elements;
         tiles.row_count = elements / tiles.column_count;

@@ -8,105 +8,69 @@
 
 #include <math.h>
 
-enum map {
-    MAP_NONE,
-    MAP_ABS,
-    MAP_SQUARE,
-    MAP_EXP
-};
-enum fold {
-    FOLD_SUM,
-    FOLD_PRODUCT,
-    FOLD_MAX,
-    FOLD_MIN
+// What becomes of elements before the result is finished; EXPONENTIALS are sums of them.
+enum kind {
+    SUM,
+    SUM_ABS,
+    SUM_SQUARE,
+    PRODUCT,
+    MAXIMUM,
+    MINIMUM,
+    KINDS,
+    EXPONENTIALS
 };
 enum finish {
     FINISH_NONE,
     FINISH_SQRT,
     FINISH_LOG,
-    FINISH_MEAN,
-    FINISH_LOG_SUM_EXP
+    FINISH_MEAN
 };
 
 struct reduction {
-    enum map map;
-    enum fold fold;
+    enum kind kind;
     enum finish finish;
 };
 
 static const struct reduction *find_reduction(uint16_t op)
 {
     static const struct reduction reductions[WNN_OP_COUNT] = {
-        [WNN_OP_reduceL1] = {MAP_ABS, FOLD_SUM, FINISH_NONE},
-        [WNN_OP_reduceL2] = {MAP_SQUARE, FOLD_SUM, FINISH_SQRT},
-        [WNN_OP_reduceLogSum] = {MAP_NONE, FOLD_SUM, FINISH_LOG},
-        [WNN_OP_reduceLogSumExp] = {MAP_EXP, FOLD_SUM, FINISH_LOG_SUM_EXP},
-        [WNN_OP_reduceMax] = {MAP_NONE, FOLD_MAX, FINISH_NONE},
-        [WNN_OP_reduceMean] = {MAP_NONE, FOLD_SUM, FINISH_MEAN},
-        [WNN_OP_reduceMin] = {MAP_NONE, FOLD_MIN, FINISH_NONE},
-        [WNN_OP_reduceProduct] = {MAP_NONE, FOLD_PRODUCT, FINISH_NONE},
-        [WNN_OP_reduceSum] = {MAP_NONE, FOLD_SUM, FINISH_NONE},
-        [WNN_OP_reduceSumSquare] = {MAP_SQUARE, FOLD_SUM, FINISH_NONE},
+        [WNN_OP_reduceL1] = {SUM_ABS, FINISH_NONE},  [WNN_OP_reduceL2] = {SUM_SQUARE, FINISH_SQRT},
+        [WNN_OP_reduceLogSum] = {SUM, FINISH_LOG},   [WNN_OP_reduceLogSumExp] = {EXPONENTIALS, FINISH_NONE},
+        [WNN_OP_reduceMax] = {MAXIMUM, FINISH_NONE}, [WNN_OP_reduceMean] = {SUM, FINISH_MEAN},
+        [WNN_OP_reduceMin] = {MINIMUM, FINISH_NONE}, [WNN_OP_reduceProduct] = {PRODUCT, FINISH_NONE},
+        [WNN_OP_reduceSum] = {SUM, FINISH_NONE},     [WNN_OP_reduceSumSquare] = {SUM_SQUARE, FINISH_NONE},
     };
     return &reductions[op];
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// The loops
+// ---------------------------------------------------------------------------------------------------------------
+
+// Sums are of a type that depends on the kind and the type of the elements.
+struct fold {
+    size_t size; // bytes of a sum
+    void (*clear)(void *sums, size_t count);
+
+    // sums[j] becomes the fold of itself and values[r * stride + j] for all rows r.
+    void (*rows)(void *sums, size_t width, const void *values, size_t rows, size_t stride);
+
+    // sums[j] becomes the fold of itself and more[j].
+    void (*join)(void *sums, const void *more, size_t width);
+
+    // Folds `lanes` sums, width times a power of two, to `width`.
+    void (*halve)(void *sums, size_t lanes, size_t width);
+
+    // (optional) sums[i] becomes the fold of values[i * length] to values[i * length + length - 1].
+    void (*runs)(void *sums, const void *values, size_t runs, size_t length);
+};
+
 enum {
-    ROW_LANES = 64, // into which a unit of few columns is accumulated, at most
-    SLOTS = 16      // partial results of units that threads share
+    RUN_LANES = 8
 };
 
-// What a unit is accumulated in: one item a column, of a type that depends on the fold.
-union sums {
-    double doubles[WNN_WALK_WIDTH];
-    float floats[WNN_WALK_WIDTH];
-    uint64_t integers[WNN_WALK_WIDTH];
-};
-
-struct reduce {
-    const struct tensor *in, *out;
-    const struct reduction *reduction;
-    size_t parts;        // of a unit, the number of which depends on the shape alone
-    union sums *partial; // [units, parts], if there is more than one part
-    struct walk walk;
-};
-
-// The number of sums that a unit of few columns is accumulated in: lane j has elements j, j + lanes, ...
-WNN_INLINE size_t count_lanes(const struct walk *walk, size_t width, size_t rows)
-{
-    size_t lanes = width;
-    while (width == walk->columns && lanes * 2 <= ROW_LANES && lanes * 8 <= rows * width)
-        lanes *= 2;
-    return lanes;
-}
-
-// sums[j] becomes the fold of itself and values[r * stride + j] for all rows r. Several rows at a time keep
-// the sums in registers.
-#define DEFINE_ROWS(name, Sum, Type, step, GROUP)                                                            \
-    WNN_INLINE void name(Sum *restrict sums, size_t width, const Type *restrict values, size_t rows,         \
-                         size_t stride)                                                                      \
-    {                                                                                                        \
-        for (; GROUP == 4 && rows >= 4; rows -= 4, values += 4 * stride) {                                   \
-            const Type *v1 = values + stride, *v2 = v1 + stride, *v3 = v2 + stride;                          \
-            for (size_t j = 0; j < width; j++)                                                               \
-                sums[j] = step(step(step(step(sums[j], values[j]), v1[j]), v2[j]), v3[j]);                   \
-        }                                                                                                    \
-        for (; GROUP == 2 && rows >= 2; rows -= 2, values += 2 * stride) {                                   \
-            const Type *v1 = values + stride;                                                                \
-            for (size_t j = 0; j < width; j++)                                                               \
-                sums[j] = step(step(sums[j], values[j]), v1[j]);                                             \
-        }                                                                                                    \
-        for (; rows > 0; rows--, values += stride) {                                                         \
-            for (size_t j = 0; j < width; j++)                                                               \
-                sums[j] = step(sums[j], values[j]);                                                          \
-        }                                                                                                    \
-    }
-
-// `name` accumulates rows [first, first + count) of a unit, name_join adds the sums of another part. MAPPED
-// is of an element x, FOLDED of a sum a and a mapped element or another sum x.
-#define DEFINE_FOLD(name, Sum, Type, NEUTRAL, MAPPED, FOLDED)                                                \
-    DEFINE_FOLD_IN(4, name, Sum, Type, NEUTRAL, MAPPED, FOLDED)
-#define DEFINE_FOLD_IN(GROUP, name, Sum, Type, NEUTRAL, MAPPED, FOLDED)                                      \
+// MAPPED is of an element x, FOLDED of a sum a and a mapped element or another sum x.
+#define DEFINE_STEPS(name, Sum, Type, MAPPED, FOLDED)                                                        \
     WNN_INLINE Sum name##_both(Sum a, Sum x)                                                                 \
     {                                                                                                        \
         return (Sum)(FOLDED);                                                                                \
@@ -115,190 +79,250 @@ WNN_INLINE size_t count_lanes(const struct walk *walk, size_t width, size_t rows
     {                                                                                                        \
         Sum x = (Sum)element;                                                                                \
         return name##_both(a, (Sum)(MAPPED));                                                                \
-    }                                                                                                        \
-    DEFINE_ROWS(name##_rows, Sum, Type, name##_step, GROUP)                                                  \
-    DEFINE_ROWS(name##_sums, Sum, Sum, name##_both, GROUP)                                                   \
-    WNN_INLINE void name(const struct reduce *reduce, size_t unit, size_t first, size_t count,               \
-                         union sums *result)                                                                 \
-    {                                                                                                        \
-        const struct walk *walk = &reduce->walk;                                                             \
-        Sum *sums = (Sum *)(void *)result;                                                                   \
-        bool half = reduce->in->type == WNNDataType_Float16;                                                 \
-        struct piece piece;                                                                                  \
-        wnn_walk_start_rows(&piece, walk, unit, first, count);                                               \
-        piece.in_place = !half;                                                                              \
-        size_t width = piece.width, lanes = count_lanes(walk, width, walk->rows);                            \
-        for (size_t j = 0; j < lanes; j++)                                                                   \
-            sums[j] = NEUTRAL;                                                                               \
-        while (wnn_walk_next(&piece)) {                                                                      \
-            float floats[WNN_PIECE];                                                                         \
-            const Type *values = (const Type *)reduce->in->data + piece.offset;                              \
-            size_t stride = walk->columns, rows = piece.rows, elements = rows * width;                       \
-            if (half) {                                                                                      \
-                wnn_half_to_float_array((const uint16_t *)reduce->in->data + piece.offset, floats,           \
-                                        elements);                                                           \
-                values = (const Type *)(const void *)floats;                                                 \
-                stride = width;                                                                              \
-            }                                                                                                \
-            if (lanes == width) {                                                                            \
-                name##_rows(sums, width, values, rows, stride);                                              \
-                continue;                                                                                    \
-            }                                                                                                \
-            size_t whole = elements / lanes, rest = elements - whole * lanes;                                \
-            if (lanes == ROW_LANES)                                                                          \
-                name##_rows(sums, ROW_LANES, values, whole, ROW_LANES);                                      \
-            else                                                                                             \
-                name##_rows(sums, lanes, values, whole, lanes);                                              \
-            name##_rows(sums, rest, values + whole * lanes, 1, 0);                                           \
-        }                                                                                                    \
-        for (; lanes > width; lanes /= 2)                                                                    \
-            name##_sums(sums, lanes / 2, sums + lanes / 2, 1, 0);                                            \
-    }                                                                                                        \
-    static void name##_join(union sums *sums, const union sums *more, size_t width)                          \
-    {                                                                                                        \
-        name##_sums((Sum *)(void *)sums, width, (const Sum *)(const void *)more, 1, 0);                      \
     }
+
+// Several rows at a time keep what is summed up in registers.
+#define DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, RUNS)                                            \
+    TARGET static void name##_clear_##set(void *sums, size_t count)                                          \
+    {                                                                                                        \
+        for (size_t j = 0; j < count; j++)                                                                   \
+            ((Sum *)sums)[j] = NEUTRAL;                                                                      \
+    }                                                                                                        \
+    TARGET static void name##_rows_##set(void *all, size_t width, const void *elements, size_t rows,         \
+                                         size_t stride)                                                      \
+    {                                                                                                        \
+        Sum *restrict sums = all;                                                                            \
+        const Type *restrict values = elements;                                                              \
+        for (; rows >= 4; rows -= 4, values += 4 * stride) {                                                 \
+            const Type *v1 = values + stride, *v2 = v1 + stride, *v3 = v2 + stride;                          \
+            for (size_t j = 0; j < width; j++) {                                                             \
+                Sum a = name##_step(sums[j], values[j]), b = name##_step(a, v1[j]);                          \
+                a = name##_step(b, v2[j]);                                                                   \
+                sums[j] = name##_step(a, v3[j]);                                                             \
+            }                                                                                                \
+        }                                                                                                    \
+        for (; rows > 0; rows--, values += stride) {                                                         \
+            for (size_t j = 0; j < width; j++)                                                               \
+                sums[j] = name##_step(sums[j], values[j]);                                                   \
+        }                                                                                                    \
+    }                                                                                                        \
+    TARGET static void name##_join_##set(void *all, const void *more, size_t width)                          \
+    {                                                                                                        \
+        Sum *restrict sums = all;                                                                            \
+        const Sum *restrict others = more;                                                                   \
+        for (size_t j = 0; j < width; j++)                                                                   \
+            sums[j] = name##_both(sums[j], others[j]);                                                       \
+    }                                                                                                        \
+    TARGET static void name##_halve_##set(void *sums, size_t lanes, size_t width)                            \
+    {                                                                                                        \
+        for (; lanes > width; lanes /= 2)                                                                    \
+            name##_join_##set(sums, (Sum *)sums + lanes / 2, lanes / 2);                                     \
+    }                                                                                                        \
+    static const struct fold name##_##set = {sizeof(Sum),       name##_clear_##set, name##_rows_##set,       \
+                                             name##_join_##set, name##_halve_##set, RUNS};
+
+#define DEFINE_ALL_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL)                                              \
+    TARGET static void name##_runs_##set(void *sums, const void *elements, size_t runs, size_t length)       \
+    {                                                                                                        \
+        const Type *values = elements;                                                                       \
+        for (size_t i = 0; i < runs; i++, values += length) {                                                \
+            Sum lanes[RUN_LANES];                                                                            \
+            size_t at = 0;                                                                                   \
+            for (size_t j = 0; j < RUN_LANES; j++)                                                           \
+                lanes[j] = NEUTRAL;                                                                          \
+            for (; at + RUN_LANES <= length; at += RUN_LANES) {                                              \
+                for (size_t j = 0; j < RUN_LANES; j++)                                                       \
+                    lanes[j] = name##_step(lanes[j], values[at + j]);                                        \
+            }                                                                                                \
+            for (size_t j = 0; at < length; j++, at++)                                                       \
+                lanes[j] = name##_step(lanes[j], values[at]);                                                \
+            for (size_t half = RUN_LANES / 2; half > 0; half /= 2) {                                         \
+                for (size_t j = 0; j < half; j++)                                                            \
+                    lanes[j] = name##_both(lanes[j], lanes[j + half]);                                       \
+            }                                                                                                \
+            ((Sum *)sums)[i] = lanes[0];                                                                     \
+        }                                                                                                    \
+    }                                                                                                        \
+    DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, name##_runs_##set)
+#define DEFINE_LOOPS_FOR_BYTES(set, TARGET, name, Sum, Type, NEUTRAL)                                        \
+    DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, NULL)
+
+#define NO_TARGET
+#if defined(__x86_64__)
+#define FOR_SETS(DEFINE, ...)       DEFINE(any, NO_TARGET, __VA_ARGS__) DEFINE(avx2, WNN_AVX2, __VA_ARGS__)
+#define FOR_FLOAT_SETS(DEFINE, ...) FOR_SETS(DEFINE, __VA_ARGS__) DEFINE(avx512, WNN_AVX512, __VA_ARGS__)
+#else
+#define FOR_SETS(DEFINE, ...)       DEFINE(any, NO_TARGET, __VA_ARGS__)
+#define FOR_FLOAT_SETS(DEFINE, ...) FOR_SETS(DEFINE, __VA_ARGS__)
+#endif
+
+#define DEFINE_FLOAT_FOLD(name, Sum, NEUTRAL, MAPPED, FOLDED)                                                \
+    DEFINE_STEPS(name, Sum, float, MAPPED, FOLDED)                                                           \
+    FOR_FLOAT_SETS(DEFINE_ALL_LOOPS, name, Sum, float, NEUTRAL)
+#define DEFINE_FOLD(name, Int, NEUTRAL, MAPPED, FOLDED)                                                      \
+    DEFINE_STEPS(name, Int, Int, MAPPED, FOLDED)                                                             \
+    FOR_SETS(DEFINE_ALL_LOOPS, name, Int, Int, NEUTRAL)
 
 // -0 + x is x, -0 too.
-DEFINE_FOLD(sum_float, double, float, -0.0, x, a + x)
-DEFINE_FOLD(sum_abs_float, double, float, -0.0, fabs(x), a + x)
-DEFINE_FOLD(sum_square_float, double, float, -0.0, x *x, a + x)
-DEFINE_FOLD(product_float, double, float, 1.0, x, a *x)
+DEFINE_FLOAT_FOLD(sum_float, double, -0.0, x, a + x)
+DEFINE_FLOAT_FOLD(sum_abs_float, double, -0.0, fabs(x), a + x)
+DEFINE_FLOAT_FOLD(sum_square_float, double, -0.0, x *x, a + x)
+DEFINE_FLOAT_FOLD(product_float, double, 1.0, x, a *x)
 // A NaN stays. Of more conditions in a row gcc makes branches.
-DEFINE_FOLD_IN(2, max_float, float, float, -INFINITY, x, ((x > a) | (x != x)) ? x : a)
-DEFINE_FOLD_IN(2, min_float, float, float, INFINITY, x, ((x < a) | (x != x)) ? x : a)
+DEFINE_FLOAT_FOLD(max_float, float, -INFINITY, x, ((x > a) | (x != x)) ? x : a)
+DEFINE_FLOAT_FOLD(min_float, float, INFINITY, x, ((x < a) | (x != x)) ? x : a)
 
-DEFINE_FOLD(sum_32, uint32_t, uint32_t, 0, x, a + x)
-DEFINE_FOLD(sum_abs_32, uint32_t, uint32_t, 0, x >> 31 ? 0 - x : x, a + x)
-DEFINE_FOLD(sum_square_32, uint32_t, uint32_t, 0, x *x, a + x)
-DEFINE_FOLD(product_32, uint32_t, uint32_t, 1, x, a *x)
-DEFINE_FOLD(sum_64, uint64_t, uint64_t, 0, x, a + x)
-DEFINE_FOLD(sum_abs_64, uint64_t, uint64_t, 0, x >> 63 ? 0 - x : x, a + x)
-DEFINE_FOLD(sum_square_64, uint64_t, uint64_t, 0, x *x, a + x)
-DEFINE_FOLD(product_64, uint64_t, uint64_t, 1, x, a *x)
+DEFINE_FOLD(sum_32, uint32_t, 0, x, a + x)
+DEFINE_FOLD(sum_abs_32, uint32_t, 0, x >> 31 ? 0 - x : x, a + x)
+DEFINE_FOLD(sum_square_32, uint32_t, 0, x *x, a + x)
+DEFINE_FOLD(product_32, uint32_t, 1, x, a *x)
+DEFINE_FOLD(sum_64, uint64_t, 0, x, a + x)
+DEFINE_FOLD(sum_abs_64, uint64_t, 0, x >> 63 ? 0 - x : x, a + x)
+DEFINE_FOLD(sum_square_64, uint64_t, 0, x *x, a + x)
+DEFINE_FOLD(product_64, uint64_t, 1, x, a *x)
 
-#define DEFINE_EXTREMES(type, Type, LEAST, GREATEST)                                                         \
-    DEFINE_FOLD(max_##type, Type, Type, LEAST, x, x > a ? x : a)                                             \
-    DEFINE_FOLD(min_##type, Type, Type, GREATEST, x, x < a ? x : a)
+#define DEFINE_EXTREMES(type, Int, LEAST, GREATEST, LOOPS)                                                   \
+    DEFINE_STEPS(max_##type, Int, Int, x, x > a ? x : a)                                                     \
+    DEFINE_STEPS(min_##type, Int, Int, x, x < a ? x : a)                                                     \
+    FOR_SETS(LOOPS, max_##type, Int, Int, LEAST)                                                             \
+    FOR_SETS(LOOPS, min_##type, Int, Int, GREATEST)
 
-DEFINE_EXTREMES(i8, int8_t, INT8_MIN, INT8_MAX)
-DEFINE_EXTREMES(u8, uint8_t, 0, UINT8_MAX)
-DEFINE_EXTREMES(i32, int32_t, INT32_MIN, INT32_MAX)
-DEFINE_EXTREMES(u32, uint32_t, 0, UINT32_MAX)
-DEFINE_EXTREMES(i64, int64_t, INT64_MIN, INT64_MAX)
-DEFINE_EXTREMES(u64, uint64_t, 0, UINT64_MAX)
-
-// Every combination of map and fold with a data type.
-#define EXTREMES(X, name, lower)                                                                             \
-    X(FOLD_MAX, MAP_NONE, name, max_##lower)                                                                 \
-    X(FOLD_MIN, MAP_NONE, name, min_##lower)
-#define SUMS(X, name, bits)                                                                                  \
-    X(FOLD_SUM, MAP_NONE, name, sum_##bits)                                                                  \
-    X(FOLD_SUM, MAP_SQUARE, name, sum_square_##bits)                                                         \
-    X(FOLD_PRODUCT, MAP_NONE, name, product_##bits)
-#define ALL_FOLDS(X)                                                                                         \
-    SUMS(X, Float32, float)                                                                                  \
-    X(FOLD_SUM, MAP_ABS, Float32, sum_abs_float)                                                             \
-    EXTREMES(X, Float32, float)                                                                              \
-    SUMS(X, Int32, 32)                                                                                       \
-    X(FOLD_SUM, MAP_ABS, Int32, sum_abs_32)                                                                  \
-    EXTREMES(X, Int32, i32)                                                                                  \
-    SUMS(X, Int64, 64)                                                                                       \
-    X(FOLD_SUM, MAP_ABS, Int64, sum_abs_64)                                                                  \
-    EXTREMES(X, Int64, i64)                                                                                  \
-    EXTREMES(X, Uint32, u32)                                                                                 \
-    EXTREMES(X, Uint64, u64)                                                                                 \
-    EXTREMES(X, Int8, i8)                                                                                    \
-    EXTREMES(X, Uint8, u8)
-
-#define KEY(fold, map, type) ((((unsigned)(fold)*8u) + (unsigned)(map)) * 16u + (unsigned)(type))
-_Static_assert(WNN_DATA_TYPE_COUNT <= 16 && MAP_EXP < 8, "the parts of a key");
+DEFINE_EXTREMES(i8, int8_t, INT8_MIN, INT8_MAX, DEFINE_LOOPS_FOR_BYTES)
+DEFINE_EXTREMES(u8, uint8_t, 0, UINT8_MAX, DEFINE_LOOPS_FOR_BYTES)
+DEFINE_EXTREMES(i32, int32_t, INT32_MIN, INT32_MAX, DEFINE_ALL_LOOPS)
+DEFINE_EXTREMES(u32, uint32_t, 0, UINT32_MAX, DEFINE_ALL_LOOPS)
+DEFINE_EXTREMES(i64, int64_t, INT64_MIN, INT64_MAX, DEFINE_ALL_LOOPS)
+DEFINE_EXTREMES(u64, uint64_t, 0, UINT64_MAX, DEFINE_ALL_LOOPS)
 
 // float16 is folded as float32, and unsigned integers as signed ones where it makes no difference.
-WNN_INLINE unsigned fold_key(const struct reduce *reduce)
-{
-    enum fold fold = reduce->reduction->fold;
-    enum map map = reduce->reduction->map;
-    WNNDataType type = reduce->in->type;
-    if (type == WNNDataType_Float16)
-        type = WNNDataType_Float32;
-    if (fold == FOLD_SUM || fold == FOLD_PRODUCT) {
-        if (map == MAP_ABS && !wnn_dtype_is_signed(type) && !wnn_dtype_is_float(type))
-            map = MAP_NONE;
-        if (type == WNNDataType_Uint32)
-            type = WNNDataType_Int32;
-        if (type == WNNDataType_Uint64)
-            type = WNNDataType_Int64;
+#define EXTREMES(set, type) [MAXIMUM] = &max_##type##_##set, [MINIMUM] = &min_##type##_##set
+#define SUMS(set, bits, abs)                                                                                 \
+    [SUM] = &sum_##bits##_##set, [SUM_ABS] = &abs##_##bits##_##set,                                          \
+    [SUM_SQUARE] = &sum_square_##bits##_##set, [PRODUCT] = &product_##bits##_##set
+#define FLOAT_FOLDS(set)                                                                                     \
+    {                                                                                                        \
+        SUMS(set, float, sum_abs), EXTREMES(set, float)                                                      \
     }
-    return KEY(fold, map, type);
+#define FOLDS(set, float_set)                                                                                \
+    {                                                                                                        \
+        [WNNDataType_Float32] = FLOAT_FOLDS(float_set), [WNNDataType_Float16] = FLOAT_FOLDS(float_set),      \
+        [WNNDataType_Int32] = {SUMS(set, 32, sum_abs), EXTREMES(set, i32)},                                  \
+        [WNNDataType_Uint32] = {SUMS(set, 32, sum), EXTREMES(set, u32)},                                     \
+        [WNNDataType_Int64] = {SUMS(set, 64, sum_abs), EXTREMES(set, i64)},                                  \
+        [WNNDataType_Uint64] = {SUMS(set, 64, sum), EXTREMES(set, u64)},                                     \
+        [WNNDataType_Int8] = {EXTREMES(set, i8)}, [WNNDataType_Uint8] = {EXTREMES(set, u8)},                 \
+    }
+
+static const struct fold *find_fold(WNNDataType type, enum kind kind)
+{
+    typedef const struct fold *set[WNN_DATA_TYPE_COUNT][KINDS];
+    static const set any = FOLDS(any, any);
+#if defined(__x86_64__)
+    static const set avx2 = FOLDS(avx2, avx2), avx512 = FOLDS(avx2, avx512);
+    if (wnn_has_avx512())
+        return avx512[type][kind];
+    if (__builtin_cpu_supports("avx2"))
+        return avx2[type][kind];
+#endif
+    return any[type][kind];
 }
 
-WNN_INLINE void accumulate(const struct reduce *reduce, unsigned key, size_t unit, size_t first, size_t count,
-                           union sums *sums)
+// ---------------------------------------------------------------------------------------------------------------
+// Units
+// ---------------------------------------------------------------------------------------------------------------
+
+enum {
+    LANES = 64,     // into which a unit of few columns is accumulated, at most
+    LONG_RUN = 256, // elements of a run that are accumulated in so many lanes
+    BLOCK = 2048,   // elements that are converted at a time
+    SLOTS = 16      // partial results of units that threads share
+};
+
+// What a unit is accumulated in: one item a column.
+union sums {
+    double doubles[WNN_WALK_WIDTH];
+    float floats[WNN_WALK_WIDTH];
+    uint64_t integers[WNN_WALK_WIDTH];
+};
+
+struct reduce {
+    const struct tensor *in, *out;
+    const struct fold *fold;
+    const struct reduction *reduction;
+    size_t size; // bytes of an element of the input
+    bool half;
+    size_t parts;        // of a unit, the number of which depends on the shape alone
+    union sums *partial; // [units, parts], if there is more than one part
+    struct walk walk;
+};
+
+// The number of sums that a unit of few columns is accumulated in: lane j has elements j, j + lanes, ...
+static size_t count_lanes(const struct walk *walk, size_t width, size_t rows)
 {
-    switch (key) {
-#define CASE(fold, map, type, name)                                                                          \
-    case KEY(fold, map, WNNDataType_##type):                                                                 \
-        name(reduce, unit, first, count, sums);                                                              \
-        break;
-        ALL_FOLDS(CASE)
-#undef CASE
-    default:
-        break;
-    }
+    size_t lanes = width;
+    while (width == walk->columns && lanes * 2 <= LANES && lanes * 8 <= rows * width)
+        lanes *= 2;
+    return lanes;
 }
 
-static void join(unsigned key, union sums *sums, const union sums *more, size_t width)
+// Rows of `width` elements; `lanes` of them, if that is more, are summed up at a time, and rows are side by
+// side.
+static void add_rows(const struct reduce *reduce, void *sums, size_t lanes, size_t width, size_t offset,
+                     size_t rows, size_t stride)
 {
-    switch (key) {
-#define CASE(fold, map, type, name)                                                                          \
-    case KEY(fold, map, WNNDataType_##type):                                                                 \
-        name##_join(sums, more, width);                                                                      \
-        break;
-        ALL_FOLDS(CASE)
-#undef CASE
-    default:
-        break;
+    const struct fold *fold = reduce->fold;
+    size_t rest = 0;
+    if (lanes > width) {
+        rest = rows * width % lanes;
+        rows = rows * width / lanes;
+        width = stride = lanes;
     }
-}
-
-// The sum of exp(x - maximum) of each column.
-static void accumulate_exp(const struct reduce *reduce, size_t unit, const float *maxima, double *sums)
-{
-    double values[WNN_PIECE];
-    struct piece piece;
-    wnn_walk_start(&piece, &reduce->walk, unit);
-    for (size_t j = 0; j < piece.width; j++)
-        sums[j] = -0.0;
-    while (wnn_walk_next(&piece)) {
-        size_t count = piece.rows * piece.width, width = piece.width;
-        wnn_load_doubles(reduce->in, piece.offset, count, values);
-        for (size_t i = 0; i < count; i += width) {
-            for (size_t j = 0; j < width; j++)
-                values[i + j] -= (double)maxima[j];
-        }
-        wnn_vmath_doubles(VMATH_EXP, values, count);
-        for (size_t i = 0; i < count; i += width) {
-            for (size_t j = 0; j < width; j++)
-                sums[j] += values[i + j];
-        }
-    }
-}
-
-// Takes and stores what has been accumulated for a whole unit.
-static void finish_unit(const struct reduce *reduce, size_t unit, union sums *sums)
-{
-    const struct tensor *out = reduce->out;
-    size_t columns = reduce->walk.columns, column = unit % reduce->walk.blocks * WNN_WALK_WIDTH;
-    size_t offset = unit / reduce->walk.blocks * columns + column;
-    size_t width = columns - column < WNN_WALK_WIDTH ? columns - column : WNN_WALK_WIDTH;
-    enum fold fold = reduce->reduction->fold;
-    if (!wnn_dtype_is_float(out->type)) {
-        size_t size = wnn_dtype_bits(out->type) / 8;
-        memcpy((char *)out->data + offset * size, sums, width * size);
+    if (!reduce->half) {
+        const char *values = (const char *)reduce->in->data + offset * reduce->size;
+        fold->rows(sums, width, values, rows, stride);
+        if (rest > 0)
+            fold->rows(sums, rest, values + rows * stride * reduce->size, 1, 0);
         return;
     }
-    if (fold == FOLD_MAX || fold == FOLD_MIN) {
+    const uint16_t *halves = (const uint16_t *)reduce->in->data + offset;
+    float floats[BLOCK];
+    for (size_t most = BLOCK / width, n; rows > 0; rows -= n, halves += n * stride) {
+        n = rows < most ? rows : most;
+        if (stride == width)
+            wnn_half_to_float_array(halves, floats, n * width);
+        else
+            for (size_t r = 0; r < n; r++)
+                wnn_half_to_float_array(halves + r * stride, floats + r * width, width);
+        fold->rows(sums, width, floats, n, width);
+    }
+    if (rest > 0) {
+        wnn_half_to_float_array(halves, floats, rest);
+        fold->rows(sums, rest, floats, 1, 0);
+    }
+}
+
+// Rows [first, first + count) of a unit.
+static void accumulate(const struct reduce *reduce, size_t unit, size_t first, size_t count, union sums *sums)
+{
+    const struct walk *walk = &reduce->walk;
+    struct piece piece;
+    wnn_walk_start_rows(&piece, walk, unit, first, count);
+    size_t lanes = count_lanes(walk, piece.width, walk->rows);
+    reduce->fold->clear(sums, lanes);
+    while (wnn_walk_next(&piece))
+        add_rows(reduce, sums, lanes, piece.width, piece.offset, piece.rows, walk->columns);
+    reduce->fold->halve(sums, lanes, piece.width);
+}
+
+// Takes and stores results from `offset` on.
+static void finish(const struct reduce *reduce, size_t offset, size_t width, union sums *sums)
+{
+    const struct tensor *out = reduce->out;
+    if (!wnn_dtype_is_float(out->type)) {
+        memcpy((char *)out->data + offset * reduce->size, sums, width * reduce->size);
+        return;
+    }
+    if (reduce->reduction->kind == MAXIMUM || reduce->reduction->kind == MINIMUM) {
         if (out->type == WNNDataType_Float32)
             memcpy((float *)out->data + offset, sums->floats, width * sizeof(float));
         else
@@ -306,86 +330,143 @@ static void finish_unit(const struct reduce *reduce, size_t unit, union sums *su
         return;
     }
     double *values = sums->doubles;
-    for (size_t j = 0; j < width; j++) {
-        double value = values[j];
-        switch (reduce->reduction->finish) {
-        case FINISH_NONE:
-        case FINISH_LOG_SUM_EXP:
-            break;
-        case FINISH_SQRT:
-            value = sqrt(value);
-            break;
-        case FINISH_LOG:
-            value = log(value);
-            break;
-        case FINISH_MEAN:
-            value /= (double)reduce->walk.reduced;
-            break;
-        }
-        values[j] = value;
+    switch (reduce->reduction->finish) {
+    case FINISH_NONE:
+        break;
+    case FINISH_SQRT:
+        for (size_t j = 0; j < width; j++)
+            values[j] = sqrt(values[j]);
+        break;
+    case FINISH_LOG:
+        for (size_t j = 0; j < width; j++)
+            values[j] = log(values[j]);
+        break;
+    case FINISH_MEAN:
+        for (size_t j = 0; j < width; j++)
+            values[j] /= (double)reduce->walk.reduced;
+        break;
     }
     wnn_store_doubles(values, out, offset, width);
+}
+
+static size_t unit_width(const struct walk *walk, size_t unit)
+{
+    size_t column = unit % walk->blocks * WNN_WALK_WIDTH;
+    return walk->columns - column < WNN_WALK_WIDTH ? walk->columns - column : WNN_WALK_WIDTH;
+}
+
+static size_t unit_offset(const struct walk *walk, size_t unit)
+{
+    return unit / walk->blocks * walk->columns + unit % walk->blocks * WNN_WALK_WIDTH;
 }
 
 static void reduce_units(void *argument, size_t begin, size_t end)
 {
     const struct reduce *reduce = argument;
-    unsigned key = fold_key(reduce);
     for (size_t unit = begin; unit < end; unit++) {
         union sums sums;
-        accumulate(reduce, key, unit, 0, reduce->walk.reduced, &sums);
-        finish_unit(reduce, unit, &sums);
+        accumulate(reduce, unit, 0, reduce->walk.reduced, &sums);
+        finish(reduce, unit_offset(&reduce->walk, unit), unit_width(&reduce->walk, unit), &sums);
     }
 }
-WNN_VARIANTS(reduce_units)
+
+// Units that are runs of elements, one behind the other: WNN_WALK_WIDTH results at a time.
+static void reduce_runs(void *argument, size_t begin, size_t end)
+{
+    const struct reduce *reduce = argument;
+    const struct fold *fold = reduce->fold;
+    size_t length = reduce->walk.rows, lanes = count_lanes(&reduce->walk, 1, length);
+    for (size_t unit = begin, n; unit < end; unit += n) {
+        union sums results, sums;
+        n = end - unit < WNN_WALK_WIDTH ? end - unit : WNN_WALK_WIDTH;
+        if (length >= LONG_RUN || fold->runs == NULL) {
+            for (size_t i = 0; i < n; i++) {
+                fold->clear(&sums, lanes);
+                add_rows(reduce, &sums, lanes, 1, (unit + i) * length, length, 1);
+                fold->halve(&sums, lanes, 1);
+                memcpy((char *)&results + i * fold->size, &sums, fold->size);
+            }
+        } else if (reduce->half) {
+            float floats[BLOCK];
+            n = n < BLOCK / length ? n : BLOCK / length;
+            wnn_half_to_float_array((const uint16_t *)reduce->in->data + unit * length, floats, n * length);
+            fold->runs(&results, floats, n, length);
+        } else {
+            fold->runs(&results, (const char *)reduce->in->data + unit * length * reduce->size, n, length);
+        }
+        finish(reduce, unit, n, &results);
+    }
+}
 
 static void reduce_parts(void *argument, size_t begin, size_t end)
 {
     const struct reduce *reduce = argument;
-    unsigned key = fold_key(reduce);
     for (size_t slot = begin; slot < end; slot++) {
         size_t part = slot % reduce->parts, length = reduce->walk.reduced / reduce->parts;
         size_t first = part * length;
         size_t count = part + 1 < reduce->parts ? length : reduce->walk.reduced - first;
-        accumulate(reduce, key, slot / reduce->parts, first, count, &reduce->partial[slot]);
+        accumulate(reduce, slot / reduce->parts, first, count, &reduce->partial[slot]);
     }
 }
-WNN_VARIANTS(reduce_parts)
+
+// Units that are too few for many threads are cut into parts.
+static void reduce_in_parts(struct reduce *reduce, const struct parallel *parallel)
+{
+    union sums partial[SLOTS];
+    const struct walk *walk = &reduce->walk;
+    reduce->partial = partial;
+    wnn_parallel_for(parallel, walk->units * reduce->parts, 1, reduce_parts, reduce);
+    for (size_t unit = 0; unit < walk->units; unit++) {
+        union sums *first = &partial[unit * reduce->parts];
+        for (size_t part = 1; part < reduce->parts; part++)
+            reduce->fold->join(first, &first[part], unit_width(walk, unit));
+        finish(reduce, unit_offset(walk, unit), unit_width(walk, unit), first);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// reduceLogSumExp
+// ---------------------------------------------------------------------------------------------------------------
+
+// The sum of exp(x - maximum) of each column.
+static void accumulate_exp(const struct reduce *reduce, size_t unit, const float *maxima, double *sums)
+{
+    float floats[WNN_PIECE], most[WNN_PIECE];
+    size_t filled = 0;
+    struct piece piece;
+    wnn_walk_start(&piece, &reduce->walk, unit);
+    for (size_t j = 0; j < piece.width; j++)
+        sums[j] = -0.0;
+    while (wnn_walk_next(&piece)) {
+        size_t count = piece.rows * piece.width, width = piece.width;
+        const float *x = (const float *)reduce->in->data + piece.offset;
+        if (reduce->in->type == WNNDataType_Float16) {
+            wnn_half_to_float_array((const uint16_t *)reduce->in->data + piece.offset, floats, count);
+            x = floats;
+        }
+        for (; filled < count; filled += width)
+            memcpy(most + filled, maxima, width * sizeof *most);
+        wnn_vmath_pair(VMATH_EXP_BELOW, x, most, floats, count);
+        for (size_t i = 0; i < count; i += width) {
+            for (size_t j = 0; j < width; j++)
+                sums[j] += (double)floats[i + j];
+        }
+    }
+}
 
 static void reduce_log_sum_exp(void *argument, size_t begin, size_t end)
 {
     const struct reduce *reduce = argument;
     for (size_t unit = begin; unit < end; unit++) {
         union sums maxima, sums;
-        max_float(reduce, unit, 0, reduce->walk.reduced, &maxima);
-        size_t width = reduce->walk.columns - unit % reduce->walk.blocks * WNN_WALK_WIDTH;
-        width = width < WNN_WALK_WIDTH ? width : WNN_WALK_WIDTH;
-        for (size_t j = 0; j < width; j++) {
-            if (isinf(maxima.floats[j])) // would give a NaN; exp and log do without
-                maxima.floats[j] = 0;
-        }
+        accumulate(reduce, unit, 0, reduce->walk.reduced, &maxima);
+        size_t width = unit_width(&reduce->walk, unit);
         accumulate_exp(reduce, unit, maxima.floats, sums.doubles);
-        for (size_t j = 0; j < width; j++)
-            sums.doubles[j] = (double)maxima.floats[j] + log(sums.doubles[j]);
-        finish_unit(reduce, unit, &sums);
-    }
-}
-WNN_VARIANTS(reduce_log_sum_exp)
-
-// Units that are too few for many threads are cut into parts.
-static void reduce_in_parts(struct reduce *reduce, const struct parallel *parallel)
-{
-    union sums partial[SLOTS];
-    size_t units = reduce->walk.units;
-    unsigned key = fold_key(reduce);
-    reduce->partial = partial;
-    wnn_parallel_for(parallel, units * reduce->parts, 1, WNN_BEST(reduce_parts), reduce);
-    for (size_t unit = 0; unit < units; unit++) {
-        size_t column = unit % reduce->walk.blocks * WNN_WALK_WIDTH, width = reduce->walk.columns - column;
-        union sums *first = &partial[unit * reduce->parts];
-        for (size_t part = 1; part < reduce->parts; part++)
-            join(key, first, &first[part], width < WNN_WALK_WIDTH ? width : WNN_WALK_WIDTH);
-        finish_unit(reduce, unit, first);
+        for (size_t j = 0; j < width; j++) { // of an infinite maximum the sum is NaN
+            double maximum = (double)maxima.floats[j];
+            sums.doubles[j] = isinf(maximum) ? maximum : maximum + log(sums.doubles[j]);
+        }
+        finish(reduce, unit_offset(&reduce->walk, unit), width, &sums);
     }
 }
 
@@ -394,24 +475,32 @@ void wnn_cpu_reduce(const struct kernel_call *call)
 {
     const WNNReduceOptions *options = call->node->attrs;
     struct reduce reduce = {
-        .in = &call->in[0], .out = &call->out[0], .reduction = find_reduction(call->node->op), .parts = 1};
+        .in = &call->in[0],
+        .out = &call->out[0],
+        .reduction = find_reduction(call->node->op),
+        .size = wnn_dtype_bits(call->in[0].type) / 8,
+        .half = call->in[0].type == WNNDataType_Float16,
+        .parts = 1,
+    };
+    const struct walk *walk = &reduce.walk;
+    bool exponentials = reduce.reduction->kind == EXPONENTIALS;
     uint32_t mask = 0;
     for (size_t i = 0; i < options->axes.count; i++)
         mask |= 1u << options->axes.data[i];
     wnn_walk_init(&reduce.walk, &call->in[0].shape, mask, NULL);
-    size_t units = reduce.walk.units, most = reduce.in->count / 16384;
-    if (reduce.reduction->map == MAP_EXP) {
-        wnn_parallel_for(call->parallel, units, wnn_walk_grain(&reduce.walk), WNN_BEST(reduce_log_sum_exp),
-                         &reduce);
-        return;
-    }
-    if (units > 0 && units <= SLOTS / 2) {
-        reduce.parts = SLOTS / units < reduce.walk.reduced ? SLOTS / units : reduce.walk.reduced;
+    reduce.fold = find_fold(reduce.in->type, exponentials ? MAXIMUM : reduce.reduction->kind);
+    size_t units = walk->units, most = reduce.in->count / 16384;
+    bool runs = walk->columns == 1 && walk->kept.rank <= 1 && walk->outer.rank == 0;
+    if (!exponentials && units > 0 && units <= SLOTS / 2) {
+        reduce.parts = SLOTS / units < walk->reduced ? SLOTS / units : walk->reduced;
         reduce.parts = reduce.parts < most / units ? reduce.parts : most / units;
     }
     if (reduce.parts > 1)
         reduce_in_parts(&reduce, call->parallel);
     else
-        wnn_parallel_for(call->parallel, units, wnn_walk_grain(&reduce.walk), WNN_BEST(reduce_units),
+        wnn_parallel_for(call->parallel, units, wnn_walk_grain(walk),
+                         exponentials ? reduce_log_sum_exp
+                         : runs       ? reduce_runs
+                                      : reduce_units,
                          &reduce);
 }
