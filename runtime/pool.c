@@ -5,6 +5,10 @@
 // A loop is published by storing how many of its items are left. Whoever decrements that number has got an
 // item, and only then reads what the loop is: the loop cannot end, and the next cannot begin, before that
 // item is done.
+//
+// Which item that is depends on the thread: each has a part of the loop, always the same of loops of one
+// length, and goes to the next thread's when it is through with its own. What a thread has written in one
+// loop is in its caches when it reads it in the next.
 
 #include "runtime/pool.h"
 
@@ -25,23 +29,30 @@
 // longest each time that it happens again.
 #define LATE_NANOSECONDS  100000u
 #define LATE_ITEMS        2
-#define ALONE_NANOSECONDS 8000000u
-#define ALONE_LONGEST     256000000u
+#define ALONE_NANOSECONDS 4000000u
+#define ALONE_LONGEST     32000000u
 
 #define CACHE_LINE 64
+
+// A thread with its part of the loop. The first is the caller's.
+struct lane {
+    _Alignas(CACHE_LINE) atomic_size_t next; // the next item of the part; more than `end` when it is through
+    size_t end;
+    struct pool *pool;
+    pthread_t thread;
+};
 
 struct pool {
     struct allocator *allocator;
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    unsigned thread_count; // without the caller
-    uint64_t spin;         // how long threads look before they sleep
-    bool ending;           // under the lock
+    unsigned lane_count;
+    uint64_t spin; // how long threads look before they sleep
+    bool ending;   // under the lock
 
     // Of the loop that runs; written by its caller only.
     void (*task)(void *argument, size_t index);
     void *argument;
-    size_t count;
     // Of the callers, one at a time.
     uint64_t alone_until, alone_for;
 
@@ -50,7 +61,7 @@ struct pool {
     _Alignas(CACHE_LINE) atomic_size_t unfinished; // items that are not done
     _Alignas(CACHE_LINE) atomic_uint sleepers;     // changed under the lock
     atomic_bool caller_sleeps;                     // changed under the lock
-    pthread_t threads[];
+    struct lane lanes[];
 };
 
 // Waits a little for the number to become zero, or not zero; returns whether it did.
@@ -63,14 +74,26 @@ static bool spin(const struct pool *pool, const atomic_size_t *number, bool zero
     return true;
 }
 
+// An item of the lane's part, or of another's. There is one for everybody who has decremented pool->left.
+static size_t take(struct pool *pool, struct lane *lane)
+{
+    for (;;) {
+        size_t item = atomic_fetch_add(&lane->next, 1);
+        if (item < lane->end)
+            return item;
+        if (++lane == pool->lanes + pool->lane_count)
+            lane = pool->lanes;
+    }
+}
+
 // Takes items of the loop until none is left; returns how many it took.
-static size_t work(struct pool *pool)
+static size_t work(struct pool *pool, struct lane *lane)
 {
     size_t left = atomic_load(&pool->left), taken = 0;
     while (left > 0) {
         if (!atomic_compare_exchange_weak(&pool->left, &left, left - 1))
             continue;
-        pool->task(pool->argument, pool->count - left);
+        pool->task(pool->argument, take(pool, lane));
         taken++;
         if (atomic_fetch_sub(&pool->unfinished, 1) == 1 && atomic_load(&pool->caller_sleeps)) {
             pthread_mutex_lock(&pool->lock);
@@ -94,7 +117,8 @@ static bool sleep_for_work(struct pool *pool)
 
 static void *thread(void *argument)
 {
-    struct pool *pool = argument;
+    struct lane *lane = argument;
+    struct pool *pool = lane->pool;
     wnn_floating_point_default();
     for (bool on = true; on;) {
         if (!spin(pool, &pool->left, false)) {
@@ -102,7 +126,7 @@ static void *thread(void *argument)
             on = sleep_for_work(pool);
             pthread_mutex_unlock(&pool->lock);
         }
-        work(pool);
+        work(pool, lane);
     }
     return NULL;
 }
@@ -142,7 +166,7 @@ static void wake(struct pool *pool, size_t items)
     if (atomic_load(&pool->sleepers) == 0)
         return;
     pthread_mutex_lock(&pool->lock);
-    if (items > pool->thread_count)
+    if (items >= pool->lane_count)
         pthread_cond_broadcast(&pool->work);
     else
         for (size_t i = 1; i < items; i++)
@@ -162,25 +186,29 @@ void wnn_pool_run(struct pool *pool, size_t count, void (*task)(void *argument, 
     } else {
         pool->task = task;
         pool->argument = argument;
-        pool->count = count;
+        for (size_t i = 0, end = 0; i < pool->lane_count; i++) {
+            atomic_store_explicit(&pool->lanes[i].next, end, memory_order_relaxed);
+            end += count / pool->lane_count + (i < count % pool->lane_count);
+            pool->lanes[i].end = end;
+        }
         atomic_store(&pool->unfinished, count);
         atomic_store(&pool->left, count);
         wake(pool, count);
-        size_t taken = work(pool);
+        size_t taken = work(pool, pool->lanes);
         wait_for_others(pool, taken, begin);
     }
     atomic_store(&pool->busy, false);
 }
 
-// Ends and joins the first `count` threads.
+// Ends and joins the threads of the first `count` lanes.
 static void stop(struct pool *pool, unsigned count)
 {
     pthread_mutex_lock(&pool->lock);
     pool->ending = true;
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->lock);
-    for (unsigned i = 0; i < count; i++)
-        pthread_join(pool->threads[i], NULL);
+    for (unsigned i = 1; i < count; i++)
+        pthread_join(pool->lanes[i].thread, NULL);
 }
 
 static void free_pool(struct pool *pool)
@@ -193,11 +221,11 @@ static void free_pool(struct pool *pool)
 
 struct pool *wnn_pool_create(struct allocator *allocator, unsigned threads)
 {
-    struct pool *pool = wnn_allocate_zero(allocator, sizeof *pool + (threads - 1) * sizeof(pthread_t));
+    struct pool *pool = wnn_allocate_zero(allocator, sizeof *pool + threads * sizeof pool->lanes[0]);
     if (!pool)
         return NULL;
     pool->allocator = allocator;
-    pool->thread_count = threads - 1;
+    pool->lane_count = threads;
     pool->spin = wnn_processor_count() >= threads ? SPIN_NANOSECONDS : 0;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
@@ -205,11 +233,14 @@ struct pool *wnn_pool_create(struct allocator *allocator, unsigned threads)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    unsigned started = 0;
-    while (started < pool->thread_count && pthread_create(&pool->threads[started], NULL, thread, pool) == 0)
+    for (unsigned i = 0; i < threads; i++)
+        pool->lanes[i].pool = pool;
+    unsigned started = 1;
+    while (started < threads &&
+           pthread_create(&pool->lanes[started].thread, NULL, thread, &pool->lanes[started]) == 0)
         started++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (started == pool->thread_count)
+    if (started == threads)
         return pool;
     stop(pool, started);
     free_pool(pool);
@@ -220,6 +251,6 @@ void wnn_pool_destroy(struct pool *pool)
 {
     if (!pool)
         return;
-    stop(pool, pool->thread_count);
+    stop(pool, pool->lane_count);
     free_pool(pool);
 }
