@@ -63,6 +63,10 @@ struct backend {
     bool (*create)(const struct backend_options *options, void **state, struct error *error);
     void (*destroy)(void *state);
 
+    // (optional) Whether a node can add another operand of its output's type to output 0, before an activation. The
+    // node then has it as `addend`. NULL: none can.
+    bool (*adds)(void *state, const struct node *node);
+
     // (optional) Computes one node from constants while a graph is built. `in` and `out` are dense, aligned to
     // WNN_ALIGNMENT and have WNN_SLACK; absent operands are NULL. False: not possible, the node stays.
     bool (*evaluate)(void *state, const struct node *node, const void *const *in, void *const *out);

@@ -16,6 +16,7 @@ enum {
     FOLD_BATCH_NORMALIZATION,
     FUSE_BIAS,
     CHOOSE_LAYOUT,
+    FUSE_RESIDUAL,
     FUSE_ACTIVATIONS,
     FUSE_ELEMENTWISE,
     PASS_COUNT
@@ -33,6 +34,7 @@ static const struct pass {
     [FOLD_BATCH_NORMALIZATION] = {wnn_fold_batch_normalization, false},
     [FUSE_BIAS] = {wnn_fuse_bias, false},
     [CHOOSE_LAYOUT] = {wnn_choose_layout, false},
+    [FUSE_RESIDUAL] = {wnn_fuse_residual, false},
     [FUSE_ACTIVATIONS] = {wnn_fuse_activations, false},
     [FUSE_ELEMENTWISE] = {wnn_fuse_elementwise, false},
 };
@@ -46,6 +48,7 @@ const char *const wnn_pass_names[PASS_COUNT + 1] = {
     [FOLD_BATCH_NORMALIZATION] = "fold_batch_normalization",
     [FUSE_BIAS] = "fuse_bias",
     [CHOOSE_LAYOUT] = "choose_layout",
+    [FUSE_RESIDUAL] = "fuse_residual",
     [FUSE_ACTIVATIONS] = "fuse_activations",
     [FUSE_ELEMENTWISE] = "fuse_elementwise",
 };
@@ -65,6 +68,7 @@ static const unsigned char order[] = {
     CANONICALISE,
     FOLD_CONSTANTS,
     PRUNE,
+    FUSE_RESIDUAL,
     FUSE_ACTIVATIONS,
     FUSE_ELEMENTWISE,
 };

@@ -237,6 +237,11 @@ void wnn_dump_call(const struct node *node,
     else
         add_attributes((enum op)node->op, node->attrs, separator, text);
     wnn_text_add(text, ")");
+    if (node->addend) {
+        wnn_text_add(text, " + add(");
+        name(argument, node->in[node->addend], text);
+        wnn_text_add(text, ")");
+    }
     if (node->activation) {
         wnn_text_add(text, " + ");
         add_activation(text, node->activation);
@@ -431,6 +436,8 @@ void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink)
         wnn_text_add(&text, "  n%u [label=\"%s", node->index, chain ? "" : wnn_ops[node->op].name);
         for (unsigned j = 0; chain && j < chain->count; j++)
             wnn_text_add(&text, "%s%s", j ? ", " : "", wnn_ops[chain->steps[j].op].name);
+        if (node->addend)
+            wnn_text_add(&text, " + add");
         if (node->activation)
             wnn_text_add(&text, " + %s", wnn_ops[node->activation->op].name);
         if (node->label.length) {

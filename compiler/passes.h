@@ -42,6 +42,9 @@ bool wnn_fuse_bias(struct pass_context *context, struct graph *graph);
 // choose_layout.c: turns images so that their channels come where the backend wants them.
 bool wnn_choose_layout(struct pass_context *context, struct graph *graph);
 
+// fuse_residual.c: lets nodes add something to their results by themselves.
+bool wnn_fuse_residual(struct pass_context *context, struct graph *graph);
+
 // fuse_activations.c: hangs an activation on the node whose only use it is.
 bool wnn_fuse_activations(struct pass_context *context, struct graph *graph);
 

@@ -45,6 +45,9 @@ static bool verify_ends(const struct graph *graph, size_t i, const char *pass, s
         if (in->producer && in->producer->index >= i)
             return broken(pass, error, "a node stands before the producer of its input", i);
     }
+    if (node->addend && (node->addend + 1 != node->in_count || !node->in[node->addend] ||
+                         !wnn_descriptor_equal(&node->in[node->addend]->type, &node->out[0]->type)))
+        return broken(pass, error, "a node's addend is not its last input, or of another type than its output", i);
     for (unsigned j = 0; j < node->out_count; j++)
         if (!belongs(graph, node->out[j]) || node->out[j]->producer != node || node->out[j]->output != j)
             return broken(pass, error, "a node's output does not know it", i);
@@ -59,7 +62,7 @@ static bool verify_inference(const struct node *node, struct arena *arena, const
     struct op_call call = {.op = (enum op)node->op,
                            .info = &wnn_ops[node->op],
                            .in = node->in,
-                           .in_count = node->in_count,
+                           .in_count = node->addend ? node->addend : node->in_count,
                            .attrs = wnn_op_copy_attrs(arena, (enum op)node->op, node->attrs),
                            .out = out,
                            .out_count = 1,

@@ -264,10 +264,9 @@ static bool by_product(const struct conv *conv, size_t taps)
            (conv->outputs >= (conv->channels_last ? 16 : 8) && conv->inputs * taps >= 16);
 }
 
-// Depthwise convolutions with the channels last are best served by vectors of channels.
-static bool by_planes(const struct conv *conv)
+static bool by_pixels(const struct conv *conv)
 {
-    return !conv->channels_last || conv->inputs > 1 || conv->outputs > 1;
+    return conv->channels_last && conv->groups > 1 && conv->inputs == 1 && conv->outputs == 1;
 }
 
 static void pack_groups(const struct conv *conv, const struct parallel *parallel, float *packed)
@@ -279,7 +278,9 @@ static void pack_groups(const struct conv *conv, const struct parallel *parallel
 static void run_phase(struct conv *conv, bool product, const struct parallel *parallel, float *scratch)
 {
     if (!product) {
-        if (!by_planes(conv) || !wnn_conv_planes(conv, parallel, scratch))
+        if (by_pixels(conv))
+            wnn_conv_depthwise(conv, parallel);
+        else if (!wnn_conv_planes(conv, parallel, scratch))
             wnn_conv_direct(conv, parallel);
         return;
     }
@@ -579,6 +580,11 @@ static size_t copied_floats(const struct layer *layer)
     return layer->height * layer->width * copied_channels(&layer->conv);
 }
 
+static bool takes_range(const struct layer *layer)
+{
+    return layer->product || by_pixels(&layer->conv);
+}
+
 static size_t packed_filter_floats(const struct layer *layer)
 {
     size_t floats = 0;
@@ -595,7 +601,7 @@ static size_t strips_scratch(const struct layer *layer, unsigned threads)
 {
     const struct conv phase = phase_of(layer, 0);
     if (layer->transposed || layer->node->in[0]->type.type != WNNDataType_Float16 || !phase.channels_last ||
-        !(layer->product || !by_planes(&phase)))
+        !takes_range(layer))
         return 0;
     return wnn_conv_strips_scratch(&phase, threads);
 }
@@ -630,9 +636,10 @@ void wnn_cpu_conv2d(const struct kernel_call *call)
     conv->bias = call->node->in_count > 2 ? wnn_floats_in(call, 2, &scratch) : NULL;
     if (strips == 0)
         conv->output = wnn_floats_out(call, 0, &scratch);
+    if (call->node->addend)
+        conv->addend = call->in[call->node->addend].data;
     float range[2];
-    bool bounded = wnn_activation_range(call->node, range);
-    conv->range = layer.product && bounded ? range : NULL;
+    conv->range = takes_range(&layer) && wnn_activation_range(call->node, range) ? range : NULL;
     if (!layer.product && packed != NULL) {
         use_copied_filter(conv, layer.width, packed);
     } else if (!layer.product && must_copy_filter(conv)) {
@@ -649,8 +656,7 @@ void wnn_cpu_conv2d(const struct kernel_call *call)
             whole.packed = (float *)scratch.next;
         }
         struct strip_call run = {&layer, call->parallel, (float *)scratch.next};
-        wnn_conv_strips(&whole, call->in[0].data, call->out[0].data, bounded && !layer.product ? range : NULL,
-                        run_strip, &run, call->parallel, strip);
+        wnn_conv_strips(&whole, call->in[0].data, call->out[0].data, run_strip, &run, call->parallel, strip);
         return;
     }
     for (size_t i = 0; i < phase_count(&layer); i++) {
@@ -685,7 +691,7 @@ size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
     if (!packed && must_copy_filter(conv))
         bytes += wnn_scratch_round(copied_floats(&layer) * sizeof(float));
     size_t most = 0;
-    for (size_t i = 0; by_planes(conv) && i < phase_count(&layer); i++) {
+    for (size_t i = 0; !by_pixels(conv) && i < phase_count(&layer); i++) {
         struct conv phase = phase_of(&layer, i);
         size_t planes = wnn_conv_planes_scratch(&phase, threads);
         most = planes > most ? planes : most;
@@ -761,5 +767,11 @@ bool wnn_cpu_conv2d_activates(const struct node *node)
 {
     struct layer layer = describe_layer(node);
     float range[2];
-    return (layer.product || strips_scratch(&layer, 1) > 0) && wnn_activation_range(node, range);
+    return takes_range(&layer) && wnn_activation_range(node, range);
+}
+
+bool wnn_cpu_conv2d_adds(const struct node *node)
+{
+    struct layer layer = describe_layer(node);
+    return layer.product && layer.conv.channels_last && node->out[0]->type.type == WNNDataType_Float32;
 }

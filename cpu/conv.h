@@ -20,11 +20,22 @@ struct conv_axis {
     int64_t in;
 };
 
+// The outputs [*low, *high) have all taps inside of the input.
+static inline void wnn_conv_inside(const struct conv_axis *axis, size_t *low, size_t *high)
+{
+    int64_t reach = ((int64_t)axis->taps - 1) * axis->offset_step;
+    int64_t first = axis->offset + (reach < 0 ? reach : 0), last = axis->offset + (reach > 0 ? reach : 0);
+    int64_t begin = first < 0 ? (-first + axis->step - 1) / axis->step : 0;
+    int64_t end = last < axis->in ? (axis->in - 1 - last) / axis->step + 1 : 0;
+    *high = end < (int64_t)axis->count ? (size_t)end : axis->count;
+    *low = begin < (int64_t)*high ? (size_t)begin : *high;
+}
+
 struct conv {
     const float *input, *filter, *bias;
     const uint16_t *filter_halves; // a filter to be packed, instead of `filter`
     const float *packed;           // (optional) the filter's groups, packed for a product
-    const float *range;            // (optional) of the output of a product
+    const float *range;            // (optional) of the output of a product, or a depthwise convolution
     const float *addend; // (optional) what a product with channels_last is added to, may be the output
     float *output;
     size_t batch, groups, inputs, outputs; // inputs and outputs: channels of a group
@@ -42,8 +53,10 @@ size_t wnn_conv_product_floats(const struct conv *conv);
 void wnn_conv_product_pack(const struct conv *conv, size_t group, const struct parallel *parallel,
                            float *packed);
 
-// Loops without a matrix product, for groups that are too small for one. With channels_last, filter_out is 1,
-// and where groups have one input and one output channel, filter_group.
+// With channels_last, where groups have one input and one output channel; filter_group is 1.
+void wnn_conv_depthwise(const struct conv *conv, const struct parallel *parallel);
+
+// Loops without a matrix product, for groups that are too small for one. With channels_last, filter_out is 1.
 void wnn_conv_direct(const struct conv *conv, const struct parallel *parallel);
 
 // The same with copies of the input's planes, wherever channels are few but not the vectors: false, and
@@ -51,9 +64,8 @@ void wnn_conv_direct(const struct conv *conv, const struct parallel *parallel);
 bool wnn_conv_planes(const struct conv *conv, const struct parallel *parallel, float *scratch);
 size_t wnn_conv_planes_scratch(const struct conv *conv, unsigned threads);
 
-// The same convolution of float16 images with the channels last, by strips that `run` computes in float32,
-// with results moved into `range` if that is not NULL.
-void wnn_conv_strips(const struct conv *conv, const uint16_t *input, uint16_t *output, const float *range,
+// The same convolution of float16 images with the channels last, by strips that `run` computes in float32.
+void wnn_conv_strips(const struct conv *conv, const uint16_t *input, uint16_t *output,
                      void (*run)(const struct conv *strip, const void *argument), const void *argument,
                      const struct parallel *parallel, float *scratch);
 size_t wnn_conv_strips_scratch(const struct conv *conv, unsigned threads);

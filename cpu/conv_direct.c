@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions in small groups, depthwise ones above all: sums of vectors of channels, or of pieces of rows.
+// Convolutions in small groups: sums of vectors of channels, or of pieces of rows.
 
 #include "cpu/conv.h"
 
@@ -75,15 +75,6 @@ static void add_groups(const struct conv *conv, float *out, const float *const *
     }
 }
 
-static void add_terms(const struct conv *conv, float *out, const float *const *values,
-                      const float *const *weights, size_t terms)
-{
-    if (conv->inputs == 1 && conv->outputs == 1)
-        wnn_float_kernels()->multiply_add(out, conv->groups, values, weights, terms);
-    else
-        add_groups(conv, out, values, weights, terms);
-}
-
 // Neighbouring pixels far from the border have the same taps.
 static void pixel_row(const struct conv *conv, size_t image, size_t y, float *out)
 {
@@ -107,7 +98,7 @@ static void pixel_row(const struct conv *conv, size_t image, size_t y, float *ou
                     if (from == NULL)
                         continue;
                     if (terms == TERMS) {
-                        add_terms(conv, pixel, values, weights, terms);
+                        add_groups(conv, pixel, values, weights, terms);
                         terms = 0;
                         known = false;
                     }
@@ -116,7 +107,7 @@ static void pixel_row(const struct conv *conv, size_t image, size_t y, float *ou
                 }
             }
         }
-        add_terms(conv, pixel, values, weights, terms);
+        add_groups(conv, pixel, values, weights, terms);
     }
 }
 

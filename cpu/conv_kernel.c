@@ -16,19 +16,23 @@
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 
-#define NAME(x)        avx512_##x
-#define TARGET         __attribute__((target("avx512f,avx2,fma")))
-#define VECTOR         __m512
-#define LANES          16
-#define ROWS           7
-#define VECTORS        4
-#define ZERO()         _mm512_setzero_ps()
-#define LOAD(p)        _mm512_loadu_ps(p)
-#define STORE(p, v)    _mm512_storeu_ps(p, v)
-#define SPLAT(x)       _mm512_set1_ps(x)
-#define FMA(a, b, c)   _mm512_fmadd_ps(a, b, c)
-#define LEAST(a, b)    _mm512_min_ps(a, b)
-#define GREATEST(a, b) _mm512_max_ps(a, b)
+#define NAME(x)                avx512_##x
+#define TARGET                 __attribute__((target("avx512f,avx2,fma")))
+#define VECTOR                 __m512
+#define LANES                  16
+#define ROWS                   7
+#define VECTORS                4
+#define ZERO()                 _mm512_setzero_ps()
+#define LOAD(p)                _mm512_loadu_ps(p)
+#define STORE(p, v)            _mm512_storeu_ps(p, v)
+#define SPLAT(x)               _mm512_set1_ps(x)
+#define FMA(a, b, c)           _mm512_fmadd_ps(a, b, c)
+#define LEAST(a, b)            _mm512_min_ps(a, b)
+#define GREATEST(a, b)         _mm512_max_ps(a, b)
+#define MASK                   __mmask16
+#define MAKE_MASK(n)           (__mmask16)((1u << (n)) - 1)
+#define LOAD_PART(p, mask)     _mm512_maskz_loadu_ps(mask, p)
+#define STORE_PART(p, v, mask) _mm512_mask_storeu_ps(p, mask, v)
 #include "cpu/conv_kernel.inc"
 
 #define NAME(x)        avx2_##x
@@ -44,25 +48,57 @@
 #define FMA(a, b, c)   _mm256_fmadd_ps(a, b, c)
 #define LEAST(a, b)    _mm256_min_ps(a, b)
 #define GREATEST(a, b) _mm256_max_ps(a, b)
+#define MASK           __m256i
+#define MAKE_MASK(n)                                                                                         \
+    _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+#define LOAD_PART(p, mask)     _mm256_maskload_ps(p, mask)
+#define STORE_PART(p, v, mask) _mm256_maskstore_ps(p, mask, v)
 #include "cpu/conv_kernel.inc"
 #endif
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
+typedef float32x4_t base_vector;
+#else
+typedef wnn_quad base_vector;
+#endif
+
+static inline base_vector base_load_part(const float *from, size_t count)
+{
+    float lanes[4] = {0};
+    base_vector vector;
+    memcpy(lanes, from, count * sizeof lanes[0]);
+    memcpy(&vector, lanes, sizeof vector);
+    return vector;
+}
+
+static inline void base_store_part(float *to, base_vector vector, size_t count)
+{
+    if (count == 4)
+        memcpy(to, &vector, sizeof vector);
+    else
+        memcpy(to, &vector, count * sizeof to[0]);
+}
+
+#if defined(__aarch64__)
 
 #define NAME(x) base_##x
 #define TARGET
-#define VECTOR         float32x4_t
-#define LANES          4
-#define ROWS           6
-#define VECTORS        4
-#define ZERO()         vdupq_n_f32(0)
-#define LOAD(p)        vld1q_f32(p)
-#define STORE(p, v)    vst1q_f32(p, v)
-#define SPLAT(x)       vdupq_n_f32(x)
-#define FMA(a, b, c)   vfmaq_f32(c, a, b)
-#define LEAST(a, b)    vbslq_f32(vcltq_f32(a, b), a, b)
-#define GREATEST(a, b) vbslq_f32(vcgtq_f32(a, b), a, b)
+#define VECTOR                 float32x4_t
+#define LANES                  4
+#define ROWS                   6
+#define VECTORS                4
+#define ZERO()                 vdupq_n_f32(0)
+#define LOAD(p)                vld1q_f32(p)
+#define STORE(p, v)            vst1q_f32(p, v)
+#define SPLAT(x)               vdupq_n_f32(x)
+#define FMA(a, b, c)           vfmaq_f32(c, a, b)
+#define LEAST(a, b)            vbslq_f32(vcltq_f32(a, b), a, b)
+#define GREATEST(a, b)         vbslq_f32(vcgtq_f32(a, b), a, b)
+#define MASK                   size_t
+#define MAKE_MASK(n)           (n)
+#define LOAD_PART(p, mask)     base_load_part(p, mask)
+#define STORE_PART(p, v, mask) base_store_part(p, v, mask)
 #include "cpu/conv_kernel.inc"
 #else
 typedef int32_t base_mask __attribute__((vector_size(16)));
@@ -74,17 +110,21 @@ static inline __attribute__((always_inline)) wnn_quad base_choose(base_mask firs
 
 #define NAME(x) base_##x
 #define TARGET
-#define VECTOR         wnn_quad
-#define LANES          4
-#define ROWS           6
-#define VECTORS        2
-#define ZERO()         ((wnn_quad){0})
-#define LOAD(p)        wnn_quad_load(p)
-#define STORE(p, v)    wnn_quad_store(p, v)
-#define SPLAT(x)       ((wnn_quad){(x), (x), (x), (x)})
-#define FMA(a, b, c)   ((a) * (b) + (c))
-#define LEAST(a, b)    base_choose((a) < (b), a, b)
-#define GREATEST(a, b) base_choose((a) > (b), a, b)
+#define VECTOR                 wnn_quad
+#define LANES                  4
+#define ROWS                   6
+#define VECTORS                2
+#define ZERO()                 ((wnn_quad){0})
+#define LOAD(p)                wnn_quad_load(p)
+#define STORE(p, v)            wnn_quad_store(p, v)
+#define SPLAT(x)               ((wnn_quad){(x), (x), (x), (x)})
+#define FMA(a, b, c)           ((a) * (b) + (c))
+#define LEAST(a, b)            base_choose((a) < (b), a, b)
+#define GREATEST(a, b)         base_choose((a) > (b), a, b)
+#define MASK                   size_t
+#define MAKE_MASK(n)           (n)
+#define LOAD_PART(p, mask)     base_load_part(p, mask)
+#define STORE_PART(p, v, mask) base_store_part(p, v, mask)
 #include "cpu/conv_kernel.inc"
 #endif
 

@@ -14,18 +14,22 @@ enum {
     WNN_CONV_MAX_PANEL = 64, // output channels of a tile
 };
 
-// A tile of the output: its pixel r has, in each of its channels, the sum over segment s and i < length of
-// rows[s * kernels->rows + r][i] times row s * length + i of the filter, plus `start` of the channel, plus
-// the addend.
+// Tiles of the output: pixel r of the first has, in each of its channels, the sum over segment s and i <
+// length of rows[s * kernels->rows + r][i] times row s * length + i of the filter, plus `start` of the
+// channel, plus the addend.
 struct conv_tile {
     const float *const *rows;
     size_t segments, length;
     const float *filter; // a row has as many floats as the tile has channels
-    const float *start;  // by channel, or NULL
+    const float *start;  // by channel, with zeros up to whole vectors, or NULL
     const float *addend; // may be `out`, or NULL
     const float *range;  // (optional) the least and the greatest value; NaN stays
     float *out;
     size_t addend_stride, out_stride; // from pixel to pixel
+    unsigned tail;                    // lanes of the last vector that are channels, at least 1
+    // So many tiles that follow each other in the output, the rows of each so many floats behind the last
+    // one's.
+    size_t count, in_step;
     // What will be read next: a line at `ahead`, and so on in steps of so many bytes, is fetched with every
     // row of the filter. Not followed.
     uintptr_t ahead;
@@ -47,7 +51,7 @@ struct conv_kernels {
     unsigned rows, lanes, vectors; // a tile has up to `vectors` vectors of channels
     // By vectors - 1 and pixels. NULL: the next larger number of pixels will do.
     void (*tile[WNN_CONV_MAX_PANEL / 16][WNN_CONV_MAX_ROWS + 1])(const struct conv_tile *tile);
-    // By pixels. NULL: there is none for that many.
+    // By pixels, up to `rows`.
     void (*pixels[WNN_CONV_MAX_ROWS + 1])(const struct conv_pixels *pixels);
 };
 

@@ -14,6 +14,7 @@
 #define JOINED_LIMIT 16                  // input channels that had better be taken tap row by tap row
 #define BLOCK_BYTES  ((size_t)256 << 10) // of input, which the tiles of a block share
 #define BLOCK_TILES  8                   // and no less than that many
+#define THREAD_TILES 8                   // for each thread, when threads share the pixels of a large filter
 #define ITEM_WORK    ((size_t)1 << 17)   // multiplications that are worth a thread's attention
 
 // What tiles point to where a tap is outside of the input.
@@ -29,6 +30,7 @@ struct product {
     bool joined;  // rows of taps
     bool scatter; // the pixels of the output do not lie side by side
     size_t tiles, panels;
+    size_t inside_end; // the pixels of a row before this one have all taps of a row inside, or are first
     size_t tile_parts, panel_parts, block; // tiles of a block
     unsigned threads;
 };
@@ -294,17 +296,32 @@ static void store_tile(const struct step *step, const float *sums, size_t width,
     }
 }
 
-static void run_tile(const struct step *step, size_t row, uintptr_t ahead, size_t ahead_step)
+// Runs at least one tile, and those after it that lie in the same row of the output and have all taps inside,
+// but not more than `most`; returns how many.
+static size_t run_tiles(const struct step *step, size_t row, size_t most, uintptr_t ahead, size_t ahead_step)
 {
     const struct product *product = step->product;
+    const struct conv *conv = product->conv;
     const struct conv_kernels *kernels = product->kernels;
     const float *pointers[MAX_SEGMENTS * WNN_CONV_MAX_ROWS];
     float buffer[CHUNK_TERMS * WNN_CONV_MAX_ROWS];
     float sums[WNN_CONV_MAX_ROWS * WNN_CONV_MAX_PANEL];
     unsigned rows = (unsigned)smaller(kernels->rows, product->m - row), height = rows;
-    size_t width = step->vectors * kernels->lanes, stride = product->conv->out_x;
+    size_t width = step->vectors * kernels->lanes;
     while (kernels->tile[step->vectors - 1][height] == NULL)
         height++;
+    struct conv_tile tile = {
+        .rows = pointers,
+        .segments = step->chunk.segments,
+        .length = step->chunk.length,
+        .filter = step->filter,
+        .start = step->bias,
+        .tail = step->columns - (step->vectors - 1) * kernels->lanes,
+        .count = 1,
+        .in_step = kernels->rows * (size_t)conv->x.step * conv->in_x,
+        .ahead = ahead,
+        .ahead_step = ahead_step,
+    };
     if (step->chunk.segments > 0) {
         struct pixels pixels;
         find_pixels(product, row, rows, &pixels);
@@ -312,28 +329,26 @@ static void run_tile(const struct step *step, size_t row, uintptr_t ahead, size_
         for (size_t s = 0; height > rows && s < step->chunk.segments; s++)
             for (unsigned r = rows; r < height; r++)
                 pointers[s * kernels->rows + r] = pointers[s * kernels->rows];
+        size_t x = row % conv->x.count;
+        if (pixels.inside && x + kernels->rows <= product->inside_end)
+            tile.count = smaller(most, (product->inside_end - x) / kernels->rows);
     }
-    struct conv_tile tile = {
-        .rows = pointers,
-        .segments = step->chunk.segments,
-        .length = step->chunk.length,
-        .filter = step->filter,
-        .start = step->bias,
-        .ahead = ahead,
-        .ahead_step = ahead_step,
-    };
-    if (rows == height && step->columns == width && !product->scatter) {
+    if (rows == height && !product->scatter) {
         tile.out = output_pixel(product, row) + step->column;
-        tile.out_stride = tile.addend_stride = stride;
-        tile.addend = !step->first ? tile.out : step->addend != NULL ? step->addend + row * stride : NULL;
-        tile.range = step->last ? product->conv->range : NULL;
+        tile.out_stride = tile.addend_stride = conv->out_x;
+        tile.addend = tile.out;
+        if (step->first)
+            tile.addend = step->addend != NULL ? step->addend + row * conv->out_x : NULL;
+        tile.range = step->last ? conv->range : NULL;
         kernels->tile[step->vectors - 1][height](&tile);
     } else {
+        tile.count = 1;
         tile.out = sums;
         tile.out_stride = width;
         kernels->tile[step->vectors - 1][height](&tile);
         store_tile(step, sums, width, row, rows);
     }
+    return tile.count;
 }
 
 // All tiles of a block take the chunk in turn, and each fetches its share of the next.
@@ -343,9 +358,9 @@ static void run_step(const struct step *step, const struct range *range)
     if (step->ahead_step > 0)
         ahead_step = (step->ahead_step - 1) / (range->tile_end - range->tile) + 1;
     uintptr_t ahead = step->ahead;
-    for (size_t tile = range->tile; tile < range->tile_end; tile++) {
-        run_tile(step, tile * rows, ahead, ahead_step);
-        ahead += ahead_step * chunk_terms(&step->chunk);
+    for (size_t tile = range->tile, count; tile < range->tile_end; tile += count) {
+        count = run_tiles(step, tile * rows, range->tile_end - tile, ahead, ahead_step);
+        ahead += ahead_step * chunk_terms(&step->chunk) * count;
     }
 }
 
@@ -405,8 +420,8 @@ static void run_item(void *argument, size_t item)
     struct range all = item_range(product, item);
     size_t panel_floats = panel_width(product) * product->terms;
     const float *after = NULL;
-    if (item + product->threads < product->tile_parts * product->panel_parts)
-        after = product->filter + item_range(product, item + product->threads).panel * panel_floats;
+    if (item + 1 < product->tile_parts * product->panel_parts)
+        after = product->filter + item_range(product, item + 1).panel * panel_floats;
     for (size_t tile = all.tile; tile < all.tile_end; tile += product->block) {
         struct range range = all;
         range.tile = tile;
@@ -424,8 +439,8 @@ static void run_item(void *argument, size_t item)
 // The whole
 // ---------------------------------------------------------------------------------------------------------------
 
-// Threads share whatever is less to be read by each of them: they have a part of the filter and the whole
-// input, or the other way round.
+// Threads have a part of the pixels and the whole filter, so that what one has written it reads again in the
+// next layer, unless there are so few pixels that the filter would have to come too fast.
 static void cut_items(struct product *product)
 {
     const struct conv *conv = product->conv;
@@ -434,7 +449,7 @@ static void cut_items(struct product *product)
     size_t items = product->threads == 1 ? 1 : smaller(4 * (size_t)product->threads, work > 0 ? work : 1);
     size_t *first = &product->tile_parts, *second = &product->panel_parts;
     size_t first_most = product->tiles, second_most = product->panels;
-    if (product->n * product->terms > input) {
+    if (product->tiles < THREAD_TILES * (size_t)product->threads && product->n * product->terms > input) {
         first = &product->panel_parts, second = &product->tile_parts;
         first_most = product->panels, second_most = product->tiles;
     }
@@ -471,6 +486,8 @@ void wnn_conv_product(const struct conv *conv, size_t group, const struct parall
     }
     product.tiles = (product.m + product.kernels->rows - 1) / product.kernels->rows;
     product.panels = (product.n + panel_width(&product) - 1) / panel_width(&product);
+    size_t begin;
+    wnn_conv_inside(&conv->x, &begin, &product.inside_end);
     cut_items(&product);
     size_t items = product.tile_parts * product.panel_parts;
     if (items == 1)

@@ -5,7 +5,6 @@
 // cache.
 
 #include "cpu/conv.h"
-#include "cpu/variants.h"
 
 #define STRIP_FLOATS (1u << 18) // for each thread
 #define LINE_FLOATS  2048       // that are converted at a time
@@ -58,7 +57,6 @@ struct lines {
     uint16_t *halves;
     float *floats;
     size_t count;
-    const float *range;
 };
 
 static void widen(void *argument, size_t begin, size_t end)
@@ -74,19 +72,9 @@ static void narrow(void *argument, size_t begin, size_t end)
     const struct lines *lines = argument;
     for (size_t line = begin; line < end; line++) {
         size_t first = line * LINE_FLOATS, count = smaller(lines->count - first, LINE_FLOATS);
-        float *values = lines->floats + first;
-        if (lines->range != NULL) {
-            float least = lines->range[0], greatest = lines->range[1];
-            for (size_t i = 0; i < count; i++) {
-                float value = values[i] < least ? least : values[i];
-                values[i] = value > greatest ? greatest : value;
-            }
-        }
-        wnn_half_from_float_array(values, lines->halves + first, count);
+        wnn_half_from_float_array(lines->floats + first, lines->halves + first, count);
     }
 }
-
-WNN_VARIANTS(narrow)
 
 static void convert(const struct lines *lines, void (*body)(void *, size_t, size_t),
                     const struct parallel *parallel)
@@ -94,7 +82,7 @@ static void convert(const struct lines *lines, void (*body)(void *, size_t, size
     wnn_parallel_for(parallel, (lines->count + LINE_FLOATS - 1) / LINE_FLOATS, 8, body, (void *)lines);
 }
 
-void wnn_conv_strips(const struct conv *conv, const uint16_t *input, uint16_t *output, const float *range,
+void wnn_conv_strips(const struct conv *conv, const uint16_t *input, uint16_t *output,
                      void (*run)(const struct conv *strip, const void *argument), const void *argument,
                      const struct parallel *parallel, float *scratch)
 {
@@ -120,10 +108,10 @@ void wnn_conv_strips(const struct conv *conv, const uint16_t *input, uint16_t *o
         strip.output = scratch + in_floats(&all);
         const uint16_t *from = input + image * conv->in_image + (size_t)low * all.in_line;
         uint16_t *to = output + image * conv->out_image + first * all.out_line;
-        struct lines in = {(uint16_t *)from, scratch, images * (size_t)(high - low) * all.in_line, NULL};
-        struct lines out = {to, strip.output, images * lines * all.out_line, range};
+        struct lines in = {(uint16_t *)from, scratch, images * (size_t)(high - low) * all.in_line};
+        struct lines out = {to, strip.output, images * lines * all.out_line};
         convert(&in, widen, parallel);
         run(&strip, argument);
-        convert(&out, WNN_BEST(narrow), parallel);
+        convert(&out, narrow, parallel);
     }
 }

@@ -118,9 +118,18 @@ static void partition(void *state, struct graph *graph)
     }
 }
 
+static bool adds(void *state, const struct node *node)
+{
+    (void)state;
+    const struct kernel *kernel = &wnn_cpu_kernels[node->op];
+    return kernel->adds && kernel->adds(node);
+}
+
 static bool in_place(void *state, const struct node *node, unsigned input)
 {
     (void)state;
+    if (node->addend && input == node->addend)
+        return true;
     const struct kernel *kernel = &wnn_cpu_kernels[node->op];
     return node->lowering == LOWER_NATIVE && input < 32 && kernel->in_place >> input & 1 &&
            (!kernel->shares || kernel->shares(node, input)) &&
@@ -404,6 +413,7 @@ const struct backend wnn_backend_cpu = {
     .preload = wnn_xnnpack_preload,
     .create = create,
     .destroy = destroy,
+    .adds = adds,
     .evaluate = evaluate,
     .computes = computes,
     .partition = partition,

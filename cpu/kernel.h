@@ -54,6 +54,9 @@ struct kernel {
 
     // (optional) What else `in_place` depends on.
     bool (*shares)(const struct node *node, unsigned input);
+    // (optional) Whether a run can add an operand to the output of this node, which may be the same memory, before the
+    // activation.
+    bool (*adds)(const struct node *node);
 };
 
 extern const struct kernel wnn_cpu_kernels[WNN_OP_END];
@@ -114,6 +117,7 @@ size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads);
 size_t wnn_cpu_conv2d_packed_bytes(const struct node *node);
 void wnn_cpu_conv2d_pack(const struct kernel_call *call, void *packed);
 bool wnn_cpu_conv2d_activates(const struct node *node);
+bool wnn_cpu_conv2d_adds(const struct node *node);
 void wnn_cpu_pool2d(const struct kernel_call *call);
 void wnn_cpu_resample2d(const struct kernel_call *call);
 void wnn_cpu_gemm(const struct kernel_call *call);

@@ -60,6 +60,9 @@ struct node {
     unsigned in_count, out_count;
     // Applied to out[0] in place, after the operator; put here by compiler/fuse_activations.c, NULL in a builder.
     const struct activation *activation;
+    // If not 0, the input, behind those of ops.def, that is added to out[0] before the activation; put here by
+    // compiler/fuse_residual.c, 0 in a builder.
+    unsigned addend;
     // For the backend: what it chose for the node, and memory that the node needs while it runs.
     unsigned lowering;
     size_t scratch_bytes, scratch_offset;

@@ -535,23 +535,24 @@ static bool add_statement(struct parser *parser, const struct statement *stateme
     return true;
 }
 
-// "y = conv2d(x, w) + relu;" is what dumps say of a node that applies relu too: the result gets a name that
-// no file is likely to have, and relu is called with it.
-static bool take_activation(struct parser *parser, struct statement *item)
+// "y = conv2d(x, w) + add(b) + relu;" is what dumps say of a node that adds b and applies relu too: the result
+// gets a name that no file is likely to have, with which add is called, and so on. `count`: of those before.
+static bool take_epilogue(struct parser *parser, struct statement *item, unsigned count)
 {
     struct statement before = *item;
     const struct string name = item->targets[0].name;
-    char *made = wnn_arena_allocate(parser->arena, name.length + sizeof " before");
+    size_t size = name.length + sizeof " before 4294967295";
+    char *made = wnn_arena_allocate(parser->arena, size);
     before.targets = wnn_arena_copy(parser->arena, item->targets, sizeof item->targets[0]);
     if (!made || !before.targets)
         return wnn_fail_memory(parser->error);
     memcpy(made, name.data, name.length);
-    memcpy(made + name.length, " before", sizeof " before");
-    before.targets[0].name = (struct string){made, name.length + strlen(" before")};
+    int suffix = snprintf(made + name.length, size - name.length, " before %u", count);
+    before.targets[0].name = (struct string){made, name.length + (size_t)suffix};
     if (!add_statement(parser, &before) || !advance(parser))
         return false;
     if (parser->token.kind != TOKEN_WORD)
-        return fail_token(parser, "an activation");
+        return fail_token(parser, "an operator");
     struct value value;
     if (!take_value(parser, 0, &value))
         return false;
@@ -593,8 +594,9 @@ static bool take_statement(struct parser *parser)
         return fail_token(parser, "an operator");
     if (!take_value(parser, 0, &item.value))
         return false;
-    if (item.target_count == 1 && at_mark(parser, '+') && !take_activation(parser, &item))
-        return false;
+    for (unsigned i = 0; item.target_count == 1 && at_mark(parser, '+'); i++)
+        if (!take_epilogue(parser, &item, i))
+            return false;
     return expect(parser, ';', "';' after the call") && add_statement(parser, &item);
 }
 

@@ -54,13 +54,19 @@ static void test_refused_conv2d(void)
                            .kernel = {7, 7},
                            .strides = {1, 1},
                            .dilations = {1, 1},
-                           .layout = 2};
+                           .first = true,
+                           .layout = 1};
     make_conv2d(&s, &c);
     REQUIRE(!accepted(&s));
     c.kernel[0] = c.kernel[1] = 5;
     c.out[0] = c.out[1] = 5;
     make_conv2d(&s, &c);
     REQUIRE(accepted(&s));
+
+    // With the channels last, the own kernels are faster.
+    c.first = false;
+    make_conv2d(&s, &c);
+    REQUIRE(!accepted(&s));
     unmap_all();
 }
 
@@ -153,7 +159,7 @@ static void test_refused_pools(void)
         struct conv_case c = plain;
         make_pool(&s, ops[i], &c);
         REQUIRE(accepted(&s));
-        s.operands[3].type.shape.dim[3] += 1; // channels out of nowhere
+        s.operands[3].type.shape.dim[1] += 1; // channels out of nowhere
         REQUIRE(!accepted(&s));
 
         // A window of one element.

@@ -321,6 +321,7 @@ static const struct conv_case plain = {
     .kernel = {3, 3},
     .strides = {1, 1},
     .dilations = {1, 1},
+    .first = true,
     .layout = 1,
 };
 

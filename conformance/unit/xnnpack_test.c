@@ -288,7 +288,7 @@ static void test_random_conv2d(void)
     static const uint32_t taps[][2] = {{3, 1}, {1, 3}, {2, 2}, {3, 3}, {5, 5}, {1, 1}};
     struct subject s;
     unsigned computed = 0;
-    for (int round = 0; round < 700; round++, unmap_all()) {
+    for (int round = 0; round < 1000; round++, unmap_all()) {
         struct conv_case c;
         random_windows(&c, 4, 4, 3, 3);
         c.layout = between(1, 4);
@@ -362,7 +362,7 @@ static void test_random_pools(void)
 {
     struct subject s;
     unsigned computed = 0, rounded_up = 0, dilated = 0;
-    for (int round = 0; round < 1600; round++, unmap_all()) {
+    for (int round = 0; round < 4000; round++, unmap_all()) {
         struct conv_case c;
         random_windows(&c, 5, 4, 3, 3);
         bool max = below(2), up = below(2);

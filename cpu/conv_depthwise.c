@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Depthwise convolutions with the channels last: each channel has a filter of its own. Neighbouring pixels of
+// a row of the output are computed together, vector by vector of channels; those near the left and right
+// border, which lack taps, one by one.
+
+#include "cpu/conv.h"
+
+#include "cpu/conv_kernel.h"
+
+#define TAPS 64 // that are summed at a time
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+struct row {
+    const struct conv *conv;
+    const float *image;
+    float *out;
+    int64_t y; // input coordinate of the first tap
+    size_t low, high;
+};
+
+// As many pixels from x on as the kernel computes; one, unless all taps are inside.
+static void run_pixels(const struct row *row, size_t x, bool inside,
+                       void (*kernel)(const struct conv_pixels *pixels))
+{
+    const struct conv *conv = row->conv;
+    const float *in[TAPS], *weights[TAPS];
+    int64_t first = conv->x.offset + (int64_t)x * conv->x.step;
+    struct conv_pixels pixels = {
+        .in = in,
+        .weights = weights,
+        .channels = conv->groups,
+        .start = conv->bias,
+        .out = row->out + (conv->x.out + x * conv->x.out_step) * conv->out_x,
+        .in_step = (size_t)conv->x.step * conv->in_x,
+        .out_step = conv->x.out_step * conv->out_x,
+    };
+    for (size_t ky = 0; ky < conv->y.taps; ky++) {
+        int64_t iy = row->y + (int64_t)ky * conv->y.offset_step;
+        if (iy < 0 || iy >= conv->y.in)
+            continue;
+        const float *line = row->image + (size_t)iy * conv->in_y;
+        const float *filter = conv->filter + (conv->y.tap + ky * conv->y.tap_step) * conv->filter_y +
+                              conv->x.tap * conv->filter_x;
+        for (size_t kx = 0; kx < conv->x.taps; kx++) {
+            int64_t ix = first + (int64_t)kx * conv->x.offset_step;
+            if (!inside && (ix < 0 || ix >= conv->x.in))
+                continue;
+            if (pixels.taps == TAPS) {
+                kernel(&pixels);
+                pixels.start = pixels.out;
+                pixels.taps = 0;
+            }
+            in[pixels.taps] = line + (size_t)ix * conv->in_x;
+            weights[pixels.taps++] = filter + kx * conv->x.tap_step * conv->filter_x;
+        }
+    }
+    pixels.range = conv->range;
+    kernel(&pixels);
+}
+
+static void run_row(const struct row *row)
+{
+    const struct conv_kernels *kernels = wnn_conv_kernels();
+    size_t count = row->conv->x.count;
+    bool many =
+        row->conv->y.taps * row->conv->x.taps > TAPS; // the kernel goes on with sums of one pixel only
+    for (size_t x = 0; x < count;) {
+        bool inside = x >= row->low && x < row->high;
+        size_t pixels = inside && !many ? smaller(kernels->rows, row->high - x) : 1;
+        run_pixels(row, x, inside, kernels->pixels[pixels]);
+        x += pixels;
+    }
+}
+
+// Items are rows of pixels.
+static void run_rows(void *argument, size_t begin, size_t end)
+{
+    const struct conv *conv = argument;
+    struct row row = {.conv = conv};
+    wnn_conv_inside(&conv->x, &row.low, &row.high);
+    for (size_t item = begin; item < end; item++) {
+        size_t image = item / conv->y.count, y = item % conv->y.count;
+        row.image = conv->input + image * conv->in_image;
+        row.out = conv->output + image * conv->out_image + (conv->y.out + y * conv->y.out_step) * conv->out_y;
+        row.y = conv->y.offset + (int64_t)y * conv->y.step;
+        run_row(&row);
+    }
+}
+
+void wnn_conv_depthwise(const struct conv *conv, const struct parallel *parallel)
+{
+    size_t work = conv->x.count * conv->groups * (conv->y.taps * conv->x.taps + 4);
+    wnn_parallel_for(parallel, conv->batch * conv->y.count, 1 + 65536 / (work + 1), run_rows, (void *)conv);
+}
