@@ -15,6 +15,7 @@ struct backend_options {
     struct allocator *allocator;
     const struct parallel *parallel;
     bool strict_numerics;
+    WNNPowerPreference power_preference;
 };
 
 // Where the operands of an execution lie while it runs.
@@ -49,6 +50,7 @@ struct backend {
 
     // Leaves out the nodes whose lowering is WNN_LOWER_VIEW. Operands may then lie at any multiple of their element size.
     bool views;
+    size_t view_alignment; // views begin at multiples of so many bytes only; 0: anywhere
 
     // With `views`: what concat joins may lie in its output already, when that is an output of the graph too
     // (placement.within), and the concat is left out if all of it does.
@@ -85,6 +87,9 @@ struct backend {
 
     // (optional) A word or two for what computes a node of a finished plan; static text.
     const char *(*kernel)(void *state, const struct node *node);
+
+    // (optional) What the state computes on: text that lives as long as the state.
+    const char *(*device_name)(void *state);
 
     // Makes an executable of a plan, which outlives it. Everything that can fail, fails here. Constants that runs do not
     // read may be released: an operand's `constant` has no data then, but keeps its number of bytes.

@@ -185,6 +185,12 @@ static bool place_views(struct planner *planner, struct node *node)
     size_t number = planner->block_of[node->in[0]->index];
     struct block *block = &planner->blocks[number];
     size_t at = planner->within[node->in[0]->index] + first * (wnn_dtype_bits(node->in[0]->type.type) / 8);
+    size_t end = at, alignment = context->backend->view_alignment;
+    for (unsigned j = 0; alignment && j < node->out_count; j++) {
+        if (end % alignment != 0)
+            return false;
+        end += wnn_descriptor_bytes(&node->out[j]->type);
+    }
     for (unsigned j = 0; j < node->out_count; j++) {
         const struct operand *output = node->out[j];
         planner->block_of[output->index] = number;

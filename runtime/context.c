@@ -132,7 +132,8 @@ static void *worker(void *argument)
 
     const struct backend_options options = {.allocator = &context->allocator,
                                             .parallel = &context->parallel,
-                                            .strict_numerics = context->strict_numerics};
+                                            .strict_numerics = context->strict_numerics,
+                                            .power_preference = context->power_preference};
     bool threads = wnn_threads_create(context, context->parallel.threads, context->start_error);
     bool runs = threads && context->backend->create(&options, &context->state, context->start_error);
     if (!runs && context->start_error->status == WNNStatus_Success)
@@ -209,6 +210,7 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     context->error_callback = descriptor->errorCallbackInfo;
     context->accelerated = descriptor->accelerated;
     context->strict_numerics = descriptor->strictNumerics;
+    context->power_preference = descriptor->powerPreference;
     if (descriptor->parallelFor)
         context->host_parallel = *descriptor->parallelFor;
     context->parallel.threads = descriptor->parallelFor   ? descriptor->parallelFor->concurrency

@@ -27,6 +27,7 @@ struct WNNContextImpl {
     WNNContextLostCallbackInfo lost_callback;
     WNNErrorCallbackInfo error_callback;
     bool accelerated, strict_numerics;
+    WNNPowerPreference power_preference;
     WNNParallelFor host_parallel; // parallelFor NULL: threads of our own
     WNNOperatorLimits *operator_limits;
     size_t operator_count;

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/device.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+// ---------------------------------------------------------------------------------------------------------------
+// Errors
+// ---------------------------------------------------------------------------------------------------------------
+
+static const char *result_name(VkResult result)
+{
+    switch (result) {
+#define NAME(name)                                                                                           \
+    case name:                                                                                               \
+        return #name
+        NAME(VK_ERROR_OUT_OF_HOST_MEMORY);
+        NAME(VK_ERROR_OUT_OF_DEVICE_MEMORY);
+        NAME(VK_ERROR_INITIALIZATION_FAILED);
+        NAME(VK_ERROR_DEVICE_LOST);
+        NAME(VK_ERROR_MEMORY_MAP_FAILED);
+        NAME(VK_ERROR_LAYER_NOT_PRESENT);
+        NAME(VK_ERROR_EXTENSION_NOT_PRESENT);
+        NAME(VK_ERROR_FEATURE_NOT_PRESENT);
+        NAME(VK_ERROR_INCOMPATIBLE_DRIVER);
+        NAME(VK_ERROR_TOO_MANY_OBJECTS);
+        NAME(VK_ERROR_FRAGMENTED_POOL);
+        NAME(VK_ERROR_OUT_OF_POOL_MEMORY);
+        NAME(VK_ERROR_INVALID_SHADER_NV);
+        NAME(VK_TIMEOUT);
+#undef NAME
+    default:
+        return "an unknown error";
+    }
+}
+
+bool wnn_gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct error *error)
+{
+    WNNStatus status = WNNStatus_UnknownError;
+    if (result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
+        result == VK_ERROR_OUT_OF_POOL_MEMORY || result == VK_ERROR_FRAGMENTED_POOL ||
+        result == VK_ERROR_TOO_MANY_OBJECTS || result == VK_ERROR_MEMORY_MAP_FAILED)
+        status = WNNStatus_OutOfMemory;
+    if (result == VK_ERROR_DEVICE_LOST)
+        gpu->lost = true;
+    return wnn_fail(error, status, "Vulkan: %s gives %s (%d)", what, result_name(result), (int)result);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The library and the instance
+// ---------------------------------------------------------------------------------------------------------------
+
+bool wnn_gpu_load(void **library, struct error *error)
+{
+    static const char *const names[] = {"libvulkan.so.1", "libvulkan.so", "libvulkan.1.dylib"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if ((*library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL)))
+            return true;
+    return wnn_fail(error, WNNStatus_NotSupportedError, "there is no Vulkan loader (%s)", names[0]);
+}
+
+static bool create_instance(struct gpu *gpu, struct error *error)
+{
+    PFN_vkGetInstanceProcAddr get;
+    *(void **)&get = dlsym(gpu->library, "vkGetInstanceProcAddr");
+    if (!get)
+        return wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan loader has no vkGetInstanceProcAddr");
+#define F(name) gpu->vk.name = (PFN_vk##name)get(NULL, "vk" #name);
+    VK_GLOBAL_FUNCTIONS(F)
+#undef F
+    uint32_t version = VK_API_VERSION_1_0;
+    if (!gpu->vk.CreateInstance || !gpu->vk.EnumerateInstanceVersion ||
+        gpu->vk.EnumerateInstanceVersion(&version) != VK_SUCCESS || version < VK_API_VERSION_1_1)
+        return wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan loader is older than version 1.1");
+    const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                           .pEngineName = "webnn",
+                                           .apiVersion = version < VK_API_VERSION_1_2 ? VK_API_VERSION_1_1
+                                                                                      : VK_API_VERSION_1_2};
+    const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                       .pApplicationInfo = &application};
+    VkResult result = gpu->vk.CreateInstance(&info, NULL, &gpu->instance);
+    if (result != VK_SUCCESS) {
+        gpu->instance = VK_NULL_HANDLE;
+        return wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan: vkCreateInstance gives %s (%d)",
+                        result_name(result), (int)result);
+    }
+    bool complete = true;
+#define F(name) complete &= (gpu->vk.name = (PFN_vk##name)get(gpu->instance, "vk" #name)) != NULL;
+    VK_INSTANCE_FUNCTIONS(F)
+#undef F
+    return complete ||
+           wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan loader lacks functions of version 1.1");
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Choosing a device
+// ---------------------------------------------------------------------------------------------------------------
+
+// A queue family that computes, one without graphics if there is one; UINT32_MAX: none.
+static uint32_t find_family(const struct gpu *gpu, VkPhysicalDevice physical)
+{
+    VkQueueFamilyProperties families[32];
+    uint32_t count = 32, best = UINT32_MAX;
+    gpu->vk.GetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) || families[i].queueCount == 0)
+            continue;
+        if (best == UINT32_MAX || !(families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT)) {
+            best = i;
+            if (!(families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT))
+                break;
+        }
+    }
+    return best;
+}
+
+// 0: will not do. The processor comes last.
+static int score_device(const struct gpu *gpu, VkPhysicalDevice physical, WNNPowerPreference power)
+{
+    VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+    gpu->vk.GetPhysicalDeviceProperties2(physical, &properties);
+    const VkPhysicalDeviceProperties *p = &properties.properties;
+    if (p->apiVersion < VK_API_VERSION_1_1 || find_family(gpu, physical) == UINT32_MAX ||
+        p->limits.maxPerStageDescriptorStorageBuffers < GPU_BUFFERS ||
+        p->limits.maxComputeWorkGroupInvocations < 128 || p->limits.maxComputeWorkGroupSize[0] < 128)
+        return 0;
+    bool low = power == WNNPowerPreference_LowPower;
+    switch (p->deviceType) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+        return low ? 4 : 5;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+        return low ? 5 : 4;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+        return 3;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+        return 1;
+    default:
+        return 2;
+    }
+}
+
+static bool choose_device(struct gpu *gpu, WNNPowerPreference power, struct error *error)
+{
+    VkPhysicalDevice devices[32];
+    uint32_t count = 32;
+    VkResult result = gpu->vk.EnumeratePhysicalDevices(gpu->instance, &count, devices);
+    if (result != VK_SUCCESS && result != VK_INCOMPLETE)
+        return wnn_fail(error, WNNStatus_NotSupportedError,
+                        "Vulkan: vkEnumeratePhysicalDevices gives %s (%d)", result_name(result), (int)result);
+    int best = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int score = score_device(gpu, devices[i], power);
+        if (score > best) {
+            best = score;
+            gpu->physical = devices[i];
+        }
+    }
+    return best > 0 ||
+           wnn_fail(
+               error, WNNStatus_NotSupportedError,
+               "Vulkan has %u devices, and none that will do (version 1.1, compute, %d buffers a shader)",
+               count, GPU_BUFFERS);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What the device can do
+// ---------------------------------------------------------------------------------------------------------------
+
+static uint32_t find_memory(const struct gpu *gpu, uint32_t types, VkMemoryPropertyFlags flags)
+{
+    for (uint32_t i = 0; i < gpu->memory.memoryTypeCount; i++)
+        if (types >> i & 1 && (gpu->memory.memoryTypes[i].propertyFlags & flags) == flags)
+            return i;
+    return UINT32_MAX;
+}
+
+static void read_capabilities(struct gpu *gpu, bool minimal)
+{
+    VkPhysicalDeviceFloatControlsProperties floats = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
+    VkPhysicalDeviceMaintenance3Properties maintenance = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                              .pNext = &maintenance};
+    gpu->vk.GetPhysicalDeviceProperties2(gpu->physical, &properties);
+    const VkPhysicalDeviceProperties *p = &properties.properties;
+    struct capabilities *can = &gpu->can;
+    if (p->apiVersion >= VK_API_VERSION_1_2) {
+        maintenance.pNext = &floats;
+        gpu->vk.GetPhysicalDeviceProperties2(gpu->physical, &properties);
+    }
+    gpu->vk.GetPhysicalDeviceMemoryProperties(gpu->physical, &gpu->memory);
+    memcpy(can->name, p->deviceName, sizeof can->name);
+    can->name[sizeof can->name - 1] = 0;
+    can->type = p->deviceType;
+    can->vendor = p->vendorID;
+    can->driver_version = p->driverVersion;
+    can->api_version = p->apiVersion;
+    can->storage_range = p->limits.maxStorageBufferRange;
+    can->allocation = maintenance.maxMemoryAllocationSize;
+    can->storage_alignment = (uint32_t)p->limits.minStorageBufferOffsetAlignment;
+    can->atom = (uint32_t)p->limits.nonCoherentAtomSize;
+    memcpy(can->groups, p->limits.maxComputeWorkGroupCount, sizeof can->groups);
+    can->shared_bytes = p->limits.maxComputeSharedMemorySize;
+    can->minimal = minimal;
+    if (minimal)
+        return;
+    can->keeps_special = floats.shaderSignedZeroInfNanPreserveFloat32;
+    can->keeps_denormals = floats.shaderDenormPreserveFloat32;
+    const VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
+                                         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                         VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    can->unified = p->deviceType != VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU &&
+                   find_memory(gpu, UINT32_MAX, mapped) != UINT32_MAX;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Opening
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool create_device(struct gpu *gpu, struct error *error)
+{
+    const float priority = 1;
+    gpu->family = find_family(gpu, gpu->physical);
+    const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                           .queueFamilyIndex = gpu->family,
+                                           .queueCount = 1,
+                                           .pQueuePriorities = &priority};
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .queueCreateInfoCount = 1,
+                                     .pQueueCreateInfos = &queue};
+    VkResult result = gpu->vk.CreateDevice(gpu->physical, &info, NULL, &gpu->device);
+    if (result != VK_SUCCESS) {
+        gpu->device = VK_NULL_HANDLE;
+        return wnn_gpu_fail(gpu, result, "vkCreateDevice", error);
+    }
+    bool complete = true;
+#define F(name)                                                                                              \
+    complete &= (gpu->vk.name = (PFN_vk##name)gpu->vk.GetDeviceProcAddr(gpu->device, "vk" #name)) != NULL;
+    VK_DEVICE_FUNCTIONS(F)
+#undef F
+    if (!complete)
+        return wnn_fail(error, WNNStatus_NotSupportedError,
+                        "the Vulkan driver lacks functions of version 1.1");
+    gpu->vk.GetDeviceQueue(gpu->device, gpu->family, 0, &gpu->queue);
+    return true;
+}
+
+// Layouts for shaders of one to GPU_BUFFERS buffers, each with a word of push constants a buffer.
+static bool create_layouts(struct gpu *gpu, struct error *error)
+{
+    VkDescriptorSetLayoutBinding bindings[GPU_BUFFERS];
+    for (uint32_t i = 0; i < GPU_BUFFERS; i++)
+        bindings[i] = (VkDescriptorSetLayoutBinding){.binding = i,
+                                                     .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                                     .descriptorCount = 1,
+                                                     .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+    for (uint32_t count = 1; count <= GPU_BUFFERS; count++) {
+        const VkDescriptorSetLayoutCreateInfo set = {.sType =
+                                                         VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+                                                     .bindingCount = count,
+                                                     .pBindings = bindings};
+        VkResult result =
+            gpu->vk.CreateDescriptorSetLayout(gpu->device, &set, NULL, &gpu->set_layouts[count]);
+        if (result != VK_SUCCESS)
+            return wnn_gpu_fail(gpu, result, "vkCreateDescriptorSetLayout", error);
+        const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, GPU_BUFFERS * sizeof(uint32_t)};
+        const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                                   .setLayoutCount = 1,
+                                                   .pSetLayouts = &gpu->set_layouts[count],
+                                                   .pushConstantRangeCount = 1,
+                                                   .pPushConstantRanges = &range};
+        result = gpu->vk.CreatePipelineLayout(gpu->device, &layout, NULL, &gpu->layouts[count]);
+        if (result != VK_SUCCESS)
+            return wnn_gpu_fail(gpu, result, "vkCreatePipelineLayout", error);
+    }
+    return true;
+}
+
+static bool create_objects(struct gpu *gpu, struct error *error)
+{
+    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                                          .queueFamilyIndex = gpu->family};
+    VkResult result = gpu->vk.CreateCommandPool(gpu->device, &pool, NULL, &gpu->commands);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkCreateCommandPool", error);
+    const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    result = gpu->vk.CreateFence(gpu->device, &fence, NULL, &gpu->fence);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkCreateFence", error);
+    const VkPipelineCacheCreateInfo cache = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+    result = gpu->vk.CreatePipelineCache(gpu->device, &cache, NULL, &gpu->cache);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkCreatePipelineCache", error);
+    return create_layouts(gpu, error);
+}
+
+bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, bool minimal, struct error *error)
+{
+    *gpu = (struct gpu){.allocator = options->allocator};
+    bool opened = wnn_gpu_load(&gpu->library, error) && create_instance(gpu, error) &&
+                  choose_device(gpu, options->power_preference, error);
+    if (opened) {
+        read_capabilities(gpu, minimal);
+        opened = create_device(gpu, error) && create_objects(gpu, error);
+    }
+    if (!opened)
+        wnn_gpu_close(gpu);
+    return opened;
+}
+
+void wnn_gpu_close(struct gpu *gpu)
+{
+    if (gpu->device) {
+        gpu->vk.DeviceWaitIdle(gpu->device);
+        for (uint32_t i = 0; i <= GPU_BUFFERS; i++) {
+            gpu->vk.DestroyPipelineLayout(gpu->device, gpu->layouts[i], NULL);
+            gpu->vk.DestroyDescriptorSetLayout(gpu->device, gpu->set_layouts[i], NULL);
+        }
+        gpu->vk.DestroyPipelineCache(gpu->device, gpu->cache, NULL);
+        gpu->vk.DestroyFence(gpu->device, gpu->fence, NULL);
+        gpu->vk.DestroyCommandPool(gpu->device, gpu->commands, NULL);
+        gpu->vk.DestroyDevice(gpu->device, NULL);
+    }
+    if (gpu->instance)
+        gpu->vk.DestroyInstance(gpu->instance, NULL);
+    if (gpu->library)
+        dlclose(gpu->library);
+    *gpu = (struct gpu){0};
+}
+
+bool wnn_gpu_run(struct gpu *gpu, VkCommandBuffer commands, struct error *error)
+{
+    if (gpu->lost)
+        return wnn_gpu_fail(gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
+    const VkSubmitInfo submit = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands};
+    VkResult result = gpu->vk.QueueSubmit(gpu->queue, 1, &submit, gpu->fence);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkQueueSubmit", error);
+    result = gpu->vk.WaitForFences(gpu->device, 1, &gpu->fence, VK_TRUE, UINT64_MAX);
+    if (result != VK_SUCCESS) {
+        // What was submitted may still run: nothing can be said about its memory.
+        gpu->lost = true;
+        return wnn_gpu_fail(gpu, result, "vkWaitForFences", error);
+    }
+    result = gpu->vk.ResetFences(gpu->device, 1, &gpu->fence);
+    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkResetFences", error);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Memory
+// ---------------------------------------------------------------------------------------------------------------
+
+// The memory type for a use, the wishes before what is necessary; UINT32_MAX: none.
+static uint32_t choose_memory(const struct gpu *gpu, uint32_t types, enum buffer_use use)
+{
+    enum {
+        LOCAL = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+        VISIBLE = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+        COHERENT = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+        CACHED = VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+    };
+    static const VkMemoryPropertyFlags wishes[][4] = {
+        [BUFFER_DEVICE] = {LOCAL, 0, 0, 0},
+        [BUFFER_UPLOAD] = {VISIBLE | COHERENT, VISIBLE, VISIBLE, VISIBLE},
+        [BUFFER_READBACK] = {VISIBLE | COHERENT | CACHED, VISIBLE | CACHED, VISIBLE | COHERENT, VISIBLE},
+    };
+    static const VkMemoryPropertyFlags unified[4] = {LOCAL | VISIBLE | CACHED | COHERENT,
+                                                     LOCAL | VISIBLE | CACHED, LOCAL, 0};
+    const VkMemoryPropertyFlags *wish = use == BUFFER_DEVICE && gpu->can.unified ? unified : wishes[use];
+    for (unsigned i = 0; i < 4; i++) {
+        uint32_t type = find_memory(gpu, types, wish[i]);
+        if (type != UINT32_MAX)
+            return type;
+    }
+    return UINT32_MAX;
+}
+
+static bool allocate(struct gpu *gpu, enum buffer_use use, struct buffer *buffer, struct error *error)
+{
+    VkMemoryRequirements needs;
+    gpu->vk.GetBufferMemoryRequirements(gpu->device, buffer->handle, &needs);
+    uint32_t type = choose_memory(gpu, needs.memoryTypeBits, use);
+    if (type == UINT32_MAX || needs.size > gpu->can.allocation)
+        return wnn_fail(error, WNNStatus_OutOfMemory, "Vulkan: the device has no piece of %llu bytes",
+                        (unsigned long long)needs.size);
+    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                       .allocationSize = needs.size,
+                                       .memoryTypeIndex = type};
+    VkResult result = gpu->vk.AllocateMemory(gpu->device, &info, NULL, &buffer->memory);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkAllocateMemory", error);
+    result = gpu->vk.BindBufferMemory(gpu->device, buffer->handle, buffer->memory, 0);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkBindBufferMemory", error);
+    VkMemoryPropertyFlags flags = gpu->memory.memoryTypes[type].propertyFlags;
+    if (use == BUFFER_DEVICE && !gpu->can.unified)
+        return true;
+    if (!(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT))
+        return true;
+    buffer->coherent = flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    result = gpu->vk.MapMemory(gpu->device, buffer->memory, 0, VK_WHOLE_SIZE, 0, &buffer->mapped);
+    if (result != VK_SUCCESS) {
+        buffer->mapped = NULL;
+        return wnn_gpu_fail(gpu, result, "vkMapMemory", error);
+    }
+    return true;
+}
+
+bool wnn_buffer_create(struct gpu *gpu, size_t bytes, enum buffer_use use, struct buffer *buffer,
+                       struct error *error)
+{
+    static const VkBufferUsageFlags usages[] = {
+        [BUFFER_DEVICE] = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                          VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+        [BUFFER_UPLOAD] = VK_BUFFER_USAGE_TRANSFER_SRC_BIT,
+        [BUFFER_READBACK] = VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+    };
+    *buffer = (struct buffer){.bytes = bytes};
+    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                     .size = bytes,
+                                     .usage = usages[use],
+                                     .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
+    VkResult result = gpu->vk.CreateBuffer(gpu->device, &info, NULL, &buffer->handle);
+    if (result != VK_SUCCESS) {
+        buffer->handle = VK_NULL_HANDLE;
+        return wnn_gpu_fail(gpu, result, "vkCreateBuffer", error);
+    }
+    if (allocate(gpu, use, buffer, error))
+        return true;
+    wnn_buffer_free(gpu, buffer);
+    return false;
+}
+
+void wnn_buffer_free(struct gpu *gpu, struct buffer *buffer)
+{
+    gpu->vk.DestroyBuffer(gpu->device, buffer->handle, NULL);
+    gpu->vk.FreeMemory(gpu->device, buffer->memory, NULL); // unmaps it
+    *buffer = (struct buffer){0};
+}
+
+bool wnn_buffer_flush(struct gpu *gpu, const struct buffer *buffer, struct error *error)
+{
+    if (!buffer->mapped || buffer->coherent)
+        return true;
+    const VkMappedMemoryRange range = {
+        .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, .memory = buffer->memory, .size = VK_WHOLE_SIZE};
+    VkResult result = gpu->vk.FlushMappedMemoryRanges(gpu->device, 1, &range);
+    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkFlushMappedMemoryRanges", error);
+}
+
+bool wnn_buffer_invalidate(struct gpu *gpu, const struct buffer *buffer, struct error *error)
+{
+    if (!buffer->mapped || buffer->coherent)
+        return true;
+    const VkMappedMemoryRange range = {
+        .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, .memory = buffer->memory, .size = VK_WHOLE_SIZE};
+    VkResult result = gpu->vk.InvalidateMappedMemoryRanges(gpu->device, 1, &range);
+    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkInvalidateMappedMemoryRanges", error);
+}

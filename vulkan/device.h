@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One logical device of one context: opening the library, choosing among the devices, what the chosen one can
+// do, and what becomes of its errors. The functions are the worker's, unless they say otherwise.
+
+#ifndef VULKAN_DEVICE_H_
+#define VULKAN_DEVICE_H_
+
+#include "compiler/backend.h"
+#include "vulkan/functions.h"
+
+#include <stdatomic.h>
+
+// What shaders and memory are made for; part of every shader's text where it matters there.
+struct capabilities {
+    char name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
+    VkPhysicalDeviceType type;
+    uint32_t vendor, driver_version, api_version;
+    uint64_t storage_range;     // bytes that one binding can see
+    uint64_t allocation;        // bytes of one piece of memory
+    uint32_t storage_alignment; // of a binding's beginning
+    uint32_t atom;              // of flushes
+    uint32_t groups[3];         // work groups of a dispatch
+    uint32_t shared_bytes;
+    bool unified;         // the host can map what the device likes best
+    bool keeps_special;   // signed zeros, infinities and NaN, if it is asked to
+    bool keeps_denormals; // likewise
+    bool minimal;         // tests: as if there were nothing beyond the minimum
+};
+
+// Buffers of a shader: as many as WebGPU asks of every device.
+#define GPU_BUFFERS 8
+
+struct gpu {
+    struct allocator *allocator;
+    void *library;
+    struct vk_functions vk;
+    VkInstance instance;
+    VkPhysicalDevice physical;
+    VkDevice device;
+    VkQueue queue;
+    uint32_t family;
+    VkPhysicalDeviceMemoryProperties memory;
+    struct capabilities can;
+    VkCommandPool commands;
+    VkFence fence;
+    VkPipelineCache cache;
+    VkDescriptorSetLayout set_layouts[GPU_BUFFERS + 1]; // by number of buffers
+    VkPipelineLayout layouts[GPU_BUFFERS + 1];
+    atomic_bool lost;
+};
+
+// Opens the library. NotSupportedError if there is none. Any thread.
+bool wnn_gpu_load(void **library, struct error *error);
+
+// NotSupportedError: no library, no device that will do. What has been opened is closed on failure.
+bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, bool minimal, struct error *error);
+void wnn_gpu_close(struct gpu *gpu);
+
+// Says what a result other than VK_SUCCESS means; returns false. Notes the loss of the device.
+bool wnn_gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct error *error);
+
+// Submits a command buffer and waits for it.
+bool wnn_gpu_run(struct gpu *gpu, VkCommandBuffer commands, struct error *error);
+
+// A piece of device memory with a buffer on all of it.
+struct buffer {
+    VkBuffer handle;
+    VkDeviceMemory memory;
+    size_t bytes;
+    void *mapped;  // NULL: not for the host
+    bool coherent; // mapped, and needs no flushes
+};
+
+enum buffer_use {
+    BUFFER_DEVICE, // what shaders work on; mapped where memory is unified
+    BUFFER_UPLOAD, // the host writes, copies read
+    BUFFER_READBACK
+};
+
+// OutOfMemory: there is not as much.
+bool wnn_buffer_create(struct gpu *gpu, size_t bytes, enum buffer_use use, struct buffer *buffer,
+                       struct error *error);
+void wnn_buffer_free(struct gpu *gpu, struct buffer *buffer); // one of zeros is accepted
+
+// Makes the host's writes of mapped memory visible to what is submitted next, or the device's to the host.
+bool wnn_buffer_flush(struct gpu *gpu, const struct buffer *buffer, struct error *error);
+bool wnn_buffer_invalidate(struct gpu *gpu, const struct buffer *buffer, struct error *error);
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vulkan's functions, from a library that is opened at run time: nothing links to it.
+
+#ifndef VULKAN_FUNCTIONS_H_
+#define VULKAN_FUNCTIONS_H_
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan_core.h> // vulkan.h would be our own
+
+// What vkGetInstanceProcAddr finds without an instance, with one, and what a device has.
+#define VK_GLOBAL_FUNCTIONS(F)                                                                               \
+    F(CreateInstance)                                                                                        \
+    F(EnumerateInstanceVersion)
+
+#define VK_INSTANCE_FUNCTIONS(F)                                                                             \
+    F(CreateDevice)                                                                                          \
+    F(DestroyInstance)                                                                                       \
+    F(EnumerateDeviceExtensionProperties)                                                                    \
+    F(EnumeratePhysicalDevices)                                                                              \
+    F(GetDeviceProcAddr)                                                                                     \
+    F(GetPhysicalDeviceFeatures2)                                                                            \
+    F(GetPhysicalDeviceMemoryProperties)                                                                     \
+    F(GetPhysicalDeviceProperties2)                                                                          \
+    F(GetPhysicalDeviceQueueFamilyProperties)
+
+#define VK_DEVICE_FUNCTIONS(F)                                                                               \
+    F(AllocateCommandBuffers)                                                                                \
+    F(AllocateDescriptorSets)                                                                                \
+    F(AllocateMemory)                                                                                        \
+    F(BeginCommandBuffer)                                                                                    \
+    F(BindBufferMemory)                                                                                      \
+    F(CmdBindDescriptorSets)                                                                                 \
+    F(CmdBindPipeline)                                                                                       \
+    F(CmdCopyBuffer)                                                                                         \
+    F(CmdDispatch)                                                                                           \
+    F(CmdFillBuffer)                                                                                         \
+    F(CmdPipelineBarrier)                                                                                    \
+    F(CmdPushConstants)                                                                                      \
+    F(CreateBuffer)                                                                                          \
+    F(CreateCommandPool)                                                                                     \
+    F(CreateComputePipelines)                                                                                \
+    F(CreateDescriptorPool)                                                                                  \
+    F(CreateDescriptorSetLayout)                                                                             \
+    F(CreateFence)                                                                                           \
+    F(CreatePipelineCache)                                                                                   \
+    F(CreatePipelineLayout)                                                                                  \
+    F(CreateShaderModule)                                                                                    \
+    F(DestroyBuffer)                                                                                         \
+    F(DestroyCommandPool)                                                                                    \
+    F(DestroyDescriptorPool)                                                                                 \
+    F(DestroyDescriptorSetLayout)                                                                            \
+    F(DestroyDevice)                                                                                         \
+    F(DestroyFence)                                                                                          \
+    F(DestroyPipeline)                                                                                       \
+    F(DestroyPipelineCache)                                                                                  \
+    F(DestroyPipelineLayout)                                                                                 \
+    F(DestroyShaderModule)                                                                                   \
+    F(DeviceWaitIdle)                                                                                        \
+    F(EndCommandBuffer)                                                                                      \
+    F(FlushMappedMemoryRanges)                                                                               \
+    F(FreeCommandBuffers)                                                                                    \
+    F(FreeMemory)                                                                                            \
+    F(GetBufferMemoryRequirements)                                                                           \
+    F(GetDeviceQueue)                                                                                        \
+    F(InvalidateMappedMemoryRanges)                                                                          \
+    F(MapMemory)                                                                                             \
+    F(QueueSubmit)                                                                                           \
+    F(ResetFences)                                                                                           \
+    F(UpdateDescriptorSets)                                                                                  \
+    F(WaitForFences)
+
+struct vk_functions {
+#define F(name) PFN_vk##name name;
+    VK_GLOBAL_FUNCTIONS(F)
+    VK_INSTANCE_FUNCTIONS(F)
+    VK_DEVICE_FUNCTIONS(F)
+#undef F
+};
+
+#endif

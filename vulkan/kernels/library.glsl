@@ -1,0 +1,1048 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions that kernels use, each behind a line that names it; a function must stand behind those that it calls. A
+// piece becomes part of a shader if all words of its line occur in what comes after it there.
+//
+// Only +, -, *, comparisons and bit operations are trusted: native functions miss the tolerances on real devices.
+// `precise` keeps what is written from being reassociated or contracted.
+
+//: I64
+// 64-bit integers, whether or not the device has any.
+struct I64 { uint lo, hi; };
+
+//: U64
+struct U64 { uint lo, hi; };
+
+//: is_nan
+bool is_nan(float x) { return (floatBitsToUint(x) & 0x7FFFFFFFu) > 0x7F800000u; }
+
+//: is_inf
+bool is_inf(float x) { return (floatBitsToUint(x) & 0x7FFFFFFFu) == 0x7F800000u; }
+
+//: NAN
+#define NAN uintBitsToFloat(0x7FC00000u)
+
+//: INF
+#define INF uintBitsToFloat(0x7F800000u)
+
+//: with_sign
+float with_sign(float magnitude, float sign)
+{
+    return uintBitsToFloat((floatBitsToUint(magnitude) & 0x7FFFFFFFu) | (floatBitsToUint(sign) & 0x80000000u));
+}
+
+//: half_bits
+// The nearest float16, ties to even, denormal ones too.
+uint half_bits(float x)
+{
+    uint b = floatBitsToUint(x), s = b >> 16 & 0x8000u, m = b & 0x7FFFFFFFu;
+    if (m > 0x7F800000u)
+        return s | 0x7E00u | (m >> 13 & 0x1FFu);
+    if (m >= 0x477FF000u)
+        return s | 0x7C00u;
+    if (m >= 0x38800000u)
+        return s | (m - 0x38000000u + 0xFFFu + (m >> 13 & 1u)) >> 13;
+    if (m < 0x33000000u)
+        return s;
+    uint shift = 126u - (m >> 23), mantissa = (m & 0x7FFFFFu) | 0x800000u;
+    uint kept = mantissa >> shift, rest = mantissa & ((1u << shift) - 1u), middle = 1u << (shift - 1u);
+    if (rest > middle || (rest == middle && (kept & 1u) != 0u))
+        kept++;
+    return s | kept;
+}
+
+//: half_value
+float half_value(uint h)
+{
+    uint e = h >> 10 & 31u, m = h & 0x3FFu, s = (h & 0x8000u) << 16;
+    if (e == 31u)
+        return uintBitsToFloat(s | 0x7F800000u | m << 13);
+    if (e == 0u)
+        return uintBitsToFloat(s | floatBitsToUint(float(m) * 5.9604644775390625e-8));
+    return uintBitsToFloat(s | (((h & 0x7FFFu) << 13) + 0x38000000u));
+}
+
+//: rounded_f16
+float rounded_f16(float x) { return half_value(half_bits(x)); }
+
+//: i64_of
+I64 i64_of(I64 x) { return x; }
+I64 i64_of(int x) { return I64(uint(x), uint(x >> 31)); }
+I64 i64_of(uint x) { return I64(x, 0u); }
+
+//: i64_of U64
+I64 i64_of(U64 x) { return I64(x.lo, x.hi); }
+
+//: u64_of
+U64 u64_of(U64 x) { return x; }
+U64 u64_of(int x) { return U64(uint(x), uint(x >> 31)); }
+U64 u64_of(uint x) { return U64(x, 0u); }
+
+//: u64_of I64
+U64 u64_of(I64 x) { return U64(x.lo, x.hi); }
+
+//: equal
+bool equals(float a, float b) { return a == b; }
+bool equals(int a, int b) { return a == b; }
+bool equals(uint a, uint b) { return a == b; }
+#define equal(a, b) equals(a, b)
+
+//: equal I64
+bool equals(I64 a, I64 b) { return a.lo == b.lo && a.hi == b.hi; }
+
+//: equal U64
+bool equals(U64 a, U64 b) { return a.lo == b.lo && a.hi == b.hi; }
+
+//: less
+bool less(float a, float b) { return a < b; }
+bool less(int a, int b) { return a < b; }
+bool less(uint a, uint b) { return a < b; }
+
+//: less I64
+bool less(I64 a, I64 b) { return a.hi == b.hi ? a.lo < b.lo : int(a.hi) < int(b.hi); }
+
+//: less U64
+bool less(U64 a, U64 b) { return a.hi == b.hi ? a.lo < b.lo : a.hi < b.hi; }
+
+//: add
+float add(float a, float b) { precise float y = a + b; return y; }
+int add(int a, int b) { return a + b; }
+uint add(uint a, uint b) { return a + b; }
+
+//: add I64
+I64 add(I64 a, I64 b) { uint c; uint lo = uaddCarry(a.lo, b.lo, c); return I64(lo, a.hi + b.hi + c); }
+
+//: add U64
+U64 add(U64 a, U64 b) { uint c; uint lo = uaddCarry(a.lo, b.lo, c); return U64(lo, a.hi + b.hi + c); }
+
+//: sub
+float sub(float a, float b) { precise float y = a - b; return y; }
+int sub(int a, int b) { return a - b; }
+uint sub(uint a, uint b) { return a - b; }
+
+//: sub I64
+I64 sub(I64 a, I64 b) { uint c; uint lo = usubBorrow(a.lo, b.lo, c); return I64(lo, a.hi - b.hi - c); }
+
+//: sub U64
+U64 sub(U64 a, U64 b) { uint c; uint lo = usubBorrow(a.lo, b.lo, c); return U64(lo, a.hi - b.hi - c); }
+
+//: mul64
+uvec2 mul64(uvec2 a, uvec2 b)
+{
+    uint hi, lo;
+    umulExtended(a.x, b.x, hi, lo);
+    return uvec2(lo, hi + a.x * b.y + a.y * b.x);
+}
+
+//: mul
+float mul(float a, float b) { precise float y = a * b; return y; }
+int mul(int a, int b) { return a * b; }
+uint mul(uint a, uint b) { return a * b; }
+
+//: mul I64
+I64 mul(I64 a, I64 b) { uvec2 y = mul64(uvec2(a.lo, a.hi), uvec2(b.lo, b.hi)); return I64(y.x, y.y); }
+
+//: mul U64
+U64 mul(U64 a, U64 b) { uvec2 y = mul64(uvec2(a.lo, a.hi), uvec2(b.lo, b.hi)); return U64(y.x, y.y); }
+
+//: neg
+float neg(float x) { return uintBitsToFloat(floatBitsToUint(x) ^ 0x80000000u); }
+int neg(int x) { return -x; }
+
+//: neg I64
+I64 neg(I64 x) { return x.lo == 0u ? I64(0u, -x.hi) : I64(-x.lo, ~x.hi); }
+
+//: divided64
+// The quotient of unsigned numbers, bit by bit; the divisor is not 0.
+uvec2 divided64(uvec2 a, uvec2 b)
+{
+    uvec2 rest = uvec2(0u), quotient = uvec2(0u);
+    for (int i = 63; i >= 0; i--) {
+        uint bit = i >= 32 ? a.y >> (i - 32) & 1u : a.x >> i & 1u;
+        bool carried = rest.y >> 31 != 0u;
+        rest = uvec2(rest.x << 1 | bit, rest.y << 1 | rest.x >> 31);
+        quotient = uvec2(quotient.x << 1, quotient.y << 1 | quotient.x >> 31);
+        if (carried || rest.y > b.y || (rest.y == b.y && rest.x >= b.x)) {
+            uint borrow;
+            rest.x = usubBorrow(rest.x, b.x, borrow);
+            rest.y = rest.y - b.y - borrow;
+            quotient.x |= 1u;
+        }
+    }
+    return quotient;
+}
+
+//: exact_product
+// a * b = y + error.
+float exact_product(float a, float b, out float error)
+{
+    precise float y = a * b;
+    precise float ca = 4097.0 * a;
+    precise float ah = ca - (ca - a);
+    precise float al = a - ah;
+    precise float cb = 4097.0 * b;
+    precise float bh = cb - (cb - b);
+    precise float bl = b - bh;
+    precise float e = ((ah * bh - y) + ah * bl + al * bh) + al * bl;
+    error = e;
+    return y;
+}
+
+//: exact_sum
+// a + b = y + error.
+float exact_sum(float a, float b, out float error)
+{
+    precise float y = a + b;
+    precise float c = y - a;
+    precise float e = (a - (y - c)) + (b - c);
+    error = e;
+    return y;
+}
+
+//: quotient
+// a / b, as good as rounded once: the remainder of the native quotient corrects it.
+float quotient(float a, float b)
+{
+    precise float q = a / b;
+    float m = abs(q);
+    if (!(m < 1e18 && m > 1e-18 && abs(b) < 1e18 && abs(b) > 1e-18))
+        return q;
+    float error, p = exact_product(q, b, error);
+    precise float rest = (a - p) - error;
+    precise float y = q + rest / b;
+    return y;
+}
+
+//: div
+float div(float a, float b) { return quotient(a, b); }
+int div(int a, int b) { return b == 0 ? a : b == -1 ? -a : a / b; }
+uint div(uint a, uint b) { return b == 0u ? a : a / b; }
+
+//: div U64
+U64 div(U64 a, U64 b)
+{
+    if ((b.lo | b.hi) == 0u)
+        return a;
+    uvec2 y = divided64(uvec2(a.lo, a.hi), uvec2(b.lo, b.hi));
+    return U64(y.x, y.y);
+}
+
+//: div I64
+I64 div(I64 a, I64 b)
+{
+    if ((b.lo | b.hi) == 0u)
+        return a;
+    bool negative = int(a.hi ^ b.hi) < 0;
+    if (int(a.hi) < 0)
+        a = neg(a);
+    if (int(b.hi) < 0)
+        b = neg(b);
+    uvec2 q = divided64(uvec2(a.lo, a.hi), uvec2(b.lo, b.hi));
+    I64 y = I64(q.x, q.y);
+    return negative ? neg(y) : y;
+}
+
+//: greatest
+float greatest(float a, float b) { return is_nan(a) ? a : is_nan(b) ? b : a > b ? a : b; }
+int greatest(int a, int b) { return max(a, b); }
+uint greatest(uint a, uint b) { return max(a, b); }
+
+//: greatest I64
+I64 greatest(I64 a, I64 b) { if (less(a, b)) return b; return a; }
+
+//: greatest U64
+U64 greatest(U64 a, U64 b) { if (less(a, b)) return b; return a; }
+
+//: least
+float least(float a, float b) { return is_nan(a) ? a : is_nan(b) ? b : a < b ? a : b; }
+int least(int a, int b) { return min(a, b); }
+uint least(uint a, uint b) { return min(a, b); }
+
+//: least I64
+I64 least(I64 a, I64 b) { if (less(b, a)) return b; return a; }
+
+//: least U64
+U64 least(U64 a, U64 b) { if (less(b, a)) return b; return a; }
+
+//: within
+float within(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+int within(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
+uint within(uint x, uint low, uint high) { return x < low ? low : x > high ? high : x; }
+
+//: within I64
+I64 within(I64 x, I64 low, I64 high) { if (less(x, low)) return low; if (less(high, x)) return high; return x; }
+
+//: within U64
+U64 within(U64 x, U64 low, U64 high) { if (less(x, low)) return low; if (less(high, x)) return high; return x; }
+
+//: magnitude
+float magnitude(float x) { return uintBitsToFloat(floatBitsToUint(x) & 0x7FFFFFFFu); }
+int magnitude(int x) { return x < 0 ? -x : x; }
+uint magnitude(uint x) { return x; }
+
+//: magnitude U64
+U64 magnitude(U64 x) { return x; }
+
+//: magnitude I64
+I64 magnitude(I64 x) { if (int(x.hi) < 0) return neg(x); return x; }
+
+//: sign_of
+float sign_of(float x)
+{
+    uint b = floatBitsToUint(x);
+    return (b & 0x7FFFFFFFu) == 0u || is_nan(x) ? 0.0 : b >> 31 != 0u ? -1.0 : 1.0;
+}
+int sign_of(int x) { return sign(x); }
+
+//: sign_of I64
+I64 sign_of(I64 x) { return int(x.hi) < 0 ? I64(~0u, ~0u) : I64((x.lo | x.hi) != 0u ? 1u : 0u, 0u); }
+
+//: relu_of
+float relu_of(float x) { return x < 0.0 ? 0.0 : x; }
+int relu_of(int x) { return max(x, 0); }
+
+//: relu_of I64
+I64 relu_of(I64 x) { return int(x.hi) < 0 ? I64(0u, 0u) : x; }
+
+//: prelu_of
+float prelu_of(float x, float slope) { precise float y = x * slope; return x < 0.0 ? y : x; }
+int prelu_of(int x, int slope) { return x < 0 ? x * slope : x; }
+
+//: prelu_of I64
+I64 prelu_of(I64 x, I64 slope) { if (int(x.hi) < 0) return mul(x, slope); return x; }
+
+//: scaled
+// y * 2^n for what exponentials need, denormal results included.
+float scaled(float y, int n)
+{
+    int half_n = n / 2;
+    precise float z = y * intBitsToFloat((half_n + 127) << 23);
+    precise float r = z * intBitsToFloat((n - half_n + 127) << 23);
+    return r;
+}
+
+//: exp_with
+// exp(x + rest) for a small rest.
+float exp_with(float x, float rest)
+{
+    if (is_nan(x))
+        return x;
+    float limited = within(x, -104.0, 89.0);
+    precise float n = roundEven(limited * 1.44269504088896341);
+    precise float r = limited - n * 0.693359375;
+    r = r + n * 2.12194440e-4 + (limited == x ? rest : 0.0);
+    precise float q = 1.9875691500e-4;
+    q = q * r + 1.3981999507e-3;
+    q = q * r + 8.3334519073e-3;
+    q = q * r + 4.1665795894e-2;
+    q = q * r + 1.6666665459e-1;
+    q = q * r + 5.0000001201e-1;
+    precise float e = q * (r * r) + r + 1.0;
+    return scaled(e, int(n));
+}
+
+//: exp_of
+float exp_of(float x) { return exp_with(x, 0.0); }
+
+//: exp_below
+// exp(a - b), with what rounding takes from the difference: the exponential would make many units of it.
+float exp_below(float a, float b)
+{
+    float error, d = exact_sum(a, -b, error);
+    return exp_with(d, is_nan(error) ? 0.0 : error);
+}
+
+//: expm1_of
+float expm1_of(float x)
+{
+    if (abs(x) < 0.34657359) {
+        precise float q = 1.9875691500e-4;
+        q = q * x + 1.3981999507e-3;
+        q = q * x + 8.3334519073e-3;
+        q = q * x + 4.1665795894e-2;
+        q = q * x + 1.6666665459e-1;
+        q = q * x + 5.0000001201e-1;
+        precise float r = q * (x * x) + x;
+        return r;
+    }
+    precise float r = exp_of(x) - 1.0;
+    return r;
+}
+
+//: log_near
+// log(1 + f) + e log 2 for f from sqrt(1/2) - 1 to sqrt(2) - 1.
+float log_near(float f, float e)
+{
+    precise float z = f * f;
+    precise float q = 7.0376836292e-2;
+    q = q * f - 1.1514610310e-1;
+    q = q * f + 1.1676998740e-1;
+    q = q * f - 1.2420140846e-1;
+    q = q * f + 1.4249322787e-1;
+    q = q * f - 1.6668057665e-1;
+    q = q * f + 2.0000714765e-1;
+    q = q * f - 2.4999993993e-1;
+    q = q * f + 3.3333331174e-1;
+    precise float y = q * f * z;
+    y = y + e * -2.12194440e-4;
+    y = y - 0.5 * z;
+    precise float r = f + y;
+    r = r + e * 0.693359375;
+    return r;
+}
+
+//: mantissa_of
+// A positive finite x is the result, from sqrt(1/2) to sqrt(2), times 2^exponent.
+float mantissa_of(float x, out int exponent)
+{
+    uint b = floatBitsToUint(x);
+    if (b < 0x00800000u) { // by bits, since the device may take denormal numbers for 0
+        int top = findMSB(b);
+        b <<= uint(23 - top);
+        exponent = top - 149;
+    } else {
+        exponent = int(b >> 23) - 127;
+    }
+    float m = uintBitsToFloat((b & 0x7FFFFFu) | 0x3F800000u);
+    if (m > 1.41421356) {
+        m *= 0.5;
+        exponent++;
+    }
+    return m;
+}
+
+//: log_of
+float log_of(float x)
+{
+    uint b = floatBitsToUint(x);
+    if ((b & 0x7FFFFFFFu) == 0u)
+        return -INF;
+    if (b >= 0x7F800000u)
+        return b == 0x7F800000u ? x : NAN;
+    int e;
+    float m = mantissa_of(x, e);
+    return log_near(m - 1.0, float(e));
+}
+
+//: log1p_of
+float log1p_of(float x)
+{
+    if (x > -0.29 && x < 0.41)
+        return log_near(x, 0.0);
+    precise float u = 1.0 + x;
+    precise float c = x - (u - 1.0);
+    precise float r = log_of(u) + c / u;
+    return is_inf(x) ? x : r;
+}
+
+//: tanh_of
+float tanh_of(float x)
+{
+    float a = abs(x);
+    if (is_nan(x))
+        return x;
+    if (a < 0.625) {
+        precise float s = x * x;
+        precise float q = -5.70498872745e-3;
+        q = q * s + 2.06390887954e-2;
+        q = q * s - 5.37397155531e-2;
+        q = q * s + 1.33314422036e-1;
+        q = q * s - 3.33332819422e-1;
+        precise float r = q * s * x + x;
+        return r;
+    }
+    if (a > 10.0)
+        return x < 0.0 ? -1.0 : 1.0;
+    precise float r = 1.0 - quotient(2.0, exp_of(2.0 * a) + 1.0);
+    return x < 0.0 ? -r : r;
+}
+
+//: sigmoid_of
+float sigmoid_of(float x)
+{
+    if (x < -17.0)
+        return exp_of(x); // 1 / (1 + exp(-x)) would overflow before it is 0
+    precise float d = 1.0 + exp_of(-x);
+    return quotient(1.0, d);
+}
+
+//: far_turn
+// For |x| of 2^13 and more: x times 2 / pi in fixed point, from as many bits of 2 / pi as matter; the fraction of a
+// quarter turn is what is left.
+float far_turn(float x, out int quarter)
+{
+    const uint digits[8] = uint[](0x00000000u, 0xA2F9836Eu, 0x4E441529u, 0xFC2757D1u, 0xF534DDC0u, 0xDB629599u,
+                                  0x3C439041u, 0xFE5163ABu);
+    uint b = floatBitsToUint(x), mantissa = (b & 0x7FFFFFu) | 0x800000u;
+    int shift = int(b >> 23 & 0xFFu) - 120; // bits of 2 / pi that make multiples of 4 quarters only, and no others
+    uint word = uint(shift) >> 5, bits = uint(shift) & 31u;
+    uint d[3];
+    for (uint i = 0u; i < 3u; i++) {
+        uint at = min(word + i, 6u);
+        d[i] = bits == 0u ? digits[at] : digits[at] << bits | digits[at + 1u] >> (32u - bits);
+    }
+    uint hi2, lo2, hi1, lo1, carry;
+    umulExtended(mantissa, d[2], hi2, lo2);
+    umulExtended(mantissa, d[1], hi1, lo1);
+    uint low = uaddCarry(lo1, hi2, carry);
+    uint high = mantissa * d[0] + hi1 + carry; // two bits of quarters, and a fraction
+    quarter = int(high >> 30);
+    uint top = high << 2 | low >> 30, rest = low << 2;
+    if ((top & 0x80000000u) != 0u) {
+        quarter++;
+        uint borrow;
+        rest = usubBorrow(0u, rest, borrow);
+        top = 0u - top - borrow;
+        precise float f = (float(top) + float(rest) * 2.3283064365386963e-10) * -2.3283064365386963e-10;
+        precise float r = f * 1.57079632679489662;
+        if (floatBitsToUint(x) >> 31 != 0u) {
+            r = -r;
+            quarter = -quarter;
+        }
+        return r;
+    }
+    precise float f = (float(top) + float(rest) * 2.3283064365386963e-10) * 2.3283064365386963e-10;
+    precise float r = f * 1.57079632679489662;
+    if (floatBitsToUint(x) >> 31 != 0u) {
+        r = -r;
+        quarter = -quarter;
+    }
+    return r;
+}
+
+//: turn
+// What is left of x behind the nearest multiple of pi / 2.
+float turn(float x, out int quarter)
+{
+    if (abs(x) >= 8192.0)
+        return far_turn(x, quarter);
+    precise float n = roundEven(x * 0.63661977236758134);
+    precise float r = x - n * 1.5703125;
+    r = r - n * 4.837512969970703125e-4;
+    r = r - n * 7.54978995489188216e-8;
+    quarter = int(n);
+    return r;
+}
+
+//: sine_near
+float sine_near(float r)
+{
+    precise float z = r * r;
+    precise float q = -1.9515295891e-4;
+    q = q * z + 8.3321608736e-3;
+    q = q * z - 1.6666654611e-1;
+    precise float s = q * z * r + r;
+    return s;
+}
+
+//: cosine_near
+float cosine_near(float r)
+{
+    precise float z = r * r;
+    precise float q = 2.443315711809948e-5;
+    q = q * z - 1.388731625493765e-3;
+    q = q * z + 4.166664568298827e-2;
+    precise float c = q * z * z - 0.5 * z + 1.0;
+    return c;
+}
+
+//: sine_of
+float sine_of(float x, int quarter)
+{
+    if (is_nan(x) || is_inf(x))
+        return NAN;
+    int q;
+    float r = turn(x, q);
+    q += quarter;
+    float y = (q & 1) == 0 ? sine_near(r) : cosine_near(r);
+    return (q & 2) == 0 ? y : -y;
+}
+
+//: tan_of
+float tan_of(float x)
+{
+    if (is_nan(x) || is_inf(x))
+        return NAN;
+    int q;
+    float r = turn(x, q), s = sine_near(r), c = cosine_near(r);
+    return (q & 1) == 0 ? quotient(s, c) : quotient(-c, s);
+}
+
+//: erf_small
+float erf_small(float x)
+{
+    precise float z = x * x;
+    precise float q = 7.853861353153693e-5;
+    q = q * z - 8.010193625184903e-4;
+    q = q * z + 5.188327685732524e-3;
+    q = q * z - 2.685381193529856e-2;
+    q = q * z + 1.128358514861418e-1;
+    q = q * z - 3.761262582423300e-1;
+    q = q * z + 1.128379165726710;
+    precise float s = q * x;
+    return s;
+}
+
+//: erfc_far
+// exp(-x^2) times a polynomial of (x - 4 / sqrt(2)) / (x + 4 / sqrt(2)): half of erfc(x) for x from 0 on. `a` is
+// x sqrt(2).
+float erfc_far(float a)
+{
+    a = a > 40.0 ? 40.0 : a;
+    precise float t = quotient(a - 4.0, a + 4.0);
+    precise float p = -6.1083212e-7;
+    p = p * t + 6.7965313e-6;
+    p = p * t + 2.6185298e-5;
+    p = p * t - 4.8065311e-5;
+    p = p * t - 1.8671899e-4;
+    p = p * t + 6.3988531e-4;
+    p = p * t + 5.0757284e-4;
+    p = p * t - 8.4888795e-3;
+    p = p * t + 3.0864851e-2;
+    p = p * t - 7.1699791e-2;
+    p = p * t + 1.2438912e-1;
+    p = p * t - 1.7030741e-1;
+    p = p * t + 1.8883841e-1;
+    float error, s = exact_product(a, a, error);
+    return p * exp_with(-0.5 * s, -0.5 * error);
+}
+
+//: erf_of
+float erf_of(float x)
+{
+    if (abs(x) < 0.921875)
+        return erf_small(x);
+    if (is_nan(x))
+        return x;
+    precise float y = 1.0 - 2.0 * erfc_far(abs(x) * 1.41421356);
+    return x < 0.0 ? -y : y;
+}
+
+//: gelu_of
+float gelu_of(float x)
+{
+    if (is_nan(x))
+        return x;
+    float p = erfc_far(abs(x));
+    precise float y = x * (x < 0.0 ? p : 1.0 - p);
+    return x < -40.0 ? -0.0 : y;
+}
+
+//: softplus_of
+float softplus_of(float x, float steepness)
+{
+    precise float y = steepness * x;
+    if (is_nan(y))
+        return y;
+    precise float sum = (y > 0.0 ? y : 0.0) + log1p_of(exp_of(-abs(y)));
+    return steepness == 1.0 ? sum : quotient(sum, steepness);
+}
+
+//: elu_of
+float elu_of(float x, float alpha) { precise float y = alpha * expm1_of(x); return x < 0.0 ? y : x; }
+
+//: linear_of
+// alpha * x + beta with one rounding.
+float linear_of(float x, float alpha, float beta)
+{
+    precise float plain = alpha * x + beta;
+    float e1, e2, p = exact_product(alpha, x, e1), s = exact_sum(p, beta, e2);
+    precise float y = s + (e1 + e2);
+    return is_nan(y) || is_inf(y) ? plain : y;
+}
+
+//: softsign_of
+float softsign_of(float x) { return is_inf(x) ? with_sign(1.0, x) : quotient(x, 1.0 + abs(x)); }
+
+//: hard_swish_of
+float hard_swish_of(float x) { precise float y = x * quotient(within(x + 3.0, 0.0, 6.0), 6.0); return y; }
+
+//: sqrt_of
+float sqrt_of(float x)
+{
+    uint b = floatBitsToUint(x);
+    if ((b & 0x7FFFFFFFu) == 0u || b == 0x7F800000u)
+        return x;
+    if (b > 0x7F800000u)
+        return NAN;
+    float v = x, back = 1.0;
+    if (b < 0x00800000u) {
+        v = float(b); // 2^149 times as much, and a half more to make it even
+        v *= 2.0;
+        back = 2.6469779601696886e-23;
+    } else if (x < 1e-20) {
+        v = x * 1.8446744073709552e19;
+        back = 2.3283064365386963e-10;
+    } else if (x > 1e20) {
+        v = x * 5.421010862427522e-20;
+        back = 4.294967296e9;
+    }
+    precise float s = sqrt(v);
+    float error, p = exact_product(s, s, error);
+    precise float rest = (v - p) - error;
+    precise float y = s + 0.5 * rest / s;
+    return y * back;
+}
+
+//: pow_of
+// Through the logarithm in two floats.
+float pow_of(float x, float y)
+{
+    if (y == 0.0 || x == 1.0)
+        return 1.0;
+    if (is_nan(x) || is_nan(y))
+        return NAN;
+    float ax = abs(x), ay = abs(y);
+    bool whole = ay >= 8388608.0 || y == roundEven(y), odd = whole && ay < 16777216.0 && (int(ay) & 1) == 1;
+    float s = odd ? with_sign(1.0, x) : 1.0;
+    if (is_inf(y))
+        return ax == 1.0 ? 1.0 : (ax > 1.0) == (y > 0.0) ? INF : 0.0;
+    if ((floatBitsToUint(x) & 0x7FFFFFFFu) == 0u)
+        return y > 0.0 ? s * 0.0 : s * INF;
+    if (is_inf(x))
+        return y > 0.0 ? s * INF : s * 0.0;
+    if (x < 0.0 && !whole)
+        return NAN;
+    int e;
+    float m = mantissa_of(ax, e);
+    precise float num = m - 1.0, den = m + 1.0;
+    precise float den_low = m - (den - 1.0);
+    precise float q = num / den;
+    float error, p = exact_product(q, den, error);
+    precise float q_low = ((num - p) - error - q * den_low) / den;
+    precise float q2 = q * q;
+    precise float t = 0.1818182;
+    t = t * q2 + 0.2222222;
+    t = t * q2 + 0.28571430;
+    t = t * q2 + 0.4;
+    t = t * q2;
+    precise float rest = q * q2 * (0.66666667 + t);
+    precise float lh = 2.0 * q + rest;
+    precise float ll = (2.0 * q - lh) + rest + 2.0 * q_low;
+    precise float eh = float(e) * 0.693359375;
+    precise float el = float(e) * -2.12194440e-4;
+    precise float hi = eh + lh;
+    precise float bb = hi - eh;
+    precise float lo = (eh - (hi - bb)) + (lh - bb) + (ll + el);
+    float limited = within(y, -1e30, 1e30), yl, yh = exact_product(limited, hi, yl);
+    if (abs(yh) > 200.0 || ay > 1e30)
+        return hi == 0.0 ? 1.0 : (hi > 0.0) == (y > 0.0) ? s * INF : s * 0.0;
+    precise float tl = yl + limited * lo;
+    precise float total = yh + tl;
+    precise float total_low = (yh - total) + tl;
+    if (total > 88.8)
+        return s * INF;
+    if (total < -104.0)
+        return s * 0.0;
+    return s * exp_with(total, total_low);
+}
+
+//: pow_bits
+uvec2 pow_bits(uvec2 base, uvec2 exponent)
+{
+    uvec2 y = uvec2(1u, 0u);
+    for (int i = 0; i < 64; i++) {
+        if (((i < 32 ? exponent.x >> i : exponent.y >> (i - 32)) & 1u) != 0u)
+            y = mul64(y, base);
+        base = mul64(base, base);
+    }
+    return y;
+}
+
+//: power
+float power(float a, float b) { return pow_of(a, b); }
+int power(int a, int b)
+{
+    if (b < 0)
+        return a == 1 ? 1 : a == -1 ? ((b & 1) == 0 ? 1 : -1) : 0;
+    int y = 1;
+    for (int i = 0; i < 31; i++) {
+        if ((b >> i & 1) != 0)
+            y *= a;
+        a *= a;
+    }
+    return y;
+}
+uint power(uint a, uint b)
+{
+    uint y = 1u;
+    for (int i = 0; i < 32; i++) {
+        if ((b >> i & 1u) != 0u)
+            y *= a;
+        a *= a;
+    }
+    return y;
+}
+
+//: power I64
+I64 power(I64 a, I64 b)
+{
+    bool one = a.lo == 1u && a.hi == 0u, minus = (a.lo & a.hi) == ~0u;
+    if (int(b.hi) < 0)
+        return one || (minus && (b.lo & 1u) == 0u) ? I64(1u, 0u) : minus ? a : I64(0u, 0u);
+    uvec2 y = pow_bits(uvec2(a.lo, a.hi), uvec2(b.lo, b.hi));
+    return I64(y.x, y.y);
+}
+
+//: power U64
+U64 power(U64 a, U64 b) { uvec2 y = pow_bits(uvec2(a.lo, a.hi), uvec2(b.lo, b.hi)); return U64(y.x, y.y); }
+
+//: float_of
+float float_of(float x) { return x; }
+float float_of(int x) { return float(x); }
+float float_of(uint x) { return float(x); }
+
+//: float_of U64
+// Rounded once: all bits below the upper 26 can be one.
+float float_of(U64 x)
+{
+    if (x.hi == 0u)
+        return float(x.lo);
+    int top = findMSB(x.hi);
+    uint shift = uint(31 - top);
+    uint bits = shift == 0u ? x.hi : x.hi << shift | x.lo >> (32u - shift);
+    if (x.lo << shift != 0u)
+        bits |= 1u;
+    // The conversion of 32 bits rounds to nearest even; the last of them is among those that are rounded away.
+    return float(bits) * intBitsToFloat((32 - int(shift) + 127) << 23);
+}
+
+//: float_of I64
+float float_of(I64 x)
+{
+    bool negative = int(x.hi) < 0;
+    if (negative)
+        x = neg(x);
+    float y = float_of(U64(x.lo, x.hi));
+    return negative ? -y : y;
+}
+
+//: int_of
+// Saturated to [low, high], two floats; NaN is 0.
+int int_of(float x, float low, float high)
+{
+    if (is_nan(x))
+        return 0;
+    if (x >= 2147483648.0)
+        return high < 2147483648.0 ? int(high) : 0x7FFFFFFF;
+    return int(within(trunc(x), low, high));
+}
+int int_of(int x, float low, float high) { return x; }
+int int_of(uint x, float low, float high) { return int(x); }
+
+//: int_of I64
+int int_of(I64 x, float low, float high) { return int(x.lo); }
+
+//: int_of U64
+int int_of(U64 x, float low, float high) { return int(x.lo); }
+
+//: uint_of
+uint uint_of(float x, float high)
+{
+    if (!(x > 0.0))
+        return 0u;
+    return x >= 4294967296.0 ? (high < 4294967296.0 ? uint(high) : 0xFFFFFFFFu) : uint(x > high ? high : x);
+}
+uint uint_of(int x, float high) { return uint(x); }
+uint uint_of(uint x, float high) { return x; }
+
+//: uint_of I64
+uint uint_of(I64 x, float high) { return x.lo; }
+
+//: uint_of U64
+uint uint_of(U64 x, float high) { return x.lo; }
+
+//: bits64_of
+// The integral part of |x| below 2^64.
+uvec2 bits64_of(float x)
+{
+    uint b = floatBitsToUint(x) & 0x7FFFFFFFu, mantissa = (b & 0x7FFFFFu) | 0x800000u;
+    int shift = int(b >> 23) - 150;
+    if (shift <= -24)
+        return uvec2(0u);
+    if (shift <= 0)
+        return uvec2(mantissa >> uint(-shift), 0u);
+    if (shift < 32)
+        return uvec2(mantissa << uint(shift), mantissa >> uint(32 - shift));
+    return uvec2(0u, mantissa << uint(shift - 32));
+}
+
+//: i64_of trunc64
+I64 i64_of(float x)
+{
+    if (is_nan(x))
+        return I64(0u, 0u);
+    if (x >= 9223372036854775808.0)
+        return I64(0xFFFFFFFFu, 0x7FFFFFFFu);
+    if (x <= -9223372036854775808.0)
+        return I64(0u, 0x80000000u);
+    uvec2 b = bits64_of(x);
+    I64 y = I64(b.x, b.y);
+    return x < 0.0 ? neg(y) : y;
+}
+
+//: u64_of trunc64
+U64 u64_of(float x)
+{
+    if (!(x >= 1.0))
+        return U64(0u, 0u);
+    if (x >= 18446744073709551616.0)
+        return U64(0xFFFFFFFFu, 0xFFFFFFFFu);
+    uvec2 b = bits64_of(x);
+    return U64(b.x, b.y);
+}
+
+//: resolved
+// An index into a dimension of `size`: limited to [-size, size - 1], and counted from the end if negative.
+uint resolved(int i, uint size)
+{
+    int n = int(size);
+    i = i < -n ? -n : i > n - 1 ? n - 1 : i;
+    return uint(i < 0 ? i + n : i);
+}
+uint resolved(uint i, uint size) { return min(i, size - 1u); }
+
+//: resolved I64
+uint resolved(I64 i, uint size)
+{
+    bool negative = int(i.hi) < 0;
+    if (i.hi != (negative ? ~0u : 0u) || int(i.lo) < 0 != negative)
+        return negative ? 0u : size - 1u;
+    return resolved(int(i.lo), size);
+}
+
+//: product2
+// Pairs of floats stand for their sum. What is not finite is in the first.
+vec2 product2(float a, float b)
+{
+    float error, y = exact_product(a, b, error);
+    return vec2(y, is_nan(error) ? 0.0 : error);
+}
+
+//: sum2
+vec2 sum2(vec2 a, vec2 b)
+{
+    float e1, e2, s = exact_sum(a.x, b.x, e1);
+    precise float low = e1 + (a.y + b.y);
+    if (is_nan(low) || is_inf(low))
+        return vec2(s, 0.0);
+    float y = exact_sum(s, low, e2);
+    return vec2(y, e2);
+}
+
+//: times2
+vec2 times2(vec2 a, vec2 b)
+{
+    float e1, e2, p = exact_product(a.x, b.x, e1);
+    precise float low = e1 + (a.x * b.y + a.y * b.x);
+    if (is_nan(low) || is_inf(low))
+        return vec2(p, 0.0);
+    float y = exact_sum(p, low, e2);
+    return vec2(y, e2);
+}
+
+//: quotient2
+vec2 quotient2(vec2 a, vec2 b)
+{
+    precise float q = a.x / b.x;
+    vec2 rest = sum2(a, -times2(b, vec2(q, 0.0)));
+    precise float more = (rest.x + rest.y) / b.x;
+    if (is_nan(more) || is_inf(more))
+        return vec2(q, 0.0);
+    float e, y = exact_sum(q, more, e);
+    return vec2(y, e);
+}
+
+//: exp_parts2
+// exp(x) = 2^n * (1 + result), |x| up to 87.
+vec2 exp_parts2(vec2 x, out int n)
+{
+    precise float k = roundEven(x.x * 1.44269504088896341);
+    n = int(k);
+    vec2 r = sum2(x, vec2(-k * 0.693359375, 0.0));
+    r = sum2(r, product2(k, 2.12194440e-4));
+    r = sum2(r, vec2(k * -1.6465718e-12, 0.0));
+    precise float t = r.x;
+    precise float q = 2.4801587e-5 * t + 1.9841270e-4;
+    q = q * t + 1.3888889e-3;
+    q = q * t + 8.3333333e-3;
+    q = q * t + 4.1666667e-2;
+    precise float fourth = q * t * t * t * t;
+    vec2 square = times2(r, r), cube = times2(square, r);
+    vec2 tail = sum2(times2(cube, vec2(0.16666667163372040, -4.9670537e-9)), vec2(fourth, 0.0));
+    return sum2(r, sum2(square * 0.5, tail));
+}
+
+//: expm1_2
+vec2 expm1_2(vec2 x)
+{
+    int n;
+    vec2 m = exp_parts2(x, n);
+    float scale = intBitsToFloat((n + 127) << 23);
+    return sum2(m * scale, vec2(scale - 1.0, 0.0));
+}
+
+//: sigmoid2
+vec2 sigmoid2(vec2 x)
+{
+    if (is_nan(x.x))
+        return x;
+    if (abs(x.x) > 87.0)
+        return vec2(x.x > 0.0 ? 1.0 : exp_of(x.x), 0.0);
+    return quotient2(vec2(1.0, 0.0), sum2(vec2(2.0, 0.0), expm1_2(-x)));
+}
+
+//: tanh2
+vec2 tanh2(vec2 x)
+{
+    if (is_nan(x.x))
+        return x;
+    if (abs(x.x) > 20.0)
+        return vec2(x.x > 0.0 ? 1.0 : -1.0, 0.0);
+    vec2 y = expm1_2(x * (x.x < 0.0 ? -2.0 : 2.0));
+    y = quotient2(y, sum2(y, vec2(2.0, 0.0)));
+    return x.x < 0.0 ? -y : y;
+}
+
+//: inverse_root
+// 1 / sqrt(x), refined once.
+vec2 inverse_root(vec2 x)
+{
+    float v = x.x + x.y, f = quotient(1.0, sqrt_of(v));
+    if (is_nan(f) || is_inf(f) || f == 0.0)
+        return vec2(f, 0.0);
+    vec2 rest = sum2(vec2(1.0, 0.0), -times2(x, product2(f, f)));
+    return vec2(f, 0.5 * f * rest.x);
+}
+
+//: normalised
+// (x - mean) * factor * scale + bias, rounded once; `s` is mean and factor.
+float normalised(float x, vec4 s, float scale, float bias)
+{
+    vec2 y = times2(sum2(vec2(x, 0.0), -s.xy), s.zw);
+    y = sum2(times2(y, vec2(scale, 0.0)), vec2(bias, 0.0));
+    return y.x + y.y;
+}
+
+//: dequantized
+float dequantized(I64 difference, float scale)
+{
+    precise float high = float(int(difference.hi)) * 4294967296.0 + float(difference.lo >> 16) * 65536.0;
+    float error, whole = exact_sum(high, float(difference.lo & 0xFFFFu), error);
+    vec2 y = times2(vec2(whole, error), vec2(scale, 0.0));
+    return y.x + y.y;
+}
+
+//: log_sum2
+float log_sum2(vec2 x)
+{
+    precise float y = log_of(x.x) + (is_inf(x.x) || x.x == 0.0 ? 0.0 : x.y / x.x);
+    return y;
+}
+
+//: mean2
+// A sum of n numbers by n.
+vec2 mean2(vec2 sum, float n) { return quotient2(sum, vec2(n, 0.0)); }
+
+//: square2
+vec2 square2(vec2 x) { return times2(x, x); }

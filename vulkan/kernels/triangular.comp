@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// triangular: keeps what is on one side of a diagonal.
+
+OUT element(uint i)
+{
+    int distance = int(i % COLUMNS) - int(i / COLUMNS % ROWS);
+    if (UPPER != 0u ? distance >= int(DIAGONAL) : distance <= int(DIAGONAL))
+        return a_at(i);
+    return OUT(0u);
+}

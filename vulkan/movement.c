@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators that move elements without looking at them, and those that are told by indices where to.
+
+#include "vulkan/operators.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// ---------------------------------------------------------------------------------------------------------------
+// By steps
+// ---------------------------------------------------------------------------------------------------------------
+
+// Element i of `to` is element offset + sum of position * step of `from`; dims are those that i counts.
+static void move(struct lowering *lowering, const struct tensor *from, const struct tensor *to, unsigned rank,
+                 const uint32_t *dims, const int64_t *steps, int64_t offset)
+{
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "elementwise", to->count);
+    wnn_shader_map(&shader, "x", rank, dims, steps, offset);
+    wnn_shader_input(&shader, "x", from, FORM_BITS);
+    wnn_shader_output(&shader, to, FORM_BITS, NULL);
+    wnn_shader_define(&shader, "LOADS", "%s", "");
+    wnn_shader_define(&shader, "VALUE", "x_at(x_index(i))");
+    wnn_shader_end(&shader);
+}
+
+static void signed_strides(const struct shape *shape, int64_t steps[WNN_MAX_RANK])
+{
+    size_t strides[WNN_MAX_RANK];
+    wnn_shape_strides(shape, strides);
+    for (unsigned d = 0; d < shape->rank; d++)
+        steps[d] = (int64_t)strides[d];
+}
+
+void wnn_lower_copy(struct lowering *lowering)
+{
+    const struct region *from = &lowering->in[0].region, *to = &lowering->out[0].region;
+    if (from->buffer == to->buffer && from->offset == to->offset)
+        return;
+    wnn_lower_convert(lowering, &lowering->in[0], &lowering->out[0]);
+}
+
+void wnn_lower_expand(struct lowering *lowering)
+{
+    const struct shape *to = &lowering->out[0].shape;
+    size_t strides[WNN_MAX_RANK];
+    int64_t steps[WNN_MAX_RANK];
+    wnn_shape_broadcast_strides(&lowering->in[0].shape, to, strides);
+    for (unsigned d = 0; d < to->rank; d++)
+        steps[d] = (int64_t)strides[d];
+    move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, 0);
+}
+
+void wnn_lower_reverse(struct lowering *lowering)
+{
+    const WNNReverseOptions *options = lowering->node->attrs;
+    const struct shape *shape = &lowering->in[0].shape;
+    int64_t steps[WNN_MAX_RANK], offset = 0;
+    signed_strides(shape, steps);
+    for (size_t i = 0; i < options->axes.count; i++) {
+        uint32_t axis = options->axes.data[i];
+        offset += steps[axis] * (int64_t)(shape->dim[axis] - 1);
+        steps[axis] = -steps[axis];
+    }
+    move(lowering, &lowering->in[0], &lowering->out[0], shape->rank, shape->dim, steps, offset);
+}
+
+void wnn_lower_slice(struct lowering *lowering)
+{
+    const struct slice_attrs *attrs = lowering->node->attrs;
+    const struct shape *to = &lowering->out[0].shape;
+    int64_t steps[WNN_MAX_RANK], offset = 0;
+    signed_strides(&lowering->in[0].shape, steps);
+    for (unsigned d = 0; d < to->rank; d++) {
+        offset += steps[d] * attrs->starts.data[d];
+        steps[d] *= attrs->options.strides.data[d];
+    }
+    move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, offset);
+}
+
+void wnn_lower_split(struct lowering *lowering)
+{
+    const struct split_attrs *attrs = lowering->node->attrs;
+    int64_t steps[WNN_MAX_RANK], offset = 0;
+    signed_strides(&lowering->in[0].shape, steps);
+    for (unsigned k = 0; k < lowering->node->out_count; k++) {
+        const struct tensor *out = &lowering->out[k];
+        move(lowering, &lowering->in[0], out, out->shape.rank, out->shape.dim, steps, offset);
+        offset += steps[attrs->options.axis] * out->shape.dim[attrs->options.axis];
+    }
+}
+
+void wnn_lower_tile(struct lowering *lowering)
+{
+    const struct shape *from = &lowering->in[0].shape, *to = &lowering->out[0].shape;
+    uint32_t dims[2 * WNN_MAX_RANK];
+    int64_t strides[WNN_MAX_RANK], steps[2 * WNN_MAX_RANK];
+    signed_strides(from, strides);
+    for (unsigned d = 0; d < from->rank; d++) {
+        dims[2 * d] = to->dim[d] / from->dim[d];
+        dims[2 * d + 1] = from->dim[d];
+        steps[2 * d] = 0;
+        steps[2 * d + 1] = strides[d];
+    }
+    move(lowering, &lowering->in[0], &lowering->out[0], 2 * from->rank, dims, steps, 0);
+}
+
+void wnn_lower_transpose(struct lowering *lowering)
+{
+    const WNNTransposeOptions *options = lowering->node->attrs;
+    const struct shape *to = &lowering->out[0].shape;
+    int64_t strides[WNN_MAX_RANK], steps[WNN_MAX_RANK];
+    signed_strides(&lowering->in[0].shape, strides);
+    for (unsigned d = 0; d < to->rank; d++)
+        steps[d] = strides[options->permutation.data[d]];
+    move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, 0);
+}
+
+void wnn_lower_triangular(struct lowering *lowering)
+{
+    const WNNTriangularOptions *options = lowering->node->attrs;
+    const struct tensor *out = &lowering->out[0];
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "triangular", out->count);
+    wnn_shader_input(&shader, "a", &lowering->in[0], FORM_BITS);
+    wnn_shader_output(&shader, out, FORM_BITS, NULL);
+    wnn_shader_number(&shader, "ROWS", out->shape.dim[out->shape.rank - 2]);
+    wnn_shader_number(&shader, "COLUMNS", out->shape.dim[out->shape.rank - 1]);
+    wnn_shader_number(&shader, "UPPER", options->upper);
+    wnn_shader_number(&shader, "DIAGONAL", (uint32_t)options->diagonal);
+    wnn_shader_end(&shader);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// pad
+// ---------------------------------------------------------------------------------------------------------------
+
+void wnn_lower_pad(struct lowering *lowering)
+{
+    const struct pad_attrs *attrs = lowering->node->attrs;
+    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
+    static const char *const modes[] = {[WNNPaddingMode_Constant] = "CONSTANT",
+                                        [WNNPaddingMode_Edge] = "EDGE",
+                                        [WNNPaddingMode_Reflection] = "REFLECTION",
+                                        [WNNPaddingMode_Symmetric] = "SYMMETRIC"};
+    uint32_t steps[WNN_MAX_RANK];
+    size_t strides[WNN_MAX_RANK];
+    wnn_shape_strides(&in->shape, strides);
+    for (unsigned d = 0; d < in->shape.rank; d++)
+        steps[d] = (uint32_t)strides[d];
+    // The constant as bits, which is how elements are moved.
+    unsigned char bytes[8] = {0};
+    wnn_number_store(attrs->options.value, out->type, bytes, 0);
+    uint32_t low = 0, high = 0;
+    for (unsigned i = 4; i-- > 0;) {
+        low = low << 8 | bytes[i];
+        high = high << 8 | bytes[4 + i];
+    }
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "pad", out->count);
+    wnn_shader_text(&shader,
+                    "#define CONSTANT 1\n#define EDGE 2\n#define REFLECTION 3\n#define SYMMETRIC 4\n");
+    wnn_shader_define(&shader, "MODE", "%s", modes[attrs->options.mode]);
+    wnn_shader_number(&shader, "RANK", in->shape.rank);
+    wnn_shader_numbers(&shader, "OUT_SIZE", out->shape.dim, out->shape.rank);
+    wnn_shader_numbers(&shader, "IN_SIZE", in->shape.dim, in->shape.rank);
+    wnn_shader_numbers(&shader, "BEGIN", attrs->beginningPadding.data, in->shape.rank);
+    wnn_shader_numbers(&shader, "STEP", steps, in->shape.rank);
+    wnn_shader_number(&shader, "FILL_LOW", low);
+    wnn_shader_number(&shader, "FILL_HIGH", high);
+    wnn_shader_define(&shader, "FILL", "%s",
+                      wnn_dtype_bits(out->type) == 64 ? "uvec2(FILL_LOW, FILL_HIGH)" : "FILL_LOW");
+    wnn_shader_input(&shader, "a", in, FORM_BITS);
+    wnn_shader_output(&shader, out, FORM_BITS, NULL);
+    wnn_shader_end(&shader);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// concat: a few tensors at a time, through scratch memory if they are many
+// ---------------------------------------------------------------------------------------------------------------
+
+enum {
+    MOST_JOINED = GPU_BUFFERS - 2
+};
+
+static void join(struct lowering *lowering, const struct tensor *parts, unsigned count, unsigned axis,
+                 const struct tensor *out)
+{
+    struct shader shader;
+    uint32_t inner = 1, whole = 0;
+    for (unsigned d = axis + 1; d < parts[0].shape.rank; d++)
+        inner *= parts[0].shape.dim[d];
+    for (unsigned k = 0; k < count; k++)
+        whole += parts[k].shape.dim[axis];
+    wnn_shader_begin(&shader, lowering, "concat", out->count);
+    wnn_shader_number(&shader, "INNER", inner);
+    wnn_shader_number(&shader, "WHOLE", whole);
+    wnn_shader_define(&shader, "PARTS", "%u", count);
+    for (unsigned k = 0; k < count; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "SIZE_%u", k);
+        wnn_shader_number(&shader, name, parts[k].shape.dim[axis]);
+        snprintf(name, sizeof name, "a%u", k);
+        wnn_shader_input(&shader, name, &parts[k], FORM_BITS);
+    }
+    wnn_shader_output(&shader, out, FORM_BITS, NULL);
+    wnn_shader_end(&shader);
+}
+
+// Two halves of scratch memory, each for what a round makes: not more than the output and what alignment
+// takes.
+static size_t half_of_concat(const struct node *node)
+{
+    return wnn_scratch_end(wnn_descriptor_bytes(&node->out[0]->type)) +
+           (size_t)node->in_count * 2 * WNN_ALIGNMENT;
+}
+
+size_t wnn_scratch_of_concat(const struct node *node)
+{
+    return node->in_count <= MOST_JOINED ? 0 : 2 * half_of_concat(node);
+}
+
+void wnn_lower_concat(struct lowering *lowering)
+{
+    const struct node *node = lowering->node;
+    unsigned axis = ((const struct concat_attrs *)node->attrs)->axis, count = node->in_count;
+    struct tensor *parts = wnn_arena_copy(&lowering->program->records, lowering->in, count * sizeof *parts);
+    if (!parts) {
+        lowering->failed = !wnn_fail_memory(lowering->error);
+        return;
+    }
+    for (size_t half = 0; count > MOST_JOINED; half = half ? 0 : half_of_concat(node)) {
+        unsigned made = 0;
+        size_t at = half;
+        for (unsigned first = 0, some; first < count; first += some) {
+            some = count - first < MOST_JOINED ? count - first : MOST_JOINED;
+            struct shape shape = parts[first].shape;
+            for (unsigned k = 1; k < some; k++)
+                shape.dim[axis] += parts[first + k].shape.dim[axis];
+            struct tensor joined = wnn_scratch(lowering, at, parts[first].type, wnn_shape_elements(&shape));
+            joined.shape = shape;
+            joined.region.bytes = wnn_dtype_bytes(joined.type, joined.count);
+            at = wnn_scratch_end(at + joined.region.bytes);
+            join(lowering, parts + first, some, axis, &joined);
+            parts[made++] = joined;
+        }
+        count = made;
+    }
+    join(lowering, parts, count, axis, &lowering->out[0]);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// gather and scatter
+// ---------------------------------------------------------------------------------------------------------------
+
+static void define_kinds(struct shader *shader, const char *kind)
+{
+    wnn_shader_text(shader, "#define GATHER 1\n#define ELEMENTS 2\n#define ND 3\n#define KIND %s\n", kind);
+}
+
+// Where along the axis an element lies is data; the other positions are those in the indices.
+static void describe_elements(struct shader *shader, const struct shape *tensor, const struct shape *indices,
+                              uint32_t axis)
+{
+    int64_t steps[WNN_MAX_RANK];
+    signed_strides(tensor, steps);
+    wnn_shader_number(shader, "SIZE", tensor->dim[axis]);
+    wnn_shader_number(shader, "STRIDE", (uint32_t)steps[axis]);
+    steps[axis] = 0;
+    wnn_shader_map(shader, "a", indices->rank, indices->dim, steps, 0);
+}
+
+// Rows of indices name slices of the tensor.
+static void describe_slices(struct shader *shader, const struct shape *tensor, const struct shape *indices)
+{
+    uint32_t given = indices->dim[indices->rank - 1], steps[WNN_MAX_RANK], inner = 1;
+    size_t strides[WNN_MAX_RANK];
+    wnn_shape_strides(tensor, strides);
+    for (unsigned d = 0; d < tensor->rank; d++) {
+        steps[d] = (uint32_t)strides[d];
+        inner *= d >= given ? tensor->dim[d] : 1;
+    }
+    wnn_shader_number(shader, "INNER", inner);
+    wnn_shader_number(shader, "GIVEN", given);
+    wnn_shader_numbers(shader, "IN_SIZE", tensor->dim, tensor->rank);
+    wnn_shader_numbers(shader, "STEP", steps, tensor->rank);
+}
+
+void wnn_lower_gather(struct lowering *lowering)
+{
+    const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *out = &lowering->out[0];
+    uint32_t axis = ((const WNNGatherOptions *)lowering->node->attrs)->axis, inner = 1;
+    for (unsigned d = axis + 1; d < in->shape.rank; d++)
+        inner *= in->shape.dim[d];
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "gather", out->count);
+    define_kinds(&shader, "GATHER");
+    wnn_shader_number(&shader, "INNER", inner);
+    wnn_shader_number(&shader, "INDICES", (uint32_t)indices->count);
+    wnn_shader_number(&shader, "SIZE", in->shape.dim[axis]);
+    wnn_shader_input(&shader, "a", in, FORM_BITS);
+    wnn_shader_input(&shader, "b", indices, FORM_VALUE);
+    wnn_shader_output(&shader, out, FORM_BITS, NULL);
+    wnn_shader_end(&shader);
+}
+
+void wnn_lower_gather_elements(struct lowering *lowering)
+{
+    const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *out = &lowering->out[0];
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "gather", out->count);
+    define_kinds(&shader, "ELEMENTS");
+    describe_elements(&shader, &in->shape, &indices->shape,
+                      ((const WNNGatherOptions *)lowering->node->attrs)->axis);
+    wnn_shader_input(&shader, "a", in, FORM_BITS);
+    wnn_shader_input(&shader, "b", indices, FORM_VALUE);
+    wnn_shader_output(&shader, out, FORM_BITS, NULL);
+    wnn_shader_end(&shader);
+}
+
+void wnn_lower_gather_nd(struct lowering *lowering)
+{
+    const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *out = &lowering->out[0];
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "gather", out->count);
+    define_kinds(&shader, "ND");
+    describe_slices(&shader, &in->shape, &indices->shape);
+    wnn_shader_input(&shader, "a", in, FORM_BITS);
+    wnn_shader_input(&shader, "b", indices, FORM_VALUE);
+    wnn_shader_output(&shader, out, FORM_BITS, NULL);
+    wnn_shader_end(&shader);
+}
+
+size_t wnn_scratch_of_scatter(const struct node *node)
+{
+    return wnn_shape_elements(&node->out[0]->type.shape) * sizeof(uint32_t);
+}
+
+// A mark for each element of the output: 1 plus the number of the last update that goes there. Then each
+// element is taken from where its mark says, so that updates of one element cannot race.
+static void scatter(struct lowering *lowering, bool elements)
+{
+    const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *updates = &lowering->in[2],
+                        *out = &lowering->out[0];
+    struct tensor marks = wnn_scratch(lowering, 0, WNNDataType_Uint32, out->count);
+    struct step *fill = wnn_program_add(lowering->program, STEP_FILL, lowering->node);
+    if (!fill) {
+        lowering->failed = !wnn_fail_memory(lowering->error);
+        return;
+    }
+    fill->binding_count = 1;
+    fill->bindings[0] = (struct binding){marks.region, true};
+
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "scatter_mark", updates->count);
+    define_kinds(&shader, elements ? "ELEMENTS" : "ND");
+    if (elements)
+        describe_elements(&shader, &out->shape, &indices->shape,
+                          ((const WNNScatterElementsOptions *)lowering->node->attrs)->axis);
+    else
+        describe_slices(&shader, &out->shape, &indices->shape);
+    wnn_shader_number(&shader, "UPDATES", (uint32_t)updates->count);
+    wnn_shader_input(&shader, "b", indices, FORM_VALUE);
+    wnn_shader_words(&shader, "marks", &marks.region);
+    wnn_shader_end_groups(&shader, ((uint64_t)updates->count + 63) / 64);
+
+    wnn_shader_begin(&shader, lowering, "elementwise", out->count);
+    wnn_shader_input(&shader, "a", in, FORM_BITS);
+    wnn_shader_input(&shader, "u", updates, FORM_BITS);
+    wnn_shader_input(&shader, "m", &marks, FORM_VALUE);
+    wnn_shader_output(&shader, out, FORM_BITS, NULL);
+    wnn_shader_define(&shader, "LOADS", "uint m = m_at(i); if (m != 0u) return u_at(m - 1u);");
+    wnn_shader_define(&shader, "VALUE", "a_at(i)");
+    wnn_shader_end(&shader);
+}
+
+void wnn_lower_scatter_elements(struct lowering *lowering)
+{
+    scatter(lowering, true);
+}
+
+void wnn_lower_scatter_nd(struct lowering *lowering)
+{
+    scatter(lowering, false);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How each operator becomes dispatches. A function per family appends them to the program of its lowering;
+// the graph has been validated, shapes and attributes are complete.
+
+#ifndef VULKAN_OPERATORS_H_
+#define VULKAN_OPERATORS_H_
+
+#include "vulkan/shader.h"
+
+struct gpu_operator {
+    void (*lower)(struct lowering *lowering);   // NULL: the backend cannot do it
+    size_t (*scratch)(const struct node *node); // bytes, SIZE_MAX: too many; NULL: none
+    uint32_t in_place; // bit i: output 0 may lie where input i lies, if that has its shape and size
+    bool finishes;     // applies the activation of the node by itself
+};
+extern const struct gpu_operator wnn_gpu_operators[WNN_OP_COUNT];
+
+// Rounds up to where a tensor may begin in scratch memory.
+static inline size_t wnn_scratch_end(size_t bytes)
+{
+    return (bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+}
+
+// elementwise.c
+void wnn_lower_unary(struct lowering *lowering);
+void wnn_lower_binary(struct lowering *lowering);
+void wnn_lower_where(struct lowering *lowering);
+void wnn_lower_cast(struct lowering *lowering);
+void wnn_lower_quantize(struct lowering *lowering);
+void wnn_lower_dequantize(struct lowering *lowering);
+void wnn_lower_batch_normalization(struct lowering *lowering);
+// An activation on a tensor in place.
+void wnn_lower_activation(struct lowering *lowering, const struct activation *activation,
+                          const struct tensor *tensor);
+// The same values in another type, or elsewhere.
+void wnn_lower_convert(struct lowering *lowering, const struct tensor *from, const struct tensor *to);
+
+// movement.c
+void wnn_lower_copy(struct lowering *lowering);
+void wnn_lower_concat(struct lowering *lowering);
+size_t wnn_scratch_of_concat(const struct node *node);
+void wnn_lower_expand(struct lowering *lowering);
+void wnn_lower_pad(struct lowering *lowering);
+void wnn_lower_reverse(struct lowering *lowering);
+void wnn_lower_slice(struct lowering *lowering);
+void wnn_lower_split(struct lowering *lowering);
+void wnn_lower_tile(struct lowering *lowering);
+void wnn_lower_transpose(struct lowering *lowering);
+void wnn_lower_triangular(struct lowering *lowering);
+void wnn_lower_gather(struct lowering *lowering);
+void wnn_lower_gather_elements(struct lowering *lowering);
+void wnn_lower_gather_nd(struct lowering *lowering);
+void wnn_lower_scatter_elements(struct lowering *lowering);
+void wnn_lower_scatter_nd(struct lowering *lowering);
+size_t wnn_scratch_of_scatter(const struct node *node);
+
+// reduce.c
+void wnn_lower_reduce(struct lowering *lowering);
+void wnn_lower_arg_min_max(struct lowering *lowering);
+void wnn_lower_cumulative_sum(struct lowering *lowering);
+size_t wnn_scratch_of_cumulative_sum(const struct node *node);
+void wnn_lower_softmax(struct lowering *lowering);
+size_t wnn_scratch_of_softmax(const struct node *node);
+// softmax in place along the last axis; `scratch` in the lowering is as much as wnn_scratch_of_last_softmax
+// says.
+void wnn_lower_last_softmax(struct lowering *lowering, const struct tensor *tensor);
+size_t wnn_scratch_of_last_softmax(const struct descriptor *type);
+void wnn_lower_instance_normalization(struct lowering *lowering);
+void wnn_lower_layer_normalization(struct lowering *lowering);
+size_t wnn_scratch_of_normalization(const struct node *node);
+
+// matrix.c, image.c, recurrent.c
+void wnn_lower_gemm(struct lowering *lowering);
+void wnn_lower_matmul(struct lowering *lowering);
+void wnn_lower_conv2d(struct lowering *lowering); // convTranspose2d too
+void wnn_lower_pool2d(struct lowering *lowering);
+void wnn_lower_resample2d(struct lowering *lowering);
+void wnn_lower_gru(struct lowering *lowering);  // gruCell too
+void wnn_lower_lstm(struct lowering *lowering); // lstmCell too
+size_t wnn_scratch_of_gru(const struct node *node);
+size_t wnn_scratch_of_lstm(const struct node *node);
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a graph becomes: a list of dispatches, copies and fills on regions of buffers, recorded once into a
+// command buffer with a barrier wherever one step must wait for another.
+
+#ifndef VULKAN_PROGRAM_H_
+#define VULKAN_PROGRAM_H_
+
+#include "lib/arena.h"
+#include "vulkan/pipeline.h"
+
+// A piece of a buffer.
+struct region {
+    const struct buffer *buffer;
+    size_t offset, bytes;
+};
+
+struct binding {
+    struct region region;
+    bool writes;
+};
+
+enum step_kind {
+    STEP_DISPATCH,
+    STEP_COPY, // bindings: from, to
+    STEP_FILL, // binding: what becomes zeros, whole words
+};
+
+struct step {
+    enum step_kind kind;
+    struct step *next;
+    const struct node *node; // NULL: of no node
+    struct pipeline *pipeline;
+    unsigned binding_count;
+    struct binding bindings[GPU_BUFFERS];
+    bool has_parameters; // binding 0 is the program's
+    uint32_t parameters; // the first word
+    uint32_t groups[3];
+};
+
+struct program {
+    struct gpu *gpu;
+    struct pipelines *pipelines;
+    struct arena records, texts; // texts: while shaders are written
+    struct step *first, **last;
+    size_t steps, dispatches, barriers;
+    uint32_t *words; // parameters of all dispatches
+    size_t word_count, word_capacity;
+    struct buffer parameters;
+    VkDescriptorPool pool;
+    VkCommandBuffer commands;
+};
+
+void wnn_program_init(struct program *program, struct gpu *gpu, struct pipelines *pipelines);
+void wnn_program_free(struct program *program);
+
+// Appends a step, which is to be filled in; NULL: out of memory.
+struct step *wnn_program_add(struct program *program, enum step_kind kind, const struct node *node);
+// Appends words to the parameters and returns where; UINT32_MAX: out of memory.
+uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, size_t count);
+
+// Compiles all pipelines and records the command buffer.
+bool wnn_program_record(struct program *program, struct error *error);
+
+// Copies host memory to regions of device memory through at most 64 MiB of staging memory, and waits.
+struct upload {
+    const void *data;
+    struct region to;
+};
+bool wnn_gpu_upload(struct gpu *gpu, const struct upload *uploads, size_t count, struct error *error);
+
+#endif

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators that look at all elements along some axes. Sums are kept in two floats, which makes them as good
+// as sums in double.
+
+#include "vulkan/operators.h"
+
+#include <math.h>
+#include <string.h>
+
+// The elements of a tensor in groups that differ only along the axes.
+struct groups {
+    unsigned outer, inner; // dimensions
+    uint32_t outer_dims[WNN_MAX_RANK], inner_dims[WNN_MAX_RANK];
+    int64_t outer_steps[WNN_MAX_RANK], inner_steps[WNN_MAX_RANK];
+    size_t count, members;
+};
+
+static struct groups group_along(const struct shape *shape, const uint32_t *axes, size_t axis_count)
+{
+    struct groups groups = {.count = 1, .members = 1};
+    size_t strides[WNN_MAX_RANK];
+    wnn_shape_strides(shape, strides);
+    for (unsigned d = 0; d < shape->rank; d++) {
+        bool listed = false;
+        for (size_t i = 0; i < axis_count; i++)
+            listed |= axes[i] == d;
+        if (listed)
+            continue;
+        groups.outer_dims[groups.outer] = shape->dim[d];
+        groups.outer_steps[groups.outer++] = (int64_t)strides[d];
+        groups.count *= shape->dim[d];
+    }
+    for (size_t i = 0; i < axis_count; i++) {
+        groups.inner_dims[groups.inner] = shape->dim[axes[i]];
+        groups.inner_steps[groups.inner++] = (int64_t)strides[axes[i]];
+        groups.members *= shape->dim[axes[i]];
+    }
+    return groups;
+}
+
+// The invocations that share a group: many for a long one, if they do not lie idle.
+static unsigned choose_lanes(size_t members)
+{
+    return members >= 1024 ? 128 : members >= 64 ? 64 : members >= 16 ? 8 : 1;
+}
+
+// Begins a reduction of `in`; the fold itself is to be defined.
+static void begin(struct shader *shader, struct lowering *lowering, const struct groups *groups,
+                  const struct tensor *in, const struct tensor *out, enum form form,
+                  const struct activation *activation)
+{
+    unsigned lanes = choose_lanes(groups->members);
+    wnn_shader_begin(shader, lowering, "reduce", groups->count * groups->members);
+    shader->local_size = lanes > 64 ? lanes : 64;
+    wnn_shader_map(shader, "group", groups->outer, groups->outer_dims, groups->outer_steps, 0);
+    wnn_shader_map(shader, "member", groups->inner, groups->inner_dims, groups->inner_steps, 0);
+    wnn_shader_input(shader, "a", in, FORM_VALUE);
+    wnn_shader_output(shader, out, form, activation);
+    wnn_shader_define(shader, "LANES", "%u", lanes);
+    wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
+}
+
+static void end(struct shader *shader, const struct groups *groups)
+{
+    unsigned lanes = choose_lanes(groups->members), together = shader->local_size / lanes;
+    uint64_t units = ((uint64_t)shader->count + shader->per - 1) / shader->per;
+    wnn_shader_end_groups(shader, (units + together - 1) / together);
+}
+
+// The fold of `type`, whose neutral element is an expression: sums of mapped elements, and the result of one.
+static void define_fold(struct shader *shader, const char *type, const char *neutral, const char *join,
+                        const char *element, const char *mapped, const char *result)
+{
+    wnn_shader_define(shader, "SUM", "%s", type);
+    wnn_shader_define(shader, "NEUTRAL", "%s", neutral);
+    wnn_shader_text(shader, "SUM join(SUM a, SUM b) { return %s; }\n", join);
+    wnn_shader_text(shader, "SUM mapped(%s x, uint k) { return %s; }\n", element, mapped);
+    wnn_shader_text(shader, "OUT result_of(SUM s) { return %s; }\n", result);
+}
+
+// Folds in two passes, the first of which finds what the second needs to know.
+static void define_two_folds(struct shader *shader, const char *neutral, const char *first_join,
+                             const char *prepared, const char *between, const char *second_neutral,
+                             const char *mapped, const char *result)
+{
+    wnn_shader_define(shader, "PREPARE", "1");
+    wnn_shader_define(shader, "SUM", "vec2");
+    wnn_shader_define(shader, "FIRST_NEUTRAL", "%s", neutral);
+    wnn_shader_define(shader, "NEUTRAL", "%s", second_neutral);
+    wnn_shader_text(shader, "SUM first_join(SUM a, SUM b) { return %s; }\n", first_join);
+    wnn_shader_text(shader, "SUM join(SUM a, SUM b) { return sum2(a, b); }\n");
+    wnn_shader_text(shader, "SUM prepared(float x) { return %s; }\n", prepared);
+    wnn_shader_text(shader, "SUM between(SUM s) { return %s; }\n", between);
+    wnn_shader_text(shader, "SUM mapped(float x, SUM known) { return %s; }\n", mapped);
+    wnn_shader_text(shader, "OUT result_of(SUM s, SUM known) { return %s; }\n", result);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The ten reductions
+// ---------------------------------------------------------------------------------------------------------------
+
+// Sums of floats.
+static const struct {
+    const char *mapped, *result;
+} sums[WNN_OP_COUNT] = {
+    [WNN_OP_reduceL1] = {"vec2(magnitude(x), 0.0)", "s.x + s.y"},
+    [WNN_OP_reduceL2] = {"product2(x, x)", "sqrt_of(s.x + s.y)"},
+    [WNN_OP_reduceLogSum] = {"vec2(x, 0.0)", "log_sum2(s)"},
+    [WNN_OP_reduceMean] = {"vec2(x, 0.0)", "mean2(s, float(MEMBERS)).x"},
+    [WNN_OP_reduceSum] = {"vec2(x, 0.0)", "s.x + s.y"},
+    [WNN_OP_reduceSumSquare] = {"product2(x, x)", "s.x + s.y"},
+};
+
+// The least or greatest number of a type.
+static const char *extreme(WNNDataType type, bool least)
+{
+    switch (type) {
+    case WNNDataType_Float32:
+    case WNNDataType_Float16:
+        return least ? "-INF" : "INF";
+    case WNNDataType_Int64:
+        return least ? "I64(0u, 0x80000000u)" : "I64(~0u, 0x7FFFFFFFu)";
+    case WNNDataType_Uint64:
+        return least ? "U64(0u, 0u)" : "U64(~0u, ~0u)";
+    case WNNDataType_Int32:
+    case WNNDataType_Int8:
+    case WNNDataType_Int4:
+        return least ? "int(0x80000000u)" : "0x7FFFFFFF";
+    default:
+        return least ? "0u" : "~0u";
+    }
+}
+
+static const char *integer(WNNDataType type, bool one)
+{
+    switch (type) {
+    case WNNDataType_Int64:
+        return one ? "I64(1u, 0u)" : "I64(0u, 0u)";
+    case WNNDataType_Uint64:
+        return one ? "U64(1u, 0u)" : "U64(0u, 0u)";
+    case WNNDataType_Float32:
+    case WNNDataType_Float16:
+        return one ? "1.0" : "0.0";
+    default:
+        return wnn_dtype_is_signed(type) ? (one ? "1" : "0") : (one ? "1u" : "0u");
+    }
+}
+
+void wnn_lower_reduce(struct lowering *lowering)
+{
+    const struct node *node = lowering->node;
+    const WNNReduceOptions *options = node->attrs;
+    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
+    struct groups groups = group_along(&in->shape, options->axes.data, options->axes.count);
+    const char *type = wnn_shader_type(in->type);
+    struct shader shader;
+    begin(&shader, lowering, &groups, in, out, FORM_VALUE, lowering->fused);
+    if (node->op == WNN_OP_reduceMax || node->op == WNN_OP_reduceMin)
+        define_fold(&shader, type, extreme(in->type, node->op == WNN_OP_reduceMax),
+                    node->op == WNN_OP_reduceMax ? "greatest(a, b)" : "least(a, b)", type, "x", "s");
+    else if (node->op == WNN_OP_reduceProduct)
+        define_fold(&shader, type, integer(in->type, true), "mul(a, b)", type, "x", "s");
+    else if (node->op == WNN_OP_reduceLogSumExp)
+        define_two_folds(&shader, "vec2(-INF, 0.0)", "vec2(greatest(a.x, b.x), 0.0)", "vec2(x, 0.0)", "s",
+                         "vec2(0.0)", "vec2(exp_below(x, known.x), 0.0)",
+                         "is_nan(known.x) || is_inf(known.x) ? known.x : known.x + log_sum2(s)");
+    else if (wnn_dtype_is_float(in->type))
+        define_fold(&shader, "vec2", "vec2(0.0)", "sum2(a, b)", type, sums[node->op].mapped,
+                    sums[node->op].result);
+    else
+        define_fold(&shader, type, integer(in->type, false), "add(a, b)", type,
+                    node->op == WNN_OP_reduceL1          ? "magnitude(x)"
+                    : node->op == WNN_OP_reduceSumSquare ? "mul(x, x)"
+                                                         : "x",
+                    "s");
+    end(&shader, &groups);
+}
+
+void wnn_lower_arg_min_max(struct lowering *lowering)
+{
+    const struct arg_min_max_attrs *attrs = lowering->node->attrs;
+    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
+    struct groups groups = group_along(&in->shape, attrs->axes.data, attrs->axes.count);
+    const char *type = wnn_shader_type(in->type);
+    struct shader shader;
+    begin(&shader, lowering, &groups, in, out, FORM_VALUE, NULL);
+    // Number ~0 is that of no element: a NaN has none.
+    wnn_shader_text(&shader, "struct Found { %s x; uint k; };\n", type);
+    wnn_shader_define(&shader, "SUM", "Found");
+    wnn_shader_define(&shader, "NEUTRAL", "Found(%s, ~0u)", integer(in->type, false));
+    wnn_shader_text(&shader, "bool better(%s a, %s b) { return %s; }\n", type, type,
+                    lowering->node->op == WNN_OP_argMin ? "less(a, b)" : "less(b, a)");
+    wnn_shader_text(&shader,
+                    "Found join(Found a, Found b) {\nif (a.k == ~0u || b.k == ~0u) { if (a.k == ~0u) return "
+                    "b; return a; }\n"
+                    "if (better(a.x, b.x)) return a;\nif (better(b.x, a.x)) return b;\n"
+                    "if ((a.k < b.k) == %s) return a;\nreturn b;\n}\n",
+                    attrs->selectLastIndex ? "false" : "true");
+    wnn_shader_text(&shader, "Found mapped(%s x, uint k) { return Found(x, %s); }\n", type,
+                    wnn_dtype_is_float(in->type) ? "is_nan(x) ? ~0u : k" : "k");
+    wnn_shader_text(&shader, "OUT result_of(Found s) { uint k = s.k == ~0u ? 0u : s.k; return %s; }\n",
+                    out->type == WNNDataType_Int64 ? "i64_of(k)" : "int(k)");
+    end(&shader, &groups);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// cumulativeSum: float16 by way of float32, since neighbours of a word belong to different sums
+// ---------------------------------------------------------------------------------------------------------------
+
+size_t wnn_scratch_of_cumulative_sum(const struct node *node)
+{
+    return node->out[0]->type.type == WNNDataType_Float16
+               ? wnn_shape_elements(&node->out[0]->type.shape) * sizeof(float)
+               : 0;
+}
+
+void wnn_lower_cumulative_sum(struct lowering *lowering)
+{
+    const struct cumulative_sum_attrs *attrs = lowering->node->attrs;
+    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
+    struct groups groups = group_along(&in->shape, &attrs->axis, 1);
+    unsigned lanes = groups.members >= 64 ? 64 : 1;
+    bool half = out->type == WNNDataType_Float16, is_float = wnn_dtype_is_float(out->type);
+    struct tensor sums_of = half ? wnn_scratch(lowering, 0, WNNDataType_Float32, out->count) : *out;
+    const char *type = wnn_shader_type(in->type);
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "scan", out->count);
+    wnn_shader_map(&shader, "group", groups.outer, groups.outer_dims, groups.outer_steps, 0);
+    wnn_shader_input(&shader, "a", in, FORM_VALUE);
+    wnn_shader_output(&shader, &sums_of, FORM_VALUE, NULL);
+    wnn_shader_define(&shader, "LANES", "%u", lanes);
+    wnn_shader_number(&shader, "MEMBERS", (uint32_t)groups.members);
+    wnn_shader_number(&shader, "GROUPS", (uint32_t)groups.count);
+    wnn_shader_number(&shader, "STRIDE", (uint32_t)groups.inner_steps[0]);
+    wnn_shader_number(&shader, "REVERSED", attrs->options.reversed);
+    wnn_shader_number(&shader, "EXCLUSIVE", attrs->options.exclusive);
+    wnn_shader_define(&shader, "SUM", "%s", is_float ? "vec2" : type);
+    wnn_shader_define(&shader, "NEUTRAL", "%s", is_float ? "vec2(0.0)" : integer(in->type, false));
+    wnn_shader_text(&shader, "SUM join(SUM a, SUM b) { return %s; }\n",
+                    is_float ? "sum2(a, b)" : "add(a, b)");
+    wnn_shader_text(&shader, "SUM mapped(%s x) { return %s; }\n", type, is_float ? "vec2(x, 0.0)" : "x");
+    wnn_shader_text(&shader, "OUT result_of(SUM s) { return %s; }\n", is_float ? "s.x + s.y" : "s");
+    wnn_shader_end_groups(&shader, ((uint64_t)groups.count * lanes + 63) / 64);
+    if (half)
+        wnn_lower_convert(lowering, &sums_of, out);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// softmax: for each group its greatest element and the sum of exponentials, then each element
+// ---------------------------------------------------------------------------------------------------------------
+
+static size_t group_count(const struct shape *shape, uint32_t axes)
+{
+    size_t count = 1;
+    for (unsigned d = 0; d < shape->rank; d++)
+        count *= axes >> d & 1 ? 1 : shape->dim[d];
+    return count;
+}
+
+// The map from an element to its group, and scratch memory with a vector for each group.
+static void map_groups(struct shader *shader, const struct shape *shape, uint32_t axes)
+{
+    int64_t steps[WNN_MAX_RANK], step = 1;
+    for (unsigned d = shape->rank; d-- > 0;) {
+        bool listed = axes >> d & 1;
+        steps[d] = listed ? 0 : step;
+        step *= listed ? 1 : shape->dim[d];
+    }
+    wnn_shader_map(shader, "group", shape->rank, shape->dim, steps, 0);
+}
+
+static struct tensor vectors(const struct lowering *lowering, size_t groups, unsigned width)
+{
+    struct tensor tensor = wnn_scratch(lowering, 0, WNNDataType_Float32, groups);
+    tensor.region.bytes = groups * width * sizeof(float);
+    return tensor;
+}
+
+static void softmax(struct lowering *lowering, uint32_t axis, const struct tensor *in,
+                    const struct tensor *out, const struct activation *activation)
+{
+    struct groups groups = group_along(&in->shape, &axis, 1);
+    struct tensor known = vectors(lowering, groups.count, 2);
+    struct shader shader;
+    begin(&shader, lowering, &groups, in, &known, FORM_PAIR, NULL);
+    define_two_folds(&shader, "vec2(-INF, 0.0)", "vec2(greatest(a.x, b.x), 0.0)", "vec2(x, 0.0)", "s",
+                     "vec2(0.0)", "vec2(exp_below(x, known.x), 0.0)", "vec2(known.x, s.x + s.y)");
+    end(&shader, &groups);
+
+    wnn_shader_begin(&shader, lowering, "elementwise", out->count);
+    map_groups(&shader, &in->shape, 1u << axis);
+    wnn_shader_input(&shader, "x", in, FORM_VALUE);
+    wnn_shader_input(&shader, "s", &known, FORM_PAIR);
+    wnn_shader_output(&shader, out, FORM_VALUE, activation);
+    wnn_shader_define(&shader, "LOADS", "vec2 s = s_at(group_index(i));");
+    wnn_shader_define(&shader, "VALUE", "quotient(exp_below(x_at(i), s.x), s.y)");
+    wnn_shader_end(&shader);
+}
+
+size_t wnn_scratch_of_softmax(const struct node *node)
+{
+    const struct softmax_attrs *attrs = node->attrs;
+    return group_count(&node->in[0]->type.shape, 1u << attrs->axis) * 2 * sizeof(float);
+}
+
+void wnn_lower_softmax(struct lowering *lowering)
+{
+    const struct softmax_attrs *attrs = lowering->node->attrs;
+    softmax(lowering, attrs->axis, &lowering->in[0], &lowering->out[0], lowering->fused);
+}
+
+size_t wnn_scratch_of_last_softmax(const struct descriptor *type)
+{
+    unsigned rank = type->shape.rank;
+    return group_count(&type->shape, rank ? 1u << (rank - 1) : 0) * 2 * sizeof(float);
+}
+
+void wnn_lower_last_softmax(struct lowering *lowering, const struct tensor *tensor)
+{
+    softmax(lowering, tensor->shape.rank - 1, tensor, tensor, NULL);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Normalisations: mean and 1 / sqrt(variance + epsilon) of each group, then each element
+// ---------------------------------------------------------------------------------------------------------------
+
+static void normalize(struct lowering *lowering, const uint32_t *axes, size_t axis_count, double epsilon,
+                      const int64_t parameter_steps[WNN_MAX_RANK])
+{
+    const struct tensor *in = &lowering->in[0], *scale = &lowering->in[1], *bias = &lowering->in[2],
+                        *out = &lowering->out[0];
+    struct groups groups = group_along(&in->shape, axes, axis_count);
+    struct tensor known = vectors(lowering, groups.count, 4);
+    struct shader shader;
+    uint32_t listed = 0;
+    for (size_t i = 0; i < axis_count; i++)
+        listed |= 1u << axes[i];
+    begin(&shader, lowering, &groups, in, &known, FORM_QUAD, NULL);
+    wnn_shader_float(&shader, "EPSILON", epsilon);
+    define_two_folds(&shader, "vec2(0.0)", "sum2(a, b)", "vec2(x, 0.0)", "mean2(s, float(MEMBERS))",
+                     "vec2(0.0)", "square2(sum2(vec2(x, 0.0), -known))",
+                     "vec4(known, inverse_root(sum2(mean2(s, float(MEMBERS)), vec2(EPSILON, 0.0))))");
+    end(&shader, &groups);
+
+    wnn_shader_begin(&shader, lowering, "elementwise", out->count);
+    map_groups(&shader, &in->shape, listed);
+    wnn_shader_map(&shader, "parameter", in->shape.rank, in->shape.dim, parameter_steps, 0);
+    wnn_shader_input(&shader, "x", in, FORM_VALUE);
+    wnn_shader_input(&shader, "s", &known, FORM_QUAD);
+    if (scale->region.buffer)
+        wnn_shader_input(&shader, "scale", scale, FORM_VALUE);
+    if (bias->region.buffer)
+        wnn_shader_input(&shader, "bias", bias, FORM_VALUE);
+    wnn_shader_output(&shader, out, FORM_VALUE, lowering->fused);
+    wnn_shader_define(&shader, "LOADS", "uint k = parameter_index(i);");
+    wnn_shader_define(&shader, "VALUE", "normalised(x_at(i), s_at(group_index(i)), %s, %s)",
+                      scale->region.buffer ? "scale_at(k)" : "1.0",
+                      bias->region.buffer ? "bias_at(k)" : "-0.0");
+    wnn_shader_end(&shader);
+}
+
+size_t wnn_scratch_of_normalization(const struct node *node)
+{
+    const struct shape *shape = &node->in[0]->type.shape;
+    uint32_t axes = 0;
+    if (node->op == WNN_OP_instanceNormalization) {
+        const WNNInstanceNormalizationOptions *options = node->attrs;
+        axes = options->layout == WNNInputOperandLayout_NHWC ? 0x6 : 0xC;
+    } else {
+        const WNNLayerNormalizationOptions *options = node->attrs;
+        for (size_t i = 0; i < options->axes.count; i++)
+            axes |= 1u << options->axes.data[i];
+    }
+    return group_count(shape, axes) * 4 * sizeof(float);
+}
+
+void wnn_lower_instance_normalization(struct lowering *lowering)
+{
+    const WNNInstanceNormalizationOptions *options = lowering->node->attrs;
+    bool last = options->layout == WNNInputOperandLayout_NHWC;
+    const uint32_t axes[2] = {last ? 1 : 2, last ? 2 : 3};
+    int64_t steps[WNN_MAX_RANK] = {0};
+    steps[last ? 3 : 1] = 1;
+    normalize(lowering, axes, 2, options->epsilon, steps);
+}
+
+void wnn_lower_layer_normalization(struct lowering *lowering)
+{
+    const WNNLayerNormalizationOptions *options = lowering->node->attrs;
+    const struct shape *shape = &lowering->in[0].shape;
+    int64_t steps[WNN_MAX_RANK] = {0}, step = 1;
+    // scale and bias have the axes in the order in which they are listed.
+    for (size_t i = options->axes.count; i-- > 0;) {
+        steps[options->axes.data[i]] = step;
+        step *= shape->dim[options->axes.data[i]];
+    }
+    normalize(lowering, options->axes.data, options->axes.count, options->epsilon, steps);
+}

@@ -1,0 +1,643 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/shader.h"
+
+#include "vulkan/sources.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// Dispatches of this much work and more get literals.
+#define LITERAL_WORK ((size_t)1 << 16)
+
+static void fail(struct lowering *lowering)
+{
+    if (!lowering->failed)
+        wnn_fail_memory(lowering->error);
+    lowering->failed = true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Text
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool reserve(struct shader *shader, size_t more)
+{
+    struct lowering *lowering = shader->lowering;
+    if (lowering->failed)
+        return false;
+    if (shader->length + more < shader->capacity)
+        return true;
+    size_t capacity = 2 * (shader->length + more) + 4096;
+    char *text = wnn_arena_allocate(&lowering->program->texts, capacity);
+    if (!text) {
+        fail(lowering);
+        return false;
+    }
+    if (shader->length)
+        memcpy(text, shader->text, shader->length);
+    shader->text = text;
+    shader->capacity = capacity;
+    return true;
+}
+
+static void add_bytes(struct shader *shader, const char *bytes, size_t length)
+{
+    if (!reserve(shader, length))
+        return;
+    memcpy(shader->text + shader->length, bytes, length);
+    shader->length += length;
+}
+
+static void add_text(struct shader *shader, const char *text)
+{
+    add_bytes(shader, text, strlen(text));
+}
+
+void wnn_shader_text(struct shader *shader, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (length < 0 || (size_t)length >= sizeof text)
+        fail(shader->lowering);
+    else
+        add_bytes(shader, text, (size_t)length);
+}
+
+void wnn_shader_begin(struct shader *shader, struct lowering *lowering, const char *family, size_t work)
+{
+    *shader = (struct shader){.lowering = lowering,
+                              .family = family,
+                              .local_size = 64,
+                              .literal = lowering->gpu->can.minimal || work >= LITERAL_WORK,
+                              .per = 1};
+    if (!shader->literal)
+        shader->binding_count = 1; // the parameters
+}
+
+void wnn_shader_define(struct shader *shader, const char *name, const char *format, ...)
+{
+    char line[768];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    wnn_shader_text(shader, "#define %s %s\n", name, line);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Numbers
+// ---------------------------------------------------------------------------------------------------------------
+
+// Appends parameters; returns the number of the first.
+static size_t add_parameters(struct shader *shader, const uint32_t *values, size_t count)
+{
+    size_t first = shader->parameter_count;
+    for (size_t i = 0; i < count && !shader->lowering->failed; i++) {
+        uint32_t *grown =
+            wnn_arena_grow(&shader->lowering->program->texts, shader->parameters, shader->parameter_count,
+                           &shader->parameter_capacity, sizeof grown[0]);
+        if (!grown) {
+            fail(shader->lowering);
+            return 0;
+        }
+        shader->parameters = grown;
+        shader->parameters[shader->parameter_count++] = values[i];
+    }
+    return first;
+}
+
+// "5u", or the place of a parameter.
+#define NUMBER_TEXT 32
+static const char *number_text(struct shader *shader, uint32_t value, char text[NUMBER_TEXT])
+{
+    if (shader->literal)
+        snprintf(text, NUMBER_TEXT, "%uu", value);
+    else
+        snprintf(text, NUMBER_TEXT, "P(%zu)", add_parameters(shader, &value, 1));
+    return text;
+}
+
+void wnn_shader_number(struct shader *shader, const char *name, uint32_t value)
+{
+    char text[NUMBER_TEXT];
+    wnn_shader_define(shader, name, "%s", number_text(shader, value, text));
+}
+
+void wnn_shader_float(struct shader *shader, const char *name, double value)
+{
+    char text[NUMBER_TEXT];
+    float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    wnn_shader_define(shader, name, "uintBitsToFloat(%s)", number_text(shader, bits, text));
+}
+
+void wnn_shader_numbers(struct shader *shader, const char *name, const uint32_t *values, unsigned count)
+{
+    uint32_t all[WNN_MAX_RANK] = {0};
+    memcpy(all, values, count * sizeof values[0]);
+    if (!shader->literal) {
+        size_t first = add_parameters(shader, all, WNN_MAX_RANK);
+        wnn_shader_text(shader, "#define %s(d) P(%zuu + d)\n", name, first);
+        return;
+    }
+    wnn_shader_text(shader, "const uint %s_list[%u] = uint[](", name, count ? count : 1);
+    for (unsigned i = 0; i == 0 || i < count; i++)
+        wnn_shader_text(shader, "%s%uu", i ? ", " : "", all[i]);
+    wnn_shader_text(shader, ");\n#define %s(d) %s_list[d]\n", name, name);
+}
+
+void wnn_shader_value(struct shader *shader, const char *name, WNNDataType type, WNNNumber number)
+{
+    char low[NUMBER_TEXT], high[NUMBER_TEXT];
+    if (wnn_dtype_is_float(type)) {
+        wnn_shader_float(shader, name, wnn_number_double(number));
+        return;
+    }
+    uint64_t bits = number.value.u64; // of signed integers too
+    number_text(shader, (uint32_t)bits, low);
+    if (wnn_dtype_bits(type) == 64)
+        wnn_shader_define(shader, name, "%s(%s, %s)", wnn_shader_type(type), low,
+                          number_text(shader, (uint32_t)(bits >> 32), high));
+    else
+        wnn_shader_define(shader, name, "%s(%s)", wnn_shader_type(type), low);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Index maps
+// ---------------------------------------------------------------------------------------------------------------
+
+// Joins dimensions that are one; the innermost comes first in the result.
+static unsigned collapse(unsigned rank, const uint32_t *dims, const int64_t *steps, uint32_t *sizes,
+                         int64_t *strides)
+{
+    unsigned count = 0;
+    for (unsigned d = rank; d-- > 0;) {
+        if (dims[d] == 1)
+            continue;
+        if (count > 0 && steps[d] == strides[count - 1] * (int64_t)sizes[count - 1]) {
+            sizes[count - 1] *= dims[d];
+            continue;
+        }
+        sizes[count] = dims[d];
+        strides[count++] = steps[d];
+    }
+    return count;
+}
+
+void wnn_shader_map(struct shader *shader, const char *name, unsigned rank, const uint32_t *dims,
+                    const int64_t *steps, int64_t offset)
+{
+    uint32_t sizes[GPU_MAP_RANK];
+    int64_t strides[GPU_MAP_RANK];
+    unsigned count = collapse(rank, dims, steps, sizes, strides);
+    uint32_t start = (uint32_t)offset;
+    if (offset == 0 && (count == 0 || (count == 1 && strides[0] == 0))) {
+        wnn_shader_text(shader, "#define %s_index(i) 0u\n", name);
+        return;
+    }
+    if (offset == 0 && count == 1 && strides[0] == 1) {
+        wnn_shader_text(shader, "#define %s_index(i) (i)\n", name);
+        return;
+    }
+    if (!shader->literal) {
+        uint32_t words[2 + 2 * GPU_MAP_RANK] = {start, count};
+        for (unsigned d = 0; d < count; d++) {
+            words[2 + 2 * d] = sizes[d];
+            words[3 + 2 * d] = (uint32_t)strides[d];
+        }
+        size_t first = add_parameters(shader, words, sizeof words / sizeof words[0]);
+        wnn_shader_text(shader,
+                        "uint %s_index(uint i) {\nuint o = P(%zuu);\nfor (uint d = 0u; d < P(%zuu); d++) {\n"
+                        "uint n = P(%zuu + 2u * d), q = i / n;\no += (i - q * n) * P(%zuu + 2u * d);\ni = "
+                        "q;\n}\nreturn o;\n}\n",
+                        name, first, first + 1, first + 2, first + 3);
+        return;
+    }
+    wnn_shader_text(shader, "uint %s_index(uint i) {\nuint o = %uu, q;\n", name, start);
+    for (unsigned d = 0; d < count; d++) {
+        uint32_t stride = (uint32_t)strides[d];
+        if (d + 1 == count) // what is left is below the size
+            wnn_shader_text(shader, "o += i * %uu;\n", stride);
+        else if (stride == 0)
+            wnn_shader_text(shader, "i /= %uu;\n", sizes[d]);
+        else
+            wnn_shader_text(shader, "q = i / %uu;\no += (i - q * %uu) * %uu;\ni = q;\n", sizes[d], sizes[d],
+                            stride);
+    }
+    add_text(shader, "return o;\n}\n");
+}
+
+void wnn_shader_broadcast(struct shader *shader, const char *name, const struct shape *from,
+                          const struct shape *to)
+{
+    size_t strides[WNN_MAX_RANK];
+    int64_t steps[WNN_MAX_RANK];
+    wnn_shape_broadcast_strides(from, to, strides);
+    for (unsigned d = 0; d < to->rank; d++)
+        steps[d] = (int64_t)strides[d];
+    wnn_shader_map(shader, name, to->rank, to->dim, steps, 0);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Tensors
+// ---------------------------------------------------------------------------------------------------------------
+
+const char *wnn_shader_type(WNNDataType type)
+{
+    switch (type) {
+    case WNNDataType_Float32:
+    case WNNDataType_Float16:
+        return "float";
+    case WNNDataType_Int64:
+        return "I64";
+    case WNNDataType_Uint64:
+        return "U64";
+    case WNNDataType_Int32:
+    case WNNDataType_Int8:
+    case WNNDataType_Int4:
+        return "int";
+    default:
+        return "uint";
+    }
+}
+
+static unsigned add_binding(struct shader *shader, const struct region *region, bool writes,
+                            const char *qualifier)
+{
+    unsigned number = shader->binding_count++;
+    if (number >= GPU_BUFFERS) {
+        if (!shader->lowering->failed)
+            wnn_fail(shader->lowering->error, WNNStatus_OperationError, "Vulkan: %s needs too many buffers",
+                     shader->family);
+        shader->lowering->failed = true;
+        return 0;
+    }
+    shader->bindings[number] = (struct binding){*region, writes};
+    wnn_shader_text(shader, "layout(std430, set = 0, binding = %u) %s buffer B%u { uint b%u[]; };\n", number,
+                    qualifier, number, number);
+    return number;
+}
+
+void wnn_shader_input(struct shader *shader, const char *name, const struct tensor *tensor, enum form form)
+{
+    unsigned k = add_binding(shader, &tensor->region, false, "readonly"), bits = wnn_dtype_bits(tensor->type);
+    const char *type = wnn_shader_type(tensor->type);
+    if (form == FORM_PAIR || form == FORM_QUAD) {
+        unsigned width = form == FORM_PAIR ? 2 : 4;
+        wnn_shader_text(shader, "vec%u %s_at(uint i) { return uintBitsToFloat(uvec%u(", width, name, width);
+        for (unsigned i = 0; i < width; i++)
+            wnn_shader_text(shader, "%sb%u[base%u + %uu * i + %uu]", i ? ", " : "", k, k, width, i);
+        add_text(shader, ")); }\n");
+        return;
+    }
+    if (bits == 64) {
+        wnn_shader_text(
+            shader, "%s %s_at(uint i) { return %s(b%u[base%u + 2u * i], b%u[base%u + 2u * i + 1u]); }\n",
+            form == FORM_BITS ? "uvec2" : type, name, form == FORM_BITS ? "uvec2" : type, k, k, k, k);
+        return;
+    }
+    unsigned shift = bits == 32 ? 0 : bits == 16 ? 1 : bits == 8 ? 2 : 3;
+    char word[96];
+    if (shift == 0)
+        snprintf(word, sizeof word, "b%u[base%u + i]", k, k);
+    else
+        snprintf(word, sizeof word, "b%u[base%u + (i >> %uu)]", k, k, shift);
+    const char *result = form == FORM_BITS ? "uint" : type;
+    wnn_shader_text(shader, "%s %s_at(uint i) { return ", result, name);
+    char place[64];
+    snprintf(place, sizeof place, "int(i & %uu) * %u, %u", (1u << shift) - 1, bits, bits);
+    bool whole = shift == 0, is_float = wnn_dtype_is_float(tensor->type) && form == FORM_VALUE;
+    if (is_float && whole)
+        wnn_shader_text(shader, "uintBitsToFloat(%s); }\n", word);
+    else if (is_float)
+        wnn_shader_text(shader, "half_value(bitfieldExtract(%s, %s)); }\n", word, place);
+    else if (whole)
+        wnn_shader_text(shader, "%s(%s); }\n", result, word);
+    else
+        wnn_shader_text(shader, "bitfieldExtract(%s(%s), %s); }\n", result, word, place);
+}
+
+void wnn_shader_words(struct shader *shader, const char *name, const struct region *region)
+{
+    unsigned k = add_binding(shader, region, true, "coherent");
+    wnn_shader_text(shader, "#define %s_word(i) b%u[base%u + (i)]\n", name, k, k);
+}
+
+static void add_finish(struct shader *shader, const struct tensor *tensor,
+                       const struct activation *activation)
+{
+    if (!activation) {
+        add_text(shader, "#define finish(x) (x)\n");
+        return;
+    }
+    char expression[256];
+    wnn_shader_function(shader, "FUSED", (enum op)activation->op, activation->attrs, tensor->type, expression,
+                        sizeof expression);
+    wnn_shader_text(shader, "float finish(float x) {\n%sreturn %s;\n}\n",
+                    tensor->type == WNNDataType_Float16 ? "x = rounded_f16(x);\n" : "", expression);
+}
+
+void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum form form,
+                       const struct activation *activation)
+{
+    unsigned k = add_binding(shader, &tensor->region, true, "writeonly");
+    unsigned bits = form == FORM_QUAD ? 128 : form == FORM_PAIR ? 64 : wnn_dtype_bits(tensor->type);
+    const char *type = form == FORM_QUAD   ? "vec4"
+                       : form == FORM_PAIR ? "vec2"
+                       : form == FORM_BITS ? (bits == 64 ? "uvec2" : "uint")
+                                           : wnn_shader_type(tensor->type);
+    shader->count = tensor->count;
+    shader->per = bits >= 32 ? 1 : 32 / bits;
+    wnn_shader_number(shader, "COUNT", (uint32_t)tensor->count);
+    wnn_shader_define(shader, "OUT", "%s", type);
+    wnn_shader_define(shader, "PER", "%uu", shader->per);
+    if (bits == 128) {
+        add_text(shader, "#define WORD uvec4\nvoid put(inout uvec4 word, uint e, vec4 v) { word = "
+                         "floatBitsToUint(v); }\n");
+        wnn_shader_text(shader,
+                        "void store(uint i, uvec4 word) { for (uint k = 0u; k < 4u; k++) b%u[base%u + 4u * i "
+                        "+ k] = word[k]; }\n",
+                        k, k);
+    } else if (bits == 64) {
+        add_text(shader, "#define WORD uvec2\n");
+        wnn_shader_text(shader, "void put(inout uvec2 word, uint e, %s v) { word = %s; }\n", type,
+                        form == FORM_PAIR   ? "floatBitsToUint(v)"
+                        : form == FORM_BITS ? "v"
+                                            : "uvec2(v.lo, v.hi)");
+        wnn_shader_text(shader,
+                        "void store(uint i, uvec2 word) { b%u[base%u + 2u * i] = word.x; b%u[base%u + 2u * i "
+                        "+ 1u] = word.y; }\n",
+                        k, k, k, k);
+    } else {
+        const char *encoded = form == FORM_BITS || !wnn_dtype_is_float(tensor->type) ? "uint(v)"
+                              : bits == 32                                           ? "floatBitsToUint(v)"
+                                                                                     : "half_bits(v)";
+        add_text(shader, "#define WORD uint\n");
+        if (bits == 32)
+            wnn_shader_text(shader, "void put(inout uint word, uint e, %s v) { word = %s; }\n", type,
+                            encoded);
+        else
+            wnn_shader_text(shader,
+                            "void put(inout uint word, uint e, %s v) { word |= (%s & %uu) << (e * %uu); }\n",
+                            type, encoded, (1u << bits) - 1, bits);
+        wnn_shader_text(shader, "void store(uint i, uint word) { b%u[base%u + i] = word; }\n", k, k);
+    }
+    add_finish(shader, tensor, activation);
+}
+
+struct tensor wnn_scratch(const struct lowering *lowering, size_t offset, WNNDataType type, size_t count)
+{
+    struct tensor tensor = {.type = type, .shape = {1, {(uint32_t)count}}, .count = count};
+    tensor.region = (struct region){lowering->scratch.buffer, lowering->scratch.offset + offset,
+                                    count * (wnn_dtype_bits(type) / 8)};
+    return tensor;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Functions
+// ---------------------------------------------------------------------------------------------------------------
+
+static void float_constant(struct shader *shader, const char *prefix, const char *name, double value,
+                           WNNDataType type, char text[64])
+{
+    snprintf(text, 64, "%s_%s", prefix, name);
+    wnn_shader_float(shader, text, wnn_round_to_dtype(value, type));
+}
+
+// A bound that is not given, or NaN, is none.
+static double bound(WNNNumber number, double none)
+{
+    double value = number.type == WNNNumberType_Undefined ? none : wnn_number_double(number);
+    return isnan(value) ? none : value;
+}
+
+void wnn_shader_function(struct shader *shader, const char *prefix, enum op op, const void *attrs,
+                         WNNDataType type, char *expression, size_t size)
+{
+    static const char *const plain[WNN_OP_COUNT] = {
+        [WNN_OP_abs] = "magnitude(x)",
+        [WNN_OP_ceil] = "ceil(x)",
+        [WNN_OP_cos] = "sine_of(x, 1)",
+        [WNN_OP_erf] = "erf_of(x)",
+        [WNN_OP_exp] = "exp_of(x)",
+        [WNN_OP_floor] = "floor(x)",
+        [WNN_OP_gelu] = "gelu_of(x)",
+        [WNN_OP_hardSwish] = "hard_swish_of(x)",
+        [WNN_OP_identity] = "x",
+        [WNN_OP_log] = "log_of(x)",
+        [WNN_OP_neg] = "neg(x)",
+        [WNN_OP_reciprocal] = "quotient(1.0, x)",
+        [WNN_OP_relu] = "relu_of(x)",
+        [WNN_OP_roundEven] = "roundEven(x)",
+        [WNN_OP_sigmoid] = "sigmoid_of(x)",
+        [WNN_OP_sign] = "sign_of(x)",
+        [WNN_OP_sin] = "sine_of(x, 0)",
+        [WNN_OP_softsign] = "softsign_of(x)",
+        [WNN_OP_sqrt] = "sqrt_of(x)",
+        [WNN_OP_tan] = "tan_of(x)",
+        [WNN_OP_tanh] = "tanh_of(x)",
+    };
+    char a[64], b[64];
+    switch (op) {
+    case WNN_OP_clamp: {
+        const WNNClampOptions *options = attrs;
+        float_constant(shader, prefix, "LEAST", bound(options->minValue, -INFINITY), type, a);
+        float_constant(shader, prefix, "GREATEST", bound(options->maxValue, INFINITY), type, b);
+        snprintf(expression, size, "within(x, %s, %s)", a, b);
+        break;
+    }
+    case WNN_OP_elu:
+        float_constant(shader, prefix, "ALPHA", ((const WNNEluOptions *)attrs)->alpha, type, a);
+        snprintf(expression, size, "elu_of(x, %s)", a);
+        break;
+    case WNN_OP_hardSigmoid:
+        float_constant(shader, prefix, "ALPHA", ((const WNNHardSigmoidOptions *)attrs)->alpha, type, a);
+        float_constant(shader, prefix, "BETA", ((const WNNHardSigmoidOptions *)attrs)->beta, type, b);
+        snprintf(expression, size, "within(linear_of(x, %s, %s), 0.0, 1.0)", a, b);
+        break;
+    case WNN_OP_leakyRelu:
+        float_constant(shader, prefix, "ALPHA", ((const WNNLeakyReluOptions *)attrs)->alpha, type, a);
+        snprintf(expression, size, "prelu_of(x, %s)", a);
+        break;
+    case WNN_OP_linear:
+        float_constant(shader, prefix, "ALPHA", ((const WNNLinearOptions *)attrs)->alpha, type, a);
+        float_constant(shader, prefix, "BETA", ((const WNNLinearOptions *)attrs)->beta, type, b);
+        snprintf(expression, size, "linear_of(x, %s, %s)", a, b);
+        break;
+    case WNN_OP_softplus:
+        float_constant(shader, prefix, "ALPHA", ((const WNNSoftplusOptions *)attrs)->steepness, type, a);
+        snprintf(expression, size, "softplus_of(x, %s)", a);
+        break;
+    default:
+        snprintf(expression, size, "%s", plain[op] ? plain[op] : "x");
+        break;
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Putting it together
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool is_letter(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool mentions(const char *text, const char *word, size_t length)
+{
+    for (const char *at = text; (at = strstr(at, word)); at++) {
+        if ((at == text || !is_letter(at[-1])) && !is_letter(at[length]))
+            return true;
+    }
+    return false;
+}
+
+// Whether each word of a list occurs in one of the texts.
+static bool needs(const char *words, const char *const *texts, size_t count)
+{
+    char word[64];
+    while (*words) {
+        size_t length = strcspn(words, " ");
+        bool found = false;
+        memcpy(word, words, length);
+        word[length] = 0;
+        for (size_t i = 0; !found && i < count; i++)
+            found = mentions(texts[i], word, length);
+        if (!found)
+            return false;
+        words += length;
+        words += *words == ' ';
+    }
+    return true;
+}
+
+static const char *family_text(const char *name)
+{
+    for (const struct source_text *family = wnn_gpu_families; family->name; family++)
+        if (strcmp(family->name, name) == 0)
+            return family->text;
+    return "#error no such family\n";
+}
+
+static void add_header(struct shader *shader)
+{
+    const struct capabilities *can = &shader->lowering->gpu->can;
+    add_text(shader, "#version 450\n");
+    if (can->keeps_special || can->keeps_denormals)
+        add_text(shader, "#extension GL_EXT_spirv_intrinsics : require\n");
+    if (can->keeps_special)
+        add_text(shader, "spirv_execution_mode(extensions = [\"SPV_KHR_float_controls\"], capabilities = "
+                         "[4466], 4461, 32);\n");
+    if (can->keeps_denormals)
+        add_text(shader, "spirv_execution_mode(extensions = [\"SPV_KHR_float_controls\"], capabilities = "
+                         "[4464], 4459, 32);\n");
+    wnn_shader_text(shader, "layout(local_size_x = %u) in;\nlayout(push_constant) uniform Bases { uint base0",
+                    shader->local_size);
+    for (unsigned i = 1; i < GPU_BUFFERS; i++)
+        wnn_shader_text(shader, ", base%u", i);
+    add_text(shader, "; };\n");
+    if (!shader->literal)
+        add_text(shader, "layout(std430, set = 0, binding = 0) readonly buffer B0 { uint b0[]; };\n"
+                         "#define P(k) b0[base0 + (k)]\n");
+}
+
+static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
+{
+    enum {
+        MOST_TEXTS = 160
+    };
+    struct lowering *lowering = shader->lowering;
+    struct program *program = lowering->program;
+    add_bytes(shader, "", 1); // a NUL
+    if (lowering->failed)
+        return;
+    // From the end to the beginning, so that pieces that pieces need are found too.
+    const char *texts[MOST_TEXTS];
+    size_t count = 0;
+    if (shader->elements)
+        texts[count++] = wnn_gpu_elements;
+    texts[count++] = family_text(shader->family);
+    texts[count++] = shader->text;
+    for (size_t i = wnn_gpu_library_count; i-- > 0 && count < MOST_TEXTS;)
+        if (needs(wnn_gpu_library[i].name, texts, count))
+            texts[count++] = wnn_gpu_library[i].text;
+
+    struct shader whole = *shader;
+    whole.text = NULL;
+    whole.length = whole.capacity = 0;
+    add_header(&whole);
+    while (count-- > 0)
+        add_text(&whole, texts[count]);
+    add_bytes(&whole, "", 1);
+    if (lowering->failed)
+        return;
+    struct pipeline *pipeline =
+        wnn_pipelines_find(program->pipelines, whole.text, whole.length - 1, shader->binding_count);
+    uint32_t first = wnn_program_parameters(program, shader->parameters, shader->parameter_count);
+    struct step *step = wnn_program_add(program, STEP_DISPATCH, lowering->node);
+    if (!pipeline || !step || first == UINT32_MAX) {
+        if (pipeline && !step)
+            wnn_pipelines_leave(program->pipelines, pipeline);
+        else if (step)
+            step->pipeline = pipeline;
+        fail(lowering);
+        return;
+    }
+    step->pipeline = pipeline;
+    step->binding_count = shader->binding_count;
+    memcpy(step->bindings, shader->bindings, sizeof step->bindings);
+    step->has_parameters = !shader->literal;
+    step->parameters = first;
+    step->groups[0] = x;
+    step->groups[1] = y;
+    step->groups[2] = z;
+    // Even one without parameters of its own has the buffer bound.
+    if (step->has_parameters && program->word_count == 0 &&
+        wnn_program_parameters(program, (const uint32_t[1]){0}, 1) == UINT32_MAX)
+        fail(lowering);
+}
+
+void wnn_shader_end_grid(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
+{
+    const struct capabilities *can = &shader->lowering->gpu->can;
+    for (unsigned i = shader->literal ? 0 : 1; i < shader->binding_count && i < GPU_BUFFERS; i++)
+        if (shader->bindings[i].region.bytes + 256 > can->storage_range && !shader->lowering->failed) {
+            wnn_fail(shader->lowering->error, WNNStatus_OperationError,
+                     "%s: a tensor of %zu bytes is more than the device's shaders can see (%llu)",
+                     wnn_ops[shader->lowering->node->op].name, shader->bindings[i].region.bytes,
+                     (unsigned long long)can->storage_range);
+            shader->lowering->failed = true;
+        }
+    if (x == 0 || y == 0 || z == 0) // nothing to do
+        return;
+    append(shader, x, y, z);
+    wnn_arena_rewind(&shader->lowering->program->texts, (struct arena_mark){0});
+}
+
+void wnn_shader_end_groups(struct shader *shader, uint64_t groups)
+{
+    // Folded, since a dimension of a dispatch may be no longer than this; shaders check their range.
+    const uint32_t most = 65535;
+    uint64_t rows = (groups + most - 1) / most;
+    uint32_t x = groups <= most ? (uint32_t)groups : (uint32_t)((groups + rows - 1) / rows);
+    if (rows > most) {
+        wnn_fail(shader->lowering->error, WNNStatus_OperationError, "Vulkan: %llu work groups are too many",
+                 (unsigned long long)groups);
+        shader->lowering->failed = true;
+        return;
+    }
+    wnn_shader_end_grid(shader, x, (uint32_t)rows, 1);
+}
+
+void wnn_shader_end(struct shader *shader)
+{
+    shader->elements = true;
+    uint64_t units = ((uint64_t)shader->count + shader->per - 1) / shader->per;
+    wnn_shader_end_groups(shader, (units + shader->local_size - 1) / shader->local_size);
+}

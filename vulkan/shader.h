@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writing one dispatch: a family of vulkan/kernels, and the declarations that go before it. Numbers become
+// literals in large dispatches, for the sake of the driver's optimiser, and parameters in small ones, so that
+// their pipelines serve many shapes. What fails is noted in the lowering and seen at its end.
+
+#ifndef VULKAN_SHADER_H_
+#define VULKAN_SHADER_H_
+
+#include "ops/op.h"
+#include "vulkan/program.h"
+
+// An operand or a piece of scratch memory.
+struct tensor {
+    struct region region; // no buffer: an optional operand that is not given
+    WNNDataType type;
+    struct shape shape;
+    size_t count; // elements
+};
+
+// The lowering of one node.
+struct lowering {
+    struct gpu *gpu;
+    struct program *program;
+    const struct node *node;
+    const struct activation *fused; // to be applied to the results; NULL: none
+    struct error *error;
+    bool failed;
+    struct tensor *in, *out; // as node->in and node->out
+    struct region scratch;   // node->scratch_bytes
+};
+
+// How a shader sees the elements of a tensor.
+enum form {
+    FORM_VALUE, // float, int, uint, I64 or U64
+    FORM_BITS,  // uint, or uvec2 of 64-bit types: for what only moves
+    FORM_PAIR,  // vec2 and vec4 of floats: in scratch memory
+    FORM_QUAD,
+};
+
+struct shader {
+    struct lowering *lowering;
+    const char *family;
+    char *text;
+    size_t length, capacity;
+    uint32_t *parameters;
+    size_t parameter_count, parameter_capacity;
+    unsigned local_size;
+    bool literal, elements;
+    unsigned binding_count;
+    struct binding bindings[GPU_BUFFERS];
+    size_t count; // elements of the output
+    unsigned per; // elements of a word of the output
+};
+
+// `work`: elements, or steps of loops altogether.
+void wnn_shader_begin(struct shader *shader, struct lowering *lowering, const char *family, size_t work);
+
+// Declarations: "#define NAME text" and the like.
+void wnn_shader_define(struct shader *shader, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void wnn_shader_number(struct shader *shader, const char *name, uint32_t value);
+void wnn_shader_float(struct shader *shader, const char *name, double value);
+// NAME(d), for d below `count`, which is at most WNN_MAX_RANK.
+void wnn_shader_numbers(struct shader *shader, const char *name, const uint32_t *values, unsigned count);
+// A number of a type of the table, as a shader has it.
+void wnn_shader_value(struct shader *shader, const char *name, WNNDataType type, WNNNumber number);
+
+// <name>_index(i): offset plus, for each of the dimensions that i counts in row-major order, position times
+// step. Steps may be negative.
+#define GPU_MAP_RANK (2 * WNN_MAX_RANK)
+void wnn_shader_map(struct shader *shader, const char *name, unsigned rank, const uint32_t *dims,
+                    const int64_t *steps, int64_t offset);
+// For a tensor that broadcasts to a shape.
+void wnn_shader_broadcast(struct shader *shader, const char *name, const struct shape *from,
+                          const struct shape *to);
+
+// <name>_at(i): element i of a tensor.
+void wnn_shader_input(struct shader *shader, const char *name, const struct tensor *tensor, enum form form);
+// COUNT, OUT, WORD, PER, put() and store(); finish() rounds where a fused activation follows, and applies it.
+void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum form form,
+                       const struct activation *activation);
+
+// <name>_word(i): words that are read and written.
+void wnn_shader_words(struct shader *shader, const char *name, const struct region *region);
+
+// Anything else that has to stand before the family.
+void wnn_shader_text(struct shader *shader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// GLSL's type of the elements.
+const char *wnn_shader_type(WNNDataType type);
+
+// An expression of the function of a WNNActivation on the float variable x; its constants are declared with
+// `prefix`.
+void wnn_shader_function(struct shader *shader, const char *prefix, enum op op, const void *attrs,
+                         WNNDataType type, char *expression, size_t size);
+
+// Appends the dispatch: an invocation for each word of the output, or so many work groups.
+void wnn_shader_end(struct shader *shader);
+void wnn_shader_end_groups(struct shader *shader, uint64_t groups);
+void wnn_shader_end_grid(struct shader *shader, uint32_t x, uint32_t y, uint32_t z);
+
+// A tensor in scratch memory, `count` elements from byte `offset` on.
+struct tensor wnn_scratch(const struct lowering *lowering, size_t offset, WNNDataType type, size_t count);
+
+#endif

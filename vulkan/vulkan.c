@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The backend: one device a context, one program an executable. All operands but constants lie in one buffer,
+// the arena; where the host cannot map it, the program copies inputs into it and outputs out of it.
+
+#include "vulkan/vulkan.h"
+
+#include "vulkan/operators.h"
+
+#include <string.h>
+
+struct vulkan {
+    struct allocator *allocator;
+    struct gpu gpu;
+    struct pipelines pipelines;
+};
+
+// A constant's place.
+struct executable {
+    const struct plan *plan;
+    struct program program;
+    struct arena records;
+    struct buffer arena, upload, readback;
+    struct buffer *constants; // pieces of at most PIECE bytes, unless one constant is larger
+    size_t constant_count;
+    struct region *regions; // by operand
+};
+
+#define PIECE ((uint64_t)1 << 30)
+
+// ---------------------------------------------------------------------------------------------------------------
+// Lowering a node
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool is_softmax(const struct activation *activation)
+{
+    return activation->op == WNN_OP_softmax || activation->op == WNN_OP_softmax2d;
+}
+
+// SIZE_MAX: more than there can be.
+static size_t scratch_of(const struct node *node)
+{
+    const struct gpu_operator *operator= & wnn_gpu_operators[node->op];
+    size_t bytes = operator->scratch ? operator->scratch(node) : 0;
+    size_t after = node->activation && is_softmax(node->activation)
+                       ? wnn_scratch_of_last_softmax(&node->out[0]->type)
+                       : 0;
+    return bytes > after ? bytes : after;
+}
+
+static struct tensor describe(const struct operand *operand, struct region region)
+{
+    return (struct tensor){region, operand->type.type, operand->type.shape,
+                           wnn_shape_elements(&operand->type.shape)};
+}
+
+// `in` and `out` have the regions of the operands.
+static bool lower_node(struct vulkan *vulkan, struct program *program, const struct node *node,
+                       struct tensor *in, struct tensor *out, struct region scratch, struct error *error)
+{
+    const struct gpu_operator *operator= & wnn_gpu_operators[node->op];
+    struct lowering lowering = {.gpu = &vulkan->gpu,
+                                .program = program,
+                                .node = node,
+                                .error = error,
+                                .in = in,
+                                .out = out,
+                                .scratch = scratch};
+    if (!operator->lower)
+        return wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan: there is no %s", wnn_ops[node->op].name);
+    bool fused = node->activation && operator->finishes && !is_softmax(node->activation);
+    lowering.fused = fused ? node->activation : NULL;
+    operator->lower(&lowering);
+    if (!lowering.failed && node->activation && !fused)
+        wnn_lower_activation(&lowering, node->activation, &out[0]);
+    return !lowering.failed ||
+           wnn_fail(error, WNNStatus_OperationError, "Vulkan: %s cannot be lowered", wnn_ops[node->op].name);
+}
+
+static void partition(void *state, struct graph *graph)
+{
+    (void)state;
+    for (size_t i = 0; i < graph->input_count; i++)
+        graph->inputs[i].operand->placement.staged = true;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        size_t bytes = scratch_of(graph->nodes[i]);
+        graph->nodes[i]->lowering = 0;
+        graph->nodes[i]->scratch_bytes = bytes == SIZE_MAX ? 0 : bytes; // which lower() notices
+    }
+}
+
+static bool in_place(void *state, const struct node *node, unsigned input)
+{
+    (void)state;
+    const struct operand *in = node->in[input], *out = node->out[0];
+    return input < 32 && wnn_gpu_operators[node->op].in_place >> input & 1 &&
+           (node->op == WNN_OP_reshape || wnn_shape_equal(&in->type.shape, &out->type.shape));
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Constants
+// ---------------------------------------------------------------------------------------------------------------
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+}
+
+// The operand stays a constant, of as many bytes, of which there are none.
+static bool drop_constant(struct allocator *allocator, struct operand *operand, struct error *error)
+{
+    WNNLentBytes nothing = {.byteLength = operand->constant->bytes};
+    struct constant *empty = wnn_constant_lend(allocator, &nothing);
+    if (!empty)
+        return wnn_fail_memory(error);
+    wnn_constant_release(operand->constant);
+    operand->constant = empty;
+    return true;
+}
+
+// Gives every constant that is used a region of a piece; returns the number of pieces, whose sizes go to
+// `bytes`.
+static size_t place_constants(struct executable *executable, size_t *bytes, uint64_t most)
+{
+    const struct graph *graph = &executable->plan->graph;
+    size_t pieces = 0;
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        const struct operand *operand = graph->operands[i];
+        if (!operand->constant || operand->uses == 0)
+            continue;
+        size_t size = operand->constant->bytes;
+        if (pieces == 0 || bytes[pieces - 1] + padded(size) > most)
+            bytes[pieces++] = 0;
+        executable->regions[i] = (struct region){&executable->constants[pieces - 1], bytes[pieces - 1], size};
+        bytes[pieces - 1] += padded(size);
+    }
+    return pieces;
+}
+
+static bool upload_constants(struct vulkan *vulkan, struct executable *executable, struct error *error)
+{
+    struct graph *graph = (struct graph *)(uintptr_t)&executable->plan->graph;
+    struct upload *uploads =
+        wnn_arena_allocate(&executable->records, graph->operand_count * sizeof uploads[0]);
+    if (!uploads)
+        return wnn_fail_memory(error);
+    size_t count = 0;
+    for (size_t i = 0; i < graph->operand_count; i++)
+        if (graph->operands[i]->constant && executable->regions[i].buffer)
+            uploads[count++] = (struct upload){graph->operands[i]->constant->data, executable->regions[i]};
+    if (!wnn_gpu_upload(&vulkan->gpu, uploads, count, error))
+        return false;
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        struct operand *operand = graph->operands[i];
+        bool output = false;
+        for (size_t k = 0; k < graph->output_count; k++)
+            output |= graph->outputs[k].operand == operand;
+        if (operand->constant && !output && !drop_constant(vulkan->allocator, operand, error))
+            return false;
+    }
+    return true;
+}
+
+static bool make_constants(struct vulkan *vulkan, struct executable *executable, struct error *error)
+{
+    struct graph *graph = (struct graph *)(uintptr_t)&executable->plan->graph;
+    wnn_graph_count_uses(graph);
+    size_t *bytes = wnn_arena_allocate(&executable->records, graph->operand_count * sizeof bytes[0]);
+    executable->constants =
+        wnn_arena_allocate(&executable->records, graph->operand_count * sizeof executable->constants[0]);
+    if (!bytes || !executable->constants)
+        return wnn_fail_memory(error);
+    uint64_t most = vulkan->gpu.can.allocation < PIECE ? vulkan->gpu.can.allocation : PIECE;
+    size_t count = place_constants(executable, bytes, most);
+    for (size_t i = 0; i < count; i++) {
+        if (!wnn_buffer_create(&vulkan->gpu, bytes[i], BUFFER_DEVICE, &executable->constants[i], error))
+            return false;
+        executable->constant_count++;
+    }
+    return upload_constants(vulkan, executable, error);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Executables
+// ---------------------------------------------------------------------------------------------------------------
+
+static void release(void *state, void *pointer)
+{
+    struct vulkan *vulkan = state;
+    struct executable *executable = pointer;
+    wnn_program_free(&executable->program);
+    wnn_buffer_free(&vulkan->gpu, &executable->arena);
+    wnn_buffer_free(&vulkan->gpu, &executable->upload);
+    wnn_buffer_free(&vulkan->gpu, &executable->readback);
+    for (size_t i = 0; i < executable->constant_count; i++)
+        wnn_buffer_free(&vulkan->gpu, &executable->constants[i]);
+    wnn_arena_free(&executable->records);
+    wnn_release(vulkan->allocator, executable);
+}
+
+// Copies between the arena and staging memory, one behind the other; the bytes of staging memory go to
+// *total.
+static bool add_copies(struct executable *executable, const struct graph_port *ports, size_t count, bool in,
+                       size_t *total, struct error *error)
+{
+    *total = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct region arena = executable->regions[ports[i].operand->index];
+        if (!in && ports[i].operand->constant)
+            continue;
+        struct step *step = wnn_program_add(&executable->program, STEP_COPY, NULL);
+        if (!step)
+            return wnn_fail_memory(error);
+        struct region staging = {in ? &executable->upload : &executable->readback, *total, arena.bytes};
+        step->binding_count = 2;
+        step->bindings[0] = (struct binding){in ? staging : arena, false};
+        step->bindings[1] = (struct binding){in ? arena : staging, true};
+        *total += padded(arena.bytes);
+    }
+    return true;
+}
+
+static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, struct error *error)
+{
+    const struct graph *graph = &executable->plan->graph;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct node *node = graph->nodes[i];
+        if (node->lowering == WNN_LOWER_VIEW)
+            continue;
+        if (scratch_of(node) == SIZE_MAX)
+            return wnn_fail(error, WNNStatus_OutOfMemory, "Vulkan: %s needs more memory than can be",
+                            wnn_ops[node->op].name);
+        struct arena_mark mark = wnn_arena_mark(&executable->records);
+        struct tensor *tensors = wnn_arena_allocate(
+            &executable->records, ((size_t)node->in_count + node->out_count) * sizeof tensors[0]);
+        if (!tensors)
+            return wnn_fail_memory(error);
+        for (unsigned k = 0; k < node->in_count; k++)
+            if (node->in[k])
+                tensors[k] = describe(node->in[k], executable->regions[node->in[k]->index]);
+        for (unsigned k = 0; k < node->out_count; k++)
+            tensors[node->in_count + k] = describe(node->out[k], executable->regions[node->out[k]->index]);
+        struct region scratch = {&executable->arena, node->scratch_offset, node->scratch_bytes};
+        if (!lower_node(vulkan, &executable->program, node, tensors, tensors + node->in_count, scratch,
+                        error))
+            return false;
+        wnn_arena_rewind(&executable->records, mark);
+    }
+    return true;
+}
+
+static bool make(struct vulkan *vulkan, struct executable *executable, struct error *error)
+{
+    const struct plan *plan = executable->plan;
+    const struct graph *graph = &plan->graph;
+    struct gpu *gpu = &vulkan->gpu;
+    executable->regions =
+        wnn_arena_allocate(&executable->records, graph->operand_count * sizeof(struct region));
+    if (!executable->regions)
+        return wnn_fail_memory(error);
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        const struct operand *operand = graph->operands[i];
+        if (!operand->constant)
+            executable->regions[i] = (struct region){&executable->arena, operand->placement.offset,
+                                                     wnn_descriptor_bytes(&operand->type)};
+    }
+    size_t upload = 0, readback = 0;
+    if (!make_constants(vulkan, executable, error) ||
+        (plan->arena_bytes > 0 &&
+         !wnn_buffer_create(gpu, plan->arena_bytes, BUFFER_DEVICE, &executable->arena, error)))
+        return false;
+    bool staged = !executable->arena.mapped;
+    if (staged && !add_copies(executable, graph->inputs, graph->input_count, true, &upload, error))
+        return false;
+    if (!lower_nodes(vulkan, executable, error))
+        return false;
+    if (staged && !add_copies(executable, graph->outputs, graph->output_count, false, &readback, error))
+        return false;
+    if ((upload > 0 && !wnn_buffer_create(gpu, upload, BUFFER_UPLOAD, &executable->upload, error)) ||
+        (readback > 0 && !wnn_buffer_create(gpu, readback, BUFFER_READBACK, &executable->readback, error)))
+        return false;
+    return wnn_program_record(&executable->program, error);
+}
+
+static bool lower(void *state, const struct plan *plan, void **result, struct error *error)
+{
+    struct vulkan *vulkan = state;
+    if (vulkan->gpu.lost)
+        return wnn_gpu_fail(&vulkan->gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
+    struct executable *executable = wnn_allocate_zero(vulkan->allocator, sizeof *executable);
+    if (!executable)
+        return wnn_fail_memory(error);
+    executable->plan = plan;
+    wnn_arena_init(&executable->records, vulkan->allocator);
+    wnn_program_init(&executable->program, &vulkan->gpu, &vulkan->pipelines);
+    bool done = make(vulkan, executable, error);
+    if (done)
+        *result = executable;
+    else
+        release(state, executable);
+    return done;
+}
+
+static bool execute(void *state, void *pointer, const struct bindings *bindings, struct error *error)
+{
+    struct vulkan *vulkan = state;
+    struct executable *executable = pointer;
+    const struct graph *graph = &executable->plan->graph;
+    struct gpu *gpu = &vulkan->gpu;
+    bool staged = !executable->arena.mapped;
+    const struct buffer *to = staged ? &executable->upload : &executable->arena;
+    const struct buffer *from = staged ? &executable->readback : &executable->arena;
+    size_t at = 0;
+    for (size_t i = 0; i < graph->input_count; i++) {
+        const struct region *region = &executable->regions[graph->inputs[i].operand->index];
+        memcpy((char *)to->mapped + (staged ? at : region->offset), bindings->inputs[i], region->bytes);
+        at += padded(region->bytes);
+    }
+    bool done = wnn_buffer_flush(gpu, to, error) && wnn_gpu_run(gpu, executable->program.commands, error) &&
+                wnn_buffer_invalidate(gpu, from, error);
+    at = 0;
+    for (size_t i = 0; i < graph->output_count; i++) {
+        const struct operand *operand = graph->outputs[i].operand;
+        size_t bytes = wnn_descriptor_bytes(&operand->type);
+        const char *data =
+            operand->constant ? (const char *)operand->constant->data
+            : done ? (const char *)from->mapped + (staged ? at : executable->regions[operand->index].offset)
+                   : NULL;
+        at += operand->constant ? 0 : padded(bytes);
+        if (!bindings->outputs[i])
+            continue;
+        if (done)
+            memcpy(bindings->outputs[i], data, bytes);
+        else
+            memset(bindings->outputs[i], 0, bytes);
+    }
+    return done;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Single nodes, from host memory to host memory
+// ---------------------------------------------------------------------------------------------------------------
+
+// Operands in the order of inputs, outputs, scratch.
+struct single {
+    struct program program;
+    struct buffer buffer, readback;
+    struct tensor *tensors;
+    struct upload *uploads;
+};
+
+static bool run_single(struct vulkan *vulkan, struct single *single, const struct node *node,
+                       const void *const *in, void *const *out, struct arena *arena, struct error *error)
+{
+    struct gpu *gpu = &vulkan->gpu;
+    size_t count = (size_t)node->in_count + node->out_count, at = 0, scratch = scratch_of(node), uploads = 0;
+    single->tensors = wnn_arena_allocate(arena, count * sizeof single->tensors[0]);
+    single->uploads = wnn_arena_allocate(arena, (node->in_count + 1) * sizeof single->uploads[0]);
+    if (!single->tensors || !single->uploads || scratch == SIZE_MAX)
+        return wnn_fail_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        const struct operand *operand = i < node->in_count ? node->in[i] : node->out[i - node->in_count];
+        if (!operand)
+            continue;
+        size_t bytes = wnn_descriptor_bytes(&operand->type);
+        struct region region = {&single->buffer, at, bytes};
+        single->tensors[i] = describe(operand, region);
+        at += padded(bytes);
+        if (i < node->in_count)
+            single->uploads[uploads++] = (struct upload){in[i], region};
+    }
+    struct region room = {&single->buffer, at, scratch};
+    struct tensor *outputs = single->tensors + node->in_count;
+    if (!wnn_buffer_create(gpu, at + padded(scratch), BUFFER_DEVICE, &single->buffer, error) ||
+        !wnn_gpu_upload(gpu, single->uploads, uploads, error) ||
+        !lower_node(vulkan, &single->program, node, single->tensors, outputs, room, error))
+        return false;
+    const struct buffer *from = &single->buffer;
+    size_t begin = node->out_count ? outputs[0].region.offset : at, bytes = at - begin;
+    if (!single->buffer.mapped) {
+        struct step *copy = wnn_program_add(&single->program, STEP_COPY, node);
+        if (!copy || !wnn_buffer_create(gpu, bytes, BUFFER_READBACK, &single->readback, error))
+            return wnn_fail_memory(error);
+        copy->binding_count = 2;
+        copy->bindings[0] = (struct binding){{&single->buffer, begin, bytes}, false};
+        copy->bindings[1] = (struct binding){{&single->readback, 0, bytes}, true};
+        from = &single->readback;
+    } else {
+        begin = 0;
+    }
+    if (!wnn_program_record(&single->program, error) || !wnn_gpu_run(gpu, single->program.commands, error) ||
+        !wnn_buffer_invalidate(gpu, from, error))
+        return false;
+    for (unsigned i = 0; i < node->out_count; i++)
+        memcpy(out[i], (const char *)from->mapped + outputs[i].region.offset - begin,
+               outputs[i].region.bytes);
+    return true;
+}
+
+static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out)
+{
+    struct vulkan *vulkan = state;
+    struct error error = {0};
+    struct arena arena;
+    struct single single = {0};
+    if (vulkan->gpu.lost)
+        return false;
+    wnn_arena_init(&arena, vulkan->allocator);
+    wnn_program_init(&single.program, &vulkan->gpu, &vulkan->pipelines);
+    bool done = run_single(vulkan, &single, node, in, out, &arena, &error);
+    wnn_program_free(&single.program);
+    wnn_buffer_free(&vulkan->gpu, &single.buffer);
+    wnn_buffer_free(&vulkan->gpu, &single.readback);
+    wnn_arena_free(&arena);
+    return done;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The state
+// ---------------------------------------------------------------------------------------------------------------
+
+static void destroy(void *state)
+{
+    struct vulkan *vulkan = state;
+    wnn_pipelines_close(&vulkan->pipelines);
+    wnn_gpu_close(&vulkan->gpu);
+    wnn_release(vulkan->allocator, vulkan);
+}
+
+// A cumulative sum of small whole numbers: a few buffers, a loop, shared memory, a barrier.
+static bool test_device(struct vulkan *vulkan, struct error *error)
+{
+    enum {
+        COUNT = 128
+    };
+    float in[COUNT], out[COUNT];
+    struct cumulative_sum_attrs attrs = {.axis = 0};
+    struct operand operands[2] = {{.type = {WNNDataType_Float32, {1, {COUNT}}}},
+                                  {.type = {WNNDataType_Float32, {1, {COUNT}}}}};
+    struct operand *inputs[] = {&operands[0]}, *outputs[] = {&operands[1]};
+    struct node node = {.op = WNN_OP_cumulativeSum,
+                        .attrs = &attrs,
+                        .in = inputs,
+                        .out = outputs,
+                        .in_count = 1,
+                        .out_count = 1};
+    const void *from[] = {in};
+    void *to[] = {out};
+    for (int i = 0; i < COUNT; i++) {
+        in[i] = (float)(i * 7 % 31 - 12);
+        out[i] = -1;
+    }
+    bool right = evaluate(vulkan, &node, from, to);
+    float sum = 0;
+    for (int i = 0; right && i < COUNT; i++)
+        right = out[i] == (sum += in[i]);
+    return right || wnn_fail(error, WNNStatus_NotSupportedError,
+                             "the Vulkan device %.64s computes wrong numbers", vulkan->gpu.can.name);
+}
+
+static bool create_with(const struct backend_options *options, bool minimal, void **state,
+                        struct error *error)
+{
+    struct vulkan *vulkan = wnn_allocate_zero(options->allocator, sizeof *vulkan);
+    if (!vulkan)
+        return wnn_fail_memory(error);
+    vulkan->allocator = options->allocator;
+    bool opened = wnn_gpu_open(&vulkan->gpu, options, minimal, error);
+    if (opened && wnn_pipelines_open(&vulkan->pipelines, &vulkan->gpu, options->parallel, error) &&
+        test_device(vulkan, error)) {
+        *state = vulkan;
+        return true;
+    }
+    if (opened) {
+        destroy(vulkan);
+        return false;
+    }
+    wnn_release(options->allocator, vulkan);
+    return false;
+}
+
+static bool create(const struct backend_options *options, void **state, struct error *error)
+{
+    return create_with(options, false, state, error);
+}
+
+static bool create_minimal(const struct backend_options *options, void **state, struct error *error)
+{
+    return create_with(options, true, state, error);
+}
+
+static const char *device_name(void *state)
+{
+    return ((const struct vulkan *)state)->gpu.can.name;
+}
+
+#define FUNCTIONS                                                                                            \
+    .preferred_layout = WNNInputOperandLayout_NHWC, .views = true, .view_alignment = sizeof(uint32_t),       \
+    .destroy = destroy, .evaluate = evaluate, .partition = partition, .in_place = in_place,                  \
+    .device_name = device_name, .lower = lower, .release = release, .execute = execute
+
+const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
+const struct backend wnn_backend_vulkan_minimal = {
+    .name = "vulkan-minimal", .create = create_minimal, FUNCTIONS};
