@@ -185,7 +185,7 @@ static bool place_views(struct planner *planner, struct node *node)
     size_t number = planner->block_of[node->in[0]->index];
     struct block *block = &planner->blocks[number];
     size_t at = planner->within[node->in[0]->index] + first * (wnn_dtype_bits(node->in[0]->type.type) / 8);
-    size_t end = at, alignment = context->backend->view_alignment;
+    size_t end = at, alignment = planner->context->backend->view_alignment;
     for (unsigned j = 0; alignment && j < node->out_count; j++) {
         if (end % alignment != 0)
             return false;

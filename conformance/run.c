@@ -391,8 +391,10 @@ static void print_error(WNNStatus status, WNNStringView message, void *userdata1
             message.data);
 }
 
-static bool create_context(struct program *program)
+// False: *code is what the program ends with, 77 (skipped) if there is no device for the backend.
+static bool create_context(struct program *program, int *code)
 {
+    *code = 2;
     const struct backend *backend = strcmp(program->backend, wnn_backend_reference.name) == 0
                                         ? &wnn_backend_reference
                                         : wnn_backend_find(program->backend);
@@ -404,8 +406,11 @@ static bool create_context(struct program *program)
     descriptor.strictNumerics = program->strict_numerics;
     descriptor.threadCount = program->threads;
     descriptor.errorCallbackInfo.callback = print_error;
-    if (wnn_create_context_on(backend, &descriptor, &program->subject.context) != WNNStatus_Success)
+    WNNStatus status = wnn_create_context_on(backend, &descriptor, &program->subject.context);
+    if (status != WNNStatus_Success) {
+        *code = status == WNNStatus_NotSupportedError ? 77 : 2;
         return false;
+    }
     wnn_context_set_compile_options(program->subject.context, program->skipped_passes, true, NULL, NULL);
     program->subject.lossy = strcmp(program->backend, "cpu") == 0 && !program->strict_numerics;
     program->subject.values = backend != &wnn_backend_dummy;
@@ -439,8 +444,9 @@ int main(int count, char **arguments)
             puts(wnn_pass_names[i]);
         return 0;
     }
-    if (!create_context(&program))
-        return 2;
+    int code;
+    if (!create_context(&program, &code))
+        return code;
     if (program.disputed != NULL)
         read_disputes(&program);
     for (int i = optind; i < count; i++)

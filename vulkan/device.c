@@ -121,7 +121,7 @@ static int score_device(const struct gpu *gpu, VkPhysicalDevice physical, WNNPow
     gpu->vk.GetPhysicalDeviceProperties2(physical, &properties);
     const VkPhysicalDeviceProperties *p = &properties.properties;
     if (p->apiVersion < VK_API_VERSION_1_1 || find_family(gpu, physical) == UINT32_MAX ||
-        p->limits.maxPerStageDescriptorStorageBuffers < GPU_BUFFERS ||
+        p->limits.maxPerStageDescriptorStorageBuffers < GPU_LEAST_BUFFERS ||
         p->limits.maxComputeWorkGroupInvocations < 128 || p->limits.maxComputeWorkGroupSize[0] < 128)
         return 0;
     bool low = power == WNNPowerPreference_LowPower;
@@ -159,7 +159,7 @@ static bool choose_device(struct gpu *gpu, WNNPowerPreference power, struct erro
            wnn_fail(
                error, WNNStatus_NotSupportedError,
                "Vulkan has %u devices, and none that will do (version 1.1, compute, %d buffers a shader)",
-               count, GPU_BUFFERS);
+               count, GPU_LEAST_BUFFERS);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -202,6 +202,8 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
     can->atom = (uint32_t)p->limits.nonCoherentAtomSize;
     memcpy(can->groups, p->limits.maxComputeWorkGroupCount, sizeof can->groups);
     can->shared_bytes = p->limits.maxComputeSharedMemorySize;
+    uint32_t buffers = p->limits.maxPerStageDescriptorStorageBuffers;
+    can->buffers = minimal ? GPU_LEAST_BUFFERS : buffers < GPU_BUFFERS ? buffers : GPU_BUFFERS;
     can->minimal = minimal;
     if (minimal)
         return;
@@ -246,7 +248,7 @@ static bool create_device(struct gpu *gpu, struct error *error)
     return true;
 }
 
-// Layouts for shaders of one to GPU_BUFFERS buffers, each with a word of push constants a buffer.
+// Layouts for shaders of one to all buffers, each with a word of push constants a buffer.
 static bool create_layouts(struct gpu *gpu, struct error *error)
 {
     VkDescriptorSetLayoutBinding bindings[GPU_BUFFERS];
@@ -255,7 +257,7 @@ static bool create_layouts(struct gpu *gpu, struct error *error)
                                                      .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                                                      .descriptorCount = 1,
                                                      .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
-    for (uint32_t count = 1; count <= GPU_BUFFERS; count++) {
+    for (uint32_t count = 1; count <= gpu->can.buffers; count++) {
         const VkDescriptorSetLayoutCreateInfo set = {.sType =
                                                          VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
                                                      .bindingCount = count,

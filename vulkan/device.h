@@ -22,14 +22,16 @@ struct capabilities {
     uint32_t atom;              // of flushes
     uint32_t groups[3];         // work groups of a dispatch
     uint32_t shared_bytes;
+    uint32_t buffers;     // of a shader, up to GPU_BUFFERS
     bool unified;         // the host can map what the device likes best
     bool keeps_special;   // signed zeros, infinities and NaN, if it is asked to
     bool keeps_denormals; // likewise
     bool minimal;         // tests: as if there were nothing beyond the minimum
 };
 
-// Buffers of a shader: as many as WebGPU asks of every device.
-#define GPU_BUFFERS 8
+// Buffers of a shader: as many as WebGPU asks of every device, and as many as we ever use.
+#define GPU_LEAST_BUFFERS 8
+#define GPU_BUFFERS       16
 
 struct gpu {
     struct allocator *allocator;

@@ -181,7 +181,7 @@ void wnn_lower_pad(struct lowering *lowering)
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    MOST_JOINED = GPU_BUFFERS - 2
+    MOST_JOINED = GPU_LEAST_BUFFERS - 2
 };
 
 static void join(struct lowering *lowering, const struct tensor *parts, unsigned count, unsigned axis,

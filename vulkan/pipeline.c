@@ -7,7 +7,7 @@
 
 enum {
     BUCKETS = 1024,
-    MOST_IDLE = 4096 // pipelines that nobody uses at present
+    MOST_IDLE = 1024 // pipelines that nobody uses at present
 };
 
 bool wnn_glsl_load(void **library, struct error *error)

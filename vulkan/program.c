@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/program.h"
 
+#include "ops/op.h"
+
 #include <string.h>
 
 void wnn_program_init(struct program *program, struct gpu *gpu, struct pipelines *pipelines)
@@ -275,12 +277,39 @@ bool wnn_program_record(struct program *program, struct error *error)
         if (conflicts(hazards, step))
             add_barrier(program, hazards, false);
         note(hazards, step);
+        step->barriers = program->barriers;
         done = record_step(program, step, error);
     }
     if (done)
         add_barrier(program, hazards, true);
     wnn_release(gpu->allocator, hazards);
-    return done && end(gpu, program->commands, error);
+#ifdef NDEBUG
+    bool check = gpu->can.minimal;
+#else
+    bool check = true;
+#endif
+    return done && end(gpu, program->commands, error) && (!check || wnn_program_check(program, error));
+}
+
+static bool overlap(const struct binding *a, const struct binding *b)
+{
+    return (a->writes || b->writes) && a->region.buffer == b->region.buffer &&
+           a->region.offset / 4 < (b->region.offset + b->region.bytes + 3) / 4 &&
+           b->region.offset / 4 < (a->region.offset + a->region.bytes + 3) / 4;
+}
+
+bool wnn_program_check(const struct program *program, struct error *error)
+{
+    for (const struct step *a = program->first; a; a = a->next)
+        for (const struct step *b = a->next; b && b->barriers == a->barriers; b = b->next)
+            for (unsigned i = 0; i < a->binding_count; i++)
+                for (unsigned k = 0; k < b->binding_count; k++)
+                    if (overlap(&a->bindings[i], &b->bindings[k]))
+                        return wnn_fail(error, WNNStatus_UnknownError,
+                                        "Vulkan: there is no barrier between %s and %s",
+                                        a->node ? wnn_ops[a->node->op].name : "a copy",
+                                        b->node ? wnn_ops[b->node->op].name : "a copy");
+    return true;
 }
 
 // ---------------------------------------------------------------------------------------------------------------

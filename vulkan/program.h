@@ -36,6 +36,7 @@ struct step {
     bool has_parameters; // binding 0 is the program's
     uint32_t parameters; // the first word
     uint32_t groups[3];
+    size_t barriers; // before it in the command buffer
 };
 
 struct program {
@@ -61,6 +62,10 @@ uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, 
 
 // Compiles all pipelines and records the command buffer.
 bool wnn_program_record(struct program *program, struct error *error);
+
+// Whether no two steps without a barrier between them touch the same bytes, one of them to write. Quadratic;
+// looks at what was recorded, not at how.
+bool wnn_program_check(const struct program *program, struct error *error);
 
 // Copies host memory to regions of device memory through at most 64 MiB of staging memory, and waits.
 struct upload {

@@ -267,21 +267,53 @@ const char *wnn_shader_type(WNNDataType type)
     }
 }
 
+// Declares w<k>(i), word i of a region, and s<k>(i, word) if it is written; returns k. A region that is more
+// than a binding can see gets several.
 static unsigned add_binding(struct shader *shader, const struct region *region, bool writes,
                             const char *qualifier)
 {
-    unsigned number = shader->binding_count++;
-    if (number >= GPU_BUFFERS) {
-        if (!shader->lowering->failed)
-            wnn_fail(shader->lowering->error, WNNStatus_OperationError, "Vulkan: %s needs too many buffers",
-                     shader->family);
-        shader->lowering->failed = true;
-        return 0;
+    const struct gpu *gpu = shader->lowering->gpu;
+    size_t piece = (size_t)(gpu->can.storage_range - 256) / 256 * 256, rest = region->bytes;
+    unsigned first = shader->binding_count;
+    for (size_t at = 0; at == 0 || rest > 0; at += piece) {
+        unsigned number = shader->binding_count;
+        if (number >= gpu->can.buffers) {
+            if (!shader->lowering->failed)
+                wnn_fail(shader->lowering->error, WNNStatus_OperationError,
+                         "%s: its tensors need more than the %u buffers of %llu bytes that the device's "
+                         "shaders can see",
+                         wnn_ops[shader->lowering->node->op].name, gpu->can.buffers,
+                         (unsigned long long)gpu->can.storage_range);
+            shader->lowering->failed = true;
+            return 0;
+        }
+        size_t bytes = rest < piece ? rest : piece;
+        shader->bindings[number] = (struct binding){{region->buffer, region->offset + at, bytes}, writes};
+        wnn_shader_text(shader, "layout(std430, set = 0, binding = %u) %s buffer B%u { uint b%u[]; };\n",
+                        number, qualifier, number, number);
+        shader->binding_count++;
+        rest -= bytes;
     }
-    shader->bindings[number] = (struct binding){*region, writes};
-    wnn_shader_text(shader, "layout(std430, set = 0, binding = %u) %s buffer B%u { uint b%u[]; };\n", number,
-                    qualifier, number, number);
-    return number;
+    unsigned last = shader->binding_count - 1;
+    if (first == last) {
+        wnn_shader_text(shader, "#define w%u(i) b%u[base%u + (i)]\n", first, first, first);
+        if (writes)
+            wnn_shader_text(shader, "#define s%u(i, v) b%u[base%u + (i)] = v\n", first, first, first);
+        return first;
+    }
+    wnn_shader_text(shader, writes ? "void s%u(uint i, uint v) {\n" : "uint w%u(uint i) {\n", first);
+    for (unsigned k = first; k <= last; k++) {
+        if (k < last)
+            wnn_shader_text(shader, "if (i < %zuu) ", piece / 4);
+        if (writes)
+            wnn_shader_text(shader, "{ b%u[base%u + i] = v; return; }\n", k, k);
+        else
+            wnn_shader_text(shader, "return b%u[base%u + i];\n", k, k);
+        if (k < last)
+            wnn_shader_text(shader, "i -= %zuu;\n", piece / 4);
+    }
+    wnn_shader_text(shader, "}\n");
+    return first;
 }
 
 void wnn_shader_input(struct shader *shader, const char *name, const struct tensor *tensor, enum form form)
@@ -292,22 +324,21 @@ void wnn_shader_input(struct shader *shader, const char *name, const struct tens
         unsigned width = form == FORM_PAIR ? 2 : 4;
         wnn_shader_text(shader, "vec%u %s_at(uint i) { return uintBitsToFloat(uvec%u(", width, name, width);
         for (unsigned i = 0; i < width; i++)
-            wnn_shader_text(shader, "%sb%u[base%u + %uu * i + %uu]", i ? ", " : "", k, k, width, i);
+            wnn_shader_text(shader, "%sw%u(%uu * i + %uu)", i ? ", " : "", k, width, i);
         add_text(shader, ")); }\n");
         return;
     }
     if (bits == 64) {
-        wnn_shader_text(
-            shader, "%s %s_at(uint i) { return %s(b%u[base%u + 2u * i], b%u[base%u + 2u * i + 1u]); }\n",
-            form == FORM_BITS ? "uvec2" : type, name, form == FORM_BITS ? "uvec2" : type, k, k, k, k);
+        wnn_shader_text(shader, "%s %s_at(uint i) { return %s(w%u(2u * i), w%u(2u * i + 1u)); }\n",
+                        form == FORM_BITS ? "uvec2" : type, name, form == FORM_BITS ? "uvec2" : type, k, k);
         return;
     }
     unsigned shift = bits == 32 ? 0 : bits == 16 ? 1 : bits == 8 ? 2 : 3;
     char word[96];
     if (shift == 0)
-        snprintf(word, sizeof word, "b%u[base%u + i]", k, k);
+        snprintf(word, sizeof word, "w%u(i)", k);
     else
-        snprintf(word, sizeof word, "b%u[base%u + (i >> %uu)]", k, k, shift);
+        snprintf(word, sizeof word, "w%u(i >> %uu)", k, shift);
     const char *result = form == FORM_BITS ? "uint" : type;
     wnn_shader_text(shader, "%s %s_at(uint i) { return ", result, name);
     char place[64];
@@ -325,7 +356,15 @@ void wnn_shader_input(struct shader *shader, const char *name, const struct tens
 
 void wnn_shader_words(struct shader *shader, const char *name, const struct region *region)
 {
-    unsigned k = add_binding(shader, region, true, "coherent");
+    unsigned k = shader->binding_count;
+    if (region->bytes + 256 > shader->lowering->gpu->can.storage_range && !shader->lowering->failed) {
+        wnn_fail(shader->lowering->error, WNNStatus_OperationError,
+                 "%s: scratch memory of %zu bytes is more than the device's shaders can see",
+                 wnn_ops[shader->lowering->node->op].name, region->bytes);
+        shader->lowering->failed = true;
+        return;
+    }
+    add_binding(shader, region, true, "coherent");
     wnn_shader_text(shader, "#define %s_word(i) b%u[base%u + (i)]\n", name, k, k);
 }
 
@@ -358,12 +397,12 @@ void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum 
     wnn_shader_define(shader, "OUT", "%s", type);
     wnn_shader_define(shader, "PER", "%uu", shader->per);
     if (bits == 128) {
-        add_text(shader, "#define WORD uvec4\nvoid put(inout uvec4 word, uint e, vec4 v) { word = "
-                         "floatBitsToUint(v); }\n");
-        wnn_shader_text(shader,
-                        "void store(uint i, uvec4 word) { for (uint k = 0u; k < 4u; k++) b%u[base%u + 4u * i "
-                        "+ k] = word[k]; }\n",
-                        k, k);
+        add_text(shader, "#define WORD uvec4\n"
+                         "void put(inout uvec4 word, uint e, vec4 v) { word = floatBitsToUint(v); }\n");
+        wnn_shader_text(
+            shader,
+            "void store(uint i, uvec4 word) { for (uint k = 0u; k < 4u; k++) s%u(4u * i + k, word[k]); }\n",
+            k);
     } else if (bits == 64) {
         add_text(shader, "#define WORD uvec2\n");
         wnn_shader_text(shader, "void put(inout uvec2 word, uint e, %s v) { word = %s; }\n", type,
@@ -371,9 +410,8 @@ void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum 
                         : form == FORM_BITS ? "v"
                                             : "uvec2(v.lo, v.hi)");
         wnn_shader_text(shader,
-                        "void store(uint i, uvec2 word) { b%u[base%u + 2u * i] = word.x; b%u[base%u + 2u * i "
-                        "+ 1u] = word.y; }\n",
-                        k, k, k, k);
+                        "void store(uint i, uvec2 word) { s%u(2u * i, word.x); s%u(2u * i + 1u, word.y); }\n",
+                        k, k);
     } else {
         const char *encoded = form == FORM_BITS || !wnn_dtype_is_float(tensor->type) ? "uint(v)"
                               : bits == 32                                           ? "floatBitsToUint(v)"
@@ -386,7 +424,7 @@ void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum 
             wnn_shader_text(shader,
                             "void put(inout uint word, uint e, %s v) { word |= (%s & %uu) << (e * %uu); }\n",
                             type, encoded, (1u << bits) - 1, bits);
-        wnn_shader_text(shader, "void store(uint i, uint word) { b%u[base%u + i] = word; }\n", k, k);
+        wnn_shader_text(shader, "void store(uint i, uint word) { s%u(i, word); }\n", k);
     }
     add_finish(shader, tensor, activation);
 }
@@ -605,15 +643,6 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
 
 void wnn_shader_end_grid(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
 {
-    const struct capabilities *can = &shader->lowering->gpu->can;
-    for (unsigned i = shader->literal ? 0 : 1; i < shader->binding_count && i < GPU_BUFFERS; i++)
-        if (shader->bindings[i].region.bytes + 256 > can->storage_range && !shader->lowering->failed) {
-            wnn_fail(shader->lowering->error, WNNStatus_OperationError,
-                     "%s: a tensor of %zu bytes is more than the device's shaders can see (%llu)",
-                     wnn_ops[shader->lowering->node->op].name, shader->bindings[i].region.bytes,
-                     (unsigned long long)can->storage_range);
-            shader->lowering->failed = true;
-        }
     if (x == 0 || y == 0 || z == 0) // nothing to do
         return;
     append(shader, x, y, z);

@@ -36,7 +36,7 @@ static const char usage[] = "usage: webnn-random-graphs [options]\n"
 struct side {
     const char *name;
     WNNContext context;
-    bool strict;
+    bool strict, missing; // missing: there is no device
     WNNGraphBuilder builder;
     WNNGraph graph;
     struct random_graph recorded;
@@ -361,7 +361,10 @@ static bool create(struct side *side, const char *name, const struct backend *ba
     descriptor.strictNumerics = strict;
     side->name = name;
     side->strict = strict;
-    if (backend == NULL || wnn_create_context_on(backend, &descriptor, &side->context) != WNNStatus_Success) {
+    WNNStatus status =
+        backend == NULL ? WNNStatus_TypeError : wnn_create_context_on(backend, &descriptor, &side->context);
+    side->missing = status == WNNStatus_NotSupportedError;
+    if (status != WNNStatus_Success) {
         fprintf(stderr, "webnn-random-graphs: no context on %s\n", name);
         return false;
     }
@@ -434,5 +437,5 @@ int main(int count, char **arguments)
     wnnContextRelease(program.perturbed.context);
     wnnContextRelease(program.subjects[0].context);
     wnnContextRelease(program.subjects[1].context);
-    return !ready ? 2 : program.failed > 0;
+    return program.subjects[0].missing ? 77 : !ready ? 2 : program.failed > 0;
 }
