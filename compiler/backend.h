@@ -88,8 +88,10 @@ struct backend {
     // (optional) A word or two for what computes a node of a finished plan; static text.
     const char *(*kernel)(void *state, const struct node *node);
 
-    // (optional) What the state computes on: text that lives as long as the state.
+    // (optional) What the state computes on: text that lives as long as the state; and whether that takes denormal
+    // numbers for 0. Any thread.
     const char *(*device_name)(void *state);
+    bool (*flushes_denormals)(void *state);
 
     // Makes an executable of a plan, which outlives it. Everything that can fail, fails here. Constants that runs do not
     // read may be released: an operand's `constant` has no data then, but keeps its number of bytes.

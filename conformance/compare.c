@@ -4,6 +4,7 @@
 
 #include "lib/half.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -72,6 +73,8 @@ static double distance(WNNDataType type, const void *got, const void *expected, 
         return isnan(y) && (isnan(x) || (isinf(x) && flags & COMPARE_LOST_NAN)) ? 0 : INFINITY;
     if (flags & COMPARE_ZERO_SIGNS && x == 0 && y == 0 && wnn_dtype_is_float(type))
         return INFINITY;
+    if (flags & COMPARE_FLUSHED && type == WNNDataType_Float32 && fabs(x) < FLT_MIN && fabs(y) < FLT_MIN)
+        return 0;
     if (absolute)
         return x == y && wnn_dtype_is_float(type) ? 0 : fabs(x - y);
     __int128 apart = position(type, a) - position(type, b);

@@ -12,6 +12,7 @@
 enum {
     COMPARE_ZERO_SIGNS = 1, // -0 is not 0
     COMPARE_LOST_NAN = 2,   // an infinity will do where NaN is expected
+    COMPARE_FLUSHED = 4,    // denormal numbers of float32 are 0
 };
 
 struct difference {

@@ -35,7 +35,7 @@ ALSO = {
 # The unit test or benchmark of a module of a backend includes it; tests of passes read graphs as the program does.
 UNIT = {"cpu", "vulkan", "tools"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
-COMMENTS = {".c": "//", ".h": "//", ".def": "//", ".comp": "//", ".cc": "//", ".cpp": "//", ".js": "//", ".mjs": "//",
+COMMENTS = {".c": "//", ".h": "//", ".def": "//", ".comp": "//", ".glsl": "//", ".cc": "//", ".cpp": "//", ".js": "//", ".mjs": "//",
             ".py": "#", ".sh": "#"}
 FORBIDDEN = {"abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "__assert", "terminate"}
 

@@ -413,6 +413,7 @@ static bool create_context(struct program *program, int *code)
     }
     wnn_context_set_compile_options(program->subject.context, program->skipped_passes, true, NULL, NULL);
     program->subject.lossy = strcmp(program->backend, "cpu") == 0 && !program->strict_numerics;
+    program->subject.flushes = wnn_context_flushes_denormals(program->subject.context);
     program->subject.values = backend != &wnn_backend_dummy;
     return true;
 }

@@ -333,7 +333,8 @@ static bool compare_outputs(struct run *run)
     const char *name = wnn_json_string(run->test, "name");
     struct tolerance tolerance = tolerance_of(run);
     bool exact = name != NULL && is_exact(name);
-    unsigned flags = (exact ? COMPARE_ZERO_SIGNS : 0u) | (may_lose_nan(run) ? COMPARE_LOST_NAN : 0u);
+    unsigned flags = (exact ? COMPARE_ZERO_SIGNS : 0u) | (may_lose_nan(run) ? COMPARE_LOST_NAN : 0u) |
+                     (run->subject->flushes ? COMPARE_FLUSHED : 0u);
     if (exact)
         tolerance = (struct tolerance){false, 0};
     for (size_t i = 0; i < run->expected_count; i++) {

@@ -18,6 +18,7 @@ enum outcome {
 struct subject {
     WNNContext context;
     bool lossy;  // nodes may run on XNNPACK, which may make an infinity of a NaN
+    bool flushes; // the device takes denormal numbers for 0
     bool values; // compare results; otherwise it is enough that a graph is built and computed
 };
 

@@ -337,6 +337,18 @@ void wnnContextGetCounters(WNNContext context, WNNContextCounters *counters)
     counters->peakAllocatedBytes = atomic_load(&context->allocator.peak);
 }
 
+const char *wnn_context_device(WNNContext context)
+{
+    const struct backend *backend = context->backend;
+    return backend->device_name ? backend->device_name(context->state) : backend->name;
+}
+
+bool wnn_context_flushes_denormals(WNNContext context)
+{
+    const struct backend *backend = context->backend;
+    return backend->flushes_denormals && backend->flushes_denormals(context->state);
+}
+
 void wnn_context_set_compile_options(WNNContext context, uint32_t skip, bool verify,
                                      void (*observe)(void *argument, const char *pass,
                                                      const struct graph *graph),

@@ -11,6 +11,11 @@
 WNNStatus wnn_create_context_on(const struct backend *backend, const WNNContextDescriptor *descriptor,
                                 WNNContext *context);
 
+// What the backend of the context computes on, "NVIDIA H200"; its own name where it does not say.
+const char *wnn_context_device(WNNContext context);
+// Whether that takes denormal numbers for 0 when it computes.
+bool wnn_context_flushes_denormals(WNNContext context);
+
 // Passes to skip (bits of wnn_pass_names) and an observer for the graphs that the context builds from now on. Verifying
 // is on in debug builds and can be turned on here.
 void wnn_context_set_compile_options(WNNContext context, uint32_t skip, bool verify,

@@ -109,9 +109,12 @@ static void print_operators(const struct model *model, const struct support *sup
         }
         printf("\n");
     }
-    for (unsigned k = 0; k < COLUMNS; k++)
+    for (unsigned k = 0; k < COLUMNS; k++) {
         if (!support[k].open)
             printf("  %s: %s\n", columns[k], support[k].error.message);
+        else if (strcmp(columns[k], "gpu") == 0)
+            printf("  gpu: %s\n", wnn_context_device(support[k].session.context));
+    }
 }
 
 static void print_weights(const struct model *model)

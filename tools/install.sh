@@ -44,7 +44,7 @@ want_clients() {
 }
 
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libxnnpack-dev libpthreadpool-dev libpng-dev
-  libjpeg-dev libcjson-dev)
+  libjpeg-dev libcjson-dev libvulkan-dev libvulkan1 libshaderc-dev glslang-dev spirv-tools g++)
 
 # quietly COMMAND...: shows what it prints only if it fails.
 quietly() {

@@ -7,7 +7,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 . tools/install.sh
 
-need "${build_packages[@]}" g++ clang libclang-rt-14-dev binutils python3-minimal python3-numpy python3-torch
+need "${build_packages[@]}" g++ clang libclang-rt-14-dev binutils python3-minimal python3-numpy python3-torch \
+  mesa-vulkan-drivers vulkan-validationlayers
 want_clients
 failed=()
 

@@ -460,11 +460,11 @@ void wnn_shader_function(struct shader *shader, const char *prefix, enum op op, 
 {
     static const char *const plain[WNN_OP_COUNT] = {
         [WNN_OP_abs] = "magnitude(x)",
-        [WNN_OP_ceil] = "ceil(x)",
+        [WNN_OP_ceil] = "ceil_of(x)",
         [WNN_OP_cos] = "sine_of(x, 1)",
         [WNN_OP_erf] = "erf_of(x)",
         [WNN_OP_exp] = "exp_of(x)",
-        [WNN_OP_floor] = "floor(x)",
+        [WNN_OP_floor] = "floor_of(x)",
         [WNN_OP_gelu] = "gelu_of(x)",
         [WNN_OP_hardSwish] = "hard_swish_of(x)",
         [WNN_OP_identity] = "x",

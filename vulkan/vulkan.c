@@ -13,6 +13,7 @@ struct vulkan {
     struct allocator *allocator;
     struct gpu gpu;
     struct pipelines pipelines;
+    bool flushes_denormals;
 };
 
 // A constant's place.
@@ -427,16 +428,16 @@ static void destroy(void *state)
     wnn_release(vulkan->allocator, vulkan);
 }
 
-// A cumulative sum of small whole numbers: a few buffers, a loop, shared memory, a barrier.
-static bool test_device(struct vulkan *vulkan, struct error *error)
+// Cumulative sums: a few buffers, a loop, shared memory, a barrier.
+enum {
+    TEST_COUNT = 128
+};
+
+static bool sum_up(struct vulkan *vulkan, const float *in, float *out)
 {
-    enum {
-        COUNT = 128
-    };
-    float in[COUNT], out[COUNT];
     struct cumulative_sum_attrs attrs = {.axis = 0};
-    struct operand operands[2] = {{.type = {WNNDataType_Float32, {1, {COUNT}}}},
-                                  {.type = {WNNDataType_Float32, {1, {COUNT}}}}};
+    struct operand operands[2] = {{.type = {WNNDataType_Float32, {1, {TEST_COUNT}}}},
+                                  {.type = {WNNDataType_Float32, {1, {TEST_COUNT}}}}};
     struct operand *inputs[] = {&operands[0]}, *outputs[] = {&operands[1]};
     struct node node = {.op = WNN_OP_cumulativeSum,
                         .attrs = &attrs,
@@ -446,14 +447,22 @@ static bool test_device(struct vulkan *vulkan, struct error *error)
                         .out_count = 1};
     const void *from[] = {in};
     void *to[] = {out};
-    for (int i = 0; i < COUNT; i++) {
-        in[i] = (float)(i * 7 % 31 - 12);
+    for (int i = 0; i < TEST_COUNT; i++)
         out[i] = -1;
-    }
-    bool right = evaluate(vulkan, &node, from, to);
-    float sum = 0;
-    for (int i = 0; right && i < COUNT; i++)
+    return evaluate(vulkan, &node, from, to);
+}
+
+// Whether a known sum comes out right, and what becomes of a denormal number.
+static bool test_device(struct vulkan *vulkan, struct error *error)
+{
+    float in[TEST_COUNT], tiny[TEST_COUNT] = {1e-40f}, out[TEST_COUNT], sum = 0;
+    for (int i = 0; i < TEST_COUNT; i++)
+        in[i] = (float)(i * 7 % 31 - 12);
+    bool right = sum_up(vulkan, in, out);
+    for (int i = 0; right && i < TEST_COUNT; i++)
         right = out[i] == (sum += in[i]);
+    right = right && sum_up(vulkan, tiny, out);
+    vulkan->flushes_denormals = right && out[0] != tiny[0];
     return right || wnn_fail(error, WNNStatus_NotSupportedError,
                              "the Vulkan device %.64s computes wrong numbers", vulkan->gpu.can.name);
 }
@@ -494,10 +503,16 @@ static const char *device_name(void *state)
     return ((const struct vulkan *)state)->gpu.can.name;
 }
 
+static bool flushes_denormals(void *state)
+{
+    return ((const struct vulkan *)state)->flushes_denormals;
+}
+
 #define FUNCTIONS                                                                                            \
     .preferred_layout = WNNInputOperandLayout_NHWC, .views = true, .view_alignment = sizeof(uint32_t),       \
     .destroy = destroy, .evaluate = evaluate, .partition = partition, .in_place = in_place,                  \
-    .device_name = device_name, .lower = lower, .release = release, .execute = execute
+    .device_name = device_name, .flushes_denormals = flushes_denormals, .lower = lower, .release = release,  \
+    .execute = execute
 
 const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
 const struct backend wnn_backend_vulkan_minimal = {

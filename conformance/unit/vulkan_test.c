@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Vulkan backend beyond single operators: creation where there is nothing to create from, contexts beside one
-// another, memory that there is not, the check for missing barriers. Skipped where Vulkan has no device.
+// The Vulkan backend beyond single operators: creation where there is nothing to create from, contexts beside
+// one another, memory that there is not, the check for missing barriers. Skipped where Vulkan has no device.
 
 #include "conformance/unit/runtime_fixture.h"
 #include "vulkan/program.h"
@@ -56,8 +56,9 @@ static void test_contexts(void)
     struct answer answer = {0};
     WNNContext contexts[2];
     for (int i = 0; i < 2; i++)
-        REQUIRE_EQUAL_INT(create_on(i ? &wnn_backend_vulkan_minimal : &wnn_backend_vulkan, &answer, &contexts[i]),
-                          WNNStatus_Success);
+        REQUIRE_EQUAL_INT(
+            create_on(i ? &wnn_backend_vulkan_minimal : &wnn_backend_vulkan, &answer, &contexts[i]),
+            WNNStatus_Success);
     for (unsigned length = 1; length < 4; length++)
         for (int i = 0; i < 2; i++)
             compute_sums(contexts[i], length, (float)i);
@@ -70,7 +71,7 @@ static void test_contexts(void)
     REQUIRE_EQUAL_INT(atomic_load(&answer.calls), 0);
 }
 
-// More than any device has: an error of the build, and the context goes on.
+// More than many a device has in one piece: an error of the build, and the context goes on.
 static void test_memory(void)
 {
     struct answer answer = {0}, built = {0};
@@ -78,7 +79,7 @@ static void test_memory(void)
     REQUIRE_EQUAL_INT(create_on(NULL, &answer, &context), WNNStatus_Success);
     WNNGraphBuilder builder = create_builder(context);
     WNNOperand x = add_input(builder, "x", 1, 1);
-    const uint32_t shape[] = {46340, 46340};
+    const uint32_t shape[] = {20000, 20000};
     WNNOperand large = wnnGraphBuilderExpand(builder, x, (WNNUint32List){shape, 2}, NULL);
     WNNNamedOperand output = {view("y"), wnnGraphBuilderCumulativeSum(builder, large, 0, NULL)};
     WNNBuildCallbackInfo info = {NULL, WNNCallbackMode_WaitAnyOnly, on_build, &built, NULL};
@@ -105,8 +106,9 @@ static bool check(const struct binding *first, const struct binding *second, siz
 static void test_hazards(void)
 {
     const struct buffer one = {.bytes = 64}, other = {.bytes = 64};
-    const struct binding write = {{&one, 0, 8}, true}, read = {{&one, 4, 8}, false}, beside = {{&one, 8, 8}, true},
-                         elsewhere = {{&other, 0, 64}, true}, half_word = {{&one, 6, 2}, true};
+    const struct binding write = {{&one, 0, 8}, true}, read = {{&one, 4, 8}, false},
+                         beside = {{&one, 8, 8}, true}, elsewhere = {{&other, 0, 64}, true},
+                         half_word = {{&one, 6, 2}, true};
     REQUIRE(!check(&write, &read, 0));
     REQUIRE(!check(&read, &write, 0));
     REQUIRE(!check(&write, &write, 0));

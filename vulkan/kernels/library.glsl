@@ -81,8 +81,16 @@ U64 u64_of(uint x) { return U64(x, 0u); }
 //: u64_of I64
 U64 u64_of(I64 x) { return U64(x.lo, x.hi); }
 
+//: order_of
+// A number that is ordered as the float is, for devices that take denormal numbers for 0. Not of NaN.
+int order_of(float x)
+{
+    int b = floatBitsToInt(x);
+    return b < 0 ? -(b & 0x7FFFFFFF) : b;
+}
+
 //: equal
-bool equals(float a, float b) { return a == b; }
+bool equals(float a, float b) { return !is_nan(a) && !is_nan(b) && order_of(a) == order_of(b); }
 bool equals(int a, int b) { return a == b; }
 bool equals(uint a, uint b) { return a == b; }
 #define equal(a, b) equals(a, b)
@@ -94,7 +102,7 @@ bool equals(I64 a, I64 b) { return a.lo == b.lo && a.hi == b.hi; }
 bool equals(U64 a, U64 b) { return a.lo == b.lo && a.hi == b.hi; }
 
 //: less
-bool less(float a, float b) { return a < b; }
+bool less(float a, float b) { return !is_nan(a) && !is_nan(b) && order_of(a) < order_of(b); }
 bool less(int a, int b) { return a < b; }
 bool less(uint a, uint b) { return a < b; }
 
@@ -104,8 +112,30 @@ bool less(I64 a, I64 b) { return a.hi == b.hi ? a.lo < b.lo : int(a.hi) < int(b.
 //: less U64
 bool less(U64 a, U64 b) { return a.hi == b.hi ? a.lo < b.lo : a.hi < b.hi; }
 
+//: tiny_sum
+// The sum of numbers below 2^-100, for devices that take denormal ones for 0: at 2^64 times the size.
+float enlarged(float x)
+{
+    uint b = floatBitsToUint(x), m = b & 0x7FFFFFFFu;
+    float y = m < 0x00800000u ? float(m) * 2.5849394142282115e-26 : uintBitsToFloat(m + (64u << 23));
+    return uintBitsToFloat(floatBitsToUint(y) | (b & 0x80000000u));
+}
+float tiny_sum(float a, float b)
+{
+    precise float y = enlarged(a) + enlarged(b);
+    uint bits = floatBitsToUint(y), m = bits & 0x7FFFFFFFu;
+    m = m >= (65u << 23) ? m - (64u << 23) : uint(uintBitsToFloat(m) * 3.8685626227668134e25); // whole
+    return uintBitsToFloat(m | (bits & 0x80000000u));
+}
+
 //: add
-float add(float a, float b) { precise float y = a + b; return y; }
+float add(float a, float b)
+{
+    if (max(floatBitsToUint(a) & 0x7FFFFFFFu, floatBitsToUint(b) & 0x7FFFFFFFu) < 0x0D800000u)
+        return tiny_sum(a, b);
+    precise float y = a + b;
+    return y;
+}
 int add(int a, int b) { return a + b; }
 uint add(uint a, uint b) { return a + b; }
 
@@ -116,7 +146,7 @@ I64 add(I64 a, I64 b) { uint c; uint lo = uaddCarry(a.lo, b.lo, c); return I64(l
 U64 add(U64 a, U64 b) { uint c; uint lo = uaddCarry(a.lo, b.lo, c); return U64(lo, a.hi + b.hi + c); }
 
 //: sub
-float sub(float a, float b) { precise float y = a - b; return y; }
+float sub(float a, float b) { return add(a, uintBitsToFloat(floatBitsToUint(b) ^ 0x80000000u)); }
 int sub(int a, int b) { return a - b; }
 uint sub(uint a, uint b) { return a - b; }
 
@@ -135,7 +165,19 @@ uvec2 mul64(uvec2 a, uvec2 b)
 }
 
 //: mul
-float mul(float a, float b) { precise float y = a * b; return y; }
+// A denormal operand is enlarged, for devices that would take it for 0.
+float mul(float a, float b)
+{
+    uint m = min(floatBitsToUint(a) & 0x7FFFFFFFu, floatBitsToUint(b) & 0x7FFFFFFFu);
+    if (m - 1u < 0x007FFFFFu) {
+        bool first = (floatBitsToUint(a) & 0x7FFFFFFFu) == m;
+        precise float y = (float(m) * 2.6469779601696886e-23) * (first ? b : a);
+        y = y * 5.293955920339377e-23; // 2^-75 and 2^-74
+        return uintBitsToFloat(floatBitsToUint(y) ^ (floatBitsToUint(first ? a : b) & 0x80000000u));
+    }
+    precise float y = a * b;
+    return y;
+}
 int mul(int a, int b) { return a * b; }
 uint mul(uint a, uint b) { return a * b; }
 
@@ -243,7 +285,7 @@ I64 div(I64 a, I64 b)
 }
 
 //: greatest
-float greatest(float a, float b) { return is_nan(a) ? a : is_nan(b) ? b : a > b ? a : b; }
+float greatest(float a, float b) { return is_nan(a) ? a : is_nan(b) ? b : order_of(a) > order_of(b) ? a : b; }
 int greatest(int a, int b) { return max(a, b); }
 uint greatest(uint a, uint b) { return max(a, b); }
 
@@ -254,7 +296,7 @@ I64 greatest(I64 a, I64 b) { if (less(a, b)) return b; return a; }
 U64 greatest(U64 a, U64 b) { if (less(a, b)) return b; return a; }
 
 //: least
-float least(float a, float b) { return is_nan(a) ? a : is_nan(b) ? b : a < b ? a : b; }
+float least(float a, float b) { return is_nan(a) ? a : is_nan(b) ? b : order_of(a) < order_of(b) ? a : b; }
 int least(int a, int b) { return min(a, b); }
 uint least(uint a, uint b) { return min(a, b); }
 
@@ -265,7 +307,7 @@ I64 least(I64 a, I64 b) { if (less(b, a)) return b; return a; }
 U64 least(U64 a, U64 b) { if (less(b, a)) return b; return a; }
 
 //: within
-float within(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+float within(float x, float low, float high) { return less(x, low) ? low : less(high, x) ? high : x; }
 int within(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
 uint within(uint x, uint low, uint high) { return x < low ? low : x > high ? high : x; }
 
@@ -298,18 +340,32 @@ int sign_of(int x) { return sign(x); }
 I64 sign_of(I64 x) { return int(x.hi) < 0 ? I64(~0u, ~0u) : I64((x.lo | x.hi) != 0u ? 1u : 0u, 0u); }
 
 //: relu_of
-float relu_of(float x) { return x < 0.0 ? 0.0 : x; }
+float relu_of(float x) { return less(x, 0.0) ? 0.0 : x; }
 int relu_of(int x) { return max(x, 0); }
 
 //: relu_of I64
 I64 relu_of(I64 x) { return int(x.hi) < 0 ? I64(0u, 0u) : x; }
 
 //: prelu_of
-float prelu_of(float x, float slope) { precise float y = x * slope; return x < 0.0 ? y : x; }
+float prelu_of(float x, float slope) { precise float y = x * slope; return less(x, 0.0) ? y : x; }
 int prelu_of(int x, int slope) { return x < 0 ? x * slope : x; }
 
 //: prelu_of I64
 I64 prelu_of(I64 x, I64 slope) { if (int(x.hi) < 0) return mul(x, slope); return x; }
+
+//: floor_of
+float floor_of(float x)
+{
+    float y = floor(x);
+    return y == 0.0 && less(x, 0.0) ? -1.0 : y;
+}
+
+//: ceil_of
+float ceil_of(float x)
+{
+    float y = ceil(x);
+    return y == 0.0 && less(0.0, x) ? 1.0 : y;
+}
 
 //: scaled
 // y * 2^n for what exponentials need, denormal results included.
@@ -945,12 +1001,16 @@ vec2 times2(vec2 a, vec2 b)
 vec2 quotient2(vec2 a, vec2 b)
 {
     precise float q = a.x / b.x;
-    vec2 rest = sum2(a, -times2(b, vec2(q, 0.0)));
-    precise float more = (rest.x + rest.y) / b.x;
-    if (is_nan(more) || is_inf(more))
-        return vec2(q, 0.0);
-    float e, y = exact_sum(q, more, e);
-    return vec2(y, e);
+    vec2 y = vec2(q, 0.0);
+    for (int i = 0; i < 2; i++) { // native division is not exact
+        vec2 rest = sum2(a, -times2(b, y));
+        precise float more = (rest.x + rest.y) / b.x;
+        if (is_nan(more) || is_inf(more))
+            return y;
+        y = sum2(y, vec2(more, 0.0));
+    }
+    // Less than a double would hold is an error, and makes no zero of what is one.
+    return abs(y.y) < abs(y.x) * 8.8817842e-16 ? vec2(y.x, 0.0) : y;
 }
 
 //: exp_parts2

@@ -7,9 +7,10 @@ OUT element(uint i)
 {
     uint n = i % COLUMNS, rest = i / COLUMNS, m = rest % ROWS, matrix = rest / ROWS;
     uint from_a = a_index(matrix) + m * A_ROW, from_b = b_index(matrix) + n * B_COLUMN;
-    float sum = 0.0;
+    vec2 pair = vec2(0.0); // these sums are short
     for (uint k = 0u; k < INNER; k++)
-        sum += a_at(from_a + k * A_INNER) * b_at(from_b + k * B_INNER);
+        pair = sum2(pair, product2(a_at(from_a + k * A_INNER), b_at(from_b + k * B_INNER)));
+    float sum = pair.x + pair.y;
 #ifdef ALPHA
     sum *= ALPHA;
 #endif
