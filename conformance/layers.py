@@ -20,7 +20,7 @@ khronos_validation.log_filename = {}
 
 
 def main():
-    if not any(pathlib.Path(place, "vulkan/explicit_layer.d", LAYER + ".json").exists() for place in PLACES):
+    if not any(pathlib.Path(place, "vulkan/explicit_layer.d", "VkLayer_khronos_validation.json").exists() for place in PLACES):
         print("skipped: there is no", LAYER)
         return 77
     with tempfile.TemporaryDirectory() as folder:
