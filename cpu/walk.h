@@ -88,13 +88,10 @@ WNN_INLINE void wnn_load_doubles(const struct tensor *tensor, size_t offset, siz
 WNN_INLINE float wnn_narrow(double value)
 {
     float near = (float)value;
-    if ((double)near == value || isnan(value))
-        return near;
+    double back = (double)near;
     uint32_t bits;
     memcpy(&bits, &near, sizeof bits);
-    if (fabs((double)near) > fabs(value))
-        bits--;
-    bits |= 1u;
+    bits = (bits - (uint32_t)(fabs(back) > fabs(value))) | (uint32_t)(back != value);
     memcpy(&near, &bits, sizeof near);
     return near;
 }
