@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// argMin and argMax. A minimum is looked for as the maximum of the negated values, so that there is one
-// search.
+// argMin and argMax. A minimum is looked for as the maximum of the negated values, and types are widened to
+// one of three, so that there are three searches.
 #include "cpu/walk.h"
+
+enum {
+    LANES = 64,
+    BLOCK = 4096, // elements that are searched at a time
+    AHEAD = 6     // rows
+};
 
 struct search {
     const struct tensor *in, *out;
@@ -10,19 +16,20 @@ struct search {
     struct walk walk;
 };
 
-enum {
-    LANES = 64
+// A piece of a unit: rows of `width` values, of which the first is at `position` among the reduced elements.
+struct block {
+    size_t rows, width, stride, position;
+    bool last; // of equal ones
 };
 
 // The best of each column so far, and where it is among the reduced elements; -1: nowhere, all are NaN.
 #define DEFINE_SEARCH(name, type, LOWEST)                                                                    \
-    /* One column: the best of the piece first, which is quick, then where it is. */                         \
-    static void name##_run(const type *values, const struct piece *piece, bool last, type *best,             \
-                           int64_t *where)                                                                   \
+    /* One column: the best of the block first, which is quick, then where it is. */                         \
+    WNN_INLINE void name##_run(const type *restrict values, const struct block *block, type *best,           \
+                               int32_t *where)                                                               \
     {                                                                                                        \
-        type most = LOWEST;                                                                                  \
-        size_t count = piece->rows, at;                                                                      \
-        type lanes[LANES];                                                                                   \
+        type most = LOWEST, lanes[LANES];                                                                    \
+        size_t count = block->rows, at;                                                                      \
         for (size_t j = 0; j < LANES; j++)                                                                   \
             lanes[j] = LOWEST;                                                                               \
         for (at = 0; at + LANES <= count; at += LANES) {                                                     \
@@ -33,98 +40,188 @@ enum {
             most = lanes[j] > most ? lanes[j] : most;                                                        \
         for (; at < count; at++)                                                                             \
             most = values[at] > most ? values[at] : most;                                                    \
-        if (!(most > *best || (most == *best && (last || *where < 0))))                                      \
+        if (!(most > *best || (most == *best && (block->last || *where < 0))))                               \
             return;                                                                                          \
-        if (last) {                                                                                          \
-            for (at = count; at > 0 && !(values[at - 1] == most); at--)                                      \
-                ;                                                                                            \
-            if (at == 0)                                                                                     \
-                return;                                                                                      \
-            at--;                                                                                            \
-        } else {                                                                                             \
-            for (at = 0; at < count && !(values[at] == most); at++)                                          \
-                ;                                                                                            \
-            if (at == count)                                                                                 \
-                return;                                                                                      \
+        size_t begin = 0, end = count;                                                                       \
+        for (bool found = false; !found && begin < end;) {                                                   \
+            size_t n = end - begin < LANES ? end - begin : LANES, first = block->last ? end - n : begin;     \
+            unsigned equal = 0;                                                                              \
+            for (size_t j = 0; j < n; j++)                                                                   \
+                equal |= values[first + j] == most;                                                          \
+            for (size_t j = 0; equal && !found && j < n; j++) {                                              \
+                at = block->last ? first + n - 1 - j : first + j;                                            \
+                found = values[at] == most;                                                                  \
+            }                                                                                                \
+            if (found) {                                                                                     \
+                *best = most;                                                                                \
+                *where = (int32_t)(block->position + at);                                                    \
+            }                                                                                                \
+            begin += block->last ? 0 : n;                                                                    \
+            end -= block->last ? n : 0;                                                                      \
         }                                                                                                    \
-        *best = most;                                                                                        \
-        *where = (int64_t)(piece->position + at);                                                            \
     }                                                                                                        \
-    static void name##_rows(const type *restrict values, const struct piece *piece, bool last,               \
-                            type *restrict best, int64_t *restrict where)                                    \
+    WNN_INLINE void name##_rows(const type *restrict values, const struct block *block, type *restrict best, \
+                                int32_t *restrict where)                                                     \
     {                                                                                                        \
-        for (size_t r = 0; r < piece->rows; r++, values += piece->width) {                                   \
-            int64_t position = (int64_t)(piece->position + r);                                               \
-            for (size_t j = 0; j < piece->width; j++) {                                                      \
-                int64_t old = where[j];                                                                      \
+        int32_t position = (int32_t)block->position, last = block->last ? -1 : 0;                            \
+        size_t width = block->width;                                                                         \
+        for (size_t r = 0; r < block->rows; r++, values += block->stride, position++) {                      \
+            for (size_t j = 0; r + AHEAD < block->rows && j < width; j += 64 / sizeof(type))                 \
+                __builtin_prefetch(values + AHEAD * block->stride + j);                                      \
+            for (size_t j = 0; j < width; j++) {                                                             \
+                int32_t old = where[j], any = last | old; /* negative: takes one that is as good, too */     \
                 type x = values[j], b = best[j];                                                             \
-                bool better = (x > b) | ((x == b) & (last | (old < 0)));                                     \
+                bool better = (x > b) | ((x == b) & (any < 0));                                              \
                 best[j] = better ? x : b;                                                                    \
                 where[j] = better ? position : old;                                                          \
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
-    static void name(const struct search *search, struct piece *piece, int64_t *where)                       \
+    WNN_INLINE void name(const struct search *search, size_t unit, size_t *width, int32_t *where)            \
     {                                                                                                        \
-        type values[WNN_PIECE], best[WNN_WALK_WIDTH];                                                        \
-        for (size_t j = 0; j < piece->width; j++) {                                                          \
+        type buffer[BLOCK], best[WNN_WALK_WIDTH];                                                            \
+        struct piece piece;                                                                                  \
+        wnn_walk_start_rows(&piece, &search->walk, unit, 0, search->walk.reduced);                           \
+        *width = piece.width;                                                                                \
+        for (size_t j = 0; j < piece.width; j++) {                                                           \
             best[j] = LOWEST;                                                                                \
             where[j] = -1;                                                                                   \
         }                                                                                                    \
-        while (wnn_walk_next(piece)) {                                                                       \
-            name##_load(search, piece, values);                                                              \
-            (piece->width == 1 ? name##_run : name##_rows)(values, piece, search->last, best, where);        \
+        while (wnn_walk_next(&piece)) {                                                                      \
+            for (size_t row = 0, n; row < piece.rows; row += n) {                                            \
+                n = piece.rows - row < BLOCK / piece.width ? piece.rows - row : BLOCK / piece.width;         \
+                struct block block = {n, piece.width, search->walk.columns, piece.position + row,            \
+                                      search->last};                                                         \
+                const type *values =                                                                         \
+                    name##_load(search, piece.offset + row * search->walk.columns, &block, buffer);          \
+                if (piece.width == 1)                                                                        \
+                    name##_run(values, &block, best, where);                                                 \
+                else                                                                                         \
+                    name##_rows(values, &block, best, where);                                                \
+            }                                                                                                \
         }                                                                                                    \
     }
 
-static void search_doubles_load(const struct search *search, const struct piece *piece, double *values)
+// Rows from `offset` on, in the tensor itself or in `buffer`.
+WNN_INLINE const float *search_floats_load(const struct search *search, size_t offset, struct block *block,
+                                           float *buffer)
 {
-    size_t count = piece->rows * piece->width;
-    wnn_load_doubles(search->in, piece->offset, count, values);
-    for (size_t i = 0; search->min && i < count; i++)
-        values[i] = -values[i];
+    const float *floats = (const float *)search->in->data + offset;
+    bool half = search->in->type == WNNDataType_Float16;
+    size_t width = block->width;
+    if (!half && !search->min)
+        return floats;
+    for (size_t r = 0; r < block->rows; r++) {
+        const float *from = floats + r * block->stride;
+        float *to = buffer + r * width;
+        if (half) {
+            wnn_half_to_float_array((const uint16_t *)search->in->data + offset + r * block->stride, to,
+                                    block->stride == width ? block->rows * width : width);
+            from = to;
+        }
+        if (half && block->stride == width)
+            break;
+        for (size_t j = 0; search->min && j < width; j++)
+            to[j] = -from[j];
+    }
+    for (size_t i = 0; half && block->stride == width && search->min && i < block->rows * width; i++)
+        buffer[i] = -buffer[i];
+    block->stride = width;
+    return buffer;
 }
 
-static void search_integers_load(const struct search *search, const struct piece *piece, int64_t *values)
+#define LOAD(Type, Wide)                                                                                     \
+    for (size_t r = 0; r < block->rows; r++) {                                                               \
+        const Type *from = (const Type *)search->in->data + offset + r * block->stride;                      \
+        for (size_t j = 0; j < width; j++)                                                                   \
+            buffer[r * width + j] = (Wide)from[j] ^ change;                                                  \
+    }                                                                                                        \
+    break
+
+// ~ turns the order around without overflow; without their highest bits flipped, unsigned numbers are not in
+// order.
+WNN_INLINE const int32_t *search_int32_load(const struct search *search, size_t offset, struct block *block,
+                                            int32_t *buffer)
 {
-    size_t count = piece->rows * piece->width;
-    wnn_load_integers(search->in, piece->offset, count, values);
-    // ~ turns the order around without overflow; without its highest bit flipped, uint64_t is not in order.
-    uint64_t change =
-        (search->min ? UINT64_MAX : 0) ^ (search->in->type == WNNDataType_Uint64 ? 1ull << 63 : 0);
-    for (size_t i = 0; i < count; i++)
-        values[i] = (int64_t)((uint64_t)values[i] ^ change);
+    WNNDataType type = search->in->type;
+    size_t width = block->width;
+    int32_t change = (search->min ? -1 : 0) ^ (type == WNNDataType_Uint32 ? INT32_MIN : 0);
+    if (type == WNNDataType_Int32 && !search->min)
+        return (const int32_t *)search->in->data + offset;
+    switch (type) {
+    case WNNDataType_Int8:
+        LOAD(int8_t, int32_t);
+    case WNNDataType_Uint8:
+        LOAD(uint8_t, int32_t);
+    default:
+        LOAD(int32_t, int32_t);
+    }
+    block->stride = width;
+    return buffer;
 }
 
-DEFINE_SEARCH(search_doubles, double, -INFINITY)
-DEFINE_SEARCH(search_integers, int64_t, INT64_MIN)
-
-static void search_units(void *argument, size_t begin, size_t end)
+WNN_INLINE const int64_t *search_int64_load(const struct search *search, size_t offset, struct block *block,
+                                            int64_t *buffer)
 {
-    const struct search *search = argument;
-    bool floats = wnn_dtype_is_float(search->in->type);
-    for (size_t unit = begin; unit < end; unit++) {
-        struct piece piece;
-        int64_t where[WNN_WALK_WIDTH];
-        wnn_walk_start(&piece, &search->walk, unit);
-        (floats ? search_doubles : search_integers)(search, &piece, where);
-        for (size_t j = 0; j < piece.width; j++)
-            where[j] = where[j] < 0 ? 0 : where[j];
-        wnn_store_integers(where, search->out, piece.output, piece.width);
+    bool is_unsigned = search->in->type == WNNDataType_Uint64;
+    size_t width = block->width;
+    int64_t change = (search->min ? -1 : 0) ^ (is_unsigned ? INT64_MIN : 0);
+    if (!is_unsigned && !search->min)
+        return (const int64_t *)search->in->data + offset;
+    switch (0) {
+    default:
+        LOAD(int64_t, int64_t);
+    }
+    block->stride = width;
+    return buffer;
+}
+
+DEFINE_SEARCH(search_floats, float, -INFINITY)
+DEFINE_SEARCH(search_int32, int32_t, INT32_MIN)
+DEFINE_SEARCH(search_int64, int64_t, INT64_MIN)
+
+static void store(const struct search *search, size_t offset, size_t width, const int32_t *where)
+{
+    for (size_t j = 0; j < width; j++) {
+        int32_t index = where[j] < 0 ? 0 : where[j];
+        if (search->out->type == WNNDataType_Int64)
+            ((int64_t *)search->out->data)[offset + j] = index;
+        else
+            ((int32_t *)search->out->data)[offset + j] = index;
     }
 }
-WNN_VARIANTS(search_units)
+
+#define DEFINE_UNITS(name)                                                                                   \
+    static void name##_units(void *argument, size_t begin, size_t end)                                       \
+    {                                                                                                        \
+        const struct search *search = argument;                                                              \
+        const struct walk *walk = &search->walk;                                                             \
+        for (size_t unit = begin; unit < end; unit++) {                                                      \
+            int32_t where[WNN_WALK_WIDTH];                                                                   \
+            size_t width, column = unit % walk->blocks * WNN_WALK_WIDTH;                                     \
+            name(search, unit, &width, where);                                                               \
+            store(search, unit / walk->blocks * walk->columns + column, width, where);                       \
+        }                                                                                                    \
+    }                                                                                                        \
+    WNN_VARIANTS(name##_units)
+
+DEFINE_UNITS(search_floats)
+DEFINE_UNITS(search_int32)
+DEFINE_UNITS(search_int64)
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-argminmax
 void wnn_cpu_arg_min_max(const struct kernel_call *call)
 {
     const struct arg_min_max_attrs *attrs = call->node->attrs;
+    WNNDataType type = call->in[0].type;
     struct search search = {
         &call->in[0], &call->out[0], call->node->op == WNN_OP_argMin, attrs->selectLastIndex, {0}};
     uint32_t mask = 0;
     for (size_t i = 0; i < attrs->axes.count; i++)
         mask |= 1u << attrs->axes.data[i];
     wnn_walk_init(&search.walk, &call->in[0].shape, mask, NULL);
-    wnn_parallel_for(call->parallel, search.walk.units, wnn_walk_grain(&search.walk), WNN_BEST(search_units),
-                     &search);
+    wnn_loop_body body = wnn_dtype_is_float(type)     ? WNN_BEST(search_floats_units)
+                         : wnn_dtype_bits(type) == 64 ? WNN_BEST(search_int64_units)
+                                                      : WNN_BEST(search_int32_units);
+    wnn_parallel_for(call->parallel, search.walk.units, wnn_walk_grain(&search.walk), body, &search);
 }

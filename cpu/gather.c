@@ -7,12 +7,18 @@
 #include "cpu/kernel.h"
 #include "cpu/variants.h"
 
-// Position `i` of the indices, which names an element of a dimension of `size` (1 or more): clamped to
-// [-size, size - 1], and counted from the end if it is negative.
-WNN_INLINE size_t load_index_of(const struct tensor *indices, WNNDataType type, size_t i, size_t size)
+// Indices name elements of a dimension of `size` (1 or more): they are clamped to [-size, size - 1], and
+// counted from the end if they are negative.
+#define VALID(Type, raw, size)                                                                               \
+    ((raw) < -(Type)(size)    ? 0                                                                            \
+     : (raw) > (Type)(size)-1 ? (Type)(size)-1                                                               \
+     : (raw) < 0              ? (raw) + (Type)(size)                                                         \
+                              : (raw))
+
+static size_t load_index(const struct tensor *indices, size_t i, size_t size)
 {
-    int64_t index, count = (int64_t)size;
-    switch (type) {
+    int64_t index;
+    switch (indices->type) {
     case WNNDataType_Int32:
         index = ((const volatile int32_t *)indices->data)[i];
         break;
@@ -23,13 +29,57 @@ WNN_INLINE size_t load_index_of(const struct tensor *indices, WNNDataType type, 
         index = ((const volatile int64_t *)indices->data)[i];
         break;
     }
-    index = index < -count ? -count : index > count - 1 ? count - 1 : index;
-    return (size_t)(index < 0 ? index + count : index);
+    return (size_t)VALID(int64_t, index, size);
 }
 
-static size_t load_index(const struct tensor *indices, size_t i, size_t size)
+enum {
+    CHUNK = 512 // indices at a time
+};
+
+// Up to CHUNK of them: what they are is decided by the copy.
+WNN_INLINE void load_indices_body(const struct tensor *indices, size_t first, size_t count, size_t size,
+                                  uint32_t *valid)
 {
-    return load_index_of(indices, indices->type, i, size);
+    union {
+        int32_t narrow[CHUNK];
+        int64_t wide[CHUNK];
+    } raw;
+    size_t bytes = wnn_dtype_bits(indices->type) / 8;
+    int32_t limit = (int32_t)size;
+    memcpy(&raw, (const char *)indices->data + first * bytes, count * bytes);
+    __asm__ volatile("" : : "r"(&raw) : "memory");
+    if (indices->type == WNNDataType_Int32) {
+        for (size_t i = 0; i < count; i++)
+            valid[i] = (uint32_t)VALID(int32_t, raw.narrow[i], limit);
+    } else if (indices->type == WNNDataType_Uint32) {
+        for (size_t i = 0; i < count; i++) {
+            uint32_t index = (uint32_t)raw.narrow[i];
+            valid[i] = index < (uint32_t)limit ? index : (uint32_t)limit - 1;
+        }
+    } else {
+        for (size_t i = 0; i < count; i++)
+            valid[i] = (uint32_t)VALID(int64_t, raw.wide[i], limit);
+    }
+}
+
+#if defined(__x86_64__)
+WNN_AVX2 static void load_indices_avx2(const struct tensor *indices, size_t first, size_t count, size_t size,
+                                       uint32_t *valid)
+{
+    load_indices_body(indices, first, count, size, valid);
+}
+#endif
+
+static void load_indices(const struct tensor *indices, size_t first, size_t count, size_t size,
+                         uint32_t *valid)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        load_indices_avx2(indices, first, count, size, valid);
+        return;
+    }
+#endif
+    load_indices_body(indices, first, count, size, valid);
 }
 
 WNN_INLINE void copy_bytes(char *to, const char *from, size_t size)
@@ -59,40 +109,30 @@ WNN_INLINE void copy_bytes(char *to, const char *from, size_t size)
     }
 }
 
-// Calls loop(..., bytes, type) with constants for the usual sizes of what is moved and the types of indices,
-// so that what each element needs is decided once.
-#define CALL_WITH_TYPE(loop, bytes, indices, ...)                                                            \
-    do {                                                                                                     \
-        if ((indices)->type == WNNDataType_Int32)                                                            \
-            loop(__VA_ARGS__, bytes, WNNDataType_Int32);                                                     \
-        else if ((indices)->type == WNNDataType_Uint32)                                                      \
-            loop(__VA_ARGS__, bytes, WNNDataType_Uint32);                                                    \
-        else                                                                                                 \
-            loop(__VA_ARGS__, bytes, WNNDataType_Int64);                                                     \
-    } while (0)
-#define CALL_WITH_CONSTANTS(loop, bytes, indices, ...)                                                       \
+// Calls loop(..., bytes) with constants for the usual sizes of what is moved.
+#define CALL_WITH_SIZE(loop, bytes, ...)                                                                     \
     do {                                                                                                     \
         switch (bytes) {                                                                                     \
         case 1:                                                                                              \
-            CALL_WITH_TYPE(loop, 1, indices, __VA_ARGS__);                                                   \
+            loop(__VA_ARGS__, 1);                                                                            \
             break;                                                                                           \
         case 2:                                                                                              \
-            CALL_WITH_TYPE(loop, 2, indices, __VA_ARGS__);                                                   \
+            loop(__VA_ARGS__, 2);                                                                            \
             break;                                                                                           \
         case 4:                                                                                              \
-            CALL_WITH_TYPE(loop, 4, indices, __VA_ARGS__);                                                   \
+            loop(__VA_ARGS__, 4);                                                                            \
             break;                                                                                           \
         case 8:                                                                                              \
-            CALL_WITH_TYPE(loop, 8, indices, __VA_ARGS__);                                                   \
+            loop(__VA_ARGS__, 8);                                                                            \
             break;                                                                                           \
         case 16:                                                                                             \
-            CALL_WITH_TYPE(loop, 16, indices, __VA_ARGS__);                                                  \
+            loop(__VA_ARGS__, 16);                                                                           \
             break;                                                                                           \
         case 32:                                                                                             \
-            CALL_WITH_TYPE(loop, 32, indices, __VA_ARGS__);                                                  \
+            loop(__VA_ARGS__, 32);                                                                           \
             break;                                                                                           \
         default:                                                                                             \
-            CALL_WITH_TYPE(loop, bytes, indices, __VA_ARGS__);                                               \
+            loop(__VA_ARGS__, bytes);                                                                        \
             break;                                                                                           \
         }                                                                                                    \
     } while (0)
@@ -127,27 +167,35 @@ static bool nothing_to_gather(const struct kernel_call *call)
 // The input is [outer, size, inner bytes] and the output [outer, indices, inner bytes].
 struct gather {
     const struct tensor *in, *indices, *out;
-    size_t size, inner;
+    size_t outer, size, inner;
 };
 
-WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end, size_t bytes,
-                               WNNDataType type)
+enum {
+    ROWS = 16
+};
+
+// Units are CHUNK indices (or what is left of them) at ROWS places of `outer`.
+WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end, size_t bytes)
 {
-    size_t count = g->indices->count, outer = begin / count, i = begin % count;
-    const char *from = (const char *)g->in->data + outer * g->size * bytes;
-    char *to = (char *)g->out->data + begin * bytes;
-    for (size_t n = end - begin; n > 0; from += g->size * bytes, i = 0) {
-        size_t stop = count - i < n ? count : i + n;
-        n -= stop - i;
-        for (; i < stop; i++, to += bytes)
-            copy_bytes(to, from + load_index_of(g->indices, type, i, g->size) * bytes, bytes);
+    size_t count = g->indices->count, chunks = (count + CHUNK - 1) / CHUNK;
+    for (size_t unit = begin; unit < end; unit++) {
+        uint32_t valid[CHUNK];
+        size_t first = unit % chunks * CHUNK, n = count - first < CHUNK ? count - first : CHUNK;
+        size_t row = unit / chunks * ROWS, last = g->outer - row < ROWS ? g->outer : row + ROWS;
+        load_indices(g->indices, first, n, g->size, valid);
+        for (; row < last; row++) {
+            const char *from = (const char *)g->in->data + row * g->size * bytes;
+            char *to = (char *)g->out->data + (row * count + first) * bytes;
+            for (size_t i = 0; i < n; i++, to += bytes)
+                copy_bytes(to, from + valid[i] * bytes, bytes);
+        }
     }
 }
 
 static void gather_runs(void *argument, size_t begin, size_t end)
 {
     const struct gather *g = argument;
-    CALL_WITH_CONSTANTS(gather_runs_of, g->inner, g->indices, g, begin, end);
+    CALL_WITH_SIZE(gather_runs_of, g->inner, g, begin, end);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gather
@@ -155,12 +203,17 @@ void wnn_cpu_gather(const struct kernel_call *call)
 {
     const WNNGatherOptions *options = call->node->attrs;
     const struct tensor *in = &call->in[0];
-    struct gather gather = {in, &call->in[1], &call->out[0], in->shape.dim[options->axis],
+    struct gather gather = {in,
+                            &call->in[1],
+                            &call->out[0],
+                            product(&in->shape, 0, options->axis),
+                            in->shape.dim[options->axis],
                             product(&in->shape, options->axis + 1, in->shape.rank) * element_size(in)};
     if (nothing_to_gather(call))
         return;
-    size_t runs = product(&in->shape, 0, options->axis) * gather.indices->count;
-    wnn_parallel_for(call->parallel, runs, grain(gather.inner), gather_runs, &gather);
+    size_t chunks = (gather.indices->count + CHUNK - 1) / CHUNK, rows = (gather.outer + ROWS - 1) / ROWS;
+    size_t work = gather.out->count * element_size(in) / (chunks * rows);
+    wnn_parallel_for(call->parallel, chunks * rows, 32768 / (work + 1) + 1, gather_runs, &gather);
 }
 
 // One side is [outer, size, inner], the indices and the other side are [outer, steps, inner].
@@ -180,36 +233,39 @@ static struct elements element_sides(const struct tensor *tensor, const struct t
                              .bytes = element_size(tensor)};
 }
 
-WNN_INLINE void gather_elements_of(const struct elements *e, size_t begin, size_t end, size_t bytes,
-                                   WNNDataType type)
+WNN_INLINE void gather_elements_of(const struct elements *e, size_t begin, size_t end, size_t bytes)
 {
     size_t outer = begin / (e->steps * e->inner), rest = begin % (e->steps * e->inner);
     size_t step = rest / e->inner, column = rest % e->inner;
-    for (size_t i = begin; i < end; column = 0) {
+    for (size_t i = begin, n; i < end; i += n) {
+        uint32_t valid[CHUNK];
         const char *from = e->from + (outer * e->size * e->inner + column) * bytes;
-        if (e->inner == 1) { // the rest of the steps
-            size_t stop = e->steps - step < end - i ? i + e->steps - step : end;
-            for (; i < stop; i++)
-                copy_bytes(e->to + i * bytes, from + load_index_of(e->indices, type, i, e->size) * bytes,
-                           bytes);
-            step = e->steps - 1;
+        size_t left = e->inner == 1 ? e->steps - step : e->inner - column;
+        char *to = e->to + i * bytes;
+        n = end - i < left ? end - i : left;
+        n = n < CHUNK ? n : CHUNK;
+        load_indices(e->indices, i, n, e->size, valid);
+        if (e->inner == 1) {
+            for (size_t j = 0; j < n; j++)
+                copy_bytes(to + j * bytes, from + valid[j] * bytes, bytes);
+            step += n;
         } else {
-            size_t stop = e->inner - column < end - i ? i + e->inner - column : end, line = e->inner * bytes;
-            for (; i < stop; i++, from += bytes)
-                copy_bytes(e->to + i * bytes, from + load_index_of(e->indices, type, i, e->size) * line,
-                           bytes);
+            size_t line = e->inner * bytes;
+            for (size_t j = 0; j < n; j++, from += bytes)
+                copy_bytes(to + j * bytes, from + valid[j] * line, bytes);
+            column += n;
+            step += column == e->inner;
+            column = column == e->inner ? 0 : column;
         }
-        if (++step == e->steps) {
-            step = 0;
-            outer++;
-        }
+        outer += step == e->steps;
+        step = step == e->steps ? 0 : step;
     }
 }
 
 static void gather_elements(void *argument, size_t begin, size_t end)
 {
     const struct elements *e = argument;
-    CALL_WITH_CONSTANTS(gather_elements_of, e->bytes, e->indices, e, begin, end);
+    CALL_WITH_SIZE(gather_elements_of, e->bytes, e, begin, end);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gatherelements
@@ -244,24 +300,28 @@ static void copy_input(const struct kernel_call *call)
 }
 
 enum {
-    COLUMNS = 64
+    COLUMNS = 256
 };
 
 // A unit is some columns: no other unit writes to them, so that the last update of an element is the one that
 // stays.
-WNN_INLINE void scatter_elements_of(const struct elements *e, size_t begin, size_t end, size_t bytes,
-                                    WNNDataType type)
+WNN_INLINE void scatter_elements_of(const struct elements *e, size_t begin, size_t end, size_t bytes)
 {
+    uint32_t valid[CHUNK];
     for (size_t unit = begin; unit < end; unit++) {
-        size_t outer = unit / e->blocks, column = unit % e->blocks * COLUMNS;
-        size_t last = e->inner - column < COLUMNS ? e->inner : column + COLUMNS;
-        for (size_t step = 0; step < e->steps; step++) {
-            size_t row = (outer * e->steps + step) * e->inner;
-            for (size_t c = column; c < last; c++) {
-                size_t index = load_index_of(e->indices, type, row + c, e->size);
-                copy_bytes(e->to + ((outer * e->size + index) * e->inner + c) * bytes,
-                           e->from + (row + c) * bytes, bytes);
-            }
+        size_t outer = unit / e->blocks, column = unit % e->blocks * COLUMNS, n;
+        size_t width = e->inner - column < COLUMNS ? e->inner - column : COLUMNS, line = e->inner * bytes;
+        char *to = e->to + (outer * e->size * e->inner + column) * bytes;
+        for (size_t step = 0; step < e->steps; step += n) {
+            // A row of columns, or steps of the only one.
+            size_t row = (outer * e->steps + step) * e->inner + column;
+            const char *from = e->from + row * bytes;
+            n = e->inner > 1 ? 1 : e->steps - step < CHUNK ? e->steps - step : CHUNK;
+            load_indices(e->indices, row, e->inner > 1 ? width : n, e->size, valid);
+            for (size_t i = 0; e->inner == 1 && i < n; i++)
+                copy_bytes(to + valid[i] * bytes, from + i * bytes, bytes);
+            for (size_t c = 0; e->inner > 1 && c < width; c++)
+                copy_bytes(to + valid[c] * line + c * bytes, from + c * bytes, bytes);
         }
     }
 }
@@ -269,7 +329,7 @@ WNN_INLINE void scatter_elements_of(const struct elements *e, size_t begin, size
 static void scatter_elements(void *argument, size_t begin, size_t end)
 {
     const struct elements *e = argument;
-    CALL_WITH_CONSTANTS(scatter_elements_of, e->bytes, e->indices, e, begin, end);
+    CALL_WITH_SIZE(scatter_elements_of, e->bytes, e, begin, end);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatterelements

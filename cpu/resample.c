@@ -3,7 +3,7 @@
 // resample2d: nearest and linear, along any two axes. Pixel centres are at halves; the scale of an axis is
 // the quotient of its sizes.
 
-#include "cpu/kernel.h"
+#include "cpu/elementwise.h"
 #include "cpu/variants.h"
 
 #include <math.h>
@@ -106,122 +106,170 @@ static void nearest_lines(void *argument, size_t begin, size_t end)
     }
 }
 
-// sums[i] += weight * the element. An element that does not count is not read: its weight of 0 would make of
-// Inf a NaN.
-static void add(const struct resample *resample, size_t offset, double weight, size_t count, double *sums)
+// Up to four elements that are blended to one. Those that do not count are not among them: their weight of 0
+// would make a NaN of Inf.
+struct taps {
+    size_t offset[4];
+    float weight[4];
+    unsigned count;
+};
+
+static void add_tap(struct taps *taps, size_t offset, double weight)
 {
     if (weight == 0)
         return;
-    if (resample->type == WNNDataType_Float32) {
-        const float *from = (const float *)(const void *)resample->input + offset;
-        for (size_t i = 0; i < count; i++)
-            sums[i] += weight * from[i];
-    } else if (resample->type == WNNDataType_Float16) {
-        float values[CHUNK];
-        wnn_half_to_float_array((const uint16_t *)(const void *)resample->input + offset, values, count);
-        for (size_t i = 0; i < count; i++)
-            sums[i] += weight * values[i];
-    } else if (resample->type == WNNDataType_Int8) {
-        const int8_t *from = (const int8_t *)resample->input + offset;
-        for (size_t i = 0; i < count; i++)
-            sums[i] += weight * from[i];
-    } else {
-        const uint8_t *from = (const uint8_t *)resample->input + offset;
-        for (size_t i = 0; i < count; i++)
-            sums[i] += weight * from[i];
+    taps->offset[taps->count] = offset;
+    taps->weight[taps->count++] = (float)weight;
+}
+
+// out[i] = the sum of weight * the element i behind each offset; there are one, two or four.
+#define BLEND(Type)                                                                                          \
+    do {                                                                                                     \
+        const Type *x = (const Type *)(const void *)resample->input;                                         \
+        const Type *a = x + taps->offset[0], *b = x + taps->offset[taps->count > 1];                         \
+        const Type *c = x + taps->offset[last - 1], *d = x + taps->offset[last];                             \
+        if (taps->count == 1) {                                                                              \
+            for (size_t i = 0; i < count; i++)                                                               \
+                out[i] = (float)a[i];                                                                        \
+        } else if (taps->count == 2) {                                                                       \
+            for (size_t i = 0; i < count; i++)                                                               \
+                out[i] = (float)a[i] * w[0] + (float)b[i] * w[1];                                            \
+        } else {                                                                                             \
+            for (size_t i = 0; i < count; i++)                                                               \
+                out[i] =                                                                                     \
+                    ((float)a[i] * w[0] + (float)b[i] * w[1]) + ((float)c[i] * w[2] + (float)d[i] * w[3]);   \
+        }                                                                                                    \
+    } while (0)
+
+WNN_INLINE void blend(const struct resample *resample, const struct taps *taps, size_t count,
+                      float *restrict out)
+{
+    const float *w = taps->weight;
+    size_t last = taps->count < 4 ? 1 : 3;
+    float floats[4][CHUNK];
+    switch (resample->type) {
+    case WNNDataType_Float32:
+        BLEND(float);
+        break;
+    case WNNDataType_Int8:
+        BLEND(int8_t);
+        break;
+    case WNNDataType_Uint8:
+        BLEND(uint8_t);
+        break;
+    default:
+        for (unsigned t = 0; t < taps->count; t++)
+            wnn_half_to_float_array((const uint16_t *)(const void *)resample->input + taps->offset[t],
+                                    floats[t], count);
+        if (taps->count == 1)
+            memcpy(out, floats[0], count * sizeof *out);
+        for (size_t i = 0; taps->count == 2 && i < count; i++)
+            out[i] = floats[0][i] * w[0] + floats[1][i] * w[1];
+        for (size_t i = 0; taps->count == 4 && i < count; i++)
+            out[i] =
+                (floats[0][i] * w[0] + floats[1][i] * w[1]) + (floats[2][i] * w[2] + floats[3][i] * w[3]);
+        break;
     }
 }
 
 // 8-bit results are means of values in range.
-static void store(const struct resample *resample, size_t offset, size_t count, const double *sums)
+WNN_INLINE void store(const struct resample *resample, size_t offset, size_t count, const float *values)
 {
     char *to = resample->output + offset * resample->size;
-    float values[CHUNK];
     switch (resample->type) {
     case WNNDataType_Float32:
-        for (size_t i = 0; i < count; i++)
-            ((float *)(void *)to)[i] = (float)sums[i];
+        memcpy(to, values, count * sizeof *values);
         break;
     case WNNDataType_Float16:
-        for (size_t i = 0; i < count; i++)
-            values[i] = (float)sums[i];
         wnn_half_from_float_array(values, (uint16_t *)(void *)to, count);
         break;
     case WNNDataType_Int8:
-        for (size_t i = 0; i < count; i++) {
-            float value = rintf((float)sums[i]);
-            ((int8_t *)to)[i] = (int8_t)(value < INT8_MIN ? INT8_MIN : value > INT8_MAX ? INT8_MAX : value);
-        }
+        for (size_t i = 0; i < count; i++)
+            ((int8_t *)to)[i] = (int8_t)(int32_t)wnn_cpu_round_even(values[i]);
         break;
     default:
-        for (size_t i = 0; i < count; i++) {
-            float value = rintf((float)sums[i]);
-            ((uint8_t *)to)[i] = (uint8_t)(value < 0 ? 0 : value > UINT8_MAX ? UINT8_MAX : value);
-        }
+        for (size_t i = 0; i < count; i++)
+            ((uint8_t *)to)[i] = (uint8_t)(int32_t)wnn_cpu_round_even(values[i]);
         break;
     }
 }
+
+// Neighbours of POSITIONS output elements along the last axis.
+struct columns {
+    struct neighbours of[POSITIONS];
+    int32_t low[POSITIONS], high[POSITIONS];
+    float weight[POSITIONS];
+};
 
 // Elements that stand alone: the columns that are needed of both lines become one line, and then neighbours
 // in it become elements.
-static void blend_elements(const struct resample *resample, size_t low, size_t high, double weight,
-                           const struct neighbours *x, size_t positions, size_t to)
+WNN_INLINE void blend_elements(const struct resample *resample, size_t low, size_t high, double weight,
+                               const struct columns *x, size_t positions, size_t to)
 {
-    double line[CHUNK], sums[POSITIONS];
+    float line[CHUNK], values[POSITIONS];
     for (size_t i = 0, next; i < positions; i = next) {
-        size_t first = x[i].low;
-        for (next = i + 1; next < positions && x[next].high - first < CHUNK; next++)
+        size_t first = x->of[i].low;
+        next = x->of[positions - 1].high - first < CHUNK ? positions : i + 1;
+        for (; next < positions && x->of[next].high - first < CHUNK; next++)
             ;
-        size_t count = x[next - 1].high - first + 1;
-        for (size_t j = 0; j < count; j++)
-            line[j] = 0;
-        add(resample, low + first, 1 - weight, count, line);
-        add(resample, high + first, weight, count, line);
+        struct taps taps = {.count = 0};
+        add_tap(&taps, low + first, 1 - weight);
+        add_tap(&taps, high + first, weight);
+        blend(resample, &taps, x->of[next - 1].high - first + 1, line);
+        const float *base = line;
+        int32_t begin = (int32_t)first;
         for (size_t j = i; j < next; j++) {
-            double left = line[x[j].low - first], right = line[x[j].high - first];
-            sums[j] = x[j].weight == 0 ? left : left * (1 - x[j].weight) + right * x[j].weight;
+            float left = base[x->low[j] - begin], right = base[x->high[j] - begin], part = x->weight[j];
+            float mean = left * (1 - part) + right * part;
+            values[j] = part == 0 ? left : mean;
         }
     }
-    store(resample, to, positions, sums);
+    store(resample, to, positions, values);
 }
 
 // Elements of the dimensions behind the last axis.
-static void blend_runs(const struct resample *resample, size_t low, size_t high, double weight,
-                       const struct neighbours *x, size_t to)
+WNN_INLINE void blend_runs(const struct resample *resample, size_t low, size_t high, double weight,
+                           const struct neighbours *x, size_t to)
 {
-    double sums[CHUNK];
+    float values[CHUNK];
+    struct taps taps = {.count = 0};
+    size_t left = x->low * resample->run, right = x->high * resample->run;
+    add_tap(&taps, low + left, (1 - x->weight) * (1 - weight));
+    add_tap(&taps, low + right, x->weight * (1 - weight));
+    add_tap(&taps, high + left, (1 - x->weight) * weight);
+    add_tap(&taps, high + right, x->weight * weight);
     for (size_t first = 0; first < resample->run; first += CHUNK) {
         size_t count = resample->run - first < CHUNK ? resample->run - first : CHUNK;
-        size_t left = x->low * resample->run + first, right = x->high * resample->run + first;
-        for (size_t i = 0; i < count; i++)
-            sums[i] = 0;
-        add(resample, low + left, (1 - x->weight) * (1 - weight), count, sums);
-        add(resample, low + right, x->weight * (1 - weight), count, sums);
-        add(resample, high + left, (1 - x->weight) * weight, count, sums);
-        add(resample, high + right, x->weight * weight, count, sums);
-        store(resample, to + first, count, sums);
+        blend(resample, &taps, count, values);
+        store(resample, to + first, count, values);
+        for (unsigned t = 0; t < taps.count; t++)
+            taps.offset[t] += CHUNK;
     }
 }
 
 static void linear_lines(void *argument, size_t begin, size_t end)
 {
     const struct resample *resample = argument;
-    struct neighbours neighbours[POSITIONS];
+    struct columns columns;
 
     for (size_t x = 0; x < resample->out[1]; x += POSITIONS) {
         size_t positions = resample->out[1] - x < POSITIONS ? resample->out[1] - x : POSITIONS;
-        for (size_t i = 0; i < positions; i++)
-            neighbours[i] = find_neighbours(resample, 1, x + i);
+        for (size_t i = 0; i < positions; i++) {
+            columns.of[i] = find_neighbours(resample, 1, x + i);
+            columns.low[i] = (int32_t)columns.of[i].low;
+            columns.high[i] = (int32_t)columns.of[i].high;
+            columns.weight[i] = (float)columns.of[i].weight;
+        }
         for (size_t item = begin; item < end; item++) {
             struct neighbours y = find_neighbours(resample, 0, line_position(resample, item));
             size_t line = line_start(resample, item), to = (item * resample->out[1] + x) * resample->run;
             size_t low = line + y.low * resample->in_stride[0], high = line + y.high * resample->in_stride[0];
             if (resample->run == 1) {
-                blend_elements(resample, low, high, y.weight, neighbours, positions, to);
+                blend_elements(resample, low, high, y.weight, &columns, positions, to);
                 continue;
             }
             for (size_t i = 0; i < positions; i++)
-                blend_runs(resample, low, high, y.weight, &neighbours[i], to + i * resample->run);
+                blend_runs(resample, low, high, y.weight, &columns.of[i], to + i * resample->run);
         }
     }
 }
