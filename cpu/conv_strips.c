@@ -25,7 +25,7 @@ static size_t smaller(size_t a, size_t b)
 
 static struct strip_axis cut(const struct conv *conv, unsigned threads)
 {
-    bool pixels = conv->y.taps == 1 && conv->y.count == 1;
+    bool pixels = conv->y.taps == 1 && conv->y.count == 1 && conv->y.in == 1;
     struct strip_axis cut = {.axis = pixels ? &conv->x : &conv->y, .pixels = pixels};
     const struct conv_axis *axis = cut.axis;
     cut.in_line = pixels ? conv->in_x : conv->in_y;
