@@ -646,6 +646,74 @@ static struct part pad_part(WNNPaddingMode mode, unsigned which, size_t before, 
     return part;
 }
 
+// Padding with a constant, where there are enough planes of the last two dimensions: these are written in
+// order.
+struct constant_pad {
+    const struct pad_attrs *attrs;
+    const struct shape *in, *out;
+    const char *from;
+    char *to;
+    size_t size;
+    uint64_t value;
+};
+
+static void fill(char *to, const uint64_t *value, size_t size, size_t count)
+{
+    struct loop row = {1, 0, 0}, columns = {count, 0, (ptrdiff_t)size};
+    if (count == 1)
+        memcpy(to, value, size);
+    else if (count > 0)
+        copy_elements((const char *)value, to, size, row, columns);
+}
+
+// Items are planes of the output.
+static void pad_planes(void *argument, size_t begin, size_t end)
+{
+    const struct constant_pad *pad = argument;
+    unsigned rank = pad->in->rank, last = rank - 1, row = rank - 2;
+    const uint32_t *before = pad->attrs->beginningPadding.data;
+    size_t height = pad->in->dim[row], out_height = pad->out->dim[row];
+    size_t line = pad->in->dim[last] * pad->size, out_line = pad->out->dim[last] * pad->size;
+    for (size_t plane = begin; plane < end; plane++) {
+        char *to = pad->to + plane * out_height * out_line;
+        size_t rest = plane, source = 0, step = 1;
+        bool inside = true;
+        for (unsigned d = row; d-- > 0;) {
+            size_t at = rest % pad->out->dim[d];
+            rest /= pad->out->dim[d];
+            inside &= at >= before[d] && at - before[d] < pad->in->dim[d];
+            source += inside ? (at - before[d]) * step : 0;
+            step *= pad->in->dim[d];
+        }
+        // What lies between two rows is one gap; small planes are filled and then written to.
+        const char *from = pad->from + (inside ? source * height * line : 0);
+        size_t head = before[row] * out_line + before[last] * pad->size, gap = out_line - line;
+        bool small = out_line <= 512;
+        if (!inside || small)
+            fill(to, &pad->value, pad->size, out_height * out_line / pad->size);
+        else
+            fill(to, &pad->value, pad->size, head / pad->size);
+        to += head;
+        for (size_t y = 0; inside && y < height; y++, to += out_line, from += line) {
+            memcpy(to, from, line);
+            size_t tail =
+                y + 1 < height ? gap : (size_t)(pad->to + (plane + 1) * out_height * out_line - to) - line;
+            if (!small)
+                fill(to + line, &pad->value, pad->size, tail / pad->size);
+        }
+    }
+}
+
+static void pad_with_constant(const struct kernel_call *call, uint64_t value)
+{
+    const struct tensor *in = &call->in[0], *out = &call->out[0];
+    struct constant_pad pad = {
+        call->node->attrs, &in->shape, &out->shape, in->data, out->data, wnn_dtype_bits(in->type) / 8, value};
+    unsigned rank = out->shape.rank;
+    size_t plane = (size_t)out->shape.dim[rank - 1] * out->shape.dim[rank - 2];
+    wnn_parallel_for(call->parallel, out->count / plane, 65536 / (plane * pad.size) + 1, pad_planes, &pad);
+}
+
 // Each dimension has three parts, the middle one, before and after; each combination of parts that is not
 // empty is one copy, of the input's elements or of the constant.
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pad
@@ -663,6 +731,11 @@ void wnn_cpu_pad(const struct kernel_call *call)
         wnn_number_store(attrs->options.value, in->type, &value, 0);
     if (out->count == 0 || (in->count == 0 && mode != WNNPaddingMode_Constant))
         return;
+    size_t plane = rank < 2 ? 0 : (size_t)out->shape.dim[rank - 1] * out->shape.dim[rank - 2];
+    if (mode == WNNPaddingMode_Constant && in->count > 0 && out->count >= 8 * plane && plane > 0) {
+        pad_with_constant(call, value);
+        return;
+    }
     for (;;) {
         struct copy copy = begin_copy(in, out);
         ptrdiff_t source = 0, target = 0;
