@@ -19,7 +19,7 @@ if (!chromium) {
 }
 
 async function until(page, expression) {
-  for (let i = 0; i < 200; i++) {
+  for (let i = 0; i < 2000; i++) {
     const value = await page.evaluate(expression);
     if (value) return value;
     await sleep(50);
@@ -34,7 +34,7 @@ function readImages(file) {
   return images;
 }
 
-test('a drawing on a canvas', { timeout: 120_000 }, async () => {
+test('a drawing on a canvas', { timeout: 240_000 }, async () => {
   const host = await startHost({ native, folders }), page = await launch(chromium, host.url);
   try {
     await until(page, "document.body?.dataset.ready === 'true'");
@@ -75,7 +75,7 @@ test('a drawing on a canvas', { timeout: 120_000 }, async () => {
   }
 });
 
-test('the rest of the interface over the bridge', { timeout: 120_000 }, async () => {
+test('the rest of the interface over the bridge', { timeout: 240_000 }, async () => {
   const host = await startHost({ native, folders }), page = await launch(chromium, host.url);
   try {
     await until(page, "document.body?.dataset.ready === 'true'");

@@ -119,7 +119,7 @@ test('a worker thread may be ended in the middle of its work', async () => {
 // Runs a module in a process of its own.
 function run(source) {
   const text = `import { ml, MLGraphBuilder } from ${JSON.stringify(`file://${entry}`)};\n${source}`;
-  return spawnSync(process.execPath, ['--input-type=module', '-e', text], { encoding: 'utf8', timeout: 60_000 });
+  return spawnSync(process.execPath, ['--input-type=module', '-e', text], { encoding: 'utf8', timeout: 150_000 });
 }
 
 test('idle contexts do not keep the process, promises do', () => {
