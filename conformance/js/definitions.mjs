@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interfaces of navigator.ml except for the operators, which come from the operator table (operators.mjs). Where the
-// texts exclude each other, [Legacy] marks what only that of 2024-04-15 has, [Modern] what it has not, [Draft] what only
-// today's has. deviceType is not in today's text, which ignores it; here it chooses the device.
+// The interfaces of navigator.ml except for the operators, which come from the operator table (operators.mjs). Where
+// the texts exclude each other, [Legacy] marks what only that of 2024-04-15 has, [Modern] what it has not, [Draft] what
+// only today's has. deviceType is not in today's text, which ignores it; here it chooses the device.
 
 export default `
 enum MLPowerPreference { "default", "high-performance", "low-power" };

@@ -36,7 +36,8 @@ const typeOf = (row) =>
 // Positional arguments: operands, then attributes; rows with one place are one argument.
 function parametersOf(rows) {
   const parameters = [];
-  for (const row of rows.filter(({ kind }) => kind === 'input')) parameters.push({ name: row.name, type: OPERAND, row });
+  for (const row of rows.filter(({ kind }) => kind === 'input'))
+    parameters.push({ name: row.name, type: OPERAND, row });
   for (const row of rows.filter(({ kind }) => kind === 'inputs'))
     parameters.push({ name: row.name, type: { generic: 'sequence', of: OPERAND }, row });
   for (const row of rows.filter(({ argument }) => argument)) {

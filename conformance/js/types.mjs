@@ -46,13 +46,15 @@ for (const [name, members] of Object.entries(dictionaries)) {
   for (const { name: member, type, required } of members)
     lines.push(`  ${member}${required || isResult ? '' : '?'}: ${typeOf(type, isResult)};`);
   if (name === 'MLOpSupportLimits') {
-    const operators = Object.keys(interfaces.MLGraphBuilder.operations).filter((operation) => !['input', 'constant', 'build'].includes(operation));
-    for (const operator of operators) lines.push(`  ${operator}: Record<string, MLTensorLimits>;`);
+    const methods = Object.keys(interfaces.MLGraphBuilder.operations);
+    for (const operator of methods.filter((method) => !['input', 'constant', 'build'].includes(method)))
+      lines.push(`  ${operator}: Record<string, MLTensorLimits>;`);
   }
   lines.push('}');
 }
 for (const [name, { attributes, operations, constructor }] of Object.entries(interfaces)) {
-  lines.push('', `export class ${name} {`, constructor ? `  constructor(${parametersOf(constructor)});` : '  private constructor();');
+  lines.push('', `export class ${name} {`,
+             constructor ? `  constructor(${parametersOf(constructor)});` : '  private constructor();');
   for (const { name: attribute, type } of attributes) lines.push(`  readonly ${attribute}: ${typeOf(type, true)};`);
   for (const [operation, signatures] of Object.entries(operations))
     for (const signature of signatures)

@@ -90,7 +90,7 @@ export function bytesOf(source) {
 export class Binding {
   // `definitions` as idl.parse makes them; types may also be { values: [...] }, an enumeration without a name.
   // `implementations` has for each interface `construct`, and for each attribute and operation a function of the state
-  // and the converted arguments. `rethrow` converts what an implementation throws.
+  // and the converted arguments; a signature may have an `implementation` of its own.
   constructor(definitions, implementations) {
     this.definitions = definitions;
     this.implementations = implementations;

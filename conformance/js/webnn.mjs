@@ -48,19 +48,20 @@ const ARRAYS = {
   int64: ['BigInt64Array'], uint64: ['BigUint64Array'], int8: ['Int8Array'], uint8: ['Uint8Array', 'Uint8ClampedArray'],
   int4: ['Uint8Array', 'Int8Array'], uint4: ['Uint8Array'],
 };
-const BITS = { float32: 32, float16: 16, int32: 32, uint32: 32, int64: 64, uint64: 64, int8: 8, uint8: 8, int4: 4, uint4: 4 };
+const bitsOf = (dataType) => Number(dataType.match(/\d+$/)[0]);
 
 const byteLengthOf = ({ dataType, shape }) =>
-  Math.ceil((shape.reduce((product, size) => product * size, 1) * BITS[dataType]) / 8);
+  Math.ceil((shape.reduce((product, size) => product * size, 1) * bitsOf(dataType)) / 8);
 const shapeOf = ({ shape, dimensions }) => shape ?? dimensions;
 
 // ---------------------------------------------------------------------------------------------------------------
 
 // options.api: which text holds where they exclude each other.
-//   "2024-04"  the Candidate Recommendation Draft of 2024-04-15: MLActivation, dimensions, dataType() and shape(), as many
-//              builds as one likes
-//   "2025-03"  what browsers and web-platform-tests had in March 2025: as today's, but input names are compared at build
-//              only, destroyed tensors are InvalidStateError, softmax goes without an axis, scales may have a lower rank
+//   "2024-04"  the Candidate Recommendation Draft of 2024-04-15: MLActivation, dimensions, dataType() and shape(), as
+//              many builds as one likes
+//   "2025-03"  what browsers and web-platform-tests had in March 2025: as today's, but input names are compared at
+//              build only, destroyed tensors are InvalidStateError, arrays have the type of their descriptor, softmax
+//              goes without an axis, scales may have a lower rank
 //   "2026-06"  today's
 // options.defaults: members for native.createContext (deviceType, threadCount, strictNumerics) where the page's options
 // have none.
@@ -83,7 +84,8 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
       for (const [name, value] of Object.entries(options)) if (value !== undefined) chosen[name] = value;
       if (chosen.deviceType === 'npu') throw new DOMException('there is no NPU backend', 'NotSupportedError');
       if (!legacy && !['cpu', 'gpu'].includes(chosen.deviceType)) chosen.deviceType = defaults.deviceType ?? 'cpu';
-      if (!['cpu', 'gpu'].includes(chosen.deviceType ??= 'cpu')) typeError(`there is no device type ${chosen.deviceType}`);
+      if (!['cpu', 'gpu'].includes(chosen.deviceType ??= 'cpu'))
+        typeError(`there is no device type ${chosen.deviceType}`);
       const handle = native.createContext(chosen, (message) => resolve({ message }));
       return { handle, lost: promise, accelerated: options.accelerated };
     },
@@ -201,7 +203,7 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
       if ((legacy || is2025) && ArrayBuffer.isView(source)) checkView('the constant', descriptor.dataType, source);
       const { dataType } = descriptor, bytes = bytesOf(source), handle = builder.handle;
       const made = native.constant(handle, dataType, shapeOf(descriptor), bytes);
-      return is2025 && BITS[dataType] < 8 ? { ...made, bytes: bytes.slice() } : made;
+      return is2025 && bitsOf(dataType) < 8 ? { ...made, bytes: bytes.slice() } : made;
     },
     scalar: (builder, type, value) => native.scalarConstant(builder.handle, type, value),
     legacyScalar: (builder, value, type) => native.scalarConstant(builder.handle, type, value),
@@ -232,7 +234,9 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
   };
 
   const { constant } = definitions.interfaces.MLGraphBuilder.operations;
-  const constantForms = ['buffer', 'scalar', ...(legacy ? ['legacyScalar', 'range'] : []), ...(marks.includes('Draft') ? ['tensor'] : [])];
+  // In the order of definitions.mjs.
+  const constantForms = { '2024-04': ['buffer', 'scalar', 'legacyScalar', 'range'], '2025-03': ['buffer', 'scalar'],
+                          '2026-06': ['buffer', 'scalar', 'tensor'] }[api];
   constant.forEach((signature, i) => {
     signature.implementation = (builder, ...values) => {
       usable(builder);
@@ -311,7 +315,8 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
 
   const binding = new Binding(definitions, { ML, MLContext, MLTensor, MLGraph, MLOperand, MLGraphBuilder });
   const ml = binding.wrap('ML', {});
-  return { ml, ...binding.interfaces, definitions, install: (target = globalThis) => install(target, ml, binding.interfaces) };
+  return { ml, ...binding.interfaces, definitions,
+           install: (target = globalThis) => install(target, ml, binding.interfaces) };
 }
 
 function withResolvers() {
@@ -372,5 +377,5 @@ function install(target, ml, interfaces) {
   }
   const { navigator } = target, prototype = Object.getPrototypeOf(navigator);
   const getter = { get ml() { return this === navigator ? ml : typeError('Illegal invocation'); } };
-  Object.defineProperty(prototype, 'ml', { ...Object.getOwnPropertyDescriptor(getter, 'ml'), enumerable: true, configurable: true });
+  Object.defineProperty(prototype, 'ml', { ...Object.getOwnPropertyDescriptor(getter, 'ml'), enumerable: true });
 }

@@ -8,12 +8,14 @@ import os from 'node:os';
 import path from 'node:path';
 
 export const findChromium = () =>
-  [process.env.CHROMIUM, 'chromium', 'chromium-browser'].find((name) => name && spawnSync(name, ['--version']).status === 0);
+  ['chromium', 'chromium-browser'].find((name) => spawnSync(name, ['--version']).status === 0);
+
+const OPTIONS = ['--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking',
+                 '--window-size=840,620', '--remote-debugging-pipe'];
 
 export async function launch(program, url) {
   const profile = mkdtempSync(path.join(os.tmpdir(), 'webnn-chromium-'));
-  const child = spawn(program, ['--headless=new', '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe', '--no-first-run',
-                                '--disable-background-networking', '--window-size=840,620', `--user-data-dir=${profile}`, 'about:blank'],
+  const child = spawn(program, [...OPTIONS, `--user-data-dir=${profile}`, 'about:blank'],
                       { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
   const waiting = new Map();
   let text = '', next = 1;
@@ -38,7 +40,8 @@ export async function launch(program, url) {
   ({ sessionId } = await send('Target.attachToTarget', { targetId, flatten: true }));
 
   async function evaluate(expression) {
-    const { result, exceptionDetails } = await send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true });
+    const { result, exceptionDetails } =
+      await send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true });
     if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
     return result.value;
   }

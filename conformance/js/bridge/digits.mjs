@@ -21,8 +21,10 @@ async function readWeights(url) {
 async function buildNetwork(context) {
   const builder = new MLGraphBuilder(context), weights = await readWeights('/digits/digits.safetensors');
   const constant = (name) => builder.constant({ dataType: 'float32', shape: weights[name].shape }, weights[name].data);
-  const convolve = (x, name) =>
-    builder.relu(builder.conv2d(x, constant(`${name}_w`), { bias: constant(`${name}_b`), padding: [1, 1, 1, 1], label: name }));
+  const convolve = (x, name) => {
+    const options = { bias: constant(`${name}_b`), padding: [1, 1, 1, 1], label: name };
+    return builder.relu(builder.conv2d(x, constant(`${name}_w`), options));
+  };
   let x = builder.input('image', { dataType: 'float32', shape: [1, 1, SIZE, SIZE] });
   x = convolve(convolve(x, 'conv1'), 'conv2');
   x = convolve(builder.maxPool2d(x, { windowDimensions: [2, 2], strides: [2, 2] }), 'conv3');
@@ -115,8 +117,8 @@ drawing.canvas.addEventListener('pointermove', ({ offsetX, offsetY, buttons }) =
 });
 drawing.canvas.addEventListener('pointerup', update);
 element('clear').addEventListener('click', clear);
-element('footer').textContent =
-  `navigator.ml of this page is a bridge to libwebnn in a process of this machine. ${navigator.userAgent.match(/Chrom\w*\/\d+/) ?? ''}`;
+element('footer').textContent = 'navigator.ml of this page is a bridge to libwebnn in a process of this machine. ' +
+  (navigator.userAgent.match(/Chrom\w*\/\d+/) ?? '');
 
 // For the test: the network on pixels in [0, 1].
 window.classifyPixels = async (pixels) => Array.from(await classify(Float32Array.from(pixels)));

@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { types } from 'node:util';
+import { parseArgs, types } from 'node:util';
 import { decode, encode } from './wire.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -34,9 +34,9 @@ class Session {
   }
 
   call(method, values) {
-    const { native } = this;
+    const { native } = this, { operators, dataTypes, version } = native;
     const methods = Object.keys(native).filter((name) => typeof native[name] === 'function' && name !== 'counters');
-    if (method === 'describe') return { ...Object.fromEntries(Object.entries(native).filter(([, value]) => typeof value !== 'function')), methods };
+    if (method === 'describe') return { operators, dataTypes, version, methods };
     if (!methods.includes(method)) throw Object.assign(new Error(`there is no ${method}`), { code: 'TypeError' });
     if (method === 'createContext') return native.createContext(values[0], () => {});
     if (method !== 'compute') return native[method](...values);
@@ -141,16 +141,22 @@ export async function startHost({ native, folders, port = 0 }) {
     }
   });
   await new Promise((resolve) => { server.listen(port, '127.0.0.1', resolve); });
-  return { url: `http://127.0.0.1:${server.address().port}/`, calls, close: () => { server.close(); server.closeAllConnections(); } };
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${server.address().port}/`, calls, close };
 }
 
 export const foldersOf = (entry) =>
   ({ webnn: path.dirname(path.resolve(entry)), bridge: here, digits: path.join(here, '../../../tools/digits') });
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const option = (name, fallback) => { const i = process.argv.indexOf(name); return i < 0 ? fallback : process.argv[i + 1]; };
-  const entry = option('--package', path.join(here, '../../../build/conformance/js/index.mjs'));
-  const { native } = await import(pathToFileURL(path.resolve(entry)));
-  const { url } = await startHost({ native, folders: foldersOf(entry), port: Number(option('--port', 8790)) });
+  const { values } = parseArgs({ options: {
+    package: { type: 'string', default: path.join(here, '../../../build/conformance/js/index.mjs') },
+    port: { type: 'string', default: '8790' },
+  } });
+  const { native } = await import(pathToFileURL(path.resolve(values.package)));
+  const { url } = await startHost({ native, folders: foldersOf(values.package), port: Number(values.port) });
   console.log(`Draw a digit: ${url}`);
 }

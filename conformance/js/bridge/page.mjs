@@ -32,7 +32,8 @@ function call(method, values) {
   request.open('POST', '/bridge/call', false);
   request.overrideMimeType('text/plain; charset=x-user-defined'); // a byte a character: there is no other way
   request.send(encode({ session, method, values, release }, toHandle));
-  const answer = decode(Uint8Array.from(request.responseText, (character) => character.charCodeAt(0) & 255), fromHandle);
+  const bytes = Uint8Array.from(request.responseText, (character) => character.charCodeAt(0) & 255);
+  const answer = decode(bytes, fromHandle);
   const value = resultOf(answer);
   return answer.ticket === undefined ? value : wait(answer.ticket);
 }

@@ -5,23 +5,29 @@
 
 const LENGTH = 4;
 
+const bytesOf = (item) => (ArrayBuffer.isView(item) ? new Uint8Array(item.buffer, item.byteOffset, item.byteLength)
+  : new Uint8Array(item));
+const mapMembers = (object, map) => Object.fromEntries(Object.entries(object).map(([key, member]) => [key, map(member)]));
+// JSON has no -0 either.
+const isPlain = (number) => Number.isFinite(number) && !Object.is(number, -0);
+
 export function encode(value, toHandle) {
   const parts = [];
   let offset = 0;
   const put = (item) => {
     if (item === undefined) return { $undefined: 0 };
     if (typeof item === 'bigint') return { $bigint: String(item) };
-    if (typeof item === 'number') return Number.isFinite(item) && !Object.is(item, -0) ? item : { $number: Object.is(item, -0) ? '-0' : String(item) };
+    if (typeof item === 'number') return isPlain(item) ? item : { $number: item === 0 ? '-0' : String(item) };
     if (item === null || typeof item !== 'object') return item;
     const handle = toHandle(item);
     if (handle !== undefined) return { $handle: handle };
     if (item instanceof ArrayBuffer || ArrayBuffer.isView(item)) {
-      const bytes = ArrayBuffer.isView(item) ? new Uint8Array(item.buffer, item.byteOffset, item.byteLength) : new Uint8Array(item);
+      const bytes = bytesOf(item);
       parts.push(bytes);
       offset += bytes.length;
       return { $bytes: [offset - bytes.length, bytes.length] };
     }
-    return Array.isArray(item) ? item.map(put) : Object.fromEntries(Object.entries(item).map(([key, member]) => [key, put(member)]));
+    return Array.isArray(item) ? item.map(put) : mapMembers(item, put);
   };
   const json = new TextEncoder().encode(JSON.stringify(put(value)));
   const message = new Uint8Array(LENGTH + json.length + offset);
@@ -37,7 +43,8 @@ export function encode(value, toHandle) {
 
 export function decode(message, fromHandle) {
   const length = new DataView(message.buffer, message.byteOffset).getUint32(0, true);
-  const json = new TextDecoder().decode(message.subarray(LENGTH, LENGTH + length)), rest = message.subarray(LENGTH + length);
+  const json = new TextDecoder().decode(message.subarray(LENGTH, LENGTH + length));
+  const rest = message.subarray(LENGTH + length);
   const get = (item) => {
     if (item === null || typeof item !== 'object') return item;
     if (Array.isArray(item)) return item.map(get);
@@ -46,7 +53,7 @@ export function decode(message, fromHandle) {
     if ('$number' in item) return Number(item.$number);
     if ('$handle' in item) return fromHandle(item.$handle);
     if ('$bytes' in item) return rest.slice(item.$bytes[0], item.$bytes[0] + item.$bytes[1]);
-    return Object.fromEntries(Object.entries(item).map(([key, member]) => [key, get(member)]));
+    return mapMembers(item, get);
   };
   return get(JSON.parse(json));
 }

@@ -13,7 +13,8 @@ import { setFlagsFromString } from 'node:v8';
 
 const here = path.dirname(new URL(import.meta.url).pathname);
 const { values: options, positionals: filters } = parseArgs({ allowPositionals: true, options: {
-  models: { type: 'string', multiple: true }, ort: { type: 'string', default: path.join(here, 'node_modules/onnxruntime-web') },
+  models: { type: 'string', multiple: true },
+  ort: { type: 'string', default: path.join(here, 'node_modules/onnxruntime-web') },
   package: { type: 'string', default: path.join(here, '../../../build/conformance/js/index.mjs') },
   expect: { type: 'string', default: path.join(here, 'expectations.txt') },
   device: { type: 'string', default: 'cpu' }, time: { type: 'string' }, threads: { type: 'string' },
@@ -68,8 +69,9 @@ function count(object, name, counter) {
   };
 }
 count(MLContext.prototype, 'dispatch', 'dispatch');
-for (const name of Object.keys(MLGraphBuilder.prototype))
-  if (!['input', 'constant'].includes(name)) count(MLGraphBuilder.prototype, name, name === 'build' ? 'graphs' : 'operators');
+count(MLGraphBuilder.prototype, 'build', 'graphs');
+for (const name of Object.keys(MLGraphBuilder.prototype).filter((one) => !['input', 'constant', 'build'].includes(one)))
+  count(MLGraphBuilder.prototype, name, 'operators');
 
 const dist = pathToFileURL(path.resolve(options.ort, 'dist')).href + '/';
 const ort = await import(`${dist}ort.webgpu.mjs`);
@@ -193,15 +195,18 @@ for (const file of files) {
   }
   const line = expectations.find(({ model, kind }) => model === name && kind === problem);
   if (line) line.used = true;
-  const text = result && `${result.operators} operators in ${result.graphs} graph(s), ${result.dispatch} dispatch(es), ` +
-    `difference ${result.worst.toPrecision(2)} of what is allowed` + (result.time ? `, ${result.time.toFixed(2)} ms` : '');
+  const text = result ? `${result.operators} operators in ${result.graphs} graph(s), ${result.dispatch} dispatch(es), ` +
+    `difference ${result.worst.toPrecision(2)} of what is allowed${result.time ? `, ${result.time.toFixed(2)} ms` : ''}`
+    : '';
   if (!problem) passed++;
   else if (line) expected++;
   else failures.push(`${name}: ${problem}`);
-  if (options.verbose || (problem && !line)) console.log(`${problem ? (line ? 'expected' : 'FAIL') : 'pass'} ${name}: ${problem ?? ''} ${text ?? ''}`);
+  const word = problem ? (line ? 'expected' : 'FAIL') : 'pass';
+  if (options.verbose || word === 'FAIL') console.log(`${word} ${name}: ${problem ?? ''} ${text}`);
 }
 if (!filters.length)
-  for (const { model, kind, used } of expectations) if (!used) failures.push(`${model} is expected to be ${kind} and is not`);
+  for (const { model, kind } of expectations.filter(({ used }) => !used))
+    failures.push(`${model} is expected to be ${kind} and is not`);
 for (const failure of failures) console.log(failure);
 console.log(`${passed} passed, ${failures.length} failed, ${expected} skipped`);
 if (expected) console.log(`skipped: ${expected} models, for the reasons in expectations.txt`);

@@ -38,7 +38,8 @@ test('a drawing on a canvas', { timeout: 240_000 }, async () => {
   const host = await startHost({ native, folders }), page = await launch(chromium, host.url);
   try {
     await until(page, "document.body?.dataset.ready === 'true'");
-    const { left, top } = await page.evaluate("(({ left, top }) => ({ left, top }))(document.getElementById('drawing').getBoundingClientRect())");
+    const [left, top] = await page.evaluate(
+      "(({ left, top }) => [left, top])(document.getElementById('drawing').getBoundingClientRect())");
     const mouse = (type, [x, y], buttons) =>
       page.send('Input.dispatchMouseEvent', { type, x: left + x, y: top + y, button: 'left', buttons, clickCount: 1 });
     const draw = async (points) => {
@@ -52,8 +53,9 @@ test('a drawing on a canvas', { timeout: 240_000 }, async () => {
       [128 + 60 * Math.sin((i * Math.PI) / 16), 128 - 90 * Math.cos((i * Math.PI) / 16)]);
     assert.equal(await draw(circle), '0');
     assert.equal(await draw([[128, 40], [128, 90], [128, 150], [128, 216]]), '1');
-    const two = [...Array.from({ length: 13 }, (_, i) => [128 - 55 * Math.cos((i * Math.PI) / 12), 90 - 50 * Math.sin((i * Math.PI) / 12)]),
-                 [170, 120], [140, 155], [105, 185], [75, 214], [110, 214], [150, 214], [188, 214]];
+    const arc = Array.from({ length: 13 }, (_, i) =>
+      [128 - 55 * Math.cos((i * Math.PI) / 12), 90 - 50 * Math.sin((i * Math.PI) / 12)]);
+    const two = [...arc, [170, 120], [140, 155], [105, 185], [75, 214], [110, 214], [150, 214], [188, 214]];
     assert.equal(await draw(two), '2');
     if (process.env.WEBNN_SCREENSHOT) {
       const { data } = await page.send('Page.captureScreenshot', { format: 'png' });
@@ -80,11 +82,14 @@ test('the rest of the interface over the bridge', { timeout: 240_000 }, async ()
   try {
     await until(page, "document.body?.dataset.ready === 'true'");
     const result = await page.evaluate(`(async () => {
-      const context = await navigator.ml.createContext(), builder = new MLGraphBuilder(context), type = { dataType: 'int64', shape: [2] };
-      const x = builder.input('x', type), seen = {};
-      try { builder.add(x, builder.input('y', { dataType: 'int32', shape: [2] }), { label: 'here' }); } catch (error) { seen.error = error.name + error.message; }
+      const context = await navigator.ml.createContext(), builder = new MLGraphBuilder(context);
+      const type = { dataType: 'int64', shape: [2] }, x = builder.input('x', type), seen = {};
+      try {
+        builder.add(x, builder.input('y', { dataType: 'int32', shape: [2] }), { label: 'here' });
+      } catch (error) { seen.error = error.name + error.message; }
       const graph = await builder.build({ y: builder.clamp(x, { minValue: -(2n ** 60n), maxValue: Infinity }) });
-      const reads = [], [a, b] = await Promise.all([1, 2].map(() => context.createTensor({ ...type, readable: true, writable: true })));
+      const create = () => context.createTensor({ ...type, readable: true, writable: true });
+      const reads = [], [a, b] = [await create(), await create()];
       for (let i = 0n; i < 5n; i++) {
         context.writeTensor(a, new BigInt64Array([i, -(2n ** 61n)]));
         context.dispatch(graph, { x: a }, { y: b });
@@ -110,8 +115,10 @@ test('the rest of the interface over the bridge', { timeout: 240_000 }, async ()
 test('the host answers its own pages only', async () => {
   const host = await startHost({ native, folders }), { hostname, port } = new URL(host.url);
   const status = (method, target, headers) => new Promise((resolve, reject) => {
-    http.request({ hostname, port, path: target, method, headers }, (response) => { response.resume(); resolve(response.statusCode); })
-      .on('error', reject).end();
+    http.request({ hostname, port, path: target, method, headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    }).on('error', reject).end();
   });
   const own = `${hostname}:${port}`;
   assert.equal(hostname, '127.0.0.1');

@@ -24,7 +24,8 @@ test('npm install, and the example of the README', { skip: !hasNpm && 'there is 
     // Packed, so that what package.json leaves out is missing here too.
     const packed = run('npm', 'pack', '--silent', source);
     assert.equal(packed.status, 0, packed.stderr);
-    const installed = run('npm', 'install', '--offline', '--no-audit', '--no-fund', '--no-package-lock', `./${packed.stdout.trim()}`);
+    const installed = run('npm', 'install', '--offline', '--no-audit', '--no-fund', '--no-package-lock',
+                          `./${packed.stdout.trim()}`);
     assert.equal(installed.status, 0, installed.stderr);
     const result = run(process.execPath, 'example.mjs');
     assert.equal(result.stdout, `${expected}\n`, result.stderr);

@@ -34,7 +34,8 @@ test('the collector frees contexts, tensors, builders and graphs', async () => {
     const abandoned = new MLGraphBuilder(context);
     abandoned.relu(abandoned.input('x', big));
     const graph = await builder.build({ y: builder.relu(builder.input('x', big)) });
-    const [x, y] = [await context.createTensor({ ...big, writable: true }), await context.createTensor({ ...big, readable: true })];
+    const x = await context.createTensor({ ...big, writable: true });
+    const y = await context.createTensor({ ...big, readable: true });
     context.dispatch(graph, { x }, { y });
     await context.readTensor(y);
     assert.equal(native.counters().tensors, before.tensors + 2);
@@ -60,7 +61,8 @@ test('the collector knows how much memory tensors and constants take', async () 
 test('a context lives as long as its work', async () => {
   let promise = (async () => {
     const context = await ml.createContext(), { graph, type } = await slowGraph(context);
-    const [x, y] = [await context.createTensor({ ...type, writable: true }), await context.createTensor({ ...type, readable: true })];
+    const x = await context.createTensor({ ...type, writable: true });
+    const y = await context.createTensor({ ...type, readable: true });
     context.writeTensor(x, new Float32Array(384 * 384).fill(1 / 384));
     context.dispatch(graph, { x }, { y });
     return { read: context.readTensor(y) };
@@ -76,9 +78,11 @@ test('worker threads have contexts of their own', async () => {
   const source = `
     const { parentPort, workerData } = require('node:worker_threads');
     import(workerData).then(async ({ ml, MLGraphBuilder }) => {
-      const context = await ml.createContext(), builder = new MLGraphBuilder(context), type = { dataType: 'float32', shape: [3] };
+      const context = await ml.createContext(), builder = new MLGraphBuilder(context);
+      const type = { dataType: 'float32', shape: [3] };
       const graph = await builder.build({ y: builder.neg(builder.input('x', type)) });
-      const x = await context.createTensor({ ...type, writable: true }), y = await context.createTensor({ ...type, readable: true });
+      const x = await context.createTensor({ ...type, writable: true });
+      const y = await context.createTensor({ ...type, readable: true });
       context.writeTensor(x, new Float32Array([1, 2, 3]));
       context.dispatch(graph, { x }, { y });
       parentPort.postMessage([...new Float32Array(await context.readTensor(y))]);
@@ -97,11 +101,13 @@ test('a worker thread may be ended in the middle of its work', async () => {
   const source = `
     const { parentPort, workerData } = require('node:worker_threads');
     import(workerData).then(async ({ ml, MLGraphBuilder }) => {
-      const context = await ml.createContext(), builder = new MLGraphBuilder(context), type = { dataType: 'float32', shape: [256, 256] };
+      const context = await ml.createContext(), builder = new MLGraphBuilder(context);
+      const type = { dataType: 'float32', shape: [256, 256] };
       let y = builder.input('x', type);
       for (let i = 0; i < 20; i++) y = builder.matmul(y, y);
       const graph = await builder.build({ y });
-      const x = await context.createTensor({ ...type, writable: true }), out = await context.createTensor({ ...type, readable: true });
+      const x = await context.createTensor({ ...type, writable: true });
+      const out = await context.createTensor({ ...type, readable: true });
       for (;;) {
         for (let i = 0; i < 5; i++) context.dispatch(graph, { x }, { y: out });
         const read = context.readTensor(out);
@@ -136,7 +142,8 @@ test('idle contexts do not keep the process, promises do', () => {
 
 test('process.exit() with work in flight', () => {
   const result = run(`
-    const context = await ml.createContext(), builder = new MLGraphBuilder(context), type = { dataType: 'float32', shape: [384, 384] };
+    const context = await ml.createContext(), builder = new MLGraphBuilder(context);
+    const type = { dataType: 'float32', shape: [384, 384] };
     let y = builder.input('x', type);
     for (let i = 0; i < 20; i++) y = builder.matmul(y, y);
     const graph = await builder.build({ y });

@@ -4,5 +4,6 @@
 
 import { pathToFileURL } from 'node:url';
 
-export const entry = process.env.WEBNN_PACKAGE ?? new URL('../../../build/conformance/js/index.mjs', import.meta.url).pathname;
+export const entry =
+  process.env.WEBNN_PACKAGE ?? new URL('../../../build/conformance/js/index.mjs', import.meta.url).pathname;
 export const { create, native, ml, MLGraphBuilder } = await import(pathToFileURL(entry));

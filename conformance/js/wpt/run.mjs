@@ -24,8 +24,10 @@ const USAGE = `usage: node conformance/js/wpt --wpt DIR [options] [FILTER...]
 FILTER: only tests with it in their path.`;
 
 const { values: options, positionals: filters } = parseArgs({ allowPositionals: true, options: {
-  wpt: { type: 'string', default: process.env.WPT }, package: { type: 'string', default: path.join(here, '../../../build/conformance/js/index.mjs') },
-  device: { type: 'string', default: 'cpu' }, api: { type: 'string' }, jobs: { type: 'string', default: String(os.cpus().length) },
+  wpt: { type: 'string', default: process.env.WPT },
+  package: { type: 'string', default: path.join(here, '../../../build/conformance/js/index.mjs') },
+  device: { type: 'string', default: 'cpu' }, api: { type: 'string' },
+  jobs: { type: 'string', default: String(os.cpus().length) },
   report: { type: 'string' }, expect: { type: 'string', default: path.join(here, 'expectations.txt') },
   'if-named': { type: 'boolean' }, verbose: { type: 'boolean' }, help: { type: 'boolean' },
 } });
@@ -39,7 +41,8 @@ if (!options.wpt || options.help) {
 }
 const root = path.resolve(options.wpt);
 // Constant tensors came after March 2025.
-options.api ??= /createConstantTensor/.test(readFileSync(path.join(root, 'interfaces/webnn.idl'))) ? '2026-06' : '2025-03';
+const idl = readFileSync(path.join(root, 'interfaces/webnn.idl'), 'utf8');
+options.api ??= idl.includes('createConstantTensor') ? '2026-06' : '2025-03';
 
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -81,7 +84,8 @@ function runTest([file, variant]) {
 // Lines "TEST | SUBTEST | REASON"; a "*" at the end of TEST or SUBTEST stands for anything.
 function readExpectations() {
   if (options.expect === 'none') return [];
-  return readFileSync(options.expect, 'utf8').split('\n').filter((line) => line && !line.startsWith('#')).map((line) => {
+  const lines = readFileSync(options.expect, 'utf8').split('\n');
+  return lines.filter((line) => line && !line.startsWith('#')).map((line) => {
     const [test, subtest, reason] = line.split(' | ');
     if (!reason) throw new Error(`${options.expect}: "${line}" gives no reason`);
     return { test, subtest, reason, used: false };
@@ -108,7 +112,8 @@ results.sort((a, b) => (a.test < b.test ? -1 : 1));
 let passed = 0, expected = 0;
 const failures = [], suites = {};
 for (const { test, status, message, subtests } of results) {
-  const suite = (suites[test.split('/').slice(2, -1).join('/') || test.split('/').at(-1).split('.')[0]] ??= { passed: 0, total: 0 });
+  const folder = test.split('/').slice(2, -1).join('/') || test.split('/').at(-1).split('.')[0];
+  const suite = (suites[folder] ??= { passed: 0, total: 0 });
   const good = subtests.filter((subtest) => subtest.status === 'PASS').length;
   passed += good;
   suite.passed += good;
@@ -123,7 +128,8 @@ for (const { test, status, message, subtests } of results) {
 }
 if (options.report) {
   writeFileSync(options.report, JSON.stringify({
-    run_info: { product: 'webnn', os: os.platform(), processor: os.arch(), version: os.release(), device: options.device },
+    run_info: { product: 'webnn', os: os.platform(), processor: os.arch(), version: os.release(),
+                device: options.device },
     time_start: begin, time_end: Date.now(), results }, null, 1));
 }
 for (const failure of failures) console.log(failure);
