@@ -18,11 +18,9 @@ const TYPES = {
   f32s: { generic: 'sequence', of: { name: 'float' } },
   dataType: { name: 'MLOperandDataType' },
   activation: { name: 'MLActivation' },
-  activations: {
-    generic: 'sequence',
-    of: { union: [{ name: 'MLActivation' }, { name: 'MLRecurrentNetworkActivation' }] },
-  },
+  activations: { generic: 'sequence', of: { name: 'MLRecurrentNetworkActivation' } },
 };
+const LEGACY_TYPES = { activations: { generic: 'sequence', of: { name: 'MLActivation' } } };
 
 // The forms of 2024 share their names with the operators of today. softmax without an axis lived on in browsers.
 const FORMS = { argMinAxes: 'argMin', argMaxAxes: 'argMax', softmax2d: 'softmax' };
@@ -30,8 +28,11 @@ const FORMS_OF_2025 = ['softmax2d'];
 // Names of 2024.
 const ALIASES = { not: 'logicalNot' };
 
-const typeOf = (row) =>
-  row.kind === 'option' ? OPERAND : row.type === 'enum' ? { values: row.values } : TYPES[row.type];
+function typeOf(row, legacy) {
+  if (row.kind === 'option') return OPERAND;
+  if (row.type === 'enum') return { values: row.values };
+  return (legacy && LEGACY_TYPES[row.type]) || TYPES[row.type];
+}
 
 // Positional arguments: operands, then attributes; rows with one place are one argument.
 function parametersOf(rows) {
@@ -52,7 +53,7 @@ function parametersOf(rows) {
 function optionsOf(rows, legacy) {
   const members = rows.filter((row) => row.kind === 'option' || (row.kind === 'attribute' && !row.argument))
     .filter((row) => legacy || row.type !== 'activation')
-    .map((row) => ({ name: row.name, type: typeOf(row) }));
+    .map((row) => ({ name: row.name, type: typeOf(row, legacy) }));
   return orderMembers([{ name: 'label', type: { name: 'USVString' }, fallback: '' }], members);
 }
 
