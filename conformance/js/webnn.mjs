@@ -128,7 +128,7 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
       const bytes = destination && bytesOf(destination);
       if (bytes?.byteLength < tensor.byteLength)
         typeError(`outputData has ${bytes.byteLength} bytes; expected at least ${tensor.byteLength}`);
-      const read = native.readTensor(context.handle, tensor.handle, tensor.byteLength, bytes);
+      const read = native.readTensor(context.handle, tensor.handle, bytes);
       // destroy() rejects what it finds here.
       return new Promise((resolve, reject) => {
         tensor.reads.add(reject);

@@ -348,6 +348,21 @@ static bool get_op(const struct call *call, napi_value value, enum op *op)
     return false;
 }
 
+// The library's inner call trusts its callers with the number of operands.
+static bool check_operand_count(const struct call *call, const struct op_info *info, size_t count)
+{
+    size_t expected = 0;
+    for (const struct op_row *row = info->rows; row->name; row++) {
+        if (row->kind == ROW_INPUT_LIST)
+            return true;
+        expected += row->kind == ROW_INPUT;
+    }
+    if (count == expected)
+        return true;
+    wnn_js_throw(call->env, WNNStatus_TypeError, (WNNStringView){"a wrong number of operands", WNN_STRLEN});
+    return false;
+}
+
 // The results, [{id, dataType, shape}].
 static napi_value record(struct call *call)
 {
@@ -360,6 +375,7 @@ static napi_value record(struct call *call)
     napi_env env = call->env;
     if (!get_op(call, call->arguments[1], &op) ||
         !get_operands(call, call->arguments[2], &operand_count, &operands) ||
+        !check_operand_count(call, &wnn_ops[op], operand_count) ||
         !(attrs = get_attributes(call, &wnn_ops[op], call->arguments[3])) ||
         !wnn_js_get_string(env, call->arguments[4], &call->scratch, &label))
         return NULL;
@@ -402,8 +418,13 @@ static napi_value activation(struct call *call)
     void *attrs;
     napi_value id;
     struct handle *builder = call->builder;
-    if (!get_op(call, call->arguments[1], &op) ||
-        !(attrs = get_attributes(call, &wnn_ops[op], call->arguments[2])))
+    if (!get_op(call, call->arguments[1], &op))
+        return NULL;
+    if (!wnn_op_is_activation(op)) {
+        wnn_js_throw(call->env, WNNStatus_TypeError, (WNNStringView){"not an activation", WNN_STRLEN});
+        return NULL;
+    }
+    if (!(attrs = get_attributes(call, &wnn_ops[op], call->arguments[2])))
         return NULL;
     WNNActivation made = wnn_builder_activation(builder->of.builder, op, attrs);
     if (!made) {
@@ -439,17 +460,15 @@ static napi_value build(struct call *call)
 {
     napi_env env = call->env;
     size_t count;
-    uint32_t length;
     napi_value name;
     WNNOperand *operands;
     struct request *request;
-    if (!wnn_js_ok(env, napi_get_array_length(env, call->arguments[1], &length)) ||
-        !get_operands(call, call->arguments[2], &count, &operands))
+    if (!get_operands(call, call->arguments[2], &count, &operands))
         return NULL;
     WNNNamedOperand *outputs = wnn_js_allocate(env, &call->scratch, count, sizeof *outputs);
     if (!outputs)
         return NULL;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) { // names that are missing are undefined, no strings
         outputs[i].operand = operands[i];
         if (!wnn_js_ok(env, napi_get_element(env, call->arguments[1], i, &name)) ||
             !wnn_js_get_string(env, name, &call->scratch, &outputs[i].name))

@@ -226,32 +226,40 @@ static WNNRequestCallbackInfo callback_of(struct request *request)
         .mode = WNNCallbackMode_AllowSpontaneous, .callback = wnn_js_on_done, .userdata1 = request};
 }
 
-// readTensor(context, tensor, byteLength): a promise of an ArrayBuffer
-// readTensor(context, tensor, byteLength, array): a promise of undefined; the bytes are in the array then
+static size_t byte_length_of(WNNTensor tensor)
+{
+    WNNUint32List shape = wnnTensorGetShape(tensor);
+    size_t elements = 1;
+    for (size_t i = 0; i < shape.count; i++)
+        elements *= shape.data[i]; // which has been checked
+    return wnn_dtype_bytes(wnnTensorGetDataType(tensor), elements);
+}
+
+// readTensor(context, tensor): a promise of an ArrayBuffer
+// readTensor(context, tensor, array): a promise of undefined; the bytes are in the array then
 napi_value wnn_js_read_tensor(napi_env env, napi_callback_info info)
 {
-    napi_value arguments[4], buffer;
+    napi_value arguments[3], buffer;
     struct handle *context, *tensor;
-    uint32_t byte_length;
     void *data;
-    if (!wnn_js_arguments(env, info, 4, arguments) ||
+    if (!wnn_js_arguments(env, info, 3, arguments) ||
         !(context = wnn_js_handle(env, arguments[0], HANDLE_CONTEXT)) ||
-        !(tensor = wnn_js_handle(env, arguments[1], HANDLE_TENSOR)) ||
-        !wnn_js_get_u32(env, arguments[2], &byte_length))
+        !(tensor = wnn_js_handle(env, arguments[1], HANDLE_TENSOR)))
         return NULL;
-    bool to_array = !wnn_js_is_undefined(env, arguments[3]);
+    size_t byte_length = byte_length_of(tensor->of.tensor);
+    bool to_array = !wnn_js_is_undefined(env, arguments[2]);
     if (!to_array && !wnn_js_ok(env, napi_create_arraybuffer(env, byte_length, &data, &buffer)))
         return NULL;
     struct request *request = wnn_js_request(env, REQUEST_READ, context);
     if (!request)
         return NULL;
     request->byte_length = byte_length;
-    if (to_array && !(data = request->bytes = malloc(byte_length ? byte_length : 1))) {
+    if (to_array && !(data = request->bytes = malloc(byte_length))) {
         wnn_js_throw_memory(env);
         wnn_js_request_free(env, request);
         return NULL;
     }
-    if (!wnn_js_ok(env, napi_create_reference(env, to_array ? arguments[3] : buffer, 1, &request->keep))) {
+    if (!wnn_js_ok(env, napi_create_reference(env, to_array ? arguments[2] : buffer, 1, &request->keep))) {
         wnn_js_request_free(env, request);
         return NULL;
     }

@@ -13,7 +13,7 @@ import { parseArgs, types } from 'node:util';
 import { decode, encode } from './wire.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-const MOST_BYTES = 1 << 28; // of a request
+const MOST_BYTES = 1 << 28; // of a request, and of an answer
 const MOST_SESSIONS = 64;
 const TYPES = { '.html': 'text/html', '.mjs': 'text/javascript', '.png': 'image/png' };
 
@@ -40,6 +40,7 @@ class Session {
     if (!methods.includes(method)) throw Object.assign(new Error(`there is no ${method}`), { code: 'TypeError' });
     if (method === 'createContext') return native.createContext(values[0], () => {});
     if (method !== 'compute') return native[method](...values);
+    if (!(values[5].reduce((sum, size) => sum + size, 0) <= MOST_BYTES)) throw new RangeError('too many bytes');
     const outputs = values[5].map((size) => new Uint8Array(size));
     return native.compute(...values.slice(0, 5), outputs).then(() => outputs);
   }

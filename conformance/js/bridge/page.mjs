@@ -57,10 +57,10 @@ native.destroyContext = (handle) => {
   destroyContext(handle);
   lostFunctions.get(handle)('the context was destroyed');
 };
-native.readTensor = async (context, tensor, byteLength, into) => {
-  const bytes = await readTensor(context, tensor, byteLength);
+native.readTensor = async (context, tensor, into) => {
+  const bytes = await readTensor(context, tensor);
   if (!into) return bytes.buffer;
-  if (into.byteLength < byteLength) throw new TypeError('the output buffer was detached');
+  if (into.byteLength < bytes.byteLength) throw new TypeError('the output buffer was detached');
   into.set(bytes);
 };
 native.compute = async (context, graph, inputNames, inputs, outputNames, outputs) => {

@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const here = import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname);
@@ -39,6 +40,11 @@ if (!options.wpt || options.help) {
   console.log(USAGE);
   process.exit(options.help ? 0 : 2);
 }
+const { create } = await import(pathToFileURL(path.resolve(options.package)));
+await create().ml.createContext({ deviceType: options.device }).catch((error) => {
+  console.log(`skipped: ${error.message}`);
+  process.exit(77);
+});
 const root = path.resolve(options.wpt);
 // Constant tensors came after March 2025.
 const idl = readFileSync(path.join(root, 'interfaces/webnn.idl'), 'utf8');
