@@ -177,6 +177,19 @@ static void lower_to_view(struct node *node)
     node->scratch_bytes = 0;
 }
 
+// Lets what has the elements of an input of the graph lie where the caller has that.
+static bool place_on_input(const struct planner *planner, struct node *node)
+{
+    if (!planner->context->backend->views || (node->op != WNN_OP_reshape && node->op != WNN_OP_identity) ||
+        node->activation || node->in[0]->placement.place != PLACE_INPUT || node->in[0]->placement.staged ||
+        node->out[0]->placement.place != PLACE_ARENA || planner->block_of[node->out[0]->index] != SIZE_MAX)
+        return false;
+    node->out[0]->placement.place = PLACE_INPUT;
+    node->out[0]->placement.slot = node->in[0]->placement.slot;
+    lower_to_view(node);
+    return true;
+}
+
 static bool place_views(struct planner *planner, struct node *node)
 {
     size_t first;
@@ -313,7 +326,7 @@ static void make_blocks(struct planner *planner, bool join)
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
         struct operand *reused = reusable_input(planner, i);
-        if (!reused && place_views(planner, node))
+        if (!reused && (place_on_input(planner, node) || place_views(planner, node)))
             continue;
         if (is_joint(planner, node) && planner->block_of[node->out[0]->index] != SIZE_MAX &&
             is_complete(planner, node)) {
