@@ -42,23 +42,27 @@ static inline __attribute__((always_inline)) double double_from_bits(uint64_t bi
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-#define NAME(x)      avx512_##x
-#define TARGET       __attribute__((target("avx512f,avx512dq,avx2,fma")))
-#define FMA(a, b, c) __builtin_fma(a, b, c)
+#define NAME(x)       avx512_##x
+#define TARGET        __attribute__((target("avx512f,avx512dq,avx2,fma")))
+#define FMA(a, b, c)  __builtin_fma(a, b, c)
+#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
 #include "cpu/vmath.inc"
 
-#define NAME(x)      avx2_##x
-#define TARGET       __attribute__((target("avx2,fma")))
-#define FMA(a, b, c) __builtin_fma(a, b, c)
+#define NAME(x)       avx2_##x
+#define TARGET        __attribute__((target("avx2,fma")))
+#define FMA(a, b, c)  __builtin_fma(a, b, c)
+#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
 #include "cpu/vmath.inc"
 #endif
 
 #define NAME(x) base_##x
 #define TARGET
 #if defined(__aarch64__)
-#define FMA(a, b, c) __builtin_fma(a, b, c)
+#define FMA(a, b, c)  __builtin_fma(a, b, c)
+#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
 #else
-#define FMA(a, b, c) ((a) * (b) + (c))
+#define FMA(a, b, c)  ((a) * (b) + (c))
+#define FMAF(a, b, c) ((a) * (b) + (c))
 #endif
 #include "cpu/vmath.inc"
 

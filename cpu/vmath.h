@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Functions of float32 arrays that a processor has no instruction for, in vector code for the best
-// instruction set it has. They are computed in double and rounded once: errors are below 0.6 ULP (2^-24 of
-// the result), results that are denormal included, and NaN, infinities and zeros give what C's functions
-// give. An element's result does not depend on its place in the array or on the array's length.
+// instruction set it has. Unless another error is given, they are computed in double and rounded once: errors
+// are below 0.6 ULP (2^-24 of the result), results that are denormal included, and NaN, infinities and zeros
+// give what C's functions give. An element's result does not depend on its place in the array or on the
+// array's length.
 
 #ifndef CPU_VMATH_H_
 #define CPU_VMATH_H_
@@ -15,7 +16,7 @@ enum vmath {
     VMATH_ELU, // x, or alpha * (exp(x) - 1) below 0
     VMATH_ERF,
     VMATH_EXP,
-    VMATH_GELU, // x * (1 + erf(x / sqrt(2))) / 2
+    VMATH_GELU, // x * (1 + erf(x / sqrt(2))) / 2, with an error below 8 ULP
     VMATH_LOG,
     VMATH_SIGMOID,
     VMATH_SIN,
