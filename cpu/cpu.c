@@ -217,10 +217,17 @@ static bool count_readers(const struct cpu *cpu, struct executable *executable, 
     return true;
 }
 
+// The inputs that a kernel packs, by bit.
+static uint32_t weights_of(const struct node *node)
+{
+    uint32_t weights = wnn_cpu_kernels[node->op].weights;
+    return weights ? weights : 2;
+}
+
 // The inputs that a lowered node does not read, by bit. XNNPACK has copies of all weights and biases.
 static uint32_t unread_inputs(const struct step *step)
 {
-    return step->xnnpack ? ~(uint32_t)1 : step->packed ? 2 : 0;
+    return step->xnnpack ? ~(uint32_t)1 : step->packed ? weights_of(step->node) : 0;
 }
 
 static bool drop_unread_constants(const struct cpu *cpu, struct executable *executable,
@@ -251,7 +258,9 @@ static bool pack(const struct cpu *cpu, const struct executable *executable, str
     step->packed = wnn_allocate(cpu->allocator, bytes);
     if (!step->packed)
         return wnn_fail_memory(error);
-    step->in[1].data = constant_data(executable, step->node->in[1]);
+    for (unsigned i = 0; i < step->node->in_count; i++)
+        if (weights_of(step->node) >> i & 1)
+            step->in[i].data = constant_data(executable, step->node->in[i]);
     struct kernel_call call = {step->node, step->in, step->out, NULL, cpu->parallel, NULL};
     kernel->pack(&call, step->packed);
     return true;

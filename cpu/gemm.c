@@ -593,17 +593,24 @@ size_t wnn_floats_copy_bytes(const struct operand *operand)
     return wnn_scratch_round(wnn_shape_elements(&operand->type.shape) * sizeof(float));
 }
 
-size_t wnn_floats_scratch(const struct node *node)
+size_t wnn_floats_scratch_without(const struct node *node, uint32_t inputs)
 {
     size_t bytes = 0;
-    for (unsigned i = 0; i < node->in_count; i++)
-        bytes += wnn_floats_copy_bytes(node->in[i]);
+    for (unsigned i = 0; i < node->in_count; i++) {
+        if (!(inputs >> i & 1))
+            bytes += wnn_floats_copy_bytes(node->in[i]);
+    }
     for (unsigned i = 0; i < node->out_count; i++)
         bytes += wnn_floats_copy_bytes(node->out[i]);
     return bytes;
 }
 
+size_t wnn_floats_scratch(const struct node *node)
+{
+    return wnn_floats_scratch_without(node, 0);
+}
+
 size_t wnn_floats_scratch_without_weights(const struct node *node)
 {
-    return wnn_floats_scratch(node) - wnn_floats_copy_bytes(node->in[1]);
+    return wnn_floats_scratch_without(node, 2);
 }

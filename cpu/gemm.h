@@ -167,9 +167,11 @@ const float *wnn_floats_in(const struct kernel_call *call, unsigned index, struc
 float *wnn_floats_out(const struct kernel_call *call, unsigned index, struct scratch *scratch);
 void wnn_floats_store(const struct kernel_call *call, unsigned index, const float *values);
 
-// The bytes that the copies of all operands of a node take; of all but input 1, its weights.
+// The bytes that the copies of all operands of a node take; of all but the inputs whose bits are set; of all
+// but input 1, its weights.
 size_t wnn_floats_scratch(const struct node *node);
 size_t wnn_floats_copy_bytes(const struct operand *operand); // of one, which may be NULL
+size_t wnn_floats_scratch_without(const struct node *node, uint32_t inputs);
 size_t wnn_floats_scratch_without_weights(const struct node *node);
 
 // Whether the activation of a node is a range, like relu, that its product can take as gemm.range.

@@ -42,10 +42,10 @@ struct kernel {
     // Bit i: out[0] may be the same memory as in[i], if they have as many bytes and in[i] has the shape of out[0].
     uint32_t in_place;
 
-    // (optional) Bytes that input 1 of the node takes in the form that runs are best served with, 0 if that is the one
-    // it has; 0 too unless input 1 is constant and input 0 is not. `pack` writes that form once, from call->in[1].
-    // Every run of the node gets it then, in memory aligned to WNN_ALIGNMENT, and reads input 1 no longer, whose data
-    // may be gone.
+    // (optional) Bytes that the weights of the node take in the form that runs are best served with, 0 if that is the
+    // one they have; 0 too unless they are constant and input 0 is not. `pack` writes that form once, from call->in.
+    // Every run of the node gets it then, in memory aligned to WNN_ALIGNMENT, and reads the weights no longer, whose
+    // data may be gone. Weights are the inputs of which the bit is set in `weights`, or input 1 if none is.
     size_t (*packed_bytes)(const struct node *node);
     void (*pack)(const struct kernel_call *call, void *packed);
 
@@ -54,9 +54,12 @@ struct kernel {
 
     // (optional) What else `in_place` depends on.
     bool (*shares)(const struct node *node, unsigned input);
+
     // (optional) Whether a run can add an operand to the output of this node, which may be the same memory, before the
     // activation.
     bool (*adds)(const struct node *node);
+
+    uint32_t weights;
 };
 
 extern const struct kernel wnn_cpu_kernels[WNN_OP_END];
@@ -126,6 +129,8 @@ size_t wnn_cpu_matmul_scratch(const struct node *node, unsigned threads); // gem
 size_t wnn_cpu_matmul_packed_bytes(const struct node *node);
 void wnn_cpu_matmul_pack(const struct kernel_call *call, void *packed);
 bool wnn_cpu_matmul_activates(const struct node *node);
+size_t wnn_cpu_recurrent_packed_bytes(const struct node *node);           // of all four
+void wnn_cpu_recurrent_pack(const struct kernel_call *call, void *packed);
 void wnn_cpu_gru(const struct kernel_call *call);                         // gruCell too
 size_t wnn_cpu_gru_scratch(const struct node *node, unsigned threads);
 void wnn_cpu_lstm(const struct kernel_call *call);                        // lstmCell too

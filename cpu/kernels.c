@@ -5,7 +5,16 @@
 #include "cpu/kernel.h"
 
 // Which inputs out[0] may lie upon.
-enum { FIRST = 1, BOTH = 3, ALL = 7 };
+enum {
+    FIRST = 1,
+    BOTH = 3,
+    ALL = 7
+};
+
+// Which inputs are the weights of gru and lstm.
+enum {
+    RECURRENT = 6
+};
 
 const struct kernel wnn_cpu_kernels[WNN_OP_END] = {
     [WNN_OP_abs] = {wnn_cpu_unary, NULL, FIRST},
@@ -111,8 +120,12 @@ const struct kernel wnn_cpu_kernels[WNN_OP_END] = {
                      wnn_cpu_matmul_pack, wnn_cpu_matmul_activates},
     [WNN_OP_matmul] = {wnn_cpu_matmul, wnn_cpu_matmul_scratch, 0, wnn_cpu_matmul_packed_bytes,
                        wnn_cpu_matmul_pack, wnn_cpu_matmul_activates},
-    [WNN_OP_gru] = {wnn_cpu_gru, wnn_cpu_gru_scratch, 0},
-    [WNN_OP_gruCell] = {wnn_cpu_gru, wnn_cpu_gru_scratch, 0},
-    [WNN_OP_lstm] = {wnn_cpu_lstm, wnn_cpu_lstm_scratch, 0},
-    [WNN_OP_lstmCell] = {wnn_cpu_lstm, wnn_cpu_lstm_scratch, 0},
+    [WNN_OP_gru] = {wnn_cpu_gru, wnn_cpu_gru_scratch, 0, wnn_cpu_recurrent_packed_bytes,
+                    wnn_cpu_recurrent_pack, .weights = RECURRENT},
+    [WNN_OP_gruCell] = {wnn_cpu_gru, wnn_cpu_gru_scratch, 0, wnn_cpu_recurrent_packed_bytes,
+                        wnn_cpu_recurrent_pack, .weights = RECURRENT},
+    [WNN_OP_lstm] = {wnn_cpu_lstm, wnn_cpu_lstm_scratch, 0, wnn_cpu_recurrent_packed_bytes,
+                     wnn_cpu_recurrent_pack, .weights = RECURRENT},
+    [WNN_OP_lstmCell] = {wnn_cpu_lstm, wnn_cpu_lstm_scratch, 0, wnn_cpu_recurrent_packed_bytes,
+                         wnn_cpu_recurrent_pack, .weights = RECURRENT},
 };

@@ -24,6 +24,8 @@ struct recurrent {
     const struct activation *activation[3];
     WNNRecurrentNetworkDirection direction;
     size_t steps, directions, batch, inputs, hidden;
+    const float *panels; // the packed weights for the input, or NULL
+    float *sums;         // the input's share as they give it, [steps of a chunk, batch, blocks, hidden]
     // NULL where absent.
     const float *input, *weight, *recurrent_weight, *bias, *recurrent_bias, *peephole;
     const float *initial_hidden, *initial_cell;
@@ -73,6 +75,113 @@ static void add_floats(double *to, const float *values, size_t begin, size_t end
         to[i] += (double)values[i];
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Weights that are packed once: those for the input as panels, where a product is worth that, those for the
+// state as they are, but aligned and in float32.
+// ---------------------------------------------------------------------------------------------------------------
+
+enum {
+    PANEL_ROWS = 4 // of the input, at least
+};
+
+struct sizes {
+    size_t rows, inputs, hidden, directions, width; // of the product of a chunk; of all gates
+};
+
+static struct sizes sizes_of(const struct node *node)
+{
+    const struct shape *input = &node->in[0]->type.shape, *recurrent = &node->in[2]->type.shape;
+    bool cell = input->rank == 2;
+    size_t steps = cell ? 1 : input->dim[0], batch = input->dim[cell ? 0 : 1];
+    return (struct sizes){steps_of_chunk(steps, batch) * batch, input->dim[cell ? 1 : 2],
+                          recurrent->dim[recurrent->rank - 1], cell ? 1 : recurrent->dim[0],
+                          recurrent->dim[recurrent->rank - 2]};
+}
+
+static bool uses_panels(const struct sizes *sizes)
+{
+    return sizes->inputs > WNN_DOTS_EXACT && sizes->rows >= PANEL_ROWS;
+}
+
+// Of the weights for the input, a multiple of WNN_ALIGNMENT bytes.
+static size_t packed_floats(const struct sizes *sizes)
+{
+    size_t all = sizes->directions * sizes->width * sizes->inputs * sizeof(float);
+    return uses_panels(sizes) ? sizes->directions * wnn_gemm_packed_floats(sizes->width, sizes->inputs)
+                              : wnn_scratch_round(all) / sizeof(float);
+}
+
+size_t wnn_cpu_recurrent_packed_bytes(const struct node *node)
+{
+    if (!wnn_has_weights(node) || !node->in[2]->constant ||
+        wnn_shape_elements(&node->out[0]->type.shape) == 0)
+        return 0;
+    struct sizes sizes = sizes_of(node);
+    return (packed_floats(&sizes) + wnn_shape_elements(&node->in[2]->type.shape)) * sizeof(float);
+}
+
+static void pack_weights(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
+                         float *panel, unsigned width)
+{
+    const struct tensor *weights = gemm->argument;
+    size_t first = column * gemm->k + k;
+    if (weights->type == WNNDataType_Float16)
+        wnn_gemm_pack_halves((const uint16_t *)weights->data + first, gemm->k, 1, count, length, panel,
+                             width);
+    else
+        wnn_gemm_pack((const float *)weights->data + first, gemm->k, 1, count, length, panel, width);
+}
+
+void wnn_cpu_recurrent_pack(const struct kernel_call *call, void *packed)
+{
+    struct sizes sizes = sizes_of(call->node);
+    size_t direction_bytes = sizes.width * sizes.inputs * (wnn_dtype_bits(call->in[1].type) / 8);
+    if (!uses_panels(&sizes))
+        wnn_floats_copy(&call->in[1], packed, call->parallel);
+    for (size_t d = 0; uses_panels(&sizes) && d < sizes.directions; d++) {
+        struct tensor weights = call->in[1];
+        weights.data = (char *)weights.data + d * direction_bytes;
+        struct gemm gemm = {.n = sizes.width,
+                            .k = sizes.inputs,
+                            .unit = sizes.inputs,
+                            .panel = pack_weights,
+                            .argument = &weights};
+        wnn_gemm_pack_all(&gemm, call->parallel,
+                          (float *)packed + d * wnn_gemm_packed_floats(sizes.width, sizes.inputs));
+    }
+    wnn_floats_copy(&call->in[2], (float *)packed + packed_floats(&sizes), call->parallel);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Sums
+// ---------------------------------------------------------------------------------------------------------------
+
+static void input_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
+                       size_t length, unsigned mr, const float **pointers, float *buffer)
+{
+    (void)segments, (void)length, (void)mr, (void)buffer;
+    for (unsigned r = 0; r < count; r++)
+        pointers[r] = (const float *)gemm->argument + (row + r) * gemm->k + k;
+}
+
+static void multiply_input(const struct chunk *chunk, const struct parallel *parallel)
+{
+    const struct recurrent *r = chunk->recurrent;
+    size_t width = r->gates * r->hidden;
+    struct gemm gemm = {
+        .m = chunk->steps * r->batch,
+        .n = width,
+        .k = r->inputs,
+        .unit = r->inputs,
+        .rows = input_rows,
+        .c = r->sums,
+        .row_stride = width,
+        .argument = r->input + chunk->first * r->batch * r->inputs,
+        .packed = r->panels + chunk->direction * wnn_gemm_packed_floats(width, r->inputs),
+    };
+    wnn_gemm_run(&gemm, parallel, NULL);
+}
+
 // Items are hidden units. The input's share of all gates, with the biases but for the one that gru's gate n
 // adds to the state's share.
 static void project(void *argument, size_t begin, size_t end)
@@ -84,8 +193,14 @@ static void project(void *argument, size_t begin, size_t end)
     for (unsigned gate = 0; gate < r->gates; gate++) {
         size_t row = weight_row(r, chunk->direction, gate);
         double *out = r->projected + gate * r->hidden;
-        wnn_dots(r->weight + (row + begin) * r->inputs, end - begin, input, rows, r->inputs, out + begin,
-                 width);
+        const float *sums = r->sums + r->block[gate] * r->hidden;
+        for (size_t j = 0; r->panels != NULL && j < rows; j++) {
+            for (size_t unit = begin; unit < end; unit++)
+                out[j * width + unit] = (double)sums[j * width + unit];
+        }
+        if (r->panels == NULL)
+            wnn_dots(r->weight + (row + begin) * r->inputs, end - begin, input, rows, r->inputs, out + begin,
+                     width);
         const float *biases[2] = {r->bias, r->lstm || gate < 2 ? r->recurrent_bias : NULL};
         for (unsigned i = 0; i < 2; i++) {
             for (size_t j = 0; biases[i] != NULL && j < rows; j++)
@@ -251,8 +366,10 @@ static void run_chunk(const struct recurrent *r, struct chunk *chunk, struct ste
     size_t grain = 1 + PIECE / (r->batch * r->hidden * r->gates);
     float *state = r->hidden_out + d * count, *cell = r->lstm ? r->cell_out + d * count : NULL;
 
-    wnn_parallel_for(parallel, r->hidden, 1 + PIECE / (chunk->steps * r->batch * r->inputs * r->gates),
-                     project, chunk);
+    size_t work = chunk->steps * r->batch * r->gates * (r->panels != NULL ? 4 : r->inputs);
+    if (r->panels != NULL)
+        multiply_input(chunk, parallel);
+    wnn_parallel_for(parallel, r->hidden, 1 + PIECE / work, project, chunk);
     for (size_t i = 0; i < chunk->steps; i++) {
         size_t row = backward ? chunk->steps - 1 - i : i, time = chunk->first + row;
         step->projected = r->projected + row * count * r->gates;
@@ -334,6 +451,23 @@ static const float *align_weights(const struct recurrent *r, const float *weight
     return copy.to;
 }
 
+static void set_weights(struct recurrent *r, const struct kernel_call *call, struct scratch *scratch)
+{
+    if (call->packed == NULL) {
+        r->weight = wnn_floats_in(call, 1, scratch);
+        r->recurrent_weight = align_weights(r, wnn_floats_in(call, 2, scratch), scratch, call->parallel);
+        return;
+    }
+    struct sizes sizes = sizes_of(call->node);
+    r->recurrent_weight = (const float *)call->packed + packed_floats(&sizes);
+    if (!uses_panels(&sizes)) {
+        r->weight = call->packed;
+        return;
+    }
+    r->panels = call->packed;
+    r->sums = wnn_scratch_take(scratch, sizes.rows * sizes.width * sizeof *r->sums);
+}
+
 // Sizes, the operands that all four operators have, and memory for the gates.
 static void set_operands(struct recurrent *r, const struct kernel_call *call, struct scratch *scratch,
                          bool cell)
@@ -344,8 +478,7 @@ static void set_operands(struct recurrent *r, const struct kernel_call *call, st
     r->inputs = input[cell ? 1 : 2];
     r->directions = r->direction == WNNRecurrentNetworkDirection_Both ? 2 : 1;
     r->input = wnn_floats_in(call, 0, scratch);
-    r->weight = wnn_floats_in(call, 1, scratch);
-    r->recurrent_weight = align_weights(r, wnn_floats_in(call, 2, scratch), scratch, call->parallel);
+    set_weights(r, call, scratch);
     r->hidden_out = wnn_floats_out(call, 0, scratch);
     for (unsigned gate = 0; gate < r->gates; gate++)
         r->gate[gate] = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
@@ -472,10 +605,13 @@ static size_t recurrent_scratch(const struct node *node, size_t gates)
     size_t steps = input->rank == 3 ? input->dim[0] : 1;
     if (batch == 0 || hidden == 0)
         return 0;
-    size_t directions = output->rank == 3 ? output->dim[0] : 1;
-    return wnn_floats_scratch(node) + (gates + 4) * gate_bytes(batch, hidden) +
-           wnn_scratch_round(weight_bytes(steps, directions, gates, hidden)) +
-           gate_bytes(steps_of_chunk(steps, batch) * batch * gates, hidden);
+    size_t directions = output->rank == 3 ? output->dim[0] : 1, rows = steps_of_chunk(steps, batch) * batch;
+    size_t bytes = (gates + 4) * gate_bytes(batch, hidden) + gate_bytes(rows * gates, hidden);
+    if (wnn_cpu_recurrent_packed_bytes(node) > 0) // without copies of weights
+        return bytes + wnn_floats_scratch_without(node, 6) +
+               wnn_scratch_round(rows * gates * hidden * sizeof(float));
+    return bytes + wnn_floats_scratch(node) +
+           wnn_scratch_round(weight_bytes(steps, directions, gates, hidden));
 }
 
 size_t wnn_cpu_gru_scratch(const struct node *node, unsigned threads)
