@@ -35,7 +35,7 @@ struct rule {
         LAYOUT, AT(WNNPool2dOptions, layout)                                                                 \
     }
 
-static const struct rule rules[WNN_OP_COUNT] = {
+static const struct rule rules[WNN_OP_END] = {
     [WNN_OP_abs] = {ELEMENTS, {0}},
     [WNN_OP_add] = {ELEMENTS, {0}},
     [WNN_OP_cast] = {ELEMENTS, {0}},

@@ -36,6 +36,9 @@ bool wnn_fuse_padding(struct pass_context *context, struct graph *graph);
 // fold_batch_normalization.c: multiplies factors and offsets per channel into weights and biases.
 bool wnn_fold_batch_normalization(struct pass_context *context, struct graph *graph);
 
+// fuse_attention.c: replaces the products and the softmax between them by one operator.
+bool wnn_fuse_attention(struct pass_context *context, struct graph *graph);
+
 // fuse_bias.c: lets products of matrices add a row by themselves.
 bool wnn_fuse_bias(struct pass_context *context, struct graph *graph);
 

@@ -114,7 +114,7 @@ void wnn_cpu_gather_nd(const struct kernel_call *call);
 void wnn_cpu_scatter_elements(const struct kernel_call *call);
 void wnn_cpu_scatter_nd(const struct kernel_call *call);
 
-// conv.c, pool.c, resample.c, matmul.c, recurrent.c
+// conv.c, pool.c, resample.c, matmul.c, attention.c, recurrent.c
 void wnn_cpu_conv2d(const struct kernel_call *call); // convTranspose2d too
 size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads);
 size_t wnn_cpu_conv2d_packed_bytes(const struct node *node);
@@ -129,6 +129,8 @@ size_t wnn_cpu_matmul_scratch(const struct node *node, unsigned threads); // gem
 size_t wnn_cpu_matmul_packed_bytes(const struct node *node);
 void wnn_cpu_matmul_pack(const struct kernel_call *call, void *packed);
 bool wnn_cpu_matmul_activates(const struct node *node);
+void wnn_cpu_attention(const struct kernel_call *call);
+size_t wnn_cpu_attention_scratch(const struct node *node, unsigned threads);
 size_t wnn_cpu_recurrent_packed_bytes(const struct node *node);           // of all four
 void wnn_cpu_recurrent_pack(const struct kernel_call *call, void *packed);
 void wnn_cpu_gru(const struct kernel_call *call);                         // gruCell too

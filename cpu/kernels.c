@@ -120,6 +120,7 @@ const struct kernel wnn_cpu_kernels[WNN_OP_END] = {
                      wnn_cpu_matmul_pack, wnn_cpu_matmul_activates},
     [WNN_OP_matmul] = {wnn_cpu_matmul, wnn_cpu_matmul_scratch, 0, wnn_cpu_matmul_packed_bytes,
                        wnn_cpu_matmul_pack, wnn_cpu_matmul_activates},
+    [WNN_OP_attention] = {wnn_cpu_attention, wnn_cpu_attention_scratch, 0},
     [WNN_OP_gru] = {wnn_cpu_gru, wnn_cpu_gru_scratch, 0, wnn_cpu_recurrent_packed_bytes,
                     wnn_cpu_recurrent_pack, .weights = RECURRENT},
     [WNN_OP_gruCell] = {wnn_cpu_gru, wnn_cpu_gru_scratch, 0, wnn_cpu_recurrent_packed_bytes,

@@ -24,6 +24,7 @@ enum {
 struct loops {
     void (*floats[VMATH_COUNT])(float *values, int count, double alpha, double inverse);
     void (*pairs[VMATH_PAIR_COUNT])(float *restrict left, const float *restrict right, int count);
+    void (*exp_below)(float *values, int count, float most);
     void (*doubles[VMATH_COUNT])(double *values, int count);
 };
 
@@ -135,6 +136,21 @@ void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, fl
         loop(left, right, whole);
         memcpy(y + i, left, n * sizeof *y);
     }
+}
+
+void wnn_vmath_exp_below(float *values, size_t count, float most)
+{
+    void (*loop)(float *, int, float) = best_loops()->exp_below;
+    float block[GROUP];
+    size_t rest = count % GROUP;
+    for (size_t i = 0, n; i < count - rest; i += n) {
+        n = count - rest - i < 1 << 20 ? count - rest - i : 1 << 20;
+        loop(values + i, (int)n, most);
+    }
+    for (size_t i = 0; i < GROUP; i++)
+        block[i] = i < rest ? values[count - rest + i] : most;
+    loop(block, GROUP, most);
+    memcpy(values + count - rest, block, rest * sizeof *block);
 }
 
 void wnn_vmath_doubles(enum vmath function, double *values, size_t count)

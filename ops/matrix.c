@@ -45,3 +45,52 @@ bool wnn_infer_matmul(struct op_call *call)
     call->out[0].type = call->in[0]->type.type;
     return true;
 }
+
+// Whether the permutation is one, and the operand's shape in its order.
+static bool permute(struct op_call *call, const char *name, WNNUint32List permutation,
+                    const struct shape *shape, struct shape *permuted)
+{
+    uint32_t seen = 0;
+    if (permutation.count != shape->rank)
+        return wnn_op_fail(call, "%s has %zu items; expected %u", name, permutation.count, shape->rank);
+    permuted->rank = shape->rank;
+    for (unsigned i = 0; i < shape->rank; i++) {
+        uint32_t from = permutation.data[i];
+        if (from >= shape->rank || seen & 1u << from)
+            return wnn_op_fail(call, "%s[%u] is %u; expected another dimension below %u", name, i, from,
+                               shape->rank);
+        seen |= 1u << from;
+        permuted->dim[i] = shape->dim[from];
+    }
+    return true;
+}
+
+bool wnn_infer_attention(struct op_call *call)
+{
+    const struct attention_attrs *attrs = call->attrs;
+    struct shape query, key, value, scores;
+    if (call->in_count != 4 || call->in[0]->type.shape.rank < 2)
+        return wnn_op_fail(call, "expected query, key, value and mask, of rank 2 or more");
+    if (!permute(call, "queryPermutation", attrs->queryPermutation, &call->in[0]->type.shape, &query) ||
+        !permute(call, "keyPermutation", attrs->keyPermutation, &call->in[1]->type.shape, &key) ||
+        !permute(call, "valuePermutation", attrs->valuePermutation, &call->in[2]->type.shape, &value))
+        return false;
+    unsigned rank = query.rank;
+    bool fits = key.rank == rank && value.rank == rank && query.dim[rank - 1] == key.dim[rank - 2] &&
+                key.dim[rank - 1] == value.dim[rank - 2];
+    for (unsigned d = 0; fits && d + 2 < rank; d++)
+        fits = (key.dim[d] == query.dim[d] || key.dim[d] == 1) &&
+               (value.dim[d] == query.dim[d] || value.dim[d] == 1);
+    if (!fits)
+        return wnn_op_fail(call, "query %s, key %s and value %s do not fit", SHAPE_TEXT(&query),
+                           SHAPE_TEXT(&key), SHAPE_TEXT(&value));
+    scores = query;
+    scores.dim[rank - 1] = key.dim[rank - 1];
+    if (call->in[3] && !wnn_shape_broadcast_to(&call->in[3]->type.shape, &scores))
+        return wnn_op_fail(call, "mask %s cannot be broadcast to %s", SHAPE_TEXT(&call->in[3]->type.shape),
+                           SHAPE_TEXT(&scores));
+    struct shape mixed = query;
+    mixed.dim[rank - 1] = value.dim[rank - 1];
+    call->out[0].type = call->in[0]->type.type;
+    return permute(call, "outputPermutation", attrs->outputPermutation, &mixed, &call->out[0].shape);
+}

@@ -114,6 +114,12 @@ struct arg_min_max_attrs { // argMin, argMax
     WNNUint32List axes;    // ascending; data NULL before it is completed
     bool selectLastIndex;
 };
+struct attention_attrs {
+    WNNOperatorOptions options;
+    double scale;
+    // As transpose's: of the inputs before, and of the result after they have met.
+    WNNUint32List queryPermutation, keyPermutation, valuePermutation, outputPermutation;
+};
 struct cast_attrs {
     WNNOperatorOptions options;
     WNNDataType dataType;

@@ -43,6 +43,13 @@ uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descrip
     }
     case WNN_OP_matmul:
         return times(elements(&out[0]), in[0]->type.shape.dim[in[0]->type.shape.rank - 1]);
+    case WNN_OP_attention: {
+        // Every element of the query meets all keys, and every element of the result all values.
+        const struct attention_attrs *attention = attrs;
+        const struct shape *key = &in[1]->type.shape;
+        uint32_t columns = key->dim[attention->keyPermutation.data[key->rank - 1]];
+        return times(elements(&in[0]->type) + elements(&out[0]), columns);
+    }
     case WNN_OP_gemm:
         return times(elements(&out[0]), in[0]->type.shape.dim[!((const WNNGemmOptions *)attrs)->aTranspose]);
     case WNN_OP_gru:
