@@ -2,7 +2,7 @@
 //
 // Requires: nodes in order, no dead nodes. Guarantees: where a row is added to the product of matrices by one
 // matrix, and the product is used by nothing else, one gemm does both, between reshapes unless everything has
-// two dimensions.
+// two dimensions. (There fold_batch_normalization has joined other sums, too.)
 
 #include "compiler/rewrite.h"
 

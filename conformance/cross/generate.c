@@ -325,7 +325,10 @@ static void make(struct random_graph *graph, enum op op)
         wnn_make_recurrent(graph, op);
         return;
     case WNN_OP_matmul:
-        wnn_make_matmul(graph);
+        if (chance(graph, 30))
+            wnn_make_attention(graph);
+        else
+            wnn_make_matmul(graph);
         return;
     case WNN_OP_averagePool2d:
     case WNN_OP_l2Pool2d:

@@ -125,5 +125,6 @@ void wnn_make_concat(struct random_graph *graph);
 void wnn_make_resample(struct random_graph *graph);
 void wnn_make_gemm(struct random_graph *graph);
 void wnn_make_matmul(struct random_graph *graph);
+void wnn_make_attention(struct random_graph *graph); // several calls
 
 #endif

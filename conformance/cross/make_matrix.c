@@ -51,6 +51,57 @@ void wnn_make_matmul(struct random_graph *graph)
     wnn_random_emit(graph, WNN_OP_matmul, 2, operands, wnn_ops[WNN_OP_matmul].defaults, -most, most);
 }
 
+// New matrices, perhaps by way of a transpose.
+static struct value *new_matrices(struct random_graph *graph, WNNDataType type, struct shape heads,
+                                  uint32_t rows, uint32_t columns)
+{
+    bool turned = chance(graph, 50);
+    uint32_t order[WNN_MAX_RANK];
+    WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
+    heads.dim[heads.rank++] = turned ? columns : rows;
+    heads.dim[heads.rank++] = turned ? rows : columns;
+    struct value *value = wnn_random_new(graph, type, heads);
+    if (!turned)
+        return value;
+    for (unsigned i = 0; i < heads.rank; i++)
+        order[i] = i;
+    order[heads.rank - 2] = heads.rank - 1;
+    order[heads.rank - 1] = heads.rank - 2;
+    options.permutation = (WNNUint32List){order, heads.rank};
+    return wnn_random_emit(graph, WNN_OP_transpose, 1, &value, &options, -2, 2);
+}
+
+// What the compiler makes one operator of: softmax(q * k * scale + mask) * v.
+void wnn_make_attention(struct random_graph *graph)
+{
+    WNNDataType type = wnn_random_type(graph, FLOATS);
+    struct shape heads = {below(graph, 3), {1 + below(graph, 2), 1}}, shared = heads;
+    uint32_t rows = 7 + below(graph, 10), depth = 1 + below(graph, 8);
+    uint32_t columns = 1 + below(graph, 20), width = 1 + below(graph, 8);
+    if (chance(graph, 30))
+        shared.dim[0] = 1;
+    double most = 4 * depth;
+    struct value *pair[2] = {new_matrices(graph, type, heads, rows, depth),
+                             new_matrices(graph, type, shared, depth, columns)};
+    struct value *scores =
+        wnn_random_emit(graph, WNN_OP_matmul, 2, pair, wnn_ops[WNN_OP_matmul].defaults, -most, most);
+    if (chance(graph, 60)) {
+        struct value *scaled[2] = {scores, wnn_random_new(graph, type, (struct shape){0, {0}})};
+        most *= 2;
+        scores = wnn_random_emit(graph, WNN_OP_mul, 2, scaled, wnn_ops[WNN_OP_mul].defaults, -most, most);
+    }
+    if (scores != NULL && chance(graph, 60)) {
+        struct shape mask = wnn_random_broadcastable(graph, &scores->type.shape);
+        struct value *masked[2] = {scores, wnn_random_new(graph, type, mask)};
+        most += 2;
+        scores = wnn_random_emit(graph, WNN_OP_add, 2, masked, wnn_ops[WNN_OP_add].defaults, -most, most);
+    }
+    struct softmax_attrs softmax = {WNN_OPERATOR_OPTIONS_INIT, heads.rank + 1};
+    pair[0] = wnn_random_emit(graph, WNN_OP_softmax, 1, &scores, &softmax, 0, 1);
+    pair[1] = new_matrices(graph, type, shared, columns, width);
+    wnn_random_emit(graph, WNN_OP_matmul, 2, pair, wnn_ops[WNN_OP_matmul].defaults, -2, 2);
+}
+
 static struct shape shape_of(unsigned rank, uint32_t a, uint32_t b, uint32_t c)
 {
     return (struct shape){rank, {a, b, c}};
