@@ -154,7 +154,8 @@ static bool is_worth_telling(const struct op_info *info, const struct op_row *ro
 {
     const char *at = attrs + row->offset;
     for (const struct op_row *other = info->rows; other != row; other++)
-        if (other->kind == ROW_ATTRIBUTE && (other->offset == row->offset || strcmp(other->name, row->name) == 0))
+        if (other->kind == ROW_ATTRIBUTE &&
+            (other->offset == row->offset || strcmp(other->name, row->name) == 0))
             return false;
     if (row->attr == ATTR_u32s || row->attr == ATTR_f32s) {
         WNNUint32List list;
@@ -178,7 +179,8 @@ static bool is_worth_telling(const struct op_info *info, const struct op_row *ro
 // split's sizes stand in the second of two rows of one name.
 static const struct op_row *telling_row(const struct op_info *info, const struct op_row *row)
 {
-    const struct op_row *list = wnn_op_attr_row(info, (struct string){row->name, strlen(row->name)}, ATTR_u32s);
+    const struct op_row *list =
+        wnn_op_attr_row(info, (struct string){row->name, strlen(row->name)}, ATTR_u32s);
     return list ? list : row;
 }
 
@@ -211,8 +213,8 @@ static void add_arg_axes(const struct node *node, const char *separator, struct 
 }
 
 void wnn_dump_call(const struct node *node,
-                   void (*name)(void *argument, const struct operand *operand, struct text *text), void *argument,
-                   struct text *text)
+                   void (*name)(void *argument, const struct operand *operand, struct text *text),
+                   void *argument, struct text *text)
 {
     const struct op_info *info = &wnn_ops[node->op];
     wnn_text_add(text, "%s(", info->name);
@@ -348,6 +350,108 @@ static void add_steps(const struct node *node, struct text *text)
     wnn_text_add(text, "}");
 }
 
+// "t9.1 = ": the next step of the node that makes t9.
+static unsigned add_step(const struct node *node, unsigned *count, struct text *text)
+{
+    wnn_text_add(text, "t%u.%u = ", node->out[0]->index, *count);
+    return (*count)++;
+}
+
+static void add_step_name(const struct node *node, unsigned step, struct text *text)
+{
+    wnn_text_add(text, "t%u.%u", node->out[0]->index, step);
+}
+
+static bool is_in_order(WNNUint32List permutation)
+{
+    for (size_t i = 0; i < permutation.count; i++)
+        if (permutation.data[i] != i)
+            return false;
+    return true;
+}
+
+static void add_permutation(WNNUint32List permutation, struct text *text)
+{
+    for (size_t i = 0; i < permutation.count; i++)
+        wnn_text_add(text, "%s%u", i ? ", " : ", permutation=[", permutation.data[i]);
+    wnn_text_add(text, "]); ");
+}
+
+// A step that calls an operator with what another step makes, up to the comma or parenthesis.
+static unsigned add_step_of(const struct node *node, unsigned *count, const char *call, unsigned step,
+                            struct text *text)
+{
+    unsigned made = add_step(node, count, text);
+    wnn_text_add(text, "%s(", call);
+    add_step_name(node, step, text);
+    return made;
+}
+
+// An input in the order of a permutation, by name; `step` is where it was transposed, if it was.
+static void add_input(const struct node *node, unsigned input, WNNUint32List order, unsigned step,
+                      struct text *text)
+{
+    if (is_in_order(order))
+        add_name(NULL, node->in[input], text);
+    else
+        add_step_name(node, step, text);
+}
+
+// What an attention does, in braces.
+static void add_attention(const struct node *node, struct text *text)
+{
+    const struct attention_attrs *attrs = node->attrs;
+    const WNNUint32List orders[3] = {attrs->queryPermutation, attrs->keyPermutation, attrs->valuePermutation};
+    unsigned count = 0, turned[3] = {0};
+    wnn_text_add(text, "{ ");
+    for (unsigned i = 0; i < 3; i++) {
+        if (is_in_order(orders[i]))
+            continue;
+        turned[i] = add_step(node, &count, text);
+        wnn_text_add(text, "transpose(");
+        add_name(NULL, node->in[i], text);
+        add_permutation(orders[i], text);
+    }
+    unsigned scores = add_step(node, &count, text);
+    wnn_text_add(text, "matmul(");
+    add_input(node, 0, orders[0], turned[0], text);
+    wnn_text_add(text, ", ");
+    add_input(node, 1, orders[1], turned[1], text);
+    wnn_text_add(text, "); ");
+    if (attrs->scale != 1) {
+        scores = add_step_of(node, &count, "linear", scores, text);
+        wnn_text_add(text, ", alpha=");
+        add_number(text, attrs->scale);
+        wnn_text_add(text, "); ");
+    }
+    if (node->in[3]) {
+        scores = add_step_of(node, &count, "add", scores, text);
+        wnn_text_add(text, ", ");
+        add_name(NULL, node->in[3], text);
+        wnn_text_add(text, "); ");
+    }
+    scores = add_step_of(node, &count, "softmax", scores, text);
+    wnn_text_add(text, ", axis=%zu); ", attrs->queryPermutation.count - 1);
+    bool straight = is_in_order(attrs->outputPermutation);
+    unsigned mixed = straight ? 0 : add_step(node, &count, text);
+    if (straight) {
+        add_name(NULL, node->out[0], text);
+        wnn_text_add(text, " = ");
+    }
+    wnn_text_add(text, "matmul(");
+    add_step_name(node, scores, text);
+    wnn_text_add(text, ", ");
+    add_input(node, 2, orders[2], turned[2], text);
+    wnn_text_add(text, "); ");
+    if (!straight) {
+        add_name(NULL, node->out[0], text);
+        wnn_text_add(text, " = transpose(");
+        add_step_name(node, mixed, text);
+        add_permutation(attrs->outputPermutation, text);
+    }
+    wnn_text_add(text, "}");
+}
+
 void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
 {
     char buffer[LINE] = "";
@@ -367,6 +471,8 @@ void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
         const struct node *node = graph->nodes[i];
         if (node->op == WNN_OP_elementwise) {
             add_steps(node, &text);
+        } else if (node->op == WNN_OP_attention) {
+            add_attention(node, &text);
         } else {
             add_outputs(node, &text);
             wnn_text_add(&text, " = ");
