@@ -269,6 +269,20 @@ static enum xnn_status bind_first(struct xnnpack_step *step)
     return status;
 }
 
+// Below this many nanoseconds on one thread, to wake and to wait for another takes longer than it saves: the
+// pool cuts in equal parts, and where another process holds one processor, all wait for the part that is
+// there.
+#define WORTH_THREADS 50000
+
+// About how long the node takes: what the slower kernels reach, one element at a time or with a channel a
+// group.
+static bool is_worth_threads(const struct xnnpack_op *op)
+{
+    size_t taps = (size_t)op->kernel[0] * op->kernel[1], terms = taps * op->group_in;
+    double work = (double)wnn_image_elements(&op->out, op->batch) * (double)(terms ? terms : taps ? taps : 4);
+    return work / (op->group_in > 1 ? 40 : 10) > WORTH_THREADS;
+}
+
 static bool make_runtime(struct xnnpack_step *step, const struct weights *weights,
                          const struct parallel *parallel, struct error *error)
 {
@@ -278,8 +292,9 @@ static bool make_runtime(struct xnnpack_step *step, const struct weights *weight
         return fail(error, status, "making a graph");
     status = define(graph, &step->op, weights);
     if (status == xnn_status_success)
-        status = xnn_create_runtime_v2(graph, wnn_parallel_pthreadpool(parallel), XNN_FLAG_YIELD_WORKERS,
-                                       &step->runtime);
+        status = xnn_create_runtime_v2(
+            graph, is_worth_threads(&step->op) ? wnn_parallel_pthreadpool(parallel) : NULL,
+            XNN_FLAG_YIELD_WORKERS, &step->runtime);
     if (status == xnn_status_success)
         status = bind_first(step);
     xnn_delete_subgraph(graph);

@@ -8,6 +8,11 @@
 #include <string.h>
 #include <time.h>
 
+// Where threads that wait run their requests, to wake the worker for each would disturb them. It looks now
+// and then instead, until nothing has come for a time.
+#define LOOK_NANOSECONDS 1000000u
+#define LOOKS            10
+
 // ---------------------------------------------------------------------------------------------------------------
 // Lists and the table; under the lock
 // ---------------------------------------------------------------------------------------------------------------
@@ -229,12 +234,12 @@ bool wnn_queue_init(struct queue *queue, uint64_t first_id)
     if (pthread_condattr_init(&attributes) != 0)
         return false;
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    bool made = pthread_cond_init(&queue->changed, &attributes) == 0;
+    bool changed = pthread_cond_init(&queue->changed, &attributes) == 0;
+    bool work = changed && pthread_cond_init(&queue->work, &attributes) == 0;
     pthread_condattr_destroy(&attributes);
-    if (!made)
-        return false;
-    if (pthread_cond_init(&queue->work, NULL) != 0) {
-        pthread_cond_destroy(&queue->changed);
+    if (!work) {
+        if (changed)
+            pthread_cond_destroy(&queue->changed);
         return false;
     }
     if (pthread_mutex_init(&queue->lock, NULL) != 0) {
@@ -280,11 +285,20 @@ static bool fail_lost(struct queue *queue, struct error *error)
     return wnn_fail(error, WNNStatus_InvalidStateError, "the context is lost: %s", queue->lost_message);
 }
 
-// Under the lock: puts it on the timeline unless the context is lost. The worker is to be told then.
-static bool push(struct queue *queue, struct request *request, struct error *error)
+// Whether a thread that waits may run the request. A spontaneous callback is the worker's.
+static bool may_run_anywhere(const struct request *request)
+{
+    const struct callback *callback = &request->callback;
+    return request->kind->anywhere &&
+           (callback->mode != WNNCallbackMode_AllowSpontaneous || (!callback->request && !callback->build));
+}
+
+// Under the lock: puts it on the timeline unless the context is lost. `tell`: the worker is to be told then.
+static bool push(struct queue *queue, struct request *request, bool *tell, struct error *error)
 {
     if (queue->lost)
         return fail_lost(queue, error);
+    *tell = !queue->expects_waiters || queue->running || queue->waiting.first || !may_run_anywhere(request);
     request->state = REQUEST_QUEUED;
     append(&queue->waiting, request);
     return true;
@@ -339,20 +353,21 @@ WNNFuture wnn_submit(WNNContext context, struct request *request, const struct c
 {
     struct queue *queue = &context->queue;
     WNNFuture future = {0};
+    bool tell = false;
     wnn_context_hold(context); // the callback may release it
     if (error->status == WNNStatus_Success) {
         request->callback = *callback;
         pthread_mutex_lock(&queue->lock);
-        if (push(queue, request, error)) {
+        if (push(queue, request, &tell, error)) {
             enter(queue, request);
             future.id = request->id;
         }
         pthread_mutex_unlock(&queue->lock);
     }
     // Not under the lock, which would be the first thing that the worker has to wait for.
-    if (error->status == WNNStatus_Success)
+    if (tell)
         pthread_cond_signal(&queue->work);
-    else
+    if (error->status != WNNStatus_Success)
         future = refuse(context, request, callback, error);
     wnn_context_drop(context);
     return future;
@@ -362,8 +377,8 @@ bool wnn_submit_silently(WNNContext context, struct request *request, struct err
 {
     struct queue *queue = &context->queue;
     pthread_mutex_lock(&queue->lock);
-    bool taken = push(queue, request, error);
-    if (taken)
+    bool tell = false, taken = push(queue, request, &tell, error);
+    if (tell)
         pthread_cond_signal(&queue->work);
     pthread_mutex_unlock(&queue->lock);
     if (taken)
@@ -412,9 +427,44 @@ static void run_first(WNNContext context)
     queue->running = false;
 }
 
+// CLOCK_MONOTONIC; false: so late that it never comes.
+static bool deadline_after(uint64_t nanoseconds, struct timespec *deadline)
+{
+    if (nanoseconds > (uint64_t)INT64_MAX)
+        return false;
+    clock_gettime(CLOCK_MONOTONIC, deadline);
+    deadline->tv_sec += (time_t)(nanoseconds / 1000000000);
+    deadline->tv_nsec += (long)(nanoseconds % 1000000000);
+    if (deadline->tv_nsec >= 1000000000) {
+        deadline->tv_nsec -= 1000000000;
+        deadline->tv_sec++;
+    }
+    return true;
+}
+
+// Under the lock: the worker has nothing to do. `seen` and `looks` are its own.
+static void rest(struct queue *queue, uint64_t *seen, unsigned *looks)
+{
+    if (*seen != queue->run_by_waiters)
+        *looks = LOOKS;
+    *seen = queue->run_by_waiters;
+    if (*looks == 0) {
+        pthread_cond_wait(&queue->work, &queue->lock);
+        return;
+    }
+    --*looks;
+    struct timespec deadline;
+    deadline_after(LOOK_NANOSECONDS, &deadline);
+    queue->expects_waiters = true;
+    pthread_cond_timedwait(&queue->work, &queue->lock, &deadline);
+    queue->expects_waiters = false;
+}
+
 void wnn_queue_work(WNNContext context)
 {
     struct queue *queue = &context->queue;
+    uint64_t seen = 0;
+    unsigned looks = 0;
     pthread_mutex_lock(&queue->lock);
     for (;;) {
         struct request *request;
@@ -425,7 +475,7 @@ void wnn_queue_work(WNNContext context)
         else if (queue->ending && !queue->running)
             break;
         else
-            pthread_cond_wait(&queue->work, &queue->lock);
+            rest(queue, &seen, &looks);
     }
     pthread_mutex_unlock(&queue->lock);
 }
@@ -536,38 +586,13 @@ static bool look(WNNContext context, size_t count, WNNFutureWaitInfo *futures)
     return found;
 }
 
-// CLOCK_MONOTONIC; false: so late that it never comes.
-static bool deadline_after(uint64_t nanoseconds, struct timespec *deadline)
-{
-    if (nanoseconds > (uint64_t)INT64_MAX)
-        return false;
-    clock_gettime(CLOCK_MONOTONIC, deadline);
-    deadline->tv_sec += (time_t)(nanoseconds / 1000000000);
-    deadline->tv_nsec += (long)(nanoseconds % 1000000000);
-    if (deadline->tv_nsec >= 1000000000) {
-        deadline->tv_nsec -= 1000000000;
-        deadline->tv_sec++;
-    }
-    return true;
-}
-
-// Whether the thread that waits may run what is first on the timeline. A spontaneous callback is the
-// worker's.
-static bool may_run_first(const struct queue *queue)
-{
-    const struct request *first = queue->waiting.first;
-    if (!first || queue->running || !first->kind->anywhere)
-        return false;
-    const struct callback *callback = &first->callback;
-    return callback->mode != WNNCallbackMode_AllowSpontaneous || (!callback->request && !callback->build);
-}
-
 // Under the lock, which it leaves: does the worker's work, whom it tells when it can go on.
 static void run_first_here(WNNContext context)
 {
     struct queue *queue = &context->queue;
     fenv_t environment;
     fegetenv(&environment);
+    queue->run_by_waiters++;
     run_first(context);
     fesetenv(&environment);
     if (queue->waiting.first || queue->ending)
@@ -592,7 +617,7 @@ static WNNWaitStatus wait_any(WNNContext context, size_t count, WNNFutureWaitInf
             return WNNWaitStatus_Success;
         if (expired)
             return WNNWaitStatus_TimedOut;
-        if (!timed && may_run_first(queue))
+        if (!timed && !queue->running && queue->waiting.first && may_run_anywhere(queue->waiting.first))
             run_first_here(context);
         else if (timed)
             expired = pthread_cond_timedwait(&queue->changed, &queue->lock, &deadline) != 0;

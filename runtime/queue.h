@@ -90,6 +90,8 @@ struct queue {
     pthread_cond_t changed;        // for those who wait: a request is done or complete
     struct request_list waiting;   // the timeline
     bool running;                  // one that was on it runs
+    uint64_t run_by_waiters;       // how many threads that waited have run
+    bool expects_waiters;          // the worker looks by itself soon whether somebody has run what came
     struct request_list cancelled; // spontaneous ones that wnnContextCancel left to the worker
     struct request_list events;    // done, mode AllowProcessEvents
     struct request_list waits;     // done, mode WaitAnyOnly

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CONFORMANCE_FUZZ_FUZZ_H_
+#define CONFORMANCE_FUZZ_FUZZ_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+// What libFuzzer calls, and driver.c where there is no libFuzzer.
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+// How many inputs came as far as a graph.
+extern unsigned long fuzz_built;
+
+#endif
