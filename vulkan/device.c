@@ -122,7 +122,7 @@ static int score_device(const struct gpu *gpu, VkPhysicalDevice physical, WNNPow
     const VkPhysicalDeviceProperties *p = &properties.properties;
     if (p->apiVersion < VK_API_VERSION_1_1 || find_family(gpu, physical) == UINT32_MAX ||
         p->limits.maxPerStageDescriptorStorageBuffers < GPU_LEAST_BUFFERS ||
-        p->limits.maxComputeWorkGroupInvocations < 128 || p->limits.maxComputeWorkGroupSize[0] < 128)
+        p->limits.maxComputeWorkGroupInvocations < 256 || p->limits.maxComputeWorkGroupSize[0] < 256)
         return 0;
     bool low = power == WNNPowerPreference_LowPower;
     switch (p->deviceType) {
@@ -155,11 +155,10 @@ static bool choose_device(struct gpu *gpu, WNNPowerPreference power, struct erro
             gpu->physical = devices[i];
         }
     }
-    return best > 0 ||
-           wnn_fail(
-               error, WNNStatus_NotSupportedError,
-               "Vulkan has %u devices, and none that will do (version 1.1, compute, %d buffers a shader)",
-               count, GPU_LEAST_BUFFERS);
+    return best > 0 || wnn_fail(error, WNNStatus_NotSupportedError,
+                                "Vulkan has %u devices, and none that will do (version 1.1, compute, %d "
+                                "buffers a shader, work groups of 256)",
+                                count, GPU_LEAST_BUFFERS);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
