@@ -77,6 +77,10 @@ struct backend {
     // makes one that it does not. NULL: none.
     bool (*computes)(enum op op);
 
+    // (optional) Whether it computes a node with quantised operands (node->quantized) as it stands, constants included.
+    // NULL: none.
+    bool (*quantized)(void *state, const struct node *node);
+
     // (optional) Looks at the finished graph before memory is planned: sets node->lowering and node->scratch_bytes,
     // and placement.staged of inputs that it needs in memory of its own.
     void (*partition)(void *state, struct graph *graph);

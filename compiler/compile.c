@@ -18,7 +18,9 @@ enum {
     FUSE_BIAS,
     CHOOSE_LAYOUT,
     FUSE_RESIDUAL,
+    SINK_DEQUANTIZE,
     FUSE_ACTIVATIONS,
+    FUSE_QUANTIZED,
     FUSE_ELEMENTWISE,
     PASS_COUNT
 };
@@ -37,7 +39,9 @@ static const struct pass {
     [FUSE_BIAS] = {wnn_fuse_bias, false},
     [CHOOSE_LAYOUT] = {wnn_choose_layout, false},
     [FUSE_RESIDUAL] = {wnn_fuse_residual, false},
+    [SINK_DEQUANTIZE] = {wnn_sink_dequantize, false},
     [FUSE_ACTIVATIONS] = {wnn_fuse_activations, false},
+    [FUSE_QUANTIZED] = {wnn_fuse_quantized, false},
     [FUSE_ELEMENTWISE] = {wnn_fuse_elementwise, false},
 };
 const char *const wnn_pass_names[PASS_COUNT + 1] = {
@@ -52,7 +56,9 @@ const char *const wnn_pass_names[PASS_COUNT + 1] = {
     [FUSE_BIAS] = "fuse_bias",
     [CHOOSE_LAYOUT] = "choose_layout",
     [FUSE_RESIDUAL] = "fuse_residual",
+    [SINK_DEQUANTIZE] = "sink_dequantize",
     [FUSE_ACTIVATIONS] = "fuse_activations",
+    [FUSE_QUANTIZED] = "fuse_quantized",
     [FUSE_ELEMENTWISE] = "fuse_elementwise",
 };
 
@@ -70,10 +76,14 @@ static const unsigned char order[] = {
     FUSE_BIAS,
     CHOOSE_LAYOUT,
     CANONICALISE,
+    SINK_DEQUANTIZE,
     FOLD_CONSTANTS,
     PRUNE,
     FUSE_RESIDUAL,
     FUSE_ACTIVATIONS,
+    FUSE_QUANTIZED,
+    FOLD_CONSTANTS,
+    PRUNE,
     FUSE_ELEMENTWISE,
 };
 
@@ -85,6 +95,12 @@ uint32_t wnn_pass_bit(const char *name)
     return 0;
 }
 
+// Whether a backend that wants quantised operands gets them.
+static bool fuses_quantized(const struct compile_options *options)
+{
+    return options->backend->quantized && !(options->skip & 1u << FUSE_QUANTIZED);
+}
+
 static bool run_passes(const struct compile_options *options, struct pass_context *context, struct graph *graph)
 {
     for (unsigned i = 0; i < sizeof order; i++) {
@@ -93,6 +109,8 @@ static bool run_passes(const struct compile_options *options, struct pass_contex
         bool skip = options->backend->literal || options->skip & UINT32_C(1) << order[i];
         if (skip && !pass->always)
             continue;
+        if (order[i] == FUSE_QUANTIZED)
+            context->keep_quantized = false;
         if (!pass->run(context, graph))
             return false;
         if (options->observe)
@@ -105,7 +123,8 @@ static bool run_passes(const struct compile_options *options, struct pass_contex
 
 bool wnn_compile(const struct compile_options *options, struct graph *graph, struct plan *plan, struct error *error)
 {
-    struct pass_context context = {options->backend, options->state, options->allocator, error};
+    struct pass_context context = {options->backend, options->state, options->allocator, error,
+                                   fuses_quantized(options)};
     *plan = (struct plan){0};
     bool done = !options->verify || wnn_verify(graph, "build", error);
     done = done && run_passes(options, &context, graph);

@@ -212,6 +212,28 @@ static void add_arg_axes(const struct node *node, const char *separator, struct 
                  attrs->selectLastIndex ? ", selectLastIndex=true" : "");
 }
 
+typedef void (*write_name)(void *argument, const struct operand *operand, struct text *text);
+
+static void add_scale(const struct node *node, unsigned i, write_name name, void *argument, struct text *text)
+{
+    name(argument, node->in[wnn_scale_index(node, i)], text);
+    wnn_text_add(text, ", ");
+    name(argument, node->in[wnn_scale_index(node, i) + 1], text);
+    wnn_text_add(text, ")");
+}
+
+static void add_input(const struct node *node, unsigned i, write_name name, void *argument, struct text *text)
+{
+    bool quantized = i < WNN_QUANTIZED_OUTPUT && wnn_is_quantized(node, i);
+    if (quantized)
+        wnn_text_add(text, "dequantizeLinear(");
+    name(argument, node->in[i], text);
+    if (quantized) {
+        wnn_text_add(text, ", ");
+        add_scale(node, i, name, argument, text);
+    }
+}
+
 void wnn_dump_call(const struct node *node,
                    void (*name)(void *argument, const struct operand *operand, struct text *text),
                    void *argument, struct text *text)
@@ -223,14 +245,14 @@ void wnn_dump_call(const struct node *node,
     for (const struct op_row *row = info->rows; row->name; row++) {
         if (!wnn_op_row_is_input(row))
             continue;
-        unsigned end = row->kind == ROW_INPUT_LIST ? node->in_count : index + 1;
+        unsigned end = row->kind == ROW_INPUT_LIST ? wnn_own_inputs(node) : index + 1;
         for (; index < end; index++) {
             if (!node->in[index])
                 continue;
             wnn_text_add(text, "%s", separator);
             if (row->kind == ROW_OPTIONAL_INPUT)
                 wnn_text_add(text, "%s=", row->name);
-            name(argument, node->in[index], text);
+            add_input(node, index, name, argument, text);
             separator = ", ";
         }
     }
@@ -247,6 +269,10 @@ void wnn_dump_call(const struct node *node,
     if (node->activation) {
         wnn_text_add(text, " + ");
         add_activation(text, node->activation);
+    }
+    if (wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT)) {
+        wnn_text_add(text, " + quantizeLinear(");
+        add_scale(node, WNN_QUANTIZED_OUTPUT, name, argument, text);
     }
 }
 
@@ -546,6 +572,8 @@ void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink)
             wnn_text_add(&text, " + add");
         if (node->activation)
             wnn_text_add(&text, " + %s", wnn_ops[node->activation->op].name);
+        if (node->quantized)
+            wnn_text_add(&text, ", quantized");
         if (node->label.length) {
             wnn_text_add(&text, "\\n");
             add_escaped(node->label, &text);

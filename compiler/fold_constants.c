@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requires: nodes in order. Guarantees: no node whose inputs are all constants is left, but for those that the backend
-// cannot evaluate or whose outputs are much larger than their inputs.
+// Requires: nodes in order. Guarantees: no node whose inputs are all constants is left, but for those that
+// the backend cannot evaluate or whose outputs are much larger than their inputs, and for quantised weights
+// while the compiler keeps them.
 
 #include "compiler/passes.h"
 
@@ -10,8 +11,11 @@
 // Outputs up to this size are folded whatever they come from.
 #define SMALL (64u * 1024)
 
-static bool worth_folding(const struct node *node)
+static bool worth_folding(const struct pass_context *context, const struct node *node)
 {
+    if (context->keep_quantized && node->op == WNN_OP_dequantizeLinear &&
+        wnn_dtype_bits(node->in[0]->type.type) <= 8)
+        return false;
     uint64_t in = 0, out = 0;
     for (unsigned i = 0; i < node->in_count; i++) {
         if (!node->in[i])
@@ -82,7 +86,7 @@ bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
     bool done = true;
     for (size_t i = 0; done && i < graph->node_count; i++) {
         bool folded = false;
-        if (worth_folding(graph->nodes[i]))
+        if (worth_folding(context, graph->nodes[i]))
             done = fold(context, graph, graph->nodes[i], &folded);
         drop[i] = folded;
     }

@@ -13,6 +13,7 @@ struct pass_context {
     void *state;
     struct allocator *allocator;
     struct error *error;
+    bool keep_quantized; // weights are not to be folded to floats yet
 };
 
 // prune.c: drops the nodes that no output depends on, and the operands (constants) that nothing uses.
@@ -50,6 +51,12 @@ bool wnn_fuse_residual(struct pass_context *context, struct graph *graph);
 
 // fuse_activations.c: hangs an activation on the node whose only use it is.
 bool wnn_fuse_activations(struct pass_context *context, struct graph *graph);
+
+// sink_dequantize.c: moves integers around rather than the floats that are made of them.
+bool wnn_sink_dequantize(struct pass_context *context, struct graph *graph);
+
+// fuse_quantized.c: lets operators read and write quantised operands.
+bool wnn_fuse_quantized(struct pass_context *context, struct graph *graph);
 
 // fuse_elementwise.c: joins operators of single elements into one loop.
 bool wnn_fuse_elementwise(struct pass_context *context, struct graph *graph);

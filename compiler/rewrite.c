@@ -76,6 +76,27 @@ double wnn_rewrite_value(const struct operand *operand, size_t index)
     return wnn_number_double(wnn_number_load(operand->type.type, operand->constant->data, index));
 }
 
+bool wnn_rewrite_is_scale(const struct operand *scale, const struct operand *zero_point)
+{
+    if (!wnn_rewrite_is_floats(scale) || !zero_point->constant || wnn_dtype_bits(zero_point->type.type) > 8)
+        return false;
+    bool half = scale->type.type == WNNDataType_Float16;
+    double least = half ? 0x1p-14 : 0x1p-100, most = half ? 255 : 0x1p100;
+    for (size_t i = 0; i < wnn_shape_elements(&scale->type.shape); i++) {
+        double value = wnn_rewrite_value(scale, i);
+        if (!(value >= least && value <= most))
+            return false;
+    }
+    return true;
+}
+
+struct operand *wnn_rewrite_reshaped(struct graph *graph, const struct operand *constant,
+                                     const struct shape *shape)
+{
+    struct descriptor type = {constant->type.type, *shape};
+    return wnn_graph_add_constant(graph, &type, wnn_constant_share(constant->constant));
+}
+
 struct operand *wnn_rewrite_constant(struct pass_context *context, struct graph *graph,
                                      const struct descriptor *type, const double *values)
 {

@@ -29,6 +29,14 @@ void wnn_rewrite_take_over(struct node *into, struct node *node);
 bool wnn_rewrite_is_floats(const struct operand *operand);
 double wnn_rewrite_value(const struct operand *operand, size_t index);
 
+// Whether a scale and a zero point are constants that take integers of up to 8 bits to floats and back
+// without overflow or loss: positive numbers far enough from the ends of their type.
+bool wnn_rewrite_is_scale(const struct operand *scale, const struct operand *zero_point);
+
+// The same bytes in another shape (of as many elements); NULL when memory runs out.
+struct operand *wnn_rewrite_reshaped(struct graph *graph, const struct operand *constant,
+                                     const struct shape *shape);
+
 // A float constant of the type and shape with the values, rounded; NULL when memory runs out.
 struct operand *wnn_rewrite_constant(struct pass_context *context, struct graph *graph,
                                      const struct descriptor *type, const double *values);

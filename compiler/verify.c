@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The invariants of a graph, as one rule a thing. Every operator's rule is its own inference: what it infers from the
-// node's inputs and attributes has to be what the outputs are.
+// The invariants of a graph, as one rule a thing. Every operator's rule is its own inference: what it infers
+// from the node's inputs and attributes has to be what the outputs are.
 
 #include "compiler/compile.h"
 
@@ -45,24 +45,68 @@ static bool verify_ends(const struct graph *graph, size_t i, const char *pass, s
         if (in->producer && in->producer->index >= i)
             return broken(pass, error, "a node stands before the producer of its input", i);
     }
-    if (node->addend && (node->addend + 1 != node->in_count || !node->in[node->addend] ||
+    if (node->addend && (node->addend + 1 != node->in_count || node->quantized || !node->in[node->addend] ||
                          !wnn_descriptor_equal(&node->in[node->addend]->type, &node->out[0]->type)))
-        return broken(pass, error, "a node's addend is not its last input, or of another type than its output", i);
+        return broken(pass, error,
+                      "a node's addend is not its last input, of another type than its output, or beside "
+                      "quantised operands",
+                      i);
     for (unsigned j = 0; j < node->out_count; j++)
         if (!belongs(graph, node->out[j]) || node->out[j]->producer != node || node->out[j]->output != j)
             return broken(pass, error, "a node's output does not know it", i);
     return true;
 }
 
-static bool verify_inference(const struct node *node, struct arena *arena, const char *pass, struct error *error)
+// What stands for a node with quantised operands: the same on float numbers. Scales and zero points have to
+// be what dequantizeLinear and quantizeLinear want; `in` has room for the node's own inputs.
+static bool take_quantized(const struct node *node, struct arena *arena, struct operand **in,
+                           struct descriptor *out)
 {
+    for (unsigned i = 0; i <= WNN_QUANTIZED_OUTPUT; i++) {
+        if (!wnn_is_quantized(node, i))
+            continue;
+        struct operand *operand = i == WNN_QUANTIZED_OUTPUT  ? node->out[0]
+                                  : i < wnn_own_inputs(node) ? in[i]
+                                                             : NULL;
+        const struct operand *scale = node->in[wnn_scale_index(node, i)],
+                             *zero = node->in[wnn_scale_index(node, i) + 1];
+        if (!operand || !scale || !zero || !wnn_dtype_is_float(scale->type.type) ||
+            zero->type.type != operand->type.type ||
+            !wnn_shape_equal(&zero->type.shape, &scale->type.shape) ||
+            scale->type.shape.rank != operand->type.shape.rank)
+            return false;
+        for (unsigned d = 0; d < scale->type.shape.rank; d++)
+            if (operand->type.shape.dim[d] % scale->type.shape.dim[d])
+                return false;
+        if (i == WNN_QUANTIZED_OUTPUT) {
+            out->type = scale->type.type;
+        } else {
+            in[i] = wnn_arena_copy(arena, operand, sizeof *operand);
+            if (!in[i])
+                return false;
+            in[i]->type.type = scale->type.type;
+        }
+    }
+    return true;
+}
+
+static bool verify_inference(const struct node *node, struct arena *arena, const char *pass,
+                             struct error *error)
+{
+    unsigned in_count = wnn_own_inputs(node);
+    struct operand **in = wnn_arena_copy(arena, node->in, in_count * sizeof in[0]);
+    struct descriptor first = node->out_count ? node->out[0]->type : (struct descriptor){0};
+    if (!in)
+        return wnn_fail_memory(error);
+    if (!take_quantized(node, arena, in, &first))
+        return broken(pass, error, "a node has a scale or zero point that does not fit", node->index);
     struct error inner = {0};
     WNNLimits none = {0};
     struct descriptor out[3] = {{0}};
     struct op_call call = {.op = (enum op)node->op,
                            .info = &wnn_ops[node->op],
-                           .in = node->in,
-                           .in_count = node->addend ? node->addend : node->in_count,
+                           .in = in,
+                           .in_count = in_count,
                            .attrs = wnn_op_copy_attrs(arena, (enum op)node->op, node->attrs),
                            .out = out,
                            .out_count = 1,
@@ -77,7 +121,7 @@ static bool verify_inference(const struct node *node, struct arena *arena, const
     if (call.out_count != node->out_count)
         return broken(pass, error, "a node has the wrong number of outputs", node->index);
     for (unsigned i = 0; i < node->out_count; i++)
-        if (!wnn_descriptor_equal(&call.out[i], &node->out[i]->type))
+        if (!wnn_descriptor_equal(&call.out[i], i ? &node->out[i]->type : &first))
             return broken(pass, error, "a node's output is not what its operator infers", node->index);
     return true;
 }

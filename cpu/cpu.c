@@ -72,7 +72,7 @@ static void run_serially(const struct parallel *parallel, size_t count,
 static void run_kernel(const struct kernel_call *call)
 {
     const struct node *node = call->node;
-    const struct kernel *kernel = &wnn_cpu_kernels[node->op];
+    const struct kernel *kernel = wnn_cpu_kernel(node);
     kernel->run(call);
     if (node->activation && !(kernel->activates && kernel->activates(node)))
         wnn_cpu_activate(node->activation, &call->out[0], call->parallel);
@@ -81,12 +81,15 @@ static void run_kernel(const struct kernel_call *call)
 static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out)
 {
     const struct cpu *cpu = state;
-    const struct kernel *kernel = &wnn_cpu_kernels[node->op];
+    const struct kernel *kernel = wnn_cpu_kernel(node);
     size_t scratch_bytes = kernel->scratch ? kernel->scratch(node, 1) : 0;
     size_t tensors = (size_t)node->in_count + node->out_count;
     struct tensor *tensor = wnn_allocate(cpu->allocator, tensors * sizeof tensor[0]);
     void *scratch = scratch_bytes ? wnn_allocate(cpu->allocator, scratch_bytes) : NULL;
-    bool enough = tensor && (scratch || !scratch_bytes);
+    // Kernels of quantised operands know their weights only packed.
+    size_t packed_bytes = node->quantized && kernel->packed_bytes ? kernel->packed_bytes(node) : 0;
+    void *packed = packed_bytes ? wnn_allocate(cpu->allocator, packed_bytes) : NULL;
+    bool enough = tensor && (scratch || !scratch_bytes) && (packed || !packed_bytes);
     if (enough) {
         for (unsigned i = 0; i < node->in_count; i++) {
             tensor[i] = describe(node->in[i]);
@@ -98,11 +101,21 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
         }
         struct parallel serial = {run_serially, 1, NULL, NULL};
         struct kernel_call call = {node, tensor, tensor + node->in_count, scratch, &serial, NULL};
+        if (packed)
+            kernel->pack(&call, packed);
+        call.packed = packed;
         run_kernel(&call);
     }
+    wnn_release(cpu->allocator, packed);
     wnn_release(cpu->allocator, scratch);
     wnn_release(cpu->allocator, tensor);
     return enough;
+}
+
+static bool quantized(void *state, const struct node *node)
+{
+    (void)state;
+    return wnn_cpu_accepts_quantized(node);
 }
 
 static void partition(void *state, struct graph *graph)
@@ -110,7 +123,7 @@ static void partition(void *state, struct graph *graph)
     const struct cpu *cpu = state;
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
-        const struct kernel *kernel = &wnn_cpu_kernels[node->op];
+        const struct kernel *kernel = wnn_cpu_kernel(node);
         node->lowering = !cpu->strict_numerics && wnn_xnnpack_accepts(node) ? LOWER_XNNPACK : LOWER_NATIVE;
         node->scratch_bytes = node->lowering == LOWER_XNNPACK ? wnn_xnnpack_scratch(node)
                               : kernel->scratch               ? kernel->scratch(node, cpu->parallel->threads)
@@ -130,7 +143,7 @@ static bool in_place(void *state, const struct node *node, unsigned input)
     (void)state;
     if (node->addend && input == node->addend)
         return true;
-    const struct kernel *kernel = &wnn_cpu_kernels[node->op];
+    const struct kernel *kernel = wnn_cpu_kernel(node);
     return node->lowering == LOWER_NATIVE && input < 32 && kernel->in_place >> input & 1 &&
            (!kernel->shares || kernel->shares(node, input)) &&
            (node->op == WNN_OP_reshape ||
@@ -220,7 +233,7 @@ static bool count_readers(const struct cpu *cpu, struct executable *executable, 
 // The inputs that a kernel packs, by bit.
 static uint32_t weights_of(const struct node *node)
 {
-    uint32_t weights = wnn_cpu_kernels[node->op].weights;
+    uint32_t weights = wnn_cpu_kernel(node)->weights;
     return weights ? weights : 2;
 }
 
@@ -251,7 +264,7 @@ static bool drop_unread_constants(const struct cpu *cpu, struct executable *exec
 static bool pack(const struct cpu *cpu, const struct executable *executable, struct step *step,
                  struct error *error)
 {
-    const struct kernel *kernel = &wnn_cpu_kernels[step->node->op];
+    const struct kernel *kernel = wnn_cpu_kernel(step->node);
     size_t bytes = kernel->packed_bytes ? kernel->packed_bytes(step->node) : 0;
     if (bytes == 0)
         return true;
@@ -259,7 +272,7 @@ static bool pack(const struct cpu *cpu, const struct executable *executable, str
     if (!step->packed)
         return wnn_fail_memory(error);
     for (unsigned i = 0; i < step->node->in_count; i++)
-        if (weights_of(step->node) >> i & 1)
+        if (step->node->in[i] && step->node->in[i]->constant)
             step->in[i].data = constant_data(executable, step->node->in[i]);
     struct kernel_call call = {step->node, step->in, step->out, NULL, cpu->parallel, NULL};
     kernel->pack(&call, step->packed);
@@ -376,7 +389,7 @@ static bool run_step(const struct cpu *cpu, const struct executable *executable,
 static const char *kernel_name(void *state, const struct node *node)
 {
     (void)state;
-    return node->lowering == LOWER_XNNPACK ? "XNNPACK" : "native";
+    return node->lowering == LOWER_XNNPACK ? "XNNPACK" : node->quantized ? "quantized" : "native";
 }
 
 static bool execute(void *state, void *pointer, const struct bindings *bindings, struct error *error)
@@ -425,6 +438,7 @@ const struct backend wnn_backend_cpu = {
     .adds = adds,
     .evaluate = evaluate,
     .computes = computes,
+    .quantized = quantized,
     .partition = partition,
     .in_place = in_place,
     .kernel = kernel_name,

@@ -64,6 +64,11 @@ struct kernel {
 
 extern const struct kernel wnn_cpu_kernels[WNN_OP_END];
 
+// The kernel of a node, which is another than that of its operator if operands are quantised; and whether
+// there is one for the node as it stands. quantized.c
+const struct kernel *wnn_cpu_kernel(const struct node *node);
+bool wnn_cpu_accepts_quantized(const struct node *node);
+
 // Applies the function in place; softmax (rows of the last dimension) included. unary.c
 void wnn_cpu_activate(const struct activation *activation, const struct tensor *tensor,
                       const struct parallel *parallel);
@@ -137,5 +142,25 @@ void wnn_cpu_gru(const struct kernel_call *call);                         // gru
 size_t wnn_cpu_gru_scratch(const struct node *node, unsigned threads);
 void wnn_cpu_lstm(const struct kernel_call *call);                        // lstmCell too
 size_t wnn_cpu_lstm_scratch(const struct node *node, unsigned threads);
+
+// Quantised operands: conv_int8.c, gemm_int8.c (matmul too), pool_int8.c, elementwise_int8.c
+void wnn_cpu_conv2d_int8(const struct kernel_call *call);
+size_t wnn_cpu_conv2d_int8_scratch(const struct node *node, unsigned threads);
+size_t wnn_cpu_conv2d_int8_packed_bytes(const struct node *node);
+void wnn_cpu_conv2d_int8_pack(const struct kernel_call *call, void *packed);
+bool wnn_cpu_conv2d_int8_accepts(const struct node *node);
+void wnn_cpu_gemm_int8(const struct kernel_call *call);
+size_t wnn_cpu_gemm_int8_scratch(const struct node *node, unsigned threads);
+size_t wnn_cpu_gemm_int8_packed_bytes(const struct node *node);
+void wnn_cpu_gemm_int8_pack(const struct kernel_call *call, void *packed);
+bool wnn_cpu_gemm_int8_accepts(const struct node *node);
+bool wnn_int8_activates(const struct node *node);
+void wnn_cpu_pool_int8(const struct kernel_call *call);
+bool wnn_cpu_pool_int8_accepts(const struct node *node);
+void wnn_cpu_elementwise_int8(const struct kernel_call *call);
+size_t wnn_cpu_elementwise_int8_packed_bytes(const struct node *node);
+void wnn_cpu_elementwise_int8_pack(const struct kernel_call *call, void *packed);
+bool wnn_cpu_elementwise_int8_accepts(const struct node *node);
+bool wnn_cpu_elementwise_int8_activates(const struct node *node);
 
 #endif

@@ -504,7 +504,7 @@ static bool describe_resample2d(const struct node *node, struct xnnpack_op *op)
 bool wnn_xnnpack_describe(const struct node *node, struct xnnpack_op *op)
 {
     *op = (struct xnnpack_op){.groups = 1};
-    if (!is_float(node->in[0]) || !is_float(node->out[0]) || node->addend)
+    if (node->quantized || node->addend || !is_float(node->in[0]) || !is_float(node->out[0]))
         return false;
     switch (node->op) {
     case WNN_OP_conv2d:

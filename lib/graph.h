@@ -61,12 +61,37 @@ struct node {
     // Applied to out[0] in place, after the operator; put here by compiler/fuse_activations.c, NULL in a builder.
     const struct activation *activation;
     // If not 0, the input, behind those of ops.def, that is added to out[0] before the activation; put here by
-    // compiler/fuse_residual.c, 0 in a builder.
+    // compiler/fuse_residual.c, 0 in a builder. A node has no addend if it has quantised operands.
     unsigned addend;
+    // Quantised operands; put here by compiler/fuse_quantized.c, 0 in a builder. Bit i: in[i] holds integers,
+    // and the operator takes dequantizeLinear(in[i], scale, zeroPoint). Bit WNN_QUANTIZED_OUTPUT: out[0] is
+    // quantizeLinear of what the operator and its activation compute. Scale and zero point stand behind the
+    // operator's own inputs, two for each bit that is set, in the order of the bits.
+    uint32_t quantized;
     // For the backend: what it chose for the node, and memory that the node needs while it runs.
     unsigned lowering;
     size_t scratch_bytes, scratch_offset;
 };
+
+#define WNN_QUANTIZED_OUTPUT 31
+
+// The inputs that the operator has by its own rows.
+static inline unsigned wnn_own_inputs(const struct node *node)
+{
+    return node->addend ? node->addend : node->in_count - 2 * (unsigned)__builtin_popcount(node->quantized);
+}
+
+// Whether input i (or WNN_QUANTIZED_OUTPUT: the output) is quantised, and where its scale stands among the
+// inputs; the zero point is behind it.
+static inline bool wnn_is_quantized(const struct node *node, unsigned i)
+{
+    return node->quantized >> i & 1;
+}
+
+static inline unsigned wnn_scale_index(const struct node *node, unsigned i)
+{
+    return wnn_own_inputs(node) + 2 * (unsigned)__builtin_popcount(node->quantized & ((1u << i) - 1));
+}
 
 static inline struct operand *wnn_operand(WNNOperand handle)
 {

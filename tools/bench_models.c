@@ -18,6 +18,10 @@ struct net {
     struct model *model;
     WNNGraphBuilder builder;
     uint64_t seed;
+    // Of a quantised network: every result is quantised and dequantised, weights are constants of int8, one
+    // scale an output channel, biases of int32. The scale is that of the last result.
+    bool quantized;
+    float scale;
 };
 
 enum activation_kind {
@@ -83,6 +87,53 @@ static WNNOperand weights(struct net *net, const uint32_t *dims, size_t rank, fl
     return weights_around(net, dims, rank, 0, range);
 }
 
+// The same numbers, quantised by a scale for each item of dimension `axis`: int8, or int32 for biases.
+static WNNOperand quantized_weights(struct net *net, WNNDataType type, const uint32_t *dims, size_t rank,
+                                    size_t axis, float scale, float range)
+{
+    size_t size = type == WNNDataType_Int8 ? 1 : sizeof(int32_t), count = 1;
+    uint32_t scales[4] = {1, 1, 1, 1};
+    for (size_t i = 0; i < rank; i++)
+        count *= dims[i];
+    scales[axis] = dims[axis];
+    char *data = must_allocate(count * size), *zeros = must_allocate(dims[axis] * size);
+    float *steps = must_allocate(dims[axis] * sizeof *steps);
+    memset(zeros, 0, dims[axis] * size);
+    for (size_t i = 0; i < dims[axis]; i++)
+        steps[i] = scale * (1 + 0.5f * random_number(&net->seed));
+    for (size_t i = 0; i < count; i++) {
+        int32_t value = (int32_t)lrintf(range * random_number(&net->seed) / scale);
+        memcpy(data + i * size, &value, size); // the low byte comes first
+    }
+    WNNOperandDescriptor descriptor = {NULL, type, {dims, rank}},
+                         zero_descriptor = {NULL, type, {scales, rank}};
+    WNNLentBytes bytes = {.data = data, .byteLength = count * size, .release = free_loan, .userdata1 = data};
+    WNNOperand weight = wnnGraphBuilderLentConstant(net->builder, &descriptor, &bytes);
+    WNNOperandDescriptor scale_descriptor = float_descriptor(scales, rank);
+    WNNOperand step =
+        wnnGraphBuilderConstant(net->builder, &scale_descriptor, steps, dims[axis] * sizeof *steps);
+    WNNOperand zero = wnnGraphBuilderConstant(net->builder, &zero_descriptor, zeros, dims[axis] * size);
+    free(steps);
+    free(zeros);
+    return wnnGraphBuilderDequantizeLinear(net->builder, weight, step, zero, NULL);
+}
+
+// What exporters write behind every operator of a quantised network.
+static WNNOperand requantize(struct net *net, WNNOperand x, float scale, uint8_t zero)
+{
+    if (!net->quantized)
+        return x;
+    static const uint32_t ones[4] = {1, 1, 1, 1};
+    size_t rank = wnnOperandGetShape(x).count;
+    WNNOperandDescriptor scale_descriptor = float_descriptor(ones, rank),
+                         zero_descriptor = {NULL, WNNDataType_Uint8, {ones, rank}};
+    WNNOperand step = wnnGraphBuilderConstant(net->builder, &scale_descriptor, &scale, sizeof scale);
+    WNNOperand point = wnnGraphBuilderConstant(net->builder, &zero_descriptor, &zero, 1);
+    net->scale = scale;
+    x = wnnGraphBuilderQuantizeLinear(net->builder, x, step, point, NULL);
+    return wnnGraphBuilderDequantizeLinear(net->builder, x, step, point, NULL);
+}
+
 #define INPUT(name, ...)                                                                                     \
     input(net, (name), (const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 #define WEIGHTS(range, ...)                                                                                  \
@@ -136,10 +187,19 @@ static WNNOperand convolve(struct net *net, WNNOperand x, uint32_t channels, uin
     float range = sqrtf((activation == PLAIN ? 3.0f : 6.0f) / (float)(kernel * kernel * in));
     bool depthwise = groups > 1 && in == 1;
     options.filterLayout = depthwise ? WNNConv2dFilterOperandLayout_IHWO : WNNConv2dFilterOperandLayout_OHWI;
-    WNNOperand filter = depthwise ? WEIGHTS(range, 1, kernel, kernel, channels)
-                                  : WEIGHTS(range, channels, kernel, kernel, in);
-    options.bias = WEIGHTS(0.1f, channels);
-    return activate(net, wnnGraphBuilderConv2d(net->builder, x, filter, &options), activation);
+    const uint32_t shapes[2][4] = {{channels, kernel, kernel, in}, {1, kernel, kernel, channels}};
+    WNNOperand filter;
+    if (net->quantized) {
+        filter = quantized_weights(net, WNNDataType_Int8, shapes[depthwise], 4, depthwise ? 3 : 0,
+                                   range / 127, range);
+        options.bias =
+            quantized_weights(net, WNNDataType_Int32, &channels, 1, 0, net->scale * range / 127, 0.1f);
+    } else {
+        filter = weights(net, shapes[depthwise], 4, range);
+        options.bias = WEIGHTS(0.1f, channels);
+    }
+    x = activate(net, wnnGraphBuilderConv2d(net->builder, x, filter, &options), activation);
+    return activation == RELU6 ? requantize(net, x, 6.0f / 255, 0) : requantize(net, x, 0.04f, 128);
 }
 
 static bool finish(struct net *net, WNNOperand output, struct error *error)
@@ -156,13 +216,21 @@ static bool classify(struct net *net, WNNOperand x, uint32_t classes, struct err
     uint32_t channels = dimension(x, 3), flat[2] = {1, channels};
     WNNPool2dOptions pool = WNN_POOL2D_OPTIONS_INIT;
     pool.layout = WNNInputOperandLayout_NHWC;
-    x = wnnGraphBuilderAveragePool2d(net->builder, x, &pool);
+    x = requantize(net, wnnGraphBuilderAveragePool2d(net->builder, x, &pool), 6.0f / 255, 0);
     x = wnnGraphBuilderReshape(net->builder, x, (WNNUint32List){flat, 2}, NULL);
+    x = requantize(net, x, 6.0f / 255, 0);
     WNNGemmOptions gemm = WNN_GEMM_OPTIONS_INIT;
     gemm.bTranspose = true;
-    gemm.c = WEIGHTS(0.05f, classes);
-    WNNOperand filter = WEIGHTS(0.05f, classes, channels);
-    x = wnnGraphBuilderGemm(net->builder, x, filter, &gemm);
+    const uint32_t shape[2] = {classes, channels};
+    WNNOperand filter;
+    if (net->quantized) {
+        gemm.c = quantized_weights(net, WNNDataType_Int32, &classes, 1, 0, net->scale * 0.05f / 127, 0.05f);
+        filter = quantized_weights(net, WNNDataType_Int8, shape, 2, 0, 0.05f / 127, 0.05f);
+    } else {
+        gemm.c = WEIGHTS(0.05f, classes);
+        filter = weights(net, shape, 2, 0.05f);
+    }
+    x = requantize(net, wnnGraphBuilderGemm(net->builder, x, filter, &gemm), 0.05f, 128);
     return finish(net, wnnGraphBuilderSoftmax(net->builder, x, 1, NULL), error);
 }
 
@@ -190,7 +258,7 @@ static bool mobilenet_v2(struct net *net, const char *sizes, struct error *error
     } stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                   {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
     (void)sizes;
-    WNNOperand x = INPUT("input", 1, 224, 224, 3);
+    WNNOperand x = requantize(net, INPUT("input", 1, 224, 224, 3), 1.0f / 128, 128);
     x = convolve(net, x, 32, 3, 2, 1, 1, RELU6);
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         for (uint32_t k = 0; k < stages[i].repeats; k++) {
@@ -201,10 +269,16 @@ static bool mobilenet_v2(struct net *net, const char *sizes, struct error *error
             x = convolve(net, x, wide, 3, stride, 1, wide, RELU6);
             x = convolve(net, x, stages[i].channels, 1, 1, 0, 1, PLAIN);
             if (stride == 1 && in == stages[i].channels)
-                x = wnnGraphBuilderAdd(net->builder, before, x, NULL);
+                x = requantize(net, wnnGraphBuilderAdd(net->builder, before, x, NULL), 0.05f, 128);
         }
     }
     return classify(net, convolve(net, x, 1280, 1, 1, 0, 1, RELU6), 1000, error);
+}
+
+static bool mobilenet_v2_int8(struct net *net, const char *sizes, struct error *error)
+{
+    net->quantized = true;
+    return mobilenet_v2(net, sizes, error);
 }
 
 static bool resnet50(struct net *net, const char *sizes, struct error *error)
@@ -404,6 +478,8 @@ static bool element_wise(struct net *net, const char *word, struct error *error)
 const struct bench_model bench_models[] = {
     {"mobilenet_v1", "MobileNet 1.0 224", mobilenet_v1},
     {"mobilenet_v2", "MobileNetV2 1.0 224", mobilenet_v2},
+    {"mobilenet_v2_int8", "MobileNetV2 1.0 224 in 8 bits, as quantizeLinear and dequantizeLinear",
+     mobilenet_v2_int8},
     {"resnet50", "ResNet-50", resnet50},
     {"bert_layer", "an encoder layer of BERT-base, 128 tokens", bert_layer},
     {"gru", "a GRU, 32 steps, 256 hidden", gru},
@@ -432,7 +508,7 @@ const struct bench_model *bench_model_find(const char *word)
 bool bench_model_build(const struct bench_model *bench, const char *word, struct model *model,
                        struct error *error)
 {
-    struct net net = {model, model->builder, 88172645463325252u};
+    struct net net = {model, model->builder, 88172645463325252u, false, 1};
     size_t length = strlen(bench->name);
     bool prefix = bench->name[length - 1] == ':' && length > 1;
     model->name = wnn_string_copy(&model->arena, (struct string){word, strlen(word)});

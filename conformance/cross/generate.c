@@ -134,9 +134,21 @@ static struct value *add_value(struct random_graph *graph, WNNOperand operand, d
     return value;
 }
 
+struct value *wnn_random_add_constant(struct random_graph *graph, const struct descriptor *type,
+                                      const void *data)
+{
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    descriptor.dataType = type->type;
+    descriptor.shape = (WNNUint32List){type->shape.dim, type->shape.rank};
+    WNNOperand operand = graph->refused ? NULL
+                                        : wnnGraphBuilderConstant(graph->builder, &descriptor, data,
+                                                                  wnn_descriptor_bytes(type));
+    return add_value(graph, operand, -MOST, MOST, true);
+}
+
 // A new constant or input with random elements, floats between low and high.
-struct value *wnn_random_new_within(struct random_graph *graph, WNNDataType type, struct shape shape,
-                                    double low, double high)
+static struct value *new_within(struct random_graph *graph, WNNDataType type, struct shape shape, double low,
+                                double high, unsigned constants)
 {
     if (graph->input_count == MAX_VALUES || graph->refused)
         return NULL;
@@ -152,11 +164,22 @@ struct value *wnn_random_new_within(struct random_graph *graph, WNNDataType type
     descriptor.dataType = type;
     descriptor.shape = (WNNUint32List){shape.dim, shape.rank};
     WNNOperand operand =
-        chance(graph, 50)
+        chance(graph, constants)
             ? wnnGraphBuilderConstant(graph->builder, &descriptor, input->data, input->bytes)
             : wnnGraphBuilderInput(graph->builder, (WNNStringView){input->name, WNN_STRLEN}, &descriptor);
     // Rounding to float16 may pass the ends.
     return add_value(graph, operand, low - 1e-3 * fabs(low), high + 1e-3 * fabs(high), true);
+}
+
+struct value *wnn_random_new_within(struct random_graph *graph, WNNDataType type, struct shape shape,
+                                    double low, double high)
+{
+    return new_within(graph, type, shape, low, high, 50);
+}
+
+struct value *wnn_random_new_constant(struct random_graph *graph, WNNDataType type, struct shape shape)
+{
+    return new_within(graph, type, shape, -2, 2, 100);
 }
 
 struct value *wnn_random_new(struct random_graph *graph, WNNDataType type, struct shape shape)
@@ -368,7 +391,12 @@ void wnn_random_graph(uint64_t seed, WNNGraphBuilder builder, struct random_grap
         enum op op = (enum op)below(graph, WNN_OP_COUNT);
         if (graph->special && !is_special(op))
             continue;
-        make(graph, op);
+        if (!graph->special && chance(graph, 10))
+            wnn_make_quantized(graph);
+        else if (!graph->special && chance(graph, 3))
+            wnn_make_packed_weights(graph);
+        else
+            make(graph, op);
         made += graph->value_count - before > graph->input_count - inputs;
     }
     for (size_t i = 0; i < graph->value_count && !graph->refused; i++) {

@@ -94,6 +94,11 @@ struct value *wnn_random_new_within(struct random_graph *graph, WNNDataType type
                                     double low, double high);
 struct value *wnn_random_new(struct random_graph *graph, WNNDataType type, struct shape shape);
 
+// A constant of random elements, or of those given.
+struct value *wnn_random_new_constant(struct random_graph *graph, WNNDataType type, struct shape shape);
+struct value *wnn_random_add_constant(struct random_graph *graph, const struct descriptor *type,
+                                      const void *data);
+
 bool wnn_random_suits(const struct value *value, const struct wish *wish);
 
 // A value that there is already, mostly, or a new one.
@@ -126,5 +131,9 @@ void wnn_make_resample(struct random_graph *graph);
 void wnn_make_gemm(struct random_graph *graph);
 void wnn_make_matmul(struct random_graph *graph);
 void wnn_make_attention(struct random_graph *graph); // several calls
+
+// Several operators each: quantised ones, and a product with quantised weights.
+void wnn_make_quantized(struct random_graph *graph);
+void wnn_make_packed_weights(struct random_graph *graph);
 
 #endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of 8-bit integers by every set of vector loops that the processor has, against sums in 64 bits.
+
+#include "conformance/unit/require.h"
+#include "cpu/gemm.h"
+#include "cpu/int8.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct matrices {
+    size_t n, k, unit;
+    bool a_signed, b_signed;
+    uint8_t *a, *b; // [m, k], [k, n]
+    float scale, offset;
+};
+
+static uint32_t state = 1;
+
+static uint32_t draw(uint32_t end)
+{
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % end;
+}
+
+static int32_t number(bool is_signed, uint8_t byte)
+{
+    return is_signed ? (int8_t)byte : byte;
+}
+
+static void find(const struct int8_gemm *gemm, size_t row, unsigned count, const void **pointers)
+{
+    const struct matrices *matrices = gemm->argument;
+    for (size_t s = 0; s < matrices->k / matrices->unit; s++)
+        for (unsigned r = 0; r < count; r++)
+            pointers[s * gemm->kernels->mr + r] = matrices->a + (row + r) * matrices->k + s * matrices->unit;
+}
+
+static void copy(const struct int8_gemm *gemm, size_t row, uint8_t *to)
+{
+    const struct matrices *matrices = gemm->argument;
+    memcpy(to, matrices->a + row * matrices->k, matrices->k);
+}
+
+static int32_t weight(const struct int8_gemm *gemm, size_t term, size_t column)
+{
+    const struct matrices *matrices = gemm->argument;
+    return number(matrices->b_signed, matrices->b[term * matrices->n + column]);
+}
+
+static void scale_of(const struct int8_gemm *gemm, size_t column, float *scale, float *offset)
+{
+    const struct matrices *matrices = gemm->argument;
+    *scale = matrices->scale;
+    *offset = matrices->offset * (float)column;
+}
+
+static void *allocate(size_t bytes)
+{
+    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
+    REQUIRE(memory);
+    return memory;
+}
+
+static void check(const struct int8_gemm *gemm, const struct matrices *matrices, size_t row, size_t column)
+{
+    const struct int8_numbers *numbers = &gemm->numbers;
+    int64_t sum = 0;
+    for (size_t i = 0; i < gemm->k; i++)
+        sum += (int64_t)(number(matrices->a_signed, matrices->a[row * gemm->k + i]) - numbers->a_zero) *
+               (number(matrices->b_signed, matrices->b[i * gemm->n + column]) - numbers->b_zero);
+    double value = (double)sum * (double)matrices->scale + (double)matrices->offset * (double)column;
+    value = fmin(fmax(value, (double)numbers->finish.low), (double)numbers->finish.high);
+    size_t at = row * gemm->row_stride + column;
+    if (numbers->finish.bytes) {
+        double got = number(numbers->finish.is_signed, (uint8_t)gemm->c[at]) - numbers->finish.zero;
+        REQUIRE(fabs(got - value) <= 0.5 + 1e-4);
+    } else {
+        float got = ((const float *)(const void *)gemm->c)[at];
+        REQUIRE(fabs((double)got - value) <= 1e-6 * fabs(value) + 1e-4);
+    }
+}
+
+static void run_case(const struct int8_kernels *kernels, size_t m, size_t n, size_t unit, size_t units,
+                     bool bytes, bool extreme, unsigned threads)
+{
+    size_t k = unit * units;
+    struct matrices matrices = {n, k, unit, draw(2), draw(2), allocate(m * k), allocate(k * n), 0, 0.25f};
+    matrices.scale = (extreme ? 100.0f : 12.0f) / (float)(k * 128 * 16);
+    for (size_t i = 0; i < m * k; i++)
+        matrices.a[i] = (uint8_t)(extreme ? 0xFF * draw(2) ^ 0x80 * matrices.a_signed : draw(256));
+    for (size_t i = 0; i < k * n; i++)
+        matrices.b[i] = (uint8_t)(extreme ? 0xFF * draw(2) ^ 0x80 * matrices.b_signed : draw(256));
+    bool out_signed = draw(2);
+    struct int8_gemm gemm = {.kernels = kernels,
+                             .m = m,
+                             .n = n,
+                             .k = k,
+                             .unit = unit,
+                             .in_place = wnn_int8_reads_in_place(kernels, unit),
+                             .argument = &matrices,
+                             .find = find,
+                             .copy = copy,
+                             .weight = weight,
+                             .scale = scale_of,
+                             .row_stride = n + draw(3),
+                             .column_stride = 1};
+    gemm.numbers = (struct int8_numbers){
+        .a_type = matrices.a_signed ? WNNDataType_Int8 : WNNDataType_Uint8,
+        .b_type = matrices.b_signed ? WNNDataType_Int8 : WNNDataType_Uint8,
+        .a_zero = number(matrices.a_signed, (uint8_t)draw(256)),
+        .b_zero = draw(2) ? 0 : number(matrices.b_signed, (uint8_t)draw(256)),
+        .finish = {
+            .low = bytes ? -100 : -1e9f, .high = bytes ? 27 : 1e9f, .bytes = bytes, .is_signed = out_signed}};
+    gemm.numbers.finish.zero = out_signed ? 100 : 128;
+    char *packed = allocate(wnn_int8_gemm_packed_bytes(kernels, n, k));
+    wnn_int8_gemm_pack(&gemm, &wnn_serial, packed);
+    gemm.packed = packed;
+    struct parallel several = wnn_serial; // cuts the work as that many threads would
+    several.threads = threads;
+    char *scratch = allocate(wnn_int8_gemm_scratch(kernels, k, unit, gemm.in_place, threads));
+    size_t size = bytes ? 1 : sizeof(float);
+    gemm.c = allocate((m * gemm.row_stride + 1) * size);
+    memset(gemm.c, 0x55, m * gemm.row_stride * size);
+    wnn_int8_gemm_run(&gemm, &several, scratch);
+    for (size_t row = 0; row < m; row++) {
+        for (size_t column = 0; column < n; column++)
+            check(&gemm, &matrices, row, column);
+        for (size_t i = n * size; i < gemm.row_stride * size; i++)
+            REQUIRE_EQUAL_INT(gemm.c[row * gemm.row_stride * size + i], 0x55);
+    }
+    free(gemm.c);
+    free(scratch);
+    free(packed);
+    free(matrices.a);
+    free(matrices.b);
+}
+
+int main(void)
+{
+    static const size_t rows[] = {1, 2, 3, 5, 8, 13, 17}, columns[] = {1, 7, 8, 15, 16, 17, 32, 33, 49, 96};
+    static const size_t units[] = {1, 2, 3, 4, 7, 8, 16, 33, 68};
+    const struct int8_kernels *kernels;
+    unsigned sets = 0;
+    for (; (kernels = wnn_int8_kernel_set(sets)) != NULL; sets++)
+        for (unsigned i = 0; i < 600; i++)
+            run_case(kernels, rows[draw(7)], columns[draw(10)], units[draw(9)], 1 + draw(4), draw(2),
+                     draw(4) == 0, 1 + draw(3));
+    REQUIRE(sets > 0);
+    kernels = wnn_int8_kernels();
+    run_case(kernels, 3, 20, 32000, 1, false, true, 1); // as large as sums become
+    run_case(kernels, 9, 2000, 900, 1, true, false, 2); // several blocks of columns
+    printf("%u sets of loops\n", sets);
+    return 0;
+}

@@ -1,0 +1,615 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The product of matrices of 8-bit integers: B is packed once, with everything that is done to a column;
+// tiles of C are computed from rows of A and one panel of B each, over all terms at once. And gemm and matmul
+// on it.
+
+#include "cpu/int8.h"
+
+#include "cpu/gemm.h"
+
+#include <math.h>
+
+// More terms could overflow 32 bits: differences of bytes are at most 255.
+#define MOST_TERMS 33000
+
+// Bytes of B that stay in the second-level cache while rows of A go by.
+#define BLOCK_BYTES (512u * 1024)
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t round_up(size_t value, size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// From nodes
+// ---------------------------------------------------------------------------------------------------------------
+
+static double constant_value(const struct operand *operand, size_t index)
+{
+    return wnn_number_double(wnn_number_load(operand->type.type, operand->constant->data, index));
+}
+
+static bool is_byte(const struct operand *operand)
+{
+    return operand->type.type == WNNDataType_Int8 || operand->type.type == WNNDataType_Uint8;
+}
+
+static bool has_one_scale(const struct node *node, unsigned i)
+{
+    return wnn_shape_elements(&node->in[wnn_scale_index(node, i)]->type.shape) == 1;
+}
+
+// One scale for all weights, or one for each column; one zero point.
+static bool weights_fit(const struct node *node, const struct int8_layer *layer)
+{
+    const struct operand *scale = node->in[wnn_scale_index(node, 1)],
+                         *zero = node->in[wnn_scale_index(node, 1) + 1];
+    size_t count = wnn_shape_elements(&scale->type.shape);
+    if (count != 1 &&
+        (count != layer->columns || scale->type.shape.dim[layer->column_axis] != layer->columns))
+        return false;
+    for (size_t i = 1; i < count; i++)
+        if (constant_value(zero, i) != constant_value(zero, 0))
+            return false;
+    return true;
+}
+
+// The range that an activation moves its operand into. False: it is something else.
+static bool activation_range(const struct activation *activation, double range[2])
+{
+    range[0] = -INFINITY;
+    range[1] = INFINITY;
+    if (!activation)
+        return true;
+    if (activation->op == WNN_OP_relu) {
+        range[0] = 0;
+        return true;
+    }
+    if (activation->op != WNN_OP_clamp)
+        return false;
+    const WNNClampOptions *clamp = activation->attrs;
+    const WNNNumber bounds[2] = {clamp->minValue, clamp->maxValue};
+    for (unsigned i = 0; i < 2; i++)
+        if (bounds[i].type != WNNNumberType_Undefined && !isnan(wnn_number_double(bounds[i])))
+            range[i] = wnn_number_double(bounds[i]);
+    return true;
+}
+
+static void scales_of(const struct node *node, const struct int8_layer *layer, size_t column, double *scale,
+                      double *offset)
+{
+    const struct operand *a = node->in[wnn_scale_index(node, 0)], *b = node->in[wnn_scale_index(node, 1)];
+    bool one = wnn_shape_elements(&b->type.shape) == 1;
+    double out = 1;
+    if (wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT))
+        out = constant_value(node->in[wnn_scale_index(node, WNN_QUANTIZED_OUTPUT)], 0);
+    *scale = layer->alpha * constant_value(a, 0) * constant_value(b, one ? 0 : column) / out;
+    *offset = 0;
+    if (layer->bias)
+        *offset =
+            layer->beta *
+            constant_value(layer->bias, wnn_shape_elements(&layer->bias->type.shape) == 1 ? 0 : column) / out;
+}
+
+bool wnn_int8_accepts(const struct node *node, const struct int8_layer *layer)
+{
+    double range[2];
+    bool quantized = wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT);
+    if ((node->quantized & 7) != 3 || !wnn_has_weights(node) || !is_byte(node->in[0]) ||
+        !is_byte(node->in[1]) || !has_one_scale(node, 0) || !weights_fit(node, layer) ||
+        layer->terms > MOST_TERMS)
+        return false;
+    if (layer->bias && !layer->bias->constant)
+        return false;
+    if (quantized ? !is_byte(node->out[0]) || !has_one_scale(node, WNN_QUANTIZED_OUTPUT) ||
+                        !activation_range(node->activation, range)
+                  : node->out[0]->type.type != WNNDataType_Float32)
+        return false;
+    for (size_t i = 0; i < layer->columns; i++) {
+        double scale, offset;
+        scales_of(node, layer, i, &scale, &offset);
+        if (!(fabs(scale) < 0x1p90) || !(fabs(offset) < 0x1p120) || (scale != 0 && fabs(scale) < 0x1p-120))
+            return false;
+    }
+    return true;
+}
+
+static int32_t zero_point(const struct node *node, unsigned i)
+{
+    return (int32_t)constant_value(node->in[wnn_scale_index(node, i) + 1], 0);
+}
+
+// A bound, as quantizeLinear makes an integer of it.
+static float quantized_bound(double bound, float scale, int32_t zero, float low, float high)
+{
+    float steps = nearbyintf((float)bound / scale) + (float)zero;
+    return (steps < low ? low : steps > high ? high : steps) - (float)zero;
+}
+
+struct int8_numbers wnn_int8_read(const struct node *node)
+{
+    struct int8_numbers numbers = {.a_type = node->in[0]->type.type,
+                                   .b_type = node->in[1]->type.type,
+                                   .a_zero = zero_point(node, 0),
+                                   .b_zero = zero_point(node, 1)};
+    double range[2];
+    if (!activation_range(node->activation, range))
+        range[0] = -INFINITY, range[1] = INFINITY;
+    numbers.finish.low = (float)range[0];
+    numbers.finish.high = (float)range[1];
+    if (!wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT))
+        return numbers;
+    float scale = (float)constant_value(node->in[wnn_scale_index(node, WNN_QUANTIZED_OUTPUT)], 0);
+    int32_t zero = zero_point(node, WNN_QUANTIZED_OUTPUT);
+    float low = node->out[0]->type.type == WNNDataType_Int8 ? INT8_MIN : 0;
+    numbers.finish.low = quantized_bound(range[0], scale, zero, low, low + 255);
+    numbers.finish.high = quantized_bound(range[1], scale, zero, low, low + 255);
+    numbers.finish.bytes = true;
+    numbers.finish.is_signed = low < 0;
+    numbers.finish.zero = zero;
+    return numbers;
+}
+
+void wnn_int8_scale(const struct node *node, const struct int8_layer *layer, size_t column, float *scale,
+                    float *offset)
+{
+    double wide_scale, wide_offset;
+    scales_of(node, layer, column, &wide_scale, &wide_offset);
+    *scale = (float)wide_scale;
+    *offset = (float)wide_offset;
+}
+
+bool wnn_int8_activates(const struct node *node)
+{
+    double range[2];
+    return activation_range(node->activation, range);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Packing: what happens to columns, then the panels. The last panel of half as many columns is half as wide.
+// ---------------------------------------------------------------------------------------------------------------
+
+// How many elements make 32 bits.
+static size_t group_terms(const struct int8_kernels *kernels)
+{
+    return 4 / kernels->size;
+}
+
+static size_t group_count(const struct int8_kernels *kernels, size_t k)
+{
+    return (k + group_terms(kernels) - 1) / group_terms(kernels);
+}
+
+static size_t padded_columns(const struct int8_kernels *kernels, size_t n)
+{
+    return round_up(n, kernels->lanes);
+}
+
+size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, size_t k)
+{
+    size_t columns = padded_columns(kernels, n);
+    return wnn_scratch_round(columns * 3 * sizeof(int32_t) +
+                             columns * group_count(kernels, k) * sizeof(int32_t));
+}
+
+// The numbers of a product as tiles take them: what is added to every b, and the zero points then.
+struct form {
+    bool a_signed;
+    int32_t change, a_zero, b_zero;
+};
+
+static struct form form_of(const struct int8_gemm *gemm)
+{
+    const struct int8_numbers *numbers = &gemm->numbers;
+    struct form form = {.a_signed = numbers->a_type == WNNDataType_Int8,
+                        .a_zero = numbers->a_zero,
+                        .b_zero = numbers->b_zero};
+    if (gemm->kernels->size == 2) { // the zero points are gone by then
+        form.a_signed = false;
+        form.change = -numbers->b_zero;
+        form.a_zero = form.b_zero = 0;
+        return form;
+    }
+    bool b_signed = numbers->b_type == WNNDataType_Int8;
+    if (b_signed == form.a_signed)
+        form.change = b_signed ? 128 : -128;
+    form.b_zero += form.change;
+    return form;
+}
+
+struct packing {
+    const struct int8_gemm *gemm;
+    char *packed;
+};
+
+static void pack_columns(void *argument, size_t begin, size_t end)
+{
+    const struct packing *packing = argument;
+    const struct int8_gemm *gemm = packing->gemm;
+    const struct int8_kernels *kernels = gemm->kernels;
+    struct form form = form_of(gemm);
+    size_t lanes = kernels->lanes, terms = group_terms(kernels), groups = group_count(kernels, gemm->k);
+    size_t columns = padded_columns(kernels, gemm->n);
+    int32_t *start = (int32_t *)(void *)packing->packed;
+    float *scale = (float *)(start + columns), *offset = scale + columns;
+    char *panels = (char *)(offset + columns);
+
+    for (size_t column = begin; column < end; column++) {
+        size_t panel = column / (2 * lanes) * (2 * lanes), width = smaller(2 * lanes, columns - panel);
+        char *to = panels + 4 * (panel * groups + column - panel);
+        bool exists = column < gemm->n;
+        uint32_t sum = 0;
+        for (size_t term = 0; term < groups * terms; term++) {
+            int32_t value = 0;
+            if (exists && term < gemm->k)
+                value = gemm->weight(gemm, term, column) + form.change;
+            sum += (uint32_t)value;
+            char *place = to + term / terms * width * 4 + term % terms * kernels->size;
+            int16_t wide = (int16_t)value;
+            if (kernels->size == 2)
+                memcpy(place, &wide, sizeof wide);
+            else
+                *place = (char)value;
+        }
+        start[column] = (int32_t)((uint32_t)gemm->k * (uint32_t)(form.a_zero * form.b_zero) -
+                                  (uint32_t)form.a_zero * sum);
+        scale[column] = offset[column] = 0;
+        if (exists)
+            gemm->scale(gemm, column, &scale[column], &offset[column]);
+    }
+}
+
+void wnn_int8_gemm_pack(const struct int8_gemm *gemm, const struct parallel *parallel, char *packed)
+{
+    struct packing packing = {gemm, packed};
+    wnn_parallel_for(parallel, padded_columns(gemm->kernels, gemm->n), 1 + 16384 / gemm->k, pack_columns,
+                     &packing);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Running
+// ---------------------------------------------------------------------------------------------------------------
+
+struct block {
+    const struct int8_gemm *gemm;
+    struct form form;
+    size_t column, columns; // of C
+    size_t groups;          // of panels, that share an item
+    size_t items, chunks;
+    char *scratch;
+    size_t scratch_bytes; // of one chunk
+};
+
+// Memory of one chunk: pointers to the pieces of rows, copies of rows, and of one row before it is widened.
+struct room {
+    const void **pointers;
+    char *rows;
+    uint8_t *bytes;
+};
+
+static size_t copied_row_bytes(const struct int8_kernels *kernels, size_t k)
+{
+    return 4 * group_count(kernels, k);
+}
+
+static size_t room_bytes(const struct int8_kernels *kernels, size_t k, size_t unit, bool in_place)
+{
+    if (in_place)
+        return wnn_scratch_round(k / unit * kernels->mr * sizeof(void *));
+    return wnn_scratch_round(kernels->mr * sizeof(void *)) +
+           wnn_scratch_round(kernels->mr * copied_row_bytes(kernels, k)) +
+           wnn_scratch_round(copied_row_bytes(kernels, k));
+}
+
+static struct room room_of(const struct int8_gemm *gemm, char *memory)
+{
+    size_t pieces = gemm->in_place ? gemm->k / gemm->unit : 1;
+    struct scratch scratch = {memory};
+    struct room room = {.pointers = wnn_scratch_take(&scratch, pieces * gemm->kernels->mr * sizeof(void *))};
+    if (gemm->in_place)
+        return room;
+    room.rows = wnn_scratch_take(&scratch, gemm->kernels->mr * copied_row_bytes(gemm->kernels, gemm->k));
+    room.bytes = wnn_scratch_take(&scratch, copied_row_bytes(gemm->kernels, gemm->k));
+    return room;
+}
+
+static void widen(const struct int8_numbers *numbers, const uint8_t *from, size_t count, int16_t *to)
+{
+    if (numbers->a_type == WNNDataType_Int8) {
+        for (size_t i = 0; i < count; i++)
+            to[i] = (int16_t)((int8_t)from[i] - numbers->a_zero);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            to[i] = (int16_t)(from[i] - numbers->a_zero);
+    }
+}
+
+// Points at `count` rows, those up to `height` at the first again, and sums them up where that is needed.
+static void load_rows(const struct block *block, size_t row, unsigned count, unsigned height,
+                      const struct room *room, int32_t *row_start)
+{
+    const struct int8_gemm *gemm = block->gemm;
+    const struct int8_kernels *kernels = gemm->kernels;
+    size_t pieces = gemm->in_place ? gemm->k / gemm->unit : 1, length = gemm->in_place ? gemm->unit : gemm->k;
+    if (gemm->in_place) {
+        gemm->find(gemm, row, count, room->pointers);
+    } else {
+        size_t bytes = copied_row_bytes(kernels, gemm->k);
+        for (unsigned r = 0; r < count; r++) {
+            uint8_t *to = (uint8_t *)room->rows + r * bytes;
+            room->pointers[r] = to;
+            gemm->copy(gemm, row + r, kernels->size == 1 ? to : room->bytes);
+            if (kernels->size == 2)
+                widen(&gemm->numbers, room->bytes, gemm->k, (int16_t *)(void *)to);
+            memset(to + gemm->k * kernels->size, 0, bytes - gemm->k * kernels->size);
+        }
+    }
+    for (size_t s = 0; s < pieces; s++)
+        for (unsigned r = count; r < height; r++)
+            room->pointers[s * kernels->mr + r] = room->pointers[s * kernels->mr];
+    for (unsigned r = 0; r < height; r++) {
+        uint32_t sum = 0;
+        for (size_t s = 0; s < pieces && block->form.b_zero != 0 && r < count; s++)
+            sum += (uint32_t)kernels->sum(room->pointers[s * kernels->mr + r], length, block->form.a_signed);
+        row_start[r] = (int32_t)(0u - sum * (uint32_t)block->form.b_zero);
+    }
+}
+
+static void store(const struct int8_gemm *gemm, const char *tile, size_t tile_row, size_t row, unsigned rows,
+                  size_t column, unsigned columns)
+{
+    size_t size = gemm->numbers.finish.bytes ? 1 : sizeof(float);
+    for (unsigned r = 0; r < rows; r++) {
+        size_t place = gemm->place ? gemm->place(gemm, row + r) : (row + r) * gemm->row_stride;
+        char *to = gemm->c + (place + column * gemm->column_stride) * size;
+        const char *from = tile + r * tile_row;
+        if (gemm->column_stride == 1) {
+            memcpy(to, from, columns * size);
+        } else {
+            for (unsigned j = 0; j < columns; j++)
+                memcpy(to + j * gemm->column_stride * size, from + j * size, size);
+        }
+    }
+}
+
+// Items are groups of panels of one row of tiles.
+static void compute_items(const struct block *block, size_t begin, size_t end, const struct room *room)
+{
+    const struct int8_gemm *gemm = block->gemm;
+    const struct int8_kernels *kernels = gemm->kernels;
+    unsigned mr = kernels->mr, width = 2 * kernels->lanes, rows = 0, height = 0;
+    size_t all = padded_columns(kernels, gemm->n), groups = group_count(kernels, gemm->k);
+    size_t pieces = gemm->in_place ? gemm->k / gemm->unit : 1,
+           size = gemm->numbers.finish.bytes ? 1 : sizeof(float);
+    struct int8_finish finish = gemm->numbers.finish;
+    const int32_t *start = (const int32_t *)(const void *)gemm->packed;
+    const float *scale = (const float *)(start + all), *offset = scale + all;
+    const char *panels = (const char *)(offset + all);
+    int32_t row_start[WNN_INT8_MAX_MR];
+    _Alignas(64) char tile[WNN_INT8_MAX_MR * WNN_INT8_MAX_NR * sizeof(float)];
+    size_t panel_count = (block->columns + width - 1) / width, known = SIZE_MAX;
+
+    for (size_t item = begin; item < end; item++) {
+        size_t row = item / block->groups * mr, group = item % block->groups;
+        if (row != known) {
+            known = row;
+            rows = (unsigned)smaller(mr, gemm->m - row);
+            height = rows;
+            while (kernels->tile[0][0][height] == NULL)
+                height++;
+            load_rows(block, row, rows, height, room, row_start);
+        }
+        for (size_t panel = panel_count * group / block->groups;
+             panel < panel_count * (group + 1) / block->groups; panel++) {
+            size_t column = block->column + panel * width;
+            unsigned columns = (unsigned)smaller(width, gemm->n - column);
+            unsigned vectors = columns > kernels->lanes ? 2 : 1;
+            bool whole = gemm->place == NULL && gemm->column_stride == 1 && rows == height &&
+                         columns == vectors * kernels->lanes;
+            size_t ldc = whole ? gemm->row_stride * size : width * size;
+            finish.start = start + column;
+            finish.scale = scale + column;
+            finish.offset = offset + column;
+            kernels->tile[block->form.a_signed][vectors - 1][height](
+                room->pointers, pieces, groups / pieces, panels + 4 * column * groups, row_start, &finish,
+                whole ? gemm->c + (row * gemm->row_stride + column) * size : tile, ldc);
+            if (!whole)
+                store(gemm, tile, ldc, row, rows, column, columns);
+        }
+    }
+}
+
+static void compute_chunks(void *argument, size_t begin, size_t end)
+{
+    const struct block *block = argument;
+    for (size_t chunk = begin; chunk < end; chunk++) {
+        struct room room = room_of(block->gemm, block->scratch + chunk * block->scratch_bytes);
+        compute_items(block, block->items * chunk / block->chunks, block->items * (chunk + 1) / block->chunks,
+                      &room);
+    }
+}
+
+static size_t most_chunks(unsigned threads)
+{
+    return threads == 1 ? 1 : 4 * (size_t)threads;
+}
+
+size_t wnn_int8_gemm_scratch(const struct int8_kernels *kernels, size_t k, size_t unit, bool in_place,
+                             unsigned threads)
+{
+    return most_chunks(threads) * room_bytes(kernels, k, unit, in_place);
+}
+
+void wnn_int8_gemm_run(const struct int8_gemm *gemm, const struct parallel *parallel, char *scratch)
+{
+    const struct int8_kernels *kernels = gemm->kernels;
+    size_t width = 2 * kernels->lanes, row_count = (gemm->m + kernels->mr - 1) / kernels->mr;
+    size_t column_bytes = 4 * group_count(kernels, gemm->k);
+    struct block block = {.gemm = gemm,
+                          .form = form_of(gemm),
+                          .scratch = scratch,
+                          .scratch_bytes = room_bytes(kernels, gemm->k, gemm->unit, gemm->in_place)};
+    size_t step =
+        row_count == 1 ? gemm->n : smaller(gemm->n, (1 + BLOCK_BYTES / column_bytes / width) * width);
+    for (; block.column < gemm->n; block.column += step) {
+        block.columns = smaller(step, gemm->n - block.column);
+        size_t panel_count = (block.columns + width - 1) / width;
+        block.groups =
+            parallel->threads == 1
+                ? 1
+                : smaller(panel_count, (4 * (size_t)parallel->threads + row_count - 1) / row_count);
+        block.items = row_count * block.groups;
+        block.chunks = smaller(block.items, most_chunks(parallel->threads));
+        size_t work = (gemm->k + 32) * block.columns * gemm->m / block.chunks;
+        wnn_parallel_for(parallel, block.chunks, 1 + (1 << 18) / (work + 1), compute_chunks, &block);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// gemm and matmul
+// ---------------------------------------------------------------------------------------------------------------
+
+struct product {
+    const struct node *node;
+    const uint8_t *a, *b;
+    size_t m, n, k;
+    size_t b_term, b_column; // strides
+};
+
+static struct product describe(const struct node *node)
+{
+    const struct shape *a = &node->in[0]->type.shape, *b = &node->in[1]->type.shape;
+    struct product product = {
+        .node = node, .k = a->dim[a->rank - 1], .n = b->dim[b->rank - 1], .b_column = 1};
+    product.m = wnn_shape_elements(a) / product.k;
+    product.b_term = product.n;
+    if (node->op == WNN_OP_gemm && ((const WNNGemmOptions *)node->attrs)->bTranspose) {
+        product.n = b->dim[0];
+        product.b_term = 1;
+        product.b_column = product.k;
+    }
+    return product;
+}
+
+static struct int8_layer describe_layer(const struct node *node)
+{
+    const struct product product = describe(node);
+    struct int8_layer layer = {.columns = product.n, .alpha = 1, .beta = 1, .terms = product.k};
+    layer.column_axis = node->in[1]->type.shape.rank - 1;
+    if (node->op == WNN_OP_gemm) {
+        const WNNGemmOptions *options = node->attrs;
+        layer.column_axis = !options->bTranspose;
+        layer.bias = node->in[2];
+        layer.alpha = options->alpha;
+        layer.beta = options->beta;
+    }
+    return layer;
+}
+
+bool wnn_cpu_gemm_int8_accepts(const struct node *node)
+{
+    const struct shape *b = &node->in[1]->type.shape;
+    if (node->op == WNN_OP_gemm && ((const WNNGemmOptions *)node->attrs)->aTranspose)
+        return false;
+    struct int8_layer layer = describe_layer(node);
+    if (wnn_shape_elements(b) != layer.terms * layer.columns) // one matrix on the right
+        return false;
+    if (layer.bias) {
+        const struct shape *c = &layer.bias->type.shape;
+        size_t count = wnn_shape_elements(c);
+        if (count != 1 && (count != layer.columns || c->dim[c->rank - 1] != layer.columns))
+            return false;
+    }
+    return wnn_int8_accepts(node, &layer);
+}
+
+static void find_rows(const struct int8_gemm *gemm, size_t row, unsigned count, const void **pointers)
+{
+    const struct product *product = gemm->argument;
+    for (unsigned r = 0; r < count; r++)
+        pointers[r] = product->a + (row + r) * product->k;
+}
+
+static void copy_row(const struct int8_gemm *gemm, size_t row, uint8_t *to)
+{
+    const struct product *product = gemm->argument;
+    memcpy(to, product->a + row * product->k, product->k);
+}
+
+static int32_t read_weight(const struct int8_gemm *gemm, size_t term, size_t column)
+{
+    const struct product *product = gemm->argument;
+    uint8_t byte = product->b[term * product->b_term + column * product->b_column];
+    return gemm->numbers.b_type == WNNDataType_Int8 ? (int8_t)byte : byte;
+}
+
+static void read_scale(const struct int8_gemm *gemm, size_t column, float *scale, float *offset)
+{
+    const struct product *product = gemm->argument;
+    struct int8_layer layer = describe_layer(product->node);
+    wnn_int8_scale(product->node, &layer, column, scale, offset);
+}
+
+bool wnn_int8_reads_in_place(const struct int8_kernels *kernels, size_t unit)
+{
+    return kernels->size == 1 && unit % 4 == 0;
+}
+
+static struct int8_gemm gemm_of(const struct product *product)
+{
+    const struct int8_kernels *kernels = wnn_int8_kernels();
+    return (struct int8_gemm){
+        .kernels = kernels,
+        .numbers = wnn_int8_read(product->node),
+        .m = product->m,
+        .n = product->n,
+        .k = product->k,
+        .unit = product->k,
+        .in_place = wnn_int8_reads_in_place(kernels, product->k),
+        .argument = product,
+        .find = find_rows,
+        .copy = copy_row,
+        .weight = read_weight,
+        .scale = read_scale,
+        .row_stride = product->n,
+        .column_stride = 1,
+    };
+}
+
+size_t wnn_cpu_gemm_int8_packed_bytes(const struct node *node)
+{
+    struct product product = describe(node);
+    return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(), product.n, product.k);
+}
+
+void wnn_cpu_gemm_int8_pack(const struct kernel_call *call, void *packed)
+{
+    struct product product = describe(call->node);
+    product.b = call->in[1].data;
+    struct int8_gemm gemm = gemm_of(&product);
+    wnn_int8_gemm_pack(&gemm, call->parallel, packed);
+}
+
+size_t wnn_cpu_gemm_int8_scratch(const struct node *node, unsigned threads)
+{
+    struct product product = describe(node);
+    const struct int8_kernels *kernels = wnn_int8_kernels();
+    return wnn_int8_gemm_scratch(kernels, product.k, product.k, wnn_int8_reads_in_place(kernels, product.k),
+                                 threads);
+}
+
+void wnn_cpu_gemm_int8(const struct kernel_call *call)
+{
+    struct product product = describe(call->node);
+    product.a = call->in[0].data;
+    struct int8_gemm gemm = gemm_of(&product);
+    gemm.packed = call->packed;
+    gemm.c = call->out[0].data;
+    wnn_int8_gemm_run(&gemm, call->parallel, call->scratch);
+}

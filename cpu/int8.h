@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of 8-bit integers, summed in 32 bits: what quantised conv2d, gemm and matmul stand on. Internal to
+// the kernels of the CPU backend.
+//
+// (a - a_zero) * (b - b_zero), summed over the terms, is exact: validation of a node (wnn_int8_accepts) keeps
+// the number of terms below what 32 bits hold. Where the processor multiplies groups of four bytes of
+// opposite signedness, zero points are taken care of by what the sums begin with; elsewhere the differences
+// are multiplied as 16-bit numbers. One multiplication and addition by column in float32 then make a result
+// of the sum, which is moved into a range and rounded to even if it is to be an integer. So a quantised
+// result is what exact arithmetic would give, or next to it where that lies within about 2^-22 of its size
+// from the middle between two.
+
+#ifndef CPU_INT8_H_
+#define CPU_INT8_H_
+
+#include "cpu/kernel.h"
+
+#define WNN_INT8_MAX_MR 8
+#define WNN_INT8_MAX_NR 32
+
+// ---------------------------------------------------------------------------------------------------------------
+// Vector loops
+// ---------------------------------------------------------------------------------------------------------------
+
+// How sums become results, by column.
+struct int8_finish {
+    const int32_t *start; // what they begin with
+    const float *scale, *offset;
+    float low, high;       // of the result, or of what is rounded
+    bool bytes, is_signed; // rounded, and `zero` is added; the type then
+    int32_t zero;
+};
+
+// A tile: row r is the sum over segment s and i < groups of the products of group i at rows[s * mr + r] and
+// row s * groups + i of b, each row of b having one group for each column, `width` of them. A group is four
+// bytes or two 16-bit numbers, see struct int8_kernels. Starts with row_start[r] + finish->start[column]. c
+// is of bytes or floats, with `ldc` bytes between the rows.
+typedef void (*wnn_int8_tile)(const void *const *rows, size_t segments, size_t groups, const void *b,
+                              const int32_t *row_start, const struct int8_finish *finish, void *c,
+                              size_t ldc);
+
+// What one instruction set does best.
+struct int8_kernels {
+    unsigned mr, lanes;
+    // Bytes of an element as tiles read them: 1, then a and b have opposite signs (b is changed by 128 to
+    // have it), or 2, then zero points are subtracted from both.
+    unsigned size;
+    // Tiles by [a is signed][vectors - 1][rows]; NULL means the next larger number of rows.
+    wnn_int8_tile tile[2][2][WNN_INT8_MAX_MR + 1];
+
+    // The sum of bytes; NULL unless size is 1.
+    int32_t (*sum)(const void *bytes, size_t count, bool is_signed);
+
+    // (optional) `channels` results, each of which has its own sums over 4 * groups taps: tap t of channel i
+    // is taps[t][i], changed by 128 if `flip`, and its weight stands at [i / block][t / 4][i % block][t % 4]
+    // of weights; start, scale and offset are in the order of depthwise_order.
+    unsigned depthwise_block;
+    void (*depthwise)(const uint8_t *const *taps, size_t groups, size_t channels, bool flip,
+                      const int8_t *weights, const struct int8_finish *finish, uint8_t *out);
+};
+
+const struct int8_kernels *wnn_int8_kernels(void);
+
+// The sets that this processor has, the best one first; NULL behind the last.
+const struct int8_kernels *wnn_int8_kernel_set(unsigned number);
+
+// Where channel i of a block stands among the numbers of a block, for `depthwise`.
+static inline unsigned wnn_int8_depthwise_order(unsigned i)
+{
+    unsigned lane = i / 16, vector = i % 16 / 4;
+    return vector * 16 + lane * 4 + i % 4;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// From nodes: what conv2d, gemm and matmul have in common
+// ---------------------------------------------------------------------------------------------------------------
+
+// A product as a node describes it: the sum of m * n dot products of k terms.
+struct int8_layer {
+    size_t columns;       // output channels, of all groups
+    unsigned column_axis; // of the weights' shape
+    struct operand *bias; // one number for each column, or one for all; NULL: none
+    double alpha, beta;   // of the product, of the bias
+    size_t terms;
+};
+
+// Whether types, scales, zero points, bias and activation are such that the product below can do it.
+bool wnn_int8_accepts(const struct node *node, const struct int8_layer *layer);
+
+// The numbers of a node that are not weights.
+struct int8_numbers {
+    WNNDataType a_type, b_type;
+    int32_t a_zero, b_zero;
+    struct int8_finish finish; // without arrays
+};
+struct int8_numbers wnn_int8_read(const struct node *node);
+
+// What is done to the sums of a column.
+void wnn_int8_scale(const struct node *node, const struct int8_layer *layer, size_t column, float *scale,
+                    float *offset);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Product of matrices
+// ---------------------------------------------------------------------------------------------------------------
+
+// C [m, n] = A [m, k] * B [k, n], where A is only known to a function, and B is packed.
+struct int8_gemm {
+    const struct int8_kernels *kernels;
+    struct int8_numbers numbers;
+    size_t m, n, k;
+    size_t unit;          // k, or a divisor of k: pieces of a row of A that lie side by side
+    bool in_place;        // unit is a multiple of 4, and rows of A can be read where they are
+    const void *argument; // for the functions
+
+    // Sets pointers[s * mr + r] for r < count to piece s of row `row` + r of A.
+    void (*find)(const struct int8_gemm *gemm, size_t row, unsigned count, const void **pointers);
+
+    // Copies row `row` of A, k bytes; used where rows are not read in place.
+    void (*copy)(const struct int8_gemm *gemm, size_t row, uint8_t *to);
+
+    // For packing: B(term, column), and what is done to the sums of a column.
+    int32_t (*weight)(const struct int8_gemm *gemm, size_t term, size_t column);
+    void (*scale)(const struct int8_gemm *gemm, size_t column, float *scale, float *offset);
+
+    const char *packed;
+    char *c;
+    size_t row_stride;    // in elements of C
+    size_t column_stride; // 1, or where columns are not side by side
+    // (optional) The offset of a row, instead of row * row_stride.
+    size_t (*place)(const struct int8_gemm *gemm, size_t row);
+};
+
+size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, size_t k);
+
+// Packs B; nothing of A and C is looked at.
+void wnn_int8_gemm_pack(const struct int8_gemm *gemm, const struct parallel *parallel, char *packed);
+
+// Whether rows of A in pieces of `unit` bytes can be read where they are.
+bool wnn_int8_reads_in_place(const struct int8_kernels *kernels, size_t unit);
+
+size_t wnn_int8_gemm_scratch(const struct int8_kernels *kernels, size_t k, size_t unit, bool in_place,
+                             unsigned threads);
+void wnn_int8_gemm_run(const struct int8_gemm *gemm, const struct parallel *parallel, char *scratch);
+
+#endif
