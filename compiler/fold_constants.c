@@ -11,7 +11,18 @@
 // Outputs up to this size are folded whatever they come from.
 #define SMALL (64u * 1024)
 
-static bool worth_folding(const struct pass_context *context, const struct node *node)
+// Filters of convolutions, which meet every pixel, are better off as floats in any case.
+static void mark_filters(const struct graph *graph, unsigned char *is_filter)
+{
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct node *node = graph->nodes[i];
+        if ((node->op == WNN_OP_conv2d || node->op == WNN_OP_convTranspose2d) && !node->quantized)
+            is_filter[node->in[1]->index] = 1;
+    }
+}
+
+static bool worth_folding(const struct pass_context *context, const struct node *node,
+                          const unsigned char *is_filter)
 {
     if (context->keep_quantized && node->op == WNN_OP_dequantizeLinear &&
         wnn_dtype_bits(node->in[0]->type.type) <= 8)
@@ -28,7 +39,7 @@ static bool worth_folding(const struct pass_context *context, const struct node 
         out += wnn_descriptor_bytes(&node->out[i]->type);
     // Weights that were quantised to be small stay small.
     uint64_t most = node->op == WNN_OP_dequantizeLinear ? 0 : 2 * in;
-    return out <= SMALL || out <= most;
+    return out <= SMALL || out <= most || is_filter[node->out[0]->index];
 }
 
 // Memory with the alignment and slack that kernels expect: the constant's own, or a copy of lent bytes.
@@ -81,17 +92,19 @@ bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
     if (!context->backend->evaluate)
         return true;
     unsigned char *drop = wnn_allocate_zero(context->allocator, graph->node_count);
-    if (!drop)
-        return wnn_fail_memory(context->error);
-    bool done = true;
+    unsigned char *is_filter = wnn_allocate_zero(context->allocator, graph->operand_count);
+    bool done = (drop && is_filter) || wnn_fail_memory(context->error);
+    if (done)
+        mark_filters(graph, is_filter);
     for (size_t i = 0; done && i < graph->node_count; i++) {
         bool folded = false;
-        if (worth_folding(context, graph->nodes[i]))
+        if (worth_folding(context, graph->nodes[i], is_filter))
             done = fold(context, graph, graph->nodes[i], &folded);
         drop[i] = folded;
     }
     if (done)
         wnn_graph_rewire(graph, drop);
+    wnn_release(context->allocator, is_filter);
     wnn_release(context->allocator, drop);
     return done;
 }

@@ -163,4 +163,9 @@ void wnn_cpu_elementwise_int8_pack(const struct kernel_call *call, void *packed)
 bool wnn_cpu_elementwise_int8_accepts(const struct node *node);
 bool wnn_cpu_elementwise_int8_activates(const struct node *node);
 
+// weights.c: gemm and matmul of floats with a quantised matrix
+void wnn_cpu_weights(const struct kernel_call *call);
+size_t wnn_cpu_weights_scratch(const struct node *node, unsigned threads);
+bool wnn_cpu_weights_accepts(const struct node *node);
+
 #endif

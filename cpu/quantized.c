@@ -24,6 +24,9 @@ static const struct quantized_kernel product = {{wnn_cpu_gemm_int8, wnn_cpu_gemm
                                                  wnn_int8_activates},
                                                 wnn_cpu_gemm_int8_accepts};
 
+static const struct quantized_kernel weights = {{wnn_cpu_weights, wnn_cpu_weights_scratch, 0, NULL, NULL, NULL},
+                                                wnn_cpu_weights_accepts};
+
 static const struct quantized_kernel pool = {{wnn_cpu_pool_int8, NULL, 0, NULL, NULL, NULL},
                                              wnn_cpu_pool_int8_accepts};
 
@@ -34,6 +37,8 @@ static const struct quantized_kernel elementwise = {
 
 static const struct quantized_kernel *find(const struct node *node)
 {
+    if (!wnn_is_quantized(node, 0) && wnn_is_quantized(node, 1))
+        return node->op == WNN_OP_gemm || node->op == WNN_OP_matmul ? &weights : &elementwise;
     switch (node->op) {
     case WNN_OP_conv2d:
         return &conv2d;

@@ -432,6 +432,45 @@ static bool matmul(struct net *net, const char *text, struct error *error)
     return finish(net, wnnGraphBuilderMatmul(net->builder, a, WEIGHTS(0.1f, size[1], size[2]), NULL), error);
 }
 
+// Random bytes, lent.
+static WNNOperand bytes_of(struct net *net, WNNDataType type, const uint32_t *dims, size_t rank)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < rank; i++)
+        count *= dims[i];
+    count = wnn_dtype_bytes(type, count);
+    unsigned char *data = must_allocate(count);
+    for (size_t i = 0; i < count; i++)
+        data[i] = (unsigned char)(128 * (random_number(&net->seed) + 1));
+    WNNOperandDescriptor descriptor = {NULL, type, {dims, rank}};
+    WNNLentBytes bytes = {.data = data, .byteLength = count, .release = free_loan, .userdata1 = data};
+    return wnnGraphBuilderLentConstant(net->builder, &descriptor, &bytes);
+}
+
+// As exporters of language models write a layer: the matrix transposed, a scale and a zero point for 32 terms of a column.
+static bool matmul_uint4(struct net *net, const char *text, struct error *error)
+{
+    enum {
+        BLOCK = 32
+    };
+    static const uint32_t permutation[2] = {1, 0};
+    uint32_t size[WNN_MAX_RANK];
+    if (parse_sizes(text, size) != 3 || size[1] % BLOCK)
+        return wnn_fail(error, WNNStatus_TypeError,
+                        "matmul_uint4:%s: expected rows, depth (a multiple of %d) and columns: 1x4096x4096", text, BLOCK);
+    const uint32_t parts[3] = {size[2], size[1] / BLOCK, BLOCK}, scales[3] = {size[2], size[1] / BLOCK, 1},
+                   whole[2] = {size[2], size[1]};
+    WNNOperand a = INPUT("input", size[0], size[1]);
+    WNNOperand matrix = bytes_of(net, WNNDataType_Uint4, parts, 3), zero = bytes_of(net, WNNDataType_Uint4, scales, 3);
+    WNNOperand x = wnnGraphBuilderDequantizeLinear(net->builder, matrix, weights_around(net, scales, 3, 0.01f, 0.005f),
+                                                   zero, NULL);
+    x = wnnGraphBuilderReshape(net->builder, x, (WNNUint32List){whole, 2}, NULL);
+    WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
+    options.permutation = (WNNUint32List){permutation, 2};
+    x = wnnGraphBuilderTranspose(net->builder, x, &options);
+    return finish(net, wnnGraphBuilderMatmul(net->builder, a, x, NULL), error);
+}
+
 static bool conv2d(struct net *net, const char *text, struct error *error)
 {
     uint32_t size[WNN_MAX_RANK];
@@ -485,6 +524,7 @@ const struct bench_model bench_models[] = {
     {"gru", "a GRU, 32 steps, 256 hidden", gru},
     {"lstm", "an LSTM, 32 steps, 256 hidden", lstm},
     {"matmul:", "matmul:MxKxN, the second matrix constant", matmul},
+    {"matmul_uint4:", "matmul_uint4:MxKxN, the second matrix of 4 bits in blocks of 32", matmul_uint4},
     {"conv2d:", "conv2d:HxWxINxOUT[xKERNEL[xSTRIDE[xGROUPS]]], channels last", conv2d},
     {":", "OPERATOR:SHAPE, an element-wise operator, softmax or the like: add:1x64x56x56", element_wise},
     {NULL, NULL, NULL},

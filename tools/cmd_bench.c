@@ -31,6 +31,7 @@ static const char help[] =
     "  bert_layer        an encoder layer of BERT-base, 128 tokens\n"
     "  gru, lstm         a recurrent layer, 32 steps, 256 hidden\n"
     "  matmul:MxKxN      a matrix product, the second matrix constant\n"
+    "  matmul_uint4:MxKxN   the same, the second of 4 bits in blocks of 32\n"
     "  conv2d:HxWxINxOUT[xKERNEL[xSTRIDE[xGROUPS]]]   a convolution, channels last\n"
     "  OPERATOR:SHAPE    an operator that needs nothing but a shape: add:1x64x56x56\n\n"
     "Weights and inputs are random; nothing else of the machine should be at work.\n"
