@@ -414,8 +414,8 @@ static unsigned add_step_of(const struct node *node, unsigned *count, const char
 }
 
 // An input in the order of a permutation, by name; `step` is where it was transposed, if it was.
-static void add_input(const struct node *node, unsigned input, WNNUint32List order, unsigned step,
-                      struct text *text)
+static void add_ordered_input(const struct node *node, unsigned input, WNNUint32List order, unsigned step,
+                              struct text *text)
 {
     if (is_in_order(order))
         add_name(NULL, node->in[input], text);
@@ -440,9 +440,9 @@ static void add_attention(const struct node *node, struct text *text)
     }
     unsigned scores = add_step(node, &count, text);
     wnn_text_add(text, "matmul(");
-    add_input(node, 0, orders[0], turned[0], text);
+    add_ordered_input(node, 0, orders[0], turned[0], text);
     wnn_text_add(text, ", ");
-    add_input(node, 1, orders[1], turned[1], text);
+    add_ordered_input(node, 1, orders[1], turned[1], text);
     wnn_text_add(text, "); ");
     if (attrs->scale != 1) {
         scores = add_step_of(node, &count, "linear", scores, text);
@@ -467,7 +467,7 @@ static void add_attention(const struct node *node, struct text *text)
     wnn_text_add(text, "matmul(");
     add_step_name(node, scores, text);
     wnn_text_add(text, ", ");
-    add_input(node, 2, orders[2], turned[2], text);
+    add_ordered_input(node, 2, orders[2], turned[2], text);
     wnn_text_add(text, "); ");
     if (!straight) {
         add_name(NULL, node->out[0], text);

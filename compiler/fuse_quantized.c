@@ -12,14 +12,26 @@
 
 #include <string.h>
 
-// The dequantizeLinear of a backend's choice behind input i, or NULL.
-static struct node *dequantized(const struct node *node, unsigned i)
+// What is known of scales, by operand, so that those of many nodes are looked at once.
+struct fusion {
+    struct pass_context *context;
+    struct graph *graph;
+    struct node **quantizer; // by operand: the node that quantises it and is its only use
+    unsigned char *known;    // by operand: 1 a scale, 2 none
+};
+
+static bool is_scale(struct fusion *fusion, const struct operand *scale, const struct operand *zero_point)
+{
+    unsigned char *known = &fusion->known[scale->index];
+    if (!*known)
+        *known = wnn_rewrite_is_scale(scale, zero_point) ? 1 : 2;
+    return *known == 1 && zero_point->constant && wnn_dtype_bits(zero_point->type.type) <= 8;
+}
+
+static struct node *dequantize_before(const struct node *node, unsigned i)
 {
     struct node *before = node->in[i] ? node->in[i]->producer : NULL;
-    return before && before->op == WNN_OP_dequantizeLinear &&
-                   wnn_rewrite_is_scale(before->in[1], before->in[2])
-               ? before
-               : NULL;
+    return before && before->op == WNN_OP_dequantizeLinear ? before : NULL;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -70,7 +82,7 @@ static bool use_transposed_weights(struct pass_context *context, struct graph *g
         node->op == WNN_OP_gemm || node->op == WNN_OP_matmul ? node->in[1]->producer : NULL;
     if (!transpose || transpose->op != WNN_OP_transpose || transpose->activation || !exchanges_two(transpose))
         return true;
-    struct node *weights = dequantized(transpose, 0);
+    struct node *weights = dequantize_before(transpose, 0);
     if (!weights || !weights->in[0]->constant || node->in[0]->constant)
         return true;
     WNNGemmOptions *attrs = node->attrs;
@@ -149,20 +161,39 @@ static bool try(struct pass_context *context, struct graph *graph, struct node *
     return true;
 }
 
-static bool fuse(struct pass_context *context, struct graph *graph, struct node *node, struct node *quantize)
+static bool fuse(struct fusion *fusion, struct node *node)
 {
+    struct node *quantize = fusion->quantizer[node->out[0]->index];
     uint32_t quantized = 0;
     bool done = false;
-    for (unsigned i = 0; i < node->in_count && i < WNN_QUANTIZED_OUTPUT; i++)
-        if (dequantized(node, i))
+    for (unsigned i = 0; i < node->in_count && i < WNN_QUANTIZED_OUTPUT; i++) {
+        const struct node *before = dequantize_before(node, i);
+        if (before && is_scale(fusion, before->in[1], before->in[2]))
             quantized |= 1u << i;
+    }
     if (!quantized || node->out_count != 1 || node->quantized || node->addend)
         return true;
-    if (quantize && !try(context, graph, node, quantized, quantize, &done))
+    if (quantize && !try(fusion->context, fusion->graph, node, quantized, quantize, &done))
         return false;
-    if (!done && !try(context, graph, node, quantized, NULL, &done))
+    if (!done && !try(fusion->context, fusion->graph, node, quantized, NULL, &done))
         return false;
-    return done || quantized == 2 || !(quantized & 2) || try(context, graph, node, 2, NULL, &done);
+    return done || quantized == 2 || !(quantized & 2) ||
+           try(fusion->context, fusion->graph, node, 2, NULL, &done);
+}
+
+static bool fuse_all(struct fusion *fusion)
+{
+    struct graph *graph = fusion->graph;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        struct node *node = graph->nodes[i];
+        if (node->op == WNN_OP_quantizeLinear && node->in[0]->uses == 1 &&
+            is_scale(fusion, node->in[1], node->in[2]))
+            fusion->quantizer[node->in[0]->index] = node;
+    }
+    for (size_t i = 0; i < graph->node_count; i++)
+        if (graph->nodes[i]->in_count > 0 && !fuse(fusion, graph->nodes[i]))
+            return false;
+    return true;
 }
 
 bool wnn_fuse_quantized(struct pass_context *context, struct graph *graph)
@@ -179,24 +210,14 @@ bool wnn_fuse_quantized(struct pass_context *context, struct graph *graph)
     if (!wnn_prune(context, graph))
         return false;
 
-    // By operand: the node that quantises it and is its only use.
-    struct node **quantizer =
-        wnn_allocate_zero(context->allocator, graph->operand_count * sizeof quantizer[0]);
-    if (!quantizer)
-        return wnn_fail_memory(context->error);
     wnn_graph_count_uses(graph);
-    for (size_t i = 0; i < graph->node_count; i++) {
-        struct node *node = graph->nodes[i];
-        if (node->op == WNN_OP_quantizeLinear && node->in[0]->uses == 1 &&
-            wnn_rewrite_is_scale(node->in[1], node->in[2]))
-            quantizer[node->in[0]->index] = node;
-    }
-    bool done = true;
-    for (size_t i = 0; done && i < graph->node_count; i++) {
-        struct node *node = graph->nodes[i];
-        if (node->in_count > 0 && node->out_count > 0)
-            done = fuse(context, graph, node, quantizer[node->out[0]->index]);
-    }
-    wnn_release(context->allocator, quantizer);
+    struct fusion fusion = {
+        context, graph,
+        wnn_allocate_zero(context->allocator, graph->operand_count * sizeof fusion.quantizer[0]),
+        wnn_allocate_zero(context->allocator, graph->operand_count)};
+    bool done = (fusion.quantizer && fusion.known) || wnn_fail_memory(context->error);
+    done = done && fuse_all(&fusion);
+    wnn_release(context->allocator, fusion.known);
+    wnn_release(context->allocator, fusion.quantizer);
     return done && wnn_prune(context, graph);
 }

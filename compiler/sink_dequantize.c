@@ -24,24 +24,14 @@ static struct node *dequantized(const struct operand *operand)
                                                                                                       : NULL;
 }
 
-static bool same_constant(const struct operand *a, const struct operand *b)
-{
-    return a == b || (wnn_descriptor_equal(&a->type, &b->type) &&
-                      (a->constant == b->constant ||
-                       memcmp(a->constant->data, b->constant->data, a->constant->bytes) == 0));
-}
-
-// Single elements are compared whatever their ranks are.
+// Single elements are compared whatever their ranks are, others are not.
 static bool same_scale(const struct node *a, const struct node *b)
 {
-    bool single =
-        wnn_shape_elements(&a->in[1]->type.shape) == 1 && wnn_shape_elements(&b->in[1]->type.shape) == 1;
-    if (a->in[1]->type.type != b->in[1]->type.type || a->in[2]->type.type != b->in[2]->type.type)
-        return false;
-    if (single)
-        return wnn_rewrite_value(a->in[1], 0) == wnn_rewrite_value(b->in[1], 0) &&
-               wnn_rewrite_value(a->in[2], 0) == wnn_rewrite_value(b->in[2], 0);
-    return same_constant(a->in[1], b->in[1]) && same_constant(a->in[2], b->in[2]);
+    return wnn_shape_elements(&a->in[1]->type.shape) == 1 && wnn_shape_elements(&b->in[1]->type.shape) == 1 &&
+           a->in[1]->type.type == b->in[1]->type.type && a->in[2]->type.type == b->in[2]->type.type &&
+           wnn_rewrite_is_scale(a->in[1], a->in[2]) && wnn_rewrite_is_scale(b->in[1], b->in[2]) &&
+           wnn_rewrite_value(a->in[1], 0) == wnn_rewrite_value(b->in[1], 0) &&
+           wnn_rewrite_value(a->in[2], 0) == wnn_rewrite_value(b->in[2], 0);
 }
 
 // Whether every window has an element: the maximum of none is not that of the integers.
@@ -82,9 +72,7 @@ static bool inputs_agree(const struct node *node)
     const struct node *first = dequantized(node->in[0]);
     for (unsigned i = 0; i < node->in_count; i++) {
         const struct node *dequantize = dequantized(node->in[i]);
-        if (!dequantize || wnn_dtype_bits(dequantize->in[0]->type.type) < 8 ||
-            wnn_shape_elements(&dequantize->in[1]->type.shape) != 1 ||
-            !wnn_rewrite_is_scale(dequantize->in[1], dequantize->in[2]) || !same_scale(first, dequantize))
+        if (!dequantize || wnn_dtype_bits(dequantize->in[0]->type.type) < 8 || !same_scale(first, dequantize))
             return false;
     }
     return true;
@@ -192,9 +180,7 @@ bool wnn_sink_dequantize(struct pass_context *context, struct graph *graph)
             continue;
         if (node->op == WNN_OP_quantizeLinear) {
             struct node *before = dequantized(node->in[0]);
-            if (before && before->in[0]->type.type == node->out[0]->type.type &&
-                wnn_rewrite_is_scale(before->in[1], before->in[2]) &&
-                wnn_rewrite_is_scale(node->in[1], node->in[2]) && same_scale(before, node))
+            if (before && same_scale(before, node))
                 node->out[0]->link = before->in[0];
         } else if (is_movement(node) && inputs_agree(node)) {
             if (!sink(context, graph, node))

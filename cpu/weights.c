@@ -9,7 +9,9 @@
 #include "cpu/elementwise.h"
 #include "cpu/variants.h"
 
-#define FEW_ROWS 4
+// Rows that are not worth panels; more where vectors of terms meet several rows at a time.
+#define FEW_ROWS    4
+#define FEW_VECTORS 16
 
 // Smaller matrices are worth more as floats.
 #define LEAST_ELEMENTS 1024
@@ -248,40 +250,61 @@ static inline __attribute__((always_inline)) AVX512 void order_32(WNNDataType ty
         pairs ? _mm512_permutex2var_ps(first, _mm512_add_epi32(even, _mm512_set1_epi32(1)), second) : second;
 }
 
-// The sum over blocks of 32 terms of scale[i] times the products of that block with x, which is in the order
-// of read_32.
-static inline __attribute__((always_inline)) AVX512 float dot_blocks(const unsigned char *row,
-                                                                     WNNDataType type, const float *x,
-                                                                     const float *scales, size_t blocks,
-                                                                     const size_t bytes)
+// Adds to sums[r], for each of `rows` rows of x, `stride` floats apart and in the order of read_32, the sum
+// over blocks of 32 terms of scales[i] times the products of that block with x.
+static inline __attribute__((always_inline)) AVX512 void
+dot_blocks(const unsigned char *row, WNNDataType type, const float *x, size_t stride, const float *scales,
+           size_t blocks, float *sums, const size_t bytes, const int rows)
 {
-    __m512 table = table_of(type),
-           sum[4] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
+    enum {
+        PARALLEL = 4
+    };
+    const int ways = PARALLEL / rows; // sums of one row that do not wait for one another
+    __m512 table = table_of(type), sum[PARALLEL];
+    for (int j = 0; j < PARALLEL; j++)
+        sum[j] = _mm512_setzero_ps();
     size_t i = 0;
-    for (; i + 4 <= blocks; i += 4) {
-        for (unsigned j = 0; j < 4; j++) {
-            __m512 value[2];
-            read_32(row + (i + j) * bytes, type, table, value);
-            __m512 part = _mm512_mul_ps(value[0], _mm512_loadu_ps(x + (i + j) * 32));
-            part = _mm512_fmadd_ps(value[1], _mm512_loadu_ps(x + (i + j) * 32 + 16), part);
-            sum[j] = _mm512_fmadd_ps(_mm512_set1_ps(scales[i + j]), part, sum[j]);
+    for (; i + (size_t)ways <= blocks; i += (size_t)ways) {
+        for (int j = 0; j < ways; j++) {
+            __m512 value[2], scale = _mm512_set1_ps(scales[i + (size_t)j]);
+            size_t at = i + (size_t)j;
+            read_32(row + at * bytes, type, table, value);
+            for (int r = 0; r < rows; r++) {
+                const float *from = x + (size_t)r * stride + at * 32;
+                __m512 part = _mm512_mul_ps(value[0], _mm512_loadu_ps(from));
+                part = _mm512_fmadd_ps(value[1], _mm512_loadu_ps(from + 16), part);
+                sum[r * ways + j] = _mm512_fmadd_ps(scale, part, sum[r * ways + j]);
+            }
         }
     }
     for (; i < blocks; i++) {
         __m512 value[2];
         read_32(row + i * bytes, type, table, value);
-        __m512 part = _mm512_mul_ps(value[0], _mm512_loadu_ps(x + i * 32));
-        part = _mm512_fmadd_ps(value[1], _mm512_loadu_ps(x + i * 32 + 16), part);
-        sum[0] = _mm512_fmadd_ps(_mm512_set1_ps(scales[i]), part, sum[0]);
+        for (int r = 0; r < rows; r++) {
+            const float *from = x + (size_t)r * stride + i * 32;
+            __m512 part = _mm512_mul_ps(value[0], _mm512_loadu_ps(from));
+            part = _mm512_fmadd_ps(value[1], _mm512_loadu_ps(from + 16), part);
+            sum[r * ways] = _mm512_fmadd_ps(_mm512_set1_ps(scales[i]), part, sum[r * ways]);
+        }
     }
-    return _mm512_reduce_add_ps(_mm512_add_ps(_mm512_add_ps(sum[0], sum[1]), _mm512_add_ps(sum[2], sum[3])));
+    for (int r = 0; r < rows; r++) {
+        __m512 total = sum[r * ways];
+        for (int j = 1; j < ways; j++)
+            total = _mm512_add_ps(total, sum[r * ways + j]);
+        sums[r] += _mm512_reduce_add_ps(total);
+    }
 }
 
 #define DOT(name, type, bytes)                                                                               \
-    static AVX512 float dot_##name(const unsigned char *row, const float *x, const float *scales,            \
-                                   size_t blocks)                                                            \
+    static AVX512 void dot_##name(const unsigned char *row, const float *x, size_t stride,                   \
+                                  const float *scales, size_t blocks, float *sums, size_t rows)              \
     {                                                                                                        \
-        return dot_blocks(row, WNNDataType_##type, x, scales, blocks, bytes);                                \
+        for (; rows >= 4; rows -= 4, x += 4 * stride, sums += 4)                                             \
+            dot_blocks(row, WNNDataType_##type, x, stride, scales, blocks, sums, bytes, 4);                  \
+        for (; rows >= 2; rows -= 2, x += 2 * stride, sums += 2)                                             \
+            dot_blocks(row, WNNDataType_##type, x, stride, scales, blocks, sums, bytes, 2);                  \
+        for (; rows > 0; rows--, x += stride, sums++)                                                        \
+            dot_blocks(row, WNNDataType_##type, x, stride, scales, blocks, sums, bytes, 1);                  \
     }
 DOT(i4, Int4, 16)
 DOT(u4, Uint4, 16)
@@ -341,7 +364,8 @@ static AVX512 void sort_32(WNNDataType type, bool back, float *values)
         memcpy(values, copy, sizeof copy);
 }
 
-typedef float (*dot_loop)(const unsigned char *row, const float *x, const float *scales, size_t blocks);
+typedef void (*dot_loop)(const unsigned char *row, const float *x, size_t stride, const float *scales,
+                         size_t blocks, float *sums, size_t rows);
 typedef void (*add_loop)(const unsigned char *from, size_t stride, const float *x, size_t count,
                          const float *scales, const float *excess, float x_sum, float *y);
 
@@ -387,7 +411,7 @@ static void dot_rows(void *argument, size_t begin, size_t end)
     const struct product *product = thin->product;
     const struct weights *weights = &product->weights;
     const struct float_kernels *kernels = wnn_float_kernels();
-    float values[PIECE], scales[PIECE], excess[PIECE], sums[FEW_ROWS];
+    float values[PIECE], scales[PIECE], excess[PIECE], sums[FEW_VECTORS];
     for (size_t j = begin; j < end; j++) {
         memset(sums, 0, sizeof sums);
 #ifdef HAVE_VECTORS
@@ -404,14 +428,12 @@ static void dot_rows(void *argument, size_t begin, size_t end)
                     scales[i] = scales[(block + i) / repeat - first];
                     excess[i] = excess[(block + i) / repeat - first];
                 }
-                for (size_t i = 0; i < product->m; i++) {
-                    const float *x_sums = thin->x_sums + i * blocks + block;
-                    float sum = 0;
-                    for (size_t b = 0; b < count; b++)
-                        sum += scales[b] * excess[b] * x_sums[b];
-                    sums[i] += sum + dot(weights->data + (j * product->k + block * 32) * bits / 8,
-                                         thin->x + i * product->k + block * 32, scales, count);
-                }
+                for (size_t i = 0; i < count; i++)
+                    excess[i] *= scales[i];
+                for (size_t i = 0; i < product->m; i++)
+                    sums[i] += kernels->dot(excess, thin->x_sums + i * blocks + block, count);
+                dot(weights->data + (j * product->k + block * 32) * bits / 8, thin->x + block * 32,
+                    product->k, scales, count, sums, product->m);
             }
         }
 #endif
@@ -524,6 +546,11 @@ static bool vectors_fit(const struct product *product)
 #endif
 }
 
+static bool is_thin(const struct product *product)
+{
+    return product->m <= (product->transposed && vectors_fit(product) ? FEW_VECTORS : FEW_ROWS);
+}
+
 static void prepare_rows(struct thin *thin)
 {
 #ifdef HAVE_VECTORS
@@ -583,7 +610,7 @@ bool wnn_cpu_weights_accepts(const struct node *node)
 
 static size_t thin_scratch(const struct product *product)
 {
-    if (product->m > FEW_ROWS || !product->transposed || !vectors_fit(product))
+    if (!product->transposed || !vectors_fit(product))
         return 0;
     return wnn_scratch_round(product->m * product->k * sizeof(float)) +
            wnn_scratch_round(product->m * product->k / 32 * sizeof(float));
@@ -594,7 +621,7 @@ size_t wnn_cpu_weights_scratch(const struct node *node, unsigned threads)
     struct product product = describe(node);
     size_t bytes = wnn_floats_scratch_without_weights(node);
     (void)threads;
-    return bytes + (product.m <= FEW_ROWS ? thin_scratch(&product) : wnn_gemm_scratch(product.n, product.k));
+    return bytes + (is_thin(&product) ? thin_scratch(&product) : wnn_gemm_scratch(product.n, product.k));
 }
 
 static void run_thin(const struct product *product, const struct parallel *parallel, struct scratch *scratch)
@@ -632,7 +659,7 @@ void wnn_cpu_weights(const struct kernel_call *call)
         product.addend_column = strides[1];
     }
     product.c = wnn_floats_out(call, 0, &scratch);
-    if (product.m <= FEW_ROWS) {
+    if (is_thin(&product)) {
         run_thin(&product, call->parallel, &scratch);
     } else {
         struct gemm gemm = {.m = product.m,

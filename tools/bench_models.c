@@ -109,7 +109,7 @@ static WNNOperand quantized_weights(struct net *net, WNNDataType type, const uin
                          zero_descriptor = {NULL, type, {scales, rank}};
     WNNLentBytes bytes = {.data = data, .byteLength = count * size, .release = free_loan, .userdata1 = data};
     WNNOperand weight = wnnGraphBuilderLentConstant(net->builder, &descriptor, &bytes);
-    WNNOperandDescriptor scale_descriptor = float_descriptor(scales, rank);
+    WNNOperandDescriptor scale_descriptor = {NULL, WNNDataType_Float32, {scales, rank}};
     WNNOperand step =
         wnnGraphBuilderConstant(net->builder, &scale_descriptor, steps, dims[axis] * sizeof *steps);
     WNNOperand zero = wnnGraphBuilderConstant(net->builder, &zero_descriptor, zeros, dims[axis] * size);
@@ -125,7 +125,7 @@ static WNNOperand requantize(struct net *net, WNNOperand x, float scale, uint8_t
         return x;
     static const uint32_t ones[4] = {1, 1, 1, 1};
     size_t rank = wnnOperandGetShape(x).count;
-    WNNOperandDescriptor scale_descriptor = float_descriptor(ones, rank),
+    WNNOperandDescriptor scale_descriptor = {NULL, WNNDataType_Float32, {ones, rank}},
                          zero_descriptor = {NULL, WNNDataType_Uint8, {ones, rank}};
     WNNOperand step = wnnGraphBuilderConstant(net->builder, &scale_descriptor, &scale, sizeof scale);
     WNNOperand point = wnnGraphBuilderConstant(net->builder, &zero_descriptor, &zero, 1);

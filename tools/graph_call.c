@@ -29,6 +29,7 @@ struct call {
 #define FAIL(place, ...) graph_text_fail(call->text, (place), call->error, __VA_ARGS__)
 
 static bool set_attribute(struct call *call, const struct op_row *row, const struct value *value);
+static bool make_operand(const struct call *outer, const struct value *value, WNNOperand *operand);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Names
@@ -90,6 +91,8 @@ static bool is_name(const struct value *value)
 
 static bool find_operand(struct call *call, const struct value *value, WNNOperand *operand)
 {
+    if (value->kind == VALUE_CALL)
+        return make_operand(call, value, operand);
     if (!is_name(value))
         return FAIL(value->place, "%s expects an operand here", call->info->name);
     *operand = model_find(call->model, value->text);
@@ -140,7 +143,7 @@ static bool take_operands(struct call *call, size_t *used)
         if (!add_operand(call, value))
             return false;
         while (row->kind == ROW_INPUT_LIST && at < count && arguments[at].name.length == 0 &&
-               is_name(&arguments[at].value))
+               (is_name(&arguments[at].value) || arguments[at].value.kind == VALUE_CALL))
             if (!add_operand(call, &arguments[at++].value))
                 return false;
     }
@@ -427,9 +430,18 @@ static bool check_complete(struct call *call)
     return true;
 }
 
-static bool record(struct call *call, const struct statement *statement)
+// Records the call; its results are called `label` in messages.
+static bool record(struct call *call, struct string label, size_t capacity, WNNOperand *outputs,
+                   size_t *count)
 {
     const struct value *value = call->value;
+    call->op = wnn_op_find(value->text);
+    if (call->op == WNN_OP_COUNT)
+        return FAIL(value->place, "there is no operator %.200s%s", value->text.data,
+                    SUGGEST(value->text, next_operator));
+    call->op = form_of(call->op, value);
+    call->info = &wnn_ops[call->op];
+    call->attrs = must(wnn_arena_copy(call->arena, call->info->defaults, call->info->attrs_size));
     size_t used = 0;
     if (!take_operands(call, &used))
         return false;
@@ -442,16 +454,43 @@ static bool record(struct call *call, const struct statement *statement)
         return false;
 
     // Every attributes struct begins with an options struct, which begins like this one.
-    ((WNNOperatorOptions *)(void *)call->attrs)->label = wnn_string_view(statement->targets[0].name);
-    size_t capacity = statement->target_count + 8;
+    ((WNNOperatorOptions *)(void *)call->attrs)->label = wnn_string_view(label);
+    *count = wnn_builder_call(call->model->builder, call->op, call->operand_count, call->operands,
+                              call->attrs, capacity, outputs);
+    if (*count > 0)
+        return true;
+    struct error builder = {WNNStatus_Success, ""};
+    model_builder_error(call->model, &builder);
+    return FAIL(value->place, "%s", builder.message);
+}
+
+static struct call begin_call(const struct call *like, const struct value *value)
+{
+    return (struct call){
+        .model = like->model, .text = like->text, .arena = like->arena, .error = like->error, .value = value};
+}
+
+// A call that stands where an operand is expected. The parser has limited how deep such calls may lie.
+static bool make_operand(const struct call *outer, const struct value *value, WNNOperand *operand)
+{
+    struct call inner = begin_call(outer, value), *call = &inner;
+    WNNOperand outputs[8];
+    size_t count;
+    if (!record(call, value->text, sizeof outputs / sizeof outputs[0], outputs, &count))
+        return false;
+    if (count != 1)
+        return FAIL(value->place, "%s has %zu results, and cannot stand for one operand", call->info->name,
+                    count);
+    *operand = outputs[0];
+    return true;
+}
+
+static bool record_statement(struct call *call, const struct statement *statement)
+{
+    size_t capacity = statement->target_count + 8, count;
     WNNOperand *outputs = must(wnn_arena_allocate(call->arena, capacity * sizeof *outputs));
-    size_t count = wnn_builder_call(call->model->builder, call->op, call->operand_count, call->operands,
-                                    call->attrs, capacity, outputs);
-    if (count == 0) {
-        struct error builder = {WNNStatus_Success, ""};
-        model_builder_error(call->model, &builder);
-        return FAIL(value->place, "%s", builder.message);
-    }
+    if (!record(call, statement->targets[0].name, capacity, outputs, &count))
+        return false;
     if (count != statement->target_count)
         return FAIL(statement->targets[0].place, "%s has %zu result%s here, but %zu name%s", call->info->name,
                     count, count == 1 ? "" : "s", statement->target_count,
@@ -469,22 +508,14 @@ bool graph_call_record(struct model *model, const struct graph_text *text, struc
     const struct value *value = &statement->value;
     struct call state = {.model = model, .text = text, .arena = scratch, .error = error, .value = value};
     struct call *call = &state;
-    if (value->kind == VALUE_WORD) {
-        WNNOperand operand = model_find(model, value->text);
-        if (!operand)
-            return FAIL(value->place, "nothing is called %.200s%s", value->text.data,
-                        SUGGEST(value->text, next_operand));
-        return statement->target_count == 1 && model_add_name(model, statement->targets[0].name, operand)
-                   ? true
-                   : FAIL(statement->targets[0].place, "%.200s is defined already",
-                          statement->targets[0].name.data);
-    }
-    call->op = wnn_op_find(value->text);
-    if (call->op == WNN_OP_COUNT)
-        return FAIL(value->place, "there is no operator %.200s%s", value->text.data,
-                    SUGGEST(value->text, next_operator));
-    call->op = form_of(call->op, value);
-    call->info = &wnn_ops[call->op];
-    call->attrs = must(wnn_arena_copy(scratch, call->info->defaults, call->info->attrs_size));
-    return record(call, statement);
+    if (value->kind != VALUE_WORD)
+        return record_statement(call, statement);
+    WNNOperand operand = model_find(model, value->text);
+    if (!operand)
+        return FAIL(value->place, "nothing is called %.200s%s", value->text.data,
+                    SUGGEST(value->text, next_operand));
+    return statement->target_count == 1 && model_add_name(model, statement->targets[0].name, operand)
+               ? true
+               : FAIL(statement->targets[0].place, "%.200s is defined already",
+                      statement->targets[0].name.data);
 }

@@ -48,7 +48,7 @@ struct program {
     const char *backend;
     uint32_t skipped_passes;
     bool coverage;
-    struct side reference, perturbed, subjects[2];
+    struct side reference, perturbed, subjects[3];
     uint64_t failed, empty, elements, skipped;
     uint64_t uses[WNN_OP_COUNT];
 };
@@ -340,7 +340,7 @@ static void run_graph(struct program *program, uint64_t index)
     } else if (recorded && build(reference, &message) && compute(reference, &message) &&
                record(perturbed, seed, &message) && build(perturbed, &message) &&
                (spreads = measure(program, &message)) != NULL) {
-        for (size_t i = 0; i < 2; i++)
+        for (size_t i = 0; i < 3; i++)
             check_subject(program, index, seed, &program->subjects[i], spreads);
         for (unsigned op = 0; op < WNN_OP_COUNT; op++)
             program->uses[op] += reference->recorded.uses[op];
@@ -350,7 +350,7 @@ static void run_graph(struct program *program, uint64_t index)
     free(spreads);
     clear(reference);
     clear(perturbed);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 3; i++)
         clear(&program->subjects[i]);
 }
 
@@ -418,10 +418,12 @@ int main(int count, char **arguments)
     if (!read_options(&program, count, arguments))
         return 2;
     const struct backend *backend = wnn_backend_find(program.backend);
-    bool ready = create(&program.reference, "reference", &wnn_backend_reference, true, 0) &&
-                 create(&program.perturbed, "perturbed", &wnn_backend_perturbed, true, 0) &&
-                 create(&program.subjects[0], program.backend, backend, false, program.skipped_passes) &&
-                 create(&program.subjects[1], "strict", backend, true, program.skipped_passes);
+    bool ready =
+        create(&program.reference, "reference", &wnn_backend_reference, true, 0) &&
+        create(&program.perturbed, "perturbed", &wnn_backend_perturbed, true, 0) &&
+        create(&program.subjects[0], program.backend, backend, false, program.skipped_passes) &&
+        create(&program.subjects[1], "strict", backend, true, program.skipped_passes) &&
+        create(&program.subjects[2], "compiled", &wnn_backend_compiled, true, program.skipped_passes);
     if (ready) {
         printf("seed %" PRIu64 ", graphs %" PRIu64 " to %" PRIu64 "\n", program.seed, program.start,
                program.start + program.count - 1);
@@ -437,5 +439,6 @@ int main(int count, char **arguments)
     wnnContextRelease(program.perturbed.context);
     wnnContextRelease(program.subjects[0].context);
     wnnContextRelease(program.subjects[1].context);
+    wnnContextRelease(program.subjects[2].context);
     return program.subjects[0].missing ? 77 : !ready ? 2 : program.failed > 0;
 }

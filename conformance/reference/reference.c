@@ -113,6 +113,8 @@ struct step {
     const struct node *node;
     struct tensor *in, *out;
     struct tensor *perturbed; // as `in`, but float operands have room of their own for changed copies
+    struct tensor
+        *numbers; // of a node with quantised operands: the floats that the operator sees, the result last
 };
 
 struct executable {
@@ -192,6 +194,12 @@ static void destroy(void *opaque)
     wnn_release(state->allocator, state);
 }
 
+// The bit of node->quantized that says what tensor k of step->numbers is.
+static unsigned bit_of(const struct node *node, unsigned k)
+{
+    return k < wnn_own_inputs(node) ? k : WNN_QUANTIZED_OUTPUT;
+}
+
 static void release(void *opaque, void *opaque_executable)
 {
     struct state *state = opaque;
@@ -205,6 +213,10 @@ static void release(void *opaque, void *opaque_executable)
         for (unsigned k = 0; step->perturbed != NULL && k < graph->nodes[i]->in_count; k++)
             if (step->perturbed[k].data != step->in[k].data)
                 wnn_release(state->allocator, step->perturbed[k].data);
+        for (unsigned k = 0; step->numbers != NULL && k <= wnn_own_inputs(graph->nodes[i]); k++)
+            if (wnn_is_quantized(graph->nodes[i], bit_of(graph->nodes[i], k)))
+                wnn_release(state->allocator, step->numbers[k].data);
+        wnn_release(state->allocator, step->numbers);
         wnn_release(state->allocator, step->perturbed);
         wnn_release(state->allocator, step->in);
         wnn_release(state->allocator, step->out);
@@ -249,6 +261,26 @@ static bool gather_tensors(const struct executable *executable, struct operand *
     return true;
 }
 
+static bool make_numbers(const struct executable *executable, const struct node *node, struct step *step)
+{
+    unsigned own = wnn_own_inputs(node);
+    step->numbers = wnn_allocate_zero(executable->allocator, (own + 1) * sizeof *step->numbers);
+    if (step->numbers == NULL)
+        return false;
+    for (unsigned k = 0; k <= own; k++) {
+        struct tensor *tensor = &step->numbers[k];
+        *tensor = k < own ? step->in[k] : step->out[0];
+        if (!wnn_is_quantized(node, bit_of(node, k)))
+            continue;
+        tensor->data = NULL;
+        tensor->type = node->in[wnn_scale_index(node, bit_of(node, k))]->type.type;
+        tensor->data = wnn_allocate(executable->allocator, tensor->count * sizeof(float));
+        if (tensor->data == NULL)
+            return false;
+    }
+    return true;
+}
+
 static bool make_steps(struct executable *executable, bool perturbed)
 {
     const struct graph *graph = &executable->plan->graph;
@@ -262,6 +294,8 @@ static bool make_steps(struct executable *executable, bool perturbed)
         step->node = node;
         if (!gather_tensors(executable, node->in, node->in_count, &step->in) ||
             !gather_tensors(executable, node->out, node->out_count, &step->out))
+            return false;
+        if (node->quantized && !make_numbers(executable, node, step))
             return false;
         if (!perturbed)
             continue;
@@ -299,9 +333,35 @@ static bool lower(void *opaque, const struct plan *plan, void **result, struct e
     return true;
 }
 
+// A node with quantised operands: dequantizeLinear, the operator and its activation, quantizeLinear.
+static void run_quantized(const struct step *step)
+{
+    const struct node *node = step->node;
+    unsigned own = wnn_own_inputs(node), scale = wnn_scale_index(node, WNN_QUANTIZED_OUTPUT);
+    const struct tensor *result = &step->numbers[own];
+    for (unsigned k = 0; k < own; k++) {
+        if (!wnn_is_quantized(node, k))
+            continue;
+        const struct tensor in[3] = {step->in[k], step->in[wnn_scale_index(node, k)],
+                                     step->in[wnn_scale_index(node, k) + 1]};
+        wnn_reference_dequantize(node, in, &step->numbers[k]);
+    }
+    kernels[node->op](node, step->numbers, result);
+    if (node->activation != NULL)
+        wnn_reference_activate(node->activation, result);
+    if (wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT)) {
+        const struct tensor in[3] = {*result, step->in[scale], step->in[scale + 1]};
+        wnn_reference_quantize(node, in, &step->out[0]);
+    }
+}
+
 static void run_step(struct state *state, const struct step *step)
 {
     const struct node *node = step->node;
+    if (node->quantized) {
+        run_quantized(step);
+        return;
+    }
     double units = state->perturbed ? units_of(node) : 0;
     kernels[node->op](node, units > 0 ? perturbed_inputs(state, step, units) : step->in, step->out);
     if (node->activation != NULL)
@@ -340,6 +400,24 @@ const struct backend wnn_backend_reference = {
     .literal = true,
     .create = create,
     .destroy = destroy,
+    .lower = lower,
+    .release = release,
+    .execute = execute,
+};
+
+// All but concat, whose kernel counts its inputs.
+static bool accepts_quantized(void *state, const struct node *node)
+{
+    (void)state;
+    return node->op != WNN_OP_concat && kernels[node->op] != NULL;
+}
+
+const struct backend wnn_backend_compiled = {
+    .name = "compiled",
+    .preferred_layout = WNNInputOperandLayout_NCHW,
+    .create = create,
+    .destroy = destroy,
+    .quantized = accepts_quantized,
     .lower = lower,
     .release = release,
     .execute = execute,

@@ -11,6 +11,9 @@
 
 extern const struct backend wnn_backend_reference;
 
+// The same behind the passes of the compiler, with operands quantised wherever they can be.
+extern const struct backend wnn_backend_compiled;
+
 // The same, but every operator sees float operands that are off, and gives float results that are off, by
 // random parts of the operator's tolerance (conformance/tolerance.h); every run differently. How far its
 // results are from those of the reference shows how much a graph amplifies rounding.
