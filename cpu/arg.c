@@ -135,8 +135,7 @@ WNN_INLINE const float *search_floats_load(const struct search *search, size_t o
         const Type *from = (const Type *)search->in->data + offset + r * block->stride;                      \
         for (size_t j = 0; j < width; j++)                                                                   \
             buffer[r * width + j] = (Wide)from[j] ^ change;                                                  \
-    }                                                                                                        \
-    break
+    }
 
 // ~ turns the order around without overflow; without their highest bits flipped, unsigned numbers are not in
 // order.
@@ -150,11 +149,14 @@ WNN_INLINE const int32_t *search_int32_load(const struct search *search, size_t 
         return (const int32_t *)search->in->data + offset;
     switch (type) {
     case WNNDataType_Int8:
-        LOAD(int8_t, int32_t);
+        LOAD(int8_t, int32_t)
+        break;
     case WNNDataType_Uint8:
-        LOAD(uint8_t, int32_t);
+        LOAD(uint8_t, int32_t)
+        break;
     default:
-        LOAD(int32_t, int32_t);
+        LOAD(int32_t, int32_t)
+        break;
     }
     block->stride = width;
     return buffer;
@@ -168,10 +170,7 @@ WNN_INLINE const int64_t *search_int64_load(const struct search *search, size_t 
     int64_t change = (search->min ? -1 : 0) ^ (is_unsigned ? INT64_MIN : 0);
     if (!is_unsigned && !search->min)
         return (const int64_t *)search->in->data + offset;
-    switch (0) {
-    default:
-        LOAD(int64_t, int64_t);
-    }
+    LOAD(int64_t, int64_t)
     block->stride = width;
     return buffer;
 }
