@@ -87,6 +87,21 @@ static WNNOperand weights(struct net *net, const uint32_t *dims, size_t rank, fl
     return weights_around(net, dims, rank, 0, range);
 }
 
+// These numbers, in the network's data type.
+static WNNOperand numbers(struct net *net, const uint32_t *dims, size_t rank, const float *values,
+                          size_t count)
+{
+    WNNOperandDescriptor descriptor = describe(net, dims, rank);
+    size_t size = wnn_dtype_bytes(descriptor.dataType, count);
+    void *data = must_allocate(size);
+    for (size_t i = 0; i < count; i++)
+        wnn_number_store(wnn_number_convert(wnnNumberFloat64((double)values[i]), descriptor.dataType),
+                         descriptor.dataType, data, i);
+    WNNOperand operand = wnnGraphBuilderConstant(net->builder, &descriptor, data, size);
+    free(data);
+    return operand;
+}
+
 // The same numbers, quantised by a scale for each item of dimension `axis`: int8, or int32 for biases.
 static WNNOperand quantized_weights(struct net *net, WNNDataType type, const uint32_t *dims, size_t rank,
                                     size_t axis, float scale, float range)
@@ -109,9 +124,7 @@ static WNNOperand quantized_weights(struct net *net, WNNDataType type, const uin
                          zero_descriptor = {NULL, type, {scales, rank}};
     WNNLentBytes bytes = {.data = data, .byteLength = count * size, .release = free_loan, .userdata1 = data};
     WNNOperand weight = wnnGraphBuilderLentConstant(net->builder, &descriptor, &bytes);
-    WNNOperandDescriptor scale_descriptor = {NULL, WNNDataType_Float32, {scales, rank}};
-    WNNOperand step =
-        wnnGraphBuilderConstant(net->builder, &scale_descriptor, steps, dims[axis] * sizeof *steps);
+    WNNOperand step = numbers(net, scales, rank, steps, dims[axis]);
     WNNOperand zero = wnnGraphBuilderConstant(net->builder, &zero_descriptor, zeros, dims[axis] * size);
     free(steps);
     free(zeros);
@@ -125,9 +138,8 @@ static WNNOperand requantize(struct net *net, WNNOperand x, float scale, uint8_t
         return x;
     static const uint32_t ones[4] = {1, 1, 1, 1};
     size_t rank = wnnOperandGetShape(x).count;
-    WNNOperandDescriptor scale_descriptor = {NULL, WNNDataType_Float32, {ones, rank}},
-                         zero_descriptor = {NULL, WNNDataType_Uint8, {ones, rank}};
-    WNNOperand step = wnnGraphBuilderConstant(net->builder, &scale_descriptor, &scale, sizeof scale);
+    WNNOperandDescriptor zero_descriptor = {NULL, WNNDataType_Uint8, {ones, rank}};
+    WNNOperand step = numbers(net, ones, rank, &scale, 1);
     WNNOperand point = wnnGraphBuilderConstant(net->builder, &zero_descriptor, &zero, 1);
     net->scale = scale;
     x = wnnGraphBuilderQuantizeLinear(net->builder, x, step, point, NULL);
@@ -447,7 +459,8 @@ static WNNOperand bytes_of(struct net *net, WNNDataType type, const uint32_t *di
     return wnnGraphBuilderLentConstant(net->builder, &descriptor, &bytes);
 }
 
-// As exporters of language models write a layer: the matrix transposed, a scale and a zero point for 32 terms of a column.
+// As exporters of language models write a layer: the matrix transposed, a scale and a zero point for 32 terms
+// of a column.
 static bool matmul_uint4(struct net *net, const char *text, struct error *error)
 {
     enum {
@@ -457,13 +470,15 @@ static bool matmul_uint4(struct net *net, const char *text, struct error *error)
     uint32_t size[WNN_MAX_RANK];
     if (parse_sizes(text, size) != 3 || size[1] % BLOCK)
         return wnn_fail(error, WNNStatus_TypeError,
-                        "matmul_uint4:%s: expected rows, depth (a multiple of %d) and columns: 1x4096x4096", text, BLOCK);
+                        "matmul_uint4:%s: expected rows, depth (a multiple of %d) and columns: 1x4096x4096",
+                        text, BLOCK);
     const uint32_t parts[3] = {size[2], size[1] / BLOCK, BLOCK}, scales[3] = {size[2], size[1] / BLOCK, 1},
                    whole[2] = {size[2], size[1]};
     WNNOperand a = INPUT("input", size[0], size[1]);
-    WNNOperand matrix = bytes_of(net, WNNDataType_Uint4, parts, 3), zero = bytes_of(net, WNNDataType_Uint4, scales, 3);
-    WNNOperand x = wnnGraphBuilderDequantizeLinear(net->builder, matrix, weights_around(net, scales, 3, 0.01f, 0.005f),
-                                                   zero, NULL);
+    WNNOperand matrix = bytes_of(net, WNNDataType_Uint4, parts, 3),
+               zero = bytes_of(net, WNNDataType_Uint4, scales, 3);
+    WNNOperand x = wnnGraphBuilderDequantizeLinear(net->builder, matrix,
+                                                   weights_around(net, scales, 3, 0.01f, 0.005f), zero, NULL);
     x = wnnGraphBuilderReshape(net->builder, x, (WNNUint32List){whole, 2}, NULL);
     WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
     options.permutation = (WNNUint32List){permutation, 2};
