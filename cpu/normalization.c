@@ -125,11 +125,11 @@ struct normalize {
 // tensor's memory or in `buffer`. NULL if the tensor is absent.
 static const float *load(const struct tensor *tensor, size_t first, size_t step, size_t count, float *buffer)
 {
+    if (!tensor->data)
+        return NULL;
     const float *floats = (const float *)tensor->data + first;
     const uint16_t *halves = (const uint16_t *)tensor->data + first;
     bool half = tensor->type == WNNDataType_Float16;
-    if (!tensor->data)
-        return NULL;
     if (step == 1 && !half)
         return floats;
     if (step == 1)

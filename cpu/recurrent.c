@@ -193,10 +193,10 @@ static void project(void *argument, size_t begin, size_t end)
     for (unsigned gate = 0; gate < r->gates; gate++) {
         size_t row = weight_row(r, chunk->direction, gate);
         double *out = r->projected + gate * r->hidden;
-        const float *sums = r->sums + r->block[gate] * r->hidden;
         for (size_t j = 0; r->panels != NULL && j < rows; j++) {
+            const float *sums = r->sums + r->block[gate] * r->hidden + j * width;
             for (size_t unit = begin; unit < end; unit++)
-                out[j * width + unit] = (double)sums[j * width + unit];
+                out[j * width + unit] = (double)sums[unit];
         }
         if (r->panels == NULL)
             wnn_dots(r->weight + (row + begin) * r->inputs, end - begin, input, rows, r->inputs, out + begin,
