@@ -5,62 +5,40 @@
 
 #include <string.h>
 
-// The passes by their names. `always`: a plan cannot do without it.
+// PASS(identifier, name, always): `always`: a plan cannot do without it.
+#define PASSES(PASS)                                                                                         \
+    PASS(CANONICALISE, canonicalise, false)                                                                  \
+    PASS(FOLD_CONSTANTS, fold_constants, false)                                                              \
+    PASS(ELIMINATE_COMMON, eliminate_common, false)                                                          \
+    PASS(PRUNE, prune, true)                                                                                 \
+    PASS(RECOGNISE, recognise, false)                                                                        \
+    PASS(FUSE_PADDING, fuse_padding, false)                                                                  \
+    PASS(FOLD_BATCH_NORMALIZATION, fold_batch_normalization, false)                                          \
+    PASS(FUSE_ATTENTION, fuse_attention, false)                                                              \
+    PASS(FUSE_BIAS, fuse_bias, false)                                                                        \
+    PASS(CHOOSE_LAYOUT, choose_layout, false)                                                                \
+    PASS(FUSE_RESIDUAL, fuse_residual, false)                                                                \
+    PASS(SINK_DEQUANTIZE, sink_dequantize, false)                                                            \
+    PASS(FUSE_ACTIVATIONS, fuse_activations, false)                                                          \
+    PASS(FUSE_QUANTIZED, fuse_quantized, false)                                                              \
+    PASS(FUSE_ELEMENTWISE, fuse_elementwise, false)
+
+#define PASS(identifier, ...) identifier,
 enum {
-    CANONICALISE,
-    FOLD_CONSTANTS,
-    ELIMINATE_COMMON,
-    PRUNE,
-    RECOGNISE,
-    FUSE_PADDING,
-    FOLD_BATCH_NORMALIZATION,
-    FUSE_ATTENTION,
-    FUSE_BIAS,
-    CHOOSE_LAYOUT,
-    FUSE_RESIDUAL,
-    SINK_DEQUANTIZE,
-    FUSE_ACTIVATIONS,
-    FUSE_QUANTIZED,
-    FUSE_ELEMENTWISE,
-    PASS_COUNT
+    PASSES(PASS) PASS_COUNT
 };
+#undef PASS
+
+#define PASS(identifier, name, always) {wnn_##name, always},
 static const struct pass {
     bool (*run)(struct pass_context *context, struct graph *graph);
     bool always;
-} passes[PASS_COUNT] = {
-    [CANONICALISE] = {wnn_canonicalise, false},
-    [FOLD_CONSTANTS] = {wnn_fold_constants, false},
-    [ELIMINATE_COMMON] = {wnn_eliminate_common, false},
-    [PRUNE] = {wnn_prune, true},
-    [RECOGNISE] = {wnn_recognise, false},
-    [FUSE_PADDING] = {wnn_fuse_padding, false},
-    [FOLD_BATCH_NORMALIZATION] = {wnn_fold_batch_normalization, false},
-    [FUSE_ATTENTION] = {wnn_fuse_attention, false},
-    [FUSE_BIAS] = {wnn_fuse_bias, false},
-    [CHOOSE_LAYOUT] = {wnn_choose_layout, false},
-    [FUSE_RESIDUAL] = {wnn_fuse_residual, false},
-    [SINK_DEQUANTIZE] = {wnn_sink_dequantize, false},
-    [FUSE_ACTIVATIONS] = {wnn_fuse_activations, false},
-    [FUSE_QUANTIZED] = {wnn_fuse_quantized, false},
-    [FUSE_ELEMENTWISE] = {wnn_fuse_elementwise, false},
-};
-const char *const wnn_pass_names[PASS_COUNT + 1] = {
-    [CANONICALISE] = "canonicalise",
-    [FOLD_CONSTANTS] = "fold_constants",
-    [ELIMINATE_COMMON] = "eliminate_common",
-    [PRUNE] = "prune",
-    [RECOGNISE] = "recognise",
-    [FUSE_PADDING] = "fuse_padding",
-    [FOLD_BATCH_NORMALIZATION] = "fold_batch_normalization",
-    [FUSE_ATTENTION] = "fuse_attention",
-    [FUSE_BIAS] = "fuse_bias",
-    [CHOOSE_LAYOUT] = "choose_layout",
-    [FUSE_RESIDUAL] = "fuse_residual",
-    [SINK_DEQUANTIZE] = "sink_dequantize",
-    [FUSE_ACTIVATIONS] = "fuse_activations",
-    [FUSE_QUANTIZED] = "fuse_quantized",
-    [FUSE_ELEMENTWISE] = "fuse_elementwise",
-};
+} passes[PASS_COUNT] = {PASSES(PASS)};
+#undef PASS
+
+#define PASS(identifier, name, always) #name,
+const char *const wnn_pass_names[PASS_COUNT + 1] = {PASSES(PASS)};
+#undef PASS
 
 // The order in which they run. Choosing a layout leaves transposes to be joined, and to be computed where
 // they are of constants.
@@ -101,7 +79,8 @@ static bool fuses_quantized(const struct compile_options *options)
     return options->backend->quantized && !(options->skip & 1u << FUSE_QUANTIZED);
 }
 
-static bool run_passes(const struct compile_options *options, struct pass_context *context, struct graph *graph)
+static bool run_passes(const struct compile_options *options, struct pass_context *context,
+                       struct graph *graph)
 {
     for (unsigned i = 0; i < sizeof order; i++) {
         const struct pass *pass = &passes[order[i]];
@@ -121,7 +100,8 @@ static bool run_passes(const struct compile_options *options, struct pass_contex
     return true;
 }
 
-bool wnn_compile(const struct compile_options *options, struct graph *graph, struct plan *plan, struct error *error)
+bool wnn_compile(const struct compile_options *options, struct graph *graph, struct plan *plan,
+                 struct error *error)
 {
     struct pass_context context = {options->backend, options->state, options->allocator, error,
                                    fuses_quantized(options)};
