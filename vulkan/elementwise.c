@@ -30,13 +30,13 @@ static void load(struct shader *shader, char *loads, size_t size, const char *na
 // ---------------------------------------------------------------------------------------------------------------
 
 static void unary(struct lowering *lowering, enum op op, const void *attrs, const struct tensor *in,
-                  const struct tensor *out, const struct activation *activation)
+                  const struct tensor *out, const struct epilogue *epilogue)
 {
     struct shader shader;
     char loads[256] = "", value[256];
     wnn_shader_begin(&shader, lowering, "elementwise", out->count);
     load(&shader, loads, sizeof loads, "x", in, FORM_VALUE, &out->shape);
-    wnn_shader_output(&shader, out, FORM_VALUE, activation);
+    wnn_shader_output(&shader, out, FORM_VALUE, epilogue);
     if (op == WNN_OP_clamp && !is_float(in)) {
         wnn_shader_value(&shader, "LEAST", in->type, ((const WNNClampOptions *)attrs)->minValue);
         wnn_shader_value(&shader, "GREATEST", in->type, ((const WNNClampOptions *)attrs)->maxValue);

@@ -12,7 +12,7 @@ struct gpu_operator {
     void (*lower)(struct lowering *lowering);   // NULL: the backend cannot do it
     size_t (*scratch)(const struct node *node); // bytes, SIZE_MAX: too many; NULL: none
     uint32_t in_place; // bit i: output 0 may lie where input i lies, if that has its shape and size
-    bool finishes;     // applies the activation of the node by itself
+    bool finishes;     // does by itself what becomes of its results: adds, and applies an activation
 };
 extern const struct gpu_operator wnn_gpu_operators[WNN_OP_COUNT];
 

@@ -48,7 +48,7 @@ static unsigned choose_lanes(size_t members)
 // Begins a reduction of `in`; the fold itself is to be defined.
 static void begin(struct shader *shader, struct lowering *lowering, const struct groups *groups,
                   const struct tensor *in, const struct tensor *out, enum form form,
-                  const struct activation *activation)
+                  const struct epilogue *epilogue)
 {
     unsigned lanes = choose_lanes(groups->members);
     wnn_shader_begin(shader, lowering, "reduce", groups->count * groups->members);
@@ -56,7 +56,7 @@ static void begin(struct shader *shader, struct lowering *lowering, const struct
     wnn_shader_map(shader, "group", groups->outer, groups->outer_dims, groups->outer_steps, 0);
     wnn_shader_map(shader, "member", groups->inner, groups->inner_dims, groups->inner_steps, 0);
     wnn_shader_input(shader, "a", in, FORM_VALUE);
-    wnn_shader_output(shader, out, form, activation);
+    wnn_shader_output(shader, out, form, epilogue);
     wnn_shader_define(shader, "LANES", "%u", lanes);
     wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
 }
@@ -278,7 +278,7 @@ static struct tensor vectors(const struct lowering *lowering, size_t groups, uns
 }
 
 static void softmax(struct lowering *lowering, uint32_t axis, const struct tensor *in,
-                    const struct tensor *out, const struct activation *activation)
+                    const struct tensor *out, const struct epilogue *epilogue)
 {
     struct groups groups = group_along(&in->shape, &axis, 1);
     struct tensor known = vectors(lowering, groups.count, 2);
@@ -292,7 +292,7 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
     map_groups(&shader, &in->shape, 1u << axis);
     wnn_shader_input(&shader, "x", in, FORM_VALUE);
     wnn_shader_input(&shader, "s", &known, FORM_PAIR);
-    wnn_shader_output(&shader, out, FORM_VALUE, activation);
+    wnn_shader_output(&shader, out, FORM_VALUE, epilogue);
     wnn_shader_define(&shader, "LOADS", "vec2 s = s_at(group_index(i));");
     wnn_shader_define(&shader, "VALUE", "quotient(exp_below(x_at(i), s.x), s.y)");
     wnn_shader_end(&shader);

@@ -267,13 +267,25 @@ const char *wnn_shader_type(WNNDataType type)
     }
 }
 
+// As much as a binding sees wherever it begins.
+static size_t piece_of(const struct gpu *gpu)
+{
+    return (size_t)(gpu->can.storage_range - 256) / 256 * 256;
+}
+
+unsigned wnn_shader_bindings(const struct gpu *gpu, size_t bytes)
+{
+    size_t count = bytes / piece_of(gpu) + (bytes % piece_of(gpu) != 0);
+    return count == 0 ? 1 : count > GPU_BUFFERS ? GPU_BUFFERS + 1 : (unsigned)count;
+}
+
 // Declares w<k>(i), word i of a region, and s<k>(i, word) if it is written; returns k. A region that is more
 // than a binding can see gets several.
 static unsigned add_binding(struct shader *shader, const struct region *region, bool writes,
                             const char *qualifier)
 {
     const struct gpu *gpu = shader->lowering->gpu;
-    size_t piece = (size_t)(gpu->can.storage_range - 256) / 256 * 256, rest = region->bytes;
+    size_t piece = piece_of(gpu), rest = region->bytes;
     unsigned first = shader->binding_count;
     for (size_t at = 0; at == 0 || rest > 0; at += piece) {
         unsigned number = shader->binding_count;
@@ -368,22 +380,30 @@ void wnn_shader_words(struct shader *shader, const char *name, const struct regi
     wnn_shader_text(shader, "#define %s_word(i) b%u[base%u + (i)]\n", name, k, k);
 }
 
-static void add_finish(struct shader *shader, const struct tensor *tensor,
-                       const struct activation *activation)
+static void add_finish(struct shader *shader, const struct tensor *tensor, const struct epilogue *epilogue)
 {
-    if (!activation) {
-        add_text(shader, "#define finish(x) (x)\n");
+    const struct activation *activation = epilogue ? epilogue->activation : NULL;
+    const char *rounding = tensor->type == WNNDataType_Float16 ? "x = rounded_f16(x);\n" : "";
+    char expression[256];
+    if (!epilogue || (!activation && !epilogue->addend)) {
+        add_text(shader, "#define finish(x, i) (x)\n");
         return;
     }
-    char expression[256];
-    wnn_shader_function(shader, "FUSED", (enum op)activation->op, activation->attrs, tensor->type, expression,
-                        sizeof expression);
-    wnn_shader_text(shader, "float finish(float x) {\n%sreturn %s;\n}\n",
-                    tensor->type == WNNDataType_Float16 ? "x = rounded_f16(x);\n" : "", expression);
+    if (epilogue->addend)
+        wnn_shader_input(shader, "addend", epilogue->addend, FORM_VALUE);
+    if (activation)
+        wnn_shader_function(shader, "FUSED", (enum op)activation->op, activation->attrs, tensor->type,
+                            expression, sizeof expression);
+    add_text(shader, "float finish(float x, uint i) {\n");
+    if (epilogue->addend)
+        wnn_shader_text(shader, "%sx = add(x, addend_at(i));\n", rounding);
+    if (activation)
+        wnn_shader_text(shader, "%sx = %s;\n", rounding, expression);
+    add_text(shader, "return x;\n}\n");
 }
 
 void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum form form,
-                       const struct activation *activation)
+                       const struct epilogue *epilogue)
 {
     unsigned k = add_binding(shader, &tensor->region, true, "writeonly");
     unsigned bits = form == FORM_QUAD ? 128 : form == FORM_PAIR ? 64 : wnn_dtype_bits(tensor->type);
@@ -426,7 +446,7 @@ void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum 
                             type, encoded, (1u << bits) - 1, bits);
         wnn_shader_text(shader, "void store(uint i, uint word) { s%u(i, word); }\n", k);
     }
-    add_finish(shader, tensor, activation);
+    add_finish(shader, tensor, epilogue);
 }
 
 struct tensor wnn_scratch(const struct lowering *lowering, size_t offset, WNNDataType type, size_t count)

@@ -18,12 +18,18 @@ struct tensor {
     size_t count; // elements
 };
 
+// What a node does with its results before it writes them: the addend comes first.
+struct epilogue {
+    const struct activation *activation; // NULL: none
+    const struct tensor *addend;         // of the output's type; NULL: none
+};
+
 // The lowering of one node.
 struct lowering {
     struct gpu *gpu;
     struct program *program;
     const struct node *node;
-    const struct activation *fused; // to be applied to the results; NULL: none
+    const struct epilogue *fused; // what becomes of the results; NULL: nothing
     struct error *error;
     bool failed;
     struct tensor *in, *out; // as node->in and node->out
@@ -77,9 +83,14 @@ void wnn_shader_broadcast(struct shader *shader, const char *name, const struct 
 
 // <name>_at(i): element i of a tensor.
 void wnn_shader_input(struct shader *shader, const char *name, const struct tensor *tensor, enum form form);
-// COUNT, OUT, WORD, PER, put() and store(); finish() rounds where a fused activation follows, and applies it.
+// COUNT, OUT, WORD, PER, put() and store(). finish(x, i) makes of result i what is to be put at element i of
+// the output: it adds the addend's element i and applies the activation, and rounds x before either. What
+// writes an element must be what finishes it, since the addend may lie where the output does.
 void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum form form,
-                       const struct activation *activation);
+                       const struct epilogue *epilogue);
+
+// How many bindings a region of so many bytes takes.
+unsigned wnn_shader_bindings(const struct gpu *gpu, size_t bytes);
 
 // <name>_word(i): words that are read and written.
 void wnn_shader_words(struct shader *shader, const char *name, const struct region *region);

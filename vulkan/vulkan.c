@@ -70,7 +70,9 @@ static bool lower_node(struct vulkan *vulkan, struct program *program, const str
     if (!operator->lower)
         return wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan: there is no %s", wnn_ops[node->op].name);
     bool fused = node->activation && operator->finishes && !is_softmax(node->activation);
-    lowering.fused = fused ? node->activation : NULL;
+    const struct epilogue epilogue = {fused ? node->activation : NULL,
+                                      node->addend ? &in[node->addend] : NULL};
+    lowering.fused = epilogue.activation || epilogue.addend ? &epilogue : NULL;
     operator->lower(&lowering);
     if (!lowering.failed && node->activation && !fused)
         wnn_lower_activation(&lowering, node->activation, &out[0]);
@@ -90,10 +92,25 @@ static void partition(void *state, struct graph *graph)
     }
 }
 
+// The addend needs a binding too.
+static bool adds(void *state, const struct node *node)
+{
+    const struct gpu *gpu = &((const struct vulkan *)state)->gpu;
+    const struct descriptor *type = &node->out[0]->type;
+    unsigned bindings = 1 + 2 * wnn_shader_bindings(gpu, wnn_descriptor_bytes(type)); // parameters, both
+    for (unsigned i = 0; i < node->in_count; i++)
+        if (node->in[i])
+            bindings += wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->in[i]->type));
+    return wnn_gpu_operators[node->op].finishes && !wnn_op_is_elementwise((enum op)node->op) &&
+           wnn_dtype_is_float(type->type) && bindings <= gpu->can.buffers;
+}
+
 static bool in_place(void *state, const struct node *node, unsigned input)
 {
     (void)state;
     const struct operand *in = node->in[input], *out = node->out[0];
+    if (node->addend && input == node->addend)
+        return true;
     return input < 32 && wnn_gpu_operators[node->op].in_place >> input & 1 &&
            (node->op == WNN_OP_reshape || wnn_shape_equal(&in->type.shape, &out->type.shape));
 }
@@ -510,7 +527,7 @@ static bool flushes_denormals(void *state)
 
 #define FUNCTIONS                                                                                            \
     .preferred_layout = WNNInputOperandLayout_NHWC, .views = true, .view_alignment = sizeof(uint32_t),       \
-    .destroy = destroy, .evaluate = evaluate, .partition = partition, .in_place = in_place,                  \
+    .destroy = destroy, .adds = adds, .evaluate = evaluate, .partition = partition, .in_place = in_place,    \
     .device_name = device_name, .flushes_denormals = flushes_denormals, .lower = lower, .release = release,  \
     .execute = execute
 

@@ -13,7 +13,7 @@ void main()
     for (uint e = 0u; e < PER; e++) {
         uint i = unit * PER + e;
         if (i < COUNT)
-            put(word, e, finish(element(i)));
+            put(word, e, finish(element(i), i));
     }
     store(unit, word);
 }

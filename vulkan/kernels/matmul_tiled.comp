@@ -64,7 +64,7 @@ void main()
 #ifdef BETA
                 sum += BETA * c_at(m * C_ROW + (n + e) * C_COLUMN);
 #endif
-                put(word, e, finish(sum));
+                put(word, e, finish(sum, (matrix * ROWS + m) * COLUMNS + n + e));
             }
             store(((matrix * ROWS + m) * COLUMNS + n) / PER, word);
         }

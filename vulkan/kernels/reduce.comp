@@ -50,7 +50,7 @@ void main()
         OUT result = result_of(sum);
 #endif
         if (group < COUNT)
-            put(word, e, finish(result));
+            put(word, e, finish(result, group));
     }
     if (lane == 0u && unit < (COUNT + PER - 1u) / PER)
         store(unit, word);
