@@ -59,12 +59,21 @@ bool wnn_gpu_load(void **library, struct error *error)
     return wnn_fail(error, WNNStatus_NotSupportedError, "there is no Vulkan loader (%s)", names[0]);
 }
 
+static bool find_loader(struct gpu *gpu, const struct gpu_origin *origin, struct error *error)
+{
+    gpu->get = origin->get;
+    if (gpu->get)
+        return true;
+    if (!wnn_gpu_load(&gpu->library, error))
+        return false;
+    *(void **)&gpu->get = dlsym(gpu->library, "vkGetInstanceProcAddr");
+    return gpu->get ||
+           wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan loader has no vkGetInstanceProcAddr");
+}
+
 static bool create_instance(struct gpu *gpu, struct error *error)
 {
-    PFN_vkGetInstanceProcAddr get;
-    *(void **)&get = dlsym(gpu->library, "vkGetInstanceProcAddr");
-    if (!get)
-        return wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan loader has no vkGetInstanceProcAddr");
+    const PFN_vkGetInstanceProcAddr get = gpu->get;
 #define F(name) gpu->vk.name = (PFN_vk##name)get(NULL, "vk" #name);
     VK_GLOBAL_FUNCTIONS(F)
 #undef F
@@ -297,13 +306,14 @@ static bool create_objects(struct gpu *gpu, struct error *error)
     return create_layouts(gpu, error);
 }
 
-bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, bool minimal, struct error *error)
+bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const struct gpu_origin *origin,
+                  struct error *error)
 {
     *gpu = (struct gpu){.allocator = options->allocator};
-    bool opened = wnn_gpu_load(&gpu->library, error) && create_instance(gpu, error) &&
+    bool opened = find_loader(gpu, origin, error) && create_instance(gpu, error) &&
                   choose_device(gpu, options->power_preference, error);
     if (opened) {
-        read_capabilities(gpu, minimal);
+        read_capabilities(gpu, origin->minimal);
         opened = create_device(gpu, error) && create_objects(gpu, error);
     }
     if (!opened)

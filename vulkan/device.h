@@ -33,9 +33,16 @@ struct capabilities {
 #define GPU_LEAST_BUFFERS 8
 #define GPU_BUFFERS       16
 
+// How a device is opened.
+struct gpu_origin {
+    PFN_vkGetInstanceProcAddr get; // NULL: the loader's
+    bool minimal;                  // tests: as if there were nothing beyond the minimum
+};
+
 struct gpu {
     struct allocator *allocator;
-    void *library;
+    void *library; // NULL: the functions come from elsewhere
+    PFN_vkGetInstanceProcAddr get;
     struct vk_functions vk;
     VkInstance instance;
     VkPhysicalDevice physical;
@@ -56,7 +63,8 @@ struct gpu {
 bool wnn_gpu_load(void **library, struct error *error);
 
 // NotSupportedError: no library, no device that will do. What has been opened is closed on failure.
-bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, bool minimal, struct error *error);
+bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const struct gpu_origin *origin,
+                  struct error *error);
 void wnn_gpu_close(struct gpu *gpu);
 
 // Says what a result other than VK_SUCCESS means; returns false. Notes the loss of the device.

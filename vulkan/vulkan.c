@@ -484,14 +484,14 @@ static bool test_device(struct vulkan *vulkan, struct error *error)
                              "the Vulkan device %.64s computes wrong numbers", vulkan->gpu.can.name);
 }
 
-static bool create_with(const struct backend_options *options, bool minimal, void **state,
-                        struct error *error)
+bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_origin *origin, void **state,
+                       struct error *error)
 {
     struct vulkan *vulkan = wnn_allocate_zero(options->allocator, sizeof *vulkan);
     if (!vulkan)
         return wnn_fail_memory(error);
     vulkan->allocator = options->allocator;
-    bool opened = wnn_gpu_open(&vulkan->gpu, options, minimal, error);
+    bool opened = wnn_gpu_open(&vulkan->gpu, options, origin, error);
     if (opened && wnn_pipelines_open(&vulkan->pipelines, &vulkan->gpu, options->parallel, error) &&
         test_device(vulkan, error)) {
         *state = vulkan;
@@ -507,12 +507,12 @@ static bool create_with(const struct backend_options *options, bool minimal, voi
 
 static bool create(const struct backend_options *options, void **state, struct error *error)
 {
-    return create_with(options, false, state, error);
+    return wnn_vulkan_create(options, &(struct gpu_origin){0}, state, error);
 }
 
 static bool create_minimal(const struct backend_options *options, void **state, struct error *error)
 {
-    return create_with(options, true, state, error);
+    return wnn_vulkan_create(options, &(struct gpu_origin){.minimal = true}, state, error);
 }
 
 static const char *device_name(void *state)

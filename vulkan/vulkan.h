@@ -11,4 +11,9 @@ extern const struct backend wnn_backend_vulkan;
 // every byte through staging memory.
 extern const struct backend wnn_backend_vulkan_minimal;
 
+// A state of either backend on a device that is opened so (vulkan/device.h): for tests.
+struct gpu_origin;
+bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_origin *origin, void **state,
+                       struct error *error);
+
 #endif
