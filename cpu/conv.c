@@ -178,6 +178,8 @@ static size_t term_count(const struct conv *conv)
 static size_t packed_floats(const struct conv *conv)
 {
     size_t unit = WNN_ALIGNMENT / sizeof(float);
+    if (conv->winograd)
+        return wnn_conv_winograd_floats(conv);
     return conv->channels_last ? wnn_conv_product_floats(conv)
                                : (conv->outputs * term_count(conv) + unit - 1) / unit * unit;
 }
@@ -219,6 +221,10 @@ static struct gemm describe_product(const struct part *part)
 static void run_part(const struct conv *conv, size_t image, size_t group, const struct parallel *parallel,
                      float *scratch)
 {
+    if (conv->winograd) {
+        wnn_conv_winograd(conv, parallel, scratch);
+        return;
+    }
     if (conv->channels_last) {
         wnn_conv_product(conv, group, parallel);
         return;
@@ -271,7 +277,9 @@ static bool by_pixels(const struct conv *conv)
 
 static void pack_groups(const struct conv *conv, const struct parallel *parallel, float *packed)
 {
-    for (size_t group = 0; group < conv->groups; group++)
+    if (conv->winograd)
+        wnn_conv_winograd_pack(conv, parallel, packed);
+    for (size_t group = 0; group < conv->groups && !conv->winograd; group++)
         wnn_conv_product_pack(conv, group, parallel, packed + group * packed_floats(conv));
 }
 
@@ -558,6 +566,7 @@ static struct conv phase_of(const struct layer *layer, size_t index)
                                 index % layer->phases);
         return conv;
     }
+    conv.winograd = layer->node->lowering == LOWER_FAST;
     conv.y = conv_axis(&layer->conv.y, layer->height, padding[0], strides[0], dilations[0]);
     conv.x = conv_axis(&layer->conv.x, layer->width, padding[2], strides[1], dilations[1]);
     if (is_pointwise(&conv.y) && is_pointwise(&conv.x)) {
@@ -686,6 +695,9 @@ size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
                      wnn_gemm_scratch(conv->y.count * conv->x.count, taps * conv->inputs);
         else if (!packed)
             bytes += wnn_scratch_round(packed_filter_floats(&layer) * sizeof(float));
+        const struct conv phase = phase_of(&layer, 0);
+        if (phase.winograd)
+            bytes += wnn_conv_winograd_scratch(&phase, threads);
         return bytes;
     }
     if (!packed && must_copy_filter(conv))
@@ -768,6 +780,13 @@ bool wnn_cpu_conv2d_activates(const struct node *node)
     struct layer layer = describe_layer(node);
     float range[2];
     return takes_range(&layer) && wnn_activation_range(node, range);
+}
+
+bool wnn_cpu_conv2d_fast(const struct node *node)
+{
+    struct layer layer = describe_layer(node);
+    const struct conv phase = phase_of(&layer, 0);
+    return layer.product && wnn_has_weights(node) && wnn_conv_winograd_suits(&phase);
 }
 
 bool wnn_cpu_conv2d_adds(const struct node *node)

@@ -40,6 +40,7 @@ struct conv {
     float *output;
     size_t batch, groups, inputs, outputs; // inputs and outputs: channels of a group
     bool channels_last;
+    bool winograd; // `packed` is for wnn_conv_winograd
     size_t in_image, in_y, in_x, in_channel; // strides
     size_t out_image, out_y, out_x, out_channel;
     size_t filter_group, filter_out, filter_in, filter_y, filter_x;
@@ -52,6 +53,13 @@ void wnn_conv_product(const struct conv *conv, size_t group, const struct parall
 size_t wnn_conv_product_floats(const struct conv *conv);
 void wnn_conv_product_pack(const struct conv *conv, size_t group, const struct parallel *parallel,
                            float *packed);
+
+// The same for 3 x 3 taps with fewer multiplications, if it suits: channels_last, one group.
+bool wnn_conv_winograd_suits(const struct conv *conv);
+void wnn_conv_winograd(const struct conv *conv, const struct parallel *parallel, float *scratch);
+size_t wnn_conv_winograd_scratch(const struct conv *conv, unsigned threads);
+size_t wnn_conv_winograd_floats(const struct conv *conv);
+void wnn_conv_winograd_pack(const struct conv *conv, const struct parallel *parallel, float *packed);
 
 // With channels_last, where groups have one input and one output channel; filter_group is 1.
 void wnn_conv_depthwise(const struct conv *conv, const struct parallel *parallel);

@@ -9,11 +9,6 @@
 
 #include <string.h>
 
-enum {
-    LOWER_NATIVE,
-    LOWER_XNNPACK
-};
-
 struct cpu {
     struct allocator *allocator;
     const struct parallel *parallel;
@@ -118,13 +113,23 @@ static bool quantized(void *state, const struct node *node)
     return wnn_cpu_accepts_quantized(node);
 }
 
+static enum cpu_lowering lowering_of(const struct cpu *cpu, const struct node *node)
+{
+    const struct kernel *kernel = wnn_cpu_kernel(node);
+    if (cpu->strict_numerics)
+        return LOWER_NATIVE;
+    if (wnn_xnnpack_accepts(node))
+        return LOWER_XNNPACK;
+    return kernel->fast && kernel->fast(node) ? LOWER_FAST : LOWER_NATIVE;
+}
+
 static void partition(void *state, struct graph *graph)
 {
     const struct cpu *cpu = state;
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
         const struct kernel *kernel = wnn_cpu_kernel(node);
-        node->lowering = !cpu->strict_numerics && wnn_xnnpack_accepts(node) ? LOWER_XNNPACK : LOWER_NATIVE;
+        node->lowering = lowering_of(cpu, node);
         node->scratch_bytes = node->lowering == LOWER_XNNPACK ? wnn_xnnpack_scratch(node)
                               : kernel->scratch               ? kernel->scratch(node, cpu->parallel->threads)
                                                               : 0;
@@ -144,7 +149,7 @@ static bool in_place(void *state, const struct node *node, unsigned input)
     if (node->addend && input == node->addend)
         return true;
     const struct kernel *kernel = wnn_cpu_kernel(node);
-    return node->lowering == LOWER_NATIVE && input < 32 && kernel->in_place >> input & 1 &&
+    return node->lowering != LOWER_XNNPACK && input < 32 && kernel->in_place >> input & 1 &&
            (!kernel->shares || kernel->shares(node, input)) &&
            (node->op == WNN_OP_reshape ||
             wnn_shape_equal(&node->in[input]->type.shape, &node->out[0]->type.shape));
@@ -389,7 +394,10 @@ static bool run_step(const struct cpu *cpu, const struct executable *executable,
 static const char *kernel_name(void *state, const struct node *node)
 {
     (void)state;
-    return node->lowering == LOWER_XNNPACK ? "XNNPACK" : node->quantized ? "quantized" : "native";
+    return node->lowering == LOWER_XNNPACK ? "XNNPACK"
+           : node->lowering == LOWER_FAST  ? "Winograd"
+           : node->quantized               ? "quantized"
+                                           : "native";
 }
 
 static bool execute(void *state, void *pointer, const struct bindings *bindings, struct error *error)

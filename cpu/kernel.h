@@ -33,6 +33,13 @@ struct kernel_call {
     const void *packed;            // what `pack` has made of the node's weights, or NULL
 };
 
+// How the backend lowers a node (node->lowering).
+enum cpu_lowering {
+    LOWER_NATIVE,
+    LOWER_FAST, // likewise, but the faster way, if kernel.fast has said that there is one
+    LOWER_XNNPACK,
+};
+
 struct kernel {
     void (*run)(const struct kernel_call *call);
 
@@ -58,6 +65,9 @@ struct kernel {
     // (optional) Whether a run can add an operand to the output of this node, which may be the same memory, before the
     // activation.
     bool (*adds)(const struct node *node);
+
+    // (optional) Whether there is a faster way that does not keep all of IEEE's details.
+    bool (*fast)(const struct node *node);
 
     uint32_t weights;
 };
@@ -126,6 +136,7 @@ size_t wnn_cpu_conv2d_packed_bytes(const struct node *node);
 void wnn_cpu_conv2d_pack(const struct kernel_call *call, void *packed);
 bool wnn_cpu_conv2d_activates(const struct node *node);
 bool wnn_cpu_conv2d_adds(const struct node *node);
+bool wnn_cpu_conv2d_fast(const struct node *node);
 void wnn_cpu_pool2d(const struct kernel_call *call);
 void wnn_cpu_resample2d(const struct kernel_call *call);
 void wnn_cpu_gemm(const struct kernel_call *call);

@@ -109,7 +109,8 @@ const struct kernel wnn_cpu_kernels[WNN_OP_END] = {
     [WNN_OP_scatterND] = {wnn_cpu_scatter_nd, NULL, FIRST},
 
     [WNN_OP_conv2d] = {wnn_cpu_conv2d, wnn_cpu_conv2d_scratch, 0, wnn_cpu_conv2d_packed_bytes,
-                       wnn_cpu_conv2d_pack, wnn_cpu_conv2d_activates, .adds = wnn_cpu_conv2d_adds},
+                       wnn_cpu_conv2d_pack, wnn_cpu_conv2d_activates, .adds = wnn_cpu_conv2d_adds,
+                       .fast = wnn_cpu_conv2d_fast},
     [WNN_OP_convTranspose2d] = {wnn_cpu_conv2d, wnn_cpu_conv2d_scratch, 0, wnn_cpu_conv2d_packed_bytes,
                                 wnn_cpu_conv2d_pack, wnn_cpu_conv2d_activates},
     [WNN_OP_averagePool2d] = {wnn_cpu_pool2d, NULL, 0},

@@ -27,8 +27,9 @@
 //   16 bits, computed in float32, and rounded once per operator. Out-of-range indices of the gather and scatter
 //   families are clamped to [-N, N-1] and then wrapped. The same graph, inputs and thread count give the same bits.
 //   One exception: where the CPU backend uses XNNPACK (convolution, pooling, fully connected and bilinear resampling
-//   in float32), denormals count as zero and a NaN may become an infinity; WNNContextDescriptor.strictNumerics keeps
-//   such nodes on the library's own kernels. Another: a GPU that takes denormal float32 numbers for zero does so in
+//   in float32), denormals count as zero and a NaN may become an infinity; and where it filters 3 x 3 convolutions by
+//   Winograd's method, an infinity may become NaN. WNNContextDescriptor.strictNumerics keeps such nodes on the library's
+//   other kernels. Another: a GPU that takes denormal float32 numbers for zero does so in
 //   arithmetic, but not where numbers are compared or moved.
 //
 // The specification: https://www.w3.org/TR/2024/CRD-webnn-20240415/ and https://www.w3.org/TR/webnn/
