@@ -16,6 +16,7 @@ struct backend_options {
     const struct parallel *parallel;
     bool strict_numerics;
     WNNPowerPreference power_preference;
+    struct string device; // which one, if there are several (WNNContextDescriptor.device)
 };
 
 // Where the operands of an execution lie while it runs.
@@ -62,6 +63,9 @@ struct backend {
     // (optional) Loads and opens everything that the process may not be allowed to later. Any thread.
     bool (*preload)(struct error *error);
 
+    // (optional) The devices that there are: fills in up to `capacity`, returns how many there are. Any thread.
+    size_t (*enumerate)(size_t capacity, WNNDeviceInfo *devices);
+
     bool (*create)(const struct backend_options *options, void **state, struct error *error);
     void (*destroy)(void *state);
 
@@ -91,6 +95,9 @@ struct backend {
 
     // (optional) A word or two for what computes a node of a finished plan; static text.
     const char *(*kernel)(void *state, const struct node *node);
+
+    // (optional) The bytes that one operand can have at most. Any thread.
+    uint64_t (*most_bytes)(void *state);
 
     // (optional) What the state computes on: text that lives as long as the state; and whether that takes denormal
     // numbers for 0. Any thread.

@@ -88,7 +88,9 @@ static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
     if (d->parallelFor && (!d->parallelFor->parallelFor || d->parallelFor->concurrency == 0))
         return wnn_fail(error, WNNStatus_TypeError,
                         "parallelFor: a function and a concurrency of at least 1 are needed");
-    return wnn_check_string(d->limits ? d->limits : &default_limits, "context label", d->label, error);
+    const WNNLimits *limits = d->limits ? d->limits : &default_limits;
+    return wnn_check_string(limits, "context label", d->label, error) &&
+           wnn_check_string(limits, "the name of the device", d->device, error);
 }
 
 // Futures of different contexts differ, as good as always, so that those of another context are noticed.
@@ -133,7 +135,8 @@ static void *worker(void *argument)
     const struct backend_options options = {.allocator = &context->allocator,
                                             .parallel = &context->parallel,
                                             .strict_numerics = context->strict_numerics,
-                                            .power_preference = context->power_preference};
+                                            .power_preference = context->power_preference,
+                                            .device = wnn_string(context->start_descriptor->device)};
     bool threads = wnn_threads_create(context, context->parallel.threads, context->start_error);
     bool runs = threads && context->backend->create(&options, &context->state, context->start_error);
     if (!runs && context->start_error->status == WNNStatus_Success)
@@ -142,6 +145,7 @@ static void *worker(void *argument)
     pthread_mutex_lock(&queue->lock);
     context->started = runs ? WORKER_RUNS : WORKER_FAILED;
     context->start_error = NULL;
+    context->start_descriptor = NULL;
     pthread_cond_broadcast(&queue->changed);
     pthread_mutex_unlock(&queue->lock);
 
@@ -158,13 +162,14 @@ static void *worker(void *argument)
 }
 
 // The worker gets no signals: they belong to threads of the host.
-static bool start_worker(WNNContext context, struct error *error)
+static bool start_worker(WNNContext context, const WNNContextDescriptor *descriptor, struct error *error)
 {
     struct queue *queue = &context->queue;
     sigset_t all, before;
     sigfillset(&all);
     wnn_context_hold(context);
     context->start_error = error;
+    context->start_descriptor = descriptor;
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int code = pthread_create(&context->worker, NULL, worker, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -190,6 +195,9 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     if (!backend && !(backend = wnn_backend_for_device(descriptor->deviceType)))
         return wnn_fail(error, WNNStatus_NotSupportedError, "there is no backend for the device type %s",
                         descriptor->deviceType == WNNDeviceType_GPU ? "GPU" : "CPU");
+    if (!backend->enumerate && wnn_string(descriptor->device).length > 0)
+        return wnn_fail(error, WNNStatus_TypeError, "a device is named, but the backend %s has only one",
+                        backend->name);
     struct allocator host;
     wnn_allocator_init(&host, descriptor->allocator, 0);
     WNNContext context = wnn_allocate_zero(&host, sizeof *context);
@@ -219,10 +227,13 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
 #ifndef NDEBUG
     context->compile.verify = true;
 #endif
-    if (!wnn_limits_create(context, error) || !start_worker(context, error)) {
+    if (!wnn_limits_create(context, error) || !start_worker(context, descriptor, error)) {
         wnn_context_drop(context);
         return false;
     }
+    uint64_t most = backend->most_bytes ? backend->most_bytes(context->state) : 0;
+    if (most > 0 && (context->limits.maxTensorByteLength == 0 || most < context->limits.maxTensorByteLength))
+        context->limits.maxTensorByteLength = most;
     *result = context;
     return true;
 }
@@ -300,6 +311,12 @@ bool wnnContextIsLost(WNNContext context)
 // ---------------------------------------------------------------------------------------------------------------
 // Properties
 // ---------------------------------------------------------------------------------------------------------------
+
+size_t wnnEnumerateDevices(size_t capacity, WNNDeviceInfo *devices)
+{
+    const struct backend *backend = wnn_backend_for_device(WNNDeviceType_GPU);
+    return backend && backend->enumerate ? backend->enumerate(devices ? capacity : 0, devices) : 0;
+}
 
 bool wnnContextGetAccelerated(WNNContext context)
 {

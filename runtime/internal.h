@@ -53,7 +53,9 @@ struct WNNContextImpl {
         WORKER_RUNS,
         WORKER_FAILED
     } started;
-    struct error *start_error; // of wnnCreateContext, while it waits for the worker
+    // Of wnnCreateContext, while it waits for the worker.
+    struct error *start_error;
+    const WNNContextDescriptor *start_descriptor;
 
     atomic_uint_fast64_t builder_count, graph_count, tensor_count;
 };

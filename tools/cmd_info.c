@@ -12,9 +12,10 @@
 
 static const char help[] =
     "Describes a graph: inputs, outputs, operators, weights, memory, and which backends\n"
-    "have what it needs.\n\n"
-    "Usage: webnn info [OPTIONS] GRAPH\n\n"
-    "GRAPH is a .webnn file or a built-in architecture.\n\n" SESSION_HELP "\nExample:\n\n"
+    "have what it needs. Without a graph: the devices, which --device can name.\n\n"
+    "Usage: webnn info [OPTIONS] [GRAPH]\n\n"
+    "GRAPH is a .webnn file or a built-in architecture.\n\n" SESSION_HELP "\nExamples:\n\n"
+    "  webnn info\n"
     "  webnn info tools/digits/digits.webnn\n";
 
 static const char *const columns[] = {"cpu", "gpu", "dummy"};
@@ -162,6 +163,59 @@ static void open_support(struct support *support, const char *backend)
         wnnContextGetOpSupportLimits(support->session.context, &support->limits);
 }
 
+// "6d657361-3232-2e33-2e36-000000000000"
+static const char *uuid_text(const uint8_t uuid[16], char text[37])
+{
+    char *at = text;
+    for (unsigned i = 0; i < 16; i++)
+        at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+    return text;
+}
+
+static void print_limits(const WNNDeviceInfo *device)
+{
+    char index[16];
+    struct session session;
+    struct error error = {WNNStatus_Success, ""};
+    struct session_options options = SESSION_OPTIONS_INIT;
+    snprintf(index, sizeof index, "%u", device->index);
+    options.device = index;
+    options.threads = 1;
+    if (session_open(&session, &options, &error)) {
+        WNNOpSupportLimits limits;
+        wnnContextGetOpSupportLimits(session.context, &limits);
+        printf("       tensors of up to %s, %s denormal numbers\n",
+               bytes_text(limits.maxTensorByteLength, (char[BYTES_TEXT]){0}),
+               wnn_context_flushes_denormals(session.context) ? "flushes" : "keeps");
+    } else {
+        printf("       %s\n", error.message);
+    }
+    session_close(&session);
+}
+
+static int list_devices(void)
+{
+    static const char *const kinds[] = {"", "other", "discrete", "integrated", "virtual", "processor"};
+    enum {
+        MOST_DEVICES = 32
+    };
+    WNNDeviceInfo devices[MOST_DEVICES];
+    size_t count = wnnEnumerateDevices(MOST_DEVICES, devices);
+    printf("%sdevices%s\n", STYLE_BOLD, STYLE_NONE);
+    if (count == 0)
+        printf("  no GPU; the processor is always there, as --backend=cpu\n");
+    for (size_t i = 0; i < count && i < MOST_DEVICES; i++) {
+        const WNNDeviceInfo *device = &devices[i];
+        printf("  %4u %s%s%s\n", device->index, STYLE_BOLD, device->name, STYLE_NONE);
+        printf("       UUID %s\n", uuid_text(device->uuid, (char[37]){0}));
+        printf("       %s, %s of memory, Vulkan %u.%u\n", kinds[device->kind],
+               bytes_text(device->memoryBytes, (char[BYTES_TEXT]){0}), device->apiVersion >> 22 & 127,
+               device->apiVersion >> 12 & 1023);
+        print_limits(device);
+    }
+    return CODE_GOOD;
+}
+
 static int describe(const struct session_options *options, const char *path)
 {
     struct error error = {WNNStatus_Success, ""};
@@ -199,10 +253,11 @@ static int run(int argc, char **argv)
         if (!session_option(&options, option, optarg))
             return command_usage(&command_info);
     }
+    if (argc == optind)
+        return list_devices();
     if (argc - optind != 1)
-        return command_wrong(&command_info, argc == optind ? "which graph?" : "one graph at a time");
+        return command_wrong(&command_info, "one graph at a time");
     return describe(&options, argv[optind]);
 }
 
-const struct command command_info = {"info", "describes a graph: inputs, operators, weights, memory", help,
-                                     run};
+const struct command command_info = {"info", "describes a graph, or the devices", help, run};

@@ -56,6 +56,9 @@ bool session_option(struct session_options *options, int option, const char *arg
     case 1004:
         options->weights = argument;
         return true;
+    case 1006:
+        options->device = argument;
+        return true;
     default:
         return false;
     }
@@ -73,13 +76,16 @@ static void keep_error(WNNStatus status, WNNStringView message, void *session, v
 bool session_open(struct session *session, const struct session_options *options, struct error *error)
 {
     memset(session, 0, sizeof *session);
-    session->backend = session_find_backend(options->backend);
+    // A device means a GPU, unless another backend is named.
+    bool gpu = options->device && strcmp(options->backend, "cpu") == 0;
+    session->backend = session_find_backend(gpu ? "gpu" : options->backend);
     if (!session->backend)
         return wnn_fail(error, WNNStatus_NotSupportedError, "this build has no backend %.40s",
                         options->backend);
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.threadCount = options->threads;
     descriptor.strictNumerics = options->strict;
+    descriptor.device.data = options->device;
     descriptor.errorCallbackInfo = (WNNErrorCallbackInfo){NULL, keep_error, session, NULL};
     WNNStatus status = wnn_create_context_on(session->backend, &descriptor, &session->context);
     if (status == WNNStatus_Success)

@@ -15,22 +15,25 @@ struct session_options {
     unsigned threads;    // 0: all
     bool strict;
     const char *weights; // of the graph file
+    const char *device;  // an index or a UUID, or NULL
 };
 #define SESSION_OPTIONS_INIT                                                                                 \
     {                                                                                                        \
-        "cpu", 0, false, NULL                                                                                \
+        "cpu", 0, false, NULL, NULL                                                                          \
     }
 
 // For getopt_long; their values begin beyond any letter.
 #define SESSION_LONG_OPTIONS                                                                                 \
     {"backend", required_argument, NULL, 1001}, {"threads", required_argument, NULL, 1002},                  \
         {"strict", no_argument, NULL, 1003}, {"weights", required_argument, NULL, 1004},                     \
+        {"device", required_argument, NULL, 1006},                                                           \
     {                                                                                                        \
         "help", no_argument, NULL, 'h'                                                                       \
     }
 
 #define SESSION_HELP                                                                                         \
     "  --backend=NAME    cpu (the default), gpu, or dummy, which computes nothing\n"                         \
+    "  --device=ID       the index or UUID of a GPU, of those that webnn info lists\n"                       \
     "  --threads=N       compute threads; by default one per processor\n"                                    \
     "  --strict          never trade IEEE details (denormals, NaN) for speed\n"                              \
     "  --weights=FILE    the weights, if they do not lie beside GRAPH as .safetensors\n"

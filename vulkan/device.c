@@ -123,16 +123,24 @@ static uint32_t find_family(const struct gpu *gpu, VkPhysicalDevice physical)
     return best;
 }
 
-// 0: will not do. The processor comes last.
-static int score_device(const struct gpu *gpu, VkPhysicalDevice physical, WNNPowerPreference power)
+// Why a device will not do, or NULL.
+static const char *find_flaw(const struct gpu *gpu, VkPhysicalDevice physical,
+                             const VkPhysicalDeviceProperties *p)
 {
-    VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
-    gpu->vk.GetPhysicalDeviceProperties2(physical, &properties);
-    const VkPhysicalDeviceProperties *p = &properties.properties;
-    if (p->apiVersion < VK_API_VERSION_1_1 || find_family(gpu, physical) == UINT32_MAX ||
-        p->limits.maxPerStageDescriptorStorageBuffers < GPU_LEAST_BUFFERS ||
-        p->limits.maxComputeWorkGroupInvocations < 256 || p->limits.maxComputeWorkGroupSize[0] < 256)
-        return 0;
+    if (p->apiVersion < VK_API_VERSION_1_1)
+        return "its driver is older than version 1.1";
+    if (find_family(gpu, physical) == UINT32_MAX)
+        return "it does not compute";
+    if (p->limits.maxPerStageDescriptorStorageBuffers < GPU_LEAST_BUFFERS)
+        return "its shaders see too few buffers";
+    if (p->limits.maxComputeWorkGroupInvocations < 256 || p->limits.maxComputeWorkGroupSize[0] < 256)
+        return "its work groups are smaller than 256";
+    return NULL;
+}
+
+// The processor comes last.
+static int score_device(const VkPhysicalDeviceProperties *p, WNNPowerPreference power)
+{
     bool low = power == WNNPowerPreference_LowPower;
     switch (p->deviceType) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
@@ -148,26 +156,148 @@ static int score_device(const struct gpu *gpu, VkPhysicalDevice physical, WNNPow
     }
 }
 
-static bool choose_device(struct gpu *gpu, WNNPowerPreference power, struct error *error)
+enum {
+    MOST_DEVICES = 32
+};
+
+static bool list_devices(const struct gpu *gpu, VkPhysicalDevice *devices, uint32_t *count,
+                         struct error *error)
 {
-    VkPhysicalDevice devices[32];
-    uint32_t count = 32;
-    VkResult result = gpu->vk.EnumeratePhysicalDevices(gpu->instance, &count, devices);
-    if (result != VK_SUCCESS && result != VK_INCOMPLETE)
-        return wnn_fail(error, WNNStatus_NotSupportedError,
-                        "Vulkan: vkEnumeratePhysicalDevices gives %s (%d)", result_name(result), (int)result);
+    *count = MOST_DEVICES;
+    VkResult result = gpu->vk.EnumeratePhysicalDevices(gpu->instance, count, devices);
+    return result == VK_SUCCESS || result == VK_INCOMPLETE ||
+           wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan: vkEnumeratePhysicalDevices gives %s (%d)",
+                    result_name(result), (int)result);
+}
+
+static void get_properties(const struct gpu *gpu, VkPhysicalDevice physical, VkPhysicalDeviceProperties *p,
+                           uint8_t uuid[VK_UUID_SIZE])
+{
+    VkPhysicalDeviceIDProperties id = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                              .pNext = &id};
+    gpu->vk.GetPhysicalDeviceProperties2(physical, &properties);
+    *p = properties.properties;
+    memcpy(uuid, id.deviceUUID, VK_UUID_SIZE);
+}
+
+// What the caller asks for: the best, or one by its number or its UUID.
+struct wish {
+    enum {
+        WISH_BEST,
+        WISH_INDEX,
+        WISH_UUID
+    } kind;
+    uint32_t index;
+    uint8_t uuid[VK_UUID_SIZE];
+};
+
+static int digit_of(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+static bool parse_wish(struct string text, struct wish *wish, struct error *error)
+{
+    *wish = (struct wish){WISH_BEST};
+    if (text.length == 0)
+        return true;
+    size_t digits = 0, decimals = 0, at = 0;
+    for (; at < text.length; at++) {
+        int digit = digit_of(text.data[at]);
+        if (digit < 0 && text.data[at] == '-' && at > 0)
+            continue;
+        if (digit < 0 || digits == 2 * VK_UUID_SIZE)
+            break;
+        wish->index = wish->index * 10 + (uint32_t)digit;
+        wish->uuid[digits / 2] = (uint8_t)(wish->uuid[digits / 2] << 4 | digit);
+        decimals += digit < 10;
+        digits++;
+    }
+    wish->kind = digits == 2 * VK_UUID_SIZE ? WISH_UUID : WISH_INDEX;
+    if (at == text.length && (wish->kind == WISH_UUID || (decimals == text.length && decimals <= 4)))
+        return true;
+    char quoted[96];
+    struct text out = TEXT(quoted);
+    wnn_text_add_quoted(&out, text, 48);
+    return wnn_fail(error, WNNStatus_TypeError,
+                    "the device \"%s\" is neither a number nor a UUID of 32 hexadecimal digits", quoted);
+}
+
+static bool choose_device(struct gpu *gpu, const struct backend_options *options, struct error *error)
+{
+    struct wish wish;
+    VkPhysicalDevice devices[MOST_DEVICES];
+    uint32_t count;
+    if (!parse_wish(options->device, &wish, error) || !list_devices(gpu, devices, &count, error))
+        return false;
     int best = 0;
     for (uint32_t i = 0; i < count; i++) {
-        int score = score_device(gpu, devices[i], power);
-        if (score > best) {
+        VkPhysicalDeviceProperties p;
+        uint8_t uuid[VK_UUID_SIZE];
+        get_properties(gpu, devices[i], &p, uuid);
+        const char *flaw = find_flaw(gpu, devices[i], &p);
+        if (wish.kind == WISH_INDEX ? wish.index == i
+                                    : wish.kind == WISH_UUID && !memcmp(wish.uuid, uuid, sizeof uuid)) {
+            gpu->physical = devices[i];
+            return !flaw || wnn_fail(error, WNNStatus_NotSupportedError,
+                                     "the Vulkan device %.64s will not do: %s", p.deviceName, flaw);
+        }
+        int score = flaw ? 0 : score_device(&p, options->power_preference);
+        if (wish.kind == WISH_BEST && score > best) {
             best = score;
             gpu->physical = devices[i];
         }
     }
+    if (wish.kind != WISH_BEST)
+        return wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan has %u devices, and none is \"%.*s\"",
+                        count, (int)options->device.length, options->device.data);
     return best > 0 || wnn_fail(error, WNNStatus_NotSupportedError,
                                 "Vulkan has %u devices, and none that will do (version 1.1, compute, %d "
                                 "buffers a shader, work groups of 256)",
                                 count, GPU_LEAST_BUFFERS);
+}
+
+static void describe_device(const struct gpu *gpu, VkPhysicalDevice physical, WNNDeviceInfo *info)
+{
+    VkPhysicalDeviceProperties p;
+    VkPhysicalDeviceMemoryProperties memory;
+    get_properties(gpu, physical, &p, info->uuid);
+    gpu->vk.GetPhysicalDeviceMemoryProperties(physical, &memory);
+    memcpy(info->name, p.deviceName, sizeof info->name);
+    info->name[sizeof info->name - 1] = 0;
+    static const WNNDeviceKind kinds[] = {[VK_PHYSICAL_DEVICE_TYPE_OTHER] = WNNDeviceKind_Other,
+                                          [VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU] = WNNDeviceKind_Integrated,
+                                          [VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU] = WNNDeviceKind_Discrete,
+                                          [VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU] = WNNDeviceKind_Virtual,
+                                          [VK_PHYSICAL_DEVICE_TYPE_CPU] = WNNDeviceKind_Processor};
+    info->kind =
+        (unsigned)p.deviceType < sizeof kinds / sizeof kinds[0] ? kinds[p.deviceType] : WNNDeviceKind_Other;
+    for (uint32_t i = 0; i < memory.memoryHeapCount && i < VK_MAX_MEMORY_HEAPS; i++)
+        if (memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
+            info->memoryBytes += memory.memoryHeaps[i].size;
+    info->apiVersion = p.apiVersion;
+    info->driverVersion = p.driverVersion;
+    info->usable = !find_flaw(gpu, physical, &p);
+}
+
+size_t wnn_gpu_enumerate(size_t capacity, WNNDeviceInfo *infos)
+{
+    struct gpu gpu = {0};
+    struct error error = {0};
+    VkPhysicalDevice devices[MOST_DEVICES];
+    uint32_t count = 0;
+    if (find_loader(&gpu, &(struct gpu_origin){0}, &error) && create_instance(&gpu, &error) &&
+        list_devices(&gpu, devices, &count, &error))
+        for (uint32_t i = 0; i < count && i < capacity; i++) {
+            infos[i] = (WNNDeviceInfo){.deviceType = WNNDeviceType_GPU, .index = i};
+            describe_device(&gpu, devices[i], &infos[i]);
+        }
+    wnn_gpu_close(&gpu);
+    return count;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -310,8 +440,8 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
                   struct error *error)
 {
     *gpu = (struct gpu){.allocator = options->allocator};
-    bool opened = find_loader(gpu, origin, error) && create_instance(gpu, error) &&
-                  choose_device(gpu, options->power_preference, error);
+    bool opened =
+        find_loader(gpu, origin, error) && create_instance(gpu, error) && choose_device(gpu, options, error);
     if (opened) {
         read_capabilities(gpu, origin->minimal);
         opened = create_device(gpu, error) && create_objects(gpu, error);
@@ -397,6 +527,11 @@ static bool allocate(struct gpu *gpu, enum buffer_use use, struct buffer *buffer
     if (type == UINT32_MAX || needs.size > gpu->can.allocation)
         return wnn_fail(error, WNNStatus_OutOfMemory, "Vulkan: the device has no piece of %llu bytes",
                         (unsigned long long)needs.size);
+    if (!wnn_charge(gpu->allocator, needs.size))
+        return wnn_fail(error, WNNStatus_OutOfMemory,
+                        "%llu bytes on the device are more than the limit of the context leaves",
+                        (unsigned long long)needs.size);
+    buffer->charged = needs.size;
     const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                        .allocationSize = needs.size,
                                        .memoryTypeIndex = type};
@@ -449,6 +584,7 @@ void wnn_buffer_free(struct gpu *gpu, struct buffer *buffer)
 {
     gpu->vk.DestroyBuffer(gpu->device, buffer->handle, NULL);
     gpu->vk.FreeMemory(gpu->device, buffer->memory, NULL); // unmaps it
+    wnn_discharge(gpu->allocator, buffer->charged);
     *buffer = (struct buffer){0};
 }
 

@@ -67,6 +67,10 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
                   struct error *error);
 void wnn_gpu_close(struct gpu *gpu);
 
+// The devices, whether they will do or not, in the order of the driver: up to `capacity` are filled in, the
+// number of all of them is returned. Any thread.
+size_t wnn_gpu_enumerate(size_t capacity, WNNDeviceInfo *infos);
+
 // Says what a result other than VK_SUCCESS means; returns false. Notes the loss of the device.
 bool wnn_gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct error *error);
 
@@ -78,8 +82,9 @@ struct buffer {
     VkBuffer handle;
     VkDeviceMemory memory;
     size_t bytes;
-    void *mapped;  // NULL: not for the host
-    bool coherent; // mapped, and needs no flushes
+    uint64_t charged; // to the context's allocator
+    void *mapped;     // NULL: not for the host
+    bool coherent;    // mapped, and needs no flushes
 };
 
 enum buffer_use {

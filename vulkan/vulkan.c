@@ -525,11 +525,17 @@ static bool flushes_denormals(void *state)
     return ((const struct vulkan *)state)->flushes_denormals;
 }
 
+static uint64_t most_bytes(void *state)
+{
+    const struct capabilities *can = &((const struct vulkan *)state)->gpu.can;
+    return can->storage_range < can->allocation ? can->storage_range : can->allocation;
+}
+
 #define FUNCTIONS                                                                                            \
     .preferred_layout = WNNInputOperandLayout_NHWC, .views = true, .view_alignment = sizeof(uint32_t),       \
     .destroy = destroy, .adds = adds, .evaluate = evaluate, .partition = partition, .in_place = in_place,    \
-    .device_name = device_name, .flushes_denormals = flushes_denormals, .lower = lower, .release = release,  \
-    .execute = execute
+    .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes, .device_name = device_name,                    \
+    .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .execute = execute
 
 const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
 const struct backend wnn_backend_vulkan_minimal = {

@@ -307,7 +307,7 @@ typedef struct WNNParallelFor {
 // What one context accepts. 0 in a field of this struct means no limit of that kind.
 typedef struct WNNLimits {
     uint64_t maxTensorByteLength;    // bytes of one operand or tensor; at most 2^31-1 elements in any case
-    uint64_t maxMemory;              // bytes allocated by the context at one time, lent bytes not counted
+    uint64_t maxMemory;              // bytes allocated by the context at one time, on its device too; lent bytes not counted
     uint64_t maxConstantBytes;       // bytes of all constants of one builder
     uint32_t maxOperators;           // of one builder
     uint32_t maxOperands;            // of one builder
@@ -342,11 +342,39 @@ typedef struct WNNErrorCallbackInfo {
 } WNNErrorCallbackInfo;
 #define WNN_ERROR_CALLBACK_INFO_INIT { NULL, NULL, NULL, NULL }
 
+typedef enum WNNDeviceKind {
+    WNNDeviceKind_Other = 1,
+    WNNDeviceKind_Discrete = 2,
+    WNNDeviceKind_Integrated = 3,
+    WNNDeviceKind_Virtual = 4,
+    WNNDeviceKind_Processor = 5, // which plays a GPU
+    WNNDeviceKind_Force32 = 0x7FFFFFFF
+} WNNDeviceKind;
+
+// One GPU. What a page is told of it is its engine's decision.
+typedef struct WNNDeviceInfo {
+    WNNDeviceType deviceType;
+    WNNDeviceKind kind;
+    uint32_t index;   // by which a WNNContextDescriptor can name it, as long as none comes or goes
+    uint8_t uuid[16]; // likewise, for ever
+    bool usable;      // the driver is new enough, and the device can do what the library needs
+    uint32_t apiVersion, driverVersion; // as Vulkan writes them
+    uint64_t memoryBytes; // of its own
+    char name[256];       // ends with a NUL
+} WNNDeviceInfo;
+
+// Fills in up to `capacity` GPUs and returns how many there are; 0 where there is no driver. Any thread. Slow: loads the
+// driver.
+WNN_EXPORT size_t wnnEnumerateDevices(size_t capacity, WNNDeviceInfo *devices);
+
 // https://www.w3.org/TR/2024/CRD-webnn-20240415/#dictdef-mlcontextoptions
 typedef struct WNNContextDescriptor {
     const WNNChainedStruct *nextInChain;
     WNNStringView label;
     WNNDeviceType deviceType;           // GPU without a usable GPU backend: NotSupportedError
+    WNNStringView device;               // which GPU: its index ("1") or UUID ("0a1b..." or "0a1b2c3d-..."); empty: the
+                                        // best, that is discrete ones before integrated ones (which low power prefers),
+                                        // and a processor that plays one last
     WNNPowerPreference powerPreference; // a hint; never fails
     bool accelerated;                   // a hint of the newer text, reported back by wnnContextGetAccelerated
     bool strictNumerics;                // never trade IEEE details (denormals, NaN) for speed
@@ -358,13 +386,13 @@ typedef struct WNNContextDescriptor {
     WNNErrorCallbackInfo errorCallbackInfo;
 } WNNContextDescriptor;
 #define WNN_CONTEXT_DESCRIPTOR_INIT                                                                                  \
-    { NULL, WNN_STRING_VIEW_INIT, WNNDeviceType_CPU, WNNPowerPreference_Default, true, false, 0, NULL, NULL, NULL,   \
+    { NULL, WNN_STRING_VIEW_INIT, WNNDeviceType_CPU, WNN_STRING_VIEW_INIT, WNNPowerPreference_Default, true, false, 0, NULL, NULL, NULL,   \
       WNN_CONTEXT_LOST_CALLBACK_INFO_INIT, WNN_ERROR_CALLBACK_INFO_INIT }
 
 // Makes a context and its worker thread. `descriptor` NULL: the INIT values. On failure *context is NULL and the
 // error callback of the descriptor has the message.
-// TypeError: an enumerator or a callback mode that does not exist, an unusable allocator or parallelFor.
-// NotSupportedError: no such device. OutOfMemory. Any thread.
+// TypeError: an enumerator or a callback mode that does not exist, an unusable allocator or parallelFor, a device that is
+// neither an index nor a UUID, or named although the type is CPU. NotSupportedError: no such device. OutOfMemory. Any thread.
 WNN_EXPORT WNNStatus wnnCreateContext(const WNNContextDescriptor *descriptor, WNNContext *context);
 
 WNN_EXPORT void wnnContextAddRef(WNNContext context);
@@ -384,7 +412,7 @@ WNN_EXPORT bool wnnContextIsLost(WNNContext context);
 // What the descriptor asked for. https://www.w3.org/TR/webnn/#dom-mlcontext-accelerated
 WNN_EXPORT bool wnnContextGetAccelerated(WNNContext context);
 
-// The limits in force.
+// The limits in force: those of the descriptor, maxTensorByteLength cut down to what the device can do.
 WNN_EXPORT void wnnContextGetLimits(WNNContext context, WNNLimits *limits);
 
 // Opens, loads and initialises everything that later calls could need, so that a process may give up the right to
