@@ -17,6 +17,7 @@ struct backend_options {
     bool strict_numerics;
     WNNPowerPreference power_preference;
     struct string device; // which one, if there are several (WNNContextDescriptor.device)
+    const WNNCache *cache; // of the host, which outlives the state; NULL: none
 };
 
 // Where the operands of an execution lie while it runs.

@@ -88,6 +88,8 @@ static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
     if (d->parallelFor && (!d->parallelFor->parallelFor || d->parallelFor->concurrency == 0))
         return wnn_fail(error, WNNStatus_TypeError,
                         "parallelFor: a function and a concurrency of at least 1 are needed");
+    if (d->cache && (!d->cache->load || !d->cache->store))
+        return wnn_fail(error, WNNStatus_TypeError, "cache: load and store are both needed");
     const WNNLimits *limits = d->limits ? d->limits : &default_limits;
     return wnn_check_string(limits, "context label", d->label, error) &&
            wnn_check_string(limits, "the name of the device", d->device, error);
@@ -136,7 +138,9 @@ static void *worker(void *argument)
                                             .parallel = &context->parallel,
                                             .strict_numerics = context->strict_numerics,
                                             .power_preference = context->power_preference,
-                                            .device = wnn_string(context->start_descriptor->device)};
+                                            .device = wnn_string(context->start_descriptor->device),
+
+                                            .cache = context->cache.load ? &context->cache : NULL};
     bool threads = wnn_threads_create(context, context->parallel.threads, context->start_error);
     bool runs = threads && context->backend->create(&options, &context->state, context->start_error);
     if (!runs && context->start_error->status == WNNStatus_Success)
@@ -219,6 +223,8 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     context->accelerated = descriptor->accelerated;
     context->strict_numerics = descriptor->strictNumerics;
     context->power_preference = descriptor->powerPreference;
+    if (descriptor->cache)
+        context->cache = *descriptor->cache;
     if (descriptor->parallelFor)
         context->host_parallel = *descriptor->parallelFor;
     context->parallel.threads = descriptor->parallelFor   ? descriptor->parallelFor->concurrency

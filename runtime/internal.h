@@ -29,6 +29,7 @@ struct WNNContextImpl {
     bool accelerated, strict_numerics;
     WNNPowerPreference power_preference;
     WNNParallelFor host_parallel; // parallelFor NULL: threads of our own
+    WNNCache cache;               // load NULL: none
     WNNOperatorLimits *operator_limits;
     size_t operator_count;
 

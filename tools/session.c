@@ -2,6 +2,7 @@
 #include "tools/session.h"
 
 #include "runtime/backends.h"
+#include "tools/file_cache.h"
 #include "tools/terminal.h"
 
 #include <errno.h>
@@ -59,6 +60,9 @@ bool session_option(struct session_options *options, int option, const char *arg
     case 1006:
         options->device = argument;
         return true;
+    case 1005:
+        options->cache = argument;
+        return true;
     default:
         return false;
     }
@@ -86,6 +90,8 @@ bool session_open(struct session *session, const struct session_options *options
     descriptor.threadCount = options->threads;
     descriptor.strictNumerics = options->strict;
     descriptor.device.data = options->device;
+    WNNCache cache = file_cache(options->cache);
+    descriptor.cache = options->cache ? &cache : NULL;
     descriptor.errorCallbackInfo = (WNNErrorCallbackInfo){NULL, keep_error, session, NULL};
     WNNStatus status = wnn_create_context_on(session->backend, &descriptor, &session->context);
     if (status == WNNStatus_Success)

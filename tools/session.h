@@ -16,6 +16,7 @@ struct session_options {
     bool strict;
     const char *weights; // of the graph file
     const char *device;  // an index or a UUID, or NULL
+    const char *cache;   // a directory for what a GPU compiles; NULL: none
 };
 #define SESSION_OPTIONS_INIT                                                                                 \
     {                                                                                                        \
@@ -27,6 +28,7 @@ struct session_options {
     {"backend", required_argument, NULL, 1001}, {"threads", required_argument, NULL, 1002},                  \
         {"strict", no_argument, NULL, 1003}, {"weights", required_argument, NULL, 1004},                     \
         {"device", required_argument, NULL, 1006},                                                           \
+        {"cache", required_argument, NULL, 1005},                                                            \
     {                                                                                                        \
         "help", no_argument, NULL, 'h'                                                                       \
     }
@@ -36,7 +38,8 @@ struct session_options {
     "  --device=ID       the index or UUID of a GPU, of those that webnn info lists\n"                       \
     "  --threads=N       compute threads; by default one per processor\n"                                    \
     "  --strict          never trade IEEE details (denormals, NaN) for speed\n"                              \
-    "  --weights=FILE    the weights, if they do not lie beside GRAPH as .safetensors\n"
+    "  --weights=FILE    the weights, if they do not lie beside GRAPH as .safetensors\n"                     \
+    "  --cache=DIR       keeps what a GPU compiles in files, for the next time\n"
 
 // Takes one of these options. False: it was wrong, and a message has been printed.
 bool session_option(struct session_options *options, int option, const char *argument);

@@ -332,6 +332,8 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
     can->name[sizeof can->name - 1] = 0;
     can->type = p->deviceType;
     can->vendor = p->vendorID;
+    can->device = p->deviceID;
+    memcpy(can->pipeline_cache, p->pipelineCacheUUID, sizeof can->pipeline_cache);
     can->driver_version = p->driverVersion;
     can->api_version = p->apiVersion;
     can->storage_range = p->limits.maxStorageBufferRange;
@@ -429,10 +431,6 @@ static bool create_objects(struct gpu *gpu, struct error *error)
     result = gpu->vk.CreateFence(gpu->device, &fence, NULL, &gpu->fence);
     if (result != VK_SUCCESS)
         return wnn_gpu_fail(gpu, result, "vkCreateFence", error);
-    const VkPipelineCacheCreateInfo cache = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
-    result = gpu->vk.CreatePipelineCache(gpu->device, &cache, NULL, &gpu->cache);
-    if (result != VK_SUCCESS)
-        return wnn_gpu_fail(gpu, result, "vkCreatePipelineCache", error);
     return create_layouts(gpu, error);
 }
 
@@ -459,7 +457,6 @@ void wnn_gpu_close(struct gpu *gpu)
             gpu->vk.DestroyPipelineLayout(gpu->device, gpu->layouts[i], NULL);
             gpu->vk.DestroyDescriptorSetLayout(gpu->device, gpu->set_layouts[i], NULL);
         }
-        gpu->vk.DestroyPipelineCache(gpu->device, gpu->cache, NULL);
         gpu->vk.DestroyFence(gpu->device, gpu->fence, NULL);
         gpu->vk.DestroyCommandPool(gpu->device, gpu->commands, NULL);
         gpu->vk.DestroyDevice(gpu->device, NULL);

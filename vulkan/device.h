@@ -15,7 +15,11 @@
 struct capabilities {
     char name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
     VkPhysicalDeviceType type;
-    uint32_t vendor, driver_version, api_version;
+    uint32_t vendor, device, driver_version, api_version;
+
+    // Whose data of pipelines the driver can read.
+    uint8_t pipeline_cache[VK_UUID_SIZE];
+
     uint64_t storage_range;     // bytes that one binding can see
     uint64_t allocation;        // bytes of one piece of memory
     uint32_t storage_alignment; // of a binding's beginning
@@ -53,7 +57,6 @@ struct gpu {
     struct capabilities can;
     VkCommandPool commands;
     VkFence fence;
-    VkPipelineCache cache;
     VkDescriptorSetLayout set_layouts[GPU_BUFFERS + 1]; // by number of buffers
     VkPipelineLayout layouts[GPU_BUFFERS + 1];
     atomic_bool lost;

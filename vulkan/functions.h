@@ -63,6 +63,7 @@
     F(FreeMemory)                                                                                            \
     F(GetBufferMemoryRequirements)                                                                           \
     F(GetDeviceQueue)                                                                                        \
+    F(GetPipelineCacheData)                                                                                  \
     F(InvalidateMappedMemoryRanges)                                                                          \
     F(MapMemory)                                                                                             \
     F(QueueSubmit)                                                                                           \

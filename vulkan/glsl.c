@@ -60,4 +60,4 @@ static void release(struct glsl_result *result)
 }
 
 __attribute__((visibility("default")))
-const struct glsl_compiler webnn_glsl = {compile, release, create, destroy};
+const struct glsl_compiler webnn_glsl = {GLSL_VERSION, compile, release, create, destroy};

@@ -19,6 +19,7 @@ struct glsl_result {
 };
 
 struct glsl_compiler {
+    const char *version; // what compiles differently has another
     struct glsl_result (*compile)(void *compiler, const char *text, size_t length);
     void (*release)(struct glsl_result *result);
     void *(*create)(void); // NULL: out of memory

@@ -18,16 +18,27 @@ bool wnn_glsl_load(void **library, struct error *error)
                                 "Vulkan needs %s, which compiles shaders and is not there", name);
 }
 
-bool wnn_pipelines_open(struct pipelines *pipelines, struct gpu *gpu, const struct parallel *parallel,
+bool wnn_pipelines_open(struct pipelines *pipelines, struct gpu *gpu, const struct backend_options *options,
                         struct error *error)
 {
-    *pipelines = (struct pipelines){.gpu = gpu, .parallel = parallel, .bucket_count = BUCKETS};
+    *pipelines = (struct pipelines){.gpu = gpu, .parallel = options->parallel, .bucket_count = BUCKETS};
     bool opened = wnn_glsl_load(&pipelines->library, error);
     if (opened) {
         pipelines->glsl = dlsym(pipelines->library, GLSL_SYMBOL);
         pipelines->compiler = pipelines->glsl ? pipelines->glsl->create() : NULL;
         pipelines->buckets = wnn_allocate_zero(gpu->allocator, BUCKETS * sizeof pipelines->buckets[0]);
         opened = (pipelines->compiler && pipelines->buckets) || wnn_fail_memory(error);
+    }
+    if (opened) {
+        const struct capabilities *can = &gpu->can;
+        pipelines->cache = (struct cache){gpu->allocator,
+                                          options->cache,
+                                          {.vendor = can->vendor,
+                                           .device = can->device,
+                                           .driver_version = can->driver_version,
+                                           .api_version = can->api_version,
+                                           .compiler = pipelines->glsl->version}};
+        memcpy(pipelines->cache.identity.uuid, can->pipeline_cache, VK_UUID_SIZE);
     }
     if (!opened)
         wnn_pipelines_close(pipelines);
@@ -122,13 +133,28 @@ void wnn_pipelines_leave(struct pipelines *pipelines, struct pipeline *pipeline)
 // Compiling
 // ---------------------------------------------------------------------------------------------------------------
 
-static bool create(struct gpu *gpu, struct pipeline *pipeline, const struct glsl_result *spirv,
-                   struct error *error)
+// What becomes of one pipeline.
+struct task {
+    struct pipeline *pipeline;
+    struct cache_key key;
+    struct cache_entry entry; // the host's, or what it is to be offered
+    bool made;                // the entry is new
+    struct error error;
+};
+
+struct job {
+    struct pipelines *pipelines;
+    struct task *tasks;
+};
+
+// `cache` may be VK_NULL_HANDLE.
+static bool create(struct gpu *gpu, struct pipeline *pipeline, const uint32_t *words, size_t count,
+                   VkPipelineCache cache, struct error *error)
 {
     VkShaderModule module;
     const VkShaderModuleCreateInfo module_info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                                  .codeSize = spirv->count * sizeof spirv->words[0],
-                                                  .pCode = spirv->words};
+                                                  .codeSize = count * sizeof words[0],
+                                                  .pCode = words};
     VkResult result = gpu->vk.CreateShaderModule(gpu->device, &module_info, NULL, &module);
     if (result != VK_SUCCESS)
         return wnn_gpu_fail(gpu, result, "vkCreateShaderModule", error);
@@ -139,7 +165,7 @@ static bool create(struct gpu *gpu, struct pipeline *pipeline, const struct glsl
                   .module = module,
                   .pName = "main"},
         .layout = gpu->layouts[pipeline->buffers]};
-    result = gpu->vk.CreateComputePipelines(gpu->device, gpu->cache, 1, &info, NULL, &pipeline->handle);
+    result = gpu->vk.CreateComputePipelines(gpu->device, cache, 1, &info, NULL, &pipeline->handle);
     gpu->vk.DestroyShaderModule(gpu->device, module, NULL);
     if (result == VK_SUCCESS)
         return true;
@@ -147,52 +173,131 @@ static bool create(struct gpu *gpu, struct pipeline *pipeline, const struct glsl
     return wnn_gpu_fail(gpu, result, "vkCreateComputePipelines", error);
 }
 
-struct job {
-    struct pipelines *pipelines;
-    struct pipeline **list;
-    struct error *errors;
-};
+// One of the driver's caches, for one pipeline, so that threads have nothing to share; VK_NULL_HANDLE: it is
+// not to be had, and does without.
+static VkPipelineCache create_cache(struct gpu *gpu, const void *data, size_t bytes)
+{
+    const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+                                            .initialDataSize = bytes,
+                                            .pInitialData = data};
+    VkPipelineCache cache;
+    VkResult result = gpu->vk.CreatePipelineCache(gpu->device, &info, NULL, &cache);
+    return result == VK_SUCCESS ? cache : VK_NULL_HANDLE;
+}
+
+// Makes the entry of a new pipeline, if the driver and the memory allow.
+static void make_entry(const struct pipelines *pipelines, struct task *task, const struct glsl_result *spirv,
+                       VkPipelineCache cache)
+{
+    struct gpu *gpu = pipelines->gpu;
+    size_t bytes = 0;
+    void *data = NULL;
+    if (cache && gpu->vk.GetPipelineCacheData(gpu->device, cache, &bytes, NULL) == VK_SUCCESS && bytes > 0 &&
+        bytes <= GPU_CACHE_ENTRY && (data = wnn_allocate(gpu->allocator, bytes)) &&
+        gpu->vk.GetPipelineCacheData(gpu->device, cache, &bytes, data) != VK_SUCCESS)
+        bytes = 0;
+    task->made = wnn_cache_make(&pipelines->cache, &task->key, spirv->words, spirv->count, data,
+                                data ? bytes : 0, &task->entry);
+    wnn_release(gpu->allocator, data);
+}
+
+static void compile_text(const struct pipelines *pipelines, struct task *task)
+{
+    struct gpu *gpu = pipelines->gpu;
+    struct pipeline *pipeline = task->pipeline;
+    struct glsl_result spirv =
+        pipelines->glsl->compile(pipelines->compiler, pipeline->text, pipeline->length);
+    if (!spirv.words) {
+        wnn_fail(&task->error, WNNStatus_OperationError, "a shader does not compile: %s", spirv.message);
+    } else {
+        VkPipelineCache cache = pipelines->cache.host ? create_cache(gpu, NULL, 0) : VK_NULL_HANDLE;
+        if (create(gpu, pipeline, spirv.words, spirv.count, cache, &task->error) && pipelines->cache.host)
+            make_entry(pipelines, task, &spirv, cache);
+        gpu->vk.DestroyPipelineCache(gpu->device, cache, NULL);
+    }
+    pipelines->glsl->release(&spirv);
+}
+
+// False: the entry is of no use, and the text has to do.
+static bool compile_entry(const struct pipelines *pipelines, struct task *task)
+{
+    struct gpu *gpu = pipelines->gpu;
+    struct cache_entry *entry = &task->entry;
+    bool done = false;
+    if (wnn_cache_check(&pipelines->cache, &task->key, entry)) {
+        VkPipelineCache cache =
+            entry->data ? create_cache(gpu, entry->data, entry->data_bytes) : VK_NULL_HANDLE;
+        struct error error = {0};
+        done = create(gpu, task->pipeline, entry->words, entry->word_count, cache, &error);
+        gpu->vk.DestroyPipelineCache(gpu->device, cache, NULL);
+        if (!done && gpu->lost) {
+            task->error = error;
+            done = true;
+        }
+    }
+    wnn_cache_drop(&pipelines->cache, entry);
+    return done;
+}
 
 static void compile(void *argument, size_t index)
 {
     const struct job *job = argument;
-    const struct pipelines *pipelines = job->pipelines;
-    struct pipeline *pipeline = job->list[index];
-    struct error *error = &job->errors[index];
-    struct glsl_result spirv =
-        pipelines->glsl->compile(pipelines->compiler, pipeline->text, pipeline->length);
-    if (spirv.words)
-        create(pipelines->gpu, pipeline, &spirv, error);
-    else
-        wnn_fail(error, WNNStatus_OperationError, "a shader does not compile: %s", spirv.message);
-    pipelines->glsl->release(&spirv);
+    struct task *task = &job->tasks[index];
+    if (!compile_entry(job->pipelines, task))
+        compile_text(job->pipelines, task);
+}
+
+static void load_entries(const struct job *job, size_t count)
+{
+    const struct cache *cache = &job->pipelines->cache;
+    for (size_t i = 0; cache->host && i < count; i++) {
+        struct task *task = &job->tasks[i];
+        task->key = wnn_cache_key(cache, task->pipeline->text, task->pipeline->length);
+        wnn_cache_load(cache, &task->key, &task->entry);
+    }
+}
+
+static void store_entries(const struct job *job, size_t count)
+{
+    const struct cache *cache = &job->pipelines->cache;
+    for (size_t i = 0; i < count; i++) {
+        struct task *task = &job->tasks[i];
+        if (task->made)
+            wnn_cache_store(cache, &task->key, &task->entry);
+        wnn_cache_drop(cache, &task->entry);
+    }
 }
 
 bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *list, size_t count,
                            struct error *error)
 {
     struct allocator *allocator = pipelines->gpu->allocator;
-    struct job job = {.pipelines = pipelines,
-                      .list = wnn_allocate(allocator, count * sizeof job.list[0]),
-                      .errors = wnn_allocate_zero(allocator, count * sizeof job.errors[0])};
-    bool done = (job.list && job.errors) || wnn_fail_memory(error);
     size_t missing = 0;
-    for (size_t i = 0; done && i < count; i++) {
-        if (list[i]->handle || list[i]->error)
+    for (size_t i = 0; i < count; i++)
+        missing += !list[i]->handle;
+    if (missing == 0)
+        return true;
+    struct job job = {pipelines, wnn_allocate_zero(allocator, missing * sizeof job.tasks[0])};
+    if (!job.tasks)
+        return wnn_fail_memory(error);
+    missing = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (list[i]->handle || list[i]->taken)
             continue;
-        list[i]->error = &job.errors[missing];
-        job.list[missing++] = list[i];
+        list[i]->taken = true;
+        job.tasks[missing++].pipeline = list[i];
     }
-    if (missing > 0)
-        pipelines->parallel->run(pipelines->parallel, missing, compile, &job);
+    load_entries(&job, missing);
+    pipelines->parallel->run(pipelines->parallel, missing, compile, &job);
+    store_entries(&job, missing);
+    bool done = true;
     for (size_t i = 0; i < missing; i++) {
-        job.list[i]->error = NULL;
-        if (done && job.errors[i].status != WNNStatus_Success) {
-            *error = job.errors[i];
+        job.tasks[i].pipeline->taken = false;
+        if (done && job.tasks[i].error.status != WNNStatus_Success) {
+            *error = job.tasks[i].error;
             done = false;
         }
     }
-    wnn_release(allocator, job.list);
-    wnn_release(allocator, job.errors);
+    wnn_release(allocator, job.tasks);
     return done;
 }

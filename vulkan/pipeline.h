@@ -6,6 +6,7 @@
 #ifndef VULKAN_PIPELINE_H_
 #define VULKAN_PIPELINE_H_
 
+#include "vulkan/cache.h"
 #include "vulkan/device.h"
 #include "vulkan/glsl.h"
 
@@ -14,10 +15,10 @@ struct pipeline {
     uint64_t hash;
     char *text;
     size_t length;
-    unsigned buffers;    // of its layout
-    unsigned users;      // executables
-    VkPipeline handle;   // VK_NULL_HANDLE until it is compiled
-    struct error *error; // while it is compiled
+    unsigned buffers;  // of its layout
+    unsigned users;    // executables
+    VkPipeline handle; // VK_NULL_HANDLE until it is compiled
+    bool taken;        // while it is compiled
 };
 
 struct pipelines {
@@ -26,6 +27,7 @@ struct pipelines {
     void *library;
     const struct glsl_compiler *glsl;
     void *compiler;
+    struct cache cache;
     struct pipeline **buckets;
     size_t bucket_count, count, idle;
 };
@@ -33,7 +35,7 @@ struct pipelines {
 // Opens the library with the compiler. NotSupportedError if there is none. Any thread.
 bool wnn_glsl_load(void **library, struct error *error);
 
-bool wnn_pipelines_open(struct pipelines *pipelines, struct gpu *gpu, const struct parallel *parallel,
+bool wnn_pipelines_open(struct pipelines *pipelines, struct gpu *gpu, const struct backend_options *options,
                         struct error *error);
 void wnn_pipelines_close(struct pipelines *pipelines);
 

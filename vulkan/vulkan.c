@@ -492,7 +492,7 @@ bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_o
         return wnn_fail_memory(error);
     vulkan->allocator = options->allocator;
     bool opened = wnn_gpu_open(&vulkan->gpu, options, origin, error);
-    if (opened && wnn_pipelines_open(&vulkan->pipelines, &vulkan->gpu, options->parallel, error) &&
+    if (opened && wnn_pipelines_open(&vulkan->pipelines, &vulkan->gpu, options, error) &&
         test_device(vulkan, error)) {
         *state = vulkan;
         return true;

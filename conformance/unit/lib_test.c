@@ -7,6 +7,7 @@
 #include "lib/graph.h"
 #include "lib/half.h"
 #include "lib/parallel.h"
+#include "lib/sha256.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -566,6 +567,41 @@ static void test_parallel(void)
             }
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Digests
+// ---------------------------------------------------------------------------------------------------------------
+
+// `count` times the text, in pieces of `piece` bytes.
+static void require_digest(const char *text, size_t count, size_t piece, const char *expected)
+{
+    size_t length = strlen(text), total = length * count;
+    char *all = malloc(total + 1), hex[2 * WNN_SHA256_BYTES + 1];
+    REQUIRE(all);
+    for (size_t i = 0; i < count; i++)
+        memcpy(all + i * length, text, length);
+    struct sha256 hash;
+    unsigned char digest[WNN_SHA256_BYTES];
+    wnn_sha256_begin(&hash);
+    for (size_t at = 0; at < total; at += piece)
+        wnn_sha256_add(&hash, all + at, total - at < piece ? total - at : piece);
+    wnn_sha256_end(&hash, digest);
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    REQUIRE_EQUAL_STR(hex, expected);
+    free(all);
+}
+
+static void test_digests(void)
+{
+    require_digest("", 1, 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    for (size_t piece = 1; piece < 200; piece++) {
+        require_digest("abc", 1, piece, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        require_digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1, piece,
+                       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    }
+    require_digest("a", 1000000, 777, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
 int main(void)
 {
     test_half();
@@ -578,5 +614,6 @@ int main(void)
     test_arena();
     test_constant();
     test_parallel();
+    test_digests();
     return 0;
 }

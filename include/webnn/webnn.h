@@ -304,6 +304,24 @@ typedef struct WNNParallelFor {
     void *userdata;
 } WNNParallelFor;
 
+// Where the host keeps what a GPU context compiles, so that later contexts and processes need not compile it again. The
+// library asks for entries and offers new ones on the worker thread, while a context is made and while a graph is built,
+// one call at a time for a context; the functions must not call the library, and should not take long. A host may share
+// one cache among its contexts, keep it in files, forget entries at any time, and return wrong ones: an entry carries a
+// checksum over itself and its key, and is compiled anew if it does not fit.
+//
+// A key is 32 bytes, a digest of the library's version, the device, its driver, and one shader: operators, shapes and
+// options, but no weights and no data. An entry is a few to some hundred kilobytes, at most 64 MiB, and holds that shader
+// in compiled form. Whether a key is there says that somebody has built such a network: those who must not know of each
+// other get caches of their own. An entry is code for the GPU, and as trustworthy as the place where it is kept.
+typedef struct WNNCache {
+    // Returns the size of the entry, 0 if there is none; copies it to `data` if it is no larger than `capacity`.
+    size_t (*load)(const void *key, size_t keyLength, void *data, size_t capacity, void *userdata);
+    // Takes a copy of an entry, or does not.
+    void (*store)(const void *key, size_t keyLength, const void *data, size_t length, void *userdata);
+    void *userdata;
+} WNNCache;
+
 // What one context accepts. 0 in a field of this struct means no limit of that kind.
 typedef struct WNNLimits {
     uint64_t maxTensorByteLength;    // bytes of one operand or tensor; at most 2^31-1 elements in any case
@@ -381,18 +399,21 @@ typedef struct WNNContextDescriptor {
     uint32_t threadCount;               // compute threads; 0: one per processor that the process may use
     const WNNAllocator *allocator;      // NULL: the C library's; copied
     const WNNParallelFor *parallelFor;  // NULL: threads of the library; copied
+    const WNNCache *cache;              // NULL: what is compiled is forgotten with the context; copied
     const WNNLimits *limits;            // NULL: WNN_LIMITS_INIT; copied
     WNNContextLostCallbackInfo lostCallbackInfo;
     WNNErrorCallbackInfo errorCallbackInfo;
 } WNNContextDescriptor;
 #define WNN_CONTEXT_DESCRIPTOR_INIT                                                                                  \
-    { NULL, WNN_STRING_VIEW_INIT, WNNDeviceType_CPU, WNN_STRING_VIEW_INIT, WNNPowerPreference_Default, true, false, 0, NULL, NULL, NULL,   \
+    { NULL, WNN_STRING_VIEW_INIT, WNNDeviceType_CPU, WNN_STRING_VIEW_INIT, WNNPowerPreference_Default, true, false, 0,  \
+      NULL, NULL, NULL, NULL,                                                                                         \
       WNN_CONTEXT_LOST_CALLBACK_INFO_INIT, WNN_ERROR_CALLBACK_INFO_INIT }
 
 // Makes a context and its worker thread. `descriptor` NULL: the INIT values. On failure *context is NULL and the
 // error callback of the descriptor has the message.
-// TypeError: an enumerator or a callback mode that does not exist, an unusable allocator or parallelFor, a device that is
-// neither an index nor a UUID, or named although the type is CPU. NotSupportedError: no such device. OutOfMemory. Any thread.
+// TypeError: an enumerator or a callback mode that does not exist, an unusable allocator, parallelFor or cache, a device
+// that is neither an index nor a UUID, or named although the type is CPU. NotSupportedError: no such device.
+// OutOfMemory. Any thread.
 WNN_EXPORT WNNStatus wnnCreateContext(const WNNContextDescriptor *descriptor, WNNContext *context);
 
 WNN_EXPORT void wnnContextAddRef(WNNContext context);

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What making the pipelines of a GPU takes: creating a context and building a network cold, again in a second
+// context with the cache that the first one filled, and in a third one whose driver gets nothing of it. Of
+// the build it shows what the driver compiles (summed over threads), what waiting for uploads takes, and with
+// one thread the rest is mostly the compiler of GLSL. Drivers' own caches in files are switched off. Every
+// network is a process of its own.
+//
+// Usage: webnn-bench-shaders [--threads=N] [--backend=vulkan-minimal] [--driver-cache] [GRAPH...]
+
+#include "conformance/bench/subject.h"
+#include "tools/bench_models.h"
+#include "tools/memory.h"
+#include "vulkan/device.h"
+#include "vulkan/vulkan.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// ---------------------------------------------------------------------------------------------------------------
+// A cache in memory
+// ---------------------------------------------------------------------------------------------------------------
+
+struct entry {
+    struct entry *next;
+    size_t bytes;
+    unsigned char key[32], data[];
+};
+
+static struct entry *entries;
+static size_t entry_count, entry_bytes;
+
+static size_t load(const void *key, size_t length, void *data, size_t capacity, void *unused)
+{
+    (void)unused;
+    for (const struct entry *entry = entries; entry; entry = entry->next)
+        if (length == sizeof entry->key && memcmp(entry->key, key, length) == 0) {
+            if (entry->bytes <= capacity)
+                memcpy(data, entry->data, entry->bytes);
+            return entry->bytes;
+        }
+    return 0;
+}
+
+static void store(const void *key, size_t length, const void *data, size_t bytes, void *unused)
+{
+    (void)unused;
+    struct entry *entry = must_allocate(sizeof *entry + bytes);
+    entry->next = entries;
+    entry->bytes = bytes;
+    memcpy(entry->key, key, length);
+    memcpy(entry->data, data, bytes);
+    entries = entry;
+    entry_count++;
+    entry_bytes += bytes;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// A clock around some of Vulkan's functions
+// ---------------------------------------------------------------------------------------------------------------
+
+static PFN_vkGetInstanceProcAddr real_get;
+static PFN_vkGetDeviceProcAddr real_get_device;
+static PFN_vkCreateComputePipelines real_create;
+static PFN_vkWaitForFences real_wait;
+static PFN_vkWaitSemaphores real_wait_semaphores;
+static atomic_ullong driver_time, wait_time; // nanoseconds
+static atomic_uint pipeline_count;
+static bool no_data; // drivers get pipeline caches without data
+
+static void add_time(atomic_ullong *sum, double begin)
+{
+    atomic_fetch_add(sum, (unsigned long long)((seconds_now() - begin) * 1e9));
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
+                                                       const VkComputePipelineCreateInfo *infos,
+                                                       const VkAllocationCallbacks *callbacks,
+                                                       VkPipeline *pipelines)
+{
+    double begin = seconds_now();
+    VkResult result =
+        real_create(device, no_data ? VK_NULL_HANDLE : cache, count, infos, callbacks, pipelines);
+    add_time(&driver_time, begin);
+    atomic_fetch_add(&pipeline_count, count);
+    return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL wait_for_fences(VkDevice device, uint32_t count, const VkFence *fences,
+                                                      VkBool32 all, uint64_t timeout)
+{
+    double begin = seconds_now();
+    VkResult result = real_wait(device, count, fences, all, timeout);
+    add_time(&wait_time, begin);
+    return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores(VkDevice device, const VkSemaphoreWaitInfo *info,
+                                                      uint64_t timeout)
+{
+    double begin = seconds_now();
+    VkResult result = real_wait_semaphores(device, info, timeout);
+    add_time(&wait_time, begin);
+    return result;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device(VkDevice device, const char *name)
+{
+    PFN_vkVoidFunction function = real_get_device(device, name);
+    if (function && strcmp(name, "vkCreateComputePipelines") == 0) {
+        real_create = (PFN_vkCreateComputePipelines)function;
+        return (PFN_vkVoidFunction)create_pipelines;
+    }
+    if (function && strcmp(name, "vkWaitForFences") == 0) {
+        real_wait = (PFN_vkWaitForFences)function;
+        return (PFN_vkVoidFunction)wait_for_fences;
+    }
+    if (function && strncmp(name, "vkWaitSemaphores", 16) == 0) {
+        real_wait_semaphores = (PFN_vkWaitSemaphores)function;
+        return (PFN_vkVoidFunction)wait_semaphores;
+    }
+    return function;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char *name)
+{
+    PFN_vkVoidFunction function = real_get(instance, name);
+    if (!function || strcmp(name, "vkGetDeviceProcAddr") != 0)
+        return function;
+    real_get_device = (PFN_vkGetDeviceProcAddr)function;
+    return (PFN_vkVoidFunction)get_device;
+}
+
+static bool minimal;
+
+static bool create_state(const struct backend_options *options, void **state, struct error *error)
+{
+    return wnn_vulkan_create(options, &(struct gpu_origin){.get = get, .minimal = minimal}, state, error);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Measuring
+// ---------------------------------------------------------------------------------------------------------------
+
+static unsigned threads;
+
+struct figures {
+    double create, build, driver, wait, first, later; // seconds
+    unsigned pipelines;
+};
+
+static bool measure(const char *what, const WNNCache *cache, struct figures *figures, struct error *error)
+{
+    struct backend timed = wnn_backend_vulkan;
+    timed.create = create_state;
+    struct session session = {.backend = &timed};
+    struct model model = {.builder = NULL};
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    descriptor.threadCount = threads;
+    descriptor.cache = cache;
+    double begin = seconds_now();
+    WNNStatus status = wnn_create_context_on(&timed, &descriptor, &session.context);
+    figures->create = seconds_now() - begin;
+    if (status != WNNStatus_Success)
+        return wnn_fail(error, status, "no context");
+    bool good = model_begin(&model, session.context, error) && model_load(&model, what, NULL, error);
+    atomic_store(&driver_time, 0);
+    atomic_store(&wait_time, 0);
+    atomic_store(&pipeline_count, 0);
+    WNNGraph graph = NULL;
+    begin = seconds_now();
+    good = good && session_build(&session, &model, &graph, error);
+    figures->build = seconds_now() - begin;
+    figures->driver = (double)atomic_load(&driver_time) * 1e-9;
+    figures->wait = (double)atomic_load(&wait_time) * 1e-9;
+    figures->pipelines = atomic_load(&pipeline_count);
+    if (model.builder)
+        model_end(&model);
+    if (good) {
+        struct subject subject;
+        subject_begin(&subject, &session, graph);
+        begin = seconds_now();
+        good = subject_run(&subject);
+        figures->first = seconds_now() - begin;
+        begin = seconds_now();
+        good = good && subject_run(&subject);
+        figures->later = seconds_now() - begin;
+        subject_end(&subject);
+    }
+    wnnContextRelease(session.context);
+    return good;
+}
+
+static void print(const char *what, const char *how, const struct figures *f, double cold)
+{
+    printf("%-20s %-12s %9u %10.2f %10.2f %6.2f %10.2f %10.2f %10.2f %10.2f\n", what, how, f->pipelines,
+           f->create * 1e3, f->build * 1e3, f->build / cold, f->driver * 1e3, f->wait * 1e3, f->first * 1e3,
+           f->later * 1e3);
+    fflush(stdout);
+}
+
+static int bench(const char *what)
+{
+    const WNNCache cache = {load, store, NULL};
+    static const char *const names[] = {"no cache", "cold cache", "warm cache", "SPIR-V only"};
+    struct error error = {WNNStatus_Success, ""};
+    struct figures cold = {0}, figures;
+    if (!measure(what, NULL, &cold, &error)) {
+        fprintf(stderr, "%s: %s\n", what, error.message);
+        return 1;
+    }
+    print(what, names[0], &cold, cold.build);
+    for (int i = 1; i < 4; i++) {
+        no_data = i == 3;
+        if (!measure(what, &cache, &figures, &error)) {
+            fprintf(stderr, "%s: %s\n", what, error.message);
+            return 1;
+        }
+        print(what, names[i], &figures, cold.build);
+    }
+    printf("%-20s %zu entries, %.0f KiB\n", what, entry_count, (double)entry_bytes / 1024);
+    fflush(stdout);
+    return 0;
+}
+
+static int bench_apart(const char *what)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(bench(what));
+    return child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+int main(int argc, char **argv)
+{
+    bool driver_cache = false;
+    int failed = 0;
+    for (; argc > 1 && argv[1][0] == '-'; argc--, argv++) {
+        bool is_minimal = strcmp(argv[1], "--backend=vulkan-minimal") == 0,
+             is_cache = strcmp(argv[1], "--driver-cache") == 0;
+        minimal |= is_minimal;
+        driver_cache |= is_cache;
+        if (!is_minimal && !is_cache && sscanf(argv[1], "--threads=%u", &threads) != 1)
+            return 2;
+    }
+    if (!driver_cache) {
+        setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+        setenv("__GL_SHADER_DISK_CACHE", "0", 1);
+    }
+    struct error error = {WNNStatus_Success, ""};
+    void *library;
+    if (!wnn_gpu_load(&library, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    *(void **)&real_get = dlsym(library, "vkGetInstanceProcAddr");
+    printf("%-20s %-12s %9s %10s %10s %6s %10s %10s %10s %10s\n", "milliseconds", "", "pipelines", "context",
+           "build", "ratio", "driver", "waiting", "first run", "later run");
+    if (argc > 1)
+        for (int i = 1; i < argc; i++)
+            failed |= bench_apart(argv[i]);
+    else
+        for (const struct bench_model *model = bench_models; model->name; model++)
+            if (!strchr(model->name, ':'))
+                failed |= bench_apart(model->name);
+    return failed;
+}
