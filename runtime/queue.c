@@ -427,6 +427,34 @@ static void run_first(WNNContext context)
     queue->running = false;
 }
 
+bool wnn_queue_take(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    bool rests = !queue->lost && !queue->running && !queue->waiting.first;
+    queue->running |= rests;
+    pthread_mutex_unlock(&queue->lock);
+    return rests;
+}
+
+// Under the lock, after a request was run by a thread that is not the worker: tells who can go on.
+static void go_on(struct queue *queue)
+{
+    if (queue->waiting.first || queue->ending)
+        pthread_cond_signal(&queue->work);
+    // Others that wait could take over too.
+    pthread_cond_broadcast(&queue->changed);
+}
+
+void wnn_queue_give(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    queue->running = false;
+    go_on(queue);
+    pthread_mutex_unlock(&queue->lock);
+}
+
 // CLOCK_MONOTONIC; false: so late that it never comes.
 static bool deadline_after(uint64_t nanoseconds, struct timespec *deadline)
 {
@@ -595,10 +623,7 @@ static void run_first_here(WNNContext context)
     queue->run_by_waiters++;
     run_first(context);
     fesetenv(&environment);
-    if (queue->waiting.first || queue->ending)
-        pthread_cond_signal(&queue->work);
-    // Others that wait could take over too.
-    pthread_cond_broadcast(&queue->changed);
+    go_on(queue);
 }
 
 static WNNWaitStatus wait_any(WNNContext context, size_t count, WNNFutureWaitInfo *futures, uint64_t timeout)

@@ -141,6 +141,11 @@ WNNFuture wnn_refuse_without_context(const struct callback *callback);
 // the request is gone.
 bool wnn_submit_silently(WNNContext context, struct request *request, struct error *error);
 
+// Takes the timeline for the thread that calls, so that what it does next is in order; nothing of it runs
+// until the thread gives it back. False: something is on it, or the context is lost.
+bool wnn_queue_take(WNNContext context);
+void wnn_queue_give(WNNContext context);
+
 // Under the lock: puts a request without `drop` on the timeline. Not after the end.
 void wnn_queue_dispose(struct queue *queue, struct request *request);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors, and reading and writing them: https://www.w3.org/TR/webnn/#api-mltensor. The bytes of a tensor
-// change on the worker only, in the order of the timeline, and stay as long as a request needs them.
+// change in the order of the timeline only, and stay as long as a request needs them.
 
 #include "runtime/internal.h"
 
@@ -245,14 +245,12 @@ static void drop_transfer(WNNContext context, struct request *request)
 static const struct request_kind read_kind = {run_read, drop_transfer, true};
 static const struct request_kind write_kind = {run_write, drop_transfer, true};
 
-// A transfer that holds the tensor, or NULL (and `error`).
-static struct transfer *prepare(WNNContext context, const struct request_kind *kind, WNNTensor tensor,
-                                const void *data, size_t byteLength, struct error *error)
+static bool check_transfer(WNNContext context, bool reads, WNNTensor tensor, const void *data,
+                           size_t byteLength, struct error *error)
 {
-    bool reads = kind == &read_kind;
     const char *method = reads ? "readTensor" : "writeTensor";
     if (error->status != WNNStatus_Success || !wnn_context_usable(context, error))
-        return NULL;
+        return false;
     if (!tensor)
         wnn_fail(error, WNNStatus_TypeError, "%s: no tensor was given", method);
     else if (tensor->context != context)
@@ -266,14 +264,26 @@ static struct transfer *prepare(WNNContext context, const struct request_kind *k
         wnn_fail(error, WNNStatus_TypeError, "%s: the buffer has %zu bytes%s; expected %zu (%s %s)", method,
                  byteLength, data ? "" : " at no address", tensor->bytes, wnn_dtype_name(tensor->type.type),
                  SHAPE_TEXT(&tensor->type.shape));
-    if (error->status != WNNStatus_Success)
-        return NULL;
+    return error->status == WNNStatus_Success;
+}
+
+// Uses the tensor, which has been checked, for a transfer.
+static bool use(WNNTensor tensor, bool reads, struct error *error)
+{
+    return wnn_tensor_use(tensor) || wnn_fail(error, WNNStatus_TypeError, "%s: the tensor was destroyed",
+                                              reads ? "readTensor" : "writeTensor");
+}
+
+// A transfer that holds the tensor, or NULL (and `error`).
+static struct transfer *prepare(WNNContext context, const struct request_kind *kind, WNNTensor tensor,
+                                struct error *error)
+{
+    bool reads = kind == &read_kind;
     struct transfer *transfer =
-        wnn_request_create(context, kind, sizeof *transfer + (reads ? 0 : byteLength), error);
+        wnn_request_create(context, kind, sizeof *transfer + (reads ? 0 : tensor->bytes), error);
     if (!transfer)
         return NULL;
-    if (!wnn_tensor_use(tensor)) {
-        wnn_fail(error, WNNStatus_TypeError, "%s: the tensor was destroyed", method);
+    if (!use(tensor, reads, error)) {
         wnn_request_free(context, transfer);
         return NULL;
     }
@@ -290,10 +300,29 @@ WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor, void *data,
         return wnn_refuse_without_context(&callback);
     struct error error = {0};
     wnn_check_callback(callbackInfo.nextInChain, &callback, &error);
-    struct transfer *transfer = prepare(context, &read_kind, tensor, data, byteLength, &error);
-    if (transfer)
+    struct transfer *transfer = NULL;
+    if (check_transfer(context, true, tensor, data, byteLength, &error) &&
+        (transfer = prepare(context, &read_kind, tensor, &error)))
         transfer->target = data;
     return wnn_submit(context, (struct request *)transfer, &callback, &error);
+}
+
+// Where nothing is before it on the timeline, the bytes are copied once, not twice.
+static void write_at_once(WNNTensor tensor, const void *data, struct error *error)
+{
+    if (!use(tensor, false, error))
+        return;
+    memcpy(tensor->data, data, tensor->bytes);
+    wnn_tensor_unuse(tensor);
+}
+
+static void write_later(WNNContext context, WNNTensor tensor, const void *data, struct error *error)
+{
+    struct transfer *transfer = prepare(context, &write_kind, tensor, error);
+    if (!transfer)
+        return;
+    memcpy(transfer + 1, data, tensor->bytes);
+    wnn_submit_silently(context, &transfer->request, error);
 }
 
 WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void *data, size_t byteLength)
@@ -301,10 +330,13 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void
     if (!context)
         return WNNStatus_TypeError;
     struct error error = {0};
-    struct transfer *transfer = prepare(context, &write_kind, tensor, data, byteLength, &error);
-    if (transfer) {
-        memcpy(transfer + 1, data, byteLength);
-        wnn_submit_silently(context, &transfer->request, &error);
+    if (check_transfer(context, false, tensor, data, byteLength, &error)) {
+        if (wnn_queue_take(context)) {
+            write_at_once(tensor, data, &error);
+            wnn_queue_give(context);
+        } else {
+            write_later(context, tensor, data, &error);
+        }
     }
     return wnn_context_report(context, &error);
 }
