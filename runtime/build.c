@@ -184,7 +184,15 @@ static void drop_build(WNNContext context, struct request *base)
         wnn_graph_free(&request->graph);
 }
 
-static const struct request_kind build_kind = {run_build, drop_build, false};
+// A build changes nothing that executions see.
+static bool join_build(struct request *request, const struct request_list *flying)
+{
+    (void)request;
+    (void)flying;
+    return true;
+}
+
+static const struct request_kind build_kind = {run_build, drop_build, false, join_build, NULL};
 
 static struct build_request *prepare(struct builder *builder, size_t outputCount,
                                      const WNNNamedOperand *outputs, struct error *error)

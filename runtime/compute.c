@@ -19,6 +19,8 @@ struct execution {
     void *staging;      // what misaligned memory is copied to and from
     WNNTensor *tensors; // dispatch: all, in no order; the place of the caller's memory
     size_t tensor_count;
+    void *flight; // of the backend
+    bool joins;   // others were in flight when it began
 };
 
 // One call: what the two descriptors have in common.
@@ -67,29 +69,53 @@ fail(const struct call *call, WNNStatus status, const char *format, ...)
 // Running
 // ---------------------------------------------------------------------------------------------------------------
 
+static void take_staged_inputs(const struct execution *e)
+{
+    const struct port_list *inputs = &e->graph->inputs;
+    for (size_t i = 0; e->staging && i < inputs->count; i++)
+        if (e->inputs[i] != e->caller_inputs[i])
+            memcpy((void *)(uintptr_t)e->inputs[i], e->caller_inputs[i], inputs->ports[i].bytes);
+}
+
+// The end of an execution by the backend.
+static bool end_execution(WNNContext context, const struct execution *e, bool done, struct error *error)
+{
+    const struct port_list *outputs = &e->graph->outputs;
+    if (!done)
+        return wnn_fail(error, WNNStatus_UnknownError, "the backend %s failed", context->backend->name);
+    for (size_t i = 0; e->staging && i < outputs->count; i++)
+        if (e->outputs[i] != e->caller_outputs[i])
+            memcpy(e->caller_outputs[i], e->outputs[i], outputs->ports[i].bytes);
+    return true;
+}
+
 static bool run_execution(WNNContext context, struct request *request, struct error *error)
 {
     struct execution *e = (struct execution *)request;
-    const struct port_list *inputs = &e->graph->inputs, *outputs = &e->graph->outputs;
+    const struct backend *backend = context->backend;
     if (!e->graph->plan) { // destroyed on another thread while it was being queued
         wnn_fail(error, WNNStatus_InvalidStateError, "the graph was destroyed");
         return true;
     }
-    if (e->staging)
-        for (size_t i = 0; i < inputs->count; i++)
-            if (e->inputs[i] != e->caller_inputs[i])
-                memcpy((void *)(uintptr_t)e->inputs[i], e->caller_inputs[i], inputs->ports[i].bytes);
+    take_staged_inputs(e);
     const struct bindings bindings = {e->inputs, e->outputs, NULL};
-    bool watched = atomic_load_explicit(&e->graph->watched, memory_order_relaxed);
-    bool done = watched ? wnn_profile_execute(e->graph, &bindings, error)
-                        : context->backend->execute(context->state, e->graph->executable, &bindings, error);
-    if (!done)
-        return wnn_fail(error, WNNStatus_UnknownError, "the backend %s failed", context->backend->name);
-    if (e->staging)
-        for (size_t i = 0; i < outputs->count; i++)
-            if (e->outputs[i] != e->caller_outputs[i])
-                memcpy(e->caller_outputs[i], e->outputs[i], outputs->ports[i].bytes);
+    if (!e->joins && atomic_load_explicit(&e->graph->watched, memory_order_relaxed))
+        return end_execution(context, e, wnn_profile_execute(e->graph, &bindings, error), error);
+    if (!backend->submit)
+        return end_execution(context, e,
+                             backend->execute(context->state, e->graph->executable, &bindings, error), error);
+    if (!backend->submit(context->state, e->graph->executable, &bindings, &e->flight, error))
+        return end_execution(context, e, false, error);
+    request->course = e->flight ? REQUEST_FLIES : REQUEST_AGAIN;
     return true;
+}
+
+static bool land_execution(WNNContext context, struct request *request, struct error *error)
+{
+    struct execution *e = (struct execution *)request;
+    const struct bindings bindings = {e->inputs, e->outputs, NULL};
+    bool done = context->backend->land(context->state, e->graph->executable, e->flight, &bindings, error);
+    return end_execution(context, e, done, error);
 }
 
 static void drop_execution(WNNContext context, struct request *request)
@@ -104,7 +130,48 @@ static void drop_execution(WNNContext context, struct request *request)
         wnn_graph_drop(e->graph);
 }
 
-static const struct request_kind execution_kind = {run_execution, drop_execution, true};
+// The memory that an execution gets of its caller or of tensors.
+static const void *memory_of(const struct execution *e, bool output, size_t slot)
+{
+    if (e->tensor_count)
+        return output ? e->outputs[slot] : e->inputs[slot];
+    return output ? e->caller_outputs[slot] : e->caller_inputs[slot];
+}
+
+// Whether an execution reads what one in flight has yet to write.
+static bool reads_of(const struct execution *e, const struct execution *flying)
+{
+    enum {
+        MOST_PAIRS = 1024 // more are not looked at
+    };
+    const struct port_list *inputs = &e->graph->inputs, *outputs = &flying->graph->outputs;
+    if (inputs->count * outputs->count > MOST_PAIRS)
+        return true;
+    for (size_t i = 0; i < inputs->count; i++)
+        for (size_t k = 0; k < outputs->count; k++) {
+            uintptr_t in = (uintptr_t)memory_of(e, false, i), out = (uintptr_t)memory_of(flying, true, k);
+            if (out && (in - out < outputs->ports[k].bytes || out - in < inputs->ports[i].bytes))
+                return true;
+        }
+    return false;
+}
+
+static bool join_execution(struct request *request, const struct request_list *flying);
+
+static const struct request_kind execution_kind = {run_execution, drop_execution, true, join_execution,
+                                                   land_execution};
+
+static bool join_execution(struct request *request, const struct request_list *flying)
+{
+    struct execution *e = (struct execution *)request;
+    if (atomic_load_explicit(&e->graph->watched, memory_order_relaxed))
+        return false;
+    for (const struct request *other = flying->first; other; other = other->next)
+        if (other->kind == &execution_kind && reads_of(e, (const struct execution *)other))
+            return false;
+    e->joins = true;
+    return true;
+}
 
 static struct execution *create(const struct call *call)
 {

@@ -128,6 +128,28 @@ void wnn_context_drop(WNNContext context)
         free_context(context);
 }
 
+static void *lander(void *argument)
+{
+    wnn_floating_point_default();
+    wnn_queue_land(argument);
+    return NULL;
+}
+
+// On the worker, whose signal mask it inherits.
+static bool start_lander(WNNContext context, struct error *error)
+{
+    int code = context->backend->submit ? pthread_create(&context->lander, NULL, lander, context) : 0;
+    return code == 0 || wnn_fail(error, WNNStatus_OutOfMemory, "a thread does not start (error %d)", code);
+}
+
+static void end_lander(WNNContext context)
+{
+    if (!context->backend->submit)
+        return;
+    wnn_queue_ground(context);
+    pthread_join(context->lander, NULL);
+}
+
 static void *worker(void *argument)
 {
     WNNContext context = argument;
@@ -142,7 +164,8 @@ static void *worker(void *argument)
 
                                             .cache = context->cache.load ? &context->cache : NULL};
     bool threads = wnn_threads_create(context, context->parallel.threads, context->start_error);
-    bool runs = threads && context->backend->create(&options, &context->state, context->start_error);
+    bool created = threads && context->backend->create(&options, &context->state, context->start_error);
+    bool runs = created && start_lander(context, context->start_error);
     if (!runs && context->start_error->status == WNNStatus_Success)
         wnn_fail(context->start_error, WNNStatus_UnknownError, "the backend %s does not start",
                  context->backend->name);
@@ -157,8 +180,10 @@ static void *worker(void *argument)
         do
             wnn_queue_work(context);
         while (!wnn_graphs_end(context));
-        context->backend->destroy(context->state);
+        end_lander(context);
     }
+    if (created)
+        context->backend->destroy(context->state);
     if (threads)
         wnn_threads_destroy(context);
     wnn_context_drop(context);
@@ -290,8 +315,10 @@ void wnnContextRelease(WNNContext context)
     queue->ending = true;
     pthread_cond_signal(&queue->work);
     pthread_mutex_unlock(&queue->lock);
-    // In a callback on the worker: it goes on to its end by itself.
-    if (pthread_equal(context->worker, pthread_self()))
+    // In a callback on a thread of the context: it goes on to its end by itself.
+    bool own = pthread_equal(context->worker, pthread_self()) ||
+               (context->backend->submit && pthread_equal(context->lander, pthread_self()));
+    if (own)
         pthread_detach(context->worker);
     else
         pthread_join(context->worker, NULL);

@@ -189,12 +189,11 @@ static void set_result(WNNContext context, struct request *request, const struct
     }
 }
 
-// Ends a request in state RUNNING: drops what it refers to, and sees that the callback runs. `here` says that
-// a spontaneous one may run in this call; otherwise it is the worker's.
-static void finish(WNNContext context, struct request *request, const struct error *error, bool here)
+// Ends a request in state RUNNING that has its result: drops what it refers to, and sees that the callback
+// runs. `here` says that a spontaneous one may run in this call; otherwise it is the worker's.
+static void conclude(WNNContext context, struct request *request, bool here)
 {
     struct queue *queue = &context->queue;
-    set_result(context, request, error);
     if (request->kind)
         request->kind->drop(context, request);
 
@@ -223,31 +222,33 @@ static void finish(WNNContext context, struct request *request, const struct err
     pthread_mutex_unlock(&queue->lock);
 }
 
+static void finish(WNNContext context, struct request *request, const struct error *error, bool here)
+{
+    set_result(context, request, error);
+    conclude(context, request, here);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Taking requests
 // ---------------------------------------------------------------------------------------------------------------
 
 bool wnn_queue_init(struct queue *queue, uint64_t first_id)
 {
+    pthread_cond_t *const conditions[] = {&queue->changed, &queue->work, &queue->flights};
+    size_t made = 0, count = sizeof conditions / sizeof conditions[0];
     queue->first_id = first_id;
     pthread_condattr_t attributes;
     if (pthread_condattr_init(&attributes) != 0)
         return false;
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    bool changed = pthread_cond_init(&queue->changed, &attributes) == 0;
-    bool work = changed && pthread_cond_init(&queue->work, &attributes) == 0;
+    while (made < count && pthread_cond_init(conditions[made], &attributes) == 0)
+        made++;
     pthread_condattr_destroy(&attributes);
-    if (!work) {
-        if (changed)
-            pthread_cond_destroy(&queue->changed);
-        return false;
-    }
-    if (pthread_mutex_init(&queue->lock, NULL) != 0) {
-        pthread_cond_destroy(&queue->work);
-        pthread_cond_destroy(&queue->changed);
-        return false;
-    }
-    return true;
+    if (made == count && pthread_mutex_init(&queue->lock, NULL) == 0)
+        return true;
+    while (made > 0)
+        pthread_cond_destroy(conditions[--made]);
+    return false;
 }
 
 void wnn_queue_free(struct queue *queue)
@@ -255,6 +256,7 @@ void wnn_queue_free(struct queue *queue)
     pthread_mutex_destroy(&queue->lock);
     pthread_cond_destroy(&queue->work);
     pthread_cond_destroy(&queue->changed);
+    pthread_cond_destroy(&queue->flights);
 }
 
 void *wnn_request_create(WNNContext context, const struct request_kind *kind, size_t size,
@@ -298,7 +300,8 @@ static bool push(struct queue *queue, struct request *request, bool *tell, struc
 {
     if (queue->lost)
         return fail_lost(queue, error);
-    *tell = !queue->expects_waiters || queue->running || queue->waiting.first || !may_run_anywhere(request);
+    *tell = !queue->expects_waiters || queue->running || queue->waiting.first || queue->flying.first ||
+            !may_run_anywhere(request);
     request->state = REQUEST_QUEUED;
     append(&queue->waiting, request);
     return true;
@@ -398,20 +401,81 @@ void wnn_queue_dispose(struct queue *queue, struct request *request)
 // The worker
 // ---------------------------------------------------------------------------------------------------------------
 
+// The end of a request that has run or landed and has its result; `good` says that the context goes on.
+static void end(WNNContext context, struct request *request, bool good)
+{
+    struct request_list cancelled = {NULL, NULL};
+    bool lost = !good && wnn_lose_begin(context, request->message.data, &cancelled);
+    conclude(context, request, true);
+    if (lost)
+        wnn_lose_end(context, &cancelled);
+}
+
+// Puts a request back, first of the timeline, until one in flight has landed. False (and `error`): the
+// context was lost meanwhile, and what waited was cancelled.
+static bool put_back(struct queue *queue, struct request *request, struct error *error)
+{
+    pthread_mutex_lock(&queue->lock);
+    bool lost = queue->lost;
+    if (lost) {
+        wnn_fail(error, WNNStatus_Cancelled, "cancelled: %s", queue->lost_message);
+    } else {
+        request->state = REQUEST_QUEUED;
+        request->previous = NULL;
+        request->next = queue->waiting.first;
+        *(request->next ? &request->next->previous : &queue->waiting.last) = request;
+        queue->waiting.first = request;
+        queue->stalled = queue->flying.first != NULL;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return !lost;
+}
+
+// Puts a request among those in flight: because it is, or because others are that come before it.
+static void take_off(WNNContext context, struct request *request)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    append(&queue->flying, request);
+    atomic_fetch_add(&queue->flight_count, 1);
+    pthread_mutex_unlock(&queue->lock);
+}
+
 static void run(WNNContext context, struct request *request)
 {
+    struct queue *queue = &context->queue;
     struct error error = {0};
     wnn_floating_point_default();
     if (!request->kind->drop) {
         request->kind->run(context, request, &error);
         return;
     }
-    struct request_list cancelled = {NULL, NULL};
-    bool lost =
-        !request->kind->run(context, request, &error) && wnn_lose_begin(context, error.message, &cancelled);
-    finish(context, request, &error, true);
-    if (lost)
-        wnn_lose_end(context, &cancelled);
+    request->course = REQUEST_ENDED;
+    bool good = request->kind->run(context, request, &error);
+    if (!good)
+        request->course = REQUEST_ENDED;
+    if (request->course == REQUEST_AGAIN && put_back(queue, request, &error))
+        return;
+    if (request->course == REQUEST_FLIES) {
+        take_off(context, request);
+    } else {
+        set_result(context, request, &error);
+        request->failed = !good;
+        if (atomic_load_explicit(&queue->flight_count, memory_order_relaxed) > 0)
+            take_off(context, request);
+        else
+            end(context, request, good);
+    }
+}
+
+// Under the lock.
+static bool may_begin(const struct queue *queue)
+{
+    struct request *request = queue->waiting.first;
+    if (queue->running || !request)
+        return false;
+    return !queue->flying.first || (!queue->stalled && atomic_load(&queue->flight_count) < QUEUE_FLIGHTS &&
+                                    request->kind->joins && request->kind->joins(request, &queue->flying));
 }
 
 // Under the lock, which it leaves: runs the first request of the timeline. Nothing else of it runs.
@@ -431,7 +495,7 @@ bool wnn_queue_take(WNNContext context)
 {
     struct queue *queue = &context->queue;
     pthread_mutex_lock(&queue->lock);
-    bool rests = !queue->lost && !queue->running && !queue->waiting.first;
+    bool rests = !queue->lost && !queue->running && !queue->waiting.first && !queue->flying.first;
     queue->running |= rests;
     pthread_mutex_unlock(&queue->lock);
     return rests;
@@ -440,6 +504,8 @@ bool wnn_queue_take(WNNContext context)
 // Under the lock, after a request was run by a thread that is not the worker: tells who can go on.
 static void go_on(struct queue *queue)
 {
+    if (queue->flying.first && !queue->landing && !may_run_anywhere(queue->flying.first))
+        pthread_cond_signal(&queue->flights);
     if (queue->waiting.first || queue->ending)
         pthread_cond_signal(&queue->work);
     // Others that wait could take over too.
@@ -454,6 +520,63 @@ void wnn_queue_give(WNNContext context)
     go_on(queue);
     pthread_mutex_unlock(&queue->lock);
 }
+
+// ---------------------------------------------------------------------------------------------------------------
+// Landing
+// ---------------------------------------------------------------------------------------------------------------
+
+// Under the lock, which it leaves: waits for the first request in flight, and ends it. No other lands.
+static void land_first(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    struct request *request = queue->flying.first;
+    queue->landing = true;
+    pthread_mutex_unlock(&queue->lock);
+    bool good = !request->failed;
+    if (request->course == REQUEST_FLIES) {
+        struct error error = {0};
+        good = request->kind->land(context, request, &error);
+        set_result(context, request, &error);
+    }
+    pthread_mutex_lock(&queue->lock);
+    detach(&queue->flying, request);
+    atomic_fetch_sub(&queue->flight_count, 1);
+    queue->stalled = false;
+    if (queue->waiting.first)
+        pthread_cond_signal(&queue->work);
+    pthread_mutex_unlock(&queue->lock);
+    end(context, request, good);
+    pthread_mutex_lock(&queue->lock);
+    queue->landing = false;
+    if (queue->waiting.first || queue->ending)
+        pthread_cond_signal(&queue->work);
+}
+
+void wnn_queue_land(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    while (!queue->grounded) {
+        if (queue->flying.first && !queue->landing)
+            land_first(context);
+        else
+            pthread_cond_wait(&queue->flights, &queue->lock);
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void wnn_queue_ground(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    queue->grounded = true;
+    pthread_cond_signal(&queue->flights);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The worker's loop
+// ---------------------------------------------------------------------------------------------------------------
 
 // CLOCK_MONOTONIC; false: so late that it never comes.
 static bool deadline_after(uint64_t nanoseconds, struct timespec *deadline)
@@ -488,6 +611,14 @@ static void rest(struct queue *queue, uint64_t *seen, unsigned *looks)
     queue->expects_waiters = false;
 }
 
+static void run_first_and_tell(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    run_first(context);
+    if (queue->flying.first && !queue->landing)
+        pthread_cond_signal(&queue->flights);
+}
+
 void wnn_queue_work(WNNContext context)
 {
     struct queue *queue = &context->queue;
@@ -498,9 +629,10 @@ void wnn_queue_work(WNNContext context)
         struct request *request;
         if ((request = take_first(&queue->cancelled)))
             deliver(context, request);
-        else if (queue->waiting.first && !queue->running)
-            run_first(context);
-        else if (queue->ending && !queue->running)
+        else if (may_begin(queue))
+            run_first_and_tell(context);
+        else if (queue->ending && !queue->running && !queue->landing && !queue->flying.first &&
+                 !queue->waiting.first)
             break;
         else
             rest(queue, &seen, &looks);
@@ -614,14 +746,15 @@ static bool look(WNNContext context, size_t count, WNNFutureWaitInfo *futures)
     return found;
 }
 
-// Under the lock, which it leaves: does the worker's work, whom it tells when it can go on.
-static void run_first_here(WNNContext context)
+// Under the lock, which it leaves: does the work of another thread, `run_first` or `land_first`, and tells
+// the worker when it can go on.
+static void work_here(WNNContext context, void (*work)(WNNContext context))
 {
     struct queue *queue = &context->queue;
     fenv_t environment;
     fegetenv(&environment);
     queue->run_by_waiters++;
-    run_first(context);
+    work(context);
     fesetenv(&environment);
     go_on(queue);
 }
@@ -642,8 +775,10 @@ static WNNWaitStatus wait_any(WNNContext context, size_t count, WNNFutureWaitInf
             return WNNWaitStatus_Success;
         if (expired)
             return WNNWaitStatus_TimedOut;
-        if (!timed && !queue->running && queue->waiting.first && may_run_anywhere(queue->waiting.first))
-            run_first_here(context);
+        if (!timed && may_begin(queue) && may_run_anywhere(queue->waiting.first))
+            work_here(context, run_first);
+        else if (!timed && queue->flying.first && !queue->landing && may_run_anywhere(queue->flying.first))
+            work_here(context, land_first);
         else if (timed)
             expired = pthread_cond_timedwait(&queue->changed, &queue->lock, &deadline) != 0;
         else
@@ -661,6 +796,9 @@ WNNWaitStatus wnnContextWaitAny(WNNContext context, size_t futureCount, WNNFutur
     wnn_context_hold(context);
     pthread_mutex_lock(&context->queue.lock);
     WNNWaitStatus status = wait_any(context, futureCount, futures, timeoutNanoseconds);
+    // What this thread has begun and does not wait for.
+    if (context->queue.flying.first && !context->queue.landing)
+        pthread_cond_signal(&context->queue.flights);
     pthread_mutex_unlock(&context->queue.lock);
     wnn_context_drop(context);
     return status;

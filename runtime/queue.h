@@ -4,6 +4,10 @@
 // of results to callbacks in the three callback modes. A thread that waits takes the worker's place where it
 // can: to hand a request to another thread and its result back takes longer than many a request. What a
 // request does is in its kind; the queue knows nothing about graphs.
+//
+// Where a device does the work, a run only begins it: the request is in flight then, and the worker goes on
+// with the next. Requests in flight land in the order of the timeline, on a second thread or on one that
+// waits. What has ended while others before it fly waits for its turn, so that results come in call order.
 
 #ifndef RUNTIME_QUEUE_H_
 #define RUNTIME_QUEUE_H_
@@ -15,8 +19,9 @@
 #include <stddef.h>
 
 struct request;
+struct request_list;
 
-// Both functions are called once at most, without a lock.
+// All but `joins` are called without a lock, and once at most for a request that does not ask for more.
 struct request_kind {
     // One at a time, on the worker, or on any thread if it may. Failing is said with `error`; false means
     // that the context is lost by it.
@@ -27,6 +32,17 @@ struct request_kind {
     void (*drop)(WNNContext context, struct request *request);
     // A thread that waits for this request, or for one behind it, may run it.
     bool anywhere;
+    // (optional) Under the lock, quickly: whether it may run while these are in flight. NULL: not.
+    bool (*joins)(struct request *request, const struct request_list *flying);
+    // For a request whose run has set REQUEST_FLIES: waits for its end. As `run` otherwise.
+    bool (*land)(WNNContext context, struct request *request, struct error *error);
+};
+
+// How a run has ended; for a run that succeeds to change.
+enum request_course {
+    REQUEST_ENDED,
+    REQUEST_FLIES,
+    REQUEST_AGAIN // to be run once more, when a request has landed
 };
 
 // Whom to tell. `build` or `request` or neither.
@@ -47,7 +63,7 @@ static inline struct callback wnn_request_callback(const WNNRequestCallbackInfo 
 
 enum request_state {
     REQUEST_QUEUED,
-    REQUEST_RUNNING,    // or being cancelled: not in a list
+    REQUEST_RUNNING,    // or in flight, or being cancelled
     REQUEST_DONE,       // its callback waits for a thread that may run it
     REQUEST_DELIVERING, // its callback runs, on the thread `deliverer`
 };
@@ -60,6 +76,8 @@ struct request {
     struct request *next_in_bucket;
     uint64_t id; // 0: nobody waits for it, it cannot be cancelled, and it is not counted as pending
     enum request_state state;
+    enum request_course course;
+    bool failed; // ended by a failure that loses the context, while others before it fly
     pthread_t deliverer;
     struct callback callback;
     WNNStatus status;
@@ -80,6 +98,9 @@ struct spontaneous {
 
 #define QUEUE_BUCKETS 1024
 
+// Requests in flight at a time.
+#define QUEUE_FLIGHTS 8
+
 // Places for requests that are small and few, as most are, so that they need no memory of the allocator.
 #define QUEUE_PLACES     4
 #define QUEUE_PLACE_SIZE 512
@@ -88,8 +109,14 @@ struct queue {
     pthread_mutex_t lock;
     pthread_cond_t work;           // for the worker: something to run or to deliver, or the end
     pthread_cond_t changed;        // for those who wait: a request is done or complete
+    pthread_cond_t flights;        // for who lands them: something to land, or the end
     struct request_list waiting;   // the timeline
     bool running;                  // one that was on it runs
+    struct request_list flying;    // and what is in flight of it
+    atomic_uint flight_count;      // of them; grows only while `running`
+    bool landing;                  // the first of them lands
+    bool stalled;                  // nothing begins before it has
+    bool grounded;                 // nothing will fly any more
     uint64_t run_by_waiters;       // how many threads that waited have run
     bool expects_waiters;          // the worker looks by itself soon whether somebody has run what came
     struct request_list cancelled; // spontaneous ones that wnnContextCancel left to the worker
@@ -161,6 +188,10 @@ void wnn_lose_end(WNNContext context, struct request_list *cancelled);
 
 // The worker's loop; returns when the queue is ending and nothing waits.
 void wnn_queue_work(WNNContext context);
+
+// The loop of the thread that lands requests, until wnn_queue_ground.
+void wnn_queue_land(WNNContext context);
+void wnn_queue_ground(WNNContext context);
 
 // Delivers whatever has not been delivered, and everything that comes later where it arises.
 void wnn_queue_close(WNNContext context);

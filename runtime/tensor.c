@@ -242,8 +242,8 @@ static void drop_transfer(WNNContext context, struct request *request)
     wnn_tensor_drop(tensor);
 }
 
-static const struct request_kind read_kind = {run_read, drop_transfer, true};
-static const struct request_kind write_kind = {run_write, drop_transfer, true};
+static const struct request_kind read_kind = {run_read, drop_transfer, true, NULL, NULL};
+static const struct request_kind write_kind = {run_write, drop_transfer, true, NULL, NULL};
 
 static bool check_transfer(WNNContext context, bool reads, WNNTensor tensor, const void *data,
                            size_t byteLength, struct error *error)

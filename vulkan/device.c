@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vulkan/device.h"
+#include "vulkan/timeline.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -312,6 +312,32 @@ static uint32_t find_memory(const struct gpu *gpu, uint32_t types, VkMemoryPrope
     return UINT32_MAX;
 }
 
+static bool has_extension(const struct gpu *gpu, const char *name)
+{
+    VkExtensionProperties extensions[512];
+    uint32_t count = 512;
+    VkResult result = gpu->vk.EnumerateDeviceExtensionProperties(gpu->physical, NULL, &count, extensions);
+    for (uint32_t i = 0; (result == VK_SUCCESS || result == VK_INCOMPLETE) && i < count; i++)
+        if (strcmp(extensions[i].extensionName, name) == 0)
+            return true;
+    return false;
+}
+
+static void read_timeline(struct gpu *gpu)
+{
+    struct capabilities *can = &gpu->can;
+    uint32_t version = VK_API_VERSION_1_0;
+    VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
+    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                          .pNext = &timeline};
+    gpu->vk.EnumerateInstanceVersion(&version);
+    can->timeline_is_new = version >= VK_API_VERSION_1_2 && can->api_version >= VK_API_VERSION_1_2;
+    if (can->timeline_is_new || has_extension(gpu, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME))
+        gpu->vk.GetPhysicalDeviceFeatures2(gpu->physical, &features);
+    can->timeline = timeline.timelineSemaphore;
+}
+
 static void read_capabilities(struct gpu *gpu, bool minimal)
 {
     VkPhysicalDeviceFloatControlsProperties floats = {
@@ -347,6 +373,7 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
     can->minimal = minimal;
     if (minimal)
         return;
+    read_timeline(gpu);
     can->keeps_special = floats.shaderSignedZeroInfNanPreserveFloat32;
     can->keeps_denormals = floats.shaderDenormPreserveFloat32;
     const VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
@@ -368,9 +395,16 @@ static bool create_device(struct gpu *gpu, struct error *error)
                                            .queueFamilyIndex = gpu->family,
                                            .queueCount = 1,
                                            .pQueuePriorities = &priority};
+    const VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, .timelineSemaphore = VK_TRUE};
+    static const char *const extensions[] = {VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME};
+    bool extended = gpu->can.timeline && !gpu->can.timeline_is_new;
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .pNext = gpu->can.timeline ? &timeline : NULL,
                                      .queueCreateInfoCount = 1,
-                                     .pQueueCreateInfos = &queue};
+                                     .pQueueCreateInfos = &queue,
+                                     .enabledExtensionCount = extended ? 1 : 0,
+                                     .ppEnabledExtensionNames = extensions};
     VkResult result = gpu->vk.CreateDevice(gpu->physical, &info, NULL, &gpu->device);
     if (result != VK_SUCCESS) {
         gpu->device = VK_NULL_HANDLE;
@@ -380,6 +414,12 @@ static bool create_device(struct gpu *gpu, struct error *error)
 #define F(name)                                                                                              \
     complete &= (gpu->vk.name = (PFN_vk##name)gpu->vk.GetDeviceProcAddr(gpu->device, "vk" #name)) != NULL;
     VK_DEVICE_FUNCTIONS(F)
+#undef F
+#define F(name)                                                                                              \
+    gpu->vk.name =                                                                                           \
+        (PFN_vk##name)gpu->vk.GetDeviceProcAddr(gpu->device, extended ? "vk" #name "KHR" : "vk" #name);      \
+    complete &= !gpu->can.timeline || gpu->vk.name != NULL;
+    VK_TIMELINE_FUNCTIONS(F)
 #undef F
     if (!complete)
         return wnn_fail(error, WNNStatus_NotSupportedError,
@@ -427,11 +467,7 @@ static bool create_objects(struct gpu *gpu, struct error *error)
     VkResult result = gpu->vk.CreateCommandPool(gpu->device, &pool, NULL, &gpu->commands);
     if (result != VK_SUCCESS)
         return wnn_gpu_fail(gpu, result, "vkCreateCommandPool", error);
-    const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    result = gpu->vk.CreateFence(gpu->device, &fence, NULL, &gpu->fence);
-    if (result != VK_SUCCESS)
-        return wnn_gpu_fail(gpu, result, "vkCreateFence", error);
-    return create_layouts(gpu, error);
+    return create_layouts(gpu, error) && wnn_timeline_open(gpu, error);
 }
 
 bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const struct gpu_origin *origin,
@@ -457,7 +493,7 @@ void wnn_gpu_close(struct gpu *gpu)
             gpu->vk.DestroyPipelineLayout(gpu->device, gpu->layouts[i], NULL);
             gpu->vk.DestroyDescriptorSetLayout(gpu->device, gpu->set_layouts[i], NULL);
         }
-        gpu->vk.DestroyFence(gpu->device, gpu->fence, NULL);
+        wnn_timeline_close(gpu);
         gpu->vk.DestroyCommandPool(gpu->device, gpu->commands, NULL);
         gpu->vk.DestroyDevice(gpu->device, NULL);
     }
@@ -466,25 +502,6 @@ void wnn_gpu_close(struct gpu *gpu)
     if (gpu->library)
         dlclose(gpu->library);
     *gpu = (struct gpu){0};
-}
-
-bool wnn_gpu_run(struct gpu *gpu, VkCommandBuffer commands, struct error *error)
-{
-    if (gpu->lost)
-        return wnn_gpu_fail(gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
-    const VkSubmitInfo submit = {
-        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands};
-    VkResult result = gpu->vk.QueueSubmit(gpu->queue, 1, &submit, gpu->fence);
-    if (result != VK_SUCCESS)
-        return wnn_gpu_fail(gpu, result, "vkQueueSubmit", error);
-    result = gpu->vk.WaitForFences(gpu->device, 1, &gpu->fence, VK_TRUE, UINT64_MAX);
-    if (result != VK_SUCCESS) {
-        // What was submitted may still run: nothing can be said about its memory.
-        gpu->lost = true;
-        return wnn_gpu_fail(gpu, result, "vkWaitForFences", error);
-    }
-    result = gpu->vk.ResetFences(gpu->device, 1, &gpu->fence);
-    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkResetFences", error);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

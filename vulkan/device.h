@@ -30,6 +30,8 @@ struct capabilities {
     bool unified;         // the host can map what the device likes best
     bool keeps_special;   // signed zeros, infinities and NaN, if it is asked to
     bool keeps_denormals; // likewise
+    bool timeline;        // semaphores that count,
+    bool timeline_is_new; // and as a part of Vulkan, not as an extension
     bool minimal;         // tests: as if there were nothing beyond the minimum
 };
 
@@ -41,6 +43,13 @@ struct capabilities {
 struct gpu_origin {
     PFN_vkGetInstanceProcAddr get; // NULL: the loader's
     bool minimal;                  // tests: as if there were nothing beyond the minimum
+};
+
+// timeline.h
+struct moment {
+    uint64_t count; // on the timeline
+    VkFence fence;  // without one
+    bool ahead;     // submitted, and nobody has waited for it yet
 };
 
 struct gpu {
@@ -56,9 +65,11 @@ struct gpu {
     VkPhysicalDeviceMemoryProperties memory;
     struct capabilities can;
     VkCommandPool commands;
-    VkFence fence;
     VkDescriptorSetLayout set_layouts[GPU_BUFFERS + 1]; // by number of buffers
     VkPipelineLayout layouts[GPU_BUFFERS + 1];
+    VkSemaphore timeline; // or none
+    uint64_t submitted;   // the greatest count it was told to reach
+    struct moment own;    // of wnn_gpu_run
     atomic_bool lost;
 };
 
@@ -76,9 +87,6 @@ size_t wnn_gpu_enumerate(size_t capacity, WNNDeviceInfo *infos);
 
 // Says what a result other than VK_SUCCESS means; returns false. Notes the loss of the device.
 bool wnn_gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct error *error);
-
-// Submits a command buffer and waits for it.
-bool wnn_gpu_run(struct gpu *gpu, VkCommandBuffer commands, struct error *error);
 
 // A piece of device memory with a buffer on all of it.
 struct buffer {

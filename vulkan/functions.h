@@ -45,6 +45,7 @@
     F(CreateFence)                                                                                           \
     F(CreatePipelineCache)                                                                                   \
     F(CreatePipelineLayout)                                                                                  \
+    F(CreateSemaphore)                                                                                       \
     F(CreateShaderModule)                                                                                    \
     F(DestroyBuffer)                                                                                         \
     F(DestroyCommandPool)                                                                                    \
@@ -55,6 +56,7 @@
     F(DestroyPipeline)                                                                                       \
     F(DestroyPipelineCache)                                                                                  \
     F(DestroyPipelineLayout)                                                                                 \
+    F(DestroySemaphore)                                                                                      \
     F(DestroyShaderModule)                                                                                   \
     F(DeviceWaitIdle)                                                                                        \
     F(EndCommandBuffer)                                                                                      \
@@ -71,11 +73,15 @@
     F(UpdateDescriptorSets)                                                                                  \
     F(WaitForFences)
 
+// Of devices whose semaphores count; with KHR behind the name where that is an extension.
+#define VK_TIMELINE_FUNCTIONS(F) F(WaitSemaphores)
+
 struct vk_functions {
 #define F(name) PFN_vk##name name;
     VK_GLOBAL_FUNCTIONS(F)
     VK_INSTANCE_FUNCTIONS(F)
     VK_DEVICE_FUNCTIONS(F)
+    VK_TIMELINE_FUNCTIONS(F)
 #undef F
 };
 

@@ -19,9 +19,6 @@ void wnn_program_free(struct program *program)
     for (const struct step *step = program->first; step; step = step->next)
         if (step->pipeline)
             wnn_pipelines_leave(program->pipelines, step->pipeline);
-    if (program->commands)
-        gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &program->commands);
-    gpu->vk.DestroyDescriptorPool(gpu->device, program->pool, NULL);
     wnn_buffer_free(gpu, &program->parameters);
     wnn_arena_free(&program->records);
     wnn_arena_free(&program->texts);
@@ -107,9 +104,9 @@ static void note(struct hazards *hazards, const struct step *step)
 }
 
 // Everything before the barrier comes before everything behind it.
-static void add_barrier(struct program *program, struct hazards *hazards, bool to_host)
+static void add_barrier(struct recording *recording, struct hazards *hazards, bool to_host)
 {
-    const struct gpu *gpu = program->gpu;
+    const struct gpu *gpu = recording->gpu;
     VkPipelineStageFlags from = 0;
     VkAccessFlags written = 0;
     if (hazards->dispatched) {
@@ -128,11 +125,11 @@ static void add_barrier(struct program *program, struct hazards *hazards, bool t
     const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                      .srcAccessMask = written,
                                      .dstAccessMask = to_host ? VK_ACCESS_HOST_READ_BIT : any};
-    gpu->vk.CmdPipelineBarrier(program->commands, from, to_host ? VK_PIPELINE_STAGE_HOST_BIT : device, 0, 1,
+    gpu->vk.CmdPipelineBarrier(recording->commands, from, to_host ? VK_PIPELINE_STAGE_HOST_BIT : device, 0, 1,
                                &barrier, 0, NULL, 0, NULL);
     hazards->count = 0;
     hazards->copied = hazards->dispatched = false;
-    program->barriers++;
+    recording->barriers++;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -163,7 +160,34 @@ static bool upload_parameters(struct program *program, struct error *error)
     return wnn_gpu_upload(program->gpu, &upload, 1, error);
 }
 
-static bool create_pool(struct program *program, struct error *error)
+bool wnn_program_finish(struct program *program, struct error *error)
+{
+    if (!compile(program, error) || !upload_parameters(program, error))
+        return false;
+    for (struct step *step = program->first; step; step = step->next)
+        if (step->has_parameters)
+            step->bindings[0].region = (struct region){&program->parameters, 0, program->parameters.bytes};
+    return true;
+}
+
+// What a recording is made with.
+struct recorder {
+    const struct program *program;
+    struct recording *recording;
+    const struct replacement *replacements;
+    size_t replacement_count;
+    struct hazards hazards;
+};
+
+static VkBuffer handle_of(const struct recorder *recorder, const struct buffer *buffer)
+{
+    for (size_t i = 0; i < recorder->replacement_count; i++)
+        if (recorder->replacements[i].from == buffer)
+            return recorder->replacements[i].to->handle;
+    return buffer->handle;
+}
+
+static bool create_pool(const struct program *program, struct recording *recording, struct error *error)
 {
     struct gpu *gpu = program->gpu;
     if (program->dispatches == 0)
@@ -176,15 +200,16 @@ static bool create_pool(struct program *program, struct error *error)
                                              .maxSets = (uint32_t)program->dispatches,
                                              .poolSizeCount = 1,
                                              .pPoolSizes = &size};
-    VkResult result = gpu->vk.CreateDescriptorPool(gpu->device, &info, NULL, &program->pool);
+    VkResult result = gpu->vk.CreateDescriptorPool(gpu->device, &info, NULL, &recording->pool);
     return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkCreateDescriptorPool", error);
 }
 
-static bool record_dispatch(struct program *program, struct step *step, struct error *error)
+static bool record_dispatch(struct recorder *recorder, const struct step *step, struct error *error)
 {
-    struct gpu *gpu = program->gpu;
+    struct gpu *gpu = recorder->program->gpu;
+    VkCommandBuffer commands = recorder->recording->commands;
     const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-                                              .descriptorPool = program->pool,
+                                              .descriptorPool = recorder->recording->pool,
                                               .descriptorSetCount = 1,
                                               .pSetLayouts = &gpu->set_layouts[step->binding_count]};
     VkDescriptorSet set;
@@ -197,7 +222,7 @@ static bool record_dispatch(struct program *program, struct step *step, struct e
     for (unsigned i = 0; i < step->binding_count; i++) {
         struct access access = access_of(&step->bindings[i]);
         size_t begin = access.begin / gpu->can.storage_alignment * gpu->can.storage_alignment;
-        buffers[i] = (VkDescriptorBufferInfo){access.buffer->handle, begin, access.end - begin};
+        buffers[i] = (VkDescriptorBufferInfo){handle_of(recorder, access.buffer), begin, access.end - begin};
         first_words[i] = (uint32_t)((access.begin - begin) / 4);
         if (i == 0 && step->has_parameters)
             first_words[i] = step->parameters;
@@ -210,31 +235,32 @@ static bool record_dispatch(struct program *program, struct step *step, struct e
     }
     gpu->vk.UpdateDescriptorSets(gpu->device, step->binding_count, writes, 0, NULL);
     VkPipelineLayout layout = gpu->layouts[step->binding_count];
-    gpu->vk.CmdBindPipeline(program->commands, VK_PIPELINE_BIND_POINT_COMPUTE, step->pipeline->handle);
-    gpu->vk.CmdBindDescriptorSets(program->commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,
-                                  NULL);
-    gpu->vk.CmdPushConstants(program->commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof first_words,
+    gpu->vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, step->pipeline->handle);
+    gpu->vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, NULL);
+    gpu->vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof first_words,
                              first_words);
-    gpu->vk.CmdDispatch(program->commands, step->groups[0], step->groups[1], step->groups[2]);
+    gpu->vk.CmdDispatch(commands, step->groups[0], step->groups[1], step->groups[2]);
     return true;
 }
 
-static bool record_step(struct program *program, struct step *step, struct error *error)
+static bool record_step(struct recorder *recorder, const struct step *step, struct error *error)
 {
-    const struct gpu *gpu = program->gpu;
+    const struct gpu *gpu = recorder->program->gpu;
+    VkCommandBuffer commands = recorder->recording->commands;
     const struct region *from = &step->bindings[0].region, *to = &step->bindings[1].region;
     switch (step->kind) {
     case STEP_COPY: {
         const VkBufferCopy copy = {from->offset, to->offset, to->bytes};
-        gpu->vk.CmdCopyBuffer(program->commands, from->buffer->handle, to->buffer->handle, 1, &copy);
+        gpu->vk.CmdCopyBuffer(commands, handle_of(recorder, from->buffer), handle_of(recorder, to->buffer), 1,
+                              &copy);
         return true;
     }
     case STEP_FILL:
-        gpu->vk.CmdFillBuffer(program->commands, from->buffer->handle, from->offset,
+        gpu->vk.CmdFillBuffer(commands, handle_of(recorder, from->buffer), from->offset,
                               (from->bytes + 3) / 4 * 4, 0);
         return true;
     default:
-        return record_dispatch(program, step, error);
+        return record_dispatch(recorder, step, error);
     }
 }
 
@@ -263,32 +289,54 @@ static bool end(struct gpu *gpu, VkCommandBuffer commands, struct error *error)
 }
 
 // Between any two steps that touch the same bytes, one of them to write, there must be a barrier.
-bool wnn_program_record(struct program *program, struct error *error)
+static bool record_steps(struct recorder *recorder, struct error *error)
+{
+    struct recording *recording = recorder->recording;
+    for (struct step *step = recorder->program->first; step; step = step->next) {
+        if (conflicts(&recorder->hazards, step))
+            add_barrier(recording, &recorder->hazards, false);
+        note(&recorder->hazards, step);
+        step->barriers = recording->barriers;
+        if (!record_step(recorder, step, error))
+            return false;
+    }
+    add_barrier(recording, &recorder->hazards, true);
+    return true;
+}
+
+bool wnn_program_record(struct program *program, const struct replacement *replacements, size_t count,
+                        struct recording *recording, struct error *error)
 {
     struct gpu *gpu = program->gpu;
-    if (!compile(program, error) || !upload_parameters(program, error) || !create_pool(program, error) ||
-        !begin(gpu, &program->commands, false, error))
+    *recording = (struct recording){.gpu = gpu};
+    if (!create_pool(program, recording, error) || !begin(gpu, &recording->commands, false, error))
         return false;
-    struct hazards *hazards = wnn_allocate_zero(gpu->allocator, sizeof *hazards);
-    bool done = hazards || wnn_fail_memory(error);
-    for (struct step *step = program->first; done && step; step = step->next) {
-        if (step->has_parameters)
-            step->bindings[0].region = (struct region){&program->parameters, 0, program->parameters.bytes};
-        if (conflicts(hazards, step))
-            add_barrier(program, hazards, false);
-        note(hazards, step);
-        step->barriers = program->barriers;
-        done = record_step(program, step, error);
-    }
-    if (done)
-        add_barrier(program, hazards, true);
-    wnn_release(gpu->allocator, hazards);
+    struct recorder *recorder = wnn_allocate_zero(gpu->allocator, sizeof *recorder);
+    if (!recorder)
+        return wnn_fail_memory(error);
+    recorder->program = program;
+    recorder->recording = recording;
+    recorder->replacements = replacements;
+    recorder->replacement_count = count;
+    bool done = record_steps(recorder, error);
+    wnn_release(gpu->allocator, recorder);
 #ifdef NDEBUG
     bool check = gpu->can.minimal;
 #else
     bool check = true;
 #endif
-    return done && end(gpu, program->commands, error) && (!check || wnn_program_check(program, error));
+    return done && end(gpu, recording->commands, error) && (!check || wnn_program_check(program, error));
+}
+
+void wnn_recording_free(struct recording *recording)
+{
+    struct gpu *gpu = recording->gpu;
+    if (!gpu)
+        return;
+    if (recording->commands)
+        gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &recording->commands);
+    gpu->vk.DestroyDescriptorPool(gpu->device, recording->pool, NULL);
+    *recording = (struct recording){0};
 }
 
 static bool overlap(const struct binding *a, const struct binding *b)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a graph becomes: a list of dispatches, copies and fills on regions of buffers, recorded once into a
-// command buffer with a barrier wherever one step must wait for another.
+// What a graph becomes: a list of dispatches, copies and fills on regions of buffers, recorded into a command
+// buffer with a barrier wherever one step must wait for another: once for each set of buffers that it runs
+// on.
 
 #ifndef VULKAN_PROGRAM_H_
 #define VULKAN_PROGRAM_H_
 
 #include "lib/arena.h"
 #include "vulkan/pipeline.h"
+#include "vulkan/timeline.h"
 
 // A piece of a buffer.
 struct region {
@@ -36,7 +38,7 @@ struct step {
     bool has_parameters; // binding 0 is the program's
     uint32_t parameters; // the first word
     uint32_t groups[3];
-    size_t barriers; // before it in the command buffer
+    size_t barriers; // before it in the last recording
 };
 
 struct program {
@@ -44,12 +46,22 @@ struct program {
     struct pipelines *pipelines;
     struct arena records, texts; // texts: while shaders are written
     struct step *first, **last;
-    size_t steps, dispatches, barriers;
+    size_t steps, dispatches;
     uint32_t *words; // parameters of all dispatches
     size_t word_count, word_capacity;
     struct buffer parameters;
+};
+
+// Buffers that take the places of a program's own.
+struct replacement {
+    const struct buffer *from, *to;
+};
+
+struct recording {
+    struct gpu *gpu;
     VkDescriptorPool pool;
     VkCommandBuffer commands;
+    size_t barriers;
 };
 
 void wnn_program_init(struct program *program, struct gpu *gpu, struct pipelines *pipelines);
@@ -60,8 +72,13 @@ struct step *wnn_program_add(struct program *program, enum step_kind kind, const
 // Appends words to the parameters and returns where; UINT32_MAX: out of memory.
 uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, size_t count);
 
-// Compiles all pipelines and records the command buffer.
-bool wnn_program_record(struct program *program, struct error *error);
+// Compiles all pipelines, and uploads the parameters. Nothing can be added then.
+bool wnn_program_finish(struct program *program, struct error *error);
+
+// Records a finished program; what has been recorded is to be freed in any case. `replacements` may be NULL.
+bool wnn_program_record(struct program *program, const struct replacement *replacements, size_t count,
+                        struct recording *recording, struct error *error);
+void wnn_recording_free(struct recording *recording); // one of zeros is accepted
 
 // Whether no two steps without a barrier between them touch the same bytes, one of them to write. Quadratic;
 // looks at what was recorded, not at how.

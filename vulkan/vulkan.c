@@ -16,12 +16,26 @@ struct vulkan {
     bool flushes_denormals;
 };
 
-// A constant's place.
+// Two executions of a graph can be in flight, each on memory of its own, unless that is as large as this.
+enum {
+    FLIGHTS = 2
+};
+#define MOST_FOR_MORE_FLIGHTS ((uint64_t)256 << 20)
+
+struct flight {
+    struct buffer arena, upload, readback;
+    struct recording recording;
+    struct moment moment;
+    atomic_bool flies;
+};
+
 struct executable {
     const struct plan *plan;
     struct program program;
     struct arena records;
-    struct buffer arena, upload, readback;
+    struct flight flights[FLIGHTS]; // the first has what the program names
+    size_t flight_count, most_flights;
+    size_t upload_bytes, readback_bytes;
     struct buffer *constants; // pieces of at most PIECE bytes, unless one constant is larger
     size_t constant_count;
     struct region *regions; // by operand
@@ -202,14 +216,47 @@ static bool make_constants(struct vulkan *vulkan, struct executable *executable,
 // Executables
 // ---------------------------------------------------------------------------------------------------------------
 
+static void free_flight(struct vulkan *vulkan, struct flight *flight)
+{
+    wnn_recording_free(&flight->recording);
+    wnn_moment_free(&vulkan->gpu, &flight->moment);
+    wnn_buffer_free(&vulkan->gpu, &flight->arena);
+    wnn_buffer_free(&vulkan->gpu, &flight->upload);
+    wnn_buffer_free(&vulkan->gpu, &flight->readback);
+}
+
+static bool make_buffer(struct vulkan *vulkan, size_t bytes, enum buffer_use use, struct buffer *buffer,
+                        struct error *error)
+{
+    return bytes == 0 || buffer->handle || wnn_buffer_create(&vulkan->gpu, bytes, use, buffer, error);
+}
+
+// Makes the next flight of a program that is finished; of the first there is the arena already.
+static bool make_flight(struct vulkan *vulkan, struct executable *executable, struct error *error)
+{
+    struct flight *first = &executable->flights[0], *flight = &executable->flights[executable->flight_count];
+    const struct replacement replacements[] = {{&first->arena, &flight->arena},
+                                               {&first->upload, &flight->upload},
+                                               {&first->readback, &flight->readback}};
+    if (make_buffer(vulkan, executable->plan->arena_bytes, BUFFER_DEVICE, &flight->arena, error) &&
+        make_buffer(vulkan, executable->upload_bytes, BUFFER_UPLOAD, &flight->upload, error) &&
+        make_buffer(vulkan, executable->readback_bytes, BUFFER_READBACK, &flight->readback, error) &&
+        wnn_moment_create(&vulkan->gpu, &flight->moment, error) &&
+        wnn_program_record(&executable->program, replacements, 3, &flight->recording, error)) {
+        executable->flight_count++;
+        return true;
+    }
+    free_flight(vulkan, flight);
+    return false;
+}
+
 static void release(void *state, void *pointer)
 {
     struct vulkan *vulkan = state;
     struct executable *executable = pointer;
+    for (size_t i = 0; i < FLIGHTS; i++)
+        free_flight(vulkan, &executable->flights[i]);
     wnn_program_free(&executable->program);
-    wnn_buffer_free(&vulkan->gpu, &executable->arena);
-    wnn_buffer_free(&vulkan->gpu, &executable->upload);
-    wnn_buffer_free(&vulkan->gpu, &executable->readback);
     for (size_t i = 0; i < executable->constant_count; i++)
         wnn_buffer_free(&vulkan->gpu, &executable->constants[i]);
     wnn_arena_free(&executable->records);
@@ -229,7 +276,8 @@ static bool add_copies(struct executable *executable, const struct graph_port *p
         struct step *step = wnn_program_add(&executable->program, STEP_COPY, NULL);
         if (!step)
             return wnn_fail_memory(error);
-        struct region staging = {in ? &executable->upload : &executable->readback, *total, arena.bytes};
+        struct region staging = {in ? &executable->flights[0].upload : &executable->flights[0].readback,
+                                 *total, arena.bytes};
         step->binding_count = 2;
         step->bindings[0] = (struct binding){in ? staging : arena, false};
         step->bindings[1] = (struct binding){in ? arena : staging, true};
@@ -258,7 +306,7 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
                 tensors[k] = describe(node->in[k], executable->regions[node->in[k]->index]);
         for (unsigned k = 0; k < node->out_count; k++)
             tensors[node->in_count + k] = describe(node->out[k], executable->regions[node->out[k]->index]);
-        struct region scratch = {&executable->arena, node->scratch_offset, node->scratch_bytes};
+        struct region scratch = {&executable->flights[0].arena, node->scratch_offset, node->scratch_bytes};
         if (!lower_node(vulkan, &executable->program, node, tensors, tensors + node->in_count, scratch,
                         error))
             return false;
@@ -271,7 +319,6 @@ static bool make(struct vulkan *vulkan, struct executable *executable, struct er
 {
     const struct plan *plan = executable->plan;
     const struct graph *graph = &plan->graph;
-    struct gpu *gpu = &vulkan->gpu;
     executable->regions =
         wnn_arena_allocate(&executable->records, graph->operand_count * sizeof(struct region));
     if (!executable->regions)
@@ -279,25 +326,25 @@ static bool make(struct vulkan *vulkan, struct executable *executable, struct er
     for (size_t i = 0; i < graph->operand_count; i++) {
         const struct operand *operand = graph->operands[i];
         if (!operand->constant)
-            executable->regions[i] = (struct region){&executable->arena, operand->placement.offset,
+            executable->regions[i] = (struct region){&executable->flights[0].arena, operand->placement.offset,
                                                      wnn_descriptor_bytes(&operand->type)};
     }
-    size_t upload = 0, readback = 0;
+    struct buffer *arena = &executable->flights[0].arena;
     if (!make_constants(vulkan, executable, error) ||
-        (plan->arena_bytes > 0 &&
-         !wnn_buffer_create(gpu, plan->arena_bytes, BUFFER_DEVICE, &executable->arena, error)))
+        !make_buffer(vulkan, plan->arena_bytes, BUFFER_DEVICE, arena, error))
         return false;
-    bool staged = !executable->arena.mapped;
-    if (staged && !add_copies(executable, graph->inputs, graph->input_count, true, &upload, error))
+    bool staged = !arena->mapped;
+    if (staged &&
+        !add_copies(executable, graph->inputs, graph->input_count, true, &executable->upload_bytes, error))
         return false;
     if (!lower_nodes(vulkan, executable, error))
         return false;
-    if (staged && !add_copies(executable, graph->outputs, graph->output_count, false, &readback, error))
+    if (staged && !add_copies(executable, graph->outputs, graph->output_count, false,
+                              &executable->readback_bytes, error))
         return false;
-    if ((upload > 0 && !wnn_buffer_create(gpu, upload, BUFFER_UPLOAD, &executable->upload, error)) ||
-        (readback > 0 && !wnn_buffer_create(gpu, readback, BUFFER_READBACK, &executable->readback, error)))
-        return false;
-    return wnn_program_record(&executable->program, error);
+    uint64_t bytes = (uint64_t)plan->arena_bytes + executable->upload_bytes + executable->readback_bytes;
+    executable->most_flights = bytes > MOST_FOR_MORE_FLIGHTS ? 1 : FLIGHTS;
+    return wnn_program_finish(&executable->program, error) && make_flight(vulkan, executable, error);
 }
 
 static bool lower(void *state, const struct plan *plan, void **result, struct error *error)
@@ -319,40 +366,91 @@ static bool lower(void *state, const struct plan *plan, void **result, struct er
     return done;
 }
 
-static bool execute(void *state, void *pointer, const struct bindings *bindings, struct error *error)
+static void clear_outputs(const struct graph *graph, const struct bindings *bindings)
+{
+    for (size_t i = 0; i < graph->output_count; i++)
+        if (bindings->outputs[i])
+            memset(bindings->outputs[i], 0, wnn_descriptor_bytes(&graph->outputs[i].operand->type));
+}
+
+// One that does not fly, or NULL: there is no memory for one more, or not so much that one should take it.
+static struct flight *find_flight(struct vulkan *vulkan, struct executable *executable)
+{
+    struct error ignored = {0};
+    for (size_t i = 0; i < executable->flight_count; i++)
+        if (!atomic_load(&executable->flights[i].flies))
+            return &executable->flights[i];
+    if (executable->flight_count == executable->most_flights)
+        return NULL;
+    if (!make_flight(vulkan, executable, &ignored)) {
+        executable->most_flights = executable->flight_count;
+        return NULL;
+    }
+    return &executable->flights[executable->flight_count - 1];
+}
+
+static bool submit(void *state, void *pointer, const struct bindings *bindings, void **result,
+                   struct error *error)
 {
     struct vulkan *vulkan = state;
     struct executable *executable = pointer;
     const struct graph *graph = &executable->plan->graph;
-    struct gpu *gpu = &vulkan->gpu;
-    bool staged = !executable->arena.mapped;
-    const struct buffer *to = staged ? &executable->upload : &executable->arena;
-    const struct buffer *from = staged ? &executable->readback : &executable->arena;
+    struct flight *flight = find_flight(vulkan, executable);
+    *result = NULL;
+    if (!flight)
+        return true;
+    bool staged = !flight->arena.mapped;
+    const struct buffer *to = staged ? &flight->upload : &flight->arena;
     size_t at = 0;
     for (size_t i = 0; i < graph->input_count; i++) {
         const struct region *region = &executable->regions[graph->inputs[i].operand->index];
         memcpy((char *)to->mapped + (staged ? at : region->offset), bindings->inputs[i], region->bytes);
         at += padded(region->bytes);
     }
-    bool done = wnn_buffer_flush(gpu, to, error) && wnn_gpu_run(gpu, executable->program.commands, error) &&
-                wnn_buffer_invalidate(gpu, from, error);
-    at = 0;
-    for (size_t i = 0; i < graph->output_count; i++) {
-        const struct operand *operand = graph->outputs[i].operand;
-        size_t bytes = wnn_descriptor_bytes(&operand->type);
-        const char *data =
-            operand->constant ? (const char *)operand->constant->data
-            : done ? (const char *)from->mapped + (staged ? at : executable->regions[operand->index].offset)
-                   : NULL;
-        at += operand->constant ? 0 : padded(bytes);
-        if (!bindings->outputs[i])
-            continue;
-        if (done)
-            memcpy(bindings->outputs[i], data, bytes);
-        else
-            memset(bindings->outputs[i], 0, bytes);
+    bool done = wnn_buffer_flush(&vulkan->gpu, to, error) &&
+                wnn_gpu_submit(&vulkan->gpu, &flight->recording.commands, 1, &flight->moment, error);
+    if (done) {
+        atomic_store(&flight->flies, true);
+        *result = flight;
+    } else {
+        clear_outputs(graph, bindings);
     }
     return done;
+}
+
+static bool land(void *state, void *pointer, void *flown, const struct bindings *bindings,
+                 struct error *error)
+{
+    struct vulkan *vulkan = state;
+    const struct executable *executable = pointer;
+    const struct graph *graph = &executable->plan->graph;
+    struct flight *flight = flown;
+    bool staged = !flight->arena.mapped;
+    const struct buffer *from = staged ? &flight->readback : &flight->arena;
+    bool done = wnn_gpu_wait(&vulkan->gpu, &flight->moment, error) &&
+                wnn_buffer_invalidate(&vulkan->gpu, from, error);
+    size_t at = 0;
+    for (size_t i = 0; done && i < graph->output_count; i++) {
+        const struct operand *operand = graph->outputs[i].operand;
+        const struct region *region = &executable->regions[operand->index];
+        size_t bytes = wnn_descriptor_bytes(&operand->type);
+        const void *data = operand->constant ? operand->constant->data
+                                             : (const char *)from->mapped + (staged ? at : region->offset);
+        at += operand->constant ? 0 : padded(bytes);
+        if (bindings->outputs[i])
+            memcpy(bindings->outputs[i], data, bytes);
+    }
+    if (!done)
+        clear_outputs(graph, bindings);
+    atomic_store(&flight->flies, false);
+    return done;
+}
+
+static bool execute(void *state, void *executable, const struct bindings *bindings, struct error *error)
+{
+    void *flight;
+    return submit(state, executable, bindings, &flight, error) &&
+           land(state, executable, flight, bindings, error);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -362,6 +460,7 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
 // Operands in the order of inputs, outputs, scratch.
 struct single {
     struct program program;
+    struct recording recording;
     struct buffer buffer, readback;
     struct tensor *tensors;
     struct upload *uploads;
@@ -406,8 +505,9 @@ static bool run_single(struct vulkan *vulkan, struct single *single, const struc
     } else {
         begin = 0;
     }
-    if (!wnn_program_record(&single->program, error) || !wnn_gpu_run(gpu, single->program.commands, error) ||
-        !wnn_buffer_invalidate(gpu, from, error))
+    if (!wnn_program_finish(&single->program, error) ||
+        !wnn_program_record(&single->program, NULL, 0, &single->recording, error) ||
+        !wnn_gpu_run(gpu, single->recording.commands, error) || !wnn_buffer_invalidate(gpu, from, error))
         return false;
     for (unsigned i = 0; i < node->out_count; i++)
         memcpy(out[i], (const char *)from->mapped + outputs[i].region.offset - begin,
@@ -426,6 +526,7 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
     wnn_arena_init(&arena, vulkan->allocator);
     wnn_program_init(&single.program, &vulkan->gpu, &vulkan->pipelines);
     bool done = run_single(vulkan, &single, node, in, out, &arena, &error);
+    wnn_recording_free(&single.recording);
     wnn_program_free(&single.program);
     wnn_buffer_free(&vulkan->gpu, &single.buffer);
     wnn_buffer_free(&vulkan->gpu, &single.readback);
@@ -535,7 +636,8 @@ static uint64_t most_bytes(void *state)
     .preferred_layout = WNNInputOperandLayout_NHWC, .views = true, .view_alignment = sizeof(uint32_t),       \
     .destroy = destroy, .adds = adds, .evaluate = evaluate, .partition = partition, .in_place = in_place,    \
     .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes, .device_name = device_name,                    \
-    .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .execute = execute
+    .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .execute = execute,          \
+    .submit = submit, .land = land
 
 const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
 const struct backend wnn_backend_vulkan_minimal = {

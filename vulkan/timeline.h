@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The queue of a device: what is submitted to it ends in that order, and moments tell when: a moment is the
+// end of a submission and of all before it. It counts on the device's timeline semaphore, or is a fence where
+// there is none.
+
+#ifndef VULKAN_TIMELINE_H_
+#define VULKAN_TIMELINE_H_
+
+#include "vulkan/device.h"
+
+bool wnn_timeline_open(struct gpu *gpu, struct error *error);
+void wnn_timeline_close(struct gpu *gpu);
+
+bool wnn_moment_create(struct gpu *gpu, struct moment *moment, struct error *error);
+void wnn_moment_free(struct gpu *gpu, struct moment *moment); // one of zeros is accepted
+
+// Submits command buffers, one submission each; `moment` comes when the last has ended. On failure it may be
+// that some run: the device counts as lost then.
+bool wnn_gpu_submit(struct gpu *gpu, const VkCommandBuffer *commands, size_t count, struct moment *moment,
+                    struct error *error);
+
+// Waits for a moment that is ahead. Any thread, one at a time for a moment.
+bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error);
+
+// Submits a command buffer and waits for it.
+bool wnn_gpu_run(struct gpu *gpu, VkCommandBuffer commands, struct error *error);
+
+#endif
