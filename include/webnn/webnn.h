@@ -222,7 +222,7 @@ typedef enum WNNCallbackMode {
     WNNCallbackMode_WaitAnyOnly = 1,
     // Inside wnnContextWaitAny or wnnContextProcessEvents. Both these modes may use the whole API.
     WNNCallbackMode_AllowProcessEvents = 2,
-    // As soon as the result is there: on the context's worker thread, or inside the call that starts the request or
+    // As soon as the result is there: on a thread of the context's own, or inside the call that starts the request or
     // ends the context. It may start further requests; it must not wait for one.
     WNNCallbackMode_AllowSpontaneous = 3,
     WNNCallbackMode_Force32 = 0x7FFFFFFF
@@ -409,8 +409,8 @@ typedef struct WNNContextDescriptor {
       NULL, NULL, NULL, NULL,                                                                                         \
       WNN_CONTEXT_LOST_CALLBACK_INFO_INIT, WNN_ERROR_CALLBACK_INFO_INIT }
 
-// Makes a context and its worker thread. `descriptor` NULL: the INIT values. On failure *context is NULL and the
-// error callback of the descriptor has the message.
+// Makes a context and its worker thread, with a GPU also one that waits for that. `descriptor` NULL: the INIT values.
+// On failure *context is NULL and the error callback of the descriptor has the message.
 // TypeError: an enumerator or a callback mode that does not exist, an unusable allocator, parallelFor or cache, a device
 // that is neither an index nor a UUID, or named although the type is CPU. NotSupportedError: no such device.
 // OutOfMemory. Any thread.
@@ -418,12 +418,12 @@ WNN_EXPORT WNNStatus wnnCreateContext(const WNNContextDescriptor *descriptor, WN
 
 WNN_EXPORT void wnnContextAddRef(WNNContext context);
 
-// The last release destroys the context (see wnnContextDestroy), waits for the request that is running, and ends the
+// The last release destroys the context (see wnnContextDestroy), waits for the requests that run, and ends the
 // worker. Builders, graphs and tensors that are still held stay valid handles of a lost context. NULL is accepted.
 WNN_EXPORT void wnnContextRelease(WNNContext context);
 
-// Loses the context: the lost callback is called, requests that wait are answered with Cancelled, the one that runs
-// ends normally, and whatever is asked later fails with InvalidStateError. Idempotent, does not wait. Any thread.
+// Loses the context: the lost callback is called, requests that wait are answered with Cancelled, those that run
+// end normally, and whatever is asked later fails with InvalidStateError. Idempotent, does not wait. Any thread.
 // https://www.w3.org/TR/webnn/#api-mlcontext-destroy
 WNN_EXPORT void wnnContextDestroy(WNNContext context);
 
