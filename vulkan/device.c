@@ -367,7 +367,8 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
     can->storage_alignment = (uint32_t)p->limits.minStorageBufferOffsetAlignment;
     can->atom = (uint32_t)p->limits.nonCoherentAtomSize;
     memcpy(can->groups, p->limits.maxComputeWorkGroupCount, sizeof can->groups);
-    can->shared_bytes = p->limits.maxComputeSharedMemorySize;
+    can->shared_bytes = minimal ? GPU_LEAST_SHARED : p->limits.maxComputeSharedMemorySize;
+    can->invocations = minimal ? GPU_LEAST_INVOCATIONS : p->limits.maxComputeWorkGroupInvocations;
     uint32_t buffers = p->limits.maxPerStageDescriptorStorageBuffers;
     can->buffers = minimal ? GPU_LEAST_BUFFERS : buffers < GPU_BUFFERS ? buffers : GPU_BUFFERS;
     can->minimal = minimal;

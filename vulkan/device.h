@@ -26,6 +26,7 @@ struct capabilities {
     uint32_t atom;              // of flushes
     uint32_t groups[3];         // work groups of a dispatch
     uint32_t shared_bytes;
+    uint32_t invocations; // of a work group
     uint32_t buffers;     // of a shader, up to GPU_BUFFERS
     bool unified;         // the host can map what the device likes best
     bool keeps_special;   // signed zeros, infinities and NaN, if it is asked to
@@ -38,6 +39,9 @@ struct capabilities {
 // Buffers of a shader: as many as WebGPU asks of every device, and as many as we ever use.
 #define GPU_LEAST_BUFFERS 8
 #define GPU_BUFFERS       16
+// What every device has.
+#define GPU_LEAST_SHARED      (16 * 1024)
+#define GPU_LEAST_INVOCATIONS 128
 
 // How a device is opened.
 struct gpu_origin {

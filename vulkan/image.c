@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators on images: convolution, pooling, resampling.
+// Operators on images: pooling, resampling.
+
+#include "vulkan/image.h"
 
 #include "vulkan/operators.h"
 
-#include <string.h>
-
-// An image of rank 4 in either layout, with steps of its elements.
-struct image {
-    bool nhwc;
-    uint32_t batches, channels, height, width;
-    uint32_t n, c, y, x;
-};
-
-static struct image image_of(const struct shape *shape, WNNInputOperandLayout layout)
+struct image wnn_image_of(const struct shape *shape, WNNInputOperandLayout layout)
 {
     const uint32_t *dim = shape->dim;
     if (layout == WNNInputOperandLayout_NHWC)
@@ -23,7 +16,7 @@ static struct image image_of(const struct shape *shape, WNNInputOperandLayout la
                           dim[2] * dim[3], dim[3], 1};
 }
 
-static void describe_images(struct shader *shader, const struct image *in, const struct image *out)
+void wnn_shader_images(struct shader *shader, const struct image *in, const struct image *out)
 {
     wnn_shader_define(shader, "NHWC", "%d", in->nhwc);
     wnn_shader_number(shader, "IN_HEIGHT", in->height);
@@ -36,8 +29,8 @@ static void describe_images(struct shader *shader, const struct image *in, const
     wnn_shader_number(shader, "OUT_WIDTH", out->width);
 }
 
-static void describe_windows(struct shader *shader, const uint32_t *padding, const uint32_t *strides,
-                             const uint32_t *dilations)
+void wnn_shader_windows(struct shader *shader, const uint32_t *padding, const uint32_t *strides,
+                        const uint32_t *dilations)
 {
     wnn_shader_number(shader, "PAD_Y", padding[0]);
     wnn_shader_number(shader, "PAD_X", padding[2]);
@@ -45,68 +38,6 @@ static void describe_windows(struct shader *shader, const uint32_t *padding, con
     wnn_shader_number(shader, "STRIDE_X", strides[1]);
     wnn_shader_number(shader, "DILATION_Y", dilations[0]);
     wnn_shader_number(shader, "DILATION_X", dilations[1]);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Convolution
-// ---------------------------------------------------------------------------------------------------------------
-
-// The size of a filter along the dimension that `layout` ("oihw") names by a letter, and the step of its
-// elements.
-static uint32_t along(const struct shape *filter, const char *layout, char letter, uint32_t *step)
-{
-    size_t strides[WNN_MAX_RANK], at = (size_t)(strchr(layout, letter) - layout);
-    wnn_shape_strides(filter, strides);
-    *step = (uint32_t)strides[at];
-    return filter->dim[at];
-}
-
-void wnn_lower_conv2d(struct lowering *lowering)
-{
-    static const char *const layouts[] = {"", "oihw", "hwio", "ohwi", "ihwo"}, *const transposed_layouts[] = {
-                                                                                   "", "iohw", "hwoi",
-                                                                                   "ohwi"};
-    const struct node *node = lowering->node;
-    bool transposed = node->op == WNN_OP_convTranspose2d;
-    const WNNConv2dOptions *plain = node->attrs;
-    const WNNConvTranspose2dOptions *turned = node->attrs;
-    const struct tensor *in = &lowering->in[0], *filter = &lowering->in[1], *bias = &lowering->in[2],
-                        *out = &lowering->out[0];
-    WNNInputOperandLayout layout = transposed ? turned->inputLayout : plain->inputLayout;
-    struct image from = image_of(&in->shape, layout), to = image_of(&out->shape, layout);
-    const char *letters =
-        transposed ? transposed_layouts[turned->filterLayout] : layouts[plain->filterLayout];
-    uint32_t groups = transposed ? turned->groups : plain->groups, f_o, f_i, f_y, f_x;
-    uint32_t height = along(&filter->shape, letters, 'h', &f_y),
-             width = along(&filter->shape, letters, 'w', &f_x);
-    along(&filter->shape, letters, 'o', &f_o);
-    along(&filter->shape, letters, 'i', &f_i);
-    uint64_t work = (uint64_t)out->count * height * width;
-    struct shader shader;
-    wnn_shader_begin(&shader, lowering, "conv", work > SIZE_MAX ? SIZE_MAX : (size_t)work);
-    wnn_shader_define(&shader, "TRANSPOSED", "%d", transposed);
-    describe_images(&shader, &from, &to);
-    if (transposed)
-        describe_windows(&shader, turned->padding.data, turned->strides.data, turned->dilations.data);
-    else
-        describe_windows(&shader, plain->padding.data, plain->strides.data, plain->dilations.data);
-    wnn_shader_number(&shader, "OUT_CHANNELS", to.channels);
-    wnn_shader_number(&shader, "GROUP_INPUTS", from.channels / groups);
-    wnn_shader_number(&shader, "GROUP_OUTPUTS", to.channels / groups);
-    wnn_shader_number(&shader, "F_HEIGHT", height);
-    wnn_shader_number(&shader, "F_WIDTH", width);
-    wnn_shader_number(&shader, "F_O", f_o);
-    wnn_shader_number(&shader, "F_I", f_i);
-    wnn_shader_number(&shader, "F_Y", f_y);
-    wnn_shader_number(&shader, "F_X", f_x);
-    wnn_shader_input(&shader, "a", in, FORM_VALUE);
-    wnn_shader_input(&shader, "b", filter, FORM_VALUE);
-    if (bias->region.buffer) {
-        wnn_shader_define(&shader, "BIAS", "1");
-        wnn_shader_input(&shader, "c", bias, FORM_VALUE);
-    }
-    wnn_shader_output(&shader, out, FORM_VALUE, lowering->fused);
-    wnn_shader_end(&shader);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -118,14 +49,15 @@ void wnn_lower_pool2d(struct lowering *lowering)
     const struct node *node = lowering->node;
     const WNNPool2dOptions *options = node->attrs;
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct image from = image_of(&in->shape, options->layout), to = image_of(&out->shape, options->layout);
+    struct image from = wnn_image_of(&in->shape, options->layout),
+                 to = wnn_image_of(&out->shape, options->layout);
     const char *type = wnn_shader_type(in->type);
     bool greatest = node->op == WNN_OP_maxPool2d, average = node->op == WNN_OP_averagePool2d;
     bool is_float = wnn_dtype_is_float(in->type), wide = wnn_dtype_bits(in->type) == 64;
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "pool", out->count);
-    describe_images(&shader, &from, &to);
-    describe_windows(&shader, options->padding.data, options->strides.data, options->dilations.data);
+    wnn_shader_images(&shader, &from, &to);
+    wnn_shader_windows(&shader, options->padding.data, options->strides.data, options->dilations.data);
     wnn_shader_number(&shader, "CHANNELS", to.channels);
     wnn_shader_number(&shader, "WINDOW_Y", options->windowDimensions.data[0]);
     wnn_shader_number(&shader, "WINDOW_X", options->windowDimensions.data[1]);

@@ -70,9 +70,12 @@ void wnn_lower_instance_normalization(struct lowering *lowering);
 void wnn_lower_layer_normalization(struct lowering *lowering);
 size_t wnn_scratch_of_normalization(const struct node *node);
 
-// matrix.c, image.c, recurrent.c
+// matrix.c, convolution.c, image.c, recurrent.c
 void wnn_lower_gemm(struct lowering *lowering);
 void wnn_lower_matmul(struct lowering *lowering);
+size_t wnn_scratch_of_gemm(const struct node *node);
+size_t wnn_scratch_of_matmul(const struct node *node);
+size_t wnn_scratch_of_conv2d(const struct node *node);
 void wnn_lower_conv2d(struct lowering *lowering); // convTranspose2d too
 void wnn_lower_pool2d(struct lowering *lowering);
 void wnn_lower_resample2d(struct lowering *lowering);

@@ -366,6 +366,44 @@ void wnn_shader_input(struct shader *shader, const char *name, const struct tens
         wnn_shader_text(shader, "bitfieldExtract(%s(%s), %s); }\n", result, word, place);
 }
 
+bool wnn_shader_has_quads(const struct lowering *lowering, const struct tensor *tensor)
+{
+    return wnn_dtype_is_float(tensor->type) && tensor->region.bytes <= piece_of(lowering->gpu) &&
+           tensor->region.offset % (wnn_dtype_bits(tensor->type) / 2) == 0;
+}
+
+void wnn_shader_quads(struct shader *shader, const char *name, const struct tensor *tensor)
+{
+    unsigned k = shader->binding_count - 1;
+    bool half = tensor->type == WNNDataType_Float16;
+    wnn_shader_text(shader, "layout(std430, set = 0, binding = %u) readonly buffer Q%u { %s q%u[]; };\n", k,
+                    k, half ? "uvec2" : "vec4", k);
+    if (half)
+        wnn_shader_text(shader,
+                        "vec4 %s_quad(uint i)\n{\nuvec2 q = q%u[(base%u + i / 2u) / 2u];\n"
+                        "return vec4(half_value(q.x & 0xFFFFu), half_value(q.x >> 16), half_value(q.y & "
+                        "0xFFFFu), half_value(q.y >> 16));\n}\n",
+                        name, k, k);
+    else
+        wnn_shader_text(shader, "#define %s_quad(i) q%u[(base%u + (i)) / 4u]\n", name, k, k);
+}
+
+void wnn_shader_output_quads(struct shader *shader, const struct tensor *tensor)
+{
+    unsigned k = shader->binding_count;
+    bool half = tensor->type == WNNDataType_Float16;
+    wnn_shader_text(shader, "layout(std430, set = 0, binding = %u) writeonly buffer Q%u { %s q%u[]; };\n", k,
+                    k, half ? "uvec2" : "vec4", k);
+    if (half)
+        wnn_shader_text(
+            shader,
+            "void out_quad(uint i, vec4 x)\n{\nq%u[(base%u + i / 2u) / 2u] = uvec2(half_bits(x.x) | "
+            "half_bits(x.y) << 16, half_bits(x.z) | half_bits(x.w) << 16);\n}\n",
+            k, k);
+    else
+        wnn_shader_text(shader, "#define out_quad(i, x) q%u[(base%u + (i)) / 4u] = x\n", k, k);
+}
+
 void wnn_shader_words(struct shader *shader, const char *name, const struct region *region)
 {
     unsigned k = shader->binding_count;
@@ -586,7 +624,7 @@ static const char *family_text(const char *name)
 static void add_header(struct shader *shader)
 {
     const struct capabilities *can = &shader->lowering->gpu->can;
-    add_text(shader, "#version 450\n");
+    add_text(shader, "#version 450\n#extension GL_EXT_control_flow_attributes : require\n");
     if (can->keeps_special || can->keeps_denormals)
         add_text(shader, "#extension GL_EXT_spirv_intrinsics : require\n");
     if (can->keeps_special)

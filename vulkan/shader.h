@@ -92,6 +92,13 @@ void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum 
 // How many bindings a region of so many bytes takes.
 unsigned wnn_shader_bindings(const struct gpu *gpu, size_t bytes);
 
+// <name>_quad(i): four floats from element i on, a multiple of 4; after wnn_shader_input, if the tensor has
+// them in one piece, evenly aligned.
+bool wnn_shader_has_quads(const struct lowering *lowering, const struct tensor *tensor);
+void wnn_shader_quads(struct shader *shader, const char *name, const struct tensor *tensor);
+// out_quad(i, x), likewise; before wnn_shader_output.
+void wnn_shader_output_quads(struct shader *shader, const struct tensor *tensor);
+
 // <name>_word(i): words that are read and written.
 void wnn_shader_words(struct shader *shader, const char *name, const struct region *region);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// matmul and gemm, an element at a time: alpha * sum of a[m, k] * b[k, n] + beta * c[m, n], a matrix of each operand
-// for each matrix of the output.
+// Small products, an element at a time, a matrix of each operand for each matrix of the output.
 
 OUT element(uint i)
 {
@@ -10,12 +9,5 @@ OUT element(uint i)
     vec2 pair = vec2(0.0); // these sums are short
     for (uint k = 0u; k < INNER; k++)
         pair = sum2(pair, product2(a_at(from_a + k * A_INNER), b_at(from_b + k * B_INNER)));
-    float sum = pair.x + pair.y;
-#ifdef ALPHA
-    sum *= ALPHA;
-#endif
-#ifdef BETA
-    sum += BETA * c_at(m * C_ROW + n * C_COLUMN);
-#endif
-    return sum;
+    return scaled(pair.x + pair.y, i);
 }

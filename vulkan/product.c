@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/product.h"
+
+#include "vulkan/operators.h"
+
+// ---------------------------------------------------------------------------------------------------------------
+// Schedules
+// ---------------------------------------------------------------------------------------------------------------
+
+// A tile of m x n sums, of which an invocation has thread_m x thread_n; lanes_m x lanes_n invocations lie
+// beside one another, so that what they read of shared memory is together.
+struct tile {
+    uint32_t m, n, thread_m, thread_n, lanes_m, lanes_n;
+};
+
+static const struct tile tiles[] = {
+    {128, 128, 8, 8, 8, 4},
+    {128, 64, 8, 8, 8, 4},
+    {64, 64, 4, 8, 8, 4},
+    {32, 32, 4, 4, 4, 4},
+};
+
+enum {
+    TILES = sizeof tiles / sizeof tiles[0],
+    TILE_K = 16,
+    MOST_SLICES = 4,
+    MOST_SPLITS = 16,
+    MOST_PARTIALS = 1 << 22 // sums in scratch memory
+};
+
+struct schedule {
+    const struct tile *tile;
+    uint32_t slices; // of a workgroup
+    uint32_t splits; // workgroups that share a tile
+};
+
+struct limits {
+    uint32_t processors, shared_bytes, invocations;
+};
+
+static uint32_t threads_of(const struct tile *tile)
+{
+    return tile->m / tile->thread_m * (tile->n / tile->thread_n);
+}
+
+// In floats.
+static uint32_t pool_of(const struct tile *tile, uint32_t slices)
+{
+    uint32_t operands = slices * TILE_K * (tile->m + 4 + tile->n + 4), sums = slices * tile->m * tile->n;
+    return slices > 1 && sums > operands ? sums : operands;
+}
+
+static bool fits(const struct tile *tile, uint32_t slices, const struct limits *limits)
+{
+    return threads_of(tile) * slices <= limits->invocations &&
+           pool_of(tile, slices) * sizeof(float) <= limits->shared_bytes;
+}
+
+static uint32_t pieces(uint32_t whole, uint32_t piece)
+{
+    return whole / piece + (whole % piece != 0);
+}
+
+// Large tiles do most with what they load, as long as there are enough of them to keep the device busy; small
+// ones are helped by more invocations on each, at first within a workgroup.
+static struct schedule choose(const struct product *p, const struct limits *limits)
+{
+    struct schedule schedule = {NULL, 1, 1};
+    uint64_t groups = 0;
+    for (unsigned i = 0; i < TILES; i++) {
+        const struct tile *tile = &tiles[i];
+        if (!fits(tile, 1, limits))
+            continue;
+        schedule.tile = tile;
+        groups = (uint64_t)pieces(p->rows, tile->m) * pieces(p->columns, tile->n) * p->matrices;
+        if (groups >= limits->processors + limits->processors / 2)
+            break;
+    }
+    if (!schedule.tile)
+        return schedule;
+    uint32_t threads = threads_of(schedule.tile);
+    while (schedule.slices < MOST_SLICES && fits(schedule.tile, 2 * schedule.slices, limits) &&
+           groups * threads * schedule.slices < 512u * limits->processors &&
+           p->inner >= 4 * TILE_K * schedule.slices)
+        schedule.slices *= 2;
+    uint64_t count = (uint64_t)p->rows * p->columns * p->matrices;
+    uint32_t steps = pieces(p->inner, TILE_K * schedule.slices);
+    while (schedule.splits < MOST_SPLITS && groups * schedule.splits < limits->processors &&
+           steps >= 8 * schedule.splits && count * 2 * schedule.splits <= MOST_PARTIALS)
+        schedule.splits *= 2;
+    return schedule;
+}
+
+// What scratch memory is planned for, whatever the device.
+static const struct limits largest = {128, 48 * 1024, 1024};
+
+// How many workgroups the device has room for at once, very roughly.
+static struct limits limits_of(const struct capabilities *can)
+{
+    struct limits limits = largest;
+    if (can->type == VK_PHYSICAL_DEVICE_TYPE_CPU)
+        limits.processors = 4;
+    else if (can->type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU)
+        limits.processors = 16;
+    if (can->minimal) // tests: small tiles, slices and splits
+        limits.processors = 128;
+    limits.shared_bytes = can->shared_bytes;
+    limits.invocations = can->invocations;
+    return limits;
+}
+
+// Whether words of the output hold elements of two rows: sums then go to scratch memory first.
+static bool is_odd(const struct product *p, WNNDataType type)
+{
+    bool odd = p->columns % 2 != 0 || p->out_row % 2 != 0;
+    for (unsigned d = 0; d < p->rank; d++)
+        odd |= p->out_steps[d] % 2 != 0;
+    return odd && type == WNNDataType_Float16;
+}
+
+size_t wnn_scratch_of_product(const struct product *p, WNNDataType type)
+{
+    struct schedule schedule = choose(p, &largest);
+    uint64_t count = (uint64_t)p->rows * p->columns * p->matrices;
+    if (schedule.splits == 1 && !is_odd(p, type))
+        return 0;
+    uint64_t bytes = count * schedule.splits * sizeof(float);
+    return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
+}
+
+bool wnn_is_large_product(const struct lowering *lowering, const struct product *p)
+{
+    const struct capabilities *can = &lowering->gpu->can;
+    struct limits limits = limits_of(can);
+    struct schedule schedule = choose(p, &limits);
+    uint64_t work = (uint64_t)p->rows * p->columns * p->matrices * p->inner;
+    size_t partials = (size_t)p->rows * p->columns * p->matrices * sizeof(float);
+    return schedule.tile && (work >= 1 << 16 || can->minimal) && p->inner >= 8 &&
+           pieces(p->columns, schedule.tile->n) <= can->groups[0] &&
+           pieces(p->rows, schedule.tile->m) <= can->groups[1] &&
+           (uint64_t)p->matrices * schedule.splits <= can->groups[2] &&
+           (!is_odd(p, p->out->type) || lowering->scratch.bytes >= partials);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Shaders
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool all_quads(const struct product *p, const int64_t *steps)
+{
+    for (unsigned d = 0; d < p->rank; d++)
+        if (steps[d] % 4 != 0)
+            return false;
+    return true;
+}
+
+static void describe_gather(struct shader *shader, const struct gather *from)
+{
+    wnn_shader_define(shader, "TRANSPOSED", "%d", from->transposed);
+    wnn_shader_define(shader, "RUNS", "%d", from->dilations[1] == 1 && from->channels == from->pixel);
+    wnn_shader_number(shader, "IN_HEIGHT", from->in_height);
+    wnn_shader_number(shader, "IN_WIDTH", from->in_width);
+    wnn_shader_number(shader, "OUT_HEIGHT", from->out_height);
+    wnn_shader_number(shader, "OUT_WIDTH", from->out_width);
+    wnn_shader_number(shader, "FILTER_WIDTH", from->filter_width);
+    wnn_shader_number(shader, "CHANNELS", from->channels);
+    wnn_shader_number(shader, "IMAGE", from->image);
+    wnn_shader_number(shader, "LINE", from->line);
+    wnn_shader_number(shader, "PIXEL", from->pixel);
+    wnn_shader_number(shader, "PAD_Y", from->padding[0]);
+    wnn_shader_number(shader, "PAD_X", from->padding[1]);
+    wnn_shader_number(shader, "STRIDE_Y", from->strides[0]);
+    wnn_shader_number(shader, "STRIDE_X", from->strides[1]);
+    wnn_shader_number(shader, "DILATION_Y", from->dilations[0]);
+    wnn_shader_number(shader, "DILATION_X", from->dilations[1]);
+}
+
+static void describe_a(struct shader *shader, const struct product *p)
+{
+    const struct gather *from = p->gather;
+    bool along_k = from || p->a_inner == 1,
+         quads = wnn_shader_has_quads(shader->lowering, p->a) && all_quads(p, p->a_steps);
+    if (from)
+        quads &=
+            from->channels % 4 == 0 && from->pixel % 4 == 0 && from->line % 4 == 0 && from->image % 4 == 0;
+    else if (along_k)
+        quads &= p->inner % 4 == 0 && p->a_row % 4 == 0;
+    else
+        quads &= p->rows % 4 == 0 && p->a_inner % 4 == 0;
+    wnn_shader_map(shader, "a", p->rank, p->dims, p->a_steps, 0);
+    wnn_shader_input(shader, "a", p->a, FORM_VALUE);
+    if (quads)
+        wnn_shader_quads(shader, "a", p->a);
+    wnn_shader_define(shader, "GATHER", "%d", from != NULL);
+    wnn_shader_define(shader, "ALONG_K_A", "%d", along_k);
+    wnn_shader_define(shader, "QUADS_A", "%d", quads);
+    wnn_shader_number(shader, "LAST_A", p->rows - (quads && !along_k ? 4 : 1));
+    wnn_shader_number(shader, "A_ROW", p->a_row);
+    wnn_shader_number(shader, "A_INNER", p->a_inner);
+    if (from)
+        describe_gather(shader, from);
+}
+
+static void describe_b(struct shader *shader, const struct product *p)
+{
+    bool even = p->b_run == p->inner || p->b_jump == p->b_run * p->b_inner, along_k = p->b_column != 1,
+         quads =
+             wnn_shader_has_quads(shader->lowering, p->b) && all_quads(p, p->b_steps) && p->b_jump % 4 == 0;
+    if (along_k)
+        quads &= p->b_inner == 1 && p->inner % 4 == 0 && p->b_run % 4 == 0 && p->b_column % 4 == 0;
+    else
+        quads &= p->columns % 4 == 0 && p->b_inner % 4 == 0;
+    wnn_shader_map(shader, "b", p->rank, p->dims, p->b_steps, 0);
+    wnn_shader_input(shader, "b", p->b, FORM_VALUE);
+    if (quads)
+        wnn_shader_quads(shader, "b", p->b);
+    wnn_shader_define(shader, "EVEN_B", "%d", even);
+    wnn_shader_define(shader, "ALONG_K_B", "%d", along_k);
+    wnn_shader_define(shader, "QUADS_B", "%d", quads);
+    wnn_shader_number(shader, "LAST_B", p->columns - (quads && !along_k ? 4 : 1));
+    wnn_shader_number(shader, "B_COLUMN", p->b_column);
+    wnn_shader_number(shader, "B_RUN", p->b_run);
+    wnn_shader_number(shader, "B_JUMP", p->b_jump);
+    wnn_shader_number(shader, "B_INNER", p->b_inner);
+}
+
+void wnn_product_scale(struct shader *shader, const struct product *p)
+{
+    if (p->alpha != 1)
+        wnn_shader_float(shader, "ALPHA", p->alpha);
+    if (p->c) {
+        wnn_shader_map(shader, "c", 2, p->c_dims, p->c_steps, 0);
+        wnn_shader_input(shader, "c", p->c, FORM_VALUE);
+        if (p->beta != 1)
+            wnn_shader_float(shader, "BETA", p->beta);
+    }
+    wnn_shader_text(shader, "float scaled(float sum, uint i)\n{\nreturn %ssum%s%s;\n}\n",
+                    p->alpha != 1 ? "ALPHA * " : "",
+                    p->c && p->beta != 1 ? " + BETA *"
+                    : p->c               ? " +"
+                                         : "",
+                    p->c ? " c_at(c_index(i))" : "");
+}
+
+static void describe_tiles(struct shader *shader, const struct product *p, const struct schedule *schedule)
+{
+    const struct tile *tile = schedule->tile;
+    uint32_t steps = pieces(p->inner, TILE_K * schedule->slices);
+    wnn_shader_number(shader, "ROWS", p->rows);
+    wnn_shader_number(shader, "COLUMNS", p->columns);
+    wnn_shader_number(shader, "INNER", p->inner);
+    wnn_shader_number(shader, "TILE_M", tile->m);
+    wnn_shader_number(shader, "TILE_N", tile->n);
+    wnn_shader_number(shader, "TILE_K", TILE_K);
+    wnn_shader_number(shader, "THREAD_M", tile->thread_m);
+    wnn_shader_number(shader, "THREAD_N", tile->thread_n);
+    wnn_shader_number(shader, "LANES_M", tile->lanes_m);
+    wnn_shader_number(shader, "LANES_N", tile->lanes_n);
+    wnn_shader_number(shader, "POOL", pool_of(tile, schedule->slices) / 4);
+    wnn_shader_define(shader, "ONE_SLICE", "%d", schedule->slices == 1);
+    wnn_shader_number(shader, "SLICES", schedule->slices);
+    wnn_shader_number(shader, "SPLITS", schedule->splits);
+    wnn_shader_number(shader, "ALL_STEPS", steps);
+    wnn_shader_number(shader, "STEPS", pieces(steps, schedule->splits));
+    wnn_shader_define(shader, "WHOLE_K", "%d", p->inner % (TILE_K * schedule->slices) == 0);
+    // Drivers for processors take long to unroll as much.
+    bool compiled = shader->lowering->gpu->can.type != VK_PHYSICAL_DEVICE_TYPE_CPU;
+    wnn_shader_define(shader, "UNROLL_K", "%s", compiled ? "[[unroll]]" : "[[dont_unroll]]");
+}
+
+void wnn_lower_product(struct lowering *lowering, const struct product *p)
+{
+    struct limits limits = limits_of(&lowering->gpu->can);
+    struct schedule schedule = choose(p, &limits);
+    size_t count = p->out->count;
+    bool odd = is_odd(p, p->out->type);
+    while (schedule.splits > 1 && lowering->scratch.bytes / sizeof(float) / schedule.splits < count)
+        schedule.splits /= 2;
+    // No split is without work.
+    uint32_t steps = pieces(p->inner, TILE_K * schedule.slices);
+    schedule.splits = pieces(steps, pieces(steps, schedule.splits));
+    struct tensor partials = *p->out;
+    bool through = odd || schedule.splits > 1;
+    if (through)
+        partials = wnn_scratch(lowering, 0, WNNDataType_Float32, count * schedule.splits);
+
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "product", SIZE_MAX);
+    shader.local_size = threads_of(schedule.tile) * schedule.slices;
+    describe_tiles(&shader, p, &schedule);
+    describe_a(&shader, p);
+    describe_b(&shader, p);
+    wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
+    wnn_shader_number(&shader, "OUT_ROW", p->out_row);
+    wnn_shader_number(&shader, "SPLIT_STEP", (uint32_t)count);
+    if (through)
+        wnn_shader_text(&shader, "#define scaled(sum, i) (sum)\n");
+    else
+        wnn_product_scale(&shader, p);
+    bool quads = wnn_shader_has_quads(lowering, &partials) && p->columns % 4 == 0 && p->out_row % 4 == 0 &&
+                 all_quads(p, p->out_steps) && (schedule.splits == 1 || count % 4 == 0);
+    wnn_shader_define(&shader, "QUADS_OUT", "%d", quads);
+    if (quads)
+        wnn_shader_output_quads(&shader, &partials);
+    wnn_shader_output(&shader, &partials, FORM_VALUE, through ? NULL : lowering->fused);
+    wnn_shader_end_grid(&shader, pieces(p->columns, schedule.tile->n), pieces(p->rows, schedule.tile->m),
+                        p->matrices * schedule.splits);
+    if (!through)
+        return;
+    wnn_shader_begin(&shader, lowering, "product_sum", count * schedule.splits);
+    wnn_shader_input(&shader, "a", &partials, FORM_VALUE);
+    wnn_shader_number(&shader, "SPLITS", schedule.splits);
+    wnn_product_scale(&shader, p);
+    wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
+    wnn_shader_end(&shader);
+}
