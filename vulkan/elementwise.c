@@ -1,77 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators whose output elements depend on the input elements at the same place: an expression each.
+// Operators whose output elements depend on the input elements at the same place: a function each, and chains
+// of them, in one dispatch as long as the device has buffers enough. What a step of a chain computes is
+// rounded as its operator alone would round it, so that the results are the same bits.
 
+#include "vulkan/elements.h"
 #include "vulkan/operators.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static bool is_float(const struct tensor *tensor)
-{
-    return wnn_dtype_is_float(tensor->type);
-}
-
-// Loads element i, by way of the map, into a variable of the input's name.
-static void load(struct shader *shader, char *loads, size_t size, const char *name,
-                 const struct tensor *tensor, enum form form, const struct shape *output)
-{
-    size_t length = strlen(loads);
-    wnn_shader_broadcast(shader, name, &tensor->shape, output);
-    wnn_shader_input(shader, name, tensor, form);
-    const char *type = form == FORM_VALUE                   ? wnn_shader_type(tensor->type)
-                       : wnn_dtype_bits(tensor->type) == 64 ? "uvec2"
-                                                            : "uint";
-    snprintf(loads + length, size - length, "%s %s = %s_at(%s_index(i)); ", type, name, name, name);
-}
-
 // ---------------------------------------------------------------------------------------------------------------
-// One input
-// ---------------------------------------------------------------------------------------------------------------
-
-static void unary(struct lowering *lowering, enum op op, const void *attrs, const struct tensor *in,
-                  const struct tensor *out, const struct epilogue *epilogue)
-{
-    struct shader shader;
-    char loads[256] = "", value[256];
-    wnn_shader_begin(&shader, lowering, "elementwise", out->count);
-    load(&shader, loads, sizeof loads, "x", in, FORM_VALUE, &out->shape);
-    wnn_shader_output(&shader, out, FORM_VALUE, epilogue);
-    if (op == WNN_OP_clamp && !is_float(in)) {
-        wnn_shader_value(&shader, "LEAST", in->type, ((const WNNClampOptions *)attrs)->minValue);
-        wnn_shader_value(&shader, "GREATEST", in->type, ((const WNNClampOptions *)attrs)->maxValue);
-        snprintf(value, sizeof value, "within(x, LEAST, GREATEST)");
-    } else if (op == WNN_OP_isNaN) {
-        snprintf(value, sizeof value, "uint(is_nan(x))");
-    } else if (op == WNN_OP_isInfinite) {
-        snprintf(value, sizeof value, "uint(is_inf(x))");
-    } else if (op == WNN_OP_logicalNot) {
-        snprintf(value, sizeof value, "uint(x == 0u)");
-    } else {
-        wnn_shader_function(&shader, "OWN", op, attrs, in->type, value, sizeof value);
-    }
-    wnn_shader_define(&shader, "LOADS", "%s", loads);
-    wnn_shader_define(&shader, "VALUE", "%s", value);
-    wnn_shader_end(&shader);
-}
-
-void wnn_lower_unary(struct lowering *lowering)
-{
-    const struct node *node = lowering->node;
-    unary(lowering, (enum op)node->op, node->attrs, &lowering->in[0], &lowering->out[0], lowering->fused);
-}
-
-void wnn_lower_activation(struct lowering *lowering, const struct activation *activation,
-                          const struct tensor *tensor)
-{
-    if (activation->op == WNN_OP_softmax || activation->op == WNN_OP_softmax2d)
-        wnn_lower_last_softmax(lowering, tensor);
-    else
-        unary(lowering, (enum op)activation->op, activation->attrs, tensor, tensor, NULL);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Several inputs
+// Functions
 // ---------------------------------------------------------------------------------------------------------------
 
 static const char *const binaries[WNN_OP_COUNT] = {
@@ -93,71 +33,6 @@ static const char *const binaries[WNN_OP_COUNT] = {
     [WNN_OP_logicalOr] = "uint(a != 0u || b != 0u)",
     [WNN_OP_logicalXor] = "uint((a != 0u) != (b != 0u))",
 };
-
-void wnn_lower_binary(struct lowering *lowering)
-{
-    const struct tensor *out = &lowering->out[0];
-    struct shader shader;
-    char loads[256] = "";
-    wnn_shader_begin(&shader, lowering, "elementwise", out->count);
-    load(&shader, loads, sizeof loads, "a", &lowering->in[0], FORM_VALUE, &out->shape);
-    load(&shader, loads, sizeof loads, "b", &lowering->in[1], FORM_VALUE, &out->shape);
-    wnn_shader_output(&shader, out, FORM_VALUE, lowering->fused);
-    wnn_shader_define(&shader, "LOADS", "%s", loads);
-    wnn_shader_define(&shader, "VALUE", "%s", binaries[lowering->node->op]);
-    wnn_shader_end(&shader);
-}
-
-void wnn_lower_where(struct lowering *lowering)
-{
-    const struct tensor *out = &lowering->out[0];
-    struct shader shader;
-    char loads[256] = "";
-    wnn_shader_begin(&shader, lowering, "elementwise", out->count);
-    load(&shader, loads, sizeof loads, "c", &lowering->in[0], FORM_VALUE, &out->shape);
-    load(&shader, loads, sizeof loads, "a", &lowering->in[1], FORM_BITS, &out->shape);
-    load(&shader, loads, sizeof loads, "b", &lowering->in[2], FORM_BITS, &out->shape);
-    wnn_shader_output(&shader, out, FORM_BITS, NULL);
-    wnn_shader_define(&shader, "LOADS", "%s", loads);
-    wnn_shader_define(&shader, "VALUE", "c != 0u ? a : b");
-    wnn_shader_end(&shader);
-}
-
-// (x - mean) / sqrt(variance + epsilon) * scale + bias, along one axis.
-void wnn_lower_batch_normalization(struct lowering *lowering)
-{
-    const WNNBatchNormalizationOptions *options = lowering->node->attrs;
-    static const char *const names[5] = {"x", "mean", "variance", "scale", "bias"};
-    const struct tensor *out = &lowering->out[0];
-    struct shader shader;
-    char loads[512] = "";
-    size_t length = 0;
-    wnn_shader_begin(&shader, lowering, "elementwise", out->count);
-    int64_t steps[WNN_MAX_RANK] = {0};
-    steps[options->axis] = 1;
-    wnn_shader_map(&shader, "axis", out->shape.rank, out->shape.dim, steps, 0);
-    for (unsigned i = 0; i < 5; i++) {
-        if (!lowering->in[i].region.buffer) {
-            length += (size_t)snprintf(loads + length, sizeof loads - length, "float %s = %s; ", names[i],
-                                       i == 3 ? "1.0" : "-0.0");
-            continue;
-        }
-        wnn_shader_input(&shader, names[i], &lowering->in[i], FORM_VALUE);
-        length += (size_t)snprintf(loads + length, sizeof loads - length, "float %s = %s_at(%s); ", names[i],
-                                   names[i], i == 0 ? "i" : "axis_index(i)");
-    }
-    wnn_shader_output(&shader, out, FORM_VALUE, lowering->fused);
-    wnn_shader_float(&shader, "EPSILON", options->epsilon);
-    wnn_shader_define(&shader, "LOADS", "%s", loads);
-    wnn_shader_define(&shader, "VALUE",
-                      "normalised(x, vec4(mean, 0.0, inverse_root(sum2(vec2(variance, 0.0), vec2(EPSILON, "
-                      "0.0)))), scale, bias)");
-    wnn_shader_end(&shader);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Between data types
-// ---------------------------------------------------------------------------------------------------------------
 
 static const char *conversion(WNNDataType type)
 {
@@ -182,44 +57,6 @@ static const char *conversion(WNNDataType type)
     default:
         return "uint_of(x, 15.0)";
     }
-}
-
-void wnn_lower_convert(struct lowering *lowering, const struct tensor *from, const struct tensor *to)
-{
-    struct shader shader;
-    enum form form = from->type == to->type ? FORM_BITS : FORM_VALUE;
-    wnn_shader_begin(&shader, lowering, "elementwise", to->count);
-    wnn_shader_input(&shader, "x", from, form);
-    wnn_shader_output(&shader, to, form, NULL);
-    if (is_float(from) && !is_float(to) && wnn_dtype_bits(to->type) == 64)
-        wnn_shader_text(&shader, "#define trunc64\n");
-    wnn_shader_define(&shader, "LOADS", "%s x = x_at(i);",
-                      form == FORM_VALUE                 ? wnn_shader_type(from->type)
-                      : wnn_dtype_bits(from->type) == 64 ? "uvec2"
-                                                         : "uint");
-    wnn_shader_define(&shader, "VALUE", "%s", form == FORM_BITS ? "x" : conversion(to->type));
-    wnn_shader_end(&shader);
-}
-
-void wnn_lower_cast(struct lowering *lowering)
-{
-    wnn_lower_convert(lowering, &lowering->in[0], &lowering->out[0]);
-}
-
-// scale and zero point have an element for each block of the tensor.
-static void map_blocks(struct shader *shader, const struct shape *tensor, const struct shape *scale)
-{
-    uint32_t dims[2 * WNN_MAX_RANK];
-    int64_t steps[2 * WNN_MAX_RANK];
-    size_t strides[WNN_MAX_RANK];
-    wnn_shape_strides(scale, strides);
-    for (unsigned d = 0; d < tensor->rank; d++) {
-        dims[2 * d] = scale->dim[d];
-        dims[2 * d + 1] = tensor->dim[d] / scale->dim[d];
-        steps[2 * d] = (int64_t)strides[d];
-        steps[2 * d + 1] = 0;
-    }
-    wnn_shader_map(shader, "block", 2 * tensor->rank, dims, steps, 0);
 }
 
 // The bounds of a type as text, and whether sums with its zero points need more than 32 bits.
@@ -247,46 +84,396 @@ static bool bounds(WNNDataType type, const char **low, const char **high)
     }
 }
 
-void wnn_lower_quantize(struct lowering *lowering)
+// What a step computes from its operands x, or a and b, or x, s and z, or c, a and b; attributes become
+// constants that begin with `prefix`. The text is that of a function's body.
+static void define_body(struct shader *shader, const char *prefix, const struct elementwise_step *step,
+                        WNNDataType from, char *text, size_t size)
 {
-    const struct tensor *in = lowering->in, *out = &lowering->out[0];
-    const char *low, *high, *type = wnn_shader_type(out->type);
-    bool wide = bounds(out->type, &low, &high);
-    struct shader shader;
-    wnn_shader_begin(&shader, lowering, "elementwise", out->count);
-    map_blocks(&shader, &in[0].shape, &in[1].shape);
-    wnn_shader_input(&shader, "x", &in[0], FORM_VALUE);
-    wnn_shader_input(&shader, "s", &in[1], FORM_VALUE);
-    wnn_shader_input(&shader, "z", &in[2], FORM_VALUE);
-    wnn_shader_output(&shader, out, FORM_VALUE, NULL);
-    wnn_shader_define(
-        &shader, "LOADS",
-        "uint b = block_index(i); float y = roundEven(quotient(x_at(i), s_at(b))); if (is_nan(y)) y = 0.0;");
-    if (wide) {
-        wnn_shader_text(&shader, "#define trunc64\n");
-        wnn_shader_define(&shader, "VALUE",
-                          "%s(within(add(i64_of(within(y, -1e12, 1e12)), i64_of(z_at(b))), %s, %s).lo)", type,
-                          low, high);
-    } else {
-        wnn_shader_define(&shader, "VALUE", "%s(within(y + float(z_at(b)), %s, %s))", type, low, high);
+    WNNDataType to = step->type.type;
+    const char *low, *high;
+    char constants[2][32];
+    switch (step->op) {
+    case WNN_OP_cast:
+        if (wnn_dtype_is_float(from) && !wnn_dtype_is_float(to) && wnn_dtype_bits(to) == 64)
+            wnn_shader_text(shader, "#define trunc64\n");
+        snprintf(text, size, "return %s;", from == to ? "x" : conversion(to));
+        return;
+    case WNN_OP_clamp:
+        if (wnn_dtype_is_float(from))
+            break;
+        snprintf(constants[0], sizeof constants[0], "%s_LEAST", prefix);
+        snprintf(constants[1], sizeof constants[1], "%s_GREATEST", prefix);
+        wnn_shader_value(shader, constants[0], from, ((const WNNClampOptions *)step->attrs)->minValue);
+        wnn_shader_value(shader, constants[1], from, ((const WNNClampOptions *)step->attrs)->maxValue);
+        snprintf(text, size, "return within(x, %s, %s);", constants[0], constants[1]);
+        return;
+    case WNN_OP_isNaN:
+        snprintf(text, size, "return uint(is_nan(x));");
+        return;
+    case WNN_OP_isInfinite:
+        snprintf(text, size, "return uint(is_inf(x));");
+        return;
+    case WNN_OP_logicalNot:
+        snprintf(text, size, "return uint(x == 0u);");
+        return;
+    case WNN_OP_where:
+        snprintf(text, size, "if (c != 0u) { return a; }\nreturn b;");
+        return;
+    case WNN_OP_quantizeLinear: {
+        const char *type = wnn_shader_type(to), *rounded = "float y = roundEven(quotient(x, s));\n"
+                                                           "if (is_nan(y)) { y = 0.0; }\n";
+        bool wide = bounds(to, &low, &high);
+        if (wide)
+            wnn_shader_text(shader, "#define trunc64\n");
+        snprintf(text, size,
+                 wide ? "%sreturn %s(within(add(i64_of(within(y, -1e12, 1e12)), i64_of(z)), %s, %s).lo);"
+                      : "%sreturn %s(within(y + float(z), %s, %s));",
+                 rounded, type, low, high);
+        return;
     }
-    wnn_shader_end(&shader);
+    case WNN_OP_dequantizeLinear:
+        snprintf(text, size, "return %s;",
+                 wnn_dtype_bits(from) == 32 ? "dequantized(sub(i64_of(x), i64_of(z)), s)"
+                                            : "mul(float(int(x) - int(z)), s)");
+        return;
+    default:
+        break;
+    }
+    if (step->in_count == 2) {
+        snprintf(text, size, "return %s;", binaries[step->op]);
+        return;
+    }
+    char expression[256];
+    wnn_shader_function(shader, prefix, (enum op)step->op, step->attrs, from, expression, sizeof expression);
+    snprintf(text, size, "return %s;", expression);
 }
 
-void wnn_lower_dequantize(struct lowering *lowering)
+// Declares function f<number> of a step on values of these types.
+static void define_function(struct shader *shader, unsigned number, const struct elementwise_step *step,
+                            const WNNDataType *types)
 {
-    const struct tensor *in = lowering->in, *out = &lowering->out[0];
-    bool wide = wnn_dtype_bits(in[0].type) == 32;
-    struct shader shader;
-    wnn_shader_begin(&shader, lowering, "elementwise", out->count);
-    map_blocks(&shader, &in[0].shape, &in[1].shape);
-    wnn_shader_input(&shader, "x", &in[0], FORM_VALUE);
-    wnn_shader_input(&shader, "s", &in[1], FORM_VALUE);
-    wnn_shader_input(&shader, "z", &in[2], FORM_VALUE);
-    wnn_shader_output(&shader, out, FORM_VALUE, NULL);
-    wnn_shader_define(&shader, "LOADS", "uint b = block_index(i);");
-    wnn_shader_define(&shader, "VALUE", "%s",
-                      wide ? "dequantized(sub(i64_of(x_at(i)), i64_of(z_at(b))), s_at(b))"
-                           : "mul(float(int(x_at(i)) - int(z_at(b))), s_at(b))");
-    wnn_shader_end(&shader);
+    const char *names = step->op == WNN_OP_where ? "cab"
+                        : step->in_count == 3    ? "xsz"
+                        : step->in_count == 2    ? "ab"
+                                                 : "x";
+    char prefix[16], body[512];
+    snprintf(prefix, sizeof prefix, "F%u", number);
+    define_body(shader, prefix, step, types[0], body, sizeof body);
+    wnn_shader_text(shader, "%s f%u(", wnn_shader_type(step->type.type), number);
+    for (unsigned i = 0; i < step->in_count; i++)
+        wnn_shader_text(shader, "%s%s %c", i ? ", " : "", wnn_shader_type(types[i]), names[i]);
+    wnn_shader_text(shader, ") {\n%s\n}\n", body);
+}
+
+// A value of a type that a shader's is wider than, as it would be after a store and a load.
+static const char *narrowing(WNNDataType type)
+{
+    switch (type) {
+    case WNNDataType_Float16:
+        return "rounded_f16(%s)";
+    case WNNDataType_Int8:
+        return "bitfieldExtract(%s, 0, 8)";
+    case WNNDataType_Uint8:
+        return "(%s & 255u)";
+    case WNNDataType_Int4:
+        return "bitfieldExtract(%s, 0, 4)";
+    case WNNDataType_Uint4:
+        return "(%s & 15u)";
+    default:
+        return "%s";
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Chains
+// ---------------------------------------------------------------------------------------------------------------
+
+enum {
+    MOST_VALUES = WNN_ELEMENTWISE_INPUTS + WNN_ELEMENTWISE_STEPS
+};
+
+// Values are numbered as elementwise_attrs does it. Steps [begin, end) are one dispatch.
+struct chain {
+    const struct gpu *gpu;
+    const struct elementwise_step *steps;
+    unsigned input_count, step_count;
+    struct descriptor types[MOST_VALUES];
+    unsigned last[MOST_VALUES]; // the last step that reads a value, 0 of one that none reads
+    size_t stored[MOST_VALUES]; // where in scratch memory a value is, SIZE_MAX: nowhere
+    unsigned begin, end;
+    size_t scratch;
+};
+
+static bool is_read(const struct chain *chain, unsigned value, unsigned begin, unsigned end)
+{
+    for (unsigned i = begin; i < end; i++)
+        for (unsigned j = 0; j < chain->steps[i].in_count; j++)
+            if (chain->steps[i].in[j] == value)
+                return true;
+    return false;
+}
+
+static bool is_computed(const struct chain *chain, unsigned value, unsigned begin, unsigned end)
+{
+    return value >= chain->input_count + begin && value < chain->input_count + end;
+}
+
+// Whether steps [begin, end) leave a value in memory for those behind them or for others.
+static bool is_written(const struct chain *chain, unsigned value, unsigned begin, unsigned end)
+{
+    return is_computed(chain, value, begin, end) &&
+           (chain->steps[value - chain->input_count].output != WNN_NO_OUTPUT || chain->last[value] >= end);
+}
+
+static bool fits(const struct chain *chain, unsigned begin, unsigned end)
+{
+    unsigned bindings = 1; // the parameters
+    for (unsigned v = 0; v < chain->input_count + end; v++)
+        if (is_written(chain, v, begin, end) ||
+            (!is_computed(chain, v, begin, end) && is_read(chain, v, begin, end)))
+            bindings += wnn_shader_bindings(chain->gpu, wnn_descriptor_bytes(&chain->types[v]));
+    return bindings <= chain->gpu->can.buffers;
+}
+
+static struct chain describe(const struct gpu *gpu, const struct elementwise_step *steps, unsigned step_count,
+                             const struct node *node)
+{
+    struct chain chain = {
+        .gpu = gpu, .steps = steps, .step_count = step_count, .input_count = node->in_count};
+    for (unsigned i = 0; i < node->in_count; i++)
+        chain.types[i] = node->in[i]->type;
+    for (unsigned i = 0; i < step_count; i++) {
+        chain.types[node->in_count + i] = steps[i].type;
+        for (unsigned j = 0; j < steps[i].in_count; j++)
+            chain.last[steps[i].in[j]] = i;
+    }
+    for (unsigned v = 0; v < MOST_VALUES; v++)
+        chain.stored[v] = SIZE_MAX;
+    return chain;
+}
+
+// Goes on to the steps of the next dispatch, as many as there are buffers for. False: there are no more.
+static bool next_part(struct chain *chain)
+{
+    chain->begin = chain->end;
+    chain->end = chain->step_count;
+    while (chain->end > chain->begin + 1 && !fits(chain, chain->begin, chain->end))
+        chain->end--;
+    for (unsigned i = chain->begin; i < chain->end && chain->end < chain->step_count; i++) {
+        unsigned value = chain->input_count + i;
+        if (chain->steps[i].output != WNN_NO_OUTPUT || chain->last[value] < chain->end)
+            continue;
+        chain->stored[value] = chain->scratch;
+        chain->scratch = wnn_scratch_end(chain->scratch + wnn_descriptor_bytes(&chain->types[value]) + 4);
+    }
+    return chain->begin < chain->end;
+}
+
+// Where a value lies that is not computed in this dispatch, or is written by it.
+static struct tensor tensor_of(const struct chain *chain, const struct lowering *lowering, unsigned value)
+{
+    if (value < chain->input_count)
+        return lowering->in[value];
+    unsigned output = chain->steps[value - chain->input_count].output;
+    if (output != WNN_NO_OUTPUT)
+        return lowering->out[output];
+    const struct descriptor *type = &chain->types[value];
+    size_t count = wnn_shape_elements(&type->shape);
+    struct tensor tensor = wnn_scratch(lowering, chain->stored[value], type->type, count);
+    tensor.region.bytes = wnn_descriptor_bytes(type);
+    return tensor;
+}
+
+// scale and zero point have an element for each block of the tensor.
+static void add_blocks(struct elements *elements, const char *name, const struct tensor *scale,
+                       const struct shape *shape)
+{
+    uint32_t dims[2 * WNN_MAX_RANK];
+    int64_t steps[2 * WNN_MAX_RANK];
+    size_t strides[WNN_MAX_RANK];
+    wnn_shape_strides(&scale->shape, strides);
+    for (unsigned d = 0; d < shape->rank; d++) {
+        dims[2 * d] = scale->shape.dim[d];
+        dims[2 * d + 1] = shape->dim[d] / scale->shape.dim[d];
+        steps[2 * d] = (int64_t)strides[d];
+        steps[2 * d + 1] = 0;
+    }
+    wnn_elements_map(elements, name, scale, FORM_VALUE, 2 * shape->rank, dims, steps, 0);
+}
+
+// Adds operand j of a step, which is not computed in this dispatch.
+static void add_operand(struct elements *elements, const char *name, const struct tensor *tensor,
+                        const struct elementwise_step *step, unsigned j)
+{
+    bool blocks = j > 0 && (step->op == WNN_OP_quantizeLinear || step->op == WNN_OP_dequantizeLinear);
+    if (tensor->count == elements->count)
+        wnn_elements_same(elements, name, tensor, FORM_VALUE);
+    else if (blocks)
+        add_blocks(elements, name, tensor, &step->type.shape);
+    else
+        wnn_elements_broadcast(elements, name, tensor, FORM_VALUE, &step->type.shape);
+}
+
+static void lower_part(struct lowering *lowering, const struct chain *chain, const struct epilogue *epilogue)
+{
+    struct elements elements;
+    struct tensor tensors[MOST_VALUES];
+    char names[MOST_VALUES][8];
+    bool known[MOST_VALUES] = {false};
+    wnn_elements_begin(&elements, lowering, wnn_shape_elements(&chain->steps[0].type.shape));
+    for (unsigned i = chain->begin; i < chain->end; i++) {
+        const struct elementwise_step *step = &chain->steps[i];
+        WNNDataType types[3] = {0};
+        char call[64];
+        int length = snprintf(call, sizeof call, "f%u(", i);
+        for (unsigned j = 0; j < step->in_count; j++) {
+            unsigned v = step->in[j];
+            types[j] = chain->types[v].type;
+            length += snprintf(call + length, sizeof call - (size_t)length, "%sv%u", j ? ", " : "", v);
+            if (known[v])
+                continue;
+            known[v] = true;
+            tensors[v] = tensor_of(chain, lowering, v);
+            snprintf(names[v], sizeof names[v], "v%u", v);
+            add_operand(&elements, names[v], &tensors[v], step, j);
+        }
+        snprintf(call + length, sizeof call - (size_t)length, ")");
+        unsigned result = chain->input_count + i;
+        char value[128];
+        snprintf(names[result], sizeof names[result], "v%u", result);
+        define_function(&elements.shader, i, step, types);
+        snprintf(value, sizeof value,
+                 is_read(chain, result, i + 1, chain->end) ? narrowing(step->type.type) : "%s", call);
+        wnn_elements_do(&elements, "%s v%u = %s;", wnn_shader_type(step->type.type), result, value);
+        known[result] = true;
+    }
+    for (unsigned i = chain->begin; i < chain->end; i++) {
+        unsigned result = chain->input_count + i;
+        if (!is_written(chain, result, chain->begin, chain->end))
+            continue;
+        tensors[result] = tensor_of(chain, lowering, result);
+        wnn_elements_output(&elements, names[result], &tensors[result], FORM_VALUE);
+    }
+    wnn_elements_end(&elements, epilogue);
+}
+
+void wnn_lower_elementwise(struct lowering *lowering)
+{
+    const struct elementwise_attrs *attrs = lowering->node->attrs;
+    struct chain chain = describe(lowering->gpu, attrs->steps, attrs->count, lowering->node);
+    while (!lowering->failed && next_part(&chain))
+        lower_part(lowering, &chain, NULL);
+}
+
+size_t wnn_scratch_of_elementwise(const struct gpu *gpu, const struct node *node)
+{
+    const struct elementwise_attrs *attrs = node->attrs;
+    struct chain chain = describe(gpu, attrs->steps, attrs->count, node);
+    while (next_part(&chain))
+        ;
+    return chain.scratch;
+}
+
+bool wnn_elementwise_shares(const struct gpu *gpu, const struct node *node, unsigned input)
+{
+    const struct elementwise_attrs *attrs = node->attrs;
+    const struct descriptor *in = &node->in[input]->type, *out = &node->out[0]->type;
+    struct chain chain = describe(gpu, attrs->steps, attrs->count, node);
+    return wnn_shape_elements(&in->shape) == wnn_shape_elements(&out->shape) &&
+           wnn_dtype_bits(in->type) == wnn_dtype_bits(out->type) && fits(&chain, 0, attrs->count);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Single operators
+// ---------------------------------------------------------------------------------------------------------------
+
+// A chain of one step.
+void wnn_lower_step(struct lowering *lowering)
+{
+    const struct node *node = lowering->node;
+    const struct elementwise_step step = {.op = node->op,
+                                          .in_count = (uint8_t)node->in_count,
+                                          .in = {0, 1, 2},
+                                          .output = 0,
+                                          .attrs = node->attrs,
+                                          .type = node->out[0]->type};
+    struct chain chain = describe(lowering->gpu, &step, 1, node);
+    next_part(&chain);
+    lower_part(lowering, &chain, lowering->fused);
+}
+
+void wnn_lower_activation(struct lowering *lowering, const struct activation *activation,
+                          const struct tensor *tensor)
+{
+    if (activation->op == WNN_OP_softmax || activation->op == WNN_OP_softmax2d) {
+        wnn_lower_last_softmax(lowering, tensor);
+        return;
+    }
+    const struct elementwise_step step = {.op = activation->op,
+                                          .in_count = 1,
+                                          .attrs = activation->attrs,
+                                          .type = {tensor->type, tensor->shape}};
+    struct elements elements;
+    wnn_elements_begin(&elements, lowering, tensor->count);
+    define_function(&elements.shader, 0, &step, &tensor->type);
+    wnn_elements_same(&elements, "x", tensor, FORM_VALUE);
+    wnn_elements_output(&elements, "f0(x)", tensor, FORM_VALUE);
+    wnn_elements_end(&elements, NULL);
+}
+
+// As bits, whatever they mean.
+void wnn_lower_where(struct lowering *lowering)
+{
+    const struct tensor *out = &lowering->out[0];
+    struct elements elements;
+    wnn_elements_begin(&elements, lowering, out->count);
+    wnn_elements_broadcast(&elements, "c", &lowering->in[0], FORM_VALUE, &out->shape);
+    wnn_elements_broadcast(&elements, "a", &lowering->in[1], FORM_BITS, &out->shape);
+    wnn_elements_broadcast(&elements, "b", &lowering->in[2], FORM_BITS, &out->shape);
+    wnn_elements_output(&elements, "c != 0u ? a : b", out, FORM_BITS);
+    wnn_elements_end(&elements, NULL);
+}
+
+// (x - mean) / sqrt(variance + epsilon) * scale + bias, along one axis.
+void wnn_lower_batch_normalization(struct lowering *lowering)
+{
+    const WNNBatchNormalizationOptions *options = lowering->node->attrs;
+    static const char *const names[5] = {"x", "mean", "variance", "scale", "bias"};
+    const struct tensor *out = &lowering->out[0];
+    struct elements elements;
+    int64_t steps[WNN_MAX_RANK] = {0};
+    steps[options->axis] = 1;
+    wnn_elements_begin(&elements, lowering, out->count);
+    wnn_elements_same(&elements, "x", &lowering->in[0], FORM_VALUE);
+    for (unsigned i = 1; i < 5; i++) {
+        if (lowering->in[i].region.buffer)
+            wnn_elements_map(&elements, names[i], &lowering->in[i], FORM_VALUE, out->shape.rank,
+                             out->shape.dim, steps, 0);
+        else
+            wnn_elements_do(&elements, "float %s = %s;", names[i], i == 3 ? "1.0" : "-0.0");
+    }
+    wnn_shader_float(&elements.shader, "EPSILON", options->epsilon);
+    wnn_elements_output(&elements,
+                        "normalised(x, vec4(mean, 0.0, inverse_root(sum2(vec2(variance, 0.0), vec2(EPSILON, "
+                        "0.0)))), scale, bias)",
+                        out, FORM_VALUE);
+    wnn_elements_end(&elements, lowering->fused);
+}
+
+void wnn_lower_convert(struct lowering *lowering, const struct tensor *from, const struct tensor *to)
+{
+    struct elements elements;
+    enum form form = from->type == to->type ? FORM_BITS : FORM_VALUE;
+    const struct elementwise_step step = {.op = WNN_OP_cast, .in_count = 1, .type = {to->type, to->shape}};
+    wnn_elements_begin(&elements, lowering, to->count);
+    if (form == FORM_VALUE)
+        define_function(&elements.shader, 0, &step, &from->type);
+    wnn_elements_same(&elements, "x", from, form);
+    wnn_elements_output(&elements, form == FORM_BITS ? "x" : "f0(x)", to, form);
+    wnn_elements_end(&elements, NULL);
+}
+
+void wnn_lower_cast(struct lowering *lowering)
+{
+    wnn_lower_convert(lowering, &lowering->in[0], &lowering->out[0]);
 }

@@ -2,6 +2,7 @@
 //
 // Operators that move elements without looking at them, and those that are told by indices where to.
 
+#include "vulkan/elements.h"
 #include "vulkan/operators.h"
 
 #include <stdio.h>
@@ -15,14 +16,11 @@
 static void move(struct lowering *lowering, const struct tensor *from, const struct tensor *to, unsigned rank,
                  const uint32_t *dims, const int64_t *steps, int64_t offset)
 {
-    struct shader shader;
-    wnn_shader_begin(&shader, lowering, "elementwise", to->count);
-    wnn_shader_map(&shader, "x", rank, dims, steps, offset);
-    wnn_shader_input(&shader, "x", from, FORM_BITS);
-    wnn_shader_output(&shader, to, FORM_BITS, NULL);
-    wnn_shader_define(&shader, "LOADS", "%s", "");
-    wnn_shader_define(&shader, "VALUE", "x_at(x_index(i))");
-    wnn_shader_end(&shader);
+    struct elements elements;
+    wnn_elements_begin(&elements, lowering, to->count);
+    wnn_elements_map(&elements, "x", from, FORM_BITS, rank, dims, steps, offset);
+    wnn_elements_output(&elements, "x", to, FORM_BITS);
+    wnn_elements_end(&elements, NULL);
 }
 
 static void signed_strides(const struct shape *shape, int64_t steps[WNN_MAX_RANK])
@@ -339,7 +337,7 @@ size_t wnn_scratch_of_scatter(const struct node *node)
 
 // A mark for each element of the output: 1 plus the number of the last update that goes there. Then each
 // element is taken from where its mark says, so that updates of one element cannot race.
-static void scatter(struct lowering *lowering, bool elements)
+static void scatter(struct lowering *lowering, bool by_element)
 {
     const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *updates = &lowering->in[2],
                         *out = &lowering->out[0];
@@ -354,8 +352,8 @@ static void scatter(struct lowering *lowering, bool elements)
 
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "scatter_mark", updates->count);
-    define_kinds(&shader, elements ? "ELEMENTS" : "ND");
-    if (elements)
+    define_kinds(&shader, by_element ? "ELEMENTS" : "ND");
+    if (by_element)
         describe_elements(&shader, &out->shape, &indices->shape,
                           ((const WNNScatterElementsOptions *)lowering->node->attrs)->axis);
     else
@@ -365,14 +363,14 @@ static void scatter(struct lowering *lowering, bool elements)
     wnn_shader_words(&shader, "marks", &marks.region);
     wnn_shader_end_groups(&shader, ((uint64_t)updates->count + 63) / 64);
 
-    wnn_shader_begin(&shader, lowering, "elementwise", out->count);
-    wnn_shader_input(&shader, "a", in, FORM_BITS);
-    wnn_shader_input(&shader, "u", updates, FORM_BITS);
-    wnn_shader_input(&shader, "m", &marks, FORM_VALUE);
-    wnn_shader_output(&shader, out, FORM_BITS, NULL);
-    wnn_shader_define(&shader, "LOADS", "uint m = m_at(i); if (m != 0u) return u_at(m - 1u);");
-    wnn_shader_define(&shader, "VALUE", "a_at(i)");
-    wnn_shader_end(&shader);
+    struct elements elements;
+    wnn_elements_begin(&elements, lowering, out->count);
+    wnn_shader_input(&elements.shader, "u", updates, FORM_BITS);
+    wnn_elements_same(&elements, "a", in, FORM_BITS);
+    wnn_elements_same(&elements, "m", &marks, FORM_VALUE);
+    wnn_elements_do(&elements, "if (m != 0u) { a = u_at(m - 1u); }");
+    wnn_elements_output(&elements, "a", out, FORM_BITS);
+    wnn_elements_end(&elements, NULL);
 }
 
 void wnn_lower_scatter_elements(struct lowering *lowering)

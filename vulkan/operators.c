@@ -6,11 +6,11 @@
 
 #define UNARY                                                                                                \
     {                                                                                                        \
-        wnn_lower_unary, NULL, ~0u, true                                                                     \
+        wnn_lower_step, NULL, ~0u, true                                                                      \
     }
 #define BINARY                                                                                               \
     {                                                                                                        \
-        wnn_lower_binary, NULL, ~0u, true                                                                    \
+        wnn_lower_step, NULL, ~0u, true                                                                      \
     }
 #define REDUCE                                                                                               \
     {                                                                                                        \
@@ -25,7 +25,7 @@
         wnn_lower_pool2d, NULL, 0, true                                                                      \
     }
 
-const struct gpu_operator wnn_gpu_operators[WNN_OP_COUNT] = {
+const struct gpu_operator wnn_gpu_operators[WNN_OP_END] = {
     [WNN_OP_argMin] = MOVE(wnn_lower_arg_min_max),
     [WNN_OP_argMax] = MOVE(wnn_lower_arg_min_max),
     [WNN_OP_batchNormalization] = {wnn_lower_batch_normalization, NULL, 1, true},
@@ -69,8 +69,8 @@ const struct gpu_operator wnn_gpu_operators[WNN_OP_COUNT] = {
     [WNN_OP_sin] = UNARY,
     [WNN_OP_sqrt] = UNARY,
     [WNN_OP_tan] = UNARY,
-    [WNN_OP_dequantizeLinear] = MOVE(wnn_lower_dequantize),
-    [WNN_OP_quantizeLinear] = MOVE(wnn_lower_quantize),
+    [WNN_OP_dequantizeLinear] = MOVE(wnn_lower_step),
+    [WNN_OP_quantizeLinear] = MOVE(wnn_lower_step),
     [WNN_OP_elu] = UNARY,
     [WNN_OP_expand] = MOVE(wnn_lower_expand),
     [WNN_OP_gather] = MOVE(wnn_lower_gather),
@@ -122,4 +122,5 @@ const struct gpu_operator wnn_gpu_operators[WNN_OP_COUNT] = {
     [WNN_OP_transpose] = MOVE(wnn_lower_transpose),
     [WNN_OP_triangular] = MOVE(wnn_lower_triangular),
     [WNN_OP_where] = {wnn_lower_where, NULL, 6, false},
+    [WNN_OP_elementwise] = MOVE(wnn_lower_elementwise),
 };

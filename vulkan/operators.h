@@ -14,7 +14,7 @@ struct gpu_operator {
     uint32_t in_place; // bit i: output 0 may lie where input i lies, if that has its shape and size
     bool finishes;     // does by itself what becomes of its results: adds, and applies an activation
 };
-extern const struct gpu_operator wnn_gpu_operators[WNN_OP_COUNT];
+extern const struct gpu_operator wnn_gpu_operators[WNN_OP_END];
 
 // Rounds up to where a tensor may begin in scratch memory.
 static inline size_t wnn_scratch_end(size_t bytes)
@@ -23,12 +23,12 @@ static inline size_t wnn_scratch_end(size_t bytes)
 }
 
 // elementwise.c
-void wnn_lower_unary(struct lowering *lowering);
-void wnn_lower_binary(struct lowering *lowering);
+void wnn_lower_step(struct lowering *lowering); // any operator of single elements
 void wnn_lower_where(struct lowering *lowering);
 void wnn_lower_cast(struct lowering *lowering);
-void wnn_lower_quantize(struct lowering *lowering);
-void wnn_lower_dequantize(struct lowering *lowering);
+void wnn_lower_elementwise(struct lowering *lowering);
+size_t wnn_scratch_of_elementwise(const struct gpu *gpu, const struct node *node);
+bool wnn_elementwise_shares(const struct gpu *gpu, const struct node *node, unsigned input); // output 0
 void wnn_lower_batch_normalization(struct lowering *lowering);
 // An activation on a tensor in place.
 void wnn_lower_activation(struct lowering *lowering, const struct activation *activation,

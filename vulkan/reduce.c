@@ -3,6 +3,7 @@
 // Operators that look at all elements along some axes. Sums are kept in two floats, which makes them as good
 // as sums in double.
 
+#include "vulkan/elements.h"
 #include "vulkan/operators.h"
 
 #include <math.h>
@@ -258,8 +259,9 @@ static size_t group_count(const struct shape *shape, uint32_t axes)
     return count;
 }
 
-// The map from an element to its group, and scratch memory with a vector for each group.
-static void map_groups(struct shader *shader, const struct shape *shape, uint32_t axes)
+// An input with an element for each group of the output's elements.
+static void add_groups(struct elements *elements, const struct tensor *tensor, enum form form,
+                       const struct shape *shape, uint32_t axes)
 {
     int64_t steps[WNN_MAX_RANK], step = 1;
     for (unsigned d = shape->rank; d-- > 0;) {
@@ -267,7 +269,7 @@ static void map_groups(struct shader *shader, const struct shape *shape, uint32_
         steps[d] = listed ? 0 : step;
         step *= listed ? 1 : shape->dim[d];
     }
-    wnn_shader_map(shader, "group", shape->rank, shape->dim, steps, 0);
+    wnn_elements_map(elements, "s", tensor, form, shape->rank, shape->dim, steps, 0);
 }
 
 static struct tensor vectors(const struct lowering *lowering, size_t groups, unsigned width)
@@ -288,14 +290,12 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
                      "vec2(0.0)", "vec2(exp_below(x, known.x), 0.0)", "vec2(known.x, s.x + s.y)");
     end(&shader, &groups);
 
-    wnn_shader_begin(&shader, lowering, "elementwise", out->count);
-    map_groups(&shader, &in->shape, 1u << axis);
-    wnn_shader_input(&shader, "x", in, FORM_VALUE);
-    wnn_shader_input(&shader, "s", &known, FORM_PAIR);
-    wnn_shader_output(&shader, out, FORM_VALUE, epilogue);
-    wnn_shader_define(&shader, "LOADS", "vec2 s = s_at(group_index(i));");
-    wnn_shader_define(&shader, "VALUE", "quotient(exp_below(x_at(i), s.x), s.y)");
-    wnn_shader_end(&shader);
+    struct elements elements;
+    wnn_elements_begin(&elements, lowering, out->count);
+    wnn_elements_same(&elements, "x", in, FORM_VALUE);
+    add_groups(&elements, &known, FORM_PAIR, &in->shape, 1u << axis);
+    wnn_elements_output(&elements, "quotient(exp_below(x, s.x), s.y)", out, FORM_VALUE);
+    wnn_elements_end(&elements, epilogue);
 }
 
 size_t wnn_scratch_of_softmax(const struct node *node)
@@ -343,21 +343,21 @@ static void normalize(struct lowering *lowering, const uint32_t *axes, size_t ax
                      "vec4(known, inverse_root(sum2(mean2(s, float(MEMBERS)), vec2(EPSILON, 0.0))))");
     end(&shader, &groups);
 
-    wnn_shader_begin(&shader, lowering, "elementwise", out->count);
-    map_groups(&shader, &in->shape, listed);
-    wnn_shader_map(&shader, "parameter", in->shape.rank, in->shape.dim, parameter_steps, 0);
-    wnn_shader_input(&shader, "x", in, FORM_VALUE);
-    wnn_shader_input(&shader, "s", &known, FORM_QUAD);
-    if (scale->region.buffer)
-        wnn_shader_input(&shader, "scale", scale, FORM_VALUE);
-    if (bias->region.buffer)
-        wnn_shader_input(&shader, "bias", bias, FORM_VALUE);
-    wnn_shader_output(&shader, out, FORM_VALUE, lowering->fused);
-    wnn_shader_define(&shader, "LOADS", "uint k = parameter_index(i);");
-    wnn_shader_define(&shader, "VALUE", "normalised(x_at(i), s_at(group_index(i)), %s, %s)",
-                      scale->region.buffer ? "scale_at(k)" : "1.0",
-                      bias->region.buffer ? "bias_at(k)" : "-0.0");
-    wnn_shader_end(&shader);
+    struct elements elements;
+    wnn_elements_begin(&elements, lowering, out->count);
+    wnn_elements_same(&elements, "x", in, FORM_VALUE);
+    add_groups(&elements, &known, FORM_QUAD, &in->shape, listed);
+    const struct tensor *parameters[] = {scale, bias};
+    static const char *const names[] = {"scale", "bias"}, *const absent[] = {"1.0", "-0.0"};
+    for (unsigned i = 0; i < 2; i++) {
+        if (parameters[i]->region.buffer)
+            wnn_elements_map(&elements, names[i], parameters[i], FORM_VALUE, in->shape.rank, in->shape.dim,
+                             parameter_steps, 0);
+        else
+            wnn_elements_do(&elements, "float %s = %s;", names[i], absent[i]);
+    }
+    wnn_elements_output(&elements, "normalised(x, s, scale, bias)", out, FORM_VALUE);
+    wnn_elements_end(&elements, lowering->fused);
 }
 
 size_t wnn_scratch_of_normalization(const struct node *node)

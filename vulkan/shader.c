@@ -68,6 +68,12 @@ void wnn_shader_text(struct shader *shader, const char *format, ...)
         add_bytes(shader, text, (size_t)length);
 }
 
+void wnn_shader_join(struct shader *shader, const struct shader *other)
+{
+    if (other->length)
+        add_bytes(shader, other->text, other->length);
+}
+
 void wnn_shader_begin(struct shader *shader, struct lowering *lowering, const char *family, size_t work)
 {
     *shader = (struct shader){.lowering = lowering,
@@ -172,9 +178,8 @@ void wnn_shader_value(struct shader *shader, const char *name, WNNDataType type,
 // Index maps
 // ---------------------------------------------------------------------------------------------------------------
 
-// Joins dimensions that are one; the innermost comes first in the result.
-static unsigned collapse(unsigned rank, const uint32_t *dims, const int64_t *steps, uint32_t *sizes,
-                         int64_t *strides)
+unsigned wnn_shader_collapse(unsigned rank, const uint32_t *dims, const int64_t *steps, uint32_t *sizes,
+                             int64_t *strides)
 {
     unsigned count = 0;
     for (unsigned d = rank; d-- > 0;) {
@@ -195,7 +200,7 @@ void wnn_shader_map(struct shader *shader, const char *name, unsigned rank, cons
 {
     uint32_t sizes[GPU_MAP_RANK];
     int64_t strides[GPU_MAP_RANK];
-    unsigned count = collapse(rank, dims, steps, sizes, strides);
+    unsigned count = wnn_shader_collapse(rank, dims, steps, sizes, strides);
     uint32_t start = (uint32_t)offset;
     if (offset == 0 && (count == 0 || (count == 1 && strides[0] == 0))) {
         wnn_shader_text(shader, "#define %s_index(i) 0u\n", name);
@@ -328,7 +333,13 @@ static unsigned add_binding(struct shader *shader, const struct region *region, 
     return first;
 }
 
-void wnn_shader_input(struct shader *shader, const char *name, const struct tensor *tensor, enum form form)
+unsigned wnn_shader_bind(struct shader *shader, const struct region *region, bool writes)
+{
+    return add_binding(shader, region, writes, writes ? "writeonly" : "readonly");
+}
+
+unsigned wnn_shader_input(struct shader *shader, const char *name, const struct tensor *tensor,
+                          enum form form)
 {
     unsigned k = add_binding(shader, &tensor->region, false, "readonly"), bits = wnn_dtype_bits(tensor->type);
     const char *type = wnn_shader_type(tensor->type);
@@ -338,12 +349,12 @@ void wnn_shader_input(struct shader *shader, const char *name, const struct tens
         for (unsigned i = 0; i < width; i++)
             wnn_shader_text(shader, "%sw%u(%uu * i + %uu)", i ? ", " : "", k, width, i);
         add_text(shader, ")); }\n");
-        return;
+        return k;
     }
     if (bits == 64) {
         wnn_shader_text(shader, "%s %s_at(uint i) { return %s(w%u(2u * i), w%u(2u * i + 1u)); }\n",
                         form == FORM_BITS ? "uvec2" : type, name, form == FORM_BITS ? "uvec2" : type, k, k);
-        return;
+        return k;
     }
     unsigned shift = bits == 32 ? 0 : bits == 16 ? 1 : bits == 8 ? 2 : 3;
     char word[96];
@@ -364,6 +375,7 @@ void wnn_shader_input(struct shader *shader, const char *name, const struct tens
         wnn_shader_text(shader, "%s(%s); }\n", result, word);
     else
         wnn_shader_text(shader, "bitfieldExtract(%s(%s), %s); }\n", result, word, place);
+    return k;
 }
 
 bool wnn_shader_has_quads(const struct lowering *lowering, const struct tensor *tensor)
@@ -418,7 +430,7 @@ void wnn_shader_words(struct shader *shader, const char *name, const struct regi
     wnn_shader_text(shader, "#define %s_word(i) b%u[base%u + (i)]\n", name, k, k);
 }
 
-static void add_finish(struct shader *shader, const struct tensor *tensor, const struct epilogue *epilogue)
+void wnn_shader_finish(struct shader *shader, const struct tensor *tensor, const struct epilogue *epilogue)
 {
     const struct activation *activation = epilogue ? epilogue->activation : NULL;
     const char *rounding = tensor->type == WNNDataType_Float16 ? "x = rounded_f16(x);\n" : "";
@@ -484,7 +496,7 @@ void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum 
                             type, encoded, (1u << bits) - 1, bits);
         wnn_shader_text(shader, "void store(uint i, uint word) { s%u(i, word); }\n", k);
     }
-    add_finish(shader, tensor, epilogue);
+    wnn_shader_finish(shader, tensor, epilogue);
 }
 
 struct tensor wnn_scratch(const struct lowering *lowering, size_t offset, WNNDataType type, size_t count)
@@ -658,7 +670,8 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     size_t count = 0;
     if (shader->elements)
         texts[count++] = wnn_gpu_elements;
-    texts[count++] = family_text(shader->family);
+    if (shader->family)
+        texts[count++] = family_text(shader->family);
     texts[count++] = shader->text;
     for (size_t i = wnn_gpu_library_count; i-- > 0 && count < MOST_TEXTS;)
         if (needs(wnn_gpu_library[i].name, texts, count))

@@ -59,7 +59,7 @@ struct shader {
     unsigned per; // elements of a word of the output
 };
 
-// `work`: elements, or steps of loops altogether.
+// `work`: elements, or steps of loops altogether. No family: the main function is written as text.
 void wnn_shader_begin(struct shader *shader, struct lowering *lowering, const char *family, size_t work);
 
 // Declarations: "#define NAME text" and the like.
@@ -81,13 +81,23 @@ void wnn_shader_map(struct shader *shader, const char *name, unsigned rank, cons
 void wnn_shader_broadcast(struct shader *shader, const char *name, const struct shape *from,
                           const struct shape *to);
 
-// <name>_at(i): element i of a tensor.
-void wnn_shader_input(struct shader *shader, const char *name, const struct tensor *tensor, enum form form);
+// Joins dimensions that are one, and drops those of 1; returns how many are left, the innermost first.
+unsigned wnn_shader_collapse(unsigned rank, const uint32_t *dims, const int64_t *steps, uint32_t *sizes,
+                             int64_t *strides);
+
+// <name>_at(i): element i of a tensor. Returns its binding's number k, of which w<k>(i) is word i.
+unsigned wnn_shader_input(struct shader *shader, const char *name, const struct tensor *tensor,
+                          enum form form);
+// Returns the number k of a binding with w<k>(i) or, if it is written, s<k>(i, word) for word i of a region.
+unsigned wnn_shader_bind(struct shader *shader, const struct region *region, bool writes);
 // COUNT, OUT, WORD, PER, put() and store(). finish(x, i) makes of result i what is to be put at element i of
 // the output: it adds the addend's element i and applies the activation, and rounds x before either. What
 // writes an element must be what finishes it, since the addend may lie where the output does.
 void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum form form,
                        const struct epilogue *epilogue);
+
+// finish() alone, for an output of that type.
+void wnn_shader_finish(struct shader *shader, const struct tensor *tensor, const struct epilogue *epilogue);
 
 // How many bindings a region of so many bytes takes.
 unsigned wnn_shader_bindings(const struct gpu *gpu, size_t bytes);
@@ -101,6 +111,9 @@ void wnn_shader_output_quads(struct shader *shader, const struct tensor *tensor)
 
 // <name>_word(i): words that are read and written.
 void wnn_shader_words(struct shader *shader, const char *name, const struct region *region);
+
+// Appends the text of another, which is nothing but text.
+void wnn_shader_join(struct shader *shader, const struct shader *other);
 
 // Anything else that has to stand before the family.
 void wnn_shader_text(struct shader *shader, const char *format, ...) __attribute__((format(printf, 2, 3)));

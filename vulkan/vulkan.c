@@ -53,8 +53,10 @@ static bool is_softmax(const struct activation *activation)
 }
 
 // SIZE_MAX: more than there can be.
-static size_t scratch_of(const struct node *node)
+static size_t scratch_of(const struct gpu *gpu, const struct node *node)
 {
+    if (node->op == WNN_OP_elementwise)
+        return wnn_scratch_of_elementwise(gpu, node);
     const struct gpu_operator *operator= & wnn_gpu_operators[node->op];
     size_t bytes = operator->scratch ? operator->scratch(node) : 0;
     size_t after = node->activation && is_softmax(node->activation)
@@ -96,11 +98,10 @@ static bool lower_node(struct vulkan *vulkan, struct program *program, const str
 
 static void partition(void *state, struct graph *graph)
 {
-    (void)state;
     for (size_t i = 0; i < graph->input_count; i++)
         graph->inputs[i].operand->placement.staged = true;
     for (size_t i = 0; i < graph->node_count; i++) {
-        size_t bytes = scratch_of(graph->nodes[i]);
+        size_t bytes = scratch_of(&((struct vulkan *)state)->gpu, graph->nodes[i]);
         graph->nodes[i]->lowering = 0;
         graph->nodes[i]->scratch_bytes = bytes == SIZE_MAX ? 0 : bytes; // which lower() notices
     }
@@ -119,9 +120,15 @@ static bool adds(void *state, const struct node *node)
            wnn_dtype_is_float(type->type) && bindings <= gpu->can.buffers;
 }
 
+static bool computes(enum op op)
+{
+    return op == WNN_OP_elementwise;
+}
+
 static bool in_place(void *state, const struct node *node, unsigned input)
 {
-    (void)state;
+    if (node->op == WNN_OP_elementwise)
+        return wnn_elementwise_shares(&((const struct vulkan *)state)->gpu, node, input);
     const struct operand *in = node->in[input], *out = node->out[0];
     if (node->addend && input == node->addend)
         return true;
@@ -293,7 +300,7 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
         const struct node *node = graph->nodes[i];
         if (node->lowering == WNN_LOWER_VIEW)
             continue;
-        if (scratch_of(node) == SIZE_MAX)
+        if (scratch_of(&vulkan->gpu, node) == SIZE_MAX)
             return wnn_fail(error, WNNStatus_OutOfMemory, "Vulkan: %s needs more memory than can be",
                             wnn_ops[node->op].name);
         struct arena_mark mark = wnn_arena_mark(&executable->records);
@@ -470,7 +477,8 @@ static bool run_single(struct vulkan *vulkan, struct single *single, const struc
                        const void *const *in, void *const *out, struct arena *arena, struct error *error)
 {
     struct gpu *gpu = &vulkan->gpu;
-    size_t count = (size_t)node->in_count + node->out_count, at = 0, scratch = scratch_of(node), uploads = 0;
+    size_t count = (size_t)node->in_count + node->out_count, at = 0, scratch = scratch_of(gpu, node),
+           uploads = 0;
     single->tensors = wnn_arena_allocate(arena, count * sizeof single->tensors[0]);
     single->uploads = wnn_arena_allocate(arena, (node->in_count + 1) * sizeof single->uploads[0]);
     if (!single->tensors || !single->uploads || scratch == SIZE_MAX)
@@ -637,7 +645,7 @@ static uint64_t most_bytes(void *state)
     .destroy = destroy, .adds = adds, .evaluate = evaluate, .partition = partition, .in_place = in_place,    \
     .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes, .device_name = device_name,                    \
     .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .execute = execute,          \
-    .submit = submit, .land = land
+    .submit = submit, .land = land, .computes = computes
 
 const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
 const struct backend wnn_backend_vulkan_minimal = {
