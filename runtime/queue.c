@@ -11,7 +11,7 @@
 // Where threads that wait run their requests, to wake the worker for each would disturb them. It looks now
 // and then instead, until nothing has come for a time.
 #define LOOK_NANOSECONDS 1000000u
-#define LOOKS            10
+#define LOOKS            2
 
 // ---------------------------------------------------------------------------------------------------------------
 // Lists and the table; under the lock
