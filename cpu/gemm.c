@@ -7,6 +7,9 @@
 
 #include <math.h>
 
+// Multiplications that are worth a thread's attention.
+#define THREAD_WORK ((size_t)1 << 18)
+
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -433,7 +436,7 @@ static void run_parts(const struct parts *parts, size_t terms, const struct para
     const struct float_kernels *kernels = wnn_float_kernels();
     size_t count = parts->row_groups * parts->panel_groups, tiles = parts->rows * parts->panels;
     size_t work = (tiles / count + 1) * (terms + 8) * kernels->mr * kernels->nr * kernels->lanes;
-    wnn_parallel_for(parallel, count, 1 + 65536 / work,
+    wnn_parallel_for(parallel, count, 1 + THREAD_WORK / work,
                      parts->block != NULL ? compute_parts : compute_packed_parts, (void *)(uintptr_t)parts);
 }
 

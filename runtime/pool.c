@@ -24,13 +24,13 @@
 // it does, where there is a processor for each.
 #define SPIN_NANOSECONDS 40000u
 
-// A thread that was stopped by the system in the middle of an item makes everybody wait: longer than this and
-// than some of the caller's own items took. The caller then works alone for a time, which doubles up to the
-// longest each time that it happens again.
-#define LATE_NANOSECONDS  100000u
-#define LATE_ITEMS        2
-#define ALONE_NANOSECONDS 4000000u
-#define ALONE_LONGEST     32000000u
+// A thread that the system stops in the middle of an item makes everybody wait. What loops gain by threads,
+// and lose to such waits, is credited to an account; once it is overdrawn, the caller works alone until the
+// loss is a small part of the time.
+#define CREDIT_MOST    500000
+#define CREDIT_LEAST   (-100000)
+#define ALONE_PER_LOSS 50
+#define ALONE_LONGEST  1000000000
 
 #define CACHE_LINE 64
 
@@ -53,8 +53,9 @@ struct pool {
     // Of the loop that runs; written by its caller only.
     void (*task)(void *argument, size_t index);
     void *argument;
-    // Of the callers, one at a time.
-    uint64_t alone_until, alone_for;
+    // Of the callers, one at a time; nanoseconds.
+    uint64_t alone_until;
+    int64_t credit;
 
     _Alignas(CACHE_LINE) atomic_bool busy;         // a loop runs
     _Alignas(CACHE_LINE) atomic_size_t left;       // items that nobody has taken
@@ -131,27 +132,33 @@ static void *thread(void *argument)
     return NULL;
 }
 
-// Waits for the items that others have taken. The caller took so many since `begin`.
-static void wait_for_others(struct pool *pool, size_t taken, uint64_t begin)
+// Waits for the items that others have taken.
+static void wait_for_others(struct pool *pool)
 {
     if (spin(pool, &pool->unfinished, true))
         return;
-    uint64_t middle = wnn_nanoseconds();
     pthread_mutex_lock(&pool->lock);
     atomic_store(&pool->caller_sleeps, true);
     while (atomic_load(&pool->unfinished) > 0)
         pthread_cond_wait(&pool->done, &pool->lock);
     atomic_store(&pool->caller_sleeps, false);
     pthread_mutex_unlock(&pool->lock);
-    uint64_t end = wnn_nanoseconds(), item = (middle - begin) / (taken ? taken : 1);
-    if (end - middle < LATE_NANOSECONDS || (end - middle) / LATE_ITEMS < item)
+}
+
+// The caller took `taken` of the items until `middle`, and alone it would have taken all.
+static void settle(struct pool *pool, size_t count, size_t taken, uint64_t begin, uint64_t middle,
+                   uint64_t end)
+{
+    if (taken == 0)
         return;
-    // Soon after the last time: the machine is still busy.
-    bool again = pool->alone_for && end - pool->alone_until < 4 * pool->alone_for;
-    pool->alone_for = !again                            ? ALONE_NANOSECONDS
-                      : pool->alone_for < ALONE_LONGEST ? 2 * pool->alone_for
-                                                        : ALONE_LONGEST;
-    pool->alone_until = end + pool->alone_for;
+    double alone = (double)(middle - begin) / (double)taken * (double)count;
+    double credit = (double)pool->credit + alone - (double)(end - begin);
+    pool->credit = credit < CREDIT_MOST ? (int64_t)credit : CREDIT_MOST;
+    if (pool->credit >= CREDIT_LEAST)
+        return;
+    int64_t pause = -pool->credit * ALONE_PER_LOSS;
+    pool->alone_until = end + (uint64_t)(pause < ALONE_LONGEST ? pause : ALONE_LONGEST);
+    pool->credit = 0;
 }
 
 static void run_alone(size_t count, void (*task)(void *argument, size_t index), void *argument)
@@ -160,11 +167,12 @@ static void run_alone(size_t count, void (*task)(void *argument, size_t index), 
         task(argument, i);
 }
 
-static void wake(struct pool *pool, size_t items)
+// Returns whether threads slept.
+static bool wake(struct pool *pool, size_t items)
 {
     // A thread counts as asleep before it looks for work for the last time, and does both under the lock.
     if (atomic_load(&pool->sleepers) == 0)
-        return;
+        return false;
     pthread_mutex_lock(&pool->lock);
     if (items >= pool->lane_count)
         pthread_cond_broadcast(&pool->work);
@@ -172,6 +180,7 @@ static void wake(struct pool *pool, size_t items)
         for (size_t i = 1; i < items; i++)
             pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
+    return true;
 }
 
 void wnn_pool_run(struct pool *pool, size_t count, void (*task)(void *argument, size_t index), void *argument)
@@ -193,9 +202,12 @@ void wnn_pool_run(struct pool *pool, size_t count, void (*task)(void *argument, 
         }
         atomic_store(&pool->unfinished, count);
         atomic_store(&pool->left, count);
-        wake(pool, count);
+        if (wake(pool, count))
+            begin = wnn_nanoseconds();
         size_t taken = work(pool, pool->lanes);
-        wait_for_others(pool, taken, begin);
+        uint64_t middle = wnn_nanoseconds();
+        wait_for_others(pool);
+        settle(pool, count, taken, begin, middle, wnn_nanoseconds());
     }
     atomic_store(&pool->busy, false);
 }
