@@ -27,8 +27,8 @@
 // A thread that the system stops in the middle of an item makes everybody wait. What loops gain by threads,
 // and lose to such waits, is credited to an account; once it is overdrawn, the caller works alone until the
 // loss is a small part of the time.
-#define CREDIT_MOST    500000
-#define CREDIT_LEAST   (-100000)
+#define CREDIT_MOST    200000
+#define CREDIT_LEAST   (-50000)
 #define ALONE_PER_LOSS 50
 #define ALONE_LONGEST  1000000000
 
