@@ -145,19 +145,23 @@ static void wait_for_others(struct pool *pool)
     pthread_mutex_unlock(&pool->lock);
 }
 
-// The caller took `taken` of the items until `middle`, and alone it would have taken all.
-static void settle(struct pool *pool, size_t count, size_t taken, uint64_t begin, uint64_t middle,
-                   uint64_t end)
+// When a loop was called, when its threads had been woken, when the caller found no more items, and the end.
+struct times {
+    uint64_t call, begin, middle, end;
+};
+
+// The caller took `taken` of the items; alone it would have taken all.
+static void settle(struct pool *pool, size_t count, size_t taken, const struct times *times)
 {
     if (taken == 0)
         return;
-    double alone = (double)(middle - begin) / (double)taken * (double)count;
-    double credit = (double)pool->credit + alone - (double)(end - begin);
+    double alone = (double)(times->middle - times->begin) / (double)taken * (double)count;
+    double credit = (double)pool->credit + alone - (double)(times->end - times->call);
     pool->credit = credit < CREDIT_MOST ? (int64_t)credit : CREDIT_MOST;
     if (pool->credit >= CREDIT_LEAST)
         return;
     int64_t pause = -pool->credit * ALONE_PER_LOSS;
-    pool->alone_until = end + (uint64_t)(pause < ALONE_LONGEST ? pause : ALONE_LONGEST);
+    pool->alone_until = times->end + (uint64_t)(pause < ALONE_LONGEST ? pause : ALONE_LONGEST);
     pool->credit = 0;
 }
 
@@ -183,32 +187,39 @@ static bool wake(struct pool *pool, size_t items)
     return true;
 }
 
+static void run_together(struct pool *pool, size_t count, void (*task)(void *argument, size_t index),
+                         void *argument, uint64_t call)
+{
+    pool->task = task;
+    pool->argument = argument;
+    for (size_t i = 0, end = 0; i < pool->lane_count; i++) {
+        atomic_store_explicit(&pool->lanes[i].next, end, memory_order_relaxed);
+        end += count / pool->lane_count + (i < count % pool->lane_count);
+        pool->lanes[i].end = end;
+    }
+    atomic_store(&pool->unfinished, count);
+    atomic_store(&pool->left, count);
+    struct times times = {.call = call, .begin = call};
+    if (wake(pool, count))
+        times.begin = wnn_nanoseconds();
+    size_t taken = work(pool, pool->lanes);
+    times.middle = wnn_nanoseconds();
+    wait_for_others(pool);
+    times.end = wnn_nanoseconds();
+    settle(pool, count, taken, &times);
+}
+
 void wnn_pool_run(struct pool *pool, size_t count, void (*task)(void *argument, size_t index), void *argument)
 {
     if (count <= 1 || atomic_exchange(&pool->busy, true)) {
         run_alone(count, task, argument);
         return;
     }
-    uint64_t begin = wnn_nanoseconds();
-    if (begin < pool->alone_until) {
+    uint64_t call = wnn_nanoseconds();
+    if (call < pool->alone_until)
         run_alone(count, task, argument);
-    } else {
-        pool->task = task;
-        pool->argument = argument;
-        for (size_t i = 0, end = 0; i < pool->lane_count; i++) {
-            atomic_store_explicit(&pool->lanes[i].next, end, memory_order_relaxed);
-            end += count / pool->lane_count + (i < count % pool->lane_count);
-            pool->lanes[i].end = end;
-        }
-        atomic_store(&pool->unfinished, count);
-        atomic_store(&pool->left, count);
-        if (wake(pool, count))
-            begin = wnn_nanoseconds();
-        size_t taken = work(pool, pool->lanes);
-        uint64_t middle = wnn_nanoseconds();
-        wait_for_others(pool);
-        settle(pool, count, taken, begin, middle, wnn_nanoseconds());
-    }
+    else
+        run_together(pool, count, task, argument, call);
     atomic_store(&pool->busy, false);
 }
 
