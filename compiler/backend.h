@@ -11,6 +11,8 @@
 #include "lib/parallel.h"
 #include "ops/op.h"
 
+#include <webnn/vulkan.h>
+
 struct backend_options {
     struct allocator *allocator;
     const struct parallel *parallel;
@@ -18,6 +20,7 @@ struct backend_options {
     WNNPowerPreference power_preference;
     struct string device; // which one, if there are several (WNNContextDescriptor.device)
     const WNNCache *cache; // of the host, which outlives the state; NULL: none
+    const WNNVulkanDevice *lent; // the caller's device, or NULL; valid during the creation
 };
 
 // Where the operands of an execution lie while it runs.
@@ -37,6 +40,8 @@ struct bindings {
     const void *const *inputs;
     void *const *outputs;
     const struct watcher *watcher; // NULL: nobody watches; backends that cannot be watched ignore it
+    bool tensors;                  // the pointers are the backend's tensors (tensor_create), all outputs are there
+    const WNNVulkanSync *sync;     // of an execution on such tensors, or NULL; valid until its end
 };
 
 // node->lowering of a node whose outputs are views of its input, or concat's inputs views of its output
@@ -96,6 +101,21 @@ struct backend {
 
     // (optional) A word or two for what computes a node of a finished plan; static text.
     const char *(*kernel)(void *state, const struct node *node);
+
+    // (optional, all or none) Tensors in memory of the device, which executions get in place of pointers. Creating and
+    // freeing happen on any thread, several at once and beside all else; nothing uses what is freed. A chain has what
+    // webnn/vulkan.h defines for tensors, checked for being known; without one the tensor is filled with zeros. Reading
+    // and writing fail only with the device. exports: of a tensor that was created with a WNNVulkanExport.
+    bool (*tensor_create)(void *state, size_t bytes, const WNNChainedStruct *chain, void **tensor, struct error *error);
+    void (*tensor_free)(void *state, void *tensor);
+    bool (*tensor_read)(void *state, void *tensor, void *data, struct error *error);
+    bool (*tensor_write)(void *state, void *tensor, const void *data, struct error *error);
+    bool (*tensor_export)(void *state, void *tensor, WNNVulkanMemory *memory, struct error *error);
+
+    // (optional) Vulkan's own names of what the state works with. Any thread.
+    void (*handles)(void *state, WNNVulkanHandles *handles);
+    // (optional) Whether an execution can wait for semaphores and signal them (bindings.sync). NULL: not.
+    bool (*syncs)(void *state);
 
     // (optional) The bytes that one operand can have at most. Any thread.
     uint64_t (*most_bytes)(void *state);

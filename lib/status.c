@@ -23,6 +23,26 @@ bool wnn_fail_memory(struct error *error)
     return wnn_fail(error, WNNStatus_OutOfMemory, "out of memory");
 }
 
+bool wnn_check_chain(const WNNChainedStruct *chain, uint32_t allowed, const char *what, struct error *error)
+{
+    for (; chain; chain = chain->next) {
+        unsigned type = chain->sType;
+        if (type >= 32 || !(allowed >> type & 1))
+            return wnn_fail(error, WNNStatus_TypeError,
+                            "%s: nextInChain holds a struct of type %u, which means nothing there%s", what, type,
+                            allowed ? " or is there twice" : "");
+        allowed &= ~(1u << type);
+    }
+    return true;
+}
+
+const void *wnn_chained(const WNNChainedStruct *chain, WNNSType type)
+{
+    while (chain && chain->sType != (uint32_t)type)
+        chain = chain->next;
+    return chain;
+}
+
 WNNStringView wnn_error_message(const struct error *error)
 {
     return (WNNStringView){error->message, strlen(error->message)};

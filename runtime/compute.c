@@ -19,8 +19,10 @@ struct execution {
     void *staging;      // what misaligned memory is copied to and from
     WNNTensor *tensors; // dispatch: all, in no order; the place of the caller's memory
     size_t tensor_count;
-    void *flight; // of the backend
-    bool joins;   // others were in flight when it began
+    void *flight;        // of the backend
+    bool joins;          // others were in flight when it began
+    bool stored;         // dispatch: tensors of the backend; all are or none
+    WNNVulkanSync *sync; // dispatch: with its arrays behind it, or NULL
 };
 
 // One call: what the two descriptors have in common.
@@ -28,6 +30,7 @@ struct call {
     const char *method;
     WNNContext context;
     const WNNChainedStruct *nextInChain;
+    uint32_t chains; // what may be there
     WNNStringView label;
     WNNGraph graph;
     size_t input_count, output_count;
@@ -98,7 +101,7 @@ static bool run_execution(WNNContext context, struct request *request, struct er
         return true;
     }
     take_staged_inputs(e);
-    const struct bindings bindings = {e->inputs, e->outputs, NULL};
+    const struct bindings bindings = {e->inputs, e->outputs, NULL, e->stored, e->sync};
     if (!e->joins && atomic_load_explicit(&e->graph->watched, memory_order_relaxed))
         return end_execution(context, e, wnn_profile_execute(e->graph, &bindings, error), error);
     if (!backend->submit)
@@ -113,7 +116,7 @@ static bool run_execution(WNNContext context, struct request *request, struct er
 static bool land_execution(WNNContext context, struct request *request, struct error *error)
 {
     struct execution *e = (struct execution *)request;
-    const struct bindings bindings = {e->inputs, e->outputs, NULL};
+    const struct bindings bindings = {e->inputs, e->outputs, NULL, e->stored, e->sync};
     bool done = context->backend->land(context->state, e->graph->executable, e->flight, &bindings, error);
     return end_execution(context, e, done, error);
 }
@@ -122,6 +125,7 @@ static void drop_execution(WNNContext context, struct request *request)
 {
     struct execution *e = (struct execution *)request;
     wnn_release(&context->allocator, e->staging);
+    wnn_release(&context->allocator, e->sync);
     for (size_t i = 0; i < e->tensor_count; i++) {
         wnn_tensor_unuse(e->tensors[i]);
         wnn_tensor_drop(e->tensors[i]);
@@ -138,9 +142,12 @@ static const void *memory_of(const struct execution *e, bool output, size_t slot
     return output ? e->caller_outputs[slot] : e->caller_inputs[slot];
 }
 
-// Whether an execution reads what one in flight has yet to write.
+// Whether an execution reads what one in flight has yet to write. Tensors of the backend change in the order
+// of submission.
 static bool reads_of(const struct execution *e, const struct execution *flying)
 {
+    if (e->stored)
+        return false;
     enum {
         MOST_PAIRS = 1024 // more are not looked at
     };
@@ -196,7 +203,7 @@ static struct execution *create(const struct call *call)
 static bool check_graph(const struct call *call)
 {
     if (call->error->status != WNNStatus_Success || !wnn_context_usable(call->context, call->error) ||
-        !wnn_check_chain(call->nextInChain, call->method, call->error) ||
+        !wnn_check_chain(call->nextInChain, call->chains, call->method, call->error) ||
         !wnn_check_string(&call->context->limits, "the label of an execution", call->label, call->error))
         return false;
     if (!call->graph)
@@ -388,6 +395,9 @@ static bool bind_compute(const struct call *call, struct execution *e)
 {
     const struct port_list *in = &call->graph->inputs, *out = &call->graph->outputs;
     const void **outputs = (const void **)e->caller_outputs;
+    if (call->context->lent)
+        return fail(call, WNNStatus_OperationError,
+                    "the context is on a device of the caller's, on which dispatch() computes");
     if (call->output_count == 0)
         return fail(call, WNNStatus_TypeError, "no outputs were given; expected at least one");
     if (!bind_buffers(call, in, "input", call->inputs, call->input_count, e->caller_inputs) ||
@@ -443,6 +453,47 @@ static bool bind_tensors(const struct call *call, const struct port_list *ports,
     return check_all_given(call, ports, what, slots);
 }
 
+static bool check_points(const struct call *call, const WNNVulkanTimelinePoint *points, size_t count,
+                         const char *what)
+{
+    enum {
+        MOST_POINTS = 16
+    };
+    if (count > MOST_POINTS || (count > 0 && !points))
+        return fail(call, WNNStatus_TypeError, "%zu %s%s; expected at most %d", count, what,
+                    points ? "" : " at no address", MOST_POINTS);
+    for (size_t i = 0; i < count; i++)
+        if (!points[i].semaphore)
+            return fail(call, WNNStatus_TypeError, "%s has no semaphore at %zu", what, i);
+    return true;
+}
+
+// Copies what the execution waits for and signals.
+static bool bind_sync(const struct call *call, struct execution *e)
+{
+    const WNNVulkanSync *sync = wnn_chained(call->nextInChain, WNNSType_VulkanSync);
+    const struct backend *backend = call->context->backend;
+    if (!sync || sync->waitCount + sync->signalCount == 0)
+        return true;
+    if (!check_points(call, sync->waits, sync->waitCount, "waits") ||
+        !check_points(call, sync->signals, sync->signalCount, "signals"))
+        return false;
+    if (!backend->syncs || !backend->syncs(call->context->state))
+        return fail(call, WNNStatus_NotSupportedError, "the device has no timeline semaphores");
+    size_t count = sync->waitCount + sync->signalCount;
+    e->sync = wnn_allocate(&call->context->allocator, sizeof *sync + count * sizeof *sync->waits);
+    if (!e->sync)
+        return wnn_fail_memory(call->error);
+    WNNVulkanTimelinePoint *points = (WNNVulkanTimelinePoint *)(e->sync + 1);
+    *e->sync = (WNNVulkanSync){.waitCount = sync->waitCount,
+                               .signalCount = sync->signalCount,
+                               .waits = points,
+                               .signals = points + sync->waitCount};
+    for (size_t i = 0; i < count; i++)
+        points[i] = i < sync->waitCount ? sync->waits[i] : sync->signals[i - sync->waitCount];
+    return true;
+}
+
 // First the slots hold the tensors, then their memory.
 static bool bind_dispatch(const struct call *call, struct execution *e)
 {
@@ -450,8 +501,9 @@ static bool bind_dispatch(const struct call *call, struct execution *e)
     const void **outputs = (const void **)e->outputs;
     if (!bind_tensors(call, in, "input", call->inputs, call->input_count, e->inputs) ||
         !bind_tensors(call, out, "output", call->outputs, call->output_count, outputs) ||
-        !check_overlap(call, e->inputs, outputs, true))
+        !check_overlap(call, e->inputs, outputs, true) || !bind_sync(call, e))
         return false;
+    e->stored = call->context->backend->tensor_create != NULL;
     // The two arrays lie behind each other.
     for (size_t i = 0; i < in->count + out->count; i++) {
         WNNTensor tensor = (WNNTensor)(uintptr_t)e->inputs[i];
@@ -459,7 +511,7 @@ static bool bind_dispatch(const struct call *call, struct execution *e)
             return fail(call, WNNStatus_TypeError, "a tensor was destroyed");
         wnn_tensor_hold(tensor);
         e->tensors[e->tensor_count++] = tensor;
-        e->inputs[i] = tensor->data;
+        e->inputs[i] = e->stored ? tensor->stored : tensor->data;
     }
     wnn_graph_hold(call->graph);
     e->graph = call->graph;
@@ -513,6 +565,7 @@ WNNFuture wnnContextDispatch(WNNContext context, const WNNDispatchDescriptor *de
     static const WNNDispatchDescriptor nothing = WNN_DISPATCH_DESCRIPTOR_INIT;
     const WNNDispatchDescriptor *d = descriptor ? descriptor : &nothing;
     struct call call = {.method = "dispatch",
+                        .chains = 1u << WNNSType_VulkanSync,
                         .context = context,
                         .nextInChain = d->nextInChain,
                         .label = d->label,

@@ -47,13 +47,6 @@ WNNStatus wnn_context_report(WNNContext context, const struct error *error)
     return report(&context->error_callback, error);
 }
 
-bool wnn_check_chain(const WNNChainedStruct *chain, const char *what, struct error *error)
-{
-    return !chain ||
-           wnn_fail(error, WNNStatus_TypeError, "%s: nextInChain holds a struct of type %u; none is defined",
-                    what, (unsigned)chain->sType);
-}
-
 bool wnn_context_usable(WNNContext context, struct error *error)
 {
     struct queue *queue = &context->queue;
@@ -71,9 +64,9 @@ bool wnn_context_usable(WNNContext context, struct error *error)
 static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
 {
     static const WNNLimits default_limits = WNN_LIMITS_INIT;
-    if (!wnn_check_chain(d->nextInChain, "context descriptor", error) ||
-        !wnn_check_chain(d->lostCallbackInfo.nextInChain, "lost callback info", error) ||
-        !wnn_check_chain(d->errorCallbackInfo.nextInChain, "error callback info", error))
+    if (!wnn_check_chain(d->nextInChain, 1u << WNNSType_VulkanDevice, "context descriptor", error) ||
+        !wnn_check_chain(d->lostCallbackInfo.nextInChain, 0, "lost callback info", error) ||
+        !wnn_check_chain(d->errorCallbackInfo.nextInChain, 0, "error callback info", error))
         return false;
     if (d->deviceType != WNNDeviceType_CPU && d->deviceType != WNNDeviceType_GPU)
         return wnn_fail(error, WNNStatus_TypeError, "device type %d does not exist", (int)d->deviceType);
@@ -112,6 +105,8 @@ static void free_context(WNNContext context)
     wnn_release(&context->allocator, context->operator_limits);
     wnn_queue_free(&context->queue);
     pthread_mutex_destroy(&context->pthreadpool_lock);
+    pthread_mutex_destroy(&context->stored.lock);
+    pthread_cond_destroy(&context->stored.changed);
     struct allocator host;
     wnn_allocator_init(&host, &context->allocator.host, 0);
     wnn_release(&host, context);
@@ -150,18 +145,26 @@ static void end_lander(WNNContext context)
     pthread_join(context->lander, NULL);
 }
 
+static void return_lent(const WNNVulkanDevice *lent)
+{
+    if (lent && lent->ended)
+        lent->ended(lent->userdata);
+}
+
 static void *worker(void *argument)
 {
     WNNContext context = argument;
     struct queue *queue = &context->queue;
     wnn_floating_point_default();
 
+    const WNNContextDescriptor *descriptor = context->start_descriptor;
     const struct backend_options options = {.allocator = &context->allocator,
                                             .parallel = &context->parallel,
                                             .strict_numerics = context->strict_numerics,
                                             .power_preference = context->power_preference,
-                                            .device = wnn_string(context->start_descriptor->device),
-
+                                            .device = wnn_string(descriptor->device),
+                                            .lent =
+                                                wnn_chained(descriptor->nextInChain, WNNSType_VulkanDevice),
                                             .cache = context->cache.load ? &context->cache : NULL};
     bool threads = wnn_threads_create(context, context->parallel.threads, context->start_error);
     bool created = threads && context->backend->create(&options, &context->state, context->start_error);
@@ -182,10 +185,14 @@ static void *worker(void *argument)
         while (!wnn_graphs_end(context));
         end_lander(context);
     }
-    if (created)
+    if (created) {
+        wnn_tensors_end(context);
         context->backend->destroy(context->state);
+    }
     if (threads)
         wnn_threads_destroy(context);
+    if (runs)
+        return_lent(&context->lent_device);
     wnn_context_drop(context);
     return NULL;
 }
@@ -227,6 +234,10 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     if (!backend->enumerate && wnn_string(descriptor->device).length > 0)
         return wnn_fail(error, WNNStatus_TypeError, "a device is named, but the backend %s has only one",
                         backend->name);
+    const WNNVulkanDevice *lent = wnn_chained(descriptor->nextInChain, WNNSType_VulkanDevice);
+    if (lent && !backend->handles)
+        return wnn_fail(error, WNNStatus_TypeError,
+                        "the context descriptor has a Vulkan device for the backend %s", backend->name);
     struct allocator host;
     wnn_allocator_init(&host, descriptor->allocator, 0);
     WNNContext context = wnn_allocate_zero(&host, sizeof *context);
@@ -238,6 +249,8 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     }
 
     pthread_mutex_init(&context->pthreadpool_lock, NULL);
+    pthread_mutex_init(&context->stored.lock, NULL);
+    pthread_cond_init(&context->stored.changed, NULL);
     atomic_init(&context->handles, 1);
     atomic_init(&context->references, 1);
     context->backend = backend;
@@ -247,6 +260,9 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     context->error_callback = descriptor->errorCallbackInfo;
     context->accelerated = descriptor->accelerated;
     context->strict_numerics = descriptor->strictNumerics;
+    context->lent = lent != NULL;
+    if (lent)
+        context->lent_device = *lent;
     context->power_preference = descriptor->powerPreference;
     if (descriptor->cache)
         context->cache = *descriptor->cache;
@@ -280,6 +296,8 @@ WNNStatus wnn_create_context_on(const struct backend *backend, const WNNContextD
         wnn_fail(&error, WNNStatus_TypeError, "createContext: no place for the context");
     else if ((*context = NULL), !create(backend, descriptor, context, &error))
         *context = NULL;
+    if (error.status != WNNStatus_Success)
+        return_lent(wnn_chained(descriptor->nextInChain, WNNSType_VulkanDevice));
     return report(&descriptor->errorCallbackInfo, &error);
 }
 
@@ -349,6 +367,21 @@ size_t wnnEnumerateDevices(size_t capacity, WNNDeviceInfo *devices)
 {
     const struct backend *backend = wnn_backend_for_device(WNNDeviceType_GPU);
     return backend && backend->enumerate ? backend->enumerate(devices ? capacity : 0, devices) : 0;
+}
+
+WNNStatus wnnContextGetVulkanHandles(WNNContext context, WNNVulkanHandles *handles)
+{
+    struct error error = {0};
+    if (handles)
+        *handles = (WNNVulkanHandles){0};
+    if (!context || !handles)
+        return WNNStatus_TypeError;
+    if (!context->backend->handles)
+        wnn_fail(&error, WNNStatus_NotSupportedError, "the backend %s has no Vulkan handles",
+                 context->backend->name);
+    else if (wnn_context_usable(context, &error))
+        context->backend->handles(context->state, handles);
+    return wnn_context_report(context, &error);
 }
 
 bool wnnContextGetAccelerated(WNNContext context)

@@ -27,6 +27,8 @@ struct WNNContextImpl {
     WNNContextLostCallbackInfo lost_callback;
     WNNErrorCallbackInfo error_callback;
     bool accelerated, strict_numerics;
+    bool lent; // the device is the caller's, who is told when it is not used any more
+    WNNVulkanDevice lent_device;
     WNNPowerPreference power_preference;
     WNNParallelFor host_parallel; // parallelFor NULL: threads of our own
     WNNCache cache;               // load NULL: none
@@ -40,6 +42,15 @@ struct WNNContextImpl {
 
     pthread_mutex_t pthreadpool_lock; // a leaf, taken only to make the next
     void *pthreadpool;                // of libraries that want one; NULL until they do
+
+    // Tensors in memory of the device, and calls that need the backend's state for one; a leaf.
+    struct stored {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        WNNTensor first;
+        unsigned calls;
+        bool closed; // the state is about to go
+    } stored;
 
     // Under the queue's lock.
     WNNGraph graphs; // those that have an executable
@@ -101,7 +112,10 @@ struct WNNTensorImpl {
     bool readable, writable, is_constant;
     struct descriptor type;
     size_t bytes;
-    void *data;                // of a tensor that is not constant
+    void *data;                // of a tensor that is neither constant nor in memory of the device
+    void *stored;              // of one that is there: the backend's, NULL when it is freed
+    WNNTensor next, previous;  // of context->stored
+    bool exportable;
     struct constant *constant; // of one that is
 };
 
@@ -118,7 +132,6 @@ void wnn_context_drop(WNNContext context);
 bool wnn_context_usable(WNNContext context, struct error *error); // false: lost
 // Tells the error callback, if there is an error; returns the status.
 WNNStatus wnn_context_report(WNNContext context, const struct error *error);
-bool wnn_check_chain(const WNNChainedStruct *chain, const char *what, struct error *error);
 
 // limits.c
 // The data types that an operand of an operator may have on the context's backend.
@@ -152,6 +165,8 @@ void wnn_profile_free(WNNGraph graph);
 // tensor.c
 void wnn_tensor_hold(WNNTensor tensor);
 void wnn_tensor_drop(WNNTensor tensor);
+// On the worker at its end: frees what tensors have on the device, and lets nobody make more.
+void wnn_tensors_end(WNNContext context);
 // The storage, for a request: false when the tensor is destroyed.
 bool wnn_tensor_use(WNNTensor tensor);
 void wnn_tensor_unuse(WNNTensor tensor);

@@ -279,7 +279,7 @@ bool wnn_check_callback(const WNNChainedStruct *chain, struct callback *callback
         callback->mode = WNNCallbackMode_AllowSpontaneous;
         return false;
     }
-    return wnn_check_chain(chain, "callback info", error);
+    return wnn_check_chain(chain, 0, "callback info", error);
 }
 
 static bool fail_lost(struct queue *queue, struct error *error)

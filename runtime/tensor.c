@@ -8,6 +8,96 @@
 #include <string.h>
 
 // ---------------------------------------------------------------------------------------------------------------
+// Memory of the device
+// ---------------------------------------------------------------------------------------------------------------
+
+// Before a call that needs the backend's state off the worker; false: it is about to go.
+static bool begin_call(struct stored *stored)
+{
+    pthread_mutex_lock(&stored->lock);
+    bool open = !stored->closed;
+    stored->calls += open;
+    pthread_mutex_unlock(&stored->lock);
+    return open;
+}
+
+static void end_call(struct stored *stored)
+{
+    pthread_mutex_lock(&stored->lock);
+    stored->calls--;
+    pthread_cond_broadcast(&stored->changed);
+    pthread_mutex_unlock(&stored->lock);
+}
+
+static void enter(struct stored *stored, WNNTensor tensor, void *memory)
+{
+    pthread_mutex_lock(&stored->lock);
+    tensor->stored = memory;
+    tensor->next = stored->first;
+    if (tensor->next)
+        tensor->next->previous = tensor;
+    stored->first = tensor;
+    pthread_mutex_unlock(&stored->lock);
+}
+
+// Under the lock.
+static void *leave(struct stored *stored, WNNTensor tensor)
+{
+    void *memory = tensor->stored;
+    tensor->stored = NULL;
+    *(tensor->previous ? &tensor->previous->next : &stored->first) = tensor->next;
+    if (tensor->next)
+        tensor->next->previous = tensor->previous;
+    return memory;
+}
+
+static bool store(WNNTensor tensor, const WNNChainedStruct *chain, struct error *error)
+{
+    WNNContext context = tensor->context;
+    void *memory = NULL;
+    if (!begin_call(&context->stored))
+        return wnn_context_usable(context, error);
+    bool done = context->backend->tensor_create(context->state, tensor->bytes, chain, &memory, error);
+    if (done)
+        enter(&context->stored, tensor, memory);
+    end_call(&context->stored);
+    return done;
+}
+
+static void free_stored(WNNTensor tensor)
+{
+    WNNContext context = tensor->context;
+    struct stored *stored = &context->stored;
+    void *memory = NULL;
+    pthread_mutex_lock(&stored->lock);
+    if (tensor->stored && !stored->closed) {
+        memory = leave(stored, tensor);
+        stored->calls++;
+    }
+    pthread_mutex_unlock(&stored->lock);
+    if (!memory)
+        return;
+    context->backend->tensor_free(context->state, memory);
+    end_call(stored);
+}
+
+void wnn_tensors_end(WNNContext context)
+{
+    struct stored *stored = &context->stored;
+    pthread_mutex_lock(&stored->lock);
+    stored->closed = true;
+    while (stored->calls > 0)
+        pthread_cond_wait(&stored->changed, &stored->lock);
+    while (stored->first) {
+        void *memory = leave(stored, stored->first);
+        pthread_mutex_unlock(&stored->lock);
+        context->backend->tensor_free(context->state, memory);
+        pthread_mutex_lock(&stored->lock);
+    }
+    pthread_mutex_unlock(&stored->lock);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 // Life
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -33,6 +123,7 @@ void wnn_tensor_unuse(WNNTensor tensor)
 {
     if (atomic_fetch_sub(&tensor->uses, 1) != 1)
         return;
+    free_stored(tensor);
     wnn_release(&tensor->context->allocator, tensor->data);
     wnn_constant_release(tensor->constant);
     tensor->data = NULL;
@@ -74,8 +165,9 @@ void wnnTensorDestroy(WNNTensor tensor)
 // ---------------------------------------------------------------------------------------------------------------
 
 // Checks the descriptor; `bytes` are what it takes.
-static bool check(WNNContext context, const char *method, const WNNTensorDescriptor *descriptor,
-                  struct descriptor *type, size_t *bytes, struct error *error)
+static bool check(WNNContext context, const char *method, uint32_t chains,
+                  const WNNTensorDescriptor *descriptor, struct descriptor *type, size_t *bytes,
+                  struct error *error)
 {
     if (!wnn_context_usable(context, error))
         return false;
@@ -84,7 +176,7 @@ static bool check(WNNContext context, const char *method, const WNNTensorDescrip
     char what[64];
     struct text text = TEXT(what);
     wnn_text_add(&text, "%s: the label", method);
-    if (!wnn_check_chain(descriptor->nextInChain, method, error) ||
+    if (!wnn_check_chain(descriptor->nextInChain, chains, method, error) ||
         !wnn_check_string(&context->limits, what, descriptor->label, error))
         return false;
     text = TEXT(what);
@@ -95,20 +187,13 @@ static bool check(WNNContext context, const char *method, const WNNTensorDescrip
     return true;
 }
 
-// Takes `data` or `constant`, on failure too.
+// A tensor without memory.
 static WNNTensor create(WNNContext context, const WNNTensorDescriptor *descriptor,
-                        const struct descriptor *type, size_t bytes, void *data, struct constant *constant,
-                        struct error *error)
+                        const struct descriptor *type, size_t bytes)
 {
-    WNNTensor tensor =
-        data || constant ? wnn_allocate_zero(&context->allocator, sizeof(struct WNNTensorImpl)) : NULL;
-    if (!tensor) {
-        wnn_release(&context->allocator, data);
-        wnn_constant_release(constant);
-        wnn_fail(error, WNNStatus_OutOfMemory, "out of memory for a tensor of %zu bytes (%s %s)", bytes,
-                 wnn_dtype_name(type->type), SHAPE_TEXT(&type->shape));
+    WNNTensor tensor = wnn_allocate_zero(&context->allocator, sizeof(struct WNNTensorImpl));
+    if (!tensor)
         return NULL;
-    }
     wnn_context_hold(context);
     tensor->context = context;
     atomic_init(&tensor->handles, 1);
@@ -117,13 +202,24 @@ static WNNTensor create(WNNContext context, const WNNTensorDescriptor *descripto
     atomic_init(&tensor->destroyed, false);
     tensor->readable = descriptor->readable;
     tensor->writable = descriptor->writable;
-    tensor->is_constant = constant != NULL;
     tensor->type = *type;
     tensor->bytes = bytes;
-    tensor->data = data;
-    tensor->constant = constant;
-    atomic_fetch_add(&context->tensor_count, 1);
     return tensor;
+}
+
+// Takes the tensor, which may be NULL: counts it if it has got its memory, or drops it. Returns it or NULL.
+static WNNTensor complete(WNNTensor tensor, bool good, const struct descriptor *type, size_t bytes,
+                          struct error *error)
+{
+    if (tensor && good) {
+        atomic_fetch_add(&tensor->context->tensor_count, 1);
+        return tensor;
+    }
+    if (tensor)
+        wnn_tensor_drop(tensor);
+    wnn_fail(error, WNNStatus_OutOfMemory, "out of memory for a tensor of %zu bytes (%s %s)", bytes,
+             wnn_dtype_name(type->type), SHAPE_TEXT(&type->shape));
+    return NULL;
 }
 
 static bool check_place(WNNContext context, WNNTensor *tensor, const char *method, struct error *error)
@@ -134,15 +230,52 @@ static bool check_place(WNNContext context, WNNTensor *tensor, const char *metho
            wnn_fail(error, WNNStatus_TypeError, "%s: no context or no place for the tensor", method);
 }
 
+// Gives back what a descriptor lends to a tensor that did not come to be.
+static void return_lent(const WNNTensorDescriptor *descriptor)
+{
+    const WNNVulkanBuffer *lent =
+        descriptor ? wnn_chained(descriptor->nextInChain, WNNSType_VulkanBuffer) : NULL;
+    if (lent && lent->release)
+        lent->release(lent->buffer, lent->userdata);
+}
+
+static WNNTensor create_tensor(WNNContext context, const WNNTensorDescriptor *descriptor, struct error *error)
+{
+    static const char method[] = "createTensor";
+    const uint32_t sources =
+        1u << WNNSType_VulkanBuffer | 1u << WNNSType_VulkanMemory | 1u << WNNSType_VulkanExport;
+    struct descriptor type;
+    size_t bytes;
+    if (!check(context, method, sources, descriptor, &type, &bytes, error))
+        return NULL;
+    const WNNChainedStruct *chain = descriptor->nextInChain;
+    if (chain && chain->next)
+        return wnn_fail(error, WNNStatus_TypeError, "%s: the memory can have one source, not two", method),
+               NULL;
+    bool on_device = context->backend->tensor_create != NULL;
+    if (chain && !on_device)
+        return wnn_fail(error, WNNStatus_TypeError, "%s: the tensors of the backend %s have no Vulkan memory",
+                        method, context->backend->name),
+               NULL;
+    WNNTensor tensor = create(context, descriptor, &type, bytes);
+    bool good = false;
+    if (tensor && on_device) {
+        tensor->exportable = chain && chain->sType == WNNSType_VulkanExport;
+        good = store(tensor, chain, error);
+    } else if (tensor) {
+        tensor->data = wnn_allocate_zero(&context->allocator, bytes);
+        good = tensor->data != NULL;
+    }
+    return complete(tensor, good, &type, bytes, error);
+}
+
 WNNStatus wnnContextCreateTensor(WNNContext context, const WNNTensorDescriptor *descriptor, WNNTensor *tensor)
 {
     struct error error = {0};
-    struct descriptor type;
-    size_t bytes;
-    if (check_place(context, tensor, "createTensor", &error) &&
-        check(context, "createTensor", descriptor, &type, &bytes, &error))
-        *tensor = create(context, descriptor, &type, bytes, wnn_allocate_zero(&context->allocator, bytes),
-                         NULL, &error);
+    if (check_place(context, tensor, "createTensor", &error))
+        *tensor = create_tensor(context, descriptor, &error);
+    if (error.status != WNNStatus_Success)
+        return_lent(descriptor);
     return context ? wnn_context_report(context, &error) : error.status;
 }
 
@@ -154,7 +287,7 @@ WNNStatus wnnContextCreateConstantTensor(WNNContext context, const WNNTensorDesc
     struct descriptor type;
     size_t bytes;
     if (check_place(context, tensor, method, &error) &&
-        check(context, method, descriptor, &type, &bytes, &error)) {
+        check(context, method, 0, descriptor, &type, &bytes, &error)) {
         if (descriptor->readable || descriptor->writable) {
             wnn_fail(&error, WNNStatus_TypeError, "%s: a constant tensor is neither readable nor writable",
                      method);
@@ -166,7 +299,14 @@ WNNStatus wnnContextCreateConstantTensor(WNNContext context, const WNNTensorDesc
             struct constant *constant = wnn_constant_create(&context->allocator, bytes);
             if (constant)
                 memcpy((void *)(uintptr_t)constant->data, data, bytes);
-            *tensor = create(context, descriptor, &type, bytes, NULL, constant, &error);
+            *tensor = constant ? create(context, descriptor, &type, bytes) : NULL;
+            if (*tensor) {
+                (*tensor)->is_constant = true;
+                (*tensor)->constant = constant;
+            } else {
+                wnn_constant_release(constant);
+            }
+            *tensor = complete(*tensor, true, &type, bytes, &error);
         }
     }
     return context ? wnn_context_report(context, &error) : error.status;
@@ -215,11 +355,12 @@ struct transfer {
 
 static bool run_read(WNNContext context, struct request *request, struct error *error)
 {
-    (void)context;
     struct transfer *transfer = (struct transfer *)request;
     WNNTensor tensor = transfer->tensor;
     if (atomic_load(&tensor->destroyed))
         wnn_fail(error, WNNStatus_InvalidStateError, "readTensor: the tensor was destroyed");
+    else if (tensor->stored)
+        return context->backend->tensor_read(context->state, tensor->stored, transfer->target, error);
     else
         memcpy(transfer->target, tensor->data, tensor->bytes);
     return true;
@@ -227,10 +368,11 @@ static bool run_read(WNNContext context, struct request *request, struct error *
 
 static bool run_write(WNNContext context, struct request *request, struct error *error)
 {
-    (void)context;
-    (void)error;
     struct transfer *transfer = (struct transfer *)request;
-    memcpy(transfer->tensor->data, transfer + 1, transfer->tensor->bytes);
+    WNNTensor tensor = transfer->tensor;
+    if (tensor->stored)
+        return context->backend->tensor_write(context->state, tensor->stored, transfer + 1, error);
+    memcpy(tensor->data, transfer + 1, tensor->bytes);
     return true;
 }
 
@@ -242,13 +384,26 @@ static void drop_transfer(WNNContext context, struct request *request)
     wnn_tensor_drop(tensor);
 }
 
+static bool run_export(WNNContext context, struct request *request, struct error *error)
+{
+    struct transfer *transfer = (struct transfer *)request;
+    return context->backend->tensor_export(context->state, transfer->tensor->stored, transfer->target, error);
+}
+
+static const struct request_kind export_kind = {run_export, drop_transfer, true, NULL, NULL};
 static const struct request_kind read_kind = {run_read, drop_transfer, true, NULL, NULL};
 static const struct request_kind write_kind = {run_write, drop_transfer, true, NULL, NULL};
 
-static bool check_transfer(WNNContext context, bool reads, WNNTensor tensor, const void *data,
-                           size_t byteLength, struct error *error)
+static const char *method_of(const struct request_kind *kind)
 {
-    const char *method = reads ? "readTensor" : "writeTensor";
+    return kind == &read_kind ? "readTensor" : kind == &write_kind ? "writeTensor" : "exportVulkanMemory";
+}
+
+static bool check_transfer(WNNContext context, const struct request_kind *kind, WNNTensor tensor,
+                           const void *data, size_t byteLength, struct error *error)
+{
+    const char *method = method_of(kind);
+    bool writes = kind == &write_kind, exports = kind == &export_kind;
     if (error->status != WNNStatus_Success || !wnn_context_usable(context, error))
         return false;
     if (!tensor)
@@ -257,9 +412,11 @@ static bool check_transfer(WNNContext context, bool reads, WNNTensor tensor, con
         wnn_fail(error, WNNStatus_TypeError, "%s: the tensor belongs to another context", method);
     else if (atomic_load(&tensor->destroyed))
         wnn_fail(error, WNNStatus_TypeError, "%s: the tensor was destroyed", method);
-    else if (reads ? !tensor->readable : !tensor->writable)
+    else if (exports ? !tensor->exportable : writes ? !tensor->writable : !tensor->readable)
         wnn_fail(error, WNNStatus_TypeError, "%s: the tensor is not %s", method,
-                 reads ? "readable" : "writable");
+                 exports  ? "exportable"
+                 : writes ? "writable"
+                          : "readable");
     else if (byteLength != tensor->bytes || !data)
         wnn_fail(error, WNNStatus_TypeError, "%s: the buffer has %zu bytes%s; expected %zu (%s %s)", method,
                  byteLength, data ? "" : " at no address", tensor->bytes, wnn_dtype_name(tensor->type.type),
@@ -268,22 +425,21 @@ static bool check_transfer(WNNContext context, bool reads, WNNTensor tensor, con
 }
 
 // Uses the tensor, which has been checked, for a transfer.
-static bool use(WNNTensor tensor, bool reads, struct error *error)
+static bool use(WNNTensor tensor, const struct request_kind *kind, struct error *error)
 {
-    return wnn_tensor_use(tensor) || wnn_fail(error, WNNStatus_TypeError, "%s: the tensor was destroyed",
-                                              reads ? "readTensor" : "writeTensor");
+    return wnn_tensor_use(tensor) ||
+           wnn_fail(error, WNNStatus_TypeError, "%s: the tensor was destroyed", method_of(kind));
 }
 
 // A transfer that holds the tensor, or NULL (and `error`).
 static struct transfer *prepare(WNNContext context, const struct request_kind *kind, WNNTensor tensor,
                                 struct error *error)
 {
-    bool reads = kind == &read_kind;
-    struct transfer *transfer =
-        wnn_request_create(context, kind, sizeof *transfer + (reads ? 0 : tensor->bytes), error);
+    struct transfer *transfer = wnn_request_create(
+        context, kind, sizeof *transfer + (kind == &write_kind ? tensor->bytes : 0), error);
     if (!transfer)
         return NULL;
-    if (!use(tensor, reads, error)) {
+    if (!use(tensor, kind, error)) {
         wnn_request_free(context, transfer);
         return NULL;
     }
@@ -301,7 +457,7 @@ WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor, void *data,
     struct error error = {0};
     wnn_check_callback(callbackInfo.nextInChain, &callback, &error);
     struct transfer *transfer = NULL;
-    if (check_transfer(context, true, tensor, data, byteLength, &error) &&
+    if (check_transfer(context, &read_kind, tensor, data, byteLength, &error) &&
         (transfer = prepare(context, &read_kind, tensor, &error)))
         transfer->target = data;
     return wnn_submit(context, (struct request *)transfer, &callback, &error);
@@ -310,7 +466,7 @@ WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor, void *data,
 // Where nothing is before it on the timeline, the bytes are copied once, not twice.
 static void write_at_once(WNNTensor tensor, const void *data, struct error *error)
 {
-    if (!use(tensor, false, error))
+    if (!use(tensor, &write_kind, error))
         return;
     memcpy(tensor->data, data, tensor->bytes);
     wnn_tensor_unuse(tensor);
@@ -330,8 +486,9 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void
     if (!context)
         return WNNStatus_TypeError;
     struct error error = {0};
-    if (check_transfer(context, false, tensor, data, byteLength, &error)) {
-        if (wnn_queue_take(context)) {
+    if (check_transfer(context, &write_kind, tensor, data, byteLength, &error)) {
+        // A device is not waited for here.
+        if (!tensor->stored && wnn_queue_take(context)) {
             write_at_once(tensor, data, &error);
             wnn_queue_give(context);
         } else {
@@ -339,4 +496,26 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void
         }
     }
     return wnn_context_report(context, &error);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Exporting
+// ---------------------------------------------------------------------------------------------------------------
+
+WNNFuture wnnContextExportVulkanMemory(WNNContext context, WNNTensor tensor, WNNVulkanMemory *memory,
+                                       WNNRequestCallbackInfo callbackInfo)
+{
+    struct callback callback = wnn_request_callback(&callbackInfo);
+    if (!context)
+        return wnn_refuse_without_context(&callback);
+    struct error error = {0};
+    wnn_check_callback(callbackInfo.nextInChain, &callback, &error);
+    struct transfer *transfer = NULL;
+    size_t bytes = tensor ? tensor->bytes : 0;
+    if (check_transfer(context, &export_kind, tensor, memory, bytes, &error) &&
+        (transfer = prepare(context, &export_kind, tensor, &error))) {
+        *memory = (WNNVulkanMemory)WNN_VULKAN_MEMORY_INIT;
+        transfer->target = memory;
+    }
+    return wnn_submit(context, (struct request *)transfer, &callback, &error);
 }

@@ -71,6 +71,16 @@ static bool find_loader(struct gpu *gpu, const struct gpu_origin *origin, struct
            wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan loader has no vkGetInstanceProcAddr");
 }
 
+static bool load_instance(struct gpu *gpu, struct error *error)
+{
+    bool complete = true;
+#define F(name) complete &= (gpu->vk.name = (PFN_vk##name)gpu->get(gpu->instance, "vk" #name)) != NULL;
+    VK_INSTANCE_FUNCTIONS(F)
+#undef F
+    return complete ||
+           wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan loader lacks functions of version 1.1");
+}
+
 static bool create_instance(struct gpu *gpu, struct error *error)
 {
     const PFN_vkGetInstanceProcAddr get = gpu->get;
@@ -87,29 +97,29 @@ static bool create_instance(struct gpu *gpu, struct error *error)
                                                                                       : VK_API_VERSION_1_2};
     const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                        .pApplicationInfo = &application};
+    gpu->version = application.apiVersion;
     VkResult result = gpu->vk.CreateInstance(&info, NULL, &gpu->instance);
     if (result != VK_SUCCESS) {
         gpu->instance = VK_NULL_HANDLE;
         return wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan: vkCreateInstance gives %s (%d)",
                         result_name(result), (int)result);
     }
-    bool complete = true;
-#define F(name) complete &= (gpu->vk.name = (PFN_vk##name)get(gpu->instance, "vk" #name)) != NULL;
-    VK_INSTANCE_FUNCTIONS(F)
-#undef F
-    return complete ||
-           wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan loader lacks functions of version 1.1");
+    return load_instance(gpu, error);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Choosing a device
 // ---------------------------------------------------------------------------------------------------------------
 
+enum {
+    MOST_FAMILIES = 32
+};
+
 // A queue family that computes, one without graphics if there is one; UINT32_MAX: none.
 static uint32_t find_family(const struct gpu *gpu, VkPhysicalDevice physical)
 {
-    VkQueueFamilyProperties families[32];
-    uint32_t count = 32, best = UINT32_MAX;
+    VkQueueFamilyProperties families[MOST_FAMILIES];
+    uint32_t count = MOST_FAMILIES, best = UINT32_MAX;
     gpu->vk.GetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
     for (uint32_t i = 0; i < count; i++) {
         if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) || families[i].queueCount == 0)
@@ -284,6 +294,20 @@ static void describe_device(const struct gpu *gpu, VkPhysicalDevice physical, WN
     info->usable = !find_flaw(gpu, physical, &p);
 }
 
+void wnn_gpu_handles(const struct gpu *gpu, WNNVulkanHandles *handles)
+{
+    VkPhysicalDeviceIDProperties id = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                              .pNext = &id};
+    gpu->vk.GetPhysicalDeviceProperties2(gpu->physical, &properties);
+    *handles = (WNNVulkanHandles){.instance = gpu->instance,
+                                  .physicalDevice = gpu->physical,
+                                  .device = gpu->device,
+                                  .queueFamilyIndex = gpu->family};
+    memcpy(handles->deviceUUID, id.deviceUUID, sizeof handles->deviceUUID);
+    memcpy(handles->driverUUID, id.driverUUID, sizeof handles->driverUUID);
+}
+
 size_t wnn_gpu_enumerate(size_t capacity, WNNDeviceInfo *infos)
 {
     struct gpu gpu = {0};
@@ -314,6 +338,12 @@ static uint32_t find_memory(const struct gpu *gpu, uint32_t types, VkMemoryPrope
 
 static bool has_extension(const struct gpu *gpu, const char *name)
 {
+    if (gpu->is_lent) {
+        for (size_t i = 0; i < gpu->lent.enabledExtensionCount; i++)
+            if (strcmp(gpu->lent.enabledExtensions[i], name) == 0)
+                return true;
+        return false;
+    }
     VkExtensionProperties extensions[512];
     uint32_t count = 512;
     VkResult result = gpu->vk.EnumerateDeviceExtensionProperties(gpu->physical, NULL, &count, extensions);
@@ -323,17 +353,32 @@ static bool has_extension(const struct gpu *gpu, const char *name)
     return false;
 }
 
+// Whether a device of the caller's was created so that its semaphores count.
+static bool lent_timeline(const WNNVulkanDevice *lent)
+{
+    const VkBaseInStructure *features = (const VkBaseInStructure *)lent->enabledFeatures;
+    for (; features; features = features->pNext) {
+        if (features->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES)
+            return ((const VkPhysicalDeviceTimelineSemaphoreFeatures *)(const void *)features)
+                ->timelineSemaphore;
+        if (features->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES)
+            return ((const VkPhysicalDeviceVulkan12Features *)(const void *)features)->timelineSemaphore;
+    }
+    return false;
+}
+
 static void read_timeline(struct gpu *gpu)
 {
     struct capabilities *can = &gpu->can;
-    uint32_t version = VK_API_VERSION_1_0;
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
     VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                           .pNext = &timeline};
-    gpu->vk.EnumerateInstanceVersion(&version);
-    can->timeline_is_new = version >= VK_API_VERSION_1_2 && can->api_version >= VK_API_VERSION_1_2;
-    if (can->timeline_is_new || has_extension(gpu, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME))
+    can->timeline_is_new = gpu->version >= VK_API_VERSION_1_2 && can->api_version >= VK_API_VERSION_1_2;
+    bool offered = can->timeline_is_new || has_extension(gpu, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
+    if (gpu->is_lent)
+        timeline.timelineSemaphore = offered && lent_timeline(&gpu->lent);
+    else if (offered)
         gpu->vk.GetPhysicalDeviceFeatures2(gpu->physical, &features);
     can->timeline = timeline.timelineSemaphore;
 }
@@ -349,7 +394,7 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
     gpu->vk.GetPhysicalDeviceProperties2(gpu->physical, &properties);
     const VkPhysicalDeviceProperties *p = &properties.properties;
     struct capabilities *can = &gpu->can;
-    if (p->apiVersion >= VK_API_VERSION_1_2) {
+    if (p->apiVersion >= VK_API_VERSION_1_2 && gpu->version >= VK_API_VERSION_1_2) {
         maintenance.pNext = &floats;
         gpu->vk.GetPhysicalDeviceProperties2(gpu->physical, &properties);
     }
@@ -375,6 +420,7 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
     if (minimal)
         return;
     read_timeline(gpu);
+    can->shares_memory = has_extension(gpu, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     can->keeps_special = floats.shaderSignedZeroInfNanPreserveFloat32;
     can->keeps_denormals = floats.shaderDenormPreserveFloat32;
     const VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
@@ -388,30 +434,9 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
 // Opening
 // ---------------------------------------------------------------------------------------------------------------
 
-static bool create_device(struct gpu *gpu, struct error *error)
+static bool load_device(struct gpu *gpu, struct error *error)
 {
-    const float priority = 1;
-    gpu->family = find_family(gpu, gpu->physical);
-    const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-                                           .queueFamilyIndex = gpu->family,
-                                           .queueCount = 1,
-                                           .pQueuePriorities = &priority};
-    const VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, .timelineSemaphore = VK_TRUE};
-    static const char *const extensions[] = {VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME};
-    bool extended = gpu->can.timeline && !gpu->can.timeline_is_new;
-    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                                     .pNext = gpu->can.timeline ? &timeline : NULL,
-                                     .queueCreateInfoCount = 1,
-                                     .pQueueCreateInfos = &queue,
-                                     .enabledExtensionCount = extended ? 1 : 0,
-                                     .ppEnabledExtensionNames = extensions};
-    VkResult result = gpu->vk.CreateDevice(gpu->physical, &info, NULL, &gpu->device);
-    if (result != VK_SUCCESS) {
-        gpu->device = VK_NULL_HANDLE;
-        return wnn_gpu_fail(gpu, result, "vkCreateDevice", error);
-    }
-    bool complete = true;
+    bool complete = true, extended = gpu->can.timeline && !gpu->can.timeline_is_new;
 #define F(name)                                                                                              \
     complete &= (gpu->vk.name = (PFN_vk##name)gpu->vk.GetDeviceProcAddr(gpu->device, "vk" #name)) != NULL;
     VK_DEVICE_FUNCTIONS(F)
@@ -422,9 +447,44 @@ static bool create_device(struct gpu *gpu, struct error *error)
     complete &= !gpu->can.timeline || gpu->vk.name != NULL;
     VK_TIMELINE_FUNCTIONS(F)
 #undef F
-    if (!complete)
-        return wnn_fail(error, WNNStatus_NotSupportedError,
-                        "the Vulkan driver lacks functions of version 1.1");
+#define F(name)                                                                                              \
+    if (gpu->can.shares_memory)                                                                              \
+        complete &= (gpu->vk.name = (PFN_vk##name)gpu->vk.GetDeviceProcAddr(gpu->device, "vk" #name)) != NULL;
+    VK_SHARING_FUNCTIONS(F)
+#undef F
+    return complete || wnn_fail(error, WNNStatus_NotSupportedError,
+                                "the Vulkan driver lacks functions of version 1.1, or of its extensions");
+}
+
+static bool create_device(struct gpu *gpu, struct error *error)
+{
+    const float priority = 1;
+    gpu->family = find_family(gpu, gpu->physical);
+    const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                           .queueFamilyIndex = gpu->family,
+                                           .queueCount = 1,
+                                           .pQueuePriorities = &priority};
+    const VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, .timelineSemaphore = VK_TRUE};
+    const char *extensions[2];
+    uint32_t extension_count = 0;
+    if (gpu->can.timeline && !gpu->can.timeline_is_new)
+        extensions[extension_count++] = VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME;
+    if (gpu->can.shares_memory)
+        extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .pNext = gpu->can.timeline ? &timeline : NULL,
+                                     .queueCreateInfoCount = 1,
+                                     .pQueueCreateInfos = &queue,
+                                     .enabledExtensionCount = extension_count,
+                                     .ppEnabledExtensionNames = extensions};
+    VkResult result = gpu->vk.CreateDevice(gpu->physical, &info, NULL, &gpu->device);
+    if (result != VK_SUCCESS) {
+        gpu->device = VK_NULL_HANDLE;
+        return wnn_gpu_fail(gpu, result, "vkCreateDevice", error);
+    }
+    if (!load_device(gpu, error))
+        return false;
     gpu->vk.GetDeviceQueue(gpu->device, gpu->family, 0, &gpu->queue);
     return true;
 }
@@ -471,16 +531,79 @@ static bool create_objects(struct gpu *gpu, struct error *error)
     return create_layouts(gpu, error) && wnn_timeline_open(gpu, error);
 }
 
+static bool open_own(struct gpu *gpu, const struct backend_options *options, bool minimal,
+                     struct error *error)
+{
+    if (!create_instance(gpu, error) || !choose_device(gpu, options, error))
+        return false;
+    read_capabilities(gpu, minimal);
+    return create_device(gpu, error);
+}
+
+static bool check_lent(const WNNVulkanDevice *lent, struct error *error)
+{
+    if (!lent->instance || !lent->physicalDevice || !lent->device || !lent->queue)
+        return wnn_fail(error, WNNStatus_TypeError, "the Vulkan device to use lacks a %s",
+                        !lent->instance         ? "VkInstance"
+                        : !lent->physicalDevice ? "VkPhysicalDevice"
+                        : !lent->device         ? "VkDevice"
+                                                : "VkQueue");
+    if (lent->apiVersion < VK_API_VERSION_1_1)
+        return wnn_fail(error, WNNStatus_TypeError,
+                        "the Vulkan device to use has version %u.%u; expected 1.1 or newer",
+                        VK_API_VERSION_MAJOR(lent->apiVersion), VK_API_VERSION_MINOR(lent->apiVersion));
+    if (!lent->lockQueue != !lent->unlockQueue)
+        return wnn_fail(error, WNNStatus_TypeError,
+                        "the Vulkan device to use has only one of the two lock functions");
+    return lent->enabledExtensionCount == 0 || lent->enabledExtensions ||
+           wnn_fail(error, WNNStatus_TypeError, "the Vulkan device to use has %zu extensions at no address",
+                    lent->enabledExtensionCount);
+}
+
+static bool open_lent(struct gpu *gpu, bool minimal, struct error *error)
+{
+    const WNNVulkanDevice *lent = &gpu->lent;
+    gpu->version = lent->apiVersion;
+    gpu->instance = lent->instance;
+    gpu->physical = lent->physicalDevice;
+    if (!load_instance(gpu, error))
+        return false;
+    VkQueueFamilyProperties families[MOST_FAMILIES];
+    uint32_t count = MOST_FAMILIES;
+    gpu->vk.GetPhysicalDeviceQueueFamilyProperties(gpu->physical, &count, families);
+    gpu->family = lent->queueFamilyIndex;
+    if (gpu->family >= count || !(families[gpu->family].queueFlags & VK_QUEUE_COMPUTE_BIT))
+        return wnn_fail(error, WNNStatus_TypeError, "the queue family %u of the Vulkan device to use %s",
+                        gpu->family, gpu->family < count ? "does not compute" : "does not exist");
+    VkPhysicalDeviceProperties p;
+    uint8_t uuid[VK_UUID_SIZE];
+    get_properties(gpu, gpu->physical, &p, uuid);
+    const char *flaw = find_flaw(gpu, gpu->physical, &p);
+    if (flaw)
+        return wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan device %.64s will not do: %s",
+                        p.deviceName, flaw);
+    read_capabilities(gpu, minimal);
+    gpu->device = lent->device;
+    gpu->queue = lent->queue;
+    return load_device(gpu, error);
+}
+
 bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const struct gpu_origin *origin,
                   struct error *error)
 {
-    *gpu = (struct gpu){.allocator = options->allocator};
-    bool opened =
-        find_loader(gpu, origin, error) && create_instance(gpu, error) && choose_device(gpu, options, error);
-    if (opened) {
-        read_capabilities(gpu, origin->minimal);
-        opened = create_device(gpu, error) && create_objects(gpu, error);
+    struct gpu_origin from = *origin;
+    *gpu = (struct gpu){.allocator = options->allocator, .is_lent = options->lent != NULL};
+    if (gpu->is_lent) {
+        gpu->lent = *options->lent;
+        if (gpu->lent.getInstanceProcAddr)
+            from.get = (PFN_vkGetInstanceProcAddr)gpu->lent.getInstanceProcAddr;
+        if (!check_lent(&gpu->lent, error))
+            return false;
     }
+    bool opened = find_loader(gpu, &from, error) &&
+                  (gpu->is_lent ? open_lent(gpu, origin->minimal, error)
+                                : open_own(gpu, options, origin->minimal, error)) &&
+                  create_objects(gpu, error);
     if (!opened)
         wnn_gpu_close(gpu);
     return opened;
@@ -489,16 +612,19 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
 void wnn_gpu_close(struct gpu *gpu)
 {
     if (gpu->device) {
-        gpu->vk.DeviceWaitIdle(gpu->device);
+        // The caller's device may have other work; ours has ended.
+        if (!gpu->is_lent)
+            gpu->vk.DeviceWaitIdle(gpu->device);
         for (uint32_t i = 0; i <= GPU_BUFFERS; i++) {
             gpu->vk.DestroyPipelineLayout(gpu->device, gpu->layouts[i], NULL);
             gpu->vk.DestroyDescriptorSetLayout(gpu->device, gpu->set_layouts[i], NULL);
         }
         wnn_timeline_close(gpu);
         gpu->vk.DestroyCommandPool(gpu->device, gpu->commands, NULL);
-        gpu->vk.DestroyDevice(gpu->device, NULL);
+        if (!gpu->is_lent)
+            gpu->vk.DestroyDevice(gpu->device, NULL);
     }
-    if (gpu->instance)
+    if (gpu->instance && !gpu->is_lent)
         gpu->vk.DestroyInstance(gpu->instance, NULL);
     if (gpu->library)
         dlclose(gpu->library);
@@ -509,8 +635,8 @@ void wnn_gpu_close(struct gpu *gpu)
 // Memory
 // ---------------------------------------------------------------------------------------------------------------
 
-// The memory type for a use, the wishes before what is necessary; UINT32_MAX: none.
-static uint32_t choose_memory(const struct gpu *gpu, uint32_t types, enum buffer_use use)
+// The wishes come before what is necessary.
+uint32_t wnn_gpu_memory_type(const struct gpu *gpu, uint32_t types, enum buffer_use use)
 {
     enum {
         LOCAL = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
@@ -522,6 +648,7 @@ static uint32_t choose_memory(const struct gpu *gpu, uint32_t types, enum buffer
         [BUFFER_DEVICE] = {LOCAL, 0, 0, 0},
         [BUFFER_UPLOAD] = {VISIBLE | COHERENT, VISIBLE, VISIBLE, VISIBLE},
         [BUFFER_READBACK] = {VISIBLE | COHERENT | CACHED, VISIBLE | CACHED, VISIBLE | COHERENT, VISIBLE},
+        [BUFFER_EXCHANGE] = {VISIBLE | COHERENT | CACHED, VISIBLE | CACHED, VISIBLE | COHERENT, VISIBLE},
     };
     static const VkMemoryPropertyFlags unified[4] = {LOCAL | VISIBLE | CACHED | COHERENT,
                                                      LOCAL | VISIBLE | CACHED, LOCAL, 0};
@@ -538,7 +665,7 @@ static bool allocate(struct gpu *gpu, enum buffer_use use, struct buffer *buffer
 {
     VkMemoryRequirements needs;
     gpu->vk.GetBufferMemoryRequirements(gpu->device, buffer->handle, &needs);
-    uint32_t type = choose_memory(gpu, needs.memoryTypeBits, use);
+    uint32_t type = wnn_gpu_memory_type(gpu, needs.memoryTypeBits, use);
     if (type == UINT32_MAX || needs.size > gpu->can.allocation)
         return wnn_fail(error, WNNStatus_OutOfMemory, "Vulkan: the device has no piece of %llu bytes",
                         (unsigned long long)needs.size);
@@ -578,6 +705,7 @@ bool wnn_buffer_create(struct gpu *gpu, size_t bytes, enum buffer_use use, struc
                           VK_BUFFER_USAGE_TRANSFER_DST_BIT,
         [BUFFER_UPLOAD] = VK_BUFFER_USAGE_TRANSFER_SRC_BIT,
         [BUFFER_READBACK] = VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+        [BUFFER_EXCHANGE] = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
     };
     *buffer = (struct buffer){.bytes = bytes};
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,

@@ -33,6 +33,7 @@ struct capabilities {
     bool keeps_denormals; // likewise
     bool timeline;        // semaphores that count,
     bool timeline_is_new; // and as a part of Vulkan, not as an extension
+    bool shares_memory;   // by file descriptors
     bool minimal;         // tests: as if there were nothing beyond the minimum
 };
 
@@ -61,6 +62,9 @@ struct gpu {
     void *library; // NULL: the functions come from elsewhere
     PFN_vkGetInstanceProcAddr get;
     struct vk_functions vk;
+    uint32_t version;     // of Vulkan, as far as the instance goes
+    bool is_lent;         // instance, device and queue are the caller's,
+    WNNVulkanDevice lent; // as these say; its lists are valid while the device is opened
     VkInstance instance;
     VkPhysicalDevice physical;
     VkDevice device;
@@ -85,6 +89,8 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
                   struct error *error);
 void wnn_gpu_close(struct gpu *gpu);
 
+void wnn_gpu_handles(const struct gpu *gpu, WNNVulkanHandles *handles);
+
 // The devices, whether they will do or not, in the order of the driver: up to `capacity` are filled in, the
 // number of all of them is returned. Any thread.
 size_t wnn_gpu_enumerate(size_t capacity, WNNDeviceInfo *infos);
@@ -103,10 +109,14 @@ struct buffer {
 };
 
 enum buffer_use {
-    BUFFER_DEVICE, // what shaders work on; mapped where memory is unified
-    BUFFER_UPLOAD, // the host writes, copies read
-    BUFFER_READBACK
+    BUFFER_DEVICE,   // what shaders work on; mapped where memory is unified
+    BUFFER_UPLOAD,   // the host writes, copies read
+    BUFFER_READBACK, // the other way round
+    BUFFER_EXCHANGE  // both ways
 };
+
+// The memory type for a use, of those that are bits of `types`; UINT32_MAX: none.
+uint32_t wnn_gpu_memory_type(const struct gpu *gpu, uint32_t types, enum buffer_use use);
 
 // OutOfMemory: there is not as much.
 bool wnn_buffer_create(struct gpu *gpu, size_t bytes, enum buffer_use use, struct buffer *buffer,

@@ -19,6 +19,7 @@
     F(EnumerateDeviceExtensionProperties)                                                                    \
     F(EnumeratePhysicalDevices)                                                                              \
     F(GetDeviceProcAddr)                                                                                     \
+    F(GetPhysicalDeviceExternalBufferProperties)                                                             \
     F(GetPhysicalDeviceFeatures2)                                                                            \
     F(GetPhysicalDeviceMemoryProperties)                                                                     \
     F(GetPhysicalDeviceProperties2)                                                                          \
@@ -76,12 +77,16 @@
 // Of devices whose semaphores count; with KHR behind the name where that is an extension.
 #define VK_TIMELINE_FUNCTIONS(F) F(WaitSemaphores)
 
+// Of devices that share memory.
+#define VK_SHARING_FUNCTIONS(F) F(GetMemoryFdKHR)
+
 struct vk_functions {
 #define F(name) PFN_vk##name name;
     VK_GLOBAL_FUNCTIONS(F)
     VK_INSTANCE_FUNCTIONS(F)
     VK_DEVICE_FUNCTIONS(F)
     VK_TIMELINE_FUNCTIONS(F)
+    VK_SHARING_FUNCTIONS(F)
 #undef F
 };
 

@@ -36,30 +36,63 @@ void wnn_moment_free(struct gpu *gpu, struct moment *moment)
     *moment = (struct moment){0};
 }
 
-static VkResult submit(struct gpu *gpu, VkCommandBuffer commands, struct moment *moment)
+enum {
+    MOST_POINTS = 17 // with the timeline's own
+};
+
+// One submission: waits for what comes before it if it is the first, and signals if it is the last.
+static VkResult submit(struct gpu *gpu, const struct batch *batch, const WNNVulkanSync *waits,
+                       const WNNVulkanSync *signals, struct moment *moment)
 {
-    const uint64_t count = gpu->submitted + 1;
-    const VkTimelineSemaphoreSubmitInfo signal = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-                                                  .signalSemaphoreValueCount = 1,
-                                                  .pSignalSemaphoreValues = &count};
-    VkSubmitInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands};
-    if (moment && gpu->timeline) {
-        info.pNext = &signal;
-        info.signalSemaphoreCount = 1;
-        info.pSignalSemaphores = &gpu->timeline;
-        gpu->submitted = moment->count = count;
+    VkSemaphore wait[MOST_POINTS], signal[MOST_POINTS];
+    uint64_t wait_values[MOST_POINTS], signal_values[MOST_POINTS];
+    VkPipelineStageFlags stages[MOST_POINTS];
+    uint32_t wait_count = 0, signal_count = 0;
+    for (size_t i = 0; waits && i < waits->waitCount; i++) {
+        wait[wait_count] = (VkSemaphore)waits->waits[i].semaphore;
+        stages[wait_count] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+        wait_values[wait_count++] = waits->waits[i].value;
     }
-    return gpu->vk.QueueSubmit(gpu->queue, 1, &info, moment ? moment->fence : VK_NULL_HANDLE);
+    for (size_t i = 0; signals && i < signals->signalCount; i++) {
+        signal[signal_count] = (VkSemaphore)signals->signals[i].semaphore;
+        signal_values[signal_count++] = signals->signals[i].value;
+    }
+    if (moment && gpu->timeline) {
+        gpu->submitted = moment->count = gpu->submitted + 1;
+        signal[signal_count] = gpu->timeline;
+        signal_values[signal_count++] = moment->count;
+    }
+    const VkTimelineSemaphoreSubmitInfo values = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+                                                  .waitSemaphoreValueCount = wait_count,
+                                                  .pWaitSemaphoreValues = wait_values,
+                                                  .signalSemaphoreValueCount = signal_count,
+                                                  .pSignalSemaphoreValues = signal_values};
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .pNext = wait_count + signal_count > 0 ? &values : NULL,
+                               .waitSemaphoreCount = wait_count,
+                               .pWaitSemaphores = wait,
+                               .pWaitDstStageMask = stages,
+                               .commandBufferCount = batch->count,
+                               .pCommandBuffers = batch->commands,
+                               .signalSemaphoreCount = signal_count,
+                               .pSignalSemaphores = signal};
+    if (gpu->lent.lockQueue)
+        gpu->lent.lockQueue(gpu->lent.userdata);
+    VkResult result = gpu->vk.QueueSubmit(gpu->queue, 1, &info, moment ? moment->fence : VK_NULL_HANDLE);
+    if (gpu->lent.unlockQueue)
+        gpu->lent.unlockQueue(gpu->lent.userdata);
+    return result;
 }
 
-bool wnn_gpu_submit(struct gpu *gpu, const VkCommandBuffer *commands, size_t count, struct moment *moment,
-                    struct error *error)
+bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, const WNNVulkanSync *sync,
+                    struct moment *moment, struct error *error)
 {
     if (gpu->lost)
         return wnn_gpu_fail(gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
     for (size_t i = 0; i < count; i++) {
-        VkResult result = submit(gpu, commands[i], i + 1 == count ? moment : NULL);
+        bool last = i + 1 == count;
+        VkResult result =
+            submit(gpu, &batches[i], i == 0 ? sync : NULL, last ? sync : NULL, last ? moment : NULL);
         if (result == VK_SUCCESS)
             continue;
         // What was submitted before may run: nothing can be said about its memory.
@@ -96,5 +129,6 @@ bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error)
 
 bool wnn_gpu_run(struct gpu *gpu, VkCommandBuffer commands, struct error *error)
 {
-    return wnn_gpu_submit(gpu, &commands, 1, &gpu->own, error) && wnn_gpu_wait(gpu, &gpu->own, error);
+    const struct batch batch = {&commands, 1};
+    return wnn_gpu_submit(gpu, &batch, 1, NULL, &gpu->own, error) && wnn_gpu_wait(gpu, &gpu->own, error);
 }

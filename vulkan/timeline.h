@@ -15,10 +15,17 @@ void wnn_timeline_close(struct gpu *gpu);
 bool wnn_moment_create(struct gpu *gpu, struct moment *moment, struct error *error);
 void wnn_moment_free(struct gpu *gpu, struct moment *moment); // one of zeros is accepted
 
-// Submits command buffers, one submission each; `moment` comes when the last has ended. On failure it may be
-// that some run: the device counts as lost then.
-bool wnn_gpu_submit(struct gpu *gpu, const VkCommandBuffer *commands, size_t count, struct moment *moment,
-                    struct error *error);
+// Command buffers that are submitted together.
+struct batch {
+    const VkCommandBuffer *commands;
+    uint32_t count;
+};
+
+// Submits batches, one submission each; `moment` comes when the last has ended. On failure it may be that
+// some run: the device counts as lost then. `sync` or NULL: what the first waits for and the last signals
+// besides.
+bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, const WNNVulkanSync *sync,
+                    struct moment *moment, struct error *error);
 
 // Waits for a moment that is ahead. Any thread, one at a time for a moment.
 bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error);

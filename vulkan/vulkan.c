@@ -6,6 +6,7 @@
 #include "vulkan/vulkan.h"
 
 #include "vulkan/operators.h"
+#include "vulkan/tensor.h"
 
 #include <string.h>
 
@@ -13,6 +14,7 @@ struct vulkan {
     struct allocator *allocator;
     struct gpu gpu;
     struct pipelines pipelines;
+    struct transfers transfers;
     bool flushes_denormals;
 };
 
@@ -23,8 +25,10 @@ enum {
 #define MOST_FOR_MORE_FLIGHTS ((uint64_t)256 << 20)
 
 struct flight {
-    struct buffer arena, upload, readback;
+    struct buffer arena, upload, readback; // the latter two where the host cannot map the arena
     struct recording recording;
+    VkCommandBuffer in, out; // copies between the arena and tensors, or:
+    bool staged;             // and staging memory
     struct moment moment;
     atomic_bool flies;
 };
@@ -39,6 +43,7 @@ struct executable {
     struct buffer *constants; // pieces of at most PIECE bytes, unless one constant is larger
     size_t constant_count;
     struct region *regions; // by operand
+    struct carry *carries;  // while copies are recorded
 };
 
 #define PIECE ((uint64_t)1 << 30)
@@ -225,6 +230,11 @@ static bool make_constants(struct vulkan *vulkan, struct executable *executable,
 
 static void free_flight(struct vulkan *vulkan, struct flight *flight)
 {
+    struct gpu *gpu = &vulkan->gpu;
+    const VkCommandBuffer copies[] = {flight->in, flight->out};
+    for (size_t i = 0; i < 2; i++)
+        if (copies[i])
+            gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &copies[i]);
     wnn_recording_free(&flight->recording);
     wnn_moment_free(&vulkan->gpu, &flight->moment);
     wnn_buffer_free(&vulkan->gpu, &flight->arena);
@@ -242,14 +252,12 @@ static bool make_buffer(struct vulkan *vulkan, size_t bytes, enum buffer_use use
 static bool make_flight(struct vulkan *vulkan, struct executable *executable, struct error *error)
 {
     struct flight *first = &executable->flights[0], *flight = &executable->flights[executable->flight_count];
-    const struct replacement replacements[] = {{&first->arena, &flight->arena},
-                                               {&first->upload, &flight->upload},
-                                               {&first->readback, &flight->readback}};
+    const struct replacement replacement = {&first->arena, &flight->arena};
     if (make_buffer(vulkan, executable->plan->arena_bytes, BUFFER_DEVICE, &flight->arena, error) &&
         make_buffer(vulkan, executable->upload_bytes, BUFFER_UPLOAD, &flight->upload, error) &&
         make_buffer(vulkan, executable->readback_bytes, BUFFER_READBACK, &flight->readback, error) &&
         wnn_moment_create(&vulkan->gpu, &flight->moment, error) &&
-        wnn_program_record(&executable->program, replacements, 3, &flight->recording, error)) {
+        wnn_program_record(&executable->program, &replacement, 1, &flight->recording, error)) {
         executable->flight_count++;
         return true;
     }
@@ -270,27 +278,41 @@ static void release(void *state, void *pointer)
     wnn_release(vulkan->allocator, executable);
 }
 
-// Copies between the arena and staging memory, one behind the other; the bytes of staging memory go to
-// *total.
-static bool add_copies(struct executable *executable, const struct graph_port *ports, size_t count, bool in,
-                       size_t *total, struct error *error)
+// The bytes of staging memory for ports, one behind the other. Outputs that are constant need none.
+static size_t staging_bytes(const struct graph_port *ports, size_t count)
 {
-    *total = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct region arena = executable->regions[ports[i].operand->index];
-        if (!in && ports[i].operand->constant)
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += ports[i].operand->constant ? 0 : padded(wnn_descriptor_bytes(&ports[i].operand->type));
+    return bytes;
+}
+
+// Records the copies of an execution's inputs or outputs: of tensors, or of staging memory if there are none.
+static bool record_copies(struct vulkan *vulkan, struct executable *executable, struct flight *flight,
+                          struct gpu_tensor *const *tensors, bool out, struct error *error)
+{
+    const struct graph *graph = &executable->plan->graph;
+    const struct graph_port *ports = out ? graph->outputs : graph->inputs;
+    size_t port_count = out ? graph->output_count : graph->input_count, count = 0, at = 0;
+    for (size_t i = 0; i < port_count; i++) {
+        const struct operand *operand = ports[i].operand;
+        const struct region *region = &executable->regions[operand->index];
+        struct carry carry = {.other = operand->constant ? region->buffer : &flight->arena,
+                              .other_at = region->offset,
+                              .bytes = region->bytes};
+        if (tensors) {
+            carry.tensor = tensors[i];
+        } else if (operand->constant) {
             continue;
-        struct step *step = wnn_program_add(&executable->program, STEP_COPY, NULL);
-        if (!step)
-            return wnn_fail_memory(error);
-        struct region staging = {in ? &executable->flights[0].upload : &executable->flights[0].readback,
-                                 *total, arena.bytes};
-        step->binding_count = 2;
-        step->bindings[0] = (struct binding){in ? staging : arena, false};
-        step->bindings[1] = (struct binding){in ? arena : staging, true};
-        *total += padded(arena.bytes);
+        } else {
+            carry.buffer = out ? &flight->readback : &flight->upload;
+            carry.at = at;
+            at += padded(region->bytes);
+        }
+        executable->carries[count++] = carry;
     }
-    return true;
+    return wnn_record_carries(&vulkan->gpu, out ? &flight->out : &flight->in, executable->carries, count, out,
+                              error);
 }
 
 static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, struct error *error)
@@ -326,9 +348,11 @@ static bool make(struct vulkan *vulkan, struct executable *executable, struct er
 {
     const struct plan *plan = executable->plan;
     const struct graph *graph = &plan->graph;
+    size_t ports = graph->input_count > graph->output_count ? graph->input_count : graph->output_count;
     executable->regions =
         wnn_arena_allocate(&executable->records, graph->operand_count * sizeof(struct region));
-    if (!executable->regions)
+    executable->carries = wnn_arena_allocate(&executable->records, ports * sizeof(struct carry));
+    if (!executable->regions || !executable->carries)
         return wnn_fail_memory(error);
     for (size_t i = 0; i < graph->operand_count; i++) {
         const struct operand *operand = graph->operands[i];
@@ -340,14 +364,11 @@ static bool make(struct vulkan *vulkan, struct executable *executable, struct er
     if (!make_constants(vulkan, executable, error) ||
         !make_buffer(vulkan, plan->arena_bytes, BUFFER_DEVICE, arena, error))
         return false;
-    bool staged = !arena->mapped;
-    if (staged &&
-        !add_copies(executable, graph->inputs, graph->input_count, true, &executable->upload_bytes, error))
-        return false;
+    if (!arena->mapped && !vulkan->gpu.is_lent) { // which computes on tensors only
+        executable->upload_bytes = staging_bytes(graph->inputs, graph->input_count);
+        executable->readback_bytes = staging_bytes(graph->outputs, graph->output_count);
+    }
     if (!lower_nodes(vulkan, executable, error))
-        return false;
-    if (staged && !add_copies(executable, graph->outputs, graph->output_count, false,
-                              &executable->readback_bytes, error))
         return false;
     uint64_t bytes = (uint64_t)plan->arena_bytes + executable->upload_bytes + executable->readback_bytes;
     executable->most_flights = bytes > MOST_FOR_MORE_FLIGHTS ? 1 : FLIGHTS;
@@ -373,9 +394,10 @@ static bool lower(void *state, const struct plan *plan, void **result, struct er
     return done;
 }
 
+// Tensors are left as they are: the device that they are on is lost.
 static void clear_outputs(const struct graph *graph, const struct bindings *bindings)
 {
-    for (size_t i = 0; i < graph->output_count; i++)
+    for (size_t i = 0; !bindings->tensors && i < graph->output_count; i++)
         if (bindings->outputs[i])
             memset(bindings->outputs[i], 0, wnn_descriptor_bytes(&graph->outputs[i].operand->type));
 }
@@ -396,31 +418,58 @@ static struct flight *find_flight(struct vulkan *vulkan, struct executable *exec
     return &executable->flights[executable->flight_count - 1];
 }
 
+// Takes the inputs from the host, and records the copies if they are not those of the last time.
+static bool stage(struct vulkan *vulkan, struct executable *executable, struct flight *flight,
+                  const struct bindings *bindings, struct error *error)
+{
+    const struct graph *graph = &executable->plan->graph;
+    bool mapped = flight->arena.mapped;
+    const struct buffer *to = mapped ? &flight->arena : &flight->upload;
+    size_t at = 0;
+    for (size_t i = 0; i < graph->input_count; i++) {
+        const struct region *region = &executable->regions[graph->inputs[i].operand->index];
+        memcpy((char *)to->mapped + (mapped ? region->offset : at), bindings->inputs[i], region->bytes);
+        at += padded(region->bytes);
+    }
+    if (!mapped && !flight->staged) {
+        if (!record_copies(vulkan, executable, flight, NULL, false, error) ||
+            !record_copies(vulkan, executable, flight, NULL, true, error))
+            return false;
+        flight->staged = true;
+    }
+    return wnn_buffer_flush(&vulkan->gpu, to, error);
+}
+
+static bool bind_tensors(struct vulkan *vulkan, struct executable *executable, struct flight *flight,
+                         const struct bindings *bindings, struct error *error)
+{
+    struct gpu_tensor *const *inputs = (struct gpu_tensor *const *)(void *)(uintptr_t)bindings->inputs;
+    struct gpu_tensor *const *outputs = (struct gpu_tensor *const *)(void *)(uintptr_t)bindings->outputs;
+    flight->staged = false;
+    return record_copies(vulkan, executable, flight, inputs, false, error) &&
+           record_copies(vulkan, executable, flight, outputs, true, error);
+}
+
 static bool submit(void *state, void *pointer, const struct bindings *bindings, void **result,
                    struct error *error)
 {
     struct vulkan *vulkan = state;
     struct executable *executable = pointer;
-    const struct graph *graph = &executable->plan->graph;
     struct flight *flight = find_flight(vulkan, executable);
     *result = NULL;
     if (!flight)
         return true;
-    bool staged = !flight->arena.mapped;
-    const struct buffer *to = staged ? &flight->upload : &flight->arena;
-    size_t at = 0;
-    for (size_t i = 0; i < graph->input_count; i++) {
-        const struct region *region = &executable->regions[graph->inputs[i].operand->index];
-        memcpy((char *)to->mapped + (staged ? at : region->offset), bindings->inputs[i], region->bytes);
-        at += padded(region->bytes);
-    }
-    bool done = wnn_buffer_flush(&vulkan->gpu, to, error) &&
-                wnn_gpu_submit(&vulkan->gpu, &flight->recording.commands, 1, &flight->moment, error);
+    bool copies = bindings->tensors || !flight->arena.mapped;
+    bool ready = bindings->tensors ? bind_tensors(vulkan, executable, flight, bindings, error)
+                                   : stage(vulkan, executable, flight, bindings, error);
+    const VkCommandBuffer commands[] = {flight->in, flight->recording.commands, flight->out};
+    const struct batch batch = {commands + !copies, copies ? 3 : 1};
+    bool done = ready && wnn_gpu_submit(&vulkan->gpu, &batch, 1, bindings->sync, &flight->moment, error);
     if (done) {
         atomic_store(&flight->flies, true);
         *result = flight;
     } else {
-        clear_outputs(graph, bindings);
+        clear_outputs(&executable->plan->graph, bindings);
     }
     return done;
 }
@@ -435,9 +484,9 @@ static bool land(void *state, void *pointer, void *flown, const struct bindings 
     bool staged = !flight->arena.mapped;
     const struct buffer *from = staged ? &flight->readback : &flight->arena;
     bool done = wnn_gpu_wait(&vulkan->gpu, &flight->moment, error) &&
-                wnn_buffer_invalidate(&vulkan->gpu, from, error);
+                (bindings->tensors || wnn_buffer_invalidate(&vulkan->gpu, from, error));
     size_t at = 0;
-    for (size_t i = 0; done && i < graph->output_count; i++) {
+    for (size_t i = 0; done && !bindings->tensors && i < graph->output_count; i++) {
         const struct operand *operand = graph->outputs[i].operand;
         const struct region *region = &executable->regions[operand->index];
         size_t bytes = wnn_descriptor_bytes(&operand->type);
@@ -550,6 +599,7 @@ static void destroy(void *state)
 {
     struct vulkan *vulkan = state;
     wnn_pipelines_close(&vulkan->pipelines);
+    wnn_transfers_close(&vulkan->gpu, &vulkan->transfers);
     wnn_gpu_close(&vulkan->gpu);
     wnn_release(vulkan->allocator, vulkan);
 }
@@ -602,7 +652,7 @@ bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_o
     vulkan->allocator = options->allocator;
     bool opened = wnn_gpu_open(&vulkan->gpu, options, origin, error);
     if (opened && wnn_pipelines_open(&vulkan->pipelines, &vulkan->gpu, options, error) &&
-        test_device(vulkan, error)) {
+        wnn_transfers_open(&vulkan->gpu, &vulkan->transfers, error) && test_device(vulkan, error)) {
         *state = vulkan;
         return true;
     }
@@ -634,6 +684,49 @@ static bool flushes_denormals(void *state)
     return ((const struct vulkan *)state)->flushes_denormals;
 }
 
+static bool tensor_create(void *state, size_t bytes, const WNNChainedStruct *chain, void **tensor,
+                          struct error *error)
+{
+    struct gpu_tensor *result;
+    if (!wnn_gpu_tensor_create(&((struct vulkan *)state)->gpu, bytes, chain, &result, error))
+        return false;
+    *tensor = result;
+    return true;
+}
+
+static void tensor_free(void *state, void *tensor)
+{
+    wnn_gpu_tensor_free(&((struct vulkan *)state)->gpu, tensor);
+}
+
+static bool tensor_read(void *state, void *tensor, void *data, struct error *error)
+{
+    struct vulkan *vulkan = state;
+    return wnn_gpu_tensor_read(&vulkan->gpu, &vulkan->transfers, tensor, data, error);
+}
+
+static bool tensor_write(void *state, void *tensor, const void *data, struct error *error)
+{
+    struct vulkan *vulkan = state;
+    return wnn_gpu_tensor_write(&vulkan->gpu, &vulkan->transfers, tensor, data, error);
+}
+
+static bool tensor_export(void *state, void *tensor, WNNVulkanMemory *memory, struct error *error)
+{
+    struct vulkan *vulkan = state;
+    return wnn_gpu_tensor_export(&vulkan->gpu, &vulkan->transfers, tensor, memory, error);
+}
+
+static void handles(void *state, WNNVulkanHandles *handles)
+{
+    wnn_gpu_handles(&((struct vulkan *)state)->gpu, handles);
+}
+
+static bool syncs(void *state)
+{
+    return ((const struct vulkan *)state)->gpu.can.timeline;
+}
+
 static uint64_t most_bytes(void *state)
 {
     const struct capabilities *can = &((const struct vulkan *)state)->gpu.can;
@@ -645,7 +738,9 @@ static uint64_t most_bytes(void *state)
     .destroy = destroy, .adds = adds, .evaluate = evaluate, .partition = partition, .in_place = in_place,    \
     .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes, .device_name = device_name,                    \
     .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .execute = execute,          \
-    .submit = submit, .land = land, .computes = computes
+    .submit = submit, .land = land, .computes = computes, .tensor_create = tensor_create,                    \
+    .tensor_free = tensor_free, .tensor_read = tensor_read, .tensor_write = tensor_write,                    \
+    .tensor_export = tensor_export, .handles = handles, .syncs = syncs
 
 const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
 const struct backend wnn_backend_vulkan_minimal = {

@@ -16,8 +16,8 @@
 //   Errors       Statuses carry the names of the specification's exceptions. Nothing that a caller passes ends the
 //                process; out of memory is a status. A message names the operator, its label, the operand, what
 //                came and what was expected.
-//   Extension    Every descriptor begins with `nextInChain`. No chained struct is defined yet, so that a pointer
-//                other than NULL is refused with TypeError.
+//   Extension    Every descriptor begins with `nextInChain`. What can be chained to which is in webnn/vulkan.h; anything
+//                else is refused with TypeError.
 //   Defaults     Come from the *_INIT macros. A struct filled with zeros is not a default one.
 //
 // Numbers, on every backend
@@ -144,10 +144,20 @@ static inline WNNNumber wnnNumberFloat64(double value)
     return number;
 }
 
-// Reserved for extensions: see "Extension" above.
+// What a chained struct is.
+typedef enum WNNSType {
+    WNNSType_VulkanDevice = 1, // of webnn/vulkan.h, as are the following
+    WNNSType_VulkanBuffer = 2,
+    WNNSType_VulkanMemory = 3,
+    WNNSType_VulkanExport = 4,
+    WNNSType_VulkanSync = 5,
+    WNNSType_Force32 = 0x7FFFFFFF
+} WNNSType;
+
+// The first member of every struct that can be chained to a descriptor: see "Extension" above.
 typedef struct WNNChainedStruct {
     const struct WNNChainedStruct *next;
-    uint32_t sType;
+    uint32_t sType; // WNNSType
 } WNNChainedStruct;
 
 // ---------------------------------------------------------------------------------------------------------------

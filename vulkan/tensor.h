@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors in memory of the device: pieces of buffers, our own or the caller's. Executions copy them to their
+// arena and from it, on the device; the host reads and writes those that it cannot map through one piece of
+// staging memory.
+
+#ifndef VULKAN_TENSOR_H_
+#define VULKAN_TENSOR_H_
+
+#include "vulkan/timeline.h"
+
+struct gpu_tensor {
+    VkBuffer handle;
+    VkDeviceSize offset;
+    size_t bytes;
+    struct buffer buffer;   // our memory; zeros where it is the caller's
+    bool awaits_zeros;      // nobody has written to it yet
+    bool shared;            // belongs to VK_QUEUE_FAMILY_EXTERNAL while nothing of ours uses it,
+    bool outside;           // and does now
+    WNNVulkanBuffer lent;   // to be given back
+    WNNVulkanMemory memory; // of one that can be exported, but for the descriptor
+};
+
+// What moves bytes between tensors and the host; of the worker.
+struct transfers {
+    struct buffer staging;
+    VkCommandBuffer commands;
+};
+bool wnn_transfers_open(struct gpu *gpu, struct transfers *transfers, struct error *error);
+void wnn_transfers_close(struct gpu *gpu, struct transfers *transfers);
+
+// Any thread. TypeError, NotSupportedError: what the chain asks for; OutOfMemory.
+bool wnn_gpu_tensor_create(struct gpu *gpu, size_t bytes, const WNNChainedStruct *chain,
+                           struct gpu_tensor **tensor, struct error *error);
+void wnn_gpu_tensor_free(struct gpu *gpu, struct gpu_tensor *tensor);
+
+bool wnn_gpu_tensor_read(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor, void *data,
+                         struct error *error);
+bool wnn_gpu_tensor_write(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
+                          const void *data, struct error *error);
+bool wnn_gpu_tensor_export(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
+                           WNNVulkanMemory *memory, struct error *error);
+
+// A copy between a tensor, or a buffer, and a piece of another buffer.
+struct carry {
+    struct gpu_tensor *tensor;   // or NULL:
+    const struct buffer *buffer; // mapped
+    VkDeviceSize at;             // in the buffer
+    const struct buffer *other;
+    VkDeviceSize other_at;
+    size_t bytes;
+};
+
+// Records the copies into a command buffer, which is made if it is none: behind all that was submitted before
+// it, and before all that is submitted later, the host's reading included. `out`: from `other`; otherwise to
+// it.
+bool wnn_record_carries(struct gpu *gpu, VkCommandBuffer *commands, const struct carry *carries, size_t count,
+                        bool out, struct error *error);
+
+#endif
