@@ -103,10 +103,13 @@ static bool lower_node(struct vulkan *vulkan, struct program *program, const str
 
 static void partition(void *state, struct graph *graph)
 {
+    const struct vulkan *vulkan = state;
     for (size_t i = 0; i < graph->input_count; i++)
         graph->inputs[i].operand->placement.staged = true;
+    wnn_graph_count_uses(graph);
+    wnn_turn_filters(graph, vulkan->allocator);
     for (size_t i = 0; i < graph->node_count; i++) {
-        size_t bytes = scratch_of(&((struct vulkan *)state)->gpu, graph->nodes[i]);
+        size_t bytes = scratch_of(&vulkan->gpu, graph->nodes[i]);
         graph->nodes[i]->lowering = 0;
         graph->nodes[i]->scratch_bytes = bytes == SIZE_MAX ? 0 : bytes; // which lower() notices
     }
