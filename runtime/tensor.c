@@ -488,7 +488,7 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void
     struct error error = {0};
     if (check_transfer(context, &write_kind, tensor, data, byteLength, &error)) {
         // A device is not waited for here.
-        if (!tensor->stored && wnn_queue_take(context)) {
+        if (!context->backend->tensor_write && wnn_queue_take(context)) {
             write_at_once(tensor, data, &error);
             wnn_queue_give(context);
         } else {

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define STAGING ((size_t)1 << 20)
+
 #define COPIED (VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT)
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -270,27 +272,32 @@ static bool import_memory(struct gpu *gpu, struct gpu_tensor *tensor, const WNNV
     return false;
 }
 
-bool wnn_gpu_tensor_create(struct gpu *gpu, size_t bytes, const WNNChainedStruct *chain,
-                           struct gpu_tensor **result, struct error *error)
+// Before the first tensor that needs it, so that reading and writing do not fail for want of memory.
+static bool make_staging(struct gpu *gpu, struct transfers *transfers, struct error *error)
+{
+    pthread_mutex_lock(&transfers->lock);
+    bool made = transfers->staging.handle ||
+                wnn_buffer_create(gpu, STAGING, BUFFER_EXCHANGE, &transfers->staging, error);
+    pthread_mutex_unlock(&transfers->lock);
+    return made;
+}
+
+bool wnn_gpu_tensor_create(struct gpu *gpu, struct transfers *transfers, size_t bytes,
+                           const WNNChainedStruct *chain, struct gpu_tensor **result, struct error *error)
 {
     struct gpu_tensor *tensor = wnn_allocate_zero(gpu->allocator, sizeof *tensor);
     if (!tensor)
         return wnn_fail_memory(error);
     tensor->bytes = bytes;
-    bool done = false;
-    switch (chain ? chain->sType : 0) {
-    case WNNSType_VulkanBuffer:
-        done = lend(tensor, (const WNNVulkanBuffer *)chain, error);
-        break;
-    case WNNSType_VulkanMemory:
-        done = import_memory(gpu, tensor, (const WNNVulkanMemory *)chain, error);
-        break;
-    case WNNSType_VulkanExport:
-        done = allocate_for_export(gpu, tensor, error);
-        break;
-    default:
-        done = allocate(gpu, tensor, error);
-    }
+    bool done;
+    if (!chain)
+        done = allocate(gpu, tensor, error) && (tensor->buffer.mapped || make_staging(gpu, transfers, error));
+    else // what is lent is taken last, as it is not to be kept on failure
+        done = make_staging(gpu, transfers, error) &&
+               (chain->sType == WNNSType_VulkanBuffer ? lend(tensor, (const WNNVulkanBuffer *)chain, error)
+                : chain->sType == WNNSType_VulkanMemory
+                    ? import_memory(gpu, tensor, (const WNNVulkanMemory *)chain, error)
+                    : allocate_for_export(gpu, tensor, error));
     if (done) {
         *result = tensor;
     } else {
@@ -312,19 +319,21 @@ void wnn_gpu_tensor_free(struct gpu *gpu, struct gpu_tensor *tensor)
 // Reading and writing
 // ---------------------------------------------------------------------------------------------------------------
 
-#define STAGING ((size_t)1 << 20)
-
 bool wnn_transfers_open(struct gpu *gpu, struct transfers *transfers, struct error *error)
 {
-    return wnn_buffer_create(gpu, STAGING, BUFFER_EXCHANGE, &transfers->staging, error) &&
-           wnn_record_carries(gpu, &transfers->commands, NULL, 0, false, error);
+    pthread_mutex_init(&transfers->lock, NULL);
+    transfers->open = true;
+    return wnn_record_carries(gpu, &transfers->commands, NULL, 0, false, error);
 }
 
 void wnn_transfers_close(struct gpu *gpu, struct transfers *transfers)
 {
+    if (!transfers->open)
+        return;
     if (transfers->commands)
         gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &transfers->commands);
     wnn_buffer_free(gpu, &transfers->staging);
+    pthread_mutex_destroy(&transfers->lock);
 }
 
 static bool move_piece(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor, size_t at,

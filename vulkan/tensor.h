@@ -9,6 +9,8 @@
 
 #include "vulkan/timeline.h"
 
+#include <pthread.h>
+
 struct gpu_tensor {
     VkBuffer handle;
     VkDeviceSize offset;
@@ -21,17 +23,19 @@ struct gpu_tensor {
     WNNVulkanMemory memory; // of one that can be exported, but for the descriptor
 };
 
-// What moves bytes between tensors and the host; of the worker.
+// What moves bytes between the host and tensors that it cannot map; of the worker, once it is there.
 struct transfers {
+    bool open;
+    pthread_mutex_t lock; // while it is made
     struct buffer staging;
     VkCommandBuffer commands;
 };
 bool wnn_transfers_open(struct gpu *gpu, struct transfers *transfers, struct error *error);
-void wnn_transfers_close(struct gpu *gpu, struct transfers *transfers);
+void wnn_transfers_close(struct gpu *gpu, struct transfers *transfers); // one of zeros is accepted
 
 // Any thread. TypeError, NotSupportedError: what the chain asks for; OutOfMemory.
-bool wnn_gpu_tensor_create(struct gpu *gpu, size_t bytes, const WNNChainedStruct *chain,
-                           struct gpu_tensor **tensor, struct error *error);
+bool wnn_gpu_tensor_create(struct gpu *gpu, struct transfers *transfers, size_t bytes,
+                           const WNNChainedStruct *chain, struct gpu_tensor **tensor, struct error *error);
 void wnn_gpu_tensor_free(struct gpu *gpu, struct gpu_tensor *tensor);
 
 bool wnn_gpu_tensor_read(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor, void *data,

@@ -690,8 +690,9 @@ static bool flushes_denormals(void *state)
 static bool tensor_create(void *state, size_t bytes, const WNNChainedStruct *chain, void **tensor,
                           struct error *error)
 {
+    struct vulkan *vulkan = state;
     struct gpu_tensor *result;
-    if (!wnn_gpu_tensor_create(&((struct vulkan *)state)->gpu, bytes, chain, &result, error))
+    if (!wnn_gpu_tensor_create(&vulkan->gpu, &vulkan->transfers, bytes, chain, &result, error))
         return false;
     *tensor = result;
     return true;
