@@ -540,13 +540,14 @@ static void land_first(WNNContext context)
     }
     pthread_mutex_lock(&queue->lock);
     detach(&queue->flying, request);
-    atomic_fetch_sub(&queue->flight_count, 1);
     queue->stalled = false;
     if (queue->waiting.first)
         pthread_cond_signal(&queue->work);
     pthread_mutex_unlock(&queue->lock);
     end(context, request, good);
     pthread_mutex_lock(&queue->lock);
+    // Only now: what runs meanwhile is to be told of after it.
+    atomic_fetch_sub(&queue->flight_count, 1);
     queue->landing = false;
     if (queue->waiting.first || queue->ending)
         pthread_cond_signal(&queue->work);

@@ -95,7 +95,7 @@ static void test_memory(void)
     REQUIRE(!wnnContextIsLost(context));
     compute_sums(context, 3, 1);
     WNNContextCounters counters = counters_of(context);
-    REQUIRE(counters.allocatedBytes < 2 << 20);
+    REQUIRE(counters.allocatedBytes < 1 << 20);
     REQUIRE(counters.peakAllocatedBytes <= limits.maxMemory);
     wnnContextRelease(context);
 }
