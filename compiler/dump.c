@@ -71,7 +71,8 @@ static void add_value(const struct op_row *row, const char *at, struct text *tex
     case ATTR_f64: {
         double value;
         memcpy(&value, at, sizeof value);
-        add_number(text, value);
+        // What was given is finite, and became infinite in the type of the operand, as this does.
+        add_number(text, isinf(value) ? copysign(1e300, value) : value);
         break;
     }
     case ATTR_number: {

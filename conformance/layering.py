@@ -32,7 +32,9 @@ LEFT = {  # what each folder may include besides itself
 ALSO = {
     "runtime/backends.c": {"cpu", "vulkan"},
 }
-# The unit test or benchmark of a module of a backend includes it; tests of passes read graphs as the program does.
+# The unit test or benchmark of a module of a backend includes it; tests of passes read graphs as the program does, and
+# a fuzzer is of how it does that.
+MODULES = ("conformance/unit/", "conformance/bench/", "conformance/fuzz/")
 UNIT = {"cpu", "vulkan", "tools"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 COMMENTS = {".c": "//", ".h": "//", ".def": "//", ".comp": "//", ".glsl": "//", ".cc": "//", ".cpp": "//", ".js": "//", ".mjs": "//",
@@ -50,7 +52,7 @@ def sources():
 def allowed(folder, path):
     name = path.relative_to(ROOT).as_posix()
     result = {folder} | LEFT[folder] | ALSO.get(name, set())
-    if name.startswith(("conformance/unit/", "conformance/bench/")):
+    if name.startswith(MODULES):
         result |= UNIT
     return result
 

@@ -175,7 +175,10 @@ static WNNOperand fill(struct model *model, const struct declaration *constant)
     if (type->shape.rank == 0 && wnn_dtype_bits(type->type) != 4)
         return wnnGraphBuilderScalarConstant(model->builder, type->type, constant->scalar);
     WNNOperandDescriptor descriptor = public_descriptor(type);
-    bool good = wnn_shape_count(&type->shape, &elements) && elements > 0;
+    // The builder says what is wrong with a type, before there are so many bytes of it.
+    struct error ignored = {WNNStatus_Success, ""};
+    bool good = wnn_check_limits(&model->builder->limits, "", type, &ignored) &&
+                wnn_shape_count(&type->shape, &elements) && elements > 0;
     size_t bytes = good ? wnn_dtype_bytes(type->type, elements) : 0;
     void *data = must_allocate(bytes);
     WNNNumber value = wnn_number_convert(constant->scalar, type->type);

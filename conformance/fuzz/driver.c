@@ -2,7 +2,7 @@
 //
 // Runs a fuzzer on random bytes, or on the bytes of files.
 //
-// Usage: webnn-fuzz-builder [--count=N] [--seed=N] [FILE...]
+// Usage: webnn-fuzz-... [--count=N] [--seed=N] [FILE...]
 
 #include "conformance/fuzz/fuzz.h"
 

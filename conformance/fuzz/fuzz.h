@@ -11,4 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 // How many inputs came as far as a graph.
 extern unsigned long fuzz_built;
 
+// Records a random graph on the builder of a model that has begun.
+struct model;
+void fuzz_random_model(struct model *model, unsigned seed);
+
 #endif
