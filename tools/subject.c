@@ -5,6 +5,7 @@
 #include "tools/terminal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void subject_begin(struct subject *subject, struct session *session, WNNGraph graph)
 {
@@ -13,6 +14,9 @@ void subject_begin(struct subject *subject, struct session *session, WNNGraph gr
     subject->inputs = run_ports_make(list, subject->input_count, &subject->input_buffers);
     list = wnnGraphGetOutputs(graph, &subject->output_count);
     subject->outputs = run_ports_make(list, subject->output_count, &subject->output_buffers);
+    // Memory that nobody has touched would be the first run's to find.
+    for (size_t i = 0; i < subject->output_count; i++)
+        memset(subject->outputs[i].data, 0xFF, subject->outputs[i].bytes);
 }
 
 void subject_end(struct subject *subject)
@@ -28,9 +32,10 @@ bool subject_run(struct subject *subject, struct error *error)
     if (!session_compute(subject->session, subject->graph, subject->input_count, subject->input_buffers,
                          subject->output_count, subject->output_buffers, error))
         return false;
+    double time = now() - begin;
     subject->times =
         must_grow(subject->times, subject->time_count, &subject->time_capacity, sizeof *subject->times);
-    subject->times[subject->time_count++] = now() - begin;
+    subject->times[subject->time_count++] = time;
     return true;
 }
 
