@@ -28,10 +28,15 @@ struct sight {
     const void *(*locate)(const struct sight *sight, const struct operand *operand);
 };
 
-// Somebody who watches an execution, on its thread, node by node.
+// Somebody who watches an execution, on its thread, node by node. Any function may be NULL.
 struct watcher {
-    void (*before)(const struct watcher *watcher, const struct node *node, const struct sight *sight); // or NULL
+    void (*before)(const struct watcher *watcher, const struct node *node, const struct sight *sight);
     void (*after)(const struct watcher *watcher, const struct node *node, const struct sight *sight);
+
+    // After it, by backends whose device has a clock, instead of the above: how many nanoseconds the device worked on
+    // each node, in order, and last, without a node, on all of them together.
+    void (*timed)(const struct watcher *watcher, const struct node *node, uint64_t nanoseconds);
+    bool whole; // only the last is wanted, which is faster
 };
 
 // The memory of one execution, by slot of the graph's inputs and outputs. Pointers are aligned to the element size.

@@ -419,7 +419,7 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
         if (watcher && watcher->before)
             watcher->before(watcher, step->node, &sight.sight);
         done = run_step(cpu, executable, step, bindings, error);
-        if (watcher && done)
+        if (watcher && watcher->after && done)
             watcher->after(watcher, step->node, &sight.sight);
     }
     // Outputs that are inputs or constants, or stand for another output too, are copied.

@@ -19,6 +19,8 @@ struct timing {
     struct watcher watcher; // first
     const struct profile *profile;
     size_t done;
+    uint64_t device; // nanoseconds by its clock: of the nodes that are done, then of all
+    bool by_device;  // the times of the nodes are on that clock
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -124,6 +126,20 @@ static void note_end(const struct watcher *watcher, const struct node *node, con
     timing->done++;
 }
 
+static void note_time(const struct watcher *watcher, const struct node *node, uint64_t nanoseconds)
+{
+    struct timing *timing = (struct timing *)(uintptr_t)watcher;
+    timing->by_device = true;
+    if (!node) {
+        timing->device = nanoseconds > timing->device ? nanoseconds : timing->device;
+        return;
+    }
+    timing->device += nanoseconds;
+    if (timing->done < timing->profile->count)
+        timing->profile->ends[timing->done] = timing->device;
+    timing->done++;
+}
+
 static void add(uint64_t *total, uint64_t *least, uint64_t *runs, uint64_t time)
 {
     *total += time;
@@ -133,16 +149,24 @@ static void add(uint64_t *total, uint64_t *least, uint64_t *runs, uint64_t time)
 }
 
 // Under the lock.
-static void merge(struct profile *profile, uint64_t begin, uint64_t end)
+static void merge(const struct timing *timing, struct profile *profile, uint64_t begin, uint64_t end)
 {
     WNNGraphProfile *whole = &profile->whole;
+    uint64_t runs = whole->runs, origin = 0;
     add(&whole->totalNanoseconds, &whole->leastNanoseconds, &whole->runs, end - begin);
     whole->lastBegin = begin;
     whole->lastNanoseconds = end - begin;
+    // The clocks differ: the device is supposed to have ended just now.
+    if (timing->by_device) {
+        add(&whole->totalDeviceNanoseconds, &whole->leastDeviceNanoseconds, &runs, timing->device);
+        whole->lastDeviceNanoseconds = timing->device;
+        origin = timing->device < end - begin ? end - timing->device : begin;
+    }
     for (size_t i = 0; i < profile->count; i++) {
         WNNNodeProfile *node = &profile->nodes[i];
-        node->lastBegin = i == 0 ? begin : profile->ends[i - 1];
-        node->lastNanoseconds = profile->ends[i] - node->lastBegin;
+        uint64_t before = i > 0 ? profile->ends[i - 1] : timing->by_device ? 0 : begin;
+        node->lastBegin = origin + before;
+        node->lastNanoseconds = profile->ends[i] - before;
         add(&node->totalNanoseconds, &node->leastNanoseconds, &node->runs, node->lastNanoseconds);
     }
 }
@@ -176,7 +200,7 @@ bool wnn_profile_execute(WNNGraph graph, const struct bindings *bindings, struct
         graph->profile = profile;
         pthread_mutex_unlock(&queue->lock);
     }
-    struct timing timing = {{NULL, note_end}, profile, 0};
+    struct timing timing = {{NULL, note_end, note_time, false}, profile, 0, 0, false};
     watched.watcher = watcher ? watcher : profile ? &timing.watcher : NULL;
 
     uint64_t begin = wnn_nanoseconds();
@@ -186,7 +210,7 @@ bool wnn_profile_execute(WNNGraph graph, const struct bindings *bindings, struct
         return done;
     pthread_mutex_lock(&queue->lock);
     if (epoch == graph->profile_epoch)
-        merge(profile, begin, end);
+        merge(&timing, profile, begin, end);
     pthread_mutex_unlock(&queue->lock);
     return true;
 }

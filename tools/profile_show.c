@@ -44,6 +44,8 @@ void profile_print(WNNGraph graph)
         return;
     }
     qsort(nodes, count, sizeof *nodes, compare_totals);
+    uint64_t total = whole.totalDeviceNanoseconds ? whole.totalDeviceNanoseconds : whole.totalNanoseconds;
+    uint64_t least = whole.totalDeviceNanoseconds ? whole.leastDeviceNanoseconds : whole.leastNanoseconds;
     printf("%s%10s %10s %6s %9s %8s  %-9s %s%s\n", STYLE_BOLD, "mean ms", "min ms", "%", "GFLOP/s", "GB/s",
            "kernel", "operator", STYLE_NONE);
     uint64_t sum = 0, operations = 0;
@@ -53,14 +55,19 @@ void profile_print(WNNGraph graph)
         operations += node->operations;
         printf("%10.4f %10.4f %6.2f %9.2f %8.2f  %-9s %s%s%.*s\n",
                milliseconds(node->totalNanoseconds, node->runs), (double)node->leastNanoseconds * 1e-6,
-               100 * (double)node->totalNanoseconds / (double)whole.totalNanoseconds,
-               rate(node->operations, node), rate(node->bytes, node), node->kernel.data, node->operation.data,
+               100 * (double)node->totalNanoseconds / (double)total, rate(node->operations, node),
+               rate(node->bytes, node), node->kernel.data, node->operation.data,
                node->label.length ? " " : "", (int)node->label.length, node->label.data);
     }
     printf("%10.4f %10.4f %6.2f %9.2f  %zu nodes, %llu runs; the nodes take %.4f ms\n",
-           milliseconds(whole.totalNanoseconds, whole.runs), (double)whole.leastNanoseconds * 1e-6, 100.0,
-           whole.leastNanoseconds ? (double)operations / (double)whole.leastNanoseconds : 0, count,
-           (unsigned long long)whole.runs, milliseconds(sum, whole.runs));
+           milliseconds(total, whole.runs), (double)least * 1e-6, 100.0,
+           least ? (double)operations / (double)least : 0, count, (unsigned long long)whole.runs,
+           milliseconds(sum, whole.runs));
+    if (whole.totalDeviceNanoseconds)
+        printf("%10.4f %10.4f  from call to end; the above is on the device's clock, without what is copied "
+               "to and "
+               "from it\n",
+               milliseconds(whole.totalNanoseconds, whole.runs), (double)whole.leastNanoseconds * 1e-6);
     free(nodes);
 }
 

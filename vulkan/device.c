@@ -383,6 +383,15 @@ static void read_timeline(struct gpu *gpu)
     can->timeline = timeline.timelineSemaphore;
 }
 
+static void read_clock(struct gpu *gpu, const VkPhysicalDeviceLimits *limits)
+{
+    VkQueueFamilyProperties families[MOST_FAMILIES];
+    uint32_t count = MOST_FAMILIES;
+    gpu->vk.GetPhysicalDeviceQueueFamilyProperties(gpu->physical, &count, families);
+    gpu->can.clock_bits = families[find_family(gpu, gpu->physical)].timestampValidBits;
+    gpu->can.clock_period = limits->timestampPeriod;
+}
+
 static void read_capabilities(struct gpu *gpu, bool minimal)
 {
     VkPhysicalDeviceFloatControlsProperties floats = {
@@ -421,6 +430,7 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
         return;
     read_timeline(gpu);
     can->shares_memory = has_extension(gpu, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+    read_clock(gpu, &p->limits);
     can->keeps_special = floats.shaderSignedZeroInfNanPreserveFloat32;
     can->keeps_denormals = floats.shaderDenormPreserveFloat32;
     const VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
@@ -592,7 +602,11 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
                   struct error *error)
 {
     struct gpu_origin from = *origin;
-    *gpu = (struct gpu){.allocator = options->allocator, .is_lent = options->lent != NULL};
+    *gpu = (struct gpu){.allocator = options->allocator,
+                        .is_lent = options->lent != NULL,
+                        .budget = origin->budget > 0 ? origin->budget
+                                  : origin->minimal  ? 0
+                                                     : GPU_BUDGET};
     if (gpu->is_lent) {
         gpu->lent = *options->lent;
         if (gpu->lent.getInstanceProcAddr)

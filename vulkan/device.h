@@ -34,6 +34,8 @@ struct capabilities {
     bool timeline;        // semaphores that count,
     bool timeline_is_new; // and as a part of Vulkan, not as an extension
     bool shares_memory;   // by file descriptors
+    uint32_t clock_bits;  // 0: no clock
+    float clock_period;   // nanoseconds
     bool minimal;         // tests: as if there were nothing beyond the minimum
 };
 
@@ -48,13 +50,20 @@ struct capabilities {
 struct gpu_origin {
     PFN_vkGetInstanceProcAddr get; // NULL: the loader's
     bool minimal;                  // tests: as if there were nothing beyond the minimum
+    double budget;                 // tests: instead of GPU_BUDGET; 0: that
 };
+
+// Nanoseconds that one submission should take at most, so that no watchdog ends it and others have their
+// turn.
+#define GPU_BUDGET 100e6
 
 // timeline.h
 struct moment {
     uint64_t count; // on the timeline
     VkFence fence;  // without one
     bool ahead;     // submitted, and nobody has waited for it yet
+    double begin;   // CLOCK_MONOTONIC in nanoseconds, when it was submitted;
+    double length;  // and from there to the end of the wait
 };
 
 struct gpu {
@@ -78,6 +87,7 @@ struct gpu {
     VkSemaphore timeline; // or none
     uint64_t submitted;   // the greatest count it was told to reach
     struct moment own;    // of wnn_gpu_run
+    double budget;        // nanoseconds of a submission; 0: as short as can be
     atomic_bool lost;
 };
 

@@ -35,9 +35,12 @@
     F(CmdBindPipeline)                                                                                       \
     F(CmdCopyBuffer)                                                                                         \
     F(CmdDispatch)                                                                                           \
+    F(CmdDispatchBase)                                                                                       \
     F(CmdFillBuffer)                                                                                         \
     F(CmdPipelineBarrier)                                                                                    \
     F(CmdPushConstants)                                                                                      \
+    F(CmdResetQueryPool)                                                                                     \
+    F(CmdWriteTimestamp)                                                                                     \
     F(CreateBuffer)                                                                                          \
     F(CreateCommandPool)                                                                                     \
     F(CreateComputePipelines)                                                                                \
@@ -46,6 +49,7 @@
     F(CreateFence)                                                                                           \
     F(CreatePipelineCache)                                                                                   \
     F(CreatePipelineLayout)                                                                                  \
+    F(CreateQueryPool)                                                                                       \
     F(CreateSemaphore)                                                                                       \
     F(CreateShaderModule)                                                                                    \
     F(DestroyBuffer)                                                                                         \
@@ -57,6 +61,7 @@
     F(DestroyPipeline)                                                                                       \
     F(DestroyPipelineCache)                                                                                  \
     F(DestroyPipelineLayout)                                                                                 \
+    F(DestroyQueryPool)                                                                                      \
     F(DestroySemaphore)                                                                                      \
     F(DestroyShaderModule)                                                                                   \
     F(DeviceWaitIdle)                                                                                        \
@@ -66,6 +71,7 @@
     F(FreeMemory)                                                                                            \
     F(GetBufferMemoryRequirements)                                                                           \
     F(GetDeviceQueue)                                                                                        \
+    F(GetQueryPoolResults)                                                                                   \
     F(GetPipelineCacheData)                                                                                  \
     F(InvalidateMappedMemoryRanges)                                                                          \
     F(MapMemory)                                                                                             \

@@ -160,6 +160,7 @@ static bool create(struct gpu *gpu, struct pipeline *pipeline, const uint32_t *w
         return wnn_gpu_fail(gpu, result, "vkCreateShaderModule", error);
     const VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .flags = VK_PIPELINE_CREATE_DISPATCH_BASE, // long dispatches are cut
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = module,

@@ -55,85 +55,7 @@ uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, 
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Hazards: what has been read and written since the last barrier
-// ---------------------------------------------------------------------------------------------------------------
-
-struct access {
-    const struct buffer *buffer;
-    size_t begin, end;
-    bool writes;
-};
-
-enum {
-    MOST_ACCESSES = 256 // a barrier comes when there is room for no more
-};
-
-struct hazards {
-    struct access accesses[MOST_ACCESSES];
-    size_t count;
-    bool copied, dispatched; // since the last barrier
-};
-
-// The words that a step touches: shaders read and write whole ones.
-static struct access access_of(const struct binding *binding)
-{
-    const struct region *region = &binding->region;
-    return (struct access){region->buffer, region->offset / 4 * 4,
-                           (region->offset + region->bytes + 3) / 4 * 4, binding->writes};
-}
-
-static bool conflicts(const struct hazards *hazards, const struct step *step)
-{
-    for (unsigned i = 0; i < step->binding_count; i++) {
-        struct access access = access_of(&step->bindings[i]);
-        for (size_t k = 0; k < hazards->count; k++) {
-            const struct access *before = &hazards->accesses[k];
-            if (before->buffer == access.buffer && (before->writes || access.writes) &&
-                before->begin < access.end && access.begin < before->end)
-                return true;
-        }
-    }
-    return hazards->count + step->binding_count > MOST_ACCESSES;
-}
-
-static void note(struct hazards *hazards, const struct step *step)
-{
-    for (unsigned i = 0; i < step->binding_count; i++)
-        hazards->accesses[hazards->count++] = access_of(&step->bindings[i]);
-    *(step->kind == STEP_DISPATCH ? &hazards->dispatched : &hazards->copied) = true;
-}
-
-// Everything before the barrier comes before everything behind it.
-static void add_barrier(struct recording *recording, struct hazards *hazards, bool to_host)
-{
-    const struct gpu *gpu = recording->gpu;
-    VkPipelineStageFlags from = 0;
-    VkAccessFlags written = 0;
-    if (hazards->dispatched) {
-        from |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
-        written |= VK_ACCESS_SHADER_WRITE_BIT;
-    }
-    if (hazards->copied) {
-        from |= VK_PIPELINE_STAGE_TRANSFER_BIT;
-        written |= VK_ACCESS_TRANSFER_WRITE_BIT;
-    }
-    if (from == 0)
-        return;
-    const VkPipelineStageFlags device = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-    const VkAccessFlags any = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                              VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-    const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                     .srcAccessMask = written,
-                                     .dstAccessMask = to_host ? VK_ACCESS_HOST_READ_BIT : any};
-    gpu->vk.CmdPipelineBarrier(recording->commands, from, to_host ? VK_PIPELINE_STAGE_HOST_BIT : device, 0, 1,
-                               &barrier, 0, NULL, 0, NULL);
-    hazards->count = 0;
-    hazards->copied = hazards->dispatched = false;
-    recording->barriers++;
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Recording
+// Finishing
 // ---------------------------------------------------------------------------------------------------------------
 
 static bool compile(struct program *program, struct error *error)
@@ -167,176 +89,8 @@ bool wnn_program_finish(struct program *program, struct error *error)
     for (struct step *step = program->first; step; step = step->next)
         if (step->has_parameters)
             step->bindings[0].region = (struct region){&program->parameters, 0, program->parameters.bytes};
+    wnn_program_estimate(program);
     return true;
-}
-
-// What a recording is made with.
-struct recorder {
-    const struct program *program;
-    struct recording *recording;
-    const struct replacement *replacements;
-    size_t replacement_count;
-    struct hazards hazards;
-};
-
-static VkBuffer handle_of(const struct recorder *recorder, const struct buffer *buffer)
-{
-    for (size_t i = 0; i < recorder->replacement_count; i++)
-        if (recorder->replacements[i].from == buffer)
-            return recorder->replacements[i].to->handle;
-    return buffer->handle;
-}
-
-static bool create_pool(const struct program *program, struct recording *recording, struct error *error)
-{
-    struct gpu *gpu = program->gpu;
-    if (program->dispatches == 0)
-        return true;
-    uint32_t buffers = 0;
-    for (const struct step *step = program->first; step; step = step->next)
-        buffers += step->kind == STEP_DISPATCH ? step->binding_count : 0;
-    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, buffers};
-    const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-                                             .maxSets = (uint32_t)program->dispatches,
-                                             .poolSizeCount = 1,
-                                             .pPoolSizes = &size};
-    VkResult result = gpu->vk.CreateDescriptorPool(gpu->device, &info, NULL, &recording->pool);
-    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkCreateDescriptorPool", error);
-}
-
-static bool record_dispatch(struct recorder *recorder, const struct step *step, struct error *error)
-{
-    struct gpu *gpu = recorder->program->gpu;
-    VkCommandBuffer commands = recorder->recording->commands;
-    const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-                                              .descriptorPool = recorder->recording->pool,
-                                              .descriptorSetCount = 1,
-                                              .pSetLayouts = &gpu->set_layouts[step->binding_count]};
-    VkDescriptorSet set;
-    VkResult result = gpu->vk.AllocateDescriptorSets(gpu->device, &info, &set);
-    if (result != VK_SUCCESS)
-        return wnn_gpu_fail(gpu, result, "vkAllocateDescriptorSets", error);
-    VkDescriptorBufferInfo buffers[GPU_BUFFERS];
-    VkWriteDescriptorSet writes[GPU_BUFFERS];
-    uint32_t first_words[GPU_BUFFERS] = {0};
-    for (unsigned i = 0; i < step->binding_count; i++) {
-        struct access access = access_of(&step->bindings[i]);
-        size_t begin = access.begin / gpu->can.storage_alignment * gpu->can.storage_alignment;
-        buffers[i] = (VkDescriptorBufferInfo){handle_of(recorder, access.buffer), begin, access.end - begin};
-        first_words[i] = (uint32_t)((access.begin - begin) / 4);
-        if (i == 0 && step->has_parameters)
-            first_words[i] = step->parameters;
-        writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                           .dstSet = set,
-                                           .dstBinding = i,
-                                           .descriptorCount = 1,
-                                           .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                           .pBufferInfo = &buffers[i]};
-    }
-    gpu->vk.UpdateDescriptorSets(gpu->device, step->binding_count, writes, 0, NULL);
-    VkPipelineLayout layout = gpu->layouts[step->binding_count];
-    gpu->vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, step->pipeline->handle);
-    gpu->vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, NULL);
-    gpu->vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof first_words,
-                             first_words);
-    gpu->vk.CmdDispatch(commands, step->groups[0], step->groups[1], step->groups[2]);
-    return true;
-}
-
-static bool record_step(struct recorder *recorder, const struct step *step, struct error *error)
-{
-    const struct gpu *gpu = recorder->program->gpu;
-    VkCommandBuffer commands = recorder->recording->commands;
-    const struct region *from = &step->bindings[0].region, *to = &step->bindings[1].region;
-    switch (step->kind) {
-    case STEP_COPY: {
-        const VkBufferCopy copy = {from->offset, to->offset, to->bytes};
-        gpu->vk.CmdCopyBuffer(commands, handle_of(recorder, from->buffer), handle_of(recorder, to->buffer), 1,
-                              &copy);
-        return true;
-    }
-    case STEP_FILL:
-        gpu->vk.CmdFillBuffer(commands, handle_of(recorder, from->buffer), from->offset,
-                              (from->bytes + 3) / 4 * 4, 0);
-        return true;
-    default:
-        return record_dispatch(recorder, step, error);
-    }
-}
-
-static bool begin(struct gpu *gpu, VkCommandBuffer *commands, bool once, struct error *error)
-{
-    const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-                                              .commandPool = gpu->commands,
-                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                                              .commandBufferCount = 1};
-    VkResult result = gpu->vk.AllocateCommandBuffers(gpu->device, &info, commands);
-    if (result != VK_SUCCESS) {
-        *commands = VK_NULL_HANDLE;
-        return wnn_gpu_fail(gpu, result, "vkAllocateCommandBuffers", error);
-    }
-    const VkCommandBufferBeginInfo begin_info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-                                                 .flags =
-                                                     once ? VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT : 0};
-    result = gpu->vk.BeginCommandBuffer(*commands, &begin_info);
-    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkBeginCommandBuffer", error);
-}
-
-static bool end(struct gpu *gpu, VkCommandBuffer commands, struct error *error)
-{
-    VkResult result = gpu->vk.EndCommandBuffer(commands);
-    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkEndCommandBuffer", error);
-}
-
-// Between any two steps that touch the same bytes, one of them to write, there must be a barrier.
-static bool record_steps(struct recorder *recorder, struct error *error)
-{
-    struct recording *recording = recorder->recording;
-    for (struct step *step = recorder->program->first; step; step = step->next) {
-        if (conflicts(&recorder->hazards, step))
-            add_barrier(recording, &recorder->hazards, false);
-        note(&recorder->hazards, step);
-        step->barriers = recording->barriers;
-        if (!record_step(recorder, step, error))
-            return false;
-    }
-    add_barrier(recording, &recorder->hazards, true);
-    return true;
-}
-
-bool wnn_program_record(struct program *program, const struct replacement *replacements, size_t count,
-                        struct recording *recording, struct error *error)
-{
-    struct gpu *gpu = program->gpu;
-    *recording = (struct recording){.gpu = gpu};
-    if (!create_pool(program, recording, error) || !begin(gpu, &recording->commands, false, error))
-        return false;
-    struct recorder *recorder = wnn_allocate_zero(gpu->allocator, sizeof *recorder);
-    if (!recorder)
-        return wnn_fail_memory(error);
-    recorder->program = program;
-    recorder->recording = recording;
-    recorder->replacements = replacements;
-    recorder->replacement_count = count;
-    bool done = record_steps(recorder, error);
-    wnn_release(gpu->allocator, recorder);
-#ifdef NDEBUG
-    bool check = gpu->can.minimal;
-#else
-    bool check = true;
-#endif
-    return done && end(gpu, recording->commands, error) && (!check || wnn_program_check(program, error));
-}
-
-void wnn_recording_free(struct recording *recording)
-{
-    struct gpu *gpu = recording->gpu;
-    if (!gpu)
-        return;
-    if (recording->commands)
-        gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &recording->commands);
-    gpu->vk.DestroyDescriptorPool(gpu->device, recording->pool, NULL);
-    *recording = (struct recording){0};
 }
 
 static bool overlap(const struct binding *a, const struct binding *b)
@@ -385,7 +139,10 @@ static bool copy_pieces(struct gpu *gpu, VkCommandBuffer commands, const struct 
     gpu->vk.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
                                VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1,
                                &barrier, 0, NULL, 0, NULL);
-    return end(gpu, commands, error) && wnn_gpu_run(gpu, commands, error);
+    result = gpu->vk.EndCommandBuffer(commands);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkEndCommandBuffer", error);
+    return wnn_gpu_run(gpu, commands, error);
 }
 
 static bool upload_staged(struct gpu *gpu, const struct upload *uploads, size_t count, size_t total,

@@ -38,7 +38,10 @@ struct step {
     bool has_parameters; // binding 0 is the program's
     uint32_t parameters; // the first word
     uint32_t groups[3];
-    size_t barriers; // before it in the last recording
+    double cost;       // nanoseconds that it takes: estimated, then measured
+    size_t submission; // that it is in, the first if it is cut
+    uint32_t parts;    // dispatches that it is cut into, each a submission
+    size_t barriers;   // before it in the last recording
 };
 
 struct program {
@@ -50,6 +53,10 @@ struct program {
     uint32_t *words; // parameters of all dispatches
     size_t word_count, word_capacity;
     struct buffer parameters;
+    size_t submissions;
+    unsigned version; // recordings of another are out of date
+    bool measured;    // it is so long that its recordings measure their submissions
+    bool settled;     // and that has shown that they are as they should be
 };
 
 // Buffers that take the places of a program's own.
@@ -57,11 +64,27 @@ struct replacement {
     const struct buffer *from, *to;
 };
 
+// What a recording has the device note its time for.
+enum stamps {
+    STAMPS_NONE,
+    STAMPS_SUBMISSIONS, // the begin and the end of each submission
+    STAMPS_NODES,       // the begin of the first node, the end of each
+    STAMPS_WHOLE,       // the begin of the first node, the end of the last
+    STAMPS_KINDS
+};
+
+// What is submitted, in pieces of which none should keep the device for longer than its budget (gpu.budget).
 struct recording {
     struct gpu *gpu;
+    unsigned version; // of the program
     VkDescriptorPool pool;
-    VkCommandBuffer commands;
+    VkCommandBuffer *commands; // one for each submission, with room for one before and one behind them
+    struct batch *batches;     // room for as many
+    size_t count, capacity;
     size_t barriers;
+    enum stamps stamps;
+    VkQueryPool queries;
+    uint32_t stamp_count, stamp_capacity;
 };
 
 void wnn_program_init(struct program *program, struct gpu *gpu, struct pipelines *pipelines);
@@ -76,9 +99,22 @@ uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, 
 bool wnn_program_finish(struct program *program, struct error *error);
 
 // Records a finished program; what has been recorded is to be freed in any case. `replacements` may be NULL.
+// A device that has no clock notes nothing.
 bool wnn_program_record(struct program *program, const struct replacement *replacements, size_t count,
-                        struct recording *recording, struct error *error);
+                        enum stamps stamps, struct recording *recording, struct error *error);
 void wnn_recording_free(struct recording *recording); // one of zeros is accepted
+
+// Nanoseconds between the stamps of a recording that has been run: one less than stamp_count, or one for each
+// submission with STAMPS_SUBMISSIONS. False: they are not to be had.
+bool wnn_recording_times(const struct recording *recording, double *times);
+
+// Learns from an execution that took so many nanoseconds, as seen from the host, how long the steps take; the
+// program's version is another then if what is recorded is not good enough.
+void wnn_program_learn(struct program *program, const struct recording *recording, double nanoseconds);
+
+// budget.c: how long the steps take, before anything is known; and what submissions they are in, by that.
+void wnn_program_estimate(struct program *program);
+void wnn_program_cut(struct program *program);
 
 // Whether no two steps without a barrier between them touch the same bytes, one of them to write. Quadratic;
 // looks at what was recorded, not at how.

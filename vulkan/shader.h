@@ -126,7 +126,9 @@ const char *wnn_shader_type(WNNDataType type);
 void wnn_shader_function(struct shader *shader, const char *prefix, enum op op, const void *attrs,
                          WNNDataType type, char *expression, size_t size);
 
-// Appends the dispatch: an invocation for each word of the output, or so many work groups.
+// Appends the dispatch: an invocation for each word of the output, or so many work groups. They may run in
+// several pieces (budget.c): of gl_NumWorkGroups a shader sees x as it is here where there is more than one
+// row of them.
 void wnn_shader_end(struct shader *shader);
 void wnn_shader_end_groups(struct shader *shader, uint64_t groups);
 void wnn_shader_end_grid(struct shader *shader, uint32_t x, uint32_t y, uint32_t z);

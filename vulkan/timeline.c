@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/timeline.h"
 
+#include <time.h>
+
 bool wnn_timeline_open(struct gpu *gpu, struct error *error)
 {
     if (gpu->can.timeline) {
@@ -34,6 +36,13 @@ void wnn_moment_free(struct gpu *gpu, struct moment *moment)
 {
     gpu->vk.DestroyFence(gpu->device, moment->fence, NULL);
     *moment = (struct moment){0};
+}
+
+static double nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
 enum {
@@ -89,6 +98,7 @@ bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, 
 {
     if (gpu->lost)
         return wnn_gpu_fail(gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
+    moment->begin = nanoseconds();
     for (size_t i = 0; i < count; i++) {
         bool last = i + 1 == count;
         VkResult result =
@@ -120,6 +130,7 @@ bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error)
         if (result == VK_SUCCESS)
             result = gpu->vk.ResetFences(gpu->device, 1, &moment->fence);
     }
+    moment->length = nanoseconds() - moment->begin;
     if (result == VK_SUCCESS)
         return true;
     // What was submitted may still run.

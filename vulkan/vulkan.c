@@ -25,10 +25,11 @@ enum {
 #define MOST_FOR_MORE_FLIGHTS ((uint64_t)256 << 20)
 
 struct flight {
-    struct buffer arena, upload, readback; // the latter two where the host cannot map the arena
-    struct recording recording;
-    VkCommandBuffer in, out; // copies between the arena and tensors, or:
-    bool staged;             // and staging memory
+    struct buffer arena, upload, readback;     // the latter two where the host cannot map the arena
+    struct recording recordings[STAMPS_KINDS]; // those that have been asked for
+    struct recording *last;                    // that was submitted
+    VkCommandBuffer in, out;                   // copies between the arena and tensors, or:
+    bool staged;                               // and staging memory
     struct moment moment;
     atomic_bool flies;
 };
@@ -238,7 +239,8 @@ static void free_flight(struct vulkan *vulkan, struct flight *flight)
     for (size_t i = 0; i < 2; i++)
         if (copies[i])
             gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &copies[i]);
-    wnn_recording_free(&flight->recording);
+    for (int i = 0; i < STAMPS_KINDS; i++)
+        wnn_recording_free(&flight->recordings[i]);
     wnn_moment_free(&vulkan->gpu, &flight->moment);
     wnn_buffer_free(&vulkan->gpu, &flight->arena);
     wnn_buffer_free(&vulkan->gpu, &flight->upload);
@@ -251,16 +253,48 @@ static bool make_buffer(struct vulkan *vulkan, size_t bytes, enum buffer_use use
     return bytes == 0 || buffer->handle || wnn_buffer_create(&vulkan->gpu, bytes, use, buffer, error);
 }
 
+// Records a flight that is not under way, unless it is as it should be. On failure what there was before
+// stays.
+static void record(struct executable *executable, struct flight *flight, enum stamps stamps,
+                   struct error *error)
+{
+    struct flight *first = &executable->flights[0];
+    const struct replacement replacement = {&first->arena, &flight->arena};
+    struct program *program = &executable->program;
+    struct recording *recording = &flight->recordings[stamps], fresh;
+    if (recording->gpu && recording->version == program->version)
+        return;
+    if (wnn_program_record(program, &replacement, 1, stamps, &fresh, error)) {
+        wnn_recording_free(recording);
+        *recording = fresh;
+    } else {
+        wnn_recording_free(&fresh);
+    }
+}
+
+// The recording of a flight that is not under way: if there is no memory for what is asked for, another that
+// there is. NULL: there is none.
+static struct recording *find_recording(struct executable *executable, struct flight *flight,
+                                        enum stamps stamps, struct error *error)
+{
+    if (stamps == STAMPS_NONE && executable->program.measured)
+        stamps = STAMPS_SUBMISSIONS;
+    record(executable, flight, stamps, error);
+    for (int i = stamps; i >= 0; i--)
+        if (flight->recordings[i].gpu)
+            return &flight->recordings[i];
+    return NULL;
+}
+
 // Makes the next flight of a program that is finished; of the first there is the arena already.
 static bool make_flight(struct vulkan *vulkan, struct executable *executable, struct error *error)
 {
-    struct flight *first = &executable->flights[0], *flight = &executable->flights[executable->flight_count];
-    const struct replacement replacement = {&first->arena, &flight->arena};
+    struct flight *flight = &executable->flights[executable->flight_count];
     if (make_buffer(vulkan, executable->plan->arena_bytes, BUFFER_DEVICE, &flight->arena, error) &&
         make_buffer(vulkan, executable->upload_bytes, BUFFER_UPLOAD, &flight->upload, error) &&
         make_buffer(vulkan, executable->readback_bytes, BUFFER_READBACK, &flight->readback, error) &&
         wnn_moment_create(&vulkan->gpu, &flight->moment, error) &&
-        wnn_program_record(&executable->program, &replacement, 1, &flight->recording, error)) {
+        find_recording(executable, flight, STAMPS_NONE, error)) {
         executable->flight_count++;
         return true;
     }
@@ -453,6 +487,22 @@ static bool bind_tensors(struct vulkan *vulkan, struct executable *executable, s
            record_copies(vulkan, executable, flight, outputs, true, error);
 }
 
+// What is submitted: the recording, and around it the copies if there are any.
+static const struct batch *batches_of(struct flight *flight, bool copies)
+{
+    struct recording *recording = flight->last;
+    size_t count = recording->count;
+    recording->commands[-1] = flight->in;
+    recording->commands[count] = flight->out;
+    for (size_t i = 0; i < count; i++)
+        recording->batches[i] = (struct batch){&recording->commands[i], 1};
+    if (copies) {
+        recording->batches[0] = (struct batch){&recording->commands[-1], 2};
+        recording->batches[count - 1].count++;
+    }
+    return recording->batches;
+}
+
 static bool submit(void *state, void *pointer, const struct bindings *bindings, void **result,
                    struct error *error)
 {
@@ -462,12 +512,20 @@ static bool submit(void *state, void *pointer, const struct bindings *bindings, 
     *result = NULL;
     if (!flight)
         return true;
+    const struct watcher *watcher = bindings->watcher && bindings->watcher->timed ? bindings->watcher : NULL;
+    if (flight->last)
+        wnn_program_learn(&executable->program, flight->last, flight->moment.length);
+    struct error ignored = {0}; // there is a recording at least since the flight was made
+    flight->last = find_recording(executable, flight,
+                                  !watcher         ? STAMPS_NONE
+                                  : watcher->whole ? STAMPS_WHOLE
+                                                   : STAMPS_NODES,
+                                  &ignored);
     bool copies = bindings->tensors || !flight->arena.mapped;
-    bool ready = bindings->tensors ? bind_tensors(vulkan, executable, flight, bindings, error)
-                                   : stage(vulkan, executable, flight, bindings, error);
-    const VkCommandBuffer commands[] = {flight->in, flight->recording.commands, flight->out};
-    const struct batch batch = {commands + !copies, copies ? 3 : 1};
-    bool done = ready && wnn_gpu_submit(&vulkan->gpu, &batch, 1, bindings->sync, &flight->moment, error);
+    bool done = (bindings->tensors ? bind_tensors(vulkan, executable, flight, bindings, error)
+                                   : stage(vulkan, executable, flight, bindings, error)) &&
+                wnn_gpu_submit(&vulkan->gpu, batches_of(flight, copies), flight->last->count, bindings->sync,
+                               &flight->moment, error);
     if (done) {
         atomic_store(&flight->flies, true);
         *result = flight;
@@ -475,6 +533,37 @@ static bool submit(void *state, void *pointer, const struct bindings *bindings, 
         clear_outputs(&executable->plan->graph, bindings);
     }
     return done;
+}
+
+// What the device has noted of an execution; the steps of a node follow each other, in the order of the
+// nodes.
+static void tell_times(struct vulkan *vulkan, const struct executable *executable,
+                       const struct recording *recording, const struct watcher *watcher)
+{
+    const struct graph *graph = &executable->plan->graph;
+    if (recording->stamps < STAMPS_NODES || (recording->stamps == STAMPS_WHOLE && !watcher->whole))
+        return;
+    double *times = recording->stamp_count > 1
+                        ? wnn_allocate(vulkan->allocator, recording->stamp_count * sizeof times[0])
+                        : NULL;
+    if (!times || !wnn_recording_times(recording, times)) {
+        wnn_release(vulkan->allocator, times);
+        return;
+    }
+    double whole = 0;
+    const struct step *step = executable->program.first;
+    for (uint32_t i = 0; i + 1 < recording->stamp_count; i++)
+        whole += times[i];
+    for (size_t i = 0, taken = 0; !watcher->whole && i < graph->node_count; i++) {
+        while (step && !step->node)
+            step = step->next;
+        bool has = step && step->node == graph->nodes[i];
+        watcher->timed(watcher, graph->nodes[i], has ? (uint64_t)(times[taken++] + 0.5) : 0);
+        while (step && step->node == graph->nodes[i])
+            step = step->next;
+    }
+    watcher->timed(watcher, NULL, (uint64_t)(whole + 0.5));
+    wnn_release(vulkan->allocator, times);
 }
 
 static bool land(void *state, void *pointer, void *flown, const struct bindings *bindings,
@@ -501,6 +590,8 @@ static bool land(void *state, void *pointer, void *flown, const struct bindings 
     }
     if (!done)
         clear_outputs(graph, bindings);
+    else if (bindings->watcher && bindings->watcher->timed)
+        tell_times(vulkan, executable, flight->last, bindings->watcher);
     atomic_store(&flight->flies, false);
     return done;
 }
@@ -524,6 +615,14 @@ struct single {
     struct tensor *tensors;
     struct upload *uploads;
 };
+
+static bool run_recording(struct gpu *gpu, const struct recording *recording, struct error *error)
+{
+    for (size_t i = 0; i < recording->count; i++)
+        recording->batches[i] = (struct batch){&recording->commands[i], 1};
+    return wnn_gpu_submit(gpu, recording->batches, recording->count, NULL, &gpu->own, error) &&
+           wnn_gpu_wait(gpu, &gpu->own, error);
+}
 
 static bool run_single(struct vulkan *vulkan, struct single *single, const struct node *node,
                        const void *const *in, void *const *out, struct arena *arena, struct error *error)
@@ -566,8 +665,8 @@ static bool run_single(struct vulkan *vulkan, struct single *single, const struc
         begin = 0;
     }
     if (!wnn_program_finish(&single->program, error) ||
-        !wnn_program_record(&single->program, NULL, 0, &single->recording, error) ||
-        !wnn_gpu_run(gpu, single->recording.commands, error) || !wnn_buffer_invalidate(gpu, from, error))
+        !wnn_program_record(&single->program, NULL, 0, STAMPS_NONE, &single->recording, error) ||
+        !run_recording(gpu, &single->recording, error) || !wnn_buffer_invalidate(gpu, from, error))
         return false;
     for (unsigned i = 0; i < node->out_count; i++)
         memcpy(out[i], (const char *)from->mapped + outputs[i].region.offset - begin,

@@ -125,11 +125,140 @@ static void test_hazards(void)
     REQUIRE(check(&write, &elsewhere, 0));
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Time
+// ---------------------------------------------------------------------------------------------------------------
+
+// A product, a sum along a long axis, and a chain of scans: what is long in different ways.
+static WNNGraph build_work(WNNContext context, uint32_t size)
+{
+    WNNGraphBuilder builder = create_builder(context);
+    WNNOperand x = add_input(builder, "x", size, size);
+    WNNOperand y = wnnGraphBuilderMatmul(builder, x, wnnGraphBuilderRelu(builder, x, NULL), NULL);
+    y = wnnGraphBuilderCumulativeSum(builder, wnnGraphBuilderTanh(builder, y, NULL), 1, NULL);
+    WNNNamedOperand output = {view("y"), wnnGraphBuilderMatmul(builder, y, x, NULL)};
+    WNNGraph graph = build_outputs(context, builder, 1, &output);
+    wnnGraphBuilderRelease(builder);
+    return graph;
+}
+
+enum {
+    WORK = 96
+};
+
+static void compute_work(WNNContext context, WNNGraph graph, float *y)
+{
+    static float x[WORK * WORK];
+    for (int i = 0; i < WORK * WORK; i++)
+        x[i] = (float)(i * 37 % 101 - 50) / 64;
+    wait_for(context, compute_chain(context, graph, x, y, WORK * WORK, tell_nobody()));
+}
+
+// The device's clock says how long each node took.
+static void test_profile(void)
+{
+    enum {
+        RUNS = 5
+    };
+    static float y[WORK * WORK];
+    struct answer answer = {0};
+    WNNContext context;
+    REQUIRE_EQUAL_INT(create_on(NULL, &answer, &context), WNNStatus_Success);
+    WNNGraph graph = build_work(context, WORK);
+    compute_work(context, graph, y);
+    wnnGraphSetProfiling(graph, true);
+    for (int i = 0; i < RUNS; i++)
+        compute_work(context, graph, y);
+    WNNGraphProfile profile;
+    WNNNodeProfile nodes[8];
+    size_t count = wnnGraphGetProfile(graph, &profile, 8, nodes);
+    if (count > 0) { // the device has a clock
+        REQUIRE(count >= 3 && count <= 8);
+        REQUIRE_EQUAL_INT(profile.runs, RUNS);
+        REQUIRE(profile.leastDeviceNanoseconds > 0);
+        REQUIRE(profile.leastDeviceNanoseconds * RUNS <= profile.totalDeviceNanoseconds);
+        uint64_t sum = 0, last = nodes[0].lastBegin;
+        for (size_t i = 0; i < count; i++) {
+            REQUIRE_EQUAL_INT(nodes[i].runs, RUNS);
+            REQUIRE_EQUAL_INT(nodes[i].lastBegin, last);
+            last += nodes[i].lastNanoseconds;
+            sum += nodes[i].totalNanoseconds;
+        }
+        REQUIRE(sum <= profile.totalDeviceNanoseconds + RUNS * count);
+        REQUIRE((double)sum >= 0.95 * (double)profile.totalDeviceNanoseconds);
+        REQUIRE(last <= profile.lastBegin + profile.lastNanoseconds + 1000 * 1000);
+    }
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+}
+
+static double test_budget;
+
+static bool create_hurried(const struct backend_options *options, void **state, struct error *error)
+{
+    const struct gpu_origin origin = {.budget = test_budget};
+    return wnn_vulkan_create(options, &origin, state, error);
+}
+
+// Whatever the budget, the numbers are the same, while it learns and then.
+static void test_budgets(void)
+{
+    static float expected[WORK * WORK], y[WORK * WORK];
+    const double budgets[] = {1, 20e3, 1e6, GPU_BUDGET};
+    struct backend hurried = wnn_backend_vulkan;
+    struct answer answer = {0};
+    hurried.create = create_hurried;
+    for (size_t i = 0; i < sizeof budgets / sizeof budgets[0]; i++) {
+        WNNContext context;
+        test_budget = budgets[i];
+        REQUIRE_EQUAL_INT(create_on(&hurried, &answer, &context), WNNStatus_Success);
+        WNNGraph graph = build_work(context, WORK);
+        for (int round = 0; round < 8; round++) {
+            compute_work(context, graph, i + round ? y : expected);
+            REQUIRE(i + round == 0 || memcmp(y, expected, sizeof y) == 0);
+        }
+        wnnGraphRelease(graph);
+        wnnContextRelease(context);
+    }
+}
+
+// Where a program is cut.
+static void test_cuts(void)
+{
+    struct gpu gpu = {.budget = 100};
+    struct step steps[] = {{.kind = STEP_COPY, .cost = 500},
+                           {.kind = STEP_DISPATCH, .cost = 20, .groups = {4, 1, 1}},
+                           {.kind = STEP_DISPATCH, .cost = 29, .groups = {4, 1, 1}},
+                           {.kind = STEP_DISPATCH, .cost = 2, .groups = {1, 1, 1}},
+                           {.kind = STEP_DISPATCH, .cost = 120, .groups = {9, 7, 1}},
+                           {.kind = STEP_DISPATCH, .cost = 1, .groups = {9, 1, 1}},
+                           {.kind = STEP_DISPATCH, .cost = 1e9, .groups = {5, 1, 1}},
+                           {.kind = STEP_DISPATCH, .cost = 1e9, .groups = {1, 1, 1}}};
+    const struct {
+        size_t submission;
+        uint32_t parts;
+    } expected[] = {{0, 1}, {1, 1}, {1, 1}, {2, 1}, {3, 3}, {6, 1}, {7, 5}, {12, 1}};
+    size_t count = sizeof steps / sizeof steps[0];
+    for (size_t i = 0; i + 1 < count; i++)
+        steps[i].next = &steps[i + 1];
+    struct program program = {.gpu = &gpu, .first = steps};
+    wnn_program_cut(&program);
+    for (size_t i = 0; i < count; i++) {
+        REQUIRE_EQUAL_INT(steps[i].submission, expected[i].submission);
+        REQUIRE_EQUAL_INT(steps[i].parts, expected[i].parts);
+    }
+    REQUIRE_EQUAL_INT(program.submissions, 13);
+    gpu.budget = 0;
+    wnn_program_cut(&program);
+    REQUIRE_EQUAL_INT(program.submissions, count + 5);
+}
+
 int main(void)
 {
     struct answer answer = {0};
     WNNContext context;
     test_hazards();
+    test_cuts();
     if (create_on(NULL, &answer, &context) == WNNStatus_NotSupportedError) {
         fprintf(stderr, "skipped: %s\n", answer.message);
         return SKIPPED;
@@ -138,5 +267,7 @@ int main(void)
     test_without_driver();
     test_contexts();
     test_memory();
+    test_profile();
+    test_budgets();
     return 0;
 }

@@ -606,10 +606,14 @@ typedef struct WNNGraphProfile {
     uint64_t leastNanoseconds; // of the fastest
     uint64_t lastBegin;        // of the last: nanoseconds on CLOCK_MONOTONIC
     uint64_t lastNanoseconds;
+
+    // What of that the device worked on the nodes, by its own clock; 0 where the host computes, whose times are the above.
+    // The rest is preparing, copying from and to the device, and waiting for it.
+    uint64_t totalDeviceNanoseconds, leastDeviceNanoseconds, lastDeviceNanoseconds;
 } WNNGraphProfile;
 
 // One node of the graph that the compiler made: an operator with what was fused into it. Operators that the compiler
-// removed have none. The times of the nodes are pieces of the graph's.
+// removed have none. The times of the nodes are pieces of the graph's: of the device's where that has a clock.
 typedef struct WNNNodeProfile {
     WNNStringView label;       // of the operator, may be empty
     WNNStringView operation;   // the specification's name of the operator: "conv2d"

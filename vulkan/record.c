@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recording a program: barriers, cuts between submissions, stamps of the device's clock.
+
+#include "vulkan/program.h"
+
+// ---------------------------------------------------------------------------------------------------------------
+// Hazards: what has been read and written since the last barrier
+// ---------------------------------------------------------------------------------------------------------------
+
+struct access {
+    const struct buffer *buffer;
+    size_t begin, end;
+    bool writes;
+};
+
+enum {
+    MOST_ACCESSES = 256 // a barrier comes when there is room for no more
+};
+
+struct hazards {
+    struct access accesses[MOST_ACCESSES];
+    size_t count;
+    bool copied, dispatched; // since the last barrier
+};
+
+// The words that a step touches: shaders read and write whole ones.
+static struct access access_of(const struct binding *binding)
+{
+    const struct region *region = &binding->region;
+    return (struct access){region->buffer, region->offset / 4 * 4,
+                           (region->offset + region->bytes + 3) / 4 * 4, binding->writes};
+}
+
+static bool conflicts(const struct hazards *hazards, const struct step *step)
+{
+    for (unsigned i = 0; i < step->binding_count; i++) {
+        struct access access = access_of(&step->bindings[i]);
+        for (size_t k = 0; k < hazards->count; k++) {
+            const struct access *before = &hazards->accesses[k];
+            if (before->buffer == access.buffer && (before->writes || access.writes) &&
+                before->begin < access.end && access.begin < before->end)
+                return true;
+        }
+    }
+    return hazards->count + step->binding_count > MOST_ACCESSES;
+}
+
+static void note(struct hazards *hazards, const struct step *step)
+{
+    for (unsigned i = 0; i < step->binding_count; i++)
+        hazards->accesses[hazards->count++] = access_of(&step->bindings[i]);
+    *(step->kind == STEP_DISPATCH ? &hazards->dispatched : &hazards->copied) = true;
+}
+
+// What a recording is made with.
+struct recorder {
+    struct program *program;
+    struct recording *recording;
+    const struct replacement *replacements;
+    size_t replacement_count;
+    VkCommandBuffer commands; // of the current submission
+    struct hazards hazards;   // a barrier reaches back into earlier submissions
+};
+
+// Everything before the barrier comes before everything behind it.
+static void add_barrier(struct recorder *recorder, bool to_host)
+{
+    const struct gpu *gpu = recorder->program->gpu;
+    struct hazards *hazards = &recorder->hazards;
+    VkPipelineStageFlags from = 0;
+    VkAccessFlags written = 0;
+    if (hazards->dispatched) {
+        from |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+        written |= VK_ACCESS_SHADER_WRITE_BIT;
+    }
+    if (hazards->copied) {
+        from |= VK_PIPELINE_STAGE_TRANSFER_BIT;
+        written |= VK_ACCESS_TRANSFER_WRITE_BIT;
+    }
+    if (from == 0)
+        return;
+    const VkPipelineStageFlags device = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    const VkAccessFlags any = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                              VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                     .srcAccessMask = written,
+                                     .dstAccessMask = to_host ? VK_ACCESS_HOST_READ_BIT : any};
+    gpu->vk.CmdPipelineBarrier(recorder->commands, from, to_host ? VK_PIPELINE_STAGE_HOST_BIT : device, 0, 1,
+                               &barrier, 0, NULL, 0, NULL);
+    hazards->count = 0;
+    hazards->copied = hazards->dispatched = false;
+    recorder->recording->barriers++;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Steps
+// ---------------------------------------------------------------------------------------------------------------
+
+static VkBuffer handle_of(const struct recorder *recorder, const struct buffer *buffer)
+{
+    for (size_t i = 0; i < recorder->replacement_count; i++)
+        if (recorder->replacements[i].from == buffer)
+            return recorder->replacements[i].to->handle;
+    return buffer->handle;
+}
+
+static bool create_pool(const struct program *program, struct recording *recording, struct error *error)
+{
+    struct gpu *gpu = program->gpu;
+    if (program->dispatches == 0)
+        return true;
+    uint32_t buffers = 0;
+    for (const struct step *step = program->first; step; step = step->next)
+        buffers += step->kind == STEP_DISPATCH ? step->binding_count : 0;
+    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, buffers};
+    const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+                                             .maxSets = (uint32_t)program->dispatches,
+                                             .poolSizeCount = 1,
+                                             .pPoolSizes = &size};
+    VkResult result = gpu->vk.CreateDescriptorPool(gpu->device, &info, NULL, &recording->pool);
+    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkCreateDescriptorPool", error);
+}
+
+// Binds what a dispatch needs; `words` are its push constants.
+static bool describe(struct recorder *recorder, const struct step *step, VkDescriptorSet *set,
+                     uint32_t words[GPU_BUFFERS], struct error *error)
+{
+    struct gpu *gpu = recorder->program->gpu;
+    const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                              .descriptorPool = recorder->recording->pool,
+                                              .descriptorSetCount = 1,
+                                              .pSetLayouts = &gpu->set_layouts[step->binding_count]};
+    VkResult result = gpu->vk.AllocateDescriptorSets(gpu->device, &info, set);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkAllocateDescriptorSets", error);
+    VkDescriptorBufferInfo buffers[GPU_BUFFERS];
+    VkWriteDescriptorSet writes[GPU_BUFFERS];
+    for (unsigned i = 0; i < step->binding_count; i++) {
+        struct access access = access_of(&step->bindings[i]);
+        size_t begin = access.begin / gpu->can.storage_alignment * gpu->can.storage_alignment;
+        buffers[i] = (VkDescriptorBufferInfo){handle_of(recorder, access.buffer), begin, access.end - begin};
+        words[i] = (uint32_t)((access.begin - begin) / 4);
+        if (i == 0 && step->has_parameters)
+            words[i] = step->parameters;
+        writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                           .dstSet = *set,
+                                           .dstBinding = i,
+                                           .descriptorCount = 1,
+                                           .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                           .pBufferInfo = &buffers[i]};
+    }
+    gpu->vk.UpdateDescriptorSets(gpu->device, step->binding_count, writes, 0, NULL);
+    return true;
+}
+
+// The dimension along which a dispatch can be cut. Shaders that fold a long row of work groups count
+// y * gl_NumWorkGroups.x + x, so that x stays whole unless it is all there is.
+static unsigned cut_dimension(const struct step *step)
+{
+    return step->groups[2] > 1 ? 2 : step->groups[1] > 1 ? 1 : 0;
+}
+
+// One of the parts of a dispatch.
+static void record_part(struct recorder *recorder, const struct step *step, VkDescriptorSet set,
+                        const uint32_t words[GPU_BUFFERS], uint32_t part)
+{
+    const struct gpu *gpu = recorder->program->gpu;
+    VkPipelineLayout layout = gpu->layouts[step->binding_count];
+    VkCommandBuffer commands = recorder->commands;
+    unsigned cut = cut_dimension(step);
+    uint32_t first[3] = {0}, groups[3] = {step->groups[0], step->groups[1], step->groups[2]};
+    first[cut] = (uint32_t)((uint64_t)groups[cut] * part / step->parts);
+    groups[cut] = (uint32_t)((uint64_t)groups[cut] * (part + 1) / step->parts) - first[cut];
+    gpu->vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, step->pipeline->handle);
+    gpu->vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, NULL);
+    gpu->vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, GPU_BUFFERS * sizeof words[0],
+                             words);
+    if (step->parts > 1)
+        gpu->vk.CmdDispatchBase(commands, first[0], first[1], first[2], groups[0], groups[1], groups[2]);
+    else
+        gpu->vk.CmdDispatch(commands, groups[0], groups[1], groups[2]);
+}
+
+static void stamp(struct recorder *recorder)
+{
+    const struct gpu *gpu = recorder->program->gpu;
+    struct recording *recording = recorder->recording;
+    if (recording->stamp_count < recording->stamp_capacity)
+        gpu->vk.CmdWriteTimestamp(recorder->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
+                                  recording->queries, recording->stamp_count++);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Submissions
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool end_submission(struct recorder *recorder, struct error *error)
+{
+    struct gpu *gpu = recorder->program->gpu;
+    if (recorder->recording->stamps == STAMPS_SUBMISSIONS)
+        stamp(recorder);
+    VkResult result = gpu->vk.EndCommandBuffer(recorder->commands);
+    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkEndCommandBuffer", error);
+}
+
+// Ends the submission before it, if there is one.
+static bool begin_submission(struct recorder *recorder, struct error *error)
+{
+    struct gpu *gpu = recorder->program->gpu;
+    struct recording *recording = recorder->recording;
+    bool first = recording->count == 0;
+    if (!first && !end_submission(recorder, error))
+        return false;
+    const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                              .commandPool = gpu->commands,
+                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                              .commandBufferCount = 1};
+    VkResult result =
+        gpu->vk.AllocateCommandBuffers(gpu->device, &info, &recording->commands[recording->count]);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkAllocateCommandBuffers", error);
+    recorder->commands = recording->commands[recording->count++];
+    const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    result = gpu->vk.BeginCommandBuffer(recorder->commands, &begin);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkBeginCommandBuffer", error);
+    if (first && recording->queries)
+        gpu->vk.CmdResetQueryPool(recorder->commands, recording->queries, 0, recording->stamp_capacity);
+    if (recording->stamps == STAMPS_SUBMISSIONS)
+        stamp(recorder);
+    return true;
+}
+
+static bool record_dispatch(struct recorder *recorder, const struct step *step, struct error *error)
+{
+    VkDescriptorSet set;
+    uint32_t words[GPU_BUFFERS] = {0};
+    if (!describe(recorder, step, &set, words, error))
+        return false;
+    for (uint32_t part = 0; part < step->parts; part++) {
+        if (part > 0 && !begin_submission(recorder, error))
+            return false;
+        record_part(recorder, step, set, words, part);
+    }
+    return true;
+}
+
+static bool record_step(struct recorder *recorder, const struct step *step, struct error *error)
+{
+    const struct gpu *gpu = recorder->program->gpu;
+    VkCommandBuffer commands = recorder->commands;
+    const struct region *from = &step->bindings[0].region, *to = &step->bindings[1].region;
+    switch (step->kind) {
+    case STEP_COPY: {
+        const VkBufferCopy copy = {from->offset, to->offset, to->bytes};
+        gpu->vk.CmdCopyBuffer(commands, handle_of(recorder, from->buffer), handle_of(recorder, to->buffer), 1,
+                              &copy);
+        return true;
+    }
+    case STEP_FILL:
+        gpu->vk.CmdFillBuffer(commands, handle_of(recorder, from->buffer), from->offset,
+                              (from->bytes + 3) / 4 * 4, 0);
+        return true;
+    default:
+        return record_dispatch(recorder, step, error);
+    }
+}
+
+// Between any two steps that touch the same bytes, one of them to write, there must be a barrier.
+static bool record_steps(struct recorder *recorder, struct error *error)
+{
+    struct recording *recording = recorder->recording;
+    bool begun = false;
+    for (struct step *step = recorder->program->first; step; step = step->next) {
+        if (step->submission >= recording->count && !begin_submission(recorder, error))
+            return false;
+        const struct node *next = step->next ? step->next->node : NULL;
+        if (step->node && !begun && recording->stamps >= STAMPS_NODES)
+            stamp(recorder);
+        begun = begun || step->node;
+        if (conflicts(&recorder->hazards, step))
+            add_barrier(recorder, false);
+        note(&recorder->hazards, step);
+        step->barriers = recording->barriers;
+        if (!record_step(recorder, step, error))
+            return false;
+        if (step->node && (recording->stamps == STAMPS_WHOLE ? !next : step->node != next) &&
+            recording->stamps >= STAMPS_NODES)
+            stamp(recorder);
+    }
+    if (recording->count == 0 && !begin_submission(recorder, error))
+        return false;
+    add_barrier(recorder, true);
+    return end_submission(recorder, error);
+}
+
+// Room for everything that recording makes.
+static bool prepare(struct program *program, struct recording *recording, struct error *error)
+{
+    enum {
+        MOST_MEASURED = 512 // submissions
+    };
+    struct gpu *gpu = program->gpu;
+    recording->capacity = program->submissions + 1;
+    VkCommandBuffer *commands =
+        wnn_allocate_zero(gpu->allocator, (recording->capacity + 2) * sizeof commands[0]);
+    recording->batches = wnn_allocate(gpu->allocator, recording->capacity * sizeof recording->batches[0]);
+    recording->commands = commands ? commands + 1 : NULL;
+    if (!commands || !recording->batches)
+        return wnn_fail_memory(error);
+    size_t stamps = recording->stamps == STAMPS_SUBMISSIONS ? 2 * recording->capacity : program->steps + 1;
+    if (recording->stamps == STAMPS_SUBMISSIONS && stamps > 2 * MOST_MEASURED)
+        stamps = 2 * MOST_MEASURED;
+    if (recording->stamps == STAMPS_NONE || gpu->can.clock_bits == 0)
+        return create_pool(program, recording, error);
+    recording->stamp_capacity = (uint32_t)stamps;
+    const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+                                        .queryType = VK_QUERY_TYPE_TIMESTAMP,
+                                        .queryCount = recording->stamp_capacity};
+    VkResult result = gpu->vk.CreateQueryPool(gpu->device, &info, NULL, &recording->queries);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkCreateQueryPool", error);
+    return create_pool(program, recording, error);
+}
+
+bool wnn_program_record(struct program *program, const struct replacement *replacements, size_t count,
+                        enum stamps stamps, struct recording *recording, struct error *error)
+{
+    struct gpu *gpu = program->gpu;
+    *recording = (struct recording){.gpu = gpu, .stamps = stamps, .version = program->version};
+    wnn_program_cut(program);
+    if (!prepare(program, recording, error))
+        return false;
+    struct recorder *recorder = wnn_allocate_zero(gpu->allocator, sizeof *recorder);
+    if (!recorder)
+        return wnn_fail_memory(error);
+    recorder->program = program;
+    recorder->recording = recording;
+    recorder->replacements = replacements;
+    recorder->replacement_count = count;
+    bool done = record_steps(recorder, error);
+    wnn_release(gpu->allocator, recorder);
+#ifdef NDEBUG
+    bool check = gpu->can.minimal;
+#else
+    bool check = true;
+#endif
+    return done && (!check || wnn_program_check(program, error));
+}
+
+void wnn_recording_free(struct recording *recording)
+{
+    struct gpu *gpu = recording->gpu;
+    if (!gpu)
+        return;
+    if (recording->count > 0)
+        gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, (uint32_t)recording->count,
+                                   recording->commands);
+    wnn_release(gpu->allocator, recording->commands ? recording->commands - 1 : NULL);
+    wnn_release(gpu->allocator, recording->batches);
+    gpu->vk.DestroyDescriptorPool(gpu->device, recording->pool, NULL);
+    gpu->vk.DestroyQueryPool(gpu->device, recording->queries, NULL);
+    *recording = (struct recording){0};
+}
+
+bool wnn_recording_times(const struct recording *recording, double *times)
+{
+    struct gpu *gpu = recording->gpu;
+    uint32_t count = recording->stamp_count, pairs = recording->stamps == STAMPS_SUBMISSIONS ? 2 : 1;
+    uint64_t *stamps = count > 1 ? wnn_allocate(gpu->allocator, count * sizeof stamps[0]) : NULL;
+    if (!stamps)
+        return false;
+    VkResult result =
+        gpu->vk.GetQueryPoolResults(gpu->device, recording->queries, 0, count, count * sizeof stamps[0],
+                                    stamps, sizeof stamps[0], VK_QUERY_RESULT_64_BIT);
+    for (uint32_t i = 0; result == VK_SUCCESS && i + 1 < count; i += pairs) {
+        uint64_t ticks = (stamps[i + 1] - stamps[i]) & (UINT64_MAX >> (64 - gpu->can.clock_bits));
+        times[i / pairs] = (double)ticks * (double)gpu->can.clock_period;
+    }
+    wnn_release(gpu->allocator, stamps);
+    return result == VK_SUCCESS;
+}
