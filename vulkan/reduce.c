@@ -3,21 +3,12 @@
 // Operators that look at all elements along some axes. Sums are kept in two floats, which makes them as good
 // as sums in double.
 
-#include "vulkan/elements.h"
-#include "vulkan/operators.h"
+#include "vulkan/reduce.h"
 
 #include <math.h>
 #include <string.h>
 
-// The elements of a tensor in groups that differ only along the axes.
-struct groups {
-    unsigned outer, inner; // dimensions
-    uint32_t outer_dims[WNN_MAX_RANK], inner_dims[WNN_MAX_RANK];
-    int64_t outer_steps[WNN_MAX_RANK], inner_steps[WNN_MAX_RANK];
-    size_t count, members;
-};
-
-static struct groups group_along(const struct shape *shape, const uint32_t *axes, size_t axis_count)
+struct groups wnn_groups_along(const struct shape *shape, const uint32_t *axes, size_t axis_count)
 {
     struct groups groups = {.count = 1, .members = 1};
     size_t strides[WNN_MAX_RANK];
@@ -46,10 +37,9 @@ static unsigned choose_lanes(size_t members)
     return members >= 1024 ? 128 : members >= 64 ? 64 : members >= 16 ? 8 : 1;
 }
 
-// Begins a reduction of `in`; the fold itself is to be defined.
-static void begin(struct shader *shader, struct lowering *lowering, const struct groups *groups,
-                  const struct tensor *in, const struct tensor *out, enum form form,
-                  const struct epilogue *epilogue)
+void wnn_reduce_begin(struct shader *shader, struct lowering *lowering, const struct groups *groups,
+                      const struct tensor *in, const struct tensor *out, enum form form,
+                      const struct epilogue *epilogue)
 {
     unsigned lanes = choose_lanes(groups->members);
     wnn_shader_begin(shader, lowering, "reduce", groups->count * groups->members);
@@ -62,7 +52,7 @@ static void begin(struct shader *shader, struct lowering *lowering, const struct
     wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
 }
 
-static void end(struct shader *shader, const struct groups *groups)
+void wnn_reduce_end(struct shader *shader, const struct groups *groups)
 {
     unsigned lanes = choose_lanes(groups->members), together = shader->local_size / lanes;
     uint64_t units = ((uint64_t)shader->count + shader->per - 1) / shader->per;
@@ -80,10 +70,9 @@ static void define_fold(struct shader *shader, const char *type, const char *neu
     wnn_shader_text(shader, "OUT result_of(SUM s) { return %s; }\n", result);
 }
 
-// Folds in two passes, the first of which finds what the second needs to know.
-static void define_two_folds(struct shader *shader, const char *neutral, const char *first_join,
-                             const char *prepared, const char *between, const char *second_neutral,
-                             const char *mapped, const char *result)
+void wnn_reduce_twice(struct shader *shader, const char *neutral, const char *first_join,
+                      const char *prepared, const char *between, const char *second_neutral,
+                      const char *mapped, const char *result)
 {
     wnn_shader_define(shader, "PREPARE", "1");
     wnn_shader_define(shader, "SUM", "vec2");
@@ -153,17 +142,17 @@ void wnn_lower_reduce(struct lowering *lowering)
     const struct node *node = lowering->node;
     const WNNReduceOptions *options = node->attrs;
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct groups groups = group_along(&in->shape, options->axes.data, options->axes.count);
+    struct groups groups = wnn_groups_along(&in->shape, options->axes.data, options->axes.count);
     const char *type = wnn_shader_type(in->type);
     struct shader shader;
-    begin(&shader, lowering, &groups, in, out, FORM_VALUE, lowering->fused);
+    wnn_reduce_begin(&shader, lowering, &groups, in, out, FORM_VALUE, lowering->fused);
     if (node->op == WNN_OP_reduceMax || node->op == WNN_OP_reduceMin)
         define_fold(&shader, type, extreme(in->type, node->op == WNN_OP_reduceMax),
                     node->op == WNN_OP_reduceMax ? "greatest(a, b)" : "least(a, b)", type, "x", "s");
     else if (node->op == WNN_OP_reduceProduct)
         define_fold(&shader, type, integer(in->type, true), "mul(a, b)", type, "x", "s");
     else if (node->op == WNN_OP_reduceLogSumExp)
-        define_two_folds(&shader, "vec2(-INF, 0.0)", "vec2(greatest(a.x, b.x), 0.0)", "vec2(x, 0.0)", "s",
+        wnn_reduce_twice(&shader, "vec2(-INF, 0.0)", "vec2(greatest(a.x, b.x), 0.0)", "vec2(x, 0.0)", "s",
                          "vec2(0.0)", "vec2(exp_below(x, known.x), 0.0)",
                          "is_nan(known.x) || is_inf(known.x) ? known.x : known.x + log_sum2(s)");
     else if (wnn_dtype_is_float(in->type))
@@ -175,17 +164,17 @@ void wnn_lower_reduce(struct lowering *lowering)
                     : node->op == WNN_OP_reduceSumSquare ? "mul(x, x)"
                                                          : "x",
                     "s");
-    end(&shader, &groups);
+    wnn_reduce_end(&shader, &groups);
 }
 
 void wnn_lower_arg_min_max(struct lowering *lowering)
 {
     const struct arg_min_max_attrs *attrs = lowering->node->attrs;
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct groups groups = group_along(&in->shape, attrs->axes.data, attrs->axes.count);
+    struct groups groups = wnn_groups_along(&in->shape, attrs->axes.data, attrs->axes.count);
     const char *type = wnn_shader_type(in->type);
     struct shader shader;
-    begin(&shader, lowering, &groups, in, out, FORM_VALUE, NULL);
+    wnn_reduce_begin(&shader, lowering, &groups, in, out, FORM_VALUE, NULL);
     // Number ~0 is that of no element: a NaN has none.
     wnn_shader_text(&shader, "struct Found { %s x; uint k; };\n", type);
     wnn_shader_define(&shader, "SUM", "Found");
@@ -202,7 +191,7 @@ void wnn_lower_arg_min_max(struct lowering *lowering)
                     wnn_dtype_is_float(in->type) ? "is_nan(x) ? ~0u : k" : "k");
     wnn_shader_text(&shader, "OUT result_of(Found s) { uint k = s.k == ~0u ? 0u : s.k; return %s; }\n",
                     out->type == WNNDataType_Int64 ? "i64_of(k)" : "int(k)");
-    end(&shader, &groups);
+    wnn_reduce_end(&shader, &groups);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -220,7 +209,7 @@ void wnn_lower_cumulative_sum(struct lowering *lowering)
 {
     const struct cumulative_sum_attrs *attrs = lowering->node->attrs;
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct groups groups = group_along(&in->shape, &attrs->axis, 1);
+    struct groups groups = wnn_groups_along(&in->shape, &attrs->axis, 1);
     unsigned lanes = groups.members >= 64 ? 64 : 1;
     bool half = out->type == WNNDataType_Float16, is_float = wnn_dtype_is_float(out->type);
     struct tensor sums_of = half ? wnn_scratch(lowering, 0, WNNDataType_Float32, out->count) : *out;
@@ -245,155 +234,4 @@ void wnn_lower_cumulative_sum(struct lowering *lowering)
     wnn_shader_end_groups(&shader, ((uint64_t)groups.count * lanes + 63) / 64);
     if (half)
         wnn_lower_convert(lowering, &sums_of, out);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// softmax: for each group its greatest element and the sum of exponentials, then each element
-// ---------------------------------------------------------------------------------------------------------------
-
-static size_t group_count(const struct shape *shape, uint32_t axes)
-{
-    size_t count = 1;
-    for (unsigned d = 0; d < shape->rank; d++)
-        count *= axes >> d & 1 ? 1 : shape->dim[d];
-    return count;
-}
-
-// An input with an element for each group of the output's elements.
-static void add_groups(struct elements *elements, const struct tensor *tensor, enum form form,
-                       const struct shape *shape, uint32_t axes)
-{
-    int64_t steps[WNN_MAX_RANK], step = 1;
-    for (unsigned d = shape->rank; d-- > 0;) {
-        bool listed = axes >> d & 1;
-        steps[d] = listed ? 0 : step;
-        step *= listed ? 1 : shape->dim[d];
-    }
-    wnn_elements_map(elements, "s", tensor, form, shape->rank, shape->dim, steps, 0);
-}
-
-static struct tensor vectors(const struct lowering *lowering, size_t groups, unsigned width)
-{
-    struct tensor tensor = wnn_scratch(lowering, 0, WNNDataType_Float32, groups);
-    tensor.region.bytes = groups * width * sizeof(float);
-    return tensor;
-}
-
-static void softmax(struct lowering *lowering, uint32_t axis, const struct tensor *in,
-                    const struct tensor *out, const struct epilogue *epilogue)
-{
-    struct groups groups = group_along(&in->shape, &axis, 1);
-    struct tensor known = vectors(lowering, groups.count, 2);
-    struct shader shader;
-    begin(&shader, lowering, &groups, in, &known, FORM_PAIR, NULL);
-    define_two_folds(&shader, "vec2(-INF, 0.0)", "vec2(greatest(a.x, b.x), 0.0)", "vec2(x, 0.0)", "s",
-                     "vec2(0.0)", "vec2(exp_below(x, known.x), 0.0)", "vec2(known.x, s.x + s.y)");
-    end(&shader, &groups);
-
-    struct elements elements;
-    wnn_elements_begin(&elements, lowering, out->count);
-    wnn_elements_same(&elements, "x", in, FORM_VALUE);
-    add_groups(&elements, &known, FORM_PAIR, &in->shape, 1u << axis);
-    wnn_elements_output(&elements, "quotient(exp_below(x, s.x), s.y)", out, FORM_VALUE);
-    wnn_elements_end(&elements, epilogue);
-}
-
-size_t wnn_scratch_of_softmax(const struct node *node)
-{
-    const struct softmax_attrs *attrs = node->attrs;
-    return group_count(&node->in[0]->type.shape, 1u << attrs->axis) * 2 * sizeof(float);
-}
-
-void wnn_lower_softmax(struct lowering *lowering)
-{
-    const struct softmax_attrs *attrs = lowering->node->attrs;
-    softmax(lowering, attrs->axis, &lowering->in[0], &lowering->out[0], lowering->fused);
-}
-
-size_t wnn_scratch_of_last_softmax(const struct descriptor *type)
-{
-    unsigned rank = type->shape.rank;
-    return group_count(&type->shape, rank ? 1u << (rank - 1) : 0) * 2 * sizeof(float);
-}
-
-void wnn_lower_last_softmax(struct lowering *lowering, const struct tensor *tensor)
-{
-    softmax(lowering, tensor->shape.rank - 1, tensor, tensor, NULL);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Normalisations: mean and 1 / sqrt(variance + epsilon) of each group, then each element
-// ---------------------------------------------------------------------------------------------------------------
-
-static void normalize(struct lowering *lowering, const uint32_t *axes, size_t axis_count, double epsilon,
-                      const int64_t parameter_steps[WNN_MAX_RANK])
-{
-    const struct tensor *in = &lowering->in[0], *scale = &lowering->in[1], *bias = &lowering->in[2],
-                        *out = &lowering->out[0];
-    struct groups groups = group_along(&in->shape, axes, axis_count);
-    struct tensor known = vectors(lowering, groups.count, 4);
-    struct shader shader;
-    uint32_t listed = 0;
-    for (size_t i = 0; i < axis_count; i++)
-        listed |= 1u << axes[i];
-    begin(&shader, lowering, &groups, in, &known, FORM_QUAD, NULL);
-    wnn_shader_float(&shader, "EPSILON", epsilon);
-    define_two_folds(&shader, "vec2(0.0)", "sum2(a, b)", "vec2(x, 0.0)", "mean2(s, float(MEMBERS))",
-                     "vec2(0.0)", "square2(sum2(vec2(x, 0.0), -known))",
-                     "vec4(known, inverse_root(sum2(mean2(s, float(MEMBERS)), vec2(EPSILON, 0.0))))");
-    end(&shader, &groups);
-
-    struct elements elements;
-    wnn_elements_begin(&elements, lowering, out->count);
-    wnn_elements_same(&elements, "x", in, FORM_VALUE);
-    add_groups(&elements, &known, FORM_QUAD, &in->shape, listed);
-    const struct tensor *parameters[] = {scale, bias};
-    static const char *const names[] = {"scale", "bias"}, *const absent[] = {"1.0", "-0.0"};
-    for (unsigned i = 0; i < 2; i++) {
-        if (parameters[i]->region.buffer)
-            wnn_elements_map(&elements, names[i], parameters[i], FORM_VALUE, in->shape.rank, in->shape.dim,
-                             parameter_steps, 0);
-        else
-            wnn_elements_do(&elements, "float %s = %s;", names[i], absent[i]);
-    }
-    wnn_elements_output(&elements, "normalised(x, s, scale, bias)", out, FORM_VALUE);
-    wnn_elements_end(&elements, lowering->fused);
-}
-
-size_t wnn_scratch_of_normalization(const struct node *node)
-{
-    const struct shape *shape = &node->in[0]->type.shape;
-    uint32_t axes = 0;
-    if (node->op == WNN_OP_instanceNormalization) {
-        const WNNInstanceNormalizationOptions *options = node->attrs;
-        axes = options->layout == WNNInputOperandLayout_NHWC ? 0x6 : 0xC;
-    } else {
-        const WNNLayerNormalizationOptions *options = node->attrs;
-        for (size_t i = 0; i < options->axes.count; i++)
-            axes |= 1u << options->axes.data[i];
-    }
-    return group_count(shape, axes) * 4 * sizeof(float);
-}
-
-void wnn_lower_instance_normalization(struct lowering *lowering)
-{
-    const WNNInstanceNormalizationOptions *options = lowering->node->attrs;
-    bool last = options->layout == WNNInputOperandLayout_NHWC;
-    const uint32_t axes[2] = {last ? 1 : 2, last ? 2 : 3};
-    int64_t steps[WNN_MAX_RANK] = {0};
-    steps[last ? 3 : 1] = 1;
-    normalize(lowering, axes, 2, options->epsilon, steps);
-}
-
-void wnn_lower_layer_normalization(struct lowering *lowering)
-{
-    const WNNLayerNormalizationOptions *options = lowering->node->attrs;
-    const struct shape *shape = &lowering->in[0].shape;
-    int64_t steps[WNN_MAX_RANK] = {0}, step = 1;
-    // scale and bias have the axes in the order in which they are listed.
-    for (size_t i = options->axes.count; i-- > 0;) {
-        steps[options->axes.data[i]] = step;
-        step *= shape->dim[options->axes.data[i]];
-    }
-    normalize(lowering, options->axes.data, options->axes.count, options->epsilon, steps);
 }

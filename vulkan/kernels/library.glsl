@@ -400,6 +400,26 @@ float exp_with(float x, float rest)
 //: exp_of
 float exp_of(float x) { return exp_with(x, 0.0); }
 
+//: exp_down
+// exp(a - b) for a up to b, with what rounding takes from the difference; 0 for -Inf, whatever b is.
+float exp_down(float a, float b)
+{
+    float error, d = exact_sum(a, -b, error);
+    bool least = d < -104.0 || a == -INF;
+    precise float l = least ? -104.0 : d;
+    precise float n = roundEven(l * 1.44269504088896341);
+    precise float r = l - n * 0.693359375;
+    r = r + n * 2.12194440e-4 + (least ? 0.0 : error);
+    precise float q = 1.9875691500e-4;
+    q = q * r + 1.3981999507e-3;
+    q = q * r + 8.3334519073e-3;
+    q = q * r + 4.1665795894e-2;
+    q = q * r + 1.6666665459e-1;
+    q = q * r + 5.0000001201e-1;
+    precise float e = q * (r * r) + r + 1.0;
+    return scaled(e, int(n));
+}
+
 //: exp_below
 // exp(a - b), with what rounding takes from the difference: the exponential would make many units of it.
 float exp_below(float a, float b)

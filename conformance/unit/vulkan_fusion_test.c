@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the Vulkan backend fuses must be the same bits as what it does node by node; and its kernels for whole
+// rows must be as good as the processor's on rows of every length. Skipped where Vulkan has no device.
+
+#include "compiler/compile.h"
+#include "conformance/unit/runtime_fixture.h"
+#include "lib/dtype.h"
+#include "lib/half.h"
+#include "vulkan/vulkan.h"
+
+#include <math.h>
+
+enum {
+    MOST_OUTPUTS = 4,
+    MOST_ELEMENTS = 1 << 17
+};
+
+struct subject {
+    WNNGraphBuilder builder;
+    WNNDataType type;
+    unsigned input_count, output_count;
+    WNNOperand inputs[4], outputs[MOST_OUTPUTS];
+    char names[4][4];
+    size_t counts[4];
+};
+
+static WNNOperand input(struct subject *subject, unsigned rank, const uint32_t *dims)
+{
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    unsigned k = subject->input_count++;
+    descriptor.dataType = subject->type;
+    descriptor.shape = (WNNUint32List){dims, rank};
+    subject->counts[k] = 1;
+    for (unsigned d = 0; d < rank; d++)
+        subject->counts[k] *= dims[d];
+    REQUIRE(subject->counts[k] <= MOST_ELEMENTS);
+    snprintf(subject->names[k], sizeof subject->names[k], "x%u", k);
+    return wnnGraphBuilderInput(subject->builder, view(subject->names[k]), &descriptor);
+}
+#define INPUT(subject, ...)                                                                                  \
+    input(subject, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (const uint32_t[]){__VA_ARGS__})
+
+static void output(struct subject *subject, WNNOperand operand)
+{
+    REQUIRE(operand);
+    subject->outputs[subject->output_count++] = operand;
+}
+
+// Numbers around 0, and in every 61st place one that is not finite or is denormal if `special`.
+static void fill(void *data, WNNDataType type, size_t count, unsigned seed, bool special)
+{
+    static const float rare[] = {INFINITY, NAN, -0.0f, 65504, -INFINITY, 1e-7f};
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525 + 1013904223;
+        float x = (float)(int)(seed >> 8) / (float)(1 << 22) - 2;
+        if (special && i % 61 == 60)
+            x = rare[i / 61 % 6];
+        if (type == WNNDataType_Float16)
+            ((uint16_t *)data)[i] = wnn_half_from_float(x);
+        else
+            ((float *)data)[i] = x;
+    }
+}
+
+typedef void maker(struct subject *subject);
+
+// The outputs lie one behind the other, from where the test wants them on.
+static size_t run(WNNContext context, maker *make, WNNDataType type, bool special, unsigned char *results)
+{
+    static unsigned char inputs[4][4 * MOST_ELEMENTS];
+    struct subject subject = {.builder = create_builder(context), .type = type};
+    WNNNamedOperand named[MOST_OUTPUTS];
+    WNNNamedBuffer from[4], to[MOST_OUTPUTS];
+    static const char *const names[MOST_OUTPUTS] = {"y0", "y1", "y2", "y3"};
+    size_t at = 0;
+    make(&subject);
+    for (unsigned i = 0; i < subject.output_count; i++) {
+        const struct operand *operand = wnn_operand(subject.outputs[i]);
+        size_t bytes = wnn_descriptor_bytes(&operand->type);
+        named[i] = (WNNNamedOperand){view(names[i]), subject.outputs[i]};
+        to[i] = (WNNNamedBuffer){view(names[i]), results + at, bytes, operand->type.type};
+        at += (bytes + 63) / 64 * 64;
+        REQUIRE(at <= (size_t)4 * MOST_ELEMENTS);
+    }
+    WNNGraph graph = build_outputs(context, subject.builder, subject.output_count, named);
+    for (unsigned i = 0; i < subject.input_count; i++) {
+        fill(inputs[i], type, subject.counts[i], i + 1, special);
+        from[i] = (WNNNamedBuffer){view(subject.names[i]), inputs[i],
+                                   subject.counts[i] * (wnn_dtype_bits(type) / 8), type};
+    }
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    struct answer answer = {0};
+    descriptor.graph = graph;
+    descriptor.inputCount = subject.input_count;
+    descriptor.outputCount = subject.output_count;
+    descriptor.inputs = from;
+    descriptor.outputs = to;
+    wait_for(context, wnnContextCompute(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_EQUAL_STR(answer.message, "");
+    wnnGraphRelease(graph);
+    wnnGraphBuilderRelease(subject.builder);
+    return at;
+}
+
+static WNNContext create_on(const struct backend *backend)
+{
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNContext context;
+    descriptor.deviceType = backend == wnn_backend_find("cpu") ? WNNDeviceType_CPU : WNNDeviceType_GPU;
+    descriptor.threadCount = 2;
+    return wnn_create_context_on(backend, &descriptor, &context) == WNNStatus_Success ? context : NULL;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Fused or not
+// ---------------------------------------------------------------------------------------------------------------
+
+static void make_chain(struct subject *s)
+{
+    WNNGraphBuilder b = s->builder;
+    WNNOperand x = INPUT(s, 3, 5, 7), row = INPUT(s, 7), column = INPUT(s, 5, 1), one = INPUT(s, 1);
+    WNNOperand sum = wnnGraphBuilderAdd(b, x, row, NULL), scaled = wnnGraphBuilderMul(b, sum, column, NULL);
+    WNNOperand less = wnnGraphBuilderLesser(b, scaled, one, NULL);
+    WNNOperand bent = wnnGraphBuilderTanh(b, wnnGraphBuilderDiv(b, scaled, one, NULL), NULL);
+    WNNOperand chosen = wnnGraphBuilderWhere(b, less, bent, wnnGraphBuilderSqrt(b, scaled, NULL), NULL);
+    output(s, wnnGraphBuilderSub(b, chosen, sum, NULL));
+    output(s, scaled);
+    output(s, less);
+}
+
+static void make_casts(struct subject *s)
+{
+    WNNGraphBuilder b = s->builder;
+    WNNOperand x = INPUT(s, 9, 33), y = INPUT(s, 9, 33);
+    WNNOperand bytes = wnnGraphBuilderCast(b, wnnGraphBuilderExp(b, wnnGraphBuilderMul(b, x, y, NULL), NULL),
+                                           WNNDataType_Int8, NULL);
+    WNNOperand wide = wnnGraphBuilderCast(b, bytes, WNNDataType_Int64, NULL);
+    wide = wnnGraphBuilderMul(b, wide, wnnGraphBuilderCast(b, y, WNNDataType_Int64, NULL), NULL);
+    WNNOperand half = wnnGraphBuilderCast(b, wnnGraphBuilderAdd(b, x, y, NULL), WNNDataType_Float16, NULL);
+    half = wnnGraphBuilderMul(b, half, wnnGraphBuilderCast(b, wide, WNNDataType_Float16, NULL), NULL);
+    output(s, wnnGraphBuilderCast(b, half, WNNDataType_Float32, NULL));
+    output(s, bytes);
+    output(s, wide);
+    output(s, wnnGraphBuilderSigmoid(b, half, NULL));
+}
+
+static void make_residual(struct subject *s) // no gemm, which would round once
+{
+    WNNGraphBuilder b = s->builder;
+    WNNOperand x = INPUT(s, 2, 11, 24), w = INPUT(s, 2, 24, 20), addend = INPUT(s, 2, 11, 20);
+    WNNOperand sum = wnnGraphBuilderAdd(b, wnnGraphBuilderMatmul(b, x, w, NULL), addend, NULL);
+    output(s, wnnGraphBuilderRelu(b, sum, NULL));
+    output(s, wnnGraphBuilderAdd(b, addend, wnnGraphBuilderSoftmax(b, sum, 2, NULL), NULL));
+}
+
+static void make_many(struct subject *s) // more buffers than a small device has
+{
+    WNNGraphBuilder b = s->builder;
+    WNNOperand x[4], y[4];
+    for (unsigned i = 0; i < 4; i++)
+        x[i] = INPUT(s, 70);
+    for (unsigned i = 0; i < 4; i++)
+        y[i] = wnnGraphBuilderAdd(b, x[i], wnnGraphBuilderMul(b, x[(i + 1) % 4], x[(i + 2) % 4], NULL), NULL);
+    for (unsigned i = 0; i < 4; i++)
+        output(s, wnnGraphBuilderMax(b, wnnGraphBuilderSub(b, y[i], y[(i + 1) % 4], NULL),
+                                     wnnGraphBuilderNeg(b, y[(i + 3) % 4], NULL), NULL));
+}
+
+static void test_fused(const struct backend *backend)
+{
+    static maker *const makes[] = {make_chain, make_casts, make_residual, make_many};
+    static unsigned char fused[4 * MOST_ELEMENTS], plain[4 * MOST_ELEMENTS];
+    WNNContext context = create_on(backend), literal = create_on(backend);
+    REQUIRE(context && literal);
+    wnn_context_set_compile_options(literal, UINT32_MAX, true, NULL, NULL);
+    for (unsigned i = 0; i < sizeof makes / sizeof makes[0]; i++)
+        for (int half = 0; half < 2; half++) {
+            WNNDataType type = half ? WNNDataType_Float16 : WNNDataType_Float32;
+            memset(fused, 0, sizeof fused);
+            memset(plain, 0, sizeof plain);
+            size_t bytes = run(context, makes[i], type, i != 2, fused);
+            REQUIRE_EQUAL_INT(run(literal, makes[i], type, i != 2, plain), bytes);
+            for (size_t k = 0; k < bytes; k++)
+                if (fused[k] != plain[k]) {
+                    fprintf(stderr, "graph %u of %s: byte %zu of %zu is %02x fused, %02x otherwise\n", i,
+                            half ? "float16" : "float32", k, bytes, fused[k], plain[k]);
+                    exit(1);
+                }
+        }
+    wnnContextRelease(literal);
+    wnnContextRelease(context);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Rows
+// ---------------------------------------------------------------------------------------------------------------
+
+static uint32_t row_count, row_length;
+
+static void make_softmax(struct subject *s)
+{
+    output(s, wnnGraphBuilderSoftmax(s->builder, INPUT(s, row_count, row_length), 1, NULL));
+}
+
+static void make_layer_normalization(struct subject *s)
+{
+    WNNLayerNormalizationOptions options = WNN_LAYER_NORMALIZATION_OPTIONS_INIT;
+    WNNOperand x = INPUT(s, row_count, row_length);
+    options.scale = INPUT(s, row_length);
+    options.bias = INPUT(s, row_length);
+    options.axes = (WNNUint32List){(const uint32_t[]){1}, 1};
+    output(s, wnnGraphBuilderLayerNormalization(s->builder, x, &options));
+}
+
+static void make_instance_normalization(struct subject *s)
+{
+    WNNInstanceNormalizationOptions options = WNN_INSTANCE_NORMALIZATION_OPTIONS_INIT;
+    WNNOperand x = INPUT(s, 2, row_count, 1, row_length);
+    options.scale = INPUT(s, row_count);
+    options.bias = INPUT(s, row_count);
+    output(s, wnnGraphBuilderInstanceNormalization(s->builder, x, &options));
+}
+
+static double number_at(const unsigned char *data, WNNDataType type, size_t i)
+{
+    return type == WNNDataType_Float16 ? wnn_half_to_float(((const uint16_t *)(const void *)data)[i])
+                                       : ((const float *)(const void *)data)[i];
+}
+
+static void compare_rows(WNNContext context, WNNContext cpu, maker *make, WNNDataType type)
+{
+    static unsigned char got[4 * MOST_ELEMENTS], expected[4 * MOST_ELEMENTS];
+    size_t bytes = run(context, make, type, false, got), count = (size_t)row_count * row_length;
+    REQUIRE_EQUAL_INT(run(cpu, make, type, false, expected), bytes);
+    for (size_t i = 0; i < count; i++) {
+        double y = number_at(got, type, i), want = number_at(expected, type, i);
+        double least = type == WNNDataType_Float16 ? 1e-3 : 2e-6;
+        if (!(fabs(y - want) <= least * (0.1 + fabs(want)))) {
+            fprintf(stderr, "%u rows of %u: element %zu is %.9g; expected %.9g\n", row_count, row_length, i,
+                    y, want);
+            exit(1);
+        }
+    }
+}
+
+static void test_rows(const struct backend *backend)
+{
+    static const uint32_t sizes[][2] = {{5, 8},    {3, 9},    {70, 31},  {9, 64},    {5, 100},  {3, 768},
+                                        {3, 1027}, {2, 4096}, {3, 5003}, {2, 16388}, {2, 50257}};
+    static maker *const makes[] = {make_softmax, make_layer_normalization, make_instance_normalization};
+    WNNContext context = create_on(backend), cpu = create_on(wnn_backend_find("cpu"));
+    REQUIRE(context && cpu);
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (unsigned k = 0; k < 3; k++) {
+            row_count = sizes[i][0];
+            row_length = sizes[i][1];
+            if (k == 2 && row_count * row_length > 20000)
+                continue;
+            compare_rows(context, cpu, makes[k], WNNDataType_Float32);
+            if (i % 2 == 0 || row_length % 4 == 0)
+                compare_rows(context, cpu, makes[k], WNNDataType_Float16);
+        }
+    wnnContextRelease(cpu);
+    wnnContextRelease(context);
+}
+
+int main(void)
+{
+    WNNContext context = create_on(&wnn_backend_vulkan);
+    if (!context)
+        return SKIPPED;
+    wnnContextRelease(context);
+    test_fused(&wnn_backend_vulkan);
+    test_fused(&wnn_backend_vulkan_minimal);
+    test_rows(&wnn_backend_vulkan);
+    return 0;
+}
