@@ -25,6 +25,8 @@ struct conv {
     size_t taps[2], out_size[2]; // height, width
     uint8_t zero;
     bool channels_last;
+    const uint8_t *input_end;
+    struct int8_layer layer;
 };
 
 static size_t round_up(size_t value, size_t unit)
@@ -32,7 +34,7 @@ static size_t round_up(size_t value, size_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-static struct conv describe(const struct node *node)
+static struct conv measure(const struct node *node)
 {
     static const uint8_t dims[5][4] = {
         {0}, {0, 1, 2, 3}, {3, 2, 0, 1}, {0, 3, 1, 2}, {3, 0, 1, 2}}; // out, in, y, x
@@ -93,11 +95,17 @@ static struct int8_layer describe_layer(const struct node *node, const struct co
                                .terms = term_count(conv)};
 }
 
+static struct conv describe(const struct node *node)
+{
+    struct conv conv = measure(node);
+    conv.layer = describe_layer(node, &conv);
+    return conv;
+}
+
 bool wnn_cpu_conv2d_int8_accepts(const struct node *node)
 {
     struct conv conv = describe(node);
-    struct int8_layer layer = describe_layer(node, &conv);
-    return wnn_int8_accepts(node, &layer);
+    return wnn_int8_accepts(node, &conv.layer);
 }
 
 static int32_t weight_at(const struct int8_numbers *numbers, const struct conv *conv, size_t offset)
@@ -132,12 +140,15 @@ static struct patch patch_of(const struct conv *conv, size_t row)
                           (int64_t)x * conv->stride[1] - conv->padding[1]};
 }
 
-static void find_patches(const struct int8_gemm *gemm, size_t row, unsigned count, const void **pointers)
+// Pieces are pixels, of a multiple of four channels.
+static void find_pixels_of_patches(const struct int8_gemm *gemm, size_t row, unsigned count,
+                                   const void **pointers, uint8_t *room)
 {
     const struct conv *conv = gemm->argument;
     unsigned mr = gemm->kernels->mr;
     size_t x = row % conv->out_size[1];
     struct patch patch = patch_of(conv, row);
+    (void)room;
     for (unsigned r = 0; r < count; r++) {
         const void **at = pointers + r;
         for (size_t ky = 0; ky < conv->taps[0]; ky++) {
@@ -146,6 +157,59 @@ static void find_patches(const struct int8_gemm *gemm, size_t row, unsigned coun
                 const uint8_t *from = pixel(conv, patch.image, y, patch.x + (int64_t)kx * conv->dilation[1]);
                 *at = from ? from : conv->line;
             }
+        }
+        patch.x += conv->stride[1];
+        if (++x == conv->out_size[1]) {
+            x = 0;
+            if (r + 1 < count)
+                patch = patch_of(conv, row + r + 1);
+        }
+    }
+}
+
+// The same where output pixels are products of the input pixels at their places.
+static void find_pixels_in_order(const struct int8_gemm *gemm, size_t row, unsigned count,
+                                 const void **pointers, uint8_t *room)
+{
+    const struct conv *conv = gemm->argument;
+    (void)room;
+    for (unsigned r = 0; r < count; r++)
+        pointers[r] = conv->input + (row + r) * conv->in_x;
+}
+
+// `unit` bytes of a line of the image from column x on, with padding.
+static void copy_piece(const struct conv *conv, const uint8_t *image, int64_t y, int64_t x, uint8_t *to)
+{
+    size_t unit = conv->taps[1] * conv->inputs;
+    int64_t begin = x < 0 ? -x : 0, end = conv->in_size[1] - x;
+    begin = begin < (int64_t)conv->taps[1] ? begin : (int64_t)conv->taps[1];
+    end = end < (int64_t)conv->taps[1] ? end : (int64_t)conv->taps[1];
+    memset(to, conv->zero, round_up(unit, 4));
+    if (begin < end)
+        memcpy(to + (size_t)begin * conv->inputs, pixel(conv, image, y, x + begin),
+               (size_t)(end - begin) * conv->inputs);
+}
+
+// Pieces are what a row of the filter covers. Up to three bytes behind it are read, for which weights are 0.
+static void find_lines_of_patches(const struct int8_gemm *gemm, size_t row, unsigned count,
+                                  const void **pointers, uint8_t *room)
+{
+    const struct conv *conv = gemm->argument;
+    unsigned mr = gemm->kernels->mr;
+    size_t x = row % conv->out_size[1], bytes = round_up(gemm->unit, 4);
+    struct patch patch = patch_of(conv, row);
+    for (unsigned r = 0; r < count; r++) {
+        bool inside = patch.x >= 0 && patch.x + (int64_t)conv->taps[1] <= conv->in_size[1];
+        for (size_t ky = 0; ky < conv->taps[0]; ky++, room += bytes) {
+            int64_t y = patch.y + (int64_t)ky * conv->dilation[0];
+            const uint8_t *from = inside ? pixel(conv, patch.image, y, patch.x) : NULL;
+            if (y < 0 || y >= conv->in_size[0]) {
+                from = conv->line;
+            } else if (!from || (size_t)(conv->input_end - from) < bytes) {
+                copy_piece(conv, patch.image, y, patch.x, room);
+                from = room;
+            }
+            pointers[ky * mr + r] = from;
         }
         patch.x += conv->stride[1];
         if (++x == conv->out_size[1]) {
@@ -187,20 +251,20 @@ static void copy_patch(const struct int8_gemm *gemm, size_t row, uint8_t *to)
     }
 }
 
-static int32_t read_weight(const struct int8_gemm *gemm, size_t term, size_t column)
+static void read_weights(const struct int8_gemm *gemm, size_t term, size_t column, size_t count, uint8_t *to)
 {
     const struct conv *conv = gemm->argument;
     size_t tap = term / conv->inputs, channel = term % conv->inputs;
-    return weight_at(&gemm->numbers, conv,
-                     column * conv->filter_out + channel * conv->filter_in +
-                         tap / conv->taps[1] * conv->filter_y + tap % conv->taps[1] * conv->filter_x);
+    const uint8_t *from = conv->filter + column * conv->filter_out + channel * conv->filter_in +
+                          tap / conv->taps[1] * conv->filter_y + tap % conv->taps[1] * conv->filter_x;
+    for (size_t i = 0; i < count; i++)
+        to[i] = from[i * conv->filter_out];
 }
 
 static void read_scale(const struct int8_gemm *gemm, size_t column, float *scale, float *offset)
 {
     const struct conv *conv = gemm->argument;
-    struct int8_layer layer = describe_layer(conv->node, conv);
-    wnn_int8_scale(conv->node, &layer, conv->first + column, scale, offset);
+    wnn_int8_scale(conv->node, &conv->layer, conv->first + column, scale, offset);
 }
 
 // Where rows go if channels are not last.
@@ -211,9 +275,27 @@ static size_t place_row(const struct int8_gemm *gemm, size_t row)
     return row / pixels * conv->out_image + row % pixels * conv->out_x;
 }
 
-static bool reads_in_place(const struct conv *conv)
+// How many bytes of a patch are read where they are; 0 if patches must be copied.
+static size_t unit_in_place(const struct conv *conv)
 {
-    return conv->in_channel == 1 && wnn_int8_reads_in_place(wnn_int8_kernels(), conv->inputs);
+    if (wnn_int8_kernels()->size != 1 || conv->in_channel != 1)
+        return 0;
+    if (conv->inputs % 4 == 0)
+        return conv->inputs;
+    return conv->dilation[1] == 1 && conv->in_x == conv->inputs ? conv->taps[1] * conv->inputs : 0;
+}
+
+static size_t unit_of(const struct conv *conv)
+{
+    size_t unit = unit_in_place(conv);
+    return unit ? unit : term_count(conv);
+}
+
+static bool is_in_order(const struct conv *conv)
+{
+    return term_count(conv) == conv->inputs && conv->stride[0] == 1 && conv->stride[1] == 1 &&
+           conv->padding[0] == 0 && conv->padding[1] == 0 && (size_t)conv->in_size[0] == conv->out_size[0] &&
+           (size_t)conv->in_size[1] == conv->out_size[1];
 }
 
 static struct int8_gemm gemm_of(const struct conv *conv)
@@ -224,12 +306,15 @@ static struct int8_gemm gemm_of(const struct conv *conv)
         .m = conv->batch * conv->out_size[0] * conv->out_size[1],
         .n = conv->outputs,
         .k = term_count(conv),
-        .unit = conv->inputs,
-        .in_place = reads_in_place(conv),
+        .unit = unit_of(conv),
+        .in_place = unit_in_place(conv) != 0,
+        .copies = unit_in_place(conv) != 0 && conv->inputs % 4 != 0,
         .argument = conv,
-        .find = find_patches,
+        .find = conv->inputs % 4 != 0 ? find_lines_of_patches
+                : is_in_order(conv)   ? find_pixels_in_order
+                                      : find_pixels_of_patches,
         .copy = copy_patch,
-        .weight = read_weight,
+        .weights = read_weights,
         .scale = read_scale,
         .row_stride = conv->out_x,
         .column_stride = conv->out_channel,
@@ -256,71 +341,81 @@ static bool has_vectors(const struct int8_numbers *numbers)
            numbers->b_zero == (numbers->b_type == WNNDataType_Int8 ? 0 : 128);
 }
 
-// Numbers for each channel, in blocks, and the weights: [block][tap / 4][channel][tap % 4] bytes for vectors,
-// else [tap][channel] 16-bit numbers.
+// Numbers for each channel and the weights: as struct int8_depthwise has them, or [tap][channel] of 16 bits.
 struct depthwise {
     const struct conv *conv;
     struct int8_numbers numbers;
+    bool vectors;
     int32_t *start;
     float *scale, *offset;
     void *weights;
     const uint8_t *line;
-    size_t groups; // of four taps
+    size_t groups; // of four rows of the kernel
+    // Columns of pixels of one result, and between the first ones of two.
+    size_t step;
 };
 
 #define BLOCK 64
 
 static size_t depthwise_bytes(const struct conv *conv)
 {
-    size_t channels = round_up(conv->groups, BLOCK), taps = conv->taps[0] * conv->taps[1];
-    return channels * 3 * sizeof(float) + channels * round_up(taps, 4) * sizeof(int16_t) +
-           round_up(conv->groups, ALIGNED);
+    size_t channels = round_up(conv->groups, BLOCK), taps = conv->taps[1] * round_up(conv->taps[0], 4);
+    return channels * 3 * sizeof(float) + channels * taps * sizeof(int16_t) + round_up(conv->groups, ALIGNED);
 }
 
 static struct depthwise depthwise_of(const struct conv *conv, char *packed)
 {
-    size_t channels = round_up(conv->groups, BLOCK), taps = conv->taps[0] * conv->taps[1];
+    size_t channels = round_up(conv->groups, BLOCK), taps = conv->taps[1] * round_up(conv->taps[0], 4);
     struct depthwise depthwise = {
-        .conv = conv, .numbers = wnn_int8_read(conv->node), .groups = (taps + 3) / 4};
+        .conv = conv, .numbers = wnn_int8_read(conv->node), .groups = (conv->taps[0] + 3) / 4};
+    bool overlap = conv->dilation[1] == 1 && conv->stride[1] < (int64_t)conv->taps[1];
+    depthwise.vectors = has_vectors(&depthwise.numbers);
     depthwise.start = (int32_t *)(void *)packed;
     depthwise.scale = (float *)(depthwise.start + channels);
     depthwise.offset = depthwise.scale + channels;
     depthwise.weights = depthwise.offset + channels;
-    depthwise.line = (uint8_t *)depthwise.weights + channels * round_up(taps, 4) * sizeof(int16_t);
+    depthwise.line = (uint8_t *)depthwise.weights + channels * taps * sizeof(int16_t);
+    depthwise.step = overlap ? (size_t)conv->stride[1] : conv->taps[1];
     return depthwise;
+}
+
+static void pack_channel(const struct depthwise *depthwise, int32_t a_zero, size_t channel)
+{
+    const struct conv *conv = depthwise->conv;
+    size_t channels = round_up(conv->groups, BLOCK), first = channel / BLOCK * BLOCK;
+    size_t width = wnn_int8_depthwise_width(conv->groups - first);
+    while (channel - first >= width) { // the last blocks may be of several widths
+        first += width;
+        width = wnn_int8_depthwise_width(conv->groups - first);
+    }
+    size_t order = wnn_int8_depthwise_order(channel - first, width);
+    int8_t *bytes = (int8_t *)depthwise->weights + first * conv->taps[1] * depthwise->groups * 4;
+    int16_t *wide = depthwise->weights;
+    int32_t sum = 0;
+    for (size_t ky = 0; ky < conv->taps[0]; ky++)
+        for (size_t kx = 0; kx < conv->taps[1]; kx++) {
+            size_t offset = channel * conv->filter_group + ky * conv->filter_y + kx * conv->filter_x;
+            int32_t value = weight_at(&depthwise->numbers, conv, offset) - depthwise->numbers.b_zero;
+            sum += value;
+            if (depthwise->vectors)
+                bytes[((kx * depthwise->groups + ky / 4) * width + order) * 4 + ky % 4] = (int8_t)value;
+            else
+                wide[(ky * conv->taps[1] + kx) * channels + channel] = (int16_t)value;
+        }
+    size_t at = depthwise->vectors ? first + order : channel;
+    depthwise->start[at] = -a_zero * sum;
+    wnn_int8_scale(conv->node, &conv->layer, channel, &depthwise->scale[at], &depthwise->offset[at]);
 }
 
 static void pack_depthwise(const struct conv *conv, char *packed)
 {
     struct depthwise depthwise = depthwise_of(conv, packed);
-    struct int8_layer layer = describe_layer(conv->node, conv);
     const struct int8_numbers *numbers = &depthwise.numbers;
-    size_t channels = round_up(conv->groups, BLOCK), taps = conv->taps[0] * conv->taps[1];
-    bool vectors = has_vectors(numbers);
-    int32_t a_zero = numbers->a_zero + (vectors && numbers->a_type == WNNDataType_Int8 ? 128 : 0);
+    bool flip = depthwise.vectors && numbers->a_type == WNNDataType_Int8;
     memset(packed, 0, depthwise_bytes(conv));
     memset((uint8_t *)(uintptr_t)depthwise.line, numbers->a_zero, conv->groups);
-    for (size_t channel = 0; channel < conv->groups; channel++) {
-        size_t block = channel / BLOCK, at = channel;
-        if (vectors)
-            at = block * BLOCK + wnn_int8_depthwise_order(channel % BLOCK);
-        int32_t sum = 0;
-        for (size_t tap = 0; tap < taps; tap++) {
-            int32_t value = weight_at(numbers, conv,
-                                      channel * conv->filter_group + tap / conv->taps[1] * conv->filter_y +
-                                          tap % conv->taps[1] * conv->filter_x) -
-                            numbers->b_zero;
-            sum += value;
-            if (vectors)
-                ((int8_t *)depthwise
-                     .weights)[((block * depthwise.groups + tap / 4) * BLOCK + at % BLOCK) * 4 + tap % 4] =
-                    (int8_t)value;
-            else
-                ((int16_t *)depthwise.weights)[tap * channels + channel] = (int16_t)value;
-        }
-        depthwise.start[at] = -a_zero * sum;
-        wnn_int8_scale(conv->node, &layer, channel, &depthwise.scale[at], &depthwise.offset[at]);
-    }
+    for (size_t channel = 0; channel < conv->groups; channel++)
+        pack_channel(&depthwise, numbers->a_zero + (flip ? 128 : 0), channel);
 }
 
 // One block of channels of one pixel, without vectors for it. What is no tap of the image is the line of zero
@@ -379,15 +474,7 @@ static void run_depthwise_rows(void *argument, size_t begin, size_t end)
 {
     const struct depthwise *depthwise = argument;
     const struct conv *conv = depthwise->conv;
-    const struct int8_kernels *kernels = wnn_int8_kernels();
-    struct int8_finish finish = depthwise->numbers.finish;
-    bool vectors = has_vectors(&depthwise->numbers);
     const uint8_t *taps[MOST_TAPS];
-    finish.start = depthwise->start;
-    finish.scale = depthwise->scale;
-    finish.offset = depthwise->offset;
-    for (size_t tap = 0; tap < MOST_TAPS; tap++)
-        taps[tap] = depthwise->line;
     for (size_t row = begin; row < end; row++) {
         struct patch patch = patch_of(conv, row * conv->out_size[1]);
         for (size_t x = 0; x < conv->out_size[1]; x++, patch.x += conv->stride[1]) {
@@ -398,17 +485,63 @@ static void run_depthwise_rows(void *argument, size_t begin, size_t end)
                                                 patch.x + (int64_t)kx * conv->dilation[1]);
                     *at = from ? from : depthwise->line;
                 }
-            size_t index = row * conv->out_size[1] + x;
-            if (vectors)
-                kernels->depthwise(taps, depthwise->groups, conv->groups,
-                                   depthwise->numbers.a_type == WNNDataType_Int8, depthwise->weights, &finish,
-                                   conv->output + index * conv->groups);
-            else
-                run_pixel(depthwise, taps, index);
+            run_pixel(depthwise, taps, row * conv->out_size[1] + x);
         }
     }
 }
 WNN_VARIANTS(run_depthwise_rows)
+
+#define MOST_PIXELS 1024 // of at least one result: the kernel has MOST_TAPS of them, in columns of fours
+
+// Points at the pixels of `count` results from column x of the output on.
+static void find_pixels(const struct depthwise *depthwise, const uint8_t *const *lines, size_t x,
+                        size_t count, const uint8_t **pixels)
+{
+    const struct conv *conv = depthwise->conv;
+    size_t rows = 4 * depthwise->groups, fresh = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t first = (int64_t)(x + i) * conv->stride[1] - conv->padding[1];
+        for (size_t kx = fresh; kx < conv->taps[1]; kx++, pixels += rows) {
+            int64_t at = first + (int64_t)kx * conv->dilation[1];
+            bool inside = at >= 0 && at < conv->in_size[1];
+            size_t offset = inside ? (size_t)at * conv->in_x : 0;
+            for (size_t r = 0; r < rows; r++)
+                pixels[r] = inside && lines[r] ? lines[r] + offset : depthwise->line;
+        }
+        fresh = conv->taps[1] - depthwise->step;
+    }
+}
+
+// Items are rows of the output.
+static void run_depthwise_vectors(void *argument, size_t begin, size_t end)
+{
+    const struct depthwise *depthwise = argument;
+    const struct conv *conv = depthwise->conv;
+    struct int8_depthwise work = {.channels = conv->groups,
+                                  .columns = conv->taps[1],
+                                  .groups = depthwise->groups,
+                                  .step = depthwise->step,
+                                  .flip = depthwise->numbers.a_type == WNNDataType_Int8,
+                                  .weights = depthwise->weights,
+                                  .finish = depthwise->numbers.finish};
+    size_t rows = 4 * depthwise->groups;
+    size_t strip = (MOST_PIXELS / rows - conv->taps[1]) / depthwise->step + 1;
+    const uint8_t *pixels[MOST_PIXELS], *lines[MOST_TAPS + 4] = {NULL};
+    work.finish.start = depthwise->start;
+    work.finish.scale = depthwise->scale;
+    work.finish.offset = depthwise->offset;
+    for (size_t row = begin; row < end; row++) {
+        struct patch patch = patch_of(conv, row * conv->out_size[1]);
+        for (size_t ky = 0; ky < conv->taps[0]; ky++)
+            lines[ky] = pixel(conv, patch.image, patch.y + (int64_t)ky * conv->dilation[0], 0);
+        for (size_t x = 0, count; x < conv->out_size[1]; x += count) {
+            count = conv->out_size[1] - x < strip ? conv->out_size[1] - x : strip;
+            find_pixels(depthwise, lines, x, count, pixels);
+            wnn_int8_kernels()->depthwise(&work, pixels, count,
+                                          conv->output + (row * conv->out_size[1] + x) * conv->groups);
+        }
+    }
+}
 
 // ---------------------------------------------------------------------------------------------------------------
 // From nodes
@@ -417,12 +550,13 @@ WNN_VARIANTS(run_depthwise_rows)
 // The line of zero points, then the groups.
 static size_t line_bytes(const struct conv *conv)
 {
-    return round_up(conv->inputs, ALIGNED);
+    size_t unit = unit_in_place(conv);
+    return round_up(unit > conv->inputs ? unit : conv->inputs, ALIGNED);
 }
 
 static size_t group_bytes(const struct conv *conv)
 {
-    return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(), conv->outputs, term_count(conv));
+    return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(), conv->outputs, term_count(conv), unit_of(conv));
 }
 
 size_t wnn_cpu_conv2d_int8_packed_bytes(const struct node *node)
@@ -456,8 +590,8 @@ size_t wnn_cpu_conv2d_int8_scratch(const struct node *node, unsigned threads)
     struct conv conv = describe(node);
     if (is_depthwise(&conv))
         return 0;
-    return wnn_int8_gemm_scratch(wnn_int8_kernels(), term_count(&conv), conv.inputs, reads_in_place(&conv),
-                                 threads);
+    struct int8_gemm gemm = gemm_of(&conv);
+    return wnn_int8_gemm_scratch(&gemm, threads);
 }
 
 void wnn_cpu_conv2d_int8(const struct kernel_call *call)
@@ -469,12 +603,14 @@ void wnn_cpu_conv2d_int8(const struct kernel_call *call)
         struct depthwise depthwise = depthwise_of(&conv, (char *)(uintptr_t)call->packed);
         size_t work = conv.out_size[1] * conv.groups * conv.taps[0] * conv.taps[1];
         wnn_parallel_for(call->parallel, conv.batch * conv.out_size[0], 1 + 65536 / work,
-                         WNN_BEST(run_depthwise_rows), &depthwise);
+                         depthwise.vectors ? run_depthwise_vectors : WNN_BEST(run_depthwise_rows),
+                         &depthwise);
         return;
     }
     struct int8_gemm gemm = gemm_of(&conv);
     const uint8_t *input = conv.input;
     size_t size = gemm.numbers.finish.bytes ? 1 : sizeof(float);
+    conv.input_end = conv.input + call->in[0].count;
     conv.line = call->packed;
     conv.zero = (uint8_t)gemm.numbers.a_zero;
     gemm.packed = (const char *)call->packed + line_bytes(&conv);

@@ -181,9 +181,11 @@ static size_t group_terms(const struct int8_kernels *kernels)
     return 4 / kernels->size;
 }
 
-static size_t group_count(const struct int8_kernels *kernels, size_t k)
+// Of a row of A in pieces of `unit` terms.
+static size_t group_count(const struct int8_kernels *kernels, size_t k, size_t unit)
 {
-    return (k + group_terms(kernels) - 1) / group_terms(kernels);
+    size_t terms = group_terms(kernels);
+    return k / unit * ((unit + terms - 1) / terms);
 }
 
 static size_t padded_columns(const struct int8_kernels *kernels, size_t n)
@@ -191,11 +193,11 @@ static size_t padded_columns(const struct int8_kernels *kernels, size_t n)
     return round_up(n, kernels->lanes);
 }
 
-size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, size_t k)
+size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, size_t k, size_t unit)
 {
     size_t columns = padded_columns(kernels, n);
     return wnn_scratch_round(columns * 3 * sizeof(int32_t) +
-                             columns * group_count(kernels, k) * sizeof(int32_t));
+                             columns * group_count(kernels, k, unit) * sizeof(int32_t));
 }
 
 // The numbers of a product as tiles take them: what is added to every b, and the zero points then.
@@ -228,48 +230,60 @@ struct packing {
     char *packed;
 };
 
-static void pack_columns(void *argument, size_t begin, size_t end)
+// Items are panels.
+static void pack_panels(void *argument, size_t begin, size_t end)
 {
     const struct packing *packing = argument;
     const struct int8_gemm *gemm = packing->gemm;
     const struct int8_kernels *kernels = gemm->kernels;
     struct form form = form_of(gemm);
-    size_t lanes = kernels->lanes, terms = group_terms(kernels), groups = group_count(kernels, gemm->k);
-    size_t columns = padded_columns(kernels, gemm->n);
+    bool b_signed = gemm->numbers.b_type == WNNDataType_Int8;
+    size_t terms = group_terms(kernels), groups = group_count(kernels, gemm->unit, gemm->unit);
+    size_t columns = padded_columns(kernels, gemm->n), whole = 2 * kernels->lanes;
     int32_t *start = (int32_t *)(void *)packing->packed;
     float *scale = (float *)(start + columns), *offset = scale + columns;
     char *panels = (char *)(offset + columns);
 
-    for (size_t column = begin; column < end; column++) {
-        size_t panel = column / (2 * lanes) * (2 * lanes), width = smaller(2 * lanes, columns - panel);
-        char *to = panels + 4 * (panel * groups + column - panel);
-        bool exists = column < gemm->n;
-        uint32_t sum = 0;
-        for (size_t term = 0; term < groups * terms; term++) {
-            int32_t value = 0;
-            if (exists && term < gemm->k)
-                value = gemm->weight(gemm, term, column) + form.change;
-            sum += (uint32_t)value;
-            char *place = to + term / terms * width * 4 + term % terms * kernels->size;
-            int16_t wide = (int16_t)value;
-            if (kernels->size == 2)
-                memcpy(place, &wide, sizeof wide);
-            else
-                *place = (char)value;
+    for (size_t panel = begin; panel < end; panel++) {
+        size_t first = panel * whole, width = smaller(whole, columns - first);
+        size_t count = smaller(width, gemm->n - first), place[WNN_INT8_MAX_NR];
+        char *to = panels + 4 * first * group_count(kernels, gemm->k, gemm->unit);
+        uint8_t weights[WNN_INT8_MAX_NR];
+        uint32_t sum[WNN_INT8_MAX_NR] = {0};
+        for (size_t i = 0; i < width; i++)
+            place[i] = kernels->ordered && width == whole ? wnn_int8_column_order(i) : i;
+        for (size_t piece = 0; piece < gemm->k; piece += gemm->unit, to += 4 * width * groups) {
+            memset(to, 0, 4 * width * groups);
+            for (size_t i = 0; i < gemm->unit; i++) {
+                char *row = to + i / terms * width * 4 + i % terms * kernels->size;
+                gemm->weights(gemm, piece + i, first, count, weights);
+                for (size_t j = 0; j < count; j++) {
+                    int32_t value = (b_signed ? (int8_t)weights[j] : weights[j]) + form.change;
+                    int16_t wide = (int16_t)value;
+                    sum[j] += (uint32_t)value;
+                    if (kernels->size == 2)
+                        memcpy(row + 4 * place[j], &wide, sizeof wide);
+                    else
+                        row[4 * place[j]] = (char)value;
+                }
+            }
         }
-        start[column] = (int32_t)((uint32_t)gemm->k * (uint32_t)(form.a_zero * form.b_zero) -
-                                  (uint32_t)form.a_zero * sum);
-        scale[column] = offset[column] = 0;
-        if (exists)
-            gemm->scale(gemm, column, &scale[column], &offset[column]);
+        for (size_t i = 0; i < width; i++) {
+            size_t at = first + place[i];
+            start[at] = (int32_t)((uint32_t)gemm->k * (uint32_t)(form.a_zero * form.b_zero) -
+                                  (uint32_t)form.a_zero * sum[i]);
+            scale[at] = offset[at] = 0;
+            if (i < count)
+                gemm->scale(gemm, first + i, &scale[at], &offset[at]);
+        }
     }
 }
 
 void wnn_int8_gemm_pack(const struct int8_gemm *gemm, const struct parallel *parallel, char *packed)
 {
     struct packing packing = {gemm, packed};
-    wnn_parallel_for(parallel, padded_columns(gemm->kernels, gemm->n), 1 + 16384 / gemm->k, pack_columns,
-                     &packing);
+    size_t width = 2 * gemm->kernels->lanes;
+    wnn_parallel_for(parallel, (gemm->n + width - 1) / width, 1 + 1024 / gemm->k, pack_panels, &packing);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -293,29 +307,31 @@ struct room {
     uint8_t *bytes;
 };
 
-static size_t copied_row_bytes(const struct int8_kernels *kernels, size_t k)
+static size_t row_bytes(const struct int8_kernels *kernels, size_t k, size_t unit)
 {
-    return 4 * group_count(kernels, k);
+    return 4 * group_count(kernels, k, unit);
 }
 
-static size_t room_bytes(const struct int8_kernels *kernels, size_t k, size_t unit, bool in_place)
+static size_t room_bytes(const struct int8_gemm *gemm)
 {
-    if (in_place)
-        return wnn_scratch_round(k / unit * kernels->mr * sizeof(void *));
-    return wnn_scratch_round(kernels->mr * sizeof(void *)) +
-           wnn_scratch_round(kernels->mr * copied_row_bytes(kernels, k)) +
-           wnn_scratch_round(copied_row_bytes(kernels, k));
+    size_t mr = gemm->kernels->mr, bytes = row_bytes(gemm->kernels, gemm->k, gemm->unit);
+    return wnn_scratch_round(gemm->k / gemm->unit * mr * sizeof(void *)) +
+           wnn_scratch_round(!gemm->in_place || gemm->copies ? mr * bytes : 0) +
+           wnn_scratch_round(gemm->in_place ? 0 : bytes);
 }
 
 static struct room room_of(const struct int8_gemm *gemm, char *memory)
 {
-    size_t pieces = gemm->in_place ? gemm->k / gemm->unit : 1;
     struct scratch scratch = {memory};
-    struct room room = {.pointers = wnn_scratch_take(&scratch, pieces * gemm->kernels->mr * sizeof(void *))};
-    if (gemm->in_place)
+    const struct int8_kernels *kernels = gemm->kernels;
+    size_t bytes = row_bytes(kernels, gemm->k, gemm->unit);
+    struct room room = {.pointers =
+                            wnn_scratch_take(&scratch, gemm->k / gemm->unit * kernels->mr * sizeof(void *))};
+    if (gemm->in_place && !gemm->copies)
         return room;
-    room.rows = wnn_scratch_take(&scratch, gemm->kernels->mr * copied_row_bytes(gemm->kernels, gemm->k));
-    room.bytes = wnn_scratch_take(&scratch, copied_row_bytes(gemm->kernels, gemm->k));
+    room.rows = wnn_scratch_take(&scratch, kernels->mr * bytes);
+    if (!gemm->in_place)
+        room.bytes = wnn_scratch_take(&scratch, bytes);
     return room;
 }
 
@@ -336,11 +352,11 @@ static void load_rows(const struct block *block, size_t row, unsigned count, uns
 {
     const struct int8_gemm *gemm = block->gemm;
     const struct int8_kernels *kernels = gemm->kernels;
-    size_t pieces = gemm->in_place ? gemm->k / gemm->unit : 1, length = gemm->in_place ? gemm->unit : gemm->k;
+    size_t pieces = gemm->k / gemm->unit;
     if (gemm->in_place) {
-        gemm->find(gemm, row, count, room->pointers);
+        gemm->find(gemm, row, count, room->pointers, (uint8_t *)room->rows);
     } else {
-        size_t bytes = copied_row_bytes(kernels, gemm->k);
+        size_t bytes = row_bytes(kernels, gemm->k, gemm->unit);
         for (unsigned r = 0; r < count; r++) {
             uint8_t *to = (uint8_t *)room->rows + r * bytes;
             room->pointers[r] = to;
@@ -350,13 +366,14 @@ static void load_rows(const struct block *block, size_t row, unsigned count, uns
             memset(to + gemm->k * kernels->size, 0, bytes - gemm->k * kernels->size);
         }
     }
-    for (size_t s = 0; s < pieces; s++)
+    for (size_t s = 0; s < pieces && count < height; s++)
         for (unsigned r = count; r < height; r++)
             room->pointers[s * kernels->mr + r] = room->pointers[s * kernels->mr];
-    for (unsigned r = 0; r < height; r++) {
+    for (unsigned r = 0; r < count && block->form.b_zero != 0; r++) {
         uint32_t sum = 0;
-        for (size_t s = 0; s < pieces && block->form.b_zero != 0 && r < count; s++)
-            sum += (uint32_t)kernels->sum(room->pointers[s * kernels->mr + r], length, block->form.a_signed);
+        for (size_t s = 0; s < pieces; s++)
+            sum +=
+                (uint32_t)kernels->sum(room->pointers[s * kernels->mr + r], gemm->unit, block->form.a_signed);
         row_start[r] = (int32_t)(0u - sum * (uint32_t)block->form.b_zero);
     }
 }
@@ -378,50 +395,56 @@ static void store(const struct int8_gemm *gemm, const char *tile, size_t tile_ro
     }
 }
 
+// A row of tiles: panels [begin, end) of the block.
+static void compute_tiles(const struct block *block, size_t row, unsigned rows, unsigned height, size_t begin,
+                          size_t end, const struct room *room, const int32_t *row_start)
+{
+    const struct int8_gemm *gemm = block->gemm;
+    const struct int8_kernels *kernels = gemm->kernels;
+    unsigned lanes = kernels->lanes, width = 2 * lanes;
+    size_t all = padded_columns(kernels, gemm->n), pieces = gemm->k / gemm->unit;
+    size_t groups = group_count(kernels, gemm->unit, gemm->unit);
+    size_t size = gemm->numbers.finish.bytes ? 1 : sizeof(float);
+    struct int8_finish finish = gemm->numbers.finish;
+    const int32_t *start = (const int32_t *)(const void *)gemm->packed;
+    const float *scale = (const float *)(start + all), *offset = scale + all;
+    const char *panels = (const char *)(offset + all);
+    bool direct = gemm->place == NULL && gemm->column_stride == 1 && rows == height;
+    _Alignas(64) char tile[WNN_INT8_MAX_MR * WNN_INT8_MAX_NR * sizeof(float)];
+
+    for (size_t column = block->column + begin * width; begin < end; begin++, column += width) {
+        unsigned columns = (unsigned)smaller(width, gemm->n - column), vectors = columns > lanes ? 2 : 1;
+        bool whole = direct && columns == vectors * lanes;
+        size_t ldc = whole ? gemm->row_stride * size : width * size;
+        finish.start = start + column;
+        finish.scale = scale + column;
+        finish.offset = offset + column;
+        kernels->tile[block->form.a_signed][vectors - 1][height](
+            room->pointers, pieces, groups, panels + 4 * column * pieces * groups, row_start, &finish,
+            whole ? gemm->c + (row * gemm->row_stride + column) * size : tile, ldc);
+        if (!whole)
+            store(gemm, tile, ldc, row, rows, column, columns);
+    }
+}
+
 // Items are groups of panels of one row of tiles.
 static void compute_items(const struct block *block, size_t begin, size_t end, const struct room *room)
 {
     const struct int8_gemm *gemm = block->gemm;
     const struct int8_kernels *kernels = gemm->kernels;
-    unsigned mr = kernels->mr, width = 2 * kernels->lanes, rows = 0, height = 0;
-    size_t all = padded_columns(kernels, gemm->n), groups = group_count(kernels, gemm->k);
-    size_t pieces = gemm->in_place ? gemm->k / gemm->unit : 1,
-           size = gemm->numbers.finish.bytes ? 1 : sizeof(float);
-    struct int8_finish finish = gemm->numbers.finish;
-    const int32_t *start = (const int32_t *)(const void *)gemm->packed;
-    const float *scale = (const float *)(start + all), *offset = scale + all;
-    const char *panels = (const char *)(offset + all);
-    int32_t row_start[WNN_INT8_MAX_MR];
-    _Alignas(64) char tile[WNN_INT8_MAX_MR * WNN_INT8_MAX_NR * sizeof(float)];
-    size_t panel_count = (block->columns + width - 1) / width, known = SIZE_MAX;
+    size_t panels = (block->columns + 2 * kernels->lanes - 1) / (2 * kernels->lanes);
+    size_t row = begin / block->groups * kernels->mr, group = begin % block->groups;
 
-    for (size_t item = begin; item < end; item++) {
-        size_t row = item / block->groups * mr, group = item % block->groups;
-        if (row != known) {
-            known = row;
-            rows = (unsigned)smaller(mr, gemm->m - row);
-            height = rows;
-            while (kernels->tile[0][0][height] == NULL)
-                height++;
-            load_rows(block, row, rows, height, room, row_start);
-        }
-        for (size_t panel = panel_count * group / block->groups;
-             panel < panel_count * (group + 1) / block->groups; panel++) {
-            size_t column = block->column + panel * width;
-            unsigned columns = (unsigned)smaller(width, gemm->n - column);
-            unsigned vectors = columns > kernels->lanes ? 2 : 1;
-            bool whole = gemm->place == NULL && gemm->column_stride == 1 && rows == height &&
-                         columns == vectors * kernels->lanes;
-            size_t ldc = whole ? gemm->row_stride * size : width * size;
-            finish.start = start + column;
-            finish.scale = scale + column;
-            finish.offset = offset + column;
-            kernels->tile[block->form.a_signed][vectors - 1][height](
-                room->pointers, pieces, groups / pieces, panels + 4 * column * groups, row_start, &finish,
-                whole ? gemm->c + (row * gemm->row_stride + column) * size : tile, ldc);
-            if (!whole)
-                store(gemm, tile, ldc, row, rows, column, columns);
-        }
+    for (size_t item = begin; item < end; row += kernels->mr, group = 0) {
+        int32_t row_start[WNN_INT8_MAX_MR] = {0};
+        unsigned rows = (unsigned)smaller(kernels->mr, gemm->m - row), height = rows;
+        while (kernels->tile[0][0][height] == NULL)
+            height++;
+        load_rows(block, row, rows, height, room, row_start);
+        size_t last = smaller(block->groups, group + (end - item));
+        compute_tiles(block, row, rows, height, panels * group / block->groups, panels * last / block->groups,
+                      room, row_start);
+        item += last - group;
     }
 }
 
@@ -440,21 +463,18 @@ static size_t most_chunks(unsigned threads)
     return threads == 1 ? 1 : 4 * (size_t)threads;
 }
 
-size_t wnn_int8_gemm_scratch(const struct int8_kernels *kernels, size_t k, size_t unit, bool in_place,
-                             unsigned threads)
+size_t wnn_int8_gemm_scratch(const struct int8_gemm *gemm, unsigned threads)
 {
-    return most_chunks(threads) * room_bytes(kernels, k, unit, in_place);
+    return most_chunks(threads) * room_bytes(gemm);
 }
 
 void wnn_int8_gemm_run(const struct int8_gemm *gemm, const struct parallel *parallel, char *scratch)
 {
     const struct int8_kernels *kernels = gemm->kernels;
     size_t width = 2 * kernels->lanes, row_count = (gemm->m + kernels->mr - 1) / kernels->mr;
-    size_t column_bytes = 4 * group_count(kernels, gemm->k);
-    struct block block = {.gemm = gemm,
-                          .form = form_of(gemm),
-                          .scratch = scratch,
-                          .scratch_bytes = room_bytes(kernels, gemm->k, gemm->unit, gemm->in_place)};
+    size_t column_bytes = row_bytes(kernels, gemm->k, gemm->unit);
+    struct block block = {
+        .gemm = gemm, .form = form_of(gemm), .scratch = scratch, .scratch_bytes = room_bytes(gemm)};
     size_t step =
         row_count == 1 ? gemm->n : smaller(gemm->n, (1 + BLOCK_BYTES / column_bytes / width) * width);
     for (; block.column < gemm->n; block.column += step) {
@@ -480,9 +500,10 @@ struct product {
     const uint8_t *a, *b;
     size_t m, n, k;
     size_t b_term, b_column; // strides
+    struct int8_layer layer;
 };
 
-static struct product describe(const struct node *node)
+static struct product measure(const struct node *node)
 {
     const struct shape *a = &node->in[0]->type.shape, *b = &node->in[1]->type.shape;
     struct product product = {
@@ -499,7 +520,7 @@ static struct product describe(const struct node *node)
 
 static struct int8_layer describe_layer(const struct node *node)
 {
-    const struct product product = describe(node);
+    const struct product product = measure(node);
     struct int8_layer layer = {.columns = product.n, .alpha = 1, .beta = 1, .terms = product.k};
     layer.column_axis = node->in[1]->type.shape.rank - 1;
     if (node->op == WNN_OP_gemm) {
@@ -510,6 +531,13 @@ static struct int8_layer describe_layer(const struct node *node)
         layer.beta = options->beta;
     }
     return layer;
+}
+
+static struct product describe(const struct node *node)
+{
+    struct product product = measure(node);
+    product.layer = describe_layer(node);
+    return product;
 }
 
 bool wnn_cpu_gemm_int8_accepts(const struct node *node)
@@ -529,8 +557,10 @@ bool wnn_cpu_gemm_int8_accepts(const struct node *node)
     return wnn_int8_accepts(node, &layer);
 }
 
-static void find_rows(const struct int8_gemm *gemm, size_t row, unsigned count, const void **pointers)
+static void find_rows(const struct int8_gemm *gemm, size_t row, unsigned count, const void **pointers,
+                      uint8_t *room)
 {
+    (void)room;
     const struct product *product = gemm->argument;
     for (unsigned r = 0; r < count; r++)
         pointers[r] = product->a + (row + r) * product->k;
@@ -542,23 +572,18 @@ static void copy_row(const struct int8_gemm *gemm, size_t row, uint8_t *to)
     memcpy(to, product->a + row * product->k, product->k);
 }
 
-static int32_t read_weight(const struct int8_gemm *gemm, size_t term, size_t column)
+static void read_weights(const struct int8_gemm *gemm, size_t term, size_t column, size_t count, uint8_t *to)
 {
     const struct product *product = gemm->argument;
-    uint8_t byte = product->b[term * product->b_term + column * product->b_column];
-    return gemm->numbers.b_type == WNNDataType_Int8 ? (int8_t)byte : byte;
+    const uint8_t *from = product->b + term * product->b_term + column * product->b_column;
+    for (size_t i = 0; i < count; i++)
+        to[i] = from[i * product->b_column];
 }
 
 static void read_scale(const struct int8_gemm *gemm, size_t column, float *scale, float *offset)
 {
     const struct product *product = gemm->argument;
-    struct int8_layer layer = describe_layer(product->node);
-    wnn_int8_scale(product->node, &layer, column, scale, offset);
-}
-
-bool wnn_int8_reads_in_place(const struct int8_kernels *kernels, size_t unit)
-{
-    return kernels->size == 1 && unit % 4 == 0;
+    wnn_int8_scale(product->node, &product->layer, column, scale, offset);
 }
 
 static struct int8_gemm gemm_of(const struct product *product)
@@ -571,11 +596,11 @@ static struct int8_gemm gemm_of(const struct product *product)
         .n = product->n,
         .k = product->k,
         .unit = product->k,
-        .in_place = wnn_int8_reads_in_place(kernels, product->k),
+        .in_place = kernels->size == 1 && product->k % 4 == 0,
         .argument = product,
         .find = find_rows,
         .copy = copy_row,
-        .weight = read_weight,
+        .weights = read_weights,
         .scale = read_scale,
         .row_stride = product->n,
         .column_stride = 1,
@@ -585,7 +610,7 @@ static struct int8_gemm gemm_of(const struct product *product)
 size_t wnn_cpu_gemm_int8_packed_bytes(const struct node *node)
 {
     struct product product = describe(node);
-    return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(), product.n, product.k);
+    return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(), product.n, product.k, product.k);
 }
 
 void wnn_cpu_gemm_int8_pack(const struct kernel_call *call, void *packed)
@@ -599,9 +624,8 @@ void wnn_cpu_gemm_int8_pack(const struct kernel_call *call, void *packed)
 size_t wnn_cpu_gemm_int8_scratch(const struct node *node, unsigned threads)
 {
     struct product product = describe(node);
-    const struct int8_kernels *kernels = wnn_int8_kernels();
-    return wnn_int8_gemm_scratch(kernels, product.k, product.k, wnn_int8_reads_in_place(kernels, product.k),
-                                 threads);
+    struct int8_gemm gemm = gemm_of(&product);
+    return wnn_int8_gemm_scratch(&gemm, threads);
 }
 
 void wnn_cpu_gemm_int8(const struct kernel_call *call)

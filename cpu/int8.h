@@ -40,24 +40,35 @@ typedef void (*wnn_int8_tile)(const void *const *rows, size_t segments, size_t g
                               const int32_t *row_start, const struct int8_finish *finish, void *c,
                               size_t ldc);
 
+// A depthwise convolution whose weights are signed bytes. Pixel [column * 4 * groups + row] of those that it
+// gets is that below `row` of the kernel's `columns`, of as many as make groups of four; the columns of a
+// result begin `step` behind those of the one before. Weights are [block][column][group][channel][row % 4],
+// where channels have the order of wnn_int8_depthwise_order, as they have in the arrays of `finish`, whose
+// results are bytes.
+struct int8_depthwise {
+    size_t channels, columns, groups, step;
+    bool flip; // pixels are changed by 128 first
+    const int8_t *weights;
+    struct int8_finish finish;
+};
+
 // What one instruction set does best.
 struct int8_kernels {
     unsigned mr, lanes;
     // Bytes of an element as tiles read them: 1, then a and b have opposite signs (b is changed by 128 to
     // have it), or 2, then zero points are subtracted from both.
     unsigned size;
+    // Columns of whole panels are in the order of wnn_int8_column_order, or as they come.
+    bool ordered;
     // Tiles by [a is signed][vectors - 1][rows]; NULL means the next larger number of rows.
     wnn_int8_tile tile[2][2][WNN_INT8_MAX_MR + 1];
 
     // The sum of bytes; NULL unless size is 1.
     int32_t (*sum)(const void *bytes, size_t count, bool is_signed);
 
-    // (optional) `channels` results, each of which has its own sums over 4 * groups taps: tap t of channel i
-    // is taps[t][i], changed by 128 if `flip`, and its weight stands at [i / block][t / 4][i % block][t % 4]
-    // of weights; start, scale and offset are in the order of depthwise_order.
-    unsigned depthwise_block;
-    void (*depthwise)(const uint8_t *const *taps, size_t groups, size_t channels, bool flip,
-                      const int8_t *weights, const struct int8_finish *finish, uint8_t *out);
+    // (optional) `count` results of a depthwise convolution that lie side by side, see struct int8_depthwise.
+    void (*depthwise)(const struct int8_depthwise *work, const uint8_t *const *pixels, size_t count,
+                      uint8_t *out);
 };
 
 const struct int8_kernels *wnn_int8_kernels(void);
@@ -65,11 +76,22 @@ const struct int8_kernels *wnn_int8_kernels(void);
 // The sets that this processor has, the best one first; NULL behind the last.
 const struct int8_kernels *wnn_int8_kernel_set(unsigned number);
 
-// Where channel i of a block stands among the numbers of a block, for `depthwise`.
-static inline unsigned wnn_int8_depthwise_order(unsigned i)
+// Where column i of a panel of 32 stands if panels are ordered: packing the results undoes it.
+static inline size_t wnn_int8_column_order(size_t i)
 {
-    unsigned lane = i / 16, vector = i % 16 / 4;
-    return vector * 16 + lane * 4 + i % 4;
+    return i % 8 / 4 * 16 + i / 8 * 4 + i % 4;
+}
+
+// Channels are cut into blocks of this many, those that are left.
+static inline size_t wnn_int8_depthwise_width(size_t channels)
+{
+    return channels <= 16 ? 16 : channels <= 32 ? 32 : 64;
+}
+
+// Where channel i of a block of `width` stands among the numbers of the block.
+static inline size_t wnn_int8_depthwise_order(size_t i, size_t width)
+{
+    return i % 16 / 4 * (width / 4) + i / 16 * 4 + i % 4;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -110,17 +132,20 @@ struct int8_gemm {
     struct int8_numbers numbers;
     size_t m, n, k;
     size_t unit;          // k, or a divisor of k: pieces of a row of A that lie side by side
-    bool in_place;        // unit is a multiple of 4, and rows of A can be read where they are
+    bool in_place;        // rows of A can be read where they are, each piece up to a multiple of 4 bytes
+    bool copies;          // in_place, but `find` needs room for those that can not
     const void *argument; // for the functions
 
-    // Sets pointers[s * mr + r] for r < count to piece s of row `row` + r of A.
-    void (*find)(const struct int8_gemm *gemm, size_t row, unsigned count, const void **pointers);
+    // Sets pointers[s * mr + r] for r < count to piece s of row `row` + r of A. If `copies`, there is room
+    // for mr rows, their pieces rounded up to 4 bytes.
+    void (*find)(const struct int8_gemm *gemm, size_t row, unsigned count, const void **pointers,
+                 uint8_t *room);
 
     // Copies row `row` of A, k bytes; used where rows are not read in place.
     void (*copy)(const struct int8_gemm *gemm, size_t row, uint8_t *to);
 
-    // For packing: B(term, column), and what is done to the sums of a column.
-    int32_t (*weight)(const struct int8_gemm *gemm, size_t term, size_t column);
+    // For packing: a row of B, `count` columns from `column` on, and what is done to the sums of a column.
+    void (*weights)(const struct int8_gemm *gemm, size_t term, size_t column, size_t count, uint8_t *to);
     void (*scale)(const struct int8_gemm *gemm, size_t column, float *scale, float *offset);
 
     const char *packed;
@@ -131,16 +156,12 @@ struct int8_gemm {
     size_t (*place)(const struct int8_gemm *gemm, size_t row);
 };
 
-size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, size_t k);
+size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, size_t k, size_t unit);
 
 // Packs B; nothing of A and C is looked at.
 void wnn_int8_gemm_pack(const struct int8_gemm *gemm, const struct parallel *parallel, char *packed);
 
-// Whether rows of A in pieces of `unit` bytes can be read where they are.
-bool wnn_int8_reads_in_place(const struct int8_kernels *kernels, size_t unit);
-
-size_t wnn_int8_gemm_scratch(const struct int8_kernels *kernels, size_t k, size_t unit, bool in_place,
-                             unsigned threads);
+size_t wnn_int8_gemm_scratch(const struct int8_gemm *gemm, unsigned threads);
 void wnn_int8_gemm_run(const struct int8_gemm *gemm, const struct parallel *parallel, char *scratch);
 
 #endif

@@ -31,52 +31,131 @@ static inline int32_t load_group(const void *from)
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni,avx2,fma")))
 
-// Four bytes of four taps each, side by side.
-static inline __attribute__((always_inline)) AVX512 void interleave(const __m512i tap[4], __m512i group[4])
+#define NAME(x)                 x##_64
+#define LANES                   16
+#define INTS                    __m512i
+#define FLOATS                  __m512
+#define OP(x)                   _mm512_##x
+#define LOAD(p)                 _mm512_loadu_si512(p)
+#define LOAD_BYTES(mask, p)     _mm512_maskz_loadu_epi8((__mmask64)(mask), p)
+#define STORE_BYTES(p, mask, v) _mm512_mask_storeu_epi8(p, (__mmask64)(mask), v)
+#define XOR(a, b)               _mm512_xor_si512(a, b)
+#include "cpu/int8_depthwise.inc"
+
+#define NAME(x)                 x##_32
+#define LANES                   8
+#define INTS                    __m256i
+#define FLOATS                  __m256
+#define OP(x)                   _mm256_##x
+#define LOAD(p)                 _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define LOAD_BYTES(mask, p)     _mm256_maskz_loadu_epi8((__mmask32)(mask), p)
+#define STORE_BYTES(p, mask, v) _mm256_mask_storeu_epi8(p, (__mmask32)(mask), v)
+#define XOR(a, b)               _mm256_xor_si256(a, b)
+#include "cpu/int8_depthwise.inc"
+
+#define NAME(x)                 x##_16
+#define LANES                   4
+#define INTS                    __m128i
+#define FLOATS                  __m128
+#define OP(x)                   _mm_##x
+#define LOAD(p)                 _mm_loadu_si128((const __m128i *)(const void *)(p))
+#define LOAD_BYTES(mask, p)     _mm_maskz_loadu_epi8((__mmask16)(mask), p)
+#define STORE_BYTES(p, mask, v) _mm_mask_storeu_epi8(p, (__mmask16)(mask), v)
+#define XOR(a, b)               _mm_xor_si128(a, b)
+#include "cpu/int8_depthwise.inc"
+
+static void depthwise_avx512(const struct int8_depthwise *work, const uint8_t *const *pixels, size_t count,
+                             uint8_t *out)
 {
-    __m512i low01 = _mm512_unpacklo_epi8(tap[0], tap[1]), high01 = _mm512_unpackhi_epi8(tap[0], tap[1]);
-    __m512i low23 = _mm512_unpacklo_epi8(tap[2], tap[3]), high23 = _mm512_unpackhi_epi8(tap[2], tap[3]);
-    group[0] = _mm512_unpacklo_epi16(low01, low23);
-    group[1] = _mm512_unpackhi_epi16(low01, low23);
-    group[2] = _mm512_unpacklo_epi16(high01, high23);
-    group[3] = _mm512_unpackhi_epi16(high01, high23);
+    const int8_t *weights = work->weights;
+    for (size_t at = 0, width; at < work->channels; at += width) {
+        width = wnn_int8_depthwise_width(work->channels - at);
+        (width == 64   ? depthwise_64
+         : width == 32 ? depthwise_32
+                       : depthwise_16)(work, pixels, count, at, weights, out);
+        weights += width * work->columns * work->groups * 4;
+    }
 }
 
-// 64 channels at a time. Interleaving leaves them in an order that packing the results undoes.
-static AVX512 void depthwise_avx512(const uint8_t *const *taps, size_t groups, size_t channels, bool flip,
-                                    const int8_t *weights, const struct int8_finish *finish, uint8_t *out)
+// Sums to floats, both vectors of a row.
+static inline __attribute__((always_inline)) AVX512 void
+finish_floats(__m512i sum[8][2], int height, const struct int8_finish *finish, char *c, size_t ldc)
 {
-    __m512 low = _mm512_set1_ps(finish->low), high = _mm512_set1_ps(finish->high);
-    __m512i zero = _mm512_set1_epi16((short)finish->zero), change = _mm512_set1_epi8(flip ? (char)0x80 : 0);
-    for (size_t at = 0; at < channels; at += 64) {
-        size_t left = channels - at;
-        __mmask64 mask = left < 64 ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
-        __m512i sum[4], group[4], tap[4];
-        UNROLL
-        for (int v = 0; v < 4; v++)
-            sum[v] = _mm512_loadu_si512(finish->start + at + 16 * v);
-        for (size_t g = 0; g < groups; g++, weights += 256) {
-            UNROLL
-            for (int t = 0; t < 4; t++)
-                tap[t] = _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, taps[4 * g + t] + at), change);
-            interleave(tap, group);
-            UNROLL
-            for (int v = 0; v < 4; v++)
-                sum[v] = _mm512_dpbusd_epi32(sum[v], group[v], _mm512_loadu_si512(weights + 64 * v));
-        }
-        UNROLL
-        for (int v = 0; v < 4; v++) {
-            __m512 scale = _mm512_loadu_ps(finish->scale + at + 16 * v),
-                   offset = _mm512_loadu_ps(finish->offset + at + 16 * v);
-            __m512 value = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[v]), scale, offset);
-            sum[v] = _mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(value, low), high));
-        }
-        __m512i first = _mm512_add_epi16(_mm512_packs_epi32(sum[0], sum[1]), zero);
-        __m512i second = _mm512_add_epi16(_mm512_packs_epi32(sum[2], sum[3]), zero);
-        __m512i result =
-            finish->is_signed ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second);
-        _mm512_mask_storeu_epi8(out + at, mask, result);
+    // Pairs of lanes of 128 bits, as wnn_int8_column_order took them apart.
+    const __m512i halves[2] = {_mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                               _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15)};
+    __m512 low = _mm512_set1_ps(finish->low), high = _mm512_set1_ps(finish->high), scale[2], offset[2];
+    UNROLL
+    for (int v = 0; v < 2; v++) {
+        scale[v] = _mm512_loadu_ps(finish->scale + 16 * v);
+        offset[v] = _mm512_loadu_ps(finish->offset + 16 * v);
     }
+    UNROLL
+    for (int r = 0; r < height; r++, c += ldc) {
+        __m512d value[2];
+        UNROLL
+        for (int v = 0; v < 2; v++) {
+            __m512 product = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r][v]), scale[v], offset[v]);
+            value[v] = _mm512_castps_pd(_mm512_min_ps(_mm512_max_ps(product, low), high));
+        }
+        UNROLL
+        for (int v = 0; v < 2; v++)
+            _mm512_storeu_pd(c + 64 * v, _mm512_permutex2var_pd(value[0], halves[v], value[1]));
+    }
+}
+
+// How sums become bytes. Only the upper bound is one of floats: conversion of what is too small, and packing,
+// saturate. Signed bytes differ from unsigned ones by 128 until the last step.
+struct to_bytes {
+    __m512 high, scale[2], offset[2];
+    __m512i zero, least, flip;
+};
+
+static inline __attribute__((always_inline)) AVX512 __m512i pack_row(const __m512i sum[2],
+                                                                     const struct to_bytes *to)
+{
+    __m512i rounded[2];
+    UNROLL
+    for (int v = 0; v < 2; v++) {
+        __m512 value = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[v]), to->scale[v], to->offset[v]);
+        rounded[v] = _mm512_cvtps_epi32(_mm512_min_ps(value, to->high));
+    }
+    return _mm512_adds_epi16(_mm512_packs_epi32(rounded[0], rounded[1]), to->zero);
+}
+
+// Two rows at a time.
+static inline __attribute__((always_inline)) AVX512 void
+finish_bytes(__m512i sum[8][2], int height, const struct int8_finish *finish, char *c, size_t ldc)
+{
+    int shift = finish->is_signed ? 128 : 0;
+    struct to_bytes to = {.high = _mm512_set1_ps(finish->high),
+                          .zero = _mm512_set1_epi16((short)(finish->zero + shift)),
+                          .least = _mm512_set1_epi8((char)((int)finish->low + finish->zero + shift)),
+                          .flip = _mm512_set1_epi8((char)shift)};
+    __m512i rows = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    UNROLL
+    for (int v = 0; v < 2; v++) {
+        to.scale[v] = _mm512_loadu_ps(finish->scale + 16 * v);
+        to.offset[v] = _mm512_loadu_ps(finish->offset + 16 * v);
+    }
+    UNROLL
+    for (int r = 0; r < height; r += 2, c += 2 * ldc) {
+        __m512i first = pack_row(sum[r], &to), second = height > 1 ? pack_row(sum[r + 1], &to) : first;
+        __m512i bytes = _mm512_max_epu8(_mm512_packus_epi16(first, second), to.least);
+        bytes = _mm512_permutexvar_epi64(rows, _mm512_xor_si512(bytes, to.flip));
+        _mm256_storeu_si256((__m256i *)(void *)c, _mm512_castsi512_si256(bytes));
+        if (height > 1)
+            _mm256_storeu_si256((__m256i *)(void *)(c + ldc), _mm512_extracti64x4_epi64(bytes, 1));
+    }
+}
+
+static inline __attribute__((always_inline)) AVX512 void
+finish_avx512(__m512i sum[8][2], int height, const struct int8_finish *finish, char *c, size_t ldc)
+{
+    if (finish->bytes)
+        finish_bytes(sum, height, finish, c, ldc);
+    else
+        finish_floats(sum, height, finish, c, ldc);
 }
 
 #define NAME(x)              avx512_##x
@@ -101,6 +180,7 @@ static AVX512 void depthwise_avx512(const uint8_t *const *taps, size_t groups, s
 #define GREATEST(a, b)       _mm512_max_ps(a, b)
 #define STORE_BYTES(p, i)    _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8(i))
 #define DEPTHWISE            depthwise_avx512
+#define FINISH               finish_avx512
 #include "cpu/int8_kernel.inc"
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -29,8 +29,10 @@ static int32_t number(bool is_signed, uint8_t byte)
     return is_signed ? (int8_t)byte : byte;
 }
 
-static void find(const struct int8_gemm *gemm, size_t row, unsigned count, const void **pointers)
+static void find(const struct int8_gemm *gemm, size_t row, unsigned count, const void **pointers,
+                 uint8_t *room)
 {
+    (void)room;
     const struct matrices *matrices = gemm->argument;
     for (size_t s = 0; s < matrices->k / matrices->unit; s++)
         for (unsigned r = 0; r < count; r++)
@@ -43,10 +45,10 @@ static void copy(const struct int8_gemm *gemm, size_t row, uint8_t *to)
     memcpy(to, matrices->a + row * matrices->k, matrices->k);
 }
 
-static int32_t weight(const struct int8_gemm *gemm, size_t term, size_t column)
+static void weights(const struct int8_gemm *gemm, size_t term, size_t column, size_t count, uint8_t *to)
 {
     const struct matrices *matrices = gemm->argument;
-    return number(matrices->b_signed, matrices->b[term * matrices->n + column]);
+    memcpy(to, matrices->b + term * matrices->n + column, count);
 }
 
 static void scale_of(const struct int8_gemm *gemm, size_t column, float *scale, float *offset)
@@ -92,17 +94,18 @@ static void run_case(const struct int8_kernels *kernels, size_t m, size_t n, siz
         matrices.a[i] = (uint8_t)(extreme ? 0xFF * draw(2) ^ 0x80 * matrices.a_signed : draw(256));
     for (size_t i = 0; i < k * n; i++)
         matrices.b[i] = (uint8_t)(extreme ? 0xFF * draw(2) ^ 0x80 * matrices.b_signed : draw(256));
-    bool out_signed = draw(2);
+    bool out_signed = draw(2), in_place = kernels->size == 1; // whatever lies behind a piece counts nothing
+
     struct int8_gemm gemm = {.kernels = kernels,
                              .m = m,
                              .n = n,
                              .k = k,
-                             .unit = unit,
-                             .in_place = wnn_int8_reads_in_place(kernels, unit),
+                             .unit = in_place ? unit : k,
+                             .in_place = in_place,
                              .argument = &matrices,
                              .find = find,
                              .copy = copy,
-                             .weight = weight,
+                             .weights = weights,
                              .scale = scale_of,
                              .row_stride = n + draw(3),
                              .column_stride = 1};
@@ -114,12 +117,12 @@ static void run_case(const struct int8_kernels *kernels, size_t m, size_t n, siz
         .finish = {
             .low = bytes ? -100 : -1e9f, .high = bytes ? 27 : 1e9f, .bytes = bytes, .is_signed = out_signed}};
     gemm.numbers.finish.zero = out_signed ? 100 : 128;
-    char *packed = allocate(wnn_int8_gemm_packed_bytes(kernels, n, k));
+    char *packed = allocate(wnn_int8_gemm_packed_bytes(kernels, n, k, gemm.unit));
     wnn_int8_gemm_pack(&gemm, &wnn_serial, packed);
     gemm.packed = packed;
     struct parallel several = wnn_serial; // cuts the work as that many threads would
     several.threads = threads;
-    char *scratch = allocate(wnn_int8_gemm_scratch(kernels, k, unit, gemm.in_place, threads));
+    char *scratch = allocate(wnn_int8_gemm_scratch(&gemm, threads));
     size_t size = bytes ? 1 : sizeof(float);
     gemm.c = allocate((m * gemm.row_stride + 1) * size);
     memset(gemm.c, 0x55, m * gemm.row_stride * size);
@@ -137,6 +140,73 @@ static void run_case(const struct int8_kernels *kernels, size_t m, size_t n, siz
     free(matrices.b);
 }
 
+// A row of a depthwise convolution, each result against its sum.
+static void run_depthwise(const struct int8_kernels *kernels, size_t channels, size_t columns, size_t rows,
+                          size_t step, size_t count, bool is_signed)
+{
+    size_t groups = (rows + 3) / 4, pixels = (count - 1) * step + columns, room = (channels + 63) / 64 * 64;
+    int8_t *weights = allocate(room * columns * groups * 4);
+    int32_t *start = allocate(room * sizeof *start);
+    float *scale = allocate(room * sizeof *scale), *offset = allocate(room * sizeof *offset);
+    uint8_t *in = allocate(pixels * rows * channels), *out = allocate(count * channels + 64);
+    const uint8_t **places = allocate(pixels * groups * 4 * sizeof *places);
+    for (size_t i = 0; i < pixels * rows * channels; i++)
+        in[i] = (uint8_t)draw(256);
+    for (size_t i = 0; i < room * columns * groups * 4; i++)
+        weights[i] = 0;
+    for (size_t p = 0; p < pixels; p++)
+        for (size_t r = 0; r < 4 * groups; r++)
+            places[p * 4 * groups + r] = in + (p * rows + (r < rows ? r : 0)) * channels;
+    int8_t *plain = allocate(columns * rows * channels);
+    for (size_t i = 0; i < columns * rows * channels; i++)
+        plain[i] = (int8_t)(draw(256) - 128);
+    int32_t zero = (int32_t)draw(256) - 128 * is_signed, flip = draw(2);
+    struct int8_depthwise work = {channels, columns, groups, step, flip, weights, {start, scale, offset}};
+    work.finish.low = (float)((is_signed ? -128 : 0) - zero) + 20;
+    work.finish.high = work.finish.low + 150;
+    work.finish.zero = zero;
+    work.finish.bytes = true;
+    work.finish.is_signed = is_signed;
+    for (size_t first = 0, width; first < channels; first += width) {
+        width = wnn_int8_depthwise_width(channels - first);
+        for (size_t i = 0; i < width && first + i < channels; i++) {
+            size_t order = wnn_int8_depthwise_order(i, width);
+            for (size_t c = 0; c < columns; c++)
+                for (size_t r = 0; r < rows; r++)
+                    weights[first * columns * groups * 4 + ((c * groups + r / 4) * width + order) * 4 +
+                            r % 4] = plain[(c * rows + r) * channels + first + i];
+            start[first + order] = (int32_t)(first + i) * 100;
+            scale[first + order] = 1.0f / 256;
+            offset[first + order] = (float)i;
+        }
+    }
+    memset(out + count * channels, 0x55, 64);
+    kernels->depthwise(&work, places, count, out);
+    for (size_t i = 0; i < count; i++)
+        for (size_t channel = 0; channel < channels; channel++) {
+            int32_t sum = (int32_t)channel * 100;
+            for (size_t c = 0; c < columns; c++)
+                for (size_t r = 0; r < rows; r++)
+                    sum += (in[((i * step + c) * rows + r) * channels + channel] ^ (flip ? 0x80 : 0)) *
+                           plain[(c * rows + r) * channels + channel];
+            size_t last = channels > 64 ? (channels - 1) / 64 * 64 : 0;
+            double value = sum / 256.0 + (double)(channel >= last ? channel - last : channel % 64);
+            value = fmin(fmax(value, (double)work.finish.low), (double)work.finish.high);
+            double got = number(is_signed, out[i * channels + channel]) - zero;
+            REQUIRE(fabs(got - value) <= 0.5 + 1e-4);
+        }
+    for (size_t i = 0; i < 64; i++)
+        REQUIRE_EQUAL_INT(out[count * channels + i], 0x55);
+    free(weights);
+    free(start);
+    free(scale);
+    free(offset);
+    free(in);
+    free(out);
+    free(places);
+    free(plain);
+}
+
 int main(void)
 {
     static const size_t rows[] = {1, 2, 3, 5, 8, 13, 17}, columns[] = {1, 7, 8, 15, 16, 17, 32, 33, 49, 96};
@@ -147,6 +217,12 @@ int main(void)
         for (unsigned i = 0; i < 600; i++)
             run_case(kernels, rows[draw(7)], columns[draw(10)], units[draw(9)], 1 + draw(4), draw(2),
                      draw(4) == 0, 1 + draw(3));
+    for (unsigned set = 0; (kernels = wnn_int8_kernel_set(set)) != NULL; set++)
+        for (unsigned i = 0; kernels->depthwise && i < 400; i++) {
+            size_t width = draw(3) ? 3 : 1 + draw(5);
+            run_depthwise(kernels, 1 + draw(200), width, draw(2) ? 3 : 1 + draw(6), 1 + draw((uint32_t)width),
+                          1 + draw(20), draw(2));
+        }
     REQUIRE(sets > 0);
     kernels = wnn_int8_kernels();
     run_case(kernels, 3, 20, 32000, 1, false, true, 1); // as large as sums become
