@@ -604,15 +604,12 @@ static size_t packed_filter_floats(const struct layer *layer)
     return floats;
 }
 
-// Scratch memory of the strips that a float16 node is computed in, 0 if it is not, which has nothing to do
-// with the number of threads.
-static size_t strips_scratch(const struct layer *layer, unsigned threads)
+// Whether float16 is read and written by the loops themselves, or the former by strips.
+static bool takes_halves(const struct layer *layer)
 {
-    const struct conv phase = phase_of(layer, 0);
-    if (layer->transposed || layer->node->in[0]->type.type != WNNDataType_Float16 || !phase.channels_last ||
-        !takes_range(layer))
-        return 0;
-    return wnn_conv_strips_scratch(&phase, threads);
+    return !layer->transposed && layer->node->in[0]->type.type == WNNDataType_Float16 &&
+           layer->conv.channels_last &&
+           (layer->product || (by_pixels(&layer->conv) && layer->height * layer->width <= WNN_CONV_TAPS));
 }
 
 struct strip_call {
@@ -628,6 +625,28 @@ static void run_strip(const struct conv *strip, const void *argument)
     run_phase(&conv, call->layer->product, call->parallel, call->scratch);
 }
 
+// Of float16, with a filter as `conv` wants it.
+static void run_halves(const struct layer *layer, const struct kernel_call *call, struct scratch *scratch)
+{
+    struct conv whole = phase_of(layer, 0);
+    whole.input_halves = call->in[0].data;
+    whole.output_halves = call->out[0].data;
+    if (call->node->addend)
+        whole.addend_halves = call->in[call->node->addend].data;
+    if (!layer->product) {
+        wnn_conv_depthwise(&whole, call->parallel);
+        return;
+    }
+    float *strip = wnn_scratch_take(scratch, wnn_conv_strips_scratch(&whole, call->parallel->threads));
+    whole.packed = call->packed;
+    if (whole.packed == NULL) {
+        pack_groups(&whole, call->parallel, (float *)scratch->next);
+        whole.packed = (float *)scratch->next;
+    }
+    struct strip_call run = {layer, call->parallel, (float *)scratch->next};
+    wnn_conv_strips(&whole, run_strip, &run, call->parallel, strip);
+}
+
 void wnn_cpu_conv2d(const struct kernel_call *call)
 {
     struct scratch scratch = {call->scratch};
@@ -637,16 +656,14 @@ void wnn_cpu_conv2d(const struct kernel_call *call)
     struct layer layer = describe_layer(call->node);
     struct conv *conv = &layer.conv;
     const float *packed = call->packed;
-    size_t strips = strips_scratch(&layer, call->parallel->threads);
-    if (strips == 0)
+    bool halves = takes_halves(&layer);
+    if (!halves)
         conv->input = wnn_floats_in(call, 0, &scratch);
     if (packed == NULL)
         conv->filter = wnn_floats_in(call, 1, &scratch);
     conv->bias = call->node->in_count > 2 ? wnn_floats_in(call, 2, &scratch) : NULL;
-    if (strips == 0)
+    if (!halves)
         conv->output = wnn_floats_out(call, 0, &scratch);
-    if (call->node->addend)
-        conv->addend = call->in[call->node->addend].data;
     float range[2];
     conv->range = takes_range(&layer) && wnn_activation_range(call->node, range) ? range : NULL;
     if (!layer.product && packed != NULL) {
@@ -656,18 +673,12 @@ void wnn_cpu_conv2d(const struct kernel_call *call)
         copy_filter(conv, layer.height, layer.width, copy);
         use_copied_filter(conv, layer.width, copy);
     }
-    if (strips > 0) {
-        struct conv whole = phase_of(&layer, 0);
-        whole.packed = layer.product ? packed : NULL;
-        float *strip = wnn_scratch_take(&scratch, strips);
-        if (layer.product && packed == NULL) {
-            pack_groups(&whole, call->parallel, (float *)scratch.next);
-            whole.packed = (float *)scratch.next;
-        }
-        struct strip_call run = {&layer, call->parallel, (float *)scratch.next};
-        wnn_conv_strips(&whole, call->in[0].data, call->out[0].data, run_strip, &run, call->parallel, strip);
+    if (halves) {
+        run_halves(&layer, call, &scratch);
         return;
     }
+    if (call->node->addend)
+        conv->addend = call->in[call->node->addend].data;
     for (size_t i = 0; i < phase_count(&layer); i++) {
         struct conv phase = phase_of(&layer, i);
         if (packed != NULL && layer.product) {
@@ -685,10 +696,17 @@ size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
     const struct conv *conv = &layer.conv;
     size_t taps = layer.height * layer.width;
     bool packed = wnn_cpu_conv2d_packed_bytes(node) > 0;
-    size_t bytes = packed ? wnn_floats_scratch_without_weights(node) : wnn_floats_scratch(node);
-    size_t strips = strips_scratch(&layer, threads);
-    if (strips > 0)
-        bytes += strips - wnn_floats_copy_bytes(node->in[0]) - wnn_floats_copy_bytes(node->out[0]);
+    uint32_t without = packed ? 2 : 0; // the inputs of which there is no copy
+    size_t bytes = 0;
+    if (takes_halves(&layer)) {
+        const struct conv phase = phase_of(&layer, 0);
+        without |= node->addend ? 1 | 1u << node->addend : 1;
+        bytes = wnn_floats_scratch_without(node, without) - wnn_floats_copy_bytes(node->out[0]);
+        if (layer.product)
+            bytes += wnn_conv_strips_scratch(&phase, threads);
+    } else {
+        bytes = wnn_floats_scratch_without(node, without);
+    }
     if (layer.product) {
         if (!conv->channels_last)
             bytes += chunk_count(part_count(conv), threads) *
@@ -792,5 +810,6 @@ bool wnn_cpu_conv2d_fast(const struct node *node)
 bool wnn_cpu_conv2d_adds(const struct node *node)
 {
     struct layer layer = describe_layer(node);
-    return layer.product && layer.conv.channels_last && node->out[0]->type.type == WNNDataType_Float32;
+    return layer.product && layer.conv.channels_last &&
+           (node->out[0]->type.type == WNNDataType_Float32 || takes_halves(&layer));
 }

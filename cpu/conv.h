@@ -38,6 +38,10 @@ struct conv {
     const float *range;            // (optional) of the output of a product, or a depthwise convolution
     const float *addend; // (optional) what a product with channels_last is added to, may be the output
     float *output;
+    // Of float16, instead of `input` of a depthwise convolution and `output` and `addend` of one or of a
+    // product with channels_last, whose `output` is then memory for sums. Or NULL.
+    const uint16_t *input_halves, *addend_halves;
+    uint16_t *output_halves;
     size_t batch, groups, inputs, outputs; // inputs and outputs: channels of a group
     bool channels_last;
     bool winograd; // `packed` is for wnn_conv_winograd
@@ -61,7 +65,9 @@ size_t wnn_conv_winograd_scratch(const struct conv *conv, unsigned threads);
 size_t wnn_conv_winograd_floats(const struct conv *conv);
 void wnn_conv_winograd_pack(const struct conv *conv, const struct parallel *parallel, float *packed);
 
-// With channels_last, where groups have one input and one output channel; filter_group is 1.
+// With channels_last, where groups have one input and one output channel; filter_group is 1. Of float16 with
+// at most WNN_CONV_TAPS taps.
+#define WNN_CONV_TAPS 64
 void wnn_conv_depthwise(const struct conv *conv, const struct parallel *parallel);
 
 // Loops without a matrix product, for groups that are too small for one. With channels_last, filter_out is 1.
@@ -72,10 +78,10 @@ void wnn_conv_direct(const struct conv *conv, const struct parallel *parallel);
 bool wnn_conv_planes(const struct conv *conv, const struct parallel *parallel, float *scratch);
 size_t wnn_conv_planes_scratch(const struct conv *conv, unsigned threads);
 
-// The same convolution of float16 images with the channels last, by strips that `run` computes in float32.
-void wnn_conv_strips(const struct conv *conv, const uint16_t *input, uint16_t *output,
-                     void (*run)(const struct conv *strip, const void *argument), const void *argument,
-                     const struct parallel *parallel, float *scratch);
+// The same convolution from input_halves, by strips whose `input` is a copy in float32 and whose `output` is
+// memory for sums.
+void wnn_conv_strips(const struct conv *conv, void (*run)(const struct conv *strip, const void *argument),
+                     const void *argument, const struct parallel *parallel, float *scratch);
 size_t wnn_conv_strips_scratch(const struct conv *conv, unsigned threads);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "cpu/conv_kernel.h"
 
-#define TAPS 64 // that are summed at a time
+#define TAPS WNN_CONV_TAPS // that are summed at a time
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -17,8 +17,9 @@ static size_t smaller(size_t a, size_t b)
 
 struct row {
     const struct conv *conv;
-    const float *image;
-    float *out;
+    size_t size; // of an element
+    const char *image;
+    char *out;
     int64_t y; // input coordinate of the first tap
     size_t low, high;
 };
@@ -28,14 +29,15 @@ static void run_pixels(const struct row *row, size_t x, bool inside,
                        void (*kernel)(const struct conv_pixels *pixels))
 {
     const struct conv *conv = row->conv;
-    const float *in[TAPS], *weights[TAPS];
+    const void *in[TAPS];
+    const float *weights[TAPS];
     int64_t first = conv->x.offset + (int64_t)x * conv->x.step;
     struct conv_pixels pixels = {
         .in = in,
         .weights = weights,
         .channels = conv->groups,
         .start = conv->bias,
-        .out = row->out + (conv->x.out + x * conv->x.out_step) * conv->out_x,
+        .out = row->out + (conv->x.out + x * conv->x.out_step) * conv->out_x * row->size,
         .in_step = (size_t)conv->x.step * conv->in_x,
         .out_step = conv->x.out_step * conv->out_x,
     };
@@ -43,7 +45,7 @@ static void run_pixels(const struct row *row, size_t x, bool inside,
         int64_t iy = row->y + (int64_t)ky * conv->y.offset_step;
         if (iy < 0 || iy >= conv->y.in)
             continue;
-        const float *line = row->image + (size_t)iy * conv->in_y;
+        const char *line = row->image + (size_t)iy * conv->in_y * row->size;
         const float *filter = conv->filter + (conv->y.tap + ky * conv->y.tap_step) * conv->filter_y +
                               conv->x.tap * conv->filter_x;
         for (size_t kx = 0; kx < conv->x.taps; kx++) {
@@ -55,7 +57,7 @@ static void run_pixels(const struct row *row, size_t x, bool inside,
                 pixels.start = pixels.out;
                 pixels.taps = 0;
             }
-            in[pixels.taps] = line + (size_t)ix * conv->in_x;
+            in[pixels.taps] = line + (size_t)ix * conv->in_x * row->size;
             weights[pixels.taps++] = filter + kx * conv->x.tap_step * conv->filter_x;
         }
     }
@@ -67,12 +69,13 @@ static void run_row(const struct row *row)
 {
     const struct conv_kernels *kernels = wnn_conv_kernels();
     size_t count = row->conv->x.count;
+    bool halves = row->conv->output_halves != NULL;
     bool many =
         row->conv->y.taps * row->conv->x.taps > TAPS; // the kernel goes on with sums of one pixel only
     for (size_t x = 0; x < count;) {
         bool inside = x >= row->low && x < row->high;
         size_t pixels = inside && !many ? smaller(kernels->rows, row->high - x) : 1;
-        run_pixels(row, x, inside, kernels->pixels[pixels]);
+        run_pixels(row, x, inside, halves ? kernels->pixels_halves[pixels] : kernels->pixels[pixels]);
         x += pixels;
     }
 }
@@ -81,12 +84,16 @@ static void run_row(const struct row *row)
 static void run_rows(void *argument, size_t begin, size_t end)
 {
     const struct conv *conv = argument;
-    struct row row = {.conv = conv};
+    bool halves = conv->output_halves != NULL;
+    struct row row = {.conv = conv, .size = halves ? sizeof(uint16_t) : sizeof(float)};
+    const char *input = halves ? (const char *)conv->input_halves : (const char *)conv->input;
+    char *output = halves ? (char *)conv->output_halves : (char *)conv->output;
     wnn_conv_inside(&conv->x, &row.low, &row.high);
     for (size_t item = begin; item < end; item++) {
         size_t image = item / conv->y.count, y = item % conv->y.count;
-        row.image = conv->input + image * conv->in_image;
-        row.out = conv->output + image * conv->out_image + (conv->y.out + y * conv->y.out_step) * conv->out_y;
+        row.image = input + image * conv->in_image * row.size;
+        row.out = output +
+                  (image * conv->out_image + (conv->y.out + y * conv->y.out_step) * conv->out_y) * row.size;
         row.y = conv->y.offset + (int64_t)y * conv->y.step;
         run_row(&row);
     }

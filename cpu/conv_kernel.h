@@ -26,7 +26,12 @@ struct conv_tile {
     const float *range;  // (optional) the least and the greatest value; NaN stays
     float *out;
     size_t addend_stride, out_stride; // from pixel to pixel
-    unsigned tail;                    // lanes of the last vector that are channels, at least 1
+    // (optional) Where results of float16 go instead of `out`, and what they are added to once they are
+    // rounded: the range is that of the sums, which are rounded again. Both have halves_stride.
+    uint16_t *halves;
+    const uint16_t *addend_halves;
+    size_t halves_stride;
+    unsigned tail; // lanes of the last vector that are channels, at least 1
     // So many tiles that follow each other in the output, the rows of each so many floats behind the last
     // one's.
     size_t count, in_step;
@@ -37,13 +42,15 @@ struct conv_tile {
 };
 
 // Neighbouring pixels of a depthwise convolution: pixel p has in channel c the sum over t < taps of
-// in[t][p * in_step + c] * weights[t][c], plus `start` of the channel.
+// in[t][p * in_step + c] * weights[t][c], plus `start` of the channel. `in` and `out` are of float32 or of
+// float16.
 struct conv_pixels {
-    const float *const *in, *const *weights;
+    const void *const *in;
+    const float *const *weights;
     size_t taps, channels;
     const float *start; // by channel, may be `out` if there is one pixel, or NULL
     const float *range; // as above
-    float *out;
+    void *out;
     size_t in_step, out_step;
 };
 
@@ -51,8 +58,9 @@ struct conv_kernels {
     unsigned rows, lanes, vectors; // a tile has up to `vectors` vectors of channels
     // By vectors - 1 and pixels. NULL: the next larger number of pixels will do.
     void (*tile[WNN_CONV_MAX_PANEL / 16][WNN_CONV_MAX_ROWS + 1])(const struct conv_tile *tile);
-    // By pixels, up to `rows`.
+    // By pixels, up to `rows`: of float32, and of float16.
     void (*pixels[WNN_CONV_MAX_ROWS + 1])(const struct conv_pixels *pixels);
+    void (*pixels_halves[WNN_CONV_MAX_ROWS + 1])(const struct conv_pixels *pixels);
 };
 
 // The best for this processor.

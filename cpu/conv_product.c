@@ -25,6 +25,8 @@ struct product {
     const struct conv_kernels *kernels;
     const float *input, *filter, *bias, *addend; // of the group
     float *output;
+    const uint16_t *addend_halves; // as in struct conv
+    uint16_t *output_halves;
     size_t m, n, terms;
     size_t unit;  // terms that lie side by side in the input, before those of the next tap or row of taps
     bool joined;  // rows of taps
@@ -275,24 +277,51 @@ struct step {
     size_t ahead_step; // for each of the filter's rows, of all tiles together
 };
 
-// Stores sums that cannot go to their places as they are.
-static void store_tile(const struct step *step, const float *sums, size_t width, size_t row, unsigned rows)
+static void move_into_range(float *sums, const float *range, unsigned count)
+{
+    for (unsigned j = 0; range != NULL && j < count; j++) {
+        sums[j] = sums[j] < range[0] ? range[0] : sums[j];
+        sums[j] = sums[j] > range[1] ? range[1] : sums[j];
+    }
+}
+
+// The end of sums that become float16 numbers.
+static void store_halves(const struct step *step, float *sums, size_t row)
 {
     const struct product *product = step->product;
-    const float *range = step->last ? product->conv->range : NULL;
+    size_t place = row * product->conv->out_x + step->column;
+    uint16_t *to = product->output_halves + place;
+    if (product->addend_halves != NULL) {
+        float addend[WNN_CONV_MAX_PANEL];
+        uint16_t rounded[WNN_CONV_MAX_PANEL];
+        wnn_half_from_float_array(sums, rounded, step->columns);
+        wnn_half_to_float_array(rounded, sums, step->columns);
+        wnn_half_to_float_array(product->addend_halves + place, addend, step->columns);
+        for (unsigned j = 0; j < step->columns; j++)
+            sums[j] += addend[j];
+    }
+    move_into_range(sums, product->conv->range, step->columns);
+    wnn_half_from_float_array(sums, to, step->columns);
+}
+
+// Stores sums that cannot go to their places as they are.
+static void store_tile(const struct step *step, float *sums, size_t width, size_t row, unsigned rows)
+{
+    const struct product *product = step->product;
     for (unsigned r = 0; r < rows; r++, sums += width) {
         float *to = output_pixel(product, row + r) + step->column;
         const float *addend = step->first ? step->addend : to;
         if (step->first && addend != NULL)
             addend += (row + r) * product->conv->out_x;
-        for (unsigned j = 0; j < step->columns; j++) {
-            float sum = addend != NULL ? addend[j] + sums[j] : sums[j];
-            if (range != NULL) {
-                sum = sum < range[0] ? range[0] : sum;
-                sum = sum > range[1] ? range[1] : sum;
-            }
-            to[j] = sum;
+        for (unsigned j = 0; addend != NULL && j < step->columns; j++)
+            sums[j] += addend[j];
+        if (step->last && product->output_halves != NULL) {
+            store_halves(step, sums, row + r);
+            continue;
         }
+        if (step->last)
+            move_into_range(sums, product->conv->range, step->columns);
+        memcpy(to, sums, step->columns * sizeof *to);
     }
 }
 
@@ -340,6 +369,13 @@ static size_t run_tiles(const struct step *step, size_t row, size_t most, uintpt
         if (step->first)
             tile.addend = step->addend != NULL ? step->addend + row * conv->out_x : NULL;
         tile.range = step->last ? conv->range : NULL;
+        if (step->last && product->output_halves != NULL) {
+            size_t place = row * conv->out_x + step->column;
+            tile.halves = product->output_halves + place;
+            tile.halves_stride = conv->out_x;
+            if (product->addend_halves != NULL)
+                tile.addend_halves = product->addend_halves + place;
+        }
         kernels->tile[step->vectors - 1][height](&tile);
     } else {
         tile.count = 1;
@@ -470,6 +506,8 @@ void wnn_conv_product(const struct conv *conv, size_t group, const struct parall
         .bias = conv->bias == NULL ? NULL : conv->bias + group * conv->outputs,
         .addend = conv->addend == NULL ? NULL : conv->addend + group * conv->outputs,
         .output = conv->output + group * conv->outputs,
+        .addend_halves = conv->addend_halves == NULL ? NULL : conv->addend_halves + group * conv->outputs,
+        .output_halves = conv->output_halves == NULL ? NULL : conv->output_halves + group * conv->outputs,
         .m = conv->batch * conv->y.count * conv->x.count,
         .n = conv->outputs,
         .terms = term_count(conv),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// float16 images with the channels last: some rows of the output at a time, with the rows of the input below
-// them, or some small images are a convolution of their own in float32, which stays in the second-level
-// cache.
+// Products of float16 images with the channels last: some rows of the output at a time, with a copy in
+// float32 of the rows of the input below them, or some small images, are a convolution of their own. The copy
+// and the sums stay in the second-level cache.
 
 #include "cpu/conv.h"
 
@@ -54,7 +54,7 @@ size_t wnn_conv_strips_scratch(const struct conv *conv, unsigned threads)
 }
 
 struct lines {
-    uint16_t *halves;
+    const uint16_t *halves;
     float *floats;
     size_t count;
 };
@@ -67,24 +67,8 @@ static void widen(void *argument, size_t begin, size_t end)
                             smaller(end * LINE_FLOATS, lines->count) - first);
 }
 
-static void narrow(void *argument, size_t begin, size_t end)
-{
-    const struct lines *lines = argument;
-    for (size_t line = begin; line < end; line++) {
-        size_t first = line * LINE_FLOATS, count = smaller(lines->count - first, LINE_FLOATS);
-        wnn_half_from_float_array(lines->floats + first, lines->halves + first, count);
-    }
-}
-
-static void convert(const struct lines *lines, void (*body)(void *, size_t, size_t),
-                    const struct parallel *parallel)
-{
-    wnn_parallel_for(parallel, (lines->count + LINE_FLOATS - 1) / LINE_FLOATS, 8, body, (void *)lines);
-}
-
-void wnn_conv_strips(const struct conv *conv, const uint16_t *input, uint16_t *output,
-                     void (*run)(const struct conv *strip, const void *argument), const void *argument,
-                     const struct parallel *parallel, float *scratch)
+void wnn_conv_strips(const struct conv *conv, void (*run)(const struct conv *strip, const void *argument),
+                     const void *argument, const struct parallel *parallel, float *scratch)
 {
     const struct strip_axis all = cut(conv, parallel->threads);
     size_t count = all.axis->count, strips = (count + all.lines - 1) / all.lines, images;
@@ -106,12 +90,13 @@ void wnn_conv_strips(const struct conv *conv, const uint16_t *input, uint16_t *o
         strip.batch = images;
         strip.input = scratch;
         strip.output = scratch + in_floats(&all);
-        const uint16_t *from = input + image * conv->in_image + (size_t)low * all.in_line;
-        uint16_t *to = output + image * conv->out_image + first * all.out_line;
-        struct lines in = {(uint16_t *)from, scratch, images * (size_t)(high - low) * all.in_line};
-        struct lines out = {to, strip.output, images * lines * all.out_line};
-        convert(&in, widen, parallel);
+        size_t to = image * conv->out_image + first * all.out_line;
+        strip.output_halves = conv->output_halves + to;
+        if (conv->addend_halves != NULL)
+            strip.addend_halves = conv->addend_halves + to;
+        struct lines in = {conv->input_halves + image * conv->in_image + (size_t)low * all.in_line, scratch,
+                           images * (size_t)(high - low) * all.in_line};
+        wnn_parallel_for(parallel, (in.count + LINE_FLOATS - 1) / LINE_FLOATS, 8, widen, &in);
         run(&strip, argument);
-        convert(&out, narrow, parallel);
     }
 }
