@@ -10,7 +10,7 @@ struct product {
     size_t m, n, k;
     const float *a, *b, *addend;
     const float *packed;                    // B as panels, or NULL
-    const uint16_t *b_halves;               // B to be packed, instead of b
+    const uint16_t *b_halves;               // B instead of b: to be packed, or of a thin product
     size_t a_row, a_term, b_term, b_column; // strides
     size_t addend_row, addend_column;
     float *c;                            // [m, n], dense
@@ -96,30 +96,40 @@ static void product_polish(const struct gemm *gemm, float *c, size_t rows, size_
 #define THIN_UNIT    64   // columns are divided between threads at multiples of this, which vectors divide
 #define THIN_COLUMNS 1024 // at a time
 #define THIN_TERMS   32
+#define THIN_HALVES  256  // columns of float16 at a time
+#define DOT_HALVES   2048 // terms of float16 at a time
 
 // Rows of B are contiguous: they are added up, some at a time, to rows of C.
+static void add_terms(const struct product *product, size_t k, size_t terms, size_t column, size_t count)
+{
+    const struct float_kernels *kernels = wnn_float_kernels();
+    const float *rows[THIN_TERMS];
+    float scale[THIN_TERMS], copy[THIN_TERMS][THIN_HALVES];
+    for (size_t t = 0; t < terms; t++) {
+        size_t from = (k + t) * product->b_term + column;
+        if (product->b_halves != NULL)
+            wnn_half_to_float_array(product->b_halves + from, copy[t], count);
+        rows[t] = product->b_halves != NULL ? copy[t] : product->b + from;
+    }
+    for (size_t i = 0; i < product->m; i++) {
+        for (size_t t = 0; t < terms; t++)
+            scale[t] = product->a[i * product->a_row + (k + t) * product->a_term];
+        kernels->combine(product->c + i * product->n + column, count, rows, scale, terms);
+    }
+}
+
 static void add_rows(void *argument, size_t begin, size_t end)
 {
     const struct product *product = argument;
-    const struct float_kernels *kernels = wnn_float_kernels();
+    size_t most = product->b_halves != NULL ? THIN_HALVES : THIN_COLUMNS;
 
     end = end * THIN_UNIT < product->n ? end * THIN_UNIT : product->n;
-    for (size_t column = begin * THIN_UNIT; column < end; column += THIN_COLUMNS) {
-        size_t count = end - column < THIN_COLUMNS ? end - column : THIN_COLUMNS;
+    for (size_t column = begin * THIN_UNIT; column < end; column += most) {
+        size_t count = end - column < most ? end - column : most;
         for (size_t i = 0; i < product->m; i++)
             memset(product->c + i * product->n + column, 0, count * sizeof *product->c);
-        for (size_t k = 0; k < product->k; k += THIN_TERMS) {
-            size_t terms = product->k - k < THIN_TERMS ? product->k - k : THIN_TERMS;
-            const float *rows[THIN_TERMS];
-            float scale[THIN_TERMS];
-            for (size_t t = 0; t < terms; t++)
-                rows[t] = product->b + (k + t) * product->b_term + column;
-            for (size_t i = 0; i < product->m; i++) {
-                for (size_t t = 0; t < terms; t++)
-                    scale[t] = product->a[i * product->a_row + (k + t) * product->a_term];
-                kernels->combine(product->c + i * product->n + column, count, rows, scale, terms);
-            }
-        }
+        for (size_t k = 0; k < product->k; k += THIN_TERMS)
+            add_terms(product, k, product->k - k < THIN_TERMS ? product->k - k : THIN_TERMS, column, count);
         for (size_t i = 0; i < product->m; i++)
             finish_values(product, product->c + i * product->n + column, i, column, count);
     }
@@ -131,11 +141,22 @@ static void dot_columns(void *argument, size_t begin, size_t end)
 {
     const struct product *product = argument;
     const struct float_kernels *kernels = wnn_float_kernels();
+    size_t step = product->b_halves != NULL ? DOT_HALVES : product->k;
+    float copy[DOT_HALVES];
     for (size_t j = begin; j < end; j++) {
+        float sums[THIN_ROWS] = {0};
+        for (size_t k = 0, terms; k < product->k; k += terms) {
+            size_t from = j * product->b_column + k;
+            terms = product->k - k < step ? product->k - k : step;
+            if (product->b_halves != NULL)
+                wnn_half_to_float_array(product->b_halves + from, copy, terms);
+            const float *b = product->b_halves != NULL ? copy : product->b + from;
+            for (size_t i = 0; i < product->m; i++)
+                sums[i] += kernels->dot(product->a + i * product->a_row + k, b, terms);
+        }
         for (size_t i = 0; i < product->m; i++) {
             float *c = product->c + i * product->n + j;
-            *c =
-                kernels->dot(product->a + i * product->a_row, product->b + j * product->b_column, product->k);
+            *c = sums[i];
             finish_values(product, c, i, j, 1);
         }
     }
@@ -199,6 +220,13 @@ static enum way way_of(const struct product *product)
     if (product->m <= THIN_ROWS && product->b_column == 1 && product->n > THIN_ROWS)
         return ROWS_OF_B;
     return thin && product->a_term == 1 && product->b_term == 1 ? DOTS : PANELS;
+}
+
+// Whether the product reads B once, so that float16 is converted on the way.
+static bool reads_halves(const struct product *product)
+{
+    enum way way = way_of(product);
+    return way == ROWS_OF_B || (way == DOTS && product->m < product->n);
 }
 
 static struct gemm gemm_of(const struct product *product)
@@ -276,6 +304,8 @@ static void run_one(const struct batch *batch, size_t index, const struct parall
     }
     if (product.packed != NULL)
         product.packed += b_offset / (product.k * product.n) * wnn_gemm_packed_floats(product.n, product.k);
+    else if (product.b_halves != NULL)
+        product.b_halves += b_offset;
     else
         product.b += b_offset;
     run_product(&product, parallel, scratch);
@@ -375,7 +405,9 @@ static struct product describe_node(const struct node *node)
 // B: what has been packed, the tensor, or a copy of it.
 static void load_b(const struct kernel_call *call, struct product *product, struct scratch *scratch)
 {
-    if (call->packed == NULL)
+    if (call->in[1].type == WNNDataType_Float16 && reads_halves(product))
+        product->b_halves = call->in[1].data;
+    else if (call->packed == NULL)
         product->b = wnn_floats_in(call, 1, scratch);
     else if (way_of(product) == PANELS)
         product->packed = call->packed;
@@ -457,7 +489,8 @@ size_t wnn_cpu_matmul_scratch(const struct node *node, unsigned threads)
 {
     const struct product product = describe_node(node);
     bool packed = wnn_cpu_matmul_packed_bytes(node) > 0;
-    size_t bytes = packed ? wnn_floats_scratch_without_weights(node) : wnn_floats_scratch(node);
+    size_t bytes = packed || reads_halves(&product) ? wnn_floats_scratch_without_weights(node)
+                                                    : wnn_floats_scratch(node);
     if (!packed && way_of(&product) == PANELS)
         bytes += batch_chunks(leading(&node->out[0]->type.shape), threads) *
                  wnn_gemm_scratch(product.n, product.k);
@@ -473,7 +506,9 @@ size_t wnn_cpu_matmul_packed_bytes(const struct node *node)
         return 0;
     if (way_of(&product) == PANELS)
         return leading(&b->shape) * wnn_gemm_packed_floats(product.n, product.k) * sizeof(float);
-    return b->type == WNNDataType_Float16 ? wnn_shape_elements(&b->shape) * sizeof(float) : 0;
+    return b->type == WNNDataType_Float16 && !reads_halves(&product)
+               ? wnn_shape_elements(&b->shape) * sizeof(float)
+               : 0;
 }
 
 void wnn_cpu_matmul_pack(const struct kernel_call *call, void *packed)
