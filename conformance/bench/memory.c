@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How fast the kernels of the CPU backend that are bound by memory are: each as a part of what a copy of the
-// same number of bytes, read and written, reaches on as many threads. Kernels are called directly.
+// same number of bytes, read and written, reaches on as many threads. Kernels are called directly. And how
+// many times as fast as a plain loop over the mathematical library, on one thread, those of functions are.
 //
 // Usage: webnn-bench-memory [--threads=N] [--time=MILLISECONDS] [--below=PERCENT] [NAME-PART...]
 
 #include "cpu/kernel.h"
 
+#include <math.h>
 #include <pthreadpool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -359,6 +361,149 @@ static void movements(const char *size, uint32_t n)
     }
 }
 
+static void elements(const char *size, uint32_t n)
+{
+    static const struct {
+        WNNDataType from, to;
+        const char *name;
+    } casts[] = {
+        {WNNDataType_Float32, WNNDataType_Float16, "cast f32 to f16"},
+        {WNNDataType_Float16, WNNDataType_Float32, "cast f16 to f32"},
+        {WNNDataType_Float32, WNNDataType_Int32, "cast f32 to i32"},
+        {WNNDataType_Int32, WNNDataType_Float32, "cast i32 to f32"},
+        {WNNDataType_Float32, WNNDataType_Uint8, "cast f32 to u8"},
+        {WNNDataType_Uint8, WNNDataType_Float32, "cast u8 to f32"},
+        {WNNDataType_Int32, WNNDataType_Int64, "cast i32 to i64"},
+        {WNNDataType_Int64, WNNDataType_Int32, "cast i64 to i32"},
+        {WNNDataType_Int64, WNNDataType_Float32, "cast i64 to f32"},
+        {WNNDataType_Float32, WNNDataType_Int64, "cast f32 to i64"},
+    };
+    static const WNNDataType bytes[] = {WNNDataType_Int8, WNNDataType_Uint8};
+    static const char *const quantize[] = {"quantizeLinear i8", "quantizeLinear u8"},
+                             *const dequantize[] = {"dequantizeLinear i8", "dequantizeLinear u8"};
+    for (size_t i = 0; i < sizeof casts / sizeof casts[0]; i++)
+        CASE(casts[i].name, wnnGraphBuilderCast(b, input_of(casts[i].from, LIST(n, 512)), casts[i].to, NULL));
+    for (int i = 0; i < 2; i++) {
+        CASE(quantize[i], wnnGraphBuilderQuantizeLinear(b, input_of(WNNDataType_Float32, LIST(n, 512)),
+                                                        input_of(WNNDataType_Float32, LIST(1, 1)),
+                                                        input_of(bytes[i], LIST(1, 1)), NULL));
+        CASE(dequantize[i], wnnGraphBuilderDequantizeLinear(b, input_of(bytes[i], LIST(n, 512)),
+                                                            input_of(WNNDataType_Float32, LIST(1, 1)),
+                                                            input_of(bytes[i], LIST(1, 1)), NULL));
+    }
+    static const char *const names[2][9] = {
+        {"softmax f32 last", "softmax f32 last, short", "softmax f32 first", "add f32", "add f32 row",
+         "mul f32 column", "relu f32", "clamp f32", "hardSwish f32"},
+        {"softmax f16 last", "softmax f16 last, short", "softmax f16 first", "add f16", "add f16 row",
+         "mul f16 column", "relu f16", "clamp f16", "hardSwish f16"}};
+    for (int half = 0; half < 2; half++) {
+        const char *const *name = names[half];
+        type = half ? WNNDataType_Float16 : WNNDataType_Float32;
+        CASE(name[0], wnnGraphBuilderSoftmax(b, IN(n, 1024), 1, NULL));
+        CASE(name[1], wnnGraphBuilderSoftmax(b, IN(n * 16, 64), 1, NULL));
+        CASE(name[2], wnnGraphBuilderSoftmax(b, IN(64, n * 16), 0, NULL));
+        CASE(name[3], wnnGraphBuilderAdd(b, IN(n, 512), IN(n, 512), NULL));
+        CASE(name[4], wnnGraphBuilderAdd(b, IN(n, 512), IN(512), NULL));
+        CASE(name[5], wnnGraphBuilderMul(b, IN(n, 512), IN(n, 1), NULL));
+        CASE(name[6], wnnGraphBuilderRelu(b, IN(n, 512), NULL));
+        CASE(name[7], wnnGraphBuilderClamp(b, IN(n, 512),
+                                           OPTIONS(WNNClampOptions, .minValue = wnnNumberFloat64(0),
+                                                   .maxValue = wnnNumberFloat64(1))));
+        CASE(name[8], wnnGraphBuilderHardSwish(b, IN(n, 512), NULL));
+    }
+}
+
+static float sigmoid(float x)
+{
+    return 1 / (1 + expf(-x));
+}
+
+static float gelu(float x)
+{
+    return 0.5f * x * (1 + erff(x * 0.70710678f));
+}
+
+static float softplus(float x)
+{
+    return log1pf(expf(x));
+}
+
+static float elu(float x)
+{
+    return x > 0 ? x : expm1f(x);
+}
+
+static float to_cube(float x)
+{
+    return powf(x, 3.3f);
+}
+
+// What a program without a library of kernels would write.
+static void run_plainly(float (*function)(float), const float *from, float *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = function(from[i]);
+}
+
+static void compare(const char *name, float (*function)(float), WNNOperand result)
+{
+    const struct node *node = wnn_operand(result)->producer;
+    struct tensor in[2] = {make_tensor(node->in[0])}, out = make_tensor(node->out[0]);
+    double best = 1e9, best_plain = 1e9, start = now();
+    if (node->in_count > 1)
+        in[1] = make_tensor(node->in[1]);
+    struct kernel_call call = {node, in, &out, NULL, &parallel};
+    float *from = aligned_alloc(64, in->count * sizeof *from),
+          *to = aligned_alloc(64, in->count * sizeof *to);
+    for (size_t i = 0; i < in->count; i++)
+        from[i] = (float)(i % 1000) / 500.0f + 0.01f;
+    if (node->in[0]->type.type == WNNDataType_Float32)
+        memcpy(in->data, from, in->count * sizeof *from);
+    for (int i = 0; i < 3 || now() - start < budget; i++) {
+        double before = now();
+        wnn_cpu_kernels[node->op].run(&call);
+        double middle = now();
+        run_plainly(function, from, to, in->count);
+        double after = now();
+        best = middle - before < best ? middle - before : best;
+        best_plain = after - middle < best_plain ? after - middle : best_plain;
+    }
+    printf("%-34s       %8.3f ns an element, %8.3f by libm: %5.1f times as fast\n", name,
+           best * 1e9 / (double)in->count, best_plain * 1e9 / (double)in->count, best_plain / best);
+    free(in[0].data);
+    free(in[1].data);
+    free(out.data);
+    free(from);
+    free(to);
+}
+
+static void functions(void)
+{
+    static const char *const suffixes[] = {"f32", "f16"};
+    char name[64];
+    for (int half = 0; half < 2; half++) {
+        type = half ? WNNDataType_Float16 : WNNDataType_Float32;
+#define FUNCTION(text, function, ...)                                                                        \
+    snprintf(name, sizeof name, text " %s", suffixes[half]);                                                 \
+    if (is_wanted(name))                                                                                     \
+    compare(name, function, __VA_ARGS__)
+#define UNARY(text, function, Op) FUNCTION(text, function, wnnGraphBuilder##Op(b, IN(64, 1024), NULL))
+        UNARY("exp", expf, Exp);
+        UNARY("log", logf, Log);
+        UNARY("tanh", tanhf, Tanh);
+        UNARY("sigmoid", sigmoid, Sigmoid);
+        UNARY("erf", erff, Erf);
+        UNARY("gelu", gelu, Gelu);
+        UNARY("sin", sinf, Sin);
+        UNARY("cos", cosf, Cos);
+        UNARY("tan", tanf, Tan);
+        UNARY("sqrt", sqrtf, Sqrt);
+        UNARY("softplus", softplus, Softplus);
+        UNARY("elu", elu, Elu);
+        FUNCTION("pow", to_cube, wnnGraphBuilderPow(b, IN(64, 1024), IN(64, 1024), NULL));
+    }
+}
+
 static void images(const char *size, uint32_t n)
 {
     static const WNNDataType types[] = {WNNDataType_Float32, WNNDataType_Float16, WNNDataType_Uint8};
@@ -444,7 +589,9 @@ int main(int argc, char **argv)
         normalizations(sizes[i].name, sizes[i].rows);
         movements(sizes[i].name, sizes[i].rows);
         images(sizes[i].name, sizes[i].rows);
+        elements(sizes[i].name, sizes[i].rows);
     }
+    functions();
     wnnGraphBuilderRelease(b);
     wnnContextRelease(context);
     pthreadpool_destroy(pool);
