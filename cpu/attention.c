@@ -231,7 +231,7 @@ static float soften(const struct slot *slot, float *scores, size_t mask_offset)
         row.mask = load(mask, mask_offset, mask->column != 0 ? mask->column : 1,
                         mask->column != 0 ? a->columns : 1, slot->mask);
     WNN_BEST(scale_scores)(&row, 0, a->columns);
-    wnn_vmath_exp_below(scores, a->columns, row.most);
+    wnn_vmath_exp_below(scores, scores, a->columns, row.most);
     WNN_BEST(sum_scores)(&row, 0, a->columns);
     return 1 / row.sum;
 }

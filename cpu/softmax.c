@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // softmax: exp(x - max), over their sum. The tensor is [outer, rows, columns]; each column of `rows` elements
-// is one distribution. float32 exponentials wait in the output for their sum; those of float16 are computed
-// again, so that they are rounded once.
+// is one distribution. float32 exponentials wait in the output for their sum; so do those of float16 in a
+// buffer, or, if they are too many, they are computed again, so that they are rounded once.
 #include "cpu/kernel.h"
 #include "cpu/variants.h"
 #include "cpu/vmath.h"
@@ -10,10 +10,13 @@
 #include <math.h>
 
 enum {
-    WIDTH = 64,  // columns of a unit
+    WIDTH = 256, // columns of a unit
     PIECE = 512, // elements loaded at a time
-    LANES = 32,  // sums of a single column
-    SHORT = 64,  // rows of a column that are taken together with others
+    LANES = 16,  // sums of a single column, of which there are GROUPS
+    GROUPS = 4,
+    SHORT = 15,    // rows of a column that are taken together with others
+    KEPT = 4096,   // exponentials of float16
+    TOGETHER = 16, // distributions, at most
 };
 
 struct softmax {
@@ -26,14 +29,14 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-// A NaN stays: nothing is above it, and of more conditions in a row compilers make branches.
-WNN_INLINE float max_nan(float a, float x)
+// A NaN is passed over: it makes one of the sum, and so of everything.
+WNN_INLINE float larger(float a, float x)
 {
-    return ((x > a) | (x != x)) ? x : a;
+    return x > a ? x : a;
 }
 
 // `count` elements from `offset` on: the tensor's memory, or `buffer` (PIECE long).
-static const float *load(const struct tensor *tensor, size_t offset, size_t count, float *buffer)
+WNN_INLINE const float *load(const struct tensor *tensor, size_t offset, size_t count, float *buffer)
 {
     if (tensor->type == WNNDataType_Float32)
         return (const float *)tensor->data + offset;
@@ -41,68 +44,115 @@ static const float *load(const struct tensor *tensor, size_t offset, size_t coun
     return buffer;
 }
 
-static void softmax_column(const struct softmax *softmax, size_t first)
-{
-    const struct tensor *in = softmax->in, *out = softmax->out;
-    bool wide = out->type == WNNDataType_Float32;
-    float buffer[PIECE], values[PIECE], maxima[PIECE], lanes[LANES];
-    for (size_t j = 0; j < LANES; j++)
-        lanes[j] = -INFINITY;
-    for (size_t row = 0, count; row < softmax->rows; row += count) {
-        count = min_size(softmax->rows - row, PIECE);
-        const float *x = load(in, first + row, count, buffer);
-        size_t i = 0;
-        for (; i + LANES <= count; i += LANES) {
-            for (size_t j = 0; j < LANES; j++)
-                lanes[j] = max_nan(lanes[j], x[i + j]);
-        }
-        for (; i < count; i++)
-            lanes[0] = max_nan(lanes[0], x[i]);
-    }
-    float max = lanes[0];
-    for (size_t j = 1; j < LANES; j++)
-        max = max_nan(max, lanes[j]);
-    for (size_t i = 0; i < min_size(softmax->rows, PIECE); i++)
-        maxima[i] = max;
+// Folds `lanes`, of which there may be but LANES, to one in pairs.
+#define FOLD_LANES(lanes, all, FOLD)                                                                         \
+    do {                                                                                                     \
+        for (size_t g = 1; (all) && g < GROUPS; g++)                                                         \
+            for (size_t j = 0; j < LANES; j++)                                                               \
+                lanes[j] = FOLD(lanes[j], lanes[g * LANES + j]);                                             \
+        for (size_t j = 0; j < 8; j++)                                                                       \
+            lanes[j] = FOLD(lanes[j], lanes[j + 8]);                                                         \
+        for (size_t j = 0; j < 4; j++)                                                                       \
+            lanes[j] = FOLD(lanes[j], lanes[j + 4]);                                                         \
+        lanes[0] = FOLD(FOLD(lanes[0], lanes[1]), FOLD(lanes[2], lanes[3]));                                 \
+    } while (0)
 
+WNN_INLINE float max_of(const float *x, size_t count, float max)
+{
+    float lanes[LANES * GROUPS];
+    size_t i = 0;
+    for (size_t j = 0; j < LANES * GROUPS; j++)
+        lanes[j] = max;
+    for (; i + LANES * GROUPS <= count; i += LANES * GROUPS)
+        for (size_t j = 0; j < LANES * GROUPS; j++)
+            lanes[j] = larger(lanes[j], x[i + j]);
+    for (; i + LANES <= count; i += LANES)
+        for (size_t j = 0; j < LANES; j++)
+            lanes[j] = larger(lanes[j], x[i + j]);
+    for (; i < count; i++)
+        lanes[i % LANES] = larger(lanes[i % LANES], x[i]);
+    FOLD_LANES(lanes, count >= LANES * GROUPS, larger);
+    return lanes[0];
+}
+
+#define SUM(a, b) ((a) + (b))
+
+// Of at most PIECE elements.
+WNN_INLINE float sum_of(const float *x, size_t count)
+{
+    float lanes[LANES * GROUPS] = {0};
+    size_t i = 0;
+    for (; i + LANES * GROUPS <= count; i += LANES * GROUPS)
+        for (size_t j = 0; j < LANES * GROUPS; j++)
+            lanes[j] += x[i + j];
+    for (; i + LANES <= count; i += LANES)
+        for (size_t j = 0; j < LANES; j++)
+            lanes[j] += x[i + j];
+    for (; i < count; i++)
+        lanes[i % LANES] += x[i];
+    FOLD_LANES(lanes, count >= LANES * GROUPS, SUM);
+    return lanes[0];
+}
+
+// `count` distributions side by side, in steps that one need not wait for in the other. Those of float16 are
+// of at most KEPT elements together.
+WNN_INLINE void softmax_together(const struct softmax *softmax, size_t first, size_t count)
+{
+    bool wide = softmax->out->type == WNNDataType_Float32;
+    float values[KEPT], max[TOGETHER], scale[TOGETHER];
+    float *y = wide ? (float *)softmax->out->data + first : values;
+    const float *x = wide ? (const float *)softmax->in->data + first : values;
+    size_t rows = softmax->rows;
+    if (!wide)
+        wnn_half_to_float_array((const uint16_t *)softmax->in->data + first, values, count * rows);
+    for (size_t i = 0; i < count; i++)
+        max[i] = max_of(x + i * rows, rows, -INFINITY);
+    for (size_t i = 0; i < count; i++)
+        wnn_vmath_exp_below(x + i * rows, y + i * rows, rows, max[i]);
+    for (size_t i = 0; i < count; i++) {
+        double sum = 0;
+        for (size_t row = 0; row < rows; row += PIECE)
+            sum += (double)sum_of(y + i * rows + row, min_size(rows - row, PIECE));
+        scale[i] = (float)(1 / sum);
+    }
+    for (size_t i = 0; i < count; i++)
+        for (size_t row = 0; row < rows; row++)
+            y[i * rows + row] *= scale[i];
+    if (!wide)
+        wnn_half_from_float_array(values, (uint16_t *)softmax->out->data + first, count * rows);
+}
+
+// One of float16 of any length.
+WNN_INLINE void softmax_long(const struct softmax *softmax, size_t first)
+{
+    const uint16_t *in = (const uint16_t *)softmax->in->data + first;
+    uint16_t *out = (uint16_t *)softmax->out->data + first;
+    float values[PIECE], max = -INFINITY;
     double sum = 0;
     for (size_t row = 0, count; row < softmax->rows; row += count) {
         count = min_size(softmax->rows - row, PIECE);
-        const float *x = load(in, first + row, count, buffer);
-        wnn_vmath_pair(VMATH_EXP_BELOW, x, maxima, values, count);
-        if (wide)
-            memcpy((float *)out->data + first + row, values, count * sizeof *values);
-        memset(lanes, 0, sizeof lanes);
-        size_t i = 0;
-        for (; i + LANES <= count; i += LANES) {
-            for (size_t j = 0; j < LANES; j++)
-                lanes[j] += values[i + j];
-        }
-        for (; i < count; i++)
-            lanes[0] += values[i];
-        for (size_t j = 0; j < LANES; j++)
-            sum += (double)lanes[j];
+        wnn_half_to_float_array(in + row, values, count);
+        max = max_of(values, count, max);
     }
-
+    for (size_t row = 0, count; row < softmax->rows; row += count) {
+        count = min_size(softmax->rows - row, PIECE);
+        wnn_half_to_float_array(in + row, values, count);
+        wnn_vmath_exp_below(values, values, count, max);
+        sum += (double)sum_of(values, count);
+    }
     float scale = (float)(1 / sum);
     for (size_t row = 0, count; row < softmax->rows; row += count) {
         count = min_size(softmax->rows - row, PIECE);
-        if (wide) {
-            float *y = (float *)out->data + first + row;
-            for (size_t i = 0; i < count; i++)
-                y[i] *= scale;
-        } else {
-            const float *x = load(in, first + row, count, buffer);
-            wnn_vmath_pair(VMATH_EXP_BELOW, x, maxima, values, count);
-            for (size_t i = 0; i < count; i++)
-                values[i] *= scale;
-            wnn_half_from_float_array(values, (uint16_t *)out->data + first + row, count);
-        }
+        wnn_half_to_float_array(in + row, values, count);
+        wnn_vmath_exp_below(values, values, count, max);
+        for (size_t i = 0; i < count; i++)
+            values[i] *= scale;
+        wnn_half_from_float_array(values, out + row, count);
     }
 }
 
 // Several rows of a few elements each, one unit a row.
-static void softmax_short(const struct softmax *softmax, size_t begin, size_t end)
+WNN_INLINE void softmax_short(const struct softmax *softmax, size_t begin, size_t end)
 {
     const struct tensor *in = softmax->in, *out = softmax->out;
     size_t length = softmax->rows;
@@ -113,7 +163,7 @@ static void softmax_short(const struct softmax *softmax, size_t begin, size_t en
         for (size_t at = 0; at < n * length; at += length) {
             float max = -INFINITY;
             for (size_t i = at; i < at + length; i++)
-                max = max_nan(max, x[i]);
+                max = larger(max, x[i]);
             for (size_t i = at; i < at + length; i++)
                 maxima[i] = max;
         }
@@ -133,7 +183,7 @@ static void softmax_short(const struct softmax *softmax, size_t begin, size_t en
     }
 }
 
-static void softmax_columns(const struct softmax *softmax, size_t first, size_t width)
+WNN_INLINE void softmax_columns(const struct softmax *softmax, size_t first, size_t width)
 {
     const struct tensor *in = softmax->in, *out = softmax->out;
     bool wide = out->type == WNNDataType_Float32;
@@ -147,15 +197,14 @@ static void softmax_columns(const struct softmax *softmax, size_t first, size_t 
     for (size_t at = first; at < end; at += softmax->columns) {
         const float *x = load(in, at, width, buffer);
         for (size_t j = 0; j < width; j++)
-            max[j] = max_nan(max[j], x[j]);
+            max[j] = larger(max[j], x[j]);
     }
     for (size_t at = first; at < end; at += softmax->columns) {
         const float *x = load(in, at, width, buffer);
-        wnn_vmath_pair(VMATH_EXP_BELOW, x, max, values, width);
+        float *y = wide ? (float *)out->data + at : values;
+        wnn_vmath_pair(VMATH_EXP_BELOW, x, max, y, width);
         for (size_t j = 0; j < width; j++)
-            sum[j] += (double)values[j];
-        if (wide)
-            memcpy((float *)out->data + at, values, width * sizeof *values);
+            sum[j] += (double)y[j];
     }
     for (size_t j = 0; j < width; j++)
         scale[j] = (float)(1 / sum[j]);
@@ -177,21 +226,26 @@ static void softmax_columns(const struct softmax *softmax, size_t first, size_t 
 static void softmax_units(void *argument, size_t begin, size_t end)
 {
     const struct softmax *softmax = argument;
+    bool wide = softmax->out->type == WNNDataType_Float32;
     if (softmax->columns == 1 && softmax->rows <= SHORT) {
         softmax_short(softmax, begin, end);
         return;
     }
-    for (size_t unit = begin; unit < end; unit++) {
+    size_t most = min_size(softmax->rows > KEPT ? 1 : KEPT / softmax->rows, TOGETHER), count;
+    for (size_t unit = begin; unit < end; unit += count) {
         size_t column = unit % softmax->blocks * WIDTH;
         size_t first = unit / softmax->blocks * softmax->rows * softmax->columns + column;
-        if (softmax->columns == 1)
-            softmax_column(softmax, first);
-        else
+        count = softmax->columns == 1 ? min_size(end - unit, most) : 1;
+        if (softmax->columns > 1)
             softmax_columns(softmax, first, min_size(softmax->columns - column, WIDTH));
+        else if (wide || softmax->rows <= KEPT)
+            softmax_together(softmax, first, count);
+        else
+            softmax_long(softmax, first);
     }
 }
 
-WNN_VARIANTS(softmax_units)
+WNN_VARIANTS_512(softmax_units)
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softmax-method
 void wnn_cpu_softmax(const struct kernel_call *call)
@@ -207,5 +261,5 @@ void wnn_cpu_softmax(const struct kernel_call *call)
     softmax.blocks = (softmax.columns + WIDTH - 1) / WIDTH;
     size_t units = softmax.in->count / softmax.rows / softmax.columns * softmax.blocks;
     size_t grain = 4096 / (softmax.rows * min_size(softmax.columns, WIDTH)) + 1;
-    wnn_parallel_for(call->parallel, units, grain, WNN_BEST(softmax_units), &softmax);
+    wnn_parallel_for(call->parallel, units, grain, WNN_BEST_512(softmax_units), &softmax);
 }

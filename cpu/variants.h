@@ -38,6 +38,14 @@ static inline int wnn_has_avx512(void)
 
 #define WNN_VARIANTS(body) WNN_VARIANTS_(body)
 #define WNN_BEST(body)     WNN_BEST_(body)
+// The same with AVX-512, for loops that do so much with an element that memory is not the limit.
+#define WNN_VARIANTS_512(body)                                                                               \
+    WNN_VARIANTS_(body)                                                                                      \
+    WNN_AVX512 __attribute__((flatten)) static void body##_avx512(void *argument, size_t begin, size_t end)  \
+    {                                                                                                        \
+        body(argument, begin, end);                                                                          \
+    }
+#define WNN_BEST_512(body) (wnn_has_avx512() ? body##_avx512 : WNN_BEST_(body))
 #define WNN_BEST_(body)    (__builtin_cpu_supports("avx2") ? body##_avx2 : body)
 #define WNN_VARIANTS_(body)                                                                                  \
     __attribute__((target("avx2"), flatten)) static void body##_avx2(void *argument, size_t begin,           \
@@ -48,6 +56,8 @@ static inline int wnn_has_avx512(void)
 #else
 #define WNN_VARIANTS(body)
 #define WNN_BEST(body) (body)
+#define WNN_VARIANTS_512(body)
+#define WNN_BEST_512(body) (body)
 #endif
 
 #endif

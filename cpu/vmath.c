@@ -24,7 +24,7 @@ enum {
 struct loops {
     void (*floats[VMATH_COUNT])(float *values, int count, double alpha, double inverse);
     void (*pairs[VMATH_PAIR_COUNT])(float *restrict left, const float *restrict right, int count);
-    void (*exp_below)(float *values, int count, float most);
+    void (*exp_below)(const float *x, float *y, int count, float most);
     void (*doubles[VMATH_COUNT])(double *values, int count);
 };
 
@@ -104,6 +104,7 @@ static void fix_turns(enum vmath function, const float *x, float *y, size_t coun
     }
 }
 
+// In place as far as whole groups go.
 void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, float alpha)
 {
     void (*loop)(float *, int, double, double) = best_loops()->floats[function];
@@ -113,12 +114,17 @@ void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, floa
     for (size_t i = 0, n; i < count; i += n) {
         n = count - i < BLOCK ? count - i : BLOCK;
         int whole = whole_groups(n);
-        memcpy(block, x + i, n * sizeof *x);
-        memset(block + n, 0, ((size_t)whole - n) * sizeof *block);
-        loop(block, whole, (double)alpha, inverse);
+        bool apart = turns || n % GROUP != 0;
+        float *values = apart ? block : y + i;
+        if (values != x + i)
+            memcpy(values, x + i, n * sizeof *x);
+        if (apart)
+            memset(block + n, 0, ((size_t)whole - n) * sizeof *block);
+        loop(values, whole, (double)alpha, inverse);
         if (turns)
             fix_turns(function, x + i, block, n);
-        memcpy(y + i, block, n * sizeof *y);
+        if (apart)
+            memcpy(y + i, block, n * sizeof *y);
     }
 }
 
@@ -129,28 +135,37 @@ void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, fl
     for (size_t i = 0, n; i < count; i += n) {
         n = count - i < BLOCK ? count - i : BLOCK;
         int whole = whole_groups(n);
-        memcpy(left, a + i, n * sizeof *a);
-        memcpy(right, b + i, n * sizeof *b);
-        memset(left + n, 0, ((size_t)whole - n) * sizeof *left);
-        memset(right + n, 0, ((size_t)whole - n) * sizeof *right);
-        loop(left, right, whole);
-        memcpy(y + i, left, n * sizeof *y);
+        bool apart = y == b || n % GROUP != 0;
+        float *values = apart ? left : y + i;
+        const float *others = apart ? right : b + i;
+        if (values != a + i)
+            memcpy(values, a + i, n * sizeof *a);
+        if (apart) {
+            memcpy(right, b + i, n * sizeof *b);
+            memset(left + n, 0, ((size_t)whole - n) * sizeof *left);
+            memset(right + n, 0, ((size_t)whole - n) * sizeof *right);
+        }
+        loop(values, others, whole);
+        if (apart)
+            memcpy(y + i, left, n * sizeof *y);
     }
 }
 
-void wnn_vmath_exp_below(float *values, size_t count, float most)
+void wnn_vmath_exp_below(const float *x, float *y, size_t count, float most)
 {
-    void (*loop)(float *, int, float) = best_loops()->exp_below;
+    void (*loop)(const float *, float *, int, float) = best_loops()->exp_below;
     float block[GROUP];
     size_t rest = count % GROUP;
     for (size_t i = 0, n; i < count - rest; i += n) {
         n = count - rest - i < 1 << 20 ? count - rest - i : 1 << 20;
-        loop(values + i, (int)n, most);
+        loop(x + i, y + i, (int)n, most);
     }
+    if (rest == 0)
+        return;
     for (size_t i = 0; i < GROUP; i++)
-        block[i] = i < rest ? values[count - rest + i] : most;
-    loop(block, GROUP, most);
-    memcpy(values + count - rest, block, rest * sizeof *block);
+        block[i] = i < rest ? x[count - rest + i] : most;
+    loop(block, block, GROUP, most);
+    memcpy(y + count - rest, block, rest * sizeof *block);
 }
 
 void wnn_vmath_doubles(enum vmath function, double *values, size_t count)

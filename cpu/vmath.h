@@ -38,8 +38,8 @@ void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, floa
 // y[i] = function of a[i] and b[i]; y may be one of them.
 void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, float *y, size_t count);
 
-// In place: exp(x - most) for x <= most or NaN, as VMATH_EXP_BELOW.
-void wnn_vmath_exp_below(float *values, size_t count, float most);
+// y[i] = exp(x[i] - most) for x[i] <= most or NaN, as VMATH_EXP_BELOW; y may be x.
+void wnn_vmath_exp_below(const float *x, float *y, size_t count, float most);
 
 // In place, and in double all the way, with a relative error below 2^-34: exp, sigmoid and tanh.
 void wnn_vmath_doubles(enum vmath function, double *values, size_t count);
