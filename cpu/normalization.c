@@ -22,6 +22,9 @@ struct loops {
     void (*add_squares)(double *sums, const double *middle, size_t width, const float *x, size_t rows,
                         size_t stride);
 
+    // The sum of LANES sums.
+    double (*total)(const double *sums);
+
     // The output may be the input. y = (x - mean[j]) * factor[j] + bias[j]; rows of y are `out_stride` apart.
     void (*columns)(float *y, size_t out_stride, const float *x, size_t stride, size_t rows, size_t width,
                     const double *mean, const double *factor, const double *bias);
@@ -65,6 +68,16 @@ struct loops {
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
+    TARGET static double total_##set(const double *restrict sums)                                            \
+    {                                                                                                        \
+        double eight[8] = {0}, four[4];                                                                      \
+        for (size_t i = 0; i < LANES; i += 8)                                                                \
+            for (size_t j = 0; j < 8; j++)                                                                   \
+                eight[j] += sums[i + j];                                                                     \
+        for (size_t j = 0; j < 4; j++)                                                                       \
+            four[j] = eight[j] + eight[j + 4];                                                               \
+        return (four[0] + four[2]) + (four[1] + four[3]);                                                    \
+    }                                                                                                        \
     TARGET static void columns_##set(float *y, size_t out_stride, const float *x, size_t stride,             \
                                      size_t rows, size_t width, const double *restrict mean,                 \
                                      const double *restrict factor, const double *restrict bias)             \
@@ -89,8 +102,8 @@ struct loops {
         for (size_t i = 0; i < count; i++)                                                                   \
             y[i] = (float)(((double)x[i] - mean) * factor * (double)scale[i] + (double)bias[i]);             \
     }                                                                                                        \
-    static const struct loops loops_##set = {add_##set, add_squares_##set, columns_##set, line_##set,        \
-                                             run_##set};
+    static const struct loops loops_##set = {add_##set,     add_squares_##set, total_##set,                  \
+                                             columns_##set, line_##set,        run_##set};
 
 DEFINE_LOOPS(any, )
 #if defined(__x86_64__)
@@ -193,22 +206,23 @@ static void average(const struct normalize *n, size_t unit, const float *run, co
         }
     }
     if (piece.width == 1) {
-        for (size_t half = LANES / 2; half > 0; half /= 2) {
-            for (size_t j = 0; j < half; j++)
-                means[j] += means[j + half];
-        }
-        means[0] /= (double)walk->reduced;
-        for (size_t j = 1; j < LANES; j++)
-            means[j] = means[0];
+        double mean = n->loops->total(means) / (double)walk->reduced;
+        for (size_t j = 0; j < LANES; j++)
+            means[j] = mean;
         return;
     }
     for (size_t j = 0; j < lanes; j++)
         means[j] /= (double)walk->reduced;
 }
 
+// What is the same for many units, in float32: the input of one, and scale and bias.
+struct kept {
+    float input[RUN], scale[RUN], bias[RUN];
+};
+
 // A run of a single column.
-static void apply_run(const struct normalize *n, const struct piece *piece, const float *run, double mean,
-                      double factor)
+static void apply_run(const struct normalize *n, const struct piece *piece, const struct kept *kept,
+                      double mean, double factor)
 {
     float in[BLOCK], out[BLOCK], scales[BLOCK], biases[BLOCK];
     size_t step = n->walk.row_parameter;
@@ -216,9 +230,13 @@ static void apply_run(const struct normalize *n, const struct piece *piece, cons
         count = smaller(piece->rows - i, BLOCK);
         size_t at = piece->offset + i, parameter = piece->parameter + i * step, stride = 1;
         float *y = n->half ? out : (float *)n->out->data + at;
-        const float *x = run ? run + i : load_rows(n, at, 1, count, in, &stride);
-        const float *scale = load(n->scale, parameter, step, step ? count : 1, scales);
-        const float *bias = load(n->bias, parameter, step, step ? count : 1, biases);
+        const float *x = kept ? kept->input + i : load_rows(n, at, 1, count, in, &stride);
+        bool known = kept && step == 1;
+        const float *scale = known && n->scale->data
+                                 ? kept->scale + parameter
+                                 : load(n->scale, parameter, step, step ? count : 1, scales);
+        const float *bias = known && n->bias->data ? kept->bias + parameter
+                                                   : load(n->bias, parameter, step, step ? count : 1, biases);
         if (step == 0 || (!scale && !bias)) {
             n->loops->line(y, x, count, mean, scale ? factor * (double)*scale : factor,
                            bias ? (double)*bias : 0);
@@ -266,23 +284,29 @@ static void apply_rows(const struct normalize *n, const struct piece *piece, con
 static void normalize_units(void *argument, size_t begin, size_t end)
 {
     const struct normalize *n = argument;
+    const struct walk *walk = &n->walk;
+    struct kept room, *kept = NULL;
+    if (n->half && walk->columns == 1 && walk->outer.rank == 0 && walk->rows <= RUN) {
+        kept = &room;
+        if (walk->row_parameter == 1 && n->scale->data)
+            wnn_half_to_float_array(n->scale->data, room.scale, walk->rows);
+        if (walk->row_parameter == 1 && n->bias->data)
+            wnn_half_to_float_array(n->bias->data, room.bias, walk->rows);
+    }
     for (size_t unit = begin; unit < end; unit++) {
         double mean[WNN_WALK_WIDTH], factor[WNN_WALK_WIDTH];
-        float floats[RUN];
-        const float *run = NULL;
         struct piece piece;
-        wnn_walk_start_rows(&piece, &n->walk, unit, 0, n->walk.reduced);
-        if (n->half && n->walk.columns == 1 && n->walk.outer.rank == 0 && n->walk.rows <= RUN) {
-            wnn_half_to_float_array((const uint16_t *)n->in->data + piece.at, floats, n->walk.rows);
-            run = floats;
-        }
+        wnn_walk_start_rows(&piece, walk, unit, 0, walk->reduced);
+        if (kept)
+            wnn_half_to_float_array((const uint16_t *)n->in->data + piece.at, room.input, walk->rows);
+        const float *run = kept ? room.input : NULL;
         average(n, unit, run, NULL, mean);
         average(n, unit, run, mean, factor);
         for (size_t j = 0; j < piece.width; j++)
             factor[j] = 1 / sqrt(factor[j] + n->epsilon);
         while (wnn_walk_next(&piece)) {
             if (piece.width == 1)
-                apply_run(n, &piece, run, mean[0], factor[0]);
+                apply_run(n, &piece, kept, mean[0], factor[0]);
             else
                 apply_rows(n, &piece, mean, factor);
         }
