@@ -133,4 +133,15 @@ static inline float wnn_cpu_round_even(float x)
     return __builtin_copysignf(size < 0x1p23f ? rounded : size, x);
 }
 
+// The same as an integer, of what is nearest to x from -1024 to 1024; of NaN 0.
+static inline int32_t wnn_cpu_round_small(float x)
+{
+    x = x < -1024.0f ? -1024.0f : x;
+    x = x > 1024.0f ? 1024.0f : x;
+    float shifted = (x == x ? x : 0.0f) + 0x1.8p23f;
+    int32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    return bits - 0x4B400000;
+}
+
 #endif

@@ -57,16 +57,13 @@ WNN_INLINE void dequantize(const struct quantum *quantum, const void *from, size
 // to a narrower type, hence the second loop.
 WNN_INLINE void quantize(const struct quantum *quantum, const float *from, size_t count, uint8_t *to)
 {
-    float scale = quantum->scale, zero = (float)quantum->zero,
-          low = quantum->type == WNNDataType_Int8 ? INT8_MIN : 0;
-    float high = low + 255;
+    float scale = quantum->scale;
+    int32_t zero = quantum->zero, low = quantum->type == WNNDataType_Int8 ? INT8_MIN : 0, high = low + 255;
     int32_t sums[WNN_CHUNK];
     for (size_t i = 0; i < count; i++) {
-        float steps = wnn_cpu_round_even(from[i] / scale);
-        float sum = (steps != steps ? 0.0f : steps) + zero;
+        int32_t sum = wnn_cpu_round_small(from[i] / scale) + zero;
         sum = sum < low ? low : sum;
-        sum = sum > high ? high : sum;
-        sums[i] = (int32_t)sum;
+        sums[i] = sum > high ? high : sum;
     }
     for (size_t i = 0; i < count; i++)
         to[i] = (uint8_t)sums[i];
@@ -124,7 +121,7 @@ static void run_piece(void *argument, size_t begin, size_t end)
         quantize(&job->quantum, x, count, job->out + at);
     }
 }
-WNN_VARIANTS(run_piece)
+WNN_VARIANTS_512(run_piece)
 
 static void run_binary(const struct kernel_call *call)
 {
@@ -138,7 +135,7 @@ static void run_binary(const struct kernel_call *call)
                       .out = out->data};
     wnn_cpu_view_init(&job.a, &call->in[0], &out->shape);
     wnn_cpu_view_init(&job.b, &call->in[1], &out->shape);
-    wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP, WNN_BEST(run_piece), &job);
+    wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP, WNN_BEST_512(run_piece), &job);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

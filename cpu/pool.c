@@ -16,7 +16,7 @@ struct pool {
     const char *input;
     char *output;
     size_t element;                                                 // bytes
-    bool half;                                                      // float16
+    bool half;                                                      // float16 that is folded as float32
     int64_t size[2], window[2], stride[2], dilation[2], padding[2]; // height, width
     size_t out[2];
     // One line is a run of `run` elements that are pooled in the same way: the channels of a pixel, or one
@@ -51,7 +51,7 @@ WNN_INLINE int64_t clip(const struct pool *pool, unsigned axis, size_t position,
 // The loops over elements
 // ---------------------------------------------------------------------------------------------------------------
 
-// Inputs become sums, and these sums of more, and results. float16 is float32 here.
+// Inputs become sums, and these sums of more, and results. float16 is float32 here, but for maxima.
 struct loops {
     size_t input, sum, result; // bytes
 
@@ -82,6 +82,18 @@ struct loops {
 #define TIMES(a, f) (float)((a) * (f))
 #define ROOT(a, f)  (float)sqrt(a)
 
+// Those of float16 in float32, where the squares fit, if there are not too many. factors are rounded.
+#define HALF_TAPS        4096
+#define SQUARE_HALF(x)   ((x) * (x))
+#define TIMES_HALF(a, f) ((a) * (float)(f))
+#define ROOT_HALF(a, f)  sqrtf(a)
+
+// Of float16 by its bits: an integer that is the greater the number is, and the greatest of all for NaN.
+#define KEY_OF_HALF(x)                                                                                       \
+    (int16_t)(((x)&0x7FFF) > 0x7C00 ? 0x7E00 : (int16_t)((x) ^ (int16_t)((int16_t)((x) >> 15) & 0x7FFF)))
+#define HALF_OF_KEY(x) (int16_t)((x) ^ (int16_t)((int16_t)((x) >> 15) & 0x7FFF))
+#define HALF_LEAST     ((int16_t)(0xFC00 ^ 0x7FFF))
+
 #define RUN_LANES 32
 
 #define SET(x) x
@@ -107,8 +119,12 @@ struct loops {
 #define BEST_FLOAT(x) (&x)
 #endif
 
-static const struct loops *find_loops(enum op op, WNNDataType type)
+static const struct loops *find_loops(enum op op, WNNDataType type, bool few)
 {
+    if (type == WNNDataType_Float16 && op == WNN_OP_maxPool2d)
+        return BEST_FLOAT(max_half);
+    if (type == WNNDataType_Float16 && few)
+        return op == WNN_OP_averagePool2d ? BEST_FLOAT(average_half) : BEST_FLOAT(l2_half);
     if (op == WNN_OP_averagePool2d)
         return BEST_FLOAT(average);
     if (op == WNN_OP_l2Pool2d)
@@ -173,7 +189,7 @@ static void store(const struct pool *pool, const void *sums, const double *facto
     if (loops->finish)
         loops->finish(results, sums, factors, step, count);
     if (pool->half)
-        wnn_half_from_float_array(loops->finish ? results : sums, (uint16_t *)(void *)out, count);
+        wnn_half_from_float_array(results, (uint16_t *)(void *)out, count);
     else if (!loops->finish && sums != out)
         memcpy(out, sums, count * pool->element);
 }
@@ -312,9 +328,8 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
         return;
 
     struct pool pool = {
-        .loops = find_loops((enum op)call->node->op, call->in[0].type),
         .element = wnn_dtype_bits(call->in[0].type) / 8,
-        .half = call->in[0].type == WNNDataType_Float16,
+        .half = call->in[0].type == WNNDataType_Float16 && call->node->op != WNN_OP_maxPool2d,
         .input = call->in[0].data,
         .output = call->out[0].data,
         .lines = last ? in[0] : in[0] * channels,
@@ -328,6 +343,8 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
         pool.dilation[axis] = options->dilations.data[axis];
         pool.padding[axis] = options->padding.data[2 * axis];
     }
+    pool.loops = find_loops((enum op)call->node->op, call->in[0].type,
+                            pool.window[0] <= HALF_TAPS && pool.window[0] * pool.window[1] <= HALF_TAPS);
     pool.in_x = pool.out_x = pool.run;
     pool.in_y = in[x] * pool.in_x;
     pool.out_y = out[x] * pool.out_x;

@@ -41,10 +41,31 @@ struct job {
                  (const void *x, const float *scale, const void *zero, void *out, size_t count),             \
                  (x, scale, zero, out, count))
 
-QUANTIZE(i4, int8_t, float, int32_t, -8, 7)
-QUANTIZE(u4, uint8_t, float, int32_t, 0, 15)
-QUANTIZE(i8, int8_t, float, int32_t, INT8_MIN, INT8_MAX)
-QUANTIZE(u8, uint8_t, float, int32_t, 0, UINT8_MAX)
+// For types of at most 8 bits, outside of which lies all that is beyond 1024.
+#define QUANTIZE_SMALL(name, Int, lowest, highest)                                                           \
+    WNN_BODY quantize_##name##_body(const void *x, const float *scale, const void *zero, void *out,          \
+                                    size_t count)                                                            \
+    {                                                                                                        \
+        const float *xs = x;                                                                                 \
+        const Int *zs = zero;                                                                                \
+        Int *ys = out;                                                                                       \
+        int32_t sums[WNN_CHUNK];                                                                             \
+        for (size_t i = 0; i < count; i++) {                                                                 \
+            int32_t sum = wnn_cpu_round_small(xs[i] / scale[i]) + zs[i];                                     \
+            sum = sum < (lowest) ? (lowest) : sum;                                                           \
+            sums[i] = sum > (highest) ? (highest) : sum;                                                     \
+        }                                                                                                    \
+        for (size_t i = 0; i < count; i++)                                                                   \
+            ys[i] = (Int)sums[i];                                                                            \
+    }                                                                                                        \
+    WNN_DISPATCH(quantize_##name,                                                                            \
+                 (const void *x, const float *scale, const void *zero, void *out, size_t count),             \
+                 (x, scale, zero, out, count))
+
+QUANTIZE_SMALL(i4, int8_t, -8, 7)
+QUANTIZE_SMALL(u4, uint8_t, 0, 15)
+QUANTIZE_SMALL(i8, int8_t, INT8_MIN, INT8_MAX)
+QUANTIZE_SMALL(u8, uint8_t, 0, UINT8_MAX)
 QUANTIZE(i32, int32_t, double, int32_t, INT32_MIN, INT32_MAX)
 QUANTIZE(u32, uint32_t, double, uint32_t, 0, UINT32_MAX)
 
