@@ -11,7 +11,7 @@
 
 // Rows that are not worth panels; more where vectors of terms meet several rows at a time.
 #define FEW_ROWS    4
-#define FEW_VECTORS 16
+#define FEW_VECTORS 8
 
 // Smaller matrices are worth more as floats.
 #define LEAST_ELEMENTS 1024
@@ -117,81 +117,6 @@ WNN_INLINE void read_row(const struct weights *weights, size_t row, size_t first
     }
 }
 
-// ---------------------------------------------------------------------------------------------------------------
-// Many rows
-// ---------------------------------------------------------------------------------------------------------------
-
-static void find_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
-                      size_t length, unsigned mr, const float **pointers, float *buffer)
-{
-    const struct product *product = gemm->argument;
-    (void)segments, (void)length, (void)mr, (void)buffer;
-    for (unsigned r = 0; r < count; r++)
-        pointers[r] = product->a + (row + r) * product->k + k;
-}
-
-// A panel, as wnn_parallel_for would ask for a piece of it.
-struct panel {
-    const struct product *product;
-    size_t k, column;
-    unsigned count, width;
-    float *to;
-};
-
-// Rows [begin, end) of the panel.
-static void fill_panel(void *argument, size_t begin, size_t end)
-{
-    const struct panel *panel = argument;
-    const struct weights *weights = &panel->product->weights;
-    float piece[WNN_GEMM_MAX_NR][PIECE];
-    if (!panel->product->transposed) {
-        for (size_t i = begin; i < end; i++) {
-            float *to = panel->to + i * panel->width;
-            read_row(weights, panel->k + i, panel->column, panel->count, to);
-            for (size_t j = panel->count; j < panel->width; j++)
-                to[j] = 0;
-        }
-        return;
-    }
-    for (size_t i = begin, n; i < end; i += n) {
-        n = smaller(PIECE, end - i);
-        for (unsigned j = 0; j < panel->count; j++)
-            read_row(weights, panel->column + j, panel->k + i, n, piece[j]);
-        wnn_gemm_pack(piece[0], PIECE, 1, panel->count, n, panel->to + i * panel->width, panel->width);
-    }
-}
-WNN_VARIANTS(fill_panel)
-
-static void make_panel(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
-                       float *to, unsigned width)
-{
-    struct panel panel = {gemm->argument, k, column, count, width, to};
-    WNN_BEST(fill_panel)(&panel, 0, length);
-}
-
-static void finish_values(const struct product *product, float *values, size_t row, size_t column,
-                          size_t count)
-{
-    for (size_t j = 0; j < count && product->alpha != 1; j++)
-        values[j] *= product->alpha;
-    if (!product->addend)
-        return;
-    const float *addend = product->addend + row * product->addend_row + column * product->addend_column;
-    for (size_t j = 0; j < count; j++)
-        values[j] += product->beta * addend[j * product->addend_column];
-}
-
-static void finish_tile(const struct gemm *gemm, float *tile, unsigned width, size_t row, unsigned rows,
-                        size_t column, unsigned columns)
-{
-    for (unsigned r = 0; r < rows; r++)
-        finish_values(gemm->argument, tile + r * width, row + r, column, columns);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Few rows
-// ---------------------------------------------------------------------------------------------------------------
-
 // How vectors read the integers: as `number - middle`, which is what fits in a table or a signed byte; blocks
 // make up for the difference of the middle and their zero points with the sum of what they are multiplied
 // with.
@@ -238,6 +163,172 @@ static inline __attribute__((always_inline)) AVX512 void read_32(const unsigned 
     }
 }
 
+// Sixteen rows of as many floats become columns, `stride` apart.
+static AVX512 void turn_16(const float *rows, float *to, size_t stride)
+{
+    __m512 a[16], b[16];
+    for (int i = 0; i < 16; i++)
+        a[i] = _mm512_loadu_ps(rows + 16 * i);
+    for (int i = 0; i < 16; i += 2) {
+        b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
+    }
+    // Vector i of four rows has column i % 4 of each lane.
+    for (int i = 0; i < 16; i += 4)
+        for (int j = 0; j < 2; j++) {
+            __m512d first = _mm512_castps_pd(b[i + j]), second = _mm512_castps_pd(b[i + j + 2]);
+            a[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(first, second));
+            a[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(first, second));
+        }
+    for (int i = 0; i < 4; i++) {
+        __m512 low = _mm512_shuffle_f32x4(a[i], a[i + 4], 0x88),
+               high = _mm512_shuffle_f32x4(a[i], a[i + 4], 0xDD);
+        __m512 low2 = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0x88),
+               high2 = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0xDD);
+        _mm512_storeu_ps(to + (size_t)i * stride, _mm512_shuffle_f32x4(low, low2, 0x88));
+        _mm512_storeu_ps(to + (size_t)(i + 8) * stride, _mm512_shuffle_f32x4(low, low2, 0xDD));
+        _mm512_storeu_ps(to + (size_t)(i + 4) * stride, _mm512_shuffle_f32x4(high, high2, 0x88));
+        _mm512_storeu_ps(to + (size_t)(i + 12) * stride, _mm512_shuffle_f32x4(high, high2, 0xDD));
+    }
+}
+
+// What dequantizeLinear makes of elements [first, first + 32) of 16 rows, which share scales row by row.
+static inline __attribute__((always_inline)) AVX512 void
+turn_block(const struct weights *weights, WNNDataType type, size_t row, size_t first, float *to, size_t width)
+{
+    bool pairs = type == WNNDataType_Int4 || type == WNNDataType_Uint4;
+    float rows[2][16][16];
+    __m512 table = table_of(type);
+    for (size_t i = 0; i < 16; i++) {
+        size_t at = (row + i) / weights->row_block * weights->scale_row + first / weights->block;
+        size_t place = (row + i) * weights->length + first;
+        int16_t zero;
+        float scale;
+        __m512 value[2];
+        read_integers(type, weights->zeros, at, 1, &zero);
+        if (weights->half)
+            scale = wnn_half_to_float(((const uint16_t *)weights->scales)[at]);
+        else
+            scale = ((const float *)weights->scales)[at];
+        read_32(weights->data + (pairs ? place / 2 : place), type, table, value);
+        __m512 excess = _mm512_set1_ps((float)(zero - middle_of(type))), factor = _mm512_set1_ps(scale);
+        for (int h = 0; h < 2; h++)
+            _mm512_storeu_ps(rows[h][i], _mm512_mul_ps(_mm512_sub_ps(value[h], excess), factor));
+    }
+    for (size_t h = 0; h < 2; h++)
+        turn_16(rows[h][0], to + (pairs ? h : 16 * h) * width, pairs ? 2 * width : width);
+}
+
+#define TURN(name, type)                                                                                     \
+    static AVX512 void turn_##name(const struct weights *weights, size_t row, size_t rows, size_t first,     \
+                                   size_t count, float *to, size_t width)                                    \
+    {                                                                                                        \
+        for (size_t i = 0; i < rows; i += 16)                                                                \
+            for (size_t k = 0; k < count; k += 32)                                                           \
+                turn_block(weights, WNNDataType_##type, row + i, first + k, to + k * width + i, width);      \
+    }
+TURN(i4, Int4)
+TURN(u4, Uint4)
+TURN(i8, Int8)
+TURN(u8, Uint8)
+
+// Columns of a panel from rows of the matrix: false, and nothing done, if vectors do not fit.
+static bool turn_rows(const struct weights *weights, size_t row, size_t rows, size_t first, size_t count,
+                      float *to, size_t width)
+{
+    if (!has_vectors() || rows % 16 != 0 || count % 32 != 0 || first % 32 != 0 || weights->block % 32 != 0 ||
+        weights->length % 2 != 0)
+        return false;
+    (weights->type == WNNDataType_Int4    ? turn_i4
+     : weights->type == WNNDataType_Uint4 ? turn_u4
+     : weights->type == WNNDataType_Int8  ? turn_i8
+                                          : turn_u8)(weights, row, rows, first, count, to, width);
+    return true;
+}
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------
+// Many rows
+// ---------------------------------------------------------------------------------------------------------------
+
+static void find_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
+                      size_t length, unsigned mr, const float **pointers, float *buffer)
+{
+    const struct product *product = gemm->argument;
+    (void)segments, (void)length, (void)mr, (void)buffer;
+    for (unsigned r = 0; r < count; r++)
+        pointers[r] = product->a + (row + r) * product->k + k;
+}
+
+// A panel, as wnn_parallel_for would ask for a piece of it.
+struct panel {
+    const struct product *product;
+    size_t k, column;
+    unsigned count, width;
+    float *to;
+};
+
+// Rows [begin, end) of the panel.
+static void fill_panel(void *argument, size_t begin, size_t end)
+{
+    const struct panel *panel = argument;
+    const struct weights *weights = &panel->product->weights;
+    float piece[WNN_GEMM_MAX_NR][PIECE];
+    if (!panel->product->transposed) {
+        for (size_t i = begin; i < end; i++) {
+            float *to = panel->to + i * panel->width;
+            read_row(weights, panel->k + i, panel->column, panel->count, to);
+            for (size_t j = panel->count; j < panel->width; j++)
+                to[j] = 0;
+        }
+        return;
+    }
+#ifdef HAVE_VECTORS
+    if (panel->count == panel->width &&
+        turn_rows(weights, panel->column, panel->count, panel->k + begin, end - begin,
+                  panel->to + begin * panel->width, panel->width))
+        return;
+#endif
+    for (size_t i = begin, n; i < end; i += n) {
+        n = smaller(PIECE, end - i);
+        for (unsigned j = 0; j < panel->count; j++)
+            read_row(weights, panel->column + j, panel->k + i, n, piece[j]);
+        wnn_gemm_pack(piece[0], PIECE, 1, panel->count, n, panel->to + i * panel->width, panel->width);
+    }
+}
+WNN_VARIANTS(fill_panel)
+
+static void make_panel(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
+                       float *to, unsigned width)
+{
+    struct panel panel = {gemm->argument, k, column, count, width, to};
+    WNN_BEST(fill_panel)(&panel, 0, length);
+}
+
+static void finish_values(const struct product *product, float *values, size_t row, size_t column,
+                          size_t count)
+{
+    for (size_t j = 0; j < count && product->alpha != 1; j++)
+        values[j] *= product->alpha;
+    if (!product->addend)
+        return;
+    const float *addend = product->addend + row * product->addend_row + column * product->addend_column;
+    for (size_t j = 0; j < count; j++)
+        values[j] += product->beta * addend[j * product->addend_column];
+}
+
+static void finish_tile(const struct gemm *gemm, float *tile, unsigned width, size_t row, unsigned rows,
+                        size_t column, unsigned columns)
+{
+    for (unsigned r = 0; r < rows; r++)
+        finish_values(gemm->argument, tile + r * width, row + r, column, columns);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Few rows
+// ---------------------------------------------------------------------------------------------------------------
+
+#ifdef HAVE_VECTORS
 // 32 floats in the order of read_32.
 static inline __attribute__((always_inline)) AVX512 void order_32(WNNDataType type, const float *from,
                                                                   __m512 to[2])
@@ -295,12 +386,36 @@ dot_blocks(const unsigned char *row, WNNDataType type, const float *x, size_t st
     }
 }
 
+// The same for so many rows that numbers are worth their scales' multiplication.
+static inline __attribute__((always_inline)) AVX512 void
+dot_several(const unsigned char *row, WNNDataType type, const float *x, size_t stride, const float *scales,
+            size_t blocks, float *sums, const size_t bytes, const int rows)
+{
+    __m512 table = table_of(type), sum[8][2];
+    for (int r = 0; r < rows; r++)
+        sum[r][0] = sum[r][1] = _mm512_setzero_ps();
+    for (size_t i = 0; i < blocks; i++) {
+        __m512 value[2], scale = _mm512_set1_ps(scales[i]);
+        read_32(row + i * bytes, type, table, value);
+        for (int h = 0; h < 2; h++)
+            value[h] = _mm512_mul_ps(value[h], scale);
+        for (int r = 0; r < rows; r++)
+            for (int h = 0; h < 2; h++)
+                sum[r][h] = _mm512_fmadd_ps(
+                    value[h], _mm512_loadu_ps(x + (size_t)r * stride + i * 32 + 16 * h), sum[r][h]);
+    }
+    for (int r = 0; r < rows; r++)
+        sums[r] += _mm512_reduce_add_ps(_mm512_add_ps(sum[r][0], sum[r][1]));
+}
+
 #define DOT(name, type, bytes)                                                                               \
     static AVX512 void dot_##name(const unsigned char *row, const float *x, size_t stride,                   \
                                   const float *scales, size_t blocks, float *sums, size_t rows)              \
     {                                                                                                        \
+        for (; rows >= 8; rows -= 8, x += 8 * stride, sums += 8)                                             \
+            dot_several(row, WNNDataType_##type, x, stride, scales, blocks, sums, bytes, 8);                 \
         for (; rows >= 4; rows -= 4, x += 4 * stride, sums += 4)                                             \
-            dot_blocks(row, WNNDataType_##type, x, stride, scales, blocks, sums, bytes, 4);                  \
+            dot_several(row, WNNDataType_##type, x, stride, scales, blocks, sums, bytes, 4);                 \
         for (; rows >= 2; rows -= 2, x += 2 * stride, sums += 2)                                             \
             dot_blocks(row, WNNDataType_##type, x, stride, scales, blocks, sums, bytes, 2);                  \
         for (; rows > 0; rows--, x += stride, sums++)                                                        \
