@@ -67,6 +67,37 @@ static void widen(void *argument, size_t begin, size_t end)
                             smaller(end * LINE_FLOATS, lines->count) - first);
 }
 
+// A strip's sums, side by side as their places are, to float16.
+struct sums {
+    const struct conv *strip;
+    const float *range;
+    size_t count;
+};
+
+static void narrow(void *argument, size_t begin, size_t end)
+{
+    const struct sums *sums = argument;
+    const struct conv *strip = sums->strip;
+    for (size_t line = begin; line < end; line++) {
+        size_t first = line * LINE_FLOATS, count = smaller(sums->count - first, LINE_FLOATS);
+        float *values = strip->output + first, addend[LINE_FLOATS];
+        uint16_t *to = strip->output_halves + first;
+        if (strip->addend_halves != NULL) {
+            uint16_t rounded[LINE_FLOATS];
+            wnn_half_from_float_array(values, rounded, count);
+            wnn_half_to_float_array(rounded, values, count);
+            wnn_half_to_float_array(strip->addend_halves + first, addend, count);
+            for (size_t i = 0; i < count; i++)
+                values[i] += addend[i];
+        }
+        for (size_t i = 0; sums->range != NULL && i < count; i++) {
+            values[i] = values[i] < sums->range[0] ? sums->range[0] : values[i];
+            values[i] = values[i] > sums->range[1] ? sums->range[1] : values[i];
+        }
+        wnn_half_from_float_array(values, to, count);
+    }
+}
+
 void wnn_conv_strips(const struct conv *conv, void (*run)(const struct conv *strip, const void *argument),
                      const void *argument, const struct parallel *parallel, float *scratch)
 {
@@ -97,6 +128,11 @@ void wnn_conv_strips(const struct conv *conv, void (*run)(const struct conv *str
         struct lines in = {conv->input_halves + image * conv->in_image + (size_t)low * all.in_line, scratch,
                            images * (size_t)(high - low) * all.in_line};
         wnn_parallel_for(parallel, (in.count + LINE_FLOATS - 1) / LINE_FLOATS, 8, widen, &in);
+        if (conv->winograd) // which leaves that to others
+            strip.range = NULL;
         run(&strip, argument);
+        struct sums sums = {&strip, conv->range, images * lines * all.out_line};
+        if (conv->winograd)
+            wnn_parallel_for(parallel, (sums.count + LINE_FLOATS - 1) / LINE_FLOATS, 8, narrow, &sums);
     }
 }
