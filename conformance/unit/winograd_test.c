@@ -30,6 +30,8 @@ static const struct subject subjects[] = {
     {1, 56, 56, 32, 32, {1, 1, 1, 1}, true, false, false, false},
     {1, 21, 35, 128, 144, {0, 2, 1, 0}, true, true, true, false},
     {2, 15, 16, 64, 64, {1, 1, 1, 1}, true, false, true, true},
+    {1, 16, 17, 64, 80, {1, 1, 1, 1}, true, true, true, true},
+    {3, 9, 7, 48, 32, {1, 0, 2, 1}, false, true, false, true},
 };
 
 struct tensors {
