@@ -25,10 +25,13 @@ enum {
     TILE_K = 16,
     MOST_SLICES = 4,
     MOST_SPLITS = 16,
+    FEW_ROWS = 4,
+    FEW_UNITS = 4,          // of columns, or quads of them, of a workgroup
     MOST_PARTIALS = 1 << 22 // sums in scratch memory
 };
 
 struct schedule {
+    bool few; // rows, that need no tiles
     const struct tile *tile;
     uint32_t slices; // of a workgroup
     uint32_t splits; // workgroups that share a tile
@@ -61,12 +64,23 @@ static uint32_t pieces(uint32_t whole, uint32_t piece)
     return whole / piece + (whole % piece != 0);
 }
 
+// Whether words of the output hold elements of two rows: sums then go to scratch memory first.
+static bool is_odd(const struct product *p, WNNDataType type)
+{
+    bool odd = p->columns % 2 != 0 || p->out_row % 2 != 0;
+    for (unsigned d = 0; d < p->rank; d++)
+        odd |= p->out_steps[d] % 2 != 0;
+    return odd && type == WNNDataType_Float16;
+}
+
 // Large tiles do most with what they load, as long as there are enough of them to keep the device busy; small
 // ones are helped by more invocations on each, at first within a workgroup.
-static struct schedule choose(const struct product *p, const struct limits *limits)
+static struct schedule choose(const struct product *p, bool odd, const struct limits *limits)
 {
-    struct schedule schedule = {NULL, 1, 1};
+    struct schedule schedule = {p->rows <= FEW_ROWS && !p->gather && !odd, NULL, 1, 1};
     uint64_t groups = 0;
+    if (schedule.few)
+        return schedule;
     for (unsigned i = 0; i < TILES; i++) {
         const struct tile *tile = &tiles[i];
         if (!fits(tile, 1, limits))
@@ -109,37 +123,43 @@ static struct limits limits_of(const struct capabilities *can)
     return limits;
 }
 
-// Whether words of the output hold elements of two rows: sums then go to scratch memory first.
-static bool is_odd(const struct product *p, WNNDataType type)
-{
-    bool odd = p->columns % 2 != 0 || p->out_row % 2 != 0;
-    for (unsigned d = 0; d < p->rank; d++)
-        odd |= p->out_steps[d] % 2 != 0;
-    return odd && type == WNNDataType_Float16;
-}
-
 size_t wnn_scratch_of_product(const struct product *p, WNNDataType type)
 {
-    struct schedule schedule = choose(p, &largest);
+    bool odd = is_odd(p, type);
+    struct schedule schedule = choose(p, odd, &largest);
     uint64_t count = (uint64_t)p->rows * p->columns * p->matrices;
-    if (schedule.splits == 1 && !is_odd(p, type))
+    if (schedule.splits == 1 && !odd)
         return 0;
     uint64_t bytes = count * schedule.splits * sizeof(float);
     return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
+}
+
+// Of columns, for a workgroup that computes few rows; the filter's layout says what the quads of b go along.
+static uint32_t few_columns(const struct product *p)
+{
+    return p->b_column == 1 ? 4 * FEW_UNITS : FEW_UNITS;
+}
+
+static void groups_of(const struct product *p, const struct schedule *schedule, uint32_t groups[3])
+{
+    groups[0] = pieces(p->columns, schedule->few ? few_columns(p) : schedule->tile->n);
+    groups[1] = schedule->few ? 1 : pieces(p->rows, schedule->tile->m);
+    groups[2] = p->matrices * schedule->splits; // which is little if there are splits
 }
 
 bool wnn_is_large_product(const struct lowering *lowering, const struct product *p)
 {
     const struct capabilities *can = &lowering->gpu->can;
     struct limits limits = limits_of(can);
-    struct schedule schedule = choose(p, &limits);
+    bool odd = is_odd(p, p->out->type);
+    struct schedule schedule = choose(p, odd, &limits);
     uint64_t work = (uint64_t)p->rows * p->columns * p->matrices * p->inner;
-    size_t partials = (size_t)p->rows * p->columns * p->matrices * sizeof(float);
-    return schedule.tile && (work >= 1 << 16 || can->minimal) && p->inner >= 8 &&
-           pieces(p->columns, schedule.tile->n) <= can->groups[0] &&
-           pieces(p->rows, schedule.tile->m) <= can->groups[1] &&
-           (uint64_t)p->matrices * schedule.splits <= can->groups[2] &&
-           (!is_odd(p, p->out->type) || lowering->scratch.bytes >= partials);
+    if ((!schedule.few && !schedule.tile) || (work < 1 << 16 && !can->minimal) || p->inner < 8 ||
+        (odd && lowering->scratch.bytes / sizeof(float) < p->out->count))
+        return false;
+    uint32_t groups[3];
+    groups_of(p, &schedule, groups);
+    return groups[0] <= can->groups[0] && groups[1] <= can->groups[1] && groups[2] <= can->groups[2];
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -175,16 +195,16 @@ static void describe_gather(struct shader *shader, const struct gather *from)
     wnn_shader_number(shader, "DILATION_X", from->dilations[1]);
 }
 
-static void describe_a(struct shader *shader, const struct product *p)
+static void describe_a(struct shader *shader, const struct product *p, bool few)
 {
     const struct gather *from = p->gather;
-    bool along_k = from || p->a_inner == 1,
+    bool along_k = from || few || p->a_inner == 1,
          quads = wnn_shader_has_quads(shader->lowering, p->a) && all_quads(p, p->a_steps);
     if (from)
         quads &=
             from->channels % 4 == 0 && from->pixel % 4 == 0 && from->line % 4 == 0 && from->image % 4 == 0;
     else if (along_k)
-        quads &= p->inner % 4 == 0 && p->a_row % 4 == 0;
+        quads &= p->a_inner == 1 && p->inner % 4 == 0 && p->a_row % 4 == 0;
     else
         quads &= p->rows % 4 == 0 && p->a_inner % 4 == 0;
     wnn_shader_map(shader, "a", p->rank, p->dims, p->a_steps, 0);
@@ -246,9 +266,6 @@ static void describe_tiles(struct shader *shader, const struct product *p, const
 {
     const struct tile *tile = schedule->tile;
     uint32_t steps = pieces(p->inner, TILE_K * schedule->slices);
-    wnn_shader_number(shader, "ROWS", p->rows);
-    wnn_shader_number(shader, "COLUMNS", p->columns);
-    wnn_shader_number(shader, "INNER", p->inner);
     wnn_shader_number(shader, "TILE_M", tile->m);
     wnn_shader_number(shader, "TILE_N", tile->n);
     wnn_shader_number(shader, "TILE_K", TILE_K);
@@ -268,12 +285,26 @@ static void describe_tiles(struct shader *shader, const struct product *p, const
     wnn_shader_define(shader, "UNROLL_K", "%s", compiled ? "[[unroll]]" : "[[dont_unroll]]");
 }
 
+static uint32_t few_lanes(const struct limits *limits)
+{
+    return (limits->invocations >= 256 ? 256 : 128) / FEW_UNITS;
+}
+
+static void describe_few(struct shader *shader, const struct product *p, const struct limits *limits)
+{
+    uint32_t lanes = few_lanes(limits);
+    wnn_shader_number(shader, "LANES", lanes);
+    wnn_shader_number(shader, "UNITS", FEW_UNITS);
+    wnn_shader_number(shader, "POOL", p->rows * lanes * FEW_UNITS);
+    wnn_shader_define(shader, "WHOLE_K", "0");
+}
+
 void wnn_lower_product(struct lowering *lowering, const struct product *p)
 {
     struct limits limits = limits_of(&lowering->gpu->can);
-    struct schedule schedule = choose(p, &limits);
-    size_t count = p->out->count;
     bool odd = is_odd(p, p->out->type);
+    struct schedule schedule = choose(p, odd, &limits);
+    size_t count = p->out->count;
     while (schedule.splits > 1 && lowering->scratch.bytes / sizeof(float) / schedule.splits < count)
         schedule.splits /= 2;
     // No split is without work.
@@ -286,9 +317,17 @@ void wnn_lower_product(struct lowering *lowering, const struct product *p)
 
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "product", SIZE_MAX);
-    shader.local_size = threads_of(schedule.tile) * schedule.slices;
-    describe_tiles(&shader, p, &schedule);
-    describe_a(&shader, p);
+    wnn_shader_define(&shader, "FEW", "%d", schedule.few);
+    wnn_shader_number(&shader, "ROWS", p->rows);
+    wnn_shader_number(&shader, "COLUMNS", p->columns);
+    wnn_shader_number(&shader, "INNER", p->inner);
+    if (schedule.few)
+        describe_few(&shader, p, &limits);
+    else
+        describe_tiles(&shader, p, &schedule);
+    shader.local_size =
+        schedule.few ? few_lanes(&limits) * FEW_UNITS : threads_of(schedule.tile) * schedule.slices;
+    describe_a(&shader, p, schedule.few);
     describe_b(&shader, p);
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
     wnn_shader_number(&shader, "OUT_ROW", p->out_row);
@@ -303,8 +342,9 @@ void wnn_lower_product(struct lowering *lowering, const struct product *p)
     if (quads)
         wnn_shader_output_quads(&shader, &partials);
     wnn_shader_output(&shader, &partials, FORM_VALUE, through ? NULL : lowering->fused);
-    wnn_shader_end_grid(&shader, pieces(p->columns, schedule.tile->n), pieces(p->rows, schedule.tile->m),
-                        p->matrices * schedule.splits);
+    uint32_t groups[3];
+    groups_of(p, &schedule, groups);
+    wnn_shader_end_grid(&shader, groups[0], groups[1], groups[2]);
     if (!through)
         return;
     wnn_shader_begin(&shader, lowering, "product_sum", count * schedule.splits);

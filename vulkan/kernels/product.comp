@@ -4,18 +4,22 @@
 // memory, and each of its invocations a block of THREAD_M x THREAD_N sums in registers; the slices take turns along
 // the inner dimension and add up at the end. With several splits so do workgroups, in another dispatch.
 //
+// A few rows are computed without tiles, since nothing would be used twice.
+//
 // Operands are loaded by quads: four elements side by side, along k or along the other dimension. Places outside of a
 // matrix are read at its edge and not written; elements beyond the inner dimension are zeros.
 
+#if !FEW
 #define THREADS (TILE_M / THREAD_M * (TILE_N / THREAD_N))
 #define STEP_A (TILE_M / 4u + 1u) // of `pool`, from one k to the next
 #define STEP_B (TILE_N / 4u + 1u)
 #define LOADS_A (TILE_M * TILE_K / 4u / THREADS)
 #define LOADS_B (TILE_N * TILE_K / 4u / THREADS)
+#endif
 
 const bool along_k_a = ALONG_K_A == 1, along_k_b = ALONG_K_B == 1;
 
-// The tiles of all slices; at the end their sums.
+// The tiles of all slices, at the end their sums.
 shared vec4 pool[POOL];
 
 bool is_inside(uint k)
@@ -125,30 +129,6 @@ vec4 load_b(Line line, uint k)
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Shared memory
-// ---------------------------------------------------------------------------------------------------------------
-
-// Of the quad that invocation t loads as its i-th: the row or column in a tile of so many, and k.
-uvec2 place_of(bool along_k, uint size, uint t, uint i)
-{
-    const uint quads = TILE_K / 4u;
-    if (along_k)
-        return uvec2(t / quads + i * (THREADS / quads), t % quads * 4u);
-    return uvec2(t % (size / 4u) * 4u, t / (size / 4u) + i * (THREADS / (size / 4u)));
-}
-
-void keep(bool along_k, uint tile, uint step, uvec2 place, vec4 quad)
-{
-    uint at = tile + place.y * step + place.x / 4u;
-    if (along_k) {
-        [[unroll]] for (uint e = 0u; e < 4u; e++)
-            pool[at + e * step][place.x % 4u] = quad[e];
-    } else {
-        pool[at] = quad;
-    }
-}
-
-// ---------------------------------------------------------------------------------------------------------------
 // Results
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -173,6 +153,82 @@ void write(uint m, uint n, uint first, vec4 sums)
         store((i + e) / PER, word);
     }
 #endif
+}
+
+#if FEW
+// A few rows: LANES invocations share what is along k for UNITS quads of columns, or columns if quads go along k.
+void main()
+{
+    const uint ahead = 4u; // loads on their way
+    uint self = gl_LocalInvocationIndex, lane = along_k_b ? self % LANES : self / UNITS,
+         unit = along_k_b ? self / LANES : self % UNITS, matrix = gl_WorkGroupID.z;
+    uint first_n = gl_WorkGroupID.x * (along_k_b ? UNITS : 4u * UNITS), n = first_n + (along_k_b ? unit : 4u * unit);
+    const uint step = along_k_b ? 4u : 1u;
+    Line line_b = line_of_b(min(n, LAST_B), b_index(matrix)), lines_a[ROWS];
+    vec4 sums[ROWS];
+    [[unroll]] for (uint m = 0u; m < ROWS; m++) {
+        lines_a[m] = line_of_a(m, a_index(matrix));
+        sums[m] = vec4(0.0);
+    }
+    for (uint k0 = lane * step; k0 < INNER; k0 += ahead * LANES * step) {
+        vec4 quads[ahead];
+        [[unroll]] for (uint e = 0u; e < ahead; e++) {
+            quads[e] = load_b(line_b, k0 + e * LANES * step);
+        }
+        [[unroll]] for (uint e = 0u; e < ahead; e++) {
+            uint k = k0 + e * LANES * step;
+            [[unroll]] for (uint m = 0u; m < ROWS; m++) {
+#if ALONG_K_B
+                sums[m] += load_a(lines_a[m], k) * quads[e];
+#else
+                uint at;
+                sums[m] += k < INNER && find_a(lines_a[m], k, at) ? a_at(at) * quads[e] : vec4(0.0);
+#endif
+            }
+        }
+    }
+    [[unroll]] for (uint m = 0u; m < ROWS; m++)
+        pool[(m * LANES + lane) * UNITS + unit] = sums[m];
+    for (uint others = LANES / 2u; others > 0u; others /= 2u) {
+        barrier();
+        if (lane < others)
+            [[unroll]] for (uint m = 0u; m < ROWS; m++)
+                pool[(m * LANES + lane) * UNITS + unit] += pool[(m * LANES + lane + others) * UNITS + unit];
+    }
+    barrier();
+    uint first = out_index(matrix);
+#if ALONG_K_B
+    if (self < ROWS) {
+        vec4 sum;
+        [[unroll]] for (uint u = 0u; u < UNITS; u++)
+            sum[u] = dot(pool[self * LANES * UNITS + u], vec4(1.0));
+        write(self, first_n, first, sum);
+    }
+#else
+    if (self < ROWS * UNITS)
+        write(self / UNITS, first_n + self % UNITS * 4u, first, pool[self / UNITS * LANES * UNITS + self % UNITS]);
+#endif
+}
+#else
+
+// Of the quad that invocation t loads as its i-th: the row or column in a tile of so many, and k.
+uvec2 place_of(bool along_k, uint size, uint t, uint i)
+{
+    const uint quads = TILE_K / 4u;
+    if (along_k)
+        return uvec2(t / quads + i * (THREADS / quads), t % quads * 4u);
+    return uvec2(t % (size / 4u) * 4u, t / (size / 4u) + i * (THREADS / (size / 4u)));
+}
+
+void keep(bool along_k, uint tile, uint step, uvec2 place, vec4 quad)
+{
+    uint at = tile + place.y * step + place.x / 4u;
+    if (along_k) {
+        [[unroll]] for (uint e = 0u; e < 4u; e++)
+            pool[at + e * step][place.x % 4u] = quad[e];
+    } else {
+        pool[at] = quad;
+    }
 }
 
 void main()
@@ -252,3 +308,4 @@ void main()
     }
 #endif
 }
+#endif
