@@ -7,22 +7,21 @@
 // Schedules
 // ---------------------------------------------------------------------------------------------------------------
 
-// A tile of m x n sums, of which an invocation has thread_m x thread_n; lanes_m x lanes_n invocations lie
-// beside one another, so that what they read of shared memory is together.
+// A tile of m x n sums along k of the inner dimension, of which an invocation has thread_m x thread_n;
+// lanes_m x lanes_n invocations lie beside one another, so that what they read of shared memory is together.
 struct tile {
-    uint32_t m, n, thread_m, thread_n, lanes_m, lanes_n;
+    uint32_t m, n, k, thread_m, thread_n, lanes_m, lanes_n;
 };
 
 static const struct tile tiles[] = {
-    {128, 128, 8, 8, 8, 4},
-    {128, 64, 8, 8, 8, 4},
-    {64, 64, 4, 8, 8, 4},
-    {32, 32, 4, 4, 4, 4},
+    {128, 128, 16, 8, 8, 8, 4},
+    {128, 64, 16, 8, 8, 8, 4},
+    {64, 64, 16, 4, 8, 8, 4},
+    {32, 32, 16, 4, 4, 4, 4},
 };
 
 enum {
     TILES = sizeof tiles / sizeof tiles[0],
-    TILE_K = 16,
     MOST_SLICES = 4,
     MOST_SPLITS = 16,
     FEW_ROWS = 4,
@@ -49,7 +48,7 @@ static uint32_t threads_of(const struct tile *tile)
 // In floats.
 static uint32_t pool_of(const struct tile *tile, uint32_t slices)
 {
-    uint32_t operands = slices * TILE_K * (tile->m + 4 + tile->n + 4), sums = slices * tile->m * tile->n;
+    uint32_t operands = slices * tile->k * (tile->m + 4 + tile->n + 4), sums = slices * tile->m * tile->n;
     return slices > 1 && sums > operands ? sums : operands;
 }
 
@@ -95,10 +94,10 @@ static struct schedule choose(const struct product *p, bool odd, const struct li
     uint32_t threads = threads_of(schedule.tile);
     while (schedule.slices < MOST_SLICES && fits(schedule.tile, 2 * schedule.slices, limits) &&
            groups * threads * schedule.slices < 512u * limits->processors &&
-           p->inner >= 4 * TILE_K * schedule.slices)
+           p->inner >= 4 * schedule.tile->k * schedule.slices)
         schedule.slices *= 2;
     uint64_t count = (uint64_t)p->rows * p->columns * p->matrices;
-    uint32_t steps = pieces(p->inner, TILE_K * schedule.slices);
+    uint32_t steps = pieces(p->inner, schedule.tile->k * schedule.slices);
     while (schedule.splits < MOST_SPLITS && groups * schedule.splits < limits->processors &&
            steps >= 8 * schedule.splits && count * 2 * schedule.splits <= MOST_PARTIALS)
         schedule.splits *= 2;
@@ -265,10 +264,10 @@ void wnn_product_scale(struct shader *shader, const struct product *p)
 static void describe_tiles(struct shader *shader, const struct product *p, const struct schedule *schedule)
 {
     const struct tile *tile = schedule->tile;
-    uint32_t steps = pieces(p->inner, TILE_K * schedule->slices);
+    uint32_t steps = pieces(p->inner, tile->k * schedule->slices);
     wnn_shader_number(shader, "TILE_M", tile->m);
     wnn_shader_number(shader, "TILE_N", tile->n);
-    wnn_shader_number(shader, "TILE_K", TILE_K);
+    wnn_shader_number(shader, "TILE_K", tile->k);
     wnn_shader_number(shader, "THREAD_M", tile->thread_m);
     wnn_shader_number(shader, "THREAD_N", tile->thread_n);
     wnn_shader_number(shader, "LANES_M", tile->lanes_m);
@@ -279,7 +278,7 @@ static void describe_tiles(struct shader *shader, const struct product *p, const
     wnn_shader_number(shader, "SPLITS", schedule->splits);
     wnn_shader_number(shader, "ALL_STEPS", steps);
     wnn_shader_number(shader, "STEPS", pieces(steps, schedule->splits));
-    wnn_shader_define(shader, "WHOLE_K", "%d", p->inner % (TILE_K * schedule->slices) == 0);
+    wnn_shader_define(shader, "WHOLE_K", "%d", p->inner % (tile->k * schedule->slices) == 0);
     // Drivers for processors take long to unroll as much.
     bool compiled = shader->lowering->gpu->can.type != VK_PHYSICAL_DEVICE_TYPE_CPU;
     wnn_shader_define(shader, "UNROLL_K", "%s", compiled ? "[[unroll]]" : "[[dont_unroll]]");
@@ -307,9 +306,10 @@ void wnn_lower_product(struct lowering *lowering, const struct product *p)
     size_t count = p->out->count;
     while (schedule.splits > 1 && lowering->scratch.bytes / sizeof(float) / schedule.splits < count)
         schedule.splits /= 2;
-    // No split is without work.
-    uint32_t steps = pieces(p->inner, TILE_K * schedule.slices);
-    schedule.splits = pieces(steps, pieces(steps, schedule.splits));
+    if (schedule.splits > 1) { // none of them without work
+        uint32_t steps = pieces(p->inner, schedule.tile->k * schedule.slices);
+        schedule.splits = pieces(steps, pieces(steps, schedule.splits));
+    }
     struct tensor partials = *p->out;
     bool through = odd || schedule.splits > 1;
     if (through)
