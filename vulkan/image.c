@@ -54,8 +54,12 @@ void wnn_lower_pool2d(struct lowering *lowering)
     const char *type = wnn_shader_type(in->type);
     bool greatest = node->op == WNN_OP_maxPool2d, average = node->op == WNN_OP_averagePool2d;
     bool is_float = wnn_dtype_is_float(in->type), wide = wnn_dtype_bits(in->type) == 64;
+    uint64_t window = (uint64_t)options->windowDimensions.data[0] * options->windowDimensions.data[1];
     struct shader shader;
-    wnn_shader_begin(&shader, lowering, "pool", out->count);
+    // Large windows are waited for longest: all of a line is to be on its way at once.
+    wnn_shader_begin(&shader, lowering, "pool", window >= 16 ? SIZE_MAX : out->count);
+    bool unroll = shader.literal && options->windowDimensions.data[1] <= 16;
+    wnn_shader_define(&shader, "UNROLL", "%s", unroll ? "[[unroll]]" : "");
     wnn_shader_images(&shader, &from, &to);
     wnn_shader_windows(&shader, options->padding.data, options->strides.data, options->dilations.data);
     wnn_shader_number(&shader, "CHANNELS", to.channels);

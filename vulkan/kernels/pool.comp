@@ -17,7 +17,7 @@ OUT element(uint i)
         int from_y = int(y * STRIDE_Y + h * DILATION_Y) - int(PAD_Y);
         if (from_y < 0 || from_y >= int(IN_HEIGHT))
             continue;
-        for (uint w = 0u; w < WINDOW_X; w++) {
+        UNROLL for (uint w = 0u; w < WINDOW_X; w++) {
             int from_x = int(x * STRIDE_X + w * DILATION_X) - int(PAD_X);
             if (from_x < 0 || from_x >= int(IN_WIDTH))
                 continue;
