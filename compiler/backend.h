@@ -116,6 +116,7 @@ struct backend {
     bool (*tensor_read)(void *state, void *tensor, void *data, struct error *error);
     bool (*tensor_write)(void *state, void *tensor, const void *data, struct error *error);
     bool (*tensor_export)(void *state, void *tensor, WNNVulkanMemory *memory, struct error *error);
+    bool (*tensor_buffer)(void *state, void *tensor, WNNVulkanBuffer *buffer, struct error *error);
 
     // (optional) Vulkan's own names of what the state works with. Any thread.
     void (*handles)(void *state, WNNVulkanHandles *handles);

@@ -390,20 +390,41 @@ static bool run_export(WNNContext context, struct request *request, struct error
     return context->backend->tensor_export(context->state, transfer->tensor->stored, transfer->target, error);
 }
 
+static bool run_buffer(WNNContext context, struct request *request, struct error *error)
+{
+    struct transfer *transfer = (struct transfer *)request;
+    return context->backend->tensor_buffer(context->state, transfer->tensor->stored, transfer->target, error);
+}
+
+static const struct request_kind buffer_kind = {run_buffer, drop_transfer, true, NULL, NULL};
 static const struct request_kind export_kind = {run_export, drop_transfer, true, NULL, NULL};
 static const struct request_kind read_kind = {run_read, drop_transfer, true, NULL, NULL};
 static const struct request_kind write_kind = {run_write, drop_transfer, true, NULL, NULL};
 
 static const char *method_of(const struct request_kind *kind)
 {
-    return kind == &read_kind ? "readTensor" : kind == &write_kind ? "writeTensor" : "exportVulkanMemory";
+    return kind == &read_kind     ? "readTensor"
+           : kind == &write_kind  ? "writeTensor"
+           : kind == &export_kind ? "exportVulkanMemory"
+                                  : "getVulkanBuffer";
+}
+
+// What a tensor is not and should be, or NULL.
+static const char *find_flaw(const struct request_kind *kind, WNNTensor tensor)
+{
+    if (kind == &read_kind)
+        return tensor->readable ? NULL : "readable";
+    if (kind == &write_kind)
+        return tensor->writable ? NULL : "writable";
+    if (kind == &export_kind)
+        return tensor->exportable ? NULL : "exportable";
+    return tensor->is_constant || !tensor->context->backend->tensor_buffer ? "in a Vulkan buffer" : NULL;
 }
 
 static bool check_transfer(WNNContext context, const struct request_kind *kind, WNNTensor tensor,
                            const void *data, size_t byteLength, struct error *error)
 {
-    const char *method = method_of(kind);
-    bool writes = kind == &write_kind, exports = kind == &export_kind;
+    const char *method = method_of(kind), *flaw;
     if (error->status != WNNStatus_Success || !wnn_context_usable(context, error))
         return false;
     if (!tensor)
@@ -412,11 +433,8 @@ static bool check_transfer(WNNContext context, const struct request_kind *kind, 
         wnn_fail(error, WNNStatus_TypeError, "%s: the tensor belongs to another context", method);
     else if (atomic_load(&tensor->destroyed))
         wnn_fail(error, WNNStatus_TypeError, "%s: the tensor was destroyed", method);
-    else if (exports ? !tensor->exportable : writes ? !tensor->writable : !tensor->readable)
-        wnn_fail(error, WNNStatus_TypeError, "%s: the tensor is not %s", method,
-                 exports  ? "exportable"
-                 : writes ? "writable"
-                          : "readable");
+    else if ((flaw = find_flaw(kind, tensor)))
+        wnn_fail(error, WNNStatus_TypeError, "%s: the tensor is not %s", method, flaw);
     else if (byteLength != tensor->bytes || !data)
         wnn_fail(error, WNNStatus_TypeError, "%s: the buffer has %zu bytes%s; expected %zu (%s %s)", method,
                  byteLength, data ? "" : " at no address", tensor->bytes, wnn_dtype_name(tensor->type.type),
@@ -502,20 +520,33 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void
 // Exporting
 // ---------------------------------------------------------------------------------------------------------------
 
-WNNFuture wnnContextExportVulkanMemory(WNNContext context, WNNTensor tensor, WNNVulkanMemory *memory,
-                                       WNNRequestCallbackInfo callbackInfo)
+static WNNFuture ask(WNNContext context, const struct request_kind *kind, WNNTensor tensor, void *target,
+                     const WNNRequestCallbackInfo *info)
 {
-    struct callback callback = wnn_request_callback(&callbackInfo);
+    struct callback callback = wnn_request_callback(info);
     if (!context)
         return wnn_refuse_without_context(&callback);
     struct error error = {0};
-    wnn_check_callback(callbackInfo.nextInChain, &callback, &error);
+    wnn_check_callback(info->nextInChain, &callback, &error);
     struct transfer *transfer = NULL;
-    size_t bytes = tensor ? tensor->bytes : 0;
-    if (check_transfer(context, &export_kind, tensor, memory, bytes, &error) &&
-        (transfer = prepare(context, &export_kind, tensor, &error))) {
-        *memory = (WNNVulkanMemory)WNN_VULKAN_MEMORY_INIT;
-        transfer->target = memory;
-    }
+    if (check_transfer(context, kind, tensor, target, tensor ? tensor->bytes : 0, &error) &&
+        (transfer = prepare(context, kind, tensor, &error)))
+        transfer->target = target;
     return wnn_submit(context, (struct request *)transfer, &callback, &error);
+}
+
+WNNFuture wnnContextExportVulkanMemory(WNNContext context, WNNTensor tensor, WNNVulkanMemory *memory,
+                                       WNNRequestCallbackInfo callbackInfo)
+{
+    if (memory)
+        *memory = (WNNVulkanMemory)WNN_VULKAN_MEMORY_INIT;
+    return ask(context, &export_kind, tensor, memory, &callbackInfo);
+}
+
+WNNFuture wnnContextGetVulkanBuffer(WNNContext context, WNNTensor tensor, WNNVulkanBuffer *buffer,
+                                    WNNRequestCallbackInfo callbackInfo)
+{
+    if (buffer)
+        *buffer = (WNNVulkanBuffer)WNN_VULKAN_BUFFER_INIT;
+    return ask(context, &buffer_kind, tensor, buffer, &callbackInfo);
 }

@@ -476,12 +476,15 @@ static bool create_device(struct gpu *gpu, struct error *error)
                                            .pQueuePriorities = &priority};
     const VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, .timelineSemaphore = VK_TRUE};
-    const char *extensions[2];
+    const char *extensions[3];
     uint32_t extension_count = 0;
     if (gpu->can.timeline && !gpu->can.timeline_is_new)
         extensions[extension_count++] = VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME;
     if (gpu->can.shares_memory)
         extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
+    // Not used here: for semaphores that callers make (wnnContextGetVulkanHandles).
+    if (!gpu->can.minimal && has_extension(gpu, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME))
+        extensions[extension_count++] = VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME;
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                      .pNext = gpu->can.timeline ? &timeline : NULL,
                                      .queueCreateInfoCount = 1,
@@ -715,8 +718,7 @@ bool wnn_buffer_create(struct gpu *gpu, size_t bytes, enum buffer_use use, struc
                        struct error *error)
 {
     static const VkBufferUsageFlags usages[] = {
-        [BUFFER_DEVICE] = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                          VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+        [BUFFER_DEVICE] = GPU_DEVICE_USAGE,
         [BUFFER_UPLOAD] = VK_BUFFER_USAGE_TRANSFER_SRC_BIT,
         [BUFFER_READBACK] = VK_BUFFER_USAGE_TRANSFER_DST_BIT,
         [BUFFER_EXCHANGE] = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,

@@ -118,6 +118,10 @@ struct buffer {
     bool coherent;    // mapped, and needs no flushes
 };
 
+// The usage of buffers that shaders work on.
+#define GPU_DEVICE_USAGE                                                                                     \
+    (VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT)
+
 enum buffer_use {
     BUFFER_DEVICE,   // what shaders work on; mapped where memory is unified
     BUFFER_UPLOAD,   // the host writes, copies read

@@ -137,6 +137,8 @@ static bool lend(struct gpu_tensor *tensor, const WNNVulkanBuffer *lent, struct 
         return false;
     tensor->handle = (VkBuffer)lent->buffer;
     tensor->offset = lent->offset;
+    tensor->size = lent->size;
+    tensor->usage = lent->usage;
     tensor->lent = *lent;
     return true;
 }
@@ -147,6 +149,8 @@ static bool allocate(struct gpu *gpu, struct gpu_tensor *tensor, struct error *e
     if (!wnn_buffer_create(gpu, (tensor->bytes + 3) / 4 * 4, BUFFER_DEVICE, buffer, error))
         return false;
     tensor->handle = buffer->handle;
+    tensor->size = buffer->bytes;
+    tensor->usage = GPU_DEVICE_USAGE;
     tensor->awaits_zeros = !buffer->mapped;
     if (!buffer->mapped)
         return true;
@@ -189,6 +193,8 @@ static bool create_shared_buffer(struct gpu *gpu, struct gpu_tensor *tensor,
         return wnn_gpu_fail(gpu, result, "vkCreateBuffer", error);
     }
     tensor->handle = tensor->buffer.handle;
+    tensor->size = tensor->memory.bufferSize;
+    tensor->usage = tensor->memory.bufferUsage;
     tensor->shared = true;
     return true;
 }
@@ -217,7 +223,7 @@ static bool allocate_for_export(struct gpu *gpu, struct gpu_tensor *tensor, stru
     WNNVulkanMemory *memory = &tensor->memory;
     *memory = (WNNVulkanMemory)WNN_VULKAN_MEMORY_INIT;
     memory->bufferSize = (tensor->bytes + 3) / 4 * 4;
-    memory->bufferUsage = COPIED | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    memory->bufferUsage = GPU_DEVICE_USAGE;
     if (!create_shared_buffer(gpu, tensor, VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT, error))
         return false;
     VkMemoryRequirements needs;
@@ -381,13 +387,34 @@ bool wnn_gpu_tensor_write(struct gpu *gpu, struct transfers *transfers, struct g
     return true;
 }
 
+// Before others use a tensor: its zeros come, and the memory is handed over.
+static bool settle(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
+                   struct error *error)
+{
+    const struct carry nothing = {.tensor = tensor, .other = &transfers->staging, .bytes = 0};
+    if (!tensor->awaits_zeros && tensor->outside == tensor->shared)
+        return true;
+    return wnn_record_carries(gpu, &transfers->commands, &nothing, 1, false, error) &&
+           wnn_gpu_run(gpu, transfers->commands, error);
+}
+
+bool wnn_gpu_tensor_buffer(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
+                           WNNVulkanBuffer *buffer, struct error *error)
+{
+    if (!settle(gpu, transfers, tensor, error))
+        return false;
+    *buffer = (WNNVulkanBuffer)WNN_VULKAN_BUFFER_INIT;
+    buffer->buffer = (uint64_t)tensor->handle;
+    buffer->offset = tensor->offset;
+    buffer->size = tensor->size;
+    buffer->usage = tensor->usage;
+    return true;
+}
+
 bool wnn_gpu_tensor_export(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
                            WNNVulkanMemory *memory, struct error *error)
 {
-    // Copies nothing; the zeros come, and the memory is handed over.
-    const struct carry nothing = {.tensor = tensor, .other = &transfers->staging, .bytes = 0};
-    if (!tensor->outside && (!wnn_record_carries(gpu, &transfers->commands, &nothing, 1, false, error) ||
-                             !wnn_gpu_run(gpu, transfers->commands, error)))
+    if (!settle(gpu, transfers, tensor, error))
         return false;
     const VkMemoryGetFdInfoKHR info = {.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
                                        .memory = tensor->buffer.memory,

@@ -13,7 +13,8 @@
 
 struct gpu_tensor {
     VkBuffer handle;
-    VkDeviceSize offset;
+    VkDeviceSize size, offset; // of the buffer, and of the tensor in it
+    VkBufferUsageFlags usage;
     size_t bytes;
     struct buffer buffer;   // our memory; zeros where it is the caller's
     bool awaits_zeros;      // nobody has written to it yet
@@ -44,6 +45,9 @@ bool wnn_gpu_tensor_write(struct gpu *gpu, struct transfers *transfers, struct g
                           const void *data, struct error *error);
 bool wnn_gpu_tensor_export(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
                            WNNVulkanMemory *memory, struct error *error);
+
+bool wnn_gpu_tensor_buffer(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
+                           WNNVulkanBuffer *buffer, struct error *error);
 
 // A copy between a tensor, or a buffer, and a piece of another buffer.
 struct carry {

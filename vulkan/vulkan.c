@@ -820,6 +820,12 @@ static bool tensor_export(void *state, void *tensor, WNNVulkanMemory *memory, st
     return wnn_gpu_tensor_export(&vulkan->gpu, &vulkan->transfers, tensor, memory, error);
 }
 
+static bool tensor_buffer(void *state, void *tensor, WNNVulkanBuffer *buffer, struct error *error)
+{
+    struct vulkan *vulkan = state;
+    return wnn_gpu_tensor_buffer(&vulkan->gpu, &vulkan->transfers, tensor, buffer, error);
+}
+
 static void handles(void *state, WNNVulkanHandles *handles)
 {
     wnn_gpu_handles(&((struct vulkan *)state)->gpu, handles);
@@ -843,7 +849,7 @@ static uint64_t most_bytes(void *state)
     .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .execute = execute,          \
     .submit = submit, .land = land, .computes = computes, .tensor_create = tensor_create,                    \
     .tensor_free = tensor_free, .tensor_read = tensor_read, .tensor_write = tensor_write,                    \
-    .tensor_export = tensor_export, .handles = handles, .syncs = syncs
+    .tensor_export = tensor_export, .tensor_buffer = tensor_buffer, .handles = handles, .syncs = syncs
 
 const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
 const struct backend wnn_backend_vulkan_minimal = {

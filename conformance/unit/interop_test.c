@@ -561,7 +561,39 @@ static void test_refused_devices(struct host *host)
     REQUIRE_EQUAL_INT(try_tensor(context, WNNDataType_Float32, 1, &export, &tensor), WNNStatus_TypeError);
     WNNVulkanHandles handles;
     REQUIRE_EQUAL_INT(wnnContextGetVulkanHandles(context, &handles), WNNStatus_NotSupportedError);
+    WNNVulkanBuffer buffer;
+    tensor = make_tensor(context, WNNDataType_Float32, 1, NULL);
+    wait_for(context,
+             wnnContextGetVulkanBuffer(context, tensor, &buffer, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_CONTAINS(answer.message, "getVulkanBuffer: the tensor is not in a Vulkan buffer");
+    wnnTensorRelease(tensor);
     wnnContextRelease(context);
+}
+
+static VkCommandBuffer begin_commands(struct host *host);
+static void finish(struct host *host, VkCommandBuffer commands);
+
+// The caller writes to the buffer in which a tensor lies.
+static void test_buffers(struct host *host, WNNContext context)
+{
+    struct answer answer = {0};
+    WNNTensor tensor = make_tensor(context, WNNDataType_Int32, 9, NULL);
+    WNNVulkanBuffer buffer;
+    wait_for(context,
+             wnnContextGetVulkanBuffer(context, tensor, &buffer, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_EQUAL_STR(answer.message, "");
+    REQUIRE(buffer.buffer && buffer.size >= buffer.offset + 36 && !buffer.release);
+    VkCommandBuffer commands = begin_commands(host);
+    host->vk.CmdFillBuffer(commands, (VkBuffer)buffer.buffer, buffer.offset + 4, 8, 77);
+    finish(host, commands);
+    int32_t data[9];
+    read_tensor(context, tensor, data, sizeof data);
+    for (int i = 0; i < 9; i++)
+        REQUIRE_EQUAL_INT(data[i], i == 1 || i == 2 ? 77 : 0);
+    wait_for(context,
+             wnnContextGetVulkanBuffer(context, tensor, NULL, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_CONTAINS(answer.message, "at no address");
+    wnnTensorRelease(tensor);
 }
 
 static void test_lent_device(struct host *host)
@@ -575,6 +607,7 @@ static void test_lent_device(struct host *host)
     test_transfers(context);
     test_chain(context, 100);
     test_destroying(context);
+    test_buffers(host, context);
     REQUIRE(atomic_load(&host->locks) > 0);
 
     struct answer answer = {0};
@@ -728,6 +761,24 @@ static void submit(struct host *host, VkCommandBuffer commands, VkSemaphore sema
     pthread_mutex_lock(&host->lock);
     must(host->vk.QueueSubmit(host->queue, 1, &info, VK_NULL_HANDLE));
     pthread_mutex_unlock(&host->lock);
+}
+
+static void finish(struct host *host, VkCommandBuffer commands)
+{
+    VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands};
+    // Readable by the host: the library may map the memory.
+    const VkMemoryBarrier order = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                   .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+                                   .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
+    host->vk.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
+                                &order, 0, NULL, 0, NULL);
+    must(host->vk.EndCommandBuffer(commands));
+    pthread_mutex_lock(&host->lock);
+    must(host->vk.QueueSubmit(host->queue, 1, &info, VK_NULL_HANDLE));
+    pthread_mutex_unlock(&host->lock);
+    must(host->vk.DeviceWaitIdle(host->device));
+    host->vk.FreeCommandBuffers(host->device, host->pool, 1, &commands);
 }
 
 static void wait_semaphore(struct host *host, VkSemaphore semaphore, uint64_t value)

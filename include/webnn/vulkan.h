@@ -73,8 +73,9 @@ typedef struct WNNVulkanDevice {
 #define WNN_VULKAN_DEVICE_INIT                                                                                       \
     { { NULL, WNNSType_VulkanDevice }, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
-// The library's own device or the caller's, so that others can be made for the same one, or compared. NULL where the
-// context is not on Vulkan. What it refers to lives as long as the context; the queue is not to be used.
+// The device of a context, the library's own or the caller's: to find the same one elsewhere, or to make semaphores on it
+// (VK_KHR_timeline_semaphore and VK_KHR_external_semaphore_fd are enabled where there are such). It lives as long as the
+// context. NotSupportedError: a context without Vulkan. InvalidStateError: it is lost. Any thread.
 typedef struct WNNVulkanHandles {
     struct VkInstance_T *instance;
     struct VkPhysicalDevice_T *physicalDevice;
@@ -106,6 +107,13 @@ typedef struct WNNVulkanBuffer {
     void *userdata;
 } WNNVulkanBuffer;
 #define WNN_VULKAN_BUFFER_INIT { { NULL, WNNSType_VulkanBuffer }, 0, 0, 0, 0, NULL, NULL }
+
+// Queues the opposite: *buffer gets the buffer in which a tensor lies, for use on the same device. It is the library's, is
+// there until the tensor is destroyed, and has at least the usages of transfers and of storage buffers unless it came from
+// the caller. `release` is NULL. `buffer` must not be touched until the callback. Errors as for wnnContextReadTensor, but
+// for the reading; TypeError also: a context without Vulkan, a constant tensor.
+WNN_EXPORT WNNFuture wnnContextGetVulkanBuffer(WNNContext context, WNNTensor tensor, WNNVulkanBuffer *buffer,
+                                               WNNRequestCallbackInfo callbackInfo);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Memory that two devices share: VK_KHR_external_memory_fd
