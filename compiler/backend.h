@@ -110,11 +110,13 @@ struct backend {
     // (optional, all or none) Tensors in memory of the device, which executions get in place of pointers. Creating and
     // freeing happen on any thread, several at once and beside all else; nothing uses what is freed. A chain has what
     // webnn/vulkan.h defines for tensors, checked for being known; without one the tensor is filled with zeros. Reading
-    // and writing fail only with the device. exports: of a tensor that was created with a WNNVulkanExport.
+    // and writing fail only with the device; tensor_mapped: writing is no more than a copy by the host. tensor_export: of
+    // one that was created with a WNNVulkanExport.
     bool (*tensor_create)(void *state, size_t bytes, const WNNChainedStruct *chain, void **tensor, struct error *error);
     void (*tensor_free)(void *state, void *tensor);
     bool (*tensor_read)(void *state, void *tensor, void *data, struct error *error);
     bool (*tensor_write)(void *state, void *tensor, const void *data, struct error *error);
+    bool (*tensor_mapped)(void *state, void *tensor);
     bool (*tensor_export)(void *state, void *tensor, WNNVulkanMemory *memory, struct error *error);
     bool (*tensor_buffer)(void *state, void *tensor, WNNVulkanBuffer *buffer, struct error *error);
 

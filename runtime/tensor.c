@@ -481,13 +481,21 @@ WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor, void *data,
     return wnn_submit(context, (struct request *)transfer, &callback, &error);
 }
 
-// Where nothing is before it on the timeline, the bytes are copied once, not twice.
-static void write_at_once(WNNTensor tensor, const void *data, struct error *error)
+// Where nothing is before it on the timeline, the bytes are copied once, not twice. False: the device would
+// have to be waited for.
+static bool write_at_once(WNNContext context, WNNTensor tensor, const void *data, struct error *error)
 {
+    const struct backend *backend = context->backend;
     if (!use(tensor, &write_kind, error))
-        return;
-    memcpy(tensor->data, data, tensor->bytes);
+        return true;
+    bool stored = backend->tensor_write != NULL,
+         quick = !stored || backend->tensor_mapped(context->state, tensor->stored);
+    if (quick && stored)
+        backend->tensor_write(context->state, tensor->stored, data, error);
+    else if (quick)
+        memcpy(tensor->data, data, tensor->bytes);
     wnn_tensor_unuse(tensor);
+    return quick;
 }
 
 static void write_later(WNNContext context, WNNTensor tensor, const void *data, struct error *error)
@@ -505,13 +513,13 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void
         return WNNStatus_TypeError;
     struct error error = {0};
     if (check_transfer(context, &write_kind, tensor, data, byteLength, &error)) {
-        // A device is not waited for here.
-        if (!context->backend->tensor_write && wnn_queue_take(context)) {
-            write_at_once(tensor, data, &error);
+        bool written = false;
+        if (wnn_queue_take(context)) {
+            written = write_at_once(context, tensor, data, &error);
             wnn_queue_give(context);
-        } else {
-            write_later(context, tensor, data, &error);
         }
+        if (!written)
+            write_later(context, tensor, data, &error);
     }
     return wnn_context_report(context, &error);
 }

@@ -392,6 +392,20 @@ static void read_clock(struct gpu *gpu, const VkPhysicalDeviceLimits *limits)
     gpu->can.clock_period = limits->timestampPeriod;
 }
 
+static void read_memory(struct gpu *gpu)
+{
+    struct capabilities *can = &gpu->can;
+    const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                                mapped = local | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+    can->unified = !can->minimal && can->type != VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU &&
+                   find_memory(gpu, UINT32_MAX, mapped | VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != UINT32_MAX;
+    // Not where a small window is all that the host sees.
+    uint32_t best = find_memory(gpu, UINT32_MAX, local),
+             window = find_memory(gpu, UINT32_MAX, mapped | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
+    can->reachable = !can->unified && window != UINT32_MAX &&
+                     gpu->memory.memoryTypes[window].heapIndex == gpu->memory.memoryTypes[best].heapIndex;
+}
+
 static void read_capabilities(struct gpu *gpu, bool minimal)
 {
     VkPhysicalDeviceFloatControlsProperties floats = {
@@ -426,6 +440,7 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
     uint32_t buffers = p->limits.maxPerStageDescriptorStorageBuffers;
     can->buffers = minimal ? GPU_LEAST_BUFFERS : buffers < GPU_BUFFERS ? buffers : GPU_BUFFERS;
     can->minimal = minimal;
+    read_memory(gpu);
     if (minimal)
         return;
     read_timeline(gpu);
@@ -433,11 +448,6 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
     read_clock(gpu, &p->limits);
     can->keeps_special = floats.shaderSignedZeroInfNanPreserveFloat32;
     can->keeps_denormals = floats.shaderDenormPreserveFloat32;
-    const VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
-                                         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-                                         VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-    can->unified = p->deviceType != VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU &&
-                   find_memory(gpu, UINT32_MAX, mapped) != UINT32_MAX;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -663,13 +673,20 @@ uint32_t wnn_gpu_memory_type(const struct gpu *gpu, uint32_t types, enum buffer_
     };
     static const VkMemoryPropertyFlags wishes[][4] = {
         [BUFFER_DEVICE] = {LOCAL, 0, 0, 0},
+        [BUFFER_TENSOR] = {LOCAL, 0, 0, 0},
         [BUFFER_UPLOAD] = {VISIBLE | COHERENT, VISIBLE, VISIBLE, VISIBLE},
         [BUFFER_READBACK] = {VISIBLE | COHERENT | CACHED, VISIBLE | CACHED, VISIBLE | COHERENT, VISIBLE},
         [BUFFER_EXCHANGE] = {VISIBLE | COHERENT | CACHED, VISIBLE | CACHED, VISIBLE | COHERENT, VISIBLE},
     };
     static const VkMemoryPropertyFlags unified[4] = {LOCAL | VISIBLE | CACHED | COHERENT,
                                                      LOCAL | VISIBLE | CACHED, LOCAL, 0};
-    const VkMemoryPropertyFlags *wish = use == BUFFER_DEVICE && gpu->can.unified ? unified : wishes[use];
+    bool for_device = use == BUFFER_DEVICE || use == BUFFER_TENSOR;
+    const VkMemoryPropertyFlags *wish = for_device && gpu->can.unified ? unified : wishes[use];
+    if (gpu->can.reachable && (use == BUFFER_UPLOAD || use == BUFFER_TENSOR)) {
+        uint32_t type = find_memory(gpu, types, LOCAL | VISIBLE | COHERENT);
+        if (type != UINT32_MAX)
+            return type;
+    }
     for (unsigned i = 0; i < 4; i++) {
         uint32_t type = find_memory(gpu, types, wish[i]);
         if (type != UINT32_MAX)
@@ -701,11 +718,12 @@ static bool allocate(struct gpu *gpu, enum buffer_use use, struct buffer *buffer
     if (result != VK_SUCCESS)
         return wnn_gpu_fail(gpu, result, "vkBindBufferMemory", error);
     VkMemoryPropertyFlags flags = gpu->memory.memoryTypes[type].propertyFlags;
-    if (use == BUFFER_DEVICE && !gpu->can.unified)
-        return true;
-    if (!(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT))
+    bool hidden = use == BUFFER_DEVICE || (use == BUFFER_TENSOR && !gpu->can.reachable);
+    if ((hidden && !gpu->can.unified) || !(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT))
         return true;
     buffer->coherent = flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    buffer->readable =
+        flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT && (use != BUFFER_TENSOR || gpu->can.unified);
     result = gpu->vk.MapMemory(gpu->device, buffer->memory, 0, VK_WHOLE_SIZE, 0, &buffer->mapped);
     if (result != VK_SUCCESS) {
         buffer->mapped = NULL;
@@ -719,6 +737,7 @@ bool wnn_buffer_create(struct gpu *gpu, size_t bytes, enum buffer_use use, struc
 {
     static const VkBufferUsageFlags usages[] = {
         [BUFFER_DEVICE] = GPU_DEVICE_USAGE,
+        [BUFFER_TENSOR] = GPU_DEVICE_USAGE,
         [BUFFER_UPLOAD] = VK_BUFFER_USAGE_TRANSFER_SRC_BIT,
         [BUFFER_READBACK] = VK_BUFFER_USAGE_TRANSFER_DST_BIT,
         [BUFFER_EXCHANGE] = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,

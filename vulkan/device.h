@@ -28,7 +28,8 @@ struct capabilities {
     uint32_t shared_bytes;
     uint32_t invocations; // of a work group
     uint32_t buffers;     // of a shader, up to GPU_BUFFERS
-    bool unified;         // the host can map what the device likes best
+    bool unified;         // the host can map what the device likes best, and reads it as any memory
+    bool reachable;       // or it can map all of that, and writes it well
     bool keeps_special;   // signed zeros, infinities and NaN, if it is asked to
     bool keeps_denormals; // likewise
     bool timeline;        // semaphores that count,
@@ -116,6 +117,7 @@ struct buffer {
     uint64_t charged; // to the context's allocator
     void *mapped;     // NULL: not for the host
     bool coherent;    // mapped, and needs no flushes
+    bool readable;    // mapped, and not only for writing
 };
 
 // The usage of buffers that shaders work on.
@@ -124,6 +126,7 @@ struct buffer {
 
 enum buffer_use {
     BUFFER_DEVICE,   // what shaders work on; mapped where memory is unified
+    BUFFER_TENSOR,   // the same, mapped also where the host can only write well
     BUFFER_UPLOAD,   // the host writes, copies read
     BUFFER_READBACK, // the other way round
     BUFFER_EXCHANGE  // both ways

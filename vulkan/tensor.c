@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STAGING ((size_t)1 << 20)
+#define STAGING ((size_t)4 << 20)
 
 #define COPIED (VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT)
 
@@ -146,13 +146,13 @@ static bool lend(struct gpu_tensor *tensor, const WNNVulkanBuffer *lent, struct 
 static bool allocate(struct gpu *gpu, struct gpu_tensor *tensor, struct error *error)
 {
     struct buffer *buffer = &tensor->buffer;
-    if (!wnn_buffer_create(gpu, (tensor->bytes + 3) / 4 * 4, BUFFER_DEVICE, buffer, error))
+    if (!wnn_buffer_create(gpu, (tensor->bytes + 3) / 4 * 4, BUFFER_TENSOR, buffer, error))
         return false;
     tensor->handle = buffer->handle;
     tensor->size = buffer->bytes;
     tensor->usage = GPU_DEVICE_USAGE;
-    tensor->awaits_zeros = !buffer->mapped;
-    if (!buffer->mapped)
+    tensor->awaits_zeros = !buffer->readable;
+    if (!buffer->readable)
         return true;
     memset(buffer->mapped, 0, buffer->bytes);
     return wnn_buffer_flush(gpu, buffer, error);
@@ -297,7 +297,8 @@ bool wnn_gpu_tensor_create(struct gpu *gpu, struct transfers *transfers, size_t 
     tensor->bytes = bytes;
     bool done;
     if (!chain)
-        done = allocate(gpu, tensor, error) && (tensor->buffer.mapped || make_staging(gpu, transfers, error));
+        done =
+            allocate(gpu, tensor, error) && (tensor->buffer.readable || make_staging(gpu, transfers, error));
     else // what is lent is taken last, as it is not to be kept on failure
         done = make_staging(gpu, transfers, error) &&
                (chain->sType == WNNSType_VulkanBuffer ? lend(tensor, (const WNNVulkanBuffer *)chain, error)
@@ -354,7 +355,7 @@ static bool move_piece(struct gpu *gpu, struct transfers *transfers, struct gpu_
 bool wnn_gpu_tensor_read(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor, void *data,
                          struct error *error)
 {
-    if (tensor->buffer.mapped) {
+    if (tensor->buffer.readable) {
         if (!wnn_buffer_invalidate(gpu, &tensor->buffer, error))
             return false;
         memcpy(data, tensor->buffer.mapped, tensor->bytes);
@@ -375,6 +376,7 @@ bool wnn_gpu_tensor_write(struct gpu *gpu, struct transfers *transfers, struct g
 {
     if (tensor->buffer.mapped) {
         memcpy(tensor->buffer.mapped, data, tensor->bytes);
+        tensor->awaits_zeros = false;
         return wnn_buffer_flush(gpu, &tensor->buffer, error);
     }
     for (size_t at = 0, bytes; at < tensor->bytes; at += bytes) {

@@ -814,6 +814,12 @@ static bool tensor_write(void *state, void *tensor, const void *data, struct err
     return wnn_gpu_tensor_write(&vulkan->gpu, &vulkan->transfers, tensor, data, error);
 }
 
+static bool tensor_mapped(void *state, void *tensor)
+{
+    (void)state;
+    return ((const struct gpu_tensor *)tensor)->buffer.mapped;
+}
+
 static bool tensor_export(void *state, void *tensor, WNNVulkanMemory *memory, struct error *error)
 {
     struct vulkan *vulkan = state;
@@ -849,7 +855,8 @@ static uint64_t most_bytes(void *state)
     .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .execute = execute,          \
     .submit = submit, .land = land, .computes = computes, .tensor_create = tensor_create,                    \
     .tensor_free = tensor_free, .tensor_read = tensor_read, .tensor_write = tensor_write,                    \
-    .tensor_export = tensor_export, .tensor_buffer = tensor_buffer, .handles = handles, .syncs = syncs
+    .tensor_mapped = tensor_mapped, .tensor_export = tensor_export, .tensor_buffer = tensor_buffer,          \
+    .handles = handles, .syncs = syncs
 
 const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
 const struct backend wnn_backend_vulkan_minimal = {

@@ -302,14 +302,14 @@ static WNNFuture dispatch(WNNContext context, WNNGraph graph, WNNTensor x, WNNTe
 
 // Every size is zero at first and keeps what is written, a word's pieces and several pieces of staging
 // included.
-static void test_transfers(WNNContext context)
+static void test_transfers(WNNContext context, const void *chain)
 {
-    static const uint32_t sizes[] = {1, 2, 3, 5, 7, 63, 4097, 1 << 20, (1 << 20) + 1, (3 << 20) - 5};
+    static const uint32_t sizes[] = {1, 2, 3, 5, 7, 63, 4097, 1 << 22, (1 << 22) + 1, (9 << 20) - 5};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         uint32_t bytes = sizes[i];
         uint8_t *data = malloc(bytes), *read = malloc(bytes);
         REQUIRE(data && read);
-        WNNTensor tensor = make_tensor(context, WNNDataType_Uint8, bytes, NULL);
+        WNNTensor tensor = make_tensor(context, WNNDataType_Uint8, bytes, chain);
         memset(read, 0xAA, bytes);
         read_tensor(context, tensor, read, bytes);
         for (uint32_t k = 0; k < bytes; k++)
@@ -493,7 +493,7 @@ static void test_orphans(const struct backend *backend)
 static void test_tensors(const struct backend *backend)
 {
     WNNContext context = create_own(backend);
-    test_transfers(context);
+    test_transfers(context, NULL);
     test_chain(context, 1);
     test_chain(context, 1023);
     test_turns(context);
@@ -604,7 +604,7 @@ static void test_lent_device(struct host *host)
     WNNVulkanHandles handles;
     REQUIRE_EQUAL_INT(wnnContextGetVulkanHandles(context, &handles), WNNStatus_Success);
     REQUIRE(handles.device == host->device && handles.instance == host->instance);
-    test_transfers(context);
+    test_transfers(context, NULL);
     test_chain(context, 100);
     test_destroying(context);
     test_buffers(host, context);
@@ -1055,6 +1055,7 @@ static void test_memory(struct host *host)
     } else {
         wnnTensorRelease(tensor);
         test_refused_memory(lender, &answer);
+        test_transfers(own, &export);
         test_sharing(lender, own);
         test_sharing(own, lender);
         fprintf(stderr, "memory: shared by two devices\n");
