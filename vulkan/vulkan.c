@@ -842,10 +842,11 @@ static bool syncs(void *state)
     return ((const struct vulkan *)state)->gpu.can.timeline;
 }
 
+// One byte short of whole words: clients take one more for the size of something that is too large.
 static uint64_t most_bytes(void *state)
 {
     const struct capabilities *can = &((const struct vulkan *)state)->gpu.can;
-    return can->storage_range < can->allocation ? can->storage_range : can->allocation;
+    return (can->storage_range < can->allocation ? can->storage_range : can->allocation) / 4 * 4 - 1;
 }
 
 #define FUNCTIONS                                                                                            \
