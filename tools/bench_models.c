@@ -529,6 +529,32 @@ static bool element_wise(struct net *net, const char *word, struct error *error)
     return finish(net, output, error);
 }
 
+static bool copy(struct net *net, const char *text, struct error *error)
+{
+    uint32_t size[WNN_MAX_RANK];
+    size_t rank = parse_sizes(text, size);
+    if (rank == 0)
+        return wnn_fail(error, WNNStatus_TypeError, "copy:%s: expected a shape: 1024x1024x256", text);
+    // No compiler takes it for a copy, and it costs no more than one.
+    return finish(net, wnnGraphBuilderAbs(net->builder, input(net, "input", size, rank), NULL), error);
+}
+
+// Operators that nothing can be fused to.
+static bool chain(struct net *net, const char *text, struct error *error)
+{
+    char *end;
+    unsigned long length = strtoul(text, &end, 10);
+    if (end == text || *end || *text == '-' || length == 0 || length > 10000)
+        return wnn_fail(error, WNNStatus_TypeError, "chain:%s: expected a number from 1 to 10000", text);
+    WNNOperand x = INPUT("input", 16, 16);
+    for (unsigned long i = 0; i < length; i++) {
+        WNNTriangularOptions options = WNN_TRIANGULAR_OPTIONS_INIT;
+        options.upper = i % 2;
+        x = wnnGraphBuilderTriangular(net->builder, x, &options);
+    }
+    return finish(net, x, error);
+}
+
 const struct bench_model bench_models[] = {
     {"mobilenet_v1", "MobileNet 1.0 224", mobilenet_v1},
     {"mobilenet_v2", "MobileNetV2 1.0 224", mobilenet_v2},
@@ -541,6 +567,8 @@ const struct bench_model bench_models[] = {
     {"matmul:", "matmul:MxKxN, the second matrix constant", matmul},
     {"matmul_uint4:", "matmul_uint4:MxKxN, the second matrix of 4 bits in blocks of 32", matmul_uint4},
     {"conv2d:", "conv2d:HxWxINxOUT[xKERNEL[xSTRIDE[xGROUPS]]], channels last", conv2d},
+    {"copy:", "copy:SHAPE, each element read and written once", copy},
+    {"chain:", "chain:N, N small operators, each of which needs the one before", chain},
     {":", "OPERATOR:SHAPE, an element-wise operator, softmax or the like: add:1x64x56x56", element_wise},
     {NULL, NULL, NULL},
 };

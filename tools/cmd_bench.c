@@ -2,6 +2,7 @@
 //
 // `webnn bench`: how long building and running takes.
 
+#include "tools/bench_device.h"
 #include "tools/bench_models.h"
 #include "tools/bench_report.h"
 #include "tools/command.h"
@@ -33,8 +34,12 @@ static const char help[] =
     "  matmul:MxKxN      a matrix product, the second matrix constant\n"
     "  matmul_uint4:MxKxN   the same, the second of 4 bits in blocks of 32\n"
     "  conv2d:HxWxINxOUT[xKERNEL[xSTRIDE[xGROUPS]]]   a convolution, channels last\n"
+    "  copy:SHAPE        each element read and written once: the bandwidth that there is\n"
+    "  chain:N           N small operators, each of which needs the one before\n"
     "  OPERATOR:SHAPE    an operator that needs nothing but a shape: add:1x64x56x56\n\n"
     "Weights and inputs are random; nothing else of the machine should be at work.\n"
+    "Times are from the call to its end; of a GPU a second line has the time that it works\n"
+    "on the operators, by its own clock, and with --cache a third that of a second build.\n"
     "GFLOP/s counts two operations for a multiply-add. Peak memory is that of the whole\n"
     "process; several graphs are measured in a process each.\n\n"
     "  --time=SECONDS    for the runs of each graph; 2 by default\n"
@@ -75,6 +80,8 @@ struct result {
     uint64_t work;
     double resident; // bytes at most
     uint64_t allocated;
+    struct device_times device;
+    double again;              // building with what a cache has kept of the first time; 0: not measured
     struct peer_result *peers; // one for each of the options
     cJSON *profile;
 };
@@ -158,6 +165,30 @@ static bool profile_runs(const struct bench_options *options, struct subject *su
     return good;
 }
 
+// Builds once more in a context of its own, after a build that has filled the cache.
+static bool build_again(const struct bench_options *options, const char *what, double *seconds,
+                        struct error *error)
+{
+    struct session session;
+    struct model model = {.builder = NULL};
+    WNNGraph graph = NULL;
+    if (!session_open(&session, &options->session, error))
+        return false;
+    bool good = model_begin(&model, session.context, error);
+    model.type = options->type;
+    good = good && model_load(&model, what, options->session.weights, error);
+    if (good) {
+        double begin = now();
+        good = session_build(&session, &model, &graph, error);
+        *seconds = now() - begin;
+    }
+    if (model.builder)
+        model_end(&model);
+    wnnGraphRelease(graph);
+    session_close(&session);
+    return good;
+}
+
 static void print_result(const struct bench_options *options, const char *what, const struct result *result);
 
 static bool measure(const struct bench_options *options, const char *what, struct result *result,
@@ -187,12 +218,15 @@ static bool measure(const struct bench_options *options, const char *what, struc
         subject_begin(&subject, &session, graph);
         for (size_t i = 0; i < subject.input_count; i++)
             run_port_randomise(&subject.inputs[i], &seed);
-        good = measure_runs(options, &subject, what, result, error);
+        good = measure_runs(options, &subject, what, result, error) &&
+               device_measure(&subject, options->time / 4, &result->device, error);
     }
     WNNContextCounters counters;
     wnnContextGetCounters(session.context, &counters);
     result->allocated = counters.peakAllocatedBytes;
     result->resident = peak_resident();
+    if (good && options->session.cache)
+        good = build_again(options, what, &result->again, error);
     if (good && !options->json)
         print_result(options, what, result);
     good = good && profile_runs(options, &subject, result, error);
@@ -218,6 +252,15 @@ static void print_json(const struct bench_options *options, const char *what, co
     cJSON_AddNumberToObject(object, "first_ms", result->first * 1e3);
     cJSON_AddNumberToObject(object, "record_ms", result->load * 1e3);
     cJSON_AddNumberToObject(object, "build_ms", result->build * 1e3);
+    if (result->again > 0)
+        cJSON_AddNumberToObject(object, "build_again_ms", result->again * 1e3);
+    if (result->device.runs > 0) {
+        cJSON_AddNumberToObject(object, "device_median_ms", result->device.median * 1e3);
+        cJSON_AddNumberToObject(object, "device_min_ms", result->device.least * 1e3);
+        cJSON_AddNumberToObject(object, "device_gflops", 2e-9 * (double)result->work / result->device.median);
+        cJSON_AddNumberToObject(object, "device_gbytes_per_s",
+                                1e-9 * (double)result->device.bytes / result->device.median);
+    }
     cJSON_AddNumberToObject(object, "multiply_adds", (double)result->work);
     cJSON_AddNumberToObject(object, "gflops", 2e-9 * (double)result->work / result->median);
     cJSON_AddNumberToObject(object, "peak_rss_bytes", result->resident);
@@ -247,6 +290,17 @@ static void print_head(void)
            "p90", "first", "build", "GFLOP/s", "peak", "runs", STYLE_NONE);
 }
 
+static void print_device(const struct result *result)
+{
+    const struct device_times *device = &result->device;
+    if (device->runs > 0)
+        printf("  on the device's clock    %10.4f %10.4f %32s %9.2f   %.2f GB/s\n", device->median * 1e3,
+               device->least * 1e3, "", 2e-9 * (double)result->work / device->median,
+               1e-9 * (double)device->bytes / device->median);
+    if (result->again > 0)
+        printf("  with what was cached     %43s %10.3f\n", "", result->again * 1e3);
+}
+
 static void print_result(const struct bench_options *options, const char *what, const struct result *result)
 {
     double gflops = 2e-9 * (double)result->work / result->least;
@@ -261,6 +315,7 @@ static void print_result(const struct bench_options *options, const char *what, 
            result->least * 1e3, result->p90 * 1e3, result->first * 1e3, result->build * 1e3,
            2e-9 * (double)result->work / result->median,
            bytes_text((uint64_t)result->resident, (char[BYTES_TEXT]){0}), result->runs);
+    print_device(result);
     for (size_t i = 0; i < options->peer_count; i++) {
         const struct peer_result *peer = &result->peers[i];
         if (peer->found)

@@ -81,7 +81,9 @@
     F(WaitForFences)
 
 // Of devices whose semaphores count; with KHR behind the name where that is an extension.
-#define VK_TIMELINE_FUNCTIONS(F) F(WaitSemaphores)
+#define VK_TIMELINE_FUNCTIONS(F)                                                                             \
+    F(GetSemaphoreCounterValue)                                                                              \
+    F(WaitSemaphores)
 
 // Of devices that share memory.
 #define VK_SHARING_FUNCTIONS(F) F(GetMemoryFdKHR)
