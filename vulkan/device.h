@@ -37,6 +37,8 @@ struct capabilities {
     bool shares_memory;   // by file descriptors
     uint32_t clock_bits;  // 0: no clock
     float clock_period;   // nanoseconds
+    bool fuses;           // fma() rounds once; known when a shader has run
+    bool halves;          // packHalf2x16 rounds to nearest even, and unpackHalf2x16 is exact; likewise
     bool minimal;         // tests: as if there were nothing beyond the minimum
 };
 

@@ -227,7 +227,7 @@ static void add_element(struct elements *elements, const struct element_input *i
     else if (bits == 32)
         wnn_shader_text(shader, "%s(%s)", is_float ? "uintBitsToFloat" : type, word);
     else if (is_float)
-        wnn_shader_text(shader, "half_value(bitfieldExtract(%s, %u, %u))", word, shift, bits);
+        wnn_shader_text(shader, "loaded_halves(%s).%c", word, shift ? 'y' : 'x');
     else
         wnn_shader_text(shader, "bitfieldExtract(%s(%s), %u, %u)", type, word, shift, bits);
 }
@@ -250,9 +250,9 @@ static void add_result(struct elements *elements, unsigned output, unsigned k)
         unsigned shift = e * bits % 32;
         if (bits == 32)
             wnn_shader_text(shader, "%s(r%u_%u)", is_float ? "floatBitsToUint" : "uint", output, e);
-        else if (is_float)
-            wnn_shader_text(shader, "%shalf_bits(r%u_%u) << %u", shift ? " | " : "", output, e, shift);
-        else
+        else if (is_float && shift == 0)
+            wnn_shader_text(shader, "stored_halves(vec2(r%u_%u, r%u_%u))", output, e, output, e + 1);
+        else if (!is_float)
             wnn_shader_text(shader, "%s(uint(r%u_%u) & %uu) << %u", shift ? " | " : "", output, e,
                             (1u << bits) - 1, shift);
     }

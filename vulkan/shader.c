@@ -370,7 +370,7 @@ unsigned wnn_shader_input(struct shader *shader, const char *name, const struct 
     if (is_float && whole)
         wnn_shader_text(shader, "uintBitsToFloat(%s); }\n", word);
     else if (is_float)
-        wnn_shader_text(shader, "half_value(bitfieldExtract(%s, %s)); }\n", word, place);
+        wnn_shader_text(shader, "loaded_half(bitfieldExtract(%s, %s)); }\n", word, place);
     else if (whole)
         wnn_shader_text(shader, "%s(%s); }\n", result, word);
     else
@@ -393,8 +393,7 @@ void wnn_shader_quads(struct shader *shader, const char *name, const struct tens
     if (half)
         wnn_shader_text(shader,
                         "vec4 %s_quad(uint i)\n{\nuvec2 q = q%u[(base%u + i / 2u) / 2u];\n"
-                        "return vec4(half_value(q.x & 0xFFFFu), half_value(q.x >> 16), half_value(q.y & "
-                        "0xFFFFu), half_value(q.y >> 16));\n}\n",
+                        "return vec4(loaded_halves(q.x), loaded_halves(q.y));\n}\n",
                         name, k, k);
     else
         wnn_shader_text(shader, "#define %s_quad(i) q%u[(base%u + (i)) / 4u]\n", name, k, k);
@@ -407,11 +406,10 @@ void wnn_shader_output_quads(struct shader *shader, const struct tensor *tensor)
     wnn_shader_text(shader, "layout(std430, set = 0, binding = %u) writeonly buffer Q%u { %s q%u[]; };\n", k,
                     k, half ? "uvec2" : "vec4", k);
     if (half)
-        wnn_shader_text(
-            shader,
-            "void out_quad(uint i, vec4 x)\n{\nq%u[(base%u + i / 2u) / 2u] = uvec2(half_bits(x.x) | "
-            "half_bits(x.y) << 16, half_bits(x.z) | half_bits(x.w) << 16);\n}\n",
-            k, k);
+        wnn_shader_text(shader,
+                        "void out_quad(uint i, vec4 x)\n{\nq%u[(base%u + i / 2u) / 2u] = uvec2("
+                        "stored_halves(x.xy), stored_halves(x.zw));\n}\n",
+                        k, k);
     else
         wnn_shader_text(shader, "#define out_quad(i, x) q%u[(base%u + (i)) / 4u] = x\n", k, k);
 }
@@ -637,6 +635,10 @@ static void add_header(struct shader *shader)
 {
     const struct capabilities *can = &shader->lowering->gpu->can;
     add_text(shader, "#version 450\n#extension GL_EXT_control_flow_attributes : require\n");
+    if (can->fuses)
+        add_text(shader, "#define FUSED\n");
+    if (can->halves)
+        add_text(shader, "#define HALVES\n");
     if (can->keeps_special || can->keeps_denormals)
         add_text(shader, "#extension GL_EXT_spirv_intrinsics : require\n");
     if (can->keeps_special)

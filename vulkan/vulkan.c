@@ -5,9 +5,11 @@
 
 #include "vulkan/vulkan.h"
 
+#include "lib/half.h"
 #include "vulkan/operators.h"
 #include "vulkan/tensor.h"
 
+#include <math.h>
 #include <string.h>
 
 struct vulkan {
@@ -78,10 +80,10 @@ static struct tensor describe(const struct operand *operand, struct region regio
 }
 
 // `in` and `out` have the regions of the operands.
-static bool lower_node(struct vulkan *vulkan, struct program *program, const struct node *node,
-                       struct tensor *in, struct tensor *out, struct region scratch, struct error *error)
+static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, struct program *program,
+                       const struct node *node, struct tensor *in, struct tensor *out, struct region scratch,
+                       struct error *error)
 {
-    const struct gpu_operator *operator= & wnn_gpu_operators[node->op];
     struct lowering lowering = {.gpu = &vulkan->gpu,
                                 .program = program,
                                 .node = node,
@@ -89,13 +91,13 @@ static bool lower_node(struct vulkan *vulkan, struct program *program, const str
                                 .in = in,
                                 .out = out,
                                 .scratch = scratch};
-    if (!operator->lower)
+    if (!row->lower)
         return wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan: there is no %s", wnn_ops[node->op].name);
-    bool fused = node->activation && operator->finishes && !is_softmax(node->activation);
+    bool fused = node->activation && row->finishes && !is_softmax(node->activation);
     const struct epilogue epilogue = {fused ? node->activation : NULL,
                                       node->addend ? &in[node->addend] : NULL};
     lowering.fused = epilogue.activation || epilogue.addend ? &epilogue : NULL;
-    operator->lower(&lowering);
+    row->lower(&lowering);
     if (!lowering.failed && node->activation && !fused)
         wnn_lower_activation(&lowering, node->activation, &out[0]);
     return !lowering.failed ||
@@ -373,8 +375,8 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
         for (unsigned k = 0; k < node->out_count; k++)
             tensors[node->in_count + k] = describe(node->out[k], executable->regions[node->out[k]->index]);
         struct region scratch = {&executable->flights[0].arena, node->scratch_offset, node->scratch_bytes};
-        if (!lower_node(vulkan, &executable->program, node, tensors, tensors + node->in_count, scratch,
-                        error))
+        if (!lower_node(vulkan, &wnn_gpu_operators[node->op], &executable->program, node, tensors,
+                        tensors + node->in_count, scratch, error))
             return false;
         wnn_arena_rewind(&executable->records, mark);
     }
@@ -624,8 +626,9 @@ static bool run_recording(struct gpu *gpu, const struct recording *recording, st
            wnn_gpu_wait(gpu, &gpu->own, error);
 }
 
-static bool run_single(struct vulkan *vulkan, struct single *single, const struct node *node,
-                       const void *const *in, void *const *out, struct arena *arena, struct error *error)
+static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, struct single *single,
+                       const struct node *node, const void *const *in, void *const *out, struct arena *arena,
+                       struct error *error)
 {
     struct gpu *gpu = &vulkan->gpu;
     size_t count = (size_t)node->in_count + node->out_count, at = 0, scratch = scratch_of(gpu, node),
@@ -649,7 +652,7 @@ static bool run_single(struct vulkan *vulkan, struct single *single, const struc
     struct tensor *outputs = single->tensors + node->in_count;
     if (!wnn_buffer_create(gpu, at + padded(scratch), BUFFER_DEVICE, &single->buffer, error) ||
         !wnn_gpu_upload(gpu, single->uploads, uploads, error) ||
-        !lower_node(vulkan, &single->program, node, single->tensors, outputs, room, error))
+        !lower_node(vulkan, row, &single->program, node, single->tensors, outputs, room, error))
         return false;
     const struct buffer *from = &single->buffer;
     size_t begin = node->out_count ? outputs[0].region.offset : at, bytes = at - begin;
@@ -674,9 +677,9 @@ static bool run_single(struct vulkan *vulkan, struct single *single, const struc
     return true;
 }
 
-static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out)
+static bool run_operator(struct vulkan *vulkan, const struct gpu_operator *row, const struct node *node,
+                         const void *const *in, void *const *out)
 {
-    struct vulkan *vulkan = state;
     struct error error = {0};
     struct arena arena;
     struct single single = {0};
@@ -684,13 +687,18 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
         return false;
     wnn_arena_init(&arena, vulkan->allocator);
     wnn_program_init(&single.program, &vulkan->gpu, &vulkan->pipelines);
-    bool done = run_single(vulkan, &single, node, in, out, &arena, &error);
+    bool done = run_single(vulkan, row, &single, node, in, out, &arena, &error);
     wnn_recording_free(&single.recording);
     wnn_program_free(&single.program);
     wnn_buffer_free(&vulkan->gpu, &single.buffer);
     wnn_buffer_free(&vulkan->gpu, &single.readback);
     wnn_arena_free(&arena);
     return done;
+}
+
+static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out)
+{
+    return run_operator(state, &wnn_gpu_operators[node->op], node, in, out);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -730,6 +738,43 @@ static bool sum_up(struct vulkan *vulkan, const float *in, float *out)
     return evaluate(vulkan, &node, from, to);
 }
 
+// Whether fma() rounds once, and whether the conversions between float16 and float32 are right.
+static void test_arithmetic(struct vulkan *vulkan)
+{
+    static const struct gpu_operator probe = {.lower = wnn_lower_probe};
+    float a[TEST_COUNT], b[TEST_COUNT], rests[TEST_COUNT] = {0}, floats[TEST_COUNT] = {0};
+    uint32_t halves[TEST_COUNT] = {0};
+    struct operand operands[5];
+    struct operand *inputs[] = {&operands[0], &operands[1]},
+                   *outputs[] = {&operands[2], &operands[3], &operands[4]};
+    for (int i = 0; i < 5; i++)
+        operands[i] =
+            (struct operand){.type = {i == 3 ? WNNDataType_Uint32 : WNNDataType_Float32, {1, {TEST_COUNT}}}};
+    const struct node node = {
+        .op = WNN_OP_identity, .in = inputs, .out = outputs, .in_count = 2, .out_count = 3};
+    for (int i = 0; i < TEST_COUNT; i++) {
+        // Halfway between two float16, or beside that; and a number whose lower half is any float16.
+        uint16_t half = (uint16_t)(i * 1021 % 0x7BFF);
+        uint32_t number = 0x3F800000u | ((uint32_t)i * 36901 & 0x7FFFFFu);
+        a[i] = (wnn_half_to_float(half) + wnn_half_to_float((uint16_t)(half + 1))) / 2;
+        a[i] = i % 3 ? nextafterf(a[i], i % 3 == 1 ? 0 : INFINITY) : a[i];
+        memcpy(&b[i], &number, sizeof number);
+    }
+    const void *from[] = {a, b};
+    void *to[] = {rests, halves, floats};
+    bool once = run_operator(vulkan, &probe, &node, from, to), right = once;
+    for (int i = 0; i < TEST_COUNT; i++) {
+        uint32_t bits;
+        memcpy(&bits, &b[i], sizeof bits);
+        float product = a[i] * b[i], expanded = wnn_half_to_float((uint16_t)bits);
+        once = once && rests[i] == (float)((double)a[i] * b[i] - product);
+        right = right && halves[i] == wnn_half_from_float(a[i]) &&
+                (expanded != expanded || memcmp(&floats[i], &expanded, sizeof expanded) == 0);
+    }
+    vulkan->gpu.can.fuses = once;
+    vulkan->gpu.can.halves = right;
+}
+
 // Whether a known sum comes out right, and what becomes of a denormal number.
 static bool test_device(struct vulkan *vulkan, struct error *error)
 {
@@ -741,6 +786,8 @@ static bool test_device(struct vulkan *vulkan, struct error *error)
         right = out[i] == (sum += in[i]);
     right = right && sum_up(vulkan, tiny, out);
     vulkan->flushes_denormals = right && out[0] != tiny[0];
+    if (right && !vulkan->gpu.can.minimal)
+        test_arithmetic(vulkan);
     return right || wnn_fail(error, WNNStatus_NotSupportedError,
                              "the Vulkan device %.64s computes wrong numbers", vulkan->gpu.can.name);
 }

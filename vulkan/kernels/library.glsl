@@ -31,6 +31,14 @@ float with_sign(float magnitude, float sign)
     return uintBitsToFloat((floatBitsToUint(magnitude) & 0x7FFFFFFFu) | (floatBitsToUint(sign) & 0x80000000u));
 }
 
+//: mad
+// a * b + c, rounded once or twice.
+#ifdef FUSED
+#define mad(a, b, c) fma(a, b, c)
+#else
+#define mad(a, b, c) ((a) * (b) + (c))
+#endif
+
 //: half_bits
 // The nearest float16, ties to even, denormal ones too.
 uint half_bits(float x)
@@ -61,6 +69,28 @@ float half_value(uint h)
         return uintBitsToFloat(s | floatBitsToUint(float(m) * 5.9604644775390625e-8));
     return uintBitsToFloat(s | (((h & 0x7FFFu) << 13) + 0x38000000u));
 }
+
+//: loaded_half
+// From and to memory. Within a shader, drivers are known to leave out the rounding of native conversions.
+#ifdef HALVES
+float loaded_half(uint h) { return unpackHalf2x16(h).x; }
+#else
+float loaded_half(uint h) { return half_value(h); }
+#endif
+
+//: loaded_halves
+#ifdef HALVES
+vec2 loaded_halves(uint h) { return unpackHalf2x16(h); }
+#else
+vec2 loaded_halves(uint h) { return vec2(half_value(h & 0xFFFFu), half_value(h >> 16)); }
+#endif
+
+//: stored_halves
+#ifdef HALVES
+uint stored_halves(vec2 x) { return packHalf2x16(x); }
+#else
+uint stored_halves(vec2 x) { return half_bits(x.x) | half_bits(x.y) << 16; }
+#endif
 
 //: rounded_f16
 float rounded_f16(float x) { return half_value(half_bits(x)); }
@@ -216,6 +246,15 @@ uvec2 divided64(uvec2 a, uvec2 b)
 
 //: exact_product
 // a * b = y + error.
+#ifdef FUSED
+float exact_product(float a, float b, out float error)
+{
+    precise float y = a * b;
+    precise float e = fma(a, b, -y);
+    error = e;
+    return y;
+}
+#else
 float exact_product(float a, float b, out float error)
 {
     precise float y = a * b;
@@ -229,6 +268,7 @@ float exact_product(float a, float b, out float error)
     error = e;
     return y;
 }
+#endif
 
 //: exact_sum
 // a + b = y + error.
@@ -383,17 +423,17 @@ float exp_with(float x, float rest)
 {
     if (is_nan(x))
         return x;
-    float limited = within(x, -104.0, 89.0);
+    float limited = x < -104.0 ? -104.0 : x > 89.0 ? 89.0 : x;
     precise float n = roundEven(limited * 1.44269504088896341);
     precise float r = limited - n * 0.693359375;
     r = r + n * 2.12194440e-4 + (limited == x ? rest : 0.0);
     precise float q = 1.9875691500e-4;
-    q = q * r + 1.3981999507e-3;
-    q = q * r + 8.3334519073e-3;
-    q = q * r + 4.1665795894e-2;
-    q = q * r + 1.6666665459e-1;
-    q = q * r + 5.0000001201e-1;
-    precise float e = q * (r * r) + r + 1.0;
+    q = mad(q, r, 1.3981999507e-3);
+    q = mad(q, r, 8.3334519073e-3);
+    q = mad(q, r, 4.1665795894e-2);
+    q = mad(q, r, 1.6666665459e-1);
+    q = mad(q, r, 5.0000001201e-1);
+    precise float e = mad(q, r * r, r) + 1.0;
     return scaled(e, int(n));
 }
 
@@ -411,12 +451,12 @@ float exp_down(float a, float b)
     precise float r = l - n * 0.693359375;
     r = r + n * 2.12194440e-4 + (least ? 0.0 : error);
     precise float q = 1.9875691500e-4;
-    q = q * r + 1.3981999507e-3;
-    q = q * r + 8.3334519073e-3;
-    q = q * r + 4.1665795894e-2;
-    q = q * r + 1.6666665459e-1;
-    q = q * r + 5.0000001201e-1;
-    precise float e = q * (r * r) + r + 1.0;
+    q = mad(q, r, 1.3981999507e-3);
+    q = mad(q, r, 8.3334519073e-3);
+    q = mad(q, r, 4.1665795894e-2);
+    q = mad(q, r, 1.6666665459e-1);
+    q = mad(q, r, 5.0000001201e-1);
+    precise float e = mad(q, r * r, r) + 1.0;
     return scaled(e, int(n));
 }
 
@@ -433,11 +473,11 @@ float expm1_of(float x)
 {
     if (abs(x) < 0.34657359) {
         precise float q = 1.9875691500e-4;
-        q = q * x + 1.3981999507e-3;
-        q = q * x + 8.3334519073e-3;
-        q = q * x + 4.1665795894e-2;
-        q = q * x + 1.6666665459e-1;
-        q = q * x + 5.0000001201e-1;
+        q = mad(q, x, 1.3981999507e-3);
+        q = mad(q, x, 8.3334519073e-3);
+        q = mad(q, x, 4.1665795894e-2);
+        q = mad(q, x, 1.6666665459e-1);
+        q = mad(q, x, 5.0000001201e-1);
         precise float r = q * (x * x) + x;
         return r;
     }
@@ -451,14 +491,14 @@ float log_near(float f, float e)
 {
     precise float z = f * f;
     precise float q = 7.0376836292e-2;
-    q = q * f - 1.1514610310e-1;
-    q = q * f + 1.1676998740e-1;
-    q = q * f - 1.2420140846e-1;
-    q = q * f + 1.4249322787e-1;
-    q = q * f - 1.6668057665e-1;
-    q = q * f + 2.0000714765e-1;
-    q = q * f - 2.4999993993e-1;
-    q = q * f + 3.3333331174e-1;
+    q = mad(q, f, -1.1514610310e-1);
+    q = mad(q, f, 1.1676998740e-1);
+    q = mad(q, f, -1.2420140846e-1);
+    q = mad(q, f, 1.4249322787e-1);
+    q = mad(q, f, -1.6668057665e-1);
+    q = mad(q, f, 2.0000714765e-1);
+    q = mad(q, f, -2.4999993993e-1);
+    q = mad(q, f, 3.3333331174e-1);
     precise float y = q * f * z;
     y = y + e * -2.12194440e-4;
     y = y - 0.5 * z;
@@ -520,10 +560,10 @@ float tanh_of(float x)
     if (a < 0.625) {
         precise float s = x * x;
         precise float q = -5.70498872745e-3;
-        q = q * s + 2.06390887954e-2;
-        q = q * s - 5.37397155531e-2;
-        q = q * s + 1.33314422036e-1;
-        q = q * s - 3.33332819422e-1;
+        q = mad(q, s, 2.06390887954e-2);
+        q = mad(q, s, -5.37397155531e-2);
+        q = mad(q, s, 1.33314422036e-1);
+        q = mad(q, s, -3.33332819422e-1);
         precise float r = q * s * x + x;
         return r;
     }
@@ -605,8 +645,8 @@ float sine_near(float r)
 {
     precise float z = r * r;
     precise float q = -1.9515295891e-4;
-    q = q * z + 8.3321608736e-3;
-    q = q * z - 1.6666654611e-1;
+    q = mad(q, z, 8.3321608736e-3);
+    q = mad(q, z, -1.6666654611e-1);
     precise float s = q * z * r + r;
     return s;
 }
@@ -616,8 +656,8 @@ float cosine_near(float r)
 {
     precise float z = r * r;
     precise float q = 2.443315711809948e-5;
-    q = q * z - 1.388731625493765e-3;
-    q = q * z + 4.166664568298827e-2;
+    q = mad(q, z, -1.388731625493765e-3);
+    q = mad(q, z, 4.166664568298827e-2);
     precise float c = q * z * z - 0.5 * z + 1.0;
     return c;
 }
@@ -649,12 +689,12 @@ float erf_small(float x)
 {
     precise float z = x * x;
     precise float q = 7.853861353153693e-5;
-    q = q * z - 8.010193625184903e-4;
-    q = q * z + 5.188327685732524e-3;
-    q = q * z - 2.685381193529856e-2;
-    q = q * z + 1.128358514861418e-1;
-    q = q * z - 3.761262582423300e-1;
-    q = q * z + 1.128379165726710;
+    q = mad(q, z, -8.010193625184903e-4);
+    q = mad(q, z, 5.188327685732524e-3);
+    q = mad(q, z, -2.685381193529856e-2);
+    q = mad(q, z, 1.128358514861418e-1);
+    q = mad(q, z, -3.761262582423300e-1);
+    q = mad(q, z, 1.128379165726710);
     precise float s = q * x;
     return s;
 }
@@ -667,18 +707,18 @@ float erfc_far(float a)
     a = a > 40.0 ? 40.0 : a;
     precise float t = quotient(a - 4.0, a + 4.0);
     precise float p = -6.107494461e-07;
-    p = p * t + 6.796901666e-06;
-    p = p * t + 2.617858241e-05;
-    p = p * t - 4.806488817e-05;
-    p = p * t - 1.867194523e-04;
-    p = p * t + 6.397563668e-04;
-    p = p * t + 5.075810350e-04;
-    p = p * t - 8.492250596e-03;
-    p = p * t + 3.086479267e-02;
-    p = p * t - 7.170739661e-02;
-    p = p * t + 1.243792560e-01;
-    p = p * t - 1.703977218e-01;
-    p = p * t + 9.441064130e-02;
+    p = mad(p, t, 6.796901666e-06);
+    p = mad(p, t, 2.617858241e-05);
+    p = mad(p, t, -4.806488817e-05);
+    p = mad(p, t, -1.867194523e-04);
+    p = mad(p, t, 6.397563668e-04);
+    p = mad(p, t, 5.075810350e-04);
+    p = mad(p, t, -8.492250596e-03);
+    p = mad(p, t, 3.086479267e-02);
+    p = mad(p, t, -7.170739661e-02);
+    p = mad(p, t, 1.243792560e-01);
+    p = mad(p, t, -1.703977218e-01);
+    p = mad(p, t, 9.441064130e-02);
     float error, s = exact_product(a, a, error);
     return p * exp_with(-0.5 * s, -0.5 * error);
 }
@@ -788,9 +828,9 @@ float pow_of(float x, float y)
     precise float q_low = ((num - p) - error - q * den_low) / den;
     precise float q2 = q * q;
     precise float t = 0.1818182;
-    t = t * q2 + 0.2222222;
-    t = t * q2 + 0.28571430;
-    t = t * q2 + 0.4;
+    t = mad(t, q2, 0.2222222);
+    t = mad(t, q2, 0.28571430);
+    t = mad(t, q2, 0.4);
     t = t * q2;
     precise float rest = q * q2 * (0.66666667 + t);
     precise float lh = 2.0 * q + rest;
@@ -1044,9 +1084,9 @@ vec2 exp_parts2(vec2 x, out int n)
     r = sum2(r, vec2(k * -1.6465718e-12, 0.0));
     precise float t = r.x;
     precise float q = 2.4801587e-5 * t + 1.9841270e-4;
-    q = q * t + 1.3888889e-3;
-    q = q * t + 8.3333333e-3;
-    q = q * t + 4.1666667e-2;
+    q = mad(q, t, 1.3888889e-3);
+    q = mad(q, t, 8.3333333e-3);
+    q = mad(q, t, 4.1666667e-2);
     precise float fourth = q * t * t * t * t;
     vec2 square = times2(r, r), cube = times2(square, r);
     vec2 tail = sum2(times2(cube, vec2(0.16666667163372040, -4.9670537e-9)), vec2(fourth, 0.0));
@@ -1097,12 +1137,25 @@ vec2 inverse_root(vec2 x)
 
 //: normalised
 // (x - mean) * factor * scale + bias, rounded once; `s` is mean and factor.
+#ifdef FUSED
+float normalised(float x, vec4 s, float scale, float bias)
+{
+    float low, d = exact_sum(x, -s.x, low), rest;
+    precise float factor = s.z * scale, more = fma(s.z, scale, -factor) + s.w * scale;
+    precise float y = d * factor, y_low = fma(d, factor, -y) + fma(d, more, (low - s.y) * factor);
+    precise float plain = y + bias;
+    float whole = exact_sum(bias, y, rest);
+    precise float result = whole + (rest + y_low);
+    return is_nan(result) ? plain : result;
+}
+#else
 float normalised(float x, vec4 s, float scale, float bias)
 {
     vec2 y = times2(sum2(vec2(x, 0.0), -s.xy), s.zw);
     y = sum2(times2(y, vec2(scale, 0.0)), vec2(bias, 0.0));
     return y.x + y.y;
 }
+#endif
 
 //: dequantized
 float dequantized(I64 difference, float scale)
