@@ -71,15 +71,8 @@ static struct product product_of_matmul(const struct node *node)
     return p;
 }
 
-static void lower(struct lowering *lowering, struct product *p)
+void wnn_lower_each_product(struct lowering *lowering, const struct product *p)
 {
-    p->a = &lowering->in[0];
-    p->b = &lowering->in[1];
-    p->out = &lowering->out[0];
-    if (wnn_is_large_product(lowering, p)) {
-        wnn_lower_product(lowering, p);
-        return;
-    }
     uint64_t work = (uint64_t)p->out->count * p->inner;
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "matmul", work > SIZE_MAX ? SIZE_MAX : (size_t)work);
@@ -97,6 +90,17 @@ static void lower(struct lowering *lowering, struct product *p)
     wnn_product_scale(&shader, p);
     wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
     wnn_shader_end(&shader);
+}
+
+static void lower(struct lowering *lowering, struct product *p)
+{
+    p->a = &lowering->in[0];
+    p->b = &lowering->in[1];
+    p->out = &lowering->out[0];
+    if (wnn_is_large_product(lowering, p))
+        wnn_lower_product(lowering, p);
+    else
+        wnn_lower_each_product(lowering, p);
 }
 
 void wnn_lower_gemm(struct lowering *lowering)

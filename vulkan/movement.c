@@ -12,9 +12,8 @@
 // By steps
 // ---------------------------------------------------------------------------------------------------------------
 
-// Element i of `to` is element offset + sum of position * step of `from`; dims are those that i counts.
-static void move(struct lowering *lowering, const struct tensor *from, const struct tensor *to, unsigned rank,
-                 const uint32_t *dims, const int64_t *steps, int64_t offset)
+void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const struct tensor *to,
+                    unsigned rank, const uint32_t *dims, const int64_t *steps, int64_t offset)
 {
     struct elements elements;
     wnn_elements_begin(&elements, lowering, to->count);
@@ -47,7 +46,7 @@ void wnn_lower_expand(struct lowering *lowering)
     wnn_shape_broadcast_strides(&lowering->in[0].shape, to, strides);
     for (unsigned d = 0; d < to->rank; d++)
         steps[d] = (int64_t)strides[d];
-    move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, 0);
+    wnn_lower_move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, 0);
 }
 
 void wnn_lower_reverse(struct lowering *lowering)
@@ -61,7 +60,7 @@ void wnn_lower_reverse(struct lowering *lowering)
         offset += steps[axis] * (int64_t)(shape->dim[axis] - 1);
         steps[axis] = -steps[axis];
     }
-    move(lowering, &lowering->in[0], &lowering->out[0], shape->rank, shape->dim, steps, offset);
+    wnn_lower_move(lowering, &lowering->in[0], &lowering->out[0], shape->rank, shape->dim, steps, offset);
 }
 
 void wnn_lower_slice(struct lowering *lowering)
@@ -74,7 +73,7 @@ void wnn_lower_slice(struct lowering *lowering)
         offset += steps[d] * attrs->starts.data[d];
         steps[d] *= attrs->options.strides.data[d];
     }
-    move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, offset);
+    wnn_lower_move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, offset);
 }
 
 void wnn_lower_split(struct lowering *lowering)
@@ -84,7 +83,7 @@ void wnn_lower_split(struct lowering *lowering)
     signed_strides(&lowering->in[0].shape, steps);
     for (unsigned k = 0; k < lowering->node->out_count; k++) {
         const struct tensor *out = &lowering->out[k];
-        move(lowering, &lowering->in[0], out, out->shape.rank, out->shape.dim, steps, offset);
+        wnn_lower_move(lowering, &lowering->in[0], out, out->shape.rank, out->shape.dim, steps, offset);
         offset += steps[attrs->options.axis] * out->shape.dim[attrs->options.axis];
     }
 }
@@ -101,7 +100,7 @@ void wnn_lower_tile(struct lowering *lowering)
         steps[2 * d] = 0;
         steps[2 * d + 1] = strides[d];
     }
-    move(lowering, &lowering->in[0], &lowering->out[0], 2 * from->rank, dims, steps, 0);
+    wnn_lower_move(lowering, &lowering->in[0], &lowering->out[0], 2 * from->rank, dims, steps, 0);
 }
 
 void wnn_lower_transpose(struct lowering *lowering)
@@ -112,7 +111,7 @@ void wnn_lower_transpose(struct lowering *lowering)
     signed_strides(&lowering->in[0].shape, strides);
     for (unsigned d = 0; d < to->rank; d++)
         steps[d] = strides[options->permutation.data[d]];
-    move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, 0);
+    wnn_lower_move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, 0);
 }
 
 void wnn_lower_triangular(struct lowering *lowering)

@@ -3,6 +3,8 @@
 // softmax and normalisations: in one dispatch where what belongs together lies together, else in two: what is
 // to be known of each group of elements, and then each element.
 
+#include "vulkan/normalization.h"
+
 #include "vulkan/elements.h"
 #include "vulkan/reduce.h"
 
@@ -101,8 +103,38 @@ static struct tensor vectors(const struct lowering *lowering, size_t groups, uns
     return tensor;
 }
 
+// x times scale plus mask, of element i.
+static void define_prepared(struct shader *shader, const struct softmax_input *input,
+                            const struct shape *shape)
+{
+    if (!input) {
+        wnn_shader_text(shader, "#define prepared(x, i) (x)\n");
+        return;
+    }
+    wnn_shader_float(shader, "INPUT_SCALE", input->scale);
+    if (input->mask) {
+        wnn_shader_broadcast(shader, "mask", &input->mask->shape, shape);
+        wnn_shader_input(shader, "mask", input->mask, FORM_VALUE);
+    }
+    wnn_shader_text(shader, "float prepared(float x, uint i) { return x * INPUT_SCALE%s; }\n",
+                    input->mask ? " + mask_at(mask_index(i))" : "");
+}
+
+// The same, in place.
+static void prepare(struct lowering *lowering, const struct tensor *tensor, const struct softmax_input *input)
+{
+    struct elements elements;
+    wnn_elements_begin(&elements, lowering, tensor->count);
+    define_prepared(&elements.shader, input, &tensor->shape);
+    wnn_elements_same(&elements, "x", tensor, FORM_VALUE);
+    wnn_elements_output(&elements, "prepared(x, i)", tensor, FORM_VALUE);
+    wnn_elements_end(&elements, NULL);
+}
+
+// `input` NULL: of the elements as they are; else in place.
 static void softmax(struct lowering *lowering, uint32_t axis, const struct tensor *in,
-                    const struct tensor *out, const struct epilogue *epilogue)
+                    const struct tensor *out, const struct softmax_input *input,
+                    const struct epilogue *epilogue)
 {
     struct groups groups = wnn_groups_along(&in->shape, &axis, 1);
     struct tensor known = vectors(lowering, groups.count, 2);
@@ -110,8 +142,13 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
     if (are_rows(lowering, &groups, in, out)) {
         unsigned lanes = begin_rows(&shader, lowering, &groups, in, out, epilogue);
         wnn_shader_text(&shader, "#define SOFTMAX 1\n#define PART float\n#define NONE -INF\n");
+        define_prepared(&shader, input, &in->shape);
         end_rows(&shader, &groups, lanes);
         return;
+    }
+    if (input) {
+        prepare(lowering, in, input);
+        in = out;
     }
     wnn_reduce_begin(&shader, lowering, &groups, in, &known, FORM_PAIR, NULL);
     wnn_reduce_twice(&shader, "vec2(-INF, 0.0)", "vec2(greatest(a.x, b.x), 0.0)", "vec2(x, 0.0)", "s",
@@ -135,7 +172,7 @@ size_t wnn_scratch_of_softmax(const struct node *node)
 void wnn_lower_softmax(struct lowering *lowering)
 {
     const struct softmax_attrs *attrs = lowering->node->attrs;
-    softmax(lowering, attrs->axis, &lowering->in[0], &lowering->out[0], lowering->fused);
+    softmax(lowering, attrs->axis, &lowering->in[0], &lowering->out[0], NULL, lowering->fused);
 }
 
 size_t wnn_scratch_of_last_softmax(const struct descriptor *type)
@@ -146,7 +183,13 @@ size_t wnn_scratch_of_last_softmax(const struct descriptor *type)
 
 void wnn_lower_last_softmax(struct lowering *lowering, const struct tensor *tensor)
 {
-    softmax(lowering, tensor->shape.rank - 1, tensor, tensor, NULL);
+    softmax(lowering, tensor->shape.rank - 1, tensor, tensor, NULL, NULL);
+}
+
+void wnn_lower_softmax_of(struct lowering *lowering, const struct tensor *tensor,
+                          const struct softmax_input *input)
+{
+    softmax(lowering, tensor->shape.rank - 1, tensor, tensor, input, NULL);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -202,7 +245,8 @@ static bool normalize_rows(struct lowering *lowering, const struct groups *group
     unsigned lanes = begin_rows(&shader, lowering, groups, in, out, lowering->fused);
     wnn_shader_map(&shader, "parameter", outer, outer_dims, outer_steps, 0);
     wnn_shader_float(&shader, "EPSILON", epsilon);
-    wnn_shader_text(&shader, "#define SOFTMAX 0\n#define PART vec2\n#define NONE 0.0\n");
+    wnn_shader_text(&shader,
+                    "#define SOFTMAX 0\n#define PART vec2\n#define NONE 0.0\n#define prepared(x, i) (x)\n");
     wnn_shader_define(&shader, "SCALE(r, j)", "%s",
                       parameter_of(&shader, "scale", &lowering->in[1], of_members, "1.0", scale));
     wnn_shader_define(&shader, "BIAS(r, j)", "%s",

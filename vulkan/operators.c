@@ -122,5 +122,6 @@ const struct gpu_operator wnn_gpu_operators[WNN_OP_END] = {
     [WNN_OP_transpose] = MOVE(wnn_lower_transpose),
     [WNN_OP_triangular] = MOVE(wnn_lower_triangular),
     [WNN_OP_where] = {wnn_lower_where, NULL, 6, false},
+    [WNN_OP_attention] = {wnn_lower_attention, wnn_scratch_of_attention, 0, false},
     [WNN_OP_elementwise] = MOVE(wnn_lower_elementwise),
 };

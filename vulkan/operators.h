@@ -38,7 +38,14 @@ void wnn_lower_probe(struct lowering *lowering);
 // The same values in another type, or elsewhere.
 void wnn_lower_convert(struct lowering *lowering, const struct tensor *from, const struct tensor *to);
 
+// attention.c
+void wnn_lower_attention(struct lowering *lowering);
+size_t wnn_scratch_of_attention(const struct node *node);
+
 // movement.c
+// Element i of `to` is element offset + sum of position * step of `from`; dims are those that i counts.
+void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const struct tensor *to,
+                    unsigned rank, const uint32_t *dims, const int64_t *steps, int64_t offset);
 void wnn_lower_copy(struct lowering *lowering);
 void wnn_lower_concat(struct lowering *lowering);
 size_t wnn_scratch_of_concat(const struct node *node);

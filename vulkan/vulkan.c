@@ -133,7 +133,7 @@ static bool adds(void *state, const struct node *node)
 
 static bool computes(enum op op)
 {
-    return op == WNN_OP_elementwise;
+    return op == WNN_OP_elementwise || op == WNN_OP_attention;
 }
 
 static bool in_place(void *state, const struct node *node, unsigned input)

@@ -222,26 +222,95 @@ static void make_instance_normalization(struct subject *s)
     output(s, wnnGraphBuilderInstanceNormalization(s->builder, x, &options));
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Attention
+// ---------------------------------------------------------------------------------------------------------------
+
+static uint32_t heads, tokens, depth;
+
+static WNNOperand turned(WNNGraphBuilder builder, WNNOperand operand, uint32_t a, uint32_t b, uint32_t c,
+                         uint32_t d)
+{
+    WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
+    options.permutation = (WNNUint32List){(const uint32_t[]){a, b, c, d}, 4};
+    return wnnGraphBuilderTranspose(builder, operand, &options);
+}
+
+static WNNOperand attend(struct subject *s, WNNOperand q, WNNOperand k, WNNOperand v, WNNOperand mask)
+{
+    WNNGraphBuilder b = s->builder;
+    WNNOperandDescriptor one = WNN_OPERAND_DESCRIPTOR_INIT;
+    uint16_t half = wnn_half_from_float(0.125f);
+    float whole = 0.125f;
+    one.dataType = s->type;
+    WNNOperand factor = s->type == WNNDataType_Float16
+                            ? wnnGraphBuilderConstant(b, &one, &half, sizeof half)
+                            : wnnGraphBuilderConstant(b, &one, &whole, sizeof whole);
+    WNNOperand scores = wnnGraphBuilderMul(b, wnnGraphBuilderMatmul(b, q, k, NULL), factor, NULL);
+    scores = wnnGraphBuilderAdd(b, scores, mask, NULL);
+    return wnnGraphBuilderMatmul(b, wnnGraphBuilderSoftmax(b, scores, 3, NULL), v, NULL);
+}
+
+static void make_turned_attention(struct subject *s)
+{
+    WNNOperand q = turned(s->builder, INPUT(s, 2, tokens, heads, depth), 0, 2, 1, 3);
+    WNNOperand k = turned(s->builder, INPUT(s, 2, tokens, heads, depth), 0, 2, 3, 1);
+    WNNOperand v = turned(s->builder, INPUT(s, 2, tokens, heads, depth), 0, 2, 1, 3);
+    WNNOperand mask = INPUT(s, 2, 1, 1, tokens);
+    output(s, turned(s->builder, attend(s, q, k, v, mask), 0, 2, 1, 3));
+}
+
+static void make_odd_attention(struct subject *s) // of one head of keys, and results that lie across
+{
+    WNNOperand q = turned(s->builder, INPUT(s, depth, tokens, 1, heads), 2, 3, 1, 0);
+    WNNOperand k = INPUT(s, 1, 1, depth, tokens),
+               v = turned(s->builder, INPUT(s, 1, 1, 7, tokens), 0, 1, 3, 2);
+    WNNOperand mask = INPUT(s, tokens, 1);
+    output(s, turned(s->builder, attend(s, q, k, v, mask), 3, 2, 0, 1));
+}
+
 static double number_at(const unsigned char *data, WNNDataType type, size_t i)
 {
     return type == WNNDataType_Float16 ? wnn_half_to_float(((const uint16_t *)(const void *)data)[i])
                                        : ((const float *)(const void *)data)[i];
 }
 
-static void compare_rows(WNNContext context, WNNContext cpu, maker *make, WNNDataType type)
+static void compare_rows(WNNContext context, WNNContext cpu, maker *make, WNNDataType type, double tolerance)
 {
     static unsigned char got[4 * MOST_ELEMENTS], expected[4 * MOST_ELEMENTS];
     size_t bytes = run(context, make, type, false, got), count = (size_t)row_count * row_length;
     REQUIRE_EQUAL_INT(run(cpu, make, type, false, expected), bytes);
     for (size_t i = 0; i < count; i++) {
         double y = number_at(got, type, i), want = number_at(expected, type, i);
-        double least = type == WNNDataType_Float16 ? 1e-3 : 2e-6;
-        if (!(fabs(y - want) <= least * (0.1 + fabs(want)))) {
+        if (!(fabs(y - want) <= tolerance * (0.1 + fabs(want)))) {
             fprintf(stderr, "%u rows of %u: element %zu is %.9g; expected %.9g\n", row_count, row_length, i,
                     y, want);
             exit(1);
         }
     }
+}
+
+static void test_attention(const struct backend *backend)
+{
+    static const uint32_t sizes[][3] = {{3, 9, 5}, {4, 64, 32}, {1, 70, 16}, {12, 128, 8}, {2, 33, 20}};
+    WNNContext context = create_on(backend), cpu = create_on(wnn_backend_find("cpu"));
+    REQUIRE(context && cpu);
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int half = 0; half < 2; half++) {
+            WNNDataType type = half ? WNNDataType_Float16 : WNNDataType_Float32;
+            double tolerance = half ? 2e-2 : 3e-6; // scores are rounded to float16 too
+            heads = sizes[i][0];
+            tokens = sizes[i][1];
+            depth = sizes[i][2];
+            row_count = 2 * tokens;
+            row_length = heads * depth;
+            compare_rows(context, cpu, make_turned_attention, type, tolerance);
+            row_count = tokens;
+            row_length = heads * 7;
+            compare_rows(context, cpu, make_odd_attention, type, tolerance);
+        }
+    wnnContextRelease(cpu);
+    wnnContextRelease(context);
 }
 
 static void test_rows(const struct backend *backend)
@@ -257,9 +326,9 @@ static void test_rows(const struct backend *backend)
             row_length = sizes[i][1];
             if (k == 2 && row_count * row_length > 20000)
                 continue;
-            compare_rows(context, cpu, makes[k], WNNDataType_Float32);
+            compare_rows(context, cpu, makes[k], WNNDataType_Float32, 2e-6);
             if (i % 2 == 0 || row_length % 4 == 0)
-                compare_rows(context, cpu, makes[k], WNNDataType_Float16);
+                compare_rows(context, cpu, makes[k], WNNDataType_Float16, 1e-3);
         }
     wnnContextRelease(cpu);
     wnnContextRelease(context);
@@ -274,5 +343,7 @@ int main(void)
     test_fused(&wnn_backend_vulkan);
     test_fused(&wnn_backend_vulkan_minimal);
     test_rows(&wnn_backend_vulkan);
+    test_attention(&wnn_backend_vulkan);
+    test_attention(&wnn_backend_vulkan_minimal);
     return 0;
 }

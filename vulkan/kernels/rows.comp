@@ -3,6 +3,7 @@
 // softmax and normalisations of rows that lie one behind the other: LANES invocations see to a row, which they keep in
 // registers from its only load to its store, HELD times four elements each. Where HELD is 0 the row is too long for
 // that, and is loaded again. With EDGES, rows begin anywhere: their first and last four elements are partly others'.
+// prepared(x, i) is what is made of element i when it is loaded.
 
 #define ROWS_TOGETHER (gl_WorkGroupSize.x / uint(LANES))
 #define TOTAL         (GROUPS * MEMBERS)
@@ -46,7 +47,7 @@ vec4 load(Row r, uint j, float none)
         [[unroll]] for (uint c = 0u; c < 4u; c++)
             x[c] = a_at(min(at + c, TOTAL - 1u));
     [[unroll]] for (uint c = 0u; c < 4u; c++)
-        x[c] = IS_MEMBER(r, j, c) ? x[c] : none;
+        x[c] = IS_MEMBER(r, j, c) ? prepared(x[c], min(at + c, TOTAL - 1u)) : none;
     return x;
 }
 
@@ -73,7 +74,9 @@ vec4 load(Row r, uint j, float none)
 {
     if (!r.exists || j >= QUADS)
         return vec4(none);
-    return a_quad(r.base + 4u * j);
+    uint at = r.base + 4u * j;
+    vec4 x = a_quad(at);
+    return vec4(prepared(x.x, at), prepared(x.y, at + 1u), prepared(x.z, at + 2u), prepared(x.w, at + 3u));
 }
 
 void save(Row r, uint j, vec4 x)
