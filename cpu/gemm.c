@@ -8,7 +8,8 @@
 #include <math.h>
 
 // Multiplications that are worth a thread's attention.
-#define THREAD_WORK ((size_t)1 << 18)
+#define THREAD_WORK      ((size_t)1 << 18)
+#define PARTS_PER_THREAD 4 // at most
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -336,16 +337,21 @@ struct parts {
     size_t rows, panels, row_groups, panel_groups;
 };
 
-static struct parts cut(const struct gemm *gemm, const struct block *block, const struct parallel *parallel)
+// Into parts that are worth a thread's attention each.
+static struct parts cut(const struct gemm *gemm, const struct block *block, size_t terms,
+                        const struct parallel *parallel)
 {
     const struct float_kernels *kernels = wnn_float_kernels();
     size_t width = kernels->nr * kernels->lanes, columns = block != NULL ? block->columns : gemm->n;
     struct parts parts = {
         gemm, block, (gemm->m + kernels->mr - 1) / kernels->mr, (columns + width - 1) / width, 1, 1};
-    if (parallel->threads == 1)
+    double work = (double)parts.rows * kernels->mr * (double)parts.panels * (double)(width * (terms + 8));
+    size_t most = PARTS_PER_THREAD * (size_t)parallel->threads;
+    if (work < (double)most * THREAD_WORK)
+        most = (size_t)(work / THREAD_WORK);
+    if (parallel->threads == 1 || most <= 1)
         return parts;
     // Along the longer side, so that what belongs to the shorter one is read by all, and the rest once.
-    size_t most = 4 * (size_t)parallel->threads;
     if (parts.rows >= parts.panels) {
         parts.row_groups = smaller(parts.rows, most);
         parts.panel_groups = smaller(parts.panels, (most + parts.row_groups - 1) / parts.row_groups);
@@ -431,12 +437,9 @@ static void compute_packed_parts(void *argument, size_t begin, size_t end)
     }
 }
 
-static void run_parts(const struct parts *parts, size_t terms, const struct parallel *parallel)
+static void run_parts(const struct parts *parts, const struct parallel *parallel)
 {
-    const struct float_kernels *kernels = wnn_float_kernels();
-    size_t count = parts->row_groups * parts->panel_groups, tiles = parts->rows * parts->panels;
-    size_t work = (tiles / count + 1) * (terms + 8) * kernels->mr * kernels->nr * kernels->lanes;
-    wnn_parallel_for(parallel, count, 1 + THREAD_WORK / work,
+    wnn_parallel_for(parallel, parts->row_groups * parts->panel_groups, 1,
                      parts->block != NULL ? compute_parts : compute_packed_parts, (void *)(uintptr_t)parts);
 }
 
@@ -445,17 +448,17 @@ void wnn_gemm_run(const struct gemm *gemm, const struct parallel *parallel, floa
     if (gemm->m == 0 || gemm->n == 0)
         return;
     if (gemm->packed != NULL) {
-        struct parts parts = cut(gemm, NULL, parallel);
-        run_parts(&parts, gemm->k, parallel);
+        struct parts parts = cut(gemm, NULL, gemm->k, parallel);
+        run_parts(&parts, parallel);
         return;
     }
     for (size_t column = 0; column < gemm->n; column += WNN_GEMM_NC) {
         size_t k = 0;
         for (bool more = true; more;) {
             struct block block = block_at(gemm, column, k, WNN_GEMM_NC, scratch, false);
-            struct parts parts = cut(gemm, &block, parallel);
+            struct parts parts = cut(gemm, &block, block.segments * block.length, parallel);
             pack_block(&block, parallel);
-            run_parts(&parts, block.segments * block.length, parallel);
+            run_parts(&parts, parallel);
             more = next_terms(&block, &k);
         }
     }

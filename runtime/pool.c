@@ -26,10 +26,11 @@
 
 // A thread that the system stops in the middle of an item makes everybody wait. What loops gain by threads,
 // and lose to such waits, is credited to an account; once it is overdrawn, the caller works alone until the
-// loss is a small part of the time.
+// loss is a small part of the time: a smaller one each time, until there is plenty of credit again.
 #define CREDIT_MOST    200000
 #define CREDIT_LEAST   (-50000)
 #define ALONE_PER_LOSS 50
+#define ALONE_MOST     1600 // times the loss
 #define ALONE_LONGEST  1000000000
 
 #define CACHE_LINE 64
@@ -55,7 +56,7 @@ struct pool {
     void *argument;
     // Of the callers, one at a time; nanoseconds.
     uint64_t alone_until;
-    int64_t credit;
+    int64_t credit, alone_per_loss;
 
     _Alignas(CACHE_LINE) atomic_bool busy;         // a loop runs
     _Alignas(CACHE_LINE) atomic_size_t left;       // items that nobody has taken
@@ -157,11 +158,17 @@ static void settle(struct pool *pool, size_t count, size_t taken, const struct t
         return;
     double alone = (double)(times->middle - times->begin) / (double)taken * (double)count;
     double credit = (double)pool->credit + alone - (double)(times->end - times->call);
-    pool->credit = credit < CREDIT_MOST ? (int64_t)credit : CREDIT_MOST;
+    if (credit >= CREDIT_MOST) {
+        credit = CREDIT_MOST;
+        pool->alone_per_loss = ALONE_PER_LOSS;
+    }
+    pool->credit = (int64_t)credit;
     if (pool->credit >= CREDIT_LEAST)
         return;
-    int64_t pause = -pool->credit * ALONE_PER_LOSS;
+    double pause = -credit * (double)pool->alone_per_loss;
     pool->alone_until = times->end + (uint64_t)(pause < ALONE_LONGEST ? pause : ALONE_LONGEST);
+    if (pool->alone_per_loss < ALONE_MOST)
+        pool->alone_per_loss *= 2;
     pool->credit = 0;
 }
 
@@ -250,6 +257,7 @@ struct pool *wnn_pool_create(struct allocator *allocator, unsigned threads)
     pool->allocator = allocator;
     pool->lane_count = threads;
     pool->spin = wnn_processor_count() >= threads ? SPIN_NANOSECONDS : 0;
+    pool->alone_per_loss = ALONE_PER_LOSS;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->done, NULL);
