@@ -84,6 +84,49 @@ static void test_uneven_items(void)
     wnn_pool_destroy(tally.pool);
 }
 
+struct costly {
+    pthread_t caller;
+    unsigned others_milliseconds; // what an item takes that is not the caller's
+    atomic_uint others;           // how many were
+};
+
+static void cost(void *argument, size_t index)
+{
+    struct costly *costly = argument;
+    (void)index;
+    if (pthread_equal(pthread_self(), costly->caller)) {
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+    } else {
+        atomic_fetch_add(&costly->others, 1);
+        sleep_milliseconds(costly->others_milliseconds);
+    }
+}
+
+// How many loops it takes until other threads have a part of one, or have none.
+static unsigned loops_until(struct pool *pool, struct costly *costly, bool others, unsigned most)
+{
+    for (unsigned i = 0; i < most; i++) {
+        atomic_store(&costly->others, 0);
+        wnn_pool_run(pool, 16, cost, costly);
+        if ((atomic_load(&costly->others) > 0) == others)
+            return i;
+    }
+    return most;
+}
+
+// Threads that are stopped in the middle of their items are left out for a time.
+static void test_costly_threads(void)
+{
+    struct pool *pool = wnn_pool_create(&allocator, 2);
+    REQUIRE(pool);
+    struct costly costly = {.caller = pthread_self(), .others_milliseconds = 20};
+    REQUIRE(loops_until(pool, &costly, true, 100) < 100);
+    REQUIRE(loops_until(pool, &costly, false, 100) < 100);
+    costly.others_milliseconds = 0;
+    REQUIRE(loops_until(pool, &costly, true, 5000) < 5000);
+    wnn_pool_destroy(pool);
+}
+
 static void *run_loops(void *argument)
 {
     struct tally tally = {.pool = argument};
@@ -318,6 +361,7 @@ int main(void)
     wnn_allocator_init(&allocator, NULL, 0);
     test_every_item_once();
     test_uneven_items();
+    test_costly_threads();
     test_callers_at_once();
     test_short_lives();
     test_contexts_at_once();
