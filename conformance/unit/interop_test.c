@@ -38,8 +38,8 @@ struct host {
     VkQueue queue, lent_queue; // the same if the family has but one
     VkCommandPool pool;
     uint32_t family;
-    bool shares; // file descriptors
-    const char *extensions[1];
+    bool shares, shares_semaphores; // by file descriptors
+    const char *extensions[2];
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline;
     VkPhysicalDeviceFeatures2 features;
     VkPhysicalDeviceMemoryProperties memory;
@@ -115,7 +115,10 @@ static bool open_host(struct host *host)
     if (!host->timeline.timelineSemaphore)
         return false;
     host->shares = has_extension(host, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+    host->shares_semaphores =
+        host->shares && has_extension(host, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
     host->extensions[0] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
+    host->extensions[1] = VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME;
 
     VkQueueFamilyProperties families[32];
     count = 32;
@@ -130,7 +133,7 @@ static bool open_host(struct host *host)
                                        .pNext = &host->features,
                                        .queueCreateInfoCount = 1,
                                        .pQueueCreateInfos = &queue,
-                                       .enabledExtensionCount = host->shares,
+                                       .enabledExtensionCount = host->shares + host->shares_semaphores,
                                        .ppEnabledExtensionNames = host->extensions};
     must(host->vk.CreateDevice(host->physical, &device, NULL, &host->device));
 #define F(name) host->vk.name = (PFN_vk##name)host->vk.GetDeviceProcAddr(host->device, "vk" #name);
@@ -193,7 +196,7 @@ static WNNVulkanDevice lend(struct host *host)
     lent.queue = host->lent_queue;
     lent.queueFamilyIndex = host->family;
     lent.apiVersion = VK_API_VERSION_1_2;
-    lent.enabledExtensionCount = host->shares;
+    lent.enabledExtensionCount = host->shares + host->shares_semaphores;
     lent.enabledExtensions = host->extensions;
     lent.enabledFeatures = &host->features;
     lent.getInstanceProcAddr = (PFN_vkVoidFunction(*)(VkInstance, const char *))host->get;
@@ -1039,6 +1042,161 @@ static void test_refused_memory(WNNContext context, struct answer *answer)
     wnnTensorRelease(tensor);
 }
 
+static struct frame_buffer import_buffer(struct host *host, WNNContext context, WNNTensor tensor)
+{
+    const WNNVulkanMemory memory = export_memory(context, tensor);
+    struct frame_buffer result = {.size = memory.bufferSize, .usage = memory.bufferUsage};
+    const VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                     .pNext = &external,
+                                     .size = result.size,
+                                     .usage = result.usage};
+    must(host->vk.CreateBuffer(host->device, &info, NULL, &result.buffer));
+    const VkImportMemoryFdInfoKHR source = {.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
+                                            .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
+                                            .fd = memory.fd};
+    const VkMemoryDedicatedAllocateInfo dedicated = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .pNext = &source, .buffer = result.buffer};
+    const VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                           .pNext = memory.dedicated ? (const void *)&dedicated
+                                                                     : (const void *)&source,
+                                           .allocationSize = memory.allocationSize,
+                                           .memoryTypeIndex = memory.memoryTypeIndex};
+    must(host->vk.AllocateMemory(host->device, &allocate, NULL, &result.memory));
+    must(host->vk.BindBufferMemory(host->device, result.buffer, result.memory, 0));
+    return result;
+}
+
+// Takes a buffer over from the other device, or gives it to that.
+static void hand_over(struct host *host, VkCommandBuffer commands, const struct frame_buffer *buffer,
+                      bool out)
+{
+    const VkAccessFlags copies = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    const VkBufferMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER,
+        .srcAccessMask = out ? copies : 0,
+        .dstAccessMask = out ? 0 : copies,
+        .srcQueueFamilyIndex = out ? host->family : VK_QUEUE_FAMILY_EXTERNAL,
+        .dstQueueFamilyIndex = out ? VK_QUEUE_FAMILY_EXTERNAL : host->family,
+        .buffer = buffer->buffer,
+        .size = VK_WHOLE_SIZE};
+    host->vk.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0,
+                                0, NULL, 1, &barrier, 0, NULL);
+}
+
+// A semaphore of the test's device and the same one on the library's; false: the device cannot.
+static bool share_semaphore(struct host *host, VkDevice other, VkSemaphore *here, VkSemaphore *there)
+{
+    PFN_vkGetPhysicalDeviceExternalSemaphoreProperties properties =
+        (PFN_vkGetPhysicalDeviceExternalSemaphoreProperties)host->get(
+            host->instance, "vkGetPhysicalDeviceExternalSemaphoreProperties");
+    VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                      .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkPhysicalDeviceExternalSemaphoreInfo question = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO,
+        .pNext = &type,
+        .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+    VkExternalSemaphoreProperties answer = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES};
+    properties(host->physical, &question, &answer);
+    const VkExternalSemaphoreFeatureFlags needed =
+        VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
+    if ((answer.externalSemaphoreFeatures & needed) != needed)
+        return false;
+    const VkExportSemaphoreCreateInfo export = {.sType = VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO,
+                                                .pNext = &type,
+                                                .handleTypes =
+                                                    VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+    VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &export};
+    must(host->more.CreateSemaphore(host->device, &info, NULL, here));
+    PFN_vkGetSemaphoreFdKHR get =
+        (PFN_vkGetSemaphoreFdKHR)host->vk.GetDeviceProcAddr(host->device, "vkGetSemaphoreFdKHR");
+    const VkSemaphoreGetFdInfoKHR from = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR,
+                                          .semaphore = *here,
+                                          .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+    int fd;
+    must(get(host->device, &from, &fd));
+    PFN_vkCreateSemaphore create =
+        (PFN_vkCreateSemaphore)host->vk.GetDeviceProcAddr(other, "vkCreateSemaphore");
+    PFN_vkImportSemaphoreFdKHR import =
+        (PFN_vkImportSemaphoreFdKHR)host->vk.GetDeviceProcAddr(other, "vkImportSemaphoreFdKHR");
+    info.pNext = &type;
+    must(create(other, &info, NULL, there));
+    const VkImportSemaphoreFdInfoKHR to = {.sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR,
+                                           .semaphore = *there,
+                                           .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT,
+                                           .fd = fd};
+    must(import(other, &to));
+    return true;
+}
+
+// As test_frames, but producer and consumer are on another device than the library: nothing but memory and a
+// semaphore in common, and no waiting of the host.
+static void test_frames_between_devices(struct host *host)
+{
+    enum {
+        FRAMES = 12,
+        COUNT = 300
+    };
+    WNNContext context = create_own(NULL);
+    WNNVulkanHandles handles;
+    VkSemaphore here, there;
+    REQUIRE_EQUAL_INT(wnnContextGetVulkanHandles(context, &handles), WNNStatus_Success);
+    if (!host->shares_semaphores || !share_semaphore(host, handles.device, &here, &there)) {
+        fprintf(stderr, "not tested: the device does not share semaphores that count\n");
+        wnnContextRelease(context);
+        return;
+    }
+    const size_t bytes = COUNT * sizeof(int32_t);
+    const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
+    WNNGraph graph = build_graph(context, COUNT);
+    WNNTensor x = make_tensor(context, WNNDataType_Int32, COUNT, &export),
+              y = make_tensor(context, WNNDataType_Int32, COUNT, &export),
+              all = make_tensor(context, WNNDataType_Int32, FRAMES * COUNT, &export),
+              one = make_tensor(context, WNNDataType_Int32, COUNT, NULL);
+    struct frame_buffer source = import_buffer(host, context, x), result = import_buffer(host, context, y),
+                        kept = import_buffer(host, context, all);
+    VkCommandBuffer commands[2 * FRAMES];
+    for (uint64_t frame = 0; frame < FRAMES; frame++) {
+        VkCommandBuffer produce = commands[2 * frame] = begin_commands(host);
+        hand_over(host, produce, &source, false);
+        host->vk.CmdFillBuffer(produce, source.buffer, 0, bytes, (uint32_t)frame + 10);
+        hand_over(host, produce, &source, true);
+        submit(host, produce, here, 3 * frame, 3 * frame + 1);
+        start_frame(context, graph, x, y, one, there, 3 * frame + 1, false);
+        VkCommandBuffer consume = commands[2 * frame + 1] = begin_commands(host);
+        const VkBufferCopy copy = {0, frame * bytes, bytes};
+        hand_over(host, consume, &result, false);
+        hand_over(host, consume, &kept, false);
+        host->vk.CmdCopyBuffer(consume, result.buffer, kept.buffer, 1, &copy);
+        hand_over(host, consume, &result, true);
+        hand_over(host, consume, &kept, true);
+        submit(host, consume, here, 3 * frame + 2, 3 * frame + 3);
+    }
+    wait_semaphore(host, here, 3 * FRAMES);
+    int32_t data[FRAMES * COUNT];
+    read_tensor(context, all, data, sizeof data);
+    for (int i = 0; i < FRAMES * COUNT; i++)
+        REQUIRE_EQUAL_INT(data[i], 2 * (i / COUNT + 10) + 1);
+    PFN_vkDestroySemaphore destroy =
+        (PFN_vkDestroySemaphore)host->vk.GetDeviceProcAddr(handles.device, "vkDestroySemaphore");
+    destroy(handles.device, there, NULL);
+    wnnTensorRelease(x);
+    wnnTensorRelease(y);
+    wnnTensorRelease(all);
+    wnnTensorRelease(one);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+    must(host->vk.DeviceWaitIdle(host->device));
+    host->vk.FreeCommandBuffers(host->device, host->pool, 2 * FRAMES, commands);
+    host->more.DestroySemaphore(host->device, here, NULL);
+    destroy_buffer(host, &source);
+    destroy_buffer(host, &result);
+    destroy_buffer(host, &kept);
+    fprintf(stderr, "frames: %d between two devices\n", FRAMES);
+}
+
 static void test_memory(struct host *host)
 {
     if (!host->shares) {
@@ -1080,6 +1238,7 @@ int main(void)
     test_frames(&host);
     test_refused_buffers(&host);
     test_memory(&host);
+    test_frames_between_devices(&host);
     close_host(&host);
     return 0;
 }
