@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// (x - mean) / sqrt(variance + epsilon) * scale + bias, in double and rounded once. Instance and layer
+// (x - mean) / sqrt(variance + epsilon) * scale + bias, in double (of float16 partly in float32) and rounded
+// once. Instance and layer
 // normalization differ in which dimensions the statistics are of, and in which of them scale and bias follow;
 // batch normalization is given the statistics.
 #include "cpu/elementwise.h"
@@ -37,14 +38,15 @@ struct loops {
                 const float *bias);
 };
 
-#define DEFINE_LOOPS(set, TARGET)                                                                            \
+// With arithmetic in Real: of what is float16 before and after, float32 does not lose anything.
+#define DEFINE_LOOPS(set, TARGET, Real)                                                                      \
     TARGET static void add_##set(double *restrict sums, size_t width, const float *restrict x, size_t rows,  \
                                  size_t stride)                                                              \
     {                                                                                                        \
         for (; rows >= 4; rows -= 4, x += 4 * stride) {                                                      \
             const float *b = x + stride, *c = b + stride, *d = c + stride;                                   \
             for (size_t j = 0; j < width; j++)                                                               \
-                sums[j] = sums[j] + (double)x[j] + (double)b[j] + (double)c[j] + (double)d[j];               \
+                sums[j] += (double)(((Real)x[j] + (Real)b[j]) + ((Real)c[j] + (Real)d[j]));                  \
         }                                                                                                    \
         for (; rows > 0; rows--, x += stride) {                                                              \
             for (size_t j = 0; j < width; j++)                                                               \
@@ -54,17 +56,20 @@ struct loops {
     TARGET static void add_squares_##set(double *restrict sums, const double *restrict middle, size_t width, \
                                          const float *restrict x, size_t rows, size_t stride)                \
     {                                                                                                        \
+        Real m[WNN_WALK_WIDTH];                                                                              \
+        for (size_t j = 0; j < width; j++)                                                                   \
+            m[j] = (Real)middle[j];                                                                          \
         for (; rows >= 2; rows -= 2, x += 2 * stride) {                                                      \
             const float *y = x + stride;                                                                     \
             for (size_t j = 0; j < width; j++) {                                                             \
-                double a = (double)x[j] - middle[j], b = (double)y[j] - middle[j];                           \
-                sums[j] = sums[j] + a * a + b * b;                                                           \
+                Real a = (Real)x[j] - m[j], b = (Real)y[j] - m[j];                                           \
+                sums[j] += (double)(a * a + b * b);                                                          \
             }                                                                                                \
         }                                                                                                    \
         for (; rows > 0; rows--, x += stride) {                                                              \
             for (size_t j = 0; j < width; j++) {                                                             \
-                double a = (double)x[j] - middle[j];                                                         \
-                sums[j] += a * a;                                                                            \
+                Real a = (Real)x[j] - m[j];                                                                  \
+                sums[j] += (double)(a * a);                                                                  \
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
@@ -91,35 +96,41 @@ struct loops {
     TARGET static void line_##set(float *y, const float *x, size_t count, double mean, double factor,        \
                                   double bias)                                                               \
     {                                                                                                        \
+        Real m = (Real)mean, f = (Real)factor, b = (Real)bias;                                               \
         WNN_INDEPENDENT                                                                                      \
         for (size_t i = 0; i < count; i++)                                                                   \
-            y[i] = (float)(((double)x[i] - mean) * factor + bias);                                           \
+            y[i] = (float)(((Real)x[i] - m) * f + b);                                                        \
     }                                                                                                        \
     TARGET static void run_##set(float *y, const float *x, size_t count, double mean, double factor,         \
                                  const float *scale, const float *bias)                                      \
     {                                                                                                        \
+        Real m = (Real)mean, f = (Real)factor;                                                               \
         WNN_INDEPENDENT                                                                                      \
         for (size_t i = 0; i < count; i++)                                                                   \
-            y[i] = (float)(((double)x[i] - mean) * factor * (double)scale[i] + (double)bias[i]);             \
+            y[i] = (float)(((Real)x[i] - m) * f * (Real)scale[i] + (Real)bias[i]);                           \
     }                                                                                                        \
     static const struct loops loops_##set = {add_##set,     add_squares_##set, total_##set,                  \
                                              columns_##set, line_##set,        run_##set};
 
-DEFINE_LOOPS(any, )
+DEFINE_LOOPS(any, , double)
+DEFINE_LOOPS(half_any, , float)
 #if defined(__x86_64__)
-DEFINE_LOOPS(avx2, WNN_AVX2)
-DEFINE_LOOPS(avx512, WNN_AVX512)
+DEFINE_LOOPS(avx2, WNN_AVX2, double)
+DEFINE_LOOPS(half_avx2, WNN_AVX2, float)
+DEFINE_LOOPS(avx512, WNN_AVX512, double)
+DEFINE_LOOPS(half_avx512, WNN_AVX512, float)
 #endif
 
-static const struct loops *find_loops(void)
+static const struct loops *find_loops(WNNDataType type)
 {
+    bool half = type == WNNDataType_Float16;
 #if defined(__x86_64__)
     if (wnn_has_avx512())
-        return &loops_avx512;
+        return half ? &loops_half_avx512 : &loops_avx512;
     if (__builtin_cpu_supports("avx2"))
-        return &loops_avx2;
+        return half ? &loops_half_avx2 : &loops_avx2;
 #endif
-    return &loops_any;
+    return half ? &loops_half_any : &loops_any;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -320,7 +331,7 @@ static void normalize(const struct kernel_call *call, double epsilon, uint32_t r
                           &call->out[0],
                           &call->in[1],
                           &call->in[2],
-                          find_loops(),
+                          find_loops(call->in[0].type),
                           epsilon,
                           call->in[0].type == WNNDataType_Float16,
                           {0}};
@@ -446,7 +457,8 @@ void wnn_cpu_batch_normalization(const struct kernel_call *call)
 {
     const WNNBatchNormalizationOptions *options = call->node->attrs;
     const struct tensor *in = call->in;
-    struct batch b = {&in[0], &call->out[0],   &in[1], &in[2], &in[3], &in[4], find_loops(), 1, 1, 1,
+    struct batch b = {&in[0], &call->out[0],          &in[1], &in[2], &in[3],
+                      &in[4], find_loops(in[0].type), 1,      1,      1,
                       1,      options->epsilon};
     for (unsigned d = 0; d < in[0].shape.rank; d++)
         *(d < options->axis ? &b.outer : d == options->axis ? &b.channels : &b.inner) *= in[0].shape.dim[d];

@@ -88,11 +88,7 @@ struct loops {
 #define TIMES_HALF(a, f) ((a) * (float)(f))
 #define ROOT_HALF(a, f)  sqrtf(a)
 
-// Of float16 by its bits: an integer that is the greater the number is, and the greatest of all for NaN.
-#define KEY_OF_HALF(x)                                                                                       \
-    (int16_t)(((x)&0x7FFF) > 0x7C00 ? 0x7E00 : (int16_t)((x) ^ (int16_t)((int16_t)((x) >> 15) & 0x7FFF)))
-#define HALF_OF_KEY(x) (int16_t)((x) ^ (int16_t)((int16_t)((x) >> 15) & 0x7FFF))
-#define HALF_LEAST     ((int16_t)(0xFC00 ^ 0x7FFF))
+#define KEY_OF_HALF(x) wnn_half_key(x, WNN_HALF_NAN_LAST)
 
 #define RUN_LANES 32
 

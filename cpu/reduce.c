@@ -159,6 +159,29 @@ enum {
 #define DEFINE_FLOAT_FOLD(name, Sum, NEUTRAL, MAPPED, FOLDED)                                                \
     DEFINE_STEPS(name, Sum, float, MAPPED, FOLDED)                                                           \
     FOR_FLOAT_SETS(DEFINE_ALL_LOOPS, name, Sum, float, NEUTRAL)
+// Of float16 numbers as float32: four at a time are summed in that, as nothing of them is lost that a float16
+// result could tell.
+#define DEFINE_HALF_LOOPS(set, TARGET, name, like, MAPPED)                                                   \
+    TARGET static void name##_rows_##set(void *all, size_t width, const void *elements, size_t rows,         \
+                                         size_t stride)                                                      \
+    {                                                                                                        \
+        double *restrict sums = all;                                                                         \
+        const float *restrict values = elements;                                                             \
+        for (; rows >= 4; rows -= 4, values += 4 * stride) {                                                 \
+            const float *v1 = values + stride, *v2 = v1 + stride, *v3 = v2 + stride;                         \
+            for (size_t j = 0; j < width; j++) {                                                             \
+                float a = MAPPED(values[j]) + MAPPED(v1[j]), b = MAPPED(v2[j]) + MAPPED(v3[j]);              \
+                sums[j] += (double)(a + b);                                                                  \
+            }                                                                                                \
+        }                                                                                                    \
+        like##_rows_##set(all, width, values, rows, stride);                                                 \
+    }                                                                                                        \
+    static const struct fold name##_##set = {sizeof(double),    like##_clear_##set, name##_rows_##set,       \
+                                             like##_join_##set, like##_halve_##set, like##_runs_##set};
+#define DEFINE_HALF_FOLD(name, like, MAPPED) FOR_FLOAT_SETS(DEFINE_HALF_LOOPS, name, like, MAPPED)
+#define SAME(x)                              (x)
+#define SQUARE(x)                            ((x) * (x))
+
 #define DEFINE_FOLD(name, Int, NEUTRAL, MAPPED, FOLDED)                                                      \
     DEFINE_STEPS(name, Int, Int, MAPPED, FOLDED)                                                             \
     FOR_SETS(DEFINE_ALL_LOOPS, name, Int, Int, NEUTRAL)
@@ -168,6 +191,9 @@ DEFINE_FLOAT_FOLD(sum_float, double, -0.0, x, a + x)
 DEFINE_FLOAT_FOLD(sum_abs_float, double, -0.0, fabs(x), a + x)
 DEFINE_FLOAT_FOLD(sum_square_float, double, -0.0, x *x, a + x)
 DEFINE_FLOAT_FOLD(product_float, double, 1.0, x, a *x)
+DEFINE_HALF_FOLD(sum_half, sum_float, SAME)
+DEFINE_HALF_FOLD(sum_abs_half, sum_abs_float, fabsf)
+DEFINE_HALF_FOLD(sum_square_half, sum_square_float, SQUARE)
 // A NaN stays. Of more conditions in a row gcc makes branches.
 DEFINE_FLOAT_FOLD(max_float, float, -INFINITY, x, ((x > a) | (x != x)) ? x : a)
 DEFINE_FLOAT_FOLD(min_float, float, INFINITY, x, ((x < a) | (x != x)) ? x : a)
@@ -187,6 +213,12 @@ DEFINE_FOLD(product_64, uint64_t, 1, x, a *x)
     FOR_SETS(LOOPS, max_##type, Int, Int, LEAST)                                                             \
     FOR_SETS(LOOPS, min_##type, Int, Int, GREATEST)
 
+// float16 as keys, of which infinities are the least and the greatest that are no NaN.
+DEFINE_STEPS(max_half, uint16_t, uint16_t, wnn_half_key(x, WNN_HALF_NAN_LAST), x > a ? x : a)
+DEFINE_STEPS(min_half, uint16_t, uint16_t, wnn_half_key(x, WNN_HALF_NAN_FIRST), x < a ? x : a)
+FOR_SETS(DEFINE_LOOPS_FOR_BYTES, max_half, uint16_t, uint16_t, 0)
+FOR_SETS(DEFINE_LOOPS_FOR_BYTES, min_half, uint16_t, uint16_t, UINT16_MAX)
+
 DEFINE_EXTREMES(i8, int8_t, INT8_MIN, INT8_MAX, DEFINE_LOOPS_FOR_BYTES)
 DEFINE_EXTREMES(u8, uint8_t, 0, UINT8_MAX, DEFINE_LOOPS_FOR_BYTES)
 DEFINE_EXTREMES(i32, int32_t, INT32_MIN, INT32_MAX, DEFINE_ALL_LOOPS)
@@ -194,7 +226,8 @@ DEFINE_EXTREMES(u32, uint32_t, 0, UINT32_MAX, DEFINE_ALL_LOOPS)
 DEFINE_EXTREMES(i64, int64_t, INT64_MIN, INT64_MAX, DEFINE_ALL_LOOPS)
 DEFINE_EXTREMES(u64, uint64_t, 0, UINT64_MAX, DEFINE_ALL_LOOPS)
 
-// float16 is folded as float32, and unsigned integers as signed ones where it makes no difference.
+// float16 is folded as float32, but for its extremes, and unsigned integers as signed ones where it makes no
+// difference.
 #define EXTREMES(set, type) [MAXIMUM] = &max_##type##_##set, [MINIMUM] = &min_##type##_##set
 #define SUMS(set, bits, abs)                                                                                 \
     [SUM] = &sum_##bits##_##set, [SUM_ABS] = &abs##_##bits##_##set,                                          \
@@ -203,9 +236,15 @@ DEFINE_EXTREMES(u64, uint64_t, 0, UINT64_MAX, DEFINE_ALL_LOOPS)
     {                                                                                                        \
         SUMS(set, float, sum_abs), EXTREMES(set, float)                                                      \
     }
+#define HALF_FOLDS(set, float_set)                                                                           \
+    {                                                                                                        \
+        [SUM] = &sum_half_##float_set, [SUM_ABS] = &sum_abs_half_##float_set,                                \
+        [SUM_SQUARE] = &sum_square_half_##float_set, [PRODUCT] = &product_float_##float_set,                 \
+        EXTREMES(set, half)                                                                                  \
+    }
 #define FOLDS(set, float_set)                                                                                \
     {                                                                                                        \
-        [WNNDataType_Float32] = FLOAT_FOLDS(float_set), [WNNDataType_Float16] = FLOAT_FOLDS(float_set),      \
+        [WNNDataType_Float32] = FLOAT_FOLDS(float_set), [WNNDataType_Float16] = HALF_FOLDS(set, float_set),  \
         [WNNDataType_Int32] = {SUMS(set, 32, sum_abs), EXTREMES(set, i32)},                                  \
         [WNNDataType_Uint32] = {SUMS(set, 32, sum), EXTREMES(set, u32)},                                     \
         [WNNDataType_Int64] = {SUMS(set, 64, sum_abs), EXTREMES(set, i64)},                                  \
@@ -242,6 +281,7 @@ enum {
 union sums {
     double doubles[WNN_WALK_WIDTH];
     float floats[WNN_WALK_WIDTH];
+    uint16_t keys[WNN_WALK_WIDTH];
     uint64_t integers[WNN_WALK_WIDTH];
 };
 
@@ -249,8 +289,8 @@ struct reduce {
     const struct tensor *in, *out;
     const struct fold *fold;
     const struct reduction *reduction;
-    size_t size; // bytes of an element of the input
-    bool half;
+    size_t size;         // bytes of an element of the input
+    bool half;           // float16 that is folded as float32
     size_t parts;        // of a unit, the number of which depends on the shape alone
     union sums *partial; // [units, parts], if there is more than one part
     struct walk walk;
@@ -323,10 +363,12 @@ static void finish(const struct reduce *reduce, size_t offset, size_t width, uni
         return;
     }
     if (reduce->reduction->kind == MAXIMUM || reduce->reduction->kind == MINIMUM) {
+        uint16_t order = reduce->reduction->kind == MAXIMUM ? WNN_HALF_NAN_LAST : WNN_HALF_NAN_FIRST;
         if (out->type == WNNDataType_Float32)
             memcpy((float *)out->data + offset, sums->floats, width * sizeof(float));
         else
-            wnn_half_from_float_array(sums->floats, (uint16_t *)out->data + offset, width);
+            for (size_t j = 0; j < width; j++)
+                ((uint16_t *)out->data)[offset + j] = wnn_half_of_key(sums->keys[j], order);
         return;
     }
     double *values = sums->doubles;
@@ -479,7 +521,6 @@ void wnn_cpu_reduce(const struct kernel_call *call)
         .out = &call->out[0],
         .reduction = find_reduction(call->node->op),
         .size = wnn_dtype_bits(call->in[0].type) / 8,
-        .half = call->in[0].type == WNNDataType_Float16,
         .parts = 1,
     };
     const struct walk *walk = &reduce.walk;
@@ -488,7 +529,10 @@ void wnn_cpu_reduce(const struct kernel_call *call)
     for (size_t i = 0; i < options->axes.count; i++)
         mask |= 1u << options->axes.data[i];
     wnn_walk_init(&reduce.walk, &call->in[0].shape, mask, NULL);
-    reduce.fold = find_fold(reduce.in->type, exponentials ? MAXIMUM : reduce.reduction->kind);
+    bool extreme = reduce.reduction->kind == MAXIMUM || reduce.reduction->kind == MINIMUM;
+    reduce.half = reduce.in->type == WNNDataType_Float16 && !extreme;
+    reduce.fold = exponentials ? find_fold(WNNDataType_Float32, MAXIMUM)
+                               : find_fold(reduce.in->type, reduce.reduction->kind);
     size_t units = walk->units, most = reduce.in->count / 16384;
     bool runs = walk->columns == 1 && walk->kept.rank <= 1 && walk->outer.rank == 0;
     if (!exponentials && units > 0 && units <= SLOTS / 2) {

@@ -201,29 +201,83 @@ struct columns {
     float weight[POSITIONS];
 };
 
-// Elements that stand alone: the columns that are needed of both lines become one line, and then neighbours
-// in it become elements.
-WNN_INLINE void blend_elements(const struct resample *resample, size_t low, size_t high, double weight,
-                               const struct columns *x, size_t positions, size_t to)
+// `count` elements from `offset` on, as float32: where they are, or in `buffer`.
+WNN_INLINE const float *load(const struct resample *resample, size_t offset, size_t count, float *buffer)
 {
-    float line[CHUNK], values[POSITIONS];
+    const char *from = resample->input + offset * resample->size;
+    switch (resample->type) {
+    case WNNDataType_Float32:
+        return (const float *)(const void *)from;
+    case WNNDataType_Float16:
+        wnn_half_to_float_array((const uint16_t *)(const void *)from, buffer, count);
+        return buffer;
+    case WNNDataType_Int8:
+        for (size_t i = 0; i < count; i++)
+            buffer[i] = (float)((const int8_t *)from)[i];
+        return buffer;
+    default:
+        for (size_t i = 0; i < count; i++)
+            buffer[i] = (float)((const uint8_t *)from)[i];
+        return buffer;
+    }
+}
+
+// Elements one by one, by places that compilers cannot see into: vectors would gather them, which is slower.
+WNN_INLINE void blend_neighbours(const float *line, size_t first, const struct columns *x, size_t begin,
+                                 size_t end, float *to)
+{
+    for (size_t j = begin; j < end; j++) {
+        size_t low = (size_t)x->low[j] - first, high = (size_t)x->high[j] - first;
+        __asm__("" : "+r"(low), "+r"(high));
+        float left = line[low], right = line[high], part = x->weight[j];
+        float mean = left * (1 - part) + right * part;
+        to[j] = part == 0 ? left : mean;
+    }
+}
+
+// One line of the input at the positions of the output.
+struct stretched {
+    size_t line;
+    float values[POSITIONS];
+};
+
+// From a span of the line to the next.
+WNN_INLINE void stretch(const struct resample *resample, size_t line, const struct columns *x,
+                        size_t positions, struct stretched *to)
+{
+    float buffer[CHUNK];
+    to->line = line;
     for (size_t i = 0, next; i < positions; i = next) {
         size_t first = x->of[i].low;
         next = x->of[positions - 1].high - first < CHUNK ? positions : i + 1;
         for (; next < positions && x->of[next].high - first < CHUNK; next++)
             ;
-        struct taps taps = {.count = 0};
-        add_tap(&taps, low + first, 1 - weight);
-        add_tap(&taps, high + first, weight);
-        blend(resample, &taps, x->of[next - 1].high - first + 1, line);
-        const float *base = line;
-        int32_t begin = (int32_t)first;
-        for (size_t j = i; j < next; j++) {
-            float left = base[x->low[j] - begin], right = base[x->high[j] - begin], part = x->weight[j];
-            float mean = left * (1 - part) + right * part;
-            values[j] = part == 0 ? left : mean;
-        }
+        const float *from = load(resample, line + first, x->of[next - 1].high - first + 1, buffer);
+        blend_neighbours(from, first, x, i, next, to->values);
     }
+}
+
+// Elements that stand alone: two lines at the positions of the output, which neighbouring lines of it share,
+// become one.
+WNN_INLINE void blend_elements(const struct resample *resample, size_t low, size_t high, double weight,
+                               const struct columns *x, size_t positions, struct stretched lines[2],
+                               size_t to)
+{
+    float values[POSITIONS], part = (float)weight, rest = (float)(1 - weight);
+    if (lines[0].line != low) {
+        if (lines[1].line == low)
+            lines[0] = lines[1];
+        else
+            stretch(resample, low, x, positions, &lines[0]);
+    }
+    if (weight == 0) {
+        store(resample, to, positions, lines[0].values);
+        return;
+    }
+    if (lines[1].line != high)
+        stretch(resample, high, x, positions, &lines[1]);
+    for (size_t i = 0; i < positions; i++)
+        values[i] = lines[0].values[i] * rest + lines[1].values[i] * part;
     store(resample, to, positions, values);
 }
 
@@ -251,6 +305,7 @@ static void linear_lines(void *argument, size_t begin, size_t end)
 {
     const struct resample *resample = argument;
     struct columns columns;
+    struct stretched lines[2];
 
     for (size_t x = 0; x < resample->out[1]; x += POSITIONS) {
         size_t positions = resample->out[1] - x < POSITIONS ? resample->out[1] - x : POSITIONS;
@@ -260,12 +315,13 @@ static void linear_lines(void *argument, size_t begin, size_t end)
             columns.high[i] = (int32_t)columns.of[i].high;
             columns.weight[i] = (float)columns.of[i].weight;
         }
+        lines[0].line = lines[1].line = SIZE_MAX;
         for (size_t item = begin; item < end; item++) {
             struct neighbours y = find_neighbours(resample, 0, line_position(resample, item));
             size_t line = line_start(resample, item), to = (item * resample->out[1] + x) * resample->run;
             size_t low = line + y.low * resample->in_stride[0], high = line + y.high * resample->in_stride[0];
             if (resample->run == 1) {
-                blend_elements(resample, low, high, y.weight, &columns, positions, to);
+                blend_elements(resample, low, high, y.weight, &columns, positions, lines, to);
                 continue;
             }
             for (size_t i = 0; i < positions; i++)

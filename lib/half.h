@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IEEE binary16 to and from float32: exact, and rounded to nearest even, whatever the processor's mode flags say
-// about denormals.
+// IEEE binary16 to and from float32: exact, and rounded to nearest even, whatever the processor's mode flags
+// say about denormals.
 
 #ifndef LIB_HALF_H_
 #define LIB_HALF_H_
@@ -52,6 +52,24 @@ static inline uint16_t wnn_half_from_float(float value)
 }
 
 // Whole arrays, with the processor's conversion instructions where it has them.
+// Keys are in the order of the numbers, with NaN above or below them all.
+enum {
+    WNN_HALF_NAN_LAST = 0x83FF,
+    WNN_HALF_NAN_FIRST = 0x7C01
+};
+
+static inline uint16_t wnn_half_key(uint16_t half, uint16_t order)
+{
+    uint16_t sign = (uint16_t)((int16_t)half >> 15);
+    return (uint16_t)((half ^ (sign & 0x7FFF)) - order);
+}
+
+static inline uint16_t wnn_half_of_key(uint16_t key, uint16_t order)
+{
+    uint16_t number = (uint16_t)(key + order), sign = (uint16_t)((int16_t)number >> 15);
+    return (uint16_t)(number ^ (sign & 0x7FFF));
+}
+
 void wnn_half_to_float_array(const uint16_t *halves, float *values, size_t count);
 void wnn_half_from_float_array(const float *values, uint16_t *halves, size_t count);
 
