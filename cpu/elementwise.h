@@ -8,6 +8,7 @@
 #define CPU_ELEMENTWISE_H_
 
 #include "cpu/kernel.h"
+#include "cpu/variants.h"
 
 #define WNN_CHUNK 512
 
@@ -46,6 +47,30 @@
     static void name parameters                                                                              \
     {                                                                                                        \
         name##_body arguments;                                                                               \
+    }
+#endif
+
+// The same with AVX-512, for loops that do so much with an element that memory is not the limit.
+#if defined(__x86_64__)
+#define WNN_DISPATCH_512(name, parameters, arguments)                                                        \
+    WNN_DISPATCH(name##_narrow, parameters, arguments)                                                       \
+    WNN_AVX512 static void name##_avx512 parameters                                                          \
+    {                                                                                                        \
+        name##_narrow_body arguments;                                                                        \
+    }                                                                                                        \
+    static void name parameters                                                                              \
+    {                                                                                                        \
+        if (wnn_has_avx512())                                                                                \
+            name##_avx512 arguments;                                                                         \
+        else                                                                                                 \
+            name##_narrow arguments;                                                                         \
+    }
+#else
+#define WNN_DISPATCH_512(name, parameters, arguments)                                                        \
+    WNN_DISPATCH(name##_narrow, parameters, arguments)                                                       \
+    static void name parameters                                                                              \
+    {                                                                                                        \
+        name##_narrow arguments;                                                                             \
     }
 #endif
 

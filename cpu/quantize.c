@@ -43,8 +43,8 @@ struct job {
 
 // For types of at most 8 bits, outside of which lies all that is beyond 1024.
 #define QUANTIZE_SMALL(name, Int, lowest, highest)                                                           \
-    WNN_BODY quantize_##name##_body(const void *x, const float *scale, const void *zero, void *out,          \
-                                    size_t count)                                                            \
+    WNN_BODY quantize_##name##_narrow_body(const void *x, const float *scale, const void *zero, void *out,   \
+                                           size_t count)                                                     \
     {                                                                                                        \
         const float *xs = x;                                                                                 \
         const Int *zs = zero;                                                                                \
@@ -58,9 +58,9 @@ struct job {
         for (size_t i = 0; i < count; i++)                                                                   \
             ys[i] = (Int)sums[i];                                                                            \
     }                                                                                                        \
-    WNN_DISPATCH(quantize_##name,                                                                            \
-                 (const void *x, const float *scale, const void *zero, void *out, size_t count),             \
-                 (x, scale, zero, out, count))
+    WNN_DISPATCH_512(quantize_##name,                                                                        \
+                     (const void *x, const float *scale, const void *zero, void *out, size_t count),         \
+                     (x, scale, zero, out, count))
 
 QUANTIZE_SMALL(i4, int8_t, -8, 7)
 QUANTIZE_SMALL(u4, uint8_t, 0, 15)
@@ -130,15 +130,18 @@ void wnn_cpu_quantize_linear(const struct kernel_call *call)
 
 // The difference is exact in Difference, and is rounded once.
 #define DEQUANTIZE(name, Int, Difference)                                                                    \
-    static void dequantize_##name(const void *x, const float *scale, const void *zero, void *out,            \
-                                  size_t count)                                                              \
+    WNN_BODY dequantize_##name##_body(const void *x, const float *scale, const void *zero, void *out,        \
+                                      size_t count)                                                          \
     {                                                                                                        \
         const Int *xs = x, *zs = zero;                                                                       \
         float *ys = out;                                                                                     \
         WNN_INDEPENDENT                                                                                      \
         for (size_t i = 0; i < count; i++)                                                                   \
             ys[i] = (float)((Difference)xs[i] - (Difference)zs[i]) * scale[i];                               \
-    }
+    }                                                                                                        \
+    WNN_DISPATCH(dequantize_##name,                                                                          \
+                 (const void *x, const float *scale, const void *zero, void *out, size_t count),             \
+                 (x, scale, zero, out, count))
 
 DEQUANTIZE(i8, int8_t, int32_t)
 DEQUANTIZE(u8, uint8_t, int32_t)
