@@ -138,7 +138,11 @@ struct backend {
     bool (*lower)(void *state, const struct plan *plan, void **executable, struct error *error);
     void (*release)(void *state, void *executable);
 
-    // Runs it. On failure outputs hold nothing of other memory; the context is lost.
+    // (optional) Whether the device is gone for good, and the context with it: asked when a build or an execution has
+    // failed. NULL: an execution that fails loses the context, a build does not. Any thread.
+    bool (*lost)(void *state);
+
+    // Runs it. On failure outputs hold nothing of other memory; see `lost`.
     bool (*execute)(void *state, void *executable, const struct bindings *bindings, struct error *error);
 
     // (optional, both or none) The same in two halves, so that a device has its next work before it has done the last.

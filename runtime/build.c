@@ -162,7 +162,7 @@ static bool run_build(WNNContext context, struct request *base, struct error *er
                  context->backend->name);
         wnn_arena_free(&graph->arena);
         wnn_release(&context->allocator, graph);
-        return true;
+        return !context->backend->lost || !context->backend->lost(context->state);
     }
     wnn_context_hold(context);
     atomic_fetch_add(&context->graph_count, 1);

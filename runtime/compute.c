@@ -84,8 +84,10 @@ static void take_staged_inputs(const struct execution *e)
 static bool end_execution(WNNContext context, const struct execution *e, bool done, struct error *error)
 {
     const struct port_list *outputs = &e->graph->outputs;
-    if (!done)
-        return wnn_fail(error, WNNStatus_UnknownError, "the backend %s failed", context->backend->name);
+    if (!done) {
+        wnn_fail(error, WNNStatus_UnknownError, "the backend %s failed", context->backend->name);
+        return context->backend->lost && !context->backend->lost(context->state);
+    }
     for (size_t i = 0; e->staging && i < outputs->count; i++)
         if (e->outputs[i] != e->caller_outputs[i])
             memcpy(e->caller_outputs[i], e->outputs[i], outputs->ports[i].bytes);

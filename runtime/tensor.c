@@ -360,7 +360,8 @@ static bool run_read(WNNContext context, struct request *request, struct error *
     if (atomic_load(&tensor->destroyed))
         wnn_fail(error, WNNStatus_InvalidStateError, "readTensor: the tensor was destroyed");
     else if (tensor->stored)
-        return context->backend->tensor_read(context->state, tensor->stored, transfer->target, error);
+        return context->backend->tensor_read(context->state, tensor->stored, transfer->target, error) ||
+               (context->backend->lost && !context->backend->lost(context->state));
     else
         memcpy(transfer->target, tensor->data, tensor->bytes);
     return true;
@@ -370,6 +371,7 @@ static bool run_write(WNNContext context, struct request *request, struct error 
 {
     struct transfer *transfer = (struct transfer *)request;
     WNNTensor tensor = transfer->tensor;
+    // Nobody is told of a failure: the context has to be lost by it.
     if (tensor->stored)
         return context->backend->tensor_write(context->state, tensor->stored, transfer + 1, error);
     memcpy(tensor->data, transfer + 1, tensor->bytes);

@@ -41,6 +41,10 @@ bool wnn_gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct err
         result == VK_ERROR_OUT_OF_POOL_MEMORY || result == VK_ERROR_FRAGMENTED_POOL ||
         result == VK_ERROR_TOO_MANY_OBJECTS || result == VK_ERROR_MEMORY_MAP_FAILED)
         status = WNNStatus_OutOfMemory;
+    if (result == VK_ERROR_INITIALIZATION_FAILED || result == VK_ERROR_INCOMPATIBLE_DRIVER ||
+        result == VK_ERROR_LAYER_NOT_PRESENT || result == VK_ERROR_EXTENSION_NOT_PRESENT ||
+        result == VK_ERROR_FEATURE_NOT_PRESENT)
+        status = WNNStatus_NotSupportedError;
     if (result == VK_ERROR_DEVICE_LOST)
         gpu->lost = true;
     return wnn_fail(error, status, "Vulkan: %s gives %s (%d)", what, result_name(result), (int)result);
@@ -77,8 +81,13 @@ static bool load_instance(struct gpu *gpu, struct error *error)
 #define F(name) complete &= (gpu->vk.name = (PFN_vk##name)gpu->get(gpu->instance, "vk" #name)) != NULL;
     VK_INSTANCE_FUNCTIONS(F)
 #undef F
-    return complete ||
-           wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan loader lacks functions of version 1.1");
+    if (complete)
+        return true;
+    // Nothing else could be called to close it.
+    if (!gpu->is_lent && gpu->vk.DestroyInstance)
+        gpu->vk.DestroyInstance(gpu->instance, NULL);
+    gpu->instance = VK_NULL_HANDLE;
+    return wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan loader lacks functions of version 1.1");
 }
 
 static bool create_instance(struct gpu *gpu, struct error *error)
@@ -88,8 +97,11 @@ static bool create_instance(struct gpu *gpu, struct error *error)
     VK_GLOBAL_FUNCTIONS(F)
 #undef F
     uint32_t version = VK_API_VERSION_1_0;
-    if (!gpu->vk.CreateInstance || !gpu->vk.EnumerateInstanceVersion ||
-        gpu->vk.EnumerateInstanceVersion(&version) != VK_SUCCESS || version < VK_API_VERSION_1_1)
+    bool complete = gpu->vk.CreateInstance && gpu->vk.EnumerateInstanceVersion;
+    VkResult result = complete ? gpu->vk.EnumerateInstanceVersion(&version) : VK_SUCCESS;
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkEnumerateInstanceVersion", error);
+    if (!complete || version < VK_API_VERSION_1_1)
         return wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan loader is older than version 1.1");
     const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                            .pEngineName = "webnn",
@@ -98,11 +110,10 @@ static bool create_instance(struct gpu *gpu, struct error *error)
     const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                        .pApplicationInfo = &application};
     gpu->version = application.apiVersion;
-    VkResult result = gpu->vk.CreateInstance(&info, NULL, &gpu->instance);
+    result = gpu->vk.CreateInstance(&info, NULL, &gpu->instance);
     if (result != VK_SUCCESS) {
         gpu->instance = VK_NULL_HANDLE;
-        return wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan: vkCreateInstance gives %s (%d)",
-                        result_name(result), (int)result);
+        return wnn_gpu_fail(gpu, result, "vkCreateInstance", error);
     }
     return load_instance(gpu, error);
 }
@@ -170,14 +181,14 @@ enum {
     MOST_DEVICES = 32
 };
 
-static bool list_devices(const struct gpu *gpu, VkPhysicalDevice *devices, uint32_t *count,
-                         struct error *error)
+static bool list_devices(struct gpu *gpu, VkPhysicalDevice *devices, uint32_t *count, struct error *error)
 {
     *count = MOST_DEVICES;
     VkResult result = gpu->vk.EnumeratePhysicalDevices(gpu->instance, count, devices);
-    return result == VK_SUCCESS || result == VK_INCOMPLETE ||
-           wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan: vkEnumeratePhysicalDevices gives %s (%d)",
-                    result_name(result), (int)result);
+    if (result == VK_SUCCESS || result == VK_INCOMPLETE)
+        return true;
+    *count = 0;
+    return wnn_gpu_fail(gpu, result, "vkEnumeratePhysicalDevices", error);
 }
 
 static void get_properties(const struct gpu *gpu, VkPhysicalDevice physical, VkPhysicalDeviceProperties *p,
@@ -472,8 +483,13 @@ static bool load_device(struct gpu *gpu, struct error *error)
         complete &= (gpu->vk.name = (PFN_vk##name)gpu->vk.GetDeviceProcAddr(gpu->device, "vk" #name)) != NULL;
     VK_SHARING_FUNCTIONS(F)
 #undef F
-    return complete || wnn_fail(error, WNNStatus_NotSupportedError,
-                                "the Vulkan driver lacks functions of version 1.1, or of its extensions");
+    if (complete)
+        return true;
+    if (!gpu->is_lent && gpu->vk.DestroyDevice)
+        gpu->vk.DestroyDevice(gpu->device, NULL);
+    gpu->device = VK_NULL_HANDLE;
+    return wnn_fail(error, WNNStatus_NotSupportedError,
+                    "the Vulkan driver lacks functions of version 1.1, or of its extensions");
 }
 
 static bool create_device(struct gpu *gpu, struct error *error)
@@ -528,8 +544,10 @@ static bool create_layouts(struct gpu *gpu, struct error *error)
                                                      .pBindings = bindings};
         VkResult result =
             gpu->vk.CreateDescriptorSetLayout(gpu->device, &set, NULL, &gpu->set_layouts[count]);
-        if (result != VK_SUCCESS)
+        if (result != VK_SUCCESS) {
+            gpu->set_layouts[count] = VK_NULL_HANDLE;
             return wnn_gpu_fail(gpu, result, "vkCreateDescriptorSetLayout", error);
+        }
         const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, GPU_BUFFERS * sizeof(uint32_t)};
         const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                                    .setLayoutCount = 1,
@@ -537,8 +555,10 @@ static bool create_layouts(struct gpu *gpu, struct error *error)
                                                    .pushConstantRangeCount = 1,
                                                    .pPushConstantRanges = &range};
         result = gpu->vk.CreatePipelineLayout(gpu->device, &layout, NULL, &gpu->layouts[count]);
-        if (result != VK_SUCCESS)
+        if (result != VK_SUCCESS) {
+            gpu->layouts[count] = VK_NULL_HANDLE;
             return wnn_gpu_fail(gpu, result, "vkCreatePipelineLayout", error);
+        }
     }
     return true;
 }
@@ -549,8 +569,10 @@ static bool create_objects(struct gpu *gpu, struct error *error)
                                           .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
                                           .queueFamilyIndex = gpu->family};
     VkResult result = gpu->vk.CreateCommandPool(gpu->device, &pool, NULL, &gpu->commands);
-    if (result != VK_SUCCESS)
+    if (result != VK_SUCCESS) {
+        gpu->commands = VK_NULL_HANDLE;
         return wnn_gpu_fail(gpu, result, "vkCreateCommandPool", error);
+    }
     return create_layouts(gpu, error) && wnn_timeline_open(gpu, error);
 }
 
@@ -712,8 +734,10 @@ static bool allocate(struct gpu *gpu, enum buffer_use use, struct buffer *buffer
                                        .allocationSize = needs.size,
                                        .memoryTypeIndex = type};
     VkResult result = gpu->vk.AllocateMemory(gpu->device, &info, NULL, &buffer->memory);
-    if (result != VK_SUCCESS)
+    if (result != VK_SUCCESS) {
+        buffer->memory = VK_NULL_HANDLE;
         return wnn_gpu_fail(gpu, result, "vkAllocateMemory", error);
+    }
     result = gpu->vk.BindBufferMemory(gpu->device, buffer->handle, buffer->memory, 0);
     if (result != VK_SUCCESS)
         return wnn_gpu_fail(gpu, result, "vkBindBufferMemory", error);

@@ -76,6 +76,7 @@
     F(InvalidateMappedMemoryRanges)                                                                          \
     F(MapMemory)                                                                                             \
     F(QueueSubmit)                                                                                           \
+    F(QueueWaitIdle)                                                                                         \
     F(ResetFences)                                                                                           \
     F(UpdateDescriptorSets)                                                                                  \
     F(WaitForFences)

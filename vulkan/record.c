@@ -119,7 +119,10 @@ static bool create_pool(const struct program *program, struct recording *recordi
                                              .poolSizeCount = 1,
                                              .pPoolSizes = &size};
     VkResult result = gpu->vk.CreateDescriptorPool(gpu->device, &info, NULL, &recording->pool);
-    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkCreateDescriptorPool", error);
+    if (result == VK_SUCCESS)
+        return true;
+    recording->pool = VK_NULL_HANDLE; // whatever the driver says
+    return wnn_gpu_fail(gpu, result, "vkCreateDescriptorPool", error);
 }
 
 // Binds what a dispatch needs; `words` are its push constants.
@@ -319,8 +322,10 @@ static bool prepare(struct program *program, struct recording *recording, struct
                                         .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                         .queryCount = recording->stamp_capacity};
     VkResult result = gpu->vk.CreateQueryPool(gpu->device, &info, NULL, &recording->queries);
-    if (result != VK_SUCCESS)
+    if (result != VK_SUCCESS) {
+        recording->queries = VK_NULL_HANDLE;
         return wnn_gpu_fail(gpu, result, "vkCreateQueryPool", error);
+    }
     return create_pool(program, recording, error);
 }
 

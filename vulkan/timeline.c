@@ -10,8 +10,10 @@ bool wnn_timeline_open(struct gpu *gpu, struct error *error)
                                                 .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
         const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
         VkResult result = gpu->vk.CreateSemaphore(gpu->device, &info, NULL, &gpu->timeline);
-        if (result != VK_SUCCESS)
+        if (result != VK_SUCCESS) {
+            gpu->timeline = VK_NULL_HANDLE;
             return wnn_gpu_fail(gpu, result, "vkCreateSemaphore", error);
+        }
     }
     return wnn_moment_create(gpu, &gpu->own, error);
 }
@@ -29,7 +31,10 @@ bool wnn_moment_create(struct gpu *gpu, struct moment *moment, struct error *err
         return true;
     const VkFenceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     VkResult result = gpu->vk.CreateFence(gpu->device, &info, NULL, &moment->fence);
-    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkCreateFence", error);
+    if (result == VK_SUCCESS)
+        return true;
+    moment->fence = VK_NULL_HANDLE; // whatever the driver says
+    return wnn_gpu_fail(gpu, result, "vkCreateFence", error);
 }
 
 void wnn_moment_free(struct gpu *gpu, struct moment *moment)
@@ -122,18 +127,23 @@ static bool look(struct gpu *gpu, const struct moment *moment)
 {
     double end = nanoseconds() + LOOK_NANOSECONDS;
     uint64_t count = 0;
-    while (gpu->vk.GetSemaphoreCounterValue(gpu->device, gpu->timeline, &count) == VK_SUCCESS &&
-           count < moment->count && nanoseconds() < end)
-        ;
+    do
+        if (gpu->vk.GetSemaphoreCounterValue(gpu->device, gpu->timeline, &count) != VK_SUCCESS)
+            return false;
+    while (count < moment->count && nanoseconds() < end);
     return count >= moment->count;
 }
 
-static VkResult wait(struct gpu *gpu, const struct moment *moment)
+static VkResult wait_once(struct gpu *gpu, const struct moment *moment)
 {
     const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
                                       .semaphoreCount = 1,
                                       .pSemaphores = &gpu->timeline,
                                       .pValues = &moment->count};
+    if (!gpu->timeline) {
+        VkResult result = gpu->vk.WaitForFences(gpu->device, 1, &moment->fence, VK_TRUE, UINT64_MAX);
+        return result == VK_SUCCESS ? gpu->vk.ResetFences(gpu->device, 1, &moment->fence) : result;
+    }
     if (gpu->can.type != VK_PHYSICAL_DEVICE_TYPE_CPU) {
         double left = moment->begin + moment->length - LOOK_NANOSECONDS / 2 - nanoseconds();
         if (left > LOOK_NANOSECONDS) {
@@ -149,27 +159,39 @@ static VkResult wait(struct gpu *gpu, const struct moment *moment)
 
 bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error)
 {
+    enum {
+        TRIES = 4 // of what fails for want of memory while the device goes on
+    };
     VkResult result = VK_SUCCESS;
     if (!moment->ahead)
         return true;
     moment->ahead = false;
-    if (gpu->timeline) {
-        result = wait(gpu, moment);
-    } else {
-        result = gpu->vk.WaitForFences(gpu->device, 1, &moment->fence, VK_TRUE, UINT64_MAX);
-        if (result == VK_SUCCESS)
-            result = gpu->vk.ResetFences(gpu->device, 1, &moment->fence);
-    }
+    for (int i = 0; i < TRIES; i++)
+        if ((result = wait_once(gpu, moment)) == VK_SUCCESS || result == VK_ERROR_DEVICE_LOST)
+            break;
     moment->length = nanoseconds() - moment->begin;
     if (result == VK_SUCCESS)
         return true;
-    // What was submitted may still run.
     gpu->lost = true;
     return wnn_gpu_fail(gpu, result, gpu->timeline ? "vkWaitSemaphores" : "vkWaitForFences", error);
+}
+
+void wnn_gpu_settle(struct gpu *gpu)
+{
+    if (gpu->lent.lockQueue)
+        gpu->lent.lockQueue(gpu->lent.userdata);
+    gpu->vk.QueueWaitIdle(gpu->queue);
+    if (gpu->lent.unlockQueue)
+        gpu->lent.unlockQueue(gpu->lent.userdata);
 }
 
 bool wnn_gpu_run(struct gpu *gpu, VkCommandBuffer commands, struct error *error)
 {
     const struct batch batch = {&commands, 1};
-    return wnn_gpu_submit(gpu, &batch, 1, NULL, &gpu->own, error) && wnn_gpu_wait(gpu, &gpu->own, error);
+    if (!wnn_gpu_submit(gpu, &batch, 1, NULL, &gpu->own, error))
+        return false;
+    if (wnn_gpu_wait(gpu, &gpu->own, error))
+        return true;
+    wnn_gpu_settle(gpu);
+    return false;
 }

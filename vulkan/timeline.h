@@ -27,10 +27,14 @@ struct batch {
 bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, const WNNVulkanSync *sync,
                     struct moment *moment, struct error *error);
 
-// Waits for a moment that is ahead. Any thread, one at a time for a moment.
+// Waits for a moment that is ahead. Any thread, one at a time for a moment. When it fails the device counts
+// as lost, and what was submitted may still run.
 bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error);
 
-// Submits a command buffer and waits for it.
+// Waits for everything that was submitted, where nothing better can be done. Nobody may submit meanwhile.
+void wnn_gpu_settle(struct gpu *gpu);
+
+// Submits a command buffer and waits for it; when it fails, nothing of it runs any more.
 bool wnn_gpu_run(struct gpu *gpu, VkCommandBuffer commands, struct error *error);
 
 #endif

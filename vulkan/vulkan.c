@@ -308,6 +308,8 @@ static void release(void *state, void *pointer)
 {
     struct vulkan *vulkan = state;
     struct executable *executable = pointer;
+    if (vulkan->gpu.lost)
+        wnn_gpu_settle(&vulkan->gpu);
     for (size_t i = 0; i < FLIGHTS; i++)
         free_flight(vulkan, &executable->flights[i]);
     wnn_program_free(&executable->program);
@@ -658,8 +660,10 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
     size_t begin = node->out_count ? outputs[0].region.offset : at, bytes = at - begin;
     if (!single->buffer.mapped) {
         struct step *copy = wnn_program_add(&single->program, STEP_COPY, node);
-        if (!copy || !wnn_buffer_create(gpu, bytes, BUFFER_READBACK, &single->readback, error))
+        if (!copy)
             return wnn_fail_memory(error);
+        if (!wnn_buffer_create(gpu, bytes, BUFFER_READBACK, &single->readback, error))
+            return false;
         copy->binding_count = 2;
         copy->bindings[0] = (struct binding){{&single->buffer, begin, bytes}, false};
         copy->bindings[1] = (struct binding){{&single->readback, 0, bytes}, true};
@@ -678,16 +682,15 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
 }
 
 static bool run_operator(struct vulkan *vulkan, const struct gpu_operator *row, const struct node *node,
-                         const void *const *in, void *const *out)
+                         const void *const *in, void *const *out, struct error *error)
 {
-    struct error error = {0};
     struct arena arena;
     struct single single = {0};
     if (vulkan->gpu.lost)
-        return false;
+        return wnn_gpu_fail(&vulkan->gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
     wnn_arena_init(&arena, vulkan->allocator);
     wnn_program_init(&single.program, &vulkan->gpu, &vulkan->pipelines);
-    bool done = run_single(vulkan, row, &single, node, in, out, &arena, &error);
+    bool done = run_single(vulkan, row, &single, node, in, out, &arena, error);
     wnn_recording_free(&single.recording);
     wnn_program_free(&single.program);
     wnn_buffer_free(&vulkan->gpu, &single.buffer);
@@ -698,7 +701,8 @@ static bool run_operator(struct vulkan *vulkan, const struct gpu_operator *row, 
 
 static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out)
 {
-    return run_operator(state, &wnn_gpu_operators[node->op], node, in, out);
+    struct error error = {0};
+    return run_operator(state, &wnn_gpu_operators[node->op], node, in, out, &error);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -719,7 +723,7 @@ enum {
     TEST_COUNT = 128
 };
 
-static bool sum_up(struct vulkan *vulkan, const float *in, float *out)
+static bool sum_up(struct vulkan *vulkan, const float *in, float *out, struct error *error)
 {
     struct cumulative_sum_attrs attrs = {.axis = 0};
     struct operand operands[2] = {{.type = {WNNDataType_Float32, {1, {TEST_COUNT}}}},
@@ -735,11 +739,12 @@ static bool sum_up(struct vulkan *vulkan, const float *in, float *out)
     void *to[] = {out};
     for (int i = 0; i < TEST_COUNT; i++)
         out[i] = -1;
-    return evaluate(vulkan, &node, from, to);
+    return run_operator(vulkan, &wnn_gpu_operators[node.op], &node, from, to, error);
 }
 
-// Whether fma() rounds once, and whether the conversions between float16 and float32 are right.
-static void test_arithmetic(struct vulkan *vulkan)
+// Whether fma() rounds once, and whether the conversions between float16 and float32 are right. False: that
+// could not be found out this time.
+static bool test_arithmetic(struct vulkan *vulkan, struct error *error)
 {
     static const struct gpu_operator probe = {.lower = wnn_lower_probe};
     float a[TEST_COUNT], b[TEST_COUNT], rests[TEST_COUNT] = {0}, floats[TEST_COUNT] = {0};
@@ -762,7 +767,12 @@ static void test_arithmetic(struct vulkan *vulkan)
     }
     const void *from[] = {a, b};
     void *to[] = {rests, halves, floats};
-    bool once = run_operator(vulkan, &probe, &node, from, to), right = once;
+    struct error failure = {0};
+    bool once = run_operator(vulkan, &probe, &node, from, to, &failure), right = once;
+    if (failure.status == WNNStatus_OutOfMemory || vulkan->gpu.lost) {
+        *error = failure;
+        return false;
+    }
     for (int i = 0; i < TEST_COUNT; i++) {
         uint32_t bits;
         memcpy(&bits, &b[i], sizeof bits);
@@ -773,6 +783,7 @@ static void test_arithmetic(struct vulkan *vulkan)
     }
     vulkan->gpu.can.fuses = once;
     vulkan->gpu.can.halves = right;
+    return true;
 }
 
 // Whether a known sum comes out right, and what becomes of a denormal number.
@@ -781,13 +792,16 @@ static bool test_device(struct vulkan *vulkan, struct error *error)
     float in[TEST_COUNT], tiny[TEST_COUNT] = {1e-40f}, out[TEST_COUNT], sum = 0;
     for (int i = 0; i < TEST_COUNT; i++)
         in[i] = (float)(i * 7 % 31 - 12);
-    bool right = sum_up(vulkan, in, out);
+    if (!sum_up(vulkan, in, out, error))
+        return false;
+    bool right = true;
     for (int i = 0; right && i < TEST_COUNT; i++)
         right = out[i] == (sum += in[i]);
-    right = right && sum_up(vulkan, tiny, out);
-    vulkan->flushes_denormals = right && out[0] != tiny[0];
-    if (right && !vulkan->gpu.can.minimal)
-        test_arithmetic(vulkan);
+    if (right && !sum_up(vulkan, tiny, out, error))
+        return false;
+    vulkan->flushes_denormals = out[0] != tiny[0];
+    if (right && !vulkan->gpu.can.minimal && !test_arithmetic(vulkan, error))
+        return false;
     return right || wnn_fail(error, WNNStatus_NotSupportedError,
                              "the Vulkan device %.64s computes wrong numbers", vulkan->gpu.can.name);
 }
@@ -826,6 +840,11 @@ static bool create_minimal(const struct backend_options *options, void **state, 
 static const char *device_name(void *state)
 {
     return ((const struct vulkan *)state)->gpu.can.name;
+}
+
+static bool is_lost(void *state)
+{
+    return ((const struct vulkan *)state)->gpu.lost;
 }
 
 static bool flushes_denormals(void *state)
@@ -899,7 +918,7 @@ static uint64_t most_bytes(void *state)
 #define FUNCTIONS                                                                                            \
     .preferred_layout = WNNInputOperandLayout_NHWC, .views = true, .view_alignment = sizeof(uint32_t),       \
     .destroy = destroy, .adds = adds, .evaluate = evaluate, .partition = partition, .in_place = in_place,    \
-    .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes, .device_name = device_name,                    \
+    .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes, .device_name = device_name, .lost = is_lost,   \
     .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .execute = execute,          \
     .submit = submit, .land = land, .computes = computes, .tensor_create = tensor_create,                    \
     .tensor_free = tensor_free, .tensor_read = tensor_read, .tensor_write = tensor_write,                    \

@@ -40,7 +40,7 @@ static size_t load(const void *key, size_t length, void *data, size_t capacity, 
     (void)unused;
     for (const struct entry *entry = entries; entry; entry = entry->next)
         if (length == sizeof entry->key && memcmp(entry->key, key, length) == 0) {
-            if (entry->bytes <= capacity)
+            if (data && entry->bytes <= capacity)
                 memcpy(data, entry->data, entry->bytes);
             return entry->bytes;
         }

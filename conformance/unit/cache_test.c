@@ -36,7 +36,7 @@ static size_t load(const void *key, size_t length, void *data, size_t capacity, 
         if (memcmp(host->entries[i].key, key, length) != 0)
             continue;
         size_t bytes = host->entries[i].bytes;
-        if (bytes <= capacity) {
+        if (data && bytes <= capacity) {
             memcpy(data, host->entries[i].data, bytes);
             host->hits++;
         }

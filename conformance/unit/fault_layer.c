@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/unit/fault_layer.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static PFN_vkGetInstanceProcAddr real_get;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of all that follows
+
+// ---------------------------------------------------------------------------------------------------------------
+// Objects
+// ---------------------------------------------------------------------------------------------------------------
+
+struct object {
+    const char *kind; // of the function that created it
+    uint64_t handle;
+    const void *device; // or the instance, of devices; NULL: of an instance
+    uint64_t pool;      // of a command buffer
+    bool lasting;
+};
+
+enum {
+    MOST_OBJECTS = 8192,
+    MOST_DEVICES = 64
+};
+
+static struct object objects[MOST_OBJECTS];
+static size_t object_count;
+static unsigned mistakes;
+
+// Devices that are lost, and the devices of queues.
+static const void *lost_devices[MOST_DEVICES];
+static size_t lost_count;
+static struct {
+    VkQueue queue;
+    VkDevice device;
+} queues[MOST_DEVICES];
+static size_t queue_count;
+
+static void mistake(const char *what, const char *kind)
+{
+    fprintf(stderr, "fault layer: %s: %s\n", kind, what);
+    mistakes++;
+}
+
+static void add(const char *kind, const void *device, uint64_t handle, uint64_t pool)
+{
+    static const char *const lasting[] = {"CreateInstance",
+                                          "CreateDevice",
+                                          "CreateComputePipelines",
+                                          "CreatePipelineLayout",
+                                          "CreateDescriptorSetLayout",
+                                          "CreateCommandPool",
+                                          "CreateSemaphore",
+                                          "CreateFence"};
+    bool lasts = false;
+    for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++)
+        lasts |= strcmp(kind, lasting[i]) == 0;
+    pthread_mutex_lock(&lock);
+    if (object_count == MOST_OBJECTS)
+        abort();
+    objects[object_count++] = (struct object){kind, handle, device, pool, lasts};
+    pthread_mutex_unlock(&lock);
+}
+
+static void forget(size_t index)
+{
+    memmove(&objects[index], &objects[index + 1], (--object_count - index) * sizeof objects[0]);
+}
+
+static void take(const char *kind, const void *device, uint64_t handle)
+{
+    if (handle == 0)
+        return;
+    pthread_mutex_lock(&lock);
+    size_t i = 0;
+    while (i < object_count && !(objects[i].handle == handle && objects[i].device == device &&
+                                 strcmp(objects[i].kind, kind) == 0))
+        i++;
+    if (i == object_count) {
+        mistake("destroyed, but not alive", kind);
+    } else {
+        forget(i);
+        // Nothing outlives what it was created on, but command buffers go with their pool.
+        for (i = 0; i < object_count;) {
+            if (objects[i].pool == handle && strcmp(kind, "CreateCommandPool") == 0) {
+                forget(i);
+            } else {
+                if ((uintptr_t)objects[i].device == handle &&
+                    (strcmp(kind, "CreateDevice") == 0 || strcmp(kind, "CreateInstance") == 0))
+                    mistake("its device has been destroyed before it", objects[i].kind);
+                i++;
+            }
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+struct fault_objects fault_objects(void)
+{
+    struct fault_objects result = {0};
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < object_count; i++)
+        *(objects[i].lasting ? &result.lasting : &result.others) += 1;
+    result.mistakes = mistakes;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+void fault_print_objects(void)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < object_count; i++)
+        fprintf(stderr, "  alive: %s %llx\n", objects[i].kind, (unsigned long long)objects[i].handle);
+    pthread_mutex_unlock(&lock);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Failing
+// ---------------------------------------------------------------------------------------------------------------
+
+static unsigned armed_call, calls;
+static bool armed_on; // and all that come after it
+static VkResult armed_result;
+static const char *failed;
+
+void fault_arm(unsigned call, VkResult result, bool and_after)
+{
+    pthread_mutex_lock(&lock);
+    armed_on = and_after;
+    armed_call = call;
+    armed_result = result;
+    calls = 0;
+    failed = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+const char *fault_disarm(void)
+{
+    pthread_mutex_lock(&lock);
+    armed_call = 0;
+    armed_on = false;
+    const char *name = failed;
+    pthread_mutex_unlock(&lock);
+    return name;
+}
+
+static bool may(const VkResult *results, VkResult result)
+{
+    while (*results != VK_SUCCESS)
+        if (*results++ == result)
+            return true;
+    return result == VK_SUCCESS;
+}
+
+static bool is_lost(const void *device)
+{
+    for (size_t i = 0; i < lost_count; i++)
+        if (lost_devices[i] == device)
+            return true;
+    return false;
+}
+
+static PFN_vkVoidFunction real_DeviceWaitIdle;
+
+// What a call is to return; VK_SUCCESS: the driver may say.
+static VkResult decide(const char *name, const void *device, const VkResult *results)
+{
+    VkResult result = VK_SUCCESS;
+    pthread_mutex_lock(&lock);
+    if (device && is_lost(device) && may(results, VK_ERROR_DEVICE_LOST)) {
+        result = VK_ERROR_DEVICE_LOST;
+    } else if (armed_call && may(results, armed_result) &&
+               (++calls == armed_call || (armed_on && calls > armed_call))) {
+        result = armed_result;
+        failed = failed ? failed : name;
+        // A lost device works at nothing any more; nor does one for which nobody can wait.
+        if (device && (armed_on || result == VK_ERROR_DEVICE_LOST))
+            ((PFN_vkDeviceWaitIdle)real_DeviceWaitIdle)((VkDevice)(uintptr_t)device);
+        if (device && result == VK_ERROR_DEVICE_LOST && lost_count < MOST_DEVICES)
+            lost_devices[lost_count++] = device;
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static const void *device_of(VkQueue queue)
+{
+    const void *device = NULL;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < queue_count; i++)
+        if (queues[i].queue == queue)
+            device = queues[i].device;
+    pthread_mutex_unlock(&lock);
+    return device;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The functions
+// ---------------------------------------------------------------------------------------------------------------
+
+#define HANDLE(x) ((uint64_t)(uintptr_t)(x))
+#define GARBAGE   0xDEADu // what is to be ignored after a failure
+#define HOST      VK_ERROR_OUT_OF_HOST_MEMORY
+#define DEVICE    VK_ERROR_OUT_OF_DEVICE_MEMORY
+#define INIT      VK_ERROR_INITIALIZATION_FAILED
+#define LOST      VK_ERROR_DEVICE_LOST
+
+// A function that may fail: what it returns then, the device that it is called for, what is done when it has
+// not.
+#define FALLIBLE(name, owner, results, parameters, arguments, then)                                          \
+    FALLIBLE_SPOILING(name, owner, results, parameters, arguments, then, )
+#define FALLIBLE_SPOILING(name, owner, results, parameters, arguments, then, spoil)                          \
+    static PFN_vk##name next_##name;                                                                         \
+    static VKAPI_ATTR VkResult VKAPI_CALL do_##name parameters                                               \
+    {                                                                                                        \
+        static const VkResult list[] = {STRIP results, VK_SUCCESS};                                          \
+        VkResult result = decide(#name, owner, list);                                                        \
+        if (result == VK_SUCCESS)                                                                            \
+            result = next_##name arguments;                                                                  \
+        if (result == VK_SUCCESS) {                                                                          \
+            then;                                                                                            \
+        } else {                                                                                             \
+            spoil;                                                                                           \
+        }                                                                                                    \
+        return result;                                                                                       \
+    }
+#define STRIP(...) __VA_ARGS__
+
+// One that creates something of a device and one that destroys it.
+#define CREATES(name, info, type, results)                                                                   \
+    FALLIBLE_SPOILING(                                                                                       \
+        name, device, results,                                                                               \
+        (VkDevice device, const info *description, const VkAllocationCallbacks *callbacks, type *made),      \
+        (device, description, callbacks, made), add(#name, device, HANDLE(*made), 0),                        \
+        *made = (type)(uintptr_t)GARBAGE)
+#define DESTROYS(name, creator, type)                                                                        \
+    static PFN_vk##name next_##name;                                                                         \
+    static VKAPI_ATTR void VKAPI_CALL do_##name(VkDevice device, type handle,                                \
+                                                const VkAllocationCallbacks *callbacks)                      \
+    {                                                                                                        \
+        take(#creator, device, HANDLE(handle));                                                              \
+        next_##name(device, handle, callbacks);                                                              \
+    }
+
+FALLIBLE(EnumerateInstanceVersion, NULL, (HOST), (uint32_t * version), (version), )
+FALLIBLE_SPOILING(CreateInstance, NULL, (HOST, DEVICE, INIT, VK_ERROR_INCOMPATIBLE_DRIVER),
+                  (const VkInstanceCreateInfo *info, const VkAllocationCallbacks *callbacks,
+                   VkInstance *made),
+                  (info, callbacks, made), add("CreateInstance", NULL, HANDLE(*made), 0),
+                  *made = (VkInstance)(uintptr_t)GARBAGE)
+FALLIBLE(EnumeratePhysicalDevices, NULL, (HOST, DEVICE, INIT),
+         (VkInstance instance, uint32_t *count, VkPhysicalDevice *devices), (instance, count, devices), )
+FALLIBLE(EnumerateDeviceExtensionProperties, NULL, (HOST, DEVICE),
+         (VkPhysicalDevice physical, const char *layer, uint32_t *count, VkExtensionProperties *properties),
+         (physical, layer, count, properties), )
+FALLIBLE_SPOILING(CreateDevice, NULL,
+                  (HOST, DEVICE, INIT, LOST, VK_ERROR_FEATURE_NOT_PRESENT, VK_ERROR_TOO_MANY_OBJECTS),
+                  (VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+                   const VkAllocationCallbacks *callbacks, VkDevice *made),
+                  (physical, info, callbacks, made), add("CreateDevice", NULL, HANDLE(*made), 0),
+                  *made = (VkDevice)(uintptr_t)GARBAGE)
+
+FALLIBLE_SPOILING(AllocateCommandBuffers, device, (HOST, DEVICE),
+                  (VkDevice device, const VkCommandBufferAllocateInfo *info, VkCommandBuffer *made),
+                  (device, info, made),
+                  for (uint32_t i = 0; i < info->commandBufferCount; i++)
+                      add("AllocateCommandBuffers", device, HANDLE(made[i]), HANDLE(info->commandPool)),
+                  *made = (VkCommandBuffer)(uintptr_t)GARBAGE)
+FALLIBLE(AllocateDescriptorSets, device,
+         (HOST, DEVICE, VK_ERROR_FRAGMENTED_POOL, VK_ERROR_OUT_OF_POOL_MEMORY),
+         (VkDevice device, const VkDescriptorSetAllocateInfo *info, VkDescriptorSet *made),
+         (device, info, made), )
+CREATES(AllocateMemory, VkMemoryAllocateInfo, VkDeviceMemory, (HOST, DEVICE, VK_ERROR_TOO_MANY_OBJECTS))
+FALLIBLE(BeginCommandBuffer, NULL, (HOST, DEVICE),
+         (VkCommandBuffer commands, const VkCommandBufferBeginInfo *info), (commands, info), )
+FALLIBLE(BindBufferMemory, device, (HOST, DEVICE),
+         (VkDevice device, VkBuffer buffer, VkDeviceMemory memory, VkDeviceSize offset),
+         (device, buffer, memory, offset), )
+CREATES(CreateBuffer, VkBufferCreateInfo, VkBuffer, (HOST, DEVICE))
+CREATES(CreateCommandPool, VkCommandPoolCreateInfo, VkCommandPool, (HOST, DEVICE))
+FALLIBLE(CreateComputePipelines, device, (HOST, DEVICE, VK_ERROR_INVALID_SHADER_NV),
+         (VkDevice device, VkPipelineCache cache, uint32_t count, const VkComputePipelineCreateInfo *infos,
+          const VkAllocationCallbacks *callbacks, VkPipeline *made),
+         (device, cache, count, infos, callbacks, made),
+         for (uint32_t i = 0; i < count; i++) add("CreateComputePipelines", device, HANDLE(made[i]), 0))
+CREATES(CreateDescriptorPool, VkDescriptorPoolCreateInfo, VkDescriptorPool, (HOST, DEVICE))
+CREATES(CreateDescriptorSetLayout, VkDescriptorSetLayoutCreateInfo, VkDescriptorSetLayout, (HOST, DEVICE))
+CREATES(CreateFence, VkFenceCreateInfo, VkFence, (HOST, DEVICE))
+CREATES(CreatePipelineCache, VkPipelineCacheCreateInfo, VkPipelineCache, (HOST, DEVICE))
+CREATES(CreatePipelineLayout, VkPipelineLayoutCreateInfo, VkPipelineLayout, (HOST, DEVICE))
+CREATES(CreateQueryPool, VkQueryPoolCreateInfo, VkQueryPool, (HOST, DEVICE))
+CREATES(CreateSemaphore, VkSemaphoreCreateInfo, VkSemaphore, (HOST, DEVICE))
+CREATES(CreateShaderModule, VkShaderModuleCreateInfo, VkShaderModule, (HOST, DEVICE))
+FALLIBLE(DeviceWaitIdle, device, (HOST, DEVICE, LOST), (VkDevice device), (device), )
+FALLIBLE(EndCommandBuffer, NULL, (HOST, DEVICE), (VkCommandBuffer commands), (commands), )
+FALLIBLE(FlushMappedMemoryRanges, device, (HOST, DEVICE),
+         (VkDevice device, uint32_t count, const VkMappedMemoryRange *ranges), (device, count, ranges), )
+FALLIBLE(InvalidateMappedMemoryRanges, device, (HOST, DEVICE),
+         (VkDevice device, uint32_t count, const VkMappedMemoryRange *ranges), (device, count, ranges), )
+FALLIBLE(GetFenceStatus, device, (HOST, DEVICE, LOST), (VkDevice device, VkFence fence), (device, fence), )
+FALLIBLE(GetPipelineCacheData, device, (HOST, DEVICE),
+         (VkDevice device, VkPipelineCache cache, size_t *bytes, void *data), (device, cache, bytes, data), )
+FALLIBLE(GetQueryPoolResults, device, (HOST, DEVICE, LOST),
+         (VkDevice device, VkQueryPool pool, uint32_t first, uint32_t count, size_t bytes, void *data,
+          VkDeviceSize stride, VkQueryResultFlags flags),
+         (device, pool, first, count, bytes, data, stride, flags), )
+FALLIBLE(GetSemaphoreCounterValue, device, (HOST, DEVICE, LOST),
+         (VkDevice device, VkSemaphore semaphore, uint64_t *value), (device, semaphore, value), )
+FALLIBLE_SPOILING(MapMemory, device, (HOST, DEVICE, VK_ERROR_MEMORY_MAP_FAILED),
+                  (VkDevice device, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize size,
+                   VkMemoryMapFlags flags, void **data),
+                  (device, memory, offset, size, flags, data), , *data = (void *)(uintptr_t)GARBAGE)
+FALLIBLE(QueueSubmit, device_of(queue), (HOST, DEVICE, LOST),
+         (VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence),
+         (queue, count, infos, fence), )
+FALLIBLE(QueueWaitIdle, device_of(queue), (HOST, DEVICE, LOST), (VkQueue queue), (queue), )
+FALLIBLE(ResetCommandBuffer, NULL, (HOST, DEVICE),
+         (VkCommandBuffer commands, VkCommandBufferResetFlags flags), (commands, flags), )
+FALLIBLE(ResetCommandPool, device, (HOST, DEVICE),
+         (VkDevice device, VkCommandPool pool, VkCommandPoolResetFlags flags), (device, pool, flags), )
+FALLIBLE(ResetDescriptorPool, device, (HOST, DEVICE),
+         (VkDevice device, VkDescriptorPool pool, VkDescriptorPoolResetFlags flags), (device, pool, flags), )
+FALLIBLE(ResetFences, device, (HOST, DEVICE), (VkDevice device, uint32_t count, const VkFence *fences),
+         (device, count, fences), )
+FALLIBLE(SignalSemaphore, device, (HOST, DEVICE), (VkDevice device, const VkSemaphoreSignalInfo *info),
+         (device, info), )
+FALLIBLE(WaitForFences, device, (HOST, DEVICE, LOST),
+         (VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all, uint64_t timeout),
+         (device, count, fences, all, timeout), )
+FALLIBLE(WaitSemaphores, device, (HOST, DEVICE, LOST),
+         (VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout), (device, info, timeout), )
+
+FALLIBLE(GetMemoryFdKHR, device, (HOST, VK_ERROR_TOO_MANY_OBJECTS),
+         (VkDevice device, const VkMemoryGetFdInfoKHR *info, int *fd), (device, info, fd), )
+
+DESTROYS(DestroyBuffer, CreateBuffer, VkBuffer)
+DESTROYS(DestroyCommandPool, CreateCommandPool, VkCommandPool)
+DESTROYS(DestroyDescriptorPool, CreateDescriptorPool, VkDescriptorPool)
+DESTROYS(DestroyDescriptorSetLayout, CreateDescriptorSetLayout, VkDescriptorSetLayout)
+DESTROYS(DestroyFence, CreateFence, VkFence)
+DESTROYS(DestroyPipeline, CreateComputePipelines, VkPipeline)
+DESTROYS(DestroyPipelineCache, CreatePipelineCache, VkPipelineCache)
+DESTROYS(DestroyPipelineLayout, CreatePipelineLayout, VkPipelineLayout)
+DESTROYS(DestroyQueryPool, CreateQueryPool, VkQueryPool)
+DESTROYS(DestroySemaphore, CreateSemaphore, VkSemaphore)
+DESTROYS(DestroyShaderModule, CreateShaderModule, VkShaderModule)
+DESTROYS(FreeMemory, AllocateMemory, VkDeviceMemory)
+
+static PFN_vkDestroyInstance next_DestroyInstance;
+static VKAPI_ATTR void VKAPI_CALL do_DestroyInstance(VkInstance instance,
+                                                     const VkAllocationCallbacks *callbacks)
+{
+    take("CreateInstance", NULL, HANDLE(instance));
+    next_DestroyInstance(instance, callbacks);
+}
+
+static PFN_vkDestroyDevice next_DestroyDevice;
+static VKAPI_ATTR void VKAPI_CALL do_DestroyDevice(VkDevice device, const VkAllocationCallbacks *callbacks)
+{
+    take("CreateDevice", NULL, HANDLE(device));
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < lost_count; i++)
+        if (lost_devices[i] == device)
+            lost_devices[i--] = lost_devices[--lost_count];
+    for (size_t i = 0; i < queue_count; i++)
+        if (queues[i].device == device)
+            queues[i--] = queues[--queue_count];
+    pthread_mutex_unlock(&lock);
+    next_DestroyDevice(device, callbacks);
+}
+
+static PFN_vkFreeCommandBuffers next_FreeCommandBuffers;
+static VKAPI_ATTR void VKAPI_CALL do_FreeCommandBuffers(VkDevice device, VkCommandPool pool, uint32_t count,
+                                                        const VkCommandBuffer *buffers)
+{
+    for (uint32_t i = 0; i < count; i++)
+        take("AllocateCommandBuffers", device, HANDLE(buffers[i]));
+    next_FreeCommandBuffers(device, pool, count, buffers);
+}
+
+static PFN_vkGetDeviceQueue next_GetDeviceQueue;
+static VKAPI_ATTR void VKAPI_CALL do_GetDeviceQueue(VkDevice device, uint32_t family, uint32_t index,
+                                                    VkQueue *queue)
+{
+    next_GetDeviceQueue(device, family, index, queue);
+    pthread_mutex_lock(&lock);
+    if (queue_count < MOST_DEVICES) {
+        queues[queue_count].queue = *queue;
+        queues[queue_count++].device = device;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static PFN_vkGetDeviceProcAddr next_GetDeviceProcAddr;
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL do_GetDeviceProcAddr(VkDevice device, const char *name);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Finding them
+// ---------------------------------------------------------------------------------------------------------------
+
+#define WRAPPED(F)                                                                                           \
+    F(EnumerateInstanceVersion)                                                                              \
+    F(CreateInstance)                                                                                        \
+    F(DestroyInstance)                                                                                       \
+    F(EnumeratePhysicalDevices)                                                                              \
+    F(EnumerateDeviceExtensionProperties)                                                                    \
+    F(CreateDevice)                                                                                          \
+    F(DestroyDevice)                                                                                         \
+    F(GetDeviceProcAddr)                                                                                     \
+    F(GetDeviceQueue)                                                                                        \
+    F(AllocateCommandBuffers)                                                                                \
+    F(AllocateDescriptorSets)                                                                                \
+    F(AllocateMemory)                                                                                        \
+    F(BeginCommandBuffer)                                                                                    \
+    F(BindBufferMemory)                                                                                      \
+    F(CreateBuffer)                                                                                          \
+    F(CreateCommandPool)                                                                                     \
+    F(CreateComputePipelines)                                                                                \
+    F(CreateDescriptorPool)                                                                                  \
+    F(CreateDescriptorSetLayout)                                                                             \
+    F(CreateFence)                                                                                           \
+    F(CreatePipelineCache)                                                                                   \
+    F(CreatePipelineLayout)                                                                                  \
+    F(CreateQueryPool)                                                                                       \
+    F(CreateSemaphore)                                                                                       \
+    F(CreateShaderModule)                                                                                    \
+    F(DestroyBuffer)                                                                                         \
+    F(DestroyCommandPool)                                                                                    \
+    F(DestroyDescriptorPool)                                                                                 \
+    F(DestroyDescriptorSetLayout)                                                                            \
+    F(DestroyFence)                                                                                          \
+    F(DestroyPipeline)                                                                                       \
+    F(DestroyPipelineCache)                                                                                  \
+    F(DestroyPipelineLayout)                                                                                 \
+    F(DestroyQueryPool)                                                                                      \
+    F(DestroySemaphore)                                                                                      \
+    F(DestroyShaderModule)                                                                                   \
+    F(DeviceWaitIdle)                                                                                        \
+    F(EndCommandBuffer)                                                                                      \
+    F(FlushMappedMemoryRanges)                                                                               \
+    F(FreeCommandBuffers)                                                                                    \
+    F(FreeMemory)                                                                                            \
+    F(GetFenceStatus)                                                                                        \
+    F(GetMemoryFdKHR)                                                                                        \
+    F(GetPipelineCacheData)                                                                                  \
+    F(GetQueryPoolResults)                                                                                   \
+    F(GetSemaphoreCounterValue)                                                                              \
+    F(InvalidateMappedMemoryRanges)                                                                          \
+    F(MapMemory)                                                                                             \
+    F(QueueSubmit)                                                                                           \
+    F(QueueWaitIdle)                                                                                         \
+    F(ResetCommandBuffer)                                                                                    \
+    F(ResetCommandPool)                                                                                      \
+    F(ResetDescriptorPool)                                                                                   \
+    F(ResetFences)                                                                                           \
+    F(SignalSemaphore)                                                                                       \
+    F(WaitForFences)                                                                                         \
+    F(WaitSemaphores)
+
+static const char *hidden;
+
+void fault_hide(const char *name)
+{
+    hidden = name;
+}
+
+bool fault_knows(const char *name)
+{
+    static const char *const harmless[] = {"vkCmd",
+                                           "vkGetPhysicalDevice",
+                                           "vkGetBufferMemoryRequirements",
+                                           "vkUpdateDescriptorSets",
+                                           "vkUnmapMemory",
+                                           "vkGetDeviceQueue2",
+                                           "vkResetQueryPool",
+                                           "vkGetBufferDeviceAddress"};
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (strncmp(name, harmless[i], strlen(harmless[i])) == 0)
+            return true;
+#define F(known)                                                                                             \
+    if (strcmp(name, "vk" #known) == 0)                                                                      \
+        return true;
+    WRAPPED(F)
+#undef F
+    return false;
+}
+
+// The layer's function in the place of the next one. All devices are of one loader, whose functions find the
+// device.
+static PFN_vkVoidFunction wrap(const char *name, PFN_vkVoidFunction next)
+{
+    char plain[128];
+    size_t length = strlen(name);
+    if (hidden && strcmp(name, hidden) == 0)
+        return NULL;
+    if (!next || length >= sizeof plain)
+        return next;
+    memcpy(plain, name, length + 1);
+    if (length > 3 && strcmp(name + length - 3, "KHR") == 0)
+        plain[length - 3] = 0;
+#define F(wrapped)                                                                                           \
+    if (strcmp(plain, "vk" #wrapped) == 0 || strcmp(name, "vk" #wrapped) == 0) {                             \
+        pthread_mutex_lock(&lock);                                                                           \
+        next_##wrapped = (PFN_vk##wrapped)next;                                                              \
+        pthread_mutex_unlock(&lock);                                                                         \
+        return (PFN_vkVoidFunction)do_##wrapped;                                                             \
+    }
+    WRAPPED(F)
+#undef F
+    return next;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL do_GetDeviceProcAddr(VkDevice device, const char *name)
+{
+    return wrap(name, next_GetDeviceProcAddr(device, name));
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fault_get(VkInstance instance, const char *name)
+{
+    if (instance && !real_DeviceWaitIdle)
+        real_DeviceWaitIdle = real_get(instance, "vkDeviceWaitIdle");
+    return wrap(name, real_get(instance, name));
+}
+
+bool fault_begin(void)
+{
+    void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library)
+        *(void **)&real_get = dlsym(library, "vkGetInstanceProcAddr");
+    return real_get != NULL;
+}
