@@ -185,13 +185,16 @@ void wnn_gpu_settle(struct gpu *gpu)
         gpu->lent.unlockQueue(gpu->lent.userdata);
 }
 
+bool wnn_gpu_run_batches(struct gpu *gpu, const struct batch *batches, size_t count, struct error *error)
+{
+    if (wnn_gpu_submit(gpu, batches, count, NULL, &gpu->own, error) && wnn_gpu_wait(gpu, &gpu->own, error))
+        return true;
+    if (gpu->lost)
+        wnn_gpu_settle(gpu);
+    return false;
+}
+
 bool wnn_gpu_run(struct gpu *gpu, VkCommandBuffer commands, struct error *error)
 {
-    const struct batch batch = {&commands, 1};
-    if (!wnn_gpu_submit(gpu, &batch, 1, NULL, &gpu->own, error))
-        return false;
-    if (wnn_gpu_wait(gpu, &gpu->own, error))
-        return true;
-    wnn_gpu_settle(gpu);
-    return false;
+    return wnn_gpu_run_batches(gpu, &(struct batch){&commands, 1}, 1, error);
 }

@@ -34,7 +34,8 @@ bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error);
 // Waits for everything that was submitted, where nothing better can be done. Nobody may submit meanwhile.
 void wnn_gpu_settle(struct gpu *gpu);
 
-// Submits a command buffer and waits for it; when it fails, nothing of it runs any more.
+// Submits and waits; when it fails, nothing of it runs any more.
+bool wnn_gpu_run_batches(struct gpu *gpu, const struct batch *batches, size_t count, struct error *error);
 bool wnn_gpu_run(struct gpu *gpu, VkCommandBuffer commands, struct error *error);
 
 #endif

@@ -624,8 +624,7 @@ static bool run_recording(struct gpu *gpu, const struct recording *recording, st
 {
     for (size_t i = 0; i < recording->count; i++)
         recording->batches[i] = (struct batch){&recording->commands[i], 1};
-    return wnn_gpu_submit(gpu, recording->batches, recording->count, NULL, &gpu->own, error) &&
-           wnn_gpu_wait(gpu, &gpu->own, error);
+    return wnn_gpu_run_batches(gpu, recording->batches, recording->count, error);
 }
 
 static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, struct single *single,
