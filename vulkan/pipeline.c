@@ -243,19 +243,29 @@ static bool compile_entry(const struct pipelines *pipelines, struct task *task)
 static void compile(void *argument, size_t index)
 {
     const struct job *job = argument;
-    struct task *task = &job->tasks[index];
-    if (!compile_entry(job->pipelines, task))
-        compile_text(job->pipelines, task);
+    compile_text(job->pipelines, &job->tasks[index]);
 }
 
-static void load_entries(const struct job *job, size_t count)
+// Makes what the host has; what is left comes first in the list, and is counted. One behind the other: a
+// driver that has its data is quicker than threads are, which would wait for one another in it.
+static size_t compile_entries(const struct job *job, size_t count)
 {
     const struct cache *cache = &job->pipelines->cache;
-    for (size_t i = 0; cache->host && i < count; i++) {
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
         struct task *task = &job->tasks[i];
-        task->key = wnn_cache_key(cache, task->pipeline->text, task->pipeline->length);
-        wnn_cache_load(cache, &task->key, &task->entry);
+        bool done = false;
+        if (cache->host) {
+            task->key = wnn_cache_key(cache, task->pipeline->text, task->pipeline->length);
+            done = wnn_cache_load(cache, &task->key, &task->entry) && compile_entry(job->pipelines, task);
+        }
+        if (!done) {
+            struct task other = job->tasks[left];
+            job->tasks[left++] = *task;
+            *task = other;
+        }
     }
+    return left;
 }
 
 static void store_entries(const struct job *job, size_t count)
@@ -288,8 +298,9 @@ bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *
         list[i]->taken = true;
         job.tasks[missing++].pipeline = list[i];
     }
-    load_entries(&job, missing);
-    pipelines->parallel->run(pipelines->parallel, missing, compile, &job);
+    size_t left = compile_entries(&job, missing);
+    if (left > 0)
+        pipelines->parallel->run(pipelines->parallel, left, compile, &job);
     store_entries(&job, missing);
     bool done = true;
     for (size_t i = 0; i < missing; i++) {

@@ -98,6 +98,16 @@ static VkResult submit(struct gpu *gpu, const struct batch *batch, const WNNVulk
     return result;
 }
 
+bool wnn_gpu_settle(struct gpu *gpu)
+{
+    if (gpu->lent.lockQueue)
+        gpu->lent.lockQueue(gpu->lent.userdata);
+    VkResult result = gpu->vk.QueueWaitIdle(gpu->queue);
+    if (gpu->lent.unlockQueue)
+        gpu->lent.unlockQueue(gpu->lent.userdata);
+    return result == VK_SUCCESS;
+}
+
 bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, const WNNVulkanSync *sync,
                     struct moment *moment, struct error *error)
 {
@@ -110,9 +120,11 @@ bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, 
             submit(gpu, &batches[i], i == 0 ? sync : NULL, last ? sync : NULL, last ? moment : NULL);
         if (result == VK_SUCCESS)
             continue;
-        // What was submitted before may run: nothing can be said about its memory.
-        gpu->lost = gpu->lost || i > 0;
-        return wnn_gpu_fail(gpu, result, "vkQueueSubmit", error);
+        wnn_gpu_fail(gpu, result, "vkQueueSubmit", error);
+        // What was submitted before may run, and would use memory that is given to others.
+        if (i > 0 && !gpu->lost)
+            gpu->lost = (sync && sync->waitCount > 0) || !wnn_gpu_settle(gpu);
+        return false;
     }
     moment->ahead = count > 0;
     return true;
@@ -174,15 +186,6 @@ bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error)
         return true;
     gpu->lost = true;
     return wnn_gpu_fail(gpu, result, gpu->timeline ? "vkWaitSemaphores" : "vkWaitForFences", error);
-}
-
-void wnn_gpu_settle(struct gpu *gpu)
-{
-    if (gpu->lent.lockQueue)
-        gpu->lent.lockQueue(gpu->lent.userdata);
-    gpu->vk.QueueWaitIdle(gpu->queue);
-    if (gpu->lent.unlockQueue)
-        gpu->lent.unlockQueue(gpu->lent.userdata);
 }
 
 bool wnn_gpu_run_batches(struct gpu *gpu, const struct batch *batches, size_t count, struct error *error)

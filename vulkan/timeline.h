@@ -21,9 +21,9 @@ struct batch {
     uint32_t count;
 };
 
-// Submits batches, one submission each; `moment` comes when the last has ended. On failure it may be that
-// some run: the device counts as lost then. `sync` or NULL: what the first waits for and the last signals
-// besides.
+// Submits batches, one submission each; `moment` comes when the last has ended. On failure none
+// of them runs any more, or the device counts as lost. `sync` or NULL: what the first waits for and the last
+// signals besides.
 bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, const WNNVulkanSync *sync,
                     struct moment *moment, struct error *error);
 
@@ -32,7 +32,8 @@ bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, 
 bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error);
 
 // Waits for everything that was submitted, where nothing better can be done. Nobody may submit meanwhile.
-void wnn_gpu_settle(struct gpu *gpu);
+// False: it may still run.
+bool wnn_gpu_settle(struct gpu *gpu);
 
 // Submits and waits; when it fails, nothing of it runs any more.
 bool wnn_gpu_run_batches(struct gpu *gpu, const struct batch *batches, size_t count, struct error *error);

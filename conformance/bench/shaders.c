@@ -69,6 +69,9 @@ static PFN_vkGetDeviceProcAddr real_get_device;
 static PFN_vkCreateComputePipelines real_create;
 static PFN_vkWaitForFences real_wait;
 static PFN_vkWaitSemaphores real_wait_semaphores;
+static PFN_vkAllocateMemory real_allocate;
+static PFN_vkFreeMemory real_free;
+static atomic_ullong memory_time;
 static atomic_ullong driver_time, wait_time; // nanoseconds
 static atomic_uint pipeline_count;
 static bool no_data; // drivers get pipeline caches without data
@@ -89,6 +92,24 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipeli
     add_time(&driver_time, begin);
     atomic_fetch_add(&pipeline_count, count);
     return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL allocate_memory(VkDevice device, const VkMemoryAllocateInfo *info,
+                                                      const VkAllocationCallbacks *callbacks,
+                                                      VkDeviceMemory *memory)
+{
+    double begin = seconds_now();
+    VkResult result = real_allocate(device, info, callbacks, memory);
+    add_time(&memory_time, begin);
+    return result;
+}
+
+static VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice device, VkDeviceMemory memory,
+                                              const VkAllocationCallbacks *callbacks)
+{
+    double begin = seconds_now();
+    real_free(device, memory, callbacks);
+    add_time(&memory_time, begin);
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL wait_for_fences(VkDevice device, uint32_t count, const VkFence *fences,
@@ -124,6 +145,14 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device(VkDevice device, cons
         real_wait_semaphores = (PFN_vkWaitSemaphores)function;
         return (PFN_vkVoidFunction)wait_semaphores;
     }
+    if (function && strcmp(name, "vkAllocateMemory") == 0) {
+        real_allocate = (PFN_vkAllocateMemory)function;
+        return (PFN_vkVoidFunction)allocate_memory;
+    }
+    if (function && strcmp(name, "vkFreeMemory") == 0) {
+        real_free = (PFN_vkFreeMemory)function;
+        return (PFN_vkVoidFunction)free_memory;
+    }
     return function;
 }
 
@@ -148,9 +177,18 @@ static bool create_state(const struct backend_options *options, void **state, st
 // ---------------------------------------------------------------------------------------------------------------
 
 static unsigned threads;
+static double last_pass;
+
+static void note_pass(void *argument, const char *pass, const struct graph *graph)
+{
+    (void)argument;
+    (void)pass;
+    (void)graph;
+    last_pass = seconds_now();
+}
 
 struct figures {
-    double create, build, driver, wait, first, later; // seconds
+    double create, build, passes, driver, memory, wait, first, later; // seconds
     unsigned pipelines;
 };
 
@@ -171,11 +209,15 @@ static bool measure(const char *what, const WNNCache *cache, struct figures *fig
     bool good = model_begin(&model, session.context, error) && model_load(&model, what, NULL, error);
     atomic_store(&driver_time, 0);
     atomic_store(&wait_time, 0);
+    atomic_store(&memory_time, 0);
     atomic_store(&pipeline_count, 0);
     WNNGraph graph = NULL;
-    begin = seconds_now();
+    wnn_context_set_compile_options(session.context, 0, false, note_pass, NULL);
+    begin = last_pass = seconds_now();
     good = good && session_build(&session, &model, &graph, error);
     figures->build = seconds_now() - begin;
+    figures->passes = last_pass - begin;
+    figures->memory = (double)atomic_load(&memory_time) * 1e-9;
     figures->driver = (double)atomic_load(&driver_time) * 1e-9;
     figures->wait = (double)atomic_load(&wait_time) * 1e-9;
     figures->pipelines = atomic_load(&pipeline_count);
@@ -198,9 +240,9 @@ static bool measure(const char *what, const WNNCache *cache, struct figures *fig
 
 static void print(const char *what, const char *how, const struct figures *f, double cold)
 {
-    printf("%-20s %-12s %9u %10.2f %10.2f %6.2f %10.2f %10.2f %10.2f %10.2f\n", what, how, f->pipelines,
-           f->create * 1e3, f->build * 1e3, f->build / cold, f->driver * 1e3, f->wait * 1e3, f->first * 1e3,
-           f->later * 1e3);
+    printf("%-20s %-12s %9u %10.2f %10.2f %6.2f %10.2f %10.2f %10.2f %10.2f %10.2f %10.2f\n", what, how,
+           f->pipelines, f->create * 1e3, f->build * 1e3, f->build / cold, f->passes * 1e3, f->driver * 1e3,
+           f->memory * 1e3, f->wait * 1e3, f->first * 1e3, f->later * 1e3);
     fflush(stdout);
 }
 
@@ -261,8 +303,8 @@ int main(int argc, char **argv)
         return 1;
     }
     *(void **)&real_get = dlsym(library, "vkGetInstanceProcAddr");
-    printf("%-20s %-12s %9s %10s %10s %6s %10s %10s %10s %10s\n", "milliseconds", "", "pipelines", "context",
-           "build", "ratio", "driver", "waiting", "first run", "later run");
+    printf("%-20s %-12s %9s %10s %10s %6s %10s %10s %10s %10s %10s %10s\n", "milliseconds", "", "pipelines",
+           "context", "build", "ratio", "passes", "driver", "memory", "waiting", "first run", "later run");
     if (argc > 1)
         for (int i = 1; i < argc; i++)
             failed |= bench_apart(argv[i]);
