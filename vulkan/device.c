@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/timeline.h"
 
+#include "vulkan/cooperative.h"
+
 #include <dlfcn.h>
 #include <string.h>
 
@@ -500,10 +502,15 @@ static bool create_device(struct gpu *gpu, struct error *error)
                                            .queueFamilyIndex = gpu->family,
                                            .queueCount = 1,
                                            .pQueuePriorities = &priority};
+    struct cooperative_features cooperative;
+    wnn_cooperative_query(gpu, &cooperative);
     const VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, .timelineSemaphore = VK_TRUE};
-    const char *extensions[3];
-    uint32_t extension_count = 0;
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
+        .pNext = (void *)(uintptr_t)cooperative.chain,
+        .timelineSemaphore = VK_TRUE};
+    const char *extensions[3 + COOPERATIVE_EXTENSIONS];
+    uint32_t extension_count = cooperative.extension_count;
+    memcpy(extensions, cooperative.extensions, extension_count * sizeof extensions[0]);
     if (gpu->can.timeline && !gpu->can.timeline_is_new)
         extensions[extension_count++] = VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME;
     if (gpu->can.shares_memory)
@@ -512,7 +519,7 @@ static bool create_device(struct gpu *gpu, struct error *error)
     if (!gpu->can.minimal && has_extension(gpu, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME))
         extensions[extension_count++] = VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME;
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                                     .pNext = gpu->can.timeline ? &timeline : NULL,
+                                     .pNext = gpu->can.timeline ? &timeline : cooperative.chain,
                                      .queueCreateInfoCount = 1,
                                      .pQueueCreateInfos = &queue,
                                      .enabledExtensionCount = extension_count,
@@ -655,6 +662,8 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
                   create_objects(gpu, error);
     if (!opened)
         wnn_gpu_close(gpu);
+    else if (origin->matrices)
+        wnn_cooperative_emulate(gpu);
     return opened;
 }
 

@@ -11,6 +11,19 @@
 
 #include <stdatomic.h>
 
+// What multiplies matrices by itself.
+enum matrix_units {
+    MATRIX_UNITS_NONE,
+    MATRIX_UNITS_KHR, // these numbers are those of kernels/cooperative.comp
+    MATRIX_UNITS_NV,
+    MATRIX_UNITS_EMULATED
+};
+
+// The sizes of the matrices that a subgroup multiplies at once; zeros: none.
+struct matrix_size {
+    uint32_t m, n, k;
+};
+
 // What shaders and memory are made for; part of every shader's text where it matters there.
 struct capabilities {
     char name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
@@ -40,6 +53,12 @@ struct capabilities {
     bool fuses;           // fma() rounds once; known when a shader has run
     bool halves;          // packHalf2x16 rounds to nearest even, and unpackHalf2x16 is exact; likewise
     bool minimal;         // tests: as if there were nothing beyond the minimum
+    // Matrix units, of operands of float16 or bfloat16 with sums of float32.
+    enum matrix_units matrix_units;
+    struct matrix_size half_matrices, bfloat16_matrices;
+    uint32_t subgroup;    // invocations
+    bool always_matrices; // tests: however small
+    unsigned matrix_tile; // tests: from 1 on, in as many splits as there is room for; 0: what suits
 };
 
 // Buffers of a shader: as many as WebGPU asks of every device, and as many as we ever use.
@@ -54,6 +73,7 @@ struct gpu_origin {
     PFN_vkGetInstanceProcAddr get; // NULL: the loader's
     bool minimal;                  // tests: as if there were nothing beyond the minimum
     double budget;                 // tests: instead of GPU_BUDGET; 0: that
+    bool matrices;                 // tests: all products on matrix units, emulated where there are none
 };
 
 // Nanoseconds that one submission should take at most, so that no watchdog ends it and others have their

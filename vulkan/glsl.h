@@ -16,6 +16,7 @@ struct glsl_result {
     size_t count;
     const char *message;
     void *memory;
+    uint32_t *copy; // of the words, where they had to be changed; NULL: they are the compiler's
 };
 
 struct glsl_compiler {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/product.h"
 
+#include "vulkan/cooperative.h"
 #include "vulkan/operators.h"
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -153,8 +154,8 @@ bool wnn_is_large_product(const struct lowering *lowering, const struct product 
     bool odd = is_odd(p, p->out->type);
     struct schedule schedule = choose(p, odd, &limits);
     uint64_t work = (uint64_t)p->rows * p->columns * p->matrices * p->inner;
-    if ((!schedule.few && !schedule.tile) || (work < 1 << 16 && !can->minimal) || p->inner < 8 ||
-        (odd && lowering->scratch.bytes / sizeof(float) < p->out->count))
+    if ((!schedule.few && !schedule.tile) || (work < 1 << 16 && !can->minimal && !can->always_matrices) ||
+        p->inner < 8 || (odd && lowering->scratch.bytes / sizeof(float) < p->out->count))
         return false;
     uint32_t groups[3];
     groups_of(p, &schedule, groups);
@@ -298,8 +299,22 @@ static void describe_few(struct shader *shader, const struct product *p, const s
     wnn_shader_define(shader, "WHOLE_K", "0");
 }
 
+void wnn_product_sum(struct lowering *lowering, const struct product *p, const struct tensor *partials,
+                     uint32_t splits)
+{
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "product_sum", partials->count);
+    wnn_shader_input(&shader, "a", partials, FORM_VALUE);
+    wnn_shader_number(&shader, "SPLITS", splits);
+    wnn_product_scale(&shader, p);
+    wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
+    wnn_shader_end(&shader);
+}
+
 void wnn_lower_product(struct lowering *lowering, const struct product *p)
 {
+    if (wnn_lower_cooperative(lowering, p))
+        return;
     struct limits limits = limits_of(&lowering->gpu->can);
     bool odd = is_odd(p, p->out->type);
     struct schedule schedule = choose(p, odd, &limits);
@@ -347,10 +362,5 @@ void wnn_lower_product(struct lowering *lowering, const struct product *p)
     wnn_shader_end_grid(&shader, groups[0], groups[1], groups[2]);
     if (!through)
         return;
-    wnn_shader_begin(&shader, lowering, "product_sum", count * schedule.splits);
-    wnn_shader_input(&shader, "a", &partials, FORM_VALUE);
-    wnn_shader_number(&shader, "SPLITS", schedule.splits);
-    wnn_product_scale(&shader, p);
-    wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
-    wnn_shader_end(&shader);
+    wnn_product_sum(lowering, p, &partials, schedule.splits);
 }

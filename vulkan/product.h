@@ -47,6 +47,11 @@ bool wnn_is_large_product(const struct lowering *lowering, const struct product 
 // scaled(sum, i): with alpha, beta and c, for element i of the output.
 void wnn_product_scale(struct shader *shader, const struct product *product);
 
+// Adds up what splits have left, one after the other with elements as in the output, and finishes the
+// results.
+void wnn_product_sum(struct lowering *lowering, const struct product *product, const struct tensor *partials,
+                     uint32_t splits);
+
 // Appends the dispatches; the lowering's scratch memory is as much as wnn_scratch_of_product says, which the
 // tensors of a product do not matter to, but for the type of `out`.
 void wnn_lower_product(struct lowering *lowering, const struct product *product);

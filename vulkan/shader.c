@@ -635,6 +635,8 @@ static void add_header(struct shader *shader)
 {
     const struct capabilities *can = &shader->lowering->gpu->can;
     add_text(shader, "#version 450\n#extension GL_EXT_control_flow_attributes : require\n");
+    if (shader->extensions)
+        add_text(shader, shader->extensions);
     if (can->fuses)
         add_text(shader, "#define FUSED\n");
     if (can->halves)

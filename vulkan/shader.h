@@ -46,7 +46,7 @@ enum form {
 
 struct shader {
     struct lowering *lowering;
-    const char *family;
+    const char *family, *extensions; // extensions: their lines; NULL: none
     char *text;
     size_t length, capacity;
     uint32_t *parameters;

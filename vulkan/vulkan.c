@@ -805,6 +805,63 @@ static bool test_device(struct vulkan *vulkan, struct error *error)
                              "the Vulkan device %.64s computes wrong numbers", vulkan->gpu.can.name);
 }
 
+// A product of matrices that fill no tile, whose float32 numbers need all of their bits.
+enum {
+    TEST_ROWS = 35,
+    TEST_INNER = 37,
+    TEST_COLUMNS = 18
+};
+
+static bool multiplies(struct vulkan *vulkan, WNNDataType type)
+{
+    float a[TEST_ROWS * TEST_INNER], b[TEST_INNER * TEST_COLUMNS], out[TEST_ROWS * TEST_COLUMNS];
+    uint16_t half_a[TEST_ROWS * TEST_INNER], half_b[TEST_INNER * TEST_COLUMNS],
+        half_out[TEST_ROWS * TEST_COLUMNS];
+    bool half = type == WNNDataType_Float16;
+    for (uint32_t i = 0; i < TEST_ROWS * TEST_INNER; i++) {
+        a[i] = half ? (float)(i * 2654435761u >> 28) - 8 : (float)(i * 2654435761u >> 8) - 0x1p23f;
+        half_a[i] = wnn_half_from_float(a[i]);
+    }
+    for (uint32_t i = 0; i < TEST_INNER * TEST_COLUMNS; i++) {
+        b[i] = half ? (float)(i * 2246822519u >> 29) - 4 : (float)(i * 2246822519u >> 8) - 0x1p23f;
+        half_b[i] = wnn_half_from_float(b[i]);
+    }
+    struct operand operands[] = {{.type = {type, {2, {TEST_ROWS, TEST_INNER}}}},
+                                 {.type = {type, {2, {TEST_INNER, TEST_COLUMNS}}}},
+                                 {.type = {type, {2, {TEST_ROWS, TEST_COLUMNS}}}}};
+    struct operand *inputs[] = {&operands[0], &operands[1]}, *outputs[] = {&operands[2]};
+    struct node node = {.op = WNN_OP_matmul, .in = inputs, .out = outputs, .in_count = 2, .out_count = 1};
+    const void *from[] = {half ? (void *)half_a : a, half ? (void *)half_b : b};
+    void *to[] = {half ? (void *)half_out : out};
+    bool right = evaluate(vulkan, &node, from, to);
+    for (unsigned i = 0; right && i < TEST_ROWS * TEST_COLUMNS; i++) {
+        const float *row = a + i / TEST_COLUMNS * TEST_INNER, *column = b + i % TEST_COLUMNS;
+        double sum = 0, most = 0, result = half ? wnn_half_to_float(half_out[i]) : out[i];
+        for (unsigned k = 0; k < TEST_INNER; k++) {
+            sum += (double)row[k] * column[k * TEST_COLUMNS];
+            most += fabs((double)row[k] * column[k * TEST_COLUMNS]);
+        }
+        right = fabs(result - sum) <= (half ? 0 : most * 0x1p-20);
+    }
+    return right;
+}
+
+// Matrix units that are wrong are as good as none.
+static bool test_matrices(struct vulkan *vulkan, struct error *error)
+{
+    struct capabilities *can = &vulkan->gpu.can;
+    bool always = can->always_matrices;
+    if (can->matrix_units == MATRIX_UNITS_NONE || can->matrix_units == MATRIX_UNITS_EMULATED)
+        return true;
+    can->always_matrices = true;
+    if (can->half_matrices.m > 0 && !multiplies(vulkan, WNNDataType_Float16))
+        can->half_matrices = (struct matrix_size){0};
+    if (can->bfloat16_matrices.m > 0 && !multiplies(vulkan, WNNDataType_Float32))
+        can->bfloat16_matrices = (struct matrix_size){0};
+    can->always_matrices = always;
+    return !vulkan->gpu.lost || wnn_gpu_fail(&vulkan->gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
+}
+
 bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_origin *origin, void **state,
                        struct error *error)
 {
@@ -814,7 +871,8 @@ bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_o
     vulkan->allocator = options->allocator;
     bool opened = wnn_gpu_open(&vulkan->gpu, options, origin, error);
     if (opened && wnn_pipelines_open(&vulkan->pipelines, &vulkan->gpu, options, error) &&
-        wnn_transfers_open(&vulkan->gpu, &vulkan->transfers, error) && test_device(vulkan, error)) {
+        wnn_transfers_open(&vulkan->gpu, &vulkan->transfers, error) && test_device(vulkan, error) &&
+        test_matrices(vulkan, error)) {
         *state = vulkan;
         return true;
     }
@@ -834,6 +892,11 @@ static bool create(const struct backend_options *options, void **state, struct e
 static bool create_minimal(const struct backend_options *options, void **state, struct error *error)
 {
     return wnn_vulkan_create(options, &(struct gpu_origin){.minimal = true}, state, error);
+}
+
+static bool create_matrices(const struct backend_options *options, void **state, struct error *error)
+{
+    return wnn_vulkan_create(options, &(struct gpu_origin){.matrices = true}, state, error);
 }
 
 static const char *device_name(void *state)
@@ -927,3 +990,5 @@ static uint64_t most_bytes(void *state)
 const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
 const struct backend wnn_backend_vulkan_minimal = {
     .name = "vulkan-minimal", .create = create_minimal, FUNCTIONS};
+const struct backend wnn_backend_vulkan_matrices = {
+    .name = "vulkan-matrices", .create = create_matrices, FUNCTIONS};

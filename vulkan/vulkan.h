@@ -10,6 +10,8 @@ extern const struct backend wnn_backend_vulkan;
 // The same for tests: uses nothing that a device may lack, writes all shapes into the shaders, and moves
 // every byte through staging memory.
 extern const struct backend wnn_backend_vulkan_minimal;
+// Tests: all products on matrix units, emulated ones if need be.
+extern const struct backend wnn_backend_vulkan_matrices;
 
 // A state of either backend on a device that is opened so (vulkan/device.h): for tests.
 struct gpu_origin;
