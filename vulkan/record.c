@@ -60,6 +60,7 @@ struct recorder {
     const struct replacement *replacements;
     size_t replacement_count;
     VkCommandBuffer commands; // of the current submission
+    bool copies;              // not all steps are dispatches
     struct hazards hazards;   // a barrier reaches back into earlier submissions
 };
 
@@ -80,9 +81,12 @@ static void add_barrier(struct recorder *recorder, bool to_host)
     }
     if (from == 0)
         return;
-    const VkPipelineStageFlags device = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-    const VkAccessFlags any = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                              VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    VkPipelineStageFlags device = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+    VkAccessFlags any = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+    if (recorder->copies) {
+        device |= VK_PIPELINE_STAGE_TRANSFER_BIT;
+        any |= VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    }
     const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                      .srcAccessMask = written,
                                      .dstAccessMask = to_host ? VK_ACCESS_HOST_READ_BIT : any};
@@ -344,6 +348,7 @@ bool wnn_program_record(struct program *program, const struct replacement *repla
     recorder->recording = recording;
     recorder->replacements = replacements;
     recorder->replacement_count = count;
+    recorder->copies = program->dispatches < program->steps;
     bool done = record_steps(recorder, error);
     wnn_release(gpu->allocator, recorder);
 #ifdef NDEBUG
