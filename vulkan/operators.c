@@ -14,7 +14,7 @@
     }
 #define REDUCE                                                                                               \
     {                                                                                                        \
-        wnn_lower_reduce, NULL, 0, true                                                                      \
+        wnn_lower_reduce, wnn_scratch_of_reduce, 0, true                                                     \
     }
 #define MOVE(function)                                                                                       \
     {                                                                                                        \

@@ -66,6 +66,7 @@ size_t wnn_scratch_of_scatter(const struct node *node);
 
 // reduce.c
 void wnn_lower_reduce(struct lowering *lowering);
+size_t wnn_scratch_of_reduce(const struct node *node);
 void wnn_lower_arg_min_max(struct lowering *lowering);
 void wnn_lower_cumulative_sum(struct lowering *lowering);
 size_t wnn_scratch_of_cumulative_sum(const struct node *node);

@@ -13,7 +13,7 @@
 
 enum {
     MOST_OUTPUTS = 4,
-    MOST_ELEMENTS = 1 << 17
+    MOST_ELEMENTS = 1 << 19
 };
 
 struct subject {
@@ -313,6 +313,52 @@ static void test_attention(const struct backend *backend)
     wnnContextRelease(context);
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Long reductions
+// ---------------------------------------------------------------------------------------------------------------
+
+static uint32_t reduced_axis;
+
+static void make_reductions(struct subject *s)
+{
+    WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+    WNNOperand x = INPUT(s, row_count, row_length);
+    options.axes = (WNNUint32List){&reduced_axis, 1};
+    output(s, wnnGraphBuilderReduceMean(s->builder, x, &options));
+    output(s, wnnGraphBuilderReduceL2(s->builder, x, &options));
+    output(s, wnnGraphBuilderReduceMax(s->builder, x, &options));
+}
+
+static void test_reductions(const struct backend *backend)
+{
+    static const uint32_t sizes[][3] = {{1, 100000, 1}, {40000, 3, 0}, {32768, 16, 0}, {33000, 15, 0},
+                                        {100, 40, 0},   {3, 5000, 1},  {70, 5, 1}};
+    static unsigned char got[4 * MOST_ELEMENTS], expected[4 * MOST_ELEMENTS];
+    WNNContext context = create_on(backend), cpu = create_on(wnn_backend_find("cpu"));
+    REQUIRE(context && cpu);
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int half = 0; half < 2; half++) {
+            WNNDataType type = half ? WNNDataType_Float16 : WNNDataType_Float32;
+            row_count = sizes[i][0];
+            row_length = sizes[i][1];
+            reduced_axis = sizes[i][2];
+            memset(got, 0, sizeof got);
+            memset(expected, 0, sizeof expected);
+            size_t bytes = run(context, make_reductions, type, false, got);
+            REQUIRE_EQUAL_INT(run(cpu, make_reductions, type, false, expected), bytes);
+            for (size_t k = 0; k < bytes / (half ? 2 : 4); k++) {
+                double y = number_at(got, type, k), want = number_at(expected, type, k);
+                if (!(fabs(y - want) <= (half ? 1e-3 : 1e-6) * (1e-3 + fabs(want)))) {
+                    fprintf(stderr, "%u x %u along %u: number %zu is %.9g; expected %.9g\n", row_count,
+                            row_length, reduced_axis, k, y, want);
+                    exit(1);
+                }
+            }
+        }
+    wnnContextRelease(cpu);
+    wnnContextRelease(context);
+}
+
 static void test_rows(const struct backend *backend)
 {
     static const uint32_t sizes[][2] = {{5, 8},    {3, 9},    {70, 31},  {9, 64},    {5, 100},  {3, 768},
@@ -343,6 +389,8 @@ int main(void)
     test_fused(&wnn_backend_vulkan);
     test_fused(&wnn_backend_vulkan_minimal);
     test_rows(&wnn_backend_vulkan);
+    test_reductions(&wnn_backend_vulkan);
+    test_reductions(&wnn_backend_vulkan_minimal);
     test_attention(&wnn_backend_vulkan);
     test_attention(&wnn_backend_vulkan_minimal);
     return 0;
