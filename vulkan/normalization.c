@@ -40,15 +40,17 @@ static bool are_rows(const struct lowering *lowering, const struct groups *group
            in->count <= INT32_MAX - 64;
 }
 
-// Begins a dispatch of the kernel for rows; returns how many invocations share one.
+// Begins a dispatch of the kernel for rows; returns how many invocations share one: so many that each has
+// `busy` quads, or less if that would leave the device idle.
 static unsigned begin_rows(struct shader *shader, struct lowering *lowering, const struct groups *groups,
-                           const struct tensor *in, const struct tensor *out, const struct epilogue *epilogue)
+                           const struct tensor *in, const struct tensor *out, size_t busy,
+                           const struct epilogue *epilogue)
 {
     bool edges = groups->members % 4 != 0;
     size_t quads = edges ? (groups->members + 6) / 4 : groups->members / 4;
     unsigned lanes = 1;
     while (lanes < MOST_LANES &&
-           (lanes * 4 < quads || (lanes < quads && groups->count * lanes < 64 * FEW_GROUPS)))
+           (lanes * busy < quads || (lanes < quads && groups->count * lanes < 64 * FEW_GROUPS)))
         lanes *= 2;
     size_t held = (quads + lanes - 1) / lanes;
     wnn_shader_begin(shader, lowering, "rows", in->count);
@@ -140,7 +142,7 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
     struct tensor known = vectors(lowering, groups.count, 2);
     struct shader shader;
     if (are_rows(lowering, &groups, in, out)) {
-        unsigned lanes = begin_rows(&shader, lowering, &groups, in, out, epilogue);
+        unsigned lanes = begin_rows(&shader, lowering, &groups, in, out, 4, epilogue);
         wnn_shader_text(&shader, "#define SOFTMAX 1\n#define PART float\n#define NONE -INF\n");
         define_prepared(&shader, input, &in->shape);
         end_rows(&shader, &groups, lanes);
@@ -242,9 +244,12 @@ static bool normalize_rows(struct lowering *lowering, const struct groups *group
         return false;
     struct shader shader;
     char scale[64], bias[64];
-    unsigned lanes = begin_rows(&shader, lowering, groups, in, out, lowering->fused);
+    unsigned lanes = begin_rows(&shader, lowering, groups, in, out, 8, lowering->fused);
     wnn_shader_map(&shader, "parameter", outer, outer_dims, outer_steps, 0);
     wnn_shader_float(&shader, "EPSILON", epsilon);
+    double share = 1.0 / (double)groups->members;
+    wnn_shader_float(&shader, "SHARE", share);
+    wnn_shader_float(&shader, "SHARE_REST", share - (double)(float)share);
     wnn_shader_text(&shader,
                     "#define SOFTMAX 0\n#define PART vec2\n#define NONE 0.0\n#define prepared(x, i) (x)\n");
     wnn_shader_define(&shader, "SCALE(r, j)", "%s",

@@ -285,13 +285,21 @@ float exact_sum(float a, float b, out float error)
 // a / b, as good as rounded once: the remainder of the native quotient corrects it.
 float quotient(float a, float b)
 {
+#ifdef FUSED
+    precise float share = 1.0 / b, q = a * share;
+#else
     precise float q = a / b;
+#endif
     float m = abs(q);
     if (!(m < 1e18 && m > 1e-18 && abs(b) < 1e18 && abs(b) > 1e-18))
-        return q;
+        return a / b;
+#ifdef FUSED
+    precise float rest = fma(-q, b, a), y = fma(rest, share, q);
+#else
     float error, p = exact_product(q, b, error);
     precise float rest = (a - p) - error;
     precise float y = q + rest / b;
+#endif
     return y;
 }
 

@@ -118,6 +118,12 @@ vec2 plus(vec2 sum, float x)
     float error, y = exact_sum(sum.x, x, error);
     return vec2(y, sum.y + error);
 }
+vec2 plus(vec2 a, vec2 b)
+{
+    float error, y = exact_sum(a.x, b.x, error);
+    precise float low = error + (a.y + b.y);
+    return vec2(y, low);
+}
 vec2 settled(vec2 sum) { return is_nan(sum.y) || is_inf(sum.y) ? vec2(sum.x, 0.0) : sum; }
 #endif
 
@@ -180,20 +186,24 @@ void main()
         [[unroll]] for (uint c = 0u; c < 4u; c++)
             sum = plus(sum, x[c]);
     }
-    sum = settled(sum);
-    ALL_LANES(sum, sum2)
-    vec2 mean = mean2(sum, float(MEMBERS)), squares = vec2(0.0);
+    ALL_LANES(sum, plus)
+    // One over the number of members is known in two floats.
+    vec2 share = vec2(SHARE, SHARE_REST);
+    vec2 mean = times2(settled(sum), share), squares = vec2(0.0);
     EACH_QUAD(k, j) {
         vec4 x = QUAD(k, j, 0.0);
         precise vec4 d = (x - mean.x) - mean.y;
+#if EDGES
         [[unroll]] for (uint c = 0u; c < 4u; c++)
             d[c] = IS_MEMBER(row, j, c) ? d[c] : 0.0;
+#else
+        d = j < QUADS ? d : vec4(0.0);
+#endif
         precise float four = (d.x * d.x + d.y * d.y) + (d.z * d.z + d.w * d.w);
         squares = plus(squares, four);
     }
-    squares = settled(squares);
-    ALL_LANES(squares, sum2)
-    vec2 factor = inverse_root(sum2(mean2(squares, float(MEMBERS)), vec2(EPSILON, 0.0)));
+    ALL_LANES(squares, plus)
+    vec2 factor = inverse_root(sum2(times2(settled(squares), share), vec2(EPSILON, 0.0)));
     EACH_QUAD(k, j) {
         if (!row.exists || j >= QUADS)
             continue;
