@@ -49,8 +49,8 @@ static uint32_t threads_of(const struct tile *tile)
 // In floats.
 static uint32_t pool_of(const struct tile *tile, uint32_t slices)
 {
-    uint32_t operands = slices * tile->k * (tile->m + 4 + tile->n + 4), sums = slices * tile->m * tile->n;
-    return slices > 1 && sums > operands ? sums : operands;
+    uint32_t operands = slices * tile->k * (tile->m + 4 + tile->n + 4), sums = slices / 2 * tile->m * tile->n;
+    return sums > operands ? sums : operands;
 }
 
 static bool fits(const struct tile *tile, uint32_t slices, const struct limits *limits)
@@ -274,7 +274,7 @@ static void describe_tiles(struct shader *shader, const struct product *p, const
     wnn_shader_number(shader, "LANES_M", tile->lanes_m);
     wnn_shader_number(shader, "LANES_N", tile->lanes_n);
     wnn_shader_number(shader, "POOL", pool_of(tile, schedule->slices) / 4);
-    wnn_shader_define(shader, "ONE_SLICE", "%d", schedule->slices == 1);
+    wnn_shader_define(shader, "SEVERAL_SLICES", "%d", schedule->slices > 1);
     wnn_shader_number(shader, "SLICES", schedule->slices);
     wnn_shader_number(shader, "SPLITS", schedule->splits);
     wnn_shader_number(shader, "ALL_STEPS", steps);

@@ -231,6 +231,9 @@ void keep(bool along_k, uint tile, uint step, uvec2 place, vec4 quad)
     }
 }
 
+// Row i of an invocation's block, from its first.
+uint row_of_block(uint i) { return i / 4u * (4u * LANES_M) + i % 4u; }
+
 void main()
 {
     uint t = gl_LocalInvocationIndex % THREADS, slice = gl_LocalInvocationIndex / THREADS;
@@ -286,26 +289,28 @@ void main()
         }
     }
 
-    uint first = out_index(matrix) + split * SPLIT_STEP;
-#if ONE_SLICE
-    [[unroll]] for (uint i = 0u; i < THREAD_M; i++)
-        [[unroll]] for (uint j = 0u; j < THREAD_N / 4u; j++)
-            write(first_m + self_m + i / 4u * (4u * LANES_M) + i % 4u, first_n + self_n + j * (4u * LANES_N), first,
-                  sums[i][j]);
-#else
+#if SEVERAL_SLICES // of which half hand over their sums to the others, until there is one
     const uint quads = TILE_N / 4u;
-    barrier();
+    for (uint others = SLICES / 2u; others > 0u; others /= 2u) {
+        barrier();
+        if (slice >= others && slice < 2u * others)
+            [[unroll]] for (uint i = 0u; i < THREAD_M; i++)
+                [[unroll]] for (uint j = 0u; j < THREAD_N / 4u; j++)
+                    pool[((slice - others) * TILE_M + self_m + row_of_block(i)) * quads + self_n / 4u + j * LANES_N] =
+                        sums[i][j];
+        barrier();
+        if (slice < others)
+            [[unroll]] for (uint i = 0u; i < THREAD_M; i++)
+                [[unroll]] for (uint j = 0u; j < THREAD_N / 4u; j++)
+                    sums[i][j] +=
+                        pool[(slice * TILE_M + self_m + row_of_block(i)) * quads + self_n / 4u + j * LANES_N];
+    }
+    if (slice > 0u)
+        return;
+#endif
+    uint first = out_index(matrix) + split * SPLIT_STEP;
     [[unroll]] for (uint i = 0u; i < THREAD_M; i++)
         [[unroll]] for (uint j = 0u; j < THREAD_N / 4u; j++)
-            pool[(slice * TILE_M + self_m + i / 4u * (4u * LANES_M) + i % 4u) * quads + self_n / 4u + j * LANES_N] =
-                sums[i][j];
-    barrier();
-    for (uint q = gl_LocalInvocationIndex; q < TILE_M * quads; q += SLICES * THREADS) {
-        vec4 sum = pool[q];
-        [[unroll]] for (uint s = 1u; s < SLICES; s++)
-            sum += pool[s * TILE_M * quads + q];
-        write(first_m + q / quads, first_n + q % quads * 4u, first, sum);
-    }
-#endif
+            write(first_m + self_m + row_of_block(i), first_n + self_n + j * (4u * LANES_N), first, sums[i][j]);
 }
 #endif
