@@ -16,8 +16,7 @@ struct tile {
 
 static const struct tile tiles[] = {
     {128, 128, 16, 8, 8, 8, 4},
-    {128, 64, 16, 8, 8, 8, 4},
-    {64, 64, 16, 4, 8, 8, 4},
+    {64, 64, 16, 8, 4, 8, 4},
     {32, 32, 16, 4, 4, 4, 4},
 };
 
@@ -73,36 +72,53 @@ static bool is_odd(const struct product *p, WNNDataType type)
     return odd && type == WNNDataType_Float16;
 }
 
-// Large tiles do most with what they load, as long as there are enough of them to keep the device busy; small
-// ones are helped by more invocations on each, at first within a workgroup.
+// Roughly, in cycles of a processor: what its lanes take for the sums, or what it waits for between one step
+// along k and the next, whichever is more. Small blocks of sums reach less of the lanes' rate, since they
+// read more of shared memory for each. The numbers are what fits the layers of several networks on a large
+// device.
+static uint64_t cost_of(const struct product *p, const struct schedule *schedule, const struct limits *limits)
+{
+    enum {
+        LANES = 128,
+        REGISTERS = 65536,
+        WAIT = 900,   // for a step
+        BEGIN = 5000, // and end of a workgroup
+        PASS = 7000   // that adds splits up
+    };
+    const struct tile *tile = schedule->tile;
+    uint32_t sums = tile->thread_m * tile->thread_n, threads = threads_of(tile) * schedule->slices,
+             percent = sums > 32
+                           ? 70
+                           : 60; // of the lanes' rate, since blocks of sums are read into from shared memory
+    uint64_t groups = (uint64_t)pieces(p->rows, tile->m) * pieces(p->columns, tile->n) * p->matrices *
+                      schedule->splits,
+             busiest = (groups + limits->processors - 1) / limits->processors,
+             at_once = REGISTERS / ((32 + 2 * sums) * threads),
+             waits = at_once ? (busiest + at_once - 1) / at_once : busiest,
+             steps = pieces(pieces(p->inner, tile->k * schedule->slices), schedule->splits),
+             busy = busiest * schedule->slices * tile->m * tile->n * tile->k * 100 / (LANES * percent),
+             wait = waits * (WAIT + 50 * schedule->slices);
+    return steps * (busy > wait ? busy : wait) + waits * BEGIN + (schedule->splits > 1 ? PASS : 0);
+}
+
+// No tile: the device has room for none.
 static struct schedule choose(const struct product *p, bool odd, const struct limits *limits)
 {
-    struct schedule schedule = {p->rows <= FEW_ROWS && !p->gather && !odd, NULL, 1, 1};
-    uint64_t groups = 0;
-    if (schedule.few)
-        return schedule;
-    for (unsigned i = 0; i < TILES; i++) {
-        const struct tile *tile = &tiles[i];
-        if (!fits(tile, 1, limits))
-            continue;
-        schedule.tile = tile;
-        groups = (uint64_t)pieces(p->rows, tile->m) * pieces(p->columns, tile->n) * p->matrices;
-        if (groups >= limits->processors + limits->processors / 2)
-            break;
-    }
-    if (!schedule.tile)
-        return schedule;
-    uint32_t threads = threads_of(schedule.tile);
-    while (schedule.slices < MOST_SLICES && fits(schedule.tile, 2 * schedule.slices, limits) &&
-           groups * threads * schedule.slices < 512u * limits->processors &&
-           p->inner >= 4 * schedule.tile->k * schedule.slices)
-        schedule.slices *= 2;
-    uint64_t count = (uint64_t)p->rows * p->columns * p->matrices;
-    uint32_t steps = pieces(p->inner, schedule.tile->k * schedule.slices);
-    while (schedule.splits < MOST_SPLITS && groups * schedule.splits < limits->processors &&
-           steps >= 8 * schedule.splits && count * 2 * schedule.splits <= MOST_PARTIALS)
-        schedule.splits *= 2;
-    return schedule;
+    struct schedule best = {p->rows <= FEW_ROWS && !p->gather && !odd, NULL, 1, 1};
+    uint64_t count = (uint64_t)p->rows * p->columns * p->matrices, least = UINT64_MAX;
+    for (unsigned i = 0; i < TILES && !best.few; i++)
+        for (uint32_t slices = 1; slices <= MOST_SLICES && fits(&tiles[i], slices, limits); slices *= 2)
+            for (uint32_t splits = 1; splits <= MOST_SPLITS; splits *= 2) {
+                const struct schedule schedule = {false, &tiles[i], slices, splits};
+                uint64_t cost = cost_of(p, &schedule, limits);
+                if (splits > 1 && count * splits > MOST_PARTIALS)
+                    break;
+                if (cost < least) {
+                    least = cost;
+                    best = schedule;
+                }
+            }
+    return best;
 }
 
 // What scratch memory is planned for, whatever the device.
