@@ -192,7 +192,7 @@ enum {
     PROCESSORS = 132, // of an H200
     MOST_SPLITS = 16,
     LEAST_HALF_WORK = 1 << 20, // multiplications
-    LEAST_SINGLE_WORK = 1 << 26
+    LEAST_SINGLE_WORK = 1 << 29
 };
 
 struct schedule {
@@ -470,7 +470,9 @@ static bool is_worth_it(const struct capabilities *can, const struct product *p)
 {
     uint64_t work = (uint64_t)p->rows * p->columns * p->matrices * p->inner;
     bool half = p->out->type == WNNDataType_Float16;
-    return can->always_matrices || (p->rows >= 16 && p->columns >= 16 && p->inner >= 16 &&
+    // Pixels of few channels are read one element at a time, which costs more than it saves.
+    bool whole = !p->gather || p->gather->channels % 8 == 0;
+    return can->always_matrices || (whole && p->rows >= 16 && p->columns >= 16 && p->inner >= 16 &&
                                     work >= (half ? LEAST_HALF_WORK : LEAST_SINGLE_WORK));
 }
 
