@@ -272,15 +272,14 @@ const char *wnn_shader_type(WNNDataType type)
     }
 }
 
-// As much as a binding sees wherever it begins.
-static size_t piece_of(const struct gpu *gpu)
+size_t wnn_shader_piece(const struct gpu *gpu)
 {
     return (size_t)(gpu->can.storage_range - 256) / 256 * 256;
 }
 
 unsigned wnn_shader_bindings(const struct gpu *gpu, size_t bytes)
 {
-    size_t count = bytes / piece_of(gpu) + (bytes % piece_of(gpu) != 0);
+    size_t count = bytes / wnn_shader_piece(gpu) + (bytes % wnn_shader_piece(gpu) != 0);
     return count == 0 ? 1 : count > GPU_BUFFERS ? GPU_BUFFERS + 1 : (unsigned)count;
 }
 
@@ -290,7 +289,7 @@ static unsigned add_binding(struct shader *shader, const struct region *region, 
                             const char *qualifier)
 {
     const struct gpu *gpu = shader->lowering->gpu;
-    size_t piece = piece_of(gpu), rest = region->bytes;
+    size_t piece = wnn_shader_piece(gpu), rest = region->bytes;
     unsigned first = shader->binding_count;
     for (size_t at = 0; at == 0 || rest > 0; at += piece) {
         unsigned number = shader->binding_count;
@@ -380,7 +379,7 @@ unsigned wnn_shader_input(struct shader *shader, const char *name, const struct 
 
 bool wnn_shader_has_quads(const struct lowering *lowering, const struct tensor *tensor)
 {
-    return wnn_dtype_is_float(tensor->type) && tensor->region.bytes <= piece_of(lowering->gpu) &&
+    return wnn_dtype_is_float(tensor->type) && tensor->region.bytes <= wnn_shader_piece(lowering->gpu) &&
            tensor->region.offset % (wnn_dtype_bits(tensor->type) / 2) == 0;
 }
 

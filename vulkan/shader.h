@@ -99,6 +99,9 @@ void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum 
 // finish() alone, for an output of that type.
 void wnn_shader_finish(struct shader *shader, const struct tensor *tensor, const struct epilogue *epilogue);
 
+// Bytes of a tensor that one binding sees, wherever they begin.
+size_t wnn_shader_piece(const struct gpu *gpu);
+
 // How many bindings a region of so many bytes takes.
 unsigned wnn_shader_bindings(const struct gpu *gpu, size_t bytes);
 

@@ -970,11 +970,14 @@ static bool syncs(void *state)
     return ((const struct vulkan *)state)->gpu.can.timeline;
 }
 
-// One byte short of whole words: clients take one more for the size of something that is too large.
+// Three tensors, which is what most operators have, must fit into the buffers that shaders can see, one of
+// which holds parameters. One byte short of whole words: clients take one more for the size of something that
+// is too large.
 static uint64_t most_bytes(void *state)
 {
-    const struct capabilities *can = &((const struct vulkan *)state)->gpu.can;
-    return (can->storage_range < can->allocation ? can->storage_range : can->allocation) / 4 * 4 - 1;
+    const struct gpu *gpu = &((const struct vulkan *)state)->gpu;
+    uint64_t visible = (uint64_t)wnn_shader_piece(gpu) * ((gpu->can.buffers - 1) / 3);
+    return (visible < gpu->can.allocation ? visible : gpu->can.allocation) / 4 * 4 - 1;
 }
 
 #define FUNCTIONS                                                                                            \
