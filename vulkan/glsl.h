@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GLSL compiler, in a library of its own (libwebnn-glsl) that spirv.c opens: it is large, written in C++,
+// The GLSL compiler, in a library of its own (libwebnn-glsl) that pipeline.c opens: it is large, written in C++,
 // and not needed by those who only use the processor.
 
 #ifndef VULKAN_GLSL_H_

@@ -167,6 +167,23 @@ static void make_many(struct subject *s) // more buffers than a small device has
                                      wnnGraphBuilderNeg(b, y[(i + 3) % 4], NULL), NULL));
 }
 
+// float16 is rounded wherever it would be without fusion. A driver may join a product and a sum of float32 to one
+// rounding, which lavapipe does not.
+static bool same(const unsigned char *fused, const unsigned char *plain, size_t size)
+{
+    static WNNDeviceInfo device;
+    if (device.kind == 0)
+        REQUIRE(wnnEnumerateDevices(1, &device) > 0);
+    if (memcmp(fused, plain, size) == 0)
+        return true;
+    if (size == 2 || device.kind == WNNDeviceKind_Processor)
+        return false;
+    float a, b;
+    memcpy(&a, fused, sizeof a);
+    memcpy(&b, plain, sizeof b);
+    return fabsf(a - b) <= 1e-6f * fabsf(b);
+}
+
 static void test_fused(const struct backend *backend)
 {
     static maker *const makes[] = {make_chain, make_casts, make_residual, make_many};
@@ -181,8 +198,9 @@ static void test_fused(const struct backend *backend)
             memset(plain, 0, sizeof plain);
             size_t bytes = run(context, makes[i], type, i != 2, fused);
             REQUIRE_EQUAL_INT(run(literal, makes[i], type, i != 2, plain), bytes);
-            for (size_t k = 0; k < bytes; k++)
-                if (fused[k] != plain[k]) {
+            size_t size = half ? 2 : 4;
+            for (size_t k = 0; k < bytes; k += size)
+                if (!same(fused + k, plain + k, size)) {
                     fprintf(stderr, "graph %u of %s: byte %zu of %zu is %02x fused, %02x otherwise\n", i,
                             half ? "float16" : "float32", k, bytes, fused[k], plain[k]);
                     exit(1);
