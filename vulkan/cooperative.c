@@ -341,26 +341,6 @@ static void add_operand(struct shader *shader, const char *name, const struct te
             name, name);
 }
 
-static void describe_gather(struct shader *shader, const struct gather *g)
-{
-    wnn_shader_define(shader, "CHANNELS_IN_CHUNKS", "%d", g->channels % 8 == 0);
-    wnn_shader_number(shader, "IN_HEIGHT", g->in_height);
-    wnn_shader_number(shader, "IN_WIDTH", g->in_width);
-    wnn_shader_number(shader, "OUT_HEIGHT", g->out_height);
-    wnn_shader_number(shader, "OUT_WIDTH", g->out_width);
-    wnn_shader_number(shader, "FILTER_WIDTH", g->filter_width);
-    wnn_shader_number(shader, "CHANNELS", g->channels);
-    wnn_shader_number(shader, "IMAGE", g->image);
-    wnn_shader_number(shader, "LINE", g->line);
-    wnn_shader_number(shader, "PIXEL", g->pixel);
-    wnn_shader_number(shader, "PAD_Y", g->padding[0]);
-    wnn_shader_number(shader, "PAD_X", g->padding[1]);
-    wnn_shader_number(shader, "STRIDE_Y", g->strides[0]);
-    wnn_shader_number(shader, "STRIDE_X", g->strides[1]);
-    wnn_shader_number(shader, "DILATION_Y", g->dilations[0]);
-    wnn_shader_number(shader, "DILATION_X", g->dilations[1]);
-}
-
 static void describe_tile(struct shader *shader, const struct schedule *schedule,
                           const struct matrix_size *size)
 {
@@ -434,8 +414,10 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
     wnn_shader_define(&shader, "A_TURNED", "%d", a_turned);
     wnn_shader_define(&shader, "B_TURNED", "%d", b_turned);
     wnn_shader_define(&shader, "GATHERED", "%d", g != NULL);
-    if (g)
-        describe_gather(&shader, g);
+    if (g) {
+        wnn_shader_define(&shader, "CHANNELS_IN_CHUNKS", "%d", g->channels % 8 == 0);
+        wnn_product_gather(&shader, g);
+    }
     wnn_shader_map(&shader, "a", p->rank, p->dims, p->a_steps, 0);
     wnn_shader_map(&shader, "b", p->rank, p->dims, p->b_steps, 0);
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);

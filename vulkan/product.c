@@ -190,10 +190,8 @@ static bool all_quads(const struct product *p, const int64_t *steps)
     return true;
 }
 
-static void describe_gather(struct shader *shader, const struct gather *from)
+void wnn_product_gather(struct shader *shader, const struct gather *from)
 {
-    wnn_shader_define(shader, "TRANSPOSED", "%d", from->transposed);
-    wnn_shader_define(shader, "RUNS", "%d", from->dilations[1] == 1 && from->channels == from->pixel);
     wnn_shader_number(shader, "IN_HEIGHT", from->in_height);
     wnn_shader_number(shader, "IN_WIDTH", from->in_width);
     wnn_shader_number(shader, "OUT_HEIGHT", from->out_height);
@@ -233,8 +231,11 @@ static void describe_a(struct shader *shader, const struct product *p, bool few)
     wnn_shader_number(shader, "LAST_A", p->rows - (quads && !along_k ? 4 : 1));
     wnn_shader_number(shader, "A_ROW", p->a_row);
     wnn_shader_number(shader, "A_INNER", p->a_inner);
-    if (from)
-        describe_gather(shader, from);
+    if (from) {
+        wnn_shader_define(shader, "TRANSPOSED", "%d", from->transposed);
+        wnn_shader_define(shader, "RUNS", "%d", from->dilations[1] == 1 && from->channels == from->pixel);
+        wnn_product_gather(shader, from);
+    }
 }
 
 static void describe_b(struct shader *shader, const struct product *p)
