@@ -402,13 +402,7 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
                                                                : NULL;
     describe_tile(&shader, schedule, half ? &can->half_matrices : &can->bfloat16_matrices);
     describe_components(&shader, half);
-    wnn_shader_number(&shader, "ROWS", p->rows);
-    wnn_shader_number(&shader, "COLUMNS", p->columns);
-    wnn_shader_number(&shader, "INNER", p->inner);
-    wnn_shader_number(&shader, "A_ROW", p->a_row);
-    wnn_shader_number(&shader, "A_INNER", p->a_inner);
-    wnn_shader_number(&shader, "B_INNER", p->b_inner);
-    wnn_shader_number(&shader, "B_COLUMN", p->b_column);
+    wnn_product_steps(&shader, p);
     wnn_shader_number(&shader, "OUT_ROW", p->out_row);
     wnn_shader_number(&shader, "SPLIT_STEP", (uint32_t)p->out->count);
     wnn_shader_define(&shader, "A_TURNED", "%d", a_turned);

@@ -80,13 +80,7 @@ void wnn_lower_each_product(struct lowering *lowering, const struct product *p)
     wnn_shader_map(&shader, "b", p->rank, p->dims, p->b_steps, 0);
     wnn_shader_input(&shader, "a", p->a, FORM_VALUE);
     wnn_shader_input(&shader, "b", p->b, FORM_VALUE);
-    wnn_shader_number(&shader, "ROWS", p->rows);
-    wnn_shader_number(&shader, "COLUMNS", p->columns);
-    wnn_shader_number(&shader, "INNER", p->inner);
-    wnn_shader_number(&shader, "A_ROW", p->a_row);
-    wnn_shader_number(&shader, "A_INNER", p->a_inner);
-    wnn_shader_number(&shader, "B_INNER", p->b_inner);
-    wnn_shader_number(&shader, "B_COLUMN", p->b_column);
+    wnn_product_steps(&shader, p);
     wnn_product_scale(&shader, p);
     wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
     wnn_shader_end(&shader);

@@ -190,6 +190,17 @@ static bool all_quads(const struct product *p, const int64_t *steps)
     return true;
 }
 
+void wnn_product_steps(struct shader *shader, const struct product *p)
+{
+    wnn_shader_number(shader, "ROWS", p->rows);
+    wnn_shader_number(shader, "COLUMNS", p->columns);
+    wnn_shader_number(shader, "INNER", p->inner);
+    wnn_shader_number(shader, "A_ROW", p->a_row);
+    wnn_shader_number(shader, "A_INNER", p->a_inner);
+    wnn_shader_number(shader, "B_INNER", p->b_inner);
+    wnn_shader_number(shader, "B_COLUMN", p->b_column);
+}
+
 void wnn_product_gather(struct shader *shader, const struct gather *from)
 {
     wnn_shader_number(shader, "IN_HEIGHT", from->in_height);

@@ -44,6 +44,9 @@ void wnn_lower_each_product(struct lowering *lowering, const struct product *pro
 // Whether tiles are worth it; if not, an invocation for each element does as well.
 bool wnn_is_large_product(const struct lowering *lowering, const struct product *product);
 
+// How many rows, columns and terms there are, and the steps between them.
+void wnn_product_steps(struct shader *shader, const struct product *product);
+
 // The numbers that say where the pixels of a convolution's rows lie.
 void wnn_product_gather(struct shader *shader, const struct gather *from);
 

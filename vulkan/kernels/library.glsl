@@ -425,6 +425,30 @@ float scaled(float y, int n)
     return r;
 }
 
+//: exp_series
+// (exp(r) - 1 - r) / (r * r) for r from -log(2) / 2 to log(2) / 2.
+float exp_series(float r)
+{
+    precise float q = 1.9875691500e-4;
+    q = mad(q, r, 1.3981999507e-3);
+    q = mad(q, r, 8.3334519073e-3);
+    q = mad(q, r, 4.1665795894e-2);
+    q = mad(q, r, 1.6666665459e-1);
+    q = mad(q, r, 5.0000001201e-1);
+    return q;
+}
+
+//: exp_within
+// exp(x + rest) for x from -104 to 89 and a small rest.
+float exp_within(float x, float rest)
+{
+    precise float n = roundEven(x * 1.44269504088896341);
+    precise float r = x - n * 0.693359375;
+    r = r + n * 2.12194440e-4 + rest;
+    precise float e = mad(exp_series(r), r * r, r) + 1.0;
+    return scaled(e, int(n));
+}
+
 //: exp_with
 // exp(x + rest) for a small rest.
 float exp_with(float x, float rest)
@@ -432,17 +456,7 @@ float exp_with(float x, float rest)
     if (is_nan(x))
         return x;
     float limited = x < -104.0 ? -104.0 : x > 89.0 ? 89.0 : x;
-    precise float n = roundEven(limited * 1.44269504088896341);
-    precise float r = limited - n * 0.693359375;
-    r = r + n * 2.12194440e-4 + (limited == x ? rest : 0.0);
-    precise float q = 1.9875691500e-4;
-    q = mad(q, r, 1.3981999507e-3);
-    q = mad(q, r, 8.3334519073e-3);
-    q = mad(q, r, 4.1665795894e-2);
-    q = mad(q, r, 1.6666665459e-1);
-    q = mad(q, r, 5.0000001201e-1);
-    precise float e = mad(q, r * r, r) + 1.0;
-    return scaled(e, int(n));
+    return exp_within(limited, limited == x ? rest : 0.0);
 }
 
 //: exp_of
@@ -454,18 +468,7 @@ float exp_down(float a, float b)
 {
     float error, d = exact_sum(a, -b, error);
     bool least = d < -104.0 || a == -INF;
-    precise float l = least ? -104.0 : d;
-    precise float n = roundEven(l * 1.44269504088896341);
-    precise float r = l - n * 0.693359375;
-    r = r + n * 2.12194440e-4 + (least ? 0.0 : error);
-    precise float q = 1.9875691500e-4;
-    q = mad(q, r, 1.3981999507e-3);
-    q = mad(q, r, 8.3334519073e-3);
-    q = mad(q, r, 4.1665795894e-2);
-    q = mad(q, r, 1.6666665459e-1);
-    q = mad(q, r, 5.0000001201e-1);
-    precise float e = mad(q, r * r, r) + 1.0;
-    return scaled(e, int(n));
+    return exp_within(least ? -104.0 : d, least ? 0.0 : error);
 }
 
 //: exp_below
@@ -480,13 +483,7 @@ float exp_below(float a, float b)
 float expm1_of(float x)
 {
     if (abs(x) < 0.34657359) {
-        precise float q = 1.9875691500e-4;
-        q = mad(q, x, 1.3981999507e-3);
-        q = mad(q, x, 8.3334519073e-3);
-        q = mad(q, x, 4.1665795894e-2);
-        q = mad(q, x, 1.6666665459e-1);
-        q = mad(q, x, 5.0000001201e-1);
-        precise float r = q * (x * x) + x;
+        precise float r = exp_series(x) * (x * x) + x;
         return r;
     }
     precise float r = exp_of(x) - 1.0;
