@@ -49,16 +49,6 @@ static size_t smaller(size_t a, size_t b)
 // Integers and scales to floats
 // ---------------------------------------------------------------------------------------------------------------
 
-static bool is_signed(WNNDataType type)
-{
-    return type == WNNDataType_Int4 || type == WNNDataType_Int8;
-}
-
-static size_t bits_of(WNNDataType type)
-{
-    return type == WNNDataType_Int4 || type == WNNDataType_Uint4 ? 4 : 8;
-}
-
 // Elements [first, first + count) of a tensor of integers.
 WNN_INLINE void read_integers(WNNDataType type, const unsigned char *data, size_t first, size_t count,
                               int16_t *to)
@@ -117,6 +107,17 @@ WNN_INLINE void read_row(const struct weights *weights, size_t row, size_t first
     }
 }
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define AVX512       __attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma")))
+#define HAVE_VECTORS 1
+
+static bool is_signed(WNNDataType type)
+{
+    return type == WNNDataType_Int4 || type == WNNDataType_Int8;
+}
+
 // How vectors read the integers: as `number - middle`, which is what fits in a table or a signed byte; blocks
 // make up for the difference of the middle and their zero points with the sum of what they are multiplied
 // with.
@@ -124,12 +125,6 @@ static int32_t middle_of(WNNDataType type)
 {
     return is_signed(type) ? 0 : type == WNNDataType_Uint4 ? 8 : 128;
 }
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-
-#define AVX512       __attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma")))
-#define HAVE_VECTORS 1
 
 static bool has_vectors(void)
 {
@@ -499,7 +494,11 @@ static add_loop add_of(WNNDataType type)
            : type == WNNDataType_Int8  ? add_i8
                                        : add_u8;
 }
-#endif
+
+static size_t bits_of(WNNDataType type)
+{
+    return type == WNNDataType_Int4 || type == WNNDataType_Uint4 ? 4 : 8;
+}
 
 // The middle less the zero points of blocks [first, first + count) of the scales.
 static void read_excess(const struct weights *weights, size_t first, size_t count, float *to)
@@ -510,6 +509,7 @@ static void read_excess(const struct weights *weights, size_t first, size_t coun
     for (size_t i = 0; i < count; i++)
         to[i] = (float)(middle - zeros[i]);
 }
+#endif
 
 // One row of A, prepared for vectors of terms.
 struct thin {
@@ -526,11 +526,12 @@ static void dot_rows(void *argument, size_t begin, size_t end)
     const struct product *product = thin->product;
     const struct weights *weights = &product->weights;
     const struct float_kernels *kernels = wnn_float_kernels();
-    float values[PIECE], scales[PIECE], excess[PIECE], sums[FEW_VECTORS];
+    float values[PIECE], sums[FEW_VECTORS];
     for (size_t j = begin; j < end; j++) {
         memset(sums, 0, sizeof sums);
 #ifdef HAVE_VECTORS
         if (thin->vectors) {
+            float scales[PIECE], excess[PIECE];
             size_t blocks = product->k / 32, repeat = weights->block / 32, bits = bits_of(weights->type);
             dot_loop dot = dot_of(weights->type);
             for (size_t block = 0, count; block < blocks; block += count) {

@@ -6,9 +6,11 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . tools/install.sh
+. tools/aarch64.sh
 
 need "${build_packages[@]}" g++ clang libclang-rt-14-dev binutils python3-minimal python3-numpy python3-torch \
   mesa-vulkan-drivers vulkan-validationlayers
+want gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 want_clients
 failed=()
 
@@ -41,5 +43,12 @@ build plain gcc -Dxnnpack=disabled -Dvulkan=disabled && check plain --suite=webn
 build address clang $sanitize -Db_sanitize=address,undefined && check address --timeout-multiplier=6 --no-suite=webnn:package
 build thread gcc $sanitize -Db_sanitize=thread && check thread --timeout-multiplier=6 --suite=webnn:threads
 build coverage gcc --buildtype=debug -Db_coverage=true && check coverage --suite=webnn:validation --suite=webnn:coverage
+if aarch64_root build-test/aarch64-root; then
+  build aarch64 aarch64-linux-gnu-gcc --cross-file build-test/aarch64-root/cross.ini -Dvulkan=disabled &&
+    check aarch64 --timeout-multiplier=8 'own vectors on cpu' alloc constants int8 lib memory passes weights \
+      winograd xnnpack xnnpack_rules
+else
+  echo "There is no compiler, emulator or library for AArch64: its build is skipped" >&2
+fi
 
 python3 conformance/tally.py build-test "${failed[@]}"
