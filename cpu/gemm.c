@@ -117,7 +117,7 @@ void wnn_gemm_pack_halves(const uint16_t *from, size_t lane_stride, size_t k_str
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    PACKED_NC = 576,  // columns of B that are packed once: two blocks fit into the second-level cache
+    PACKED_NC = 288,  // columns of B that are packed once: two blocks leave room in the second-level cache
     REUSED = 1 << 17, // floats of C that terms are added to while the second-level cache has them
 };
 
@@ -234,7 +234,8 @@ static void compute_tile(const struct block *block, const float *const *pointers
     unsigned width = panel_width(block);
     size_t terms = block->segments * block->length, first = panel * width, column = block->column + first;
     unsigned columns = (unsigned)smaller(width, block->columns - first);
-    unsigned vectors = (columns + kernels->lanes - 1) / kernels->lanes;
+    // A division takes long, and few panels need it.
+    unsigned vectors = columns == width ? kernels->nr : (columns + kernels->lanes - 1) / kernels->lanes;
     wnn_tile_kernel kernel = kernels->tile[vectors - 1][height];
     const float *b = block->panels + first * terms;
     struct tile_end end = {.ahead = fetch_ahead(ahead, terms, b)};
@@ -330,11 +331,13 @@ static void pack_block(const struct block *block, const struct parallel *paralle
                          (void *)(uintptr_t)block);
 }
 
-// C, or a block of its columns, in parts for threads: groups of rows of tiles times groups of panels.
+// C, or a block of its columns, in parts for threads: equal shares of its tiles, in lines along the shorter
+// side, so that what belongs to this side is read by all, and the rest once.
 struct parts {
     const struct gemm *gemm;
     const struct block *block; // NULL: all of a packed B
-    size_t rows, panels, row_groups, panel_groups;
+    size_t rows, panels, count;
+    bool columns; // lines of rows; else of panels
 };
 
 // Into parts that are worth a thread's attention each.
@@ -343,38 +346,45 @@ static struct parts cut(const struct gemm *gemm, const struct block *block, size
 {
     const struct float_kernels *kernels = wnn_float_kernels();
     size_t width = kernels->nr * kernels->lanes, columns = block != NULL ? block->columns : gemm->n;
-    struct parts parts = {
-        gemm, block, (gemm->m + kernels->mr - 1) / kernels->mr, (columns + width - 1) / width, 1, 1};
+    struct parts parts = {.gemm = gemm,
+                          .block = block,
+                          .rows = (gemm->m + kernels->mr - 1) / kernels->mr,
+                          .panels = (columns + width - 1) / width,
+                          .count = 1,
+                          .columns = 2 * gemm->m < columns};
     double work = (double)parts.rows * kernels->mr * (double)parts.panels * (double)(width * (terms + 8));
     size_t most = PARTS_PER_THREAD * (size_t)parallel->threads;
     if (work < (double)most * THREAD_WORK)
         most = (size_t)(work / THREAD_WORK);
-    if (parallel->threads == 1 || most <= 1)
-        return parts;
-    // Along the longer side, so that what belongs to the shorter one is read by all, and the rest once.
-    if (parts.rows >= parts.panels) {
-        parts.row_groups = smaller(parts.rows, most);
-        parts.panel_groups = smaller(parts.panels, (most + parts.row_groups - 1) / parts.row_groups);
-    } else {
-        parts.panel_groups = smaller(parts.panels, most);
-        parts.row_groups = smaller(parts.rows, (most + parts.panel_groups - 1) / parts.panel_groups);
-    }
+    if (parallel->threads > 1 && most > 1)
+        parts.count = smaller(most, parts.rows * parts.panels);
     return parts;
 }
 
-static struct region region_of(const struct parts *parts, size_t index)
+static size_t first_tile(const struct parts *parts, size_t index)
 {
-    size_t row = index / parts->panel_groups, panel = index % parts->panel_groups;
-    return (struct region){parts->rows * row / parts->row_groups, parts->rows * (row + 1) / parts->row_groups,
-                           parts->panels * panel / parts->panel_groups,
-                           parts->panels * (panel + 1) / parts->panel_groups};
+    size_t tiles = parts->rows * parts->panels;
+    return tiles / parts->count * index + smaller(index, tiles % parts->count);
+}
+
+// The region that begins with a tile, as numbered along lines: the rest of its line, or whole lines. Moves
+// `tile` behind it.
+static struct region next_region(const struct parts *parts, size_t *tile, size_t end)
+{
+    size_t length = parts->columns ? parts->rows : parts->panels;
+    size_t line = *tile / length, first = *tile % length, left = end - *tile;
+    size_t lines = first > 0 || left < length ? 1 : left / length, last = smaller(length, first + left);
+    *tile += lines * (last - first);
+    return parts->columns ? (struct region){first, last, line, line + lines}
+                          : (struct region){line, line + lines, first, last};
 }
 
 static void compute_parts(void *argument, size_t begin, size_t end)
 {
     const struct parts *parts = argument;
-    for (size_t i = begin; i < end; i++) {
-        struct region region = region_of(parts, i);
+    end = first_tile(parts, end);
+    for (size_t tile = first_tile(parts, begin); tile < end;) {
+        struct region region = next_region(parts, &tile, end);
         struct ahead nothing = {NULL, NULL};
         compute_region(parts->block, &region, &nothing);
     }
@@ -429,8 +439,9 @@ static void compute_packed_parts(void *argument, size_t begin, size_t end)
 {
     const struct parts *parts = argument;
     size_t width = wnn_float_kernels()->nr * wnn_float_kernels()->lanes;
-    for (size_t i = begin; i < end; i++) {
-        struct region region = region_of(parts, i);
+    end = first_tile(parts, end);
+    for (size_t tile = first_tile(parts, begin); tile < end;) {
+        struct region region = next_region(parts, &tile, end);
         for (size_t column = region.panel * width / PACKED_NC * PACKED_NC; column < region.panel_end * width;
              column += PACKED_NC)
             compute_packed_columns(parts->gemm, column, &region);
@@ -439,8 +450,8 @@ static void compute_packed_parts(void *argument, size_t begin, size_t end)
 
 static void run_parts(const struct parts *parts, const struct parallel *parallel)
 {
-    wnn_parallel_for(parallel, parts->row_groups * parts->panel_groups, 1,
-                     parts->block != NULL ? compute_parts : compute_packed_parts, (void *)(uintptr_t)parts);
+    wnn_parallel_for(parallel, parts->count, 1, parts->block != NULL ? compute_parts : compute_packed_parts,
+                     (void *)(uintptr_t)parts);
 }
 
 void wnn_gemm_run(const struct gemm *gemm, const struct parallel *parallel, float *scratch)
