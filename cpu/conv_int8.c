@@ -27,6 +27,7 @@ struct conv {
     bool channels_last;
     const uint8_t *input_end;
     struct int8_layer layer;
+    struct int8_scales scales; // for packing
 };
 
 static size_t round_up(size_t value, size_t unit)
@@ -251,20 +252,26 @@ static void copy_patch(const struct int8_gemm *gemm, size_t row, uint8_t *to)
     }
 }
 
-static void read_weights(const struct int8_gemm *gemm, size_t term, size_t column, size_t count, uint8_t *to)
+static void read_weights(const struct int8_gemm *gemm, size_t term, size_t count, size_t column, uint8_t *to)
 {
     const struct conv *conv = gemm->argument;
-    size_t tap = term / conv->inputs, channel = term % conv->inputs;
-    const uint8_t *from = conv->filter + column * conv->filter_out + channel * conv->filter_in +
-                          tap / conv->taps[1] * conv->filter_y + tap % conv->taps[1] * conv->filter_x;
-    for (size_t i = 0; i < count; i++)
-        to[i] = from[i * conv->filter_out];
+    const uint8_t *filter = conv->filter + column * conv->filter_out;
+    while (count > 0) {
+        size_t tap = term / conv->inputs, channel = term % conv->inputs;
+        size_t channels = conv->inputs - channel < count ? conv->inputs - channel : count;
+        const uint8_t *from = filter + channel * conv->filter_in + tap / conv->taps[1] * conv->filter_y +
+                              tap % conv->taps[1] * conv->filter_x;
+        wnn_int8_gather(from, conv->filter_in, channels, to);
+        term += channels;
+        count -= channels;
+        to += channels;
+    }
 }
 
 static void read_scale(const struct int8_gemm *gemm, size_t column, float *scale, float *offset)
 {
     const struct conv *conv = gemm->argument;
-    wnn_int8_scale(conv->node, &conv->layer, conv->first + column, scale, offset);
+    wnn_int8_scale(&conv->scales, conv->first + column, scale, offset);
 }
 
 // Where rows go if channels are not last.
@@ -404,7 +411,7 @@ static void pack_channel(const struct depthwise *depthwise, int32_t a_zero, size
         }
     size_t at = depthwise->vectors ? first + order : channel;
     depthwise->start[at] = -a_zero * sum;
-    wnn_int8_scale(conv->node, &conv->layer, channel, &depthwise->scale[at], &depthwise->offset[at]);
+    wnn_int8_scale(&conv->scales, channel, &depthwise->scale[at], &depthwise->offset[at]);
 }
 
 static void pack_depthwise(const struct conv *conv, char *packed)
@@ -571,6 +578,7 @@ void wnn_cpu_conv2d_int8_pack(const struct kernel_call *call, void *packed)
     struct conv conv = describe(call->node);
     const uint8_t *filter = call->in[1].data;
     conv.filter = filter;
+    conv.scales = wnn_int8_scales(call->node, &conv.layer);
     if (is_depthwise(&conv)) {
         pack_depthwise(&conv, packed);
         return;

@@ -81,20 +81,37 @@ static bool activation_range(const struct activation *activation, double range[2
     return true;
 }
 
-static void scales_of(const struct node *node, const struct int8_layer *layer, size_t column, double *scale,
-                      double *offset)
+struct int8_scales wnn_int8_scales(const struct node *node, const struct int8_layer *layer)
 {
-    const struct operand *a = node->in[wnn_scale_index(node, 0)], *b = node->in[wnn_scale_index(node, 1)];
-    bool one = wnn_shape_elements(&b->type.shape) == 1;
-    double out = 1;
+    struct int8_scales scales = {.weights = node->in[wnn_scale_index(node, 1)],
+                                 .bias = layer->bias,
+                                 .product =
+                                     layer->alpha * constant_value(node->in[wnn_scale_index(node, 0)], 0),
+                                 .beta = layer->beta,
+                                 .out = 1};
+    scales.weight_step = wnn_shape_elements(&scales.weights->type.shape) > 1;
+    scales.bias_step = layer->bias && wnn_shape_elements(&layer->bias->type.shape) > 1;
     if (wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT))
-        out = constant_value(node->in[wnn_scale_index(node, WNN_QUANTIZED_OUTPUT)], 0);
-    *scale = layer->alpha * constant_value(a, 0) * constant_value(b, one ? 0 : column) / out;
-    *offset = 0;
-    if (layer->bias)
-        *offset =
-            layer->beta *
-            constant_value(layer->bias, wnn_shape_elements(&layer->bias->type.shape) == 1 ? 0 : column) / out;
+        scales.out = constant_value(node->in[wnn_scale_index(node, WNN_QUANTIZED_OUTPUT)], 0);
+    return scales;
+}
+
+static double scale_of(const struct int8_scales *scales, size_t column)
+{
+    return scales->product * constant_value(scales->weights, column * scales->weight_step) / scales->out;
+}
+
+static double offset_of(const struct int8_scales *scales, size_t column)
+{
+    return scales->bias
+               ? scales->beta * constant_value(scales->bias, column * scales->bias_step) / scales->out
+               : 0;
+}
+
+void wnn_int8_scale(const struct int8_scales *scales, size_t column, float *scale, float *offset)
+{
+    *scale = (float)scale_of(scales, column);
+    *offset = (float)offset_of(scales, column);
 }
 
 bool wnn_int8_accepts(const struct node *node, const struct int8_layer *layer)
@@ -111,9 +128,9 @@ bool wnn_int8_accepts(const struct node *node, const struct int8_layer *layer)
                         !activation_range(node->activation, range)
                   : node->out[0]->type.type != WNNDataType_Float32)
         return false;
+    struct int8_scales scales = wnn_int8_scales(node, layer);
     for (size_t i = 0; i < layer->columns; i++) {
-        double scale, offset;
-        scales_of(node, layer, i, &scale, &offset);
+        double scale = scale_of(&scales, i), offset = offset_of(&scales, i);
         if (!(fabs(scale) < 0x1p90) || !(fabs(offset) < 0x1p120) || (scale != 0 && fabs(scale) < 0x1p-120))
             return false;
     }
@@ -154,15 +171,6 @@ struct int8_numbers wnn_int8_read(const struct node *node)
     numbers.finish.is_signed = low < 0;
     numbers.finish.zero = zero;
     return numbers;
-}
-
-void wnn_int8_scale(const struct node *node, const struct int8_layer *layer, size_t column, float *scale,
-                    float *offset)
-{
-    double wide_scale, wide_offset;
-    scales_of(node, layer, column, &wide_scale, &wide_offset);
-    *scale = (float)wide_scale;
-    *offset = (float)wide_offset;
 }
 
 bool wnn_int8_activates(const struct node *node)
@@ -230,6 +238,34 @@ struct packing {
     char *packed;
 };
 
+#define PIECE 256 // terms that are read at a time, so that columns side by side meet in the first-level cache
+
+// `count` terms of a column, as tiles take them, to every `stride`th group from `to` on. Returns their sum,
+// where it is needed.
+static uint32_t pack_column(const struct int8_gemm *gemm, const struct form *form, const uint8_t *weights,
+                            size_t count, char *to, size_t stride)
+{
+    const struct int8_kernels *kernels = gemm->kernels;
+    bool b_signed = gemm->numbers.b_type == WNNDataType_Int8;
+    uint8_t bytes[PIECE] = {0};
+    int16_t wide[PIECE] = {0};
+    const char *from = kernels->size == 2 ? (const char *)wide : (const char *)bytes;
+    size_t groups = (count + group_terms(kernels) - 1) / group_terms(kernels);
+    if (kernels->size == 1) {
+        for (size_t i = 0; i < count; i++)
+            bytes[i] = (uint8_t)(weights[i] + form->change);
+    } else if (b_signed) {
+        for (size_t i = 0; i < count; i++)
+            wide[i] = (int16_t)((int8_t)weights[i] + form->change);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            wide[i] = (int16_t)(weights[i] + form->change);
+    }
+    for (size_t i = 0; i < groups; i++)
+        memcpy(to + 4 * i * stride, from + 4 * i, 4);
+    return kernels->size == 1 ? (uint32_t)kernels->sum(bytes, round_up(count, 64), !form->a_signed) : 0;
+}
+
 // Items are panels.
 static void pack_panels(void *argument, size_t begin, size_t end)
 {
@@ -237,7 +273,6 @@ static void pack_panels(void *argument, size_t begin, size_t end)
     const struct int8_gemm *gemm = packing->gemm;
     const struct int8_kernels *kernels = gemm->kernels;
     struct form form = form_of(gemm);
-    bool b_signed = gemm->numbers.b_type == WNNDataType_Int8;
     size_t terms = group_terms(kernels), groups = group_count(kernels, gemm->unit, gemm->unit);
     size_t columns = padded_columns(kernels, gemm->n), whole = 2 * kernels->lanes;
     int32_t *start = (int32_t *)(void *)packing->packed;
@@ -248,26 +283,21 @@ static void pack_panels(void *argument, size_t begin, size_t end)
         size_t first = panel * whole, width = smaller(whole, columns - first);
         size_t count = smaller(width, gemm->n - first), place[WNN_INT8_MAX_NR];
         char *to = panels + 4 * first * group_count(kernels, gemm->k, gemm->unit);
-        uint8_t weights[WNN_INT8_MAX_NR];
+        uint8_t weights[PIECE];
         uint32_t sum[WNN_INT8_MAX_NR] = {0};
         for (size_t i = 0; i < width; i++)
             place[i] = kernels->ordered && width == whole ? wnn_int8_column_order(i) : i;
-        for (size_t piece = 0; piece < gemm->k; piece += gemm->unit, to += 4 * width * groups) {
-            memset(to, 0, 4 * width * groups);
-            for (size_t i = 0; i < gemm->unit; i++) {
-                char *row = to + i / terms * width * 4 + i % terms * kernels->size;
-                gemm->weights(gemm, piece + i, first, count, weights);
+        if (count < width)
+            memset(to, 0, 4 * width * group_count(kernels, gemm->k, gemm->unit));
+        for (size_t piece = 0; piece < gemm->k; piece += gemm->unit, to += 4 * width * groups)
+            for (size_t i = 0, length; i < gemm->unit; i += length) {
+                length = smaller(PIECE, gemm->unit - i);
                 for (size_t j = 0; j < count; j++) {
-                    int32_t value = (b_signed ? (int8_t)weights[j] : weights[j]) + form.change;
-                    int16_t wide = (int16_t)value;
-                    sum[j] += (uint32_t)value;
-                    if (kernels->size == 2)
-                        memcpy(row + 4 * place[j], &wide, sizeof wide);
-                    else
-                        row[4 * place[j]] = (char)value;
+                    gemm->weights(gemm, piece + i, length, first + j, weights);
+                    sum[j] += pack_column(gemm, &form, weights, length,
+                                          to + 4 * (i / terms * width + place[j]), width);
                 }
             }
-        }
         for (size_t i = 0; i < width; i++) {
             size_t at = first + place[i];
             start[at] = (int32_t)((uint32_t)gemm->k * (uint32_t)(form.a_zero * form.b_zero) -
@@ -501,6 +531,7 @@ struct product {
     size_t m, n, k;
     size_t b_term, b_column; // strides
     struct int8_layer layer;
+    struct int8_scales scales; // for packing
 };
 
 static struct product measure(const struct node *node)
@@ -572,18 +603,17 @@ static void copy_row(const struct int8_gemm *gemm, size_t row, uint8_t *to)
     memcpy(to, product->a + row * product->k, product->k);
 }
 
-static void read_weights(const struct int8_gemm *gemm, size_t term, size_t column, size_t count, uint8_t *to)
+static void read_weights(const struct int8_gemm *gemm, size_t term, size_t count, size_t column, uint8_t *to)
 {
     const struct product *product = gemm->argument;
-    const uint8_t *from = product->b + term * product->b_term + column * product->b_column;
-    for (size_t i = 0; i < count; i++)
-        to[i] = from[i * product->b_column];
+    wnn_int8_gather(product->b + term * product->b_term + column * product->b_column, product->b_term, count,
+                    to);
 }
 
 static void read_scale(const struct int8_gemm *gemm, size_t column, float *scale, float *offset)
 {
     const struct product *product = gemm->argument;
-    wnn_int8_scale(product->node, &product->layer, column, scale, offset);
+    wnn_int8_scale(&product->scales, column, scale, offset);
 }
 
 static struct int8_gemm gemm_of(const struct product *product)
@@ -617,6 +647,7 @@ void wnn_cpu_gemm_int8_pack(const struct kernel_call *call, void *packed)
 {
     struct product product = describe(call->node);
     product.b = call->in[1].data;
+    product.scales = wnn_int8_scales(call->node, &product.layer);
     struct int8_gemm gemm = gemm_of(&product);
     wnn_int8_gemm_pack(&gemm, call->parallel, packed);
 }

@@ -118,9 +118,14 @@ struct int8_numbers {
 };
 struct int8_numbers wnn_int8_read(const struct node *node);
 
-// What is done to the sums of a column.
-void wnn_int8_scale(const struct node *node, const struct int8_layer *layer, size_t column, float *scale,
-                    float *offset);
+// What is done to the sums of columns: read from a node that is accepted.
+struct int8_scales {
+    const struct operand *weights, *bias;
+    size_t weight_step, bias_step; // 0: one number for all columns
+    double product, beta, out;
+};
+struct int8_scales wnn_int8_scales(const struct node *node, const struct int8_layer *layer);
+void wnn_int8_scale(const struct int8_scales *scales, size_t column, float *scale, float *offset);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Product of matrices
@@ -144,8 +149,8 @@ struct int8_gemm {
     // Copies row `row` of A, k bytes; used where rows are not read in place.
     void (*copy)(const struct int8_gemm *gemm, size_t row, uint8_t *to);
 
-    // For packing: a row of B, `count` columns from `column` on, and what is done to the sums of a column.
-    void (*weights)(const struct int8_gemm *gemm, size_t term, size_t column, size_t count, uint8_t *to);
+    // For packing: `count` terms of a column of B, from `term` on, and what is done to the sums of a column.
+    void (*weights)(const struct int8_gemm *gemm, size_t term, size_t count, size_t column, uint8_t *to);
     void (*scale)(const struct int8_gemm *gemm, size_t column, float *scale, float *offset);
 
     const char *packed;
@@ -155,6 +160,17 @@ struct int8_gemm {
     // (optional) The offset of a row, instead of row * row_stride.
     size_t (*place)(const struct int8_gemm *gemm, size_t row);
 };
+
+// For `weights`: bytes that are `stride` apart.
+static inline void wnn_int8_gather(const uint8_t *from, size_t stride, size_t count, uint8_t *to)
+{
+    if (stride == 1) {
+        memcpy(to, from, count);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            to[i] = from[i * stride];
+    }
+}
 
 size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, size_t k, size_t unit);
 

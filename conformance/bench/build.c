@@ -86,19 +86,24 @@ static size_t weight_bytes(const struct node *node)
     return node->in_count > 1 && node->in[1] && node->in[1]->constant ? node->in[1]->constant->bytes : 0;
 }
 
+// What packs the weights of a node; NULL: they are copied at most.
+static const struct kernel *packer(const struct node *node)
+{
+    const struct kernel *kernel = wnn_cpu_kernel(node);
+    const char *name = wnn_backend_find("cpu")->kernel(NULL, node);
+    bool ours = strcmp(name, "native") == 0 || strcmp(name, "quantized") == 0;
+    return ours && kernel->packed_bytes && weight_bytes(node) && kernel->packed_bytes(node) ? kernel : NULL;
+}
+
 static size_t packed_bytes(const struct node *node)
 {
-    const struct kernel *kernel = &wnn_cpu_kernels[node->op];
-    bool native = strcmp(wnn_backend_find("cpu")->kernel(NULL, node), "native") == 0;
-    size_t packed = native && kernel->packed_bytes && weight_bytes(node) ? kernel->packed_bytes(node) : 0;
-    return packed ? packed : weight_bytes(node);
+    return packer(node) ? packer(node)->packed_bytes(node) : weight_bytes(node);
 }
 
 static void pack(const struct node *node, const struct parallel *parallel, const char *from, char *to)
 {
-    const struct kernel *kernel = &wnn_cpu_kernels[node->op];
-    bool native = strcmp(wnn_backend_find("cpu")->kernel(NULL, node), "native") == 0;
-    if (!native || !kernel->packed_bytes || !kernel->packed_bytes(node)) {
+    const struct kernel *kernel = packer(node);
+    if (!kernel) {
         memcpy(to, from, weight_bytes(node));
         return;
     }

@@ -45,10 +45,10 @@ static void copy(const struct int8_gemm *gemm, size_t row, uint8_t *to)
     memcpy(to, matrices->a + row * matrices->k, matrices->k);
 }
 
-static void weights(const struct int8_gemm *gemm, size_t term, size_t column, size_t count, uint8_t *to)
+static void weights(const struct int8_gemm *gemm, size_t term, size_t count, size_t column, uint8_t *to)
 {
     const struct matrices *matrices = gemm->argument;
-    memcpy(to, matrices->b + term * matrices->n + column, count);
+    wnn_int8_gather(matrices->b + term * matrices->n + column, matrices->n, count, to);
 }
 
 static void scale_of(const struct int8_gemm *gemm, size_t column, float *scale, float *offset)
