@@ -64,6 +64,8 @@ static void run_serially(const struct parallel *parallel, size_t count,
         task(argument, i);
 }
 
+static const struct parallel serial = {.run = run_serially, .threads = 1};
+
 static void run_kernel(const struct kernel_call *call)
 {
     const struct node *node = call->node;
@@ -94,7 +96,6 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
             tensor[node->in_count + i] = describe(node->out[i]);
             tensor[node->in_count + i].data = out[i];
         }
-        struct parallel serial = {run_serially, 1, NULL, NULL};
         struct kernel_call call = {node, tensor, tensor + node->in_count, scratch, &serial, NULL};
         if (packed)
             kernel->pack(&call, packed);
@@ -123,6 +124,15 @@ static enum cpu_lowering lowering_of(const struct cpu *cpu, const struct node *n
     return kernel->fast && kernel->fast(node) ? LOWER_FAST : LOWER_NATIVE;
 }
 
+// What the kernel needs for all threads, and for one, which the node has while the others rest.
+static size_t native_scratch(const struct kernel *kernel, const struct node *node,
+                             const struct parallel *parallel)
+{
+    size_t one = kernel->scratch ? kernel->scratch(node, 1) : 0;
+    size_t all = kernel->scratch ? kernel->scratch(node, parallel->threads) : 0;
+    return all > one ? all : one;
+}
+
 static void partition(void *state, struct graph *graph)
 {
     const struct cpu *cpu = state;
@@ -131,8 +141,7 @@ static void partition(void *state, struct graph *graph)
         const struct kernel *kernel = wnn_cpu_kernel(node);
         node->lowering = lowering_of(cpu, node);
         node->scratch_bytes = node->lowering == LOWER_XNNPACK ? wnn_xnnpack_scratch(node)
-                              : kernel->scratch               ? kernel->scratch(node, cpu->parallel->threads)
-                                                              : 0;
+                                                              : native_scratch(kernel, node, cpu->parallel);
     }
 }
 
@@ -380,10 +389,13 @@ static bool run_step(const struct cpu *cpu, const struct executable *executable,
             step->in[i].data = locate(executable, node->in[i], bindings);
     for (unsigned i = 0; i < node->out_count; i++)
         step->out[i].data = locate(executable, node->out[i], bindings);
-    struct kernel_call call = {
-        node,          step->in,
-        step->out,     node->scratch_bytes ? executable->memory + node->scratch_offset : NULL,
-        cpu->parallel, step->packed};
+    bool alone = cpu->parallel->rests && cpu->parallel->rests(cpu->parallel);
+    struct kernel_call call = {node,
+                               step->in,
+                               step->out,
+                               node->scratch_bytes ? executable->memory + node->scratch_offset : NULL,
+                               alone ? &serial : cpu->parallel,
+                               step->packed};
     if (step->xnnpack)
         return wnn_xnnpack_run(step->xnnpack, &call) ||
                wnn_fail(error, WNNStatus_OperationError, "%s: XNNPACK failed", wnn_ops[node->op].name);

@@ -5,6 +5,7 @@
 #ifndef LIB_PARALLEL_H_
 #define LIB_PARALLEL_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 // Runs task(argument, index) for every index in [0, count), in any order and on any threads, and returns when all are
@@ -18,6 +19,8 @@ struct parallel {
     // (optional) Makes that pthreadpool_t when it is first needed, or returns the one that it made; NULL: there is none
     // to be had. Any thread.
     void *(*make_pthreadpool)(const struct parallel *parallel);
+    // (optional) Whether the caller does better alone for some milliseconds. Any thread.
+    bool (*rests)(const struct parallel *parallel);
 };
 
 // The pthreadpool_t for libraries that want one, or NULL: one thread. It is no part of `run`.

@@ -43,6 +43,11 @@ static void run_on_pool(const struct parallel *parallel, size_t count,
     wnn_pool_run(((const struct WNNContextImpl *)parallel->host)->pool, count, task, argument);
 }
 
+static bool pool_rests(const struct parallel *parallel)
+{
+    return wnn_pool_rests(((const struct WNNContextImpl *)parallel->host)->pool);
+}
+
 struct host_task {
     void (*task)(void *argument, size_t index);
     void *argument;
@@ -133,6 +138,7 @@ bool wnn_threads_create(WNNContext context, uint32_t threads, struct error *erro
                         parallel->threads);
     parallel->run = run_on_pool;
     parallel->make_pthreadpool = make_pthreadpool;
+    parallel->rests = pool_rests;
     return true;
 }
 

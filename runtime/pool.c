@@ -9,6 +9,11 @@
 // Which item that is depends on the thread: each has a part of the loop, always the same of loops of one
 // length, and goes to the next thread's when it is through with its own. What a thread has written in one
 // loop is in its caches when it reads it in the next.
+//
+// A thread that has to share its processor stays away for a time: the system would stop it in the middle of
+// an item, and everybody would wait for it. It shares with the caller if it finds itself where the caller
+// is, and with others if it comes back late when it gives the processor up, which it does between items,
+// before the system would take it.
 
 #include "runtime/pool.h"
 
@@ -16,6 +21,7 @@
 #include "runtime/spin.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,12 +30,20 @@
 // it does, where there is a processor for each.
 #define SPIN_NANOSECONDS 40000u
 
-// A thread that the system stops in the middle of an item makes everybody wait. What loops gain by threads,
-// and lose to such waits, is credited to an account; once it is overdrawn, the caller works alone until the
-// loss is a small part of the time: a smaller one each time, until there is plenty of credit again.
+// How long a thread keeps its processor, and after how long without it others must have been there.
+#define TURN_NANOSECONDS 1000000u
+#define LATE_NANOSECONDS 50000u
+
+// How long a thread stays away: longer each time, until it has had a processor for itself.
+#define AWAY_LEAST 1000000u
+#define AWAY_MOST  16000000u
+
+// What loops gain by threads, and lose by waiting for them, is credited to an account; once it is overdrawn,
+// the caller works alone until the loss is a small part of the time: a smaller one each time, until there is
+// plenty of credit again.
 #define CREDIT_MOST    200000
 #define CREDIT_LEAST   (-50000)
-#define ALONE_PER_LOSS 50
+#define ALONE_PER_LOSS 6
 #define ALONE_MOST     1600 // times the loss
 #define ALONE_LONGEST  1000000000
 
@@ -41,12 +55,16 @@ struct lane {
     size_t end;
     struct pool *pool;
     pthread_t thread;
+    // The thread's own.
+    bool shares;   // its processor
+    uint64_t turn; // when it last gave way to others
+    uint64_t away; // how long it stays away the next time
 };
 
 struct pool {
     struct allocator *allocator;
     pthread_mutex_t lock;
-    pthread_cond_t work, done;
+    pthread_cond_t work, back, done;
     unsigned lane_count;
     uint64_t spin; // how long threads look before they sleep
     bool ending;   // under the lock
@@ -55,16 +73,27 @@ struct pool {
     void (*task)(void *argument, size_t index);
     void *argument;
     // Of the callers, one at a time; nanoseconds.
-    uint64_t alone_until;
     int64_t credit, alone_per_loss;
+    atomic_ullong alone_until;
+
+    // How many threads stay away, and until when; changed under the lock.
+    atomic_uint away;
+    atomic_ullong away_until;
 
     _Alignas(CACHE_LINE) atomic_bool busy;         // a loop runs
     _Alignas(CACHE_LINE) atomic_size_t left;       // items that nobody has taken
     _Alignas(CACHE_LINE) atomic_size_t unfinished; // items that are not done
     _Alignas(CACHE_LINE) atomic_uint sleepers;     // changed under the lock
     atomic_bool caller_sleeps;                     // changed under the lock
+    atomic_int caller_processor;                   // of the last loop
     struct lane lanes[];
 };
+
+static bool beside_caller(struct pool *pool)
+{
+    int processor = sched_getcpu();
+    return processor >= 0 && processor == atomic_load_explicit(&pool->caller_processor, memory_order_relaxed);
+}
 
 // Waits a little for the number to become zero, or not zero; returns whether it did.
 static bool spin(const struct pool *pool, const atomic_size_t *number, bool zero)
@@ -88,11 +117,28 @@ static size_t take(struct pool *pool, struct lane *lane)
     }
 }
 
-// Takes items of the loop until none is left; returns how many it took.
+// Whether a thread has its processor for itself. Now and then it lets others have it, and sees whether there
+// are any.
+static bool look_around(struct lane *lane)
+{
+    lane->shares = beside_caller(lane->pool);
+    uint64_t now = wnn_nanoseconds();
+    if (lane->shares || now - lane->turn < TURN_NANOSECONDS)
+        return !lane->shares;
+    sched_yield();
+    lane->turn = wnn_nanoseconds();
+    lane->shares = lane->turn - now > LATE_NANOSECONDS;
+    if (!lane->shares)
+        lane->away = AWAY_LEAST;
+    return !lane->shares;
+}
+
+// Takes items of the loop until none is left, or the thread is to stay away; returns how many it took.
 static size_t work(struct pool *pool, struct lane *lane)
 {
+    bool caller = lane == pool->lanes, on = true;
     size_t left = atomic_load(&pool->left), taken = 0;
-    while (left > 0) {
+    while (left > 0 && on) {
         if (!atomic_compare_exchange_weak(&pool->left, &left, left - 1))
             continue;
         pool->task(pool->argument, take(pool, lane));
@@ -102,19 +148,47 @@ static size_t work(struct pool *pool, struct lane *lane)
             pthread_cond_signal(&pool->done);
             pthread_mutex_unlock(&pool->lock);
         }
+        on = caller || look_around(lane);
         left = atomic_load(&pool->left);
     }
     return taken;
 }
 
-// Under the lock: sleeps until there is work; false: the end.
-static bool sleep_for_work(struct pool *pool)
+// Under the lock: sleeps until there is work.
+static void sleep_for_work(struct pool *pool)
 {
     atomic_fetch_add(&pool->sleepers, 1);
     while (!pool->ending && atomic_load(&pool->left) == 0)
         pthread_cond_wait(&pool->work, &pool->lock);
     atomic_fetch_sub(&pool->sleepers, 1);
-    return !pool->ending;
+}
+
+// Under the lock: sleeps until it is time to look around again, which the caller of a loop tells.
+static void stay_away(struct pool *pool, struct lane *lane)
+{
+    atomic_fetch_add(&pool->away, 1);
+    atomic_store(&pool->away_until, wnn_nanoseconds() + lane->away);
+    if (!pool->ending)
+        pthread_cond_wait(&pool->back, &pool->lock);
+    atomic_fetch_sub(&pool->away, 1);
+    if (lane->away < AWAY_MOST)
+        lane->away *= 2;
+    lane->turn = 0;
+}
+
+// Returns false at the end.
+static bool wait_for_work(struct pool *pool, struct lane *lane)
+{
+    if (!lane->shares && !beside_caller(pool) && spin(pool, &pool->left, false))
+        return true;
+    pthread_mutex_lock(&pool->lock);
+    if (lane->shares)
+        stay_away(pool, lane);
+    else
+        sleep_for_work(pool);
+    bool on = !pool->ending;
+    pthread_mutex_unlock(&pool->lock);
+    return on;
 }
 
 static void *thread(void *argument)
@@ -122,14 +196,9 @@ static void *thread(void *argument)
     struct lane *lane = argument;
     struct pool *pool = lane->pool;
     wnn_floating_point_default();
-    for (bool on = true; on;) {
-        if (!spin(pool, &pool->left, false)) {
-            pthread_mutex_lock(&pool->lock);
-            on = sleep_for_work(pool);
-            pthread_mutex_unlock(&pool->lock);
-        }
-        work(pool, lane);
-    }
+    while (wait_for_work(pool, lane))
+        if (look_around(lane))
+            work(pool, lane);
     return NULL;
 }
 
@@ -166,7 +235,9 @@ static void settle(struct pool *pool, size_t count, size_t taken, const struct t
     if (pool->credit >= CREDIT_LEAST)
         return;
     double pause = -credit * (double)pool->alone_per_loss;
-    pool->alone_until = times->end + (uint64_t)(pause < ALONE_LONGEST ? pause : ALONE_LONGEST);
+    atomic_store_explicit(&pool->alone_until,
+                          times->end + (uint64_t)(pause < ALONE_LONGEST ? pause : ALONE_LONGEST),
+                          memory_order_relaxed);
     if (pool->alone_per_loss < ALONE_MOST)
         pool->alone_per_loss *= 2;
     pool->credit = 0;
@@ -192,6 +263,26 @@ static bool wake(struct pool *pool, size_t items)
             pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
     return true;
+}
+
+// Calls the threads that stay away. Until they have looked around they do.
+static void call_back(struct pool *pool, uint64_t now)
+{
+    pthread_mutex_lock(&pool->lock);
+    atomic_store(&pool->away_until, now + AWAY_LEAST);
+    pthread_cond_broadcast(&pool->back);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static bool rests(const struct pool *pool, uint64_t now)
+{
+    return now < atomic_load_explicit(&pool->alone_until, memory_order_relaxed) ||
+           (atomic_load(&pool->away) == pool->lane_count - 1 && now < atomic_load(&pool->away_until));
+}
+
+bool wnn_pool_rests(const struct pool *pool)
+{
+    return rests(pool, wnn_nanoseconds());
 }
 
 static void run_together(struct pool *pool, size_t count, void (*task)(void *argument, size_t index),
@@ -223,7 +314,10 @@ void wnn_pool_run(struct pool *pool, size_t count, void (*task)(void *argument, 
         return;
     }
     uint64_t call = wnn_nanoseconds();
-    if (call < pool->alone_until)
+    atomic_store_explicit(&pool->caller_processor, sched_getcpu(), memory_order_relaxed);
+    if (atomic_load(&pool->away) > 0 && call >= atomic_load(&pool->away_until))
+        call_back(pool, call);
+    if (rests(pool, call))
         run_alone(count, task, argument);
     else
         run_together(pool, count, task, argument, call);
@@ -236,6 +330,7 @@ static void stop(struct pool *pool, unsigned count)
     pthread_mutex_lock(&pool->lock);
     pool->ending = true;
     pthread_cond_broadcast(&pool->work);
+    pthread_cond_broadcast(&pool->back);
     pthread_mutex_unlock(&pool->lock);
     for (unsigned i = 1; i < count; i++)
         pthread_join(pool->lanes[i].thread, NULL);
@@ -245,6 +340,7 @@ static void free_pool(struct pool *pool)
 {
     pthread_mutex_destroy(&pool->lock);
     pthread_cond_destroy(&pool->work);
+    pthread_cond_destroy(&pool->back);
     pthread_cond_destroy(&pool->done);
     wnn_release(pool->allocator, pool);
 }
@@ -260,12 +356,16 @@ struct pool *wnn_pool_create(struct allocator *allocator, unsigned threads)
     pool->alone_per_loss = ALONE_PER_LOSS;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
+    pthread_cond_init(&pool->back, NULL);
     pthread_cond_init(&pool->done, NULL);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (unsigned i = 0; i < threads; i++)
+    for (unsigned i = 0; i < threads; i++) {
         pool->lanes[i].pool = pool;
+        pool->lanes[i].away = AWAY_LEAST;
+    }
+    atomic_init(&pool->caller_processor, -1);
     unsigned started = 1;
     while (started < threads &&
            pthread_create(&pool->lanes[started].thread, NULL, thread, &pool->lanes[started]) == 0)

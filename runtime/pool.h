@@ -2,12 +2,15 @@
 //
 // A pool of compute threads. The thread that has work works too, takes its items from a counter that all
 // share, and waits for nobody who has not begun: threads that the system does not run cost nothing. Between
-// two loops threads look for work for some microseconds, then they sleep.
+// two loops threads look for work for some microseconds, then they sleep. Where they are slower than the
+// caller alone, because others hold the processors, they stay away for some milliseconds.
 
 #ifndef RUNTIME_POOL_H_
 #define RUNTIME_POOL_H_
 
 #include "lib/allocator.h"
+
+#include <stdbool.h>
 
 struct pool;
 
@@ -22,5 +25,9 @@ void wnn_pool_destroy(struct pool *pool);
 // included: while one loop runs, another is run by its caller alone.
 void wnn_pool_run(struct pool *pool, size_t count, void (*task)(void *argument, size_t index),
                   void *argument);
+
+// Whether its threads rest, because they would be slower than the caller alone: loops need not be cut. Any
+// thread.
+bool wnn_pool_rests(const struct pool *pool);
 
 #endif
