@@ -84,6 +84,10 @@ struct backend {
     // node then has it as `addend`. NULL: none can.
     bool (*adds)(void *state, const struct node *node);
 
+    // (optional) Whether it computes a node with what has just been attached to it (node->attached), as fast as it
+    // would the two alone. NULL: never.
+    bool (*attaches)(void *state, const struct node *node);
+
     // (optional) Computes one node from constants while a graph is built. `in` and `out` are dense, aligned to
     // WNN_ALIGNMENT and have WNN_SLACK; absent operands are NULL. False: not possible, the node stays.
     bool (*evaluate)(void *state, const struct node *node, const void *const *in, void *const *out);

@@ -21,7 +21,8 @@
     PASS(SINK_DEQUANTIZE, sink_dequantize, false)                                                            \
     PASS(FUSE_ACTIVATIONS, fuse_activations, false)                                                          \
     PASS(FUSE_QUANTIZED, fuse_quantized, false)                                                              \
-    PASS(FUSE_ELEMENTWISE, fuse_elementwise, false)
+    PASS(FUSE_ELEMENTWISE, fuse_elementwise, false)                                                          \
+    PASS(ATTACH_CHAINS, attach_chains, false)
 
 #define PASS(identifier, ...) identifier,
 enum {
@@ -63,6 +64,7 @@ static const unsigned char order[] = {
     FOLD_CONSTANTS,
     PRUNE,
     FUSE_ELEMENTWISE,
+    ATTACH_CHAINS,
 };
 
 uint32_t wnn_pass_bit(const char *name)

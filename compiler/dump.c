@@ -223,8 +223,30 @@ static void add_scale(const struct node *node, unsigned i, write_name name, void
     wnn_text_add(text, ")");
 }
 
+// The name of step `step` of what is attached to a node that makes t9: "t9.1". The steps of inputs come
+// first, then the operator, then those of its result, the last of which is the node's.
+static void add_attached_name(const struct node *node, unsigned step, struct text *text)
+{
+    wnn_text_add(text, "t%u.%u", node->out[0]->index, step);
+}
+
+// The steps that are attached to inputs before the one of `end`; NULL: all of them.
+static unsigned steps_before(const struct node *node, const struct attached *end)
+{
+    unsigned count = 0;
+    for (const struct attached *a = node->attached; a && a != end; a = a->next)
+        if (a->at != WNN_AT_OUTPUT)
+            count += ((const struct elementwise_attrs *)a->attrs)->count;
+    return count;
+}
+
 static void add_input(const struct node *node, unsigned i, write_name name, void *argument, struct text *text)
 {
+    const struct attached *attached = wnn_attached(node, i);
+    if (attached) {
+        add_attached_name(node, steps_before(node, attached->next) - 1, text);
+        return;
+    }
     bool quantized = i < WNN_QUANTIZED_OUTPUT && wnn_is_quantized(node, i);
     if (quantized)
         wnn_text_add(text, "dequantizeLinear(");
@@ -389,6 +411,80 @@ static void add_step_name(const struct node *node, unsigned step, struct text *t
     wnn_text_add(text, "t%u.%u", node->out[0]->index, step);
 }
 
+static void add_new_shape(const struct shape *shape, struct text *text)
+{
+    wnn_text_add(text, ", newShape=[");
+    for (unsigned i = 0; i < shape->rank; i++)
+        wnn_text_add(text, "%s%u", i ? ", " : "", shape->dim[i]);
+    wnn_text_add(text, "]); ");
+}
+
+// The statements of what is attached; the first has number `number`. Value 0 is what is attached to. Steps
+// that see a result in another shape stand between reshapes.
+static void add_attached(const struct node *node, const struct attached *attached, unsigned number,
+                         struct text *text)
+{
+    const struct elementwise_attrs *attrs = attached->attrs;
+    const struct shape *shape = &attrs->steps[attrs->count - 1].type.shape;
+    bool output = attached->at == WNN_AT_OUTPUT,
+         reshaped = output && !wnn_shape_equal(shape, &node->out[0]->type.shape);
+    if (reshaped) {
+        add_attached_name(node, number, text);
+        wnn_text_add(text, " = reshape(");
+        add_attached_name(node, number - 1, text);
+        add_new_shape(shape, text);
+        number++;
+    }
+    for (unsigned i = 0; i < attrs->count; i++) {
+        const struct elementwise_step *step = &attrs->steps[i];
+        if (output && !reshaped && i + 1 == attrs->count)
+            add_name(NULL, node->out[0], text);
+        else
+            add_attached_name(node, number + i, text);
+        wnn_text_add(text, " = %s(", wnn_ops[step->op].name);
+        for (unsigned j = 0; j < step->in_count; j++) {
+            unsigned value = step->in[j];
+            wnn_text_add(text, "%s", j ? ", " : "");
+            if (value > attached->count)
+                add_attached_name(node, number + value - attached->count - 1, text);
+            else if (value > 0)
+                add_name(NULL, node->in[attached->first + value - 1], text);
+            else if (output)
+                add_attached_name(node, number - 1, text);
+            else
+                add_name(NULL, node->in[attached->at], text);
+        }
+        add_attributes((enum op)step->op, step->attrs, ", ", text);
+        wnn_text_add(text, "); ");
+    }
+    if (reshaped) {
+        add_name(NULL, node->out[0], text);
+        wnn_text_add(text, " = reshape(");
+        add_attached_name(node, number + attrs->count - 1, text);
+        add_new_shape(&node->out[0]->type.shape, text);
+    }
+}
+
+// A node and what is attached to it, as statements in braces.
+static void add_with_attached(const struct node *node, struct text *text)
+{
+    const struct attached *output = wnn_attached(node, WNN_AT_OUTPUT);
+    wnn_text_add(text, "{ ");
+    for (const struct attached *a = node->attached; a; a = a->next)
+        if (a != output)
+            add_attached(node, a, steps_before(node, a), text);
+    if (output)
+        add_attached_name(node, steps_before(node, NULL), text);
+    else
+        add_outputs(node, text);
+    wnn_text_add(text, " = ");
+    wnn_dump_call(node, add_name, NULL, text);
+    wnn_text_add(text, "; ");
+    if (output)
+        add_attached(node, output, steps_before(node, NULL) + 1, text);
+    wnn_text_add(text, "}");
+}
+
 static bool is_in_order(WNNUint32List permutation)
 {
     for (size_t i = 0; i < permutation.count; i++)
@@ -498,6 +594,8 @@ void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
         const struct node *node = graph->nodes[i];
         if (node->op == WNN_OP_elementwise) {
             add_steps(node, &text);
+        } else if (node->attached) {
+            add_with_attached(node, &text);
         } else if (node->op == WNN_OP_attention) {
             add_attention(node, &text);
         } else {
@@ -575,6 +673,10 @@ void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink)
             wnn_text_add(&text, " + %s", wnn_ops[node->activation->op].name);
         if (node->quantized)
             wnn_text_add(&text, ", quantized");
+        for (const struct attached *a = node->attached; a; a = a->next)
+            for (unsigned j = 0; j < ((const struct elementwise_attrs *)a->attrs)->count; j++)
+                wnn_text_add(&text, " + %s",
+                             wnn_ops[((const struct elementwise_attrs *)a->attrs)->steps[j].op].name);
         if (node->label.length) {
             wnn_text_add(&text, "\\n");
             add_escaped(node->label, &text);

@@ -61,6 +61,9 @@ bool wnn_fuse_quantized(struct pass_context *context, struct graph *graph);
 // fuse_elementwise.c: joins operators of single elements into one loop.
 bool wnn_fuse_elementwise(struct pass_context *context, struct graph *graph);
 
+// attach_chains.c: lets nodes compute operators of single elements as they read and write.
+bool wnn_attach_chains(struct pass_context *context, struct graph *graph);
+
 // plan_memory.c: gives every operand a place. The arena's size goes to the plan.
 bool wnn_plan_memory(struct pass_context *context, struct plan *plan);
 

@@ -90,6 +90,63 @@ static bool take_quantized(const struct node *node, struct arena *arena, struct 
     return true;
 }
 
+// What is attached, as the elementwise operator that it is: value 0 and the inputs in `in`, which has room
+// for them, and the result in *type.
+static bool infer_attached(const struct node *node, const struct attached *attached, struct arena *arena,
+                           const struct descriptor *from, struct descriptor *type)
+{
+    struct error inner = {0};
+    WNNLimits none = {0};
+    struct operand value = {.type = *from}, **in;
+    struct op_call call = {.op = WNN_OP_elementwise,
+                           .info = &wnn_ops[WNN_OP_elementwise],
+                           .in_count = attached->count + 1,
+                           .attrs = (void *)(uintptr_t)attached->attrs,
+                           .arena = arena,
+                           .limits = &none,
+                           .error = &inner};
+    in = wnn_arena_allocate(arena, call.in_count * sizeof in[0]);
+    if (!in || attached->first + attached->count > node->in_count)
+        return false;
+    in[0] = &value;
+    for (unsigned i = 0; i < attached->count; i++) {
+        in[i + 1] = node->in[attached->first + i];
+        if (!in[i + 1])
+            return false;
+    }
+    call.in = in;
+    if (!call.info->infer(&call) || call.out_count != 1)
+        return false;
+    *type = call.out[0];
+    return true;
+}
+
+// The types of the inputs become those that the operator takes.
+static bool take_attached(const struct node *node, struct arena *arena, struct operand **in)
+{
+    for (const struct attached *a = node->attached; a; a = a->next) {
+        bool output = a->at == WNN_AT_OUTPUT;
+        if (wnn_attached(node, a->at) != a || (!output && (a->at >= wnn_own_inputs(node) || !in[a->at])))
+            return false;
+        // Steps may see a result in another shape of as many elements.
+        const struct elementwise_attrs *attrs = a->attrs;
+        struct descriptor from = output ? node->out[0]->type : in[a->at]->type, type;
+        if (output && attrs->count > 0)
+            from.shape = attrs->steps[attrs->count - 1].type.shape;
+        if (!infer_attached(node, a, arena, &from, &type) || !wnn_shape_equal(&type.shape, &from.shape) ||
+            (output && (type.type != from.type ||
+                        wnn_shape_elements(&type.shape) != wnn_shape_elements(&node->out[0]->type.shape))))
+            return false;
+        if (output)
+            continue;
+        in[a->at] = wnn_arena_copy(arena, in[a->at], sizeof **in);
+        if (!in[a->at])
+            return false;
+        in[a->at]->type.type = type.type;
+    }
+    return true;
+}
+
 static bool verify_inference(const struct node *node, struct arena *arena, const char *pass,
                              struct error *error)
 {
@@ -100,6 +157,8 @@ static bool verify_inference(const struct node *node, struct arena *arena, const
         return wnn_fail_memory(error);
     if (!take_quantized(node, arena, in, &first))
         return broken(pass, error, "a node has a scale or zero point that does not fit", node->index);
+    if (!take_attached(node, arena, in))
+        return broken(pass, error, "a node has a chain attached that does not fit", node->index);
     struct error inner = {0};
     WNNLimits none = {0};
     struct descriptor out[3] = {{0}};

@@ -48,6 +48,18 @@ struct activation {
     const void *attrs; // of the operator of that name, complete
 };
 
+// Operators of single elements that a node computes on the way: of what it reads as input `at`, or of what its own
+// operator and activation make (WNN_AT_OUTPUT). Value 0 is that element, the next are the node's inputs from `first`
+// on, behind them are the results of the steps, the last of which takes the place of value 0.
+struct attached {
+    const struct attached *next;
+    unsigned at;
+    unsigned first, count;
+    const void *attrs; // struct elementwise_attrs of ops/op.h
+};
+
+#define WNN_AT_OUTPUT (~0u)
+
 struct node {
     uint32_t index;                  // in graph->nodes
     uint16_t op;                     // enum op
@@ -68,6 +80,9 @@ struct node {
     // quantizeLinear of what the operator and its activation compute. Scale and zero point stand behind the
     // operator's own inputs, two for each bit that is set, in the order of the bits.
     uint32_t quantized;
+    // At most one for each input and the output, the last to be put here first; by compiler/attach_chains.c, NULL in a
+    // builder. Their inputs stand behind all others. The shapes of inputs are as the operator takes them, types may differ.
+    const struct attached *attached;
     // For the backend: what it chose for the node, and memory that the node needs while it runs.
     unsigned lowering;
     size_t scratch_bytes, scratch_offset;
@@ -78,7 +93,19 @@ struct node {
 // The inputs that the operator has by its own rows.
 static inline unsigned wnn_own_inputs(const struct node *node)
 {
-    return node->addend ? node->addend : node->in_count - 2 * (unsigned)__builtin_popcount(node->quantized);
+    unsigned count = node->in_count;
+    for (const struct attached *attached = node->attached; attached; attached = attached->next)
+        count = attached->first;
+    return node->addend ? node->addend : count - 2 * (unsigned)__builtin_popcount(node->quantized);
+}
+
+// What is attached to input `at` or WNN_AT_OUTPUT, or NULL.
+static inline const struct attached *wnn_attached(const struct node *node, unsigned at)
+{
+    const struct attached *attached = node->attached;
+    while (attached && attached->at != at)
+        attached = attached->next;
+    return attached;
 }
 
 // Whether input i (or WNN_QUANTIZED_OUTPUT: the output) is quantised, and where its scale stands among the

@@ -460,8 +460,9 @@ bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
     const struct matrix_size *size =
         type == WNNDataType_Float16 ? &can->half_matrices : &can->bfloat16_matrices;
     if (can->matrix_units == MATRIX_UNITS_NONE || size->m == 0 || !wnn_dtype_is_float(type) ||
-        p->a->type != type || p->b->type != type || (p->gather && p->gather->transposed) ||
-        (!p->gather && p->a_row != 1 && p->a_inner != 1) || (p->b_inner != 1 && p->b_column != 1) ||
+        p->a->type != type || p->b->type != type || p->a->fused || p->b->fused ||
+        (p->gather && p->gather->transposed) || (!p->gather && p->a_row != 1 && p->a_inner != 1) ||
+        (p->b_inner != 1 && p->b_column != 1) ||
         (p->b_run != p->inner && p->b_jump != p->b_run * p->b_inner) || p->matrices > can->groups[2] ||
         wnn_shader_bindings(gpu, p->a->region.bytes) != 1 ||
         wnn_shader_bindings(gpu, p->b->region.bytes) != 1 || !is_worth_it(can, p))

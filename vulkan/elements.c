@@ -123,8 +123,8 @@ static void choose_way(const struct elements *elements, struct element_input *in
         input->way = READ_ONCE;
         return;
     }
-    if (map.steps[0] != 1 || (!fits && map.rank > 1) || side * bits % 32 != 0 || input->form > FORM_BITS ||
-        !sees_quads(elements, &input->tensor->region) || !elements->shader.literal)
+    if (input->tensor->fused || map.steps[0] != 1 || (!fits && map.rank > 1) || side * bits % 32 != 0 ||
+        input->form > FORM_BITS || !sees_quads(elements, &input->tensor->region) || !elements->shader.literal)
         return;
     bool aligned = from->offset % side == 0;
     for (unsigned d = 1; d < map.rank; d++)
@@ -327,11 +327,11 @@ static void declare(struct elements *elements)
 }
 
 // "void compute(uint i, float a, ..., out float r0)", with what the outputs are at its end.
-static void add_function(struct elements *elements, const struct epilogue *epilogue)
+static void add_function(struct elements *elements, const struct fused *fused)
 {
     struct shader *shader = &elements->shader;
     if (elements->output_count > 0)
-        wnn_shader_finish(shader, elements->outputs[0].tensor, epilogue);
+        wnn_shader_finish(shader, fused);
     wnn_shader_text(shader, "void compute(uint i");
     for (unsigned i = 0; i < elements->input_count; i++)
         wnn_shader_text(shader, ", %s %s", form_type(elements->inputs[i].tensor, elements->inputs[i].form),
@@ -366,7 +366,7 @@ static void add_calls(struct elements *elements)
     }
 }
 
-void wnn_elements_end(struct elements *elements, const struct epilogue *epilogue)
+void wnn_elements_end(struct elements *elements, const struct fused *fused)
 {
     struct shader *shader = &elements->shader;
     elements->side = choose_side(elements);
@@ -375,7 +375,7 @@ void wnn_elements_end(struct elements *elements, const struct epilogue *epilogue
     wnn_shader_number(shader, "COUNT", (uint32_t)elements->count);
     wnn_shader_number(shader, "UNITS", (uint32_t)units);
     declare(elements);
-    add_function(elements, epilogue);
+    add_function(elements, fused);
     wnn_shader_text(shader, "void main() {\nuint unit = (gl_WorkGroupID.y * gl_NumWorkGroups.x + "
                             "gl_WorkGroupID.x) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;\n"
                             "if (unit >= UNITS) return;\n");

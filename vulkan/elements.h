@@ -70,9 +70,9 @@ void wnn_elements_broadcast(struct elements *elements, const char *name, const s
 void wnn_elements_do(struct elements *elements, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// What is written. The epilogue is that of the first output.
+// What is written. What is fused is that of the first output.
 void wnn_elements_output(struct elements *elements, const char *value, const struct tensor *tensor,
                          enum form form);
-void wnn_elements_end(struct elements *elements, const struct epilogue *epilogue);
+void wnn_elements_end(struct elements *elements, const struct fused *fused);
 
 #endif

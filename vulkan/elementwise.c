@@ -148,18 +148,17 @@ static void define_body(struct shader *shader, const char *prefix, const struct 
     snprintf(text, size, "return %s;", expression);
 }
 
-// Declares function f<number> of a step on values of these types.
-static void define_function(struct shader *shader, unsigned number, const struct elementwise_step *step,
+// Declares the function of a step on values of these types.
+static void define_function(struct shader *shader, const char *name, const struct elementwise_step *step,
                             const WNNDataType *types)
 {
     const char *names = step->op == WNN_OP_where ? "cab"
                         : step->in_count == 3    ? "xsz"
                         : step->in_count == 2    ? "ab"
                                                  : "x";
-    char prefix[16], body[512];
-    snprintf(prefix, sizeof prefix, "F%u", number);
-    define_body(shader, prefix, step, types[0], body, sizeof body);
-    wnn_shader_text(shader, "%s f%u(", wnn_shader_type(step->type.type), number);
+    char body[512];
+    define_body(shader, name, step, types[0], body, sizeof body);
+    wnn_shader_text(shader, "%s %s(", wnn_shader_type(step->type.type), name);
     for (unsigned i = 0; i < step->in_count; i++)
         wnn_shader_text(shader, "%s%s %c", i ? ", " : "", wnn_shader_type(types[i]), names[i]);
     wnn_shader_text(shader, ") {\n%s\n}\n", body);
@@ -184,13 +183,99 @@ static const char *narrowing(WNNDataType type)
     }
 }
 
+// An index map of what has an element for each block of a tensor; returns the rank.
+static unsigned map_blocks(const struct shape *blocks, const struct shape *shape, uint32_t dims[GPU_MAP_RANK],
+                           int64_t steps[GPU_MAP_RANK])
+{
+    size_t strides[WNN_MAX_RANK];
+    wnn_shape_strides(blocks, strides);
+    for (unsigned d = 0; d < shape->rank; d++) {
+        dims[2 * d] = blocks->dim[d];
+        dims[2 * d + 1] = shape->dim[d] / blocks->dim[d];
+        steps[2 * d] = (int64_t)strides[d];
+        steps[2 * d + 1] = 0;
+    }
+    return 2 * shape->rank;
+}
+
+// Whether operand j of a step is a scale or zero point, of which there is one for each block.
+static bool has_blocks(const struct elementwise_step *step, unsigned j)
+{
+    return j > 0 && (step->op == WNN_OP_quantizeLinear || step->op == WNN_OP_dequantizeLinear);
+}
+
+enum {
+    MOST_VALUES = WNN_ELEMENTWISE_INPUTS + WNN_ELEMENTWISE_STEPS + 1
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+// Fused with other operators
+// ---------------------------------------------------------------------------------------------------------------
+
+// <name>_at(<name>_index(i)): what operand j of a step is for element i.
+static void add_fused_input(struct shader *shader, const char *name, const struct tensor *tensor,
+                            const struct elementwise_step *step, unsigned j)
+{
+    uint32_t dims[GPU_MAP_RANK];
+    int64_t steps[GPU_MAP_RANK];
+    if (tensor->count == wnn_shape_elements(&step->type.shape))
+        wnn_shader_text(shader, "#define %s_index(i) (i)\n", name);
+    else if (has_blocks(step, j))
+        wnn_shader_map(shader, name, map_blocks(&tensor->shape, &step->type.shape, dims, steps), dims, steps,
+                       0);
+    else
+        wnn_shader_broadcast(shader, name, &tensor->shape, &step->type.shape);
+    wnn_shader_input(shader, name, tensor, FORM_VALUE);
+}
+
+void wnn_shader_fused(struct shader *shader, const char *name, const struct fused *fused, bool fresh)
+{
+    WNNDataType types[MOST_VALUES] = {fused->from};
+    bool known[MOST_VALUES] = {true};
+    unsigned first = fused->input_count + 1; // of the steps' values
+    char input[32], function[32], call[192];
+    struct shader body = {.lowering = shader->lowering};
+    wnn_shader_text(&body, "%s %s(%s v0, uint i)\n{\n",
+                    wnn_shader_type(fused->list[fused->count - 1].type.type), name,
+                    wnn_shader_type(fused->from));
+    if (fresh) {
+        snprintf(call, sizeof call, narrowing(fused->from), "v0");
+        wnn_shader_text(&body, "v0 = %s;\n", call);
+    }
+    for (unsigned i = 0; i < fused->count; i++) {
+        const struct elementwise_step *step = &fused->list[i];
+        WNNDataType from[3] = {0}, to = step->type.type;
+        snprintf(function, sizeof function, "%s_f%u", name, i);
+        int length = snprintf(call, sizeof call, "%s(", function);
+        for (unsigned j = 0; j < step->in_count; j++) {
+            unsigned v = step->in[j];
+            length += snprintf(call + length, sizeof call - (size_t)length, "%sv%u", j ? ", " : "", v);
+            if (!known[v]) {
+                const struct tensor *tensor = &fused->inputs[v - 1];
+                snprintf(input, sizeof input, "%s_x%u", name, v);
+                add_fused_input(shader, input, tensor, step, j);
+                types[v] = tensor->type;
+                known[v] = true;
+                wnn_shader_text(&body, "%s v%u = %s_at(%s_index(i));\n", wnn_shader_type(types[v]), v, input,
+                                input);
+            }
+            from[j] = types[v];
+        }
+        snprintf(call + length, sizeof call - (size_t)length, ")");
+        define_function(shader, function, step, from);
+        types[first + i] = to;
+        known[first + i] = true;
+        char value[256];
+        snprintf(value, sizeof value, fresh && i + 1 == fused->count ? "%s" : narrowing(to), call);
+        wnn_shader_text(&body, "%s v%u = %s;\n", wnn_shader_type(to), first + i, value);
+    }
+    wnn_shader_text(&body, "return v%u;\n}\n", first + fused->count - 1);
+    wnn_shader_join(shader, &body);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Chains
 // ---------------------------------------------------------------------------------------------------------------
-
-enum {
-    MOST_VALUES = WNN_ELEMENTWISE_INPUTS + WNN_ELEMENTWISE_STEPS
-};
 
 // Values are numbered as elementwise_attrs does it. Steps [begin, end) are one dispatch.
 struct chain {
@@ -284,37 +369,22 @@ static struct tensor tensor_of(const struct chain *chain, const struct lowering 
     return tensor;
 }
 
-// scale and zero point have an element for each block of the tensor.
-static void add_blocks(struct elements *elements, const char *name, const struct tensor *scale,
-                       const struct shape *shape)
-{
-    uint32_t dims[2 * WNN_MAX_RANK];
-    int64_t steps[2 * WNN_MAX_RANK];
-    size_t strides[WNN_MAX_RANK];
-    wnn_shape_strides(&scale->shape, strides);
-    for (unsigned d = 0; d < shape->rank; d++) {
-        dims[2 * d] = scale->shape.dim[d];
-        dims[2 * d + 1] = shape->dim[d] / scale->shape.dim[d];
-        steps[2 * d] = (int64_t)strides[d];
-        steps[2 * d + 1] = 0;
-    }
-    wnn_elements_map(elements, name, scale, FORM_VALUE, 2 * shape->rank, dims, steps, 0);
-}
-
 // Adds operand j of a step, which is not computed in this dispatch.
 static void add_operand(struct elements *elements, const char *name, const struct tensor *tensor,
                         const struct elementwise_step *step, unsigned j)
 {
-    bool blocks = j > 0 && (step->op == WNN_OP_quantizeLinear || step->op == WNN_OP_dequantizeLinear);
+    uint32_t dims[GPU_MAP_RANK];
+    int64_t steps[GPU_MAP_RANK];
     if (tensor->count == elements->count)
         wnn_elements_same(elements, name, tensor, FORM_VALUE);
-    else if (blocks)
-        add_blocks(elements, name, tensor, &step->type.shape);
+    else if (has_blocks(step, j))
+        wnn_elements_map(elements, name, tensor, FORM_VALUE,
+                         map_blocks(&tensor->shape, &step->type.shape, dims, steps), dims, steps, 0);
     else
         wnn_elements_broadcast(elements, name, tensor, FORM_VALUE, &step->type.shape);
 }
 
-static void lower_part(struct lowering *lowering, const struct chain *chain, const struct epilogue *epilogue)
+static void lower_part(struct lowering *lowering, const struct chain *chain, const struct fused *fused)
 {
     struct elements elements;
     struct tensor tensors[MOST_VALUES];
@@ -324,8 +394,9 @@ static void lower_part(struct lowering *lowering, const struct chain *chain, con
     for (unsigned i = chain->begin; i < chain->end; i++) {
         const struct elementwise_step *step = &chain->steps[i];
         WNNDataType types[3] = {0};
-        char call[64];
-        int length = snprintf(call, sizeof call, "f%u(", i);
+        char call[64], function[16];
+        snprintf(function, sizeof function, "f%u", i);
+        int length = snprintf(call, sizeof call, "%s(", function);
         for (unsigned j = 0; j < step->in_count; j++) {
             unsigned v = step->in[j];
             types[j] = chain->types[v].type;
@@ -341,7 +412,7 @@ static void lower_part(struct lowering *lowering, const struct chain *chain, con
         unsigned result = chain->input_count + i;
         char value[128];
         snprintf(names[result], sizeof names[result], "v%u", result);
-        define_function(&elements.shader, i, step, types);
+        define_function(&elements.shader, function, step, types);
         snprintf(value, sizeof value,
                  is_read(chain, result, i + 1, chain->end) ? narrowing(step->type.type) : "%s", call);
         wnn_elements_do(&elements, "%s v%u = %s;", wnn_shader_type(step->type.type), result, value);
@@ -354,7 +425,7 @@ static void lower_part(struct lowering *lowering, const struct chain *chain, con
         tensors[result] = tensor_of(chain, lowering, result);
         wnn_elements_output(&elements, names[result], &tensors[result], FORM_VALUE);
     }
-    wnn_elements_end(&elements, epilogue);
+    wnn_elements_end(&elements, fused);
 }
 
 void wnn_lower_elementwise(struct lowering *lowering)
@@ -415,7 +486,7 @@ void wnn_lower_activation(struct lowering *lowering, const struct activation *ac
                                           .type = {tensor->type, tensor->shape}};
     struct elements elements;
     wnn_elements_begin(&elements, lowering, tensor->count);
-    define_function(&elements.shader, 0, &step, &tensor->type);
+    define_function(&elements.shader, "f0", &step, &tensor->type);
     wnn_elements_same(&elements, "x", tensor, FORM_VALUE);
     wnn_elements_output(&elements, "f0(x)", tensor, FORM_VALUE);
     wnn_elements_end(&elements, NULL);
@@ -467,7 +538,7 @@ void wnn_lower_convert(struct lowering *lowering, const struct tensor *from, con
     const struct elementwise_step step = {.op = WNN_OP_cast, .in_count = 1, .type = {to->type, to->shape}};
     wnn_elements_begin(&elements, lowering, to->count);
     if (form == FORM_VALUE)
-        define_function(&elements.shader, 0, &step, &from->type);
+        define_function(&elements.shader, "f0", &step, &from->type);
     wnn_elements_same(&elements, "x", from, form);
     wnn_elements_output(&elements, form == FORM_BITS ? "x" : "f0(x)", to, form);
     wnn_elements_end(&elements, NULL);

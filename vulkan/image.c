@@ -44,6 +44,14 @@ void wnn_shader_windows(struct shader *shader, const uint32_t *padding, const ui
 // Pooling
 // ---------------------------------------------------------------------------------------------------------------
 
+// Windows that do not overlap much.
+bool wnn_pool_prepares(const struct node *node, unsigned input)
+{
+    const WNNPool2dOptions *options = node->attrs;
+    const uint32_t *window = options->windowDimensions.data, *strides = options->strides.data;
+    return input == 0 && (uint64_t)window[0] * window[1] <= 4 * (uint64_t)strides[0] * strides[1];
+}
+
 void wnn_lower_pool2d(struct lowering *lowering)
 {
     const struct node *node = lowering->node;

@@ -111,6 +111,12 @@ void wnn_lower_matmul(struct lowering *lowering)
     lower(lowering, &p);
 }
 
+bool wnn_product_prepares(const struct node *node, unsigned input)
+{
+    struct product p = node->op == WNN_OP_gemm ? product_of_gemm(node) : product_of_matmul(node);
+    return input == 1 && wnn_reads_second_once(&p);
+}
+
 size_t wnn_scratch_of_gemm(const struct node *node)
 {
     struct product p = product_of_gemm(node);

@@ -284,6 +284,18 @@ static void describe_slices(struct shader *shader, const struct shape *tensor, c
     wnn_shader_numbers(shader, "STEP", steps, tensor->rank);
 }
 
+bool wnn_gather_prepares(const struct node *node, unsigned input)
+{
+    return input == 0 &&
+           wnn_shape_elements(&node->out[0]->type.shape) / 2 <= wnn_shape_elements(&node->in[0]->type.shape);
+}
+
+// Bits, whatever they mean, unless something is to be made of them.
+static enum form gathered_form(const struct lowering *lowering)
+{
+    return lowering->fused || lowering->in[0].fused ? FORM_VALUE : FORM_BITS;
+}
+
 void wnn_lower_gather(struct lowering *lowering)
 {
     const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *out = &lowering->out[0];
@@ -296,9 +308,9 @@ void wnn_lower_gather(struct lowering *lowering)
     wnn_shader_number(&shader, "INNER", inner);
     wnn_shader_number(&shader, "INDICES", (uint32_t)indices->count);
     wnn_shader_number(&shader, "SIZE", in->shape.dim[axis]);
-    wnn_shader_input(&shader, "a", in, FORM_BITS);
+    wnn_shader_input(&shader, "a", in, gathered_form(lowering));
     wnn_shader_input(&shader, "b", indices, FORM_VALUE);
-    wnn_shader_output(&shader, out, FORM_BITS, NULL);
+    wnn_shader_output(&shader, out, gathered_form(lowering), lowering->fused);
     wnn_shader_end(&shader);
 }
 
@@ -310,9 +322,9 @@ void wnn_lower_gather_elements(struct lowering *lowering)
     define_kinds(&shader, "ELEMENTS");
     describe_elements(&shader, &in->shape, &indices->shape,
                       ((const WNNGatherOptions *)lowering->node->attrs)->axis);
-    wnn_shader_input(&shader, "a", in, FORM_BITS);
+    wnn_shader_input(&shader, "a", in, gathered_form(lowering));
     wnn_shader_input(&shader, "b", indices, FORM_VALUE);
-    wnn_shader_output(&shader, out, FORM_BITS, NULL);
+    wnn_shader_output(&shader, out, gathered_form(lowering), lowering->fused);
     wnn_shader_end(&shader);
 }
 
@@ -323,9 +335,9 @@ void wnn_lower_gather_nd(struct lowering *lowering)
     wnn_shader_begin(&shader, lowering, "gather", out->count);
     define_kinds(&shader, "ND");
     describe_slices(&shader, &in->shape, &indices->shape);
-    wnn_shader_input(&shader, "a", in, FORM_BITS);
+    wnn_shader_input(&shader, "a", in, gathered_form(lowering));
     wnn_shader_input(&shader, "b", indices, FORM_VALUE);
-    wnn_shader_output(&shader, out, FORM_BITS, NULL);
+    wnn_shader_output(&shader, out, gathered_form(lowering), lowering->fused);
     wnn_shader_end(&shader);
 }
 

@@ -44,7 +44,7 @@ static bool are_rows(const struct lowering *lowering, const struct groups *group
 // `busy` quads, or less if that would leave the device idle.
 static unsigned begin_rows(struct shader *shader, struct lowering *lowering, const struct groups *groups,
                            const struct tensor *in, const struct tensor *out, size_t busy,
-                           const struct epilogue *epilogue)
+                           const struct fused *fused)
 {
     bool edges = groups->members % 4 != 0;
     size_t quads = edges ? (groups->members + 6) / 4 : groups->members / 4;
@@ -58,7 +58,7 @@ static unsigned begin_rows(struct shader *shader, struct lowering *lowering, con
     wnn_shader_input(shader, "a", in, FORM_VALUE);
     wnn_shader_quads(shader, "a", in);
     wnn_shader_output_quads(shader, out);
-    wnn_shader_output(shader, out, FORM_VALUE, epilogue);
+    wnn_shader_output(shader, out, FORM_VALUE, fused);
     wnn_shader_define(shader, "LANES", "%u", lanes);
     wnn_shader_define(shader, "HELD", "%zu", held <= MOST_HELD ? held : 0);
     wnn_shader_define(shader, "EDGES", "%d", edges);
@@ -135,14 +135,13 @@ static void prepare(struct lowering *lowering, const struct tensor *tensor, cons
 
 // `input` NULL: of the elements as they are; else in place.
 static void softmax(struct lowering *lowering, uint32_t axis, const struct tensor *in,
-                    const struct tensor *out, const struct softmax_input *input,
-                    const struct epilogue *epilogue)
+                    const struct tensor *out, const struct softmax_input *input, const struct fused *fused)
 {
     struct groups groups = wnn_groups_along(&in->shape, &axis, 1);
     struct tensor known = vectors(lowering, groups.count, 2);
     struct shader shader;
     if (are_rows(lowering, &groups, in, out)) {
-        unsigned lanes = begin_rows(&shader, lowering, &groups, in, out, 4, epilogue);
+        unsigned lanes = begin_rows(&shader, lowering, &groups, in, out, 4, fused);
         wnn_shader_text(&shader, "#define SOFTMAX 1\n#define PART float\n#define NONE -INF\n");
         define_prepared(&shader, input, &in->shape);
         end_rows(&shader, &groups, lanes);
@@ -162,7 +161,7 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
     wnn_elements_same(&elements, "x", in, FORM_VALUE);
     add_groups(&elements, &known, FORM_PAIR, &in->shape, 1u << axis);
     wnn_elements_output(&elements, "quotient(exp_below(x, s.x), s.y)", out, FORM_VALUE);
-    wnn_elements_end(&elements, epilogue);
+    wnn_elements_end(&elements, fused);
 }
 
 size_t wnn_scratch_of_softmax(const struct node *node)

@@ -14,20 +14,24 @@
     }
 #define REDUCE                                                                                               \
     {                                                                                                        \
-        wnn_lower_reduce, wnn_scratch_of_reduce, 0, true                                                     \
+        wnn_lower_reduce, wnn_scratch_of_reduce, 0, true, wnn_fold_prepares                                  \
     }
 #define MOVE(function)                                                                                       \
     {                                                                                                        \
         function, NULL, 0, false                                                                             \
     }
+#define GATHER(function)                                                                                     \
+    {                                                                                                        \
+        function, NULL, 0, true, wnn_gather_prepares                                                         \
+    }
 #define POOL                                                                                                 \
     {                                                                                                        \
-        wnn_lower_pool2d, NULL, 0, true                                                                      \
+        wnn_lower_pool2d, NULL, 0, true, wnn_pool_prepares                                                   \
     }
 
 const struct gpu_operator wnn_gpu_operators[WNN_OP_END] = {
-    [WNN_OP_argMin] = MOVE(wnn_lower_arg_min_max),
-    [WNN_OP_argMax] = MOVE(wnn_lower_arg_min_max),
+    [WNN_OP_argMin] = {wnn_lower_arg_min_max, NULL, 0, false, wnn_fold_prepares},
+    [WNN_OP_argMax] = {wnn_lower_arg_min_max, NULL, 0, false, wnn_fold_prepares},
     [WNN_OP_batchNormalization] = {wnn_lower_batch_normalization, NULL, 1, true},
     [WNN_OP_cast] = MOVE(wnn_lower_cast),
     [WNN_OP_clamp] = UNARY,
@@ -73,23 +77,24 @@ const struct gpu_operator wnn_gpu_operators[WNN_OP_END] = {
     [WNN_OP_quantizeLinear] = MOVE(wnn_lower_step),
     [WNN_OP_elu] = UNARY,
     [WNN_OP_expand] = MOVE(wnn_lower_expand),
-    [WNN_OP_gather] = MOVE(wnn_lower_gather),
-    [WNN_OP_gatherElements] = MOVE(wnn_lower_gather_elements),
-    [WNN_OP_gatherND] = MOVE(wnn_lower_gather_nd),
+    [WNN_OP_gather] = GATHER(wnn_lower_gather),
+    [WNN_OP_gatherElements] = GATHER(wnn_lower_gather_elements),
+    [WNN_OP_gatherND] = GATHER(wnn_lower_gather_nd),
     [WNN_OP_gelu] = UNARY,
-    [WNN_OP_gemm] = {wnn_lower_gemm, wnn_scratch_of_gemm, 0, true},
+    [WNN_OP_gemm] = {wnn_lower_gemm, wnn_scratch_of_gemm, 0, true, wnn_product_prepares},
     [WNN_OP_gru] = {wnn_lower_gru, wnn_scratch_of_gru, 0, false},
     [WNN_OP_gruCell] = {wnn_lower_gru, wnn_scratch_of_gru, 0, false},
     [WNN_OP_hardSigmoid] = UNARY,
     [WNN_OP_hardSwish] = UNARY,
-    [WNN_OP_instanceNormalization] = {wnn_lower_instance_normalization, wnn_scratch_of_normalization, 1,
-                                      true},
-    [WNN_OP_layerNormalization] = {wnn_lower_layer_normalization, wnn_scratch_of_normalization, 1, true},
+    [WNN_OP_instanceNormalization] = {wnn_lower_instance_normalization, wnn_scratch_of_normalization, 1, true,
+                                      wnn_fold_prepares},
+    [WNN_OP_layerNormalization] = {wnn_lower_layer_normalization, wnn_scratch_of_normalization, 1, true,
+                                   wnn_fold_prepares},
     [WNN_OP_leakyRelu] = UNARY,
     [WNN_OP_linear] = UNARY,
     [WNN_OP_lstm] = {wnn_lower_lstm, wnn_scratch_of_lstm, 0, false},
     [WNN_OP_lstmCell] = {wnn_lower_lstm, wnn_scratch_of_lstm, 0, false},
-    [WNN_OP_matmul] = {wnn_lower_matmul, wnn_scratch_of_matmul, 0, true},
+    [WNN_OP_matmul] = {wnn_lower_matmul, wnn_scratch_of_matmul, 0, true, wnn_product_prepares},
     [WNN_OP_pad] = MOVE(wnn_lower_pad),
     [WNN_OP_averagePool2d] = POOL,
     [WNN_OP_l2Pool2d] = POOL,
@@ -113,7 +118,7 @@ const struct gpu_operator wnn_gpu_operators[WNN_OP_END] = {
     [WNN_OP_scatterND] = {wnn_lower_scatter_nd, wnn_scratch_of_scatter, 1, false},
     [WNN_OP_sigmoid] = UNARY,
     [WNN_OP_slice] = MOVE(wnn_lower_slice),
-    [WNN_OP_softmax] = {wnn_lower_softmax, wnn_scratch_of_softmax, 1, true},
+    [WNN_OP_softmax] = {wnn_lower_softmax, wnn_scratch_of_softmax, 1, true, wnn_fold_prepares},
     [WNN_OP_softplus] = UNARY,
     [WNN_OP_softsign] = UNARY,
     [WNN_OP_split] = MOVE(wnn_lower_split),

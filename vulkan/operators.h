@@ -12,7 +12,10 @@ struct gpu_operator {
     void (*lower)(struct lowering *lowering);   // NULL: the backend cannot do it
     size_t (*scratch)(const struct node *node); // bytes, SIZE_MAX: too many; NULL: none
     uint32_t in_place; // bit i: output 0 may lie where input i lies, if that has its shape and size
-    bool finishes;     // does by itself what becomes of its results: adds, and applies an activation
+    bool finishes;     // does by itself what becomes of its results (lowering.fused)
+    // (optional) Whether it reads an input by wnn_shader_input, as floats or whatever it is (tensor.fused),
+    // and each element of it a few times at most. NULL: never.
+    bool (*prepares)(const struct node *node, unsigned input);
 };
 extern const struct gpu_operator wnn_gpu_operators[WNN_OP_END];
 
@@ -57,6 +60,7 @@ void wnn_lower_split(struct lowering *lowering);
 void wnn_lower_tile(struct lowering *lowering);
 void wnn_lower_transpose(struct lowering *lowering);
 void wnn_lower_triangular(struct lowering *lowering);
+bool wnn_gather_prepares(const struct node *node, unsigned input);
 void wnn_lower_gather(struct lowering *lowering);
 void wnn_lower_gather_elements(struct lowering *lowering);
 void wnn_lower_gather_nd(struct lowering *lowering);
@@ -65,6 +69,7 @@ void wnn_lower_scatter_nd(struct lowering *lowering);
 size_t wnn_scratch_of_scatter(const struct node *node);
 
 // reduce.c
+bool wnn_fold_prepares(const struct node *node, unsigned input);
 void wnn_lower_reduce(struct lowering *lowering);
 size_t wnn_scratch_of_reduce(const struct node *node);
 void wnn_lower_arg_min_max(struct lowering *lowering);
@@ -84,12 +89,14 @@ size_t wnn_scratch_of_normalization(const struct node *node);
 void wnn_turn_filters(struct graph *graph, struct allocator *allocator);
 
 // matrix.c, convolution.c, image.c, recurrent.c
+bool wnn_product_prepares(const struct node *node, unsigned input); // of gemm and matmul
 void wnn_lower_gemm(struct lowering *lowering);
 void wnn_lower_matmul(struct lowering *lowering);
 size_t wnn_scratch_of_gemm(const struct node *node);
 size_t wnn_scratch_of_matmul(const struct node *node);
 size_t wnn_scratch_of_conv2d(const struct node *node);
 void wnn_lower_conv2d(struct lowering *lowering); // convTranspose2d too
+bool wnn_pool_prepares(const struct node *node, unsigned input);
 void wnn_lower_pool2d(struct lowering *lowering);
 void wnn_lower_resample2d(struct lowering *lowering);
 void wnn_lower_gru(struct lowering *lowering);  // gruCell too

@@ -163,6 +163,11 @@ static void groups_of(const struct product *p, const struct schedule *schedule, 
     groups[2] = p->matrices * schedule->splits; // which is little if there are splits
 }
 
+bool wnn_reads_second_once(const struct product *p)
+{
+    return p->rows <= FEW_ROWS && !p->gather;
+}
+
 bool wnn_is_large_product(const struct lowering *lowering, const struct product *p)
 {
     const struct capabilities *can = &lowering->gpu->can;

@@ -53,7 +53,7 @@ static unsigned choose_lanes(const struct groups *groups)
 
 static void begin_fold(struct shader *shader, struct lowering *lowering, const struct groups *groups,
                        const struct tensor *in, enum form in_form, const struct tensor *out, enum form form,
-                       const struct epilogue *epilogue)
+                       const struct fused *fused)
 {
     unsigned lanes = choose_lanes(groups);
     bool columns = are_columns(groups);
@@ -64,16 +64,16 @@ static void begin_fold(struct shader *shader, struct lowering *lowering, const s
     wnn_shader_map(shader, "group", groups->outer, groups->outer_dims, groups->outer_steps, 0);
     wnn_shader_map(shader, "member", groups->inner, groups->inner_dims, groups->inner_steps, 0);
     wnn_shader_input(shader, "a", in, in_form);
-    wnn_shader_output(shader, out, form, epilogue);
+    wnn_shader_output(shader, out, form, fused);
     wnn_shader_define(shader, "LANES", "%u", lanes);
     wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
 }
 
 void wnn_reduce_begin(struct shader *shader, struct lowering *lowering, const struct groups *groups,
                       const struct tensor *in, const struct tensor *out, enum form form,
-                      const struct epilogue *epilogue)
+                      const struct fused *fused)
 {
-    begin_fold(shader, lowering, groups, in, FORM_VALUE, out, form, epilogue);
+    begin_fold(shader, lowering, groups, in, FORM_VALUE, out, form, fused);
 }
 
 void wnn_reduce_end(struct shader *shader, const struct groups *groups)
@@ -244,6 +244,13 @@ static void reduce_pieces(struct lowering *lowering, const struct groups *groups
     wnn_shader_number(&shader, "ALL_MEMBERS", (uint32_t)groups->members);
     define_reduction(&shader, op, in->type, false, true);
     wnn_reduce_end(&shader, &rest);
+}
+
+// Normalisations and softmax, too, read what they fold up to three times.
+bool wnn_fold_prepares(const struct node *node, unsigned input)
+{
+    (void)node;
+    return input == 0;
 }
 
 void wnn_lower_reduce(struct lowering *lowering)

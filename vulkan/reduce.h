@@ -20,7 +20,7 @@ struct groups wnn_groups_along(const struct shape *shape, const uint32_t *axes, 
 // Begins a reduction of `in`; the fold itself is to be defined.
 void wnn_reduce_begin(struct shader *shader, struct lowering *lowering, const struct groups *groups,
                       const struct tensor *in, const struct tensor *out, enum form form,
-                      const struct epilogue *epilogue);
+                      const struct fused *fused);
 void wnn_reduce_end(struct shader *shader, const struct groups *groups);
 
 // Folds in two passes, the first of which finds what the second needs to know.

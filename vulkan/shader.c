@@ -337,9 +337,27 @@ unsigned wnn_shader_bind(struct shader *shader, const struct region *region, boo
     return add_binding(shader, region, writes, writes ? "writeonly" : "readonly");
 }
 
+// <name>_at(i) as the steps make it of <name>_stored_at(i).
+static unsigned add_made_input(struct shader *shader, const char *name, const struct tensor *tensor)
+{
+    struct tensor stored = *tensor;
+    char text[32];
+    stored.fused = NULL;
+    stored.type = tensor->fused->from;
+    snprintf(text, sizeof text, "%s_made", name);
+    wnn_shader_fused(shader, text, tensor->fused, false);
+    snprintf(text, sizeof text, "%s_stored", name);
+    unsigned k = wnn_shader_input(shader, text, &stored, FORM_VALUE);
+    wnn_shader_text(shader, "%s %s_at(uint i) { return %s_made(%s_stored_at(i), i); }\n",
+                    wnn_shader_type(tensor->type), name, name, name);
+    return k;
+}
+
 unsigned wnn_shader_input(struct shader *shader, const char *name, const struct tensor *tensor,
                           enum form form)
 {
+    if (tensor->fused)
+        return add_made_input(shader, name, tensor);
     unsigned k = add_binding(shader, &tensor->region, false, "readonly"), bits = wnn_dtype_bits(tensor->type);
     const char *type = wnn_shader_type(tensor->type);
     if (form == FORM_PAIR || form == FORM_QUAD) {
@@ -379,23 +397,50 @@ unsigned wnn_shader_input(struct shader *shader, const char *name, const struct 
 
 bool wnn_shader_has_quads(const struct lowering *lowering, const struct tensor *tensor)
 {
-    return wnn_dtype_is_float(tensor->type) && tensor->region.bytes <= wnn_shader_piece(lowering->gpu) &&
-           tensor->region.offset % (wnn_dtype_bits(tensor->type) / 2) == 0;
+    WNNDataType stored = tensor->fused ? tensor->fused->from : tensor->type;
+    unsigned bits = wnn_dtype_bits(stored);
+    return wnn_dtype_is_float(tensor->type) && (wnn_dtype_is_float(stored) || bits <= 8) &&
+           tensor->region.bytes <= wnn_shader_piece(lowering->gpu) &&
+           tensor->region.offset % (bits <= 8 ? 4 : bits / 2) == 0;
+}
+
+// Four integers of a word, or half a word, that go through what is fused.
+static void add_small_quads(struct shader *shader, const char *name, WNNDataType type, unsigned k)
+{
+    unsigned bits = wnn_dtype_bits(type);
+    const char *is = wnn_shader_type(type);
+    wnn_shader_text(shader, "vec4 %s_quad(uint i)\n{\nuint q = w%u(i / %uu)%s;\nreturn vec4(", name, k,
+                    32 / bits, bits == 4 ? " >> (i % 8u * 4u)" : "");
+    for (unsigned e = 0; e < 4; e++)
+        wnn_shader_text(shader, "%s%s_made(bitfieldExtract(%s(q), %u, %u), i + %uu)", e ? ", " : "", name, is,
+                        e * bits, bits, e);
+    add_text(shader, ");\n}\n");
 }
 
 void wnn_shader_quads(struct shader *shader, const char *name, const struct tensor *tensor)
 {
     unsigned k = shader->binding_count - 1;
-    bool half = tensor->type == WNNDataType_Float16;
+    WNNDataType type = tensor->fused ? tensor->fused->from : tensor->type;
+    bool half = type == WNNDataType_Float16;
+    if (!wnn_dtype_is_float(type)) {
+        add_small_quads(shader, name, type, k);
+        return;
+    }
+    const char *stored = tensor->fused ? "_stored" : "";
     wnn_shader_text(shader, "layout(std430, set = 0, binding = %u) readonly buffer Q%u { %s q%u[]; };\n", k,
                     k, half ? "uvec2" : "vec4", k);
     if (half)
         wnn_shader_text(shader,
-                        "vec4 %s_quad(uint i)\n{\nuvec2 q = q%u[(base%u + i / 2u) / 2u];\n"
+                        "vec4 %s%s_quad(uint i)\n{\nuvec2 q = q%u[(base%u + i / 2u) / 2u];\n"
                         "return vec4(loaded_halves(q.x), loaded_halves(q.y));\n}\n",
-                        name, k, k);
+                        name, stored, k, k);
     else
-        wnn_shader_text(shader, "#define %s_quad(i) q%u[(base%u + (i)) / 4u]\n", name, k, k);
+        wnn_shader_text(shader, "#define %s%s_quad(i) q%u[(base%u + (i)) / 4u]\n", name, stored, k, k);
+    if (tensor->fused)
+        wnn_shader_text(shader,
+                        "vec4 %s_quad(uint i)\n{\nvec4 q = %s_stored_quad(i);\nreturn vec4(%s_made(q.x, i), "
+                        "%s_made(q.y, i + 1u), %s_made(q.z, i + 2u), %s_made(q.w, i + 3u));\n}\n",
+                        name, name, name, name, name, name);
 }
 
 void wnn_shader_output_quads(struct shader *shader, const struct tensor *tensor)
@@ -427,30 +472,16 @@ void wnn_shader_words(struct shader *shader, const char *name, const struct regi
     wnn_shader_text(shader, "#define %s_word(i) b%u[base%u + (i)]\n", name, k, k);
 }
 
-void wnn_shader_finish(struct shader *shader, const struct tensor *tensor, const struct epilogue *epilogue)
+void wnn_shader_finish(struct shader *shader, const struct fused *fused)
 {
-    const struct activation *activation = epilogue ? epilogue->activation : NULL;
-    const char *rounding = tensor->type == WNNDataType_Float16 ? "x = rounded_f16(x);\n" : "";
-    char expression[256];
-    if (!epilogue || (!activation && !epilogue->addend)) {
+    if (fused)
+        wnn_shader_fused(shader, "finish", fused, true);
+    else
         add_text(shader, "#define finish(x, i) (x)\n");
-        return;
-    }
-    if (epilogue->addend)
-        wnn_shader_input(shader, "addend", epilogue->addend, FORM_VALUE);
-    if (activation)
-        wnn_shader_function(shader, "FUSED", (enum op)activation->op, activation->attrs, tensor->type,
-                            expression, sizeof expression);
-    add_text(shader, "float finish(float x, uint i) {\n");
-    if (epilogue->addend)
-        wnn_shader_text(shader, "%sx = add(x, addend_at(i));\n", rounding);
-    if (activation)
-        wnn_shader_text(shader, "%sx = %s;\n", rounding, expression);
-    add_text(shader, "return x;\n}\n");
 }
 
 void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum form form,
-                       const struct epilogue *epilogue)
+                       const struct fused *fused)
 {
     unsigned k = add_binding(shader, &tensor->region, true, "writeonly");
     unsigned bits = form == FORM_QUAD ? 128 : form == FORM_PAIR ? 64 : wnn_dtype_bits(tensor->type);
@@ -493,7 +524,7 @@ void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum 
                             type, encoded, (1u << bits) - 1, bits);
         wnn_shader_text(shader, "void store(uint i, uint word) { s%u(i, word); }\n", k);
     }
-    wnn_shader_finish(shader, tensor, epilogue);
+    wnn_shader_finish(shader, fused);
 }
 
 struct tensor wnn_scratch(const struct lowering *lowering, size_t offset, WNNDataType type, size_t count)

@@ -10,18 +10,27 @@
 #include "ops/op.h"
 #include "vulkan/program.h"
 
+struct fused;
+
 // An operand or a piece of scratch memory.
 struct tensor {
     struct region region; // no buffer: an optional operand that is not given
     WNNDataType type;
     struct shape shape;
     size_t count; // elements
+    const struct fused
+        *fused; // what elements go through when they are read, which makes `type`; NULL: nothing
 };
 
-// What a node does with its results before it writes them: the addend comes first.
-struct epilogue {
-    const struct activation *activation; // NULL: none
-    const struct tensor *addend;         // of the output's type; NULL: none
+// Operators of single elements that a shader computes along with its own: of what it reads, or of its results
+// before it writes them. Value 0 is such an element, the next are those of the inputs at the same place, then
+// come the results of the steps, the last of which takes the place of value 0.
+struct fused {
+    const struct elementwise_step *list;
+    unsigned count;
+    const struct tensor *inputs;
+    unsigned input_count;
+    WNNDataType from; // the type of value 0
 };
 
 // The lowering of one node.
@@ -29,7 +38,7 @@ struct lowering {
     struct gpu *gpu;
     struct program *program;
     const struct node *node;
-    const struct epilogue *fused; // what becomes of the results; NULL: nothing
+    const struct fused *fused; // what becomes of the results; NULL: nothing
     struct error *error;
     bool failed;
     struct tensor *in, *out; // as node->in and node->out
@@ -91,13 +100,17 @@ unsigned wnn_shader_input(struct shader *shader, const char *name, const struct 
 // Returns the number k of a binding with w<k>(i) or, if it is written, s<k>(i, word) for word i of a region.
 unsigned wnn_shader_bind(struct shader *shader, const struct region *region, bool writes);
 // COUNT, OUT, WORD, PER, put() and store(). finish(x, i) makes of result i what is to be put at element i of
-// the output: it adds the addend's element i and applies the activation, and rounds x before either. What
-// writes an element must be what finishes it, since the addend may lie where the output does.
+// the output, by the steps, which see x rounded to the output's type. What writes an element must be what
+// finishes it, since inputs of the steps may lie where the output does.
 void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum form form,
-                       const struct epilogue *epilogue);
+                       const struct fused *fused);
 
-// finish() alone, for an output of that type.
-void wnn_shader_finish(struct shader *shader, const struct tensor *tensor, const struct epilogue *epilogue);
+// finish() alone.
+void wnn_shader_finish(struct shader *shader, const struct fused *fused);
+
+// <name>(x, i) in elementwise.c: element i after the steps, each of which sees the values before it rounded
+// to their types, x too if it comes `fresh` from arithmetic; if not, what it makes is rounded as well.
+void wnn_shader_fused(struct shader *shader, const char *name, const struct fused *fused, bool fresh);
 
 // Bytes of a tensor that one binding sees, wherever they begin.
 size_t wnn_shader_piece(const struct gpu *gpu);

@@ -60,13 +60,50 @@ static bool is_softmax(const struct activation *activation)
     return activation->op == WNN_OP_softmax || activation->op == WNN_OP_softmax2d;
 }
 
+enum {
+    MOST_FUSED_INPUTS = 4 // of a node, the first
+};
+
+// A node as its operator sees it: inputs are of the types that what is attached to them makes.
+struct seen {
+    struct node node;
+    struct operand operands[MOST_FUSED_INPUTS], *in[MOST_FUSED_INPUTS];
+};
+
+static const struct elementwise_step *last_step(const struct attached *attached)
+{
+    const struct elementwise_attrs *attrs = attached->attrs;
+    return &attrs->steps[attrs->count - 1];
+}
+
+static const struct node *see(const struct node *node, struct seen *seen)
+{
+    unsigned own = wnn_own_inputs(node);
+    if (!node->attached || own > MOST_FUSED_INPUTS) // to outputs only
+        return node;
+    seen->node = *node;
+    seen->node.in = seen->in;
+    seen->node.in_count = own;
+    for (unsigned i = 0; i < own; i++) {
+        const struct attached *attached = wnn_attached(node, i);
+        seen->in[i] = node->in[i];
+        if (!attached)
+            continue;
+        seen->operands[i] = *node->in[i];
+        seen->operands[i].type.type = last_step(attached)->type.type;
+        seen->in[i] = &seen->operands[i];
+    }
+    return &seen->node;
+}
+
 // SIZE_MAX: more than there can be.
 static size_t scratch_of(const struct gpu *gpu, const struct node *node)
 {
+    struct seen seen;
     if (node->op == WNN_OP_elementwise)
         return wnn_scratch_of_elementwise(gpu, node);
     const struct gpu_operator *operator= & wnn_gpu_operators[node->op];
-    size_t bytes = operator->scratch ? operator->scratch(node) : 0;
+    size_t bytes = operator->scratch ? operator->scratch(see(node, &seen)) : 0;
     size_t after = node->activation && is_softmax(node->activation)
                        ? wnn_scratch_of_last_softmax(&node->out[0]->type)
                        : 0;
@@ -75,8 +112,46 @@ static size_t scratch_of(const struct gpu *gpu, const struct node *node)
 
 static struct tensor describe(const struct operand *operand, struct region region)
 {
-    return (struct tensor){region, operand->type.type, operand->type.shape,
-                           wnn_shape_elements(&operand->type.shape)};
+    return (struct tensor){.region = region,
+                           .type = operand->type.type,
+                           .shape = operand->type.shape,
+                           .count = wnn_shape_elements(&operand->type.shape)};
+}
+
+static struct fused fused_of(const struct attached *attached, const struct tensor *in, WNNDataType from)
+{
+    const struct elementwise_attrs *attrs = attached->attrs;
+    return (struct fused){attrs->steps, attrs->count, in + attached->first, attached->count, from};
+}
+
+// What becomes of a node's results: its activation is the first step, unless it is done apart. `steps` has
+// room for one more than there can be.
+static const struct fused *fuse_results(const struct node *node, const struct tensor *in,
+                                        struct elementwise_step *steps, struct fused *fused)
+{
+    const struct attached *attached = wnn_attached(node, WNN_AT_OUTPUT);
+    const struct activation *activation = node->activation;
+    if (!attached && !activation)
+        return NULL;
+    *fused = (struct fused){.list = steps, .from = node->out[0]->type.type};
+    if (attached)
+        *fused = fused_of(attached, in, fused->from);
+    if (!activation)
+        return fused;
+    // Its value stands behind the inputs, before those of the other steps.
+    uint8_t number = (uint8_t)(fused->input_count + 1);
+    steps[0] = (struct elementwise_step){
+        .op = activation->op, .in_count = 1, .attrs = activation->attrs, .type = node->out[0]->type};
+    for (unsigned i = 0; i < fused->count; i++) {
+        steps[i + 1] = fused->list[i];
+        for (unsigned j = 0; attached && j < steps[i + 1].in_count; j++) {
+            uint8_t *value = &steps[i + 1].in[j];
+            *value = *value == 0 ? number : *value >= number ? (uint8_t)(*value + 1) : *value;
+        }
+    }
+    fused->list = steps;
+    fused->count++;
+    return fused;
 }
 
 // `in` and `out` have the regions of the operands.
@@ -91,14 +166,23 @@ static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, st
                                 .in = in,
                                 .out = out,
                                 .scratch = scratch};
+    struct elementwise_step steps[WNN_ELEMENTWISE_STEPS + 1];
+    struct fused results, inputs[MOST_FUSED_INPUTS];
     if (!row->lower)
         return wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan: there is no %s", wnn_ops[node->op].name);
-    bool fused = node->activation && row->finishes && !is_softmax(node->activation);
-    const struct epilogue epilogue = {fused ? node->activation : NULL,
-                                      node->addend ? &in[node->addend] : NULL};
-    lowering.fused = epilogue.activation || epilogue.addend ? &epilogue : NULL;
+    bool apart = node->activation && (!row->finishes || is_softmax(node->activation));
+    if (!apart)
+        lowering.fused = fuse_results(node, in, steps, &results);
+    for (unsigned i = 0; node->attached && i < MOST_FUSED_INPUTS && i < wnn_own_inputs(node); i++) {
+        const struct attached *attached = wnn_attached(node, i);
+        if (!attached)
+            continue;
+        inputs[i] = fused_of(attached, in, in[i].type);
+        in[i].type = last_step(attached)->type.type;
+        in[i].fused = &inputs[i];
+    }
     row->lower(&lowering);
-    if (!lowering.failed && node->activation && !fused)
+    if (!lowering.failed && apart)
         wnn_lower_activation(&lowering, node->activation, &out[0]);
     return !lowering.failed ||
            wnn_fail(error, WNNStatus_OperationError, "Vulkan: %s cannot be lowered", wnn_ops[node->op].name);
@@ -118,17 +202,29 @@ static void partition(void *state, struct graph *graph)
     }
 }
 
-// The addend needs a binding too.
-static bool adds(void *state, const struct node *node)
+// What the kernels of a node bind: parameters, scratch memory, and each operand.
+static unsigned bindings_of(const struct gpu *gpu, const struct node *node)
 {
-    const struct gpu *gpu = &((const struct vulkan *)state)->gpu;
-    const struct descriptor *type = &node->out[0]->type;
-    unsigned bindings = 1 + 2 * wnn_shader_bindings(gpu, wnn_descriptor_bytes(type)); // parameters, both
+    unsigned bindings = 2 + wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->out[0]->type));
     for (unsigned i = 0; i < node->in_count; i++)
         if (node->in[i])
             bindings += wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->in[i]->type));
-    return wnn_gpu_operators[node->op].finishes && !wnn_op_is_elementwise((enum op)node->op) &&
-           wnn_dtype_is_float(type->type) && bindings <= gpu->can.buffers;
+    return bindings;
+}
+
+// Results are at hand where a kernel finishes them, whatever it is. Elements that are read are computed each
+// time, so that only operators that read each of them a few times at most say that they do
+// (gpu_operator.prepares).
+static bool attaches(void *state, const struct node *node)
+{
+    const struct gpu *gpu = &((const struct vulkan *)state)->gpu;
+    const struct gpu_operator *row = &wnn_gpu_operators[node->op];
+    unsigned at = node->attached->at;
+    struct seen seen;
+    bool taken = at == WNN_AT_OUTPUT ? row->finishes && !(node->activation && is_softmax(node->activation))
+                                     : at < MOST_FUSED_INPUTS && wnn_own_inputs(node) <= MOST_FUSED_INPUTS &&
+                                           row->prepares && row->prepares(see(node, &seen), at);
+    return taken && bindings_of(gpu, node) <= gpu->can.buffers;
 }
 
 static bool computes(enum op op)
@@ -141,8 +237,10 @@ static bool in_place(void *state, const struct node *node, unsigned input)
     if (node->op == WNN_OP_elementwise)
         return wnn_elementwise_shares(&((const struct vulkan *)state)->gpu, node, input);
     const struct operand *in = node->in[input], *out = node->out[0];
-    if (node->addend && input == node->addend)
-        return true;
+    const struct attached *attached = wnn_attached(node, WNN_AT_OUTPUT);
+    if (attached && input >= attached->first && input < attached->first + attached->count)
+        return wnn_shape_elements(&in->type.shape) == wnn_shape_elements(&out->type.shape) &&
+               wnn_dtype_bits(in->type.type) == wnn_dtype_bits(out->type.type);
     return input < 32 && wnn_gpu_operators[node->op].in_place >> input & 1 &&
            (node->op == WNN_OP_reshape || wnn_shape_equal(&in->type.shape, &out->type.shape));
 }
@@ -982,13 +1080,13 @@ static uint64_t most_bytes(void *state)
 
 #define FUNCTIONS                                                                                            \
     .preferred_layout = WNNInputOperandLayout_NHWC, .views = true, .view_alignment = sizeof(uint32_t),       \
-    .destroy = destroy, .adds = adds, .evaluate = evaluate, .partition = partition, .in_place = in_place,    \
-    .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes, .device_name = device_name, .lost = is_lost,   \
-    .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .execute = execute,          \
-    .submit = submit, .land = land, .computes = computes, .tensor_create = tensor_create,                    \
-    .tensor_free = tensor_free, .tensor_read = tensor_read, .tensor_write = tensor_write,                    \
-    .tensor_mapped = tensor_mapped, .tensor_export = tensor_export, .tensor_buffer = tensor_buffer,          \
-    .handles = handles, .syncs = syncs
+    .destroy = destroy, .attaches = attaches, .evaluate = evaluate, .partition = partition,                  \
+    .in_place = in_place, .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes,                          \
+    .device_name = device_name, .lost = is_lost, .flushes_denormals = flushes_denormals, .lower = lower,     \
+    .release = release, .execute = execute, .submit = submit, .land = land, .computes = computes,            \
+    .tensor_create = tensor_create, .tensor_free = tensor_free, .tensor_read = tensor_read,                  \
+    .tensor_write = tensor_write, .tensor_mapped = tensor_mapped, .tensor_export = tensor_export,            \
+    .tensor_buffer = tensor_buffer, .handles = handles, .syncs = syncs
 
 const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
 const struct backend wnn_backend_vulkan_minimal = {
