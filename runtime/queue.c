@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-// Where threads that wait run their requests, to wake the worker for each would disturb them. It looks now
-// and then instead, until nothing has come for a time.
+// Where threads wait for their requests, they can run them, and to wake the worker for each would disturb
+// them. It looks now and then instead, until nothing has come for a time.
 #define LOOK_NANOSECONDS 1000000u
 #define LOOKS            2
 
@@ -594,12 +594,23 @@ static bool deadline_after(uint64_t nanoseconds, struct timespec *deadline)
     return true;
 }
 
+// Under the lock: leaves what is first of the timeline to threads that waited lately, if there were any. They
+// take it before the worker could, or it takes it when it looks. Where something flies, nobody waits for
+// that.
+static bool leave_to_waiters(struct queue *queue, uint64_t seen)
+{
+    if (queue->waits_seen == seen || queue->flying.first || !may_run_anywhere(queue->waiting.first))
+        return false;
+    pthread_cond_broadcast(&queue->changed);
+    return true;
+}
+
 // Under the lock: the worker has nothing to do. `seen` and `looks` are its own.
 static void rest(struct queue *queue, uint64_t *seen, unsigned *looks)
 {
-    if (*seen != queue->run_by_waiters)
+    if (*seen != queue->waits_seen)
         *looks = LOOKS;
-    *seen = queue->run_by_waiters;
+    *seen = queue->waits_seen;
     if (*looks == 0) {
         pthread_cond_wait(&queue->work, &queue->lock);
         return;
@@ -630,7 +641,7 @@ void wnn_queue_work(WNNContext context)
         struct request *request;
         if ((request = take_first(&queue->cancelled)))
             deliver(context, request);
-        else if (may_begin(queue))
+        else if (may_begin(queue) && !leave_to_waiters(queue, seen))
             run_first_and_tell(context);
         else if (queue->ending && !queue->running && !queue->landing && !queue->flying.first &&
                  !queue->waiting.first)
@@ -754,10 +765,17 @@ static void work_here(WNNContext context, void (*work)(WNNContext context))
     struct queue *queue = &context->queue;
     fenv_t environment;
     fegetenv(&environment);
-    queue->run_by_waiters++;
+    queue->waits_seen++;
     work(context);
     fesetenv(&environment);
     go_on(queue);
+}
+
+// Under the lock.
+static void wait_for_change(struct queue *queue)
+{
+    queue->waits_seen += queue->running;
+    pthread_cond_wait(&queue->changed, &queue->lock);
 }
 
 static WNNWaitStatus wait_any(WNNContext context, size_t count, WNNFutureWaitInfo *futures, uint64_t timeout)
@@ -783,7 +801,7 @@ static WNNWaitStatus wait_any(WNNContext context, size_t count, WNNFutureWaitInf
         else if (timed)
             expired = pthread_cond_timedwait(&queue->changed, &queue->lock, &deadline) != 0;
         else
-            pthread_cond_wait(&queue->changed, &queue->lock);
+            wait_for_change(queue);
     }
 }
 

@@ -117,7 +117,7 @@ struct queue {
     bool landing;                  // the first of them lands
     bool stalled;                  // nothing begins before it has
     bool grounded;                 // nothing will fly any more
-    uint64_t run_by_waiters;       // how many threads that waited have run
+    uint64_t waits_seen;           // how often a thread waited for what ran, or ran it itself
     bool expects_waiters;          // the worker looks by itself soon whether somebody has run what came
     struct request_list cancelled; // spontaneous ones that wnnContextCancel left to the worker
     struct request_list events;    // done, mode AllowProcessEvents

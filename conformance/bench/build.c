@@ -100,6 +100,17 @@ static size_t packed_bytes(const struct node *node)
     return packer(node) ? packer(node)->packed_bytes(node) : weight_bytes(node);
 }
 
+// The largest constant of a node.
+static size_t most_bytes(const struct node *node)
+{
+    size_t most = 0;
+    for (unsigned i = 0; i < node->in_count; i++)
+        if (node->in[i] && node->in[i]->constant && node->in[i]->constant->bytes > most)
+            most = node->in[i]->constant->bytes;
+    return most;
+}
+
+// Any constant will do for any other.
 static void pack(const struct node *node, const struct parallel *parallel, const char *from, char *to)
 {
     const struct kernel *kernel = packer(node);
@@ -110,11 +121,11 @@ static void pack(const struct node *node, const struct parallel *parallel, const
     struct tensor in[8] = {{NULL}}, out[1];
     for (unsigned i = 0; i < node->in_count && i < 8; i++)
         if (node->in[i])
-            in[i] = (struct tensor){NULL, node->in[i]->type.type, node->in[i]->type.shape,
+            in[i] = (struct tensor){node->in[i]->constant ? (void *)(uintptr_t)from : NULL,
+                                    node->in[i]->type.type, node->in[i]->type.shape,
                                     wnn_shape_elements(&node->in[i]->type.shape)};
     out[0] = (struct tensor){NULL, node->out[0]->type.type, node->out[0]->type.shape,
                              wnn_shape_elements(&node->out[0]->type.shape)};
-    in[1].data = (void *)(uintptr_t)from;
     const struct kernel_call call = {node, in, out, NULL, parallel, NULL};
     kernel->pack(&call, to);
 }
@@ -129,8 +140,8 @@ static void measure_bound(const struct plan *plan, struct figures *figures)
     size_t count = plan->graph.node_count;
     char **from = must_allocate(count * sizeof *from), **to = must_allocate(count * sizeof *to);
     for (size_t i = 0; i < count; i++) {
-        from[i] = must_allocate(weight_bytes(plan->graph.nodes[i]) + 1);
-        memset(from[i], 1, weight_bytes(plan->graph.nodes[i]) + 1);
+        from[i] = must_allocate(most_bytes(plan->graph.nodes[i]) + 1);
+        memset(from[i], 1, most_bytes(plan->graph.nodes[i]) + 1);
     }
     double begin = seconds_now();
     for (size_t i = 0; i < count; i++) {

@@ -486,7 +486,7 @@ static void test_graph_life(void)
 static struct {
     pthread_t thread;
     int rounding;
-    atomic_uint runs;
+    atomic_uint runs, milliseconds;
 } last_execution;
 
 static bool execute_and_note(void *state, void *executable, const struct bindings *bindings,
@@ -495,6 +495,7 @@ static bool execute_and_note(void *state, void *executable, const struct binding
     last_execution.thread = pthread_self();
     last_execution.rounding = fegetround();
     atomic_fetch_add(&last_execution.runs, 1);
+    sleep_milliseconds(atomic_load(&last_execution.milliseconds));
     return wnn_backend_find("cpu")->execute(state, executable, bindings, error);
 }
 
@@ -514,16 +515,14 @@ static WNNContext create_noting_context(void)
 static void test_running_here(void)
 {
     enum {
-        ROUNDS = 200,
-        MOST = 20000
+        ROUNDS = 200
     };
     WNNContext context = create_noting_context();
     WNNGraph graph = build_chain(context, 1, WIDTH);
     float y[WIDTH];
     unsigned here = 0;
     fesetround(FE_UPWARD);
-    int rounds = 0;
-    for (; rounds < ROUNDS || (!here && rounds < MOST); rounds++) {
+    for (int i = 0; i < ROUNDS; i++) {
         struct answer answer = {0};
         wait_for(context,
                  compute_chain(context, graph, x, y, WIDTH, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
@@ -534,8 +533,8 @@ static void test_running_here(void)
         REQUIRE_EQUAL_FLOAT(y[3], 8);
     }
     fesetround(FE_TONEAREST);
-    printf("%u of %d executions ran on the thread that waited\n", here, rounds);
-    REQUIRE(here > 0);
+    printf("%u of %d executions ran on the thread that waited\n", here, ROUNDS);
+    REQUIRE(here > ROUNDS / 2);
     for (int i = 0; i < ROUNDS; i++) {
         struct answer answer = {0};
         WNNCallbackMode mode = i % 2 ? WNNCallbackMode_AllowSpontaneous : WNNCallbackMode_AllowProcessEvents;
@@ -548,7 +547,35 @@ static void test_running_here(void)
         REQUIRE(!pthread_equal(last_execution.thread, pthread_self()));
         REQUIRE_EQUAL_INT(pthread_equal(answer.thread, pthread_self()), i % 2 == 0);
     }
-    REQUIRE_EQUAL_INT(last_execution.runs, rounds + ROUNDS);
+    REQUIRE_EQUAL_INT(last_execution.runs, 2 * ROUNDS);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+}
+
+// A thread that has waited for the worker takes over from it.
+static void test_taking_over(void)
+{
+    enum {
+        ROUNDS = 20,
+        MORE = 4
+    };
+    WNNContext context = create_noting_context();
+    WNNGraph graph = build_chain(context, 1, WIDTH);
+    float y[WIDTH];
+    int here = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        atomic_store(&last_execution.milliseconds, 10);
+        WNNFuture future = compute_chain(context, graph, x, y, WIDTH, tell_nobody());
+        sleep_milliseconds(5);
+        wait_for(context, future);
+        atomic_store(&last_execution.milliseconds, 0);
+        for (int k = 0; k < MORE; k++) {
+            wait_for(context, compute_chain(context, graph, x, y, WIDTH, tell_nobody()));
+            here += pthread_equal(last_execution.thread, pthread_self()) != 0;
+        }
+    }
+    printf("%d of %d executions ran on the thread that had waited\n", here, ROUNDS * MORE);
+    REQUIRE(here > ROUNDS * MORE / 2);
     wnnGraphRelease(graph);
     wnnContextRelease(context);
 }
@@ -718,6 +745,7 @@ int main(void)
     test_bad_callback_infos();
     test_graph_life();
     test_running_here();
+    test_taking_over();
     everything_flies = true;
     test_all();
     test_flights();
