@@ -274,15 +274,22 @@ static void call_back(struct pool *pool, uint64_t now)
     pthread_mutex_unlock(&pool->lock);
 }
 
+static bool all_away(const struct pool *pool)
+{
+    return atomic_load(&pool->away) == pool->lane_count - 1;
+}
+
 static bool rests(const struct pool *pool, uint64_t now)
 {
     return now < atomic_load_explicit(&pool->alone_until, memory_order_relaxed) ||
-           (atomic_load(&pool->away) == pool->lane_count - 1 && now < atomic_load(&pool->away_until));
+           (all_away(pool) && now < atomic_load(&pool->away_until));
 }
 
+// The clock costs more than the rest.
 bool wnn_pool_rests(const struct pool *pool)
 {
-    return rests(pool, wnn_nanoseconds());
+    bool may = all_away(pool) || atomic_load_explicit(&pool->alone_until, memory_order_relaxed) > 0;
+    return may && rests(pool, wnn_nanoseconds());
 }
 
 static void run_together(struct pool *pool, size_t count, void (*task)(void *argument, size_t index),
@@ -317,10 +324,12 @@ void wnn_pool_run(struct pool *pool, size_t count, void (*task)(void *argument, 
     atomic_store_explicit(&pool->caller_processor, sched_getcpu(), memory_order_relaxed);
     if (atomic_load(&pool->away) > 0 && call >= atomic_load(&pool->away_until))
         call_back(pool, call);
-    if (rests(pool, call))
+    if (rests(pool, call)) {
         run_alone(count, task, argument);
-    else
+    } else {
+        atomic_store_explicit(&pool->alone_until, 0, memory_order_relaxed);
         run_together(pool, count, task, argument, call);
+    }
     atomic_store(&pool->busy, false);
 }
 
