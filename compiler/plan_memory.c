@@ -217,15 +217,19 @@ static bool place_views(struct planner *planner, struct node *node)
     return true;
 }
 
-// Whether the inputs of a concat lie in its output as they are, one behind the other.
+// Whether the inputs of a concat lie in its output as they are, one behind the other, where views may begin.
 static bool is_joint(const struct planner *planner, const struct node *node)
 {
     const struct operand *output = node->out[0];
+    size_t alignment = planner->context->backend->view_alignment;
     if (!planner->context->backend->joins || node->op != WNN_OP_concat || node->activation ||
         wnn_dtype_bits(output->type.type) < 8)
         return false;
     for (unsigned i = 0; i < ((const struct concat_attrs *)node->attrs)->axis; i++)
         if (output->type.shape.dim[i] != 1)
+            return false;
+    for (unsigned i = 0; alignment && i + 1 < node->in_count; i++)
+        if (wnn_descriptor_bytes(&node->in[i]->type) % alignment != 0)
             return false;
     return true;
 }

@@ -218,8 +218,34 @@ size_t wnn_scratch_of_concat(const struct node *node)
     return node->in_count <= MOST_JOINED ? 0 : 2 * half_of_concat(node);
 }
 
+// Where parts lie in the output already (compiler/plan_memory.c), the others are copied there. False: none
+// does.
+static bool complete(struct lowering *lowering)
+{
+    const struct region *whole = &lowering->out[0].region;
+    bool any = false;
+    for (unsigned copy = 0; copy < 2; copy++) {
+        struct region region = *whole;
+        for (unsigned k = 0; k < lowering->node->in_count; k++) {
+            struct tensor to = lowering->in[k];
+            region.bytes = to.region.bytes;
+            bool there = to.region.buffer == region.buffer && to.region.offset == region.offset;
+            any |= there;
+            to.region = region;
+            if (copy && !there)
+                wnn_lower_convert(lowering, &lowering->in[k], &to);
+            region.offset += region.bytes;
+        }
+        if (!any)
+            return false;
+    }
+    return true;
+}
+
 void wnn_lower_concat(struct lowering *lowering)
 {
+    if (complete(lowering))
+        return;
     const struct node *node = lowering->node;
     unsigned axis = ((const struct concat_attrs *)node->attrs)->axis, count = node->in_count;
     struct tensor *parts = wnn_arena_copy(&lowering->program->records, lowering->in, count * sizeof *parts);

@@ -1079,9 +1079,9 @@ static uint64_t most_bytes(void *state)
 }
 
 #define FUNCTIONS                                                                                            \
-    .preferred_layout = WNNInputOperandLayout_NHWC, .views = true, .view_alignment = sizeof(uint32_t),       \
-    .destroy = destroy, .attaches = attaches, .evaluate = evaluate, .partition = partition,                  \
-    .in_place = in_place, .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes,                          \
+    .preferred_layout = WNNInputOperandLayout_NHWC, .views = true, .joins = true,                            \
+    .view_alignment = sizeof(uint32_t), .destroy = destroy, .attaches = attaches, .evaluate = evaluate,      \
+    .partition = partition, .in_place = in_place, .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes,  \
     .device_name = device_name, .lost = is_lost, .flushes_denormals = flushes_denormals, .lower = lower,     \
     .release = release, .execute = execute, .submit = submit, .land = land, .computes = computes,            \
     .tensor_create = tensor_create, .tensor_free = tensor_free, .tensor_read = tensor_read,                  \

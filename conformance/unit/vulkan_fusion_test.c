@@ -65,6 +65,9 @@ static void fill(void *data, WNNDataType type, size_t count, unsigned seed, bool
 
 typedef void maker(struct subject *subject);
 
+// How many concats of the last graph were left out, because their parts lay in place.
+static unsigned left_out;
+
 // The outputs lie one behind the other, from where the test wants them on.
 static size_t run(WNNContext context, maker *make, WNNDataType type, bool special, unsigned char *results)
 {
@@ -98,6 +101,10 @@ static size_t run(WNNContext context, maker *make, WNNDataType type, bool specia
     descriptor.outputs = to;
     wait_for(context, wnnContextCompute(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
     REQUIRE_EQUAL_STR(answer.message, "");
+    const struct graph *planned = &wnn_graph_plan(graph)->graph;
+    left_out = 0;
+    for (size_t i = 0; i < planned->node_count; i++)
+        left_out += planned->nodes[i]->op == WNN_OP_concat && planned->nodes[i]->lowering == WNN_LOWER_VIEW;
     wnnGraphRelease(graph);
     wnnGraphBuilderRelease(subject.builder);
     return at;
@@ -337,6 +344,55 @@ static void test_attention(const struct backend *backend)
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// Parts that are computed where concat joins them
+// ---------------------------------------------------------------------------------------------------------------
+
+// Two parts of an output in place, the reshaped one copied; one, since it is there twice and the other is an
+// input; and all, but of odd halves none.
+static void make_joined(struct subject *s)
+{
+    WNNGraphBuilder b = s->builder;
+    WNNOperand x = INPUT(s, 1, 6, 5, 4), y = INPUT(s, 60, 7), w = INPUT(s, 7, 4);
+    WNNOperand product = wnnGraphBuilderMatmul(b, y, w, NULL);
+    WNNOperand parts[] = {
+        wnnGraphBuilderTanh(b, x, NULL),
+        wnnGraphBuilderReshape(b, product, (WNNUint32List){(const uint32_t[]){1, 12, 5, 4}, 4}, NULL),
+        wnnGraphBuilderSoftmax(b, x, 3, NULL)};
+    output(s, wnnGraphBuilderConcat(b, 3, parts, 1, NULL));
+    WNNOperand mean = wnnGraphBuilderSigmoid(b, y, NULL), twice[] = {mean, y, mean};
+    output(s, wnnGraphBuilderExp(b, wnnGraphBuilderConcat(b, 3, twice, 0, NULL), NULL));
+    WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+    options.axes = (WNNUint32List){(const uint32_t[]){0}, 1};
+    options.keepDimensions = true;
+    WNNOperand sums[] = {wnnGraphBuilderReduceSum(b, y, &options), wnnGraphBuilderReduceMax(b, y, &options)};
+    output(s, wnnGraphBuilderConcat(b, 2, sums, 0, NULL));
+}
+
+static void test_joined(const struct backend *backend)
+{
+    static unsigned char got[4 * MOST_ELEMENTS], expected[4 * MOST_ELEMENTS];
+    WNNContext context = create_on(backend), cpu = create_on(wnn_backend_find("cpu"));
+    REQUIRE(context && cpu);
+    for (int half = 0; half < 2; half++) {
+        WNNDataType type = half ? WNNDataType_Float16 : WNNDataType_Float32;
+        memset(got, 0, sizeof got);
+        memset(expected, 0, sizeof expected);
+        size_t bytes = run(cpu, make_joined, type, false, expected);
+        REQUIRE_EQUAL_INT(run(context, make_joined, type, false, got), bytes);
+        REQUIRE_EQUAL_INT(left_out, half ? 0 : 1);
+        for (size_t k = 0; k < bytes / (half ? 2 : 4); k++) {
+            double y = number_at(got, type, k), want = number_at(expected, type, k);
+            if (!(fabs(y - want) <= (half ? 4e-3 : 1e-5) * (0.1 + fabs(want)))) {
+                fprintf(stderr, "joined: number %zu is %.9g; expected %.9g\n", k, y, want);
+                exit(1);
+            }
+        }
+    }
+    wnnContextRelease(cpu);
+    wnnContextRelease(context);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 // Long reductions
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -411,6 +467,8 @@ int main(void)
     wnnContextRelease(context);
     test_fused(&wnn_backend_vulkan);
     test_fused(&wnn_backend_vulkan_minimal);
+    test_joined(&wnn_backend_vulkan);
+    test_joined(&wnn_backend_vulkan_minimal);
     test_rows(&wnn_backend_vulkan);
     test_reductions(&wnn_backend_vulkan);
     test_reductions(&wnn_backend_vulkan_minimal);
