@@ -212,65 +212,153 @@ enum {
 // Fused with other operators
 // ---------------------------------------------------------------------------------------------------------------
 
-// <name>_at(<name>_index(i)): what operand j of a step is for element i.
-static void add_fused_input(struct shader *shader, const char *name, const struct tensor *tensor,
-                            const struct elementwise_step *step, unsigned j)
+// How four elements that lie side by side, from a multiple of 4 on, find what an input has for them.
+enum way {
+    WAY_EACH,   // wherever it is
+    WAY_ONCE,   // one element for all
+    WAY_BESIDE, // side by side
+    WAY_QUAD,   // as a quad
+};
+
+static enum way choose_way(const struct lowering *lowering, const struct tensor *tensor, unsigned rank,
+                           const uint32_t *dims, const int64_t *steps)
 {
-    uint32_t dims[GPU_MAP_RANK];
-    int64_t steps[GPU_MAP_RANK];
-    if (tensor->count == wnn_shape_elements(&step->type.shape))
-        wnn_shader_text(shader, "#define %s_index(i) (i)\n", name);
-    else if (has_blocks(step, j))
-        wnn_shader_map(shader, name, map_blocks(&tensor->shape, &step->type.shape, dims, steps), dims, steps,
-                       0);
-    else
-        wnn_shader_broadcast(shader, name, &tensor->shape, &step->type.shape);
-    wnn_shader_input(shader, name, tensor, FORM_VALUE);
+    uint32_t sizes[GPU_MAP_RANK];
+    int64_t strides[GPU_MAP_RANK];
+    unsigned count = wnn_shader_collapse(rank, dims, steps, sizes, strides);
+    bool fits = count <= 1 || sizes[0] % 4 == 0, aligned = true;
+    for (unsigned d = 1; d < count; d++)
+        aligned = aligned && strides[d] % 4 == 0;
+    if (count == 0 || (strides[0] == 0 && fits))
+        return WAY_ONCE;
+    if (strides[0] != 1 || !fits)
+        return WAY_EACH;
+    return aligned && wnn_shader_has_quads(lowering, tensor) ? WAY_QUAD : WAY_BESIDE;
 }
 
-void wnn_shader_fused(struct shader *shader, const char *name, const struct fused *fused, bool fresh)
+// <name>_at(<name>_index(i)): what operand j of a step is for element i. With `quads`, <name>_quad too, if
+// that is the way.
+static enum way add_fused_input(struct shader *shader, const char *name, const struct tensor *tensor,
+                                const struct elementwise_step *step, unsigned j, bool quads)
+{
+    const struct shape *shape = &step->type.shape;
+    uint32_t dims[GPU_MAP_RANK] = {(uint32_t)tensor->count};
+    int64_t steps[GPU_MAP_RANK] = {1};
+    unsigned rank = 1;
+    if (has_blocks(step, j) && tensor->count != wnn_shape_elements(shape)) {
+        rank = map_blocks(&tensor->shape, shape, dims, steps);
+    } else if (tensor->count != wnn_shape_elements(shape)) {
+        size_t strides[WNN_MAX_RANK];
+        wnn_shape_broadcast_strides(&tensor->shape, shape, strides);
+        rank = shape->rank;
+        for (unsigned d = 0; d < rank; d++) {
+            dims[d] = shape->dim[d];
+            steps[d] = (int64_t)strides[d];
+        }
+    }
+    enum way way = quads ? choose_way(shader->lowering, tensor, rank, dims, steps) : WAY_EACH;
+    wnn_shader_map(shader, name, rank, dims, steps, 0);
+    wnn_shader_input(shader, name, tensor, FORM_VALUE);
+    if (way == WAY_QUAD)
+        wnn_shader_quads(shader, name, tensor);
+    return way;
+}
+
+// A function of value 0 and the inputs' values, all that has to do with numbers.
+static void define_steps(struct shader *shader, const char *name, const struct fused *fused, bool fresh)
 {
     WNNDataType types[MOST_VALUES] = {fused->from};
-    bool known[MOST_VALUES] = {true};
     unsigned first = fused->input_count + 1; // of the steps' values
-    char input[32], function[32], call[192];
-    struct shader body = {.lowering = shader->lowering};
-    wnn_shader_text(&body, "%s %s(%s v0, uint i)\n{\n",
-                    wnn_shader_type(fused->list[fused->count - 1].type.type), name,
-                    wnn_shader_type(fused->from));
+    char function[32], call[192], value[256];
+    for (unsigned v = 1; v < first; v++)
+        types[v] = fused->inputs[v - 1].type;
+    for (unsigned i = 0; i < fused->count; i++) {
+        const struct elementwise_step *step = &fused->list[i];
+        const WNNDataType from[3] = {types[step->in[0]], types[step->in[1]], types[step->in[2]]};
+        snprintf(function, sizeof function, "%s_f%u", name, i);
+        define_function(shader, function, step, from);
+        types[first + i] = step->type.type;
+    }
+    wnn_shader_text(shader, "%s %s_of(", wnn_shader_type(types[first + fused->count - 1]), name);
+    for (unsigned v = 0; v < first; v++)
+        wnn_shader_text(shader, "%s%s v%u", v ? ", " : "", wnn_shader_type(types[v]), v);
+    wnn_shader_text(shader, ")\n{\n");
     if (fresh) {
-        snprintf(call, sizeof call, narrowing(fused->from), "v0");
-        wnn_shader_text(&body, "v0 = %s;\n", call);
+        snprintf(value, sizeof value, narrowing(fused->from), "v0");
+        wnn_shader_text(shader, "v0 = %s;\n", value);
     }
     for (unsigned i = 0; i < fused->count; i++) {
         const struct elementwise_step *step = &fused->list[i];
-        WNNDataType from[3] = {0}, to = step->type.type;
-        snprintf(function, sizeof function, "%s_f%u", name, i);
-        int length = snprintf(call, sizeof call, "%s(", function);
-        for (unsigned j = 0; j < step->in_count; j++) {
-            unsigned v = step->in[j];
-            length += snprintf(call + length, sizeof call - (size_t)length, "%sv%u", j ? ", " : "", v);
-            if (!known[v]) {
-                const struct tensor *tensor = &fused->inputs[v - 1];
-                snprintf(input, sizeof input, "%s_x%u", name, v);
-                add_fused_input(shader, input, tensor, step, j);
-                types[v] = tensor->type;
-                known[v] = true;
-                wnn_shader_text(&body, "%s v%u = %s_at(%s_index(i));\n", wnn_shader_type(types[v]), v, input,
-                                input);
-            }
-            from[j] = types[v];
-        }
+        int length = snprintf(call, sizeof call, "%s_f%u(", name, i);
+        for (unsigned j = 0; j < step->in_count; j++)
+            length +=
+                snprintf(call + length, sizeof call - (size_t)length, "%sv%u", j ? ", " : "", step->in[j]);
         snprintf(call + length, sizeof call - (size_t)length, ")");
-        define_function(shader, function, step, from);
-        types[first + i] = to;
-        known[first + i] = true;
-        char value[256];
-        snprintf(value, sizeof value, fresh && i + 1 == fused->count ? "%s" : narrowing(to), call);
-        wnn_shader_text(&body, "%s v%u = %s;\n", wnn_shader_type(to), first + i, value);
+        snprintf(value, sizeof value, fresh && i + 1 == fused->count ? "%s" : narrowing(step->type.type),
+                 call);
+        wnn_shader_text(shader, "%s v%u = %s;\n", wnn_shader_type(step->type.type), first + i, value);
     }
-    wnn_shader_text(&body, "return v%u;\n}\n", first + fused->count - 1);
-    wnn_shader_join(shader, &body);
+    wnn_shader_text(shader, "return v%u;\n}\n", first + fused->count - 1);
+}
+
+// <name>(a, b, c, d, i) of the values 0 of four elements.
+static void define_quad(struct shader *shader, const char *name, const struct fused *fused,
+                        const enum way *ways)
+{
+    const char *from = wnn_shader_type(fused->from);
+    wnn_shader_text(shader, "vec4 %s(%s a, %s b, %s c, %s d, uint i)\n{\n", name, from, from, from, from);
+    for (unsigned v = 1; v <= fused->input_count; v++) {
+        WNNDataType type = fused->inputs[v - 1].type;
+        const char *is = wnn_shader_type(type);
+        if (ways[v] == WAY_ONCE)
+            wnn_shader_text(shader, "%s v%u = %s_x%u_at(%s_x%u_index(i));\n", is, v, name, v, name, v);
+        else if (ways[v] == WAY_QUAD)
+            wnn_shader_text(shader, "%s v%u = %s_x%u_quad(%s_x%u_index(i));\n", wnn_shader_quad_type(type), v,
+                            name, v, name, v);
+        else if (ways[v] == WAY_BESIDE)
+            wnn_shader_text(shader, "uint v%u = %s_x%u_index(i);\n", v, name, v);
+    }
+    for (unsigned e = 0; e < 4; e++) {
+        wnn_shader_text(shader, "%s%s_of(%c", e ? ", " : "return vec4(", name, "abcd"[e]);
+        for (unsigned v = 1; v <= fused->input_count; v++) {
+            if (ways[v] == WAY_ONCE)
+                wnn_shader_text(shader, ", v%u", v);
+            else if (ways[v] == WAY_QUAD)
+                wnn_shader_text(shader, ", v%u.%c", v, "xyzw"[e]);
+            else if (ways[v] == WAY_BESIDE)
+                wnn_shader_text(shader, ", %s_x%u_at(v%u + %uu)", name, v, v, e);
+            else
+                wnn_shader_text(shader, ", %s_x%u_at(%s_x%u_index(i + %uu))", name, v, name, v, e);
+        }
+        wnn_shader_text(shader, ")");
+    }
+    wnn_shader_text(shader, ");\n}\n");
+}
+
+void wnn_shader_fused(struct shader *shader, const char *name, const struct fused *fused, bool fresh,
+                      bool quads)
+{
+    enum way ways[MOST_VALUES] = {0};
+    bool known[MOST_VALUES] = {true};
+    char input[32];
+    for (unsigned i = 0; i < fused->count; i++)
+        for (unsigned j = 0; j < fused->list[i].in_count; j++) {
+            unsigned v = fused->list[i].in[j];
+            if (known[v] || v > fused->input_count)
+                continue;
+            known[v] = true;
+            snprintf(input, sizeof input, "%s_x%u", name, v);
+            ways[v] = add_fused_input(shader, input, &fused->inputs[v - 1], &fused->list[i], j, quads);
+        }
+    define_steps(shader, name, fused, fresh);
+    const struct elementwise_step *last = &fused->list[fused->count - 1];
+    wnn_shader_text(shader, "%s %s(%s v0, uint i) { return %s_of(v0", wnn_shader_type(last->type.type), name,
+                    wnn_shader_type(fused->from), name);
+    for (unsigned v = 1; v <= fused->input_count; v++)
+        wnn_shader_text(shader, ", %s_x%u_at(%s_x%u_index(i))", name, v, name, v);
+    wnn_shader_text(shader, "); }\n");
+    if (quads)
+        define_quad(shader, name, fused, ways);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

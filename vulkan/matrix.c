@@ -114,7 +114,7 @@ void wnn_lower_matmul(struct lowering *lowering)
 bool wnn_product_prepares(const struct node *node, unsigned input)
 {
     struct product p = node->op == WNN_OP_gemm ? product_of_gemm(node) : product_of_matmul(node);
-    return input == 1 && wnn_reads_second_once(&p);
+    return input == 1 && wnn_reads_second_once(&p, node->out[0]->type.type);
 }
 
 size_t wnn_scratch_of_gemm(const struct node *node)

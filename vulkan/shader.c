@@ -345,7 +345,8 @@ static unsigned add_made_input(struct shader *shader, const char *name, const st
     stored.fused = NULL;
     stored.type = tensor->fused->from;
     snprintf(text, sizeof text, "%s_made", name);
-    wnn_shader_fused(shader, text, tensor->fused, false);
+    wnn_shader_fused(shader, text, tensor->fused, false,
+                     wnn_dtype_is_float(tensor->type) && wnn_shader_has_quads(shader->lowering, tensor));
     snprintf(text, sizeof text, "%s_stored", name);
     unsigned k = wnn_shader_input(shader, text, &stored, FORM_VALUE);
     wnn_shader_text(shader, "%s %s_at(uint i) { return %s_made(%s_stored_at(i), i); }\n",
@@ -399,54 +400,67 @@ bool wnn_shader_has_quads(const struct lowering *lowering, const struct tensor *
 {
     WNNDataType stored = tensor->fused ? tensor->fused->from : tensor->type;
     unsigned bits = wnn_dtype_bits(stored);
-    return wnn_dtype_is_float(tensor->type) && (wnn_dtype_is_float(stored) || bits <= 8) &&
+    return (wnn_dtype_is_float(stored) || bits <= 8) &&
            tensor->region.bytes <= wnn_shader_piece(lowering->gpu) &&
            tensor->region.offset % (bits <= 8 ? 4 : bits / 2) == 0;
 }
 
-// Four integers of a word, or half a word, that go through what is fused.
+const char *wnn_shader_quad_type(WNNDataType type)
+{
+    return wnn_dtype_is_float(type) ? "vec4" : wnn_dtype_is_signed(type) ? "ivec4" : "uvec4";
+}
+
+// Four integers of a word, or half a word.
 static void add_small_quads(struct shader *shader, const char *name, WNNDataType type, unsigned k)
 {
     unsigned bits = wnn_dtype_bits(type);
-    const char *is = wnn_shader_type(type);
-    wnn_shader_text(shader, "vec4 %s_quad(uint i)\n{\nuint q = w%u(i / %uu)%s;\nreturn vec4(", name, k,
-                    32 / bits, bits == 4 ? " >> (i % 8u * 4u)" : "");
+    const char *is = wnn_shader_type(type), *quad = wnn_shader_quad_type(type);
+    wnn_shader_text(shader, "%s %s_quad(uint i)\n{\n%s q = %s(w%u(i / %uu)%s);\nreturn %s(", quad, name, is,
+                    is, k, 32 / bits, bits == 4 ? " >> (i % 8u * 4u)" : "", quad);
     for (unsigned e = 0; e < 4; e++)
-        wnn_shader_text(shader, "%s%s_made(bitfieldExtract(%s(q), %u, %u), i + %uu)", e ? ", " : "", name, is,
-                        e * bits, bits, e);
+        wnn_shader_text(shader, "%sbitfieldExtract(q, %u, %u)", e ? ", " : "", e * bits, bits);
     add_text(shader, ");\n}\n");
 }
 
-void wnn_shader_quads(struct shader *shader, const char *name, const struct tensor *tensor)
+// Of what is stored in binding k.
+static void add_quads(struct shader *shader, const char *name, WNNDataType type, unsigned k)
 {
-    unsigned k = shader->binding_count - 1;
-    WNNDataType type = tensor->fused ? tensor->fused->from : tensor->type;
     bool half = type == WNNDataType_Float16;
     if (!wnn_dtype_is_float(type)) {
         add_small_quads(shader, name, type, k);
         return;
     }
-    const char *stored = tensor->fused ? "_stored" : "";
     wnn_shader_text(shader, "layout(std430, set = 0, binding = %u) readonly buffer Q%u { %s q%u[]; };\n", k,
                     k, half ? "uvec2" : "vec4", k);
     if (half)
         wnn_shader_text(shader,
-                        "vec4 %s%s_quad(uint i)\n{\nuvec2 q = q%u[(base%u + i / 2u) / 2u];\n"
+                        "vec4 %s_quad(uint i)\n{\nuvec2 q = q%u[(base%u + i / 2u) / 2u];\n"
                         "return vec4(loaded_halves(q.x), loaded_halves(q.y));\n}\n",
-                        name, stored, k, k);
+                        name, k, k);
     else
-        wnn_shader_text(shader, "#define %s%s_quad(i) q%u[(base%u + (i)) / 4u]\n", name, stored, k, k);
-    if (tensor->fused)
-        wnn_shader_text(shader,
-                        "vec4 %s_quad(uint i)\n{\nvec4 q = %s_stored_quad(i);\nreturn vec4(%s_made(q.x, i), "
-                        "%s_made(q.y, i + 1u), %s_made(q.z, i + 2u), %s_made(q.w, i + 3u));\n}\n",
-                        name, name, name, name, name, name);
+        wnn_shader_text(shader, "#define %s_quad(i) q%u[(base%u + (i)) / 4u]\n", name, k, k);
+}
+
+void wnn_shader_quads(struct shader *shader, const char *name, const struct tensor *tensor)
+{
+    char stored[32];
+    if (!tensor->fused) {
+        add_quads(shader, name, tensor->type, shader->binding_count - 1);
+        return;
+    }
+    snprintf(stored, sizeof stored, "%s_stored", name);
+    add_quads(shader, stored, tensor->fused->from, shader->binding_count - 1);
+    wnn_shader_text(shader,
+                    "vec4 %s_quad(uint i)\n{\n%s q = %s_stored_quad(i);\n"
+                    "return %s_made(q.x, q.y, q.z, q.w, i);\n}\n",
+                    name, wnn_shader_quad_type(tensor->fused->from), name, name);
 }
 
 void wnn_shader_output_quads(struct shader *shader, const struct tensor *tensor)
 {
     unsigned k = shader->binding_count;
     bool half = tensor->type == WNNDataType_Float16;
+    shader->quads = true;
     wnn_shader_text(shader, "layout(std430, set = 0, binding = %u) writeonly buffer Q%u { %s q%u[]; };\n", k,
                     k, half ? "uvec2" : "vec4", k);
     if (half)
@@ -474,10 +488,13 @@ void wnn_shader_words(struct shader *shader, const char *name, const struct regi
 
 void wnn_shader_finish(struct shader *shader, const struct fused *fused)
 {
-    if (fused)
-        wnn_shader_fused(shader, "finish", fused, true);
-    else
-        add_text(shader, "#define finish(x, i) (x)\n");
+    if (!fused) {
+        add_text(shader, "#define finish(x, i) (x)\n#define finish_quad(x, i) (x)\n");
+        return;
+    }
+    wnn_shader_fused(shader, "finish", fused, true, shader->quads);
+    if (shader->quads)
+        add_text(shader, "vec4 finish_quad(vec4 v, uint i) { return finish(v.x, v.y, v.z, v.w, i); }\n");
 }
 
 void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum form form,

@@ -61,7 +61,7 @@ struct shader {
     uint32_t *parameters;
     size_t parameter_count, parameter_capacity;
     unsigned local_size;
-    bool literal, elements;
+    bool literal, elements, quads; // quads: of the output
     unsigned binding_count;
     struct binding bindings[GPU_BUFFERS];
     size_t count; // elements of the output
@@ -105,12 +105,14 @@ unsigned wnn_shader_bind(struct shader *shader, const struct region *region, boo
 void wnn_shader_output(struct shader *shader, const struct tensor *tensor, enum form form,
                        const struct fused *fused);
 
-// finish() alone.
+// finish() alone, and finish_quad().
 void wnn_shader_finish(struct shader *shader, const struct fused *fused);
 
-// <name>(x, i) in elementwise.c: element i after the steps, each of which sees the values before it rounded
-// to their types, x too if it comes `fresh` from arithmetic; if not, what it makes is rounded as well.
-void wnn_shader_fused(struct shader *shader, const char *name, const struct fused *fused, bool fresh);
+// <name>(x, i), in elementwise.c: element i after the steps, each of which sees the values before it rounded
+// to their types, x too if it comes `fresh` from arithmetic; if not, what the last makes is rounded as well.
+// With `quads`, <name>(x, y, z, w, i) makes four floats, from element i on, a multiple of 4.
+void wnn_shader_fused(struct shader *shader, const char *name, const struct fused *fused, bool fresh,
+                      bool quads);
 
 // Bytes of a tensor that one binding sees, wherever they begin.
 size_t wnn_shader_piece(const struct gpu *gpu);
@@ -118,11 +120,12 @@ size_t wnn_shader_piece(const struct gpu *gpu);
 // How many bindings a region of so many bytes takes.
 unsigned wnn_shader_bindings(const struct gpu *gpu, size_t bytes);
 
-// <name>_quad(i): four floats from element i on, a multiple of 4; after wnn_shader_input, if the tensor has
-// them in one piece, evenly aligned.
+// <name>_quad(i): four elements from element i on, a multiple of 4; after wnn_shader_input, if the tensor has
+// them in one piece, evenly aligned: floats, or integers of 8 bits at most.
 bool wnn_shader_has_quads(const struct lowering *lowering, const struct tensor *tensor);
 void wnn_shader_quads(struct shader *shader, const char *name, const struct tensor *tensor);
-// out_quad(i, x), likewise; before wnn_shader_output.
+const char *wnn_shader_quad_type(WNNDataType type);
+// out_quad(i, x), likewise of floats; before wnn_shader_output, which then has finish_quad(x, i) as well.
 void wnn_shader_output_quads(struct shader *shader, const struct tensor *tensor);
 
 // <name>_word(i): words that are read and written.

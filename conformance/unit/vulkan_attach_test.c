@@ -151,6 +151,10 @@ static const struct {
      "consts { w: i4[64, 320] @scalar(-5); }\n"
      "nodes { d = dequantizeLinear(w, s, z); p = gemm(x, d, bTranspose=true); y = add(p, r); }\n"
      "outputs { y; }\n"},
+    {"a tile of rows times bytes, in blocks", 1,
+     "inputs { x: F[9, 256]; w: u8[256, 84]; s: F[8, 84]; z: u8[8, 84]; }\n"
+     "nodes { d = dequantizeLinear(w, s, z); p = matmul(x, d); y = tanh(p); z2 = mul(y, p); }\n"
+     "outputs { z2; }\n"},
     {"few of few", 1,
      "inputs { x: F[2, 5]; w: F[5, 3]; r: F[5, 1]; }\n"
      "nodes { d = mul(w, r); y = matmul(x, d); }\n"
@@ -160,7 +164,7 @@ static const struct {
      "nodes { p = matmul(x, w); y = add(p, r); z = softmax(y, axis=1); }\n"
      "outputs { p; y; z; }\n"},
     {"what is read many times", 0,
-     "inputs { x: F[8, 24]; w: F[24, 20]; r: F[20]; i: i32[2000]; }\n"
+     "inputs { x: F[80, 24]; w: F[24, 20]; r: F[20]; i: i32[2000]; }\n"
      "nodes { m = mul(w, r); p = matmul(x, m); a = abs(x); g = gather(a, i); }\n"
      "outputs { p; g; }\n"},
 };

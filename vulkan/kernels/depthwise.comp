@@ -48,8 +48,8 @@ void main()
 #ifdef BIAS
             sum += c_at(c + e);
 #endif
-            results[e] = finish(sum, i + e);
+            results[e] = sum;
         }
-        out_quad(i, results);
+        out_quad(i, finish_quad(results, i));
     }
 }

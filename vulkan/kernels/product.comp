@@ -139,10 +139,9 @@ void write(uint m, uint n, uint first, vec4 sums)
         return;
     uint i = first + m * OUT_ROW + n;
 #if QUADS_OUT
-    vec4 results;
     [[unroll]] for (uint e = 0u; e < 4u; e++)
-        results[e] = finish(scaled(sums[e], i + e), i + e);
-    out_quad(i, results);
+        sums[e] = scaled(sums[e], i + e);
+    out_quad(i, finish_quad(sums, i));
 #else
     [[unroll]] for (uint e = 0u; e < 4u; e += PER) {
         if (n + e >= COLUMNS) // a multiple of PER

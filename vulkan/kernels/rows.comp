@@ -84,9 +84,7 @@ void save(Row r, uint j, vec4 x)
     if (!r.exists || j >= QUADS)
         return;
     uint at = r.base + 4u * j;
-    [[unroll]] for (uint c = 0u; c < 4u; c++)
-        x[c] = finish(x[c], at + c);
-    out_quad(at, x);
+    out_quad(at, finish_quad(x, at));
 }
 #endif
 
