@@ -27,7 +27,7 @@
 #include <stdbool.h>
 
 // How long threads look for work before they sleep, and how long the caller waits for the last items before
-// it does, where there is a processor for each.
+// it does.
 #define SPIN_NANOSECONDS 40000u
 
 // How long a thread keeps its processor, and after how long without it others must have been there.
@@ -65,9 +65,8 @@ struct pool {
     struct allocator *allocator;
     pthread_mutex_t lock;
     pthread_cond_t work, back, done;
-    unsigned lane_count;
-    uint64_t spin; // how long threads look before they sleep
-    bool ending;   // under the lock
+    unsigned lane_count, at_once; // at_once: how many of them there are processors for
+    bool ending;                  // under the lock
 
     // Of the loop that runs; written by its caller only.
     void (*task)(void *argument, size_t index);
@@ -96,9 +95,9 @@ static bool beside_caller(struct pool *pool)
 }
 
 // Waits a little for the number to become zero, or not zero; returns whether it did.
-static bool spin(const struct pool *pool, const atomic_size_t *number, bool zero)
+static bool spin(const atomic_size_t *number, bool zero)
 {
-    struct spin spin = {.length = pool->spin};
+    struct spin spin = {.length = SPIN_NANOSECONDS};
     while ((atomic_load(number) == 0) != zero)
         if (!wnn_spin(&spin))
             return false;
@@ -179,7 +178,7 @@ static void stay_away(struct pool *pool, struct lane *lane)
 // Returns false at the end.
 static bool wait_for_work(struct pool *pool, struct lane *lane)
 {
-    if (!lane->shares && !beside_caller(pool) && spin(pool, &pool->left, false))
+    if (!lane->shares && !beside_caller(pool) && spin(&pool->left, false))
         return true;
     pthread_mutex_lock(&pool->lock);
     if (lane->shares)
@@ -205,7 +204,7 @@ static void *thread(void *argument)
 // Waits for the items that others have taken.
 static void wait_for_others(struct pool *pool)
 {
-    if (spin(pool, &pool->unfinished, true))
+    if (spin(&pool->unfinished, true))
         return;
     pthread_mutex_lock(&pool->lock);
     atomic_store(&pool->caller_sleeps, true);
@@ -249,20 +248,19 @@ static void run_alone(size_t count, void (*task)(void *argument, size_t index), 
         task(argument, i);
 }
 
-// Returns whether threads slept.
+// Wakes as many threads as the items and the processors are worth; returns whether it did.
 static bool wake(struct pool *pool, size_t items)
 {
     // A thread counts as asleep before it looks for work for the last time, and does both under the lock.
     if (atomic_load(&pool->sleepers) == 0)
         return false;
     pthread_mutex_lock(&pool->lock);
-    if (items >= pool->lane_count)
-        pthread_cond_broadcast(&pool->work);
-    else
-        for (size_t i = 1; i < items; i++)
-            pthread_cond_signal(&pool->work);
+    size_t awake = pool->lane_count - atomic_load(&pool->sleepers) - atomic_load(&pool->away);
+    size_t wanted = items < pool->at_once ? items : pool->at_once;
+    for (size_t i = awake; i < wanted; i++)
+        pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
-    return true;
+    return awake < wanted;
 }
 
 // Calls the threads that stay away. Until they have looked around they do.
@@ -361,7 +359,9 @@ struct pool *wnn_pool_create(struct allocator *allocator, unsigned threads)
         return NULL;
     pool->allocator = allocator;
     pool->lane_count = threads;
-    pool->spin = wnn_processor_count() >= threads ? SPIN_NANOSECONDS : 0;
+    // A caller that is bound to one processor now may be elsewhere later.
+    unsigned processors = wnn_processor_count() > 2 ? wnn_processor_count() : 2;
+    pool->at_once = processors < threads ? processors : threads;
     pool->alone_per_loss = ALONE_PER_LOSS;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);

@@ -231,6 +231,43 @@ static void test_beside_others(void)
     go_to(&all);
 }
 
+struct crowd {
+    pthread_t threads[ITEMS];
+};
+
+static void note_thread(void *argument, size_t index)
+{
+    ((struct crowd *)argument)->threads[index] = pthread_self();
+    sleep_milliseconds(2); // there is room for all
+}
+
+static unsigned count_threads(const struct crowd *crowd)
+{
+    unsigned count = 0;
+    for (int i = 0; i < ITEMS; i++) {
+        bool known = false;
+        for (int k = 0; k < i; k++)
+            known |= pthread_equal(crowd->threads[i], crowd->threads[k]) != 0;
+        count += !known;
+    }
+    return count;
+}
+
+// No more threads are woken than there are processors.
+static void test_more_threads_than_processors(void)
+{
+    unsigned processors = (unsigned)CPU_COUNT(&all) > 2 ? (unsigned)CPU_COUNT(&all) : 2;
+    struct pool *pool = wnn_pool_create(&allocator, 2 * processors);
+    REQUIRE(pool);
+    for (int i = 0; i < 10; i++) {
+        struct crowd crowd;
+        sleep_milliseconds(i == 0 ? 200 : 20); // so do all others
+        wnn_pool_run(pool, ITEMS, note_thread, &crowd);
+        REQUIRE(count_threads(&crowd) <= processors);
+    }
+    wnn_pool_destroy(pool);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Callers and ends
 // ---------------------------------------------------------------------------------------------------------------
@@ -273,6 +310,7 @@ int main(void)
     test_costly_threads();
     test_beside_the_caller();
     test_beside_others();
+    test_more_threads_than_processors();
     test_callers_at_once();
     test_short_lives();
     puts("pool: passed");
