@@ -209,25 +209,44 @@ static const void *device_of(VkQueue queue)
 #define INIT      VK_ERROR_INITIALIZATION_FAILED
 #define LOST      VK_ERROR_DEVICE_LOST
 
+// What stands in the place of a function; all of them are in one list, by constructors.
+struct wrapper {
+    const char *name;
+    PFN_vkVoidFunction mine, next;
+    struct wrapper *others;
+};
+static struct wrapper *wrappers;
+
+#define WRAPS(function)                                                                                      \
+    static struct wrapper wrapper_##function = {"vk" #function, (PFN_vkVoidFunction)do_##function, NULL,     \
+                                                NULL};                                                       \
+    static void __attribute__((constructor)) enter_##function(void)                                          \
+    {                                                                                                        \
+        wrapper_##function.others = wrappers;                                                                \
+        wrappers = &wrapper_##function;                                                                      \
+    }
+#define NEXT(function) ((PFN_vk##function)wrapper_##function.next)
+
 // A function that may fail: what it returns then, the device that it is called for, what is done when it has
 // not.
 #define FALLIBLE(name, owner, results, parameters, arguments, then)                                          \
-    FALLIBLE_SPOILING(name, owner, results, parameters, arguments, then, )
-#define FALLIBLE_SPOILING(name, owner, results, parameters, arguments, then, spoil)                          \
-    static PFN_vk##name next_##name;                                                                         \
+    FALLIBLE_SPOILING(name, owner, results, parameters, NEXT(name) arguments, then, )
+#define FALLIBLE_SPOILING(name, owner, results, parameters, call, then, spoil)                               \
+    static struct wrapper wrapper_##name;                                                                    \
     static VKAPI_ATTR VkResult VKAPI_CALL do_##name parameters                                               \
     {                                                                                                        \
         static const VkResult list[] = {STRIP results, VK_SUCCESS};                                          \
         VkResult result = decide(#name, owner, list);                                                        \
         if (result == VK_SUCCESS)                                                                            \
-            result = next_##name arguments;                                                                  \
+            result = call;                                                                                   \
         if (result == VK_SUCCESS) {                                                                          \
             then;                                                                                            \
         } else {                                                                                             \
             spoil;                                                                                           \
         }                                                                                                    \
         return result;                                                                                       \
-    }
+    }                                                                                                        \
+    WRAPS(name)
 #define STRIP(...) __VA_ARGS__
 
 // One that creates something of a device and one that destroys it.
@@ -235,22 +254,112 @@ static const void *device_of(VkQueue queue)
     FALLIBLE_SPOILING(                                                                                       \
         name, device, results,                                                                               \
         (VkDevice device, const info *description, const VkAllocationCallbacks *callbacks, type *made),      \
-        (device, description, callbacks, made), add(#name, device, HANDLE(*made), 0),                        \
+        NEXT(name)(device, description, callbacks, made), add(#name, device, HANDLE(*made), 0),              \
         *made = (type)(uintptr_t)GARBAGE)
 #define DESTROYS(name, creator, type)                                                                        \
-    static PFN_vk##name next_##name;                                                                         \
+    static struct wrapper wrapper_##name;                                                                    \
     static VKAPI_ATTR void VKAPI_CALL do_##name(VkDevice device, type handle,                                \
                                                 const VkAllocationCallbacks *callbacks)                      \
     {                                                                                                        \
         take(#creator, device, HANDLE(handle));                                                              \
-        next_##name(device, handle, callbacks);                                                              \
+        NEXT(name)(device, handle, callbacks);                                                               \
+    }                                                                                                        \
+    WRAPS(name)
+
+// The driver's instance and device, which take it long to make, stay for the next context that asks for the
+// same.
+static struct {
+    VkInstance instance;
+    VkDevice device;
+    uint32_t version;
+    VkPhysicalDevice physical;
+    uint32_t extension_count;
+    bool features;
+} kept;
+
+static struct wrapper wrapper_CreateInstance, wrapper_DestroyInstance, wrapper_CreateDevice,
+    wrapper_DestroyDevice, wrapper_GetDeviceProcAddr;
+
+static void drop_device(void)
+{
+    if (kept.device)
+        NEXT(DestroyDevice)(kept.device, NULL);
+    kept.device = VK_NULL_HANDLE;
+}
+
+static VkResult create_instance(const VkInstanceCreateInfo *info, const VkAllocationCallbacks *callbacks,
+                                VkInstance *made)
+{
+    if (kept.instance && kept.version == info->pApplicationInfo->apiVersion) {
+        *made = kept.instance;
+        return VK_SUCCESS;
     }
+    fault_end();
+    VkResult result = NEXT(CreateInstance)(info, callbacks, made);
+    if (result == VK_SUCCESS) {
+        kept.instance = *made;
+        kept.version = info->pApplicationInfo->apiVersion;
+    }
+    return result;
+}
+
+// Of one physical device, what is asked for differs in number.
+static VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+                              const VkAllocationCallbacks *callbacks, VkDevice *made)
+{
+    bool same = kept.device && kept.physical == physical &&
+                kept.extension_count == info->enabledExtensionCount && kept.features == (info->pNext != NULL);
+    if (same) {
+        *made = kept.device;
+        return VK_SUCCESS;
+    }
+    drop_device();
+    VkResult result = NEXT(CreateDevice)(physical, info, callbacks, made);
+    if (result == VK_SUCCESS) {
+        kept.device = *made;
+        kept.physical = physical;
+        kept.extension_count = info->enabledExtensionCount;
+        kept.features = info->pNext != NULL;
+    }
+    return result;
+}
+
+static VKAPI_ATTR void VKAPI_CALL do_DestroyInstance(VkInstance instance,
+                                                     const VkAllocationCallbacks *callbacks)
+{
+    (void)callbacks;
+    take("CreateInstance", NULL, HANDLE(instance));
+}
+WRAPS(DestroyInstance)
+
+static VKAPI_ATTR void VKAPI_CALL do_DestroyDevice(VkDevice device, const VkAllocationCallbacks *callbacks)
+{
+    (void)callbacks;
+    take("CreateDevice", NULL, HANDLE(device));
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < lost_count; i++)
+        if (lost_devices[i] == device)
+            lost_devices[i--] = lost_devices[--lost_count];
+    for (size_t i = 0; i < queue_count; i++)
+        if (queues[i].device == device)
+            queues[i--] = queues[--queue_count];
+    pthread_mutex_unlock(&lock);
+}
+WRAPS(DestroyDevice)
+
+void fault_end(void)
+{
+    drop_device();
+    if (kept.instance)
+        NEXT(DestroyInstance)(kept.instance, NULL);
+    kept.instance = VK_NULL_HANDLE;
+}
 
 FALLIBLE(EnumerateInstanceVersion, NULL, (HOST), (uint32_t * version), (version), )
 FALLIBLE_SPOILING(CreateInstance, NULL, (HOST, DEVICE, INIT, VK_ERROR_INCOMPATIBLE_DRIVER),
                   (const VkInstanceCreateInfo *info, const VkAllocationCallbacks *callbacks,
                    VkInstance *made),
-                  (info, callbacks, made), add("CreateInstance", NULL, HANDLE(*made), 0),
+                  create_instance(info, callbacks, made), add("CreateInstance", NULL, HANDLE(*made), 0),
                   *made = (VkInstance)(uintptr_t)GARBAGE)
 FALLIBLE(EnumeratePhysicalDevices, NULL, (HOST, DEVICE, INIT),
          (VkInstance instance, uint32_t *count, VkPhysicalDevice *devices), (instance, count, devices), )
@@ -261,12 +370,12 @@ FALLIBLE_SPOILING(CreateDevice, NULL,
                   (HOST, DEVICE, INIT, LOST, VK_ERROR_FEATURE_NOT_PRESENT, VK_ERROR_TOO_MANY_OBJECTS),
                   (VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
                    const VkAllocationCallbacks *callbacks, VkDevice *made),
-                  (physical, info, callbacks, made), add("CreateDevice", NULL, HANDLE(*made), 0),
+                  create_device(physical, info, callbacks, made), add("CreateDevice", NULL, HANDLE(*made), 0),
                   *made = (VkDevice)(uintptr_t)GARBAGE)
 
 FALLIBLE_SPOILING(AllocateCommandBuffers, device, (HOST, DEVICE),
                   (VkDevice device, const VkCommandBufferAllocateInfo *info, VkCommandBuffer *made),
-                  (device, info, made),
+                  NEXT(AllocateCommandBuffers)(device, info, made),
                   for (uint32_t i = 0; i < info->commandBufferCount; i++)
                       add("AllocateCommandBuffers", device, HANDLE(made[i]), HANDLE(info->commandPool)),
                   *made = (VkCommandBuffer)(uintptr_t)GARBAGE)
@@ -301,7 +410,6 @@ FALLIBLE(FlushMappedMemoryRanges, device, (HOST, DEVICE),
          (VkDevice device, uint32_t count, const VkMappedMemoryRange *ranges), (device, count, ranges), )
 FALLIBLE(InvalidateMappedMemoryRanges, device, (HOST, DEVICE),
          (VkDevice device, uint32_t count, const VkMappedMemoryRange *ranges), (device, count, ranges), )
-FALLIBLE(GetFenceStatus, device, (HOST, DEVICE, LOST), (VkDevice device, VkFence fence), (device, fence), )
 FALLIBLE(GetPipelineCacheData, device, (HOST, DEVICE),
          (VkDevice device, VkPipelineCache cache, size_t *bytes, void *data), (device, cache, bytes, data), )
 FALLIBLE(GetQueryPoolResults, device, (HOST, DEVICE, LOST),
@@ -313,21 +421,14 @@ FALLIBLE(GetSemaphoreCounterValue, device, (HOST, DEVICE, LOST),
 FALLIBLE_SPOILING(MapMemory, device, (HOST, DEVICE, VK_ERROR_MEMORY_MAP_FAILED),
                   (VkDevice device, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize size,
                    VkMemoryMapFlags flags, void **data),
-                  (device, memory, offset, size, flags, data), , *data = (void *)(uintptr_t)GARBAGE)
+                  NEXT(MapMemory)(device, memory, offset, size, flags, data), ,
+                  *data = (void *)(uintptr_t)GARBAGE)
 FALLIBLE(QueueSubmit, device_of(queue), (HOST, DEVICE, LOST),
          (VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence),
          (queue, count, infos, fence), )
 FALLIBLE(QueueWaitIdle, device_of(queue), (HOST, DEVICE, LOST), (VkQueue queue), (queue), )
-FALLIBLE(ResetCommandBuffer, NULL, (HOST, DEVICE),
-         (VkCommandBuffer commands, VkCommandBufferResetFlags flags), (commands, flags), )
-FALLIBLE(ResetCommandPool, device, (HOST, DEVICE),
-         (VkDevice device, VkCommandPool pool, VkCommandPoolResetFlags flags), (device, pool, flags), )
-FALLIBLE(ResetDescriptorPool, device, (HOST, DEVICE),
-         (VkDevice device, VkDescriptorPool pool, VkDescriptorPoolResetFlags flags), (device, pool, flags), )
 FALLIBLE(ResetFences, device, (HOST, DEVICE), (VkDevice device, uint32_t count, const VkFence *fences),
          (device, count, fences), )
-FALLIBLE(SignalSemaphore, device, (HOST, DEVICE), (VkDevice device, const VkSemaphoreSignalInfo *info),
-         (device, info), )
 FALLIBLE(WaitForFences, device, (HOST, DEVICE, LOST),
          (VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all, uint64_t timeout),
          (device, count, fences, all, timeout), )
@@ -350,43 +451,21 @@ DESTROYS(DestroySemaphore, CreateSemaphore, VkSemaphore)
 DESTROYS(DestroyShaderModule, CreateShaderModule, VkShaderModule)
 DESTROYS(FreeMemory, AllocateMemory, VkDeviceMemory)
 
-static PFN_vkDestroyInstance next_DestroyInstance;
-static VKAPI_ATTR void VKAPI_CALL do_DestroyInstance(VkInstance instance,
-                                                     const VkAllocationCallbacks *callbacks)
-{
-    take("CreateInstance", NULL, HANDLE(instance));
-    next_DestroyInstance(instance, callbacks);
-}
-
-static PFN_vkDestroyDevice next_DestroyDevice;
-static VKAPI_ATTR void VKAPI_CALL do_DestroyDevice(VkDevice device, const VkAllocationCallbacks *callbacks)
-{
-    take("CreateDevice", NULL, HANDLE(device));
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < lost_count; i++)
-        if (lost_devices[i] == device)
-            lost_devices[i--] = lost_devices[--lost_count];
-    for (size_t i = 0; i < queue_count; i++)
-        if (queues[i].device == device)
-            queues[i--] = queues[--queue_count];
-    pthread_mutex_unlock(&lock);
-    next_DestroyDevice(device, callbacks);
-}
-
-static PFN_vkFreeCommandBuffers next_FreeCommandBuffers;
+static struct wrapper wrapper_FreeCommandBuffers;
 static VKAPI_ATTR void VKAPI_CALL do_FreeCommandBuffers(VkDevice device, VkCommandPool pool, uint32_t count,
                                                         const VkCommandBuffer *buffers)
 {
     for (uint32_t i = 0; i < count; i++)
         take("AllocateCommandBuffers", device, HANDLE(buffers[i]));
-    next_FreeCommandBuffers(device, pool, count, buffers);
+    NEXT(FreeCommandBuffers)(device, pool, count, buffers);
 }
+WRAPS(FreeCommandBuffers)
 
-static PFN_vkGetDeviceQueue next_GetDeviceQueue;
+static struct wrapper wrapper_GetDeviceQueue;
 static VKAPI_ATTR void VKAPI_CALL do_GetDeviceQueue(VkDevice device, uint32_t family, uint32_t index,
                                                     VkQueue *queue)
 {
-    next_GetDeviceQueue(device, family, index, queue);
+    NEXT(GetDeviceQueue)(device, family, index, queue);
     pthread_mutex_lock(&lock);
     if (queue_count < MOST_DEVICES) {
         queues[queue_count].queue = *queue;
@@ -394,72 +473,11 @@ static VKAPI_ATTR void VKAPI_CALL do_GetDeviceQueue(VkDevice device, uint32_t fa
     }
     pthread_mutex_unlock(&lock);
 }
-
-static PFN_vkGetDeviceProcAddr next_GetDeviceProcAddr;
-static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL do_GetDeviceProcAddr(VkDevice device, const char *name);
+WRAPS(GetDeviceQueue)
 
 // ---------------------------------------------------------------------------------------------------------------
 // Finding them
 // ---------------------------------------------------------------------------------------------------------------
-
-#define WRAPPED(F)                                                                                           \
-    F(EnumerateInstanceVersion)                                                                              \
-    F(CreateInstance)                                                                                        \
-    F(DestroyInstance)                                                                                       \
-    F(EnumeratePhysicalDevices)                                                                              \
-    F(EnumerateDeviceExtensionProperties)                                                                    \
-    F(CreateDevice)                                                                                          \
-    F(DestroyDevice)                                                                                         \
-    F(GetDeviceProcAddr)                                                                                     \
-    F(GetDeviceQueue)                                                                                        \
-    F(AllocateCommandBuffers)                                                                                \
-    F(AllocateDescriptorSets)                                                                                \
-    F(AllocateMemory)                                                                                        \
-    F(BeginCommandBuffer)                                                                                    \
-    F(BindBufferMemory)                                                                                      \
-    F(CreateBuffer)                                                                                          \
-    F(CreateCommandPool)                                                                                     \
-    F(CreateComputePipelines)                                                                                \
-    F(CreateDescriptorPool)                                                                                  \
-    F(CreateDescriptorSetLayout)                                                                             \
-    F(CreateFence)                                                                                           \
-    F(CreatePipelineCache)                                                                                   \
-    F(CreatePipelineLayout)                                                                                  \
-    F(CreateQueryPool)                                                                                       \
-    F(CreateSemaphore)                                                                                       \
-    F(CreateShaderModule)                                                                                    \
-    F(DestroyBuffer)                                                                                         \
-    F(DestroyCommandPool)                                                                                    \
-    F(DestroyDescriptorPool)                                                                                 \
-    F(DestroyDescriptorSetLayout)                                                                            \
-    F(DestroyFence)                                                                                          \
-    F(DestroyPipeline)                                                                                       \
-    F(DestroyPipelineCache)                                                                                  \
-    F(DestroyPipelineLayout)                                                                                 \
-    F(DestroyQueryPool)                                                                                      \
-    F(DestroySemaphore)                                                                                      \
-    F(DestroyShaderModule)                                                                                   \
-    F(DeviceWaitIdle)                                                                                        \
-    F(EndCommandBuffer)                                                                                      \
-    F(FlushMappedMemoryRanges)                                                                               \
-    F(FreeCommandBuffers)                                                                                    \
-    F(FreeMemory)                                                                                            \
-    F(GetFenceStatus)                                                                                        \
-    F(GetMemoryFdKHR)                                                                                        \
-    F(GetPipelineCacheData)                                                                                  \
-    F(GetQueryPoolResults)                                                                                   \
-    F(GetSemaphoreCounterValue)                                                                              \
-    F(InvalidateMappedMemoryRanges)                                                                          \
-    F(MapMemory)                                                                                             \
-    F(QueueSubmit)                                                                                           \
-    F(QueueWaitIdle)                                                                                         \
-    F(ResetCommandBuffer)                                                                                    \
-    F(ResetCommandPool)                                                                                      \
-    F(ResetDescriptorPool)                                                                                   \
-    F(ResetFences)                                                                                           \
-    F(SignalSemaphore)                                                                                       \
-    F(WaitForFences)                                                                                         \
-    F(WaitSemaphores)
 
 static const char *hidden;
 
@@ -470,22 +488,14 @@ void fault_hide(const char *name)
 
 bool fault_knows(const char *name)
 {
-    static const char *const harmless[] = {"vkCmd",
-                                           "vkGetPhysicalDevice",
-                                           "vkGetBufferMemoryRequirements",
-                                           "vkUpdateDescriptorSets",
-                                           "vkUnmapMemory",
-                                           "vkGetDeviceQueue2",
-                                           "vkResetQueryPool",
-                                           "vkGetBufferDeviceAddress"};
+    static const char *const harmless[] = {"vkCmd", "vkGetPhysicalDevice", "vkGetBufferMemoryRequirements",
+                                           "vkUpdateDescriptorSets"};
     for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
         if (strncmp(name, harmless[i], strlen(harmless[i])) == 0)
             return true;
-#define F(known)                                                                                             \
-    if (strcmp(name, "vk" #known) == 0)                                                                      \
-        return true;
-    WRAPPED(F)
-#undef F
+    for (const struct wrapper *wrapper = wrappers; wrapper; wrapper = wrapper->others)
+        if (strcmp(name, wrapper->name) == 0)
+            return true;
     return false;
 }
 
@@ -502,22 +512,22 @@ static PFN_vkVoidFunction wrap(const char *name, PFN_vkVoidFunction next)
     memcpy(plain, name, length + 1);
     if (length > 3 && strcmp(name + length - 3, "KHR") == 0)
         plain[length - 3] = 0;
-#define F(wrapped)                                                                                           \
-    if (strcmp(plain, "vk" #wrapped) == 0 || strcmp(name, "vk" #wrapped) == 0) {                             \
-        pthread_mutex_lock(&lock);                                                                           \
-        next_##wrapped = (PFN_vk##wrapped)next;                                                              \
-        pthread_mutex_unlock(&lock);                                                                         \
-        return (PFN_vkVoidFunction)do_##wrapped;                                                             \
+    for (struct wrapper *wrapper = wrappers; wrapper; wrapper = wrapper->others) {
+        if (strcmp(plain, wrapper->name) != 0 && strcmp(name, wrapper->name) != 0)
+            continue;
+        pthread_mutex_lock(&lock);
+        wrapper->next = next;
+        pthread_mutex_unlock(&lock);
+        return wrapper->mine;
     }
-    WRAPPED(F)
-#undef F
     return next;
 }
 
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL do_GetDeviceProcAddr(VkDevice device, const char *name)
 {
-    return wrap(name, next_GetDeviceProcAddr(device, name));
+    return wrap(name, NEXT(GetDeviceProcAddr)(device, name));
 }
+WRAPS(GetDeviceProcAddr)
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fault_get(VkInstance instance, const char *name)
 {

@@ -2,7 +2,7 @@
 //
 // Vulkan as a driver that fails: functions that count calls, refuse the one that they are told to, and know
 // what has been created and not destroyed. For struct gpu_origin.get. What it does not wrap goes to the
-// loader's function.
+// loader's function. One context at a time: they share what the driver takes long to make.
 
 #ifndef CONFORMANCE_UNIT_FAULT_LAYER_H_
 #define CONFORMANCE_UNIT_FAULT_LAYER_H_
@@ -14,6 +14,7 @@
 
 // Before anything else; false: there is no loader.
 bool fault_begin(void);
+void fault_end(void);
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fault_get(VkInstance instance, const char *name);
 

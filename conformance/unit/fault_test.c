@@ -656,6 +656,7 @@ int main(int argc, char **argv)
     wnnContextRelease(other);
     wnnContextRelease(cpu);
     forget_entries();
+    fault_end();
     passed = true;
     return 0;
 }
