@@ -61,6 +61,9 @@ struct capabilities {
     unsigned matrix_tile; // tests: from 1 on, in as many splits as there is room for; 0: what suits
 };
 
+// What shaders access at once, at multiples of its bytes.
+#define GPU_QUAD 16
+
 // Buffers of a shader: as many as WebGPU asks of every device, and as many as we ever use.
 #define GPU_LEAST_BUFFERS 8
 #define GPU_BUFFERS       16
@@ -107,10 +110,11 @@ struct gpu {
     VkCommandPool commands;
     VkDescriptorSetLayout set_layouts[GPU_BUFFERS + 1]; // by number of buffers
     VkPipelineLayout layouts[GPU_BUFFERS + 1];
-    VkSemaphore timeline; // or none
-    uint64_t submitted;   // the greatest count it was told to reach
-    struct moment own;    // of wnn_gpu_run
-    double budget;        // nanoseconds of a submission; 0: as short as can be
+    VkSemaphore timeline;  // or none
+    uint64_t submitted;    // the greatest count it was told to reach
+    struct moment own;     // of wnn_gpu_run
+    double budget;         // nanoseconds of a submission; 0: as short as can be
+    atomic_ullong tensors; // that there have been
     atomic_bool lost;
 };
 

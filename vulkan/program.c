@@ -93,24 +93,40 @@ bool wnn_program_finish(struct program *program, struct error *error)
     return true;
 }
 
-static bool overlap(const struct binding *a, const struct binding *b)
+struct access wnn_program_access(const struct program *program, const struct setting *setting,
+                                 const struct binding *binding)
 {
-    return (a->writes || b->writes) && a->region.buffer == b->region.buffer &&
-           a->region.offset / 4 < (b->region.offset + b->region.bytes + 3) / 4 &&
-           b->region.offset / 4 < (a->region.offset + a->region.bytes + 3) / 4;
+    const struct region *region = &binding->region;
+    size_t variable = ((uintptr_t)region->buffer - (uintptr_t)program->variables) / sizeof *region->buffer;
+    bool varies = region->buffer >= program->variables && variable < program->variable_count;
+    const struct site site = varies ? setting->sites[variable] : (struct site){region->buffer->handle, 0};
+    size_t begin = site.offset + region->offset;
+    return (struct access){site.handle, begin / 4 * 4, (begin + region->bytes + 3) / 4 * 4, binding->writes};
 }
 
-bool wnn_program_check(const struct program *program, struct error *error)
+static bool conflict(const struct program *program, const struct setting *setting, const struct step *a,
+                     const struct step *b)
+{
+    for (unsigned i = 0; i < a->binding_count; i++)
+        for (unsigned k = 0; k < b->binding_count; k++) {
+            struct access one = wnn_program_access(program, setting, &a->bindings[i]),
+                          other = wnn_program_access(program, setting, &b->bindings[k]);
+            if ((one.writes || other.writes) && one.buffer == other.buffer && one.begin < other.end &&
+                other.begin < one.end)
+                return true;
+        }
+    return false;
+}
+
+bool wnn_program_check(const struct program *program, const struct setting *setting, struct error *error)
 {
     for (const struct step *a = program->first; a; a = a->next)
         for (const struct step *b = a->next; b && b->barriers == a->barriers; b = b->next)
-            for (unsigned i = 0; i < a->binding_count; i++)
-                for (unsigned k = 0; k < b->binding_count; k++)
-                    if (overlap(&a->bindings[i], &b->bindings[k]))
-                        return wnn_fail(error, WNNStatus_UnknownError,
-                                        "Vulkan: there is no barrier between %s and %s",
-                                        a->node ? wnn_ops[a->node->op].name : "a copy",
-                                        b->node ? wnn_ops[b->node->op].name : "a copy");
+            if (conflict(program, setting, a, b))
+                return wnn_fail(error, WNNStatus_UnknownError,
+                                "Vulkan: there is no barrier between %s and %s",
+                                a->node ? wnn_ops[a->node->op].name : "a copy",
+                                b->node ? wnn_ops[b->node->op].name : "a copy");
     return true;
 }
 

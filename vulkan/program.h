@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a graph becomes: a list of dispatches, copies and fills on regions of buffers, recorded into a command
-// buffer with a barrier wherever one step must wait for another: once for each set of buffers that it runs
+// What a graph becomes: a list of dispatches, copies and fills on regions of buffers, recorded into command
+// buffers with a barrier wherever one step must wait for another: once for each set of buffers that it runs
 // on.
 
 #ifndef VULKAN_PROGRAM_H_
@@ -50,6 +50,8 @@ struct program {
     struct arena records, texts; // texts: while shaders are written
     struct step *first, **last;
     size_t steps, dispatches;
+    const struct buffer *variables; // that stand for buffers which only a recording knows
+    size_t variable_count;
     uint32_t *words; // parameters of all dispatches
     size_t word_count, word_capacity;
     struct buffer parameters;
@@ -59,18 +61,26 @@ struct program {
     bool settled;     // and that has shown that they are as they should be
 };
 
-// Buffers that take the places of a program's own.
-struct replacement {
-    const struct buffer *from, *to;
+// Where a variable lies.
+struct site {
+    VkBuffer handle;
+    size_t offset;
 };
 
-// What a recording has the device note its time for.
-enum stamps {
-    STAMPS_NONE,
-    STAMPS_SUBMISSIONS, // the begin and the end of each submission
-    STAMPS_NODES,       // the begin of the first node, the end of each
-    STAMPS_WHOLE,       // the begin of the first node, the end of the last
-    STAMPS_KINDS
+// What a program is recorded for.
+struct setting {
+    const struct site *sites;    // of its variables
+    struct step *before, *after; // lists of copies around its steps; while it is recorded
+    const VkBuffer *foreign;     // buffers of VK_QUEUE_FAMILY_EXTERNAL, taken from there and given back
+    size_t foreign_count;
+    bool ordered; // it follows what was submitted before it, and what is submitted later follows it
+    enum stamps {
+        STAMPS_NONE,
+        STAMPS_SUBMISSIONS, // the device notes the begin and the end of each submission,
+        STAMPS_NODES,       // the begin of the first node and the end of each,
+        STAMPS_WHOLE,       // the begin of the first node and the end of the last
+        STAMPS_KINDS
+    } stamps;
 };
 
 // What is submitted, in pieces of which none should keep the device for longer than its budget (gpu.budget).
@@ -78,8 +88,8 @@ struct recording {
     struct gpu *gpu;
     unsigned version; // of the program
     VkDescriptorPool pool;
-    VkCommandBuffer *commands; // one for each submission, with room for one before and one behind them
-    struct batch *batches;     // room for as many
+    VkCommandBuffer *commands; // one for each submission
+    struct batch *batches;     // room for one more
     size_t count, capacity;
     size_t barriers;
     enum stamps stamps;
@@ -98,10 +108,10 @@ uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, 
 // Compiles all pipelines, and uploads the parameters. Nothing can be added then.
 bool wnn_program_finish(struct program *program, struct error *error);
 
-// Records a finished program; what has been recorded is to be freed in any case. `replacements` may be NULL.
-// A device that has no clock notes nothing.
-bool wnn_program_record(struct program *program, const struct replacement *replacements, size_t count,
-                        enum stamps stamps, struct recording *recording, struct error *error);
+// Records a finished program; what has been recorded is to be freed in any case. A device that has no clock
+// notes nothing.
+bool wnn_program_record(struct program *program, const struct setting *setting, struct recording *recording,
+                        struct error *error);
 void wnn_recording_free(struct recording *recording); // one of zeros is accepted
 
 // Nanoseconds between the stamps of a recording that has been run: one less than stamp_count, or one for each
@@ -116,9 +126,18 @@ void wnn_program_learn(struct program *program, const struct recording *recordin
 void wnn_program_estimate(struct program *program);
 void wnn_program_cut(struct program *program);
 
+// The words of a buffer that a binding touches: shaders read and write whole ones.
+struct access {
+    VkBuffer buffer;
+    size_t begin, end;
+    bool writes;
+};
+struct access wnn_program_access(const struct program *program, const struct setting *setting,
+                                 const struct binding *binding);
+
 // Whether no two steps without a barrier between them touch the same bytes, one of them to write. Quadratic;
 // looks at what was recorded, not at how.
-bool wnn_program_check(const struct program *program, struct error *error);
+bool wnn_program_check(const struct program *program, const struct setting *setting, struct error *error);
 
 // Copies host memory to regions of device memory through at most 64 MiB of staging memory, and waits.
 struct upload {

@@ -8,12 +8,6 @@
 // Hazards: what has been read and written since the last barrier
 // ---------------------------------------------------------------------------------------------------------------
 
-struct access {
-    const struct buffer *buffer;
-    size_t begin, end;
-    bool writes;
-};
-
 enum {
     MOST_ACCESSES = 256 // a barrier comes when there is room for no more
 };
@@ -24,18 +18,26 @@ struct hazards {
     bool copied, dispatched; // since the last barrier
 };
 
-// The words that a step touches: shaders read and write whole ones.
-static struct access access_of(const struct binding *binding)
+// What a recording is made with.
+struct recorder {
+    struct program *program;
+    const struct setting *setting;
+    struct recording *recording;
+    VkCommandBuffer commands; // of the current submission
+    bool copies;              // not all steps are dispatches
+    struct hazards hazards;   // a barrier reaches back into earlier submissions
+};
+
+static struct access access_of(const struct recorder *recorder, const struct binding *binding)
 {
-    const struct region *region = &binding->region;
-    return (struct access){region->buffer, region->offset / 4 * 4,
-                           (region->offset + region->bytes + 3) / 4 * 4, binding->writes};
+    return wnn_program_access(recorder->program, recorder->setting, binding);
 }
 
-static bool conflicts(const struct hazards *hazards, const struct step *step)
+static bool conflicts(const struct recorder *recorder, const struct step *step)
 {
+    const struct hazards *hazards = &recorder->hazards;
     for (unsigned i = 0; i < step->binding_count; i++) {
-        struct access access = access_of(&step->bindings[i]);
+        struct access access = access_of(recorder, &step->bindings[i]);
         for (size_t k = 0; k < hazards->count; k++) {
             const struct access *before = &hazards->accesses[k];
             if (before->buffer == access.buffer && (before->writes || access.writes) &&
@@ -46,68 +48,102 @@ static bool conflicts(const struct hazards *hazards, const struct step *step)
     return hazards->count + step->binding_count > MOST_ACCESSES;
 }
 
-static void note(struct hazards *hazards, const struct step *step)
+static void note(struct recorder *recorder, const struct step *step)
 {
+    struct hazards *hazards = &recorder->hazards;
     for (unsigned i = 0; i < step->binding_count; i++)
-        hazards->accesses[hazards->count++] = access_of(&step->bindings[i]);
+        hazards->accesses[hazards->count++] = access_of(recorder, &step->bindings[i]);
     *(step->kind == STEP_DISPATCH ? &hazards->dispatched : &hazards->copied) = true;
 }
 
-// What a recording is made with.
-struct recorder {
-    struct program *program;
-    struct recording *recording;
-    const struct replacement *replacements;
-    size_t replacement_count;
-    VkCommandBuffer commands; // of the current submission
-    bool copies;              // not all steps are dispatches
-    struct hazards hazards;   // a barrier reaches back into earlier submissions
+// Stages of the device, and accesses in them.
+struct scope {
+    VkPipelineStageFlags stages;
+    VkAccessFlags reads, writes;
 };
 
-// Everything before the barrier comes before everything behind it.
-static void add_barrier(struct recorder *recorder, bool to_host)
+static struct scope scope_of(bool dispatches, bool copies)
+{
+    struct scope scope = {0};
+    if (dispatches)
+        scope = (struct scope){VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_READ_BIT,
+                               VK_ACCESS_SHADER_WRITE_BIT};
+    if (copies) {
+        scope.stages |= VK_PIPELINE_STAGE_TRANSFER_BIT;
+        scope.reads |= VK_ACCESS_TRANSFER_READ_BIT;
+        scope.writes |= VK_ACCESS_TRANSFER_WRITE_BIT;
+    }
+    return scope;
+}
+
+// What all of the recording may do.
+static struct scope whole_scope(const struct recorder *recorder)
+{
+    return scope_of(recorder->program->dispatches > 0 || !recorder->copies, recorder->copies);
+}
+
+static void order(const struct recorder *recorder, struct scope from, struct scope to)
 {
     const struct gpu *gpu = recorder->program->gpu;
-    struct hazards *hazards = &recorder->hazards;
-    VkPipelineStageFlags from = 0;
-    VkAccessFlags written = 0;
-    if (hazards->dispatched) {
-        from |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
-        written |= VK_ACCESS_SHADER_WRITE_BIT;
-    }
-    if (hazards->copied) {
-        from |= VK_PIPELINE_STAGE_TRANSFER_BIT;
-        written |= VK_ACCESS_TRANSFER_WRITE_BIT;
-    }
-    if (from == 0)
-        return;
-    VkPipelineStageFlags device = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
-    VkAccessFlags any = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
-    if (recorder->copies) {
-        device |= VK_PIPELINE_STAGE_TRANSFER_BIT;
-        any |= VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-    }
     const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                     .srcAccessMask = written,
-                                     .dstAccessMask = to_host ? VK_ACCESS_HOST_READ_BIT : any};
-    gpu->vk.CmdPipelineBarrier(recorder->commands, from, to_host ? VK_PIPELINE_STAGE_HOST_BIT : device, 0, 1,
-                               &barrier, 0, NULL, 0, NULL);
+                                     .srcAccessMask = from.writes,
+                                     .dstAccessMask = to.reads | to.writes};
+    gpu->vk.CmdPipelineBarrier(recorder->commands, from.stages, to.stages, 0, 1, &barrier, 0, NULL, 0, NULL);
+}
+
+// Everything before the barrier comes before everything behind it.
+static void add_barrier(struct recorder *recorder)
+{
+    struct hazards *hazards = &recorder->hazards;
+    order(recorder, scope_of(hazards->dispatched, hazards->copied), whole_scope(recorder));
     hazards->count = 0;
     hazards->copied = hazards->dispatched = false;
     recorder->recording->barriers++;
 }
 
+// Takes the foreign buffers from the other users of their memory, or gives them back.
+static void hand_over(const struct recorder *recorder, bool back)
+{
+    const struct gpu *gpu = recorder->program->gpu;
+    struct scope scope = whole_scope(recorder);
+    for (size_t i = 0; i < recorder->setting->foreign_count; i++) {
+        const VkBufferMemoryBarrier barrier = {
+            .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER,
+            .srcAccessMask = back ? scope.writes : 0,
+            .dstAccessMask = back ? 0 : scope.reads | scope.writes,
+            .srcQueueFamilyIndex = back ? gpu->family : VK_QUEUE_FAMILY_EXTERNAL,
+            .dstQueueFamilyIndex = back ? VK_QUEUE_FAMILY_EXTERNAL : gpu->family,
+            .buffer = recorder->setting->foreign[i],
+            .size = VK_WHOLE_SIZE};
+        gpu->vk.CmdPipelineBarrier(recorder->commands, scope.stages, scope.stages, 0, 0, NULL, 1, &barrier, 0,
+                                   NULL);
+    }
+}
+
+// Follows what was submitted before, of which nothing else is known.
+static void enter(const struct recorder *recorder)
+{
+    if (recorder->setting->ordered)
+        order(recorder, scope_of(true, true), whole_scope(recorder));
+    hand_over(recorder, false);
+}
+
+// Lets the host and what is submitted later see the results.
+static void leave(const struct recorder *recorder)
+{
+    struct scope to = {VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT, 0}, device = scope_of(true, true);
+    hand_over(recorder, true);
+    if (recorder->setting->ordered) {
+        to.stages |= device.stages;
+        to.reads |= device.reads;
+        to.writes |= device.writes;
+    }
+    order(recorder, whole_scope(recorder), to);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Steps
 // ---------------------------------------------------------------------------------------------------------------
-
-static VkBuffer handle_of(const struct recorder *recorder, const struct buffer *buffer)
-{
-    for (size_t i = 0; i < recorder->replacement_count; i++)
-        if (recorder->replacements[i].from == buffer)
-            return recorder->replacements[i].to->handle;
-    return buffer->handle;
-}
 
 static bool create_pool(const struct program *program, struct recording *recording, struct error *error)
 {
@@ -144,9 +180,9 @@ static bool describe(struct recorder *recorder, const struct step *step, VkDescr
     VkDescriptorBufferInfo buffers[GPU_BUFFERS];
     VkWriteDescriptorSet writes[GPU_BUFFERS];
     for (unsigned i = 0; i < step->binding_count; i++) {
-        struct access access = access_of(&step->bindings[i]);
+        struct access access = access_of(recorder, &step->bindings[i]);
         size_t begin = access.begin / gpu->can.storage_alignment * gpu->can.storage_alignment;
-        buffers[i] = (VkDescriptorBufferInfo){handle_of(recorder, access.buffer), begin, access.end - begin};
+        buffers[i] = (VkDescriptorBufferInfo){access.buffer, begin, access.end - begin};
         words[i] = (uint32_t)((access.begin - begin) / 4);
         if (i == 0 && step->has_parameters)
             words[i] = step->parameters;
@@ -256,18 +292,16 @@ static bool record_dispatch(struct recorder *recorder, const struct step *step, 
 static bool record_step(struct recorder *recorder, const struct step *step, struct error *error)
 {
     const struct gpu *gpu = recorder->program->gpu;
-    VkCommandBuffer commands = recorder->commands;
-    const struct region *from = &step->bindings[0].region, *to = &step->bindings[1].region;
+    const struct access first = access_of(recorder, &step->bindings[0]);
     switch (step->kind) {
     case STEP_COPY: {
-        const VkBufferCopy copy = {from->offset, to->offset, to->bytes};
-        gpu->vk.CmdCopyBuffer(commands, handle_of(recorder, from->buffer), handle_of(recorder, to->buffer), 1,
-                              &copy);
+        const struct access to = access_of(recorder, &step->bindings[1]);
+        const VkBufferCopy copy = {first.begin, to.begin, step->bindings[1].region.bytes};
+        gpu->vk.CmdCopyBuffer(recorder->commands, first.buffer, to.buffer, 1, &copy);
         return true;
     }
     case STEP_FILL:
-        gpu->vk.CmdFillBuffer(commands, handle_of(recorder, from->buffer), from->offset,
-                              (from->bytes + 3) / 4 * 4, 0);
+        gpu->vk.CmdFillBuffer(recorder->commands, first.buffer, first.begin, first.end - first.begin, 0);
         return true;
     default:
         return record_dispatch(recorder, step, error);
@@ -279,6 +313,9 @@ static bool record_steps(struct recorder *recorder, struct error *error)
 {
     struct recording *recording = recorder->recording;
     bool begun = false;
+    if (!begin_submission(recorder, error))
+        return false;
+    enter(recorder);
     for (struct step *step = recorder->program->first; step; step = step->next) {
         if (step->submission >= recording->count && !begin_submission(recorder, error))
             return false;
@@ -286,9 +323,9 @@ static bool record_steps(struct recorder *recorder, struct error *error)
         if (step->node && !begun && recording->stamps >= STAMPS_NODES)
             stamp(recorder);
         begun = begun || step->node;
-        if (conflicts(&recorder->hazards, step))
-            add_barrier(recorder, false);
-        note(&recorder->hazards, step);
+        if (conflicts(recorder, step))
+            add_barrier(recorder);
+        note(recorder, step);
         step->barriers = recording->barriers;
         if (!record_step(recorder, step, error))
             return false;
@@ -296,9 +333,7 @@ static bool record_steps(struct recorder *recorder, struct error *error)
             recording->stamps >= STAMPS_NODES)
             stamp(recorder);
     }
-    if (recording->count == 0 && !begin_submission(recorder, error))
-        return false;
-    add_barrier(recorder, true);
+    leave(recorder);
     return end_submission(recorder, error);
 }
 
@@ -310,11 +345,11 @@ static bool prepare(struct program *program, struct recording *recording, struct
     };
     struct gpu *gpu = program->gpu;
     recording->capacity = program->submissions + 1;
-    VkCommandBuffer *commands =
-        wnn_allocate_zero(gpu->allocator, (recording->capacity + 2) * sizeof commands[0]);
-    recording->batches = wnn_allocate(gpu->allocator, recording->capacity * sizeof recording->batches[0]);
-    recording->commands = commands ? commands + 1 : NULL;
-    if (!commands || !recording->batches)
+    recording->commands =
+        wnn_allocate_zero(gpu->allocator, recording->capacity * sizeof recording->commands[0]);
+    recording->batches =
+        wnn_allocate(gpu->allocator, (recording->capacity + 1) * sizeof recording->batches[0]);
+    if (!recording->commands || !recording->batches)
         return wnn_fail_memory(error);
     size_t stamps = recording->stamps == STAMPS_SUBMISSIONS ? 2 * recording->capacity : program->steps + 1;
     if (recording->stamps == STAMPS_SUBMISSIONS && stamps > 2 * MOST_MEASURED)
@@ -333,22 +368,18 @@ static bool prepare(struct program *program, struct recording *recording, struct
     return create_pool(program, recording, error);
 }
 
-bool wnn_program_record(struct program *program, const struct replacement *replacements, size_t count,
-                        enum stamps stamps, struct recording *recording, struct error *error)
+static bool record(struct program *program, const struct setting *setting, struct recording *recording,
+                   struct error *error)
 {
     struct gpu *gpu = program->gpu;
-    *recording = (struct recording){.gpu = gpu, .stamps = stamps, .version = program->version};
-    wnn_program_cut(program);
-    if (!prepare(program, recording, error))
-        return false;
     struct recorder *recorder = wnn_allocate_zero(gpu->allocator, sizeof *recorder);
     if (!recorder)
         return wnn_fail_memory(error);
     recorder->program = program;
+    recorder->setting = setting;
     recorder->recording = recording;
-    recorder->replacements = replacements;
-    recorder->replacement_count = count;
-    recorder->copies = program->dispatches < program->steps;
+    for (const struct step *step = program->first; step; step = step->next)
+        recorder->copies |= step->kind != STEP_DISPATCH;
     bool done = record_steps(recorder, error);
     wnn_release(gpu->allocator, recorder);
 #ifdef NDEBUG
@@ -356,7 +387,31 @@ bool wnn_program_record(struct program *program, const struct replacement *repla
 #else
     bool check = true;
 #endif
-    return done && (!check || wnn_program_check(program, error));
+    return done && (!check || wnn_program_check(program, setting, error));
+}
+
+bool wnn_program_record(struct program *program, const struct setting *setting, struct recording *recording,
+                        struct error *error)
+{
+    *recording =
+        (struct recording){.gpu = program->gpu, .stamps = setting->stamps, .version = program->version};
+    wnn_program_cut(program);
+    if (!prepare(program, recording, error))
+        return false;
+    // The copies are steps of the program while it is recorded.
+    struct step *first = program->first, *head = setting->before, **end = &head;
+    while (*end)
+        end = &(*end)->next;
+    *end = first;
+    if (first)
+        end = program->last;
+    *end = setting->after;
+    program->first = head;
+    bool done = record(program, setting, recording, error);
+    program->first = first;
+    if (first)
+        *program->last = NULL;
+    return done;
 }
 
 void wnn_recording_free(struct recording *recording)
@@ -367,7 +422,7 @@ void wnn_recording_free(struct recording *recording)
     if (recording->count > 0)
         gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, (uint32_t)recording->count,
                                    recording->commands);
-    wnn_release(gpu->allocator, recording->commands ? recording->commands - 1 : NULL);
+    wnn_release(gpu->allocator, recording->commands);
     wnn_release(gpu->allocator, recording->batches);
     gpu->vk.DestroyDescriptorPool(gpu->device, recording->pool, NULL);
     gpu->vk.DestroyQueryPool(gpu->device, recording->queries, NULL);

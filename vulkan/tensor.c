@@ -9,32 +9,8 @@
 #define COPIED (VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT)
 
 // ---------------------------------------------------------------------------------------------------------------
-// Recording
+// Turns
 // ---------------------------------------------------------------------------------------------------------------
-
-static bool begin(struct gpu *gpu, VkCommandBuffer *commands, struct error *error)
-{
-    if (!*commands) {
-        const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-                                                  .commandPool = gpu->commands,
-                                                  .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                                                  .commandBufferCount = 1};
-        VkResult result = gpu->vk.AllocateCommandBuffers(gpu->device, &info, commands);
-        if (result != VK_SUCCESS) {
-            *commands = VK_NULL_HANDLE;
-            return wnn_gpu_fail(gpu, result, "vkAllocateCommandBuffers", error);
-        }
-    }
-    const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    VkResult result = gpu->vk.BeginCommandBuffer(*commands, &info);
-    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkBeginCommandBuffer", error);
-}
-
-static bool end(struct gpu *gpu, VkCommandBuffer commands, struct error *error)
-{
-    VkResult result = gpu->vk.EndCommandBuffer(commands);
-    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkEndCommandBuffer", error);
-}
 
 enum {
     ON_DEVICE = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
@@ -51,11 +27,38 @@ static void order(struct gpu *gpu, VkCommandBuffer commands, VkPipelineStageFlag
     gpu->vk.CmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
-// Takes a tensor from the other users of its memory, or gives it to them.
-static void hand_over(struct gpu *gpu, VkCommandBuffer commands, struct gpu_tensor *tensor, bool out)
+bool wnn_gpu_preparation_begin(struct gpu *gpu, VkCommandBuffer *commands, struct error *error)
 {
-    if (!tensor->shared || tensor->outside == out)
-        return;
+    if (!*commands) {
+        const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                                  .commandPool = gpu->commands,
+                                                  .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                                  .commandBufferCount = 1};
+        VkResult result = gpu->vk.AllocateCommandBuffers(gpu->device, &info, commands);
+        if (result != VK_SUCCESS) {
+            *commands = VK_NULL_HANDLE;
+            return wnn_gpu_fail(gpu, result, "vkAllocateCommandBuffers", error);
+        }
+    }
+    const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    VkResult result = gpu->vk.BeginCommandBuffer(*commands, &info);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkBeginCommandBuffer", error);
+    order(gpu, *commands, ON_DEVICE, DEVICE_WRITES, VK_PIPELINE_STAGE_TRANSFER_BIT, COPIES);
+    return true;
+}
+
+bool wnn_gpu_preparation_end(struct gpu *gpu, VkCommandBuffer commands, struct error *error)
+{
+    order(gpu, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+          ON_DEVICE | VK_PIPELINE_STAGE_HOST_BIT, DEVICE_READS | DEVICE_WRITES | VK_ACCESS_HOST_READ_BIT);
+    VkResult result = gpu->vk.EndCommandBuffer(commands);
+    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkEndCommandBuffer", error);
+}
+
+// Takes a tensor from the other users of its memory, or gives it to them.
+static void hand_over(struct gpu *gpu, VkCommandBuffer commands, const struct gpu_tensor *tensor, bool out)
+{
     const VkBufferMemoryBarrier barrier = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER,
         .srcAccessMask = out ? COPIES : 0,
@@ -66,56 +69,50 @@ static void hand_over(struct gpu *gpu, VkCommandBuffer commands, struct gpu_tens
         .size = VK_WHOLE_SIZE};
     gpu->vk.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0,
                                NULL, 1, &barrier, 0, NULL);
-    tensor->outside = out;
 }
 
-// The zeros that a tensor holds until it is written; `whole`: it is written now.
-static void give_zeros(struct gpu *gpu, VkCommandBuffer commands, struct gpu_tensor *tensor, bool whole)
+// The zeros that a tensor holds until it is written.
+static void give_zeros(struct gpu *gpu, VkCommandBuffer commands, const struct gpu_tensor *tensor)
 {
-    if (!tensor->awaits_zeros)
-        return;
-    tensor->awaits_zeros = false;
-    if (whole)
-        return;
     gpu->vk.CmdFillBuffer(commands, tensor->handle, 0, VK_WHOLE_SIZE, 0);
     order(gpu, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
           VK_PIPELINE_STAGE_TRANSFER_BIT, COPIES);
 }
 
-bool wnn_record_carries(struct gpu *gpu, VkCommandBuffer *commands, const struct carry *carries, size_t count,
-                        bool out, struct error *error)
+bool wnn_gpu_tensor_waits(const struct gpu_tensor *tensor, bool written)
 {
-    if (!begin(gpu, commands, error))
-        return false;
-    order(gpu, *commands, ON_DEVICE, DEVICE_WRITES, VK_PIPELINE_STAGE_TRANSFER_BIT, COPIES);
-    for (size_t i = 0; i < count; i++) {
-        struct gpu_tensor *tensor = carries[i].tensor;
-        if (!tensor)
-            continue;
-        hand_over(gpu, *commands, tensor, false);
-        give_zeros(gpu, *commands, tensor, out && carries[i].bytes == tensor->bytes);
-    }
-    for (size_t i = 0; i < count; i++) {
-        const struct carry *carry = &carries[i];
-        if (carry->bytes == 0)
-            continue;
-        VkBuffer one = carry->tensor ? carry->tensor->handle : carry->buffer->handle;
-        VkDeviceSize at = carry->at + (carry->tensor ? carry->tensor->offset : 0);
-        const VkBufferCopy copy = {out ? carry->other_at : at, out ? at : carry->other_at, carry->bytes};
-        gpu->vk.CmdCopyBuffer(*commands, out ? carry->other->handle : one, out ? one : carry->other->handle,
-                              1, &copy);
-    }
-    for (size_t i = 0; i < count; i++)
-        if (carries[i].tensor)
-            hand_over(gpu, *commands, carries[i].tensor, true);
-    order(gpu, *commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
-          ON_DEVICE | VK_PIPELINE_STAGE_HOST_BIT, DEVICE_READS | DEVICE_WRITES | VK_ACCESS_HOST_READ_BIT);
-    return end(gpu, *commands, error);
+    return (tensor->awaits_zeros && !written) || tensor->outside != tensor->shared;
+}
+
+void wnn_gpu_prepare(struct gpu *gpu, VkCommandBuffer commands, struct gpu_tensor *tensor, bool written)
+{
+    if (tensor->awaits_zeros && !written)
+        give_zeros(gpu, commands, tensor);
+    if (tensor->shared && !tensor->outside)
+        hand_over(gpu, commands, tensor, true);
+}
+
+void wnn_gpu_tensor_used(struct gpu_tensor *tensor)
+{
+    tensor->awaits_zeros = false;
+    tensor->outside = tensor->shared;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Creation
 // ---------------------------------------------------------------------------------------------------------------
+
+static size_t room_of(size_t bytes)
+{
+    return (bytes + 3) / 4 * 4;
+}
+
+// Shaders read quads, and write whole words, which may be more than the tensor where it is not alone.
+bool wnn_gpu_tensor_binds(const struct gpu_tensor *tensor)
+{
+    return tensor->usage & VK_BUFFER_USAGE_STORAGE_BUFFER_BIT && tensor->offset % GPU_QUAD == 0 &&
+           (tensor->bytes % 4 == 0 || (!tensor->lent.buffer && tensor->size == room_of(tensor->bytes)));
+}
 
 static bool check_piece(const char *what, uint64_t size, uint64_t offset, uint32_t usage, size_t bytes,
                         struct error *error)
@@ -146,7 +143,7 @@ static bool lend(struct gpu_tensor *tensor, const WNNVulkanBuffer *lent, struct 
 static bool allocate(struct gpu *gpu, struct gpu_tensor *tensor, struct error *error)
 {
     struct buffer *buffer = &tensor->buffer;
-    if (!wnn_buffer_create(gpu, (tensor->bytes + 3) / 4 * 4, BUFFER_TENSOR, buffer, error))
+    if (!wnn_buffer_create(gpu, room_of(tensor->bytes), BUFFER_TENSOR, buffer, error))
         return false;
     tensor->handle = buffer->handle;
     tensor->size = buffer->bytes;
@@ -222,7 +219,7 @@ static bool allocate_for_export(struct gpu *gpu, struct gpu_tensor *tensor, stru
 {
     WNNVulkanMemory *memory = &tensor->memory;
     *memory = (WNNVulkanMemory)WNN_VULKAN_MEMORY_INIT;
-    memory->bufferSize = (tensor->bytes + 3) / 4 * 4;
+    memory->bufferSize = room_of(tensor->bytes);
     memory->bufferUsage = GPU_DEVICE_USAGE;
     if (!create_shared_buffer(gpu, tensor, VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT, error))
         return false;
@@ -295,6 +292,7 @@ bool wnn_gpu_tensor_create(struct gpu *gpu, struct transfers *transfers, size_t 
     if (!tensor)
         return wnn_fail_memory(error);
     tensor->bytes = bytes;
+    tensor->number = atomic_fetch_add(&gpu->tensors, 1);
     bool done;
     if (!chain)
         done =
@@ -330,7 +328,8 @@ bool wnn_transfers_open(struct gpu *gpu, struct transfers *transfers, struct err
 {
     pthread_mutex_init(&transfers->lock, NULL);
     transfers->open = true;
-    return wnn_record_carries(gpu, &transfers->commands, NULL, 0, false, error);
+    return wnn_gpu_preparation_begin(gpu, &transfers->commands, error) &&
+           wnn_gpu_preparation_end(gpu, transfers->commands, error);
 }
 
 void wnn_transfers_close(struct gpu *gpu, struct transfers *transfers)
@@ -343,13 +342,27 @@ void wnn_transfers_close(struct gpu *gpu, struct transfers *transfers)
     pthread_mutex_destroy(&transfers->lock);
 }
 
+// A copy between a tensor and the staging memory.
 static bool move_piece(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor, size_t at,
-                       size_t bytes, bool out, struct error *error)
+                       size_t bytes, bool write, struct error *error)
 {
-    const struct carry carry = {
-        .tensor = tensor, .at = at, .other = &transfers->staging, .other_at = 0, .bytes = bytes};
-    return wnn_record_carries(gpu, &transfers->commands, &carry, 1, out, error) &&
-           wnn_gpu_run(gpu, transfers->commands, error);
+    VkBuffer staging = transfers->staging.handle;
+    if (!wnn_gpu_preparation_begin(gpu, &transfers->commands, error))
+        return false;
+    if (tensor->outside)
+        hand_over(gpu, transfers->commands, tensor, false);
+    if (tensor->awaits_zeros && !(write && bytes == tensor->bytes))
+        give_zeros(gpu, transfers->commands, tensor);
+    const VkBufferCopy copy = {write ? 0 : tensor->offset + at, write ? tensor->offset + at : 0, bytes};
+    gpu->vk.CmdCopyBuffer(transfers->commands, write ? staging : tensor->handle,
+                          write ? tensor->handle : staging, 1, &copy);
+    if (tensor->shared)
+        hand_over(gpu, transfers->commands, tensor, true);
+    if (!wnn_gpu_preparation_end(gpu, transfers->commands, error) ||
+        !wnn_gpu_run(gpu, transfers->commands, error))
+        return false;
+    wnn_gpu_tensor_used(tensor);
+    return true;
 }
 
 bool wnn_gpu_tensor_read(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor, void *data,
@@ -389,15 +402,19 @@ bool wnn_gpu_tensor_write(struct gpu *gpu, struct transfers *transfers, struct g
     return true;
 }
 
-// Before others use a tensor: its zeros come, and the memory is handed over.
 static bool settle(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
                    struct error *error)
 {
-    const struct carry nothing = {.tensor = tensor, .other = &transfers->staging, .bytes = 0};
-    if (!tensor->awaits_zeros && tensor->outside == tensor->shared)
+    if (!wnn_gpu_tensor_waits(tensor, false))
         return true;
-    return wnn_record_carries(gpu, &transfers->commands, &nothing, 1, false, error) &&
-           wnn_gpu_run(gpu, transfers->commands, error);
+    if (!wnn_gpu_preparation_begin(gpu, &transfers->commands, error))
+        return false;
+    wnn_gpu_prepare(gpu, transfers->commands, tensor, false);
+    if (!wnn_gpu_preparation_end(gpu, transfers->commands, error) ||
+        !wnn_gpu_run(gpu, transfers->commands, error))
+        return false;
+    wnn_gpu_tensor_used(tensor);
+    return true;
 }
 
 bool wnn_gpu_tensor_buffer(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors in memory of the device: pieces of buffers, our own or the caller's. Executions copy them to their
-// arena and from it, on the device; the host reads and writes those that it cannot map through one piece of
-// staging memory.
+// Tensors in memory of the device: pieces of buffers, our own or the caller's. Executions work on them where
+// they lie; the host reads and writes those that it cannot map through one piece of staging memory.
 
 #ifndef VULKAN_TENSOR_H_
 #define VULKAN_TENSOR_H_
@@ -12,6 +11,7 @@
 #include <pthread.h>
 
 struct gpu_tensor {
+    uint64_t number; // of no other tensor of the device, ever
     VkBuffer handle;
     VkDeviceSize size, offset; // of the buffer, and of the tensor in it
     VkBufferUsageFlags usage;
@@ -49,20 +49,18 @@ bool wnn_gpu_tensor_export(struct gpu *gpu, struct transfers *transfers, struct 
 bool wnn_gpu_tensor_buffer(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
                            WNNVulkanBuffer *buffer, struct error *error);
 
-// A copy between a tensor, or a buffer, and a piece of another buffer.
-struct carry {
-    struct gpu_tensor *tensor;   // or NULL:
-    const struct buffer *buffer; // mapped
-    VkDeviceSize at;             // in the buffer
-    const struct buffer *other;
-    VkDeviceSize other_at;
-    size_t bytes;
-};
+// Whether shaders can work on it where it lies, which may be in anybody's buffer; if not, executions copy it.
+bool wnn_gpu_tensor_binds(const struct gpu_tensor *tensor);
 
-// Records the copies into a command buffer, which is made if it is none: behind all that was submitted before
-// it, and before all that is submitted later, the host's reading included. `out`: from `other`; otherwise to
-// it.
-bool wnn_record_carries(struct gpu *gpu, VkCommandBuffer *commands, const struct carry *carries, size_t count,
-                        bool out, struct error *error);
+// Before others use tensors, executions among them, those get the zeros that they await (but not if all of
+// them is `written` now), and what is shared is given to the other side. Whether that is still to be done:
+bool wnn_gpu_tensor_waits(const struct gpu_tensor *tensor, bool written);
+// Records it into a command buffer, which is made if it is none: behind all that was submitted before it, and
+// before all that is submitted later, the host's reading included.
+bool wnn_gpu_preparation_begin(struct gpu *gpu, VkCommandBuffer *commands, struct error *error);
+void wnn_gpu_prepare(struct gpu *gpu, VkCommandBuffer commands, struct gpu_tensor *tensor, bool written);
+bool wnn_gpu_preparation_end(struct gpu *gpu, VkCommandBuffer commands, struct error *error);
+// When what needs it has been submitted.
+void wnn_gpu_tensor_used(struct gpu_tensor *tensor);
 
 #endif

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The backend: one device a context, one program an executable. All operands but constants lie in one buffer,
-// the arena; where the host cannot map it, the program copies inputs into it and outputs out of it.
+// The backend: one device a context, one program an executable.
 
 #include "vulkan/vulkan.h"
 
 #include "lib/half.h"
+#include "vulkan/execution.h"
 #include "vulkan/operators.h"
-#include "vulkan/tensor.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,35 +17,6 @@ struct vulkan {
     struct pipelines pipelines;
     struct transfers transfers;
     bool flushes_denormals;
-};
-
-// Two executions of a graph can be in flight, each on memory of its own, unless that is as large as this.
-enum {
-    FLIGHTS = 2
-};
-#define MOST_FOR_MORE_FLIGHTS ((uint64_t)256 << 20)
-
-struct flight {
-    struct buffer arena, upload, readback;     // the latter two where the host cannot map the arena
-    struct recording recordings[STAMPS_KINDS]; // those that have been asked for
-    struct recording *last;                    // that was submitted
-    VkCommandBuffer in, out;                   // copies between the arena and tensors, or:
-    bool staged;                               // and staging memory
-    struct moment moment;
-    atomic_bool flies;
-};
-
-struct executable {
-    const struct plan *plan;
-    struct program program;
-    struct arena records;
-    struct flight flights[FLIGHTS]; // the first has what the program names
-    size_t flight_count, most_flights;
-    size_t upload_bytes, readback_bytes;
-    struct buffer *constants; // pieces of at most PIECE bytes, unless one constant is larger
-    size_t constant_count;
-    struct region *regions; // by operand
-    struct carry *carries;  // while copies are recorded
 };
 
 #define PIECE ((uint64_t)1 << 30)
@@ -191,8 +161,6 @@ static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, st
 static void partition(void *state, struct graph *graph)
 {
     const struct vulkan *vulkan = state;
-    for (size_t i = 0; i < graph->input_count; i++)
-        graph->inputs[i].operand->placement.staged = true;
     wnn_graph_count_uses(graph);
     wnn_turn_filters(graph, vulkan->allocator);
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -332,128 +300,6 @@ static bool make_constants(struct vulkan *vulkan, struct executable *executable,
 // Executables
 // ---------------------------------------------------------------------------------------------------------------
 
-static void free_flight(struct vulkan *vulkan, struct flight *flight)
-{
-    struct gpu *gpu = &vulkan->gpu;
-    const VkCommandBuffer copies[] = {flight->in, flight->out};
-    for (size_t i = 0; i < 2; i++)
-        if (copies[i])
-            gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &copies[i]);
-    for (int i = 0; i < STAMPS_KINDS; i++)
-        wnn_recording_free(&flight->recordings[i]);
-    wnn_moment_free(&vulkan->gpu, &flight->moment);
-    wnn_buffer_free(&vulkan->gpu, &flight->arena);
-    wnn_buffer_free(&vulkan->gpu, &flight->upload);
-    wnn_buffer_free(&vulkan->gpu, &flight->readback);
-}
-
-static bool make_buffer(struct vulkan *vulkan, size_t bytes, enum buffer_use use, struct buffer *buffer,
-                        struct error *error)
-{
-    return bytes == 0 || buffer->handle || wnn_buffer_create(&vulkan->gpu, bytes, use, buffer, error);
-}
-
-// Records a flight that is not under way, unless it is as it should be. On failure what there was before
-// stays.
-static void record(struct executable *executable, struct flight *flight, enum stamps stamps,
-                   struct error *error)
-{
-    struct flight *first = &executable->flights[0];
-    const struct replacement replacement = {&first->arena, &flight->arena};
-    struct program *program = &executable->program;
-    struct recording *recording = &flight->recordings[stamps], fresh;
-    if (recording->gpu && recording->version == program->version)
-        return;
-    if (wnn_program_record(program, &replacement, 1, stamps, &fresh, error)) {
-        wnn_recording_free(recording);
-        *recording = fresh;
-    } else {
-        wnn_recording_free(&fresh);
-    }
-}
-
-// The recording of a flight that is not under way: if there is no memory for what is asked for, another that
-// there is. NULL: there is none.
-static struct recording *find_recording(struct executable *executable, struct flight *flight,
-                                        enum stamps stamps, struct error *error)
-{
-    if (stamps == STAMPS_NONE && executable->program.measured)
-        stamps = STAMPS_SUBMISSIONS;
-    record(executable, flight, stamps, error);
-    for (int i = stamps; i >= 0; i--)
-        if (flight->recordings[i].gpu)
-            return &flight->recordings[i];
-    return NULL;
-}
-
-// Makes the next flight of a program that is finished; of the first there is the arena already.
-static bool make_flight(struct vulkan *vulkan, struct executable *executable, struct error *error)
-{
-    struct flight *flight = &executable->flights[executable->flight_count];
-    if (make_buffer(vulkan, executable->plan->arena_bytes, BUFFER_DEVICE, &flight->arena, error) &&
-        make_buffer(vulkan, executable->upload_bytes, BUFFER_UPLOAD, &flight->upload, error) &&
-        make_buffer(vulkan, executable->readback_bytes, BUFFER_READBACK, &flight->readback, error) &&
-        wnn_moment_create(&vulkan->gpu, &flight->moment, error) &&
-        find_recording(executable, flight, STAMPS_NONE, error)) {
-        executable->flight_count++;
-        return true;
-    }
-    free_flight(vulkan, flight);
-    return false;
-}
-
-static void release(void *state, void *pointer)
-{
-    struct vulkan *vulkan = state;
-    struct executable *executable = pointer;
-    if (vulkan->gpu.lost)
-        wnn_gpu_settle(&vulkan->gpu);
-    for (size_t i = 0; i < FLIGHTS; i++)
-        free_flight(vulkan, &executable->flights[i]);
-    wnn_program_free(&executable->program);
-    for (size_t i = 0; i < executable->constant_count; i++)
-        wnn_buffer_free(&vulkan->gpu, &executable->constants[i]);
-    wnn_arena_free(&executable->records);
-    wnn_release(vulkan->allocator, executable);
-}
-
-// The bytes of staging memory for ports, one behind the other. Outputs that are constant need none.
-static size_t staging_bytes(const struct graph_port *ports, size_t count)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++)
-        bytes += ports[i].operand->constant ? 0 : padded(wnn_descriptor_bytes(&ports[i].operand->type));
-    return bytes;
-}
-
-// Records the copies of an execution's inputs or outputs: of tensors, or of staging memory if there are none.
-static bool record_copies(struct vulkan *vulkan, struct executable *executable, struct flight *flight,
-                          struct gpu_tensor *const *tensors, bool out, struct error *error)
-{
-    const struct graph *graph = &executable->plan->graph;
-    const struct graph_port *ports = out ? graph->outputs : graph->inputs;
-    size_t port_count = out ? graph->output_count : graph->input_count, count = 0, at = 0;
-    for (size_t i = 0; i < port_count; i++) {
-        const struct operand *operand = ports[i].operand;
-        const struct region *region = &executable->regions[operand->index];
-        struct carry carry = {.other = operand->constant ? region->buffer : &flight->arena,
-                              .other_at = region->offset,
-                              .bytes = region->bytes};
-        if (tensors) {
-            carry.tensor = tensors[i];
-        } else if (operand->constant) {
-            continue;
-        } else {
-            carry.buffer = out ? &flight->readback : &flight->upload;
-            carry.at = at;
-            at += padded(region->bytes);
-        }
-        executable->carries[count++] = carry;
-    }
-    return wnn_record_carries(&vulkan->gpu, out ? &flight->out : &flight->in, executable->carries, count, out,
-                              error);
-}
-
 static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, struct error *error)
 {
     const struct graph *graph = &executable->plan->graph;
@@ -474,7 +320,7 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
                 tensors[k] = describe(node->in[k], executable->regions[node->in[k]->index]);
         for (unsigned k = 0; k < node->out_count; k++)
             tensors[node->in_count + k] = describe(node->out[k], executable->regions[node->out[k]->index]);
-        struct region scratch = {&executable->flights[0].arena, node->scratch_offset, node->scratch_bytes};
+        struct region scratch = {&executable->variables[0], node->scratch_offset, node->scratch_bytes};
         if (!lower_node(vulkan, &wnn_gpu_operators[node->op], &executable->program, node, tensors,
                         tensors + node->in_count, scratch, error))
             return false;
@@ -483,35 +329,15 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
     return true;
 }
 
-static bool make(struct vulkan *vulkan, struct executable *executable, struct error *error)
+static void release(void *state, void *pointer)
 {
-    const struct plan *plan = executable->plan;
-    const struct graph *graph = &plan->graph;
-    size_t ports = graph->input_count > graph->output_count ? graph->input_count : graph->output_count;
-    executable->regions =
-        wnn_arena_allocate(&executable->records, graph->operand_count * sizeof(struct region));
-    executable->carries = wnn_arena_allocate(&executable->records, ports * sizeof(struct carry));
-    if (!executable->regions || !executable->carries)
-        return wnn_fail_memory(error);
-    for (size_t i = 0; i < graph->operand_count; i++) {
-        const struct operand *operand = graph->operands[i];
-        if (!operand->constant)
-            executable->regions[i] = (struct region){&executable->flights[0].arena, operand->placement.offset,
-                                                     wnn_descriptor_bytes(&operand->type)};
-    }
-    struct buffer *arena = &executable->flights[0].arena;
-    if (!make_constants(vulkan, executable, error) ||
-        !make_buffer(vulkan, plan->arena_bytes, BUFFER_DEVICE, arena, error))
-        return false;
-    if (!arena->mapped && !vulkan->gpu.is_lent) { // which computes on tensors only
-        executable->upload_bytes = staging_bytes(graph->inputs, graph->input_count);
-        executable->readback_bytes = staging_bytes(graph->outputs, graph->output_count);
-    }
-    if (!lower_nodes(vulkan, executable, error))
-        return false;
-    uint64_t bytes = (uint64_t)plan->arena_bytes + executable->upload_bytes + executable->readback_bytes;
-    executable->most_flights = bytes > MOST_FOR_MORE_FLIGHTS ? 1 : FLIGHTS;
-    return wnn_program_finish(&executable->program, error) && make_flight(vulkan, executable, error);
+    struct vulkan *vulkan = state;
+    struct executable *executable = pointer;
+    wnn_executable_free(&vulkan->gpu, executable);
+    for (size_t i = 0; i < executable->constant_count; i++)
+        wnn_buffer_free(&vulkan->gpu, &executable->constants[i]);
+    wnn_arena_free(&executable->records);
+    wnn_release(vulkan->allocator, executable);
 }
 
 static bool lower(void *state, const struct plan *plan, void **result, struct error *error)
@@ -525,7 +351,10 @@ static bool lower(void *state, const struct plan *plan, void **result, struct er
     executable->plan = plan;
     wnn_arena_init(&executable->records, vulkan->allocator);
     wnn_program_init(&executable->program, &vulkan->gpu, &vulkan->pipelines);
-    bool done = make(vulkan, executable, error);
+    bool done = wnn_executable_begin(&vulkan->gpu, executable, error) &&
+                make_constants(vulkan, executable, error) && lower_nodes(vulkan, executable, error) &&
+                wnn_program_finish(&executable->program, error) &&
+                wnn_executable_end(&vulkan->gpu, executable, error);
     if (done)
         *result = executable;
     else
@@ -533,169 +362,16 @@ static bool lower(void *state, const struct plan *plan, void **result, struct er
     return done;
 }
 
-// Tensors are left as they are: the device that they are on is lost.
-static void clear_outputs(const struct graph *graph, const struct bindings *bindings)
-{
-    for (size_t i = 0; !bindings->tensors && i < graph->output_count; i++)
-        if (bindings->outputs[i])
-            memset(bindings->outputs[i], 0, wnn_descriptor_bytes(&graph->outputs[i].operand->type));
-}
-
-// One that does not fly, or NULL: there is no memory for one more, or not so much that one should take it.
-static struct flight *find_flight(struct vulkan *vulkan, struct executable *executable)
-{
-    struct error ignored = {0};
-    for (size_t i = 0; i < executable->flight_count; i++)
-        if (!atomic_load(&executable->flights[i].flies))
-            return &executable->flights[i];
-    if (executable->flight_count == executable->most_flights)
-        return NULL;
-    if (!make_flight(vulkan, executable, &ignored)) {
-        executable->most_flights = executable->flight_count;
-        return NULL;
-    }
-    return &executable->flights[executable->flight_count - 1];
-}
-
-// Takes the inputs from the host, and records the copies if they are not those of the last time.
-static bool stage(struct vulkan *vulkan, struct executable *executable, struct flight *flight,
-                  const struct bindings *bindings, struct error *error)
-{
-    const struct graph *graph = &executable->plan->graph;
-    bool mapped = flight->arena.mapped;
-    const struct buffer *to = mapped ? &flight->arena : &flight->upload;
-    size_t at = 0;
-    for (size_t i = 0; i < graph->input_count; i++) {
-        const struct region *region = &executable->regions[graph->inputs[i].operand->index];
-        memcpy((char *)to->mapped + (mapped ? region->offset : at), bindings->inputs[i], region->bytes);
-        at += padded(region->bytes);
-    }
-    if (!mapped && !flight->staged) {
-        if (!record_copies(vulkan, executable, flight, NULL, false, error) ||
-            !record_copies(vulkan, executable, flight, NULL, true, error))
-            return false;
-        flight->staged = true;
-    }
-    return wnn_buffer_flush(&vulkan->gpu, to, error);
-}
-
-static bool bind_tensors(struct vulkan *vulkan, struct executable *executable, struct flight *flight,
-                         const struct bindings *bindings, struct error *error)
-{
-    struct gpu_tensor *const *inputs = (struct gpu_tensor *const *)(void *)(uintptr_t)bindings->inputs;
-    struct gpu_tensor *const *outputs = (struct gpu_tensor *const *)(void *)(uintptr_t)bindings->outputs;
-    flight->staged = false;
-    return record_copies(vulkan, executable, flight, inputs, false, error) &&
-           record_copies(vulkan, executable, flight, outputs, true, error);
-}
-
-// What is submitted: the recording, and around it the copies if there are any.
-static const struct batch *batches_of(struct flight *flight, bool copies)
-{
-    struct recording *recording = flight->last;
-    size_t count = recording->count;
-    recording->commands[-1] = flight->in;
-    recording->commands[count] = flight->out;
-    for (size_t i = 0; i < count; i++)
-        recording->batches[i] = (struct batch){&recording->commands[i], 1};
-    if (copies) {
-        recording->batches[0] = (struct batch){&recording->commands[-1], 2};
-        recording->batches[count - 1].count++;
-    }
-    return recording->batches;
-}
-
-static bool submit(void *state, void *pointer, const struct bindings *bindings, void **result,
+static bool submit(void *state, void *executable, const struct bindings *bindings, void **flight,
                    struct error *error)
 {
-    struct vulkan *vulkan = state;
-    struct executable *executable = pointer;
-    struct flight *flight = find_flight(vulkan, executable);
-    *result = NULL;
-    if (!flight)
-        return true;
-    const struct watcher *watcher = bindings->watcher && bindings->watcher->timed ? bindings->watcher : NULL;
-    if (flight->last)
-        wnn_program_learn(&executable->program, flight->last, flight->moment.length);
-    struct error ignored = {0}; // there is a recording at least since the flight was made
-    flight->last = find_recording(executable, flight,
-                                  !watcher         ? STAMPS_NONE
-                                  : watcher->whole ? STAMPS_WHOLE
-                                                   : STAMPS_NODES,
-                                  &ignored);
-    bool copies = bindings->tensors || !flight->arena.mapped;
-    bool done = (bindings->tensors ? bind_tensors(vulkan, executable, flight, bindings, error)
-                                   : stage(vulkan, executable, flight, bindings, error)) &&
-                wnn_gpu_submit(&vulkan->gpu, batches_of(flight, copies), flight->last->count, bindings->sync,
-                               &flight->moment, error);
-    if (done) {
-        atomic_store(&flight->flies, true);
-        *result = flight;
-    } else {
-        clear_outputs(&executable->plan->graph, bindings);
-    }
-    return done;
+    return wnn_execution_submit(&((struct vulkan *)state)->gpu, executable, bindings, flight, error);
 }
 
-// What the device has noted of an execution; the steps of a node follow each other, in the order of the
-// nodes.
-static void tell_times(struct vulkan *vulkan, const struct executable *executable,
-                       const struct recording *recording, const struct watcher *watcher)
-{
-    const struct graph *graph = &executable->plan->graph;
-    if (recording->stamps < STAMPS_NODES || (recording->stamps == STAMPS_WHOLE && !watcher->whole))
-        return;
-    double *times = recording->stamp_count > 1
-                        ? wnn_allocate(vulkan->allocator, recording->stamp_count * sizeof times[0])
-                        : NULL;
-    if (!times || !wnn_recording_times(recording, times)) {
-        wnn_release(vulkan->allocator, times);
-        return;
-    }
-    double whole = 0;
-    const struct step *step = executable->program.first;
-    for (uint32_t i = 0; i + 1 < recording->stamp_count; i++)
-        whole += times[i];
-    for (size_t i = 0, taken = 0; !watcher->whole && i < graph->node_count; i++) {
-        while (step && !step->node)
-            step = step->next;
-        bool has = step && step->node == graph->nodes[i];
-        watcher->timed(watcher, graph->nodes[i], has ? (uint64_t)(times[taken++] + 0.5) : 0);
-        while (step && step->node == graph->nodes[i])
-            step = step->next;
-    }
-    watcher->timed(watcher, NULL, (uint64_t)(whole + 0.5));
-    wnn_release(vulkan->allocator, times);
-}
-
-static bool land(void *state, void *pointer, void *flown, const struct bindings *bindings,
+static bool land(void *state, void *executable, void *flight, const struct bindings *bindings,
                  struct error *error)
 {
-    struct vulkan *vulkan = state;
-    const struct executable *executable = pointer;
-    const struct graph *graph = &executable->plan->graph;
-    struct flight *flight = flown;
-    bool staged = !flight->arena.mapped;
-    const struct buffer *from = staged ? &flight->readback : &flight->arena;
-    bool done = wnn_gpu_wait(&vulkan->gpu, &flight->moment, error) &&
-                (bindings->tensors || wnn_buffer_invalidate(&vulkan->gpu, from, error));
-    size_t at = 0;
-    for (size_t i = 0; done && !bindings->tensors && i < graph->output_count; i++) {
-        const struct operand *operand = graph->outputs[i].operand;
-        const struct region *region = &executable->regions[operand->index];
-        size_t bytes = wnn_descriptor_bytes(&operand->type);
-        const void *data = operand->constant ? operand->constant->data
-                                             : (const char *)from->mapped + (staged ? at : region->offset);
-        at += operand->constant ? 0 : padded(bytes);
-        if (bindings->outputs[i])
-            memcpy(bindings->outputs[i], data, bytes);
-    }
-    if (!done)
-        clear_outputs(graph, bindings);
-    else if (bindings->watcher && bindings->watcher->timed)
-        tell_times(vulkan, executable, flight->last, bindings->watcher);
-    atomic_store(&flight->flies, false);
-    return done;
+    return wnn_execution_land(&((struct vulkan *)state)->gpu, executable, flight, bindings, error);
 }
 
 static bool execute(void *state, void *executable, const struct bindings *bindings, struct error *error)
@@ -769,7 +445,7 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
         begin = 0;
     }
     if (!wnn_program_finish(&single->program, error) ||
-        !wnn_program_record(&single->program, NULL, 0, STAMPS_NONE, &single->recording, error) ||
+        !wnn_program_record(&single->program, &(struct setting){0}, &single->recording, error) ||
         !run_recording(gpu, &single->recording, error) || !wnn_buffer_invalidate(gpu, from, error))
         return false;
     for (unsigned i = 0; i < node->out_count; i++)

@@ -201,7 +201,7 @@ static void run(const struct test_case *t)
     copy->bindings[0] = (struct binding){out.region, false};
     copy->bindings[1] = (struct binding){{&readback, 0, out.region.bytes}, true};
     bool done = wnn_program_finish(&program, &error) &&
-                wnn_program_record(&program, NULL, 0, STAMPS_NONE, &recording, &error);
+                wnn_program_record(&program, &(struct setting){0}, &recording, &error);
     for (size_t i = 0; done && i < recording.count; i++)
         done = wnn_gpu_run(&gpu, recording.commands[i], &error);
     if (!done || !wnn_buffer_invalidate(&gpu, &readback, &error))

@@ -106,12 +106,12 @@ static bool check(const struct binding *first, const struct binding *second, siz
     struct step steps[2] = {{.next = &steps[1], .binding_count = 1, .bindings = {*first}},
                             {.binding_count = 1, .bindings = {*second}, .barriers = barriers}};
     struct program program = {.first = steps};
-    return wnn_program_check(&program, &error);
+    return wnn_program_check(&program, &(struct setting){0}, &error);
 }
 
 static void test_hazards(void)
 {
-    const struct buffer one = {.bytes = 64}, other = {.bytes = 64};
+    const struct buffer one = {.handle = (VkBuffer)(uintptr_t)1}, other = {.handle = (VkBuffer)(uintptr_t)2};
     const struct binding write = {{&one, 0, 8}, true}, read = {{&one, 4, 8}, false},
                          beside = {{&one, 8, 8}, true}, elsewhere = {{&other, 0, 64}, true},
                          half_word = {{&one, 6, 2}, true};

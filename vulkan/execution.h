@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Executables, and their executions: on tensors where they lie, or on memory of the host, which is copied to
+// and from the device where that has memory of its own.
+
+#ifndef VULKAN_EXECUTION_H_
+#define VULKAN_EXECUTION_H_
+
+#include "vulkan/program.h"
+#include "vulkan/tensor.h"
+
+// A recording and what it was made for.
+struct take {
+    struct recording recording;
+    uint64_t *tensors; // the numbers of inputs and outputs; NULL: memory of the host
+    uint64_t used;     // when it was last; the more the later
+};
+
+enum {
+    FLIGHTS = 2, // executions of a graph that can be under way, each on memory of its own
+    TAKES = 8    // recordings of each; more sets of tensors by turns are recorded anew
+};
+
+struct flight {
+    struct buffer arena;
+    struct buffer inputs;           // where they lie if they are not tensors, or such as shaders cannot see
+    struct buffer upload, readback; // where the host cannot map those
+    struct take takes[TAKES];
+    struct recording *last; // that was submitted
+    VkCommandBuffer preparation;
+    struct moment moment;
+    atomic_bool flies;
+};
+
+// The variables of an executable's program: the arena, the inputs by slot, and the outputs by slot.
+struct executable {
+    const struct plan *plan;
+    struct program program;
+    struct arena records;
+    struct buffer *variables;
+    struct flight flights[FLIGHTS];
+    size_t flight_count, most_flights;
+    size_t input_bytes, readback_bytes;
+    uint64_t uses;            // of takes
+    struct buffer *constants; // pieces
+    size_t constant_count;
+    struct region *regions; // by operand
+};
+
+// Gives all operands but constants their regions; with what follows only sizes change.
+bool wnn_executable_begin(struct gpu *gpu, struct executable *executable, struct error *error);
+// Makes all that the first execution needs, when the program is finished.
+bool wnn_executable_end(struct gpu *gpu, struct executable *executable, struct error *error);
+void wnn_executable_free(struct gpu *gpu, struct executable *executable); // but for the constants
+
+// As struct backend has them.
+bool wnn_execution_submit(struct gpu *gpu, struct executable *executable, const struct bindings *bindings,
+                          void **flight, struct error *error);
+bool wnn_execution_land(struct gpu *gpu, const struct executable *executable, struct flight *flight,
+                        const struct bindings *bindings, struct error *error);
+
+#endif
