@@ -25,6 +25,7 @@ static const char usage[] =
     "  --junit=FILE           write a report in JUnit's format\n"
     "  --disputed=FILE        skip the vectors that FILE lists\n"
     "  --strict-numerics      no kernels that trade IEEE details for speed\n"
+    "  --tensors              compute by dispatch()\n"
     "  --threads=N            compute threads; default: one per processor\n"
     "  --without-pass=NAME    leave a pass of the compiler out; may be repeated\n"
     "  --passes               only name the passes\n";
@@ -334,6 +335,7 @@ static bool read_options(struct program *program, int count, char **arguments)
         {"junit", required_argument, NULL, 'j'},
         {"disputed", required_argument, NULL, 'd'},
         {"strict-numerics", no_argument, NULL, 's'},
+        {"tensors", no_argument, NULL, 'm'},
         {"threads", required_argument, NULL, 't'},
         {"without-pass", required_argument, NULL, 'p'},
         {"passes", no_argument, NULL, 'l'},
@@ -356,6 +358,9 @@ static bool read_options(struct program *program, int count, char **arguments)
             break;
         case 'd':
             program->disputed = optarg;
+            break;
+        case 'm':
+            program->subject.tensors = true;
             break;
         case 's':
             program->strict_numerics = true;

@@ -76,6 +76,65 @@ bool wnn_compute_and_wait(WNNContext context, WNNGraph graph, size_t input_count
     return answer.status == WNNStatus_Success;
 }
 
+// A tensor for a buffer, of the type of the graph's port of that name.
+static WNNTensor make_tensor(WNNContext context, const WNNNamedDescriptor *ports, size_t count,
+                             const WNNNamedBuffer *buffer)
+{
+    WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+    WNNTensor tensor = NULL;
+    struct string name = wnn_string(buffer->name);
+    descriptor.readable = descriptor.writable = true;
+    for (size_t i = 0; i < count; i++)
+        if (wnn_string_equal(wnn_string(ports[i].name), name)) {
+            descriptor.dataType = ports[i].descriptor.dataType;
+            descriptor.shape = ports[i].descriptor.shape;
+        }
+    wnnContextCreateTensor(context, &descriptor, &tensor);
+    return tensor;
+}
+
+bool wnn_dispatch_and_wait(WNNContext context, WNNGraph graph, size_t input_count,
+                           const WNNNamedBuffer *inputs, size_t output_count, const WNNNamedBuffer *outputs,
+                           struct text *message)
+{
+    struct answer answer = {WNNStatus_Success, NULL, message};
+    WNNRequestCallbackInfo callback = WNN_REQUEST_CALLBACK_INFO_INIT;
+    WNNDispatchDescriptor descriptor = WNN_DISPATCH_DESCRIPTOR_INIT;
+    size_t count = input_count + output_count, in, out;
+    const WNNNamedDescriptor *in_ports = wnnGraphGetInputs(graph, &in),
+                             *out_ports = wnnGraphGetOutputs(graph, &out);
+    WNNNamedTensor *tensors = calloc(count + 1, sizeof *tensors);
+    bool made = tensors;
+    for (size_t i = 0; made && i < count; i++) {
+        const WNNNamedBuffer *buffer = i < input_count ? &inputs[i] : &outputs[i - input_count];
+        tensors[i].name = buffer->name;
+        tensors[i].tensor = i < input_count ? make_tensor(context, in_ports, in, buffer)
+                                            : make_tensor(context, out_ports, out, buffer);
+        made = tensors[i].tensor &&
+               (i >= input_count || wnnContextWriteTensor(context, tensors[i].tensor, buffer->data,
+                                                          buffer->byteLength) == WNNStatus_Success);
+    }
+    callback.callback = take_status;
+    callback.userdata1 = &answer;
+    descriptor.graph = graph;
+    descriptor.inputCount = input_count;
+    descriptor.inputs = tensors;
+    descriptor.outputCount = output_count;
+    descriptor.outputs = tensors + input_count;
+    // The second runs what may have been kept of the first.
+    for (int turn = 0; made && turn < 2 && answer.status == WNNStatus_Success; turn++)
+        wait_for(context, wnnContextDispatch(context, &descriptor, callback));
+    for (size_t i = 0; made && i < output_count && answer.status == WNNStatus_Success; i++)
+        wait_for(context, wnnContextReadTensor(context, tensors[input_count + i].tensor, outputs[i].data,
+                                               outputs[i].byteLength, callback));
+    for (size_t i = 0; tensors && i < count; i++)
+        wnnTensorRelease(tensors[i].tensor);
+    free(tensors);
+    if (!made)
+        wnn_text_add(message, "no tensors");
+    return made && answer.status == WNNStatus_Success;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Recording
 // ---------------------------------------------------------------------------------------------------------------
@@ -380,8 +439,9 @@ static bool run_values(struct run *run)
     if (result == CALL_REFUSED)
         return add_builder_error(run, run->builder);
     return result == CALL_DONE && build(run) && check_graph_outputs(run) &&
-           wnn_compute_and_wait(run->subject->context, run->graph, run->input_buffer_count,
-                                run->input_buffers, run->expected_count, run->output_buffers, run->message) &&
+           (run->subject->tensors ? wnn_dispatch_and_wait : wnn_compute_and_wait)(
+               run->subject->context, run->graph, run->input_buffer_count, run->input_buffers,
+               run->expected_count, run->output_buffers, run->message) &&
            (!run->subject->values || compare_outputs(run));
 }
 

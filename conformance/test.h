@@ -17,9 +17,10 @@ enum outcome {
 
 struct subject {
     WNNContext context;
-    bool lossy;  // nodes may run on XNNPACK, which may make an infinity of a NaN
+    bool lossy;   // nodes may run on XNNPACK, which may make an infinity of a NaN
     bool flushes; // the device takes denormal numbers for 0
-    bool values; // compare results; otherwise it is enough that a graph is built and computed
+    bool values;  // compare results; otherwise it is enough that a graph is built and computed
+    bool tensors; // compute by dispatch()
 };
 
 // `kind` is the file's: "conformance", "derived" or "validation". `message` says what went wrong.
@@ -32,5 +33,9 @@ bool wnn_build_and_wait(WNNContext context, WNNGraphBuilder builder, size_t outp
 bool wnn_compute_and_wait(WNNContext context, WNNGraph graph, size_t input_count,
                           const WNNNamedBuffer *inputs, size_t output_count, const WNNNamedBuffer *outputs,
                           struct text *message);
+// The same on tensors.
+bool wnn_dispatch_and_wait(WNNContext context, WNNGraph graph, size_t input_count,
+                           const WNNNamedBuffer *inputs, size_t output_count, const WNNNamedBuffer *outputs,
+                           struct text *message);
 
 #endif

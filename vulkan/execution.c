@@ -261,6 +261,15 @@ static bool is_for(const struct executable *executable, const struct take *take,
     return true;
 }
 
+static bool has_take(const struct executable *executable, const struct flight *flight,
+                     const struct bindings *bindings)
+{
+    for (int i = 0; i < TAKES; i++)
+        if (is_for(executable, &flight->takes[i], bindings))
+            return true;
+    return false;
+}
+
 static uint64_t *list_numbers(struct gpu *gpu, const struct executable *executable,
                               const struct bindings *bindings)
 {
@@ -366,15 +375,21 @@ void wnn_executable_free(struct gpu *gpu, struct executable *executable)
     wnn_program_free(&executable->program);
 }
 
-// One that does not fly, or NULL: there is no memory for one more, or not so much that one should take it.
-static struct flight *find_flight(struct gpu *gpu, struct executable *executable)
+// One that does not fly, if there is a choice one with a take for these tensors. NULL: there is no memory for
+// one more, or not so much that one should take it.
+static struct flight *find_flight(struct gpu *gpu, struct executable *executable,
+                                  const struct bindings *bindings)
 {
     struct error ignored = {0};
-    for (size_t i = 0; i < executable->flight_count; i++)
-        if (!atomic_load(&executable->flights[i].flies))
-            return &executable->flights[i];
-    if (executable->flight_count == executable->most_flights)
-        return NULL;
+    struct flight *found = NULL;
+    for (size_t i = 0; i < executable->flight_count; i++) {
+        struct flight *flight = &executable->flights[i];
+        if (!atomic_load(&flight->flies) &&
+            (!found || (bindings->tensors && has_take(executable, flight, bindings))))
+            found = flight;
+    }
+    if (found || executable->flight_count == executable->most_flights)
+        return found;
     if (!make_flight(gpu, executable, &ignored)) {
         executable->most_flights = executable->flight_count;
         return NULL;
@@ -451,7 +466,7 @@ static void clear_outputs(const struct graph *graph, const struct bindings *bind
 bool wnn_execution_submit(struct gpu *gpu, struct executable *executable, const struct bindings *bindings,
                           void **result, struct error *error)
 {
-    struct flight *flight = find_flight(gpu, executable);
+    struct flight *flight = find_flight(gpu, executable, bindings);
     *result = NULL;
     if (!flight)
         return true;

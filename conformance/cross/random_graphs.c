@@ -29,6 +29,7 @@ static const char usage[] = "usage: webnn-random-graphs [options]\n"
                             "  --seed=S          the seed that all graphs come from (1)\n"
                             "  --start=I         the number of the first graph (0)\n"
                             "  --backend=NAME    what to test (cpu)\n"
+                            "  --tensors         compute by dispatch()\n"
                             "  --without-pass=NAME  leave a pass of the compiler out; may be repeated\n"
                             "  --coverage        print how often each operator was used\n";
 
@@ -37,6 +38,7 @@ struct side {
     const char *name;
     WNNContext context;
     bool strict, missing; // missing: there is no device
+    bool tensors;         // compute by dispatch()
     WNNGraphBuilder builder;
     WNNGraph graph;
     struct random_graph recorded;
@@ -136,8 +138,8 @@ static bool compute(struct side *side, struct text *message)
         outputs[i] = (WNNNamedBuffer){
             {recorded->outputs[i].name, WNN_STRLEN}, side->outputs[i], bytes, value->type.type};
     }
-    return wnn_compute_and_wait(side->context, side->graph, input_count, inputs, recorded->output_count,
-                                outputs, message);
+    return (side->tensors ? wnn_dispatch_and_wait : wnn_compute_and_wait)(
+        side->context, side->graph, input_count, inputs, recorded->output_count, outputs, message);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -375,10 +377,15 @@ static bool create(struct side *side, const char *name, const struct backend *ba
 static bool read_options(struct program *program, int count, char **arguments)
 {
     static const struct option options[] = {
-        {"count", required_argument, NULL, 'c'}, {"seed", required_argument, NULL, 's'},
-        {"start", required_argument, NULL, 'i'}, {"backend", required_argument, NULL, 'b'},
-        {"coverage", no_argument, NULL, 'v'},    {"without-pass", required_argument, NULL, 'p'},
-        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+        {"count", required_argument, NULL, 'c'},
+        {"seed", required_argument, NULL, 's'},
+        {"start", required_argument, NULL, 'i'},
+        {"backend", required_argument, NULL, 'b'},
+        {"coverage", no_argument, NULL, 'v'},
+        {"without-pass", required_argument, NULL, 'p'},
+        {"tensors", no_argument, NULL, 't'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(count, arguments, "", options, NULL)) != -1;) {
         switch (option) {
@@ -396,6 +403,9 @@ static bool read_options(struct program *program, int count, char **arguments)
             break;
         case 'v':
             program->coverage = true;
+            break;
+        case 't':
+            program->subjects[0].tensors = program->subjects[1].tensors = true;
             break;
         case 'p':
             if (wnn_pass_bit(optarg) == 0) {

@@ -123,6 +123,7 @@ void fault_print_objects(void)
 // ---------------------------------------------------------------------------------------------------------------
 
 static unsigned armed_call, calls;
+static const char *last_call;
 static bool armed_on; // and all that come after it
 static VkResult armed_result;
 static const char *failed;
@@ -134,7 +135,7 @@ void fault_arm(unsigned call, VkResult result, bool and_after)
     armed_call = call;
     armed_result = result;
     calls = 0;
-    failed = NULL;
+    last_call = failed = NULL;
     pthread_mutex_unlock(&lock);
 }
 
@@ -166,6 +167,15 @@ static bool is_lost(const void *device)
 
 static PFN_vkVoidFunction real_DeviceWaitIdle;
 
+// Counts a call; true: it is to fail. Calls that ask for one thing until it has changed count as one.
+static bool count(const char *name)
+{
+    bool repeated = name == last_call && strcmp(name, "GetSemaphoreCounterValue") == 0;
+    last_call = name;
+    calls += !repeated;
+    return (calls == armed_call && !repeated) || (armed_on && calls >= armed_call);
+}
+
 // What a call is to return; VK_SUCCESS: the driver may say.
 static VkResult decide(const char *name, const void *device, const VkResult *results)
 {
@@ -173,8 +183,7 @@ static VkResult decide(const char *name, const void *device, const VkResult *res
     pthread_mutex_lock(&lock);
     if (device && is_lost(device) && may(results, VK_ERROR_DEVICE_LOST)) {
         result = VK_ERROR_DEVICE_LOST;
-    } else if (armed_call && may(results, armed_result) &&
-               (++calls == armed_call || (armed_on && calls > armed_call))) {
+    } else if (armed_call && may(results, armed_result) && count(name)) {
         result = armed_result;
         failed = failed ? failed : name;
         // A lost device works at nothing any more; nor does one for which nobody can wait.
