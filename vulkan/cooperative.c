@@ -12,9 +12,7 @@
 
 // VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, for headers that are older.
 enum {
-    TYPE_MATRIX_FEATURES = 1000506000,
     TYPE_MATRIX_PROPERTIES = 1000506001,
-    TYPE_BFLOAT16_FEATURES = 1000141000,
     COMPONENT_FLOAT16 = 0,
     COMPONENT_FLOAT32 = 1,
     COMPONENT_BFLOAT16 = 1000141000,
@@ -33,14 +31,6 @@ struct khr_properties {
 };
 typedef VkResult(VKAPI_PTR *PFN_matrix_properties)(VkPhysicalDevice device, uint32_t *count,
                                                    struct khr_properties *properties);
-
-static bool has_extension(const VkExtensionProperties *all, uint32_t count, const char *name)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (strcmp(all[i].extensionName, name) == 0)
-            return true;
-    return false;
-}
 
 // Takes a size if it is one of `component` with sums of float32, and the best so far: of 16 along all
 // dimensions, or else the first.
@@ -100,21 +90,15 @@ void wnn_cooperative_query(struct gpu *gpu, struct cooperative_features *feature
 {
     struct capabilities *can = &gpu->can;
     *features = (struct cooperative_features){
-        .matrices.type = (VkStructureType)TYPE_MATRIX_FEATURES,
-        .bfloat16.type = (VkStructureType)TYPE_BFLOAT16_FEATURES,
+        .matrices.type = (VkStructureType)GPU_TYPE_MATRIX_FEATURES,
+        .bfloat16.type = (VkStructureType)GPU_TYPE_BFLOAT16_FEATURES,
         .half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
         .memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
-    uint32_t count = 0;
-    if (can->minimal || can->api_version < VK_API_VERSION_1_2 || gpu->version < VK_API_VERSION_1_2 ||
-        gpu->vk.EnumerateDeviceExtensionProperties(gpu->physical, NULL, &count, NULL) != VK_SUCCESS)
+    if (can->minimal || can->api_version < VK_API_VERSION_1_2 || gpu->version < VK_API_VERSION_1_2)
         return;
-    VkExtensionProperties *all = wnn_allocate(gpu->allocator, count * sizeof all[0]);
-    if (!all || gpu->vk.EnumerateDeviceExtensionProperties(gpu->physical, NULL, &count, all) != VK_SUCCESS)
-        count = 0;
-    bool khr = has_extension(all, count, "VK_KHR_cooperative_matrix"),
-         nv = !khr && has_extension(all, count, "VK_NV_cooperative_matrix"),
-         bfloat16 = khr && has_extension(all, count, "VK_KHR_shader_bfloat16");
-    wnn_release(gpu->allocator, all);
+    bool khr = wnn_gpu_has_extension(gpu, "VK_KHR_cooperative_matrix"),
+         nv = !khr && wnn_gpu_has_extension(gpu, "VK_NV_cooperative_matrix"),
+         bfloat16 = khr && wnn_gpu_has_extension(gpu, "VK_KHR_shader_bfloat16");
     if (!khr && !nv)
         return;
     if (nv)
@@ -132,7 +116,7 @@ void wnn_cooperative_query(struct gpu *gpu, struct cooperative_features *feature
         CHAIN(features, features->bfloat16, next);
     VkPhysicalDeviceFeatures2 asked = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                        .pNext = (void *)(uintptr_t)features->chain};
-    gpu->vk.GetPhysicalDeviceFeatures2(gpu->physical, &asked);
+    wnn_gpu_get_features(gpu, &asked);
     features->half.shaderInt8 = features->memory.vulkanMemoryModelDeviceScope =
         features->memory.vulkanMemoryModelAvailabilityVisibilityChains = VK_FALSE;
     features->matrices.robust = features->bfloat16.dot_product = VK_FALSE;

@@ -3,7 +3,9 @@
 
 #include "vulkan/cooperative.h"
 
+#include <assert.h>
 #include <dlfcn.h>
+#include <stddef.h>
 #include <string.h>
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -349,35 +351,72 @@ static uint32_t find_memory(const struct gpu *gpu, uint32_t types, VkMemoryPrope
     return UINT32_MAX;
 }
 
-static bool has_extension(const struct gpu *gpu, const char *name)
+bool wnn_gpu_has_extension(const struct gpu *gpu, const char *name)
 {
+    bool found = false;
     if (gpu->is_lent) {
-        for (size_t i = 0; i < gpu->lent.enabledExtensionCount; i++)
-            if (strcmp(gpu->lent.enabledExtensions[i], name) == 0)
-                return true;
-        return false;
+        for (size_t i = 0; !found && i < gpu->lent.enabledExtensionCount; i++)
+            found = strcmp(gpu->lent.enabledExtensions[i], name) == 0;
+        return found;
     }
-    VkExtensionProperties extensions[512];
-    uint32_t count = 512;
-    VkResult result = gpu->vk.EnumerateDeviceExtensionProperties(gpu->physical, NULL, &count, extensions);
-    for (uint32_t i = 0; (result == VK_SUCCESS || result == VK_INCOMPLETE) && i < count; i++)
-        if (strcmp(extensions[i].extensionName, name) == 0)
-            return true;
-    return false;
+    uint32_t count = 0;
+    VkResult result = gpu->vk.EnumerateDeviceExtensionProperties(gpu->physical, NULL, &count, NULL);
+    VkExtensionProperties *all =
+        result == VK_SUCCESS ? wnn_allocate(gpu->allocator, count * sizeof all[0]) : NULL;
+    if (all)
+        result = gpu->vk.EnumerateDeviceExtensionProperties(gpu->physical, NULL, &count, all);
+    for (uint32_t i = 0; all && (result == VK_SUCCESS || result == VK_INCOMPLETE) && !found && i < count; i++)
+        found = strcmp(all[i].extensionName, name) == 0;
+    wnn_release(gpu->allocator, all);
+    return found;
 }
 
-// Whether a device of the caller's was created so that its semaphores count.
-static bool lent_timeline(const WNNVulkanDevice *lent)
-{
-    const VkBaseInStructure *features = (const VkBaseInStructure *)lent->enabledFeatures;
-    for (; features; features = features->pNext) {
-        if (features->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES)
-            return ((const VkPhysicalDeviceTimelineSemaphoreFeatures *)(const void *)features)
-                ->timelineSemaphore;
-        if (features->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES)
-            return ((const VkPhysicalDeviceVulkan12Features *)(const void *)features)->timelineSemaphore;
+// Structures of features, which are lists of booleans, as far as anybody asks for them: how many booleans,
+// and where the first of them is in the structure that has those of Vulkan 1.2, in the same order; 0: not
+// there.
+struct feature_list {
+    VkStructureType type;
+    size_t count, place;
+};
+#define LIST(type, count, member)                                                                            \
+    {                                                                                                        \
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type##_FEATURES, count,                                          \
+            offsetof(VkPhysicalDeviceVulkan12Features, member)                                               \
     }
-    return false;
+static const struct feature_list feature_lists[] = {
+    LIST(TIMELINE_SEMAPHORE, 1, timelineSemaphore),
+    LIST(SHADER_FLOAT16_INT8, 2, shaderFloat16),
+    LIST(VULKAN_MEMORY_MODEL, 3, vulkanMemoryModel),
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV, 2, 0},
+    {(VkStructureType)GPU_TYPE_MATRIX_FEATURES, 2, 0},
+    {(VkStructureType)GPU_TYPE_BFLOAT16_FEATURES, 3, 0}};
+
+// Takes from the caller's features what they have of a structure.
+static void read_enabled(const VkBaseInStructure *enabled, VkBaseOutStructure *asked)
+{
+    const struct feature_list *list = feature_lists;
+    while (list < feature_lists + sizeof feature_lists / sizeof *list && list->type != asked->sType)
+        list++;
+    assert(list < feature_lists + sizeof feature_lists / sizeof *list);
+    for (; enabled; enabled = enabled->pNext) {
+        const char *from = (const char *)enabled;
+        if (enabled->sType == list->type)
+            from += sizeof *enabled;
+        else if (enabled->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES && list->place)
+            from += list->place;
+        else
+            continue;
+        memcpy(asked + 1, from, list->count * sizeof(VkBool32));
+        return;
+    }
+}
+
+void wnn_gpu_get_features(const struct gpu *gpu, VkPhysicalDeviceFeatures2 *features)
+{
+    if (!gpu->is_lent)
+        gpu->vk.GetPhysicalDeviceFeatures2(gpu->physical, features);
+    for (VkBaseOutStructure *asked = features->pNext; gpu->is_lent && asked; asked = asked->pNext)
+        read_enabled((const VkBaseInStructure *)gpu->lent.enabledFeatures, asked);
 }
 
 static void read_timeline(struct gpu *gpu)
@@ -388,11 +427,8 @@ static void read_timeline(struct gpu *gpu)
     VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                           .pNext = &timeline};
     can->timeline_is_new = gpu->version >= VK_API_VERSION_1_2 && can->api_version >= VK_API_VERSION_1_2;
-    bool offered = can->timeline_is_new || has_extension(gpu, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
-    if (gpu->is_lent)
-        timeline.timelineSemaphore = offered && lent_timeline(&gpu->lent);
-    else if (offered)
-        gpu->vk.GetPhysicalDeviceFeatures2(gpu->physical, &features);
+    if (can->timeline_is_new || wnn_gpu_has_extension(gpu, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME))
+        wnn_gpu_get_features(gpu, &features);
     can->timeline = timeline.timelineSemaphore;
 }
 
@@ -401,7 +437,7 @@ static void read_clock(struct gpu *gpu, const VkPhysicalDeviceLimits *limits)
     VkQueueFamilyProperties families[MOST_FAMILIES];
     uint32_t count = MOST_FAMILIES;
     gpu->vk.GetPhysicalDeviceQueueFamilyProperties(gpu->physical, &count, families);
-    gpu->can.clock_bits = families[find_family(gpu, gpu->physical)].timestampValidBits;
+    gpu->can.clock_bits = gpu->family < count ? families[gpu->family].timestampValidBits : 0;
     gpu->can.clock_period = limits->timestampPeriod;
 }
 
@@ -457,7 +493,7 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
     if (minimal)
         return;
     read_timeline(gpu);
-    can->shares_memory = has_extension(gpu, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+    can->shares_memory = wnn_gpu_has_extension(gpu, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     read_clock(gpu, &p->limits);
     can->keeps_special = floats.shaderSignedZeroInfNanPreserveFloat32;
     can->keeps_denormals = floats.shaderDenormPreserveFloat32;
@@ -497,7 +533,6 @@ static bool load_device(struct gpu *gpu, struct error *error)
 static bool create_device(struct gpu *gpu, struct error *error)
 {
     const float priority = 1;
-    gpu->family = find_family(gpu, gpu->physical);
     const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                            .queueFamilyIndex = gpu->family,
                                            .queueCount = 1,
@@ -516,7 +551,7 @@ static bool create_device(struct gpu *gpu, struct error *error)
     if (gpu->can.shares_memory)
         extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
     // Not used here: for semaphores that callers make (wnnContextGetVulkanHandles).
-    if (!gpu->can.minimal && has_extension(gpu, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME))
+    if (!gpu->can.minimal && wnn_gpu_has_extension(gpu, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME))
         extensions[extension_count++] = VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME;
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                      .pNext = gpu->can.timeline ? &timeline : cooperative.chain,
@@ -588,6 +623,7 @@ static bool open_own(struct gpu *gpu, const struct backend_options *options, boo
 {
     if (!create_instance(gpu, error) || !choose_device(gpu, options, error))
         return false;
+    gpu->family = find_family(gpu, gpu->physical);
     read_capabilities(gpu, minimal);
     return create_device(gpu, error);
 }
@@ -634,7 +670,9 @@ static bool open_lent(struct gpu *gpu, bool minimal, struct error *error)
     if (flaw)
         return wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan device %.64s will not do: %s",
                         p.deviceName, flaw);
+    struct cooperative_features enabled;
     read_capabilities(gpu, minimal);
+    wnn_cooperative_query(gpu, &enabled);
     gpu->device = lent->device;
     gpu->queue = lent->queue;
     return load_device(gpu, error);

@@ -126,6 +126,17 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
                   struct error *error);
 void wnn_gpu_close(struct gpu *gpu);
 
+// What the physical device has, or, if it is lent, what the caller's device was created with. Of features:
+// the structures of a chain.
+bool wnn_gpu_has_extension(const struct gpu *gpu, const char *name);
+void wnn_gpu_get_features(const struct gpu *gpu, VkPhysicalDeviceFeatures2 *features);
+
+// VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, for headers that are older.
+enum {
+    GPU_TYPE_MATRIX_FEATURES = 1000506000,
+    GPU_TYPE_BFLOAT16_FEATURES = 1000141000
+};
+
 void wnn_gpu_handles(const struct gpu *gpu, WNNVulkanHandles *handles);
 
 // The devices, whether they will do or not, in the order of the driver: up to `capacity` are filled in, the

@@ -57,8 +57,13 @@ typedef struct WNNVulkanDevice {
     uint32_t queueFamilyIndex; // of the queue
     uint32_t apiVersion;       // VkApplicationInfo::apiVersion of the instance, 1.1 at least
 
-    // What the device was created with. Only what is listed is used; nothing has to be.
-    // VkPhysicalDeviceTimelineSemaphoreFeatures (or Vulkan12Features) is needed for WNNVulkanSync.
+    // What the device was created with. Only what is listed is used; nothing has to be. Features are found in their own
+    // structures or in VkPhysicalDeviceVulkan12Features. Of use are
+    //   timelineSemaphore: for WNNVulkanSync, and to wait with less delay;
+    //   VK_KHR_external_memory_fd: for WNNVulkanMemory and WNNVulkanExport;
+    //   VK_KHR_cooperative_matrix with cooperativeMatrix, or VK_NV_cooperative_matrix with that, either with shaderFloat16
+    //   and vulkanMemoryModel: float16 products on matrix units; and with VK_KHR_shader_bfloat16, shaderBFloat16Type and
+    //   shaderBFloat16CooperativeMatrix float32 products too.
     size_t enabledExtensionCount;
     const char *const *enabledExtensions;
     const struct VkPhysicalDeviceFeatures2 *enabledFeatures; // with its chain; NULL: none
@@ -92,6 +97,11 @@ WNN_EXPORT WNNStatus wnnContextGetVulkanHandles(WNNContext context, WNNVulkanHan
 // Chained to WNNTensorDescriptor: the tensor is the bytes of a VkBuffer of the context's device, from `offset` on. They
 // keep what they hold. Dispatches and transfers of the library use them in the order of the context's timeline; who else
 // does must take turns with it (WNNVulkanSync, or by waiting for the library's futures).
+//
+// Dispatches work on the bytes where they lie if the usage has VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, the offset is a multiple
+// of 16, the size of the tensor one of 4, and an output overlaps no other tensor of the dispatch in the same buffer.
+// Otherwise they copy them on the device, and the results are the same. Memory that is bound to several buffers is not
+// noticed: of tensors in such, those that a dispatch writes must not overlap others.
 //
 // The buffer stays the caller's and must live until `release` is called, once, from any thread, when the tensor has been
 // destroyed and no request needs it (inside of the creating call if that fails). `release` must not call the library.
