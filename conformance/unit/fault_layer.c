@@ -282,8 +282,7 @@ static struct {
     VkDevice device;
     uint32_t version;
     VkPhysicalDevice physical;
-    uint32_t extension_count;
-    bool features;
+    char asked[512]; // of the device: its extensions, and whether there were features
 } kept;
 
 static struct wrapper wrapper_CreateInstance, wrapper_DestroyInstance, wrapper_CreateDevice,
@@ -312,13 +311,17 @@ static VkResult create_instance(const VkInstanceCreateInfo *info, const VkAlloca
     return result;
 }
 
-// Of one physical device, what is asked for differs in number.
 static VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
                               const VkAllocationCallbacks *callbacks, VkDevice *made)
 {
-    bool same = kept.device && kept.physical == physical &&
-                kept.extension_count == info->enabledExtensionCount && kept.features == (info->pNext != NULL);
-    if (same) {
+    char asked[sizeof kept.asked] = "";
+    size_t length = 0;
+    for (uint32_t i = 0; i < info->enabledExtensionCount && length < sizeof asked; i++)
+        length +=
+            (size_t)snprintf(asked + length, sizeof asked - length, "%s ", info->ppEnabledExtensionNames[i]);
+    if (length < sizeof asked)
+        snprintf(asked + length, sizeof asked - length, "%d", info->pNext != NULL);
+    if (kept.device && kept.physical == physical && strcmp(kept.asked, asked) == 0) {
         *made = kept.device;
         return VK_SUCCESS;
     }
@@ -327,8 +330,7 @@ static VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInf
     if (result == VK_SUCCESS) {
         kept.device = *made;
         kept.physical = physical;
-        kept.extension_count = info->enabledExtensionCount;
-        kept.features = info->pNext != NULL;
+        memcpy(kept.asked, asked, sizeof asked);
     }
     return result;
 }
