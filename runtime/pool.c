@@ -255,7 +255,7 @@ static bool wake(struct pool *pool, size_t items)
     if (atomic_load(&pool->sleepers) == 0)
         return false;
     pthread_mutex_lock(&pool->lock);
-    size_t awake = pool->lane_count - atomic_load(&pool->sleepers) - atomic_load(&pool->away);
+    size_t awake = pool->lane_count - atomic_load(&pool->sleepers); // who is away has no substitute
     size_t wanted = items < pool->at_once ? items : pool->at_once;
     for (size_t i = awake; i < wanted; i++)
         pthread_cond_signal(&pool->work);
@@ -274,7 +274,7 @@ static void call_back(struct pool *pool, uint64_t now)
 
 static bool all_away(const struct pool *pool)
 {
-    return atomic_load(&pool->away) == pool->lane_count - 1;
+    return atomic_load(&pool->away) >= pool->at_once - 1;
 }
 
 static bool rests(const struct pool *pool, uint64_t now)
