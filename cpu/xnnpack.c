@@ -13,7 +13,12 @@
 
 #include <math.h>
 #include <sys/mman.h>
+
+#pragma GCC diagnostic push // newer headers than Debian's
+#pragma GCC diagnostic ignored "-Wundef"
+#pragma GCC diagnostic ignored "-Wstrict-prototypes"
 #include <xnnpack.h>
+#pragma GCC diagnostic pop
 
 _Static_assert(XNN_EXTRA_BYTES <= WNN_SLACK, "XNNPACK reads no further than slack goes");
 

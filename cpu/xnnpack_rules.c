@@ -166,30 +166,40 @@ static void range_of(const struct activation *activation, bool has_range, struct
 // Speed
 // ---------------------------------------------------------------------------------------------------------------
 
+// XNNPACK of 2022, which Debian has, or a newer one.
+#ifdef HAVE_XNN_DEFINE_UNARY
+#define IS_NEWER true
+#else
+#define IS_NEWER false
+#endif
+
 // The packaged library's matrix kernels for processors with FMA but without AVX-512 keep a sum in memory,
 // which makes them almost three times slower than the processor allows.
 static bool matrices_are_slow(void)
 {
-#if defined(__x86_64__) && !defined(HAVE_XNN_DEFINE_UNARY)
-    return __builtin_cpu_supports("fma") && !__builtin_cpu_supports("avx512f");
+#if defined(__x86_64__)
+    return !IS_NEWER && __builtin_cpu_supports("fma") && !__builtin_cpu_supports("avx512f");
 #else
     return false;
 #endif
 }
 
-// Whether the backend's own kernels are the faster ones. Measured with the layers of MobileNet, MobileNetV2,
-// and ResNet-50 on a Xeon with AVX-512 and the packaged library, batch 1, on 1 and 2 threads; XNNPACK's time
-// by ours:
+// Whether the backend's own kernels are the faster ones. Measured on a Xeon with AVX-512, batch 1, with layers
+// of MobileNet, MobileNetV2, and ResNet-50; XNNPACK's time by ours, on 1 thread and on 2:
 //
-//     channels last, 1x1, 7x7x160x960 to 56x56x256x64    1.3 to 1.8; 1.0 with 16 input channels
-//     channels last, 3x3, 56x56x64x64 to 7x7x512x512     1.5 to 2; 1.5 for the 3 channels of an image
-//     channels last, depthwise                           1.0 to 1.2, on 2 threads to 2
-//     channels first, 1x1                                1.1
-//     channels first, 3x3, 56x56x64x64, 7x7x512x512      0.9, 1.2
-//     channels first, 3x3, depthwise, 112x112, 28x28     1.5 to 1.8, 1.4
-//     channels first, 3x3, depthwise, 14x14, 7x7         0.8, 0.4 to 0.7
-//     channels first, 3x3, groups of 2, 4, 7 channels    5, 2.5, 1.1
-//     transposed, 4x4, stride 2                          0.9, channels first 0.5 to 0.7
+//                                                      Debian's, 2022          of August 2026
+//     channels last, 1x1, 7x7x160x960 to 56x56x64x256    1.1-1.3, 1.3-2.0        1.0-1.2, 1.0-1.5
+//     channels last, 3x3, 56x56x64x64 to 7x7x512x512     1.8-2.7, 2.0-3.3        1.3-1.9, 1.4-1.9
+//     channels last, depthwise                           0.8-1.5, 1.4-2.1        0.8-1.4, 1.3-2.3
+//     channels last, transposed, 4x4, stride 2           1.0-1.1, 1.3-1.6        2.9-3.4, 2.9-3.3
+//     channels first, 1x1                                0.7-1.2, 0.7-1.3        0.6-1.1, 0.9-1.2
+//     channels first, 3x3, 56x56x64x64                   0.9, 0.9                0.7, 0.7
+//     channels first, 3x3, 14x14x256x256, 7x7x512x512    1.2-1.5, 1.0-1.2        0.8-0.9, 0.6-0.7
+//     channels first, 3x3, depthwise, 112x112 to 28x28   1.3-2.2, 2.0-3.1        1.3-1.7, 2.0-2.4
+//     channels first, 3x3, depthwise, 14x14, 7x7         0.3-0.5, 0.7-1.2        0.4-0.7, 0.7-1.3
+//     channels first, 3x3, groups of 2, 4, 7 channels    5, 2.5, 1.1             not measured
+//     channels first, 3x3, groups of 16 channels         0.5, 0.6                0.3, 0.8
+//     channels first, transposed                         0.6-0.7, 0.7            1.4-2.0, 1.2-1.4
 //
 // XNNPACK goes through all weights for every few rows, and has to transpose what has its channels first.
 static bool own_product_is_faster(const struct xnnpack_op *op)
@@ -199,11 +209,10 @@ static bool own_product_is_faster(const struct xnnpack_op *op)
     bool many = op->group_out >= TILE_COLUMNS && terms >= (taps == 1 ? 24 : 64);
     if (op->kind == XNNPACK_CONVOLUTION && !op->channels_first && op->groups == 1)
         return true;
-    if (matrices_are_slow() || op->kind == XNNPACK_DECONVOLUTION)
-        return matrices_are_slow() && many;
-    if (op->channels_first)
-        return (op->groups > 1 && op->group_out < 8) || (many && (taps == 1 || weights >= 1u << 19));
-    return many;
+    if (op->channels_first && op->kind == XNNPACK_CONVOLUTION && !matrices_are_slow())
+        return (op->groups > 1 && op->group_out < 8) ||
+               (many && !IS_NEWER && (taps == 1 || weights >= 1u << 19));
+    return many && (!op->channels_first || IS_NEWER || matrices_are_slow());
 }
 
 static bool own_depthwise_is_faster(const struct xnnpack_op *op)
