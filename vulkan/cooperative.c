@@ -432,8 +432,8 @@ static bool is_worth_it(const struct capabilities *can, const struct product *p)
     bool half = p->out->type == WNNDataType_Float16;
     // Pixels of few channels are read one element at a time, which costs more than it saves.
     bool whole = !p->gather || p->gather->channels % 8 == 0;
-    return can->always_matrices || (whole && p->rows >= COOPERATIVE_ROWS && p->columns >= 16 &&
-                                    p->inner >= 16 && work >= (half ? LEAST_HALF_WORK : LEAST_SINGLE_WORK));
+    return can->always_matrices || (whole && p->rows >= 16 && p->columns >= 16 && p->inner >= 16 &&
+                                    work >= (half ? LEAST_HALF_WORK : LEAST_SINGLE_WORK));
 }
 
 bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)

@@ -39,9 +39,6 @@ void wnn_cooperative_emulate(struct gpu *gpu);
 // How many tiles there are for each type.
 #define COOPERATIVE_TILES 4
 
-// Products of fewer rows are not worth it.
-#define COOPERATIVE_ROWS 16
-
 // Appends the dispatches; false: nothing has been appended.
 bool wnn_lower_cooperative(struct lowering *lowering, const struct product *product);
 

@@ -113,8 +113,11 @@ void wnn_lower_matmul(struct lowering *lowering)
 
 bool wnn_product_prepares(const struct node *node, unsigned input)
 {
+    // float16 gains nothing: it is rounded on the way by arithmetic, and would miss matrix units.
+    if (input != 1 || node->out[0]->type.type != WNNDataType_Float32)
+        return false;
     struct product p = node->op == WNN_OP_gemm ? product_of_gemm(node) : product_of_matmul(node);
-    return input == 1 && wnn_reads_second_once(&p, node->out[0]->type.type);
+    return wnn_reads_second_once(&p);
 }
 
 size_t wnn_scratch_of_gemm(const struct node *node)

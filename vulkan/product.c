@@ -163,15 +163,12 @@ static void groups_of(const struct product *p, const struct schedule *schedule, 
     groups[2] = p->matrices * schedule->splits; // which is little if there are splits
 }
 
-bool wnn_reads_second_once(const struct product *p, WNNDataType type)
+bool wnn_reads_second_once(const struct product *p)
 {
-    // All rows together: few of them, or those of the smallest tile, unless matrix units would do that
-    // faster.
-    uint32_t most = type == WNNDataType_Float16 ? COOPERATIVE_ROWS - 1 : tiles[TILES - 1].m;
     for (unsigned d = 0; d < p->rank; d++)
         if (p->b_steps[d] == 0 && p->dims[d] > 1)
             return false;
-    return p->rows <= most && !p->gather;
+    return p->rows <= tiles[TILES - 1].m && !p->gather;
 }
 
 bool wnn_is_large_product(const struct lowering *lowering, const struct product *p)

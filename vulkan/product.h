@@ -41,8 +41,8 @@ struct product {
 // An invocation for each element, whatever the steps of a and b; without a gather, the output dense.
 void wnn_lower_each_product(struct lowering *lowering, const struct product *product);
 
-// Whether each element of the second operand is read once, where the product is of that type.
-bool wnn_reads_second_once(const struct product *product, WNNDataType type);
+// Whether each element of the second operand is read once: all rows fit into one tile, whichever.
+bool wnn_reads_second_once(const struct product *product);
 
 // Whether tiles are worth it; if not, an invocation for each element does as well.
 bool wnn_is_large_product(const struct lowering *lowering, const struct product *product);

@@ -338,14 +338,14 @@ void main()
                     if ((floatBitsToUint(sum) & 0x7F800000u) == 0x7F800000u)
                         sum = sum_of(from_a, from_b, m, n + w, begin, end);
 #endif
-                    results[w] = scaled(sum, o + w);
+                    results[w] = finish(scaled(sum, o + w), o + w);
                 }
 #if QUADS_OUT
-                out_quad(o, finish_quad(vec4(results[0], results[1], results[2], results[3]), o));
+                out_quad(o, vec4(results[0], results[1], results[2], results[3]));
 #else
                 WORD word = WORD(0u);
                 for (uint w = 0u; w < PER; w++)
-                    put(word, w, finish(results[w], o + w));
+                    put(word, w, results[w]);
                 store(o / PER, word);
 #endif
             }
