@@ -178,7 +178,8 @@ static bool transpose_size(struct op_call *call, const char *what, uint32_t inpu
                            uint32_t stride, uint32_t dilation, const uint32_t padding[2], uint32_t extra,
                            const uint32_t *wanted, uint32_t *size)
 {
-    int64_t computed = reach(input - 1, stride) + reach(window - 1, dilation) + 1 - padding[0] - padding[1];
+    int64_t whole = reach(input - 1, stride) + reach(window - 1, dilation) + 1;
+    int64_t computed = whole - padding[0] - padding[1];
     if (wanted) {
         if (*wanted < computed || *wanted - computed >= stride)
             return wnn_op_fail(call, "output %s is %u; expected %lld to %lld", what, *wanted,
@@ -190,6 +191,9 @@ static bool transpose_size(struct op_call *call, const char *what, uint32_t inpu
     if (computed < 1 || computed > WNN_MAX_DIMENSION)
         return wnn_op_fail(call, "the output %s would be %lld; expected 1 to 2147483647", what,
                            (long long)computed);
+    if (whole > WNN_MAX_DIMENSION)
+        return wnn_op_fail(call, "the output %s without padding would be %lld; expected at most 2147483647",
+                           what, (long long)whole);
     *size = (uint32_t)computed;
     return true;
 }

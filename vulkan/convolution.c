@@ -196,7 +196,7 @@ static void lower_depthwise(struct lowering *lowering, const struct convolution 
     const struct tensor *filter = &lowering->in[1];
     uint64_t quads = lowering->out[0].count / 4;
     uint32_t strip = 1, span = (c->filter.width - 1) * c->dilations[1] + 1;
-    while (strip < MOST_STRIP && span + (2 * strip - 1) * c->strides[1] <= MOST_SPAN &&
+    while (strip < MOST_STRIP && span + (2 * strip - 1) * (uint64_t)c->strides[1] <= MOST_SPAN &&
            (quads / (2 * strip) >= ENOUGH || lowering->gpu->can.minimal))
         strip *= 2;
     uint32_t strips = (to->width + strip - 1) / strip;

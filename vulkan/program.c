@@ -88,7 +88,7 @@ bool wnn_program_finish(struct program *program, struct error *error)
         return false;
     for (struct step *step = program->first; step; step = step->next)
         if (step->has_parameters)
-            step->bindings[0].region = (struct region){&program->parameters, 0, program->parameters.bytes};
+            step->bindings[0].region.buffer = &program->parameters;
     wnn_program_estimate(program);
     return true;
 }

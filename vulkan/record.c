@@ -184,8 +184,6 @@ static bool describe(struct recorder *recorder, const struct step *step, VkDescr
         size_t begin = access.begin / gpu->can.storage_alignment * gpu->can.storage_alignment;
         buffers[i] = (VkDescriptorBufferInfo){access.buffer, begin, access.end - begin};
         words[i] = (uint32_t)((access.begin - begin) / 4);
-        if (i == 0 && step->has_parameters)
-            words[i] = step->parameters;
         writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                            .dstSet = *set,
                                            .dstBinding = i,

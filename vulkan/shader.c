@@ -737,6 +737,8 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     add_bytes(&whole, "", 1);
     if (lowering->failed)
         return;
+    if (!shader->literal && shader->parameter_count == 0) // there is something to be bound
+        add_parameters(shader, (const uint32_t[1]){0}, 1);
     struct pipeline *pipeline =
         wnn_pipelines_find(program->pipelines, whole.text, whole.length - 1, shader->binding_count);
     uint32_t first = wnn_program_parameters(program, shader->parameters, shader->parameter_count);
@@ -753,14 +755,12 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     step->binding_count = shader->binding_count;
     memcpy(step->bindings, shader->bindings, sizeof step->bindings);
     step->has_parameters = !shader->literal;
-    step->parameters = first;
+    if (step->has_parameters)
+        step->bindings[0].region =
+            (struct region){NULL, first * sizeof(uint32_t), shader->parameter_count * sizeof(uint32_t)};
     step->groups[0] = x;
     step->groups[1] = y;
     step->groups[2] = z;
-    // Even one without parameters of its own has the buffer bound.
-    if (step->has_parameters && program->word_count == 0 &&
-        wnn_program_parameters(program, (const uint32_t[1]){0}, 1) == UINT32_MAX)
-        fail(lowering);
 }
 
 void wnn_shader_end_grid(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
