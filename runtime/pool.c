@@ -11,9 +11,9 @@
 // loop is in its caches when it reads it in the next.
 //
 // A thread that has to share its processor stays away for a time: the system would stop it in the middle of
-// an item, and everybody would wait for it. It shares with the caller if it finds itself where the caller
-// is, and with others if it comes back late when it gives the processor up, which it does between items,
-// before the system would take it.
+// an item, and everybody would wait for it. From where the caller is it goes elsewhere, and it shares with
+// others if it comes back late when it gives the processor up, which it does between items, before the
+// system would take it.
 
 #include "runtime/pool.h"
 
@@ -94,6 +94,20 @@ static bool beside_caller(struct pool *pool)
     return processor >= 0 && processor == atomic_load_explicit(&pool->caller_processor, memory_order_relaxed);
 }
 
+// Takes the calling thread to another processor; false: it may use no other. The system, which has put it
+// where its caller is, would leave it there for long.
+static bool go_elsewhere(void)
+{
+    cpu_set_t mine, others;
+    int processor = sched_getcpu();
+    if (processor < 0 || processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof mine, &mine) != 0)
+        return false;
+    others = mine;
+    CPU_CLR(processor, &others);
+    return CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0 &&
+           sched_setaffinity(0, sizeof mine, &mine) == 0;
+}
+
 // Waits a little for the number to become zero, or not zero; returns whether it did.
 static bool spin(const atomic_size_t *number, bool zero)
 {
@@ -120,7 +134,7 @@ static size_t take(struct pool *pool, struct lane *lane)
 // are any.
 static bool look_around(struct lane *lane)
 {
-    lane->shares = beside_caller(lane->pool);
+    lane->shares = beside_caller(lane->pool) && !go_elsewhere();
     uint64_t now = wnn_nanoseconds();
     if (lane->shares || now - lane->turn < TURN_NANOSECONDS)
         return !lane->shares;

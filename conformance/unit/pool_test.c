@@ -180,7 +180,7 @@ static void test_costly_threads(void)
     wnn_pool_destroy(pool);
 }
 
-// A thread that finds itself on its caller's processor takes nothing, until one of the two is elsewhere.
+// A thread that may be only where its caller is takes nothing, until the caller is elsewhere.
 static void test_beside_the_caller(void)
 {
     go_to(&last);
