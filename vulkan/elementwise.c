@@ -34,6 +34,18 @@ static const char *const binaries[WNN_OP_COUNT] = {
     [WNN_OP_logicalXor] = "uint((a != 0u) != (b != 0u))",
 };
 
+// The same for float16 numbers, which are never denormal floats.
+static const char *const half_binaries[WNN_OP_COUNT] = {
+    [WNN_OP_add] = "a + b",
+    [WNN_OP_sub] = "a - b",
+    [WNN_OP_mul] = "a * b",
+    [WNN_OP_div] = "a / b",
+    [WNN_OP_max] = "is_nan(a) || a > b ? a : b",
+    [WNN_OP_min] = "is_nan(a) || a < b ? a : b",
+    [WNN_OP_pow] = "pow_half(a, b)",
+    [WNN_OP_prelu] = "a < 0.0 ? a * b : a",
+};
+
 static const char *conversion(WNNDataType type)
 {
     switch (type) {
@@ -140,7 +152,9 @@ static void define_body(struct shader *shader, const char *prefix, const struct 
         break;
     }
     if (step->in_count == 2) {
-        snprintf(text, size, "return %s;", binaries[step->op]);
+        bool half = from == WNNDataType_Float16 && half_binaries[step->op];
+        snprintf(text, size, half ? "precise float y = %s;\nreturn y;" : "return %s;",
+                 half ? half_binaries[step->op] : binaries[step->op]);
         return;
     }
     char expression[256];

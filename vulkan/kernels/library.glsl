@@ -14,10 +14,22 @@ struct I64 { uint lo, hi; };
 struct U64 { uint lo, hi; };
 
 //: is_nan
+#ifdef SPECIAL
+bool is_nan(float x) { return isnan(x); }
+#else
 bool is_nan(float x) { return (floatBitsToUint(x) & 0x7FFFFFFFu) > 0x7F800000u; }
+#endif
 
 //: is_inf
 bool is_inf(float x) { return (floatBitsToUint(x) & 0x7FFFFFFFu) == 0x7F800000u; }
+
+//: kept_nan
+// y, unless x is NaN, for what makes NaN of NaN where the device keeps to IEEE.
+#ifdef SPECIAL
+#define kept_nan(x, y) (y)
+#else
+float kept_nan(float x, float y) { return is_nan(x) ? x : y; }
+#endif
 
 //: NAN
 #define NAN uintBitsToFloat(0x7FC00000u)
@@ -93,7 +105,16 @@ uint stored_halves(vec2 x) { return half_bits(x.x) | half_bits(x.y) << 16; }
 #endif
 
 //: rounded_f16
-float rounded_f16(float x) { return half_value(half_bits(x)); }
+// The nearest float16, ties to even, as a store and a load would make it.
+float rounded_f16(float x)
+{
+    uint b = floatBitsToUint(x), m = b & 0x7FFFFFFFu;
+    precise float tiny = uintBitsToFloat(m) + 0.5; // to where floats are the multiples of the least float16
+    tiny = tiny - 0.5;
+    uint y = (m + 0xFFFu + (m >> 13 & 1u)) & ~0x1FFFu;
+    y = m < 0x38800000u ? floatBitsToUint(tiny) : y < 0x47800000u ? y : max(m & 0x7FFFE000u, 0x7F800000u);
+    return uintBitsToFloat(y | (b & 0x80000000u));
+}
 
 //: i64_of
 I64 i64_of(I64 x) { return x; }
@@ -281,26 +302,34 @@ float exact_sum(float a, float b, out float error)
     return y;
 }
 
-//: quotient
-// a / b, as good as rounded once: the remainder of the native quotient corrects it.
-float quotient(float a, float b)
+//: ratio
+// a / b where neither that nor 1 / b comes near the ends of the range: nearly always rounded once.
+#ifdef FUSED
+float ratio(float a, float b)
 {
-#ifdef FUSED
-    precise float share = 1.0 / b, q = a * share;
+    precise float share = 1.0 / b, q = a * share, rest = fma(-q, b, a), y = fma(rest, share, q);
+    return y;
+}
 #else
+float ratio(float a, float b)
+{
     precise float q = a / b;
-#endif
-    float m = abs(q);
-    if (!(m < 1e18 && m > 1e-18 && abs(b) < 1e18 && abs(b) > 1e-18))
-        return a / b;
-#ifdef FUSED
-    precise float rest = fma(-q, b, a), y = fma(rest, share, q);
-#else
     float error, p = exact_product(q, b, error);
     precise float rest = (a - p) - error;
     precise float y = q + rest / b;
-#endif
     return y;
+}
+#endif
+
+//: quotient
+// a / b, as good as rounded once where that is possible.
+float quotient(float a, float b)
+{
+    precise float q = a / b;
+    float m = abs(q);
+    if (m < 1e18 && m > 1e-18 && abs(b) < 1e18 && abs(b) > 1e-18)
+        return ratio(a, b);
+    return q;
 }
 
 //: div
@@ -415,52 +444,65 @@ float ceil_of(float x)
     return y == 0.0 && less(0.0, x) ? 1.0 : y;
 }
 
-//: scaled
-// y * 2^n for what exponentials need, denormal results included.
-float scaled(float y, int n)
+//: times_power
+// y * 2^n for y from 1/2 to 2 and what the lowest nine bits of n say, denormal results included.
+float times_power(float y, int n)
 {
-    int half_n = n / 2;
-    precise float z = y * intBitsToFloat((half_n + 127) << 23);
-    precise float r = z * intBitsToFloat((n - half_n + 127) << 23);
-    return r;
+    int part = n >> 1;
+    precise float z = y * intBitsToFloat((part << 23) + 0x3F800000);
+    z = z * intBitsToFloat(((n - part) << 23) + 0x3F800000);
+    return z;
 }
 
 //: exp_series
 // (exp(r) - 1 - r) / (r * r) for r from -log(2) / 2 to log(2) / 2.
 float exp_series(float r)
 {
-    precise float q = 1.9875691500e-4;
-    q = mad(q, r, 1.3981999507e-3);
-    q = mad(q, r, 8.3334519073e-3);
-    q = mad(q, r, 4.1665795894e-2);
-    q = mad(q, r, 1.6666665459e-1);
-    q = mad(q, r, 5.0000001201e-1);
+    precise float q = 1.394645196e-3;
+    q = mad(q, r, 8.366586354e-3);
+    q = mad(q, r, 4.166628200e-2);
+    q = mad(q, r, 1.666654297e-1);
+    q = mad(q, r, 5.000000062e-1);
     return q;
+}
+
+//: exp_reduced
+// The r for which x = n log(2) + r, for |x| up to 128; the lowest nine bits of n are valid.
+float exp_reduced(float x, out int n)
+{
+    precise float shifted = mad(x, 1.44269504, 12582912.0); // to where floats are the integers
+    precise float k = shifted - 12582912.0;
+    precise float r = mad(k, -0.693359375, x);
+    r = mad(k, 2.12194440e-4, r);
+    n = floatBitsToInt(shifted);
+    return r;
 }
 
 //: exp_within
 // exp(x + rest) for x from -104 to 89 and a small rest.
 float exp_within(float x, float rest)
 {
-    precise float n = roundEven(x * 1.44269504088896341);
-    precise float r = x - n * 0.693359375;
-    r = r + n * 2.12194440e-4 + rest;
+    int n;
+    precise float r = exp_reduced(x, n) + rest;
     precise float e = mad(exp_series(r), r * r, r) + 1.0;
-    return scaled(e, int(n));
+    return times_power(e, n);
 }
 
 //: exp_with
 // exp(x + rest) for a small rest.
 float exp_with(float x, float rest)
 {
-    if (is_nan(x))
-        return x;
     float limited = x < -104.0 ? -104.0 : x > 89.0 ? 89.0 : x;
-    return exp_within(limited, limited == x ? rest : 0.0);
+    float y = exp_within(limited, limited == x ? rest : 0.0);
+    return kept_nan(x, y);
 }
 
 //: exp_of
-float exp_of(float x) { return exp_with(x, 0.0); }
+float exp_of(float x)
+{
+    float y = exp_within(x < -104.0 ? -104.0 : x > 89.0 ? 89.0 : x, 0.0);
+    return kept_nan(x, y);
+}
 
 //: exp_down
 // exp(a - b) for a up to b, with what rounding takes from the difference; 0 for -Inf, whatever b is.
@@ -468,7 +510,7 @@ float exp_down(float a, float b)
 {
     float error, d = exact_sum(a, -b, error);
     bool least = d < -104.0 || a == -INF;
-    return exp_within(least ? -104.0 : d, least ? 0.0 : error);
+    return kept_nan(d, exp_within(least ? -104.0 : d, least ? 0.0 : error));
 }
 
 //: exp_below
@@ -479,15 +521,14 @@ float exp_below(float a, float b)
     return exp_with(d, is_nan(error) ? 0.0 : error);
 }
 
-//: expm1_of
-float expm1_of(float x)
+//: expm1_within
+// exp(x) - 1 for x from -64 to 64.
+float expm1_within(float x)
 {
-    if (abs(x) < 0.34657359) {
-        precise float r = exp_series(x) * (x * x) + x;
-        return r;
-    }
-    precise float r = exp_of(x) - 1.0;
-    return r;
+    int n;
+    float r = exp_reduced(x, n), power = intBitsToFloat((n << 23) + 0x3F800000);
+    precise float e = mad(exp_series(r), r * r, r), rest = power - 1.0, y = mad(power, e, rest);
+    return y;
 }
 
 //: log_near
@@ -517,74 +558,57 @@ float log_near(float f, float e)
 float mantissa_of(float x, out int exponent)
 {
     uint b = floatBitsToUint(x);
+    int more = 0;
     if (b < 0x00800000u) { // by bits, since the device may take denormal numbers for 0
-        int top = findMSB(b);
-        b <<= uint(23 - top);
-        exponent = top - 149;
-    } else {
-        exponent = int(b >> 23) - 127;
+        more = 23 - findMSB(b);
+        b <<= uint(more);
     }
-    float m = uintBitsToFloat((b & 0x7FFFFFu) | 0x3F800000u);
-    if (m > 1.41421356) {
-        m *= 0.5;
-        exponent++;
-    }
+    exponent = int(b - 0x3F3504F3u) >> 23;
+    float m = uintBitsToFloat(b - uint(exponent << 23));
+    exponent -= more;
     return m;
+}
+
+//: small_whole
+// The float of a whole number of at most 22 bits, without the conversion, which is slow on some devices.
+float small_whole(int n)
+{
+    precise float y = intBitsToFloat(n + 0x4B400000) - 12582912.0;
+    return y;
 }
 
 //: log_of
 float log_of(float x)
 {
     uint b = floatBitsToUint(x);
-    if ((b & 0x7FFFFFFFu) == 0u)
-        return -INF;
-    if (b >= 0x7F800000u)
-        return b == 0x7F800000u ? x : NAN;
+    if (b - 1u >= 0x7F7FFFFFu)
+        return (b & 0x7FFFFFFFu) == 0u ? -INF : b == 0x7F800000u ? x : NAN;
     int e;
     float m = mantissa_of(x, e);
-    return log_near(m - 1.0, float(e));
+    return log_near(m - 1.0, small_whole(e));
 }
 
-//: log1p_of
-float log1p_of(float x)
+//: log1p_within
+// log(1 + x) for x from 0 to 1.
+float log1p_within(float x)
 {
-    if (x > -0.29 && x < 0.41)
-        return log_near(x, 0.0);
-    precise float u = 1.0 + x;
-    precise float c = x - (u - 1.0);
-    precise float r = log_of(u) + c / u;
-    return is_inf(x) ? x : r;
+    bool far = x > 0.41421356;
+    precise float f = far ? 0.5 * x - 0.5 : x;
+    return log_near(f, far ? 1.0 : 0.0);
 }
 
 //: tanh_of
 float tanh_of(float x)
 {
-    float a = abs(x);
-    if (is_nan(x))
-        return x;
-    if (a < 0.625) {
-        precise float s = x * x;
-        precise float q = -5.70498872745e-3;
-        q = mad(q, s, 2.06390887954e-2);
-        q = mad(q, s, -5.37397155531e-2);
-        q = mad(q, s, 1.33314422036e-1);
-        q = mad(q, s, -3.33332819422e-1);
-        precise float r = q * s * x + x;
-        return r;
-    }
-    if (a > 10.0)
-        return x < 0.0 ? -1.0 : 1.0;
-    precise float r = 1.0 - quotient(2.0, exp_of(2.0 * a) + 1.0);
-    return x < 0.0 ? -r : r;
+    float a = abs(x), e = expm1_within(a > 10.0 ? 20.0 : 2.0 * a);
+    return kept_nan(x, with_sign(ratio(e, e + 2.0), x));
 }
 
 //: sigmoid_of
 float sigmoid_of(float x)
 {
-    if (x < -17.0)
-        return exp_of(x); // 1 / (1 + exp(-x)) would overflow before it is 0
-    precise float d = 1.0 + exp_of(-x);
-    return quotient(1.0, d);
+    float a = abs(x), e = exp_within(a > 104.0 ? -104.0 : -a, 0.0);
+    return kept_nan(x, ratio(x < 0.0 ? e : 1.0, 1.0 + e));
 }
 
 //: far_turn
@@ -635,13 +659,16 @@ float far_turn(float x, out int quarter)
 // What is left of x behind the nearest multiple of pi / 2.
 float turn(float x, out int quarter)
 {
-    if (abs(x) >= 8192.0)
-        return far_turn(x, quarter);
-    precise float n = roundEven(x * 0.63661977236758134);
-    precise float r = x - n * 1.5703125;
-    r = r - n * 4.837512969970703125e-4;
-    r = r - n * 7.54978995489188216e-8;
-    quarter = int(n);
+    if (!(abs(x) < 8192.0)) {
+        quarter = 0;
+        return is_nan(x) || is_inf(x) ? NAN : far_turn(x, quarter);
+    }
+    precise float shifted = mad(x, 0.63661977236758134, 12582912.0); // to where floats are the integers
+    precise float n = shifted - 12582912.0;
+    precise float r = mad(n, -1.5703125, x);
+    r = mad(n, -4.837512969970703125e-4, r);
+    r = mad(n, -7.54978995489188216e-8, r);
+    quarter = floatBitsToInt(shifted);
     return r;
 }
 
@@ -670,97 +697,84 @@ float cosine_near(float r)
 //: sine_of
 float sine_of(float x, int quarter)
 {
-    if (is_nan(x) || is_inf(x))
-        return NAN;
     int q;
-    float r = turn(x, q);
+    float r = turn(x, q), s = sine_near(r), c = cosine_near(r);
     q += quarter;
-    float y = (q & 1) == 0 ? sine_near(r) : cosine_near(r);
+    float y = (q & 1) == 0 ? s : c;
     return (q & 2) == 0 ? y : -y;
 }
 
 //: tan_of
 float tan_of(float x)
 {
-    if (is_nan(x) || is_inf(x))
-        return NAN;
     int q;
     float r = turn(x, q), s = sine_near(r), c = cosine_near(r);
-    return (q & 1) == 0 ? quotient(s, c) : quotient(-c, s);
-}
-
-//: erf_small
-float erf_small(float x)
-{
-    precise float z = x * x;
-    precise float q = 7.853861353153693e-5;
-    q = mad(q, z, -8.010193625184903e-4);
-    q = mad(q, z, 5.188327685732524e-3);
-    q = mad(q, z, -2.685381193529856e-2);
-    q = mad(q, z, 1.128358514861418e-1);
-    q = mad(q, z, -3.761262582423300e-1);
-    q = mad(q, z, 1.128379165726710);
-    precise float s = q * x;
-    return s;
-}
-
-//: erfc_far
-// exp(-x^2) times a polynomial of (x - 4 / sqrt(2)) / (x + 4 / sqrt(2)): half of erfc(x) for x from 0 on. `a` is
-// x sqrt(2).
-float erfc_far(float a)
-{
-    a = a > 40.0 ? 40.0 : a;
-    precise float t = quotient(a - 4.0, a + 4.0);
-    precise float p = -6.107494461e-07;
-    p = mad(p, t, 6.796901666e-06);
-    p = mad(p, t, 2.617858241e-05);
-    p = mad(p, t, -4.806488817e-05);
-    p = mad(p, t, -1.867194523e-04);
-    p = mad(p, t, 6.397563668e-04);
-    p = mad(p, t, 5.075810350e-04);
-    p = mad(p, t, -8.492250596e-03);
-    p = mad(p, t, 3.086479267e-02);
-    p = mad(p, t, -7.170739661e-02);
-    p = mad(p, t, 1.243792560e-01);
-    p = mad(p, t, -1.703977218e-01);
-    p = mad(p, t, 9.441064130e-02);
-    float error, s = exact_product(a, a, error);
-    return p * exp_with(-0.5 * s, -0.5 * error);
+    bool even = (q & 1) == 0;
+    return ratio(even ? s : -c, even ? c : s);
 }
 
 //: erf_of
+// 1 - exp(-g) for a polynomial g of |x|.
 float erf_of(float x)
 {
-    if (abs(x) < 0.921875)
-        return erf_small(x);
-    if (is_nan(x))
-        return x;
-    precise float y = 1.0 - 2.0 * erfc_far(abs(x) * 1.41421356);
-    return x < 0.0 ? -y : y;
+    float a = abs(x);
+    a = a > 3.95 ? 3.95 : a;
+    precise float q = -9.257122507e-6;
+    q = mad(q, a, 1.176489259e-4);
+    q = mad(q, a, -6.328634217e-4);
+    q = mad(q, a, 1.667073475e-3);
+    q = mad(q, a, -1.604383848e-4);
+    q = mad(q, a, -1.915304367e-2);
+    q = mad(q, a, 1.027778260e-1);
+    q = mad(q, a, 6.366193823e-1);
+    q = mad(q, a, 1.128379172);
+    return kept_nan(x, with_sign(expm1_within(-a * q), x));
+}
+
+//: erfc_far
+// What gelu makes of x from 0 on where x is below 0: erfc(x / sqrt(2)) / 2, which is exp(-x^2 / 2) / (x + 4) times a
+// polynomial of (x - 4) / (x + 4).
+float erfc_far(float x)
+{
+    float share = ratio(1.0, x + 4.0), error, s = exact_product(x, x, error);
+    precise float t = mad(-8.0, share, 1.0);
+    precise float p = -1.315024199e-4;
+    p = mad(p, t, 1.803584243e-4);
+    p = mad(p, t, 1.570273950e-3);
+    p = mad(p, t, -3.513032219e-3);
+    p = mad(p, t, -7.525546303e-3);
+    p = mad(p, t, 6.040389600e-2);
+    p = mad(p, t, -1.865233962e-1);
+    p = mad(p, t, 3.871368985e-1);
+    p = mad(p, t, -6.078965900e-1);
+    p = mad(p, t, 7.552851354e-1);
+    return p * share * exp_within(-0.5 * s, -0.5 * error);
 }
 
 //: gelu_of
 float gelu_of(float x)
 {
-    if (is_nan(x))
-        return x;
-    float p = erfc_far(abs(x));
-    precise float y = x * (x < 0.0 ? p : 1.0 - p);
-    return x < -40.0 ? -0.0 : y;
+    float low = x < -14.4 ? -14.4 : x, p = erfc_far(low > 14.4 ? 14.4 : abs(low));
+    precise float y = low * (x < 0.0 ? p : 1.0 - p);
+    return kept_nan(x, y);
 }
 
 //: softplus_of
 float softplus_of(float x, float steepness)
 {
     precise float y = steepness * x;
-    if (is_nan(y))
-        return y;
-    precise float sum = (y > 0.0 ? y : 0.0) + log1p_of(exp_of(-abs(y)));
-    return steepness == 1.0 ? sum : quotient(sum, steepness);
+    float a = abs(y);
+    precise float sum = (y > 0.0 ? y : 0.0) + log1p_within(exp_within(a > 104.0 ? -104.0 : -a, 0.0));
+    sum = steepness == 1.0 ? sum : quotient(sum, steepness);
+    return kept_nan(y, sum);
 }
 
 //: elu_of
-float elu_of(float x, float alpha) { precise float y = alpha * expm1_of(x); return x < 0.0 ? y : x; }
+float elu_of(float x, float alpha)
+{
+    precise float y = alpha * expm1_within(x < -30.0 ? -30.0 : x > 0.0 ? 0.0 : x);
+    return x < 0.0 ? y : x;
+}
 
 //: linear_of
 // alpha * x + beta with one rounding.
@@ -779,41 +793,85 @@ float softsign_of(float x) { return is_inf(x) ? with_sign(1.0, x) : quotient(x, 
 float hard_swish_of(float x) { precise float y = x * quotient(within(x + 3.0, 0.0, 6.0), 6.0); return y; }
 
 //: sqrt_of
+#ifdef FUSED
+float sqrt_near(float x)
+{
+    precise float r = inversesqrt(x), s = x * r, rest = fma(-s, s, x), y = fma(rest, 0.5 * r, s);
+    return y;
+}
+#else
+float sqrt_near(float x)
+{
+    precise float s = sqrt(x);
+    float error, p = exact_product(s, s, error);
+    precise float rest = (x - p) - error;
+    precise float y = s + 0.5 * rest / s;
+    return y;
+}
+#endif
 float sqrt_of(float x)
 {
     uint b = floatBitsToUint(x);
+    if (b - 0x1F800000u < 0x40000000u) // 2^-64 to 2^64
+        return sqrt_near(x);
     if ((b & 0x7FFFFFFFu) == 0u || b == 0x7F800000u)
         return x;
     if (b > 0x7F800000u)
         return NAN;
-    float v = x, back = 1.0;
+    float v = x * 5.421010862427522e-20, back = 4.294967296e9;
     if (b < 0x00800000u) {
         v = float(b); // 2^149 times as much, and a half more to make it even
         v *= 2.0;
         back = 2.6469779601696886e-23;
-    } else if (x < 1e-20) {
+    } else if (b < 0x1F800000u) {
         v = x * 1.8446744073709552e19;
         back = 2.3283064365386963e-10;
-    } else if (x > 1e20) {
-        v = x * 5.421010862427522e-20;
-        back = 4.294967296e9;
     }
-    precise float s = sqrt(v);
-    float error, p = exact_product(s, s, error);
-    precise float rest = (v - p) - error;
-    precise float y = s + 0.5 * rest / s;
-    return y * back;
+    return sqrt_near(v) * back;
+}
+
+//: pow_near
+// x^y for a positive finite x and |y| up to 1e30, through the logarithm in two floats.
+float pow_near(float x, float y)
+{
+    int e;
+    float m = mantissa_of(x, e);
+    precise float num = m - 1.0, den = m + 1.0, share = 1.0 / den;
+    precise float den_low = m - (den - 1.0);
+    precise float q = num * share;
+    float error, p = exact_product(q, den, error);
+    precise float q_low = ((num - p) - error - q * den_low) * share;
+    precise float q2 = q * q;
+    precise float t = 0.1818182;
+    t = mad(t, q2, 0.2222222);
+    t = mad(t, q2, 0.28571430);
+    t = mad(t, q2, 0.4);
+    t = t * q2;
+    precise float rest = q * q2 * (0.66666667 + t);
+    precise float lh = 2.0 * q + rest;
+    precise float ll = (2.0 * q - lh) + rest + 2.0 * q_low;
+    precise float k = small_whole(e), eh = k * 0.693359375, el = k * -2.12194440e-4;
+    precise float hi = eh + lh;
+    precise float bb = hi - eh;
+    precise float lo = (eh - (hi - bb)) + (lh - bb) + (ll + el);
+    float yl, yh = exact_product(y, hi, yl);
+    precise float tl = yl + y * lo;
+    precise float total = yh + tl;
+    precise float total_low = (yh - total) + tl;
+    bool within = abs(total) < 104.0;
+    return exp_within(within ? total : total < 0.0 ? -104.0 : 89.0, within ? total_low : 0.0);
 }
 
 //: pow_of
-// Through the logarithm in two floats.
 float pow_of(float x, float y)
 {
+    float ax = abs(x), ay = abs(y);
+    if (floatBitsToUint(x) - 1u < 0x7F7FFFFFu && ay <= 1e30)
+        return pow_near(x, y);
     if (y == 0.0 || x == 1.0)
         return 1.0;
     if (is_nan(x) || is_nan(y))
         return NAN;
-    float ax = abs(x), ay = abs(y);
     bool whole = ay >= 8388608.0 || y == roundEven(y), odd = whole && ay < 16777216.0 && (int(ay) & 1) == 1;
     float s = odd ? with_sign(1.0, x) : 1.0;
     if (is_inf(y))
@@ -824,39 +882,91 @@ float pow_of(float x, float y)
         return y > 0.0 ? s * INF : s * 0.0;
     if (x < 0.0 && !whole)
         return NAN;
-    int e;
-    float m = mantissa_of(ax, e);
-    precise float num = m - 1.0, den = m + 1.0;
-    precise float den_low = m - (den - 1.0);
-    precise float q = num / den;
-    float error, p = exact_product(q, den, error);
-    precise float q_low = ((num - p) - error - q * den_low) / den;
-    precise float q2 = q * q;
-    precise float t = 0.1818182;
-    t = mad(t, q2, 0.2222222);
-    t = mad(t, q2, 0.28571430);
-    t = mad(t, q2, 0.4);
-    t = t * q2;
-    precise float rest = q * q2 * (0.66666667 + t);
-    precise float lh = 2.0 * q + rest;
-    precise float ll = (2.0 * q - lh) + rest + 2.0 * q_low;
-    precise float eh = float(e) * 0.693359375;
-    precise float el = float(e) * -2.12194440e-4;
-    precise float hi = eh + lh;
-    precise float bb = hi - eh;
-    precise float lo = (eh - (hi - bb)) + (lh - bb) + (ll + el);
-    float limited = within(y, -1e30, 1e30), yl, yh = exact_product(limited, hi, yl);
-    if (abs(yh) > 200.0 || ay > 1e30)
-        return hi == 0.0 ? 1.0 : (hi > 0.0) == (y > 0.0) ? s * INF : s * 0.0;
-    precise float tl = yl + limited * lo;
-    precise float total = yh + tl;
-    precise float total_low = (yh - total) + tl;
-    if (total > 88.8)
-        return s * INF;
-    if (total < -104.0)
-        return s * 0.0;
-    return s * exp_with(total, total_low);
+    return s * pow_near(ax, within(y, -1e30, 1e30));
 }
+
+//: exp_half
+// Functions of float16 numbers, whose results become float16: native ones are good enough for that everywhere.
+float exp_half(float x)
+{
+    precise float y = exp2((x < -18.0 ? -18.0 : x > 12.0 ? 12.0 : x) * 1.44269504);
+    return kept_nan(x, y);
+}
+
+//: sigmoid_half
+float sigmoid_half(float x)
+{
+    float a = abs(x);
+    precise float e = exp2((a > 18.0 ? 18.0 : a) * -1.44269504), y = (x < 0.0 ? e : 1.0) / (1.0 + e);
+    return kept_nan(x, y);
+}
+
+//: tanh_half
+float tanh_half(float x)
+{
+    float a = abs(x);
+    precise float e = exp2((a > 10.0 ? 10.0 : a) * -2.88539008), y = (1.0 - e) / (1.0 + e);
+    return a < 0.0078125 ? x : kept_nan(x, with_sign(y, x));
+}
+
+//: erf_half
+float erf_half(float x)
+{
+    float a = abs(x);
+    a = a > 3.0 ? 3.0 : a;
+    precise float q = 2.996060585e-3;
+    q = mad(q, a, -2.979713331e-2);
+    q = mad(q, a, 1.489368131e-1);
+    q = mad(q, a, 9.183765386e-1);
+    q = mad(q, a, 1.627908203);
+    precise float y = a < 0.0078125 ? 1.128379167 * a : 1.0 - exp2(-a * q);
+    return kept_nan(x, with_sign(y, x));
+}
+
+//: gelu_half
+float gelu_half(float x)
+{
+    float low = x < -6.5 ? -6.5 : x, a = low > 6.5 ? 6.5 : abs(low);
+    precise float share = 1.0 / (a + 3.0), t = mad(-6.0, share, 1.0);
+    precise float p = 3.592120310e-3;
+    p = mad(p, t, -1.181913091e-2);
+    p = mad(p, t, -4.670965159e-2);
+    p = mad(p, t, 2.302528171e-1);
+    p = mad(p, t, -5.093587263e-1);
+    p = mad(p, t, 7.290793752e-1);
+    p = p * share * exp2(a * a * -0.72134752);
+    precise float y = low * (x < 0.0 ? p : 1.0 - p);
+    return kept_nan(x, y);
+}
+
+//: softplus_half
+float softplus_half(float x, float steepness)
+{
+    precise float y = steepness * x;
+    float a = abs(y);
+    precise float e = exp2((a > 18.0 ? 18.0 : a) * -1.44269504);
+    precise float q = 1.414078377e-2;
+    q = mad(q, e, -6.640107802e-2);
+    q = mad(q, e, 1.492230600e-1);
+    q = mad(q, e, -2.350381795e-1);
+    q = mad(q, e, 3.310943898e-1);
+    q = mad(q, e, -4.998696478e-1);
+    q = mad(q, e, 0.9999987314);
+    precise float sum = (y > 0.0 ? y : 0.0) + q * e;
+    sum = steepness == 1.0 ? sum : quotient(sum, steepness);
+    return kept_nan(y, sum);
+}
+
+//: elu_half
+float elu_half(float x, float alpha)
+{
+    float a = x > 0.0 ? 0.0 : x < -18.0 ? -18.0 : x;
+    precise float e = a > -0.0078125 ? a + 0.5 * a * a : exp2(a * 1.44269504) - 1.0, y = alpha * e;
+    return x < 0.0 ? y : x;
+}
+
+//: sqrt_half
+float sqrt_half(float x) { return x > 0.0 && x < 65536.0 ? sqrt(x) : x < 0.0 ? NAN : x; }
 
 //: pow_bits
 uvec2 pow_bits(uvec2 base, uvec2 exponent)
@@ -1133,6 +1243,13 @@ vec2 tanh2(vec2 x)
 // 1 / sqrt(x), refined once.
 vec2 inverse_root(vec2 x)
 {
+#ifdef FUSED
+    if (x.x > 1e-30 && x.x < 1e30) {
+        precise float y = inversesqrt(x.x), p = x.x * y, p_low = fma(x.x, y, -p) + x.y * y;
+        precise float near = fma(-p, y, 1.0) - p_low * y;
+        return vec2(y, 0.5 * y * near);
+    }
+#endif
     float v = x.x + x.y, f = quotient(1.0, sqrt_of(v));
     if (is_nan(f) || is_inf(f) || f == 0.0)
         return vec2(f, 0.0);
@@ -1141,17 +1258,14 @@ vec2 inverse_root(vec2 x)
 }
 
 //: normalised
-// (x - mean) * factor * scale + bias, rounded once; `s` is mean and factor.
+// (x - mean) * factor * scale + bias, rounded hardly more than once; `s` is mean and factor.
 #ifdef FUSED
 float normalised(float x, vec4 s, float scale, float bias)
 {
-    float low, d = exact_sum(x, -s.x, low), rest;
-    precise float factor = s.z * scale, more = fma(s.z, scale, -factor) + s.w * scale;
-    precise float y = d * factor, y_low = fma(d, factor, -y) + fma(d, more, (low - s.y) * factor);
-    precise float plain = y + bias;
-    float whole = exact_sum(bias, y, rest);
-    precise float result = whole + (rest + y_low);
-    return is_nan(result) ? plain : result;
+    precise float d = x - s.x, low = (x - d) - s.x - s.y;
+    precise float factor = s.z * scale, more = fma(s.w, scale, fma(s.z, scale, -factor));
+    precise float plain = fma(d, factor, bias), y = fma(low, factor, fma(d, more, plain));
+    return is_nan(y) ? plain : y;
 }
 #else
 float normalised(float x, vec4 s, float scale, float bias)
@@ -1184,3 +1298,63 @@ vec2 mean2(vec2 sum, float n) { return quotient2(sum, vec2(n, 0.0)); }
 
 //: square2
 vec2 square2(vec2 x) { return times2(x, x); }
+
+//: log_half
+float log_half(float x)
+{
+    uint b = floatBitsToUint(x);
+    int e = int(b - 0x3F3504F3u) >> 23;
+    precise float f = uintBitsToFloat(b - uint(e << 23)) - 1.0;
+    precise float q = 1.208517650e-1;
+    q = mad(q, f, -1.848421686e-1);
+    q = mad(q, f, 2.039892042e-1);
+    q = mad(q, f, -2.493761802e-1);
+    q = mad(q, f, 3.332245746e-1);
+    q = mad(q, f, -0.5);
+    precise float y = mad(q, f * f, f) + small_whole(e) * 0.693147181;
+    return b - 1u < 0x7F7FFFFFu ? y : x == 0.0 ? -INF : x > 0.0 ? x : NAN;
+}
+
+//: sine_half
+#ifdef FUSED
+float sine_half(float x, int quarter)
+{
+    precise float shifted = mad(x, 0.63661977236758134, 12582912.0), n = shifted - 12582912.0;
+    precise float r = mad(n, -1.5703125, x);
+    r = mad(n, -4.837512969970703125e-4, r);
+    r = mad(n, -7.54978995489188216e-8, r);
+    int q = floatBitsToInt(shifted) + quarter;
+    float s = sine_near(r), c = cosine_near(r), y = (q & 1) == 0 ? s : c;
+    return (q & 2) == 0 ? y : -y;
+}
+#else
+float sine_half(float x, int quarter) { return sine_of(x, quarter); }
+#endif
+
+//: tan_half
+float tan_half(float x) { return sine_half(x, 0) / sine_half(x, 1); }
+
+//: linear_half
+float linear_half(float x, float alpha, float beta) { precise float y = alpha * x + beta; return y; }
+
+//: within_half
+float within_half(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+
+//: hard_swish_half
+float hard_swish_half(float x)
+{
+    precise float y = x * (within_half(x + 3.0, 0.0, 6.0) * 0.166666667);
+    return y;
+}
+
+//: pow_half
+float pow_half(float x, float y)
+{
+    uint b = floatBitsToUint(x);
+    if (b - 1u >= 0x7F7FFFFFu || is_nan(y) || is_inf(y))
+        return pow_of(x, y);
+    int e = int(b - 0x3F3504F3u) >> 23;
+    precise float t = y * log_near(uintBitsToFloat(b - uint(e << 23)) - 1.0, small_whole(e));
+    precise float z = exp2((t < -18.0 ? -18.0 : t > 12.0 ? 12.0 : t) * 1.44269504);
+    return z;
+}

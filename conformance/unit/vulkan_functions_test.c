@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of the Vulkan backend against those of the C library in double: float16 for every number
+// there is, float32 for numbers of every size. Skipped where Vulkan has no device.
+
+#include "conformance/unit/runtime_fixture.h"
+#include "lib/half.h"
+
+#include <math.h>
+
+static double exact_gelu(double x)
+{
+    return isinf(x) ? (x > 0 ? x : -0.0) : x * erfc(-x * M_SQRT1_2) / 2;
+}
+
+static double exact_sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double exact_softplus(double x)
+{
+    return x > 700 ? x : log1p(exp(x));
+}
+
+static double exact_elu(double x)
+{
+    return x < 0 ? expm1(x) : x;
+}
+
+static double exact_hard_swish(double x)
+{
+    return x <= -3 ? x * 0 : x >= 3 ? x : x * (x + 3) / 6;
+}
+
+static double exact_softsign(double x)
+{
+    return isinf(x) ? copysign(1, x) : x / (1 + fabs(x));
+}
+
+static double exact_reciprocal(double x)
+{
+    return 1 / x;
+}
+
+// pow(x, 1.75) and pow(3, x).
+static double exact_power(double x)
+{
+    return pow(x, 1.75);
+}
+
+static double exact_exponent(double x)
+{
+    return pow(3, x);
+}
+
+static WNNOperand number(WNNGraphBuilder builder, WNNDataType type, float value)
+{
+    WNNOperandDescriptor one = WNN_OPERAND_DESCRIPTOR_INIT;
+    uint16_t half = wnn_half_from_float(value);
+    one.dataType = type;
+    return type == WNNDataType_Float16 ? wnnGraphBuilderConstant(builder, &one, &half, sizeof half)
+                                       : wnnGraphBuilderConstant(builder, &one, &value, sizeof value);
+}
+
+#define UNARY(function, method)                                                                              \
+    static WNNOperand function(WNNGraphBuilder builder, WNNOperand x, WNNDataType type)                      \
+    {                                                                                                        \
+        (void)type;                                                                                          \
+        return wnnGraphBuilder##method(builder, x, NULL);                                                    \
+    }
+UNARY(make_cos, Cos)
+UNARY(make_elu, Elu)
+UNARY(make_erf, Erf)
+UNARY(make_exp, Exp)
+UNARY(make_gelu, Gelu)
+UNARY(make_hard_swish, HardSwish)
+UNARY(make_log, Log)
+UNARY(make_reciprocal, Reciprocal)
+UNARY(make_sigmoid, Sigmoid)
+UNARY(make_sin, Sin)
+UNARY(make_softplus, Softplus)
+UNARY(make_softsign, Softsign)
+UNARY(make_sqrt, Sqrt)
+UNARY(make_tan, Tan)
+UNARY(make_tanh, Tanh)
+#undef UNARY
+
+static WNNOperand make_power(WNNGraphBuilder builder, WNNOperand x, WNNDataType type)
+{
+    return wnnGraphBuilderPow(builder, x, number(builder, type, 1.75f), NULL);
+}
+
+static WNNOperand make_exponent(WNNGraphBuilder builder, WNNOperand x, WNNDataType type)
+{
+    return wnnGraphBuilderPow(builder, number(builder, type, 3), x, NULL);
+}
+
+// Units in the last place that results may differ by, and beyond which size of numbers float32 is not looked
+// at.
+static const struct function {
+    const char *name;
+    WNNOperand (*make)(WNNGraphBuilder builder, WNNOperand x, WNNDataType type);
+    double (*exact)(double x);
+    double units, half_units, most;
+} functions[] = {
+    {"cos", make_cos, cos, 8, 0.51, 1000},
+    {"elu", make_elu, exact_elu, 3, 0.53, INFINITY},
+    {"erf", make_erf, erf, 4, 0.54, INFINITY},
+    {"exp", make_exp, exp, 1.5, 0.51, INFINITY},
+    {"gelu", make_gelu, exact_gelu, 8, 0.53, 12},
+    {"hardSwish", make_hard_swish, exact_hard_swish, 3, 0.51, INFINITY},
+    {"log", make_log, log, 1.5, 0.51, INFINITY},
+    {"pow(x, 1.75)", make_power, exact_power, 3, 0.51, INFINITY},
+    {"pow(3, x)", make_exponent, exact_exponent, 3, 0.51, INFINITY},
+    {"reciprocal", make_reciprocal, exact_reciprocal, 2, 0.51, INFINITY},
+    {"sigmoid", make_sigmoid, exact_sigmoid, 4, 0.51, 80},
+    {"sin", make_sin, sin, 4, 0.51, 1000},
+    {"softplus", make_softplus, exact_softplus, 3, 0.53, 80},
+    {"softsign", make_softsign, exact_softsign, 2, 0.51, 1e15},
+    {"sqrt", make_sqrt, sqrt, 1, 0.51, INFINITY},
+    {"tan", make_tan, tan, 8, 0.51, 1000},
+    {"tanh", make_tanh, tanh, 4, 0.51, INFINITY},
+};
+
+enum {
+    NUMBERS = 1 << 16
+};
+
+// The distance of y from what is exact, in units of the last place there; NaN: one is NaN, the other is not.
+static double units_between(double y, double exact, bool half)
+{
+    double most = half ? 65520 : 0x1.ffffffp127;
+    int digits = half ? 11 : 24, lowest = half ? -13 : -125, exponent;
+    if (isnan(exact))
+        return isnan(y) ? 0 : NAN;
+    if (fabs(exact) >= most)
+        return isinf(y) && (y > 0) == (exact > 0) ? 0 : NAN;
+    frexp(exact, &exponent);
+    return fabs(y - exact) / ldexp(1, (exponent < lowest ? lowest : exponent) - digits);
+}
+
+// Whether float32 is looked at: devices may take denormal numbers for 0.
+static bool is_fair(const struct function *function, double x, double exact)
+{
+    return fabs(x) >= 0x1p-126 && fabs(x) <= function->most && (fabs(exact) >= 0x1p-120 || isnan(exact)) &&
+           (fabs(exact) <= 0x1p120 || fabs(exact) >= 0x1p129);
+}
+
+static void test_function(WNNContext context, const struct function *function, WNNDataType type)
+{
+    static uint16_t halves[NUMBERS], half_results[NUMBERS];
+    static float floats[NUMBERS], float_results[NUMBERS];
+    bool half = type == WNNDataType_Float16;
+    size_t size = half ? sizeof halves[0] : sizeof floats[0];
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        uint32_t bits = i * 65521;
+        halves[i] = (uint16_t)i;
+        memcpy(&floats[i], &bits, sizeof bits);
+        if (isnan(floats[i]))
+            floats[i] = (float)i / 1024 - 32;
+    }
+    WNNGraphBuilder builder = create_builder(context);
+    const uint32_t shape[] = {NUMBERS};
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    descriptor.dataType = type;
+    descriptor.shape = (WNNUint32List){shape, 1};
+    WNNOperand x = wnnGraphBuilderInput(builder, view("x"), &descriptor);
+    WNNNamedOperand output = {view("y"), function->make(builder, x, type)};
+    WNNGraph graph = build_outputs(context, builder, 1, &output);
+    WNNNamedBuffer from = {view("x"), half ? (void *)halves : floats, NUMBERS * size, type},
+                   to = {view("y"), half ? (void *)half_results : float_results, NUMBERS * size, type};
+    WNNComputeDescriptor compute = WNN_COMPUTE_DESCRIPTOR_INIT;
+    struct answer answer = {0};
+    compute.graph = graph;
+    compute.inputCount = compute.outputCount = 1;
+    compute.inputs = &from;
+    compute.outputs = &to;
+    wait_for(context, wnnContextCompute(context, &compute, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_EQUAL_STR(answer.message, "");
+    double most = 0, limit = half ? function->half_units : function->units;
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        double in = half ? wnn_half_to_float(halves[i]) : floats[i], exact = function->exact(in),
+               y = half ? wnn_half_to_float(half_results[i]) : float_results[i],
+               units = units_between(y, exact, half);
+        if (!half && !is_fair(function, in, exact))
+            continue;
+        if (!(units <= limit)) {
+            fprintf(stderr, "%s of the %s %.9g is %.9g; expected %.9g: %.2f units away, %.2f allowed\n",
+                    function->name, half ? "float16" : "float32", in, y, exact, units, limit);
+            exit(1);
+        }
+        most = units > most ? units : most;
+    }
+    printf("%-14s %s: %.3f units\n", function->name, half ? "float16" : "float32", most);
+    wnnGraphRelease(graph);
+    wnnGraphBuilderRelease(builder);
+}
+
+int main(void)
+{
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNContext context;
+    descriptor.deviceType = WNNDeviceType_GPU;
+    if (wnnCreateContext(&descriptor, &context) != WNNStatus_Success)
+        return SKIPPED;
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        test_function(context, &functions[i], WNNDataType_Float32);
+        test_function(context, &functions[i], WNNDataType_Float16);
+    }
+    wnnContextRelease(context);
+    return 0;
+}
