@@ -16,8 +16,7 @@
 
 enum {
     FEWEST_MEMBERS = 8, // of a row
-    MOST_LANES = 256,   // of a row
-    MOST_HELD = 16,     // quads of a lane that stay in registers
+    MOST_LANES = 1024,  // of a row
     FEW_GROUPS = 256    // work groups that do not fill a device
 };
 
@@ -48,11 +47,15 @@ static unsigned begin_rows(struct shader *shader, struct lowering *lowering, con
 {
     bool edges = groups->members % 4 != 0;
     size_t quads = edges ? (groups->members + 6) / 4 : groups->members / 4;
+    uint32_t most = lowering->gpu->can.invocations;
     unsigned lanes = 1;
-    while (lanes < MOST_LANES &&
+    most = most < MOST_LANES ? most : MOST_LANES;
+    while (2 * lanes <= most &&
            (lanes * busy < quads || (lanes < quads && groups->count * lanes < 64 * FEW_GROUPS)))
         lanes *= 2;
-    size_t held = (quads + lanes - 1) / lanes;
+    // As many quads stay in registers as all invocations of a large group can have.
+    size_t held = (quads + lanes - 1) / lanes, room = lanes > 512 ? 8 : 16;
+    bool more = held > room;
     wnn_shader_begin(shader, lowering, "rows", in->count);
     shader->local_size = lanes >= 128 ? lanes : groups->count * lanes < 128 * FEW_GROUPS ? 64 : 128;
     wnn_shader_input(shader, "a", in, FORM_VALUE);
@@ -60,7 +63,9 @@ static unsigned begin_rows(struct shader *shader, struct lowering *lowering, con
     wnn_shader_output_quads(shader, out);
     wnn_shader_output(shader, out, FORM_VALUE, fused);
     wnn_shader_define(shader, "LANES", "%u", lanes);
-    wnn_shader_define(shader, "HELD", "%zu", held <= MOST_HELD ? held : 0);
+    wnn_shader_define(shader, "HELD", "%zu", more ? room : held);
+    wnn_shader_define(shader, "MORE", "%d", more);
+    wnn_shader_define(shader, "HALF", "%d", in->type == WNNDataType_Float16);
     wnn_shader_define(shader, "EDGES", "%d", edges);
     wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
     wnn_shader_number(shader, "GROUPS", (uint32_t)groups->count);
@@ -246,9 +251,7 @@ static bool normalize_rows(struct lowering *lowering, const struct groups *group
     unsigned lanes = begin_rows(&shader, lowering, groups, in, out, 8, lowering->fused);
     wnn_shader_map(&shader, "parameter", outer, outer_dims, outer_steps, 0);
     wnn_shader_float(&shader, "EPSILON", epsilon);
-    double share = 1.0 / (double)groups->members;
-    wnn_shader_float(&shader, "SHARE", share);
-    wnn_shader_float(&shader, "SHARE_REST", share - (double)(float)share);
+    wnn_shader_float(&shader, "SHARE", 1.0 / (double)groups->members);
     wnn_shader_text(&shader,
                     "#define SOFTMAX 0\n#define PART vec2\n#define NONE 0.0\n#define prepared(x, i) (x)\n");
     wnn_shader_define(&shader, "SCALE(r, j)", "%s",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// softmax and normalisations of rows that lie one behind the other: LANES invocations see to a row, which they keep in
-// registers from its only load to its store, HELD times four elements each. Where HELD is 0 the row is too long for
-// that, and is loaded again. With EDGES, rows begin anywhere: their first and last four elements are partly others'.
-// prepared(x, i) is what is made of element i when it is loaded.
+// softmax and normalisations of rows that lie one behind the other: LANES invocations see to a row, of which they keep
+// HELD times four elements each in registers from the only load to the store. With MORE there are others behind
+// these, which are loaded again: a cache has them. With EDGES, rows begin anywhere: their first and last four elements
+// are partly others'. prepared(x, i) is what is made of element i when it is loaded.
 
 #define ROWS_TOGETHER (gl_WorkGroupSize.x / uint(LANES))
 #define TOTAL         (GROUPS * MEMBERS)
@@ -39,22 +39,22 @@ vec4 load(Row r, uint j, float none)
 {
     uint at = r.base + 4u * j;
     vec4 x = vec4(none);
-    if (!r.exists || at >= TOTAL)
+    if (!r.exists || j >= QUADS)
         return x;
-    if (at + 4u <= TOTAL)
+    if (IS_MEMBER(r, j, 0) && IS_MEMBER(r, j, 3)) {
         x = a_quad(at);
-    else
-        [[unroll]] for (uint c = 0u; c < 4u; c++)
-            x[c] = a_at(min(at + c, TOTAL - 1u));
+        return vec4(prepared(x.x, at), prepared(x.y, at + 1u), prepared(x.z, at + 2u), prepared(x.w, at + 3u));
+    }
     [[unroll]] for (uint c = 0u; c < 4u; c++)
-        x[c] = IS_MEMBER(r, j, c) ? prepared(x[c], min(at + c, TOTAL - 1u)) : none;
+        if (IS_MEMBER(r, j, c))
+            x[c] = prepared(a_at(at + c), at + c);
     return x;
 }
 
 void save(Row r, uint j, vec4 x)
 {
     uint at = r.base + 4u * j;
-    if (!r.exists)
+    if (!r.exists || j >= QUADS)
         return;
     [[unroll]] for (uint c = 0u; c < 4u; c++)
         x[c] = finish(x[c], min(at + c, TOTAL - 1u));
@@ -95,34 +95,50 @@ void save(Row r, uint j, vec4 x)
 #define OF_QUADS(quad, r, j) quad(4u * (j))
 #define OF_ROW(at, r)        vec4(at(parameter_index((r).number)))
 
-// What follows goes over the quads of a lane: x is one of them, and may be changed where the row is held.
-#if HELD
-#define EACH_QUAD(k, j) [[unroll]] for (uint k = 0u, j = lane; k < uint(HELD); k++, j += uint(LANES))
-#define QUAD(k, j, none) held[k]
+// What goes over the quads of a lane, those that are held and the others.
+#define EACH_HELD(k, j) [[unroll]] for (uint k = 0u, j = lane; k < uint(HELD); k++, j += uint(LANES))
+#if MORE
+#define EACH_OTHER(j) for (uint j = lane + uint(LANES * HELD); j < QUADS; j += uint(LANES))
 #else
-#define EACH_QUAD(k, j) for (uint k = 0u, j = lane; j < QUADS; k++, j += uint(LANES))
-#define QUAD(k, j, none) load(row, j, none)
+#define EACH_OTHER(j) for (uint j = 0u; false;)
 #endif
+
+float total(vec4 x) { return (x.x + x.y) + (x.z + x.w); }
+#define plus(a, b) ((a) + (b))
 
 #if SOFTMAX
 float greater(float a, float b) { return b > a ? b : a; } // not of NaN: the sum of exponentials will be that
-float plus(float a, float b) { return a + b; }
-float total(vec4 x) { return (x.x + x.y) + (x.z + x.w); }
-vec4 exp4(vec4 x, float top) { return vec4(exp_down(x.x, top), exp_down(x.y, top), exp_down(x.z, top), exp_down(x.w, top)); }
+float greatest_of(vec4 x) { return greater(greater(x.x, x.y), greater(x.z, x.w)); }
+
+float weight(float x, float top)
+{
+#if HALF
+    precise float d = x - top, y = exp2((d < -40.0 ? -40.0 : d) * 1.44269504);
+    return y;
 #else
-// A sum, and what was lost on the way to it.
-vec2 plus(vec2 sum, float x)
-{
-    float error, y = exact_sum(sum.x, x, error);
-    return vec2(y, sum.y + error);
+    return exp_down(x, top);
+#endif
 }
-vec2 plus(vec2 a, vec2 b)
+vec4 weights(vec4 x, float top) { return vec4(weight(x.x, top), weight(x.y, top), weight(x.z, top), weight(x.w, top)); }
+#else
+// The sums of the differences from what is nearly the mean, and of their squares.
+vec2 moments(Row r, uint j, vec4 x, float mean)
 {
-    float error, y = exact_sum(a.x, b.x, error);
-    precise float low = error + (a.y + b.y);
-    return vec2(y, low);
+    precise vec4 d = x - mean;
+    [[unroll]] for (uint c = 0u; c < 4u; c++)
+        d[c] = IS_MEMBER(r, j, c) ? d[c] : 0.0;
+    return vec2(total(d), total(d * d));
 }
-vec2 settled(vec2 sum) { return is_nan(sum.y) || is_inf(sum.y) ? vec2(sum.x, 0.0) : sum; }
+
+void save_normalised(Row r, uint j, vec4 x, vec2 mean, vec2 factor)
+{
+    if (!r.exists || j >= QUADS)
+        return;
+    vec4 scale = SCALE(r, j), bias = BIAS(r, j);
+    [[unroll]] for (uint c = 0u; c < 4u; c++)
+        x[c] = normalised(x[c], vec4(mean, factor), scale[c], bias[c]);
+    save(r, j, x);
+}
 #endif
 
 void main()
@@ -137,78 +153,56 @@ void main()
     row.head = row.base % 4u;
     row.base -= row.head;
 #endif
-#if HELD
     vec4 held[HELD];
-    EACH_QUAD(k, j)
+    EACH_HELD(k, j)
         held[k] = load(row, j, NONE);
-#endif
 #if SOFTMAX
     float top = -INF, sum = 0.0;
-#if HELD
-    EACH_QUAD(k, j)
-        top = greater(top, greater(greater(held[k].x, held[k].y), greater(held[k].z, held[k].w)));
-    ALL_LANES(top, greater)
-    EACH_QUAD(k, j) {
-        held[k] = exp4(held[k], top);
-        sum += total(held[k]);
-    }
-#else
-    // The sum is that for the greatest element so far.
-    EACH_QUAD(k, j) {
+    EACH_HELD(k, j)
+        top = greater(top, greatest_of(held[k]));
+    // The sum of the others is that for the greatest element so far.
+    EACH_OTHER(j) {
         vec4 x = load(row, j, NONE);
-        float most = greater(greater(x.x, x.y), greater(x.z, x.w));
+        float most = greatest_of(x);
         if (most > top) {
-            sum = sum * exp_down(top, most);
+            sum *= weight(top, most);
             top = most;
         }
-        sum += total(exp4(x, top));
+        sum += total(weights(x, top));
     }
     float own = top;
     ALL_LANES(top, greater)
-    sum = sum * exp_down(own, top);
-#endif
+    sum *= weight(own, top);
+    EACH_HELD(k, j) {
+        held[k] = weights(held[k], top);
+        sum += total(held[k]);
+    }
     ALL_LANES(sum, plus)
     float share = quotient(1.0, sum);
-    EACH_QUAD(k, j) {
-#if HELD
-        vec4 y = held[k] * share;
+    EACH_HELD(k, j)
+        save(row, j, held[k] * share);
+    EACH_OTHER(j)
+        save(row, j, weights(load(row, j, NONE), top) * share);
 #else
-        vec4 y = exp4(load(row, j, NONE), top) * share;
-#endif
-        save(row, j, y);
-    }
-#else
-    vec2 sum = vec2(0.0);
-    EACH_QUAD(k, j) {
-        vec4 x = QUAD(k, j, 0.0);
-        [[unroll]] for (uint c = 0u; c < 4u; c++)
-            sum = plus(sum, x[c]);
-    }
-    ALL_LANES(sum, plus)
-    // One over the number of members is known in two floats.
-    vec2 share = vec2(SHARE, SHARE_REST);
-    vec2 mean = times2(settled(sum), share), squares = vec2(0.0);
-    EACH_QUAD(k, j) {
-        vec4 x = QUAD(k, j, 0.0);
-        precise vec4 d = (x - mean.x) - mean.y;
-#if EDGES
-        [[unroll]] for (uint c = 0u; c < 4u; c++)
-            d[c] = IS_MEMBER(row, j, c) ? d[c] : 0.0;
-#else
-        d = j < QUADS ? d : vec4(0.0);
-#endif
-        precise float four = (d.x * d.x + d.y * d.y) + (d.z * d.z + d.w * d.w);
-        squares = plus(squares, four);
-    }
-    ALL_LANES(squares, plus)
-    vec2 factor = inverse_root(sum2(times2(settled(squares), share), vec2(EPSILON, 0.0)));
-    EACH_QUAD(k, j) {
-        if (!row.exists || j >= QUADS)
-            continue;
-        vec4 x = QUAD(k, j, 0.0), scale = SCALE(row, j), bias = BIAS(row, j), y;
-        [[unroll]] for (uint c = 0u; c < 4u; c++)
-            y[c] = normalised(x[c], vec4(mean, factor), scale[c], bias[c]);
-        save(row, j, y);
-    }
+    vec2 sums = vec2(0.0);
+    EACH_HELD(k, j)
+        sums.x += total(held[k]);
+    EACH_OTHER(j)
+        sums.x += total(load(row, j, NONE));
+    ALL_LANES(sums, plus)
+    vec2 mean = vec2(sums.x * SHARE, 0.0);
+    sums = vec2(0.0);
+    EACH_HELD(k, j)
+        sums += moments(row, j, held[k], mean.x);
+    EACH_OTHER(j)
+        sums += moments(row, j, load(row, j, NONE), mean.x);
+    ALL_LANES(sums, plus)
+    mean.y = sums.x * SHARE;
+    precise float variance = sums.y * SHARE - mean.y * mean.y;
+    vec2 factor = inverse_root(vec2((variance < 0.0 ? 0.0 : variance) + EPSILON, 0.0));
+    EACH_HELD(k, j)
+        save_normalised(row, j, held[k], mean, factor);
+    EACH_OTHER(j)
+        save_normalised(row, j, load(row, j, NONE), mean, factor);
 #endif
 }
