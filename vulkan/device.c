@@ -488,6 +488,8 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
     can->invocations = minimal ? GPU_LEAST_INVOCATIONS : p->limits.maxComputeWorkGroupInvocations;
     uint32_t buffers = p->limits.maxPerStageDescriptorStorageBuffers;
     can->buffers = minimal ? GPU_LEAST_BUFFERS : buffers < GPU_BUFFERS ? buffers : GPU_BUFFERS;
+    uint32_t constants = p->limits.maxPushConstantsSize / (uint32_t)sizeof(uint32_t) - GPU_BUFFERS;
+    can->pushed = minimal ? GPU_LEAST_PUSHED : constants < GPU_PUSHED ? constants : GPU_PUSHED;
     can->minimal = minimal;
     read_memory(gpu);
     if (minimal)
@@ -570,7 +572,7 @@ static bool create_device(struct gpu *gpu, struct error *error)
     return true;
 }
 
-// Layouts for shaders of one to all buffers, each with a word of push constants a buffer.
+// Layouts for shaders of one to all buffers, each with a word of push constants a buffer, and the parameters.
 static bool create_layouts(struct gpu *gpu, struct error *error)
 {
     VkDescriptorSetLayoutBinding bindings[GPU_BUFFERS];
@@ -590,7 +592,8 @@ static bool create_layouts(struct gpu *gpu, struct error *error)
             gpu->set_layouts[count] = VK_NULL_HANDLE;
             return wnn_gpu_fail(gpu, result, "vkCreateDescriptorSetLayout", error);
         }
-        const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, GPU_BUFFERS * sizeof(uint32_t)};
+        const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                           (GPU_BUFFERS + gpu->can.pushed) * (uint32_t)sizeof(uint32_t)};
         const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                                    .setLayoutCount = 1,
                                                    .pSetLayouts = &gpu->set_layouts[count],

@@ -41,6 +41,7 @@ struct capabilities {
     uint32_t shared_bytes;
     uint32_t invocations; // of a work group
     uint32_t buffers;     // of a shader, up to GPU_BUFFERS
+    uint32_t pushed;      // parameters that a dispatch can be given by push constants, up to GPU_PUSHED
     bool unified;         // the host can map what the device likes best, and reads it as any memory
     bool reachable;       // or it can map all of that, and writes it well
     bool keeps_special;   // signed zeros, infinities and NaN, if it is asked to
@@ -67,6 +68,10 @@ struct capabilities {
 // Buffers of a shader: as many as WebGPU asks of every device, and as many as we ever use.
 #define GPU_LEAST_BUFFERS 8
 #define GPU_BUFFERS       16
+// Parameters of a dispatch that are push constants if there is room for all of them, as many as every device
+// has.
+#define GPU_LEAST_PUSHED (32 - GPU_BUFFERS)
+#define GPU_PUSHED       32
 // What every device has.
 #define GPU_LEAST_SHARED      (16 * 1024)
 #define GPU_LEAST_INVOCATIONS 128

@@ -35,7 +35,8 @@ struct step {
     struct pipeline *pipeline;
     unsigned binding_count;
     struct binding bindings[GPU_BUFFERS];
-    bool has_parameters; // binding 0 is a piece of the program's
+    bool has_parameters;                       // binding 0 is a piece of the program's
+    uint32_t pushed[GPU_PUSHED], pushed_count; // parameters that are push constants
     uint32_t groups[3];
     double cost;       // nanoseconds that it takes: estimated, then measured
     size_t submission; // that it is in, the first if it is cut

@@ -217,6 +217,9 @@ static void record_part(struct recorder *recorder, const struct step *step, VkDe
     gpu->vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, NULL);
     gpu->vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, GPU_BUFFERS * sizeof words[0],
                              words);
+    if (step->pushed_count > 0)
+        gpu->vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, GPU_BUFFERS * sizeof words[0],
+                                 step->pushed_count * sizeof step->pushed[0], step->pushed);
     if (step->parts > 1)
         gpu->vk.CmdDispatchBase(commands, first[0], first[1], first[2], groups[0], groups[1], groups[2]);
     else

@@ -201,7 +201,6 @@ void wnn_shader_map(struct shader *shader, const char *name, unsigned rank, cons
     uint32_t sizes[GPU_MAP_RANK];
     int64_t strides[GPU_MAP_RANK];
     unsigned count = wnn_shader_collapse(rank, dims, steps, sizes, strides);
-    uint32_t start = (uint32_t)offset;
     if (offset == 0 && (count == 0 || (count == 1 && strides[0] == 0))) {
         wnn_shader_text(shader, "#define %s_index(i) 0u\n", name);
         return;
@@ -210,30 +209,19 @@ void wnn_shader_map(struct shader *shader, const char *name, unsigned rank, cons
         wnn_shader_text(shader, "#define %s_index(i) (i)\n", name);
         return;
     }
-    if (!shader->literal) {
-        uint32_t words[2 + 2 * GPU_MAP_RANK] = {start, count};
-        for (unsigned d = 0; d < count; d++) {
-            words[2 + 2 * d] = sizes[d];
-            words[3 + 2 * d] = (uint32_t)strides[d];
-        }
-        size_t first = add_parameters(shader, words, sizeof words / sizeof words[0]);
-        wnn_shader_text(shader,
-                        "uint %s_index(uint i) {\nuint o = P(%zuu);\nfor (uint d = 0u; d < P(%zuu); d++) {\n"
-                        "uint n = P(%zuu + 2u * d), q = i / n;\no += (i - q * n) * P(%zuu + 2u * d);\ni = "
-                        "q;\n}\nreturn o;\n}\n",
-                        name, first, first + 1, first + 2, first + 3);
-        return;
-    }
-    wnn_shader_text(shader, "uint %s_index(uint i) {\nuint o = %uu, q;\n", name, start);
+    char size[NUMBER_TEXT], stride[NUMBER_TEXT];
+    wnn_shader_text(shader, "uint %s_index(uint i) {\nuint o = %s, q;\n", name,
+                    number_text(shader, (uint32_t)offset, stride));
     for (unsigned d = 0; d < count; d++) {
-        uint32_t stride = (uint32_t)strides[d];
-        if (d + 1 == count) // what is left is below the size
-            wnn_shader_text(shader, "o += i * %uu;\n", stride);
-        else if (stride == 0)
-            wnn_shader_text(shader, "i /= %uu;\n", sizes[d]);
-        else
-            wnn_shader_text(shader, "q = i / %uu;\no += (i - q * %uu) * %uu;\ni = q;\n", sizes[d], sizes[d],
-                            stride);
+        if (strides[d] != 0)
+            number_text(shader, (uint32_t)strides[d], stride);
+        if (d + 1 == count && strides[d] != 0) // what is left is below the size
+            wnn_shader_text(shader, "o += i * %s;\n", stride);
+        else if (d + 1 < count && strides[d] == 0)
+            wnn_shader_text(shader, "i /= %s;\n", number_text(shader, sizes[d], size));
+        else if (d + 1 < count)
+            wnn_shader_text(shader, "q = i / %s;\no += (i - q * %s) * %s;\ni = q;\n",
+                            number_text(shader, sizes[d], size), size, stride);
     }
     add_text(shader, "return o;\n}\n");
 }
@@ -596,39 +584,59 @@ void wnn_shader_function(struct shader *shader, const char *prefix, enum op op, 
         [WNN_OP_tan] = "tan_of(x)",
         [WNN_OP_tanh] = "tanh_of(x)",
     };
+    // Where the result is to be float16: float16 numbers are never denormal floats.
+    static const char *const halves[WNN_OP_COUNT] = {
+        [WNN_OP_cos] = "sine_half(x, 1)",
+        [WNN_OP_erf] = "erf_half(x)",
+        [WNN_OP_exp] = "exp_half(x)",
+        [WNN_OP_gelu] = "gelu_half(x)",
+        [WNN_OP_hardSwish] = "hard_swish_half(x)",
+        [WNN_OP_log] = "log_half(x)",
+        [WNN_OP_reciprocal] = "1.0 / x",
+        [WNN_OP_relu] = "x < 0.0 ? 0.0 : x",
+        [WNN_OP_sigmoid] = "sigmoid_half(x)",
+        [WNN_OP_sin] = "sine_half(x, 0)",
+        [WNN_OP_sqrt] = "sqrt_half(x)",
+        [WNN_OP_tan] = "tan_half(x)",
+        [WNN_OP_tanh] = "tanh_half(x)",
+    };
+    bool half = type == WNNDataType_Float16;
     char a[64], b[64];
     switch (op) {
     case WNN_OP_clamp: {
         const WNNClampOptions *options = attrs;
         float_constant(shader, prefix, "LEAST", bound(options->minValue, -INFINITY), type, a);
         float_constant(shader, prefix, "GREATEST", bound(options->maxValue, INFINITY), type, b);
-        snprintf(expression, size, "within(x, %s, %s)", a, b);
+        snprintf(expression, size, half ? "within_half(x, %s, %s)" : "within(x, %s, %s)", a, b);
         break;
     }
     case WNN_OP_elu:
         float_constant(shader, prefix, "ALPHA", ((const WNNEluOptions *)attrs)->alpha, type, a);
-        snprintf(expression, size, "elu_of(x, %s)", a);
+        snprintf(expression, size, half ? "elu_half(x, %s)" : "elu_of(x, %s)", a);
         break;
     case WNN_OP_hardSigmoid:
         float_constant(shader, prefix, "ALPHA", ((const WNNHardSigmoidOptions *)attrs)->alpha, type, a);
         float_constant(shader, prefix, "BETA", ((const WNNHardSigmoidOptions *)attrs)->beta, type, b);
-        snprintf(expression, size, "within(linear_of(x, %s, %s), 0.0, 1.0)", a, b);
+        snprintf(expression, size,
+                 half ? "within_half(linear_half(x, %s, %s), 0.0, 1.0)"
+                      : "within(linear_of(x, %s, %s), 0.0, 1.0)",
+                 a, b);
         break;
     case WNN_OP_leakyRelu:
         float_constant(shader, prefix, "ALPHA", ((const WNNLeakyReluOptions *)attrs)->alpha, type, a);
-        snprintf(expression, size, "prelu_of(x, %s)", a);
+        snprintf(expression, size, half ? "x < 0.0 ? x * %s : x" : "prelu_of(x, %s)", a);
         break;
     case WNN_OP_linear:
         float_constant(shader, prefix, "ALPHA", ((const WNNLinearOptions *)attrs)->alpha, type, a);
         float_constant(shader, prefix, "BETA", ((const WNNLinearOptions *)attrs)->beta, type, b);
-        snprintf(expression, size, "linear_of(x, %s, %s)", a, b);
+        snprintf(expression, size, half ? "linear_half(x, %s, %s)" : "linear_of(x, %s, %s)", a, b);
         break;
     case WNN_OP_softplus:
         float_constant(shader, prefix, "ALPHA", ((const WNNSoftplusOptions *)attrs)->steepness, type, a);
-        snprintf(expression, size, "softplus_of(x, %s)", a);
+        snprintf(expression, size, half ? "softplus_half(x, %s)" : "softplus_of(x, %s)", a);
         break;
     default:
-        snprintf(expression, size, "%s", plain[op] ? plain[op] : "x");
+        snprintf(expression, size, "%s", half && halves[op] ? halves[op] : plain[op] ? plain[op] : "x");
         break;
     }
 }
@@ -678,6 +686,13 @@ static const char *family_text(const char *name)
     return "#error no such family\n";
 }
 
+// Whether the parameters are push constants: those of small dispatches, where another trip to memory would
+// show.
+static bool are_pushed(const struct shader *shader)
+{
+    return shader->parameter_count > 0 && shader->parameter_count <= shader->lowering->gpu->can.pushed;
+}
+
 static void add_header(struct shader *shader)
 {
     const struct capabilities *can = &shader->lowering->gpu->can;
@@ -688,6 +703,8 @@ static void add_header(struct shader *shader)
         add_text(shader, "#define FUSED\n");
     if (can->halves)
         add_text(shader, "#define HALVES\n");
+    if (can->keeps_special)
+        add_text(shader, "#define SPECIAL\n");
     if (can->keeps_special || can->keeps_denormals)
         add_text(shader, "#extension GL_EXT_spirv_intrinsics : require\n");
     if (can->keeps_special)
@@ -700,10 +717,13 @@ static void add_header(struct shader *shader)
                     shader->local_size);
     for (unsigned i = 1; i < GPU_BUFFERS; i++)
         wnn_shader_text(shader, ", base%u", i);
-    add_text(shader, "; };\n");
-    if (!shader->literal)
-        add_text(shader, "layout(std430, set = 0, binding = 0) readonly buffer B0 { uint b0[]; };\n"
+    if (are_pushed(shader))
+        wnn_shader_text(shader, "; uint pushed[%zu]; };\n#define P(k) pushed[k]\n", shader->parameter_count);
+    else if (!shader->literal)
+        add_text(shader, "; };\nlayout(std430, set = 0, binding = 0) readonly buffer B0 { uint b0[]; };\n"
                          "#define P(k) b0[base0 + (k)]\n");
+    else
+        add_text(shader, "; };\n");
 }
 
 static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
@@ -737,11 +757,12 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     add_bytes(&whole, "", 1);
     if (lowering->failed)
         return;
-    if (!shader->literal && shader->parameter_count == 0) // there is something to be bound
-        add_parameters(shader, (const uint32_t[1]){0}, 1);
     struct pipeline *pipeline =
         wnn_pipelines_find(program->pipelines, whole.text, whole.length - 1, shader->binding_count);
-    uint32_t first = wnn_program_parameters(program, shader->parameters, shader->parameter_count);
+    bool pushed = are_pushed(shader), stored = !pushed && shader->parameter_count > 0;
+    static const uint32_t nothing[1]; // is bound where there is nothing else to be
+    size_t words = shader->literal ? 0 : stored ? shader->parameter_count : 1;
+    uint32_t first = wnn_program_parameters(program, stored ? shader->parameters : nothing, words);
     struct step *step = wnn_program_add(program, STEP_DISPATCH, lowering->node);
     if (!pipeline || !step || first == UINT32_MAX) {
         if (pipeline && !step)
@@ -756,8 +777,11 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     memcpy(step->bindings, shader->bindings, sizeof step->bindings);
     step->has_parameters = !shader->literal;
     if (step->has_parameters)
-        step->bindings[0].region =
-            (struct region){NULL, first * sizeof(uint32_t), shader->parameter_count * sizeof(uint32_t)};
+        step->bindings[0].region = (struct region){NULL, first * sizeof(uint32_t), words * sizeof(uint32_t)};
+    if (pushed) {
+        step->pushed_count = (uint32_t)shader->parameter_count;
+        memcpy(step->pushed, shader->parameters, step->pushed_count * sizeof step->pushed[0]);
+    }
     step->groups[0] = x;
     step->groups[1] = y;
     step->groups[2] = z;
