@@ -650,16 +650,3 @@ void wnn_lower_cast(struct lowering *lowering)
 {
     wnn_lower_convert(lowering, &lowering->in[0], &lowering->out[0]);
 }
-
-void wnn_lower_probe(struct lowering *lowering)
-{
-    struct elements elements;
-    wnn_elements_begin(&elements, lowering, lowering->out[0].count);
-    wnn_elements_same(&elements, "a", &lowering->in[0], FORM_VALUE);
-    wnn_elements_same(&elements, "b", &lowering->in[1], FORM_VALUE);
-    wnn_elements_do(&elements, "precise float y = a * b;\nprecise float rest = fma(a, b, -y);");
-    wnn_elements_output(&elements, "rest", &lowering->out[0], FORM_VALUE);
-    wnn_elements_output(&elements, "packHalf2x16(vec2(a, 0.0))", &lowering->out[1], FORM_VALUE);
-    wnn_elements_output(&elements, "unpackHalf2x16(floatBitsToUint(b)).x", &lowering->out[2], FORM_VALUE);
-    wnn_elements_end(&elements, NULL);
-}

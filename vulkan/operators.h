@@ -36,8 +36,6 @@ void wnn_lower_batch_normalization(struct lowering *lowering);
 // An activation on a tensor in place.
 void wnn_lower_activation(struct lowering *lowering, const struct activation *activation,
                           const struct tensor *tensor);
-// Of a and b: what a * b loses by rounding, as fma() sees it; a as float16; b's lower half as float32.
-void wnn_lower_probe(struct lowering *lowering);
 // The same values in another type, or elsewhere.
 void wnn_lower_convert(struct lowering *lowering, const struct tensor *from, const struct tensor *to);
 

@@ -206,8 +206,9 @@ static void compile_text(const struct pipelines *pipelines, struct task *task)
 {
     struct gpu *gpu = pipelines->gpu;
     struct pipeline *pipeline = task->pipeline;
-    struct glsl_result spirv =
-        pipelines->glsl->compile(pipelines->compiler, pipeline->text, pipeline->length);
+    struct glsl_result spirv = {.words = pipeline->words, .count = pipeline->word_count};
+    if (!spirv.words)
+        spirv = pipelines->glsl->compile(pipelines->compiler, pipeline->text, pipeline->length);
     if (!spirv.words) {
         wnn_fail(&task->error, WNNStatus_OperationError, "a shader does not compile: %s", spirv.message);
     } else {

@@ -15,6 +15,8 @@ struct pipeline {
     uint64_t hash;
     char *text;
     size_t length;
+    const uint32_t *words; // SPIR-V that the text has been compiled to already, or NULL
+    size_t word_count;
     unsigned buffers;  // of its layout
     unsigned users;    // executables
     VkPipeline handle; // VK_NULL_HANDLE until it is compiled

@@ -678,7 +678,7 @@ static bool needs(const char *words, const char *const *texts, size_t count)
     return true;
 }
 
-static const char *family_text(const char *name)
+const char *wnn_shader_family(const char *name)
 {
     for (const struct source_text *family = wnn_gpu_families; family->name; family++)
         if (strcmp(family->name, name) == 0)
@@ -742,7 +742,7 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     if (shader->elements)
         texts[count++] = wnn_gpu_elements;
     if (shader->family)
-        texts[count++] = family_text(shader->family);
+        texts[count++] = wnn_shader_family(shader->family);
     texts[count++] = shader->text;
     for (size_t i = wnn_gpu_library_count; i-- > 0 && count < MOST_TEXTS;)
         if (needs(wnn_gpu_library[i].name, texts, count))

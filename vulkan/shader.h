@@ -68,6 +68,9 @@ struct shader {
     unsigned per; // elements of a word of the output
 };
 
+// The text of kernels/<name>.comp.
+const char *wnn_shader_family(const char *name);
+
 // `work`: elements, or steps of loops altogether. No family: the main function is written as text.
 void wnn_shader_begin(struct shader *shader, struct lowering *lowering, const char *family, size_t work);
 

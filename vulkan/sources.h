@@ -6,6 +6,7 @@
 #define VULKAN_SOURCES_H_
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct source_text {
     const char *name, *text;
@@ -20,5 +21,15 @@ extern const char wnn_gpu_elements[];
 
 // The *.comp files by name; ended by NULL.
 extern const struct source_text wnn_gpu_families[];
+
+// What stands before probe.comp, and the SPIR-V of both (vulkan/precompile.c), if that could be made: with or
+// without denormal numbers kept.
+#define GPU_PROBE_HEAD  "#version 450\n"
+#define GPU_PROBE_KEEPS "#define KEEPS_DENORMALS\n"
+struct source_words {
+    const uint32_t *words;
+    size_t count;
+};
+extern const struct source_words wnn_gpu_probe[2];
 
 #endif

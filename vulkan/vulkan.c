@@ -7,6 +7,7 @@
 #include "lib/half.h"
 #include "vulkan/execution.h"
 #include "vulkan/operators.h"
+#include "vulkan/probe.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,6 +18,7 @@ struct vulkan {
     struct pipelines pipelines;
     struct transfers transfers;
     bool flushes_denormals;
+    struct matrix_size untested[2]; // what units there are for float16 and bfloat16, until they are tested
 };
 
 #define PIECE ((uint64_t)1 << 30)
@@ -158,9 +160,22 @@ static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, st
            wnn_fail(error, WNNStatus_OperationError, "Vulkan: %s cannot be lowered", wnn_ops[node->op].name);
 }
 
+static void test_matrices(struct vulkan *vulkan);
+
+static bool may_use_matrices(enum op op)
+{
+    return op == WNN_OP_matmul || op == WNN_OP_gemm || op == WNN_OP_conv2d || op == WNN_OP_convTranspose2d ||
+           op == WNN_OP_attention || op == WNN_OP_gru || op == WNN_OP_lstm;
+}
+
 static void partition(void *state, struct graph *graph)
 {
-    const struct vulkan *vulkan = state;
+    struct vulkan *vulkan = state;
+    bool products = false;
+    for (size_t i = 0; i < graph->node_count; i++)
+        products = products || may_use_matrices((enum op)graph->nodes[i]->op);
+    if (products && (vulkan->untested[0].m > 0 || vulkan->untested[1].m > 0))
+        test_matrices(vulkan);
     wnn_graph_count_uses(graph);
     wnn_turn_filters(graph, vulkan->allocator);
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -491,92 +506,24 @@ static void destroy(void *state)
     wnn_release(vulkan->allocator, vulkan);
 }
 
-// Cumulative sums: a few buffers, a loop, shared memory, a barrier.
-enum {
-    TEST_COUNT = 128
-};
-
-static bool sum_up(struct vulkan *vulkan, const float *in, float *out, struct error *error)
-{
-    struct cumulative_sum_attrs attrs = {.axis = 0};
-    struct operand operands[2] = {{.type = {WNNDataType_Float32, {1, {TEST_COUNT}}}},
-                                  {.type = {WNNDataType_Float32, {1, {TEST_COUNT}}}}};
-    struct operand *inputs[] = {&operands[0]}, *outputs[] = {&operands[1]};
-    struct node node = {.op = WNN_OP_cumulativeSum,
-                        .attrs = &attrs,
-                        .in = inputs,
-                        .out = outputs,
-                        .in_count = 1,
-                        .out_count = 1};
-    const void *from[] = {in};
-    void *to[] = {out};
-    for (int i = 0; i < TEST_COUNT; i++)
-        out[i] = -1;
-    return run_operator(vulkan, &wnn_gpu_operators[node.op], &node, from, to, error);
-}
-
-// Whether fma() rounds once, and whether the conversions between float16 and float32 are right. False: that
-// could not be found out this time.
-static bool test_arithmetic(struct vulkan *vulkan, struct error *error)
-{
-    static const struct gpu_operator probe = {.lower = wnn_lower_probe};
-    float a[TEST_COUNT], b[TEST_COUNT], rests[TEST_COUNT] = {0}, floats[TEST_COUNT] = {0};
-    uint32_t halves[TEST_COUNT] = {0};
-    struct operand operands[5];
-    struct operand *inputs[] = {&operands[0], &operands[1]},
-                   *outputs[] = {&operands[2], &operands[3], &operands[4]};
-    for (int i = 0; i < 5; i++)
-        operands[i] =
-            (struct operand){.type = {i == 3 ? WNNDataType_Uint32 : WNNDataType_Float32, {1, {TEST_COUNT}}}};
-    const struct node node = {
-        .op = WNN_OP_identity, .in = inputs, .out = outputs, .in_count = 2, .out_count = 3};
-    for (int i = 0; i < TEST_COUNT; i++) {
-        // Halfway between two float16, or beside that; and a number whose lower half is any float16.
-        uint16_t half = (uint16_t)(i * 1021 % 0x7BFF);
-        uint32_t number = 0x3F800000u | ((uint32_t)i * 36901 & 0x7FFFFFu);
-        a[i] = (wnn_half_to_float(half) + wnn_half_to_float((uint16_t)(half + 1))) / 2;
-        a[i] = i % 3 ? nextafterf(a[i], i % 3 == 1 ? 0 : INFINITY) : a[i];
-        memcpy(&b[i], &number, sizeof number);
-    }
-    const void *from[] = {a, b};
-    void *to[] = {rests, halves, floats};
-    struct error failure = {0};
-    bool once = run_operator(vulkan, &probe, &node, from, to, &failure), right = once;
-    if (failure.status == WNNStatus_OutOfMemory || vulkan->gpu.lost) {
-        *error = failure;
-        return false;
-    }
-    for (int i = 0; i < TEST_COUNT; i++) {
-        uint32_t bits;
-        memcpy(&bits, &b[i], sizeof bits);
-        float product = a[i] * b[i], expanded = wnn_half_to_float((uint16_t)bits);
-        once = once && rests[i] == (float)((double)a[i] * b[i] - product);
-        right = right && halves[i] == wnn_half_from_float(a[i]) &&
-                (expanded != expanded || memcmp(&floats[i], &expanded, sizeof expanded) == 0);
-    }
-    vulkan->gpu.can.fuses = once;
-    vulkan->gpu.can.halves = right;
-    return true;
-}
-
-// Whether a known sum comes out right, and what becomes of a denormal number.
+// Whether known answers come out, and what the device's arithmetic does.
 static bool test_device(struct vulkan *vulkan, struct error *error)
 {
-    float in[TEST_COUNT], tiny[TEST_COUNT] = {1e-40f}, out[TEST_COUNT], sum = 0;
-    for (int i = 0; i < TEST_COUNT; i++)
-        in[i] = (float)(i * 7 % 31 - 12);
-    if (!sum_up(vulkan, in, out, error))
-        return false;
-    bool right = true;
-    for (int i = 0; right && i < TEST_COUNT; i++)
-        right = out[i] == (sum += in[i]);
-    if (right && !sum_up(vulkan, tiny, out, error))
-        return false;
-    vulkan->flushes_denormals = out[0] != tiny[0];
-    if (right && !vulkan->gpu.can.minimal && !test_arithmetic(vulkan, error))
-        return false;
-    return right || wnn_fail(error, WNNStatus_NotSupportedError,
-                             "the Vulkan device %.64s computes wrong numbers", vulkan->gpu.can.name);
+    static const struct gpu_operator probe = {.lower = wnn_lower_probe};
+    float in[PROBE_IN];
+    uint32_t out[PROBE_OUT] = {0};
+    struct operand operands[] = {{.type = {WNNDataType_Float32, {1, {PROBE_IN}}}},
+                                 {.type = {WNNDataType_Uint32, {1, {PROBE_OUT}}}}};
+    struct operand *inputs[] = {&operands[0]}, *outputs[] = {&operands[1]};
+    const struct node node = {
+        .op = WNN_OP_identity, .in = inputs, .out = outputs, .in_count = 1, .out_count = 1};
+    const void *from[] = {in};
+    void *to[] = {out};
+    wnn_probe_fill(in);
+    return run_operator(vulkan, &probe, &node, from, to, error) &&
+           (wnn_probe_read(in, out, &vulkan->gpu.can, &vulkan->flushes_denormals) ||
+            wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan device %.64s computes wrong numbers",
+                     vulkan->gpu.can.name));
 }
 
 // A product of matrices that fill no tile, whose float32 numbers need all of their bits.
@@ -620,20 +567,21 @@ static bool multiplies(struct vulkan *vulkan, WNNDataType type)
     return right;
 }
 
-// Matrix units that are wrong are as good as none.
-static bool test_matrices(struct vulkan *vulkan, struct error *error)
+// Matrix units that are wrong are as good as none. Before the first graph that could use them, since their
+// kernels take long to compile.
+static void test_matrices(struct vulkan *vulkan)
 {
     struct capabilities *can = &vulkan->gpu.can;
     bool always = can->always_matrices;
-    if (can->matrix_units == MATRIX_UNITS_NONE || can->matrix_units == MATRIX_UNITS_EMULATED)
-        return true;
     can->always_matrices = true;
+    can->half_matrices = vulkan->untested[0];
     if (can->half_matrices.m > 0 && !multiplies(vulkan, WNNDataType_Float16))
         can->half_matrices = (struct matrix_size){0};
+    can->bfloat16_matrices = vulkan->untested[1];
     if (can->bfloat16_matrices.m > 0 && !multiplies(vulkan, WNNDataType_Float32))
         can->bfloat16_matrices = (struct matrix_size){0};
     can->always_matrices = always;
-    return !vulkan->gpu.lost || wnn_gpu_fail(&vulkan->gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
+    vulkan->untested[0] = vulkan->untested[1] = (struct matrix_size){0};
 }
 
 bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_origin *origin, void **state,
@@ -645,8 +593,13 @@ bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_o
     vulkan->allocator = options->allocator;
     bool opened = wnn_gpu_open(&vulkan->gpu, options, origin, error);
     if (opened && wnn_pipelines_open(&vulkan->pipelines, &vulkan->gpu, options, error) &&
-        wnn_transfers_open(&vulkan->gpu, &vulkan->transfers, error) && test_device(vulkan, error) &&
-        test_matrices(vulkan, error)) {
+        wnn_transfers_open(&vulkan->gpu, &vulkan->transfers, error) && test_device(vulkan, error)) {
+        struct capabilities *can = &vulkan->gpu.can;
+        if (can->matrix_units != MATRIX_UNITS_EMULATED) {
+            vulkan->untested[0] = can->half_matrices;
+            vulkan->untested[1] = can->bfloat16_matrices;
+            can->half_matrices = can->bfloat16_matrices = (struct matrix_size){0};
+        }
         *state = vulkan;
         return true;
     }
