@@ -152,6 +152,21 @@ static void keep_status(WNNStatus status, WNNStringView message, void *error, vo
         wnn_fail(error, status, "%.*s", (int)text.length, text.data);
 }
 
+static WNNRequestCallbackInfo keep_in(struct error *error)
+{
+    WNNRequestCallbackInfo info = WNN_REQUEST_CALLBACK_INFO_INIT;
+    info.callback = keep_status;
+    info.userdata1 = error;
+    return info;
+}
+
+static bool await(struct session *session, WNNFuture future, const struct error *error)
+{
+    WNNFutureWaitInfo wait = {future, false};
+    wnnContextWaitAny(session->context, 1, &wait, WNN_WAIT_FOREVER);
+    return error->status == WNNStatus_Success;
+}
+
 bool session_compute(struct session *session, WNNGraph graph, size_t input_count,
                      const WNNNamedBuffer *inputs, size_t output_count, const WNNNamedBuffer *outputs,
                      struct error *error)
@@ -162,10 +177,18 @@ bool session_compute(struct session *session, WNNGraph graph, size_t input_count
     descriptor.inputs = inputs;
     descriptor.outputCount = output_count;
     descriptor.outputs = outputs;
-    WNNRequestCallbackInfo info = WNN_REQUEST_CALLBACK_INFO_INIT;
-    info.callback = keep_status;
-    info.userdata1 = error;
-    WNNFutureWaitInfo wait = {wnnContextCompute(session->context, &descriptor, info), false};
-    wnnContextWaitAny(session->context, 1, &wait, WNN_WAIT_FOREVER);
-    return error->status == WNNStatus_Success;
+    return await(session, wnnContextCompute(session->context, &descriptor, keep_in(error)), error);
+}
+
+bool session_dispatch(struct session *session, WNNGraph graph, size_t input_count,
+                      const WNNNamedTensor *inputs, size_t output_count, const WNNNamedTensor *outputs,
+                      struct error *error)
+{
+    WNNDispatchDescriptor descriptor = WNN_DISPATCH_DESCRIPTOR_INIT;
+    descriptor.graph = graph;
+    descriptor.inputCount = input_count;
+    descriptor.inputs = inputs;
+    descriptor.outputCount = output_count;
+    descriptor.outputs = outputs;
+    return await(session, wnnContextDispatch(session->context, &descriptor, keep_in(error)), error);
 }

@@ -27,8 +27,7 @@ struct session_options {
 #define SESSION_LONG_OPTIONS                                                                                 \
     {"backend", required_argument, NULL, 1001}, {"threads", required_argument, NULL, 1002},                  \
         {"strict", no_argument, NULL, 1003}, {"weights", required_argument, NULL, 1004},                     \
-        {"device", required_argument, NULL, 1006},                                                           \
-        {"cache", required_argument, NULL, 1005},                                                            \
+        {"device", required_argument, NULL, 1006}, {"cache", required_argument, NULL, 1005},                 \
     {                                                                                                        \
         "help", no_argument, NULL, 'h'                                                                       \
     }
@@ -64,6 +63,9 @@ bool session_build(struct session *session, const struct model *model, WNNGraph 
 bool session_compute(struct session *session, WNNGraph graph, size_t input_count,
                      const WNNNamedBuffer *inputs, size_t output_count, const WNNNamedBuffer *outputs,
                      struct error *error);
+bool session_dispatch(struct session *session, WNNGraph graph, size_t input_count,
+                      const WNNNamedTensor *inputs, size_t output_count, const WNNNamedTensor *outputs,
+                      struct error *error);
 
 // "Xk" to a number from `low` to `high`; false after a message that names the option.
 bool parse_count(const char *option, const char *argument, unsigned long low, unsigned long high,
