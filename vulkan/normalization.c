@@ -34,8 +34,7 @@ static bool are_rows(const struct lowering *lowering, const struct groups *group
         wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, sizes, steps);
     if (outer > 1 || (outer == 1 && steps[0] != (int64_t)groups->members))
         return false;
-    bool whole = groups->members % 4 == 0 || in->type == WNNDataType_Float32;
-    return whole && wnn_shader_has_quads(lowering, in) && wnn_shader_has_quads(lowering, out) &&
+    return wnn_shader_has_quads(lowering, in) && wnn_shader_has_quads(lowering, out) &&
            in->count <= INT32_MAX - 64;
 }
 
@@ -65,6 +64,7 @@ static unsigned begin_rows(struct shader *shader, struct lowering *lowering, con
     wnn_shader_define(shader, "LANES", "%u", lanes);
     wnn_shader_define(shader, "HELD", "%zu", more ? room : held);
     wnn_shader_define(shader, "MORE", "%d", more);
+    wnn_shader_define(shader, "WHOLE", "%d", !edges && quads == lanes * held);
     wnn_shader_define(shader, "HALF", "%d", in->type == WNNDataType_Float16);
     wnn_shader_define(shader, "EDGES", "%d", edges);
     wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
@@ -258,6 +258,8 @@ static bool normalize_rows(struct lowering *lowering, const struct groups *group
                       parameter_of(&shader, "scale", &lowering->in[1], of_members, "1.0", scale));
     wnn_shader_define(&shader, "BIAS(r, j)", "%s",
                       parameter_of(&shader, "bias", &lowering->in[2], of_members, "-0.0", bias));
+    wnn_shader_define(&shader, "NORMALISED", "%s",
+                      in->type == WNNDataType_Float16 ? "normalised_half" : "normalised");
     end_rows(&shader, groups, lanes);
     return true;
 }

@@ -451,6 +451,17 @@ void wnn_shader_output_quads(struct shader *shader, const struct tensor *tensor)
     shader->quads = true;
     wnn_shader_text(shader, "layout(std430, set = 0, binding = %u) writeonly buffer Q%u { %s q%u[]; };\n", k,
                     k, half ? "uvec2" : "vec4", k);
+    // Neighbours may share a word, of which each has its half.
+    if (half)
+        wnn_shader_text(
+            shader,
+            "layout(std430, set = 0, binding = %u) buffer H%u { uint h%u[]; };\n"
+            "void out_one(uint i, float x)\n{\nuint shift = 16u * (i & 1u), at = base%u + i / 2u;\n"
+            "atomicAnd(h%u[at], ~(0xFFFFu << shift));\n"
+            "atomicOr(h%u[at], (stored_halves(vec2(x, 0.0)) & 0xFFFFu) << shift);\n}\n",
+            k, k, k, k, k, k);
+    else
+        add_text(shader, "#define out_one(i, x) store(i, floatBitsToUint(x))\n");
     if (half)
         wnn_shader_text(shader,
                         "void out_quad(uint i, vec4 x)\n{\nq%u[(base%u + i / 2u) / 2u] = uvec2("

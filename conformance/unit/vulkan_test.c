@@ -7,6 +7,9 @@
 #include "vulkan/program.h"
 #include "vulkan/vulkan.h"
 
+#include <math.h>
+#include <time.h>
+
 static WNNStatus create_on(const struct backend *backend, struct answer *answer, WNNContext *context)
 {
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
@@ -253,6 +256,54 @@ static void test_cuts(void)
     REQUIRE_EQUAL_INT(program.submissions, count + 5);
 }
 
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void run_serially(const struct parallel *parallel, size_t count,
+                         void (*task)(void *argument, size_t index), void *argument)
+{
+    (void)parallel;
+    for (size_t i = 0; i < count; i++)
+        task(argument, i);
+}
+
+// What creating a context takes beyond opening the driver: the known-answer test is short where shaders
+// compile fast.
+static void test_opening(void)
+{
+    enum {
+        TRIES = 3
+    };
+    struct allocator allocator;
+    struct error error = {0};
+    const struct parallel serial = {.run = run_serially, .threads = 1};
+    const struct backend_options options = {.allocator = &allocator, .parallel = &serial};
+    const struct gpu_origin origin = {0};
+    double least = INFINITY;
+    bool is_processor = false;
+    wnn_allocator_init(&allocator, NULL, 0);
+    for (int i = 0; i < TRIES; i++) {
+        struct gpu gpu;
+        void *state;
+        double begin = seconds();
+        REQUIRE(wnn_gpu_open(&gpu, &options, &origin, &error));
+        double opened = seconds();
+        is_processor = gpu.can.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+        wnn_gpu_close(&gpu);
+        double again = seconds();
+        REQUIRE(wnn_vulkan_create(&options, &origin, &state, &error));
+        double test = seconds() - again - (opened - begin);
+        wnn_backend_vulkan.destroy(state);
+        least = test < least ? test : least;
+    }
+    printf("the test of a new device takes %.1f ms\n", 1e3 * least);
+    REQUIRE(is_processor || least < 50e-3);
+}
+
 int main(void)
 {
     struct answer answer = {0};
@@ -264,6 +315,7 @@ int main(void)
         return SKIPPED;
     }
     wnnContextRelease(context);
+    test_opening();
     test_without_driver();
     test_contexts();
     test_memory();

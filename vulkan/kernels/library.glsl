@@ -484,7 +484,7 @@ float exp_within(float x, float rest)
 {
     int n;
     precise float r = exp_reduced(x, n) + rest;
-    precise float e = mad(exp_series(r), r * r, r) + 1.0;
+    precise float e = mad(mad(exp_series(r), r, 1.0), r, 1.0);
     return times_power(e, n);
 }
 
@@ -736,8 +736,8 @@ float erf_of(float x)
 // polynomial of (x - 4) / (x + 4).
 float erfc_far(float x)
 {
-    float share = ratio(1.0, x + 4.0), error, s = exact_product(x, x, error);
-    precise float t = mad(-8.0, share, 1.0);
+    float error, s = exact_product(x, x, error);
+    precise float share = 1.0 / (x + 4.0), t = mad(-8.0, share, 1.0);
     precise float p = -1.315024199e-4;
     p = mad(p, t, 1.803584243e-4);
     p = mad(p, t, 1.570273950e-3);
@@ -1357,4 +1357,11 @@ float pow_half(float x, float y)
     precise float t = y * log_near(uintBitsToFloat(b - uint(e << 23)) - 1.0, small_whole(e));
     precise float z = exp2((t < -18.0 ? -18.0 : t > 12.0 ? 12.0 : t) * 1.44269504);
     return z;
+}
+
+//: normalised_half
+float normalised_half(float x, vec4 s, float scale, float bias)
+{
+    precise float y = mad((x - s.x - s.y) * s.z, scale, bias);
+    return y;
 }

@@ -30,6 +30,13 @@ struct Row {
     bool exists;
 };
 
+// Whether a lane has no quad j.
+#if WHOLE
+#define BEHIND(j) false
+#else
+#define BEHIND(j) ((j) >= QUADS)
+#endif
+
 #if EDGES
 #define QUADS           ((MEMBERS + 6u) / 4u)
 #define MEMBER(r, j, c) (4u * (j) + uint(c) - (r).head) // wraps in front of the row
@@ -39,7 +46,7 @@ vec4 load(Row r, uint j, float none)
 {
     uint at = r.base + 4u * j;
     vec4 x = vec4(none);
-    if (!r.exists || j >= QUADS)
+    if (!r.exists || BEHIND(j))
         return x;
     if (IS_MEMBER(r, j, 0) && IS_MEMBER(r, j, 3)) {
         x = a_quad(at);
@@ -54,7 +61,7 @@ vec4 load(Row r, uint j, float none)
 void save(Row r, uint j, vec4 x)
 {
     uint at = r.base + 4u * j;
-    if (!r.exists || j >= QUADS)
+    if (!r.exists || BEHIND(j))
         return;
     [[unroll]] for (uint c = 0u; c < 4u; c++)
         x[c] = finish(x[c], min(at + c, TOTAL - 1u));
@@ -63,16 +70,16 @@ void save(Row r, uint j, vec4 x)
     else
         [[unroll]] for (uint c = 0u; c < 4u; c++)
             if (IS_MEMBER(r, j, c))
-                store(at + c, floatBitsToUint(x[c]));
+                out_one(at + c, x[c]);
 }
 #else
 #define QUADS              (MEMBERS / 4u)
 #define MEMBER(r, j, c)    (4u * (j) + uint(c))
-#define IS_MEMBER(r, j, c) ((j) < QUADS)
+#define IS_MEMBER(r, j, c) (!BEHIND(j))
 
 vec4 load(Row r, uint j, float none)
 {
-    if (!r.exists || j >= QUADS)
+    if (!r.exists || BEHIND(j))
         return vec4(none);
     uint at = r.base + 4u * j;
     vec4 x = a_quad(at);
@@ -81,7 +88,7 @@ vec4 load(Row r, uint j, float none)
 
 void save(Row r, uint j, vec4 x)
 {
-    if (!r.exists || j >= QUADS)
+    if (!r.exists || BEHIND(j))
         return;
     uint at = r.base + 4u * j;
     out_quad(at, finish_quad(x, at));
@@ -132,11 +139,11 @@ vec2 moments(Row r, uint j, vec4 x, float mean)
 
 void save_normalised(Row r, uint j, vec4 x, vec2 mean, vec2 factor)
 {
-    if (!r.exists || j >= QUADS)
+    if (!r.exists || BEHIND(j))
         return;
     vec4 scale = SCALE(r, j), bias = BIAS(r, j);
     [[unroll]] for (uint c = 0u; c < 4u; c++)
-        x[c] = normalised(x[c], vec4(mean, factor), scale[c], bias[c]);
+        x[c] = NORMALISED(x[c], vec4(mean, factor), scale[c], bias[c]);
     save(r, j, x);
 }
 #endif

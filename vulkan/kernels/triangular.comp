@@ -4,8 +4,9 @@
 
 OUT element(uint i)
 {
+    OUT x = a_at(i); // on its way while the place is looked at
     int distance = int(i % COLUMNS) - int(i / COLUMNS % ROWS);
     if (UPPER != 0u ? distance >= int(DIAGONAL) : distance <= int(DIAGONAL))
-        return a_at(i);
+        return x;
     return OUT(0u);
 }
