@@ -181,12 +181,14 @@ static void print_limits(const WNNDeviceInfo *device)
     snprintf(index, sizeof index, "%u", device->index);
     options.device = index;
     options.threads = 1;
+    double begin = now();
     if (session_open(&session, &options, &error)) {
+        double opened = now() - begin;
         WNNOpSupportLimits limits;
         wnnContextGetOpSupportLimits(session.context, &limits);
-        printf("       tensors of up to %s, %s denormal numbers\n",
+        printf("       tensors of up to %s, %s denormal numbers, opened in %.0f ms\n",
                bytes_text(limits.maxTensorByteLength, (char[BYTES_TEXT]){0}),
-               wnn_context_flushes_denormals(session.context) ? "flushes" : "keeps");
+               wnn_context_flushes_denormals(session.context) ? "flushes" : "keeps", opened * 1e3);
     } else {
         printf("       %s\n", error.message);
     }
