@@ -16,8 +16,10 @@
 
 enum {
     FEWEST_MEMBERS = 8, // of a row
-    MOST_LANES = 1024,  // of a row
-    FEW_GROUPS = 256    // work groups that do not fill a device
+    GOOD_LANES = 256,   // of a row: of more, a device has too few groups at once
+    MOST_LANES = 1024,
+    MOST_HELD = 16,  // quads of a lane that stay in registers
+    FEW_GROUPS = 256 // work groups that do not fill a device
 };
 
 // Whether the groups are rows that the kernel for these can do.
@@ -49,11 +51,11 @@ static unsigned begin_rows(struct shader *shader, struct lowering *lowering, con
     uint32_t most = lowering->gpu->can.invocations;
     unsigned lanes = 1;
     most = most < MOST_LANES ? most : MOST_LANES;
-    while (2 * lanes <= most &&
-           (lanes * busy < quads || (lanes < quads && groups->count * lanes < 64 * FEW_GROUPS)))
+    while (2 * lanes <= most && (lanes * (lanes < GOOD_LANES ? busy : MOST_HELD) < quads ||
+                                 (lanes < quads && groups->count * lanes < 64 * FEW_GROUPS)))
         lanes *= 2;
-    // As many quads stay in registers as all invocations of a large group can have.
-    size_t held = (quads + lanes - 1) / lanes, room = lanes > 512 ? 8 : 16;
+    // The largest groups leave each lane fewer registers.
+    size_t held = (quads + lanes - 1) / lanes, room = lanes > 512 ? MOST_HELD / 2 : MOST_HELD;
     bool more = held > room;
     wnn_shader_begin(shader, lowering, "rows", in->count);
     shader->local_size = lanes >= 128 ? lanes : groups->count * lanes < 128 * FEW_GROUPS ? 64 : 128;
