@@ -12,7 +12,7 @@
 #include <math.h>
 
 enum {
-    MOST_OUTPUTS = 4,
+    MOST_OUTPUTS = 5,
     MOST_ELEMENTS = 1 << 19
 };
 
@@ -60,6 +60,8 @@ static void fill(void *data, WNNDataType type, size_t count, unsigned seed, bool
             ((uint16_t *)data)[i] = wnn_half_from_float(x);
         else
             ((float *)data)[i] = x;
+        if (type == WNNDataType_Float32 && isnan(x))
+            ((uint32_t *)data)[i] = 0x7F800001u; // bits that float16 has no room for
     }
 }
 
@@ -75,7 +77,7 @@ static size_t run(WNNContext context, maker *make, WNNDataType type, bool specia
     struct subject subject = {.builder = create_builder(context), .type = type};
     WNNNamedOperand named[MOST_OUTPUTS];
     WNNNamedBuffer from[4], to[MOST_OUTPUTS];
-    static const char *const names[MOST_OUTPUTS] = {"y0", "y1", "y2", "y3"};
+    static const char *const names[MOST_OUTPUTS] = {"y0", "y1", "y2", "y3", "y4"};
     size_t at = 0;
     make(&subject);
     for (unsigned i = 0; i < subject.output_count; i++) {
@@ -150,6 +152,7 @@ static void make_casts(struct subject *s)
     output(s, bytes);
     output(s, wide);
     output(s, wnnGraphBuilderSigmoid(b, half, NULL));
+    output(s, wnnGraphBuilderRelu(b, wnnGraphBuilderCast(b, x, WNNDataType_Float16, NULL), NULL));
 }
 
 static void make_residual(struct subject *s) // no gemm, which would round once

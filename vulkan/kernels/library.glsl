@@ -112,7 +112,7 @@ float rounded_f16(float x)
     precise float tiny = uintBitsToFloat(m) + 0.5; // to where floats are the multiples of the least float16
     tiny = tiny - 0.5;
     uint y = (m + 0xFFFu + (m >> 13 & 1u)) & ~0x1FFFu;
-    y = m < 0x38800000u ? floatBitsToUint(tiny) : y < 0x47800000u ? y : max(m & 0x7FFFE000u, 0x7F800000u);
+    y = m < 0x38800000u ? floatBitsToUint(tiny) : y < 0x47800000u ? y : m > 0x7F800000u ? 0x7FC00000u : 0x7F800000u;
     return uintBitsToFloat(y | (b & 0x80000000u));
 }
 
