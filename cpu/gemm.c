@@ -118,6 +118,7 @@ void wnn_gemm_pack_halves(const uint16_t *from, size_t lane_stride, size_t k_str
 
 enum {
     PACKED_NC = 288,  // columns of B that are packed once: two blocks leave room in the second-level cache
+    ALONE_ROWS = 512, // of A, of which WNN_GEMM_KC terms stay in the second-level cache
     REUSED = 1 << 17, // floats of C that terms are added to while the second-level cache has them
 };
 
@@ -448,6 +449,49 @@ static void compute_packed_parts(void *argument, size_t begin, size_t end)
     }
 }
 
+// Items are equal numbers of panels, each of which is packed to meet all rows at once.
+struct alone {
+    const struct gemm *gemm;
+    size_t rows, panels, count;
+    float *scratch; // room for a panel for each
+};
+
+static size_t first_panel(const struct alone *alone, size_t index)
+{
+    return alone->panels / alone->count * index + smaller(index, alone->panels % alone->count);
+}
+
+static void compute_alone(void *argument, size_t begin, size_t end)
+{
+    const struct alone *alone = argument;
+    size_t width = wnn_float_kernels()->nr * wnn_float_kernels()->lanes;
+    float *room = alone->scratch + begin * width * smaller(alone->gemm->k, WNN_GEMM_KC);
+    for (size_t panel = first_panel(alone, begin); panel < first_panel(alone, end); panel++) {
+        size_t k = 0;
+        for (bool more = true; more;) {
+            struct block block = block_at(alone->gemm, panel * width, k, width, room, false);
+            struct region region = {0, alone->rows, 0, 1};
+            struct ahead nothing = {NULL, NULL};
+            pack_panels(&block, 0, 1);
+            compute_region(&block, &region, &nothing);
+            more = next_terms(&block, &k);
+        }
+    }
+}
+
+// Whether it was worth it: few rows, which are asked for with every panel, so that they and the panel stay in
+// the caches.
+static bool run_alone(const struct gemm *gemm, const struct parallel *parallel, float *scratch)
+{
+    struct parts parts = cut(gemm, NULL, gemm->k, parallel);
+    size_t most = smaller(gemm->n, WNN_GEMM_NC) / (wnn_float_kernels()->nr * wnn_float_kernels()->lanes);
+    if (!gemm->in_place || !parts.columns || gemm->m > ALONE_ROWS || parts.count > most)
+        return false;
+    struct alone alone = {gemm, parts.rows, parts.panels, smaller(parts.count, parts.panels), scratch};
+    wnn_parallel_for(parallel, alone.count, 1, compute_alone, &alone);
+    return true;
+}
+
 static void run_parts(const struct parts *parts, const struct parallel *parallel)
 {
     wnn_parallel_for(parallel, parts->count, 1, parts->block != NULL ? compute_parts : compute_packed_parts,
@@ -463,6 +507,8 @@ void wnn_gemm_run(const struct gemm *gemm, const struct parallel *parallel, floa
         run_parts(&parts, parallel);
         return;
     }
+    if (run_alone(gemm, parallel, scratch))
+        return;
     for (size_t column = 0; column < gemm->n; column += WNN_GEMM_NC) {
         size_t k = 0;
         for (bool more = true; more;) {

@@ -126,6 +126,7 @@ struct gemm {
     bool scatter_columns;
 
     const void *argument; // for the functions
+    bool in_place;        // `rows` only points at A, so that it may be asked again and again
 
     // (optional) All of B, as wnn_gemm_pack_all has left it: `panel` is not called then.
     const float *packed;

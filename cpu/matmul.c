@@ -245,6 +245,7 @@ static struct gemm gemm_of(const struct product *product)
         .c = product->c,
         .row_stride = product->n,
         .argument = product,
+        .in_place = product->a_term == 1,
         .packed = product->packed,
         .range = product->range,
         .polish = product->activation != NULL ? product_polish : NULL,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products and convolutions of sizes at which the Vulkan backend takes tiles, slices and splits, none of them
-// whole multiples of anything. Elements are small whole numbers, so that sums are exact in any order and must
-// equal those of the reference bit for bit. Skipped where Vulkan has no device.
+// Products and convolutions of sizes at which the backends take blocks, tiles, slices and splits, none of
+// them whole multiples of anything. Elements are small whole numbers, so that sums are exact in any order and
+// must equal those of the reference bit for bit. Vulkan is left out where it has no device.
 
 #include "conformance/reference/reference.h"
 #include "conformance/unit/runtime_fixture.h"
+#include "cpu/cpu.h"
 #include "lib/half.h"
 #include "vulkan/vulkan.h"
 
@@ -32,7 +33,7 @@ struct product_case {
     enum kind kind;
     WNNDataType type;
     uint32_t a[5], b[5], c[3], out[5]; // shapes, ended by 0; c: of gemm, or the bias; out: of the addend
-    bool a_transpose, b_transpose, relu;
+    bool a_transpose, b_transpose, relu, b_input;
     float alpha, beta;
     uint32_t groups, filter, strides[2], dilations[2], padding[4];
 };
@@ -63,6 +64,22 @@ static const struct product_case cases[] = {
      true,
      0.5f,
      2},
+    // Threads share rows, or columns; matrices that come with each run are packed, a panel or a block at a
+    // time.
+    {"wide", MATMUL, SINGLE, {37, 517}, {517, 1163}},
+    {"tall", MATMUL, SINGLE, {1163, 261}, {261, 147}},
+    {"wide, both vary", MATMUL, SINGLE, {37, 517}, {517, 1163}, .b_input = true, .relu = true},
+    {"tall, both vary", MATMUL, SINGLE, {603, 261}, {261, 1100}, .b_input = true},
+    {"a transposed, both vary",
+     GEMM,
+     SINGLE,
+     {290, 41},
+     {290, 500},
+     {500},
+     .a_transpose = true,
+     .b_input = true,
+     .alpha = 1,
+     .beta = 1},
     // Matrices by matrices, of which some are shared.
     {"matrices", MATMUL, SINGLE, {3, 65, 40}, {3, 40, 36}, {0}, {3, 65, 36}},
     {"shared b", MATMUL, SINGLE, {3, 35, 40}, {40, 36}},
@@ -275,12 +292,12 @@ struct recording {
     WNNGraphBuilder builder;
     const struct product_case *test;
     size_t inputs;
-    WNNNamedBuffer buffers[2];
+    WNNNamedBuffer buffers[3];
 };
 
 static WNNOperand add_operand(struct recording *recording, const uint32_t *dims, bool constant)
 {
-    static const char *const names[] = {"a", "addend"};
+    static const char *const names[] = {"a", "b", "c"};
     WNNDataType type = recording->test->type;
     WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
     descriptor.dataType = type;
@@ -308,7 +325,8 @@ static WNNOperand record(struct recording *recording)
 {
     const struct product_case *test = recording->test;
     WNNGraphBuilder builder = recording->builder;
-    WNNOperand a = add_operand(recording, test->a, false), b = add_operand(recording, test->b, true),
+    WNNOperand a = add_operand(recording, test->a, false),
+               b = add_operand(recording, test->b, !test->b_input),
                c = test->c[0] ? add_operand(recording, test->c, true) : NULL, result;
     if (test->kind == MATMUL) {
         result = wnnGraphBuilderMatmul(builder, a, b, NULL);
@@ -386,18 +404,20 @@ static bool create_on(const struct backend *backend, WNNContext *context)
 
 int main(void)
 {
-    const struct backend *const backends[] = {&wnn_backend_vulkan, &wnn_backend_vulkan_minimal};
-    WNNContext reference, contexts[2];
+    const struct backend *const backends[] = {&wnn_backend_cpu, &wnn_backend_vulkan,
+                                              &wnn_backend_vulkan_minimal};
+    WNNContext reference, contexts[3];
+    int count = 0;
     REQUIRE(create_on(&wnn_backend_reference, &reference));
-    for (int i = 0; i < 2; i++)
-        if (!create_on(backends[i], &contexts[i])) {
-            fprintf(stderr, "skipped: there is no Vulkan device\n");
-            return SKIPPED;
-        }
+    while (count < 3 && create_on(backends[count], &contexts[count]))
+        count++;
+    REQUIRE(count > 0);
+    if (count < 3)
+        fprintf(stderr, "there is no Vulkan device\n");
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         size_t expected_bytes, bytes;
         void *expected = compute(reference, &cases[k], &expected_bytes);
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < count; i++) {
             void *got = compute(contexts[i], &cases[k], &bytes);
             REQUIRE_EQUAL_INT(bytes, expected_bytes);
             for (size_t e = 0; e < bytes / size_of(cases[k].type); e++) {
@@ -412,7 +432,7 @@ int main(void)
         }
         free(expected);
     }
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < count; i++)
         wnnContextRelease(contexts[i]);
     wnnContextRelease(reference);
     return 0;
