@@ -9,9 +9,7 @@
 #include "cpu/elementwise.h"
 #include "cpu/variants.h"
 
-// Rows that are not worth panels; more where vectors of terms meet several rows at a time.
-#define FEW_ROWS    4
-#define FEW_VECTORS 8
+#define FEW_ROWS 4 // are not worth panels
 
 // Smaller matrices are worth more as floats.
 #define LEAST_ELEMENTS 1024
@@ -158,86 +156,191 @@ static inline __attribute__((always_inline)) AVX512 void read_32(const unsigned 
     }
 }
 
-// Sixteen rows of as many floats become columns, `stride` apart.
-static AVX512 void turn_16(const float *rows, float *to, size_t stride)
+// Sixteen floats of 32-bit numbers whose lowest bits are the integers; other bits may be anything.
+static inline __attribute__((always_inline)) AVX512 __m512 lowest(__m512i bits, WNNDataType type,
+                                                                  __m512 table)
 {
-    __m512 a[16], b[16];
-    for (int i = 0; i < 16; i++)
-        a[i] = _mm512_loadu_ps(rows + 16 * i);
-    for (int i = 0; i < 16; i += 2) {
-        b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
-        b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
+    if (type == WNNDataType_Int4 || type == WNNDataType_Uint4)
+        return _mm512_permutexvar_ps(bits, table);
+    __m512i up = _mm512_slli_epi32(bits, 24);
+    if (type == WNNDataType_Uint8)
+        up = _mm512_xor_si512(up, _mm512_set1_epi32(INT32_MIN));
+    return _mm512_cvtepi32_ps(_mm512_srai_epi32(up, 24));
+}
+
+// Zero points, of which the lowest bits count, and scales of sixteen integers.
+struct steps {
+    uint8_t zeros[16];
+    float scales[16];
+};
+
+struct step_vectors {
+    __m512 zeros, scales;
+};
+
+static inline __attribute__((always_inline)) AVX512 struct step_vectors
+vectors_of(const struct steps *steps, WNNDataType type, __m512 table)
+{
+    __m512i zeros = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)steps->zeros));
+    return (struct step_vectors){lowest(zeros, type, table), _mm512_loadu_ps(steps->scales)};
+}
+
+// What dequantizeLinear makes of sixteen integers.
+static inline __attribute__((always_inline)) AVX512 void
+store_16(__m512i bits, WNNDataType type, __m512 table, const struct step_vectors *steps, float *to)
+{
+    __m512 difference = _mm512_sub_ps(lowest(bits, type, table), steps->zeros);
+    _mm512_storeu_ps(to, _mm512_mul_ps(difference, steps->scales));
+}
+
+// Four times 32 bits of each of 16 rows: vector i has number i of every row.
+static inline __attribute__((always_inline)) AVX512 void load_columns(const unsigned char *from,
+                                                                      size_t stride, __m512i to[4])
+{
+    __m512i a[4], b[4];
+    for (size_t i = 0; i < 4; i++) {
+        const unsigned char *row = from + i * stride;
+        a[i] = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)row));
+        a[i] =
+            _mm512_inserti32x4(a[i], _mm_loadu_si128((const __m128i *)(const void *)(row + 4 * stride)), 1);
+        a[i] =
+            _mm512_inserti32x4(a[i], _mm_loadu_si128((const __m128i *)(const void *)(row + 8 * stride)), 2);
+        a[i] =
+            _mm512_inserti32x4(a[i], _mm_loadu_si128((const __m128i *)(const void *)(row + 12 * stride)), 3);
     }
-    // Vector i of four rows has column i % 4 of each lane.
-    for (int i = 0; i < 16; i += 4)
-        for (int j = 0; j < 2; j++) {
-            __m512d first = _mm512_castps_pd(b[i + j]), second = _mm512_castps_pd(b[i + j + 2]);
-            a[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(first, second));
-            a[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(first, second));
-        }
-    for (int i = 0; i < 4; i++) {
-        __m512 low = _mm512_shuffle_f32x4(a[i], a[i + 4], 0x88),
-               high = _mm512_shuffle_f32x4(a[i], a[i + 4], 0xDD);
-        __m512 low2 = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0x88),
-               high2 = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0xDD);
-        _mm512_storeu_ps(to + (size_t)i * stride, _mm512_shuffle_f32x4(low, low2, 0x88));
-        _mm512_storeu_ps(to + (size_t)(i + 8) * stride, _mm512_shuffle_f32x4(low, low2, 0xDD));
-        _mm512_storeu_ps(to + (size_t)(i + 4) * stride, _mm512_shuffle_f32x4(high, high2, 0x88));
-        _mm512_storeu_ps(to + (size_t)(i + 12) * stride, _mm512_shuffle_f32x4(high, high2, 0xDD));
+    for (size_t i = 0; i < 4; i += 2) {
+        b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        to[2 * i] = _mm512_unpacklo_epi64(b[i], b[i + 2]);
+        to[2 * i + 1] = _mm512_unpackhi_epi64(b[i], b[i + 2]);
     }
 }
 
-// What dequantizeLinear makes of elements [first, first + 32) of 16 rows, which share scales row by row.
-static inline __attribute__((always_inline)) AVX512 void
-turn_block(const struct weights *weights, WNNDataType type, size_t row, size_t first, float *to, size_t width)
+// The zero points of `count` blocks, from one on, for one of the sixteen integers.
+WNN_INLINE void load_zeros(const struct weights *weights, bool pairs, size_t at, size_t count, size_t lane,
+                           struct steps *to)
+{
+    size_t i = 0;
+    for (; i < count && !pairs; i++)
+        to[i].zeros[lane] = weights->zeros[at + i];
+    if (i < count && at % 2)
+        to[i++].zeros[lane] = weights->zeros[at / 2] >> 4;
+    for (; i < count; i += 2) {
+        uint8_t both = weights->zeros[(at + i) / 2];
+        to[i].zeros[lane] = both;
+        if (i + 1 < count)
+            to[i + 1].zeros[lane] = both >> 4;
+    }
+}
+
+// What belongs to `blocks` blocks of each of 16 rows, from one block on.
+WNN_INLINE void load_steps(const struct weights *weights, bool pairs, size_t row, size_t block, size_t blocks,
+                           struct steps *to)
+{
+    for (size_t i = 0; i < 16; i++) {
+        size_t at = (row + i) / weights->row_block * weights->scale_row + block;
+        const float *scales = (const float *)weights->scales + at;
+        float copy[PIECE / 32 + 1];
+        if (weights->half) {
+            read_scales(weights, at, blocks, copy);
+            scales = copy;
+        }
+        for (size_t j = 0; j < blocks; j++)
+            to[j].scales[i] = scales[j];
+        load_zeros(weights, pairs, at, blocks, i, to);
+    }
+}
+
+// Elements [first, first + count) of 16 rows become columns; count is at most PIECE.
+static inline __attribute__((always_inline)) AVX512 void turn_rows(const struct weights *weights,
+                                                                   WNNDataType type, size_t row, size_t first,
+                                                                   size_t count, float *to, size_t width)
 {
     bool pairs = type == WNNDataType_Int4 || type == WNNDataType_Uint4;
-    float rows[2][16][16];
+    size_t bits = pairs ? 4 : 8, stride = weights->length * bits / 8, terms = 32 / bits;
+    size_t block = first / weights->block, end = (first + count - 1) / weights->block + 1;
+    const unsigned char *from = weights->data + (row * weights->length + first) * bits / 8;
+    struct steps steps[PIECE / 32 + 1];
     __m512 table = table_of(type);
-    for (size_t i = 0; i < 16; i++) {
-        size_t at = (row + i) / weights->row_block * weights->scale_row + first / weights->block;
-        size_t place = (row + i) * weights->length + first;
-        int16_t zero;
-        float scale;
-        __m512 value[2];
-        read_integers(type, weights->zeros, at, 1, &zero);
-        if (weights->half)
-            scale = wnn_half_to_float(((const uint16_t *)weights->scales)[at]);
-        else
-            scale = ((const float *)weights->scales)[at];
-        read_32(weights->data + (pairs ? place / 2 : place), type, table, value);
-        __m512 excess = _mm512_set1_ps((float)(zero - middle_of(type))), factor = _mm512_set1_ps(scale);
-        for (int h = 0; h < 2; h++)
-            _mm512_storeu_ps(rows[h][i], _mm512_mul_ps(_mm512_sub_ps(value[h], excess), factor));
+    load_steps(weights, pairs, row, block, end - block, steps);
+    for (size_t k = 0; k < count; k += 4 * terms, from += 16) {
+        struct step_vectors here = vectors_of(&steps[(first + k) / weights->block - block], type, table);
+        __m512i words[4];
+        load_columns(from, stride, words);
+        for (size_t i = 0; i < 4; i++)
+            for (size_t t = 0; t < terms; t++, to += width) {
+                store_16(words[i], type, table, &here, to);
+                words[i] = pairs ? _mm512_srli_epi32(words[i], 4) : _mm512_srli_epi32(words[i], 8);
+            }
     }
-    for (size_t h = 0; h < 2; h++)
-        turn_16(rows[h][0], to + (pairs ? h : 16 * h) * width, pairs ? 2 * width : width);
 }
 
-#define TURN(name, type)                                                                                     \
-    static AVX512 void turn_##name(const struct weights *weights, size_t row, size_t rows, size_t first,     \
-                                   size_t count, float *to, size_t width)                                    \
-    {                                                                                                        \
-        for (size_t i = 0; i < rows; i += 16)                                                                \
-            for (size_t k = 0; k < count; k += 32)                                                           \
-                turn_block(weights, WNNDataType_##type, row + i, first + k, to + k * width + i, width);      \
-    }
-TURN(i4, Int4)
-TURN(u4, Uint4)
-TURN(i8, Int8)
-TURN(u8, Uint8)
-
-// Columns of a panel from rows of the matrix: false, and nothing done, if vectors do not fit.
-static bool turn_rows(const struct weights *weights, size_t row, size_t rows, size_t first, size_t count,
-                      float *to, size_t width)
+// Columns [column, column + count) of rows that share scales.
+static inline __attribute__((always_inline)) AVX512 void spread_rows(const struct weights *weights,
+                                                                     WNNDataType type, size_t row,
+                                                                     size_t rows, size_t column, size_t count,
+                                                                     float *to)
 {
-    if (!has_vectors() || rows % 16 != 0 || count % 32 != 0 || first % 32 != 0 || weights->block % 32 != 0 ||
-        weights->length % 2 != 0)
+    bool pairs = type == WNNDataType_Int4 || type == WNNDataType_Uint4;
+    size_t at = row / weights->row_block * weights->scale_row, first = column / weights->block;
+    float scales[WNN_GEMM_MAX_NR];
+    struct steps steps[WNN_GEMM_MAX_NR / 16];
+    __m512i shifts = _mm512_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4);
+    __m512 table = table_of(type);
+    read_scales(weights, at + first, (column + count - 1) / weights->block - first + 1, scales);
+    for (size_t i = 0; i < count; i++) {
+        size_t block = (column + i) / weights->block;
+        steps[i / 16].scales[i % 16] = scales[block - first];
+        load_zeros(weights, pairs, at + block, 1, i % 16, &steps[i / 16]);
+    }
+    for (size_t j = 0; j < count; j += 16) {
+        struct step_vectors here = vectors_of(&steps[j / 16], type, table);
+        for (size_t i = 0; i < rows; i++) {
+            size_t place = (row + i) * weights->length + column + j;
+            const void *from = weights->data + (pairs ? place / 2 : place);
+            __m128i bytes = pairs ? _mm_loadl_epi64(from) : _mm_loadu_si128(from);
+            __m512i wide = _mm512_cvtepu8_epi32(pairs ? _mm_unpacklo_epi8(bytes, bytes) : bytes);
+            store_16(pairs ? _mm512_srlv_epi32(wide, shifts) : wide, type, table, &here, to + i * count + j);
+        }
+    }
+}
+
+// Terms [k, k + length) of `count` columns, a multiple of 16, to a panel that is as wide.
+typedef void (*panel_loop)(const struct weights *weights, bool transposed, size_t k, size_t length,
+                           size_t column, size_t count, float *to);
+
+#define PANEL(name, type)                                                                                    \
+    static AVX512 void panel_##name(const struct weights *weights, bool transposed, size_t k, size_t length, \
+                                    size_t column, size_t count, float *to)                                  \
+    {                                                                                                        \
+        for (size_t i = 0; i < count && transposed; i += 16)                                                 \
+            for (size_t j = 0; j < length; j += PIECE)                                                       \
+                turn_rows(weights, WNNDataType_##type, column + i, k + j, smaller(PIECE, length - j),        \
+                          to + j * count + i, count);                                                        \
+        for (size_t end = k + length, rows; k < end && !transposed; k += rows, to += rows * count) {         \
+            rows = smaller(weights->row_block - k % weights->row_block, end - k);                            \
+            spread_rows(weights, WNNDataType_##type, k, rows, column, count, to);                            \
+        }                                                                                                    \
+    }
+PANEL(i4, Int4)
+PANEL(u4, Uint4)
+PANEL(i8, Int8)
+PANEL(u8, Uint8)
+
+// False, and nothing done, if vectors do not fit.
+static bool fill_vectors(const struct weights *weights, bool transposed, size_t k, size_t length,
+                         size_t column, size_t count, float *to)
+{
+    bool fit = transposed ? k % 32 == 0 && length % 32 == 0 && weights->block % 32 == 0 : column % 2 == 0;
+    if (!has_vectors() || !fit || count % 16 != 0 || weights->length % 2 != 0)
         return false;
-    (weights->type == WNNDataType_Int4    ? turn_i4
-     : weights->type == WNNDataType_Uint4 ? turn_u4
-     : weights->type == WNNDataType_Int8  ? turn_i8
-                                          : turn_u8)(weights, row, rows, first, count, to, width);
+    const panel_loop panel = weights->type == WNNDataType_Int4    ? panel_i4
+                             : weights->type == WNNDataType_Uint4 ? panel_u4
+                             : weights->type == WNNDataType_Int8  ? panel_i8
+                                                                  : panel_u8;
+    panel(weights, transposed, k, length, column, count, to);
     return true;
 }
 #endif
@@ -269,6 +372,12 @@ static void fill_panel(void *argument, size_t begin, size_t end)
     const struct panel *panel = argument;
     const struct weights *weights = &panel->product->weights;
     float piece[WNN_GEMM_MAX_NR][PIECE];
+#ifdef HAVE_VECTORS
+    if (panel->count == panel->width &&
+        fill_vectors(weights, panel->product->transposed, panel->k + begin, end - begin, panel->column,
+                     panel->count, panel->to + begin * panel->width))
+        return;
+#endif
     if (!panel->product->transposed) {
         for (size_t i = begin; i < end; i++) {
             float *to = panel->to + i * panel->width;
@@ -278,12 +387,6 @@ static void fill_panel(void *argument, size_t begin, size_t end)
         }
         return;
     }
-#ifdef HAVE_VECTORS
-    if (panel->count == panel->width &&
-        turn_rows(weights, panel->column, panel->count, panel->k + begin, end - begin,
-                  panel->to + begin * panel->width, panel->width))
-        return;
-#endif
     for (size_t i = begin, n; i < end; i += n) {
         n = smaller(PIECE, end - i);
         for (unsigned j = 0; j < panel->count; j++)
@@ -386,7 +489,7 @@ static inline __attribute__((always_inline)) AVX512 void
 dot_several(const unsigned char *row, WNNDataType type, const float *x, size_t stride, const float *scales,
             size_t blocks, float *sums, const size_t bytes, const int rows)
 {
-    __m512 table = table_of(type), sum[8][2];
+    __m512 table = table_of(type), sum[4][2];
     for (int r = 0; r < rows; r++)
         sum[r][0] = sum[r][1] = _mm512_setzero_ps();
     for (size_t i = 0; i < blocks; i++) {
@@ -407,8 +510,6 @@ dot_several(const unsigned char *row, WNNDataType type, const float *x, size_t s
     static AVX512 void dot_##name(const unsigned char *row, const float *x, size_t stride,                   \
                                   const float *scales, size_t blocks, float *sums, size_t rows)              \
     {                                                                                                        \
-        for (; rows >= 8; rows -= 8, x += 8 * stride, sums += 8)                                             \
-            dot_several(row, WNNDataType_##type, x, stride, scales, blocks, sums, bytes, 8);                 \
         for (; rows >= 4; rows -= 4, x += 4 * stride, sums += 4)                                             \
             dot_several(row, WNNDataType_##type, x, stride, scales, blocks, sums, bytes, 4);                 \
         for (; rows >= 2; rows -= 2, x += 2 * stride, sums += 2)                                             \
@@ -526,7 +627,7 @@ static void dot_rows(void *argument, size_t begin, size_t end)
     const struct product *product = thin->product;
     const struct weights *weights = &product->weights;
     const struct float_kernels *kernels = wnn_float_kernels();
-    float values[PIECE], sums[FEW_VECTORS];
+    float values[PIECE], sums[FEW_ROWS];
     for (size_t j = begin; j < end; j++) {
         memset(sums, 0, sizeof sums);
 #ifdef HAVE_VECTORS
@@ -664,7 +765,7 @@ static bool vectors_fit(const struct product *product)
 
 static bool is_thin(const struct product *product)
 {
-    return product->m <= (product->transposed && vectors_fit(product) ? FEW_VECTORS : FEW_ROWS);
+    return product->m <= FEW_ROWS;
 }
 
 static void prepare_rows(struct thin *thin)
@@ -787,7 +888,8 @@ void wnn_cpu_weights(const struct kernel_call *call)
                             .finish = product.alpha != 1 || product.addend ? finish_tile : NULL,
                             .c = product.c,
                             .row_stride = product.n,
-                            .argument = &product};
+                            .argument = &product,
+                            .in_place = true};
         wnn_gemm_run(&gemm, call->parallel, (float *)(void *)scratch.next);
     }
     wnn_floats_store(call, 0, product.c);

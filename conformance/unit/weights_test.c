@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products with a matrix of few bits in blocks: right for few and for many rows, in both orders of the matrix; and a graph
-// that consists of such matrices needs no more memory than they do, while it is built and while it runs.
+// Products with a matrix of few bits in blocks: right for few and for many rows, in both orders of the
+// matrix; and a graph that consists of such matrices needs no more memory than they do, while it is built and
+// while it runs.
 
 #include "conformance/unit/runtime_fixture.h"
+#include "lib/half.h"
 
 #include <math.h>
 
@@ -20,6 +22,7 @@ struct matrix {
     uint32_t dims[2], blocks[2]; // blocks: the shape of the scales
     unsigned char *data, *zeros;
     float *scales;
+    uint16_t *halves; // the same, or NULL
 };
 
 static size_t bytes_of(WNNDataType type, const uint32_t dims[2])
@@ -47,11 +50,21 @@ static void make_matrix(struct matrix *matrix)
         matrix->scales[i] = 0.01f + 0.001f * (float)draw(16);
 }
 
+static void halve_scales(struct matrix *matrix)
+{
+    size_t count = (size_t)matrix->blocks[0] * matrix->blocks[1];
+    matrix->halves = malloc(count * sizeof *matrix->halves);
+    REQUIRE(matrix->halves);
+    wnn_half_from_float_array(matrix->scales, matrix->halves, count);
+    wnn_half_to_float_array(matrix->halves, matrix->scales, count);
+}
+
 static void free_matrix(const struct matrix *matrix)
 {
     free(matrix->data);
     free(matrix->zeros);
     free(matrix->scales);
+    free(matrix->halves);
 }
 
 static double element(const struct matrix *matrix, uint32_t row, uint32_t column)
@@ -74,9 +87,11 @@ static WNNOperand lend(WNNGraphBuilder builder, WNNDataType type, const uint32_t
 
 static WNNOperand dequantize(WNNGraphBuilder builder, const struct matrix *matrix)
 {
+    WNNOperand scales = matrix->halves ? lend(builder, WNNDataType_Float16, matrix->blocks, matrix->halves)
+                                       : lend(builder, WNNDataType_Float32, matrix->blocks, matrix->scales);
     return wnnGraphBuilderDequantizeLinear(builder, lend(builder, matrix->type, matrix->dims, matrix->data),
-                                           lend(builder, WNNDataType_Float32, matrix->blocks, matrix->scales),
-                                           lend(builder, matrix->type, matrix->blocks, matrix->zeros), NULL);
+                                           scales, lend(builder, matrix->type, matrix->blocks, matrix->zeros),
+                                           NULL);
 }
 
 static WNNOperand transpose(WNNGraphBuilder builder, WNNOperand x)
@@ -113,22 +128,27 @@ static void count_fused(const struct graph *graph)
         fused += graph->nodes[i]->quantized != 0;
 }
 
-static void test_product(WNNContext context, uint32_t m, uint32_t k, uint32_t n, WNNDataType type, bool turned,
-                         const uint32_t pieces[2])
+static void test_product(WNNContext context, uint32_t m, uint32_t k, uint32_t n, WNNDataType type,
+                         bool turned, bool half, const uint32_t pieces[2])
 {
     struct matrix matrix = {.type = type, .dims = {turned ? n : k, turned ? k : n}};
     for (unsigned i = 0; i < 2; i++)
         matrix.blocks[i] = pieces[i] && matrix.dims[i] % pieces[i] == 0 ? matrix.dims[i] / pieces[i] : 1;
     make_matrix(&matrix);
+    if (half)
+        halve_scales(&matrix);
     float *x = malloc((size_t)m * k * sizeof *x), *y = malloc((size_t)m * n * sizeof *y);
     REQUIRE(x && y);
     for (size_t i = 0; i < (size_t)m * k; i++)
-        x[i] = (float)draw(2001) / 1000 - 1;
+        x[i] = (float)draw(2049) / 1024 - 1; // numbers of either type
 
     WNNGraphBuilder builder = create_builder(context);
-    WNNOperand w = dequantize(builder, &matrix);
-    WNNOperand product =
-        wnnGraphBuilderMatmul(builder, add_input(builder, "x", m, k), turned ? transpose(builder, w) : w, NULL);
+    WNNOperand w = dequantize(builder, &matrix), input = add_input(builder, "x", m, k);
+    if (half)
+        input = wnnGraphBuilderCast(builder, input, WNNDataType_Float16, NULL);
+    WNNOperand product = wnnGraphBuilderMatmul(builder, input, turned ? transpose(builder, w) : w, NULL);
+    if (half)
+        product = wnnGraphBuilderCast(builder, product, WNNDataType_Float32, NULL);
     WNNNamedOperand output = {view("y"), product};
     WNNGraph graph = build_outputs(context, builder, 1, &output);
     count_fused(&wnn_graph_plan(graph)->graph);
@@ -137,11 +157,13 @@ static void test_product(WNNContext context, uint32_t m, uint32_t k, uint32_t n,
         for (uint32_t j = 0; j < n; j++) {
             double sum = 0, size = 0;
             for (uint32_t t = 0; t < k; t++) {
-                double term = (double)x[(size_t)i * k + t] * (turned ? element(&matrix, j, t) : element(&matrix, t, j));
+                double term =
+                    (double)x[(size_t)i * k + t] * (turned ? element(&matrix, j, t) : element(&matrix, t, j));
                 sum += term;
                 size += fabs(term);
             }
-            REQUIRE(fabs(sum - (double)y[(size_t)i * n + j]) <= 2e-6 * size + 1e-6);
+            double bound = half ? 0x1p-11 * (size + fabs(sum)) + 1e-6 : 2e-6 * size + 1e-6;
+            REQUIRE(fabs(sum - (double)y[(size_t)i * n + j]) <= bound);
         }
     }
     wnnGraphRelease(graph);
@@ -153,14 +175,16 @@ static void test_product(WNNContext context, uint32_t m, uint32_t k, uint32_t n,
 
 static void test_products(WNNContext context)
 {
-    static const WNNDataType types[] = {WNNDataType_Int4, WNNDataType_Uint4, WNNDataType_Int8, WNNDataType_Uint8};
+    static const WNNDataType types[] = {WNNDataType_Int4, WNNDataType_Uint4, WNNDataType_Int8,
+                                        WNNDataType_Uint8};
     static const uint32_t rows[] = {1, 1, 2, 4, 5, 29}, inner[] = {32, 64, 96, 100, 128, 257, 320};
     static const uint32_t columns[] = {48, 64, 127, 128, 256, 300, 385}, lengths[] = {1, 0, 16, 32, 64, 4};
     for (unsigned i = 0; i < (SANITIZED ? 60 : 240); i++) {
         bool turned = draw(2);
-        uint32_t usual[2] = {turned ? 1 : 32, turned ? 32 : 1}, other[2] = {lengths[draw(6)], lengths[draw(6)]};
+        uint32_t usual[2] = {turned ? 1 : 32, turned ? 32 : 1},
+                 other[2] = {lengths[draw(6)], lengths[draw(6)]};
         test_product(context, rows[draw(6)], inner[draw(7)], columns[draw(7)], types[draw(4)], turned,
-                     draw(2) ? usual : other);
+                     draw(4) == 0, draw(2) ? usual : other);
     }
     printf("%u products read their matrix as it is\n", fused);
     REQUIRE(fused >= (SANITIZED ? 60 : 240));
@@ -196,9 +220,11 @@ static void test_memory(WNNContext context)
     struct matrix matrices[LAYERS];
     size_t bytes = 0;
     for (unsigned i = 0; i < LAYERS; i++) {
-        matrices[i] = (struct matrix){WNNDataType_Uint4, {WIDTH, WIDTH}, {WIDTH, WIDTH / BLOCK}, NULL, NULL, NULL};
+        matrices[i] = (struct matrix){
+            WNNDataType_Uint4, {WIDTH, WIDTH}, {WIDTH, WIDTH / BLOCK}, NULL, NULL, NULL, NULL};
         make_matrix(&matrices[i]);
-        bytes += bytes_of(WNNDataType_Uint4, matrices[i].dims) + bytes_of(WNNDataType_Uint4, matrices[i].blocks) +
+        bytes += bytes_of(WNNDataType_Uint4, matrices[i].dims) +
+                 bytes_of(WNNDataType_Uint4, matrices[i].blocks) +
                  bytes_of(WNNDataType_Float32, matrices[i].blocks);
     }
     float *x = calloc(WIDTH * 16, sizeof *x), *y = calloc(WIDTH * 16, sizeof *y);
@@ -207,7 +233,8 @@ static void test_memory(WNNContext context)
         WNNGraphBuilder builder = create_builder(context);
         WNNOperand operand = add_input(builder, "x", rows, WIDTH);
         for (unsigned i = 0; i < LAYERS; i++)
-            operand = wnnGraphBuilderMatmul(builder, operand, transpose(builder, dequantize(builder, &matrices[i])), NULL);
+            operand = wnnGraphBuilderMatmul(builder, operand,
+                                            transpose(builder, dequantize(builder, &matrices[i])), NULL);
         WNNNamedOperand output = {view("y"), operand};
         WNNGraph graph = build_outputs(context, builder, 1, &output);
         run(context, graph, x, rows * WIDTH, y, rows * WIDTH);
