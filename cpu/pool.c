@@ -4,18 +4,23 @@
 // 0, or for the maximum the lowest value of the type.
 
 #include "cpu/kernel.h"
+#include "cpu/runs.h"
 #include "cpu/variants.h"
 
 #include <math.h>
 
-#define WNN_POOL_SPAN  1024 // elements of a line that are worked on at a time
-#define WNN_POOL_SLACK 64   // and those behind them that do not count
+#define WNN_POOL_ROOM      16384 // bytes of sums that are worked on at a time
+#define WNN_POOL_BATCH     2048  // bytes of rows that are folded before their windows are
+#define WNN_POOL_FLOATS    2048  // float16 in float32 that is worked on at a time
+#define WNN_POOL_POSITIONS 1024  // windows beside one another, at most
+#define WNN_POOL_SLACK     64    // elements behind those that count
 
 struct pool {
     const struct loops *loops;
     const char *input;
     char *output;
     size_t element;                                                 // bytes
+    size_t count;                                                   // elements of the input
     bool half;                                                      // float16 that is folded as float32
     int64_t size[2], window[2], stride[2], dilation[2], padding[2]; // height, width
     size_t out[2];
@@ -24,8 +29,9 @@ struct pool {
     size_t lines, run;
     size_t in_line, in_y, in_x;
     size_t out_line, out_y, out_x;
-    // How many elements of a run, and how many windows beside one another, are pooled together.
-    size_t block, positions;
+    // How many elements of a run, and how many windows beside one another, are pooled together; how many sums
+    // there is room for.
+    size_t block, positions, room;
     int64_t span; // of a window along the width
 };
 
@@ -51,14 +57,21 @@ WNN_INLINE int64_t clip(const struct pool *pool, unsigned axis, size_t position,
 // The loops over elements
 // ---------------------------------------------------------------------------------------------------------------
 
+// Rows of `count` elements, each made of `taps` rows of elements, `step` apart, of which the first is at the
+// row.
+struct lines {
+    size_t rows, out_row, in_row; // strides in elements
+    size_t step, taps, count;
+};
+
 // Inputs become sums, and these sums of more, and results. float16 is float32 here, but for maxima.
 struct loops {
     size_t input, sum, result; // bytes
 
-    // out[i] = the fold over t < taps of in[t * step + i], where `in` are inputs or sums, and of out[i] if
-    // `more`.
-    void (*inputs)(void *out, const void *in, size_t step, size_t taps, size_t count, bool more);
-    void (*sums)(void *out, const void *in, size_t step, size_t taps, size_t count, bool more);
+    // out[r * out_row + i] = the fold over t < taps of in[r * in_row + t * step + i], where `in` are inputs
+    // or sums, and of what is there if `more`.
+    void (*inputs)(void *out, const void *in, const struct lines *lines, bool more);
+    void (*sums)(void *out, const void *in, const struct lines *lines, bool more);
 
     // out[i] = the fold over t < taps of in[i * stride + t * step]: windows along a row of single elements.
     void (*windows)(void *out, const void *in, size_t step, size_t taps, size_t stride, size_t count);
@@ -66,12 +79,14 @@ struct loops {
     // Folds a run of sums and what is in `sum`.
     void (*run)(void *sum, const void *sums, size_t count);
 
-    // (optional: sums are results) factors[i * step] is 1 / the number of elements of sum i; step is 0 or 1.
-    void (*finish)(void *results, const void *sums, const double *factors, size_t step, size_t count);
+    // (optional: sums are results) Rows of results. 1 / the number of elements of a sum is factors[i], if it
+    // changes `along` the rows, or else factors[r].
+    void (*finish)(void *results, const void *sums, const struct lines *lines, const double *factors,
+                   bool along);
 };
 
 // A maximum that a NaN never leaves again.
-#define MAXIMUM_FLOAT(a, b)   ((((b) > (a)) | ((b) != (b))) ? (b) : (a))
+#define MAXIMUM_FLOAT(a, b)   ((b) != (b) ? (b) : (b) > (a) ? (b) : (a))
 #define MAXIMUM_INTEGER(a, b) ((b) > (a) ? (b) : (a))
 #define AS_IT_IS(x)           (x)
 
@@ -80,13 +95,22 @@ struct loops {
 #define WIDEN(x)    (double)(x)
 #define SQUARE(x)   ((double)(x) * (double)(x))
 #define TIMES(a, f) (float)((a) * (f))
-#define ROOT(a, f)  (float)sqrt(a)
+#define ROOT(a, f)  root(a)
 
 // Those of float16 in float32, where the squares fit, if there are not too many. factors are rounded.
 #define HALF_TAPS        4096
 #define SQUARE_HALF(x)   ((x) * (x))
 #define TIMES_HALF(a, f) ((a) * (float)(f))
 #define ROOT_HALF(a, f)  sqrtf(a)
+
+// The square root of a sum of squares of float32, brought into the range where one of float32 is exact
+// enough.
+WNN_INLINE float root(double sum)
+{
+    bool great = sum > 0x1p100, small = sum < 0x1p-100;
+    double scale = great ? 0x1p-200 : small ? 0x1p200 : 1, back = great ? 0x1p100 : small ? 0x1p-100 : 1;
+    return (float)((double)sqrtf((float)(sum * scale)) * back);
+}
 
 #define KEY_OF_HALF(x) wnn_half_key(x, WNN_HALF_NAN_LAST)
 
@@ -147,123 +171,207 @@ static const struct loops *find_loops(enum op op, WNNDataType type, bool few)
 // Windows
 // ---------------------------------------------------------------------------------------------------------------
 
-// Room for a line, of sums or, in float32, of inputs and results.
+// Room for sums.
 union line {
-    double doubles[WNN_POOL_SPAN + WNN_POOL_SLACK];
-    int64_t integers[WNN_POOL_SPAN + WNN_POOL_SLACK];
-    float floats[WNN_POOL_SPAN + WNN_POOL_SLACK];
+    double doubles[WNN_POOL_ROOM / sizeof(double) + WNN_POOL_SLACK];
     char bytes[1];
 };
 
-// The fold of a column of windows: `taps` rows of the input, `step_y` elements apart, from `offset` on.
-static void fold_rows(const struct pool *pool, size_t offset, size_t step_y, size_t taps, size_t count,
-                      char *sums)
+// Folds of inputs from `offset` on.
+static void fold_inputs(const struct pool *pool, size_t offset, const struct lines *lines, char *sums)
 {
     const struct loops *loops = pool->loops;
-    if (!pool->half || taps == 0) {
-        loops->inputs(sums, pool->input + offset * pool->element, step_y, taps, count, false);
+    if (!pool->half || lines->taps == 0) {
+        loops->inputs(sums, pool->input + offset * pool->element, lines, false);
         return;
     }
-    float floats[3 * WNN_POOL_SPAN];
+    float floats[3 * WNN_POOL_FLOATS];
     const uint16_t *halves = (const uint16_t *)(const void *)pool->input + offset;
-    for (size_t t = 0, n; t < taps; t += n) {
-        n = taps - t < 3 ? taps - t : 3;
-        for (size_t i = 0; i < n; i++)
-            wnn_half_to_float_array(halves + (t + i) * step_y, floats + i * WNN_POOL_SPAN, count);
-        loops->inputs(sums, floats, WNN_POOL_SPAN, n, count, t > 0);
+    size_t most = 3 * WNN_POOL_FLOATS, reach = (lines->taps - 1) * lines->step;
+    if (reach <= most && (lines->rows - 1) * lines->in_row + reach + lines->count <= most) {
+        wnn_half_to_float_array(halves, floats, (lines->rows - 1) * lines->in_row + reach + lines->count);
+        loops->inputs(sums, floats, lines, false);
+        return;
+    }
+    for (size_t r = 0; r < lines->rows; r++) {
+        for (size_t t = 0, n; t < lines->taps; t += n) {
+            n = lines->taps - t < 3 ? lines->taps - t : 3;
+            for (size_t i = 0; i < n; i++)
+                wnn_half_to_float_array(halves + r * lines->in_row + (t + i) * lines->step,
+                                        floats + i * lines->count, lines->count);
+            loops->inputs(sums + r * lines->out_row * loops->sum, floats,
+                          &(struct lines){1, 0, 0, lines->count, n, lines->count}, t > 0);
+        }
     }
 }
 
-// Results from element `to` of the output on. Sums that are results may have been put there already.
-static void store(const struct pool *pool, const void *sums, const double *factors, size_t step, size_t to,
-                  size_t count)
+// Rows of results from element `to` of the output on. lines->out_row is that of the output.
+static void store(const struct pool *pool, const void *sums, const struct lines *lines, const double *factors,
+                  bool along, size_t to)
 {
     const struct loops *loops = pool->loops;
     char *out = pool->output + to * pool->element;
-    union line line;
-    void *results = pool->half ? line.floats : (void *)out;
-    if (loops->finish)
-        loops->finish(results, sums, factors, step, count);
-    if (pool->half)
-        wnn_half_from_float_array(results, (uint16_t *)(void *)out, count);
-    else if (!loops->finish && sums != out)
-        memcpy(out, sums, count * pool->element);
+    if (pool->half) {
+        float floats[WNN_POOL_FLOATS];
+        struct lines dense = *lines;
+        dense.out_row = lines->count;
+        loops->finish(floats, sums, &dense, factors, along);
+        bool whole = lines->out_row == lines->count;
+        for (size_t r = 0; r < (whole ? 1 : lines->rows); r++)
+            wnn_half_from_float_array(floats + r * lines->count, (uint16_t *)(void *)out + r * lines->out_row,
+                                      whole ? lines->rows * lines->count : lines->count);
+    } else if (loops->finish) {
+        loops->finish(out, sums, lines, factors, along);
+    } else {
+        for (size_t r = 0; r < lines->rows; r++)
+            wnn_copy_run(out + r * lines->out_row * pool->element,
+                         (const char *)sums + r * lines->in_row * pool->element,
+                         lines->count * pool->element);
+    }
 }
 
-// Where sums of results go: to the output itself, or to `line`.
-static char *sums_of(const struct pool *pool, size_t to, union line *line)
+static void set_neutral(const struct pool *pool, char *sums, size_t rows, size_t row, size_t count)
 {
-    return pool->half || pool->loops->finish ? line->bytes : pool->output + to * pool->element;
+    static const double nothing[1];
+    pool->loops->sums(sums, nothing, &(struct lines){.rows = rows, .out_row = row, .count = count}, false);
+}
+
+// Some columns of the output, of some elements of each run, and the columns of the input below them: padding,
+// input and padding.
+struct strip {
+    size_t channel, block, x, positions;
+    size_t first, head, inside, tail; // columns
+    size_t rows, pitch;               // of sums that there is room for, and between them
+    size_t lanes;                     // elements of a row are folded in so many at a time
+};
+
+static struct strip make_strip(const struct pool *pool, size_t channel, size_t x)
+{
+    struct strip strip = {.channel = channel, .x = x, .rows = 1, .lanes = 1};
+    strip.block = pool->run - channel < pool->block ? pool->run - channel : pool->block;
+    strip.positions = pool->out[1] - x < pool->positions ? pool->out[1] - x : pool->positions;
+    // Input columns [first, first + length), of which [low, high) are inside.
+    int64_t first = (int64_t)x * pool->stride[1] - pool->padding[1], size = pool->size[1];
+    int64_t length = (int64_t)(strip.positions - 1) * pool->stride[1] + pool->span;
+    int64_t low = first < 0 ? -first : 0, high = size - first < length ? size - first : length;
+    low = low < length ? low : length;
+    high = high > low ? high : low;
+    strip.first = high > low ? (size_t)(first + low) : 0;
+    strip.head = (size_t)low;
+    strip.inside = (size_t)(high - low);
+    strip.tail = (size_t)(length - high);
+    if (pool->run == 1) {
+        // Several rows, each a whole number of vectors and of windows.
+        size_t lanes = 64 / (pool->half ? sizeof(float) : pool->element), stride = (size_t)pool->stride[1];
+        size_t whole = (strip.inside + lanes - 1) / lanes * lanes + strip.head;
+        size_t pitch = whole > (size_t)length ? whole : (size_t)length;
+        pitch = (pitch + stride - 1) / stride * stride;
+        if (pitch <= pool->room / 2) {
+            strip.rows = pool->room / pitch;
+            strip.pitch = pitch;
+            strip.lanes = lanes;
+            size_t most = WNN_POOL_BATCH / (pitch * pool->element) + 1;
+            strip.rows = strip.rows < most ? strip.rows : most;
+        }
+    }
+    return strip;
+}
+
+// How many of the rows of a line from y on are alike, at most `most`.
+static size_t count_alike(const struct pool *pool, size_t y, size_t most)
+{
+    int64_t stride = pool->stride[0], reach = (pool->window[0] - 1) * pool->dilation[0];
+    int64_t first = (int64_t)y * stride - pool->padding[0], left = pool->size[0] - 1 - reach - first;
+    if (first < 0 || left < 0)
+        return 1;
+    size_t rows = (size_t)(left / stride) + 1;
+    return rows < most ? rows : most;
 }
 
 // Windows that overlap or lie close to one another: rows are folded into one, with the padding around it, and
 // this along itself.
+static void pool_strip(const struct pool *pool, const struct strip *strip, size_t begin, size_t end)
+{
+    const struct loops *loops = pool->loops;
+    union line sums = {{0}}, results, neutral;
+    double factors[WNN_POOL_POSITIONS];
+    size_t block = strip->block, positions = strip->positions, height = SIZE_MAX;
+    size_t width = (size_t)pool->window[1], stride = (size_t)pool->stride[1],
+           dilation = (size_t)pool->dilation[1];
+    set_neutral(pool, neutral.bytes, 1, 0, strip->tail * block);
+    char *inside = sums.bytes + strip->head * block * loops->sum;
+    set_neutral(pool, sums.bytes, strip->rows, strip->pitch, strip->head * block);
+    set_neutral(pool, inside, strip->rows, strip->pitch, (strip->inside + strip->tail) * block);
+    for (size_t row = begin, rows; row < end; row += rows) {
+        size_t line = row / pool->out[0], y = row % pool->out[0];
+        int64_t top, bottom, left, right;
+        int64_t first_y = clip(pool, 0, y, &top, &bottom);
+        rows = end - row < pool->out[0] - y ? end - row : pool->out[0] - y;
+        rows = count_alike(pool, y, rows < strip->rows ? rows : strip->rows);
+
+        struct lines lines = {.rows = rows,
+                              .out_row = strip->pitch,
+                              .in_row = (size_t)pool->stride[0] * pool->in_y,
+                              .step = (size_t)pool->dilation[0] * pool->in_y,
+                              .taps = (size_t)(bottom - top),
+                              .count = strip->inside * block};
+        size_t to = line * pool->out_line + y * pool->out_y + strip->x * pool->out_x + strip->channel;
+        for (size_t i = 0; strip->lanes > 1 && i < rows * pool->out_y * pool->element; i += 64)
+            __builtin_prefetch(pool->output + to * pool->element + i, 1);
+        size_t offset = line * pool->in_line + strip->first * pool->in_x + strip->channel;
+        if (lines.taps > 0)
+            offset += (size_t)(first_y + top * pool->dilation[0]) * pool->in_y;
+        if (block < pool->run) {
+            lines.rows = strip->inside;
+            lines.out_row = lines.count = block;
+            lines.in_row = pool->in_x;
+        } else if (lines.taps > 0 && lines.count > 0) {
+            // Whole vectors reach into what comes next, and into the padding.
+            size_t whole = (lines.count + strip->lanes - 1) / strip->lanes * strip->lanes;
+            size_t last = offset + (rows - 1) * lines.in_row + (lines.taps - 1) * lines.step;
+            if (last + whole <= pool->count)
+                lines.count = whole;
+        }
+        if (strip->inside > 0)
+            fold_inputs(pool, offset, &lines, inside);
+        for (size_t r = 0; strip->lanes > 1 && r < rows; r++)
+            wnn_copy_run(inside + (r * strip->pitch + strip->inside) * loops->sum, neutral.bytes,
+                         strip->tail * loops->sum);
+
+        if ((size_t)(bottom - top) != height && loops->finish) {
+            height = (size_t)(bottom - top);
+            for (size_t i = 0; i < positions; i++) {
+                clip(pool, 1, strip->x + i, &left, &right);
+                size_t number = height * (size_t)(right - left);
+                factors[i] = number > 0 ? 1 / (double)number : 0;
+            }
+        }
+        if (pool->run == 1) {
+            size_t count = (rows - 1) * (strip->pitch / stride) + positions;
+            if (stride <= WNN_POOL_SLACK / 16)
+                count = (count + 15) / 16 * 16;
+            loops->windows(results.bytes, sums.bytes, dilation, width, stride, count);
+            lines = (struct lines){rows, pool->out_y, strip->pitch / stride, 0, 0, positions};
+            store(pool, results.bytes, &lines, factors, true, to);
+        } else {
+            char *out = loops->finish ? results.bytes : pool->output + to * pool->element;
+            lines = (struct lines){
+                positions, loops->finish ? block : pool->run, stride * block, dilation * block, width, block};
+            loops->sums(out, sums.bytes, &lines, false);
+            lines = (struct lines){positions, pool->run, block, 0, 0, block};
+            if (loops->finish)
+                store(pool, out, &lines, factors, false, to);
+        }
+    }
+}
+
 static void pool_dense(void *argument, size_t begin, size_t end)
 {
     const struct pool *pool = argument;
-    const struct loops *loops = pool->loops;
-    union line sums, results;
-    double factors[WNN_POOL_SPAN];
-    int64_t size = pool->size[1];
-    loops->sums(sums.bytes, NULL, 0, 0, WNN_POOL_SPAN + WNN_POOL_SLACK, false);
-    for (size_t channel = 0, block; channel < pool->run; channel += block) {
-        block = pool->run - channel < pool->block ? pool->run - channel : pool->block;
-        for (size_t x = 0, positions; x < pool->out[1]; x += positions) {
-            positions = pool->out[1] - x < pool->positions ? pool->out[1] - x : pool->positions;
-            // Input columns [first, first + length), of which [low, high) are inside.
-            int64_t first = (int64_t)x * pool->stride[1] - pool->padding[1];
-            int64_t length = (int64_t)(positions - 1) * pool->stride[1] + pool->span;
-            int64_t low = first < 0 ? -first : 0, high = size - first < length ? size - first : length;
-            low = low < length ? low : length;
-            high = high > low ? high : low;
-            size_t head = (size_t)low * block, inside = (size_t)(high - low), tail = (size_t)high * block;
-            loops->sums(sums.bytes, NULL, 0, 0, head, false);
-            loops->sums(sums.bytes + tail * loops->sum, NULL, 0, 0, (size_t)length * block - tail, false);
-            int64_t height = -1;
-            size_t line = begin / pool->out[0], y = begin % pool->out[0];
-            for (size_t row = begin; row < end; row++) {
-                int64_t top, bottom, left, right;
-                int64_t first_y = clip(pool, 0, y, &top, &bottom);
-                size_t step_y = (size_t)pool->dilation[0] * pool->in_y, taps = (size_t)(bottom - top);
-                size_t offset = line * pool->in_line + channel;
-                char *middle = sums.bytes + head * loops->sum;
-                if (taps > 0)
-                    offset += (size_t)(first_y + top * pool->dilation[0]) * pool->in_y;
-                if (inside > 0)
-                    offset += (size_t)(first + low) * pool->in_x;
-                if (block == pool->run) {
-                    fold_rows(pool, offset, step_y, taps, inside * block, middle);
-                } else {
-                    for (size_t i = 0; i < inside; i++)
-                        fold_rows(pool, offset + i * pool->in_x, step_y, taps, block,
-                                  middle + i * block * loops->sum);
-                }
-                if (bottom - top != height && loops->finish) {
-                    height = bottom - top;
-                    for (size_t i = 0; i < positions; i++) {
-                        clip(pool, 1, x + i, &left, &right);
-                        factors[i] = height * (right - left) > 0 ? 1 / (double)(height * (right - left)) : 0;
-                    }
-                }
-                size_t to = line * pool->out_line + y * pool->out_y + x * pool->out_x + channel;
-                size_t width = (size_t)pool->window[1], stride = (size_t)pool->stride[1] * block,
-                       step = (size_t)pool->dilation[1] * block;
-                if (pool->run == 1) {
-                    // Whole vectors.
-                    size_t count = stride <= WNN_POOL_SLACK / 16 ? (positions + 15) / 16 * 16 : positions;
-                    loops->windows(results.bytes, sums.bytes, step, width, stride, count);
-                    store(pool, results.bytes, factors, 1, to, positions);
-                }
-                for (size_t i = 0; pool->run > 1 && i < positions; i++) {
-                    char *folded = sums_of(pool, to + i * pool->out_x, &results);
-                    loops->sums(folded, sums.bytes + i * stride * loops->sum, step, width, block, false);
-                    store(pool, folded, &factors[i], 0, to + i * pool->out_x, block);
-                }
-                if (++y == pool->out[0]) {
-                    y = 0;
-                    line++;
-                }
-            }
+    for (size_t channel = 0; channel < pool->run; channel += pool->block) {
+        for (size_t x = 0; x < pool->out[1]; x += pool->positions) {
+            struct strip strip = make_strip(pool, channel, x);
+            pool_strip(pool, &strip, begin, end);
         }
     }
 }
@@ -286,28 +394,29 @@ static void pool_sparse(void *argument, size_t begin, size_t end)
             double factor = number > 0 ? 1 / (double)number : 0;
             for (size_t channel = 0, block; channel < pool->run; channel += block) {
                 block = pool->run - channel < pool->block ? pool->run - channel : pool->block;
-                size_t most = WNN_POOL_SPAN / block;
+                size_t most = pool->room / block;
                 size_t to = line * pool->out_line + y * pool->out_y + x * pool->out_x + channel;
-                char *folded = sums_of(pool, to, &results);
-                loops->sums(folded, NULL, 0, 0, block, false);
+                char *folded = loops->finish ? results.bytes : pool->output + to * pool->element;
+                set_neutral(pool, folded, 1, 0, block);
                 for (size_t tap = 0, taps; number > 0 && tap < width; tap += taps) {
                     taps = width - tap < most ? width - tap : most;
                     size_t offset = line * pool->in_line + channel +
                                     (size_t)(first_y + top * pool->dilation[0]) * pool->in_y +
                                     (size_t)(first_x + left * pool->dilation[1]) * pool->in_x + tap * step_x;
-                    if (step_x == block) {
-                        fold_rows(pool, offset, step_y, height, taps * block, sums.bytes);
-                    } else {
-                        for (size_t t = 0; t < taps; t++)
-                            fold_rows(pool, offset + t * step_x, step_y, height, block,
-                                      sums.bytes + t * block * loops->sum);
-                    }
+                    struct lines lines = {step_x == block ? 1 : taps,
+                                          block,
+                                          step_x,
+                                          step_y,
+                                          height,
+                                          step_x == block ? taps * block : block};
+                    fold_inputs(pool, offset, &lines, sums.bytes);
                     if (block == 1)
                         loops->run(folded, sums.bytes, taps);
                     else
-                        loops->sums(folded, sums.bytes, block, taps, block, true);
+                        loops->sums(folded, sums.bytes, &(struct lines){1, 0, 0, block, taps, block}, true);
                 }
-                store(pool, folded, &factor, 0, to, block);
+                if (loops->finish)
+                    store(pool, folded, &(struct lines){1, block, block, 0, 0, block}, &factor, false, to);
             }
         }
     }
@@ -328,6 +437,7 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
         .half = call->in[0].type == WNNDataType_Float16 && call->node->op != WNN_OP_maxPool2d,
         .input = call->in[0].data,
         .output = call->out[0].data,
+        .count = call->in[0].count,
         .lines = last ? in[0] : in[0] * channels,
         .run = last ? channels : 1,
     };
@@ -347,24 +457,27 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
     pool.in_line = in[y] * pool.in_y;
     pool.out_line = out[y] * pool.out_y;
 
-    bool dense = pool.window[1] <= WNN_POOL_SPAN && pool.dilation[1] <= WNN_POOL_SPAN && pool.out[1] > 1;
+    pool.room = pool.half ? WNN_POOL_FLOATS : WNN_POOL_ROOM / pool.loops->sum;
+    int64_t room = (int64_t)pool.room;
+    bool dense = pool.window[1] <= room && pool.dilation[1] <= room && pool.out[1] > 1;
     pool.span = dense ? (pool.window[1] - 1) * pool.dilation[1] + 1 : 0;
-    dense &= pool.span <= WNN_POOL_SPAN / 4;
+    dense &= pool.span <= room / 4;
     if (dense) {
         // Long enough runs for vectors, and few columns that are folded for two blocks of windows.
         size_t whole =
             (size_t)pool.span + 3 * (size_t)(pool.stride[1] < pool.span ? pool.stride[1] : pool.span);
-        pool.block = pool.run < 16 ? pool.run : WNN_POOL_SPAN / whole;
+        pool.block = pool.run < 16 ? pool.run : pool.room / whole;
         pool.block = pool.block < pool.run ? pool.block : pool.run;
-        if (pool.block > 16)
-            pool.block -= pool.block < pool.run ? pool.block % 16 : 0;
+        if (pool.block < pool.run)
+            pool.block -= pool.block % (pool.block > 64 ? 64 : pool.block > 16 ? 16 : 1);
         dense = pool.block >= (pool.run < 16 ? pool.run : 16);
     }
     if (dense) {
-        size_t columns = WNN_POOL_SPAN / pool.block - (size_t)pool.span;
+        size_t columns = pool.room / pool.block - (size_t)pool.span;
         pool.positions = 1 + columns / (size_t)pool.stride[1];
+        pool.positions = pool.positions < WNN_POOL_POSITIONS ? pool.positions : WNN_POOL_POSITIONS;
     } else {
-        pool.block = pool.run < WNN_POOL_SPAN / 4 ? pool.run : WNN_POOL_SPAN / 4;
+        pool.block = pool.run < pool.room ? pool.run : pool.room;
         // All of a plane that is contiguous is one row.
         if (pool.run == 1 && pool.out[0] == 1 && pool.out[1] == 1 && pool.padding[0] == 0 &&
             pool.padding[1] == 0 && pool.window[0] == pool.size[0] && pool.window[1] == pool.size[1] &&

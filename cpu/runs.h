@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Short runs of bytes that are copied and filled in place of a call. Up to a few vectors are written, of
+// which the last two may overlap.
+
+#ifndef CPU_RUNS_H_
+#define CPU_RUNS_H_
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define WNN_COPY_ENDS(piece)                                                                                 \
+    do {                                                                                                     \
+        char first_[piece], last_[piece];                                                                    \
+        memcpy(first_, from, piece);                                                                         \
+        memcpy(last_, from + (size - (piece)), piece);                                                       \
+        memcpy(to, first_, piece);                                                                           \
+        memcpy(to + (size - (piece)), last_, piece);                                                         \
+    } while (0)
+
+// As memcpy.
+static inline void wnn_copy_run(char *restrict to, const char *restrict from, size_t size)
+{
+    if (size > 128) {
+        memcpy(to, from, size);
+    } else if (size >= 32) {
+        for (size_t i = 0; i + 32 < size; i += 32)
+            memcpy(to + i, from + i, 32);
+        memcpy(to + size - 32, from + size - 32, 32);
+    } else if (size >= 16) {
+        WNN_COPY_ENDS(16);
+    } else if (size >= 8) {
+        WNN_COPY_ENDS(8);
+    } else if (size >= 4) {
+        WNN_COPY_ENDS(4);
+    } else if (size > 0) {
+        // The middle one is one of the other two, unless there are three.
+        char first = from[0], middle = from[size / 2], last = from[size - 1];
+        to[0] = first;
+        to[size / 2] = middle;
+        to[size - 1] = last;
+    }
+}
+
+#endif
