@@ -11,7 +11,6 @@
 
 #define WNN_POOL_ROOM      16384 // bytes of sums that are worked on at a time
 #define WNN_POOL_BATCH     2048  // bytes of rows that are folded before their windows are
-#define WNN_POOL_FLOATS    2048  // float16 in float32 that is worked on at a time
 #define WNN_POOL_POSITIONS 1024  // windows beside one another, at most
 #define WNN_POOL_SLACK     64    // elements behind those that count
 
@@ -21,7 +20,6 @@ struct pool {
     char *output;
     size_t element;                                                 // bytes
     size_t count;                                                   // elements of the input
-    bool half;                                                      // float16 that is folded as float32
     int64_t size[2], window[2], stride[2], dilation[2], padding[2]; // height, width
     size_t out[2];
     // One line is a run of `run` elements that are pooled in the same way: the channels of a pixel, or one
@@ -64,7 +62,7 @@ struct lines {
     size_t step, taps, count;
 };
 
-// Inputs become sums, and these sums of more, and results. float16 is float32 here, but for maxima.
+// Inputs become sums, and these sums of more, and results.
 struct loops {
     size_t input, sum, result; // bytes
 
@@ -100,8 +98,8 @@ struct loops {
 // Those of float16 in float32, where the squares fit, if there are not too many. factors are rounded.
 #define HALF_TAPS        4096
 #define SQUARE_HALF(x)   ((x) * (x))
-#define TIMES_HALF(a, f) ((a) * (float)(f))
-#define ROOT_HALF(a, f)  sqrtf(a)
+#define TIMES_HALF(a, f) ((a) * (f))
+#define ROOT_HALF(a, f)  ((void)(f), sqrtf(a))
 
 // The square root of a sum of squares of float32, brought into the range where one of float32 is exact
 // enough.
@@ -112,9 +110,52 @@ WNN_INLINE float root(double sum)
     return (float)((double)sqrtf((float)(sum * scale)) * back);
 }
 
+// They are converted so many at a time; sums are followed by as many as that takes.
+#define HALF_LANES 16
+typedef float floats16 __attribute__((vector_size(HALF_LANES * sizeof(float))));
+
+static void load_halves(floats16 *to, const uint16_t *from)
+{
+    wnn_half_to_float_array(from, (float *)to, HALF_LANES);
+}
+
+static void store_halves(uint16_t *to, const float *from)
+{
+    wnn_half_from_float_array(from, to, HALF_LANES);
+}
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+WNN_AVX2 static inline void load_halves_avx2(floats16 *to, const uint16_t *from)
+{
+    for (int i = 0; i < HALF_LANES; i += 8)
+        _mm256_storeu_ps((float *)to + i,
+                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(from + i))));
+}
+
+WNN_AVX2 static inline void store_halves_avx2(uint16_t *to, const float *from)
+{
+    for (int i = 0; i < HALF_LANES; i += 8)
+        _mm_storeu_si128((__m128i *)(void *)(to + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+}
+
+WNN_AVX512 static inline void load_halves_avx512(floats16 *to, const uint16_t *from)
+{
+    _mm512_storeu_ps((float *)to, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)from)));
+}
+
+WNN_AVX512 static inline void store_halves_avx512(uint16_t *to, const float *from)
+{
+    _mm256_storeu_si256((__m256i *)(void *)to,
+                        _mm512_cvtps_ph(_mm512_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT));
+}
+#endif
+
 #define KEY_OF_HALF(x) wnn_half_key(x, WNN_HALF_NAN_LAST)
 
-#define RUN_LANES 32
+#define RUN_BYTES 256 // of sums that grow side by side
 
 #define SET(x) x
 #define TARGET
@@ -177,50 +218,13 @@ union line {
     char bytes[1];
 };
 
-// Folds of inputs from `offset` on.
-static void fold_inputs(const struct pool *pool, size_t offset, const struct lines *lines, char *sums)
-{
-    const struct loops *loops = pool->loops;
-    if (!pool->half || lines->taps == 0) {
-        loops->inputs(sums, pool->input + offset * pool->element, lines, false);
-        return;
-    }
-    float floats[3 * WNN_POOL_FLOATS];
-    const uint16_t *halves = (const uint16_t *)(const void *)pool->input + offset;
-    size_t most = 3 * WNN_POOL_FLOATS, reach = (lines->taps - 1) * lines->step;
-    if (reach <= most && (lines->rows - 1) * lines->in_row + reach + lines->count <= most) {
-        wnn_half_to_float_array(halves, floats, (lines->rows - 1) * lines->in_row + reach + lines->count);
-        loops->inputs(sums, floats, lines, false);
-        return;
-    }
-    for (size_t r = 0; r < lines->rows; r++) {
-        for (size_t t = 0, n; t < lines->taps; t += n) {
-            n = lines->taps - t < 3 ? lines->taps - t : 3;
-            for (size_t i = 0; i < n; i++)
-                wnn_half_to_float_array(halves + r * lines->in_row + (t + i) * lines->step,
-                                        floats + i * lines->count, lines->count);
-            loops->inputs(sums + r * lines->out_row * loops->sum, floats,
-                          &(struct lines){1, 0, 0, lines->count, n, lines->count}, t > 0);
-        }
-    }
-}
-
 // Rows of results from element `to` of the output on. lines->out_row is that of the output.
 static void store(const struct pool *pool, const void *sums, const struct lines *lines, const double *factors,
                   bool along, size_t to)
 {
     const struct loops *loops = pool->loops;
     char *out = pool->output + to * pool->element;
-    if (pool->half) {
-        float floats[WNN_POOL_FLOATS];
-        struct lines dense = *lines;
-        dense.out_row = lines->count;
-        loops->finish(floats, sums, &dense, factors, along);
-        bool whole = lines->out_row == lines->count;
-        for (size_t r = 0; r < (whole ? 1 : lines->rows); r++)
-            wnn_half_from_float_array(floats + r * lines->count, (uint16_t *)(void *)out + r * lines->out_row,
-                                      whole ? lines->rows * lines->count : lines->count);
-    } else if (loops->finish) {
+    if (loops->finish) {
         loops->finish(out, sums, lines, factors, along);
     } else {
         for (size_t r = 0; r < lines->rows; r++)
@@ -262,7 +266,7 @@ static struct strip make_strip(const struct pool *pool, size_t channel, size_t x
     strip.tail = (size_t)(length - high);
     if (pool->run == 1) {
         // Several rows, each a whole number of vectors and of windows.
-        size_t lanes = 64 / (pool->half ? sizeof(float) : pool->element), stride = (size_t)pool->stride[1];
+        size_t lanes = 64 / pool->element, stride = (size_t)pool->stride[1];
         size_t whole = (strip.inside + lanes - 1) / lanes * lanes + strip.head;
         size_t pitch = whole > (size_t)length ? whole : (size_t)length;
         pitch = (pitch + stride - 1) / stride * stride;
@@ -294,7 +298,7 @@ static void pool_strip(const struct pool *pool, const struct strip *strip, size_
 {
     const struct loops *loops = pool->loops;
     union line sums = {{0}}, results, neutral;
-    double factors[WNN_POOL_POSITIONS];
+    double factors[WNN_POOL_POSITIONS + HALF_LANES] = {0};
     size_t block = strip->block, positions = strip->positions, height = SIZE_MAX;
     size_t width = (size_t)pool->window[1], stride = (size_t)pool->stride[1],
            dilation = (size_t)pool->dilation[1];
@@ -333,7 +337,7 @@ static void pool_strip(const struct pool *pool, const struct strip *strip, size_
                 lines.count = whole;
         }
         if (strip->inside > 0)
-            fold_inputs(pool, offset, &lines, inside);
+            loops->inputs(inside, pool->input + offset * pool->element, &lines, false);
         for (size_t r = 0; strip->lanes > 1 && r < rows; r++)
             wnn_copy_run(inside + (r * strip->pitch + strip->inside) * loops->sum, neutral.bytes,
                          strip->tail * loops->sum);
@@ -391,7 +395,7 @@ static void pool_sparse(void *argument, size_t begin, size_t end)
             int64_t first_x = clip(pool, 1, x, &left, &right);
             size_t step_x = (size_t)pool->dilation[1] * pool->in_x, width = (size_t)(right - left);
             size_t number = height * width;
-            double factor = number > 0 ? 1 / (double)number : 0;
+            double factors[HALF_LANES] = {number > 0 ? 1 / (double)number : 0};
             for (size_t channel = 0, block; channel < pool->run; channel += block) {
                 block = pool->run - channel < pool->block ? pool->run - channel : pool->block;
                 size_t most = pool->room / block;
@@ -409,14 +413,14 @@ static void pool_sparse(void *argument, size_t begin, size_t end)
                                           step_y,
                                           height,
                                           step_x == block ? taps * block : block};
-                    fold_inputs(pool, offset, &lines, sums.bytes);
+                    loops->inputs(sums.bytes, pool->input + offset * pool->element, &lines, false);
                     if (block == 1)
                         loops->run(folded, sums.bytes, taps);
                     else
                         loops->sums(folded, sums.bytes, &(struct lines){1, 0, 0, block, taps, block}, true);
                 }
                 if (loops->finish)
-                    store(pool, folded, &(struct lines){1, block, block, 0, 0, block}, &factor, false, to);
+                    store(pool, folded, &(struct lines){1, block, block, 0, 0, block}, factors, false, to);
             }
         }
     }
@@ -434,7 +438,6 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
 
     struct pool pool = {
         .element = wnn_dtype_bits(call->in[0].type) / 8,
-        .half = call->in[0].type == WNNDataType_Float16 && call->node->op != WNN_OP_maxPool2d,
         .input = call->in[0].data,
         .output = call->out[0].data,
         .count = call->in[0].count,
@@ -457,7 +460,7 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
     pool.in_line = in[y] * pool.in_y;
     pool.out_line = out[y] * pool.out_y;
 
-    pool.room = pool.half ? WNN_POOL_FLOATS : WNN_POOL_ROOM / pool.loops->sum;
+    pool.room = WNN_POOL_ROOM / pool.loops->sum;
     int64_t room = (int64_t)pool.room;
     bool dense = pool.window[1] <= room && pool.dilation[1] <= room && pool.out[1] > 1;
     pool.span = dense ? (pool.window[1] - 1) * pool.dilation[1] + 1 : 0;
