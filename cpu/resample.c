@@ -4,18 +4,28 @@
 // the quotient of its sizes.
 
 #include "cpu/elementwise.h"
+#include "cpu/runs.h"
 #include "cpu/variants.h"
 
 #include <math.h>
 
-#define CHUNK     256 // elements side by side
-#define POSITIONS 128 // of the last axis, whose neighbours are found once for many lines
+enum {
+    POSITIONS = 128,  // of the last axis, whose neighbours are found once for many lines
+    ROWS = 256,       // positions of the first one, likewise
+    ROOM = 4096,      // elements of a line of the input, in float32
+    BLOCK = ROOM / 4, // of a run
+    TOGETHER = 8,     // lines
+    VECTOR = 32,      // elements that are worked on together
+    SLACK = 32        // and those behind them that do not count
+};
 
 struct resample {
+    bool linear;
     WNNDataType type;
     size_t size; // bytes of an element
     const char *input;
     char *output;
+    size_t count; // elements of the input
     // [outer, axis 0, middle, axis 1, run]: the two axes, in the order of the dimensions.
     size_t outer, middle, run;
     size_t in[2], out[2];
@@ -26,7 +36,7 @@ struct resample {
 // with the order in which elements are computed.
 struct neighbours {
     size_t low, high;
-    double weight;
+    float weight;
 };
 
 // (position + 0.5) * in / out - 0.5 is (a / b) with integers a and b, of at most 64 bits; so are floor and
@@ -40,7 +50,7 @@ static struct neighbours find_neighbours(const struct resample *resample, unsign
     int64_t low = twice / unit;
     if (low >= in - 1)
         return (struct neighbours){(size_t)in - 1, (size_t)in - 1, 0};
-    return (struct neighbours){(size_t)low, (size_t)low + 1, (double)(twice % unit) / (double)unit};
+    return (struct neighbours){(size_t)low, (size_t)low + 1, (float)((double)(twice % unit) / (double)unit)};
 }
 
 // The smallest integer not below the coordinate minus a half: of two equally near elements the lower.
@@ -52,101 +62,202 @@ static size_t find_nearest(const struct resample *resample, unsigned axis, size_
     return (size_t)(nearest < in ? nearest : in - 1);
 }
 
-#define COPY_POSITIONS(bytes)                                                                                \
-    for (size_t i = 0; i < positions; i++)                                                                   \
-    memcpy(to + i * (bytes), line + offsets[i], bytes)
+// A way through the lines of the output, which are [outer, axis 0, middle].
+struct way {
+    size_t line, outer, y, middle;
+    bool known; // `of` has all positions of axis 0, as elements
+    struct neighbours of[ROWS];
+};
 
-// Items are positions of everything before axis 1: outer, axis 0, middle. The first input element of a line.
-static size_t line_start(const struct resample *resample, size_t item)
+static struct neighbours find(const struct resample *resample, size_t y)
 {
-    size_t middle = item % resample->middle, outer = item / resample->middle / resample->out[0];
-    return outer * resample->in_outer + middle * resample->in[1] * resample->run;
+    struct neighbours of = {0, 0, 0};
+    if (resample->linear)
+        of = find_neighbours(resample, 0, y);
+    else
+        of.low = find_nearest(resample, 0, y);
+    of.low *= resample->in_stride[0];
+    of.high *= resample->in_stride[0];
+    return of;
 }
 
-static size_t line_position(const struct resample *resample, size_t item)
+static void find_rows(const struct resample *resample, struct way *way)
 {
-    return item / resample->middle % resample->out[0];
+    way->known = resample->out[0] <= ROWS;
+    for (size_t y = 0; way->known && y < resample->out[0]; y++)
+        way->of[y] = find(resample, y);
 }
 
+static void start(const struct resample *resample, struct way *way, size_t line)
+{
+    way->line = line;
+    way->middle = line % resample->middle;
+    way->y = line / resample->middle % resample->out[0];
+    way->outer = line / resample->middle / resample->out[0];
+}
+
+static void next(const struct resample *resample, struct way *way)
+{
+    way->line++;
+    if (++way->middle < resample->middle)
+        return;
+    way->middle = 0;
+    if (++way->y < resample->out[0])
+        return;
+    way->y = 0;
+    way->outer++;
+}
+
+// The lines of the input that are next to that of the output, as elements.
+WNN_INLINE struct neighbours lines_below(const struct resample *resample, const struct way *way)
+{
+    struct neighbours y = way->known ? way->of[way->y] : find(resample, way->y);
+    size_t line = way->outer * resample->in_outer + way->middle * resample->in[1] * resample->run;
+    return (struct neighbours){line + y.low, line + y.high, y.weight};
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Nearest
+// ---------------------------------------------------------------------------------------------------------------
+
+#define PIECE 16 // bytes, of which a processor can put each where it likes
+
+// Where runs of bytes at some positions come from; and, if neighbouring ones are close enough, the same for
+// pieces.
+struct picks {
+    size_t count, offsets[POSITIONS];
+    size_t pieces, at[POSITIONS], from[POSITIONS];
+    uint8_t order[POSITIONS][PIECE];
+};
+
+static void find_pieces(struct picks *picks, size_t run, size_t line)
+{
+    size_t bytes = picks->count * run, pieces = (bytes + PIECE - 1) / PIECE, each = PIECE / run;
+    picks->pieces = 0;
+    if (run > PIECE / 2 || (run & (run - 1)) != 0 || bytes < PIECE || line < PIECE)
+        return;
+    for (size_t p = 0; p < pieces; p++) {
+        // The last one ends where the others would not.
+        size_t first = p + 1 < pieces ? p * each : picks->count - each, from = picks->offsets[first];
+        from = from < line - PIECE ? from : line - PIECE;
+        picks->at[p] = first * run;
+        picks->from[p] = from;
+        for (size_t i = 0; i < PIECE; i++) {
+            size_t place = picks->offsets[first + i / run] + i % run - from;
+            if (place >= PIECE)
+                return;
+            picks->order[p][i] = (uint8_t)place;
+        }
+    }
+    picks->pieces = pieces;
+}
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+WNN_AVX2 static void copy_pieces(const struct picks *picks, const char *line, char *to)
+{
+    for (size_t p = 0; p < picks->pieces; p++) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(line + picks->from[p]));
+        __m128i order = _mm_loadu_si128((const __m128i *)(const void *)picks->order[p]);
+        _mm_storeu_si128((__m128i *)(void *)(to + picks->at[p]), _mm_shuffle_epi8(bytes, order));
+    }
+}
+#endif
+
+#define COPY_RUNS(bytes)                                                                                     \
+    for (size_t i = 0; i < picks->count; i++)                                                                \
+    memcpy(to + i * (bytes), line + picks->offsets[i], bytes)
+
+static void copy_runs(const struct picks *picks, size_t run, const char *line, char *to)
+{
+#if defined(__x86_64__)
+    if (picks->pieces > 0 && __builtin_cpu_supports("avx2")) {
+        copy_pieces(picks, line, to);
+        return;
+    }
+#endif
+    switch (run) {
+    case 1:
+        COPY_RUNS(1);
+        break;
+    case 2:
+        COPY_RUNS(2);
+        break;
+    case 4:
+        COPY_RUNS(4);
+        break;
+    case 8:
+        COPY_RUNS(8);
+        break;
+    case 16:
+        COPY_RUNS(16);
+        break;
+    default:
+        for (size_t i = 0; i < picks->count; i++)
+            wnn_copy_run(to + i * run, line + picks->offsets[i], run);
+        break;
+    }
+}
+
+// Items are lines of the output.
 static void nearest_lines(void *argument, size_t begin, size_t end)
 {
     const struct resample *resample = argument;
-    size_t run = resample->run * resample->size, offsets[POSITIONS];
-
+    size_t run = resample->run * resample->size;
+    struct picks picks;
+    struct way way;
+    find_rows(resample, &way);
     for (size_t x = 0; x < resample->out[1]; x += POSITIONS) {
-        size_t positions = resample->out[1] - x < POSITIONS ? resample->out[1] - x : POSITIONS;
-        for (size_t i = 0; i < positions; i++)
-            offsets[i] = find_nearest(resample, 1, x + i) * run;
-        for (size_t item = begin; item < end; item++) {
-            size_t y = find_nearest(resample, 0, line_position(resample, item));
-            const char *line =
-                resample->input + (line_start(resample, item) + y * resample->in_stride[0]) * resample->size;
-            char *to = resample->output + (item * resample->out[1] + x) * run;
-            switch (run) {
-            case 1:
-                COPY_POSITIONS(1);
-                break;
-            case 2:
-                COPY_POSITIONS(2);
-                break;
-            case 4:
-                COPY_POSITIONS(4);
-                break;
-            case 8:
-                COPY_POSITIONS(8);
-                break;
-            case 16:
-                COPY_POSITIONS(16);
-                break;
-            default:
-                COPY_POSITIONS(run);
-                break;
-            }
+        picks.count = resample->out[1] - x < POSITIONS ? resample->out[1] - x : POSITIONS;
+        for (size_t i = 0; i < picks.count; i++)
+            picks.offsets[i] = find_nearest(resample, 1, x + i) * run;
+        find_pieces(&picks, run, resample->in[1] * run);
+        for (start(resample, &way, begin); way.line < end; next(resample, &way)) {
+            const char *line = resample->input + lines_below(resample, &way).low * resample->size;
+            copy_runs(&picks, run, line, resample->output + (way.line * resample->out[1] + x) * run);
         }
     }
 }
 
-// Up to four elements that are blended to one. Those that do not count are not among them: their weight of 0
-// would make a NaN of Inf.
-struct taps {
-    size_t offset[4];
-    float weight[4];
-    unsigned count;
+// ---------------------------------------------------------------------------------------------------------------
+// Linear: two lines of the input become one, and this is read between its elements
+// ---------------------------------------------------------------------------------------------------------------
+
+// Some positions of a line.
+struct columns {
+    size_t count, first, spanned; // positions; the first column of the input, and their number
+    int32_t low[POSITIONS + SLACK], high[POSITIONS + SLACK]; // after the first column
+    float weight[POSITIONS + SLACK];
+    bool close; // every LANES_MOST positions, or less, are made of as many neighbouring columns
 };
 
-static void add_tap(struct taps *taps, size_t offset, double weight)
-{
-    if (weight == 0)
-        return;
-    taps->offset[taps->count] = offset;
-    taps->weight[taps->count++] = (float)weight;
-}
+#define LANES_MOST 16
 
-// out[i] = the sum of weight * the element i behind each offset; there are one, two or four.
+// `count` elements from `low` and from `high` on become float32, a mean of both. What does not count is not
+// looked at: a weight of 0 would make a NaN of Inf. Whole vectors may be read and written.
 #define BLEND(Type)                                                                                          \
     do {                                                                                                     \
-        const Type *x = (const Type *)(const void *)resample->input;                                         \
-        const Type *a = x + taps->offset[0], *b = x + taps->offset[taps->count > 1];                         \
-        const Type *c = x + taps->offset[last - 1], *d = x + taps->offset[last];                             \
-        if (taps->count == 1) {                                                                              \
-            for (size_t i = 0; i < count; i++)                                                               \
-                out[i] = (float)a[i];                                                                        \
-        } else if (taps->count == 2) {                                                                       \
-            for (size_t i = 0; i < count; i++)                                                               \
-                out[i] = (float)a[i] * w[0] + (float)b[i] * w[1];                                            \
-        } else {                                                                                             \
-            for (size_t i = 0; i < count; i++)                                                               \
-                out[i] =                                                                                     \
-                    ((float)a[i] * w[0] + (float)b[i] * w[1]) + ((float)c[i] * w[2] + (float)d[i] * w[3]);   \
-        }                                                                                                    \
+        const Type *a = (const Type *)(const void *)resample->input + low;                                   \
+        const Type *b = (const Type *)(const void *)resample->input + high;                                  \
+        size_t last =                                                                                        \
+            (low > high ? low : high) + whole <= resample->count ? whole : count / VECTOR * VECTOR;          \
+        size_t i = 0;                                                                                        \
+        for (; part == 0 && i < last; i += VECTOR)                                                           \
+            for (size_t j = i; j < i + VECTOR; j++)                                                          \
+                to[j] = (float)a[j];                                                                         \
+        for (; i < last; i += VECTOR)                                                                        \
+            for (size_t j = i; j < i + VECTOR; j++)                                                          \
+                to[j] = (float)a[j] * rest + (float)b[j] * part;                                             \
+        for (; i < count; i++)                                                                               \
+            to[i] = part == 0 ? (float)a[i] : (float)a[i] * rest + (float)b[i] * part;                       \
     } while (0)
 
-WNN_INLINE void blend(const struct resample *resample, const struct taps *taps, size_t count,
-                      float *restrict out)
+WNN_INLINE void blend_lines(const struct resample *resample, size_t low, size_t high, float part,
+                            size_t count, float *restrict to)
 {
-    const float *w = taps->weight;
-    size_t last = taps->count < 4 ? 1 : 3;
-    float floats[4][CHUNK];
+    float rest = 1 - part, floats[ROOM];
+    size_t whole = (count + VECTOR - 1) / VECTOR * VECTOR;
     switch (resample->type) {
     case WNNDataType_Float32:
         BLEND(float);
@@ -158,146 +269,186 @@ WNN_INLINE void blend(const struct resample *resample, const struct taps *taps, 
         BLEND(uint8_t);
         break;
     default:
-        for (unsigned t = 0; t < taps->count; t++)
-            wnn_half_to_float_array((const uint16_t *)(const void *)resample->input + taps->offset[t],
-                                    floats[t], count);
-        if (taps->count == 1)
-            memcpy(out, floats[0], count * sizeof *out);
-        for (size_t i = 0; taps->count == 2 && i < count; i++)
-            out[i] = floats[0][i] * w[0] + floats[1][i] * w[1];
-        for (size_t i = 0; taps->count == 4 && i < count; i++)
-            out[i] =
-                (floats[0][i] * w[0] + floats[1][i] * w[1]) + (floats[2][i] * w[2] + floats[3][i] * w[3]);
+        wnn_half_to_float_array((const uint16_t *)(const void *)resample->input + low, to, count);
+        if (part == 0)
+            break;
+        wnn_half_to_float_array((const uint16_t *)(const void *)resample->input + high, floats, count);
+        for (size_t i = 0; i < count; i++)
+            to[i] = to[i] * rest + floats[i] * part;
         break;
     }
 }
 
-// 8-bit results are means of values in range.
+// 8-bit results are means of values in range. There is slack behind the values.
 WNN_INLINE void store(const struct resample *resample, size_t offset, size_t count, const float *values)
 {
     char *to = resample->output + offset * resample->size;
     switch (resample->type) {
     case WNNDataType_Float32:
-        memcpy(to, values, count * sizeof *values);
+        wnn_copy_run(to, (const char *)values, count * sizeof *values);
         break;
     case WNNDataType_Float16:
         wnn_half_from_float_array(values, (uint16_t *)(void *)to, count);
         break;
-    case WNNDataType_Int8:
-        for (size_t i = 0; i < count; i++)
-            ((int8_t *)to)[i] = (int8_t)(int32_t)wnn_cpu_round_even(values[i]);
-        break;
     default:
-        for (size_t i = 0; i < count; i++)
-            ((uint8_t *)to)[i] = (uint8_t)(int32_t)wnn_cpu_round_even(values[i]);
+        for (size_t i = 0; i < count; i += VECTOR) {
+            char bytes[VECTOR];
+            for (size_t j = 0; j < VECTOR; j++) {
+                float shifted = values[i + j] + 0x1.8p23f; // rounds
+                uint32_t bits;
+                memcpy(&bits, &shifted, sizeof bits);
+                bytes[j] = (char)bits;
+            }
+            wnn_copy_run(to + i, bytes, count - i < VECTOR ? count - i : VECTOR);
+        }
         break;
-    }
-}
-
-// Neighbours of POSITIONS output elements along the last axis.
-struct columns {
-    struct neighbours of[POSITIONS];
-    int32_t low[POSITIONS], high[POSITIONS];
-    float weight[POSITIONS];
-};
-
-// `count` elements from `offset` on, as float32: where they are, or in `buffer`.
-WNN_INLINE const float *load(const struct resample *resample, size_t offset, size_t count, float *buffer)
-{
-    const char *from = resample->input + offset * resample->size;
-    switch (resample->type) {
-    case WNNDataType_Float32:
-        return (const float *)(const void *)from;
-    case WNNDataType_Float16:
-        wnn_half_to_float_array((const uint16_t *)(const void *)from, buffer, count);
-        return buffer;
-    case WNNDataType_Int8:
-        for (size_t i = 0; i < count; i++)
-            buffer[i] = (float)((const int8_t *)from)[i];
-        return buffer;
-    default:
-        for (size_t i = 0; i < count; i++)
-            buffer[i] = (float)((const uint8_t *)from)[i];
-        return buffer;
     }
 }
 
 // Elements one by one, by places that compilers cannot see into: vectors would gather them, which is slower.
-WNN_INLINE void blend_neighbours(const float *line, size_t first, const struct columns *x, size_t begin,
-                                 size_t end, float *to)
+static void blend_elements(const struct columns *x, const float *line, float *to)
 {
-    for (size_t j = begin; j < end; j++) {
-        size_t low = (size_t)x->low[j] - first, high = (size_t)x->high[j] - first;
+    for (size_t i = 0; i < x->count; i++) {
+        size_t low = (size_t)x->low[i], high = (size_t)x->high[i];
         __asm__("" : "+r"(low), "+r"(high));
-        float left = line[low], right = line[high], part = x->weight[j];
+        float left = line[low], right = line[high], part = x->weight[i];
         float mean = left * (1 - part) + right * part;
-        to[j] = part == 0 ? left : mean;
+        to[i] = part == 0 ? left : mean;
     }
 }
 
-// One line of the input at the positions of the output.
-struct stretched {
-    size_t line;
-    float values[POSITIONS];
-};
-
-// From a span of the line to the next.
-WNN_INLINE void stretch(const struct resample *resample, size_t line, const struct columns *x,
-                        size_t positions, struct stretched *to)
+#if defined(__x86_64__)
+// Positions that are close: left and right neighbours are put in order from two loads.
+WNN_AVX2 static void blend_close_avx2(const struct columns *x, const float *line, float *to)
 {
-    float buffer[CHUNK];
-    to->line = line;
-    for (size_t i = 0, next; i < positions; i = next) {
-        size_t first = x->of[i].low;
-        next = x->of[positions - 1].high - first < CHUNK ? positions : i + 1;
-        for (; next < positions && x->of[next].high - first < CHUNK; next++)
-            ;
-        const float *from = load(resample, line + first, x->of[next - 1].high - first + 1, buffer);
-        blend_neighbours(from, first, x, i, next, to->values);
+    const __m256 one = _mm256_set1_ps(1);
+    for (size_t i = 0; i < x->count; i += 8) {
+        const float *from = line + x->low[i];
+        __m256i order = _mm256_loadu_si256((const __m256i *)(const void *)(x->low + i));
+        order = _mm256_sub_epi32(order, _mm256_set1_epi32(x->low[i]));
+        __m256 left = _mm256_permutevar8x32_ps(_mm256_loadu_ps(from), order);
+        __m256 right = _mm256_permutevar8x32_ps(_mm256_loadu_ps(from + 1), order);
+        __m256 part = _mm256_loadu_ps(x->weight + i);
+        __m256 mean =
+            _mm256_add_ps(_mm256_mul_ps(left, _mm256_sub_ps(one, part)), _mm256_mul_ps(right, part));
+        __m256 alone = _mm256_cmp_ps(part, _mm256_setzero_ps(), _CMP_EQ_OQ);
+        _mm256_storeu_ps(to + i, _mm256_blendv_ps(mean, left, alone));
     }
 }
 
-// Elements that stand alone: two lines at the positions of the output, which neighbouring lines of it share,
-// become one.
-WNN_INLINE void blend_elements(const struct resample *resample, size_t low, size_t high, double weight,
-                               const struct columns *x, size_t positions, struct stretched lines[2],
-                               size_t to)
+WNN_AVX512 static void blend_close_avx512(const struct columns *x, const float *line, float *to)
 {
-    float values[POSITIONS], part = (float)weight, rest = (float)(1 - weight);
-    if (lines[0].line != low) {
-        if (lines[1].line == low)
-            lines[0] = lines[1];
-        else
-            stretch(resample, low, x, positions, &lines[0]);
+    const __m512 one = _mm512_set1_ps(1);
+    for (size_t i = 0; i < x->count; i += 16) {
+        const float *from = line + x->low[i];
+        __m512i order = _mm512_sub_epi32(_mm512_loadu_si512(x->low + i), _mm512_set1_epi32(x->low[i]));
+        __m512 left = _mm512_permutexvar_ps(order, _mm512_loadu_ps(from));
+        __m512 right = _mm512_permutexvar_ps(order, _mm512_loadu_ps(from + 1));
+        __m512 part = _mm512_loadu_ps(x->weight + i);
+        __m512 mean =
+            _mm512_add_ps(_mm512_mul_ps(left, _mm512_sub_ps(one, part)), _mm512_mul_ps(right, part));
+        __mmask16 alone = _mm512_cmp_ps_mask(part, _mm512_setzero_ps(), _CMP_EQ_OQ);
+        _mm512_storeu_ps(to + i, _mm512_mask_mov_ps(mean, alone, left));
     }
-    if (weight == 0) {
-        store(resample, to, positions, lines[0].values);
+}
+#endif
+
+static void blend_columns(const struct columns *x, const float *line, float *to)
+{
+#if defined(__x86_64__)
+    if (x->close && wnn_has_avx512()) {
+        blend_close_avx512(x, line, to);
         return;
     }
-    if (lines[1].line != high)
-        stretch(resample, high, x, positions, &lines[1]);
-    for (size_t i = 0; i < positions; i++)
-        values[i] = lines[0].values[i] * rest + lines[1].values[i] * part;
-    store(resample, to, positions, values);
+    if (x->close && __builtin_cpu_supports("avx2")) {
+        blend_close_avx2(x, line, to);
+        return;
+    }
+#endif
+    blend_elements(x, line, to);
 }
 
-// Elements of the dimensions behind the last axis.
-WNN_INLINE void blend_runs(const struct resample *resample, size_t low, size_t high, double weight,
-                           const struct neighbours *x, size_t to)
+static void find_columns(const struct resample *resample, size_t position, struct columns *x)
 {
-    float values[CHUNK];
-    struct taps taps = {.count = 0};
-    size_t left = x->low * resample->run, right = x->high * resample->run;
-    add_tap(&taps, low + left, (1 - x->weight) * (1 - weight));
-    add_tap(&taps, low + right, x->weight * (1 - weight));
-    add_tap(&taps, high + left, (1 - x->weight) * weight);
-    add_tap(&taps, high + right, x->weight * weight);
-    for (size_t first = 0; first < resample->run; first += CHUNK) {
-        size_t count = resample->run - first < CHUNK ? resample->run - first : CHUNK;
-        blend(resample, &taps, count, values);
-        store(resample, to + first, count, values);
-        for (unsigned t = 0; t < taps.count; t++)
-            taps.offset[t] += CHUNK;
+    size_t most = resample->out[1] - position < POSITIONS ? resample->out[1] - position : POSITIONS;
+    x->first = find_neighbours(resample, 1, position).low;
+    x->close = true;
+    size_t block = resample->run < BLOCK ? resample->run : BLOCK;
+    for (x->count = 0; x->count < most; x->count++) {
+        size_t i = x->count;
+        struct neighbours of = find_neighbours(resample, 1, position + i);
+        if ((of.high - x->first + 1) * block > ROOM)
+            break;
+        x->low[i] = (int32_t)(of.low - x->first);
+        x->high[i] = (int32_t)(of.high - x->first);
+        x->weight[i] = of.weight;
+        x->spanned = of.high - x->first + 1;
+        x->close &=
+            x->low[i] - x->low[i / LANES_MOST * LANES_MOST] < LANES_MOST && x->low[i] - x->low[i / 8 * 8] < 8;
+    }
+    for (size_t i = x->count; i < x->count + LANES_MOST; i++) {
+        x->low[i] = x->high[i] = x->low[x->count - 1];
+        x->weight[i] = 0;
+    }
+}
+
+// Elements [channel, channel + count) of the run at each position of a line of the output. `line` has those
+// of the columns below.
+WNN_INLINE void blend_runs(const struct resample *resample, const struct columns *x, size_t count,
+                           const float *line, size_t to)
+{
+    for (size_t i = 0; i < x->count; i++) {
+        const float *left = line + (size_t)x->low[i] * count, *right = line + (size_t)x->high[i] * count;
+        float part = x->weight[i], rest = 1 - part, means[BLOCK];
+        for (size_t j = 0; part != 0 && j < count; j++)
+            means[j] = left[j] * rest + right[j] * part;
+        store(resample, to + i * resample->run, count, part == 0 ? left : means);
+    }
+}
+
+// Elements that stand alone, of several lines in turn, so that none is read while it is being written.
+WNN_INLINE void linear_elements(const struct resample *resample, const struct columns *x, size_t position,
+                                struct way *way, size_t end)
+{
+    float lines[ROOM + SLACK] = {0}, values[TOGETHER][POSITIONS + SLACK];
+    size_t pitch = (x->spanned + VECTOR) / VECTOR * VECTOR, most = ROOM / pitch;
+    most = most < 1 ? 1 : most > TOGETHER ? TOGETHER : most;
+    while (way->line < end) {
+        size_t count = 0, to = way->line * resample->out[1] + position;
+        for (; way->line < end && count < most; count++, next(resample, way)) {
+            struct neighbours y = lines_below(resample, way);
+            blend_lines(resample, y.low + x->first, y.high + x->first, y.weight, x->spanned,
+                        lines + count * pitch);
+        }
+        for (size_t i = 0; i < count; i++)
+            blend_columns(x, lines + i * pitch, values[i]);
+        for (size_t i = 0; i < count; i++)
+            store(resample, to + i * resample->out[1], x->count, values[i]);
+    }
+}
+
+// Runs of elements, in blocks of some of them.
+WNN_INLINE void linear_runs(const struct resample *resample, const struct columns *x, size_t position,
+                            struct way *way, size_t end)
+{
+    float line[ROOM + SLACK] = {0};
+    size_t run = resample->run;
+    for (; way->line < end; next(resample, way)) {
+        struct neighbours y = lines_below(resample, way);
+        size_t to = (way->line * resample->out[1] + position) * run;
+        size_t low = y.low + x->first * run, high = y.high + x->first * run;
+        if (run <= BLOCK) {
+            blend_lines(resample, low, high, y.weight, x->spanned * run, line);
+            blend_runs(resample, x, run, line, to);
+            continue;
+        }
+        for (size_t channel = 0, block; channel < run; channel += block) {
+            block = run - channel < BLOCK ? run - channel : BLOCK;
+            for (size_t c = 0; c < x->spanned; c++)
+                blend_lines(resample, low + channel + c * run, high + channel + c * run, y.weight, block,
+                            line + c * block);
+            blend_runs(resample, x, block, line, to + channel);
+        }
     }
 }
 
@@ -305,28 +456,15 @@ static void linear_lines(void *argument, size_t begin, size_t end)
 {
     const struct resample *resample = argument;
     struct columns columns;
-    struct stretched lines[2];
-
-    for (size_t x = 0; x < resample->out[1]; x += POSITIONS) {
-        size_t positions = resample->out[1] - x < POSITIONS ? resample->out[1] - x : POSITIONS;
-        for (size_t i = 0; i < positions; i++) {
-            columns.of[i] = find_neighbours(resample, 1, x + i);
-            columns.low[i] = (int32_t)columns.of[i].low;
-            columns.high[i] = (int32_t)columns.of[i].high;
-            columns.weight[i] = (float)columns.of[i].weight;
-        }
-        lines[0].line = lines[1].line = SIZE_MAX;
-        for (size_t item = begin; item < end; item++) {
-            struct neighbours y = find_neighbours(resample, 0, line_position(resample, item));
-            size_t line = line_start(resample, item), to = (item * resample->out[1] + x) * resample->run;
-            size_t low = line + y.low * resample->in_stride[0], high = line + y.high * resample->in_stride[0];
-            if (resample->run == 1) {
-                blend_elements(resample, low, high, y.weight, &columns, positions, lines, to);
-                continue;
-            }
-            for (size_t i = 0; i < positions; i++)
-                blend_runs(resample, low, high, y.weight, &columns.of[i], to + i * resample->run);
-        }
+    struct way way;
+    find_rows(resample, &way);
+    for (size_t x = 0; x < resample->out[1]; x += columns.count) {
+        find_columns(resample, x, &columns);
+        start(resample, &way, begin);
+        if (resample->run == 1)
+            linear_elements(resample, &columns, x, &way, end);
+        else
+            linear_runs(resample, &columns, x, &way, end);
     }
 }
 WNN_VARIANTS(linear_lines)
@@ -345,10 +483,12 @@ void wnn_cpu_resample2d(const struct kernel_call *call)
     }
 
     struct resample resample = {
+        .linear = options->mode == WNNInterpolationMode_Linear,
         .type = call->in[0].type,
         .size = wnn_dtype_bits(call->in[0].type) / 8,
         .input = call->in[0].data,
         .output = call->out[0].data,
+        .count = call->in[0].count,
         .outer = 1,
         .middle = 1,
         .run = 1,
@@ -369,6 +509,5 @@ void wnn_cpu_resample2d(const struct kernel_call *call)
 
     size_t work = resample.out[1] * resample.run;
     wnn_parallel_for(call->parallel, resample.outer * resample.out[0] * resample.middle, 1 + 8192 / work,
-                     options->mode == WNNInterpolationMode_Linear ? WNN_BEST(linear_lines) : nearest_lines,
-                     &resample);
+                     resample.linear ? WNN_BEST(linear_lines) : nearest_lines, &resample);
 }

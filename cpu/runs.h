@@ -22,7 +22,7 @@
 // As memcpy.
 static inline void wnn_copy_run(char *restrict to, const char *restrict from, size_t size)
 {
-    if (size > 128) {
+    if (size > 1024) {
         memcpy(to, from, size);
     } else if (size >= 32) {
         for (size_t i = 0; i + 32 < size; i += 32)
