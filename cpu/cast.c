@@ -4,7 +4,7 @@
 
 #include "cpu/elementwise.h"
 
-#define CAST(name, From, To, expression)                                                                     \
+#define CAST_BODY(name, From, To, expression)                                                                \
     WNN_BODY name##_body(const void *in, void *out, size_t count)                                            \
     {                                                                                                        \
         const From *xs = in;                                                                                 \
@@ -14,8 +14,14 @@
             const From x = xs[i];                                                                            \
             ys[i] = (To)(expression);                                                                        \
         }                                                                                                    \
-    }                                                                                                        \
+    }
+#define CAST(name, From, To, expression)                                                                     \
+    CAST_BODY(name, From, To, expression)                                                                    \
     WNN_DISPATCH(name, (const void *in, void *out, size_t count), (in, out, count))
+// For those that AVX-512 has instructions for, and AVX2 has not.
+#define CAST_512(name, From, To, expression)                                                                 \
+    CAST_BODY(name##_narrow, From, To, expression)                                                           \
+    WNN_DISPATCH_512(name, (const void *in, void *out, size_t count), (in, out, count))
 
 // Integers keep their low bits, or are extended by what the type they come from has above them. The sign of
 // the resulting type makes no difference.
@@ -33,8 +39,8 @@ CAST(i8_to_f32, int8_t, float, x)
 CAST(u8_to_f32, uint8_t, float, x)
 CAST(i32_to_f32, int32_t, float, x)
 CAST(u32_to_f32, uint32_t, float, x)
-CAST(i64_to_f32, int64_t, float, x)
-CAST(u64_to_f32, uint64_t, float, x)
+CAST_512(i64_to_f32, int64_t, float, x)
+CAST_512(u64_to_f32, uint64_t, float, x)
 
 // On the way to float16, for which a rounded float32 would be rounded twice: from 65520 on everything is
 // infinity there, and what is not is exact in float32.
@@ -53,7 +59,7 @@ CAST(u64_to_half_range, uint64_t, float, x > HALF_LIMIT ? HALF_LIMIT : x)
         To inside = (To)((below | above | (x != x)) ? 0.0f : x);                                             \
         return below ? (lowest) : above ? (highest) : inside;                                                \
     }                                                                                                        \
-    CAST(name, float, To, saturated_##name(x))
+    CAST_512(name, float, To, saturated_##name(x))
 
 // Where the bounds are exact and an int32 holds them.
 static inline int32_t clamped(float x, float least, float greatest)
@@ -63,8 +69,8 @@ static inline int32_t clamped(float x, float least, float greatest)
     return (int32_t)(x > greatest ? greatest : x);
 }
 
-CAST(f32_to_i8, float, int8_t, clamped(x, INT8_MIN, INT8_MAX))
-CAST(f32_to_u8, float, uint8_t, clamped(x, 0, UINT8_MAX))
+CAST_512(f32_to_i8, float, int8_t, clamped(x, INT8_MIN, INT8_MAX))
+CAST_512(f32_to_u8, float, uint8_t, clamped(x, 0, UINT8_MAX))
 FROM_FLOAT(f32_to_i32, int32_t, -2147483648.0f, 2147483648.0f, INT32_MIN, INT32_MAX)
 FROM_FLOAT(f32_to_u32, uint32_t, 0.0f, 4294967296.0f, 0, UINT32_MAX)
 FROM_FLOAT(f32_to_i64, int64_t, -9223372036854775808.0f, 9223372036854775808.0f, INT64_MIN, INT64_MAX)

@@ -5,15 +5,20 @@
 // Indices come from outside and may change while they are read: each is loaded once and made valid before
 // use.
 #include "cpu/kernel.h"
+#include "cpu/runs.h"
 #include "cpu/variants.h"
 
 // Indices name elements of a dimension of `size` (1 or more): they are clamped to [-size, size - 1], and
 // counted from the end if they are negative.
-#define VALID(Type, raw, size)                                                                               \
-    ((raw) < -(Type)(size)    ? 0                                                                            \
-     : (raw) > (Type)(size)-1 ? (Type)(size)-1                                                               \
-     : (raw) < 0              ? (raw) + (Type)(size)                                                         \
-                              : (raw))
+#define DEFINE_VALID(name, Type)                                                                             \
+    static inline Type name(Type index, Type size)                                                           \
+    {                                                                                                        \
+        index = index < -size ? -size : index;                                                               \
+        index = index >= size ? size - 1 : index;                                                            \
+        return index < 0 ? index + size : index;                                                             \
+    }
+DEFINE_VALID(valid_int32, int32_t)
+DEFINE_VALID(valid_int64, int64_t)
 
 static size_t load_index(const struct tensor *indices, size_t i, size_t size)
 {
@@ -29,7 +34,7 @@ static size_t load_index(const struct tensor *indices, size_t i, size_t size)
         index = ((const volatile int64_t *)indices->data)[i];
         break;
     }
-    return (size_t)VALID(int64_t, index, size);
+    return (size_t)valid_int64(index, (int64_t)size);
 }
 
 enum {
@@ -50,7 +55,7 @@ WNN_INLINE void load_indices_body(const struct tensor *indices, size_t first, si
     __asm__ volatile("" : : "r"(&raw) : "memory");
     if (indices->type == WNNDataType_Int32) {
         for (size_t i = 0; i < count; i++)
-            valid[i] = (uint32_t)VALID(int32_t, raw.narrow[i], limit);
+            valid[i] = (uint32_t)valid_int32(raw.narrow[i], limit);
     } else if (indices->type == WNNDataType_Uint32) {
         for (size_t i = 0; i < count; i++) {
             uint32_t index = (uint32_t)raw.narrow[i];
@@ -58,7 +63,7 @@ WNN_INLINE void load_indices_body(const struct tensor *indices, size_t first, si
         }
     } else {
         for (size_t i = 0; i < count; i++)
-            valid[i] = (uint32_t)VALID(int64_t, raw.wide[i], limit);
+            valid[i] = (uint32_t)valid_int64(raw.wide[i], limit);
     }
 }
 
@@ -82,6 +87,7 @@ static void load_indices(const struct tensor *indices, size_t first, size_t coun
     load_indices_body(indices, first, count, size, valid);
 }
 
+// One element, or a block of them.
 WNN_INLINE void copy_bytes(char *to, const char *from, size_t size)
 {
     switch (size) {
@@ -104,9 +110,34 @@ WNN_INLINE void copy_bytes(char *to, const char *from, size_t size)
         memcpy(to, from, 32);
         break;
     default:
-        memcpy(to, from, size);
+        wnn_copy_run(to, from, size);
         break;
     }
+}
+
+#define UNROLLED 8 // elements that are read before they are written, so that no load waits for a store
+
+// Element i comes from place valid[i] * line + i * step, or goes there: `bytes` is a constant.
+WNN_INLINE void gather_places(char *to, const char *from, const uint32_t *valid, size_t count, size_t line,
+                              size_t step, size_t bytes)
+{
+    size_t i = 0;
+    for (; bytes <= sizeof(uint64_t) && i + UNROLLED <= count; i += UNROLLED) {
+        uint64_t values[UNROLLED] = {0};
+        for (size_t j = 0; j < UNROLLED; j++)
+            memcpy(&values[j], from + valid[i + j] * line + (i + j) * step, bytes);
+        for (size_t j = 0; j < UNROLLED; j++)
+            memcpy(to + (i + j) * bytes, &values[j], bytes);
+    }
+    for (; i < count; i++)
+        copy_bytes(to + i * bytes, from + valid[i] * line + i * step, bytes);
+}
+
+WNN_INLINE void scatter_places(char *to, const char *from, const uint32_t *valid, size_t count, size_t line,
+                               size_t step, size_t bytes)
+{
+    for (size_t i = 0; i < count; i++)
+        copy_bytes(to + valid[i] * line + i * step, from + i * bytes, bytes);
 }
 
 // Calls loop(..., bytes) with constants for the usual sizes of what is moved.
@@ -186,8 +217,7 @@ WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end,
         for (; row < last; row++) {
             const char *from = (const char *)g->in->data + row * g->size * bytes;
             char *to = (char *)g->out->data + (row * count + first) * bytes;
-            for (size_t i = 0; i < n; i++, to += bytes)
-                copy_bytes(to, from + valid[i] * bytes, bytes);
+            gather_places(to, from, valid, n, bytes, 0, bytes);
         }
     }
 }
@@ -219,6 +249,7 @@ void wnn_cpu_gather(const struct kernel_call *call)
 // One side is [outer, size, inner], the indices and the other side are [outer, steps, inner].
 struct elements {
     const struct tensor *indices;
+    const char *input; // NULL, or what a unit copies to the output before it scatters
     const char *from;
     char *to;
     size_t size, steps, inner, bytes, blocks;
@@ -246,13 +277,10 @@ WNN_INLINE void gather_elements_of(const struct elements *e, size_t begin, size_
         n = n < CHUNK ? n : CHUNK;
         load_indices(e->indices, i, n, e->size, valid);
         if (e->inner == 1) {
-            for (size_t j = 0; j < n; j++)
-                copy_bytes(to + j * bytes, from + valid[j] * bytes, bytes);
+            gather_places(to, from, valid, n, bytes, 0, bytes);
             step += n;
         } else {
-            size_t line = e->inner * bytes;
-            for (size_t j = 0; j < n; j++, from += bytes)
-                copy_bytes(to + j * bytes, from + valid[j] * line, bytes);
+            gather_places(to, from, valid, n, e->inner * bytes, bytes, bytes);
             column += n;
             step += column == e->inner;
             column = column == e->inner ? 0 : column;
@@ -300,7 +328,8 @@ static void copy_input(const struct kernel_call *call)
 }
 
 enum {
-    COLUMNS = 256
+    COLUMNS = 256,
+    CACHED = 262144 // bytes that stay near the processor
 };
 
 // A unit is some columns: no other unit writes to them, so that the last update of an element is the one that
@@ -308,8 +337,11 @@ enum {
 WNN_INLINE void scatter_elements_of(const struct elements *e, size_t begin, size_t end, size_t bytes)
 {
     uint32_t valid[CHUNK];
+    size_t whole = e->size * e->inner * bytes;
     for (size_t unit = begin; unit < end; unit++) {
         size_t outer = unit / e->blocks, column = unit % e->blocks * COLUMNS, n;
+        if (e->input)
+            memcpy(e->to + outer * whole, e->input + outer * whole, whole);
         size_t width = e->inner - column < COLUMNS ? e->inner - column : COLUMNS, line = e->inner * bytes;
         char *to = e->to + (outer * e->size * e->inner + column) * bytes;
         for (size_t step = 0; step < e->steps; step += n) {
@@ -318,10 +350,10 @@ WNN_INLINE void scatter_elements_of(const struct elements *e, size_t begin, size
             const char *from = e->from + row * bytes;
             n = e->inner > 1 ? 1 : e->steps - step < CHUNK ? e->steps - step : CHUNK;
             load_indices(e->indices, row, e->inner > 1 ? width : n, e->size, valid);
-            for (size_t i = 0; e->inner == 1 && i < n; i++)
-                copy_bytes(to + valid[i] * bytes, from + i * bytes, bytes);
-            for (size_t c = 0; e->inner > 1 && c < width; c++)
-                copy_bytes(to + valid[c] * line + c * bytes, from + c * bytes, bytes);
+            if (e->inner == 1)
+                scatter_places(to, from, valid, n, bytes, 0, bytes);
+            else
+                scatter_places(to, from, valid, width, line, bytes, bytes);
         }
     }
 }
@@ -340,10 +372,13 @@ void wnn_cpu_scatter_elements(const struct kernel_call *call)
     struct elements elements = element_sides(out, &call->in[1], options->axis);
     if (out->count == 0)
         return;
-    copy_input(call);
     elements.from = call->in[2].data;
     elements.to = out->data;
     elements.blocks = (elements.inner + COLUMNS - 1) / COLUMNS;
+    if (elements.blocks > 1 || elements.size * elements.inner * elements.bytes > CACHED)
+        copy_input(call);
+    else if (call->in[0].data != out->data)
+        elements.input = call->in[0].data;
     size_t units = product(&out->shape, 0, options->axis) * elements.blocks;
     size_t columns = elements.inner < COLUMNS ? elements.inner : COLUMNS;
     wnn_parallel_for(call->parallel, units, grain(elements.steps * columns * elements.bytes),
