@@ -4,6 +4,7 @@
 // stride in the source and in the destination for each dimension, which may be 0 (repetition) or negative
 // (reversal). Data types count by their size only.
 #include "cpu/kernel.h"
+#include "cpu/runs.h"
 #include "cpu/variants.h"
 
 enum {
@@ -98,7 +99,9 @@ typedef uint64_t uint8_type;
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-// LINE bytes of as many rows as a line has elements, with from_stride and to_stride bytes between them.
+// LINE bytes of as many rows as a line has elements, with from_stride and to_stride bytes between them. What
+// goes to a line is put together first: lines that are far from one another leave no room for each other in
+// caches.
 #define DEFINE_TRANSPOSE(size)                                                                               \
     static void transpose_##size(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride)     \
     {                                                                                                        \
@@ -106,18 +109,20 @@ typedef uint64_t uint8_type;
             SIDE = VECTOR / (size)                                                                           \
         };                                                                                                   \
         for (ptrdiff_t column = 0; column < LINE; column += VECTOR, to += SIDE * to_stride) {                \
+            char lines[SIDE * LINE];                                                                         \
             for (ptrdiff_t row = 0; row < LINE / (size); row += SIDE) {                                      \
                 vector##size rows[SIDE];                                                                     \
                 const char *x = from + row * from_stride + column;                                           \
-                char *y = to + row * (size);                                                                 \
                 UNROLL                                                                                       \
                 for (int i = 0; i < SIDE; i++)                                                               \
                     memcpy(&rows[i], x + i * from_stride, VECTOR);                                           \
                 TRANSPOSE(size, rows)                                                                        \
                 UNROLL                                                                                       \
                 for (int i = 0; i < SIDE; i++)                                                               \
-                    memcpy(y + i * to_stride, &rows[i], VECTOR);                                             \
+                    memcpy(lines + row * (size) + i * LINE, &rows[i], VECTOR);                               \
             }                                                                                                \
+            for (int i = 0; i < SIDE; i++)                                                                   \
+                memcpy(to + i * to_stride, lines + i * LINE, LINE);                                          \
         }                                                                                                    \
     }
 DEFINE_TRANSPOSE(1)
@@ -125,13 +130,81 @@ DEFINE_TRANSPOSE(2)
 DEFINE_TRANSPOSE(4)
 DEFINE_TRANSPOSE(8)
 
+typedef void (*transpose_block)(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride);
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+// The same for twice as many rows at a time, the second half of them in the upper halves of vectors.
+#define LOW_AVX2(size, a, b)                                                                                 \
+    ((size) == 1   ? _mm256_unpacklo_epi8(a, b)                                                              \
+     : (size) == 2 ? _mm256_unpacklo_epi16(a, b)                                                             \
+     : (size) == 4 ? _mm256_unpacklo_epi32(a, b)                                                             \
+                   : _mm256_unpacklo_epi64(a, b))
+#define HIGH_AVX2(size, a, b)                                                                                \
+    ((size) == 1   ? _mm256_unpackhi_epi8(a, b)                                                              \
+     : (size) == 2 ? _mm256_unpackhi_epi16(a, b)                                                             \
+     : (size) == 4 ? _mm256_unpackhi_epi32(a, b)                                                             \
+                   : _mm256_unpackhi_epi64(a, b))
+#define LOAD_HALF(from) _mm_loadu_si128((const __m128i *)(const void *)(from))
+#define DEFINE_TRANSPOSE_AVX2(size)                                                                          \
+    WNN_AVX2 static void transpose_##size##_avx2(const char *from, ptrdiff_t from_stride, char *to,          \
+                                                 ptrdiff_t to_stride)                                        \
+    {                                                                                                        \
+        enum {                                                                                               \
+            SIDE = VECTOR / (size)                                                                           \
+        };                                                                                                   \
+        for (ptrdiff_t column = 0; column < LINE; column += VECTOR, to += SIDE * to_stride) {                \
+            __m256i lines[SIDE][2];                                                                          \
+            for (int half = 0; half < 2; half++) {                                                           \
+                const char *x = from + half * 2 * SIDE * from_stride + column;                               \
+                __m256i rows[SIDE], mixed[SIDE];                                                             \
+                UNROLL                                                                                       \
+                for (int i = 0; i < SIDE; i++)                                                               \
+                    rows[i] =                                                                                \
+                        _mm256_inserti128_si256(_mm256_castsi128_si256(LOAD_HALF(x + i * from_stride)),      \
+                                                LOAD_HALF(x + (SIDE + i) * from_stride), 1);                 \
+                UNROLL                                                                                       \
+                for (int width = 1; width < SIDE; width *= 2) {                                              \
+                    UNROLL                                                                                   \
+                    for (int i = 0; i < SIDE / 2; i++) {                                                     \
+                        mixed[2 * i] = LOW_AVX2(size, rows[i], rows[i + SIDE / 2]);                          \
+                        mixed[2 * i + 1] = HIGH_AVX2(size, rows[i], rows[i + SIDE / 2]);                     \
+                    }                                                                                        \
+                    UNROLL                                                                                   \
+                    for (int i = 0; i < SIDE; i++)                                                           \
+                        rows[i] = mixed[i];                                                                  \
+                }                                                                                            \
+                UNROLL                                                                                       \
+                for (int i = 0; i < SIDE; i++)                                                               \
+                    lines[i][half] = rows[i];                                                                \
+            }                                                                                                \
+            for (int i = 0; i < SIDE; i++)                                                                   \
+                memcpy(to + i * to_stride, lines[i], LINE);                                                  \
+        }                                                                                                    \
+    }
+DEFINE_TRANSPOSE_AVX2(1)
+DEFINE_TRANSPOSE_AVX2(2)
+DEFINE_TRANSPOSE_AVX2(4)
+DEFINE_TRANSPOSE_AVX2(8)
+#endif
+
+static transpose_block find_transpose(unsigned log)
+{
+    static const transpose_block any[] = {transpose_1, transpose_2, transpose_4, transpose_8};
+#if defined(__x86_64__)
+    static const transpose_block avx2[] = {transpose_1_avx2, transpose_2_avx2, transpose_4_avx2,
+                                           transpose_8_avx2};
+    if (__builtin_cpu_supports("avx2"))
+        return avx2[log];
+#endif
+    return any[log];
+}
+
 // Rows are side by side in the source, and columns in the destination.
 static void transpose(const char *from, char *to, size_t size, struct loop rows, struct loop columns)
 {
-    void (*block)(const char *, ptrdiff_t, char *, ptrdiff_t) = size == 1   ? transpose_1
-                                                                : size == 2 ? transpose_2
-                                                                : size == 4 ? transpose_4
-                                                                            : transpose_8;
+    transpose_block block = find_transpose((unsigned)__builtin_ctz((unsigned)size));
     size_t side = LINE / size;
     for (size_t c = 0; c < columns.count; c += side) {
         size_t width = columns.count - c < side ? columns.count - c : side;
@@ -171,7 +244,6 @@ enum {
 //   move   in blocks, because one of the two sides may jump from line to line
 //   take   columns side by side from every step-th element, one behind the other if it is -1
 //   weave  a few columns, side by side, from rows
-//   fill   columns are repetitions
 #define MOVE(type, to, from)                                                                                 \
     do {                                                                                                     \
         type value_;                                                                                         \
@@ -193,16 +265,6 @@ enum {
                              x + (ptrdiff_t)r * rows.from + (ptrdiff_t)c * columns.from);                    \
                 }                                                                                            \
             }                                                                                                \
-        }                                                                                                    \
-    }                                                                                                        \
-    static void fill_##size(const char *from, char *to, struct loop rows, struct loop columns)               \
-    {                                                                                                        \
-        for (size_t r = 0; r < rows.count; r++) {                                                            \
-            type value;                                                                                      \
-            memcpy(&value, from + (ptrdiff_t)r * rows.from, sizeof value);                                   \
-            char *y = to + (ptrdiff_t)r * rows.to;                                                           \
-            for (size_t c = 0; c < columns.count; c++)                                                       \
-                memcpy(y + c * sizeof value, &value, sizeof value);                                          \
         }                                                                                                    \
     }
 #define DEFINE_VECTOR_COPY(set, TARGET, size, type)                                                          \
@@ -282,6 +344,53 @@ DEFINE_SET(avx2, WNN_AVX2)
 DEFINE_SET(avx512, WNN_AVX512)
 #endif
 
+// Repetitions of what `pattern` has as often as it has room for.
+WNN_INLINE void fill_run(char *to, vector1 pattern, size_t size)
+{
+    if (size < VECTOR) {
+        wnn_copy_run(to, (const char *)&pattern, size);
+        return;
+    }
+    size_t i = 0;
+    for (; i + 4 * VECTOR <= size; i += 4 * VECTOR) {
+        for (size_t j = 0; j < 4; j++)
+            memcpy(to + i + j * VECTOR, &pattern, VECTOR);
+    }
+    for (; i + VECTOR < size; i += VECTOR)
+        memcpy(to + i, &pattern, VECTOR);
+    memcpy(to + size - VECTOR, &pattern, VECTOR);
+}
+
+// Columns are repetitions. Short rows that follow one another are written with what comes behind them.
+#define DEFINE_FILL(size, type)                                                                              \
+    static void fill_##size(const char *from, char *to, struct loop rows, struct loop columns)               \
+    {                                                                                                        \
+        size_t bytes = columns.count * (size), r = 0;                                                        \
+        bool close = bytes < VECTOR && rows.to == (ptrdiff_t)bytes;                                          \
+        for (; r < rows.count; r++) {                                                                        \
+            type value;                                                                                      \
+            memcpy(&value, from + (ptrdiff_t)r * rows.from, sizeof value);                                   \
+            vector##size pattern = (vector##size){0} + value;                                                \
+            if (close && (rows.count - r) * bytes >= VECTOR)                                                 \
+                memcpy(to + r * bytes, &pattern, VECTOR);                                                    \
+            else                                                                                             \
+                fill_run(to + (ptrdiff_t)r * rows.to, (vector1)pattern, bytes);                              \
+        }                                                                                                    \
+    }
+DEFINE_FILL(1, uint8_t)
+DEFINE_FILL(2, uint16_t)
+DEFINE_FILL(4, uint32_t)
+DEFINE_FILL(8, uint64_t)
+
+static void fill_16(const char *from, char *to, struct loop rows, struct loop columns)
+{
+    for (size_t r = 0; r < rows.count; r++) {
+        vector1 pattern;
+        memcpy(&pattern, from + (ptrdiff_t)r * rows.from, VECTOR);
+        fill_run(to + (ptrdiff_t)r * rows.to, pattern, columns.count * VECTOR);
+    }
+}
+
 typedef void (*copy_loop)(const char *from, char *to, struct loop rows, struct loop columns);
 
 static copy_loop vector_copy(unsigned log, bool weave)
@@ -308,8 +417,8 @@ static void copy_runs(const char *from, char *to, size_t size, struct loop rows,
 {
     for (size_t r = 0; r < rows.count; r++) {
         for (size_t c = 0; c < columns.count; c++)
-            memcpy(to + (ptrdiff_t)r * rows.to + (ptrdiff_t)c * columns.to,
-                   from + (ptrdiff_t)r * rows.from + (ptrdiff_t)c * columns.from, size);
+            wnn_copy_run(to + (ptrdiff_t)r * rows.to + (ptrdiff_t)c * columns.to,
+                         from + (ptrdiff_t)r * rows.from + (ptrdiff_t)c * columns.from, size);
     }
 }
 
@@ -616,153 +725,133 @@ void wnn_cpu_transpose(const struct kernel_call *call)
     gather_strided(call, 0, strides);
 }
 
-// Where a part of a padded dimension comes from: elements first, first + stride, ... of the input's.
-struct part {
-    size_t at, count; // in the output
-    ptrdiff_t first, stride;
+// The output is made of rows of units: elements, or what lies behind the last dimension that is padded.
+struct padding {
+    size_t before, size, out, stride; // of the input: in rows
 };
 
-static struct part pad_part(WNNPaddingMode mode, unsigned which, size_t before, size_t size, size_t after)
-{
-    ptrdiff_t last = (ptrdiff_t)size - 1, begin = (ptrdiff_t)before;
-    if (which == 0)
-        return (struct part){before, size, 0, 1};
-    struct part part = {which == 1 ? 0 : before + size, which == 1 ? before : after, 0, 0};
-    switch (mode) {
-    case WNNPaddingMode_Edge:
-        part.first = which == 1 ? 0 : last;
-        break;
-    case WNNPaddingMode_Reflection:
-        part.first = which == 1 ? begin : last - 1;
-        part.stride = -1;
-        break;
-    case WNNPaddingMode_Symmetric:
-        part.first = which == 1 ? begin - 1 : last;
-        part.stride = -1;
-        break;
-    default:
-        break;
-    }
-    return part;
-}
-
-// Padding with a constant, where there are enough planes of the last two dimensions: these are written in
-// order.
-struct constant_pad {
-    const struct pad_attrs *attrs;
-    const struct shape *in, *out;
+struct pad {
+    WNNPaddingMode mode;
     const char *from;
     char *to;
-    size_t size;
-    uint64_t value;
+    unsigned rank; // of what is outside of planes, which are [plane, width, unit]
+    struct padding outer[WNN_MAX_RANK], plane;
+    size_t head, width, out_width, unit; // of a row: units of padding, of the input, of the output; bytes
+    vector1 pattern;                     // the constant
 };
 
-static void fill(char *to, const uint64_t *value, size_t size, size_t count)
+// Which one of `size` elements stands at a place of a padded dimension: SIZE_MAX is the constant.
+static size_t padded(WNNPaddingMode mode, size_t at, size_t before, size_t size)
 {
-    struct loop row = {1, 0, 0}, columns = {count, 0, (ptrdiff_t)size};
-    if (count == 1)
-        memcpy(to, value, size);
-    else if (count > 0)
-        copy_elements((const char *)value, to, size, row, columns);
+    if (at >= before && at - before < size)
+        return at - before;
+    size_t mirror = mode == WNNPaddingMode_Reflection ? 1 : 0;
+    switch (mode) {
+    case WNNPaddingMode_Edge:
+        return at < before ? 0 : size - 1;
+    case WNNPaddingMode_Reflection:
+    case WNNPaddingMode_Symmetric:
+        return at < before ? before - at - 1 + mirror : 2 * size - 1 - mirror - (at - before);
+    default:
+        return SIZE_MAX;
+    }
 }
 
-// Items are planes of the output.
-static void pad_planes(void *argument, size_t begin, size_t end)
+// Units [begin, end) of a row, which are padding.
+WNN_INLINE void pad_units(const struct pad *pad, const char *from, char *to, size_t begin, size_t end)
 {
-    const struct constant_pad *pad = argument;
-    unsigned rank = pad->in->rank, last = rank - 1, row = rank - 2;
-    const uint32_t *before = pad->attrs->beginningPadding.data;
-    size_t height = pad->in->dim[row], out_height = pad->out->dim[row];
-    size_t line = pad->in->dim[last] * pad->size, out_line = pad->out->dim[last] * pad->size;
-    for (size_t plane = begin; plane < end; plane++) {
-        char *to = pad->to + plane * out_height * out_line;
-        size_t rest = plane, source = 0, step = 1;
-        bool inside = true;
-        for (unsigned d = row; d-- > 0;) {
-            size_t at = rest % pad->out->dim[d];
-            rest /= pad->out->dim[d];
-            inside &= at >= before[d] && at - before[d] < pad->in->dim[d];
-            source += inside ? (at - before[d]) * step : 0;
-            step *= pad->in->dim[d];
-        }
-        // What lies between two rows is one gap; small planes are filled and then written to.
-        const char *from = pad->from + (inside ? source * height * line : 0);
-        size_t head = before[row] * out_line + before[last] * pad->size, gap = out_line - line;
-        bool small = out_line <= 512;
-        if (!inside || small)
-            fill(to, &pad->value, pad->size, out_height * out_line / pad->size);
-        else
-            fill(to, &pad->value, pad->size, head / pad->size);
-        to += head;
-        for (size_t y = 0; inside && y < height; y++, to += out_line, from += line) {
-            memcpy(to, from, line);
-            size_t tail =
-                y + 1 < height ? gap : (size_t)(pad->to + (plane + 1) * out_height * out_line - to) - line;
-            if (!small)
-                fill(to + line, &pad->value, pad->size, tail / pad->size);
+    if (pad->mode == WNNPaddingMode_Constant) {
+        fill_run(to + begin * pad->unit, pad->pattern, (end - begin) * pad->unit);
+        return;
+    }
+    for (size_t at = begin; at < end; at++)
+        wnn_copy_run(to + at * pad->unit, from + padded(pad->mode, at, pad->head, pad->width) * pad->unit,
+                     pad->unit);
+}
+
+// Rows of a plane of the output, which are made of those of the input from `from` on, or of the constant if
+// it is NULL.
+static void pad_plane(const struct pad *pad, const char *from, char *to, size_t begin, size_t end)
+{
+    size_t line = pad->width * pad->unit, out_line = pad->out_width * pad->unit;
+    // Short rows are filled all at once, and then written to.
+    bool filled = pad->mode == WNNPaddingMode_Constant && (!from || out_line <= 512);
+    if (filled)
+        fill_run(to, pad->pattern, (end - begin) * out_line);
+    for (size_t y = begin; from && y < end; y++, to += out_line) {
+        size_t source = padded(pad->mode, y, pad->plane.before, pad->plane.size);
+        if (source == SIZE_MAX && !filled)
+            fill_run(to, pad->pattern, out_line);
+        if (source == SIZE_MAX)
+            continue;
+        const char *row = from + source * line;
+        wnn_copy_run(to + pad->head * pad->unit, row, line);
+        if (!filled) {
+            pad_units(pad, row, to, 0, pad->head);
+            pad_units(pad, row, to, pad->head + pad->width, pad->out_width);
         }
     }
 }
 
-static void pad_with_constant(const struct kernel_call *call, uint64_t value)
+// Items are rows of the output.
+static void pad_rows(void *argument, size_t begin, size_t end)
 {
-    const struct tensor *in = &call->in[0], *out = &call->out[0];
-    struct constant_pad pad = {
-        call->node->attrs, &in->shape, &out->shape, in->data, out->data, wnn_dtype_bits(in->type) / 8, value};
-    unsigned rank = out->shape.rank;
-    size_t plane = (size_t)out->shape.dim[rank - 1] * out->shape.dim[rank - 2];
-    wnn_parallel_for(call->parallel, out->count / plane, 65536 / (plane * pad.size) + 1, pad_planes, &pad);
+    const struct pad *pad = argument;
+    size_t height = pad->plane.out, row_bytes = pad->out_width * pad->unit;
+    for (size_t row = begin, count; row < end; row += count) {
+        size_t plane = row / height, y = row % height, offset = 0;
+        bool inside = pad->width > 0 && pad->plane.size > 0;
+        for (unsigned d = pad->rank; d-- > 0; plane /= pad->outer[d].out) {
+            const struct padding *outer = &pad->outer[d];
+            size_t source = padded(pad->mode, plane % outer->out, outer->before, outer->size);
+            inside &= source != SIZE_MAX;
+            offset += inside ? source * outer->stride : 0;
+        }
+        count = end - row < height - y ? end - row : height - y;
+        const char *from = inside ? pad->from + offset * pad->width * pad->unit : NULL;
+        pad_plane(pad, from, pad->to + row * row_bytes, y, y + count);
+    }
 }
 
-// Each dimension has three parts, the middle one, before and after; each combination of parts that is not
-// empty is one copy, of the input's elements or of the constant.
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pad
 void wnn_cpu_pad(const struct kernel_call *call)
 {
     const struct pad_attrs *attrs = call->node->attrs;
     const struct tensor *in = &call->in[0], *out = &call->out[0];
-    WNNPaddingMode mode = attrs->options.mode;
-    unsigned rank = in->shape.rank, which[WNN_MAX_RANK] = {0}, moved;
-    size_t from[WNN_MAX_RANK], to[WNN_MAX_RANK];
-    wnn_shape_strides(&in->shape, from);
-    wnn_shape_strides(&out->shape, to);
-    uint64_t value = 0;
-    if (mode == WNNPaddingMode_Constant)
+    const uint32_t *before = attrs->beginningPadding.data;
+    if (out->count == 0 || (in->count == 0 && attrs->options.mode != WNNPaddingMode_Constant))
+        return;
+    struct pad pad = {.mode = attrs->options.mode,
+                      .from = in->data,
+                      .to = out->data,
+                      .rank = in->shape.rank,
+                      .width = 1,
+                      .out_width = 1,
+                      .unit = wnn_dtype_bits(in->type) / 8};
+    if (pad.mode == WNNPaddingMode_Constant) {
+        uint64_t value = 0;
         wnn_number_store(attrs->options.value, in->type, &value, 0);
-    if (out->count == 0 || (in->count == 0 && mode != WNNPaddingMode_Constant))
-        return;
-    size_t plane = rank < 2 ? 0 : (size_t)out->shape.dim[rank - 1] * out->shape.dim[rank - 2];
-    if (mode == WNNPaddingMode_Constant && in->count > 0 && out->count >= 8 * plane && plane > 0) {
-        pad_with_constant(call, value);
-        return;
+        for (size_t i = 0; i < VECTOR; i += pad.unit)
+            memcpy((char *)&pad.pattern + i, &value, pad.unit);
     }
-    for (;;) {
-        struct copy copy = begin_copy(in, out);
-        ptrdiff_t source = 0, target = 0;
-        bool constant = false, empty = false;
-        for (unsigned d = 0; d < rank; d++) {
-            struct part part = pad_part(mode, which[d], attrs->beginningPadding.data[d], in->shape.dim[d],
-                                        attrs->endingPadding.data[d]);
-            constant |= which[d] != 0 && mode == WNNPaddingMode_Constant;
-            empty |= part.count == 0;
-            target += (ptrdiff_t)(part.at * to[d] * copy.size);
-            source += part.first * (ptrdiff_t)(from[d] * copy.size);
-            add_loop(&copy, part.count, part.stride * (ptrdiff_t)from[d], (ptrdiff_t)to[d]);
-        }
-        for (unsigned d = 0; constant && d < rank; d++)
-            copy.loops[d].from = 0;
-        if (!empty) {
-            copy.from = constant ? (const char *)&value : copy.from + source;
-            copy.to += target;
-            run_copy(&copy, call->parallel);
-        }
-        // The next combination.
-        for (moved = rank; moved > 0 && which[moved - 1] == 2; moved--)
-            which[moved - 1] = 0;
-        if (moved == 0)
-            return;
-        which[moved - 1]++;
+    for (; pad.rank > 0 && in->shape.dim[pad.rank - 1] == out->shape.dim[pad.rank - 1]; pad.rank--)
+        pad.unit *= in->shape.dim[pad.rank - 1];
+    if (pad.rank > 0) {
+        pad.rank--;
+        pad.head = before[pad.rank];
+        pad.width = in->shape.dim[pad.rank];
+        pad.out_width = out->shape.dim[pad.rank];
     }
+    size_t stride = 1, rows = 1;
+    for (unsigned d = pad.rank; d-- > 0;) {
+        pad.outer[d] = (struct padding){before[d], in->shape.dim[d], out->shape.dim[d], stride};
+        stride *= pad.outer[d].size;
+        rows *= pad.outer[d].out;
+    }
+    pad.plane = (struct padding){0, 1, 1, 1};
+    if (pad.rank > 0)
+        pad.plane = pad.outer[--pad.rank];
+    wnn_parallel_for(call->parallel, rows, 65536 / (pad.out_width * pad.unit) + 1, pad_rows, &pad);
 }
 
 struct triangle {
