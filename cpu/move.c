@@ -179,8 +179,11 @@ typedef void (*transpose_block)(const char *from, ptrdiff_t from_stride, char *t
                 for (int i = 0; i < SIDE; i++)                                                               \
                     lines[i][half] = rows[i];                                                                \
             }                                                                                                \
-            for (int i = 0; i < SIDE; i++)                                                                   \
-                memcpy(to + i * to_stride, lines[i], LINE);                                                  \
+            char *y = to;                                                                                    \
+            for (int i = 0; i < SIDE; i++, y += to_stride) {                                                 \
+                _mm256_storeu_si256((__m256i *)(void *)y, lines[i][0]);                                      \
+                _mm256_storeu_si256((__m256i *)(void *)(y + LINE / 2), lines[i][1]);                         \
+            }                                                                                                \
         }                                                                                                    \
     }
 DEFINE_TRANSPOSE_AVX2(1)
@@ -206,6 +209,7 @@ static void transpose(const char *from, char *to, size_t size, struct loop rows,
 {
     transpose_block block = find_transpose((unsigned)__builtin_ctz((unsigned)size));
     size_t side = LINE / size;
+    bool far = rows.count * (size_t)rows.to > 262144; // lines of the destination are not in a cache
     for (size_t c = 0; c < columns.count; c += side) {
         size_t width = columns.count - c < side ? columns.count - c : side;
         for (size_t r = 0; r < rows.count; r += side) {
@@ -213,7 +217,7 @@ static void transpose(const char *from, char *to, size_t size, struct loop rows,
             const char *x = from + (ptrdiff_t)c * columns.from + r * size;
             char *y = to + (ptrdiff_t)r * rows.to + c * size;
             if (width == side && height == side) {
-                for (ptrdiff_t i = 0; i < (ptrdiff_t)side && r + 2 * side <= rows.count; i++)
+                for (ptrdiff_t i = 0; far && i < (ptrdiff_t)side && r + 2 * side <= rows.count; i++)
                     __builtin_prefetch(y + ((ptrdiff_t)side + i) * rows.to, 1);
                 block(x, columns.from, y, rows.to);
                 continue;
