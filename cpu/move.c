@@ -370,7 +370,7 @@ WNN_INLINE void fill_run(char *to, vector1 pattern, size_t size)
     static void fill_##size(const char *from, char *to, struct loop rows, struct loop columns)               \
     {                                                                                                        \
         size_t bytes = columns.count * (size), r = 0;                                                        \
-        bool close = bytes < VECTOR && rows.to == (ptrdiff_t)bytes;                                          \
+        bool close = bytes <= VECTOR && rows.to == (ptrdiff_t)bytes;                                         \
         for (; r < rows.count; r++) {                                                                        \
             type value;                                                                                      \
             memcpy(&value, from + (ptrdiff_t)r * rows.from, sizeof value);                                   \
