@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of the CPU backend that mostly move data, on tensors that are larger than what they work on at a
+// time: blocks of rows, of channels and of positions, and what is left of them. Against plain loops, cut for
+// one thread and for some.
+
+#include "conformance/unit/runtime_fixture.h"
+#include "cpu/kernel.h"
+
+#include <math.h>
+
+static WNNContext context;
+static WNNGraphBuilder builder;
+static int inputs;
+static uint32_t state = 7;
+
+#define LIST(...)                                                                                            \
+    (WNNUint32List)                                                                                          \
+    {                                                                                                        \
+        (uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)                      \
+    }
+
+static WNNOperand input(WNNDataType type, const uint32_t shape[4])
+{
+    char name[16];
+    WNNOperandDescriptor descriptor = {.dataType = type, .shape = {(uint32_t *)shape, 4}};
+    snprintf(name, sizeof name, "i%d", inputs++);
+    return wnnGraphBuilderInput(builder, view(name), &descriptor);
+}
+
+static void run_in_turn(const struct parallel *parallel, size_t count, void (*task)(void *, size_t),
+                        void *argument)
+{
+    (void)parallel;
+    for (size_t i = 0; i < count; i++)
+        task(argument, i);
+}
+
+static float load(const struct tensor *tensor, size_t i)
+{
+    if (tensor->type == WNNDataType_Float32)
+        return ((const float *)tensor->data)[i];
+    if (tensor->type == WNNDataType_Float16)
+        return wnn_half_to_float(((const uint16_t *)tensor->data)[i]);
+    return ((const uint8_t *)tensor->data)[i];
+}
+
+// There is nothing behind the last element.
+static struct tensor make_tensor(const struct operand *operand)
+{
+    struct tensor tensor = {.type = operand->type.type, .shape = operand->type.shape};
+    tensor.count = wnn_shape_elements(&tensor.shape);
+    size_t size = wnn_dtype_bits(tensor.type) / 8;
+    tensor.data = malloc(tensor.count * size);
+    REQUIRE(tensor.data);
+    for (size_t i = 0; i < tensor.count; i++) {
+        state = state * 1664525u + 1013904223u;
+        float value = (float)(int32_t)(state >> 8) * (1.0f / (1 << 23)) - 1;
+        uint16_t half = wnn_half_from_float(value);
+        uint8_t byte = (uint8_t)(state >> 24);
+        memcpy((char *)tensor.data + i * size,
+               size == 4   ? (void *)&value
+               : size == 2 ? (void *)&half
+                           : (void *)&byte,
+               size);
+    }
+    return tensor;
+}
+
+// The value that belongs to an element of the output, at [n][y][x][c] or [n][c][y][x] if images are meant.
+typedef double (*plain_value)(const struct tensor *in, const struct tensor *out, const void *what, size_t i);
+
+static void check(WNNOperand result, plain_value value, const void *what)
+{
+    REQUIRE(result);
+    const struct node *node = wnn_operand(result)->producer;
+    struct tensor in = make_tensor(node->in[0]), out = make_tensor(node->out[0]),
+                  again = make_tensor(node->out[0]);
+    size_t bytes = out.count * wnn_dtype_bits(out.type) / 8;
+    struct parallel one = {.run = run_in_turn, .threads = 1}, some = {.run = run_in_turn, .threads = 3};
+    struct kernel_call call = {node, &in, &out, NULL, &one}, other = {node, &in, &again, NULL, &some};
+    wnn_cpu_kernels[node->op].run(&call);
+    wnn_cpu_kernels[node->op].run(&other);
+    REQUIRE(memcmp(out.data, again.data, bytes) == 0);
+    double slack = out.type == WNNDataType_Float32 ? 1e-5 : out.type == WNNDataType_Float16 ? 2e-3 : 0.51;
+    for (size_t i = 0; i < out.count; i++) {
+        double expected = value(&in, &out, what, i), got = (double)load(&out, i);
+        if (!(fabs(expected - got) <= slack * (out.type == WNNDataType_Uint8 ? 1 : 1 + fabs(expected)))) {
+            fprintf(stderr, "operator %d, type %d, element %zu: %g; expected %g\n", (int)node->op,
+                    (int)out.type, i, got, expected);
+            exit(1);
+        }
+    }
+    free(in.data);
+    free(out.data);
+    free(again.data);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Images
+// ---------------------------------------------------------------------------------------------------------------
+
+struct image {
+    uint32_t channels, size[2];
+    bool last; // channels are
+};
+
+struct place {
+    size_t n, c, y, x;
+};
+
+static struct place place_of(const struct shape *shape, bool last, size_t i)
+{
+    const uint32_t *d = shape->dim;
+    size_t a = i % d[3], b = i / d[3] % d[2], c = i / d[3] / d[2] % d[1], n = i / d[3] / d[2] / d[1];
+    return last ? (struct place){n, a, c, b} : (struct place){n, c, b, a};
+}
+
+static double pixel(const struct tensor *in, bool last, struct place p)
+{
+    const uint32_t *d = in->shape.dim;
+    size_t i = last ? ((p.n * d[1] + p.y) * d[2] + p.x) * d[3] + p.c
+                    : ((p.n * d[1] + p.c) * d[2] + p.y) * d[3] + p.x;
+    return (double)load(in, i);
+}
+
+struct pooling {
+    struct image image;
+    uint32_t window[2], stride[2], dilation[2], padding[4];
+    int kind; // maximum, average, l2
+};
+
+static double pooled(const struct tensor *in, const struct tensor *out, const void *what, size_t i)
+{
+    const struct pooling *p = what;
+    struct place to = place_of(&out->shape, p->image.last, i);
+    double sum = 0, most = -INFINITY;
+    int taps = 0;
+    for (uint32_t t = 0; t < p->window[0] * p->window[1]; t++) {
+        int64_t y = (int64_t)(to.y * p->stride[0] + t / p->window[1] * p->dilation[0]) - p->padding[0];
+        int64_t x = (int64_t)(to.x * p->stride[1] + t % p->window[1] * p->dilation[1]) - p->padding[2];
+        if (y < 0 || y >= p->image.size[0] || x < 0 || x >= p->image.size[1])
+            continue;
+        double value = pixel(in, p->image.last, (struct place){to.n, to.c, (size_t)y, (size_t)x});
+        most = fmax(most, value);
+        sum += p->kind == 2 ? value * value : value;
+        taps++;
+    }
+    return p->kind == 0 ? most : p->kind == 2 ? sqrt(sum) : taps ? sum / taps : 0;
+}
+
+static void make_shape(const struct image *image, uint32_t batch, uint32_t shape[4])
+{
+    shape[0] = batch;
+    shape[image->last ? 3 : 1] = image->channels;
+    shape[image->last ? 1 : 2] = image->size[0];
+    shape[image->last ? 2 : 3] = image->size[1];
+}
+
+static const WNNDataType types[] = {WNNDataType_Float32, WNNDataType_Float16, WNNDataType_Uint8};
+
+static void test_pooling(void)
+{
+    static const struct pooling subjects[] = {
+        {{3, {57, 31}, false}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}, 0},
+        {{2, {70, 29}, false}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 0},
+        {{2, {9, 3000}, false}, {2, 3}, {1, 2}, {2, 1}, {0, 1, 1, 0}, 0},
+        {{3, {23, 7}, false}, {2, 5}, {3, 5}, {1, 2}, {1, 0, 2, 4}, 0},
+        {{2, {40, 41}, false}, {5, 1}, {1, 3}, {3, 1}, {6, 6, 0, 0}, 0},
+        {{3, {33, 33}, false}, {33, 33}, {1, 1}, {1, 1}, {0, 0, 0, 0}, 0},
+        {{24, {19, 40}, true}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}, 0},
+        {{3, {12, 700}, true}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 0},
+        {{3001, {5, 6}, true}, {3, 2}, {1, 1}, {1, 2}, {1, 1, 0, 1}, 0},
+        {{1030, {6, 5}, true}, {6, 5}, {1, 1}, {1, 1}, {0, 0, 0, 0}, 0},
+    };
+    for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++) {
+        for (int t = 0; t < 3; t++) {
+            for (int kind = 0; kind < (t < 2 ? 3 : 1); kind++) {
+                struct pooling p = subjects[s];
+                uint32_t shape[4];
+                p.kind = kind;
+                make_shape(&p.image, 2, shape);
+                WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
+                options.windowDimensions = (WNNUint32List){p.window, 2};
+                options.strides = (WNNUint32List){p.stride, 2};
+                options.dilations = (WNNUint32List){p.dilation, 2};
+                options.padding = (WNNUint32List){p.padding, 4};
+                options.layout = p.image.last ? WNNInputOperandLayout_NHWC : WNNInputOperandLayout_NCHW;
+                WNNOperand x = input(types[t], shape);
+                check(kind == 0   ? wnnGraphBuilderMaxPool2d(builder, x, &options)
+                      : kind == 1 ? wnnGraphBuilderAveragePool2d(builder, x, &options)
+                                  : wnnGraphBuilderL2Pool2d(builder, x, &options),
+                      pooled, &p);
+            }
+        }
+    }
+}
+
+struct resampling {
+    struct image image;
+    uint32_t size[2];
+    bool linear;
+};
+
+static double resampled(const struct tensor *in, const struct tensor *out, const void *what, size_t i)
+{
+    const struct resampling *r = what;
+    struct place to = place_of(&out->shape, r->image.last, i);
+    size_t at[2] = {to.y, to.x}, low[2], high[2];
+    double part[2];
+    for (int a = 0; a < 2; a++) {
+        double last = r->image.size[a] - 1.0, x = ((double)at[a] + 0.5) * r->image.size[a] / r->size[a] - 0.5;
+        x = r->linear ? x : ceil(x - 0.5);
+        x = x < 0 ? 0 : x > last ? last : x;
+        low[a] = (size_t)floor(x);
+        high[a] = low[a] < r->image.size[a] - 1 ? low[a] + 1 : low[a];
+        part[a] = x - floor(x);
+    }
+    double sum = 0;
+    for (int tap = 0; tap < 4; tap++) {
+        struct place from = {to.n, to.c, tap / 2 ? high[0] : low[0], tap % 2 ? high[1] : low[1]};
+        sum += (tap / 2 ? part[0] : 1 - part[0]) * (tap % 2 ? part[1] : 1 - part[1]) *
+               pixel(in, r->image.last, from);
+    }
+    return sum;
+}
+
+static void test_resampling(void)
+{
+    static const struct resampling subjects[] = {
+        {{3, {21, 29}, false}, {42, 58}, true},  {{2, {7, 3000}, false}, {9, 4001}, true},
+        {{2, {300, 7}, false}, {301, 11}, true}, {{2, {40, 900}, false}, {13, 31}, true},
+        {{2, {8, 20}, false}, {8, 21}, true},    {{24, {9, 40}, true}, {17, 81}, true},
+        {{3001, {3, 4}, true}, {5, 7}, true},    {{1030, {4, 9}, true}, {3, 4}, true},
+    };
+    for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++) {
+        for (int t = 0; t < 6; t++) {
+            struct resampling r = subjects[s];
+            uint32_t shape[4];
+            r.linear = t >= 3;
+            make_shape(&r.image, 2, shape);
+            WNNResample2dOptions options = WNN_RESAMPLE2D_OPTIONS_INIT;
+            options.mode = r.linear ? WNNInterpolationMode_Linear : WNNInterpolationMode_NearestNeighbor;
+            options.sizes = (WNNUint32List){r.size, 2};
+            options.axes = r.image.last ? LIST(1, 2) : LIST(2, 3);
+            check(wnnGraphBuilderResample2d(builder, input(types[t % 3], shape), &options), resampled, &r);
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Transposition and padding
+// ---------------------------------------------------------------------------------------------------------------
+
+static double transposed(const struct tensor *in, const struct tensor *out, const void *what, size_t i)
+{
+    const uint32_t *permutation = what;
+    size_t index[4], offset = 0;
+    for (unsigned d = 4; d-- > 0; i /= out->shape.dim[d])
+        index[permutation[d]] = i % out->shape.dim[d];
+    for (unsigned d = 0; d < 4; d++)
+        offset = offset * in->shape.dim[d] + index[d];
+    return (double)load(in, offset);
+}
+
+static void test_transposition(void)
+{
+    static uint32_t shapes[][4] = {{1, 2, 193, 131}, {3, 70, 5, 67}, {2, 65, 64, 3}},
+                    permutation[4] = {0, 3, 1, 2};
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int t = 0; t < 3; t++) {
+            WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
+            options.permutation = (WNNUint32List){permutation, 4};
+            check(wnnGraphBuilderTranspose(builder, input(types[t], shapes[s]), &options), transposed,
+                  permutation);
+        }
+    }
+}
+
+struct padding {
+    uint32_t shape[4], before[4], after[4];
+    WNNPaddingMode mode;
+};
+
+static double padded(const struct tensor *in, const struct tensor *out, const void *what, size_t i)
+{
+    const struct padding *p = what;
+    size_t offset = 0, step = 1;
+    for (unsigned d = 4; d-- > 0; i /= out->shape.dim[d], step *= in->shape.dim[d]) {
+        int64_t at = (int64_t)(i % out->shape.dim[d]) - p->before[d], size = in->shape.dim[d];
+        if (p->mode == WNNPaddingMode_Constant && (at < 0 || at >= size))
+            return 5;
+        int64_t mirror = p->mode == WNNPaddingMode_Reflection ? 0 : 1;
+        if (p->mode == WNNPaddingMode_Edge)
+            at = at < 0 ? 0 : at >= size ? size - 1 : at;
+        at = at < 0 ? -at - mirror : at >= size ? 2 * size - 2 + mirror - at : at;
+        offset += (size_t)at * step;
+    }
+    return (double)load(in, offset);
+}
+
+static void test_padding(void)
+{
+    static const struct padding subjects[] = {
+        {{3, 4, 14, 14}, {0, 0, 1, 1}, {0, 0, 1, 1}, WNNPaddingMode_Constant},
+        {{3, 2, 9, 600}, {1, 0, 2, 3}, {0, 1, 1, 17}, WNNPaddingMode_Constant},
+        {{2, 9, 11, 24}, {0, 1, 2, 0}, {0, 3, 1, 0}, WNNPaddingMode_Constant},
+        {{5, 3, 7, 2}, {2, 0, 0, 0}, {1, 0, 0, 0}, WNNPaddingMode_Constant},
+    };
+    static const WNNPaddingMode modes[] = {WNNPaddingMode_Constant, WNNPaddingMode_Edge,
+                                           WNNPaddingMode_Reflection};
+    for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++) {
+        for (int t = 0; t < 9; t++) {
+            struct padding p = subjects[s];
+            WNNPadOptions options = WNN_PAD_OPTIONS_INIT;
+            options.mode = p.mode = modes[t / 3];
+            options.value = wnnNumberFloat64(5);
+            check(wnnGraphBuilderPad(builder, input(types[t % 3], p.shape), (WNNUint32List){p.before, 4},
+                                     (WNNUint32List){p.after, 4}, &options),
+                  padded, &p);
+        }
+    }
+}
+
+int main(void)
+{
+    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+    builder = create_builder(context);
+    test_pooling();
+    test_resampling();
+    test_transposition();
+    test_padding();
+    wnnGraphBuilderRelease(builder);
+    wnnContextRelease(context);
+    return 0;
+}
