@@ -372,6 +372,7 @@ static void find_columns(const struct resample *resample, size_t position, struc
 {
     size_t most = resample->out[1] - position < POSITIONS ? resample->out[1] - position : POSITIONS;
     x->first = find_neighbours(resample, 1, position).low;
+    x->spanned = 0;
     x->close = true;
     size_t block = resample->run < BLOCK ? resample->run : BLOCK;
     for (x->count = 0; x->count < most; x->count++) {
