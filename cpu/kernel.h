@@ -87,6 +87,9 @@ void wnn_cpu_activate(const struct activation *activation, const struct tensor *
 // which softmax works along; count is a multiple of it.
 void wnn_cpu_activate_floats(const struct activation *activation, float *values, size_t count, size_t row);
 
+// softmax of each `row` elements that follow one another, in place. softmax.c
+void wnn_cpu_soften(const struct tensor *tensor, size_t row, const struct parallel *parallel);
+
 // unary.c, binary.c, elementwise.c, cast.c
 void wnn_cpu_unary(const struct kernel_call *call);  // one input: abs ... tan, activations, clamp, linear, tests
 void wnn_cpu_binary(const struct kernel_call *call); // arithmetic, comparison, logic, prelu; broadcasting

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators of one input that look at single elements, and the same functions as fused activations. The only
-// function of a whole row, softmax as an activation, is here too.
+// Operators of one input that look at single elements, and the same functions as fused activations.
 
 #include "cpu/elementwise.h"
+#include "cpu/gemm.h"
 #include "cpu/vmath.h"
 
 #include <math.h>
@@ -294,58 +294,6 @@ void wnn_cpu_unary(const struct kernel_call *call)
 // Activations
 // ---------------------------------------------------------------------------------------------------------------
 
-struct softmax {
-    unsigned char *data;
-    size_t row; // elements
-    bool half;
-};
-
-static const float *load(const struct softmax *softmax, size_t at, size_t count, float *floats)
-{
-    if (!softmax->half)
-        return (const float *)(const void *)softmax->data + at;
-    wnn_half_to_float_array((const uint16_t *)(const void *)softmax->data + at, floats, count);
-    return floats;
-}
-
-// Three passes over each row, chunk by chunk: a row of float16 may be longer than a thread has room for in
-// float32.
-static void softmax_rows(void *argument, size_t begin, size_t end)
-{
-    const struct softmax *softmax = argument;
-    float floats[WNN_CHUNK], maxima[WNN_CHUNK], exponentials[WNN_CHUNK];
-    for (size_t start = begin * softmax->row; start < end * softmax->row; start += softmax->row) {
-        size_t stop = start + softmax->row;
-        float greatest = -INFINITY;
-        double sum = 0;
-        for (size_t i = start, n; i < stop; i += n) {
-            n = stop - i < WNN_CHUNK ? stop - i : WNN_CHUNK;
-            const float *x = load(softmax, i, n, floats);
-            for (size_t j = 0; j < n; j++)
-                greatest = x[j] > greatest ? x[j] : greatest;
-        }
-        for (size_t j = 0; j < WNN_CHUNK && j < softmax->row; j++)
-            maxima[j] = greatest;
-        for (size_t i = start, n; i < stop; i += n) {
-            n = stop - i < WNN_CHUNK ? stop - i : WNN_CHUNK;
-            const float *x = load(softmax, i, n, floats);
-            wnn_vmath_pair(VMATH_EXP_BELOW, x, maxima, exponentials, n);
-            for (size_t j = 0; j < n; j++)
-                sum += (double)exponentials[j];
-        }
-        for (size_t i = start, n; i < stop; i += n) {
-            n = stop - i < WNN_CHUNK ? stop - i : WNN_CHUNK;
-            const float *x = load(softmax, i, n, floats);
-            float *y = softmax->half ? floats : (float *)(void *)softmax->data + i;
-            wnn_vmath_pair(VMATH_EXP_BELOW, x, maxima, exponentials, n);
-            for (size_t j = 0; j < n; j++)
-                y[j] = (float)((double)exponentials[j] / sum);
-            if (softmax->half)
-                wnn_half_from_float_array(floats, (uint16_t *)(void *)softmax->data + i, n);
-        }
-    }
-}
-
 static bool is_softmax(const struct activation *activation)
 {
     return activation->op == WNN_OP_softmax || activation->op == WNN_OP_softmax2d;
@@ -358,23 +306,14 @@ void wnn_cpu_activate(const struct activation *activation, const struct tensor *
         run_unary(activation->op, activation->attrs, tensor, tensor, parallel);
         return;
     }
-    if (tensor->count == 0)
-        return;
-    struct softmax softmax = {
-        .data = tensor->data,
-        .row = tensor->shape.rank > 0 ? tensor->shape.dim[tensor->shape.rank - 1] : 1,
-        .half = tensor->type == WNNDataType_Float16,
-    };
-    wnn_parallel_for(parallel, tensor->count / softmax.row, WNN_GRAIN_COSTLY / softmax.row, softmax_rows,
-                     &softmax);
+    wnn_cpu_soften(tensor, tensor->shape.rank > 0 ? tensor->shape.dim[tensor->shape.rank - 1] : 1, parallel);
 }
 
 void wnn_cpu_activate_floats(const struct activation *activation, float *values, size_t count, size_t row)
 {
     if (is_softmax(activation)) {
-        struct softmax softmax = {.data = (unsigned char *)values, .row = row};
-        if (count > 0)
-            softmax_rows(&softmax, 0, count / row);
+        struct tensor tensor = {.data = values, .type = WNNDataType_Float32, .count = count};
+        wnn_cpu_soften(&tensor, row, &wnn_serial);
         return;
     }
     struct unary_constants constants = read_constants(activation->op, activation->attrs, WNNDataType_Float32);
