@@ -24,6 +24,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 enum {
     LANES_any = 4,
     LANES_MOST = 16 // a multiple of those of every set

@@ -1,136 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // (x - mean) / sqrt(variance + epsilon) * scale + bias, in double (of float16 partly in float32) and rounded
-// once. Instance and layer
-// normalization differ in which dimensions the statistics are of, and in which of them scale and bias follow;
-// batch normalization is given the statistics.
+// once. Instance and layer normalization differ in which dimensions the statistics are of, and in which of
+// them scale and bias follow; batch normalization is given the statistics.
 #include "cpu/elementwise.h"
+#include "cpu/lanes.h"
 #include "cpu/walk.h"
 
 enum {
-    LANES = 64,   // sums of a single column
-    BLOCK = 1024, // elements that are converted at a time
-    RUN = 4096    // of a single column that are converted once
+    BLOCK = 4096,   // elements of a column whose moments are summed up at a time
+    RUNS = 8,       // columns that are taken together, at most
+    AHEAD = 2048,   // bytes that are fetched before they are read
+    AHEAD_ROWS = 8, // likewise rows
+    PART = 1024,    // scales and biases that are converted at a time
+    KEPT = 4096,    // those that are converted once
+    MOST_COLUMNS = WNN_PIECE,
 };
 
-// ---------------------------------------------------------------------------------------------------------------
-// The loops: rows of `width` float32 elements, `stride` from row to row
-// ---------------------------------------------------------------------------------------------------------------
-
+// Loops over rows of `width` columns, `stride` elements from row to row. width is at most MOST_COLUMNS.
 struct loops {
-    // Adds to sums[j] the elements of column j, or the squares of their distances from middle[j].
-    void (*add)(double *sums, size_t width, const float *x, size_t rows, size_t stride);
-    void (*add_squares)(double *sums, const double *middle, size_t width, const float *x, size_t rows,
-                        size_t stride);
+    // The sums of the differences of each column from shift[j], and of their squares.
+    void (*moments)(const void *x, size_t stride, size_t rows, size_t width, const float *shift, double *sums,
+                    double *squares);
+    // Of a single column. What is read next is behind it, and what is written next at `y`.
+    void (*run_moments)(const void *x, void *y, size_t count, float shift, double *sum, double *square);
 
-    // The sum of LANES sums.
-    double (*total)(const double *sums);
-
-    // The output may be the input. y = (x - mean[j]) * factor[j] + bias[j]; rows of y are `out_stride` apart.
-    void (*columns)(float *y, size_t out_stride, const float *x, size_t stride, size_t rows, size_t width,
-                    const double *mean, const double *factor, const double *bias);
+    // The output may be the input. y = (x - mean[j]) * factor[j] + bias[j]
+    void (*columns)(void *y, const void *x, size_t stride, size_t rows, size_t width, const double *mean,
+                    const double *factor, const double *bias);
 
     // y[i] = (x[i] - mean) * factor + bias
-    void (*line)(float *y, const float *x, size_t count, double mean, double factor, double bias);
+    void (*line)(void *y, const void *x, size_t count, double mean, double factor, double bias);
 
     // y[i] = (x[i] - mean) * factor * scale[i] + bias[i]
-    void (*run)(float *y, const float *x, size_t count, double mean, double factor, const float *scale,
+    void (*run)(void *y, const void *x, size_t count, double mean, double factor, const float *scale,
                 const float *bias);
 };
 
-// With arithmetic in Real: of what is float16 before and after, float32 does not lose anything.
-#define DEFINE_LOOPS(set, TARGET, Real)                                                                      \
-    TARGET static void add_##set(double *restrict sums, size_t width, const float *restrict x, size_t rows,  \
-                                 size_t stride)                                                              \
-    {                                                                                                        \
-        for (; rows >= 4; rows -= 4, x += 4 * stride) {                                                      \
-            const float *b = x + stride, *c = b + stride, *d = c + stride;                                   \
-            for (size_t j = 0; j < width; j++)                                                               \
-                sums[j] += (double)(((Real)x[j] + (Real)b[j]) + ((Real)c[j] + (Real)d[j]));                  \
-        }                                                                                                    \
-        for (; rows > 0; rows--, x += stride) {                                                              \
-            for (size_t j = 0; j < width; j++)                                                               \
-                sums[j] += (double)x[j];                                                                     \
-        }                                                                                                    \
-    }                                                                                                        \
-    TARGET static void add_squares_##set(double *restrict sums, const double *restrict middle, size_t width, \
-                                         const float *restrict x, size_t rows, size_t stride)                \
-    {                                                                                                        \
-        Real m[WNN_WALK_WIDTH];                                                                              \
-        for (size_t j = 0; j < width; j++)                                                                   \
-            m[j] = (Real)middle[j];                                                                          \
-        for (; rows >= 2; rows -= 2, x += 2 * stride) {                                                      \
-            const float *y = x + stride;                                                                     \
-            for (size_t j = 0; j < width; j++) {                                                             \
-                Real a = (Real)x[j] - m[j], b = (Real)y[j] - m[j];                                           \
-                sums[j] += (double)(a * a + b * b);                                                          \
-            }                                                                                                \
-        }                                                                                                    \
-        for (; rows > 0; rows--, x += stride) {                                                              \
-            for (size_t j = 0; j < width; j++) {                                                             \
-                Real a = (Real)x[j] - m[j];                                                                  \
-                sums[j] += (double)(a * a);                                                                  \
-            }                                                                                                \
-        }                                                                                                    \
-    }                                                                                                        \
-    TARGET static double total_##set(const double *restrict sums)                                            \
-    {                                                                                                        \
-        double eight[8] = {0}, four[4];                                                                      \
-        for (size_t i = 0; i < LANES; i += 8)                                                                \
-            for (size_t j = 0; j < 8; j++)                                                                   \
-                eight[j] += sums[i + j];                                                                     \
-        for (size_t j = 0; j < 4; j++)                                                                       \
-            four[j] = eight[j] + eight[j + 4];                                                               \
-        return (four[0] + four[2]) + (four[1] + four[3]);                                                    \
-    }                                                                                                        \
-    TARGET static void columns_##set(float *y, size_t out_stride, const float *x, size_t stride,             \
-                                     size_t rows, size_t width, const double *restrict mean,                 \
-                                     const double *restrict factor, const double *restrict bias)             \
-    {                                                                                                        \
-        for (; rows > 0; rows--, x += stride, y += out_stride) {                                             \
-            WNN_INDEPENDENT                                                                                  \
-            for (size_t j = 0; j < width; j++)                                                               \
-                y[j] = (float)(((double)x[j] - mean[j]) * factor[j] + bias[j]);                              \
-        }                                                                                                    \
-    }                                                                                                        \
-    TARGET static void line_##set(float *y, const float *x, size_t count, double mean, double factor,        \
-                                  double bias)                                                               \
-    {                                                                                                        \
-        Real m = (Real)mean, f = (Real)factor, b = (Real)bias;                                               \
-        WNN_INDEPENDENT                                                                                      \
-        for (size_t i = 0; i < count; i++)                                                                   \
-            y[i] = (float)(((Real)x[i] - m) * f + b);                                                        \
-    }                                                                                                        \
-    TARGET static void run_##set(float *y, const float *x, size_t count, double mean, double factor,         \
-                                 const float *scale, const float *bias)                                      \
-    {                                                                                                        \
-        Real m = (Real)mean, f = (Real)factor;                                                               \
-        WNN_INDEPENDENT                                                                                      \
-        for (size_t i = 0; i < count; i++)                                                                   \
-            y[i] = (float)(((Real)x[i] - m) * f * (Real)scale[i] + (Real)bias[i]);                           \
-    }                                                                                                        \
-    static const struct loops loops_##set = {add_##set,     add_squares_##set, total_##set,                  \
-                                             columns_##set, line_##set,        run_##set};
+#define NAME(x) x##_any
+#define TARGET
+#include "cpu/normalization.inc"
 
-DEFINE_LOOPS(any, , double)
-DEFINE_LOOPS(half_any, , float)
 #if defined(__x86_64__)
-DEFINE_LOOPS(avx2, WNN_AVX2, double)
-DEFINE_LOOPS(half_avx2, WNN_AVX2, float)
-DEFINE_LOOPS(avx512, WNN_AVX512, double)
-DEFINE_LOOPS(half_avx512, WNN_AVX512, float)
+#define NAME(x) x##_avx2
+#define TARGET  WNN_LANES_AVX2
+#include "cpu/normalization.inc"
+
+#define NAME(x) x##_avx512
+#define TARGET  WNN_LANES_AVX512
+#include "cpu/normalization.inc"
 #endif
 
 static const struct loops *find_loops(WNNDataType type)
 {
-    bool half = type == WNNDataType_Float16;
-#if defined(__x86_64__)
-    if (wnn_has_avx512())
-        return half ? &loops_half_avx512 : &loops_avx512;
-    if (__builtin_cpu_supports("avx2"))
-        return half ? &loops_half_avx2 : &loops_avx2;
-#endif
-    return half ? &loops_half_any : &loops_any;
+    return &WNN_BEST_LANES(loops)[type == WNNDataType_Float16];
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -141,6 +69,7 @@ struct normalize {
     const struct tensor *in, *out, *scale, *bias;
     const struct loops *loops;
     double epsilon;
+    size_t size; // bytes of an element
     bool half;
     struct walk walk;
 };
@@ -163,103 +92,118 @@ static const float *load(const struct tensor *tensor, size_t first, size_t step,
     return buffer;
 }
 
-static size_t smaller(size_t a, size_t b)
+// Of one column: the sum of the elements that there have been, and that of their squared distances from their
+// mean.
+struct moments {
+    double total, squares;
+};
+
+// Adds `rows` elements to `before`, of whose differences from `shift` the sums have been taken. That is one
+// of them, so that the sum of squares is at most as many times the one of distances from the mean as there
+// are rows, and the difference has enough digits.
+static inline void join(struct moments *moments, double before, double rows, double shift, double sum,
+                        double square)
 {
-    return a < b ? a : b;
+    double mean = shift + sum / rows, own = square - sum * (sum / rows);
+    double distance = before > 0 ? mean - moments->total / before : 0;
+    moments->total += shift * rows + sum;
+    moments->squares += (own < 0 ? 0 : own) + distance * distance * (before * rows / (before + rows));
 }
 
-// The rows of a piece, BLOCK elements of float16 at a time: `stride` is that of what is returned.
-static const float *load_rows(const struct normalize *n, size_t offset, size_t width, size_t rows,
-                              float *buffer, size_t *stride)
+// How many rows may be taken as one of up to `most` columns, since they lie side by side.
+static size_t rows_together(const struct walk *walk, size_t width, size_t most)
 {
-    if (!n->half)
-        return (const float *)n->in->data + offset;
-    const uint16_t *halves = (const uint16_t *)n->in->data + offset;
-    for (size_t r = 0; *stride != width && r < rows; r++)
-        wnn_half_to_float_array(halves + r * *stride, buffer + r * width, width);
-    if (*stride == width)
-        wnn_half_to_float_array(halves, buffer, rows * width);
-    *stride = width;
-    return buffer;
+    return width == walk->columns && width < most ? most / width : 1;
 }
 
-// The mean of each column of a unit, of its values or, if there is a `middle`, of their squared distances
-// from it. A single column is cut into LANES, where that is possible, and so is its `middle`.
-static void average(const struct normalize *n, size_t unit, const float *run, const double *middle,
-                    double *means)
+static void repeat(double *values, size_t width, size_t times)
 {
-    const struct walk *walk = &n->walk;
-    struct piece piece;
-    float buffer[BLOCK];
-    wnn_walk_start_rows(&piece, walk, unit, 0, walk->reduced);
-    size_t lanes = piece.width == 1 ? LANES : piece.width, columns = piece.width == 1 ? 1 : walk->columns;
-    for (size_t j = 0; j < lanes; j++)
-        means[j] = 0;
-    while (wnn_walk_next(&piece)) {
-        for (size_t row = 0, rows; row < piece.rows; row += rows) {
-            rows = n->half && !run ? smaller(piece.rows - row, BLOCK / piece.width) : piece.rows;
-            size_t width = piece.width, stride = columns, count = rows, rest = 0;
-            const float *x =
-                run ? run + row : load_rows(n, piece.offset + row * columns, width, rows, buffer, &stride);
-            if (width == 1) {
-                count = rows / LANES;
-                rest = rows % LANES;
-                width = stride = LANES;
-            }
-            if (middle)
-                n->loops->add_squares(means, middle, width, x, count, stride);
-            else
-                n->loops->add(means, width, x, count, stride);
-            if (rest > 0 && middle)
-                n->loops->add_squares(means, middle, rest, x + count * LANES, 1, 0);
-            else if (rest > 0)
-                n->loops->add(means, rest, x + count * LANES, 1, 0);
+    for (size_t i = width; i < width * times; i++)
+        values[i] = values[i - width];
+}
+
+// Adds a piece of one column.
+static void join_run(const struct normalize *n, const struct piece *piece, size_t before,
+                     struct moments *moments)
+{
+    for (size_t row = 0, rows; row < piece->rows; row += rows) {
+        size_t offset = piece->offset + row;
+        float buffer;
+        double sum, square;
+        rows = smaller(piece->rows - row, BLOCK);
+        float shift = *load(n->in, offset, 1, 1, &buffer);
+        n->loops->run_moments((const char *)n->in->data + offset * n->size,
+                              (char *)n->out->data + offset * n->size, rows, shift, &sum, &square);
+        join(moments, (double)(before + row), (double)rows, (double)shift, sum, square);
+    }
+}
+
+static void join_rows(const struct normalize *n, const struct piece *piece, size_t before,
+                      struct moments *moments)
+{
+    float shift[MOST_COLUMNS];
+    double sums[MOST_COLUMNS], squares[MOST_COLUMNS], more[2][MOST_COLUMNS];
+    size_t width = piece->width, columns = n->walk.columns;
+    for (size_t row = 0, rows; row < piece->rows; row += rows) {
+        size_t offset = piece->offset + row * columns;
+        const char *x = (const char *)n->in->data + offset * n->size;
+        rows = smaller(piece->rows - row, (n->half ? 4 * BLOCK : BLOCK) / width);
+        size_t together = smaller(rows_together(&n->walk, width, WNN_WALK_WIDTH), rows),
+               all = width * together;
+        size_t rest = rows % together * width;
+        memmove(shift, load(n->in, offset, 1, width, shift), width * sizeof *shift);
+        for (size_t i = width; i < all; i++)
+            shift[i] = shift[i - width];
+        n->loops->moments(x, columns * together, rows / together, all, shift, sums, squares);
+        if (rest > 0)
+            n->loops->moments(x + (rows * width - rest) * n->size, 0, 1, rest, shift, more[0], more[1]);
+        for (size_t i = 0; i < rest; i++) {
+            sums[i] += more[0][i];
+            squares[i] += more[1][i];
         }
+        for (size_t i = width; i < all; i += width) {
+            for (size_t j = 0; j < width; j++) {
+                sums[j] += sums[i + j];
+                squares[j] += squares[i + j];
+            }
+        }
+        for (size_t j = 0; j < width; j++)
+            join(&moments[j], (double)(before + row), (double)rows, (double)shift[j], sums[j], squares[j]);
     }
-    if (piece.width == 1) {
-        double mean = n->loops->total(means) / (double)walk->reduced;
-        for (size_t j = 0; j < LANES; j++)
-            means[j] = mean;
-        return;
-    }
-    for (size_t j = 0; j < lanes; j++)
-        means[j] /= (double)walk->reduced;
 }
 
-// What is the same for many units, in float32: the input of one, and scale and bias.
+// Scales and biases in float32, where they are the same for many units.
 struct kept {
-    float input[RUN], scale[RUN], bias[RUN];
+    float scale[KEPT], bias[KEPT];
 };
 
 // A run of a single column.
 static void apply_run(const struct normalize *n, const struct piece *piece, const struct kept *kept,
                       double mean, double factor)
 {
-    float in[BLOCK], out[BLOCK], scales[BLOCK], biases[BLOCK];
+    float scales[PART], biases[PART];
     size_t step = n->walk.row_parameter;
+    if (step == 0 || (!n->scale->data && !n->bias->data)) {
+        const float *scale = load(n->scale, piece->parameter, 1, 1, scales);
+        const float *bias = load(n->bias, piece->parameter, 1, 1, biases);
+        n->loops->line((char *)n->out->data + piece->offset * n->size,
+                       (const char *)n->in->data + piece->offset * n->size, piece->rows, mean,
+                       scale ? factor * (double)*scale : factor, bias ? (double)*bias : 0);
+        return;
+    }
     for (size_t i = 0, count; i < piece->rows; i += count) {
-        count = smaller(piece->rows - i, BLOCK);
-        size_t at = piece->offset + i, parameter = piece->parameter + i * step, stride = 1;
-        float *y = n->half ? out : (float *)n->out->data + at;
-        const float *x = kept ? kept->input + i : load_rows(n, at, 1, count, in, &stride);
-        bool known = kept && step == 1;
-        const float *scale = known && n->scale->data
-                                 ? kept->scale + parameter
-                                 : load(n->scale, parameter, step, step ? count : 1, scales);
-        const float *bias = known && n->bias->data ? kept->bias + parameter
-                                                   : load(n->bias, parameter, step, step ? count : 1, biases);
-        if (step == 0 || (!scale && !bias)) {
-            n->loops->line(y, x, count, mean, scale ? factor * (double)*scale : factor,
-                           bias ? (double)*bias : 0);
-        } else {
-            for (size_t j = 0; j < count && !scale; j++)
-                scales[j] = 1;
-            for (size_t j = 0; j < count && !bias; j++)
-                biases[j] = 0;
-            n->loops->run(y, x, count, mean, factor, scale ? scale : scales, bias ? bias : biases);
-        }
-        if (n->half)
-            wnn_half_from_float_array(out, (uint16_t *)n->out->data + at, count);
+        count = smaller(piece->rows - i, PART);
+        size_t at = (piece->offset + i) * n->size, parameter = piece->parameter + i * step;
+        const float *scale =
+            kept && n->scale->data ? kept->scale + parameter : load(n->scale, parameter, step, count, scales);
+        const float *bias =
+            kept && n->bias->data ? kept->bias + parameter : load(n->bias, parameter, step, count, biases);
+        for (size_t j = 0; j < count && !scale; j++)
+            scales[j] = 1;
+        for (size_t j = 0; j < count && !bias; j++)
+            biases[j] = 0;
+        n->loops->run((char *)n->out->data + at, (const char *)n->in->data + at, count, mean, factor,
+                      scale ? scale : scales, bias ? bias : biases);
     }
 }
 
@@ -267,76 +211,111 @@ static void apply_run(const struct normalize *n, const struct piece *piece, cons
 static void apply_rows(const struct normalize *n, const struct piece *piece, const double *mean,
                        const double *factor)
 {
-    float in[BLOCK], out[BLOCK], buffer[WNN_WALK_WIDTH];
-    double factors[WNN_WALK_WIDTH], biases[WNN_WALK_WIDTH];
+    float buffer[WNN_WALK_WIDTH];
+    double means[MOST_COLUMNS], factors[MOST_COLUMNS], biases[MOST_COLUMNS];
     size_t width = piece->width, columns = n->walk.columns, step = n->walk.column_parameter;
-    for (size_t row = 0, rows; row < piece->rows; row += rows) {
-        rows = n->walk.row_parameter ? 1 : n->half ? smaller(piece->rows - row, BLOCK / width) : piece->rows;
-        size_t at = piece->offset + row * columns, parameter = piece->parameter + row * n->walk.row_parameter;
+    bool differ = n->walk.row_parameter != 0;
+    size_t together = differ ? 1 : smaller(rows_together(&n->walk, width, MOST_COLUMNS), piece->rows);
+    memcpy(means, mean, width * sizeof *means);
+    repeat(means, width, together);
+    for (size_t row = 0; row < (differ ? piece->rows : 1); row++) {
+        size_t parameter = piece->parameter + row * n->walk.row_parameter, rows = differ ? 1 : piece->rows;
         const float *scale = load(n->scale, parameter, step, width, buffer);
         for (size_t j = 0; j < width; j++)
             factors[j] = scale ? factor[j] * (double)scale[j] : factor[j];
         const float *bias = load(n->bias, parameter, step, width, buffer);
         for (size_t j = 0; j < width; j++)
             biases[j] = bias ? (double)bias[j] : 0;
-        size_t stride = columns;
-        const float *x = load_rows(n, at, width, rows, in, &stride);
-        if (!n->half) {
-            n->loops->columns((float *)n->out->data + at, columns, x, stride, rows, width, mean, factors,
-                              biases);
-            continue;
+        repeat(factors, width, together);
+        repeat(biases, width, together);
+        size_t at = (piece->offset + row * columns) * n->size, rest = rows % together * width;
+        char *y = (char *)n->out->data + at;
+        const char *x = (const char *)n->in->data + at;
+        n->loops->columns(y, x, columns * together, rows / together, width * together, means, factors,
+                          biases);
+        if (rest > 0) {
+            size_t done = (rows * width - rest) * n->size;
+            n->loops->columns(y + done, x + done, 0, 1, rest, means, factors, biases);
         }
-        n->loops->columns(out, width, x, stride, rows, width, mean, factors, biases);
-        for (size_t r = 0; r < rows; r++)
-            wnn_half_from_float_array(out + r * width, (uint16_t *)n->out->data + at + r * columns, width);
     }
 }
 
-static void normalize_units(void *argument, size_t begin, size_t end)
+// Makes a mean and a factor of the moments of each column.
+static void average(const struct normalize *n, const struct moments *moments, size_t count, double *mean,
+                    double *factor)
+{
+    double reduced = (double)n->walk.reduced;
+    for (size_t j = 0; j < count; j++) {
+        mean[j] = moments[j].total / reduced;
+        factor[j] = 1 / sqrt(moments[j].squares / reduced + n->epsilon);
+    }
+}
+
+// Units of one column, a few of them together, so that nothing waits for the factor of a short one.
+static void normalize_runs(void *argument, size_t begin, size_t end)
 {
     const struct normalize *n = argument;
     const struct walk *walk = &n->walk;
     struct kept room, *kept = NULL;
-    if (n->half && walk->columns == 1 && walk->outer.rank == 0 && walk->rows <= RUN) {
+    if (n->half && walk->outer.rank == 0 && walk->row_parameter == 1 && walk->rows <= KEPT) {
         kept = &room;
-        if (walk->row_parameter == 1 && n->scale->data)
+        if (n->scale->data)
             wnn_half_to_float_array(n->scale->data, room.scale, walk->rows);
-        if (walk->row_parameter == 1 && n->bias->data)
+        if (n->bias->data)
             wnn_half_to_float_array(n->bias->data, room.bias, walk->rows);
     }
+    size_t most = smaller(BLOCK / walk->reduced + 1, RUNS);
+    for (size_t unit = begin, count; unit < end; unit += count) {
+        struct moments moments[RUNS] = {{0}};
+        double mean[RUNS], factor[RUNS];
+        struct piece piece;
+        count = smaller(end - unit, most);
+        for (size_t i = 0; i < count; i++) {
+            wnn_walk_start_rows(&piece, walk, unit + i, 0, walk->reduced);
+            while (wnn_walk_next(&piece))
+                join_run(n, &piece, piece.position, &moments[i]);
+        }
+        average(n, moments, count, mean, factor);
+        for (size_t i = 0; i < count; i++) {
+            wnn_walk_start_rows(&piece, walk, unit + i, 0, walk->reduced);
+            while (wnn_walk_next(&piece))
+                apply_run(n, &piece, kept, mean[i], factor[i]);
+        }
+    }
+}
+
+static void normalize_columns(void *argument, size_t begin, size_t end)
+{
+    const struct normalize *n = argument;
+    const struct walk *walk = &n->walk;
     for (size_t unit = begin; unit < end; unit++) {
+        struct moments moments[WNN_WALK_WIDTH] = {{0}};
         double mean[WNN_WALK_WIDTH], factor[WNN_WALK_WIDTH];
         struct piece piece;
         wnn_walk_start_rows(&piece, walk, unit, 0, walk->reduced);
-        if (kept)
-            wnn_half_to_float_array((const uint16_t *)n->in->data + piece.at, room.input, walk->rows);
-        const float *run = kept ? room.input : NULL;
-        average(n, unit, run, NULL, mean);
-        average(n, unit, run, mean, factor);
-        for (size_t j = 0; j < piece.width; j++)
-            factor[j] = 1 / sqrt(factor[j] + n->epsilon);
-        while (wnn_walk_next(&piece)) {
-            if (piece.width == 1)
-                apply_run(n, &piece, kept, mean[0], factor[0]);
-            else
-                apply_rows(n, &piece, mean, factor);
-        }
+        while (wnn_walk_next(&piece))
+            join_rows(n, &piece, piece.position, moments);
+        average(n, moments, piece.width, mean, factor);
+        wnn_walk_start_rows(&piece, walk, unit, 0, walk->reduced);
+        while (wnn_walk_next(&piece))
+            apply_rows(n, &piece, mean, factor);
     }
 }
 
 static void normalize(const struct kernel_call *call, double epsilon, uint32_t reduced,
                       const size_t parameter[WNN_MAX_RANK])
 {
-    struct normalize n = {&call->in[0],
-                          &call->out[0],
-                          &call->in[1],
-                          &call->in[2],
-                          find_loops(call->in[0].type),
-                          epsilon,
-                          call->in[0].type == WNNDataType_Float16,
-                          {0}};
+    struct normalize n = {.in = &call->in[0],
+                          .out = &call->out[0],
+                          .scale = &call->in[1],
+                          .bias = &call->in[2],
+                          .loops = find_loops(call->in[0].type),
+                          .epsilon = epsilon,
+                          .size = wnn_dtype_bits(call->in[0].type) / 8,
+                          .half = call->in[0].type == WNNDataType_Float16};
     wnn_walk_init(&n.walk, &n.in->shape, reduced, parameter);
-    wnn_parallel_for(call->parallel, n.walk.units, wnn_walk_grain(&n.walk), normalize_units, &n);
+    wnn_parallel_for(call->parallel, n.walk.units, wnn_walk_grain(&n.walk),
+                     n.walk.columns == 1 ? normalize_runs : normalize_columns, &n);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-instancenorm
@@ -387,16 +366,12 @@ void wnn_cpu_layer_normalization(const struct kernel_call *call)
 // ---------------------------------------------------------------------------------------------------------------
 
 // The input is [outer, channels, inner]. A unit is a channel's elements in one place of `outer` or, if
-// `inner` is 1, some channels' in ROWS places.
+// `inner` is 1, some channels' in some rows, of which `together` are taken as one.
 struct batch {
     const struct tensor *in, *out, *mean, *variance, *scale, *bias;
     const struct loops *loops;
-    size_t outer, channels, inner, blocks;
+    size_t outer, channels, inner, blocks, together, rows, size;
     double epsilon;
-};
-
-enum {
-    ROWS = 32
 };
 
 // `count` elements of one tensor.
@@ -415,8 +390,7 @@ static void batch_units(void *argument, size_t begin, size_t end)
 {
     const struct batch *b = argument;
     double mean[WNN_PIECE], factor[WNN_PIECE], scale[WNN_PIECE], bias[WNN_PIECE];
-    float in[BLOCK], out[BLOCK];
-    bool half = b->in->type == WNNDataType_Float16, rows = b->inner == 1;
+    bool rows = b->inner == 1;
     for (size_t unit = begin; unit < end; unit++) {
         size_t channel = unit % b->blocks * (rows ? WNN_PIECE : 1), place = unit / b->blocks;
         size_t count = rows ? smaller(b->channels - channel, WNN_PIECE) : 1;
@@ -426,28 +400,23 @@ static void batch_units(void *argument, size_t begin, size_t end)
         load_channels(b->bias, channel, count, 0, bias);
         for (size_t j = 0; j < count; j++)
             factor[j] = scale[j] / sqrt(factor[j] + b->epsilon);
-        // Runs of a channel, or rows.
-        size_t runs = rows ? smaller(b->outer - place * ROWS, ROWS) : 1, length = rows ? count : b->inner;
         size_t first =
-            rows ? place * ROWS * b->channels + channel : (place * b->channels + channel) * b->inner;
-        for (size_t r = 0; r < runs; r++) {
-            for (size_t i = 0, n; i < length; i += n) {
-                n = half ? smaller(length - i, BLOCK) : length;
-                size_t at = first + r * b->channels + i;
-                const float *x = (const float *)b->in->data + at;
-                float *y = (float *)b->out->data + at;
-                if (half) {
-                    wnn_half_to_float_array((const uint16_t *)b->in->data + at, in, n);
-                    x = in;
-                    y = out;
-                }
-                if (rows)
-                    b->loops->columns(y, 0, x, 0, 1, n, mean + i, factor + i, bias + i);
-                else
-                    b->loops->line(y, x, n, mean[0], factor[0], bias[0]);
-                if (half)
-                    wnn_half_from_float_array(out, (uint16_t *)b->out->data + at, n);
-            }
+            rows ? place * b->rows * b->channels + channel : (place * b->channels + channel) * b->inner;
+        const char *x = (const char *)b->in->data + first * b->size;
+        char *y = (char *)b->out->data + first * b->size;
+        if (!rows) {
+            b->loops->line(y, x, b->inner, mean[0], factor[0], bias[0]);
+            continue;
+        }
+        size_t there = smaller(b->outer - place * b->rows, b->rows), rest = there % b->together * count;
+        repeat(mean, count, b->together);
+        repeat(factor, count, b->together);
+        repeat(bias, count, b->together);
+        b->loops->columns(y, x, b->channels * b->together, there / b->together, count * b->together, mean,
+                          factor, bias);
+        if (rest > 0) {
+            size_t done = (there * count - rest) * b->size;
+            b->loops->columns(y + done, x + done, 0, 1, rest, mean, factor, bias);
         }
     }
 }
@@ -457,18 +426,29 @@ void wnn_cpu_batch_normalization(const struct kernel_call *call)
 {
     const WNNBatchNormalizationOptions *options = call->node->attrs;
     const struct tensor *in = call->in;
-    struct batch b = {&in[0], &call->out[0],          &in[1], &in[2], &in[3],
-                      &in[4], find_loops(in[0].type), 1,      1,      1,
-                      1,      options->epsilon};
+    struct batch b = {.in = &in[0],
+                      .out = &call->out[0],
+                      .mean = &in[1],
+                      .variance = &in[2],
+                      .scale = &in[3],
+                      .bias = &in[4],
+                      .loops = find_loops(in[0].type),
+                      .outer = 1,
+                      .channels = 1,
+                      .inner = 1,
+                      .size = wnn_dtype_bits(in[0].type) / 8,
+                      .epsilon = options->epsilon};
     for (unsigned d = 0; d < in[0].shape.rank; d++)
         *(d < options->axis ? &b.outer : d == options->axis ? &b.channels : &b.inner) *= in[0].shape.dim[d];
     if (in[0].count == 0)
         return;
     size_t units, work;
     if (b.inner == 1) {
+        b.together = b.channels < WNN_PIECE ? WNN_PIECE / b.channels : 1;
+        b.rows = b.together * 32;
         b.blocks = (b.channels + WNN_PIECE - 1) / WNN_PIECE;
-        units = (b.outer + ROWS - 1) / ROWS * b.blocks;
-        work = ROWS * (b.channels < WNN_PIECE ? b.channels : WNN_PIECE);
+        units = (b.outer + b.rows - 1) / b.rows * b.blocks;
+        work = b.rows * smaller(b.channels, WNN_PIECE);
     } else {
         b.blocks = b.channels;
         units = b.outer * b.channels;

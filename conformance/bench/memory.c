@@ -4,7 +4,7 @@
 // same number of bytes, read and written, reaches on as many threads. Kernels are called directly. And how
 // many times as fast as a plain loop over the mathematical library, on one thread, those of functions are.
 //
-// Usage: webnn-bench-memory [--threads=N] [--time=MILLISECONDS] [--below=PERCENT] [NAME-PART...]
+// Usage: webnn-bench-memory [--threads=N] [--time=MILLISECONDS] [--below=PERCENT] [--size=L2|DRAM] [NAME-PART...]
 
 #include "cpu/kernel.h"
 
@@ -563,8 +563,9 @@ static void images(const char *size, uint32_t n)
 
 int main(int argc, char **argv)
 {
+    char only[8] = "";
     for (; argc > 1 && argv[1][0] == '-'; argc--, argv++) {
-        if (sscanf(argv[1], "--threads=%u", &threads) == 1)
+        if (sscanf(argv[1], "--threads=%u", &threads) == 1 || sscanf(argv[1], "--size=%7s", only) == 1)
             continue;
         if (sscanf(argv[1], "--time=%lf", &budget) == 1)
             budget /= 1000;
@@ -585,6 +586,8 @@ int main(int argc, char **argv)
         uint32_t rows;
     } sizes[] = {{"L2", 256}, {"DRAM", 16384}};
     for (int i = 0; i < 2; i++) {
+        if (only[0] != '\0' && strcmp(only, sizes[i].name) != 0)
+            continue;
         reductions(sizes[i].name, sizes[i].rows);
         normalizations(sizes[i].name, sizes[i].rows);
         movements(sizes[i].name, sizes[i].rows);
