@@ -12,93 +12,121 @@ enum {
 
 struct search {
     const struct tensor *in, *out;
-    bool min, last;
+    bool min, last; // last: of equal ones
     struct walk walk;
 };
 
 // A piece of a unit: rows of `width` values, of which the first is at `position` among the reduced elements.
 struct block {
     size_t rows, width, stride, position;
-    bool last; // of equal ones
 };
 
-// The best of each column so far, and where it is among the reduced elements; -1: nowhere, all are NaN.
+// The best of each column so far, and where it is among the reduced elements; -1: nowhere, all are NaN or
+// LOWEST.
 #define DEFINE_SEARCH(name, type, LOWEST)                                                                    \
     /* One column: the best of the block first, which is quick, then where it is. */                         \
     WNN_INLINE void name##_run(const type *restrict values, const struct block *block, type *best,           \
-                               int32_t *where)                                                               \
+                               int32_t *where, const bool last)                                              \
     {                                                                                                        \
         type most = LOWEST, lanes[LANES];                                                                    \
-        size_t count = block->rows, at;                                                                      \
+        size_t count = block->rows, whole = count - count % LANES, at;                                       \
         for (size_t j = 0; j < LANES; j++)                                                                   \
             lanes[j] = LOWEST;                                                                               \
-        for (at = 0; at + LANES <= count; at += LANES) {                                                     \
+        for (at = 0; at < whole; at += LANES) {                                                              \
             for (size_t j = 0; j < LANES; j++)                                                               \
                 lanes[j] = values[at + j] > lanes[j] ? values[at + j] : lanes[j];                            \
         }                                                                                                    \
-        for (size_t j = 0; j < LANES; j++)                                                                   \
-            most = lanes[j] > most ? lanes[j] : most;                                                        \
+        for (size_t half = LANES / 2; half > 0; half /= 2) {                                                 \
+            for (size_t j = 0; j < half; j++)                                                                \
+                lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];                          \
+        }                                                                                                    \
+        most = lanes[0];                                                                                     \
         for (; at < count; at++)                                                                             \
             most = values[at] > most ? values[at] : most;                                                    \
-        if (!(most > *best || (most == *best && (block->last || *where < 0))))                               \
+        if (!(most > *best || (most == *best && (last || *where < 0))))                                      \
             return;                                                                                          \
         size_t begin = 0, end = count;                                                                       \
-        for (bool found = false; !found && begin < end;) {                                                   \
-            size_t n = end - begin < LANES ? end - begin : LANES, first = block->last ? end - n : begin;     \
-            unsigned equal = 0;                                                                              \
-            for (size_t j = 0; j < n; j++)                                                                   \
-                equal |= values[first + j] == most;                                                          \
-            for (size_t j = 0; equal && !found && j < n; j++) {                                              \
-                at = block->last ? first + n - 1 - j : first + j;                                            \
-                found = values[at] == most;                                                                  \
+        if (last) { /* the last LANES that have it */                                                        \
+            for (uint32_t equal = 0; end >= LANES && equal == 0; end -= equal == 0 ? LANES : 0) {            \
+                for (size_t j = 0; j < LANES; j++)                                                           \
+                    equal |= values[end - LANES + j] == most;                                                \
             }                                                                                                \
-            if (found) {                                                                                     \
-                *best = most;                                                                                \
-                *where = (int32_t)(block->position + at);                                                    \
+            for (at = end; at > 0 && values[at - 1] != most;)                                                \
+                at--;                                                                                        \
+            if (at-- == 0)                                                                                   \
+                return;                                                                                      \
+        } else {                                                                                             \
+            for (uint32_t equal = 0; begin + LANES <= count && equal == 0;                                   \
+                 begin += equal == 0 ? LANES : 0) {                                                          \
+                for (size_t j = 0; j < LANES; j++)                                                           \
+                    equal |= values[begin + j] == most;                                                      \
             }                                                                                                \
-            begin += block->last ? 0 : n;                                                                    \
-            end -= block->last ? n : 0;                                                                      \
+            for (at = begin; at < count && values[at] != most;)                                              \
+                at++;                                                                                        \
+            if (at == count)                                                                                 \
+                return;                                                                                      \
         }                                                                                                    \
+        *best = most;                                                                                        \
+        *where = (int32_t)(block->position + at);                                                            \
     }                                                                                                        \
     WNN_INLINE void name##_rows(const type *restrict values, const struct block *block, type *restrict best, \
-                                int32_t *restrict where)                                                     \
+                                int32_t *restrict where, const bool last)                                    \
     {                                                                                                        \
-        int32_t position = (int32_t)block->position, last = block->last ? -1 : 0;                            \
+        int32_t position = (int32_t)block->position;                                                         \
         size_t width = block->width;                                                                         \
         for (size_t r = 0; r < block->rows; r++, values += block->stride, position++) {                      \
             for (size_t j = 0; r + AHEAD < block->rows && j < width; j += 64 / sizeof(type))                 \
                 __builtin_prefetch(values + AHEAD * block->stride + j);                                      \
             for (size_t j = 0; j < width; j++) {                                                             \
-                int32_t old = where[j], any = last | old; /* negative: takes one that is as good, too */     \
                 type x = values[j], b = best[j];                                                             \
-                bool better = (x > b) | ((x == b) & (any < 0));                                              \
+                bool better = last ? x >= b : x > b;                                                         \
                 best[j] = better ? x : b;                                                                    \
-                where[j] = better ? position : old;                                                          \
+                where[j] = better ? position : where[j];                                                     \
+            }                                                                                                \
+        }                                                                                                    \
+    }                                                                                                        \
+    /* Columns of which nothing is above LOWEST. */                                                          \
+    WNN_INLINE void name##_lowest(const type *values, const struct block *block, int32_t *where)             \
+    {                                                                                                        \
+        for (size_t r = 0; r < block->rows; r++) {                                                           \
+            for (size_t j = 0; j < block->width; j++) {                                                      \
+                if (where[j] < 0 && values[r * block->stride + j] == LOWEST)                                 \
+                    where[j] = (int32_t)(block->position + r);                                               \
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
     WNN_INLINE void name(const struct search *search, size_t unit, size_t *width, int32_t *where)            \
     {                                                                                                        \
-        type buffer[BLOCK], best[WNN_WALK_WIDTH];                                                            \
+        _Alignas(64) type buffer[BLOCK], best[WNN_WALK_WIDTH];                                               \
         struct piece piece;                                                                                  \
-        wnn_walk_start_rows(&piece, &search->walk, unit, 0, search->walk.reduced);                           \
-        *width = piece.width;                                                                                \
-        for (size_t j = 0; j < piece.width; j++) {                                                           \
-            best[j] = LOWEST;                                                                                \
-            where[j] = -1;                                                                                   \
-        }                                                                                                    \
-        while (wnn_walk_next(&piece)) {                                                                      \
-            for (size_t row = 0, n; row < piece.rows; row += n) {                                            \
-                n = piece.rows - row < BLOCK / piece.width ? piece.rows - row : BLOCK / piece.width;         \
-                struct block block = {n, piece.width, search->walk.columns, piece.position + row,            \
-                                      search->last};                                                         \
-                const type *values =                                                                         \
-                    name##_load(search, piece.offset + row * search->walk.columns, &block, buffer);          \
-                if (piece.width == 1)                                                                        \
-                    name##_run(values, &block, best, where);                                                 \
-                else                                                                                         \
-                    name##_rows(values, &block, best, where);                                                \
+        bool nowhere = false;                                                                                \
+        for (int pass = 0; pass < 1 + nowhere; pass++) {                                                     \
+            wnn_walk_start_rows(&piece, &search->walk, unit, 0, search->walk.reduced);                       \
+            *width = piece.width;                                                                            \
+            for (size_t j = 0; pass == 0 && j < piece.width; j++) {                                          \
+                best[j] = LOWEST;                                                                            \
+                where[j] = -1;                                                                               \
             }                                                                                                \
+            while (wnn_walk_next(&piece)) {                                                                  \
+                for (size_t row = 0, n; row < piece.rows; row += n) {                                        \
+                    n = piece.rows - row < BLOCK / piece.width ? piece.rows - row : BLOCK / piece.width;     \
+                    struct block block = {n, piece.width, search->walk.columns, piece.position + row};       \
+                    const type *values =                                                                     \
+                        name##_load(search, piece.offset + row * search->walk.columns, &block, buffer);      \
+                    if (pass == 1)                                                                           \
+                        name##_lowest(values, &block, where);                                                \
+                    else if (piece.width == 1 && search->last)                                               \
+                        name##_run(values, &block, best, where, true);                                       \
+                    else if (piece.width == 1)                                                               \
+                        name##_run(values, &block, best, where, false);                                      \
+                    else if (search->last)                                                                   \
+                        name##_rows(values, &block, best, where, true);                                      \
+                    else                                                                                     \
+                        name##_rows(values, &block, best, where, false);                                     \
+                }                                                                                            \
+            }                                                                                                \
+            for (size_t j = 0; j < piece.width; j++)                                                         \
+                nowhere |= where[j] < 0;                                                                     \
         }                                                                                                    \
     }
 
@@ -115,8 +143,11 @@ WNN_INLINE const float *search_floats_load(const struct search *search, size_t o
         const float *from = floats + r * block->stride;
         float *to = buffer + r * width;
         if (half) {
-            wnn_half_to_float_array((const uint16_t *)search->in->data + offset + r * block->stride, to,
-                                    block->stride == width ? block->rows * width : width);
+            const uint16_t *halves = (const uint16_t *)search->in->data + offset + r * block->stride;
+            size_t count = block->stride == width ? block->rows * width : width;
+            for (size_t i = 0; i < count; i += 32)
+                __builtin_prefetch(halves + AHEAD * block->stride + i);
+            wnn_half_to_float_array(halves, to, count);
             from = to;
         }
         if (half && block->stride == width)
@@ -202,7 +233,7 @@ static void store(const struct search *search, size_t offset, size_t width, cons
             store(search, unit / walk->blocks * walk->columns + column, width, where);                       \
         }                                                                                                    \
     }                                                                                                        \
-    WNN_VARIANTS(name##_units)
+    WNN_VARIANTS_512(name##_units)
 
 DEFINE_UNITS(search_floats)
 DEFINE_UNITS(search_int32)
@@ -219,8 +250,8 @@ void wnn_cpu_arg_min_max(const struct kernel_call *call)
     for (size_t i = 0; i < attrs->axes.count; i++)
         mask |= 1u << attrs->axes.data[i];
     wnn_walk_init(&search.walk, &call->in[0].shape, mask, NULL);
-    wnn_loop_body body = wnn_dtype_is_float(type)     ? WNN_BEST(search_floats_units)
-                         : wnn_dtype_bits(type) == 64 ? WNN_BEST(search_int64_units)
-                                                      : WNN_BEST(search_int32_units);
+    wnn_loop_body body = wnn_dtype_is_float(type)     ? WNN_BEST_512(search_floats_units)
+                         : wnn_dtype_bits(type) == 64 ? WNN_BEST_512(search_int64_units)
+                                                      : WNN_BEST_512(search_int32_units);
     wnn_parallel_for(call->parallel, search.walk.units, wnn_walk_grain(&search.walk), body, &search);
 }

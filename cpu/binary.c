@@ -7,7 +7,7 @@
 #include "cpu/vmath.h"
 
 // `expression` of a and b.
-#define BINARY(name, In, Out, expression)                                                                    \
+#define BINARY_BODY(name, In, Out, expression)                                                               \
     WNN_BODY name##_body(const void *left, const void *right, void *out, size_t count)                       \
     {                                                                                                        \
         const In *as = left, *bs = right;                                                                    \
@@ -17,9 +17,15 @@
             const In a = as[i], b = bs[i];                                                                   \
             ys[i] = (Out)(expression);                                                                       \
         }                                                                                                    \
-    }                                                                                                        \
+    }
+#define BINARY(name, In, Out, expression)                                                                    \
+    BINARY_BODY(name, In, Out, expression)                                                                   \
     WNN_DISPATCH(name, (const void *left, const void *right, void *out, size_t count),                       \
                  (left, right, out, count))
+#define BINARY_FLOAT(name, Out, expression)                                                                  \
+    BINARY_BODY(name##_f32_narrow, float, Out, expression)                                                   \
+    WNN_DISPATCH_512(name##_f32, (const void *left, const void *right, void *out, size_t count),             \
+                     (left, right, out, count))
 
 // ---------------------------------------------------------------------------------------------------------------
 // Loops
@@ -80,17 +86,17 @@ BINARY_UNSIGNED(u8, uint8_t)
 BINARY_UNSIGNED(u32, uint32_t)
 BINARY_UNSIGNED(u64, uint64_t)
 
-BINARY(add_f32, float, float, a + b)
-BINARY(sub_f32, float, float, a - b)
-BINARY(mul_f32, float, float, a *b)
-BINARY(div_f32, float, float, a / b)
-BINARY(max_f32, float, float, ((a > b) | (a != a)) ? a : b)
-BINARY(min_f32, float, float, ((a < b) | (a != a)) ? a : b)
-BINARY(prelu_f32, float, float, a < 0 ? a * b : a)
-BINARY(equal_f32, float, uint8_t, a == b)
-BINARY(not_equal_f32, float, uint8_t, a != b)
-BINARY(greater_f32, float, uint8_t, a > b)
-BINARY(greater_or_equal_f32, float, uint8_t, a >= b)
+BINARY_FLOAT(add, float, a + b)
+BINARY_FLOAT(sub, float, a - b)
+BINARY_FLOAT(mul, float, a *b)
+BINARY_FLOAT(div, float, a / b)
+BINARY_FLOAT(max, float, ((a > b) | (a != a)) ? a : b)
+BINARY_FLOAT(min, float, ((a < b) | (a != a)) ? a : b)
+BINARY_FLOAT(prelu, float, a < 0 ? a * b : a)
+BINARY_FLOAT(equal, uint8_t, a == b)
+BINARY_FLOAT(not_equal, uint8_t, a != b)
+BINARY_FLOAT(greater, uint8_t, a > b)
+BINARY_FLOAT(greater_or_equal, uint8_t, a >= b)
 
 static void pow_f32(const void *left, const void *right, void *out, size_t count)
 {
@@ -174,14 +180,17 @@ static void half_piece(void *argument, size_t begin, size_t end)
 {
     const struct job *job = argument;
     struct cursor left, right;
-    float a[WNN_CHUNK], b[WNN_CHUNK];
+    _Alignas(64) float a[WNN_CHUNK], b[WNN_CHUNK];
     wnn_cpu_cursor_init(&left, &job->left);
     wnn_cpu_cursor_init(&right, &job->right);
     for (size_t i = begin, n; i < end; i += n) {
         n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
         unsigned char *out = job->out + i * job->out_size;
-        wnn_cpu_cursor_read_floats(&left, i, n, a);
-        wnn_cpu_cursor_read_floats(&right, i, n, b);
+        const uint16_t *x = wnn_cpu_cursor_read(&left, i, n), *y = wnn_cpu_cursor_read(&right, i, n);
+        wnn_cpu_expect(x + WNN_CHUNK, out, n);
+        wnn_cpu_expect(y + WNN_CHUNK, out, n);
+        wnn_half_to_float_array(x, a, n);
+        wnn_half_to_float_array(y, b, n);
         if (job->out_size == sizeof(uint16_t)) {
             job->loop(a, b, a, n);
             wnn_half_from_float_array(a, (uint16_t *)(void *)out, n);

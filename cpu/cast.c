@@ -123,7 +123,7 @@ static void from_half_piece(void *argument, size_t begin, size_t end)
         wnn_half_to_float_array(in + begin, (float *)(void *)job->out + begin, end - begin);
         return;
     }
-    float values[WNN_CHUNK];
+    _Alignas(64) float values[WNN_CHUNK];
     for (size_t i = begin, n; i < end; i += n) {
         n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
         wnn_half_to_float_array(in + i, values, n);
@@ -139,7 +139,7 @@ static void to_half_piece(void *argument, size_t begin, size_t end)
         wnn_half_from_float_array((const float *)(const void *)job->in + begin, out + begin, end - begin);
         return;
     }
-    float values[WNN_CHUNK];
+    _Alignas(64) float values[WNN_CHUNK];
     for (size_t i = begin, n; i < end; i += n) {
         n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
         job->loop(job->in + i * job->in_size, values, n);

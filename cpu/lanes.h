@@ -141,6 +141,37 @@ WNN_INLINE double sum_doubles_any(doubles_any v)
     return v[0] + v[1];
 }
 
+WNN_INLINE vector_any shifted_any(vector_any v, const int by)
+{
+    return by == 1 ? (vector_any){0, v[0], v[1], v[2]} : (vector_any){0, 0, v[0], v[1]};
+}
+
+WNN_INLINE doubles_any shifted_doubles_any(doubles_any v, const int by)
+{
+    (void)by;
+    return (doubles_any){0, v[0]};
+}
+
+WNN_INLINE vector_any turned_any(vector_any v)
+{
+    return (vector_any){v[3], v[2], v[1], v[0]};
+}
+
+WNN_INLINE doubles_any turned_doubles_any(doubles_any v)
+{
+    return (doubles_any){v[1], v[0]};
+}
+
+WNN_INLINE float last_any(vector_any v)
+{
+    return v[3];
+}
+
+WNN_INLINE doubles_any last_doubles_any(doubles_any v)
+{
+    return (doubles_any){v[1], v[1]};
+}
+
 // In two factors, of which neither is denormal.
 WNN_INLINE vector_any powers_any(vector_any p, vector_any n)
 {
@@ -283,6 +314,43 @@ INLINE double sum_doubles_avx2(doubles_avx2 v)
     return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
+INLINE vector_avx2 shifted_avx2(vector_avx2 v, const int by)
+{
+    const __m256 none = _mm256_setzero_ps();
+    __m256 one = _mm256_permutevar8x32_ps((__m256)v, _mm256_setr_epi32(0, 0, 1, 2, 3, 4, 5, 6));
+    __m256 two = (__m256)_mm256_permute4x64_pd((__m256d)v, 0x90);
+    return by == 1   ? (vector_avx2)_mm256_blend_ps(one, none, 0x01)
+           : by == 2 ? (vector_avx2)_mm256_blend_ps(two, none, 0x03)
+                     : (vector_avx2)_mm256_permute2f128_ps((__m256)v, (__m256)v, 0x08);
+}
+
+INLINE doubles_avx2 shifted_doubles_avx2(doubles_avx2 v, const int by)
+{
+    __m256d one = _mm256_permute4x64_pd((__m256d)v, 0x90);
+    return by == 1 ? (doubles_avx2)_mm256_blend_pd(one, _mm256_setzero_pd(), 0x01)
+                   : (doubles_avx2)_mm256_permute2f128_pd((__m256d)v, (__m256d)v, 0x08);
+}
+
+INLINE vector_avx2 turned_avx2(vector_avx2 v)
+{
+    return (vector_avx2)_mm256_permutevar8x32_ps((__m256)v, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+}
+
+INLINE doubles_avx2 turned_doubles_avx2(doubles_avx2 v)
+{
+    return (doubles_avx2)_mm256_permute4x64_pd((__m256d)v, 0x1B);
+}
+
+INLINE float last_avx2(vector_avx2 v)
+{
+    return v[7];
+}
+
+INLINE doubles_avx2 last_doubles_avx2(doubles_avx2 v)
+{
+    return (doubles_avx2)_mm256_permute4x64_pd((__m256d)v, 0xFF);
+}
+
 INLINE vector_avx2 powers_avx2(vector_avx2 p, vector_avx2 n)
 {
     __m256i power = _mm256_cvtps_epi32((__m256)n), half = _mm256_srai_epi32(power, 1);
@@ -401,6 +469,44 @@ INLINE double sum_doubles_avx512(doubles_avx512 v)
 {
     __m512d folded = _mm512_shuffle_f64x2((__m512d)v, (__m512d)v, 0x4E);
     return sum_doubles_avx2((doubles_avx2)_mm512_castpd512_pd256(_mm512_add_pd((__m512d)v, folded)));
+}
+
+INLINE vector_avx512 shifted_avx512(vector_avx512 v, const int by)
+{
+    const __m512i none = _mm512_setzero_si512();
+    return by == 1   ? (vector_avx512)_mm512_alignr_epi32((__m512i)v, none, 15)
+           : by == 2 ? (vector_avx512)_mm512_alignr_epi32((__m512i)v, none, 14)
+           : by == 4 ? (vector_avx512)_mm512_alignr_epi32((__m512i)v, none, 12)
+                     : (vector_avx512)_mm512_alignr_epi32((__m512i)v, none, 8);
+}
+
+INLINE doubles_avx512 shifted_doubles_avx512(doubles_avx512 v, const int by)
+{
+    const __m512i none = _mm512_setzero_si512();
+    return by == 1   ? (doubles_avx512)_mm512_alignr_epi64((__m512i)v, none, 7)
+           : by == 2 ? (doubles_avx512)_mm512_alignr_epi64((__m512i)v, none, 6)
+                     : (doubles_avx512)_mm512_alignr_epi64((__m512i)v, none, 4);
+}
+
+INLINE vector_avx512 turned_avx512(vector_avx512 v)
+{
+    const __m512i order = _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    return (vector_avx512)_mm512_permutexvar_ps(order, (__m512)v);
+}
+
+INLINE doubles_avx512 turned_doubles_avx512(doubles_avx512 v)
+{
+    return (doubles_avx512)_mm512_permutexvar_pd(_mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0), (__m512d)v);
+}
+
+INLINE float last_avx512(vector_avx512 v)
+{
+    return v[15];
+}
+
+INLINE doubles_avx512 last_doubles_avx512(doubles_avx512 v)
+{
+    return (doubles_avx512)_mm512_permutexvar_pd(_mm512_set1_epi64(7), (__m512d)v);
 }
 
 INLINE vector_avx512 powers_avx512(vector_avx512 p, vector_avx512 n)

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cumulativeSum. Floats are added up in double, integers modulo 2^64. The tensor is [outer, steps, columns].
-#include "cpu/walk.h"
+// cumulativeSum. The tensor is [outer, steps, columns]; integers are added up modulo their range.
+#include "cpu/elementwise.h"
+#include "cpu/lanes.h"
+
+enum {
+    WIDTH = 512, // columns that are taken at a time
+    RECENT = 64, // elements of float16 that are added up in float32
+    AHEAD = 6,   // rows that are fetched before they are read
+};
 
 struct scan {
-    const struct tensor *in, *out;
+    const void *in;
+    void *out;
+    WNNDataType type;
     size_t steps, columns, blocks;
     bool exclusive, reversed;
 };
@@ -14,80 +23,96 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-// Replaces `rows` rows of `width` values, first to last or the other way, by the sums up to there.
-#define DEFINE_SCAN(name, type, work)                                                                        \
-    static inline __attribute__((always_inline)) void name##_rows(                                           \
-        const struct scan *scan, type *restrict sums, type *restrict values, size_t rows, size_t width)      \
+// Fetches what is read and written AHEAD rows behind the byte `at` of row `step`.
+WNN_INLINE void expect(const struct scan *scan, size_t at, size_t step, size_t size)
+{
+    size_t ahead = AHEAD * scan->columns * size;
+    if (step + AHEAD >= scan->steps)
+        return;
+    at = scan->reversed ? at - ahead : at + ahead;
+    __builtin_prefetch((const char *)scan->in + at);
+    __builtin_prefetch((char *)scan->out + at, 1);
+}
+
+#define NAME(x) x##_any
+#define TARGET
+#include "cpu/scan.inc"
+
+#if defined(__x86_64__)
+#define NAME(x) x##_avx2
+#define TARGET  WNN_LANES_AVX2
+#include "cpu/scan.inc"
+
+#define NAME(x) x##_avx512
+#define TARGET  WNN_LANES_AVX512
+#include "cpu/scan.inc"
+#endif
+
+// Integers: signed ones have the same bits.
+#define DEFINE_INTEGERS(name, Int)                                                                           \
+    WNN_INLINE void name##_columns(const struct scan *scan, const Int *x, Int *y, size_t width,              \
+                                   const bool exclusive)                                                     \
     {                                                                                                        \
-        bool exclusive = scan->exclusive, reversed = scan->reversed;                                         \
-        for (size_t r = 0; r < rows; r++) {                                                                  \
-            type *row = values + (reversed ? rows - 1 - r : r) * width;                                      \
+        Int sums[WIDTH] = {0};                                                                               \
+        for (size_t step = 0; step < scan->steps; step++) {                                                  \
+            size_t at = (scan->reversed ? scan->steps - 1 - step : step) * scan->columns;                    \
+            for (size_t j = 0; j < width * sizeof(Int); j += 64)                                             \
+                expect(scan, (size_t)((char *)(y + at) - (char *)scan->out) + j, step, sizeof(Int));         \
+            WNN_INDEPENDENT                                                                                  \
             for (size_t j = 0; j < width; j++) {                                                             \
-                type before = sums[j], after = (type)((work)before + (work)row[j]);                          \
-                row[j] = exclusive ? before : after;                                                         \
+                Int before = sums[j], after = before + x[at + j];                                            \
+                y[at + j] = exclusive ? before : after;                                                      \
                 sums[j] = after;                                                                             \
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
-    static void name(const struct scan *scan, type *sums, type *values, size_t rows, size_t width)           \
+    static void name(void *argument, size_t begin, size_t end)                                               \
     {                                                                                                        \
-        if (width == 1)                                                                                      \
-            name##_rows(scan, sums, values, rows, 1);                                                        \
-        else                                                                                                 \
-            name##_rows(scan, sums, values, rows, width);                                                    \
-    }
+        const struct scan *scan = argument;                                                                  \
+        for (size_t unit = begin; unit < end; unit++) {                                                      \
+            size_t column = unit % scan->blocks * WIDTH, width = min_size(scan->columns - column, WIDTH);    \
+            size_t first = unit / scan->blocks * scan->steps * scan->columns + column;                       \
+            const Int *x = (const Int *)scan->in + first;                                                    \
+            Int *y = (Int *)scan->out + first;                                                               \
+            if (scan->exclusive)                                                                             \
+                name##_columns(scan, x, y, width, true);                                                     \
+            else                                                                                             \
+                name##_columns(scan, x, y, width, false);                                                    \
+        }                                                                                                    \
+    }                                                                                                        \
+    WNN_VARIANTS(name)
 
-DEFINE_SCAN(scan_doubles, double, double)
-DEFINE_SCAN(scan_integers, int64_t, uint64_t)
+DEFINE_INTEGERS(scan_words, uint32_t)
+DEFINE_INTEGERS(scan_long_words, uint64_t)
 
-static void scan_units(void *argument, size_t begin, size_t end)
+static wnn_loop_body find_body(const struct scan *scan)
 {
-    const struct scan *scan = argument;
-    bool floats = wnn_dtype_is_float(scan->in->type);
-    for (size_t unit = begin; unit < end; unit++) {
-        union {
-            double doubles[WNN_PIECE];
-            int64_t integers[WNN_PIECE];
-        } values, sums = {{0}};
-        size_t column = unit % scan->blocks * WNN_WALK_WIDTH;
-        size_t width = min_size(scan->columns - column, WNN_WALK_WIDTH);
-        size_t first = unit / scan->blocks * scan->steps * scan->columns + column;
-        size_t most = width == scan->columns ? WNN_PIECE / width : 1;
-        for (size_t step = 0, rows; step < scan->steps; step += rows) {
-            rows = min_size(scan->steps - step, most);
-            size_t row = scan->reversed ? scan->steps - step - rows : step;
-            size_t offset = first + row * scan->columns, count = rows * width;
-            if (floats) {
-                wnn_load_doubles(scan->in, offset, count, values.doubles);
-                scan_doubles(scan, sums.doubles, values.doubles, rows, width);
-                wnn_store_doubles(values.doubles, scan->out, offset, count);
-            } else {
-                wnn_load_integers(scan->in, offset, count, values.integers);
-                scan_integers(scan, sums.integers, values.integers, rows, width);
-                wnn_store_integers(values.integers, scan->out, offset, count);
-            }
-        }
-    }
+    bool wide = wnn_dtype_bits(scan->type) == 64;
+    if (scan->columns == 1 && !wide)
+        return WNN_BEST_LANES(scan_runs);
+    if (wnn_dtype_is_float(scan->type))
+        return WNN_BEST_LANES(scan_columns);
+    return wide ? WNN_BEST(scan_long_words) : WNN_BEST(scan_words);
 }
-WNN_VARIANTS(scan_units)
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-cumulativesum
 void wnn_cpu_cumulative_sum(const struct kernel_call *call)
 {
     const struct cumulative_sum_attrs *attrs = call->node->attrs;
-    const struct shape *shape = &call->in[0].shape;
-    struct scan scan = {.in = &call->in[0],
-                        .out = &call->out[0],
-                        .steps = shape->dim[attrs->axis],
+    const struct tensor *in = &call->in[0];
+    struct scan scan = {.in = in->data,
+                        .out = call->out[0].data,
+                        .type = in->type,
+                        .steps = in->shape.dim[attrs->axis],
                         .columns = 1,
                         .exclusive = attrs->options.exclusive,
                         .reversed = attrs->options.reversed};
-    if (scan.in->count == 0)
+    if (in->count == 0)
         return;
-    for (unsigned d = attrs->axis + 1; d < shape->rank; d++)
-        scan.columns *= shape->dim[d];
-    scan.blocks = (scan.columns + WNN_WALK_WIDTH - 1) / WNN_WALK_WIDTH;
-    size_t units = scan.in->count / scan.steps / scan.columns * scan.blocks;
-    size_t grain = 16384 / (scan.steps * min_size(scan.columns, WNN_WALK_WIDTH)) + 1;
-    wnn_parallel_for(call->parallel, units, grain, WNN_BEST(scan_units), &scan);
+    for (unsigned d = attrs->axis + 1; d < in->shape.rank; d++)
+        scan.columns *= in->shape.dim[d];
+    scan.blocks = (scan.columns + WIDTH - 1) / WIDTH;
+    size_t units = in->count / scan.steps / scan.columns * scan.blocks;
+    size_t grain = 16384 / (scan.steps * min_size(scan.columns, WIDTH)) + 1;
+    wnn_parallel_for(call->parallel, units, grain, find_body(&scan), &scan);
 }

@@ -9,7 +9,7 @@
 #include <math.h>
 
 // `expression` of x and the constants c.
-#define UNARY(name, In, Out, expression)                                                                     \
+#define UNARY_BODY(name, In, Out, expression)                                                                \
     WNN_BODY name##_body(const void *in, void *out, size_t count, const struct unary_constants *constants)   \
     {                                                                                                        \
         const struct unary_constants c = *constants;                                                         \
@@ -21,9 +21,16 @@
             const In x = xs[i];                                                                              \
             ys[i] = (Out)(expression);                                                                       \
         }                                                                                                    \
-    }                                                                                                        \
+    }
+#define UNARY(name, In, Out, expression)                                                                     \
+    UNARY_BODY(name, In, Out, expression)                                                                    \
     WNN_DISPATCH(name, (const void *in, void *out, size_t count, const struct unary_constants *constants),   \
                  (in, out, count, constants))
+#define UNARY_FLOAT(name, Out, expression)                                                                   \
+    UNARY_BODY(name##_f32_narrow, float, Out, expression)                                                    \
+    WNN_DISPATCH_512(name##_f32,                                                                             \
+                     (const void *in, void *out, size_t count, const struct unary_constants *constants),     \
+                     (in, out, count, constants))
 
 // ---------------------------------------------------------------------------------------------------------------
 // float32
@@ -47,27 +54,34 @@ static inline float linear(float x, float alpha, float beta)
     return (float)((double)alpha * (double)x + (double)beta);
 }
 
+// x / 6, rounded correctly, but for what is denormal: no such quotient is so near to the middle of two
+// float32 that an error of a double's last place would matter.
+static inline float sixth(float x)
+{
+    return (float)((double)x * (1.0 / 6.0));
+}
+
 static inline float softsign(float x)
 {
     return fabsf(x) == INFINITY ? copysignf(1.0f, x) : x / (1.0f + fabsf(x));
 }
 
-UNARY(abs_f32, float, float, fabsf(x))
-UNARY(ceil_f32, float, float, -rounded_down(-x))
-UNARY(clamp_f32, float, float, clamped(x, c.alpha, c.beta))
-UNARY(floor_f32, float, float, rounded_down(x))
-UNARY(hard_swish_f32, float, float, x *(clamped(x + 3.0f, 0.0f, 6.0f) / 6.0f))
-UNARY(is_infinite_f32, float, uint8_t, fabsf(x) == INFINITY)
-UNARY(is_nan_f32, float, uint8_t, x != x)
-UNARY(leaky_relu_f32, float, float, x < 0 ? c.alpha * x : x)
-UNARY(linear_f32, float, float, linear(x, c.alpha, c.beta))
-UNARY(neg_f32, float, float, -x)
-UNARY(reciprocal_f32, float, float, 1.0f / x)
-UNARY(relu_f32, float, float, x < 0 ? 0.0f : x)
-UNARY(round_even_f32, float, float, wnn_cpu_round_even(x))
-UNARY(sign_f32, float, float, (x > 0) - (x < 0))
-UNARY(softsign_f32, float, float, softsign(x))
-UNARY(sqrt_f32, float, float, sqrtf(x))
+UNARY_FLOAT(abs, float, fabsf(x))
+UNARY_FLOAT(ceil, float, -rounded_down(-x))
+UNARY_FLOAT(clamp, float, clamped(x, c.alpha, c.beta))
+UNARY_FLOAT(floor, float, rounded_down(x))
+UNARY_FLOAT(hard_swish, float, x *sixth(clamped(x + 3.0f, 0.0f, 6.0f)))
+UNARY_FLOAT(is_infinite, uint8_t, fabsf(x) == INFINITY)
+UNARY_FLOAT(is_nan, uint8_t, x != x)
+UNARY_FLOAT(leaky_relu, float, x < 0 ? c.alpha * x : x)
+UNARY_FLOAT(linear, float, linear(x, c.alpha, c.beta))
+UNARY_FLOAT(neg, float, -x)
+UNARY_FLOAT(reciprocal, float, 1.0f / x)
+UNARY_FLOAT(relu, float, x < 0 ? 0.0f : x)
+UNARY_FLOAT(round_even, float, wnn_cpu_round_even(x))
+UNARY_FLOAT(sign, float, (x > 0) - (x < 0))
+UNARY_FLOAT(softsign, float, softsign(x))
+UNARY_FLOAT(sqrt, float, sqrtf(x))
 
 // In two loops, since compilers do badly with conditions behind a conversion.
 static void hard_sigmoid_f32(const void *in, void *out, size_t count, const struct unary_constants *constants)
@@ -245,10 +259,11 @@ static void unary_piece(void *argument, size_t begin, size_t end)
                   &job->constants);
         return;
     }
-    float values[WNN_CHUNK];
+    _Alignas(64) float values[WNN_CHUNK];
     for (size_t i = begin, n; i < end; i += n) {
         n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
         unsigned char *out = job->out + i * job->out_size;
+        wnn_cpu_expect(job->in + (i + WNN_CHUNK) * job->in_size, out, n);
         wnn_half_to_float_array((const uint16_t *)(const void *)(job->in + i * job->in_size), values, n);
         job->loop(values, job->half_out ? (void *)values : out, n, &job->constants);
         if (job->half_out)

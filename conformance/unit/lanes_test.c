@@ -83,6 +83,27 @@ static bool same(float a, float b)
             for (size_t i = 0; i < LANES_##set; i++)                                                         \
                 REQUIRE(fabs((double)to[i] - ldexp((double)p, n)) <= 0x1p-149);                              \
         }                                                                                                    \
+        float line[LANES_##set], moved[LANES_##set];                                                         \
+        for (size_t i = 0; i < LANES_##set; i++)                                                             \
+            line[i] = (float)i + 1;                                                                          \
+        for (size_t by = 1; by < LANES_##set; by *= 2) {                                                     \
+            store_##set(moved, shifted_##set(load_##set(line), (int)by));                                    \
+            for (size_t i = 0; i < LANES_##set; i++)                                                         \
+                REQUIRE(moved[i] == (i < by ? 0 : line[i - by]));                                            \
+        }                                                                                                    \
+        for (size_t by = 1; by < LANES_##set / 2; by *= 2) {                                                 \
+            store_doubles_##set(moved, shifted_doubles_##set(load_doubles_##set(line), (int)by));            \
+            for (size_t i = 0; i < LANES_##set / 2; i++)                                                     \
+                REQUIRE(moved[i] == (i < by ? 0 : line[i - by]));                                            \
+        }                                                                                                    \
+        store_##set(moved, turned_##set(load_##set(line)));                                                  \
+        for (size_t i = 0; i < LANES_##set; i++)                                                             \
+            REQUIRE(moved[i] == line[LANES_##set - 1 - i]);                                                  \
+        store_doubles_##set(moved, turned_doubles_##set(load_doubles_##set(line)));                          \
+        for (size_t i = 0; i < LANES_##set / 2; i++)                                                         \
+            REQUIRE(moved[i] == line[LANES_##set / 2 - 1 - i]);                                              \
+        store_doubles_##set(moved, last_doubles_##set(load_doubles_##set(line)));                            \
+        REQUIRE(last_##set(load_##set(line)) == LANES_##set && moved[0] == LANES_##set / 2);                 \
         float product[LANES_##set];                                                                          \
         store_##set(product, fma_##set(spread_##set(1.1f), spread_##set(-2.3f), spread_##set(0.7f)));        \
         NEAR(product[0], 0.7f - 1.1f * 2.3f);                                                                \
