@@ -5,7 +5,7 @@
 #include "cpu/walk.h"
 
 enum {
-    LANES = 64,
+    LANES = 32,
     BLOCK = 4096, // elements that are searched at a time
     AHEAD = 6     // rows
 };
@@ -24,50 +24,48 @@ struct block {
 // The best of each column so far, and where it is among the reduced elements; -1: nowhere, all are NaN or
 // LOWEST.
 #define DEFINE_SEARCH(name, type, LOWEST)                                                                    \
-    /* One column: the best of the block first, which is quick, then where it is. */                         \
+    /* One column, in lanes. Conditions are masks, as compilers make branches of others. */                  \
     WNN_INLINE void name##_run(const type *restrict values, const struct block *block, type *best,           \
                                int32_t *where, const bool last)                                              \
     {                                                                                                        \
-        type most = LOWEST, lanes[LANES];                                                                    \
-        size_t count = block->rows, whole = count - count % LANES, at;                                       \
-        for (size_t j = 0; j < LANES; j++)                                                                   \
+        type lanes[LANES], most[LANES], greatest = *best;                                                    \
+        int32_t rows[LANES], found[LANES], at = *where, count = (int32_t)block->rows, row = 0;               \
+        for (size_t j = 0; j < LANES; j++) {                                                                 \
             lanes[j] = LOWEST;                                                                               \
-        for (at = 0; at < whole; at += LANES) {                                                              \
-            for (size_t j = 0; j < LANES; j++)                                                               \
-                lanes[j] = values[at + j] > lanes[j] ? values[at + j] : lanes[j];                            \
+            rows[j] = -1;                                                                                    \
         }                                                                                                    \
+        for (; (row + 1) * LANES <= count; row++, values += LANES) {                                         \
+            for (size_t j = 0; j < LANES; j++) {                                                             \
+                type x = values[j], b = lanes[j];                                                            \
+                int32_t better = -(int32_t)(last ? x >= b : x > b);                                          \
+                lanes[j] = x > b ? x : b;                                                                    \
+                rows[j] ^= (rows[j] ^ row) & better;                                                         \
+            }                                                                                                \
+        }                                                                                                    \
+        memcpy(most, lanes, sizeof lanes); /* so that lanes stay in registers */                             \
+        memcpy(found, rows, sizeof rows);                                                                    \
         for (size_t half = LANES / 2; half > 0; half /= 2) {                                                 \
             for (size_t j = 0; j < half; j++)                                                                \
-                lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];                          \
+                most[j] = most[j + half] > most[j] ? most[j + half] : most[j];                               \
         }                                                                                                    \
-        most = lanes[0];                                                                                     \
-        for (; at < count; at++)                                                                             \
-            most = values[at] > most ? values[at] : most;                                                    \
-        if (!(most > *best || (most == *best && (last || *where < 0))))                                      \
-            return;                                                                                          \
-        size_t begin = 0, end = count;                                                                       \
-        if (last) { /* the last LANES that have it */                                                        \
-            for (uint32_t equal = 0; end >= LANES && equal == 0; end -= equal == 0 ? LANES : 0) {            \
-                for (size_t j = 0; j < LANES; j++)                                                           \
-                    equal |= values[end - LANES + j] == most;                                                \
-            }                                                                                                \
-            for (at = end; at > 0 && values[at - 1] != most;)                                                \
-                at--;                                                                                        \
-            if (at-- == 0)                                                                                   \
-                return;                                                                                      \
-        } else {                                                                                             \
-            for (uint32_t equal = 0; begin + LANES <= count && equal == 0;                                   \
-                 begin += equal == 0 ? LANES : 0) {                                                          \
-                for (size_t j = 0; j < LANES; j++)                                                           \
-                    equal |= values[begin + j] == most;                                                      \
-            }                                                                                                \
-            for (at = begin; at < count && values[at] != most;)                                              \
-                at++;                                                                                        \
-            if (at == count)                                                                                 \
-                return;                                                                                      \
+        int32_t place = last ? -1 : INT32_MAX;                                                               \
+        for (int32_t j = 0; j < LANES; j++) {                                                                \
+            int32_t there = -(int32_t)((lanes[j] == most[0]) & (found[j] >= 0));                             \
+            int32_t index = ((found[j] * LANES + j) & there) | ((last ? -1 : INT32_MAX) & ~there);           \
+            place = (last ? index > place : index < place) ? index : place;                                  \
         }                                                                                                    \
-        *best = most;                                                                                        \
-        *where = (int32_t)(block->position + at);                                                            \
+        if ((last ? most[0] >= greatest : most[0] > greatest) && place >= 0 && place < count) {              \
+            greatest = most[0];                                                                              \
+            at = (int32_t)block->position + place;                                                           \
+        }                                                                                                    \
+        for (int32_t i = row * LANES; i < count; i++, values++) {                                            \
+            if (last ? *values >= greatest : *values > greatest) {                                           \
+                greatest = *values;                                                                          \
+                at = (int32_t)block->position + i;                                                           \
+            }                                                                                                \
+        }                                                                                                    \
+        *best = greatest;                                                                                    \
+        *where = at;                                                                                         \
     }                                                                                                        \
     WNN_INLINE void name##_rows(const type *restrict values, const struct block *block, type *restrict best, \
                                 int32_t *restrict where, const bool last)                                    \
