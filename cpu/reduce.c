@@ -3,6 +3,7 @@
 // The ten reductions: a function of each element, sum, product, maximum or minimum of these, and a function
 // of the result. Sums and products of floats are accumulated in double; integers in their own type, modulo
 // its range.
+#include "cpu/lanes.h"
 #include "cpu/vmath.h"
 #include "cpu/walk.h"
 
@@ -47,6 +48,27 @@ static const struct reduction *find_reduction(uint16_t op)
 // The loops
 // ---------------------------------------------------------------------------------------------------------------
 
+enum {
+    LANES = 64,    // into which a unit of few columns is accumulated, at most
+    STRIPS = 2048, // elements that sums in registers go over at a time
+    AHEAD = 8,     // rows that are fetched before they are read
+    RECENT = 64,   // elements of float16 that are added up in float32
+};
+
+#define NAME(x) x##_any
+#define TARGET
+#include "cpu/reduce.inc"
+
+#if defined(__x86_64__)
+#define NAME(x) x##_avx2
+#define TARGET  WNN_LANES_AVX2
+#include "cpu/reduce.inc"
+
+#define NAME(x) x##_avx512
+#define TARGET  WNN_LANES_AVX512
+#include "cpu/reduce.inc"
+#endif
+
 // Sums are of a type that depends on the kind and the type of the elements.
 struct fold {
     size_t size; // bytes of a sum
@@ -69,12 +91,14 @@ enum {
     RUN_LANES = 8
 };
 
-// MAPPED is of an element x, FOLDED of a sum a and a mapped element or another sum x.
-#define DEFINE_STEPS(name, Sum, Type, MAPPED, FOLDED)                                                        \
+// FOLDED is of a sum a and a mapped element or another sum x, MAPPED of an element x.
+#define DEFINE_BOTH(name, Sum, FOLDED)                                                                       \
     WNN_INLINE Sum name##_both(Sum a, Sum x)                                                                 \
     {                                                                                                        \
         return (Sum)(FOLDED);                                                                                \
-    }                                                                                                        \
+    }
+#define DEFINE_STEPS(name, Sum, Type, MAPPED, FOLDED)                                                        \
+    DEFINE_BOTH(name, Sum, FOLDED)                                                                           \
     WNN_INLINE Sum name##_step(Sum a, Type element)                                                          \
     {                                                                                                        \
         Sum x = (Sum)element;                                                                                \
@@ -82,12 +106,7 @@ enum {
     }
 
 // Several rows at a time keep what is summed up in registers.
-#define DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, RUNS)                                            \
-    TARGET static void name##_clear_##set(void *sums, size_t count)                                          \
-    {                                                                                                        \
-        for (size_t j = 0; j < count; j++)                                                                   \
-            ((Sum *)sums)[j] = NEUTRAL;                                                                      \
-    }                                                                                                        \
+#define DEFINE_ROWS(set, TARGET, name, Sum, Type)                                                            \
     TARGET static void name##_rows_##set(void *all, size_t width, const void *elements, size_t rows,         \
                                          size_t stride)                                                      \
     {                                                                                                        \
@@ -95,6 +114,13 @@ enum {
         const Type *restrict values = elements;                                                              \
         for (; rows >= 4; rows -= 4, values += 4 * stride) {                                                 \
             const Type *v1 = values + stride, *v2 = v1 + stride, *v3 = v2 + stride;                          \
+            const Type *ahead = values + AHEAD * stride;                                                     \
+            for (size_t j = 0; j < width; j += 64 / sizeof(Type)) {                                          \
+                __builtin_prefetch(ahead + j);                                                               \
+                __builtin_prefetch(ahead + stride + j);                                                      \
+                __builtin_prefetch(ahead + 2 * stride + j);                                                  \
+                __builtin_prefetch(ahead + 3 * stride + j);                                                  \
+            }                                                                                                \
             for (size_t j = 0; j < width; j++) {                                                             \
                 Sum a = name##_step(sums[j], values[j]), b = name##_step(a, v1[j]);                          \
                 a = name##_step(b, v2[j]);                                                                   \
@@ -105,6 +131,13 @@ enum {
             for (size_t j = 0; j < width; j++)                                                               \
                 sums[j] = name##_step(sums[j], values[j]);                                                   \
         }                                                                                                    \
+    }
+
+#define DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, ROWS, RUNS)                                      \
+    TARGET static void name##_clear_##set(void *sums, size_t count)                                          \
+    {                                                                                                        \
+        for (size_t j = 0; j < count; j++)                                                                   \
+            ((Sum *)sums)[j] = NEUTRAL;                                                                      \
     }                                                                                                        \
     TARGET static void name##_join_##set(void *all, const void *more, size_t width)                          \
     {                                                                                                        \
@@ -113,15 +146,16 @@ enum {
         for (size_t j = 0; j < width; j++)                                                                   \
             sums[j] = name##_both(sums[j], others[j]);                                                       \
     }                                                                                                        \
-    TARGET static void name##_halve_##set(void *sums, size_t lanes, size_t width)                            \
+    TARGET static void name##_halve_##set(void *all, size_t lanes, size_t width)                             \
     {                                                                                                        \
+        Sum *restrict sums = all;                                                                            \
         for (; lanes > width; lanes /= 2)                                                                    \
-            name##_join_##set(sums, (Sum *)sums + lanes / 2, lanes / 2);                                     \
+            name##_join_##set(sums, sums + lanes / 2, lanes / 2);                                            \
     }                                                                                                        \
-    static const struct fold name##_##set = {sizeof(Sum),       name##_clear_##set, name##_rows_##set,       \
+    static const struct fold name##_##set = {sizeof(Sum),       name##_clear_##set, ROWS,                    \
                                              name##_join_##set, name##_halve_##set, RUNS};
 
-#define DEFINE_ALL_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL)                                              \
+#define DEFINE_RUNS(set, TARGET, name, Sum, Type, NEUTRAL)                                                   \
     TARGET static void name##_runs_##set(void *sums, const void *elements, size_t runs, size_t length)       \
     {                                                                                                        \
         const Type *values = elements;                                                                       \
@@ -142,10 +176,18 @@ enum {
             }                                                                                                \
             ((Sum *)sums)[i] = lanes[0];                                                                     \
         }                                                                                                    \
-    }                                                                                                        \
-    DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, name##_runs_##set)
+    }
+
+#define DEFINE_ALL_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL)                                              \
+    DEFINE_ROWS(set, TARGET, name, Sum, Type)                                                                \
+    DEFINE_RUNS(set, TARGET, name, Sum, Type, NEUTRAL)                                                       \
+    DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, name##_rows_##set, name##_runs_##set)
 #define DEFINE_LOOPS_FOR_BYTES(set, TARGET, name, Sum, Type, NEUTRAL)                                        \
-    DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, NULL)
+    DEFINE_ROWS(set, TARGET, name, Sum, Type)                                                                \
+    DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, name##_rows_##set, NULL)
+// Those whose rows and runs are in reduce.inc.
+#define DEFINE_SUM_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL)                                              \
+    DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, name##_rows_##set, name##_runs_##set)
 
 #define NO_TARGET
 #if defined(__x86_64__)
@@ -159,41 +201,28 @@ enum {
 #define DEFINE_FLOAT_FOLD(name, Sum, NEUTRAL, MAPPED, FOLDED)                                                \
     DEFINE_STEPS(name, Sum, float, MAPPED, FOLDED)                                                           \
     FOR_FLOAT_SETS(DEFINE_ALL_LOOPS, name, Sum, float, NEUTRAL)
-// Of float16 numbers as float32: four at a time are summed in that, as nothing of them is lost that a float16
-// result could tell.
-#define DEFINE_HALF_LOOPS(set, TARGET, name, like, MAPPED)                                                   \
-    TARGET static void name##_rows_##set(void *all, size_t width, const void *elements, size_t rows,         \
-                                         size_t stride)                                                      \
-    {                                                                                                        \
-        double *restrict sums = all;                                                                         \
-        const float *restrict values = elements;                                                             \
-        for (; rows >= 4; rows -= 4, values += 4 * stride) {                                                 \
-            const float *v1 = values + stride, *v2 = v1 + stride, *v3 = v2 + stride;                         \
-            for (size_t j = 0; j < width; j++) {                                                             \
-                float a = MAPPED(values[j]) + MAPPED(v1[j]), b = MAPPED(v2[j]) + MAPPED(v3[j]);              \
-                sums[j] += (double)(a + b);                                                                  \
-            }                                                                                                \
-        }                                                                                                    \
-        like##_rows_##set(all, width, values, rows, stride);                                                 \
-    }                                                                                                        \
+#define DEFINE_SUM_FOLD(name, NEUTRAL, FOLDED)                                                               \
+    DEFINE_BOTH(name, double, FOLDED)                                                                        \
+    FOR_FLOAT_SETS(DEFINE_SUM_LOOPS, name, double, float, NEUTRAL)
+
+// float16 is converted in registers, but for short runs.
+#define DEFINE_HALF_LOOPS(set, TARGET, name, like)                                                           \
     static const struct fold name##_##set = {sizeof(double),    like##_clear_##set, name##_rows_##set,       \
                                              like##_join_##set, like##_halve_##set, like##_runs_##set};
-#define DEFINE_HALF_FOLD(name, like, MAPPED) FOR_FLOAT_SETS(DEFINE_HALF_LOOPS, name, like, MAPPED)
-#define SAME(x)                              (x)
-#define SQUARE(x)                            ((x) * (x))
+#define DEFINE_HALF_FOLD(name, like) FOR_FLOAT_SETS(DEFINE_HALF_LOOPS, name, like)
 
 #define DEFINE_FOLD(name, Int, NEUTRAL, MAPPED, FOLDED)                                                      \
     DEFINE_STEPS(name, Int, Int, MAPPED, FOLDED)                                                             \
     FOR_SETS(DEFINE_ALL_LOOPS, name, Int, Int, NEUTRAL)
 
 // -0 + x is x, -0 too.
-DEFINE_FLOAT_FOLD(sum_float, double, -0.0, x, a + x)
-DEFINE_FLOAT_FOLD(sum_abs_float, double, -0.0, fabs(x), a + x)
-DEFINE_FLOAT_FOLD(sum_square_float, double, -0.0, x *x, a + x)
-DEFINE_FLOAT_FOLD(product_float, double, 1.0, x, a *x)
-DEFINE_HALF_FOLD(sum_half, sum_float, SAME)
-DEFINE_HALF_FOLD(sum_abs_half, sum_abs_float, fabsf)
-DEFINE_HALF_FOLD(sum_square_half, sum_square_float, SQUARE)
+DEFINE_SUM_FOLD(sum_float, -0.0, a + x)
+DEFINE_SUM_FOLD(sum_abs_float, -0.0, a + x)
+DEFINE_SUM_FOLD(sum_square_float, -0.0, a + x)
+DEFINE_SUM_FOLD(product_float, 1.0, a *x)
+DEFINE_HALF_FOLD(sum_half, sum_float)
+DEFINE_HALF_FOLD(sum_abs_half, sum_abs_float)
+DEFINE_HALF_FOLD(sum_square_half, sum_square_float)
 // A NaN stays. Of more conditions in a row gcc makes branches.
 DEFINE_FLOAT_FOLD(max_float, float, -INFINITY, x, ((x > a) | (x != x)) ? x : a)
 DEFINE_FLOAT_FOLD(min_float, float, INFINITY, x, ((x < a) | (x != x)) ? x : a)
@@ -260,7 +289,7 @@ static const struct fold *find_fold(WNNDataType type, enum kind kind)
     static const set avx2 = FOLDS(avx2, avx2), avx512 = FOLDS(avx2, avx512);
     if (wnn_has_avx512())
         return avx512[type][kind];
-    if (__builtin_cpu_supports("avx2"))
+    if (wnn_has_lanes_avx2())
         return avx2[type][kind];
 #endif
     return any[type][kind];
@@ -271,7 +300,6 @@ static const struct fold *find_fold(WNNDataType type, enum kind kind)
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    LANES = 64,     // into which a unit of few columns is accumulated, at most
     LONG_RUN = 256, // elements of a run that are accumulated in so many lanes
     BLOCK = 2048,   // elements that are converted at a time
     SLOTS = 16      // partial results of units that threads share
@@ -290,7 +318,8 @@ struct reduce {
     const struct fold *fold;
     const struct reduction *reduction;
     size_t size;         // bytes of an element of the input
-    bool half;           // float16 that is folded as float32
+    bool half;           // float16 that is converted to float32 before it is folded: no sums
+    bool half_runs;      // likewise in runs: sums too
     size_t parts;        // of a unit, the number of which depends on the shape alone
     union sums *partial; // [units, parts], if there is more than one part
     struct walk walk;
@@ -428,7 +457,7 @@ static void reduce_runs(void *argument, size_t begin, size_t end)
                 fold->halve(&sums, lanes, 1);
                 memcpy((char *)&results + i * fold->size, &sums, fold->size);
             }
-        } else if (reduce->half) {
+        } else if (reduce->half_runs) {
             float floats[BLOCK];
             n = n < BLOCK / length ? n : BLOCK / length;
             wnn_half_to_float_array((const uint16_t *)reduce->in->data + unit * length, floats, n * length);
@@ -530,7 +559,8 @@ void wnn_cpu_reduce(const struct kernel_call *call)
         mask |= 1u << options->axes.data[i];
     wnn_walk_init(&reduce.walk, &call->in[0].shape, mask, NULL);
     bool extreme = reduce.reduction->kind == MAXIMUM || reduce.reduction->kind == MINIMUM;
-    reduce.half = reduce.in->type == WNNDataType_Float16 && !extreme;
+    reduce.half_runs = reduce.in->type == WNNDataType_Float16 && !extreme;
+    reduce.half = reduce.half_runs && (reduce.reduction->kind == PRODUCT || exponentials);
     reduce.fold = exponentials ? find_fold(WNNDataType_Float32, MAXIMUM)
                                : find_fold(reduce.in->type, reduce.reduction->kind);
     size_t units = walk->units, most = reduce.in->count / 16384;
