@@ -50,7 +50,8 @@
     }
 #endif
 
-// The same with AVX-512 too, for float32: float16 goes through these loops in the first-level cache.
+// The same with AVX-512 too, for loops that do much with an element, and those of float32: float16 goes
+// through them in the first-level cache.
 #if defined(__x86_64__)
 #define WNN_DISPATCH_512(name, parameters, arguments)                                                        \
     WNN_DISPATCH(name##_narrow, parameters, arguments)                                                       \
