@@ -4,7 +4,8 @@
 // same number of bytes, read and written, reaches on as many threads. Kernels are called directly. And how
 // many times as fast as a plain loop over the mathematical library, on one thread, those of functions are.
 //
-// Usage: webnn-bench-memory [--threads=N] [--time=MILLISECONDS] [--below=PERCENT] [--size=L2|DRAM] [NAME-PART...]
+// Usage: webnn-bench-memory [--threads=N] [--time=MILLISECONDS] [--below=PERCENT] [--size=L2|DRAM]
+// [NAME-PART...]
 
 #include "cpu/kernel.h"
 
