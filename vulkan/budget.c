@@ -46,11 +46,12 @@ void wnn_program_estimate(struct program *program)
     const struct node *node = NULL;
     speed_of(program->gpu, &operations, &bytes);
     for (struct step *step = program->first; step; step = step->next) {
-        // Any one of a node's steps may be that which does the work.
+        // Any one of a node's steps may be that which does the work, unless they are known to share it.
         if (step->node && step->node != node)
             work = work_of(program, step->node);
         node = step->node;
-        step->cost = step->kind == STEP_DISPATCH ? 2 * work / operations : 0;
+        step->cost =
+            step->kind == STEP_DISPATCH ? 2 * work / operations / (step->turns ? step->turns : 1) : 0;
         for (unsigned i = 0; i < step->binding_count; i++)
             step->cost += (double)step->bindings[i].region.bytes / bytes;
         total += step->cost;

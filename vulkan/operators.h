@@ -97,9 +97,7 @@ void wnn_lower_conv2d(struct lowering *lowering); // convTranspose2d too
 bool wnn_pool_prepares(const struct node *node, unsigned input);
 void wnn_lower_pool2d(struct lowering *lowering);
 void wnn_lower_resample2d(struct lowering *lowering);
-void wnn_lower_gru(struct lowering *lowering);  // gruCell too
-void wnn_lower_lstm(struct lowering *lowering); // lstmCell too
-size_t wnn_scratch_of_gru(const struct node *node);
-size_t wnn_scratch_of_lstm(const struct node *node);
+void wnn_lower_recurrent(struct lowering *lowering); // gru, lstm and their cells
+size_t wnn_scratch_of_recurrent(const struct node *node);
 
 #endif

@@ -38,6 +38,17 @@ struct step *wnn_program_add(struct program *program, enum step_kind kind, const
     return step;
 }
 
+struct step *wnn_program_repeat(struct program *program, const struct step *step)
+{
+    struct step *copy = wnn_program_add(program, step->kind, step->node);
+    if (!copy)
+        return NULL;
+    *copy = *step;
+    copy->next = NULL;
+    copy->pipeline->users++;
+    return copy;
+}
+
 uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, size_t count)
 {
     uint32_t first = (uint32_t)program->word_count;

@@ -38,6 +38,7 @@ struct step {
     bool has_parameters;                       // binding 0 is a piece of the program's
     uint32_t pushed[GPU_PUSHED], pushed_count; // parameters that are push constants
     uint32_t groups[3];
+    uint32_t turns;    // dispatches that do the node's work in turns; 0: any one may do it all
     double cost;       // nanoseconds that it takes: estimated, then measured
     size_t submission; // that it is in, the first if it is cut
     uint32_t parts;    // dispatches that it is cut into, each a submission
@@ -102,6 +103,8 @@ void wnn_program_free(struct program *program);
 
 // Appends a step, which is to be filled in; NULL: out of memory.
 struct step *wnn_program_add(struct program *program, enum step_kind kind, const struct node *node);
+// Appends a copy of a dispatch, the bindings of which may be changed then; NULL: out of memory.
+struct step *wnn_program_repeat(struct program *program, const struct step *step);
 // Appends words to the parameters and returns where; UINT32_MAX: out of memory.
 uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, size_t count);
 
