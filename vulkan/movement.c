@@ -12,9 +12,83 @@
 // By steps
 // ---------------------------------------------------------------------------------------------------------------
 
+enum {
+    LEAST_SIDE = 16 // of what is worth tiles
+};
+
+// By tiles, if elements lie side by side along different dimensions in `from` and `to`. `rank` dimensions, of
+// which no two are one, the innermost of `to` first. False: they do not, or words have elements of two lines.
+static bool lower_tiles(struct lowering *lowering, const struct tensor *from, const struct tensor *to,
+                        unsigned rank, const uint32_t *sizes, const int64_t *steps, int64_t offset)
+{
+    uint32_t bits = wnn_dtype_bits(to->type), packed = bits < 32 ? 32 / bits : 1, dims[GPU_MAP_RANK];
+    int64_t from_steps[GPU_MAP_RANK], to_steps[GPU_MAP_RANK], to_step = (int64_t)to->count, along_step = 0;
+    unsigned along = 0, rest = 0;
+    for (unsigned d = 1; d < rank; d++)
+        along = steps[d] == 1 ? d : along;
+    if (to->count == 0 || bits < 8 || along == 0 || steps[0] <= 1 || sizes[0] < LEAST_SIDE ||
+        sizes[along] < LEAST_SIDE)
+        return false;
+    bool whole = sizes[0] % packed == 0 && offset % packed == 0;
+    for (unsigned d = rank; d-- > 0;) {
+        to_step /= sizes[d];
+        whole = whole && (d == along || steps[d] % packed == 0);
+        if (d == along)
+            along_step = to_step;
+        if (d == 0 || d == along)
+            continue;
+        dims[rest] = sizes[d];
+        from_steps[rest] = steps[d];
+        to_steps[rest++] = to_step;
+    }
+    if (!whole)
+        return false;
+    // Of bytes, four to a cell, tiles of 128 x 128 are best, but not for images of 64 channels.
+    uint32_t wide = 32, tall = 32 * packed;
+    if (packed == 4 && (sizes[along] <= 64 || lowering->gpu->can.shared_bytes < 128 * 33 * sizeof(uint32_t)))
+        wide = 16;
+    else if (packed == 4 && sizes[0] <= 64)
+        tall = 64;
+    uint64_t tiles_in = (sizes[along] - 1) / (wide * packed) + 1, tiles_out = (sizes[0] - 1) / tall + 1,
+             groups = tiles_in * tiles_out * (to->count / sizes[0] / sizes[along]);
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "transpose", to->count);
+    shader.local_size = lowering->gpu->can.invocations >= 256 ? 256 : 128;
+    wnn_shader_map(&shader, "from", rest, dims, from_steps, offset);
+    wnn_shader_map(&shader, "to", rest, dims, to_steps, 0);
+    wnn_shader_define(&shader, "PACKED", "%u", packed);
+    wnn_shader_define(&shader, "WIDE", "%uu", wide);
+    wnn_shader_define(&shader, "TALL", "%uu", tall);
+    wnn_shader_define(&shader, "CELL", bits == 64 ? "uvec2" : "uint");
+    wnn_shader_number(&shader, "IN_SIZE", sizes[along]);
+    wnn_shader_number(&shader, "OUT_SIZE", sizes[0]);
+    wnn_shader_number(&shader, "OUT_STEP", (uint32_t)steps[0]);
+    wnn_shader_number(&shader, "IN_STEP", (uint32_t)along_step);
+    wnn_shader_number(&shader, "TILES_IN", (uint32_t)tiles_in);
+    wnn_shader_number(&shader, "TILES_OUT", (uint32_t)tiles_out);
+    wnn_shader_number(&shader, "GROUPS", (uint32_t)groups);
+    unsigned a = wnn_shader_bind(&shader, &from->region, false),
+             b = wnn_shader_bind(&shader, &to->region, true);
+    if (bits == 64)
+        wnn_shader_text(&shader,
+                        "#define cell_at(i) uvec2(w%u(2u * (i)), w%u(2u * (i) + 1u))\n"
+                        "#define set_cell(i, cell) { uvec2 v = cell; uint k = 2u * (i); s%u(k, v.x); s%u(k + "
+                        "1u, v.y); }\n",
+                        a, a, b, b);
+    else
+        wnn_shader_text(&shader, "#define cell_at(i) w%u(i)\n#define set_cell(i, x) s%u(i, x)\n", a, b);
+    wnn_shader_end_groups(&shader, groups);
+    return true;
+}
+
 void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const struct tensor *to,
                     unsigned rank, const uint32_t *dims, const int64_t *steps, int64_t offset)
 {
+    uint32_t sizes[GPU_MAP_RANK];
+    int64_t strides[GPU_MAP_RANK];
+    unsigned count = wnn_shader_collapse(rank, dims, steps, sizes, strides);
+    if (lower_tiles(lowering, from, to, count, sizes, strides, offset))
+        return;
     struct elements elements;
     wnn_elements_begin(&elements, lowering, to->count);
     wnn_elements_map(&elements, "x", from, FORM_BITS, rank, dims, steps, offset);
