@@ -30,8 +30,8 @@
     }
 
 const struct gpu_operator wnn_gpu_operators[WNN_OP_END] = {
-    [WNN_OP_argMin] = {wnn_lower_arg_min_max, NULL, 0, false, wnn_fold_prepares},
-    [WNN_OP_argMax] = {wnn_lower_arg_min_max, NULL, 0, false, wnn_fold_prepares},
+    [WNN_OP_argMin] = {wnn_lower_arg_min_max, wnn_scratch_of_arg_min_max, 0, false, wnn_fold_prepares},
+    [WNN_OP_argMax] = {wnn_lower_arg_min_max, wnn_scratch_of_arg_min_max, 0, false, wnn_fold_prepares},
     [WNN_OP_batchNormalization] = {wnn_lower_batch_normalization, NULL, 1, true},
     [WNN_OP_cast] = MOVE(wnn_lower_cast),
     [WNN_OP_clamp] = UNARY,

@@ -71,6 +71,7 @@ bool wnn_fold_prepares(const struct node *node, unsigned input);
 void wnn_lower_reduce(struct lowering *lowering);
 size_t wnn_scratch_of_reduce(const struct node *node);
 void wnn_lower_arg_min_max(struct lowering *lowering);
+size_t wnn_scratch_of_arg_min_max(const struct node *node);
 void wnn_lower_cumulative_sum(struct lowering *lowering);
 size_t wnn_scratch_of_cumulative_sum(const struct node *node);
 void wnn_lower_softmax(struct lowering *lowering);

@@ -5,8 +5,7 @@
 
 #include "vulkan/reduce.h"
 
-#include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 struct groups wnn_groups_along(const struct shape *shape, const uint32_t *axes, size_t axis_count)
 {
@@ -51,9 +50,9 @@ static unsigned choose_lanes(const struct groups *groups)
     return groups->members >= 1024 ? 128 : groups->members >= 64 ? 64 : groups->members >= 16 ? 8 : 1;
 }
 
-static void begin_fold(struct shader *shader, struct lowering *lowering, const struct groups *groups,
-                       const struct tensor *in, enum form in_form, const struct tensor *out, enum form form,
-                       const struct fused *fused)
+void wnn_reduce_begin(struct shader *shader, struct lowering *lowering, const struct groups *groups,
+                      const struct tensor *in, const struct tensor *out, enum form form,
+                      const struct fused *fused)
 {
     unsigned lanes = choose_lanes(groups);
     bool columns = are_columns(groups);
@@ -63,17 +62,10 @@ static void begin_fold(struct shader *shader, struct lowering *lowering, const s
     wnn_shader_define(shader, "COLUMNS", "%d", columns);
     wnn_shader_map(shader, "group", groups->outer, groups->outer_dims, groups->outer_steps, 0);
     wnn_shader_map(shader, "member", groups->inner, groups->inner_dims, groups->inner_steps, 0);
-    wnn_shader_input(shader, "a", in, in_form);
+    wnn_shader_input(shader, "a", in, FORM_VALUE);
     wnn_shader_output(shader, out, form, fused);
     wnn_shader_define(shader, "LANES", "%u", lanes);
     wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
-}
-
-void wnn_reduce_begin(struct shader *shader, struct lowering *lowering, const struct groups *groups,
-                      const struct tensor *in, const struct tensor *out, enum form form,
-                      const struct fused *fused)
-{
-    begin_fold(shader, lowering, groups, in, FORM_VALUE, out, form, fused);
 }
 
 void wnn_reduce_end(struct shader *shader, const struct groups *groups)
@@ -83,23 +75,10 @@ void wnn_reduce_end(struct shader *shader, const struct groups *groups)
     wnn_shader_end_groups(shader, (units + together - 1) / together);
 }
 
-// The fold of `type`, whose neutral element is an expression: sums of mapped elements, and the result of one.
-static void define_fold(struct shader *shader, const char *type, const char *neutral, const char *join,
-                        const char *element, const char *mapped, const char *result)
-{
-    wnn_shader_define(shader, "SUM", "%s", type);
-    wnn_shader_define(shader, "NEUTRAL", "%s", neutral);
-    wnn_shader_text(shader, "SUM join(SUM a, SUM b) { return %s; }\n", join);
-    wnn_shader_define(shader, "ELEMENT", "%s", element);
-    wnn_shader_text(shader, "SUM mapped(%s x, uint k) { return %s; }\n", element, mapped);
-    wnn_shader_text(shader, "OUT result_of(SUM s) { return %s; }\n", result);
-}
-
 void wnn_reduce_twice(struct shader *shader, const char *neutral, const char *first_join,
                       const char *prepared, const char *between, const char *second_neutral,
                       const char *mapped, const char *result)
 {
-    wnn_shader_define(shader, "PREPARE", "1");
     wnn_shader_define(shader, "SUM", "vec2");
     wnn_shader_define(shader, "FIRST_NEUTRAL", "%s", neutral);
     wnn_shader_define(shader, "NEUTRAL", "%s", second_neutral);
@@ -112,40 +91,236 @@ void wnn_reduce_twice(struct shader *shader, const char *neutral, const char *fi
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// The ten reductions
+// Folds in one pass
 // ---------------------------------------------------------------------------------------------------------------
 
-// Sums of floats.
-static const struct {
-    const char *mapped, *result;
-} sums[WNN_OP_COUNT] = {
-    [WNN_OP_reduceL1] = {"vec2(magnitude(x), 0.0)", "s.x + s.y"},
-    [WNN_OP_reduceL2] = {"product2(x, x)", "sqrt_of(s.x + s.y)"},
-    [WNN_OP_reduceLogSum] = {"vec2(x, 0.0)", "log_sum2(s)"},
-    [WNN_OP_reduceMean] = {"vec2(x, 0.0)", "mean2(s, float(ALL_MEMBERS)).x"},
-    [WNN_OP_reduceSum] = {"vec2(x, 0.0)", "s.x + s.y"},
-    [WNN_OP_reduceSumSquare] = {"product2(x, x)", "s.x + s.y"},
+// In GLSL. Between two dispatches sums are elements of a type and form.
+struct fold {
+    const char *declarations; // NULL: none
+    const char *sum, *neutral;
+    const char *join;        // of a and b
+    const char *raise;       // statements: before elements up to x come to s; NULL: nothing
+    const char *accumulate;  // statements: element x, which is member k, to s
+    const char *settled;     // s, when all have been
+    const char *result;      // of s
+    const char *kept, *back; // s as it is kept between dispatches, and from x
+    WNNDataType kept_type;
+    enum form kept_form;
+    const char *kept_element;
 };
 
-// The least or greatest number of a type.
-static const char *extreme(WNNDataType type, bool least)
+// How a dispatch works.
+struct schedule {
+    bool columns, words; // words: 16 bytes are loaded at once
+    unsigned wide, lanes, local_size;
+    size_t piece; // members
+};
+
+enum {
+    MOST_LANES = 256,
+    COLUMN_LANES = 8,
+    LOADS = 8,               // of a lane, if there are as many
+    LEAST_PIECE = 1 << 10,   // members
+    FILLED = 1 << 18,        // invocations that a device has room for, roughly
+    MOST_SHARED = 16 * 1024, // that all devices have
+    LEAST_COLUMNS = 16,
+};
+
+static unsigned form_bits(WNNDataType type, enum form form)
 {
-    switch (type) {
-    case WNNDataType_Float32:
-    case WNNDataType_Float16:
-        return least ? "-INF" : "INF";
-    case WNNDataType_Int64:
-        return least ? "I64(0u, 0x80000000u)" : "I64(~0u, 0x7FFFFFFFu)";
-    case WNNDataType_Uint64:
-        return least ? "U64(0u, 0u)" : "U64(~0u, ~0u)";
-    case WNNDataType_Int32:
-    case WNNDataType_Int8:
-    case WNNDataType_Int4:
-        return least ? "int(0x80000000u)" : "0x7FFFFFFF";
-    default:
-        return least ? "0u" : "~0u";
-    }
+    return form == FORM_QUAD ? 128 : form == FORM_PAIR ? 64 : wnn_dtype_bits(type);
 }
+
+// All steps but the innermost are multiples of so many elements.
+static bool are_multiples(unsigned count, const int64_t *steps, unsigned wide, unsigned first)
+{
+    for (unsigned d = first; d < count; d++)
+        if (steps[d] % wide != 0)
+            return false;
+    return true;
+}
+
+static struct schedule schedule_of(const struct gpu *gpu, const struct groups *groups, WNNDataType type,
+                                   enum form form, size_t sum_bytes, unsigned per, bool aligned, bool pieces)
+{
+    uint32_t sizes[WNN_MAX_RANK], outer_sizes[WNN_MAX_RANK];
+    int64_t steps[WNN_MAX_RANK], outer_steps[WNN_MAX_RANK];
+    unsigned inner =
+                 wnn_shader_collapse(groups->inner, groups->inner_dims, groups->inner_steps, sizes, steps),
+             outer = wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, outer_sizes,
+                                         outer_steps),
+             bits = form_bits(type, form), wide = bits >= 8 && bits < 128 ? 128 / bits : 1;
+    struct schedule s = {.wide = 1, .lanes = 1, .piece = groups->members};
+    s.columns =
+        inner > 0 && steps[0] != 1 && outer > 0 && outer_steps[0] == 1 && outer_sizes[0] >= LEAST_COLUMNS;
+    if (s.columns)
+        s.words = aligned && outer_sizes[0] % wide == 0 && are_multiples(outer, outer_steps, wide, 1) &&
+                  are_multiples(inner, steps, wide, 0);
+    else
+        s.words = aligned && inner > 0 && steps[0] == 1 && sizes[0] % wide == 0 &&
+                  are_multiples(inner, steps, wide, 1) && are_multiples(outer, outer_steps, wide, 0);
+    s.wide = s.words ? wide : s.columns ? per : 1;
+    size_t units = s.columns ? (groups->count + s.wide - 1) / s.wide : (groups->count + per - 1) / per,
+           loads = s.columns ? groups->members : groups->members / s.wide;
+    if (s.columns)
+        s.lanes = groups->members >= 64 ? COLUMN_LANES : 1;
+    else
+        while (s.lanes < MOST_LANES &&
+               (s.lanes * (size_t)LOADS < loads || (2 * s.lanes <= loads && units * s.lanes < FILLED / 4)))
+            s.lanes *= 2;
+    unsigned sums = s.columns ? s.wide : 1;
+    s.local_size = s.columns ? 32 * s.lanes : s.lanes > 64 ? s.lanes : 64;
+    while (s.local_size > gpu->can.invocations || s.local_size * sums * sum_bytes > MOST_SHARED) {
+        s.local_size /= 2;
+        s.lanes = s.lanes > s.local_size ? s.local_size : s.lanes;
+    }
+    size_t busy = units * s.lanes, most = groups->members / LEAST_PIECE;
+    if (pieces && busy <= FILLED / 2 && most > 1) {
+        size_t count = FILLED / busy;
+        count = count < most ? count : most;
+        size_t piece = (groups->members + count - 1) / count;
+        s.piece = (piece + wide - 1) / wide * wide;
+    }
+    return s;
+}
+
+// <ELEMENT> x[WIDE] from member k on, or of member k of the groups from `group` on.
+static void define_load(struct shader *shader, const struct schedule *s, unsigned k, WNNDataType type)
+{
+    unsigned bits = wnn_dtype_bits(type);
+    bool is_float = wnn_dtype_is_float(type);
+    const char *name = wnn_shader_type(type);
+    wnn_shader_text(shader, "void load(uint group, uint k, out ELEMENT x[WIDE]) {\n");
+    if (!s->words) {
+        for (unsigned e = 0; e < s->wide; e++)
+            wnn_shader_text(shader,
+                            "x[%u] = a_at(group_index(min(group + %uu, GROUPS - 1u)) + member_index(k));\n",
+                            e, e);
+        wnn_shader_text(shader, "}\n");
+        return;
+    }
+    wnn_shader_text(
+        shader, "uvec4 v = v%u[(base%u + (group_index(group) + member_index(k)) / WIDE * 4u) / 4u];\n", k, k);
+    for (unsigned e = 0; e < s->wide; e++) {
+        char word = "xyzw"[e * bits / 32], next = "xyzw"[(e * bits / 32 + 1) % 4];
+        unsigned shift = e * bits % 32;
+        if (bits == 64)
+            wnn_shader_text(shader, "x[%u] = %s(v.%c, v.%c);\n", e, name, word, next);
+        else if (bits == 32)
+            wnn_shader_text(shader, "x[%u] = %s(v.%c);\n", e, is_float ? "uintBitsToFloat" : name, word);
+        else if (is_float)
+            wnn_shader_text(shader, "x[%u] = loaded_halves(v.%c).%c;\n", e, word, shift ? 'y' : 'x');
+        else
+            wnn_shader_text(shader, "x[%u] = bitfieldExtract(%s(v.%c), %u, %u);\n", e, name, word, shift,
+                            bits);
+    }
+    wnn_shader_text(shader, "}\n");
+}
+
+// One dispatch: of elements of the input, or of what the dispatch before has kept.
+static void lower_fold(struct lowering *lowering, const struct groups *groups, const struct schedule *s,
+                       const struct fold *fold, const struct tensor *in, bool from_kept,
+                       const struct tensor *out, bool to_kept, size_t all_members)
+{
+    size_t pieces = (groups->members + s->piece - 1) / s->piece;
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "fold", groups->count * groups->members);
+    shader.local_size = s->local_size;
+    wnn_shader_define(&shader, "COLUMNS", "%d", s->columns);
+    wnn_shader_define(&shader, "LANES", "%u", s->lanes);
+    wnn_shader_define(&shader, "WIDE", "%uu", s->wide);
+    wnn_shader_number(&shader, "MEMBERS", (uint32_t)groups->members);
+    wnn_shader_number(&shader, "GROUPS", (uint32_t)groups->count);
+    wnn_shader_number(&shader, "CHUNK", (uint32_t)s->piece);
+    wnn_shader_number(&shader, "PIECES", (uint32_t)pieces);
+    wnn_shader_number(&shader, "ALL_MEMBERS", (uint32_t)all_members);
+    wnn_shader_map(&shader, "group", groups->outer, groups->outer_dims, groups->outer_steps, 0);
+    wnn_shader_map(&shader, "member", groups->inner, groups->inner_dims, groups->inner_steps, 0);
+    unsigned k = wnn_shader_input(&shader, "a", in, from_kept ? fold->kept_form : FORM_VALUE);
+    wnn_shader_define(&shader, "ELEMENT", "%s", from_kept ? fold->kept_element : wnn_shader_type(in->type));
+    if (s->words)
+        wnn_shader_text(&shader,
+                        "layout(std430, set = 0, binding = %u) readonly buffer V%u { uvec4 v%u[]; };\n", k, k,
+                        k);
+    define_load(&shader, s, k, in->type);
+    wnn_shader_output(&shader, out, to_kept ? fold->kept_form : FORM_VALUE, to_kept ? NULL : lowering->fused);
+    if (fold->declarations)
+        wnn_shader_text(&shader, "%s", fold->declarations);
+    wnn_shader_define(&shader, "SUM", "%s", fold->sum);
+    wnn_shader_define(&shader, "NEUTRAL", "%s", fold->neutral);
+    wnn_shader_define(&shader, "RAISE", "%d", fold->raise && !from_kept);
+    if (fold->raise)
+        wnn_shader_text(&shader, "void raise(inout SUM s, float x) { %s }\n", fold->raise);
+    wnn_shader_text(&shader, "SUM join(SUM a, SUM b) {\n%s\n}\n", fold->join);
+    if (from_kept)
+        wnn_shader_text(&shader, "void accumulate(inout SUM s, ELEMENT x, uint k) { s = join(s, %s); }\n",
+                        fold->back);
+    else
+        wnn_shader_text(&shader, "void accumulate(inout SUM s, ELEMENT x, uint k) {\n%s\n}\n",
+                        fold->accumulate);
+    wnn_shader_text(&shader, "SUM settled(SUM s) { return %s; }\n", from_kept ? "s" : fold->settled);
+    wnn_shader_text(&shader, "OUT result_of(SUM s) { return %s; }\n", to_kept ? fold->kept : fold->result);
+    uint64_t together = s->local_size / s->lanes,
+             units = s->columns ? (groups->count + s->wide - 1) / s->wide * pieces
+                                : ((uint64_t)shader.count + shader.per - 1) / shader.per;
+    wnn_shader_end_groups(&shader, (units + together - 1) / together);
+}
+
+static size_t sum_bytes(const struct fold *fold)
+{
+    return form_bits(fold->kept_type, fold->kept_form) / 8;
+}
+
+// What is folded of the input in pieces is folded again. `pieces`: it may be.
+static struct schedule first_schedule(const struct gpu *gpu, const struct groups *groups,
+                                      const struct tensor *in, WNNDataType out, const struct fold *fold,
+                                      bool pieces)
+{
+    unsigned per = wnn_dtype_bits(out) < 32 ? 32 / wnn_dtype_bits(out) : 1;
+    bool aligned =
+        !in->fused && in->region.offset % 16 == 0 && wnn_shader_bindings(gpu, in->region.bytes) == 1;
+    return schedule_of(gpu, groups, in->type, FORM_VALUE, sum_bytes(fold), per, aligned, pieces);
+}
+
+static void lower_folds(struct lowering *lowering, const struct groups *groups, const struct fold *fold,
+                        bool can_piece)
+{
+    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
+    struct schedule s = first_schedule(lowering->gpu, groups, in, out->type, fold, can_piece);
+    size_t pieces = (groups->members + s.piece - 1) / s.piece, bytes = groups->count * sum_bytes(fold);
+    if (pieces == 1 || lowering->scratch.bytes / bytes < pieces) {
+        s.piece = groups->members;
+        lower_fold(lowering, groups, &s, fold, in, false, out, false, groups->members);
+        return;
+    }
+    struct tensor kept = wnn_scratch(lowering, 0, fold->kept_type, groups->count * pieces);
+    kept.region.bytes = bytes * pieces;
+    lower_fold(lowering, groups, &s, fold, in, false, &kept, true, groups->members);
+    struct groups rest = {.outer = 1,
+                          .inner = 1,
+                          .outer_dims = {(uint32_t)groups->count},
+                          .outer_steps = {1},
+                          .inner_dims = {(uint32_t)pieces},
+                          .inner_steps = {(int64_t)groups->count},
+                          .count = groups->count,
+                          .members = pieces};
+    unsigned per = wnn_dtype_bits(out->type) < 32 ? 32 / wnn_dtype_bits(out->type) : 1;
+    s = schedule_of(lowering->gpu, &rest, fold->kept_type, fold->kept_form, sum_bytes(fold), per, false,
+                    false);
+    lower_fold(lowering, &rest, &s, fold, &kept, true, out, false, groups->members);
+}
+
+// Bytes for as many pieces as any device has work for.
+static size_t scratch_of_folds(const struct groups *groups)
+{
+    size_t most = groups->members / LEAST_PIECE, pieces = groups->count < FILLED ? FILLED / groups->count : 1;
+    pieces = pieces < most ? pieces : most;
+    return pieces < 2 ? 0 : groups->count * pieces * 4 * sizeof(float);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The ten reductions
+// ---------------------------------------------------------------------------------------------------------------
 
 static const char *integer(WNNDataType type, bool one)
 {
@@ -162,88 +337,158 @@ static const char *integer(WNNDataType type, bool one)
     }
 }
 
-// The fold of one of them. `partial`: of members to what is kept in between; `merged`: of that to results.
-static void define_reduction(struct shader *shader, enum op op, WNNDataType in, bool partial, bool merged)
+// The least or greatest number of a type of integers.
+static const char *extreme(WNNDataType type, bool least)
 {
-    const char *type = wnn_shader_type(in);
-    bool greatest = op == WNN_OP_reduceMax;
-    if (greatest || op == WNN_OP_reduceMin)
-        define_fold(shader, type, extreme(in, greatest), greatest ? "greatest(a, b)" : "least(a, b)", type,
-                    "x", "s");
-    else if (op == WNN_OP_reduceProduct)
-        define_fold(shader, type, integer(in, true), "mul(a, b)", type, "x", "s");
-    else if (wnn_dtype_is_float(in))
-        define_fold(shader, "vec2", "vec2(0.0)", "sum2(a, b)", merged ? "vec2" : type,
-                    merged ? "x" : sums[op].mapped, partial ? "s" : sums[op].result);
-    else
-        define_fold(shader, type, integer(in, false), "add(a, b)", type,
-                    op == WNN_OP_reduceL1          ? "magnitude(x)"
-                    : op == WNN_OP_reduceSumSquare ? "mul(x, x)"
-                                                   : "x",
-                    "s");
+    switch (type) {
+    case WNNDataType_Int64:
+        return least ? "I64(0u, 0x80000000u)" : "I64(~0u, 0x7FFFFFFFu)";
+    case WNNDataType_Uint64:
+        return least ? "U64(0u, 0u)" : "U64(~0u, ~0u)";
+    case WNNDataType_Uint32:
+    case WNNDataType_Uint8:
+    case WNNDataType_Uint4:
+        return least ? "0u" : "~0u";
+    default:
+        return least ? "int(0x80000000u)" : "0x7FFFFFFF";
+    }
 }
 
-enum {
-    LONG = 1 << 15,   // members of groups that are worth pieces
-    PIECE = 1 << 10,  // the least members of one
-    FILLED = 1 << 18, // invocations that a device has room for, roughly
-};
-
-// How many members of a group make a piece: all, if there are enough groups or it is short.
-static size_t choose_piece(const struct groups *groups, WNNDataType type)
+// As it is computed with.
+static WNNDataType wide_type(WNNDataType type)
 {
-    size_t busy = groups->count * choose_lanes(groups);
-    if (groups->members < LONG || busy > FILLED / 2 || type != WNNDataType_Float32)
-        return groups->members;
-    size_t pieces = FILLED / busy, most = groups->members / PIECE;
-    pieces = pieces < most ? pieces : most;
-    return (groups->members + pieces - 1) / pieces;
+    return wnn_dtype_is_float(type) || wnn_dtype_bits(type) >= 32
+               ? (type == WNNDataType_Float16 ? WNNDataType_Float32 : type)
+           : wnn_dtype_is_signed(type) ? WNNDataType_Int32
+                                       : WNNDataType_Uint32;
 }
 
-// Sums are kept as pairs between the two dispatches.
-static bool is_sum(enum op op)
+// Of numbers of that type, as they are.
+static struct fold plain_fold(WNNDataType type)
 {
-    return sums[op].mapped != NULL;
+    const char *name = wnn_shader_type(type);
+    return (struct fold){.sum = name,
+                         .settled = "s",
+                         .result = "s",
+                         .kept = "s",
+                         .back = "x",
+                         .kept_type = wide_type(type),
+                         .kept_form = FORM_VALUE,
+                         .kept_element = name};
+}
+
+// Floats in an order that integers have too, in which a NaN wins.
+static struct fold extreme_fold(WNNDataType type, bool greatest)
+{
+    bool is_float = wnn_dtype_is_float(type);
+    struct fold fold = plain_fold(is_float ? WNNDataType_Int32 : type);
+    fold.neutral = extreme(is_float ? WNNDataType_Int32 : type, greatest);
+    fold.join = greatest ? "return greatest(a, b);" : "return least(a, b);";
+    fold.accumulate = greatest ? "s = greatest(s, x);" : "s = least(s, x);";
+    if (is_float) {
+        fold.neutral = greatest ? "int(0x807FFFFFu)" : "0x7F800000"; // the infinities
+        fold.accumulate = greatest ? "s = max(s, is_nan(x) ? 0x7FFFFFFF : ranked(floatBitsToInt(x)));"
+                                   : "s = min(s, is_nan(x) ? int(0x80000000u) : ranked(floatBitsToInt(x)));";
+        fold.result = "intBitsToFloat(ranked(s))";
+    }
+    return fold;
+}
+
+// Pairs of floats: while elements are added, the second is what the first has lost, and not a number if the
+// first is no longer finite.
+#define ADD(value, error)                                                                                    \
+    "float lost; precise float v = " value "; s.x = exact_sum(s.x, v, lost);\n"                              \
+    "precise float low = s.y + " error "; s.y = low;"
+#define SQUARE "float error; " ADD("exact_product(x, x, error)", "(lost + error)")
+
+static struct fold sum_fold(enum op op)
+{
+    struct fold fold = {.sum = "vec2",
+                        .neutral = "vec2(0.0)",
+                        .join = "return sum2(a, b);",
+                        .accumulate = ADD("x", "lost"),
+                        .settled = "is_nan(s.y) || is_inf(s.y) ? vec2(s.x, 0.0) : sum2(vec2(s.x, 0.0), "
+                                   "vec2(s.y, 0.0))",
+                        .result = "s.x + s.y",
+                        .kept = "s",
+                        .back = "x",
+                        .kept_type = WNNDataType_Float32,
+                        .kept_form = FORM_PAIR,
+                        .kept_element = "vec2"};
+    switch (op) {
+    case WNN_OP_reduceL1:
+        fold.accumulate = ADD("magnitude(x)", "lost");
+        break;
+    case WNN_OP_reduceL2:
+        fold.accumulate = SQUARE;
+        fold.result = "sqrt_of(s.x + s.y)";
+        break;
+    case WNN_OP_reduceSumSquare:
+        fold.accumulate = SQUARE;
+        break;
+    case WNN_OP_reduceLogSum:
+        fold.result = "log_sum2(s)";
+        break;
+    case WNN_OP_reduceMean:
+        fold.result = "mean2(s, float(ALL_MEMBERS)).x";
+        break;
+    default:
+        break;
+    }
+    return fold;
+}
+
+// The greatest, the sum of exponentials below it as a pair, and a NaN if there is one. A block is looked
+// through for its greatest at first.
+static const struct fold exponential_fold = {
+    .sum = "vec4",
+    .neutral = "vec4(-INF, 0.0, 0.0, 0.0)",
+    .join = "raise(a, b.x); raise(b, a.x);\n"
+            "return vec4(a.x, sum2(a.yz, b.yz), is_nan(a.w) ? a.w : b.w);",
+    .raise = "if (x > s.x) { s.yz *= exp_down(s.x, x); s.x = x; }",
+    .accumulate = "if (is_nan(x)) { s.w = x; return; }\n"
+                  "float lost; s.y = exact_sum(s.y, exp_down(x, s.x), lost); s.z += lost;",
+    .settled = "vec4(s.x, sum2(vec2(s.y, 0.0), vec2(s.z, 0.0)), s.w)",
+    .result = "is_nan(s.w) ? s.w : is_inf(s.x) ? s.x : s.x + log_sum2(s.yz)",
+    .kept = "s",
+    .back = "x",
+    .kept_type = WNNDataType_Float32,
+    .kept_form = FORM_QUAD,
+    .kept_element = "vec4"};
+
+static struct fold fold_of(enum op op, WNNDataType type)
+{
+    struct fold fold = plain_fold(type);
+    switch (op) {
+    case WNN_OP_reduceMax:
+    case WNN_OP_reduceMin:
+        return extreme_fold(type, op == WNN_OP_reduceMax);
+    case WNN_OP_reduceProduct:
+        fold.neutral = integer(type, true);
+        fold.join = "return mul(a, b);";
+        fold.accumulate = "s = mul(s, x);";
+        return fold;
+    case WNN_OP_reduceLogSumExp:
+        return exponential_fold;
+    default:
+        break;
+    }
+    if (wnn_dtype_is_float(type))
+        return sum_fold(op);
+    fold.neutral = integer(type, false);
+    fold.join = "return add(a, b);";
+    fold.accumulate = op == WNN_OP_reduceL1          ? "s = add(s, magnitude(x));"
+                      : op == WNN_OP_reduceSumSquare ? "s = add(s, mul(x, x));"
+                                                     : "s = add(s, x);";
+    return fold;
 }
 
 size_t wnn_scratch_of_reduce(const struct node *node)
 {
     const WNNReduceOptions *options = node->attrs;
-    const struct descriptor *in = &node->in[0]->type;
-    struct groups groups = wnn_groups_along(&in->shape, options->axes.data, options->axes.count);
-    size_t piece = choose_piece(&groups, in->type);
-    if (!is_sum((enum op)node->op) || piece >= groups.members)
-        return 0;
-    return groups.count * ((groups.members + piece - 1) / piece) * 2 * sizeof(float);
-}
-
-// Pieces of long groups at first, then what comes of them.
-static void reduce_pieces(struct lowering *lowering, const struct groups *groups, size_t piece)
-{
-    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    enum op op = (enum op)lowering->node->op;
-    uint32_t pieces = (uint32_t)((groups->members + piece - 1) / piece);
-    struct tensor partial = wnn_scratch(lowering, 0, in->type, groups->count * pieces);
-    partial.region.bytes *= 2;
-    struct shader shader;
-    wnn_reduce_begin(&shader, lowering, groups, in, &partial, FORM_PAIR, NULL);
-    wnn_shader_number(&shader, "CHUNK", (uint32_t)piece);
-    wnn_shader_number(&shader, "GROUPS", (uint32_t)groups->count);
-    define_reduction(&shader, op, in->type, true, false);
-    wnn_reduce_end(&shader, groups);
-
-    struct groups rest = {.outer = 1,
-                          .inner = 1,
-                          .outer_dims = {(uint32_t)groups->count},
-                          .outer_steps = {1},
-                          .inner_dims = {pieces},
-                          .inner_steps = {(int64_t)groups->count},
-                          .count = groups->count,
-                          .members = pieces};
-    begin_fold(&shader, lowering, &rest, &partial, FORM_PAIR, out, FORM_VALUE, lowering->fused);
-    wnn_shader_number(&shader, "ALL_MEMBERS", (uint32_t)groups->members);
-    define_reduction(&shader, op, in->type, false, true);
-    wnn_reduce_end(&shader, &rest);
+    struct groups groups =
+        wnn_groups_along(&node->in[0]->type.shape, options->axes.data, options->axes.count);
+    return scratch_of_folds(&groups);
 }
 
 // Normalisations and softmax, too, read what they fold up to three times.
@@ -255,53 +500,62 @@ bool wnn_fold_prepares(const struct node *node, unsigned input)
 
 void wnn_lower_reduce(struct lowering *lowering)
 {
-    const struct node *node = lowering->node;
-    const WNNReduceOptions *options = node->attrs;
-    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
+    const WNNReduceOptions *options = lowering->node->attrs;
+    const struct tensor *in = &lowering->in[0];
     struct groups groups = wnn_groups_along(&in->shape, options->axes.data, options->axes.count);
-    size_t piece = choose_piece(&groups, in->type);
-    if (is_sum((enum op)node->op) && piece < groups.members) {
-        reduce_pieces(lowering, &groups, piece);
-        return;
-    }
-    struct shader shader;
-    wnn_reduce_begin(&shader, lowering, &groups, in, out, FORM_VALUE, lowering->fused);
-    wnn_shader_number(&shader, "ALL_MEMBERS", (uint32_t)groups.members);
-    if (node->op == WNN_OP_reduceLogSumExp)
-        wnn_reduce_twice(&shader, "vec2(-INF, 0.0)", "vec2(greatest(a.x, b.x), 0.0)", "vec2(x, 0.0)", "s",
-                         "vec2(0.0)", "vec2(exp_below(x, known.x), 0.0)",
-                         "is_nan(known.x) || is_inf(known.x) ? known.x : known.x + log_sum2(s)");
-    else
-        define_reduction(&shader, (enum op)node->op, in->type, false, false);
-    wnn_reduce_end(&shader, &groups);
+    struct fold fold = fold_of((enum op)lowering->node->op, in->type);
+    lower_folds(lowering, &groups, &fold, true);
 }
 
+#define JOIN_FOUND(first)                                                                                    \
+    "if (a.k == ~0u || b.k == ~0u) { if (a.k == ~0u) return b; return a; }\n"                                \
+    "if (better(a.x, b.x)) return a;\nif (better(b.x, a.x)) return b;\n"                                     \
+    "if (a.k " first " b.k) return a;\nreturn b;"
+
+size_t wnn_scratch_of_arg_min_max(const struct node *node)
+{
+    const struct arg_min_max_attrs *attrs = node->attrs;
+    struct groups groups = wnn_groups_along(&node->in[0]->type.shape, attrs->axes.data, attrs->axes.count);
+    return scratch_of_folds(&groups);
+}
+
+// Members by numbers, of which ~0 is that of none: a NaN has none.
 void wnn_lower_arg_min_max(struct lowering *lowering)
 {
     const struct arg_min_max_attrs *attrs = lowering->node->attrs;
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
     struct groups groups = wnn_groups_along(&in->shape, attrs->axes.data, attrs->axes.count);
-    const char *type = wnn_shader_type(in->type);
-    struct shader shader;
-    wnn_reduce_begin(&shader, lowering, &groups, in, out, FORM_VALUE, NULL);
-    // Number ~0 is that of no element: a NaN has none.
-    wnn_shader_text(&shader, "struct Found { %s x; uint k; };\n", type);
-    wnn_shader_define(&shader, "SUM", "Found");
-    wnn_shader_define(&shader, "NEUTRAL", "Found(%s, ~0u)", integer(in->type, false));
-    wnn_shader_text(&shader, "bool better(%s a, %s b) { return %s; }\n", type, type,
-                    lowering->node->op == WNN_OP_argMin ? "less(a, b)" : "less(b, a)");
-    wnn_shader_text(&shader,
-                    "Found join(Found a, Found b) {\nif (a.k == ~0u || b.k == ~0u) { if (a.k == ~0u) return "
-                    "b; return a; }\n"
-                    "if (better(a.x, b.x)) return a;\nif (better(b.x, a.x)) return b;\n"
-                    "if ((a.k < b.k) == %s) return a;\nreturn b;\n}\n",
-                    attrs->selectLastIndex ? "false" : "true");
-    wnn_shader_define(&shader, "ELEMENT", "%s", type);
-    wnn_shader_text(&shader, "Found mapped(%s x, uint k) { return Found(x, %s); }\n", type,
-                    wnn_dtype_is_float(in->type) ? "is_nan(x) ? ~0u : k" : "k");
-    wnn_shader_text(&shader, "OUT result_of(Found s) { uint k = s.k == ~0u ? 0u : s.k; return %s; }\n",
-                    out->type == WNNDataType_Int64 ? "i64_of(k)" : "int(k)");
-    wnn_reduce_end(&shader, &groups);
+    bool is_float = wnn_dtype_is_float(in->type), least = lowering->node->op == WNN_OP_argMin;
+    const char *type = is_float ? "int" : wnn_shader_type(in->type); // of floats the order
+    const char *better = least ? "less(a, b)" : "less(b, a)";
+    char declarations[256], neutral[64], accumulate[256], kept[64], back[64], result[96];
+    snprintf(declarations, sizeof declarations,
+             "struct Found { %s x; uint k; };\nbool better(%s a, %s b) { return %s; }\n", type, type, type,
+             better);
+    // The worst that there is: what is no better may as well be the first.
+    snprintf(neutral, sizeof neutral, "Found(%s, ~0u)",
+             extreme(is_float ? WNNDataType_Int32 : in->type, !least));
+    snprintf(accumulate, sizeof accumulate, "%s y = %s;\n%sif (%s) s = Found(y, k);", type,
+             is_float ? "order_of(x)" : "x", is_float ? "if (is_nan(x)) return;\n" : "",
+             attrs->selectLastIndex ? "!better(s.x, y)" : "better(y, s.x)");
+    snprintf(kept, sizeof kept, "uvec2(%s, s.k)", wnn_dtype_bits(in->type) == 64 ? "0u" : "uint(s.x)");
+    snprintf(back, sizeof back, wnn_dtype_bits(in->type) == 64 ? "%.0sFound(%s, x.y)" : "Found(%s(x.x), x.y)",
+             type, integer(in->type, false));
+    snprintf(result, sizeof result, "%s(s.k == ~0u ? 0u : s.k)",
+             out->type == WNNDataType_Int64 ? "i64_of" : "int");
+    struct fold fold = {.declarations = declarations,
+                        .sum = "Found",
+                        .neutral = neutral,
+                        .join = attrs->selectLastIndex ? JOIN_FOUND(">") : JOIN_FOUND("<"),
+                        .accumulate = accumulate,
+                        .settled = "s",
+                        .result = result,
+                        .kept = kept,
+                        .back = back,
+                        .kept_type = WNNDataType_Uint64,
+                        .kept_form = FORM_BITS,
+                        .kept_element = "uvec2"};
+    lower_folds(lowering, &groups, &fold, wnn_dtype_bits(in->type) < 64);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -140,6 +140,10 @@ int order_of(float x)
     return b < 0 ? -(b & 0x7FFFFFFF) : b;
 }
 
+//: ranked
+// Of a float's bits and back: a number that is ordered as the float is. Not of NaN.
+int ranked(int b) { return b ^ (b >> 31 & 0x7FFFFFFF); }
+
 //: equal
 bool equals(float a, float b) { return !is_nan(a) && !is_nan(b) && order_of(a) == order_of(b); }
 bool equals(int a, int b) { return a == b; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions: LANES invocations fold the members of a group, then one another's results. A group is one element of the
-// output; the invocations see to all groups that share a word of it. The order is fixed, so that equal inputs give
-// equal bits. With COLUMNS, invocations beside one another see to groups beside one another; with CHUNK, a group is folded
-// in pieces of so many members, the results of which are the elements of the output. With PREPARE there are two folds, and the second knows the result of the first.
+// Two folds of groups of elements, of which the second knows the result of the first: LANES invocations fold the members
+// of a group, then one another's results. A group is one element of the output; the invocations see to all groups that
+// share a word of it. The order is fixed, so that equal inputs give equal bits. With COLUMNS, invocations beside one
+// another see to groups beside one another.
 
 #define TOGETHER (gl_WorkGroupSize.x / uint(LANES))
 #if COLUMNS
@@ -30,9 +30,6 @@ shared SUM parts[gl_WorkGroupSize.x];
 #define ALL_LANES(sum, fold)
 #endif
 
-// Member k of a group of `end` members, which there is, or the last.
-#define MEMBER(k) a_at(first + member_index(min(k, end - 1u)))
-
 void main()
 {
     const uint step = uint(LANES);
@@ -41,14 +38,8 @@ void main()
                 (COLUMNS == 1 ? self % TOGETHER : self / step);
     WORD word = WORD(0u);
     for (uint e = 0u; e < PER; e++) {
-        uint number = unit * PER + e, group = number, begin = 0u, end = number < COUNT ? MEMBERS : 0u;
-#ifdef CHUNK
-        group = number % GROUPS;
-        begin = number / GROUPS * CHUNK;
-        end = min(end, begin + CHUNK);
-#endif
-        uint first = number < COUNT ? group_index(group) : 0u;
-#ifdef PREPARE
+        uint number = unit * PER + e, end = number < COUNT ? MEMBERS : 0u;
+        uint first = number < COUNT ? group_index(number) : 0u;
         SUM known = FIRST_NEUTRAL;
         for (uint k = lane; k < end; k += step)
             known = first_join(known, prepared(a_at(first + member_index(k))));
@@ -59,22 +50,6 @@ void main()
             sum = join(sum, mapped(a_at(first + member_index(k)), known));
         ALL_LANES(sum, join)
         OUT result = result_of(sum, known);
-#else
-        SUM sum = NEUTRAL;
-        // Several at a time, so that the next do not wait for the last.
-        for (uint k = begin + lane; k < end; k += 4u * step) {
-            ELEMENT x0 = MEMBER(k), x1 = MEMBER(k + step), x2 = MEMBER(k + 2u * step), x3 = MEMBER(k + 3u * step);
-            sum = join(sum, mapped(x0, k));
-            if (k + step < end)
-                sum = join(sum, mapped(x1, k + step));
-            if (k + 2u * step < end)
-                sum = join(sum, mapped(x2, k + 2u * step));
-            if (k + 3u * step < end)
-                sum = join(sum, mapped(x3, k + 3u * step));
-        }
-        ALL_LANES(sum, join)
-        OUT result = result_of(sum);
-#endif
         if (number < COUNT)
             put(word, e, finish(result, number));
     }
