@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // conv2d and convTranspose2d: products of what the filter sees and the filter where channels come last and
-// groups are not too small; filters of a channel each, four of them at a time; anything else an element at a
-// time.
+// groups are not too small; filters of a channel each, four of them at a time; other small groups in blocks;
+// anything else an element at a time.
 
 #include "vulkan/image.h"
 #include "vulkan/operators.h"
@@ -82,7 +82,7 @@ static bool product_of(const struct convolution *c, struct product *p, struct ga
     const struct image *from = &c->from, *to = &c->to;
     const struct filter *filter = &c->filter;
     uint32_t inputs = from->channels / c->groups, outputs = to->channels / c->groups;
-    if (!from->nhwc || (c->groups > 1 && (outputs < 8 || inputs < 8)))
+    if (!from->nhwc || (c->groups > 1 && (outputs < GPU_LEAST_GROUP || inputs < GPU_LEAST_GROUP)))
         return false;
     *p = (struct product){
         .rows = to->batches * to->height * to->width,
@@ -224,6 +224,55 @@ static void lower_depthwise(struct lowering *lowering, const struct convolution 
     wnn_shader_end_groups(&shader, (units + shader.local_size - 1) / shader.local_size);
 }
 
+// How many neighbouring channels of a group are computed together; 0: words have those of two pixels.
+static uint32_t outputs_together(const struct convolution *c, WNNDataType type)
+{
+    uint32_t outputs = c->to.channels / c->groups, most = outputs % 4 == 0 ? 4 : outputs % 2 == 0 ? 2 : 1;
+    return type == WNNDataType_Float16 && most == 1 ? 0 : most;
+}
+
+static void lower_grouped(struct lowering *lowering, const struct convolution *c, uint32_t outs)
+{
+    const struct image *to = &c->to;
+    const struct tensor *in = &lowering->in[0], *filter = &lowering->in[1], *out = &lowering->out[0];
+    uint64_t blocks = out->count / outs;
+    uint32_t strip = 1, inputs = c->from.channels / c->groups;
+    while (strip < MOST_STRIP && (blocks / (2 * strip) >= ENOUGH || lowering->gpu->can.minimal))
+        strip *= 2;
+    uint32_t strips = (to->width + strip - 1) / strip;
+    uint64_t units = (uint64_t)to->batches * to->height * strips * (to->channels / outs);
+    bool quads_a = inputs % 4 == 0 && wnn_shader_has_quads(lowering, in),
+         quads_b = outs == 4 && c->filter.o == 1 && wnn_shader_has_quads(lowering, filter),
+         quads_out = outs == 4 && wnn_shader_has_quads(lowering, out);
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "grouped", SIZE_MAX);
+    describe(&shader, c);
+    wnn_shader_number(&shader, "GROUP_INPUTS", inputs);
+    wnn_shader_number(&shader, "GROUP_OUTPUTS", to->channels / c->groups);
+    wnn_shader_number(&shader, "UNITS", (uint32_t)units);
+    wnn_shader_number(&shader, "STRIP", strip);
+    wnn_shader_number(&shader, "STRIPS", strips);
+    wnn_shader_define(&shader, "OUTS", "%uu", outs);
+    wnn_shader_define(&shader, "INS", "%d", quads_a ? 4 : 1);
+    wnn_shader_define(&shader, "QUADS_B", "%d", quads_b);
+    wnn_shader_define(&shader, "QUADS_OUT", "%d", quads_out);
+    wnn_shader_define(&shader, "UNROLL", "%s", c->filter.width * inputs <= 32 ? "[[unroll]]" : "");
+    wnn_shader_input(&shader, "a", in, FORM_VALUE);
+    if (quads_a)
+        wnn_shader_quads(&shader, "a", in);
+    wnn_shader_input(&shader, "b", filter, FORM_VALUE);
+    if (quads_b)
+        wnn_shader_quads(&shader, "b", filter);
+    if (lowering->in[2].region.buffer) {
+        wnn_shader_define(&shader, "BIAS", "1");
+        wnn_shader_input(&shader, "c", &lowering->in[2], FORM_VALUE);
+    }
+    if (quads_out)
+        wnn_shader_output_quads(&shader, out);
+    wnn_shader_output(&shader, out, FORM_VALUE, lowering->fused);
+    wnn_shader_end_groups(&shader, (units + shader.local_size - 1) / shader.local_size);
+}
+
 void wnn_lower_conv2d(struct lowering *lowering)
 {
     struct convolution convolution = convolution_of(lowering->node);
@@ -242,8 +291,11 @@ void wnn_lower_conv2d(struct lowering *lowering)
         }
     }
     bool large = work >= 1 << 14 || lowering->gpu->can.minimal;
+    uint32_t outs = outputs_together(&convolution, lowering->out[0].type);
     if (large && is_depthwise(lowering, &convolution))
         lower_depthwise(lowering, &convolution);
+    else if (large && convolution.from.nhwc && !convolution.transposed && convolution.groups > 1 && outs > 0)
+        lower_grouped(lowering, &convolution, outs);
     else
         lower_elements(lowering, &convolution, work);
 }

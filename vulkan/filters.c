@@ -10,7 +10,7 @@
 enum turn {
     TURN_NONE,
     TURN_OHWI,
-    TURN_IHWO, // of filters for a channel each
+    TURN_IHWO, // of filters for groups of few channels
     TURN_COUNT
 };
 
@@ -33,7 +33,10 @@ static enum turn turn_of(const struct node *node)
     if (options->inputLayout != WNNInputOperandLayout_NHWC ||
         options->filterLayout != WNNConv2dFilterOperandLayout_OIHW)
         return TURN_NONE;
-    return options->groups > 1 && node->in[1]->type.shape.dim[1] == 1 ? TURN_IHWO : TURN_OHWI;
+    const uint32_t *dim = node->in[1]->type.shape.dim;
+    bool small =
+        options->groups > 1 && (dim[1] < GPU_LEAST_GROUP || dim[0] / options->groups < GPU_LEAST_GROUP);
+    return small ? TURN_IHWO : TURN_OHWI;
 }
 
 static struct constant *turned(const struct constant *from, const struct descriptor *type,

@@ -84,7 +84,9 @@ void wnn_lower_instance_normalization(struct lowering *lowering);
 void wnn_lower_layer_normalization(struct lowering *lowering);
 size_t wnn_scratch_of_normalization(const struct node *node);
 
-// filters.c: lets constant filters lie as convolutions read them best; uses are counted.
+// filters.c: lets constant filters lie as convolutions read them best; uses are counted. Groups of so many
+// channels are multiplied as matrices, and read filters as these do.
+#define GPU_LEAST_GROUP 8
 void wnn_turn_filters(struct graph *graph, struct allocator *allocator);
 
 // matrix.c, convolution.c, image.c, recurrent.c
