@@ -56,6 +56,7 @@ struct bindings {
 struct backend {
     const char *name;
     WNNInputOperandLayout preferred_layout;
+    uint64_t layout_work; // convolutions of more operations are always turned to it; 0: if that moves less bytes
 
     // Runs graphs as they were recorded: of the passes only prune comes before it.
     bool literal;

@@ -26,6 +26,8 @@ enum {
     TURNED = 2
 };
 
+#define WORTH_ANYTHING (UINT64_C(1) << 48) // bytes
+
 static bool is_turned(const struct islands *islands, const struct operand *operand)
 {
     const struct node *producer = operand->producer;
@@ -134,6 +136,18 @@ static void join(struct islands *islands, uint32_t a, uint32_t b)
         islands->parent[a] = b;
 }
 
+// What it is worth to a node that it is turned: the bytes that it would have to move by itself, or anything.
+static uint64_t gain(const struct islands *islands, const struct node *node)
+{
+    uint64_t most = islands->context->backend->layout_work,
+             bytes = wnn_descriptor_bytes(&node->in[0]->type) + wnn_descriptor_bytes(&node->out[0]->type);
+    bool multiplies = node->op == WNN_OP_conv2d || node->op == WNN_OP_convTranspose2d;
+    if (!most || !multiplies)
+        return bytes;
+    uint64_t work = wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs);
+    return work > most ? WORTH_ANYTHING : bytes;
+}
+
 // Adds up what the borders of each island cost and what its anchors save.
 static void weigh(struct islands *islands)
 {
@@ -153,8 +167,7 @@ static void weigh(struct islands *islands)
             continue;
         uint32_t first = first_of(islands, (uint32_t)i);
         if (islands->role[i] == LAYOUT_ANCHOR)
-            islands->saved[first] +=
-                wnn_descriptor_bytes(&node->in[0]->type) + wnn_descriptor_bytes(&node->out[0]->type);
+            islands->saved[first] += gain(islands, node);
         for (unsigned j = 0; j < node->out_count; j++)
             if (is_turned(islands, node->out[j]) && islands->uses[node->out[j]->index] & PLAIN)
                 islands->added[first] += cost(node->out[j]);

@@ -708,7 +708,7 @@ static uint64_t most_bytes(void *state)
 }
 
 #define FUNCTIONS                                                                                            \
-    .preferred_layout = WNNInputOperandLayout_NHWC, .views = true, .joins = true,                            \
+    .preferred_layout = WNNInputOperandLayout_NHWC, .layout_work = 1 << 24, .views = true, .joins = true,    \
     .view_alignment = sizeof(uint32_t), .destroy = destroy, .attaches = attaches, .evaluate = evaluate,      \
     .partition = partition, .in_place = in_place, .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes,  \
     .device_name = device_name, .lost = is_lost, .flushes_denormals = flushes_denormals, .lower = lower,     \
