@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of the Vulkan backend that only large operands take, against the processor: transposes by tiles,
+// recurrent networks in one dispatch a step. Skipped where Vulkan has no device.
+
+#include "conformance/unit/runtime_fixture.h"
+#include "lib/dtype.h"
+#include "lib/half.h"
+#include "vulkan/vulkan.h"
+
+#include <math.h>
+
+enum {
+    MOST_INPUTS = 8,
+    MOST_OUTPUTS = 3,
+    MOST_BYTES = 1 << 21
+};
+
+struct subject {
+    WNNGraphBuilder builder;
+    WNNDataType type;
+    unsigned input_count, output_count;
+    WNNOperand inputs[MOST_INPUTS], outputs[MOST_OUTPUTS];
+    char names[MOST_INPUTS][4];
+    size_t counts[MOST_INPUTS];
+};
+
+static WNNOperand input(struct subject *subject, unsigned rank, const uint32_t *dims)
+{
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    unsigned k = subject->input_count++;
+    descriptor.dataType = subject->type;
+    descriptor.shape = (WNNUint32List){dims, rank};
+    subject->counts[k] = 1;
+    for (unsigned d = 0; d < rank; d++)
+        subject->counts[k] *= dims[d];
+    snprintf(subject->names[k], sizeof subject->names[k], "x%u", k);
+    return wnnGraphBuilderInput(subject->builder, view(subject->names[k]), &descriptor);
+}
+#define INPUT(subject, ...)                                                                                  \
+    input(subject, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (const uint32_t[]){__VA_ARGS__})
+
+static void output(struct subject *subject, WNNOperand operand)
+{
+    REQUIRE(operand);
+    subject->outputs[subject->output_count++] = operand;
+}
+
+// Numbers around 0 of floats; any bits of integers, or small numbers.
+static void fill(unsigned char *data, WNNDataType type, size_t count, unsigned seed)
+{
+    size_t bytes = wnn_dtype_bytes(type, count);
+    for (size_t i = 0; i < (wnn_dtype_is_float(type) ? count : bytes); i++) {
+        seed = seed * 1664525 + 1013904223;
+        float x = (float)(int)(seed >> 8) / (float)(1 << 23) - 1;
+        if (type == WNNDataType_Float16)
+            ((uint16_t *)(void *)data)[i] = wnn_half_from_float(x);
+        else if (type == WNNDataType_Float32)
+            ((float *)(void *)data)[i] = x;
+        else
+            data[i] = (unsigned char)(seed >> 24);
+    }
+}
+
+typedef void maker(struct subject *subject, const void *argument);
+
+// The outputs lie one behind the other; returns their bytes.
+static size_t run(WNNContext context, maker *make, const void *argument, WNNDataType type,
+                  unsigned char *results)
+{
+    static unsigned char inputs[MOST_INPUTS][MOST_BYTES];
+    static const char *const names[MOST_OUTPUTS] = {"y0", "y1", "y2"};
+    struct subject subject = {.builder = create_builder(context), .type = type};
+    WNNNamedOperand named[MOST_OUTPUTS];
+    WNNNamedBuffer from[MOST_INPUTS], to[MOST_OUTPUTS];
+    size_t at = 0;
+    make(&subject, argument);
+    for (unsigned i = 0; i < subject.output_count; i++) {
+        const struct operand *operand = wnn_operand(subject.outputs[i]);
+        size_t bytes = wnn_descriptor_bytes(&operand->type);
+        named[i] = (WNNNamedOperand){view(names[i]), subject.outputs[i]};
+        to[i] = (WNNNamedBuffer){view(names[i]), results + at, bytes, operand->type.type};
+        at += (bytes + 63) / 64 * 64;
+        REQUIRE(at <= MOST_BYTES);
+    }
+    WNNGraph graph = build_outputs(context, subject.builder, subject.output_count, named);
+    for (unsigned i = 0; i < subject.input_count; i++) {
+        size_t bytes = wnn_dtype_bytes(type, subject.counts[i]);
+        REQUIRE(bytes <= MOST_BYTES);
+        fill(inputs[i], type, subject.counts[i], i + 1);
+        from[i] = (WNNNamedBuffer){view(subject.names[i]), inputs[i], bytes, type};
+    }
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    struct answer answer = {0};
+    descriptor.graph = graph;
+    descriptor.inputCount = subject.input_count;
+    descriptor.outputCount = subject.output_count;
+    descriptor.inputs = from;
+    descriptor.outputs = to;
+    wait_for(context, wnnContextCompute(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_EQUAL_STR(answer.message, "");
+    wnnGraphRelease(graph);
+    wnnGraphBuilderRelease(subject.builder);
+    return at;
+}
+
+static WNNContext create_on(const struct backend *backend)
+{
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNContext context;
+    descriptor.deviceType = backend == wnn_backend_find("cpu") ? WNNDeviceType_CPU : WNNDeviceType_GPU;
+    descriptor.threadCount = 2;
+    return wnn_create_context_on(backend, &descriptor, &context) == WNNStatus_Success ? context : NULL;
+}
+
+static unsigned char got[MOST_BYTES], expected[MOST_BYTES];
+
+static double number_at(const unsigned char *data, WNNDataType type, size_t i)
+{
+    return type == WNNDataType_Float16 ? wnn_half_to_float(((const uint16_t *)(const void *)data)[i])
+                                       : ((const float *)(const void *)data)[i];
+}
+
+// Floats are as the processor's within a tolerance, 0 for equal bits, of what `name` and `number` say.
+static void compare(WNNContext context, WNNContext cpu, maker *make, const void *argument, WNNDataType type,
+                    double tolerance, const char *name, unsigned number)
+{
+    memset(got, 0, sizeof got);
+    memset(expected, 0, sizeof expected);
+    size_t bytes = run(context, make, argument, type, got);
+    REQUIRE_EQUAL_INT(run(cpu, make, argument, type, expected), bytes);
+    if (tolerance == 0) {
+        for (size_t i = 0; i < bytes; i++)
+            if (got[i] != expected[i]) {
+                fprintf(stderr, "%s %u of %s: byte %zu is %02x; expected %02x\n", name, number,
+                        wnn_dtype_name(type), i, got[i], expected[i]);
+                exit(1);
+            }
+        return;
+    }
+    for (size_t i = 0; i < bytes / (type == WNNDataType_Float16 ? 2 : 4); i++) {
+        double y = number_at(got, type, i), want = number_at(expected, type, i);
+        if (!(fabs(y - want) <= tolerance * (0.1 + fabs(want)))) {
+            fprintf(stderr, "%s %u of %s: number %zu is %.9g; expected %.9g\n", name, number,
+                    wnn_dtype_name(type), i, y, want);
+            exit(1);
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Transposes
+// ---------------------------------------------------------------------------------------------------------------
+
+struct permuted {
+    unsigned rank;
+    uint32_t dims[4], permutation[4];
+};
+
+static void make_transpose(struct subject *s, const void *argument)
+{
+    const struct permuted *p = argument;
+    WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
+    options.permutation = (WNNUint32List){p->permutation, p->rank};
+    output(s, wnnGraphBuilderTranspose(s->builder, input(s, p->rank, p->dims), &options));
+}
+
+static void test_transposes(WNNContext context, WNNContext cpu)
+{
+    static const struct permuted cases[] = {
+        {2, {64, 128}, {1, 0}},
+        {2, {132, 36}, {1, 0}},
+        {2, {35, 133}, {1, 0}}, // words of small elements have those of two lines
+        {2, {16, 17}, {1, 0}},
+        {2, {257, 20}, {1, 0}},
+        {3, {3, 68, 40}, {0, 2, 1}},
+        {3, {20, 3, 64}, {2, 1, 0}},
+        {4, {2, 40, 5, 24}, {0, 2, 3, 1}},
+        {4, {2, 5, 24, 40}, {0, 3, 1, 2}},
+        {4, {20, 2, 3, 36}, {3, 1, 2, 0}},
+    };
+    static const WNNDataType types[] = {WNNDataType_Float32, WNNDataType_Float16, WNNDataType_Int64,
+                                        WNNDataType_Int8};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (unsigned k = i % 2; k < 4; k += 2) // some types each
+            compare(context, cpu, make_transpose, &cases[i], types[k], 0, "transpose", i);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Recurrent networks
+// ---------------------------------------------------------------------------------------------------------------
+
+struct network {
+    bool lstm;
+    uint32_t steps, batches, inputs, size;
+    WNNRecurrentNetworkDirection direction;
+    bool reset_after, biases, peephole, states, sequence, relu;
+};
+
+static void make_network(struct subject *s, const void *argument)
+{
+    const struct network *n = argument;
+    uint32_t directions = n->direction == WNNRecurrentNetworkDirection_Both ? 2 : 1, gates = n->lstm ? 4 : 3;
+    WNNOperand x = INPUT(s, n->steps, n->batches, n->inputs),
+               weight = INPUT(s, directions, gates * n->size, n->inputs),
+               recurrent = INPUT(s, directions, gates * n->size, n->size), outputs[3] = {NULL};
+    // Sums of products of numbers around 0 stay there.
+    WNNOperandDescriptor one = WNN_OPERAND_DESCRIPTOR_INIT;
+    uint32_t dims[] = {1};
+    one.dataType = s->type;
+    one.shape = (WNNUint32List){dims, 1};
+    float share = 0.1f;
+    uint16_t half = wnn_half_from_float(share);
+    bool small = s->type == WNNDataType_Float16;
+    WNNOperand scale =
+        wnnGraphBuilderConstant(s->builder, &one, small ? (void *)&half : &share, small ? 2 : 4);
+    weight = wnnGraphBuilderMul(s->builder, weight, scale, NULL);
+    recurrent = wnnGraphBuilderMul(s->builder, recurrent, scale, NULL);
+    WNNOperand bias = n->biases ? INPUT(s, directions, gates * n->size) : NULL,
+               recurrent_bias = n->biases ? INPUT(s, directions, gates * n->size) : NULL,
+               hidden = n->states ? INPUT(s, directions, n->batches, n->size) : NULL;
+    WNNActivation activations[] = {wnnGraphBuilderActivationSigmoid(s->builder, NULL),
+                                   wnnGraphBuilderActivationRelu(s->builder, NULL),
+                                   wnnGraphBuilderActivationTanh(s->builder, NULL)};
+    size_t count;
+    if (n->lstm) {
+        WNNLstmOptions options = WNN_LSTM_OPTIONS_INIT;
+        options.bias = bias;
+        options.recurrentBias = recurrent_bias;
+        options.initialHiddenState = hidden;
+        options.initialCellState = n->states ? INPUT(s, directions, n->batches, n->size) : NULL;
+        options.peepholeWeight = n->peephole ? INPUT(s, directions, 3 * n->size) : NULL;
+        options.direction = n->direction;
+        options.returnSequence = n->sequence;
+        if (n->relu)
+            options.activations = (WNNActivationList){activations, 3};
+        count = wnnGraphBuilderLstm(s->builder, x, weight, recurrent, n->steps, n->size, &options, outputs);
+    } else {
+        WNNGruOptions options = WNN_GRU_OPTIONS_INIT;
+        options.bias = bias;
+        options.recurrentBias = recurrent_bias;
+        options.initialHiddenState = hidden;
+        options.resetAfter = n->reset_after;
+        options.direction = n->direction;
+        options.returnSequence = n->sequence;
+        if (n->relu)
+            options.activations = (WNNActivationList){activations, 2};
+        count = wnnGraphBuilderGru(s->builder, x, weight, recurrent, n->steps, n->size, &options, outputs);
+    }
+    REQUIRE(count > 0);
+    for (size_t i = 0; i < count; i++)
+        output(s, outputs[i]);
+}
+
+static void test_networks(WNNContext context, WNNContext cpu)
+{
+#define FORWARD  WNNRecurrentNetworkDirection_Forward
+#define BACKWARD WNNRecurrentNetworkDirection_Backward
+#define BOTH     WNNRecurrentNetworkDirection_Both
+    static const struct network cases[] = {
+        // lstm, steps, batches, inputs, size, direction, reset_after, biases, peephole, states, sequence,
+        // relu
+        {false, 4, 1, 20, 152, FORWARD, true, true, false, false, true, false},
+        {false, 3, 2, 70, 152, BOTH, false, true, false, true, true, false},
+        {false, 3, 3, 7, 151, BACKWARD, false, false, false, false, false, false},
+        {false, 5, 5, 80, 149, BOTH, true, true, false, true, false, true},
+        {false, 70, 1, 3, 12, BOTH, true, true, false, false, true, false},
+        {false, 2, 2, 5, 100, FORWARD, false, true, false, true, true, false},
+        {true, 4, 1, 20, 132, FORWARD, false, true, true, false, true, false},
+        {true, 3, 6, 66, 130, BOTH, false, true, true, true, true, true},
+        {true, 2, 3, 9, 129, BACKWARD, false, false, false, false, false, false},
+        {true, 3, 1, 100, 72, BOTH, false, true, true, true, true, false},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        compare(context, cpu, make_network, &cases[i], WNNDataType_Float32, 3e-6, "recurrent network", i);
+        if (i % 3 == 1)
+            compare(context, cpu, make_network, &cases[i], WNNDataType_Float16, 2e-3, "recurrent network", i);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Convolutions of images with their channels second
+// ---------------------------------------------------------------------------------------------------------------
+
+static void make_convolution(struct subject *s, const void *argument)
+{
+    const uint32_t *groups = argument;
+    WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
+    options.groups = *groups;
+    options.padding = (WNNUint32List){(const uint32_t[]){1, 1, 1, 1}, 4};
+    options.bias = INPUT(s, 64);
+    output(s, wnnGraphBuilderConv2d(s->builder, INPUT(s, 1, 64, 31, 29), INPUT(s, 64, 64 / *groups, 3, 3),
+                                    &options));
+}
+
+static void test_convolutions(WNNContext context, WNNContext cpu)
+{
+    static const uint32_t groups[] = {1, 16};
+    for (unsigned i = 0; i < 2; i++)
+        compare(context, cpu, make_convolution, &groups[i], WNNDataType_Float32, 1e-4, "convolution", i);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Reductions
+// ---------------------------------------------------------------------------------------------------------------
+
+struct reduction {
+    uint32_t dims[3], axes[2], axis_count;
+};
+
+static void make_extremes(struct subject *s, const void *argument)
+{
+    const struct reduction *r = argument;
+    WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+    WNNArgMinMaxAxesOptions places = WNN_ARG_MIN_MAX_AXES_OPTIONS_INIT;
+    WNNOperand x = input(s, 3, r->dims);
+    options.axes = places.axes = (WNNUint32List){r->axes, r->axis_count};
+    output(s, wnnGraphBuilderReduceMax(s->builder, x, &options));
+    output(s, wnnGraphBuilderArgMinAxes(s->builder, x, &places));
+    places.selectLastIndex = true;
+    output(s, wnnGraphBuilderArgMaxAxes(s->builder, x, &places));
+}
+
+static void make_sums(struct subject *s, const void *argument)
+{
+    const struct reduction *r = argument;
+    WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+    WNNOperand x = input(s, 3, r->dims);
+    options.axes = (WNNUint32List){r->axes, r->axis_count};
+    output(s, wnnGraphBuilderReduceSumSquare(s->builder, x, &options));
+    output(s, wnnGraphBuilderReduceL1(s->builder, x, &options));
+    if (wnn_dtype_is_float(s->type))
+        output(s, wnnGraphBuilderReduceLogSumExp(s->builder, x, &options));
+}
+
+static void test_reductions(WNNContext context, WNNContext cpu)
+{
+    static const struct reduction cases[] = {
+        {{1, 1, 50000}, {0, 1}, 2}, {{1, 3, 20000}, {2}, 1},   {{2, 9000, 3}, {1}, 1},
+        {{9000, 1, 20}, {0}, 1},    {{3, 70, 64}, {2}, 1},     {{3, 64, 33}, {1}, 1},
+        {{40, 6, 48}, {0, 1}, 2},   {{1, 5003, 3}, {1, 2}, 2},
+    };
+    static const WNNDataType types[] = {WNNDataType_Float32, WNNDataType_Float16, WNNDataType_Int64,
+                                        WNNDataType_Uint32, WNNDataType_Int8};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (unsigned k = i % 5; k < 5; k += 3) { // some types each
+            bool is_float = wnn_dtype_is_float(types[k]);
+            compare(context, cpu, make_extremes, &cases[i], types[k], 0, "extremes", i);
+            if (is_float || wnn_dtype_bits(types[k]) >= 32)
+                compare(context, cpu, make_sums, &cases[i], types[k],
+                        !is_float ? 0
+                        : k       ? 1e-3
+                                  : 3e-7,
+                        "sums", i);
+        }
+}
+
+int main(void)
+{
+    WNNContext cpu = create_on(wnn_backend_find("cpu")), context = create_on(&wnn_backend_vulkan);
+    REQUIRE(cpu);
+    if (!context)
+        return SKIPPED;
+    test_transposes(context, cpu);
+    test_networks(context, cpu);
+    test_convolutions(context, cpu);
+    test_reductions(context, cpu);
+    wnnContextRelease(context);
+    context = create_on(&wnn_backend_vulkan_minimal);
+    REQUIRE(context);
+    test_networks(context, cpu);
+    wnnContextRelease(context);
+    wnnContextRelease(cpu);
+    return 0;
+}
