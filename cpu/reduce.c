@@ -115,7 +115,7 @@ enum {
         for (; rows >= 4; rows -= 4, values += 4 * stride) {                                                 \
             const Type *v1 = values + stride, *v2 = v1 + stride, *v3 = v2 + stride;                          \
             const Type *ahead = values + AHEAD * stride;                                                     \
-            for (size_t j = 0; j < width; j += 64 / sizeof(Type)) {                                          \
+            for (size_t j = 0; stride == width && j < width; j += 64 / sizeof(Type)) {                       \
                 __builtin_prefetch(ahead + j);                                                               \
                 __builtin_prefetch(ahead + stride + j);                                                      \
                 __builtin_prefetch(ahead + 2 * stride + j);                                                  \
