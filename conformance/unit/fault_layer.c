@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -471,6 +472,21 @@ static VKAPI_ATTR void VKAPI_CALL do_FreeCommandBuffers(VkDevice device, VkComma
     NEXT(FreeCommandBuffers)(device, pool, count, buffers);
 }
 WRAPS(FreeCommandBuffers)
+
+static atomic_uint fills;
+static struct wrapper wrapper_CmdFillBuffer;
+static VKAPI_ATTR void VKAPI_CALL do_CmdFillBuffer(VkCommandBuffer commands, VkBuffer buffer, VkDeviceSize at,
+                                                   VkDeviceSize bytes, uint32_t word)
+{
+    atomic_fetch_add(&fills, 1);
+    NEXT(CmdFillBuffer)(commands, buffer, at, bytes, word);
+}
+WRAPS(CmdFillBuffer)
+
+unsigned fault_fills(void)
+{
+    return atomic_load(&fills);
+}
 
 static struct wrapper wrapper_GetDeviceQueue;
 static VKAPI_ATTR void VKAPI_CALL do_GetDeviceQueue(VkDevice device, uint32_t family, uint32_t index,

@@ -31,6 +31,9 @@ void fault_hide(const char *name);
 // Whether a function cannot fail, or is one that the layer lets fail.
 bool fault_knows(const char *name);
 
+// How often buffers have been filled.
+unsigned fault_fills(void);
+
 // Objects that live; `lasting` are those that stay with a context (pipelines and what they are made with).
 // Mistakes are objects destroyed twice, or of a device that was destroyed before them.
 struct fault_objects {

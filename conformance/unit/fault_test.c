@@ -419,6 +419,35 @@ static void use_tensors(WNNContext context, WNNGraph graph, struct ears *ears, s
     wnnTensorRelease(tensors[1]);
 }
 
+// A tensor that nobody has written is zeros also when its first use has failed: they are not taken for given.
+static unsigned test_zeros(void)
+{
+    struct ears ears;
+    WNNContext context;
+    float y[COUNT];
+    REQUIRE_EQUAL_INT(create(&ears, &context), WNNStatus_Success);
+    for (trial.call = 1;; trial.call++) {
+        WNNTensor tensor = create_tensor(context, ROWS, COLUMNS);
+        struct answer read = {.calls = 0};
+        fault_arm(trial.call, VK_ERROR_OUT_OF_DEVICE_MEMORY, false);
+        wait_for(context, wnnContextReadTensor(context, tensor, y, sizeof y,
+                                               tell(&read, WNNCallbackMode_WaitAnyOnly)));
+        trial.failed = fault_disarm();
+        unsigned fills = fault_fills();
+        if (read.status != WNNStatus_Success && !wnnContextIsLost(context)) {
+            wait_for(context, wnnContextReadTensor(context, tensor, y, sizeof y, tell_nobody()));
+            REQUIRE(fault_fills() > fills);
+        }
+        for (int i = 0; !wnnContextIsLost(context) && i < COUNT; i++)
+            REQUIRE_EQUAL_FLOAT(y[i], 0);
+        wnnTensorRelease(tensor);
+        if (!trial.failed || wnnContextIsLost(context))
+            break;
+    }
+    wnnContextRelease(context);
+    return trial.call - 1;
+}
+
 // The whole life of a context, in which one call fails. False: there are not as many calls.
 static bool try_fault(WNNContext other, WNNContext cpu)
 {
@@ -641,6 +670,8 @@ int main(int argc, char **argv)
                 trial = (struct trial){.stage = (enum stage)stage, .subject = &subjects[i]};
                 report(stage_names[stage], subjects[i].name, try_stage(other, cpu));
             }
+        if (argc < 2 || strcmp(argv[1], "tensors") == 0)
+            report("zeros", "tensor", test_zeros());
         for (size_t i = 0; i < count && (argc < 2 || strcmp(argv[1], "memory") == 0); i++) {
             long n = 1;
             trial = (struct trial){.subject = &subjects[i]};
