@@ -43,6 +43,17 @@ static double exact_reciprocal(double x)
     return 1 / x;
 }
 
+// x / 3 and 7 / x.
+static double exact_third(double x)
+{
+    return x / 3;
+}
+
+static double exact_share(double x)
+{
+    return 7 / x;
+}
+
 // pow(x, 1.75) and pow(3, x).
 static double exact_power(double x)
 {
@@ -86,6 +97,16 @@ UNARY(make_tan, Tan)
 UNARY(make_tanh, Tanh)
 #undef UNARY
 
+static WNNOperand make_third(WNNGraphBuilder builder, WNNOperand x, WNNDataType type)
+{
+    return wnnGraphBuilderDiv(builder, x, number(builder, type, 3), NULL);
+}
+
+static WNNOperand make_share(WNNGraphBuilder builder, WNNOperand x, WNNDataType type)
+{
+    return wnnGraphBuilderDiv(builder, number(builder, type, 7), x, NULL);
+}
+
 static WNNOperand make_power(WNNGraphBuilder builder, WNNOperand x, WNNDataType type)
 {
     return wnnGraphBuilderPow(builder, x, number(builder, type, 1.75f), NULL);
@@ -111,6 +132,8 @@ static const struct function {
     {"gelu", make_gelu, exact_gelu, 8, 0.53, 12},
     {"hardSwish", make_hard_swish, exact_hard_swish, 3, 0.51, INFINITY},
     {"log", make_log, log, 1.5, 0.51, INFINITY},
+    {"x / 3", make_third, exact_third, 0.5001, 0.51, 1e15},
+    {"7 / x", make_share, exact_share, 0.5001, 0.51, 1e15},
     {"pow(x, 1.75)", make_power, exact_power, 3, 0.51, INFINITY},
     {"pow(3, x)", make_exponent, exact_exponent, 3, 0.51, INFINITY},
     {"reciprocal", make_reciprocal, exact_reciprocal, 2, 0.51, INFINITY},

@@ -326,14 +326,21 @@ float ratio(float a, float b)
 #endif
 
 //: quotient
-// a / b, as good as rounded once where that is possible.
+// a / b, rounded once where that is possible: quotients that lie between two integers are to be rounded to the
+// right one.
 float quotient(float a, float b)
 {
     precise float q = a / b;
     float m = abs(q);
-    if (m < 1e18 && m > 1e-18 && abs(b) < 1e18 && abs(b) > 1e-18)
-        return ratio(a, b);
-    return q;
+    if (!(m < 1e18 && m > 1e-18 && abs(b) < 1e18 && abs(b) > 1e-18))
+        return q;
+#ifdef FUSED
+    precise float rough = 1.0 / b, share = fma(fma(-b, rough, 1.0), rough, rough), near = a * share,
+                  nearer = fma(fma(-near, b, a), share, near), y = fma(fma(-nearer, b, a), share, nearer);
+    return y;
+#else
+    return ratio(a, b);
+#endif
 }
 
 //: div
