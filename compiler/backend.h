@@ -56,7 +56,6 @@ struct bindings {
 struct backend {
     const char *name;
     WNNInputOperandLayout preferred_layout;
-    uint64_t layout_work; // convolutions of more operations are always turned to it; 0: if that moves less bytes
 
     // Runs graphs as they were recorded: of the passes only prune comes before it.
     bool literal;
@@ -88,6 +87,10 @@ struct backend {
     // (optional) Whether it computes a node with what has just been attached to it (node->attached), as fast as it
     // would the two alone. NULL: never.
     bool (*attaches)(void *state, const struct node *node);
+
+    // (optional) Whether a convolution over several channels a group, which come second, is so much faster with them
+    // in the preferred place that whatever has to be transposed for it is worth it. NULL: none is.
+    bool (*turns)(const struct node *node, uint32_t groups);
 
     // (optional) Computes one node from constants while a graph is built. `in` and `out` are dense, aligned to
     // WNN_ALIGNMENT and have WNN_SLACK; absent operands are NULL. False: not possible, the node stays.

@@ -2,9 +2,9 @@
 //
 // Requires: nodes in order. Guarantees: where a backend wants the channels of images last, operators on
 // images that have them second are turned, in islands with what lies between them, if the borders of an
-// island cost less bytes to be transposed than its operators would have to transpose by themselves. At the
-// borders stand transposes, or reshapes where these do as well; canonicalise, fold_constants and prune make
-// less of them.
+// island cost less bytes to be transposed than its operators would have to transpose by themselves, or if one
+// of these is worth it anyway, says the backend. At the borders stand transposes, or reshapes where these do
+// as well; canonicalise, fold_constants and prune make less of them.
 
 #include "compiler/layout_rules.h"
 
@@ -136,16 +136,25 @@ static void join(struct islands *islands, uint32_t a, uint32_t b)
         islands->parent[a] = b;
 }
 
+// The groups of a convolution that adds up over several channels a group; else 0.
+static uint32_t groups_of(const struct node *node)
+{
+    uint32_t channels = node->in[0]->type.shape.dim[1], groups = channels;
+    if (node->op == WNN_OP_conv2d)
+        groups = ((const WNNConv2dOptions *)node->attrs)->groups;
+    else if (node->op == WNN_OP_convTranspose2d)
+        groups = ((const WNNConvTranspose2dOptions *)node->attrs)->groups;
+    return groups < channels ? groups : 0;
+}
+
 // What it is worth to a node that it is turned: the bytes that it would have to move by itself, or anything.
 static uint64_t gain(const struct islands *islands, const struct node *node)
 {
-    uint64_t most = islands->context->backend->layout_work,
-             bytes = wnn_descriptor_bytes(&node->in[0]->type) + wnn_descriptor_bytes(&node->out[0]->type);
-    bool multiplies = node->op == WNN_OP_conv2d || node->op == WNN_OP_convTranspose2d;
-    if (!most || !multiplies)
-        return bytes;
-    uint64_t work = wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs);
-    return work > most ? WORTH_ANYTHING : bytes;
+    const struct backend *backend = islands->context->backend;
+    uint32_t groups = groups_of(node);
+    if (groups > 0 && backend->turns && backend->turns(node, groups))
+        return WORTH_ANYTHING;
+    return wnn_descriptor_bytes(&node->in[0]->type) + wnn_descriptor_bytes(&node->out[0]->type);
 }
 
 // Adds up what the borders of each island cost and what its anchors save.

@@ -447,6 +447,16 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
     return done;
 }
 
+// Measured with one convolution and its transposes on a Xeon: 3x3 from 224x224x3 to 7x7x512 takes 0.4 to 0.7
+// of the time that it takes with its channels second, 4x4 with stride 2, transposed, 0.6 to 0.9. One pixel at
+// a time takes 0.6 to 1.2, groups of 16 channels 1.6.
+static bool turns(const struct node *node, uint32_t groups)
+{
+    size_t pairs = (size_t)node->in[0]->type.shape.dim[1] * node->out[0]->type.shape.dim[1];
+    return groups == 1 && wnn_shape_elements(&node->in[1]->type.shape) > pairs &&
+           wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs) > 1u << 22;
+}
+
 const struct backend wnn_backend_cpu = {
     .name = "cpu",
     .preferred_layout = WNNInputOperandLayout_NHWC,
@@ -456,6 +466,7 @@ const struct backend wnn_backend_cpu = {
     .create = create,
     .destroy = destroy,
     .adds = adds,
+    .turns = turns,
     .evaluate = evaluate,
     .computes = computes,
     .quantized = quantized,

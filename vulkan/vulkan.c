@@ -707,8 +707,15 @@ static uint64_t most_bytes(void *state)
     return (visible < gpu->can.allocation ? visible : gpu->can.allocation) / 4 * 4 - 1;
 }
 
+// Kernels for channels that come second compute an element at a time; a dispatch more takes microseconds.
+static bool turns(const struct node *node, uint32_t groups)
+{
+    (void)groups;
+    return wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs) > 1u << 24;
+}
+
 #define FUNCTIONS                                                                                            \
-    .preferred_layout = WNNInputOperandLayout_NHWC, .layout_work = 1 << 24, .views = true, .joins = true,    \
+    .preferred_layout = WNNInputOperandLayout_NHWC, .turns = turns, .views = true, .joins = true,            \
     .view_alignment = sizeof(uint32_t), .destroy = destroy, .attaches = attaches, .evaluate = evaluate,      \
     .partition = partition, .in_place = in_place, .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes,  \
     .device_name = device_name, .lost = is_lost, .flushes_denormals = flushes_denormals, .lower = lower,     \
