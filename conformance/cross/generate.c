@@ -75,8 +75,10 @@ static double random_float(struct random_graph *graph, double low, double high)
     static const double special[] = {NAN,       INFINITY, -INFINITY, -0.0,    0x1p-140,
                                      -0x1p-140, 0x1p-24,  65504,     -3.4e38, 0x1p63};
     double value = nice[below(graph, 7)];
-    if (graph->special && chance(graph, 30))
-        return special[below(graph, sizeof special / sizeof special[0])];
+    if (graph->special && chance(graph, 30)) {
+        double one = special[below(graph, sizeof special / sizeof special[0])];
+        return fabs(one) == 0x1p-140 && graph->flushed ? one * 0x1p40 : one;
+    }
     return chance(graph, 15) && value >= low && value <= high ? value : between(graph, low, high);
 }
 
@@ -381,9 +383,9 @@ static bool is_special(enum op op)
     return (wnn_op_is_exact(op) && op != WNN_OP_maxPool2d) || op == WNN_OP_cast;
 }
 
-void wnn_random_graph(uint64_t seed, WNNGraphBuilder builder, struct random_graph *graph)
+void wnn_random_graph(uint64_t seed, bool flushed, WNNGraphBuilder builder, struct random_graph *graph)
 {
-    *graph = (struct random_graph){.random = seed, .builder = builder};
+    *graph = (struct random_graph){.random = seed, .flushed = flushed, .builder = builder};
     unsigned operators = 3 + below(graph, 10), made = 0;
     graph->special = chance(graph, 15);
     for (unsigned tries = 0; made < operators && tries < 10 * operators && !graph->refused; tries++) {

@@ -41,12 +41,13 @@ struct random_graph {
     } outputs[MAX_VALUES];
     size_t output_count;
     bool special;                // floats include NaN, infinities and such; all operators are exact ones
+    bool flushed;                // devices may take denormal numbers for 0: there are none
     unsigned uses[WNN_OP_COUNT]; // how often each operator was recorded
     bool refused;                // the builder has an error: a mistake of this generator, or of the builder
 };
 
 // Records a graph on a builder. Ends with wnn_random_graph_free.
-void wnn_random_graph(uint64_t seed, WNNGraphBuilder builder, struct random_graph *graph);
+void wnn_random_graph(uint64_t seed, bool flushed, WNNGraphBuilder builder, struct random_graph *graph);
 void wnn_random_graph_free(struct random_graph *graph);
 
 #endif

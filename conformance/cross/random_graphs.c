@@ -39,6 +39,7 @@ struct side {
     WNNContext context;
     bool strict, missing; // missing: there is no device
     bool tensors;         // compute by dispatch()
+    bool flushed;         // of some side, denormal numbers are 0
     WNNGraphBuilder builder;
     WNNGraph graph;
     struct random_graph recorded;
@@ -86,7 +87,7 @@ static bool record(struct side *side, uint64_t seed, struct text *message)
         wnn_text_add(message, "no builder");
         return false;
     }
-    wnn_random_graph(seed, side->builder, &side->recorded);
+    wnn_random_graph(seed, side->flushed, side->builder, &side->recorded);
     WNNError error;
     wnnGraphBuilderGetError(side->builder, &error);
     if (error.status != WNNStatus_Success)
@@ -434,6 +435,9 @@ int main(int count, char **arguments)
         create(&program.subjects[0], program.backend, backend, false, program.skipped_passes) &&
         create(&program.subjects[1], "strict", backend, true, program.skipped_passes) &&
         create(&program.subjects[2], "compiled", &wnn_backend_compiled, true, program.skipped_passes);
+    program.reference.flushed = program.perturbed.flushed = program.subjects[0].flushed =
+        program.subjects[1].flushed = program.subjects[2].flushed =
+            ready && wnn_context_flushes_denormals(program.subjects[0].context);
     if (ready) {
         printf("seed %" PRIu64 ", graphs %" PRIu64 " to %" PRIu64 "\n", program.seed, program.start,
                program.start + program.count - 1);

@@ -160,6 +160,21 @@ static void test_minimal_device(struct host *host)
     wnnContextRelease(context);
 }
 
+// x times x.
+static WNNGraph build_square(WNNContext context, uint32_t size)
+{
+    const uint32_t shape[] = {size, size};
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    descriptor.dataType = WNNDataType_Float16;
+    descriptor.shape = (WNNUint32List){shape, 2};
+    WNNGraphBuilder builder = create_builder(context);
+    WNNOperand x = wnnGraphBuilderInput(builder, view("x"), &descriptor);
+    WNNNamedOperand output = {view("y"), wnnGraphBuilderMatmul(builder, x, x, NULL)};
+    WNNGraph graph = build_outputs(context, builder, 1, &output);
+    wnnGraphBuilderRelease(builder);
+    return graph;
+}
+
 // Matrix units that the caller has named are used, and others are not.
 static void test_matrices(struct host *host)
 {
@@ -171,8 +186,10 @@ static void test_matrices(struct host *host)
         WNNVulkanDevice lent = lend(host);
         lent.enabledExtensionCount = named ? host->extension_count : 0;
         int before = atomic_load(&calls.matrices);
-        WNNContext context = create_on(&lent, NULL); // tries them
+        WNNContext context = create_on(&lent, NULL);
+        WNNGraph graph = build_square(context, 64); // tries them
         REQUIRE_EQUAL_INT(atomic_load(&calls.matrices) > before, named);
+        wnnGraphRelease(graph);
         wnnContextRelease(context);
     }
     fprintf(stderr, "matrix units: used\n");

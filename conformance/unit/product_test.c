@@ -33,9 +33,10 @@ struct product_case {
     enum kind kind;
     WNNDataType type;
     uint32_t a[5], b[5], c[3], out[5]; // shapes, ended by 0; c: of gemm, or the bias; out: of the addend
-    bool a_transpose, b_transpose, relu, b_input;
+    bool a_transpose, b_transpose, relu;
     float alpha, beta;
     uint32_t groups, filter, strides[2], dilations[2], padding[4];
+    bool b_input;
 };
 
 static const struct product_case cases[] = {

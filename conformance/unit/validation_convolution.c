@@ -158,6 +158,9 @@ static void test_trans_refuses(void)
             "convTranspose2d: the output height would be -1; expected 1 to 2147483647");
     REFUSES(TRANS(x, w, trans.padding = LIST(0, 0, 0xFFFFFFFFu, 0xFFFFFFFFu)),
             "convTranspose2d: the output width would be -8589934583; expected 1 to 2147483647");
+    REFUSES(TRANS(x, w, trans.strides = LIST(1u << 29, 1), trans.padding = LIST(1u << 30, 1u << 30, 0, 0)),
+            "convTranspose2d: the output height without padding would be 2147483651; expected at most "
+            "2147483647");
     REFUSES(TRANS(x, w, trans.strides = LIST(0xFFFFFFFFu, 1)),
             "convTranspose2d: the output height would be 17179869183; expected 1 to 2147483647");
     REFUSES(TRANS(x, w, trans.filterLayout = (WNNConvTranspose2dFilterOperandLayout)4),

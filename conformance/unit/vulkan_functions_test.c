@@ -43,7 +43,12 @@ static double exact_reciprocal(double x)
     return 1 / x;
 }
 
-// x / 3 and 7 / x.
+// x / 2^-6, which may leave the range, x / 3, and 7 / x.
+static double exact_multiple(double x)
+{
+    return x * 64;
+}
+
 static double exact_third(double x)
 {
     return x / 3;
@@ -97,6 +102,11 @@ UNARY(make_tan, Tan)
 UNARY(make_tanh, Tanh)
 #undef UNARY
 
+static WNNOperand make_multiple(WNNGraphBuilder builder, WNNOperand x, WNNDataType type)
+{
+    return wnnGraphBuilderDiv(builder, x, number(builder, type, 0x1p-6f), NULL);
+}
+
 static WNNOperand make_third(WNNGraphBuilder builder, WNNOperand x, WNNDataType type)
 {
     return wnnGraphBuilderDiv(builder, x, number(builder, type, 3), NULL);
@@ -117,13 +127,13 @@ static WNNOperand make_exponent(WNNGraphBuilder builder, WNNOperand x, WNNDataTy
     return wnnGraphBuilderPow(builder, number(builder, type, 3), x, NULL);
 }
 
-// Units in the last place that results may differ by, and beyond which size of numbers float32 is not looked
-// at.
+// Units in the last place that results may differ by, and beyond and below which size of numbers float32 is
+// not looked at.
 static const struct function {
     const char *name;
     WNNOperand (*make)(WNNGraphBuilder builder, WNNOperand x, WNNDataType type);
     double (*exact)(double x);
-    double units, half_units, most;
+    double units, half_units, most, least;
 } functions[] = {
     {"cos", make_cos, cos, 8, 0.51, 1000},
     {"elu", make_elu, exact_elu, 3, 0.53, INFINITY},
@@ -132,8 +142,9 @@ static const struct function {
     {"gelu", make_gelu, exact_gelu, 8, 0.53, 12},
     {"hardSwish", make_hard_swish, exact_hard_swish, 3, 0.51, INFINITY},
     {"log", make_log, log, 1.5, 0.51, INFINITY},
-    {"x / 3", make_third, exact_third, 0.5001, 0.51, 1e15},
-    {"7 / x", make_share, exact_share, 0.5001, 0.51, 1e15},
+    {"x / 2^-6", make_multiple, exact_multiple, 0.5001, 0.51, INFINITY},
+    {"x / 3", make_third, exact_third, 0.5001, 0.51, 1e29, 1e-29},
+    {"7 / x", make_share, exact_share, 0.5001, 0.51, 1e29, 1e-29},
     {"pow(x, 1.75)", make_power, exact_power, 3, 0.51, INFINITY},
     {"pow(3, x)", make_exponent, exact_exponent, 3, 0.51, INFINITY},
     {"reciprocal", make_reciprocal, exact_reciprocal, 2, 0.51, INFINITY},
@@ -166,8 +177,8 @@ static double units_between(double y, double exact, bool half)
 // Whether float32 is looked at: devices may take denormal numbers for 0.
 static bool is_fair(const struct function *function, double x, double exact)
 {
-    return fabs(x) >= 0x1p-126 && fabs(x) <= function->most && (fabs(exact) >= 0x1p-120 || isnan(exact)) &&
-           (fabs(exact) <= 0x1p120 || fabs(exact) >= 0x1p129);
+    return fabs(x) >= fmax(0x1p-126, function->least) && fabs(x) <= function->most &&
+           (fabs(exact) >= 0x1p-120 || isnan(exact)) && (fabs(exact) <= 0x1p120 || fabs(exact) >= 0x1p129);
 }
 
 static void test_function(WNNContext context, const struct function *function, WNNDataType type)

@@ -180,7 +180,7 @@ static void make_many(struct subject *s) // more buffers than a small device has
 // float16 is rounded wherever it would be without fusion. Where drivers are not known, one may join a product
 // and a sum of float32 to one rounding, and NaN has any bits.
 // Words of a float32 number or of two float16 ones.
-static bool same(const unsigned char *fused, const unsigned char *plain, bool half)
+static bool agree(const unsigned char *fused, const unsigned char *plain, bool half)
 {
     static WNNDeviceInfo device;
     if (device.kind == 0)
@@ -197,10 +197,11 @@ static bool same(const unsigned char *fused, const unsigned char *plain, bool ha
     memcpy(halves[1], plain, sizeof halves[1]);
     if ((isnan(a) && isnan(b)) || (!half && fabsf(a - b) <= 1e-6f * fabsf(b)))
         return true;
-    for (int i = 0; half && i < 2; i++)
-        half = halves[0][i] == halves[1][i] ||
+    bool same = true; // casts make float16 of float32
+    for (int i = 0; same && i < 2; i++)
+        same = halves[0][i] == halves[1][i] ||
                (isnan(wnn_half_to_float(halves[0][i])) && isnan(wnn_half_to_float(halves[1][i])));
-    return half;
+    return same;
 }
 
 static void test_fused(const struct backend *backend)
@@ -218,7 +219,7 @@ static void test_fused(const struct backend *backend)
             size_t bytes = run(context, makes[i], type, i != 2, fused);
             REQUIRE_EQUAL_INT(run(literal, makes[i], type, i != 2, plain), bytes);
             for (size_t k = 0; k < bytes; k += 4)
-                if (!same(fused + k, plain + k, half)) {
+                if (!agree(fused + k, plain + k, half)) {
                     fprintf(stderr, "graph %u of %s: byte %zu of %zu is %02x fused, %02x otherwise\n", i,
                             half ? "float16" : "float32", k, bytes, fused[k], plain[k]);
                     exit(1);

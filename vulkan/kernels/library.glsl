@@ -331,9 +331,13 @@ float ratio(float a, float b)
 float quotient(float a, float b)
 {
     precise float q = a / b;
-    float m = abs(q);
-    if (!(m < 1e18 && m > 1e-18 && abs(b) < 1e18 && abs(b) > 1e-18))
-        return q;
+    float least = min(min(abs(a), abs(b)), abs(q)), most = max(max(abs(a), abs(b)), abs(q));
+    if (!(least > 1e-30 && most < 1e30)) {
+        // Native quotients beyond the range may be NaN.
+        bool beyond = is_nan(q) && !is_nan(a) && !is_nan(b) && a != 0.0 && b != 0.0 && !is_inf(b);
+        uint sign = (floatBitsToUint(a) ^ floatBitsToUint(b)) & 0x80000000u;
+        return beyond ? uintBitsToFloat(sign | 0x7F800000u) : q;
+    }
 #ifdef FUSED
     precise float rough = 1.0 / b, share = fma(fma(-b, rough, 1.0), rough, rough), near = a * share,
                   nearer = fma(fma(-near, b, a), share, near), y = fma(fma(-nearer, b, a), share, nearer);
@@ -1273,8 +1277,8 @@ vec2 inverse_root(vec2 x)
 #ifdef FUSED
 float normalised(float x, vec4 s, float scale, float bias)
 {
-    precise float d = x - s.x, low = (x - d) - s.x - s.y;
-    precise float factor = s.z * scale, more = fma(s.w, scale, fma(s.z, scale, -factor));
+    float rest, d = exact_sum(x, -s.x, rest);
+    precise float low = rest - s.y, factor = s.z * scale, more = fma(s.w, scale, fma(s.z, scale, -factor));
     precise float plain = fma(d, factor, bias), y = fma(low, factor, fma(d, more, plain));
     return is_nan(y) ? plain : y;
 }
