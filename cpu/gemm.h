@@ -13,9 +13,9 @@
 
 #define WNN_GEMM_MAX_MR       8    // rows of a tile
 #define WNN_GEMM_MAX_NR       48   // columns of a tile, at most three vectors
-#define WNN_GEMM_KC           256  // terms that are summed before the tile is stored
+#define WNN_GEMM_KC           512  // terms that are summed before the tile is stored
 #define WNN_GEMM_NC           1056 // columns of B that are packed at a time, whole tiles
-#define WNN_GEMM_MAX_SEGMENTS 16
+#define WNN_GEMM_MAX_SEGMENTS 32
 #define WNN_GEMM_AHEAD        4
 
 // ---------------------------------------------------------------------------------------------------------------
