@@ -223,9 +223,9 @@ static void add_scale(const struct node *node, unsigned i, write_name name, void
     wnn_text_add(text, ")");
 }
 
-// The name of step `step` of what is attached to a node that makes t9: "t9.1". The steps of inputs come
-// first, then the operator, then those of its result, the last of which is the node's.
-static void add_attached_name(const struct node *node, unsigned step, struct text *text)
+// "t9.1": a step of a node that makes t9. Of those that are attached to it, the steps of inputs come first,
+// then the operator, then those of its result, the last of which is the node's.
+static void add_step_name(const struct node *node, unsigned step, struct text *text)
 {
     wnn_text_add(text, "t%u.%u", node->out[0]->index, step);
 }
@@ -244,7 +244,7 @@ static void add_input(const struct node *node, unsigned i, write_name name, void
 {
     const struct attached *attached = wnn_attached(node, i);
     if (attached) {
-        add_attached_name(node, steps_before(node, attached->next) - 1, text);
+        add_step_name(node, steps_before(node, attached->next) - 1, text);
         return;
     }
     bool quantized = i < WNN_QUANTIZED_OUTPUT && wnn_is_quantized(node, i);
@@ -406,11 +406,6 @@ static unsigned add_step(const struct node *node, unsigned *count, struct text *
     return (*count)++;
 }
 
-static void add_step_name(const struct node *node, unsigned step, struct text *text)
-{
-    wnn_text_add(text, "t%u.%u", node->out[0]->index, step);
-}
-
 static void add_new_shape(const struct shape *shape, struct text *text)
 {
     wnn_text_add(text, ", newShape=[");
@@ -429,9 +424,9 @@ static void add_attached(const struct node *node, const struct attached *attache
     bool output = attached->at == WNN_AT_OUTPUT,
          reshaped = output && !wnn_shape_equal(shape, &node->out[0]->type.shape);
     if (reshaped) {
-        add_attached_name(node, number, text);
+        add_step_name(node, number, text);
         wnn_text_add(text, " = reshape(");
-        add_attached_name(node, number - 1, text);
+        add_step_name(node, number - 1, text);
         add_new_shape(shape, text);
         number++;
     }
@@ -440,17 +435,17 @@ static void add_attached(const struct node *node, const struct attached *attache
         if (output && !reshaped && i + 1 == attrs->count)
             add_name(NULL, node->out[0], text);
         else
-            add_attached_name(node, number + i, text);
+            add_step_name(node, number + i, text);
         wnn_text_add(text, " = %s(", wnn_ops[step->op].name);
         for (unsigned j = 0; j < step->in_count; j++) {
             unsigned value = step->in[j];
             wnn_text_add(text, "%s", j ? ", " : "");
             if (value > attached->count)
-                add_attached_name(node, number + value - attached->count - 1, text);
+                add_step_name(node, number + value - attached->count - 1, text);
             else if (value > 0)
                 add_name(NULL, node->in[attached->first + value - 1], text);
             else if (output)
-                add_attached_name(node, number - 1, text);
+                add_step_name(node, number - 1, text);
             else
                 add_name(NULL, node->in[attached->at], text);
         }
@@ -460,7 +455,7 @@ static void add_attached(const struct node *node, const struct attached *attache
     if (reshaped) {
         add_name(NULL, node->out[0], text);
         wnn_text_add(text, " = reshape(");
-        add_attached_name(node, number + attrs->count - 1, text);
+        add_step_name(node, number + attrs->count - 1, text);
         add_new_shape(&node->out[0]->type.shape, text);
     }
 }
@@ -474,7 +469,7 @@ static void add_with_attached(const struct node *node, struct text *text)
         if (a != output)
             add_attached(node, a, steps_before(node, a), text);
     if (output)
-        add_attached_name(node, steps_before(node, NULL), text);
+        add_step_name(node, steps_before(node, NULL), text);
     else
         add_outputs(node, text);
     wnn_text_add(text, " = ");

@@ -37,19 +37,8 @@ struct loops {
                 const float *bias);
 };
 
-#define NAME(x) x##_any
-#define TARGET
-#include "cpu/normalization.inc"
-
-#if defined(__x86_64__)
-#define NAME(x) x##_avx2
-#define TARGET  WNN_LANES_AVX2
-#include "cpu/normalization.inc"
-
-#define NAME(x) x##_avx512
-#define TARGET  WNN_LANES_AVX512
-#include "cpu/normalization.inc"
-#endif
+#define LOOPS "cpu/normalization.inc"
+#include "cpu/each_set.inc"
 
 static const struct loops *find_loops(WNNDataType type)
 {

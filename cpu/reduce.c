@@ -55,19 +55,8 @@ enum {
     RECENT = 64,   // elements of float16 that are added up in float32
 };
 
-#define NAME(x) x##_any
-#define TARGET
-#include "cpu/reduce.inc"
-
-#if defined(__x86_64__)
-#define NAME(x) x##_avx2
-#define TARGET  WNN_LANES_AVX2
-#include "cpu/reduce.inc"
-
-#define NAME(x) x##_avx512
-#define TARGET  WNN_LANES_AVX512
-#include "cpu/reduce.inc"
-#endif
+#define LOOPS "cpu/reduce.inc"
+#include "cpu/each_set.inc"
 
 // Sums are of a type that depends on the kind and the type of the elements.
 struct fold {

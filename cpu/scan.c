@@ -34,19 +34,8 @@ WNN_INLINE void expect(const struct scan *scan, size_t at, size_t step, size_t s
     __builtin_prefetch((char *)scan->out + at, 1);
 }
 
-#define NAME(x) x##_any
-#define TARGET
-#include "cpu/scan.inc"
-
-#if defined(__x86_64__)
-#define NAME(x) x##_avx2
-#define TARGET  WNN_LANES_AVX2
-#include "cpu/scan.inc"
-
-#define NAME(x) x##_avx512
-#define TARGET  WNN_LANES_AVX512
-#include "cpu/scan.inc"
-#endif
+#define LOOPS "cpu/scan.inc"
+#include "cpu/each_set.inc"
 
 // Integers: signed ones have the same bits.
 #define DEFINE_INTEGERS(name, Int)                                                                           \

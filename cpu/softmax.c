@@ -31,19 +31,8 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-#define NAME(x) x##_any
-#define TARGET
-#include "cpu/softmax.inc"
-
-#if defined(__x86_64__)
-#define NAME(x) x##_avx2
-#define TARGET  WNN_LANES_AVX2
-#include "cpu/softmax.inc"
-
-#define NAME(x) x##_avx512
-#define TARGET  WNN_LANES_AVX512
-#include "cpu/softmax.inc"
-#endif
+#define LOOPS "cpu/softmax.inc"
+#include "cpu/each_set.inc"
 
 static void run(struct softmax *softmax, size_t count, const struct parallel *parallel)
 {
