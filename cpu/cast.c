@@ -23,11 +23,6 @@
     CAST_BODY(name##_narrow, From, To, expression)                                                           \
     WNN_DISPATCH_512(name, (const void *in, void *out, size_t count), (in, out, count))
 
-// Where only AVX-512 has instructions for it.
-#define CAST_512(name, From, To, expression)                                                                 \
-    CAST_BODY(name##_narrow, From, To, expression)                                                           \
-    WNN_DISPATCH_512(name, (const void *in, void *out, size_t count), (in, out, count))
-
 // Integers keep their low bits, or are extended by what the type they come from has above them. The sign of
 // the resulting type makes no difference.
 CAST(i8_to_32, int8_t, uint32_t, x)

@@ -4,6 +4,9 @@
 // same number of bytes, read and written, reaches on as many threads. Kernels are called directly. And how
 // many times as fast as a plain loop over the mathematical library, on one thread, those of functions are.
 //
+// Tensors of every type have the same number of bytes: what is to come from memory must not fit in a cache
+// because its elements are small.
+//
 // Usage: webnn-bench-memory [--threads=N] [--time=MILLISECONDS] [--below=PERCENT] [--size=L2|DRAM]
 // [NAME-PART...]
 
@@ -59,12 +62,15 @@ static void copy_bytes(void *argument, size_t count)
 // One case
 // ---------------------------------------------------------------------------------------------------------------
 
+// Floating-point numbers lie between 1 - spread / 2 and 1 + spread / 2.
+static float spread = 1;
+
 static void fill(const struct tensor *tensor)
 {
     uint32_t state = 12345;
     for (size_t i = 0; i < tensor->count; i++) {
         state = state * 1664525 + 1013904223;
-        float value = (float)(state >> 8) / 16777216.0f + 0.5f;
+        float value = 1 + ((float)(state >> 8) / 16777216.0f - 0.5f) * spread;
         if (tensor->type == WNNDataType_Float32)
             ((float *)tensor->data)[i] = value;
         else if (tensor->type == WNNDataType_Float16)
@@ -150,6 +156,12 @@ static int wanted_count;
 static WNNDataType type = WNNDataType_Float32;
 static int number;
 
+// As many rows of the type as have the bytes of `rows` of four bytes an element.
+static uint32_t rows_of(uint32_t rows)
+{
+    return rows * 4 / (uint32_t)wnn_dtype_bytes(type, 1);
+}
+
 static bool is_wanted(const char *name)
 {
     bool found = wanted_count == 0;
@@ -205,16 +217,19 @@ static void check(const char *name, const char *size, WNNOperand result)
     CASE(name " all",                                                                                        \
          wnnGraphBuilder##Op(b, IN(rows, columns), OPTIONS(WNNReduceOptions, .axes = LIST(0, 1))));
 
-static void reductions(const char *size, uint32_t n)
+static void reductions(const char *size, uint32_t rows)
 {
     type = WNNDataType_Float32;
+    uint32_t n = rows_of(rows);
     REDUCE("reduceSum f32", ReduceSum, n, 1024)
     REDUCE("reduceMean f32", ReduceMean, n, 1024)
     REDUCE("reduceMax f32", ReduceMax, n, 1024)
     REDUCE("reduceMin f32", ReduceMin, n, 1024)
     REDUCE("reduceL2 f32", ReduceL2, n, 1024)
     REDUCE("reduceSumSquare f32", ReduceSumSquare, n, 1024)
+    spread = 0x1p-10f; // products of all numbers stay far from where they would be denormal
     REDUCE("reduceProduct f32", ReduceProduct, n, 1024)
+    spread = 1;
     CASE("reduceSum f32 last, short",
          wnnGraphBuilderReduceSum(b, IN(n * 16, 64), OPTIONS(WNNReduceOptions, .axes = LIST(1))));
     CASE("reduceSum f32 middle, narrow",
@@ -224,11 +239,13 @@ static void reductions(const char *size, uint32_t n)
     CASE("cumulativeSum f32 last", wnnGraphBuilderCumulativeSum(b, IN(n, 1024), 1, NULL));
     CASE("cumulativeSum f32 first", wnnGraphBuilderCumulativeSum(b, IN(n, 1024), 0, NULL));
     type = WNNDataType_Float16;
+    n = rows_of(rows);
     REDUCE("reduceSum f16", ReduceSum, n, 1024)
     REDUCE("reduceMax f16", ReduceMax, n, 1024)
     CASE("argMax f16 last", wnnGraphBuilderArgMax(b, IN(n, 1024), 1, NULL));
     CASE("cumulativeSum f16 first", wnnGraphBuilderCumulativeSum(b, IN(n, 1024), 0, NULL));
     type = WNNDataType_Int32;
+    n = rows_of(rows);
     REDUCE("reduceSum i32", ReduceSum, n, 1024)
     REDUCE("reduceMax i32", ReduceMax, n, 1024)
     CASE("argMax i32 last", wnnGraphBuilderArgMax(b, IN(n, 1024), 1, NULL));
@@ -236,10 +253,11 @@ static void reductions(const char *size, uint32_t n)
     CASE("cumulativeSum i32 last", wnnGraphBuilderCumulativeSum(b, IN(n, 1024), 1, NULL));
     CASE("cumulativeSum i32 first", wnnGraphBuilderCumulativeSum(b, IN(n, 1024), 0, NULL));
     type = WNNDataType_Uint8;
-    REDUCE("reduceMax u8", ReduceMax, n * 4, 1024)
+    n = rows_of(rows);
+    REDUCE("reduceMax u8", ReduceMax, n, 1024)
 }
 
-static void normalizations(const char *size, uint32_t n)
+static void normalizations(const char *size, uint32_t rows)
 {
     static const char *const names[2][6] = {
         {"layerNormalization f32", "instanceNormalization f32 nchw", "instanceNormalization f32 nhwc",
@@ -249,6 +267,7 @@ static void normalizations(const char *size, uint32_t n)
     for (int half = 0; half < 2; half++) {
         const char *const *name = names[half];
         type = half ? WNNDataType_Float16 : WNNDataType_Float32;
+        const uint32_t n = rows_of(rows);
         CASE(name[0],
              wnnGraphBuilderLayerNormalization(b, IN(n / 2, 768),
                                                OPTIONS(WNNLayerNormalizationOptions, .axes = LIST(1),
@@ -275,13 +294,14 @@ static void normalizations(const char *size, uint32_t n)
     }
 }
 
-static void movements(const char *size, uint32_t n)
+static void movements(const char *size, uint32_t rows)
 {
     static const WNNDataType types[] = {WNNDataType_Float32, WNNDataType_Float16, WNNDataType_Uint8};
     static const char *const suffixes[] = {"f32", "f16", "u8"};
     for (int t = 0; t < 3; t++) {
         char name[64];
         type = types[t];
+        const uint32_t n = rows_of(rows);
 #define NAMED(text, ...)                                                                                     \
     snprintf(name, sizeof name, text " %s", suffixes[t]);                                                    \
     CASE(name, __VA_ARGS__)
@@ -362,7 +382,7 @@ static void movements(const char *size, uint32_t n)
     }
 }
 
-static void elements(const char *size, uint32_t n)
+static void elements(const char *size, uint32_t rows)
 {
     static const struct {
         WNNDataType from, to;
@@ -382,6 +402,8 @@ static void elements(const char *size, uint32_t n)
     static const WNNDataType bytes[] = {WNNDataType_Int8, WNNDataType_Uint8};
     static const char *const quantize[] = {"quantizeLinear i8", "quantizeLinear u8"},
                              *const dequantize[] = {"dequantizeLinear i8", "dequantizeLinear u8"};
+    type = WNNDataType_Float32;
+    uint32_t n = rows_of(rows);
     for (size_t i = 0; i < sizeof casts / sizeof casts[0]; i++)
         CASE(casts[i].name, wnnGraphBuilderCast(b, input_of(casts[i].from, LIST(n, 512)), casts[i].to, NULL));
     for (int i = 0; i < 2; i++) {
@@ -400,6 +422,7 @@ static void elements(const char *size, uint32_t n)
     for (int half = 0; half < 2; half++) {
         const char *const *name = names[half];
         type = half ? WNNDataType_Float16 : WNNDataType_Float32;
+        n = rows_of(rows);
         CASE(name[0], wnnGraphBuilderSoftmax(b, IN(n, 1024), 1, NULL));
         CASE(name[1], wnnGraphBuilderSoftmax(b, IN(n * 16, 64), 1, NULL));
         CASE(name[2], wnnGraphBuilderSoftmax(b, IN(64, n * 16), 0, NULL));
@@ -505,7 +528,7 @@ static void functions(void)
     }
 }
 
-static void images(const char *size, uint32_t n)
+static void images(const char *size, uint32_t rows)
 {
     static const WNNDataType types[] = {WNNDataType_Float32, WNNDataType_Float16, WNNDataType_Uint8};
     static const char *const suffixes[] = {"f32", "f16", "u8"};
@@ -513,6 +536,7 @@ static void images(const char *size, uint32_t n)
         for (int last = 0; last < 2; last++) {
             char name[64];
             type = types[t];
+            const uint32_t n = rows_of(rows);
             WNNInputOperandLayout order = last ? WNNInputOperandLayout_NHWC : WNNInputOperandLayout_NCHW;
 #define IMAGE(text, ...)                                                                                     \
     snprintf(name, sizeof name, text " %s %s", suffixes[t], last ? "nhwc" : "nchw");                         \

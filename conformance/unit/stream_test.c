@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stores past the caches: every byte that is asked for and no other, from and to any address.
+#include "conformance/unit/require.h"
+#include "cpu/stream.h"
+
+#include <string.h>
+
+#define ROOM 512
+static _Alignas(64) unsigned char from[ROOM], to[ROOM];
+
+static void require_copied(size_t source, size_t target, size_t bytes)
+{
+    memset(to, 0xee, sizeof to);
+    wnn_stream(to + target, from + source, bytes);
+    wnn_stream_end();
+    for (size_t i = 0; i < ROOM; i++)
+        REQUIRE(to[i] == (i < target || i >= target + bytes ? 0xee : from[source + i - target]));
+}
+
+static void require_filled(size_t size, size_t target, size_t bytes)
+{
+    memset(to, 0xee, sizeof to);
+    wnn_stream_value(to + target, from, size, bytes);
+    wnn_stream_end();
+    for (size_t i = 0; i < ROOM; i++)
+        REQUIRE(to[i] == (i < target || i >= target + bytes ? 0xee : from[(i - target) % size]));
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < ROOM; i++)
+        from[i] = (unsigned char)(i * 7 % 238);
+    for (size_t target = 0; target < 130; target++) {
+        for (size_t bytes = 0; bytes < 260; bytes += bytes < 70 ? 1 : 13)
+            require_copied(target * 5 % 67, target, bytes);
+        for (size_t size = 1; size <= 8; size *= 2) {
+            for (size_t count = 0; target % size == 0 && count < 260 / size; count++)
+                require_filled(size, target, count * size);
+        }
+    }
+    return 0;
+}
