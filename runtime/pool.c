@@ -10,6 +10,9 @@
 // length, and goes to the next thread's when it is through with its own. What a thread has written in one
 // loop is in its caches when it reads it in the next.
 //
+// A thread may be awake and yet not run. When loops go by that only their caller has worked at, it does not
+// divide the next ones until a thread has looked for work.
+//
 // A thread that has to share its processor stays away for a time: the system would stop it in the middle of
 // an item, and everybody would wait for it. From where the caller is it goes elsewhere, and it shares with
 // others if it comes back late when it gives the processor up, which it does between items, before the
@@ -47,6 +50,9 @@
 #define ALONE_MOST     1600 // times the loss
 #define ALONE_LONGEST  1000000000
 
+// After so many loops that nobody has helped with, nobody is there.
+#define MOST_IN_VAIN 3
+
 #define CACHE_LINE 64
 
 // A thread with its part of the loop. The first is the caller's.
@@ -66,6 +72,7 @@ struct pool {
     pthread_mutex_t lock;
     pthread_cond_t work, back, done;
     unsigned lane_count, at_once; // at_once: how many of them there are processors for
+    unsigned called;              // sleepers that have yet to wake; under the lock
     bool ending;                  // under the lock
 
     // Of the loop that runs; written by its caller only.
@@ -74,6 +81,9 @@ struct pool {
     // Of the callers, one at a time; nanoseconds.
     int64_t credit, alone_per_loss;
     atomic_ullong alone_until;
+
+    // Loops that the caller has done by itself since a thread last looked for work.
+    atomic_uint in_vain;
 
     // How many threads stay away, and until when; changed under the lock.
     atomic_uint away;
@@ -108,11 +118,18 @@ static bool go_elsewhere(void)
            sched_setaffinity(0, sizeof mine, &mine) == 0;
 }
 
-// Waits a little for the number to become zero, or not zero; returns whether it did.
-static bool spin(const atomic_size_t *number, bool zero)
+// A thread is there for the caller.
+static void appear(struct pool *pool)
+{
+    if (atomic_load_explicit(&pool->in_vain, memory_order_relaxed) > 0)
+        atomic_store_explicit(&pool->in_vain, 0, memory_order_relaxed);
+}
+
+// Looks for work a little; returns whether there is any.
+static bool spin_for_work(struct pool *pool)
 {
     struct spin spin = {.length = SPIN_NANOSECONDS};
-    while ((atomic_load(number) == 0) != zero)
+    for (; atomic_load(&pool->left) == 0; appear(pool))
         if (!wnn_spin(&spin))
             return false;
     return true;
@@ -167,13 +184,17 @@ static size_t work(struct pool *pool, struct lane *lane)
     return taken;
 }
 
-// Under the lock: sleeps until there is work.
+// Under the lock: sleeps until it is called, unless there is work already.
 static void sleep_for_work(struct pool *pool)
 {
     atomic_fetch_add(&pool->sleepers, 1);
-    while (!pool->ending && atomic_load(&pool->left) == 0)
+    if (atomic_load(&pool->left) > 0) {
+        atomic_fetch_sub(&pool->sleepers, 1);
+        return;
+    }
+    while (!pool->ending && pool->called == 0)
         pthread_cond_wait(&pool->work, &pool->lock);
-    atomic_fetch_sub(&pool->sleepers, 1);
+    pool->called -= pool->called > 0;
 }
 
 // Under the lock: sleeps until it is time to look around again, which the caller of a loop tells.
@@ -192,7 +213,7 @@ static void stay_away(struct pool *pool, struct lane *lane)
 // Returns false at the end.
 static bool wait_for_work(struct pool *pool, struct lane *lane)
 {
-    if (!lane->shares && !beside_caller(pool) && spin(&pool->left, false))
+    if (!lane->shares && !beside_caller(pool) && spin_for_work(pool))
         return true;
     pthread_mutex_lock(&pool->lock);
     if (lane->shares)
@@ -218,7 +239,10 @@ static void *thread(void *argument)
 // Waits for the items that others have taken.
 static void wait_for_others(struct pool *pool)
 {
-    if (spin(&pool->unfinished, true))
+    struct spin spin = {.length = SPIN_NANOSECONDS};
+    while (atomic_load(&pool->unfinished) > 0 && wnn_spin(&spin))
+        ;
+    if (atomic_load(&pool->unfinished) == 0)
         return;
     pthread_mutex_lock(&pool->lock);
     atomic_store(&pool->caller_sleeps, true);
@@ -269,12 +293,15 @@ static bool wake(struct pool *pool, size_t items)
     if (atomic_load(&pool->sleepers) == 0)
         return false;
     pthread_mutex_lock(&pool->lock);
-    size_t awake = pool->lane_count - atomic_load(&pool->sleepers); // who is away has no substitute
+    unsigned sleepers = atomic_load(&pool->sleepers), calls = 0;
+    size_t awake = pool->lane_count - sleepers; // who is away has no substitute
     size_t wanted = items < pool->at_once ? items : pool->at_once;
-    for (size_t i = awake; i < wanted; i++)
+    for (; calls < sleepers && awake + calls < wanted; calls++)
         pthread_cond_signal(&pool->work);
+    atomic_fetch_sub(&pool->sleepers, calls);
+    pool->called += calls;
     pthread_mutex_unlock(&pool->lock);
-    return awake < wanted;
+    return calls > 0;
 }
 
 // Calls the threads that stay away. Until they have looked around they do.
@@ -291,16 +318,25 @@ static bool all_away(const struct pool *pool)
     return atomic_load(&pool->away) >= pool->at_once - 1;
 }
 
+// As many threads as may be are awake, but take nothing: they wait for their processors.
+static bool nobody_comes(const struct pool *pool)
+{
+    return atomic_load_explicit(&pool->in_vain, memory_order_relaxed) >= MOST_IN_VAIN &&
+           pool->lane_count - atomic_load(&pool->sleepers) >= pool->at_once;
+}
+
 static bool rests(const struct pool *pool, uint64_t now)
 {
-    return now < atomic_load_explicit(&pool->alone_until, memory_order_relaxed) ||
-           (all_away(pool) && now < atomic_load(&pool->away_until));
+    bool away = atomic_load(&pool->away) > 0 && now < atomic_load(&pool->away_until);
+    return now < atomic_load_explicit(&pool->alone_until, memory_order_relaxed) || (away && all_away(pool)) ||
+           (nobody_comes(pool) && (away || atomic_load(&pool->away) == 0));
 }
 
 // The clock costs more than the rest.
 bool wnn_pool_rests(const struct pool *pool)
 {
-    bool may = all_away(pool) || atomic_load_explicit(&pool->alone_until, memory_order_relaxed) > 0;
+    bool may = nobody_comes(pool) || all_away(pool) ||
+               atomic_load_explicit(&pool->alone_until, memory_order_relaxed) > 0;
     return may && rests(pool, wnn_nanoseconds());
 }
 
@@ -323,6 +359,8 @@ static void run_together(struct pool *pool, size_t count, void (*task)(void *arg
     times.middle = wnn_nanoseconds();
     wait_for_others(pool);
     times.end = wnn_nanoseconds();
+    if (taken == count)
+        atomic_fetch_add_explicit(&pool->in_vain, 1, memory_order_relaxed);
     settle(pool, count, taken, &times);
 }
 

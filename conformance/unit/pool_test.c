@@ -231,6 +231,42 @@ static void test_beside_others(void)
     go_to(&all);
 }
 
+static void *make_idle_pool(void *pool)
+{
+    go_to(&last);
+    REQUIRE(sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0}) == 0);
+    *(struct pool **)pool = wnn_pool_create(&allocator, 2);
+    REQUIRE(*(struct pool **)pool);
+    return NULL;
+}
+
+// A thread that is awake, but has no processor, is not waited for: its caller rests, without counting the
+// time.
+static void test_without_processor(void)
+{
+    if (CPU_EQUAL(&first, &last))
+        return;
+    struct pool *pool = NULL;
+    pthread_t maker, other;
+    atomic_bool stop = false;
+    REQUIRE(pthread_create(&maker, NULL, make_idle_pool, &pool) == 0);
+    pthread_join(maker, NULL);
+    go_to(&last);
+    REQUIRE(pthread_create(&other, NULL, hold_processor, &stop) == 0);
+    go_to(&first);
+    struct costly costly = {.caller = pthread_self()};
+    for (unsigned in_vain = 0; !wnn_pool_rests(pool);) {
+        wnn_pool_run(pool, ITEMS, cost, &costly);
+        in_vain = atomic_exchange(&costly.others, 0) == 0 ? in_vain + 1 : 0;
+        REQUIRE(in_vain < 6);
+    }
+    atomic_store(&stop, true);
+    pthread_join(other, NULL);
+    REQUIRE(others_return(pool, &costly));
+    wnn_pool_destroy(pool);
+    go_to(&all);
+}
+
 struct crowd {
     pthread_t threads[ITEMS];
 };
@@ -312,6 +348,7 @@ int main(void)
     test_costly_threads();
     test_beside_the_caller();
     test_beside_others();
+    test_without_processor();
     test_more_threads_than_processors();
     test_callers_at_once();
     test_short_lives();
