@@ -34,7 +34,10 @@ struct call {
     WNNStringView label;
     WNNGraph graph;
     size_t input_count, output_count;
-    const void *inputs, *outputs; // WNNNamedBuffer or WNNNamedTensor
+    const void *inputs, *outputs; // WNNNamedBuffer or WNNNamedTensor, which begin with a name
+    size_t item_size;
+    // Returns what such an item gives the port, or NULL: the error says what is wrong.
+    const void *(*take)(const struct call *call, const char *what, const struct port *port, const void *item);
     // Checks the lists, and gives the execution their memory and all else that it needs; false: the error
     // says why not.
     bool (*bind)(const struct call *call, struct execution *e);
@@ -217,11 +220,6 @@ static bool check_graph(const struct call *call)
     return true;
 }
 
-static bool check_list(const struct call *call, const void *items, size_t count, const char *what)
-{
-    return items || count == 0 || fail(call, WNNStatus_TypeError, "%zu %ss at no address", count, what);
-}
-
 // The slot of the port that the caller's item number `index` names.
 static bool find_port(const struct call *call, const struct port_list *ports, const char *what,
                       WNNStringView view, size_t index, size_t *slot)
@@ -235,9 +233,24 @@ static bool find_port(const struct call *call, const struct port_list *ports, co
            fail(call, WNNStatus_TypeError, "the graph has no %s %s", what, QUOTE(name));
 }
 
-static bool fail_twice(const struct call *call, const char *what, const struct port *port)
+// Fills in the slots of the ports that the items name.
+static bool bind_items(const struct call *call, const struct port_list *ports, const char *what,
+                       const void *items, size_t count, const void **slots)
 {
-    return fail(call, WNNStatus_TypeError, "%s %s is given twice", what, QUOTE(port->name));
+    if (!items && count > 0)
+        return fail(call, WNNStatus_TypeError, "%zu %ss at no address", count, what);
+    for (size_t i = 0; i < count; i++) {
+        const void *item = (const char *)items + i * call->item_size;
+        size_t slot = 0;
+        if (!find_port(call, ports, what, *(const WNNStringView *)item, i, &slot))
+            return false;
+        if (slots[slot])
+            return fail(call, WNNStatus_TypeError, "%s %s is given twice", what,
+                        QUOTE(ports->ports[slot].name));
+        if (!(slots[slot] = call->take(call, what, &ports->ports[slot], item)))
+            return false;
+    }
+    return true;
 }
 
 static bool check_all_given(const struct call *call, const struct port_list *ports, const char *what,
@@ -348,20 +361,11 @@ static bool check_buffer(const struct call *call, const char *what, const struct
     return true;
 }
 
-static bool bind_buffers(const struct call *call, const struct port_list *ports, const char *what,
-                         const WNNNamedBuffer *buffers, size_t count, const void **slots)
+static const void *take_buffer(const struct call *call, const char *what, const struct port *port,
+                               const void *item)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t slot = 0;
-        if (!find_port(call, ports, what, buffers[i].name, i, &slot))
-            return false;
-        if (slots[slot])
-            return fail_twice(call, what, &ports->ports[slot]);
-        if (!check_buffer(call, what, &ports->ports[slot], &buffers[i]))
-            return false;
-        slots[slot] = buffers[i].data;
-    }
-    return true;
+    const WNNNamedBuffer *buffer = item;
+    return check_buffer(call, what, port, buffer) ? buffer->data : NULL;
 }
 
 static bool is_misaligned(const struct port *port, const void *memory)
@@ -402,9 +406,9 @@ static bool bind_compute(const struct call *call, struct execution *e)
                     "the context is on a device of the caller's, on which dispatch() computes");
     if (call->output_count == 0)
         return fail(call, WNNStatus_TypeError, "no outputs were given; expected at least one");
-    if (!bind_buffers(call, in, "input", call->inputs, call->input_count, e->caller_inputs) ||
+    if (!bind_items(call, in, "input", call->inputs, call->input_count, e->caller_inputs) ||
         !check_all_given(call, in, "input", e->caller_inputs) ||
-        !bind_buffers(call, out, "output", call->outputs, call->output_count, outputs) ||
+        !bind_items(call, out, "output", call->outputs, call->output_count, outputs) ||
         !check_overlap(call, e->caller_inputs, outputs, false))
         return false;
     // A sum of less than 2^16 tensors of less than 2^34 bytes.
@@ -439,20 +443,11 @@ static bool check_tensor(const struct call *call, const char *what, const struct
     return true;
 }
 
-static bool bind_tensors(const struct call *call, const struct port_list *ports, const char *what,
-                         const WNNNamedTensor *tensors, size_t count, const void **slots)
+static const void *take_tensor(const struct call *call, const char *what, const struct port *port,
+                               const void *item)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t slot = 0;
-        if (!find_port(call, ports, what, tensors[i].name, i, &slot))
-            return false;
-        if (slots[slot])
-            return fail_twice(call, what, &ports->ports[slot]);
-        if (!check_tensor(call, what, &ports->ports[slot], tensors[i].tensor))
-            return false;
-        slots[slot] = tensors[i].tensor;
-    }
-    return check_all_given(call, ports, what, slots);
+    WNNTensor tensor = ((const WNNNamedTensor *)item)->tensor;
+    return check_tensor(call, what, port, tensor) ? tensor : NULL;
 }
 
 static bool check_points(const struct call *call, const WNNVulkanTimelinePoint *points, size_t count,
@@ -501,9 +496,11 @@ static bool bind_dispatch(const struct call *call, struct execution *e)
 {
     const struct port_list *in = &call->graph->inputs, *out = &call->graph->outputs;
     const void **outputs = (const void **)e->outputs;
-    if (!bind_tensors(call, in, "input", call->inputs, call->input_count, e->inputs) ||
-        !bind_tensors(call, out, "output", call->outputs, call->output_count, outputs) ||
-        !check_overlap(call, e->inputs, outputs, true) || !bind_sync(call, e))
+    if (!bind_items(call, in, "input", call->inputs, call->input_count, e->inputs) ||
+        !check_all_given(call, in, "input", e->inputs) ||
+        !bind_items(call, out, "output", call->outputs, call->output_count, outputs) ||
+        !check_all_given(call, out, "output", outputs) || !check_overlap(call, e->inputs, outputs, true) ||
+        !bind_sync(call, e))
         return false;
     e->stored = call->context->backend->tensor_create != NULL;
     // The two arrays lie behind each other.
@@ -533,9 +530,7 @@ static WNNFuture queue_execution(struct call *call, const WNNRequestCallbackInfo
     call->error = &error;
     wnn_check_callback(info->nextInChain, &callback, &error);
     struct execution *e = NULL;
-    if (check_graph(call) && check_list(call, call->inputs, call->input_count, "input") &&
-        check_list(call, call->outputs, call->output_count, "output") && (e = create(call)) &&
-        !call->bind(call, e)) {
+    if (check_graph(call) && (e = create(call)) && !call->bind(call, e)) {
         drop_execution(call->context, &e->request);
         wnn_request_free(call->context, e);
         e = NULL;
@@ -543,21 +538,19 @@ static WNNFuture queue_execution(struct call *call, const WNNRequestCallbackInfo
     return wnn_submit(call->context, (struct request *)e, &callback, &error);
 }
 
+// What both descriptors have.
+#define SAME(d)                                                                                              \
+    .nextInChain = (d)->nextInChain, .label = (d)->label, .graph = (d)->graph,                               \
+    .input_count = (d)->inputCount, .output_count = (d)->outputCount, .inputs = (d)->inputs,                 \
+    .outputs = (d)->outputs, .item_size = sizeof *(d)->inputs
+
 WNNFuture wnnContextCompute(WNNContext context, const WNNComputeDescriptor *descriptor,
                             WNNRequestCallbackInfo callbackInfo)
 {
     static const WNNComputeDescriptor nothing = WNN_COMPUTE_DESCRIPTOR_INIT;
     const WNNComputeDescriptor *d = descriptor ? descriptor : &nothing;
-    struct call call = {.method = "compute",
-                        .context = context,
-                        .nextInChain = d->nextInChain,
-                        .label = d->label,
-                        .graph = d->graph,
-                        .input_count = d->inputCount,
-                        .output_count = d->outputCount,
-                        .inputs = d->inputs,
-                        .outputs = d->outputs,
-                        .bind = bind_compute};
+    struct call call = {
+        .method = "compute", .context = context, SAME(d), .take = take_buffer, .bind = bind_compute};
     return queue_execution(&call, &callbackInfo);
 }
 
@@ -567,15 +560,10 @@ WNNFuture wnnContextDispatch(WNNContext context, const WNNDispatchDescriptor *de
     static const WNNDispatchDescriptor nothing = WNN_DISPATCH_DESCRIPTOR_INIT;
     const WNNDispatchDescriptor *d = descriptor ? descriptor : &nothing;
     struct call call = {.method = "dispatch",
-                        .chains = 1u << WNNSType_VulkanSync,
                         .context = context,
-                        .nextInChain = d->nextInChain,
-                        .label = d->label,
-                        .graph = d->graph,
-                        .input_count = d->inputCount,
-                        .output_count = d->outputCount,
-                        .inputs = d->inputs,
-                        .outputs = d->outputs,
+                        SAME(d),
+                        .chains = 1u << WNNSType_VulkanSync,
+                        .take = take_tensor,
                         .bind = bind_dispatch};
     return queue_execution(&call, &callbackInfo);
 }
