@@ -270,7 +270,7 @@ static void use(struct host *host)
         ROWS = 3,
         COLUMNS = 5
     };
-    struct answer answer = {0}, built = {0}, computed = {0};
+    struct answer answer = {0}, built = {0};
     WNNContext context;
     REQUIRE(create(host, &answer, &context));
     WNNGraphBuilder builder = create_builder(context);
@@ -285,13 +285,7 @@ static void use(struct host *host)
         in[i] = (float)i;
     WNNNamedBuffer input = {view("x"), in, sizeof in, WNNDataType_Float32},
                    output = {view("y"), out, sizeof out, WNNDataType_Float32};
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    descriptor.graph = built.graph;
-    descriptor.inputCount = descriptor.outputCount = 1;
-    descriptor.inputs = &input;
-    descriptor.outputs = &output;
-    wait_for(context, wnnContextCompute(context, &descriptor, tell(&computed, WNNCallbackMode_WaitAnyOnly)));
-    REQUIRE_EQUAL_INT(computed.status, WNNStatus_Success);
+    compute_buffers(context, built.graph, 1, &input, 1, &output);
     for (int row = 0; row < ROWS; row++) {
         float sum = 0;
         for (int column = 0; column < COLUMNS; column++)

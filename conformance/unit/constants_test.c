@@ -72,15 +72,7 @@ static void compute(WNNContext context, WNNGraph graph, float *y, float *z)
         x[i] = input_value(i);
     WNNNamedBuffer input = {view("x"), x, sizeof x};
     WNNNamedBuffer outputs[] = {{view("y"), y, sizeof x}, {view("z"), z, BYTES}};
-    struct answer answer = {0};
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    descriptor.graph = graph;
-    descriptor.inputCount = 1;
-    descriptor.inputs = &input;
-    descriptor.outputCount = z ? 2 : 1;
-    descriptor.outputs = outputs;
-    wait_for(context, wnnContextCompute(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
-    REQUIRE_EQUAL_INT(answer.status, WNNStatus_Success);
+    compute_buffers(context, graph, 1, &input, z ? 2 : 1, outputs);
 }
 
 static void require_product(const float *y)

@@ -201,17 +201,7 @@ static void compute(WNNContext context, WNNGraph graph, double *result)
         outputs[i] = (WNNNamedBuffer){wnn_string_view(port->name), memory[MOST_PORTS + i], port_bytes(port),
                                       port->operand->type.type};
     }
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    descriptor.graph = graph;
-    descriptor.inputCount = planned->input_count;
-    descriptor.inputs = inputs;
-    descriptor.outputCount = planned->output_count;
-    descriptor.outputs = outputs;
-    struct answer answer = {0};
-    wait_for(context, wnnContextCompute(context, &descriptor,
-                                        (WNNRequestCallbackInfo){NULL, WNNCallbackMode_WaitAnyOnly,
-                                                                 on_request, &answer, NULL}));
-    REQUIRE_EQUAL_INT(answer.status, WNNStatus_Success);
+    compute_buffers(context, graph, planned->input_count, inputs, planned->output_count, outputs);
     for (size_t i = 0; i < planned->output_count; i++) {
         const struct descriptor *type = &planned->outputs[i].operand->type;
         for (size_t j = 0; j < wnn_shape_elements(&type->shape); j++)

@@ -5,10 +5,8 @@
 // must equal those of the reference bit for bit. Vulkan is left out where it has no device.
 
 #include "conformance/reference/reference.h"
-#include "conformance/unit/runtime_fixture.h"
+#include "conformance/unit/vulkan_fixture.h"
 #include "cpu/cpu.h"
-#include "lib/half.h"
-#include "vulkan/vulkan.h"
 
 enum kind {
     MATMUL,
@@ -420,15 +418,7 @@ static void *compute(WNNContext context, const struct product_case *test, size_t
     *bytes = count_of(wnnOperandGetShape(named.operand)) * size_of(test->type);
     WNNNamedBuffer output = {view("out"), calloc(1, *bytes), *bytes, test->type};
     REQUIRE(output.data);
-    WNNComputeDescriptor compute = WNN_COMPUTE_DESCRIPTOR_INIT;
-    compute.graph = graph;
-    compute.inputCount = recording.inputs;
-    compute.outputCount = 1;
-    compute.inputs = recording.buffers;
-    compute.outputs = &output;
-    struct answer answer = {0};
-    wait_for(context, wnnContextCompute(context, &compute, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
-    REQUIRE_EQUAL_STR(answer.message, "");
+    compute_buffers(context, graph, recording.inputs, recording.buffers, 1, &output);
     for (size_t i = 0; i < recording.inputs; i++)
         free(recording.buffers[i].data);
     wnnGraphRelease(graph);
@@ -442,21 +432,15 @@ static double element(const void *data, WNNDataType type, size_t i)
                                        : (double)((const float *)data)[i];
 }
 
-static bool create_on(const struct backend *backend, WNNContext *context)
-{
-    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
-    descriptor.threadCount = 2;
-    return wnn_create_context_on(backend, &descriptor, context) == WNNStatus_Success;
-}
-
 int main(void)
 {
     const struct backend *const backends[] = {&wnn_backend_cpu, &wnn_backend_vulkan,
                                               &wnn_backend_vulkan_minimal};
     WNNContext reference, contexts[3];
     int count = 0;
-    REQUIRE(create_on(&wnn_backend_reference, &reference));
-    while (count < 3 && create_on(backends[count], &contexts[count]))
+    reference = create_on(&wnn_backend_reference);
+    REQUIRE(reference);
+    while (count < 3 && (contexts[count] = create_on(backends[count])))
         count++;
     REQUIRE(count > 0);
     if (count < 3)

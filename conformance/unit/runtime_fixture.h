@@ -183,17 +183,36 @@ static inline WNNGraph build_chain(WNNContext context, unsigned length, uint32_t
     return graph;
 }
 
+static inline WNNFuture start_compute(WNNContext context, WNNGraph graph, size_t input_count,
+                                      const WNNNamedBuffer *inputs, size_t output_count,
+                                      const WNNNamedBuffer *outputs, WNNRequestCallbackInfo info)
+{
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    descriptor.graph = graph;
+    descriptor.inputCount = input_count;
+    descriptor.inputs = inputs;
+    descriptor.outputCount = output_count;
+    descriptor.outputs = outputs;
+    return wnnContextCompute(context, &descriptor, info);
+}
+
+// Waits until it is done, without an error.
+static inline void compute_buffers(WNNContext context, WNNGraph graph, size_t input_count,
+                                   const WNNNamedBuffer *inputs, size_t output_count,
+                                   const WNNNamedBuffer *outputs)
+{
+    struct answer answer = {0};
+    wait_for(context, start_compute(context, graph, input_count, inputs, output_count, outputs,
+                                    tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_EQUAL_STR(answer.message, "");
+}
+
 static inline WNNFuture compute_chain(WNNContext context, WNNGraph graph, const float *x, float *y,
                                       size_t width, WNNRequestCallbackInfo info)
 {
     WNNNamedBuffer input = {view("x"), (void *)(uintptr_t)x, width * sizeof *x, WNNDataType_Float32};
     WNNNamedBuffer output = {view("y"), y, width * sizeof *y, WNNDataType_Float32};
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    descriptor.graph = graph;
-    descriptor.inputCount = descriptor.outputCount = 1;
-    descriptor.inputs = &input;
-    descriptor.outputs = &output;
-    return wnnContextCompute(context, &descriptor, info);
+    return start_compute(context, graph, 1, &input, 1, &output, info);
 }
 
 static inline WNNTensor create_tensor(WNNContext context, uint32_t rows, uint32_t columns)

@@ -54,12 +54,7 @@ static void compute_network(WNNContext context, WNNGraph graph)
         x[i] = (float)(i % 11) - 5;
     WNNNamedBuffer input = {view("x"), x, sizeof x, WNNDataType_Float32};
     WNNNamedBuffer output = {view("y"), y, sizeof y, WNNDataType_Float32};
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    descriptor.graph = graph;
-    descriptor.inputCount = descriptor.outputCount = 1;
-    descriptor.inputs = &input;
-    descriptor.outputs = &output;
-    wait_for(context, wnnContextCompute(context, &descriptor, tell_nobody()));
+    compute_buffers(context, graph, 1, &input, 1, &output);
     float sum = 0;
     for (size_t i = 0; i < SIZE; i++)
         sum += y[i];

@@ -123,12 +123,7 @@ static void compute_convolution(WNNContext context, WNNGraph graph, float *y)
     fill(x, sizeof x / sizeof x[0]);
     WNNNamedBuffer input = {view("x"), x, sizeof x, WNNDataType_Float32};
     WNNNamedBuffer output = {view("y"), y, RESULTS * sizeof *y, WNNDataType_Float32};
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    descriptor.graph = graph;
-    descriptor.inputCount = descriptor.outputCount = 1;
-    descriptor.inputs = &input;
-    descriptor.outputs = &output;
-    wait_for(context, wnnContextCompute(context, &descriptor, tell_nobody()));
+    compute_buffers(context, graph, 1, &input, 1, &output);
 }
 
 // The worker is a thread too, and waits; the host's loop brings all threads that compute.

@@ -4,10 +4,8 @@
 // give the same bits as dispatches of their own. Skipped where Vulkan has no device.
 
 #include "compiler/compile.h"
-#include "conformance/unit/runtime_fixture.h"
-#include "lib/dtype.h"
+#include "conformance/unit/vulkan_fixture.h"
 #include "tools/graph_file.h"
-#include "vulkan/vulkan.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -175,19 +173,11 @@ static const struct {
 
 enum {
     MOST_PORTS = 6,
-    MOST_BYTES = 1 << 18
+    PORT_BYTES = 1 << 18
 };
 
 static const struct backend *backends[] = {&wnn_backend_vulkan, &wnn_backend_vulkan_minimal,
                                            &wnn_backend_vulkan_matrices};
-
-static WNNContext create_on(const struct backend *backend)
-{
-    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
-    WNNContext context;
-    descriptor.deviceType = WNNDeviceType_GPU;
-    return wnn_create_context_on(backend, &descriptor, &context) == WNNStatus_Success ? context : NULL;
-}
 
 // The blocks with the float type's names in place of "F[" and "to=T".
 static void write_file(const char *blocks, bool half, char path[64])
@@ -220,11 +210,11 @@ static void fill(const struct descriptor *type, void *data)
     }
 }
 
-// The bytes of all outputs, at MOST_BYTES each; returns how many nodes have something attached.
+// The bytes of all outputs, at PORT_BYTES each; returns how many nodes have something attached.
 static unsigned compute(WNNContext context, const char *path, uint32_t skip, struct descriptor *types,
                         size_t *count, unsigned char *results)
 {
-    static _Alignas(64) unsigned char memory[MOST_PORTS][MOST_BYTES];
+    static _Alignas(64) unsigned char memory[MOST_PORTS][PORT_BYTES];
     struct model model;
     struct error error = {0};
     wnn_context_set_compile_options(context, skip, true, NULL, NULL);
@@ -239,27 +229,19 @@ static unsigned compute(WNNContext context, const char *path, uint32_t skip, str
     for (size_t i = 0; i < planned->input_count; i++) {
         const struct graph_port *port = &planned->inputs[i];
         size_t bytes = wnn_descriptor_bytes(&port->operand->type);
-        REQUIRE(bytes <= MOST_BYTES);
+        REQUIRE(bytes <= PORT_BYTES);
         fill(&port->operand->type, memory[i]);
         inputs[i] = (WNNNamedBuffer){wnn_string_view(port->name), memory[i], bytes, port->operand->type.type};
     }
     for (size_t i = 0; i < planned->output_count; i++) {
         const struct graph_port *port = &planned->outputs[i];
         types[i] = port->operand->type;
-        outputs[i] = (WNNNamedBuffer){wnn_string_view(port->name), results + i * MOST_BYTES,
+        outputs[i] = (WNNNamedBuffer){wnn_string_view(port->name), results + i * PORT_BYTES,
                                       wnn_descriptor_bytes(&types[i]), types[i].type};
-        REQUIRE(outputs[i].byteLength <= MOST_BYTES);
+        REQUIRE(outputs[i].byteLength <= PORT_BYTES);
     }
     *count = planned->output_count;
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    struct answer answer = {0};
-    descriptor.graph = graph;
-    descriptor.inputCount = planned->input_count;
-    descriptor.inputs = inputs;
-    descriptor.outputCount = planned->output_count;
-    descriptor.outputs = outputs;
-    wait_for(context, wnnContextCompute(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
-    REQUIRE_EQUAL_STR(answer.message, "");
+    compute_buffers(context, graph, planned->input_count, inputs, planned->output_count, outputs);
     unsigned attached = 0;
     for (size_t i = 0; i < planned->node_count; i++)
         attached += planned->nodes[i]->attached != NULL;
@@ -284,7 +266,7 @@ static bool same(const struct descriptor *type, const void *a, const void *b, si
 
 static void test_case(WNNContext context, const struct backend *backend, unsigned k, bool half)
 {
-    static unsigned char fused[MOST_PORTS * MOST_BYTES], plain[MOST_PORTS * MOST_BYTES];
+    static unsigned char fused[MOST_PORTS * PORT_BYTES], plain[MOST_PORTS * PORT_BYTES];
     struct descriptor types[MOST_PORTS];
     size_t count;
     char path[64];
@@ -300,11 +282,11 @@ static void test_case(WNNContext context, const struct backend *backend, unsigne
     unlink(path);
     for (size_t i = 0; i < count; i++)
         for (size_t e = 0; e < wnn_shape_elements(&types[i].shape); e++)
-            if (!same(&types[i], fused + i * MOST_BYTES, plain + i * MOST_BYTES, e)) {
+            if (!same(&types[i], fused + i * PORT_BYTES, plain + i * PORT_BYTES, e)) {
                 fprintf(stderr, "%s, %s of %s: element %zu of output %zu is %.9g; expected %.9g\n",
                         backend->name, cases[k].name, half ? "float16" : "float32", e, i,
-                        wnn_number_double(wnn_number_load(types[i].type, fused + i * MOST_BYTES, e)),
-                        wnn_number_double(wnn_number_load(types[i].type, plain + i * MOST_BYTES, e)));
+                        wnn_number_double(wnn_number_load(types[i].type, fused + i * PORT_BYTES, e)),
+                        wnn_number_double(wnn_number_load(types[i].type, plain + i * PORT_BYTES, e)));
                 exit(1);
             }
 }

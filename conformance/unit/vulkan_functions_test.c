@@ -204,14 +204,7 @@ static void test_function(WNNContext context, const struct function *function, W
     WNNGraph graph = build_outputs(context, builder, 1, &output);
     WNNNamedBuffer from = {view("x"), half ? (void *)halves : floats, NUMBERS * size, type},
                    to = {view("y"), half ? (void *)half_results : float_results, NUMBERS * size, type};
-    WNNComputeDescriptor compute = WNN_COMPUTE_DESCRIPTOR_INIT;
-    struct answer answer = {0};
-    compute.graph = graph;
-    compute.inputCount = compute.outputCount = 1;
-    compute.inputs = &from;
-    compute.outputs = &to;
-    wait_for(context, wnnContextCompute(context, &compute, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
-    REQUIRE_EQUAL_STR(answer.message, "");
+    compute_buffers(context, graph, 1, &from, 1, &to);
     double most = 0, limit = half ? function->half_units : function->units;
     for (uint32_t i = 0; i < NUMBERS; i++) {
         double in = half ? wnn_half_to_float(halves[i]) : floats[i], exact = function->exact(in),

@@ -4,121 +4,59 @@
 // rows must be as good as the processor's on rows of every length. Skipped where Vulkan has no device.
 
 #include "compiler/compile.h"
-#include "conformance/unit/runtime_fixture.h"
-#include "lib/dtype.h"
-#include "lib/half.h"
-#include "vulkan/vulkan.h"
+#include "conformance/unit/vulkan_fixture.h"
 
 #include <math.h>
 
-enum {
-    MOST_OUTPUTS = 5,
-    MOST_ELEMENTS = 1 << 19
-};
-
-struct subject {
-    WNNGraphBuilder builder;
-    WNNDataType type;
-    unsigned input_count, output_count;
-    WNNOperand inputs[4], outputs[MOST_OUTPUTS];
-    char names[4][4];
-    size_t counts[4];
-};
-
-static WNNOperand input(struct subject *subject, unsigned rank, const uint32_t *dims)
+// Numbers around 0.
+static float next_number(unsigned *seed)
 {
-    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
-    unsigned k = subject->input_count++;
-    descriptor.dataType = subject->type;
-    descriptor.shape = (WNNUint32List){dims, rank};
-    subject->counts[k] = 1;
-    for (unsigned d = 0; d < rank; d++)
-        subject->counts[k] *= dims[d];
-    REQUIRE(subject->counts[k] <= MOST_ELEMENTS);
-    snprintf(subject->names[k], sizeof subject->names[k], "x%u", k);
-    return wnnGraphBuilderInput(subject->builder, view(subject->names[k]), &descriptor);
-}
-#define INPUT(subject, ...)                                                                                  \
-    input(subject, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (const uint32_t[]){__VA_ARGS__})
-
-static void output(struct subject *subject, WNNOperand operand)
-{
-    REQUIRE(operand);
-    subject->outputs[subject->output_count++] = operand;
+    *seed = *seed * 1664525 + 1013904223;
+    return (float)(int)(*seed >> 8) / (float)(1 << 22) - 2;
 }
 
-// Numbers around 0, and in every 61st place one that is not finite or is denormal if `special`.
-static void fill(void *data, WNNDataType type, size_t count, unsigned seed, bool special)
+static void store(void *data, WNNDataType type, size_t i, float x)
+{
+    if (type == WNNDataType_Float16)
+        ((uint16_t *)data)[i] = wnn_half_from_float(x);
+    else
+        ((float *)data)[i] = x;
+}
+
+static void fill(void *data, WNNDataType type, size_t count, unsigned seed)
+{
+    for (size_t i = 0; i < count; i++)
+        store(data, type, i, next_number(&seed));
+}
+
+// In every 61st place one that is not finite or is denormal.
+static void fill_specially(void *data, WNNDataType type, size_t count, unsigned seed)
 {
     static const float rare[] = {INFINITY, NAN, -0.0f, 65504, -INFINITY, 1e-7f};
     for (size_t i = 0; i < count; i++) {
-        seed = seed * 1664525 + 1013904223;
-        float x = (float)(int)(seed >> 8) / (float)(1 << 22) - 2;
-        if (special && i % 61 == 60)
+        float x = next_number(&seed);
+        if (i % 61 == 60)
             x = rare[i / 61 % 6];
-        if (type == WNNDataType_Float16)
-            ((uint16_t *)data)[i] = wnn_half_from_float(x);
-        else
-            ((float *)data)[i] = x;
+        store(data, type, i, x);
         if (type == WNNDataType_Float32 && isnan(x))
             ((uint32_t *)data)[i] = 0x7F800001u; // bits that float16 has no room for
     }
 }
 
-typedef void maker(struct subject *subject);
-
 // How many concats of the last graph were left out, because their parts lay in place.
 static unsigned left_out;
 
-// The outputs lie one behind the other, from where the test wants them on.
-static size_t run(WNNContext context, maker *make, WNNDataType type, bool special, unsigned char *results)
+static void count_left_out(const struct graph *planned)
 {
-    static unsigned char inputs[4][4 * MOST_ELEMENTS];
-    struct subject subject = {.builder = create_builder(context), .type = type};
-    WNNNamedOperand named[MOST_OUTPUTS];
-    WNNNamedBuffer from[4], to[MOST_OUTPUTS];
-    static const char *const names[MOST_OUTPUTS] = {"y0", "y1", "y2", "y3", "y4"};
-    size_t at = 0;
-    make(&subject);
-    for (unsigned i = 0; i < subject.output_count; i++) {
-        const struct operand *operand = wnn_operand(subject.outputs[i]);
-        size_t bytes = wnn_descriptor_bytes(&operand->type);
-        named[i] = (WNNNamedOperand){view(names[i]), subject.outputs[i]};
-        to[i] = (WNNNamedBuffer){view(names[i]), results + at, bytes, operand->type.type};
-        at += (bytes + 63) / 64 * 64;
-        REQUIRE(at <= (size_t)4 * MOST_ELEMENTS);
-    }
-    WNNGraph graph = build_outputs(context, subject.builder, subject.output_count, named);
-    for (unsigned i = 0; i < subject.input_count; i++) {
-        fill(inputs[i], type, subject.counts[i], i + 1, special);
-        from[i] = (WNNNamedBuffer){view(subject.names[i]), inputs[i],
-                                   subject.counts[i] * (wnn_dtype_bits(type) / 8), type};
-    }
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    struct answer answer = {0};
-    descriptor.graph = graph;
-    descriptor.inputCount = subject.input_count;
-    descriptor.outputCount = subject.output_count;
-    descriptor.inputs = from;
-    descriptor.outputs = to;
-    wait_for(context, wnnContextCompute(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
-    REQUIRE_EQUAL_STR(answer.message, "");
-    const struct graph *planned = &wnn_graph_plan(graph)->graph;
     left_out = 0;
     for (size_t i = 0; i < planned->node_count; i++)
         left_out += planned->nodes[i]->op == WNN_OP_concat && planned->nodes[i]->lowering == WNN_LOWER_VIEW;
-    wnnGraphRelease(graph);
-    wnnGraphBuilderRelease(subject.builder);
-    return at;
 }
 
-static WNNContext create_on(const struct backend *backend)
+static size_t run(WNNContext context, maker *make, WNNDataType type, bool special, unsigned char *results)
 {
-    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
-    WNNContext context;
-    descriptor.deviceType = backend == wnn_backend_find("cpu") ? WNNDeviceType_CPU : WNNDeviceType_GPU;
-    descriptor.threadCount = 2;
-    return wnn_create_context_on(backend, &descriptor, &context) == WNNStatus_Success ? context : NULL;
+    const struct trial trial = {make, NULL, type, special ? fill_specially : fill, count_left_out};
+    return run_trial(context, &trial, results);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -207,7 +145,7 @@ static bool agree(const unsigned char *fused, const unsigned char *plain, bool h
 static void test_fused(const struct backend *backend)
 {
     static maker *const makes[] = {make_chain, make_casts, make_residual, make_many};
-    static unsigned char fused[4 * MOST_ELEMENTS], plain[4 * MOST_ELEMENTS];
+    static unsigned char fused[MOST_BYTES], plain[MOST_BYTES];
     WNNContext context = create_on(backend), literal = create_on(backend);
     REQUIRE(context && literal);
     wnn_context_set_compile_options(literal, UINT32_MAX, true, NULL, NULL);
@@ -306,15 +244,9 @@ static void make_odd_attention(struct subject *s) // of one head of keys, and re
     output(s, turned(s->builder, attend(s, q, k, v, mask), 3, 2, 0, 1));
 }
 
-static double number_at(const unsigned char *data, WNNDataType type, size_t i)
-{
-    return type == WNNDataType_Float16 ? wnn_half_to_float(((const uint16_t *)(const void *)data)[i])
-                                       : ((const float *)(const void *)data)[i];
-}
-
 static void compare_rows(WNNContext context, WNNContext cpu, maker *make, WNNDataType type, double tolerance)
 {
-    static unsigned char got[4 * MOST_ELEMENTS], expected[4 * MOST_ELEMENTS];
+    static unsigned char got[MOST_BYTES], expected[MOST_BYTES];
     size_t bytes = run(context, make, type, false, got), count = (size_t)row_count * row_length;
     REQUIRE_EQUAL_INT(run(cpu, make, type, false, expected), bytes);
     for (size_t i = 0; i < count; i++) {
@@ -377,7 +309,7 @@ static void make_joined(struct subject *s)
 
 static void test_joined(const struct backend *backend)
 {
-    static unsigned char got[4 * MOST_ELEMENTS], expected[4 * MOST_ELEMENTS];
+    static unsigned char got[MOST_BYTES], expected[MOST_BYTES];
     WNNContext context = create_on(backend), cpu = create_on(wnn_backend_find("cpu"));
     REQUIRE(context && cpu);
     for (int half = 0; half < 2; half++) {
@@ -419,7 +351,7 @@ static void test_reductions(const struct backend *backend)
 {
     static const uint32_t sizes[][3] = {{1, 100000, 1}, {40000, 3, 0}, {32768, 16, 0}, {33000, 15, 0},
                                         {100, 40, 0},   {3, 5000, 1},  {70, 5, 1}};
-    static unsigned char got[4 * MOST_ELEMENTS], expected[4 * MOST_ELEMENTS];
+    static unsigned char got[MOST_BYTES], expected[MOST_BYTES];
     WNNContext context = create_on(backend), cpu = create_on(wnn_backend_find("cpu"));
     REQUIRE(context && cpu);
     for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++)

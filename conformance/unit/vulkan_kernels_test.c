@@ -3,123 +3,27 @@
 // Kernels of the Vulkan backend that only large operands take, against the processor: transposes by tiles,
 // recurrent networks in one dispatch a step. Skipped where Vulkan has no device.
 
-#include "conformance/unit/runtime_fixture.h"
-#include "lib/dtype.h"
-#include "lib/half.h"
-#include "vulkan/vulkan.h"
+#include "conformance/unit/vulkan_fixture.h"
 
 #include <math.h>
 
-enum {
-    MOST_INPUTS = 8,
-    MOST_OUTPUTS = 3,
-    MOST_BYTES = 1 << 21
-};
-
-struct subject {
-    WNNGraphBuilder builder;
-    WNNDataType type;
-    unsigned input_count, output_count;
-    WNNOperand inputs[MOST_INPUTS], outputs[MOST_OUTPUTS];
-    char names[MOST_INPUTS][4];
-    size_t counts[MOST_INPUTS];
-};
-
-static WNNOperand input(struct subject *subject, unsigned rank, const uint32_t *dims)
-{
-    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
-    unsigned k = subject->input_count++;
-    descriptor.dataType = subject->type;
-    descriptor.shape = (WNNUint32List){dims, rank};
-    subject->counts[k] = 1;
-    for (unsigned d = 0; d < rank; d++)
-        subject->counts[k] *= dims[d];
-    snprintf(subject->names[k], sizeof subject->names[k], "x%u", k);
-    return wnnGraphBuilderInput(subject->builder, view(subject->names[k]), &descriptor);
-}
-#define INPUT(subject, ...)                                                                                  \
-    input(subject, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (const uint32_t[]){__VA_ARGS__})
-
-static void output(struct subject *subject, WNNOperand operand)
-{
-    REQUIRE(operand);
-    subject->outputs[subject->output_count++] = operand;
-}
-
 // Numbers around 0 of floats; any bits of integers, or small numbers.
-static void fill(unsigned char *data, WNNDataType type, size_t count, unsigned seed)
+static void fill(void *data, WNNDataType type, size_t count, unsigned seed)
 {
     size_t bytes = wnn_dtype_bytes(type, count);
     for (size_t i = 0; i < (wnn_dtype_is_float(type) ? count : bytes); i++) {
         seed = seed * 1664525 + 1013904223;
         float x = (float)(int)(seed >> 8) / (float)(1 << 23) - 1;
         if (type == WNNDataType_Float16)
-            ((uint16_t *)(void *)data)[i] = wnn_half_from_float(x);
+            ((uint16_t *)data)[i] = wnn_half_from_float(x);
         else if (type == WNNDataType_Float32)
-            ((float *)(void *)data)[i] = x;
+            ((float *)data)[i] = x;
         else
-            data[i] = (unsigned char)(seed >> 24);
+            ((unsigned char *)data)[i] = (unsigned char)(seed >> 24);
     }
-}
-
-typedef void maker(struct subject *subject, const void *argument);
-
-// The outputs lie one behind the other; returns their bytes.
-static size_t run(WNNContext context, maker *make, const void *argument, WNNDataType type,
-                  unsigned char *results)
-{
-    static unsigned char inputs[MOST_INPUTS][MOST_BYTES];
-    static const char *const names[MOST_OUTPUTS] = {"y0", "y1", "y2"};
-    struct subject subject = {.builder = create_builder(context), .type = type};
-    WNNNamedOperand named[MOST_OUTPUTS];
-    WNNNamedBuffer from[MOST_INPUTS], to[MOST_OUTPUTS];
-    size_t at = 0;
-    make(&subject, argument);
-    for (unsigned i = 0; i < subject.output_count; i++) {
-        const struct operand *operand = wnn_operand(subject.outputs[i]);
-        size_t bytes = wnn_descriptor_bytes(&operand->type);
-        named[i] = (WNNNamedOperand){view(names[i]), subject.outputs[i]};
-        to[i] = (WNNNamedBuffer){view(names[i]), results + at, bytes, operand->type.type};
-        at += (bytes + 63) / 64 * 64;
-        REQUIRE(at <= MOST_BYTES);
-    }
-    WNNGraph graph = build_outputs(context, subject.builder, subject.output_count, named);
-    for (unsigned i = 0; i < subject.input_count; i++) {
-        size_t bytes = wnn_dtype_bytes(type, subject.counts[i]);
-        REQUIRE(bytes <= MOST_BYTES);
-        fill(inputs[i], type, subject.counts[i], i + 1);
-        from[i] = (WNNNamedBuffer){view(subject.names[i]), inputs[i], bytes, type};
-    }
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    struct answer answer = {0};
-    descriptor.graph = graph;
-    descriptor.inputCount = subject.input_count;
-    descriptor.outputCount = subject.output_count;
-    descriptor.inputs = from;
-    descriptor.outputs = to;
-    wait_for(context, wnnContextCompute(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
-    REQUIRE_EQUAL_STR(answer.message, "");
-    wnnGraphRelease(graph);
-    wnnGraphBuilderRelease(subject.builder);
-    return at;
-}
-
-static WNNContext create_on(const struct backend *backend)
-{
-    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
-    WNNContext context;
-    descriptor.deviceType = backend == wnn_backend_find("cpu") ? WNNDeviceType_CPU : WNNDeviceType_GPU;
-    descriptor.threadCount = 2;
-    return wnn_create_context_on(backend, &descriptor, &context) == WNNStatus_Success ? context : NULL;
 }
 
 static unsigned char got[MOST_BYTES], expected[MOST_BYTES];
-
-static double number_at(const unsigned char *data, WNNDataType type, size_t i)
-{
-    return type == WNNDataType_Float16 ? wnn_half_to_float(((const uint16_t *)(const void *)data)[i])
-                                       : ((const float *)(const void *)data)[i];
-}
 
 // Floats are as the processor's within a tolerance, 0 for equal bits, of what `name` and `number` say.
 static void compare(WNNContext context, WNNContext cpu, maker *make, const void *argument, WNNDataType type,
@@ -127,8 +31,9 @@ static void compare(WNNContext context, WNNContext cpu, maker *make, const void 
 {
     memset(got, 0, sizeof got);
     memset(expected, 0, sizeof expected);
-    size_t bytes = run(context, make, argument, type, got);
-    REQUIRE_EQUAL_INT(run(cpu, make, argument, type, expected), bytes);
+    const struct trial trial = {make, argument, type, fill, NULL};
+    size_t bytes = run_trial(context, &trial, got);
+    REQUIRE_EQUAL_INT(run_trial(cpu, &trial, expected), bytes);
     if (tolerance == 0) {
         for (size_t i = 0; i < bytes; i++)
             if (got[i] != expected[i]) {
@@ -157,9 +62,9 @@ struct permuted {
     uint32_t dims[4], permutation[4];
 };
 
-static void make_transpose(struct subject *s, const void *argument)
+static void make_transpose(struct subject *s)
 {
-    const struct permuted *p = argument;
+    const struct permuted *p = s->argument;
     WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
     options.permutation = (WNNUint32List){p->permutation, p->rank};
     output(s, wnnGraphBuilderTranspose(s->builder, input(s, p->rank, p->dims), &options));
@@ -197,9 +102,9 @@ struct network {
     bool reset_after, biases, peephole, states, sequence, relu;
 };
 
-static void make_network(struct subject *s, const void *argument)
+static void make_network(struct subject *s)
 {
-    const struct network *n = argument;
+    const struct network *n = s->argument;
     uint32_t directions = n->direction == WNNRecurrentNetworkDirection_Both ? 2 : 1, gates = n->lstm ? 4 : 3;
     WNNOperand x = INPUT(s, n->steps, n->batches, n->inputs),
                weight = INPUT(s, directions, gates * n->size, n->inputs),
@@ -282,9 +187,9 @@ static void test_networks(WNNContext context, WNNContext cpu)
 // Convolutions of images with their channels second
 // ---------------------------------------------------------------------------------------------------------------
 
-static void make_convolution(struct subject *s, const void *argument)
+static void make_convolution(struct subject *s)
 {
-    const uint32_t *groups = argument;
+    const uint32_t *groups = s->argument;
     WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
     options.groups = *groups;
     options.padding = (WNNUint32List){(const uint32_t[]){1, 1, 1, 1}, 4};
@@ -308,9 +213,9 @@ struct reduction {
     uint32_t dims[3], axes[2], axis_count;
 };
 
-static void make_extremes(struct subject *s, const void *argument)
+static void make_extremes(struct subject *s)
 {
-    const struct reduction *r = argument;
+    const struct reduction *r = s->argument;
     WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
     WNNArgMinMaxAxesOptions places = WNN_ARG_MIN_MAX_AXES_OPTIONS_INIT;
     WNNOperand x = input(s, 3, r->dims);
@@ -321,9 +226,9 @@ static void make_extremes(struct subject *s, const void *argument)
     output(s, wnnGraphBuilderArgMaxAxes(s->builder, x, &places));
 }
 
-static void make_sums(struct subject *s, const void *argument)
+static void make_sums(struct subject *s)
 {
-    const struct reduction *r = argument;
+    const struct reduction *r = s->argument;
     WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
     WNNOperand x = input(s, 3, r->dims);
     options.axes = (WNNUint32List){r->axes, r->axis_count};

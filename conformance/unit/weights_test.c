@@ -106,14 +106,7 @@ static void run(WNNContext context, WNNGraph graph, const float *x, size_t x_cou
 {
     WNNNamedBuffer input = {view("x"), (void *)(uintptr_t)x, x_count * sizeof *x, WNNDataType_Float32};
     WNNNamedBuffer output = {view("y"), y, y_count * sizeof *y, WNNDataType_Float32};
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    struct answer answer = {0};
-    descriptor.graph = graph;
-    descriptor.inputCount = descriptor.outputCount = 1;
-    descriptor.inputs = &input;
-    descriptor.outputs = &output;
-    wait_for(context, wnnContextCompute(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
-    REQUIRE_EQUAL_INT(answer.status, WNNStatus_Success);
+    compute_buffers(context, graph, 1, &input, 1, &output);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -131,13 +131,7 @@ static void compute(const struct subject *s, const struct tensors *t, uint32_t t
     WNNNamedBuffer inputs[2] = {{view("x"), x_data, t->x_count * size, type.dataType},
                                 {view("addend"), addend_data, t->out_count * size, type.dataType}};
     WNNNamedBuffer outputs = {view("y"), out_data, t->out_count * size, type.dataType};
-    WNNComputeDescriptor run = WNN_COMPUTE_DESCRIPTOR_INIT;
-    run.graph = graph;
-    run.inputCount = s->addend ? 2 : 1;
-    run.inputs = inputs;
-    run.outputCount = 1;
-    run.outputs = &outputs;
-    wait_for(context, wnnContextCompute(context, &run, tell_nobody()));
+    compute_buffers(context, graph, s->addend ? 2 : 1, inputs, 1, &outputs);
     for (size_t i = 0; i < t->out_count; i++)
         out[i] = s->half ? wnn_half_to_float(((const uint16_t *)out_data)[i]) : ((const float *)out_data)[i];
     wnnGraphRelease(graph);

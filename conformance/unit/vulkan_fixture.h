@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small graphs that are computed on one backend and on another, to compare the bytes of what they make.
+// Functions are `static inline` since not every test uses all of them.
+
+#ifndef CONFORMANCE_UNIT_VULKAN_FIXTURE_H_
+#define CONFORMANCE_UNIT_VULKAN_FIXTURE_H_
+
+#include "conformance/unit/runtime_fixture.h"
+#include "lib/dtype.h"
+#include "lib/half.h"
+#include "vulkan/vulkan.h"
+
+enum {
+    MOST_INPUTS = 8,
+    MOST_OUTPUTS = 5,
+    MOST_BYTES = 1 << 21 // of an input, and of all outputs
+};
+
+// NULL: it has no device.
+static inline WNNContext create_on(const struct backend *backend)
+{
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNContext context;
+    descriptor.threadCount = 2;
+    return wnn_create_context_on(backend, &descriptor, &context) == WNNStatus_Success ? context : NULL;
+}
+
+// A graph that is being made, of inputs of one type.
+struct subject {
+    WNNGraphBuilder builder;
+    WNNDataType type;
+    const void *argument;
+    unsigned input_count, output_count;
+    WNNOperand outputs[MOST_OUTPUTS];
+    char names[MOST_INPUTS][4];
+    size_t counts[MOST_INPUTS]; // elements
+};
+
+static inline WNNOperand input(struct subject *subject, unsigned rank, const uint32_t *dims)
+{
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    unsigned k = subject->input_count++;
+    REQUIRE(k < MOST_INPUTS);
+    descriptor.dataType = subject->type;
+    descriptor.shape = (WNNUint32List){dims, rank};
+    subject->counts[k] = 1;
+    for (unsigned d = 0; d < rank; d++)
+        subject->counts[k] *= dims[d];
+    snprintf(subject->names[k], sizeof subject->names[k], "x%u", k);
+    return wnnGraphBuilderInput(subject->builder, view(subject->names[k]), &descriptor);
+}
+#define INPUT(subject, ...)                                                                                  \
+    input(subject, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (const uint32_t[]){__VA_ARGS__})
+
+static inline void output(struct subject *subject, WNNOperand operand)
+{
+    REQUIRE(operand && subject->output_count < MOST_OUTPUTS);
+    subject->outputs[subject->output_count++] = operand;
+}
+
+typedef void maker(struct subject *subject);
+
+struct trial {
+    maker *make;
+    const void *argument; // the maker's
+    WNNDataType type;
+    void (*fill)(void *data, WNNDataType type, size_t count, unsigned seed);
+    void (*look)(const struct graph *planned); // (optional) at what became of the graph
+};
+
+// The outputs lie one behind the other; returns their bytes.
+static inline size_t run_trial(WNNContext context, const struct trial *trial, unsigned char *results)
+{
+    static unsigned char inputs[MOST_INPUTS][MOST_BYTES];
+    static const char *const names[MOST_OUTPUTS] = {"y0", "y1", "y2", "y3", "y4"};
+    struct subject subject = {
+        .builder = create_builder(context), .type = trial->type, .argument = trial->argument};
+    WNNNamedOperand named[MOST_OUTPUTS];
+    WNNNamedBuffer from[MOST_INPUTS], to[MOST_OUTPUTS];
+    size_t at = 0;
+    trial->make(&subject);
+    for (unsigned i = 0; i < subject.output_count; i++) {
+        const struct operand *operand = wnn_operand(subject.outputs[i]);
+        size_t bytes = wnn_descriptor_bytes(&operand->type);
+        named[i] = (WNNNamedOperand){view(names[i]), subject.outputs[i]};
+        to[i] = (WNNNamedBuffer){view(names[i]), results + at, bytes, operand->type.type};
+        at += (bytes + 63) / 64 * 64;
+        REQUIRE(at <= MOST_BYTES);
+    }
+    WNNGraph graph = build_outputs(context, subject.builder, subject.output_count, named);
+    for (unsigned i = 0; i < subject.input_count; i++) {
+        size_t bytes = wnn_dtype_bytes(trial->type, subject.counts[i]);
+        REQUIRE(bytes <= MOST_BYTES);
+        trial->fill(inputs[i], trial->type, subject.counts[i], i + 1);
+        from[i] = (WNNNamedBuffer){view(subject.names[i]), inputs[i], bytes, trial->type};
+    }
+    compute_buffers(context, graph, subject.input_count, from, subject.output_count, to);
+    if (trial->look)
+        trial->look(&wnn_graph_plan(graph)->graph);
+    wnnGraphRelease(graph);
+    wnnGraphBuilderRelease(subject.builder);
+    return at;
+}
+
+static inline double number_at(const unsigned char *data, WNNDataType type, size_t i)
+{
+    return type == WNNDataType_Float16 ? wnn_half_to_float(((const uint16_t *)(const void *)data)[i])
+                                       : ((const float *)(const void *)data)[i];
+}
+
+#endif
