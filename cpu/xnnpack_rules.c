@@ -184,8 +184,8 @@ static bool matrices_are_slow(void)
 #endif
 }
 
-// Whether the backend's own kernels are the faster ones. Measured on a Xeon with AVX-512, batch 1, with layers
-// of MobileNet, MobileNetV2, and ResNet-50; XNNPACK's time by ours, on 1 thread and on 2:
+// Whether the backend's own kernels are the faster ones. Measured on a Xeon with AVX-512, batch 1, with
+// layers of MobileNet, MobileNetV2, and ResNet-50; XNNPACK's time by ours, on 1 thread and on 2:
 //
 //                                                      Debian's, 2022          of August 2026
 //     channels last, 1x1, 7x7x160x960 to 56x56x64x256    1.1-1.3, 1.3-2.0        1.0-1.2, 1.0-1.5
@@ -263,12 +263,35 @@ static bool depthwise_is_fast(const struct xnnpack_op *op)
     return taps == 3 || taps == 4 || taps == 9 || taps == 25;
 }
 
-static bool bias_fits(const struct node *node, const struct xnnpack_op *op)
+static bool channels_fit(const struct node *node, const struct xnnpack_op *op)
 {
+    if (op->in.channels != op->group_in * op->groups || op->out.channels != op->group_out * op->groups)
+        return false;
     if (node->in_count < 3 || !node->in[2])
         return true;
-    const struct shape *shape = &node->in[2]->type.shape;
-    return is_weight(node->in[2]) && shape->rank == 1 && shape->dim[0] == op->out.channels;
+    const struct shape *bias = &node->in[2]->type.shape;
+    return is_weight(node->in[2]) && bias->rank == 1 && bias->dim[0] == op->out.channels;
+}
+
+// What a convolution has of its filter, in whose shape `axes` says where output, input, height and width
+// stand; these four, too.
+static bool filter_of(const struct node *node, const uint8_t axes[4], uint32_t groups, struct xnnpack_op *op,
+                      uint32_t dims[4])
+{
+    const struct shape *shape = &node->in[1]->type.shape;
+    size_t strides[WNN_MAX_RANK];
+    if (!is_weight(node->in[1]) || groups == 0 || shape->rank != 4)
+        return false;
+    wnn_shape_strides(shape, strides);
+    for (int i = 0; i < 4; i++)
+        dims[i] = shape->dim[axes[i]];
+    op->groups = groups;
+    op->out_step = strides[axes[0]];
+    op->in_step = strides[axes[1]];
+    op->step[0] = strides[axes[2]];
+    op->step[1] = strides[axes[3]];
+    range_of(node->activation, true, op);
+    return true;
 }
 
 static bool describe_conv2d(const struct node *node, struct xnnpack_op *op)
@@ -282,30 +305,16 @@ static bool describe_conv2d(const struct node *node, struct xnnpack_op *op)
     };
     const WNNConv2dOptions *options = node->attrs;
     unsigned layout = (unsigned)options->filterLayout;
-    if (!is_weight(node->in[1]) || layout < 1 || layout > 4 || options->groups == 0 ||
-        node->in[1]->type.shape.rank != 4)
+    uint32_t filter[4];
+    if (layout < 1 || layout > 4 || !filter_of(node, axes[layout], options->groups, op, filter))
         return false;
-    const struct shape *filter = &node->in[1]->type.shape;
-    const uint8_t *axis = axes[layout];
-    size_t strides[WNN_MAX_RANK];
-    wnn_shape_strides(filter, strides);
-
     op->kind = XNNPACK_CONVOLUTION;
-    op->groups = options->groups;
-    op->group_in = filter->dim[axis[1]];
-    op->group_out = filter->dim[axis[0]] / options->groups;
-    op->out_step = strides[axis[0]];
-    op->in_step = strides[axis[1]];
-    op->step[0] = strides[axis[2]];
-    op->step[1] = strides[axis[3]];
+    op->group_in = filter[1];
+    op->group_out = filter[0] / op->groups;
     op->group_step = op->group_out * op->out_step;
-    range_of(node->activation, true, op);
-
     if (!images_of(node, options->inputLayout == WNNInputOperandLayout_NCHW, op) || !sizes_fit(op) ||
-        !windows_of((const uint32_t[2]){filter->dim[axis[2]], filter->dim[axis[3]]}, options->strides,
-                    options->dilations, options->padding, op) ||
-        !windows_give_output(op) || op->in.channels != op->group_in * op->groups ||
-        op->out.channels != op->group_out * op->groups || !bias_fits(node, op))
+        !windows_of(filter + 2, options->strides, options->dilations, options->padding, op) ||
+        !windows_give_output(op) || !channels_fit(node, op))
         return false;
     if (is_depthwise(op)) {
         if (!depthwise_is_fast(op) || own_depthwise_is_faster(op))
@@ -328,30 +337,16 @@ static bool describe_conv_transpose2d(const struct node *node, struct xnnpack_op
     };
     const WNNConvTranspose2dOptions *options = node->attrs;
     unsigned layout = (unsigned)options->filterLayout;
-    if (!is_weight(node->in[1]) || layout < 1 || layout > 3 || options->groups == 0 ||
-        node->in[1]->type.shape.rank != 4)
+    uint32_t filter[4];
+    if (layout < 1 || layout > 3 || !filter_of(node, axes[layout], options->groups, op, filter))
         return false;
-    const struct shape *filter = &node->in[1]->type.shape;
-    const uint8_t *axis = axes[layout];
-    size_t strides[WNN_MAX_RANK];
-    wnn_shape_strides(filter, strides);
-
     op->kind = XNNPACK_DECONVOLUTION;
-    op->groups = options->groups;
-    op->group_in = filter->dim[axis[1]] / options->groups;
-    op->group_out = filter->dim[axis[0]];
-    op->out_step = strides[axis[0]];
-    op->in_step = strides[axis[1]];
-    op->step[0] = strides[axis[2]];
-    op->step[1] = strides[axis[3]];
+    op->group_in = filter[1] / op->groups;
+    op->group_out = filter[0];
     op->group_step = op->group_in * op->in_step;
-    range_of(node->activation, true, op);
-
     if (!images_of(node, options->inputLayout == WNNInputOperandLayout_NCHW, op) || !sizes_fit(op) ||
-        !windows_of((const uint32_t[2]){filter->dim[axis[2]], filter->dim[axis[3]]}, options->strides,
-                    options->dilations, options->padding, op) ||
-        op->in.channels != op->group_in * op->groups || op->out.channels != op->group_out * op->groups ||
-        !bias_fits(node, op))
+        !windows_of(filter + 2, options->strides, options->dilations, options->padding, op) ||
+        !channels_fit(node, op))
         return false;
     for (int i = 0; i < 2; i++) {
         int64_t size = length(&op->out, i), least = (length(&op->in, i) - 1) * op->stride[i] + extent(op, i) -
@@ -464,7 +459,8 @@ static bool describe_pool2d(const struct node *node, struct xnnpack_op *op)
         if (after > op->after[i])
             op->after[i] = (uint32_t)after;
     }
-    // Its maxima of channels that lie side by side are no faster than the backend's own, and on threads of theirs.
+    // Its maxima of channels that lie side by side are no faster than the backend's own, and on threads of
+    // theirs.
     if (!windows_give_output(op) || (op->kind == XNNPACK_MAX_POOL && !op->channels_first))
         return false;
     bool dilated = op->dilation[0] > 1 || op->dilation[1] > 1;
