@@ -260,10 +260,13 @@ static void run_product(const struct product *product, const struct parallel *pa
     case EXACTLY:
         sum_exactly(product);
         break;
-    case ROWS_OF_B:
-        wnn_parallel_for(parallel, (product->n + THIN_UNIT - 1) / THIN_UNIT,
-                         grain(product->m * product->k * THIN_UNIT), add_rows, (void *)product);
+    case ROWS_OF_B: {
+        // Wide pieces: of rows that are cut short the processor fetches too much ahead.
+        size_t units = (product->n + THIN_UNIT - 1) / THIN_UNIT, wide = units / (2 * parallel->threads);
+        size_t least = grain(product->m * product->k * THIN_UNIT);
+        wnn_parallel_for(parallel, units, wide > least ? wide : least, add_rows, (void *)product);
         break;
+    }
     case DOTS:
         if (product->m < product->n)
             wnn_parallel_for(parallel, product->n, grain(product->m * product->k), dot_columns,
