@@ -5,7 +5,9 @@
 // (reversal). Data types count by their size only.
 #include "cpu/kernel.h"
 #include "cpu/runs.h"
-#include "cpu/variants.h"
+#include "cpu/stream.h"
+#include "cpu/transpose.h"
+#include "cpu/weave.h"
 
 enum {
     MOVE_RANK = 2 * WNN_MAX_RANK
@@ -37,202 +39,6 @@ static void add_loop(struct copy *copy, size_t count, ptrdiff_t from, ptrdiff_t 
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Blocks that are transposed
-// ---------------------------------------------------------------------------------------------------------------
-
-enum {
-    LINE = 64,  // bytes that are best read and written together
-    VECTOR = 16 // bytes
-};
-
-typedef uint8_t vector1 __attribute__((vector_size(VECTOR)));
-typedef uint16_t vector2 __attribute__((vector_size(VECTOR)));
-typedef uint32_t vector4 __attribute__((vector_size(VECTOR)));
-typedef uint64_t vector8 __attribute__((vector_size(VECTOR)));
-
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#endif
-#endif
-#ifdef SHUFFLE
-// The elements of the first and of the second halves of two vectors, in turn.
-#define LOW_1(a, b)  SHUFFLE(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define HIGH_1(a, b) SHUFFLE(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-#define LOW_2(a, b)  SHUFFLE(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define HIGH_2(a, b) SHUFFLE(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#define LOW_4(a, b)  SHUFFLE(a, b, 0, 4, 1, 5)
-#define HIGH_4(a, b) SHUFFLE(a, b, 2, 6, 3, 7)
-#define LOW_8(a, b)  SHUFFLE(a, b, 0, 2)
-#define HIGH_8(a, b) SHUFFLE(a, b, 1, 3)
-
-// After as many rounds as it takes to come from two to all vectors, they are transposed.
-#define TRANSPOSE(size, rows)                                                                                \
-    for (int width = 1; width < VECTOR / (size); width *= 2) {                                               \
-        vector##size mixed[VECTOR / (size)];                                                                 \
-        UNROLL                                                                                               \
-        for (int i = 0; i < VECTOR / (size) / 2; i++) {                                                      \
-            mixed[2 * i] = LOW_##size(rows[i], rows[i + VECTOR / (size) / 2]);                               \
-            mixed[2 * i + 1] = HIGH_##size(rows[i], rows[i + VECTOR / (size) / 2]);                          \
-        }                                                                                                    \
-        UNROLL                                                                                               \
-        for (int i = 0; i < VECTOR / (size); i++)                                                            \
-            rows[i] = mixed[i];                                                                              \
-    }
-#else
-#define TRANSPOSE(size, rows)                                                                                \
-    for (int i = 0; i < VECTOR / (size); i++) {                                                              \
-        for (int j = 0; j < i; j++) {                                                                        \
-            uint##size##_type value = rows[i][j];                                                            \
-            rows[i][j] = rows[j][i];                                                                         \
-            rows[j][i] = value;                                                                              \
-        }                                                                                                    \
-    }
-typedef uint8_t uint1_type;
-typedef uint16_t uint2_type;
-typedef uint32_t uint4_type;
-typedef uint64_t uint8_type;
-#endif
-#ifdef __clang__
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
-// LINE bytes of as many rows as a line has elements, with from_stride and to_stride bytes between them. What
-// goes to a line is put together first: lines that are far from one another leave no room for each other in
-// caches.
-#define DEFINE_TRANSPOSE(size)                                                                               \
-    static void transpose_##size(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride)     \
-    {                                                                                                        \
-        enum {                                                                                               \
-            SIDE = VECTOR / (size)                                                                           \
-        };                                                                                                   \
-        for (ptrdiff_t column = 0; column < LINE; column += VECTOR, to += SIDE * to_stride) {                \
-            char lines[SIDE * LINE];                                                                         \
-            for (ptrdiff_t row = 0; row < LINE / (size); row += SIDE) {                                      \
-                vector##size rows[SIDE];                                                                     \
-                const char *x = from + row * from_stride + column;                                           \
-                UNROLL                                                                                       \
-                for (int i = 0; i < SIDE; i++)                                                               \
-                    memcpy(&rows[i], x + i * from_stride, VECTOR);                                           \
-                TRANSPOSE(size, rows)                                                                        \
-                UNROLL                                                                                       \
-                for (int i = 0; i < SIDE; i++)                                                               \
-                    memcpy(lines + row * (size) + i * LINE, &rows[i], VECTOR);                               \
-            }                                                                                                \
-            for (int i = 0; i < SIDE; i++)                                                                   \
-                memcpy(to + i * to_stride, lines + i * LINE, LINE);                                          \
-        }                                                                                                    \
-    }
-DEFINE_TRANSPOSE(1)
-DEFINE_TRANSPOSE(2)
-DEFINE_TRANSPOSE(4)
-DEFINE_TRANSPOSE(8)
-
-typedef void (*transpose_block)(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride);
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-
-// The same for twice as many rows at a time, the second half of them in the upper halves of vectors.
-#define LOW_AVX2(size, a, b)                                                                                 \
-    ((size) == 1   ? _mm256_unpacklo_epi8(a, b)                                                              \
-     : (size) == 2 ? _mm256_unpacklo_epi16(a, b)                                                             \
-     : (size) == 4 ? _mm256_unpacklo_epi32(a, b)                                                             \
-                   : _mm256_unpacklo_epi64(a, b))
-#define HIGH_AVX2(size, a, b)                                                                                \
-    ((size) == 1   ? _mm256_unpackhi_epi8(a, b)                                                              \
-     : (size) == 2 ? _mm256_unpackhi_epi16(a, b)                                                             \
-     : (size) == 4 ? _mm256_unpackhi_epi32(a, b)                                                             \
-                   : _mm256_unpackhi_epi64(a, b))
-#define LOAD_HALF(from) _mm_loadu_si128((const __m128i *)(const void *)(from))
-#define DEFINE_TRANSPOSE_AVX2(size)                                                                          \
-    WNN_AVX2 static void transpose_##size##_avx2(const char *from, ptrdiff_t from_stride, char *to,          \
-                                                 ptrdiff_t to_stride)                                        \
-    {                                                                                                        \
-        enum {                                                                                               \
-            SIDE = VECTOR / (size)                                                                           \
-        };                                                                                                   \
-        for (ptrdiff_t column = 0; column < LINE; column += VECTOR, to += SIDE * to_stride) {                \
-            __m256i lines[SIDE][2];                                                                          \
-            for (int half = 0; half < 2; half++) {                                                           \
-                const char *x = from + half * 2 * SIDE * from_stride + column;                               \
-                __m256i rows[SIDE], mixed[SIDE];                                                             \
-                UNROLL                                                                                       \
-                for (int i = 0; i < SIDE; i++)                                                               \
-                    rows[i] =                                                                                \
-                        _mm256_inserti128_si256(_mm256_castsi128_si256(LOAD_HALF(x + i * from_stride)),      \
-                                                LOAD_HALF(x + (SIDE + i) * from_stride), 1);                 \
-                UNROLL                                                                                       \
-                for (int width = 1; width < SIDE; width *= 2) {                                              \
-                    UNROLL                                                                                   \
-                    for (int i = 0; i < SIDE / 2; i++) {                                                     \
-                        mixed[2 * i] = LOW_AVX2(size, rows[i], rows[i + SIDE / 2]);                          \
-                        mixed[2 * i + 1] = HIGH_AVX2(size, rows[i], rows[i + SIDE / 2]);                     \
-                    }                                                                                        \
-                    UNROLL                                                                                   \
-                    for (int i = 0; i < SIDE; i++)                                                           \
-                        rows[i] = mixed[i];                                                                  \
-                }                                                                                            \
-                UNROLL                                                                                       \
-                for (int i = 0; i < SIDE; i++)                                                               \
-                    lines[i][half] = rows[i];                                                                \
-            }                                                                                                \
-            char *y = to;                                                                                    \
-            for (int i = 0; i < SIDE; i++, y += to_stride) {                                                 \
-                _mm256_storeu_si256((__m256i *)(void *)y, lines[i][0]);                                      \
-                _mm256_storeu_si256((__m256i *)(void *)(y + LINE / 2), lines[i][1]);                         \
-            }                                                                                                \
-        }                                                                                                    \
-    }
-DEFINE_TRANSPOSE_AVX2(1)
-DEFINE_TRANSPOSE_AVX2(2)
-DEFINE_TRANSPOSE_AVX2(4)
-DEFINE_TRANSPOSE_AVX2(8)
-#endif
-
-static transpose_block find_transpose(unsigned log)
-{
-    static const transpose_block any[] = {transpose_1, transpose_2, transpose_4, transpose_8};
-#if defined(__x86_64__)
-    static const transpose_block avx2[] = {transpose_1_avx2, transpose_2_avx2, transpose_4_avx2,
-                                           transpose_8_avx2};
-    if (__builtin_cpu_supports("avx2"))
-        return avx2[log];
-#endif
-    return any[log];
-}
-
-// Rows are side by side in the source, and columns in the destination.
-static void transpose(const char *from, char *to, size_t size, struct loop rows, struct loop columns)
-{
-    transpose_block block = find_transpose((unsigned)__builtin_ctz((unsigned)size));
-    size_t side = LINE / size;
-    bool far = rows.count * (size_t)rows.to > 262144; // lines of the destination are not in a cache
-    for (size_t c = 0; c < columns.count; c += side) {
-        size_t width = columns.count - c < side ? columns.count - c : side;
-        for (size_t r = 0; r < rows.count; r += side) {
-            size_t height = rows.count - r < side ? rows.count - r : side;
-            const char *x = from + (ptrdiff_t)c * columns.from + r * size;
-            char *y = to + (ptrdiff_t)r * rows.to + c * size;
-            if (width == side && height == side) {
-                for (ptrdiff_t i = 0; far && i < (ptrdiff_t)side && r + 2 * side <= rows.count; i++)
-                    __builtin_prefetch(y + ((ptrdiff_t)side + i) * rows.to, 1);
-                block(x, columns.from, y, rows.to);
-                continue;
-            }
-            char in[LINE * LINE] = {0}, out[LINE * LINE];
-            for (size_t i = 0; i < width; i++)
-                memcpy(in + i * LINE, x + (ptrdiff_t)i * columns.from, height * size);
-            block(in, LINE, out, LINE);
-            for (size_t i = 0; i < height; i++)
-                memcpy(y + (ptrdiff_t)i * rows.to, out + i * LINE, width * size);
-        }
-    }
-}
-
-// ---------------------------------------------------------------------------------------------------------------
 // The inner two loops
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -244,10 +50,8 @@ enum {
     BLOCK = 16
 };
 
-// Elements of a constant size through memcpy: the addresses need not be aligned.
-//   move   in blocks, because one of the two sides may jump from line to line
-//   take   columns side by side from every step-th element, one behind the other if it is -1
-//   weave  a few columns, side by side, from rows
+// Elements of a constant size through memcpy: the addresses need not be aligned. In blocks, because one of
+// the two sides may jump from line to line.
 #define MOVE(type, to, from)                                                                                 \
     do {                                                                                                     \
         type value_;                                                                                         \
@@ -271,151 +75,14 @@ enum {
             }                                                                                                \
         }                                                                                                    \
     }
-#define DEFINE_VECTOR_COPY(set, TARGET, size, type)                                                          \
-    TARGET static void take_##size##_##set(const char *from, char *to, struct loop rows,                     \
-                                           struct loop columns)                                              \
-    {                                                                                                        \
-        for (size_t r = 0; r < rows.count; r++) {                                                            \
-            const type *restrict x = (const void *)(from + (ptrdiff_t)r * rows.from);                        \
-            type *restrict y = (void *)(to + (ptrdiff_t)r * rows.to);                                        \
-            switch (columns.from / size) {                                                                   \
-            case -1:                                                                                         \
-                for (ptrdiff_t c = 0; c < (ptrdiff_t)columns.count; c++)                                     \
-                    y[c] = x[-c];                                                                            \
-                break;                                                                                       \
-            case 2:                                                                                          \
-                for (size_t c = 0; c < columns.count; c++)                                                   \
-                    y[c] = x[2 * c];                                                                         \
-                break;                                                                                       \
-            case 3:                                                                                          \
-                for (size_t c = 0; c < columns.count; c++)                                                   \
-                    y[c] = x[3 * c];                                                                         \
-                break;                                                                                       \
-            default:                                                                                         \
-                for (size_t c = 0; c < columns.count; c++)                                                   \
-                    y[c] = x[4 * c];                                                                         \
-                break;                                                                                       \
-            }                                                                                                \
-        }                                                                                                    \
-    }                                                                                                        \
-    TARGET static void weave_##size##_##set(const char *from, char *to, struct loop rows,                    \
-                                            struct loop columns)                                             \
-    {                                                                                                        \
-        size_t last = columns.count - 1;                                                                     \
-        const type *restrict a = (const void *)from;                                                         \
-        const type *restrict b = (const void *)(from + columns.from);                                        \
-        const type *restrict c = (const void *)(from + (ptrdiff_t)(last < 2 ? last : 2) * columns.from);     \
-        const type *restrict d = (const void *)(from + (ptrdiff_t)last * columns.from);                      \
-        type *restrict y = (void *)to;                                                                       \
-        if (last == 1) {                                                                                     \
-            for (size_t r = 0; r < rows.count; r++) {                                                        \
-                y[2 * r] = a[r];                                                                             \
-                y[2 * r + 1] = b[r];                                                                         \
-            }                                                                                                \
-        } else if (last == 2) {                                                                              \
-            for (size_t r = 0; r < rows.count; r++) {                                                        \
-                y[3 * r] = a[r];                                                                             \
-                y[3 * r + 1] = b[r];                                                                         \
-                y[3 * r + 2] = c[r];                                                                         \
-            }                                                                                                \
-        } else {                                                                                             \
-            for (size_t r = 0; r < rows.count; r++) {                                                        \
-                y[4 * r] = a[r];                                                                             \
-                y[4 * r + 1] = b[r];                                                                         \
-                y[4 * r + 2] = c[r];                                                                         \
-                y[4 * r + 3] = d[r];                                                                         \
-            }                                                                                                \
-        }                                                                                                    \
-    }
-#define DEFINE_SET(set, TARGET)                                                                              \
-    DEFINE_VECTOR_COPY(set, TARGET, 1, bits8)                                                                \
-    DEFINE_VECTOR_COPY(set, TARGET, 2, bits16)                                                               \
-    DEFINE_VECTOR_COPY(set, TARGET, 4, bits32)
-
-// Elements of any type, wherever they lie.
-typedef uint8_t bits8;
-typedef uint16_t __attribute__((may_alias, aligned(1))) bits16;
-typedef uint32_t __attribute__((may_alias, aligned(1))) bits32;
 
 DEFINE_COPY(1, uint8_t)
 DEFINE_COPY(2, uint16_t)
 DEFINE_COPY(4, uint32_t)
 DEFINE_COPY(8, uint64_t)
 DEFINE_COPY(16, struct word16)
-DEFINE_SET(any, )
-#if defined(__x86_64__)
-DEFINE_SET(avx2, WNN_AVX2)
-DEFINE_SET(avx512, WNN_AVX512)
-#endif
-
-// Repetitions of what `pattern` has as often as it has room for.
-WNN_INLINE void fill_run(char *to, vector1 pattern, size_t size)
-{
-    if (size < VECTOR) {
-        wnn_copy_run(to, (const char *)&pattern, size);
-        return;
-    }
-    size_t i = 0;
-    for (; i + 4 * VECTOR <= size; i += 4 * VECTOR) {
-        for (size_t j = 0; j < 4; j++)
-            memcpy(to + i + j * VECTOR, &pattern, VECTOR);
-    }
-    for (; i + VECTOR < size; i += VECTOR)
-        memcpy(to + i, &pattern, VECTOR);
-    memcpy(to + size - VECTOR, &pattern, VECTOR);
-}
-
-// Columns are repetitions. Short rows that follow one another are written with what comes behind them.
-#define DEFINE_FILL(size, type)                                                                              \
-    static void fill_##size(const char *from, char *to, struct loop rows, struct loop columns)               \
-    {                                                                                                        \
-        size_t bytes = columns.count * (size), r = 0;                                                        \
-        bool close = bytes <= VECTOR && rows.to == (ptrdiff_t)bytes;                                         \
-        for (; r < rows.count; r++) {                                                                        \
-            type value;                                                                                      \
-            memcpy(&value, from + (ptrdiff_t)r * rows.from, sizeof value);                                   \
-            vector##size pattern = (vector##size){0} + value;                                                \
-            if (close && (rows.count - r) * bytes >= VECTOR)                                                 \
-                memcpy(to + r * bytes, &pattern, VECTOR);                                                    \
-            else                                                                                             \
-                fill_run(to + (ptrdiff_t)r * rows.to, (vector1)pattern, bytes);                              \
-        }                                                                                                    \
-    }
-DEFINE_FILL(1, uint8_t)
-DEFINE_FILL(2, uint16_t)
-DEFINE_FILL(4, uint32_t)
-DEFINE_FILL(8, uint64_t)
-
-static void fill_16(const char *from, char *to, struct loop rows, struct loop columns)
-{
-    for (size_t r = 0; r < rows.count; r++) {
-        vector1 pattern;
-        memcpy(&pattern, from + (ptrdiff_t)r * rows.from, VECTOR);
-        fill_run(to + (ptrdiff_t)r * rows.to, pattern, columns.count * VECTOR);
-    }
-}
 
 typedef void (*copy_loop)(const char *from, char *to, struct loop rows, struct loop columns);
-
-static copy_loop vector_copy(unsigned log, bool weave)
-{
-#define LOOPS(set)                                                                                           \
-    {                                                                                                        \
-        {take_1_##set, take_2_##set, take_4_##set},                                                          \
-        {                                                                                                    \
-            weave_1_##set, weave_2_##set, weave_4_##set                                                      \
-        }                                                                                                    \
-    }
-    static const copy_loop any[2][3] = LOOPS(any);
-#if defined(__x86_64__)
-    static const copy_loop avx2[2][3] = LOOPS(avx2), avx512[2][3] = LOOPS(avx512);
-    if (wnn_has_avx512())
-        return avx512[weave][log];
-    if (__builtin_cpu_supports("avx2"))
-        return avx2[weave][log];
-#endif
-    return any[weave][log];
-}
 
 static void copy_runs(const char *from, char *to, size_t size, struct loop rows, struct loop columns)
 {
@@ -435,36 +102,83 @@ static bool is_transposing(size_t size, struct loop rows, struct loop columns)
 static void copy_elements(const char *from, char *to, size_t size, struct loop rows, struct loop columns)
 {
     static const copy_loop moves[] = {move_1, move_2, move_4, move_8, move_16};
-    static const copy_loop fills[] = {fill_1, fill_2, fill_4, fill_8, fill_16};
     if ((size & (size - 1)) != 0 || size > 16) {
         copy_runs(from, to, size, rows, columns);
         return;
     }
-    unsigned log = (unsigned)__builtin_ctz((unsigned)size);
     ptrdiff_t unit = (ptrdiff_t)size, step = columns.from / unit;
-    bool dense = columns.to == unit, transposing = is_transposing(size, rows, columns) && log < 4;
+    bool dense = columns.to == unit, transposing = is_transposing(size, rows, columns);
+    bool steps =
+        dense && size <= 4 && columns.from == step * unit && (step == -1 || (step >= 2 && step <= WNN_WOVEN));
     if (dense && columns.from == 0)
-        fills[log](from, to, rows, columns);
-    else if (transposing && columns.count <= 4 && rows.to == unit * (ptrdiff_t)columns.count && log < 3)
-        vector_copy(log, true)(from, to, rows, columns);
-    else if (dense && log < 3 && (step == -1 || (step >= 2 && step <= 4)) && columns.from == step * unit)
-        vector_copy(log, false)(from, to, rows, columns);
-    else if (transposing)
-        transpose(from, to, size, rows, columns);
+        wnn_repeat(from, rows.from, to, rows.to, size, rows.count, columns.count);
+    else if (transposing && size <= 4 && columns.count <= WNN_WOVEN &&
+             rows.to == unit * (ptrdiff_t)columns.count)
+        wnn_weave(from, columns.from, to, size, columns.count, rows.count);
+    else if (transposing && steps && (ptrdiff_t)rows.count == step)
+        wnn_unweave(from, to, rows.to, size, rows.count, columns.count);
+    else if (steps)
+        for (size_t r = 0; r < rows.count; r++)
+            wnn_take(from + (ptrdiff_t)r * rows.from, step, to + (ptrdiff_t)r * rows.to, size, columns.count);
+    else if (transposing && size <= 8)
+        wnn_transpose(from, columns.from, to, rows.to, size, rows.count, columns.count);
     else
-        moves[log](from, to, rows, columns);
+        moves[__builtin_ctz((unsigned)size)](from, to, rows, columns);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // The others
 // ---------------------------------------------------------------------------------------------------------------
 
+enum {
+    LINE = 64,
+    TILE = 32768,   // bytes that a cache near the processor holds
+    LONG_RUN = 256, // bytes; whole lines are streamed as they are from here on
+    ROW_RUN = 512   // bytes that are best read together where that takes a jump
+};
+
 // How a prepared copy is cut: tiles of the inner two loops, for each combination of the outer ones.
 struct tiles {
     const struct copy *copy;        // rank 2 or more
     size_t row_count, column_count; // of a tile
     size_t row_tiles, column_tiles;
+    bool streams; // tiles have TILE bytes at most, or are parts of one run
 };
+
+static size_t magnitude(ptrdiff_t stride)
+{
+    return (size_t)(stride < 0 ? -stride : stride);
+}
+
+// A tile with columns that are dense in the destination leaves for memory in whole lines: it is put together
+// in a buffer unless it consists of long runs or repetitions.
+static void stream_elements(const char *from, char *to, size_t size, struct loop rows, struct loop columns)
+{
+    size_t bytes = columns.count * size;
+    bool runs = size >= (size % LINE == 0 ? LONG_RUN : 8 * LONG_RUN),
+         fills = columns.from == 0 && bytes >= LONG_RUN && size <= 8 && (size & (size - 1)) == 0 &&
+                 (uintptr_t)to % size == 0;
+    for (size_t r = 0; r < rows.count && (runs || fills); r++) {
+        const char *x = from + (ptrdiff_t)r * rows.from;
+        char *y = to + (ptrdiff_t)r * rows.to;
+        if (fills)
+            wnn_stream_value(y, x, size, bytes);
+        for (size_t c = 0; c < columns.count && runs; c++)
+            wnn_stream(y + c * size, x + (ptrdiff_t)c * columns.from, size);
+    }
+    if (runs || fills)
+        return;
+    char buffer[TILE];
+    bool dense = rows.to == (ptrdiff_t)bytes;
+    struct loop packed = {rows.count, rows.from, (ptrdiff_t)bytes};
+    // Runs are read in the order of the source.
+    if (size >= LINE && magnitude(rows.from) < magnitude(columns.from))
+        copy_elements(from, buffer, size, columns, packed);
+    else
+        copy_elements(from, buffer, size, packed, columns);
+    for (size_t r = 0; r < (dense ? 1 : rows.count); r++)
+        wnn_stream(to + (ptrdiff_t)r * rows.to, buffer + r * bytes, dense ? rows.count * bytes : bytes);
+}
 
 static void copy_tiles(void *argument, size_t begin, size_t end)
 {
@@ -485,13 +199,11 @@ static void copy_tiles(void *argument, size_t begin, size_t end)
         rows.count = rows.count - row < tiles->row_count ? rows.count - row : tiles->row_count;
         columns.count =
             columns.count - column < tiles->column_count ? columns.count - column : tiles->column_count;
-        copy_elements(copy->from + from, copy->to + to, copy->size, rows, columns);
+        (tiles->streams ? stream_elements : copy_elements)(copy->from + from, copy->to + to, copy->size, rows,
+                                                           columns);
     }
-}
-
-static size_t magnitude(ptrdiff_t stride)
-{
-    return (size_t)(stride < 0 ? -stride : stride);
+    if (tiles->streams)
+        wnn_stream_end();
 }
 
 // Fewer, longer loops, the inner two of which suit copy_elements. The order of the loops is free.
@@ -537,6 +249,18 @@ static void prepare_copy(struct copy *copy)
     copy->rank = rank;
 }
 
+// Elements of a side of a tile: at most so many, in whole lines if it is not the only one.
+static size_t tile_of(size_t count, size_t most, size_t size)
+{
+    size_t line = size < LINE ? LINE / size : 1;
+    most = most < line ? most : most / line * line;
+    if (count <= most)
+        return count;
+    size_t parts = (count + most - 1) / most, even = (count + parts - 1) / parts;
+    even = (even + line - 1) / line * line;
+    return even < most ? even : most;
+}
+
 static void run_copy(struct copy *copy, const struct parallel *parallel)
 {
     for (unsigned d = 0; d < copy->rank; d++) {
@@ -545,9 +269,6 @@ static void run_copy(struct copy *copy, const struct parallel *parallel)
     }
     prepare_copy(copy);
     // A copy that is one run is cut into several.
-    enum {
-        TILE = 32768
-    };
     size_t tail = 0, rank = copy->rank;
     struct loop *rows = &copy->loops[rank - 2], *columns = &copy->loops[rank - 1];
     if (rank == 2 && rows->count * columns->count == 1 && copy->size > 2 * TILE) {
@@ -557,15 +278,18 @@ static void run_copy(struct copy *copy, const struct parallel *parallel)
         copy->size = TILE;
     }
     struct tiles tiles = {.copy = copy};
-    size_t elements = copy->size < TILE ? TILE / copy->size : 1;
+    size_t total = copy->size, elements = copy->size < TILE ? TILE / copy->size : 1, row_run = 1;
+    for (unsigned d = 0; d < rank; d++)
+        total *= copy->loops[d].count;
+    tiles.streams = columns->to == (ptrdiff_t)copy->size && wnn_streams(total);
     if (columns->to == (ptrdiff_t)copy->size &&
         magnitude(rows->from) < magnitude(columns->from)) { // transposing
-        tiles.row_count = columns->count <= 4 ? 2048 : copy->size < 8 ? 512 / copy->size : 64;
-        tiles.column_count = rows->count <= 4 ? 2048 : 128;
-    } else {
-        tiles.column_count = columns->count < elements ? columns->count : elements;
-        tiles.row_count = elements / tiles.column_count;
+        row_run = copy->size < 2 ? ROW_RUN / 2 : copy->size <= LINE ? ROW_RUN / copy->size : 8;
     }
+    // First runs of some lines in the source, then as long ones as there is room for in the destination.
+    tiles.row_count = tile_of(rows->count, row_run < elements ? row_run : elements, copy->size);
+    tiles.column_count = tile_of(columns->count, elements / tiles.row_count, copy->size);
+    tiles.row_count = tile_of(rows->count, elements / tiles.column_count, copy->size);
     tiles.row_tiles = (rows->count + tiles.row_count - 1) / tiles.row_count;
     tiles.column_tiles = (columns->count + tiles.column_count - 1) / tiles.column_count;
     size_t units = tiles.row_tiles * tiles.column_tiles;
@@ -727,135 +451,6 @@ void wnn_cpu_transpose(const struct kernel_call *call)
     for (unsigned d = 0; d < call->in[0].shape.rank; d++)
         strides[d] = (ptrdiff_t)from[options->permutation.data[d]];
     gather_strided(call, 0, strides);
-}
-
-// The output is made of rows of units: elements, or what lies behind the last dimension that is padded.
-struct padding {
-    size_t before, size, out, stride; // of the input: in rows
-};
-
-struct pad {
-    WNNPaddingMode mode;
-    const char *from;
-    char *to;
-    unsigned rank; // of what is outside of planes, which are [plane, width, unit]
-    struct padding outer[WNN_MAX_RANK], plane;
-    size_t head, width, out_width, unit; // of a row: units of padding, of the input, of the output; bytes
-    vector1 pattern;                     // the constant
-};
-
-// Which one of `size` elements stands at a place of a padded dimension: SIZE_MAX is the constant.
-static size_t padded(WNNPaddingMode mode, size_t at, size_t before, size_t size)
-{
-    if (at >= before && at - before < size)
-        return at - before;
-    size_t mirror = mode == WNNPaddingMode_Reflection ? 1 : 0;
-    switch (mode) {
-    case WNNPaddingMode_Edge:
-        return at < before ? 0 : size - 1;
-    case WNNPaddingMode_Reflection:
-    case WNNPaddingMode_Symmetric:
-        return at < before ? before - at - 1 + mirror : 2 * size - 1 - mirror - (at - before);
-    default:
-        return SIZE_MAX;
-    }
-}
-
-// Units [begin, end) of a row, which are padding.
-WNN_INLINE void pad_units(const struct pad *pad, const char *from, char *to, size_t begin, size_t end)
-{
-    if (pad->mode == WNNPaddingMode_Constant) {
-        fill_run(to + begin * pad->unit, pad->pattern, (end - begin) * pad->unit);
-        return;
-    }
-    for (size_t at = begin; at < end; at++)
-        wnn_copy_run(to + at * pad->unit, from + padded(pad->mode, at, pad->head, pad->width) * pad->unit,
-                     pad->unit);
-}
-
-// Rows of a plane of the output, which are made of those of the input from `from` on, or of the constant if
-// it is NULL.
-static void pad_plane(const struct pad *pad, const char *from, char *to, size_t begin, size_t end)
-{
-    size_t line = pad->width * pad->unit, out_line = pad->out_width * pad->unit;
-    // Short rows are filled all at once, and then written to.
-    bool filled = pad->mode == WNNPaddingMode_Constant && (!from || out_line <= 512);
-    if (filled)
-        fill_run(to, pad->pattern, (end - begin) * out_line);
-    for (size_t y = begin; from && y < end; y++, to += out_line) {
-        size_t source = padded(pad->mode, y, pad->plane.before, pad->plane.size);
-        if (source == SIZE_MAX && !filled)
-            fill_run(to, pad->pattern, out_line);
-        if (source == SIZE_MAX)
-            continue;
-        const char *row = from + source * line;
-        wnn_copy_run(to + pad->head * pad->unit, row, line);
-        if (!filled) {
-            pad_units(pad, row, to, 0, pad->head);
-            pad_units(pad, row, to, pad->head + pad->width, pad->out_width);
-        }
-    }
-}
-
-// Items are rows of the output.
-static void pad_rows(void *argument, size_t begin, size_t end)
-{
-    const struct pad *pad = argument;
-    size_t height = pad->plane.out, row_bytes = pad->out_width * pad->unit;
-    for (size_t row = begin, count; row < end; row += count) {
-        size_t plane = row / height, y = row % height, offset = 0;
-        bool inside = pad->width > 0 && pad->plane.size > 0;
-        for (unsigned d = pad->rank; d-- > 0; plane /= pad->outer[d].out) {
-            const struct padding *outer = &pad->outer[d];
-            size_t source = padded(pad->mode, plane % outer->out, outer->before, outer->size);
-            inside &= source != SIZE_MAX;
-            offset += inside ? source * outer->stride : 0;
-        }
-        count = end - row < height - y ? end - row : height - y;
-        const char *from = inside ? pad->from + offset * pad->width * pad->unit : NULL;
-        pad_plane(pad, from, pad->to + row * row_bytes, y, y + count);
-    }
-}
-
-// https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pad
-void wnn_cpu_pad(const struct kernel_call *call)
-{
-    const struct pad_attrs *attrs = call->node->attrs;
-    const struct tensor *in = &call->in[0], *out = &call->out[0];
-    const uint32_t *before = attrs->beginningPadding.data;
-    if (out->count == 0 || (in->count == 0 && attrs->options.mode != WNNPaddingMode_Constant))
-        return;
-    struct pad pad = {.mode = attrs->options.mode,
-                      .from = in->data,
-                      .to = out->data,
-                      .rank = in->shape.rank,
-                      .width = 1,
-                      .out_width = 1,
-                      .unit = wnn_dtype_bits(in->type) / 8};
-    if (pad.mode == WNNPaddingMode_Constant) {
-        uint64_t value = 0;
-        wnn_number_store(attrs->options.value, in->type, &value, 0);
-        for (size_t i = 0; i < VECTOR; i += pad.unit)
-            memcpy((char *)&pad.pattern + i, &value, pad.unit);
-    }
-    for (; pad.rank > 0 && in->shape.dim[pad.rank - 1] == out->shape.dim[pad.rank - 1]; pad.rank--)
-        pad.unit *= in->shape.dim[pad.rank - 1];
-    if (pad.rank > 0) {
-        pad.rank--;
-        pad.head = before[pad.rank];
-        pad.width = in->shape.dim[pad.rank];
-        pad.out_width = out->shape.dim[pad.rank];
-    }
-    size_t stride = 1, rows = 1;
-    for (unsigned d = pad.rank; d-- > 0;) {
-        pad.outer[d] = (struct padding){before[d], in->shape.dim[d], out->shape.dim[d], stride};
-        stride *= pad.outer[d].size;
-        rows *= pad.outer[d].out;
-    }
-    pad.plane = (struct padding){0, 1, 1, 1};
-    if (pad.rank > 0)
-        pad.plane = pad.outer[--pad.rank];
-    wnn_parallel_for(call->parallel, rows, 65536 / (pad.out_width * pad.unit) + 1, pad_rows, &pad);
 }
 
 struct triangle {

@@ -43,4 +43,17 @@ static inline void wnn_copy_run(char *restrict to, const char *restrict from, si
     }
 }
 
+// Repetitions of the 16 bytes of `pattern`.
+static inline void wnn_fill_run(char *restrict to, const char *restrict pattern, size_t size)
+{
+    if (size < 16) {
+        wnn_copy_run(to, pattern, size);
+        return;
+    }
+    for (size_t i = 0; i + 16 < size; i += 16)
+        memcpy(to + i, pattern, 16);
+    // The last one may overlap; whole elements fit between its begin and the size.
+    memcpy(to + size - 16, pattern, 16);
+}
+
 #endif

@@ -64,8 +64,24 @@ void wnn_stream(void *to, const void *from, size_t bytes)
 void wnn_stream_value(void *to, const void *value, size_t size, size_t bytes)
 {
     char line[LINE];
-    for (size_t i = 0; i < LINE; i += size)
-        memcpy(line + i, value, size);
+    memcpy(line, value, size);
+    switch (size) { // a vector each
+    case 1:
+        memset(line, line[0], LINE);
+        break;
+    case 2:
+        for (size_t i = 2; i < LINE; i += 2)
+            memcpy(line + i, line, 2);
+        break;
+    case 4:
+        for (size_t i = 4; i < LINE; i += 4)
+            memcpy(line + i, line, 4);
+        break;
+    default:
+        for (size_t i = 8; i < LINE; i += 8)
+            memcpy(line + i, line, 8);
+        break;
+    }
     size_t head = -(uintptr_t)to % LINE;
     if (head > bytes)
         head = bytes;

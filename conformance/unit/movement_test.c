@@ -265,14 +265,20 @@ static double transposed(const struct tensor *in, const struct tensor *out, cons
 
 static void test_transposition(void)
 {
-    static uint32_t shapes[][4] = {{1, 2, 193, 131}, {3, 70, 5, 67}, {2, 65, 64, 3}},
-                    permutation[4] = {0, 3, 1, 2};
+    static uint32_t shapes[][4] = {{1, 2, 193, 131},
+                                   {3, 70, 5, 67},
+                                   {2, 65, 64, 3},
+                                   {2, 3, 8, 1100},
+                                   {5, 33, 3, 64}},
+                    permutations[][4] = {{0, 3, 1, 2}, {0, 2, 3, 1}, {0, 2, 1, 3}, {3, 2, 1, 0}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int t = 0; t < 3; t++) {
-            WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
-            options.permutation = (WNNUint32List){permutation, 4};
-            check(wnnGraphBuilderTranspose(builder, input(types[t], shapes[s]), &options), transposed,
-                  permutation);
+            for (size_t p = 0; p < sizeof permutations / sizeof permutations[0]; p++) {
+                WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
+                options.permutation = (WNNUint32List){permutations[p], 4};
+                check(wnnGraphBuilderTranspose(builder, input(types[t], shapes[s]), &options), transposed,
+                      permutations[p]);
+            }
         }
     }
 }
@@ -306,6 +312,9 @@ static void test_padding(void)
         {{3, 2, 9, 600}, {1, 0, 2, 3}, {0, 1, 1, 17}, WNNPaddingMode_Constant},
         {{2, 9, 11, 24}, {0, 1, 2, 0}, {0, 3, 1, 0}, WNNPaddingMode_Constant},
         {{5, 3, 7, 2}, {2, 0, 0, 0}, {1, 0, 0, 0}, WNNPaddingMode_Constant},
+        {{2, 130, 14, 14}, {0, 0, 1, 1}, {0, 0, 1, 1}, WNNPaddingMode_Constant},
+        {{3, 50, 5, 3}, {0, 0, 0, 2}, {0, 0, 1, 1}, WNNPaddingMode_Constant},
+        {{3, 7, 20, 57}, {1, 2, 0, 0}, {1, 0, 0, 9}, WNNPaddingMode_Constant},
     };
     static const WNNPaddingMode modes[] = {WNNPaddingMode_Constant, WNNPaddingMode_Edge,
                                            WNNPaddingMode_Reflection};
