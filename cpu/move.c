@@ -99,6 +99,13 @@ static bool is_transposing(size_t size, struct loop rows, struct loop columns)
            columns.count > 1;
 }
 
+// All columns of rows as long as there are rows, which lie side by side in the source.
+static bool is_unweaving(size_t size, struct loop rows, struct loop columns)
+{
+    return is_transposing(size, rows, columns) && (size == 1 || size == 2 || size == 4) &&
+           rows.count <= WNN_WOVEN && columns.from == (ptrdiff_t)(rows.count * size);
+}
+
 static void copy_elements(const char *from, char *to, size_t size, struct loop rows, struct loop columns)
 {
     static const copy_loop moves[] = {move_1, move_2, move_4, move_8, move_16};
@@ -115,8 +122,8 @@ static void copy_elements(const char *from, char *to, size_t size, struct loop r
     else if (transposing && size <= 4 && columns.count <= WNN_WOVEN &&
              rows.to == unit * (ptrdiff_t)columns.count)
         wnn_weave(from, columns.from, to, size, columns.count, rows.count);
-    else if (transposing && steps && (ptrdiff_t)rows.count == step)
-        wnn_unweave(from, to, rows.to, size, rows.count, columns.count);
+    else if (is_unweaving(size, rows, columns))
+        wnn_unweave(from, to, rows.to, size, rows.count, columns.count, false);
     else if (steps)
         for (size_t r = 0; r < rows.count; r++)
             wnn_take(from + (ptrdiff_t)r * rows.from, step, to + (ptrdiff_t)r * rows.to, size, columns.count);
@@ -158,6 +165,10 @@ static void stream_elements(const char *from, char *to, size_t size, struct loop
     bool runs = size >= (size % LINE == 0 ? LONG_RUN : 8 * LONG_RUN),
          fills = columns.from == 0 && bytes >= LONG_RUN && size <= 8 && (size & (size - 1)) == 0 &&
                  (uintptr_t)to % size == 0;
+    if (is_unweaving(size, rows, columns)) {
+        wnn_unweave(from, to, rows.to, size, rows.count, columns.count, true);
+        return;
+    }
     for (size_t r = 0; r < rows.count && (runs || fills); r++) {
         const char *x = from + (ptrdiff_t)r * rows.from;
         char *y = to + (ptrdiff_t)r * rows.to;

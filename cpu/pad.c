@@ -105,6 +105,14 @@ WNN_INLINE void put_rows(const struct pad *pad, const char *row, char *to, size_
     if (pad->mode == WNNPaddingMode_Constant) {
         char pattern[VECTOR];
         memcpy(pattern, pad->pattern, VECTOR);
+        if (way == ONE_VECTOR) { // the end of a row and the begin of the next are one
+            put_constant(to, pattern, head, way);
+            for (size_t i = 0; i < count; i++, row += line, to += out_line) {
+                put_copy(to + head, row, line, way);
+                put_constant(to + head + line, pattern, tail + head, way);
+            }
+            return;
+        }
         for (size_t i = 0; i < count; i++, row += line, to += out_line) {
             put_constant(to, pattern, head, way);
             put_copy(to + head, row, line, way);
@@ -134,8 +142,10 @@ WNN_INLINE void put_rows_of_unit(const struct pad *pad, const char *row, char *t
 // So many of `count` rows of `line` bytes have a vector more behind them before `end`.
 static size_t rows_before(const char *at, const char *end, size_t line, size_t count)
 {
-    size_t room = (size_t)(end - at), most = room < VECTOR ? 0 : line ? (room - VECTOR) / line : count;
-    return most < count ? most : count;
+    size_t room = (size_t)(end - at);
+    if (room >= count * line + VECTOR)
+        return count;
+    return room < VECTOR + line ? 0 : (room - VECTOR) / line;
 }
 
 // Rows [begin, end) of a plane of the output, which are made of those of the input from `from` on, or of the

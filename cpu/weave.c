@@ -107,11 +107,12 @@ static void find_shuffles(struct shuffles *shuffles, size_t rows, size_t size)
     }
 }
 
-// `to` is where the rows begin; all of a vector of each, of `count` bytes, come from as many vectors that lie
-// side by side. Returns the bytes that are done.
+// All of a vector of each row, of `count` bytes, come from as many vectors that lie side by side. Returns the
+// bytes that are done.
 #define DEFINE_UNWEAVE(set, TARGET, width)                                                                   \
     TARGET WNN_INLINE size_t unweave_rows_##set(const char *from, char *to, ptrdiff_t to_stride,             \
-                                                const struct shuffles *shuffles, size_t rows, size_t count)  \
+                                                const struct shuffles *shuffles, size_t rows, size_t count,  \
+                                                bool streams)                                                \
     {                                                                                                        \
         size_t done = 0;                                                                                     \
         for (; done + (width) / 8 <= count; done += (width) / 8, from += rows * (width) / 8) {               \
@@ -123,23 +124,27 @@ static void find_shuffles(struct shuffles *shuffles, size_t rows, size_t size)
                 __m##width##i out = _mm##width##_shuffle_epi8(in[0], SPLAT_##width(of_row[0]));              \
                 for (size_t i = 1; i < rows; i++)                                                            \
                     out = OR_##width(out, _mm##width##_shuffle_epi8(in[i], SPLAT_##width(of_row[i])));       \
-                memcpy(to + (ptrdiff_t)row * to_stride + done, &out, sizeof out);                            \
+                char *y = to + (ptrdiff_t)row * to_stride + done;                                            \
+                if (streams)                                                                                 \
+                    _mm##width##_stream_si##width((void *)y, out);                                           \
+                else                                                                                         \
+                    memcpy(y, &out, sizeof out);                                                             \
             }                                                                                                \
         }                                                                                                    \
         return done;                                                                                         \
     }                                                                                                        \
     TARGET static size_t unweave_##set(const char *from, char *to, ptrdiff_t to_stride, size_t size,         \
-                                       size_t rows, size_t count)                                            \
+                                       size_t rows, size_t count, bool streams)                              \
     {                                                                                                        \
         struct shuffles shuffles;                                                                            \
         find_shuffles(&shuffles, rows, size);                                                                \
         switch (rows) { /* a constant of the loops */                                                        \
         case 2:                                                                                              \
-            return unweave_rows_##set(from, to, to_stride, &shuffles, 2, count * size) / size;               \
+            return unweave_rows_##set(from, to, to_stride, &shuffles, 2, count * size, streams) / size;      \
         case 3:                                                                                              \
-            return unweave_rows_##set(from, to, to_stride, &shuffles, 3, count * size) / size;               \
+            return unweave_rows_##set(from, to, to_stride, &shuffles, 3, count * size, streams) / size;      \
         default:                                                                                             \
-            return unweave_rows_##set(from, to, to_stride, &shuffles, 4, count * size) / size;               \
+            return unweave_rows_##set(from, to, to_stride, &shuffles, 4, count * size, streams) / size;      \
         }                                                                                                    \
     }
 DEFINE_UNWEAVE(avx2, WNN_AVX2, 256)
@@ -203,14 +208,19 @@ WNN_AVX2 static size_t repeat_vectors(const char *from, char *to, size_t size, s
 }
 #endif
 
-void wnn_unweave(const char *from, char *to, ptrdiff_t to_stride, size_t size, size_t rows, size_t count)
+void wnn_unweave(const char *from, char *to, ptrdiff_t to_stride, size_t size, size_t rows, size_t count,
+                 bool streams)
 {
     size_t done = 0;
 #if defined(__x86_64__)
+    // Whole lines only.
+    streams &= (uintptr_t)to % 64 == 0 && to_stride % 64 == 0;
     if (wnn_has_avx512())
-        done = unweave_avx512(from, to, to_stride, size, rows, count);
+        done = unweave_avx512(from, to, to_stride, size, rows, count, streams);
     else if (__builtin_cpu_supports("avx2"))
-        done = unweave_avx2(from, to, to_stride, size, rows, count);
+        done = unweave_avx2(from, to, to_stride, size, rows, count, streams);
+#else
+    (void)streams;
 #endif
     from += done * rows * size;
     to += done * size;

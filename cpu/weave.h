@@ -5,6 +5,7 @@
 #ifndef CPU_WEAVE_H_
 #define CPU_WEAVE_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -15,8 +16,9 @@ enum {
 // ...
 void wnn_weave(const char *from, ptrdiff_t from_stride, char *to, size_t size, size_t rows, size_t count);
 
-// The other way.
-void wnn_unweave(const char *from, char *to, ptrdiff_t to_stride, size_t size, size_t rows, size_t count);
+// The other way. What lies on whole lines may be streamed (cpu/stream.h), which the caller ends.
+void wnn_unweave(const char *from, char *to, ptrdiff_t to_stride, size_t size, size_t rows, size_t count,
+                 bool streams);
 
 // Every step-th of the elements from `from` on, `count` of them, side by side. The step is 2 to WNN_WOVEN, or
 // -1.

@@ -3,6 +3,7 @@
 // Elements that are transposed, woven, thinned out and repeated: every element of the result, no byte around
 // it, and nothing is read that does not belong to the source, which ends where its memory does.
 #include "conformance/unit/require.h"
+#include "cpu/stream.h"
 #include "cpu/transpose.h"
 #include "cpu/weave.h"
 
@@ -23,7 +24,8 @@ struct memory {
 // `gap` bytes behind each row of the result; what is around and between rows stays as it is.
 static struct memory begin(size_t from_bytes, size_t to_bytes)
 {
-    struct memory memory = {malloc(from_bytes + 1), malloc(AROUND + to_bytes + AROUND), to_bytes};
+    struct memory memory = {malloc(from_bytes + 1),
+                            aligned_alloc(64, (AROUND + to_bytes + AROUND + 63) / 64 * 64), to_bytes};
     REQUIRE(memory.from && memory.to);
     memory.from++; // elements lie anywhere
     for (size_t i = 0; i < from_bytes; i++)
@@ -69,11 +71,14 @@ static void test_weave(size_t size, size_t rows, size_t count)
         expect(&m, i * size, i % rows * stride + i / rows * size, size);
     end(&m);
 
-    m = begin(rows * count * size, (rows - 1) * stride + count * size);
-    wnn_unweave((char *)m.from, (char *)m.to + AROUND, (ptrdiff_t)stride, size, rows, count);
-    for (size_t i = 0; i < rows * count; i++)
-        expect(&m, i % rows * stride + i / rows * size, i * size, size);
-    end(&m);
+    for (int streams = 0; streams < 2; streams++) {
+        m = begin(rows * count * size, (rows - 1) * stride + count * size);
+        wnn_unweave((char *)m.from, (char *)m.to + AROUND, (ptrdiff_t)stride, size, rows, count, streams);
+        wnn_stream_end();
+        for (size_t i = 0; i < rows * count; i++)
+            expect(&m, i % rows * stride + i / rows * size, i * size, size);
+        end(&m);
+    }
 }
 
 static void test_take(size_t size, ptrdiff_t step, size_t count)
@@ -101,7 +106,8 @@ static void test_repeat(size_t size, size_t rows, size_t times, size_t gap)
 
 int main(void)
 {
-    static const size_t counts[] = {1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 32, 33, 63, 64, 65, 67, 127, 130, 259};
+    static const size_t counts[] = {1,  2,  3,  5,  7,  8,  13,  16,  17,  31, 32,
+                                    33, 61, 63, 64, 65, 67, 127, 130, 253, 259};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         for (size_t size = 1; size <= 16; size *= 2) {
             for (size_t times = 1; times < 80; times += times < 20 ? 1 : 7) {
