@@ -6,7 +6,17 @@
 // use.
 #include "cpu/kernel.h"
 #include "cpu/runs.h"
+#include "cpu/stream.h"
 #include "cpu/variants.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+static size_t element_size(const struct tensor *tensor)
+{
+    return wnn_dtype_bits(tensor->type) / 8;
+}
 
 // Indices name elements of a dimension of `size` (1 or more): they are clamped to [-size, size - 1], and
 // counted from the end if they are negative.
@@ -41,6 +51,11 @@ enum {
     CHUNK = 512 // indices at a time
 };
 
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 // Up to CHUNK of them: what they are is decided by the copy.
 WNN_INLINE void load_indices_body(const struct tensor *indices, size_t first, size_t count, size_t size,
                                   uint32_t *valid)
@@ -49,9 +64,10 @@ WNN_INLINE void load_indices_body(const struct tensor *indices, size_t first, si
         int32_t narrow[CHUNK];
         int64_t wide[CHUNK];
     } raw;
-    size_t bytes = wnn_dtype_bits(indices->type) / 8;
+    size_t bytes = element_size(indices);
+    const char *from = (const char *)indices->data + first * bytes;
     int32_t limit = (int32_t)size;
-    memcpy(&raw, (const char *)indices->data + first * bytes, count * bytes);
+    memcpy(&raw, from, count * bytes);
     __asm__ volatile("" : : "r"(&raw) : "memory");
     if (indices->type == WNNDataType_Int32) {
         for (size_t i = 0; i < count; i++)
@@ -67,24 +83,71 @@ WNN_INLINE void load_indices_body(const struct tensor *indices, size_t first, si
     }
 }
 
-#if defined(__x86_64__)
-WNN_AVX2 static void load_indices_avx2(const struct tensor *indices, size_t first, size_t count, size_t size,
-                                       uint32_t *valid)
+// One side is [outer, size, inner], the indices and the other side are [outer, steps, inner].
+struct elements {
+    const struct tensor *indices, *out;
+    const char *input; // NULL, or what a unit copies to the output before it scatters
+    const char *from;
+    char *to;
+    size_t outer, size, steps, inner, bytes;
+};
+
+// Where up to CHUNK elements of the smaller side are in the larger one, counted from `origin`.
+WNN_INLINE void load_places_body(const struct elements *e, size_t first, size_t count, size_t origin,
+                                 uint32_t *places)
 {
-    load_indices_body(indices, first, count, size, valid);
+    // Rows of columns, or, of a single column, all its steps.
+    size_t row = e->inner > 1 ? e->inner : e->steps, rows = e->inner > 1 ? e->steps : 1;
+    size_t at = first % row, within = first / row % rows;
+    size_t base = first / row / rows * e->size * e->inner - origin;
+    load_indices_body(e->indices, first, count, e->size, places);
+    for (size_t i = 0, n; i < count; i += n) {
+        n = smaller(count - i, row - at);
+        if (e->inner == 1) {
+            for (size_t j = i; j < i + n; j++)
+                places[j] += (uint32_t)base;
+        } else {
+            uint32_t place = (uint32_t)(base + at - i), line = (uint32_t)e->inner;
+            for (size_t j = i; j < i + n; j++)
+                places[j] = places[j] * line + place + (uint32_t)j;
+        }
+        at = 0;
+        within = within + 1 == rows ? 0 : within + 1;
+        base += within == 0 ? e->size * e->inner : 0;
+    }
 }
+
+#if defined(__x86_64__)
+#define DEFINE_LOADS(set, SET)                                                                               \
+    SET static void load_indices_##set(const struct tensor *indices, size_t first, size_t count,             \
+                                       size_t size, uint32_t *valid)                                         \
+    {                                                                                                        \
+        load_indices_body(indices, first, count, size, valid);                                               \
+    }                                                                                                        \
+    SET static void load_places_##set(const struct elements *e, size_t first, size_t count, size_t origin,   \
+                                      uint32_t *places)                                                      \
+    {                                                                                                        \
+        load_places_body(e, first, count, origin, places);                                                   \
+    }
+DEFINE_LOADS(avx2, WNN_AVX2)
+DEFINE_LOADS(avx512, WNN_AVX512)
+#define LOAD(what, ...)                                                                                      \
+    (wnn_has_avx512()                 ? load_##what##_avx512(__VA_ARGS__)                                    \
+     : __builtin_cpu_supports("avx2") ? load_##what##_avx2(__VA_ARGS__)                                      \
+                                      : load_##what##_body(__VA_ARGS__))
+#else
+#define LOAD(what, ...) load_##what##_body(__VA_ARGS__)
 #endif
 
 static void load_indices(const struct tensor *indices, size_t first, size_t count, size_t size,
                          uint32_t *valid)
 {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) {
-        load_indices_avx2(indices, first, count, size, valid);
-        return;
-    }
-#endif
-    load_indices_body(indices, first, count, size, valid);
+    LOAD(indices, indices, first, count, size, valid);
+}
+
+static void load_places(const struct elements *e, size_t first, size_t count, size_t origin, uint32_t *places)
+{
+    LOAD(places, e, first, count, origin, places);
 }
 
 // One element, or a block of them.
@@ -115,29 +178,103 @@ WNN_INLINE void copy_bytes(char *to, const char *from, size_t size)
     }
 }
 
-#define UNROLLED 8 // elements that are read before they are written, so that no load waits for a store
+enum {
+    UNROLLED = 8, // elements that are read before they are written, so that no load waits for a store
+    AHEAD = 8192  // bytes of indices that are asked for before they are needed
+};
 
-// Element i comes from place valid[i] * line + i * step, or goes there: `bytes` is a constant.
-WNN_INLINE void gather_places(char *to, const char *from, const uint32_t *valid, size_t count, size_t line,
-                              size_t step, size_t bytes)
+// Indices that a pass over many of them needs soon, which the processor does not foresee while it follows
+// those that it has; NULL: none.
+struct later {
+    const char *indices;
+    size_t bytes; // of an index
+};
+
+static struct later later_than(const struct tensor *indices, size_t i)
 {
+    size_t bytes = element_size(indices);
+    return (struct later){(const char *)indices->data + i * bytes + AHEAD, bytes};
+}
+
+WNN_INLINE void ask_for(struct later later, size_t i, size_t count)
+{
+    for (size_t at = 0; later.indices && at < count * later.bytes; at += 64)
+        __builtin_prefetch(later.indices + i * later.bytes + at);
+}
+
+// `count` blocks to choose from.
+struct source {
+    const char *from;
+    size_t count;
+    struct later later;
+};
+
+#if defined(__x86_64__)
+// Returns how many elements it has chosen. Those of 1 and 2 bytes are a part of a word: the lowest one, but
+// not of a word that would end behind the last element.
+WNN_AVX512 static size_t gather_vectors(char *to, const struct source *source, const uint32_t *places,
+                                        size_t count, size_t bytes)
+{
+    const void *from = source->from;
+    size_t i = 0, whole = sizeof(uint32_t) / bytes;
+    if (source->count < whole)
+        return 0;
+    __m512i last = _mm512_set1_epi32((int)(source->count - whole));
+    for (; i + 16 <= count; i += 16) {
+        __m512i place = _mm512_loadu_si512(places + i), word = _mm512_min_epu32(place, last), values;
+        __m512i behind = _mm512_sub_epi32(place, word);
+        ask_for(source->later, i, 16);
+        if (bytes == 1) {
+            values = _mm512_srlv_epi32(_mm512_i32gather_epi32(word, from, 1), _mm512_slli_epi32(behind, 3));
+            _mm_storeu_si128((void *)(to + i), _mm512_cvtepi32_epi8(values));
+        } else if (bytes == 2) {
+            values = _mm512_srlv_epi32(_mm512_i32gather_epi32(word, from, 2), _mm512_slli_epi32(behind, 4));
+            _mm256_storeu_si256((void *)(to + i * 2), _mm512_cvtepi32_epi16(values));
+        } else {
+            _mm512_storeu_si512(to + i * 4, _mm512_i32gather_epi32(word, from, 4));
+        }
+    }
+    return i;
+}
+#endif
+
+// Block i comes from place places[i], or goes there: `bytes` is a constant.
+WNN_INLINE void gather_places(char *to, const struct source *source, const uint32_t *places, size_t count,
+                              size_t bytes)
+{
+    const char *from = source->from;
     size_t i = 0;
+#if defined(__x86_64__)
+    if (bytes <= sizeof(uint32_t) && wnn_has_avx512())
+        i = gather_vectors(to, source, places, count, bytes);
+#endif
     for (; bytes <= sizeof(uint64_t) && i + UNROLLED <= count; i += UNROLLED) {
-        uint64_t values[UNROLLED] = {0};
+        uint64_t values[UNROLLED];
+        ask_for(source->later, i, UNROLLED);
         for (size_t j = 0; j < UNROLLED; j++)
-            memcpy(&values[j], from + valid[i + j] * line + (i + j) * step, bytes);
+            memcpy(&values[j], from + places[i + j] * bytes, bytes);
         for (size_t j = 0; j < UNROLLED; j++)
             memcpy(to + (i + j) * bytes, &values[j], bytes);
     }
     for (; i < count; i++)
-        copy_bytes(to + i * bytes, from + valid[i] * line + i * step, bytes);
+        copy_bytes(to + i * bytes, from + places[i] * bytes, bytes);
 }
 
-WNN_INLINE void scatter_places(char *to, const char *from, const uint32_t *valid, size_t count, size_t line,
-                               size_t step, size_t bytes)
+// Blocks are `line` bytes apart, of which `bytes` are copied. If there are duplicates the last one stays.
+WNN_INLINE void scatter_places(char *to, const char *from, const uint32_t *places, size_t count,
+                               struct later later, size_t line, size_t bytes)
 {
-    for (size_t i = 0; i < count; i++)
-        copy_bytes(to + valid[i] * line + i * step, from + i * bytes, bytes);
+    size_t i = 0;
+    for (; bytes <= sizeof(uint64_t) && i + UNROLLED <= count; i += UNROLLED) {
+        uint64_t values[UNROLLED];
+        ask_for(later, i, UNROLLED);
+        for (size_t j = 0; j < UNROLLED; j++)
+            memcpy(&values[j], from + (i + j) * line, bytes);
+        for (size_t j = 0; j < UNROLLED; j++)
+            memcpy(to + places[i + j] * line, &values[j], bytes);
+    }
+    for (; i < count; i++)
+        copy_bytes(to + places[i] * line, from + i * line, bytes);
 }
 
 // Calls loop(..., bytes) with constants for the usual sizes of what is moved.
@@ -176,11 +313,6 @@ static size_t product(const struct shape *shape, unsigned begin, unsigned end)
     return count;
 }
 
-static size_t element_size(const struct tensor *tensor)
-{
-    return wnn_dtype_bits(tensor->type) / 8;
-}
-
 static size_t grain(size_t bytes)
 {
     return 32768 / (bytes + 16) + 1;
@@ -193,6 +325,69 @@ static bool nothing_to_gather(const struct kernel_call *call)
     if (call->in[0].count == 0 && out->count > 0)
         memset(out->data, 0, out->count * element_size(out));
     return call->in[0].count == 0 || out->count == 0;
+}
+
+// An output that is written from front to back: as it is made, or, if it is large, past the caches.
+struct writer {
+    char *to;
+    bool streams;
+    size_t filled;
+    char buffer[CHUNK * sizeof(uint64_t)];
+};
+
+static void begin_writing(struct writer *w, char *to, const struct tensor *out)
+{
+    w->to = to;
+    w->streams = wnn_streams(out->count * element_size(out));
+    w->filled = 0;
+}
+
+static void write_out(struct writer *w)
+{
+    if (w->filled > 0)
+        wnn_stream(w->to, w->buffer, w->filled);
+    w->to += w->filled;
+    w->filled = 0;
+}
+
+// Where the next `bytes`, no more than a buffer, are to be made.
+WNN_INLINE char *room(struct writer *w, size_t bytes)
+{
+    if (!w->streams)
+        return (w->to += bytes) - bytes;
+    if (w->filled + bytes > sizeof w->buffer)
+        write_out(w);
+    return w->buffer + (w->filled += bytes) - bytes;
+}
+
+WNN_INLINE void go_to(struct writer *w, char *to)
+{
+    if (w->to + w->filled == to)
+        return;
+    write_out(w);
+    w->to = to;
+}
+
+static void end_writing(struct writer *w)
+{
+    write_out(w);
+    if (w->streams)
+        wnn_stream_end();
+}
+
+WNN_INLINE void write_blocks(struct writer *w, const struct source *source, const uint32_t *places,
+                             size_t count, size_t bytes)
+{
+    if (w->streams && bytes > sizeof w->buffer / 4) {
+        for (size_t i = 0; i < count; i++, w->to += bytes)
+            wnn_stream(w->to, source->from + places[i] * bytes, bytes);
+        return;
+    }
+    size_t most = w->streams ? sizeof w->buffer / bytes : count;
+    for (size_t i = 0, n; i < count; i += n) {
+        n = smaller(count - i, most);
+        gather_places(room(w, n * bytes), source, places + i, n, bytes);
+    }
 }
 
 // The input is [outer, size, inner bytes] and the output [outer, indices, inner bytes].
@@ -209,17 +404,20 @@ enum {
 WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end, size_t bytes)
 {
     size_t count = g->indices->count, chunks = (count + CHUNK - 1) / CHUNK;
+    struct writer writer;
+    begin_writing(&writer, g->out->data, g->out);
     for (size_t unit = begin; unit < end; unit++) {
         uint32_t valid[CHUNK];
-        size_t first = unit % chunks * CHUNK, n = count - first < CHUNK ? count - first : CHUNK;
-        size_t row = unit / chunks * ROWS, last = g->outer - row < ROWS ? g->outer : row + ROWS;
+        size_t first = unit % chunks * CHUNK, n = smaller(count - first, CHUNK);
+        size_t row = unit / chunks * ROWS, last = smaller(g->outer, row + ROWS);
         load_indices(g->indices, first, n, g->size, valid);
         for (; row < last; row++) {
-            const char *from = (const char *)g->in->data + row * g->size * bytes;
-            char *to = (char *)g->out->data + (row * count + first) * bytes;
-            gather_places(to, from, valid, n, bytes, 0, bytes);
+            struct source source = {(const char *)g->in->data + row * g->size * bytes, g->size, {NULL, 0}};
+            go_to(&writer, (char *)g->out->data + (row * count + first) * bytes);
+            write_blocks(&writer, &source, valid, n, bytes);
         }
     }
+    end_writing(&writer);
 }
 
 static void gather_runs(void *argument, size_t begin, size_t end)
@@ -246,18 +444,10 @@ void wnn_cpu_gather(const struct kernel_call *call)
     wnn_parallel_for(call->parallel, chunks * rows, 32768 / (work + 1) + 1, gather_runs, &gather);
 }
 
-// One side is [outer, size, inner], the indices and the other side are [outer, steps, inner].
-struct elements {
-    const struct tensor *indices;
-    const char *input; // NULL, or what a unit copies to the output before it scatters
-    const char *from;
-    char *to;
-    size_t size, steps, inner, bytes, blocks;
-};
-
 static struct elements element_sides(const struct tensor *tensor, const struct tensor *indices, unsigned axis)
 {
     return (struct elements){.indices = indices,
+                             .outer = product(&tensor->shape, 0, axis),
                              .size = tensor->shape.dim[axis],
                              .steps = indices->shape.dim[axis],
                              .inner = product(&tensor->shape, axis + 1, tensor->shape.rank),
@@ -266,28 +456,17 @@ static struct elements element_sides(const struct tensor *tensor, const struct t
 
 WNN_INLINE void gather_elements_of(const struct elements *e, size_t begin, size_t end, size_t bytes)
 {
-    size_t outer = begin / (e->steps * e->inner), rest = begin % (e->steps * e->inner);
-    size_t step = rest / e->inner, column = rest % e->inner;
+    struct writer writer;
+    struct source source = {e->from, e->outer * e->size * e->inner, {NULL, 0}};
+    begin_writing(&writer, e->to + begin * bytes, e->out);
     for (size_t i = begin, n; i < end; i += n) {
-        uint32_t valid[CHUNK];
-        const char *from = e->from + (outer * e->size * e->inner + column) * bytes;
-        size_t left = e->inner == 1 ? e->steps - step : e->inner - column;
-        char *to = e->to + i * bytes;
-        n = end - i < left ? end - i : left;
-        n = n < CHUNK ? n : CHUNK;
-        load_indices(e->indices, i, n, e->size, valid);
-        if (e->inner == 1) {
-            gather_places(to, from, valid, n, bytes, 0, bytes);
-            step += n;
-        } else {
-            gather_places(to, from, valid, n, e->inner * bytes, bytes, bytes);
-            column += n;
-            step += column == e->inner;
-            column = column == e->inner ? 0 : column;
-        }
-        outer += step == e->steps;
-        step = step == e->steps ? 0 : step;
+        uint32_t places[CHUNK];
+        n = smaller(end - i, CHUNK);
+        load_places(e, i, n, 0, places);
+        source.later = later_than(e->indices, i);
+        write_blocks(&writer, &source, places, n, bytes);
     }
+    end_writing(&writer);
 }
 
 static void gather_elements(void *argument, size_t begin, size_t end)
@@ -303,6 +482,7 @@ void wnn_cpu_gather_elements(const struct kernel_call *call)
     struct elements elements = element_sides(&call->in[0], &call->in[1], options->axis);
     if (nothing_to_gather(call))
         return;
+    elements.out = &call->out[0];
     elements.from = call->in[0].data;
     elements.to = call->out[0].data;
     wnn_parallel_for(call->parallel, call->out[0].count, grain(elements.bytes), gather_elements, &elements);
@@ -311,57 +491,91 @@ void wnn_cpu_gather_elements(const struct kernel_call *call)
 struct bytes {
     const char *from;
     char *to;
+    bool streams;
 };
 
 static void copy_range(void *argument, size_t begin, size_t end)
 {
     const struct bytes *bytes = argument;
-    memcpy(bytes->to + begin, bytes->from + begin, end - begin);
+    if (bytes->streams) {
+        wnn_stream(bytes->to + begin, bytes->from + begin, end - begin);
+        wnn_stream_end();
+    } else {
+        memcpy(bytes->to + begin, bytes->from + begin, end - begin);
+    }
 }
 
 static void copy_input(const struct kernel_call *call)
 {
-    struct bytes bytes = {call->in[0].data, call->out[0].data};
+    size_t count = call->in[0].count * element_size(&call->in[0]);
+    struct bytes bytes = {call->in[0].data, call->out[0].data, wnn_streams(count)};
     if (bytes.from != bytes.to)
-        wnn_parallel_for(call->parallel, call->in[0].count * element_size(&call->in[0]), 131072, copy_range,
-                         &bytes);
+        wnn_parallel_for(call->parallel, count, 131072, copy_range, &bytes);
 }
 
 enum {
     COLUMNS = 256,
-    CACHED = 262144 // bytes that stay near the processor
+    NEAR = 16384,   // bytes that stay in the first cache
+    CACHED = 262144 // and near the processor
 };
 
-// A unit is some columns: no other unit writes to them, so that the last update of an element is the one that
-// stays.
-WNN_INLINE void scatter_elements_of(const struct elements *e, size_t begin, size_t end, size_t bytes)
+// The updates [first, end) of the larger side's elements from `origin` on, which `to` points to.
+WNN_INLINE void scatter_range(const struct elements *e, char *to, size_t origin, size_t first, size_t end,
+                              size_t bytes)
 {
-    uint32_t valid[CHUNK];
-    size_t whole = e->size * e->inner * bytes;
-    for (size_t unit = begin; unit < end; unit++) {
-        size_t outer = unit / e->blocks, column = unit % e->blocks * COLUMNS, n;
+    uint32_t places[CHUNK];
+    for (size_t n; first < end; first += n) {
+        n = smaller(end - first, CHUNK);
+        load_places(e, first, n, origin, places);
+        scatter_places(to, e->from + first * bytes, places, n, later_than(e->indices, first), bytes, bytes);
+    }
+}
+
+// Units are places of `outer`: as many at a time as a buffer holds.
+WNN_INLINE void scatter_slabs_of(const struct elements *e, size_t begin, size_t end, size_t bytes)
+{
+    char buffer[NEAR];
+    size_t slab = e->size * e->inner * bytes, updates = e->steps * e->inner;
+    size_t most = slab <= NEAR ? NEAR / slab : 1;
+    bool streams = e->input && slab <= NEAR && wnn_streams(e->out->count * bytes);
+    for (size_t n; begin < end; begin += n) {
+        n = smaller(end - begin, most);
+        char *to = streams ? buffer : e->to + begin * slab;
         if (e->input)
-            memcpy(e->to + outer * whole, e->input + outer * whole, whole);
-        size_t width = e->inner - column < COLUMNS ? e->inner - column : COLUMNS, line = e->inner * bytes;
-        char *to = e->to + (outer * e->size * e->inner + column) * bytes;
-        for (size_t step = 0; step < e->steps; step += n) {
-            // A row of columns, or steps of the only one.
-            size_t row = (outer * e->steps + step) * e->inner + column;
-            const char *from = e->from + row * bytes;
-            n = e->inner > 1 ? 1 : e->steps - step < CHUNK ? e->steps - step : CHUNK;
-            load_indices(e->indices, row, e->inner > 1 ? width : n, e->size, valid);
-            if (e->inner == 1)
-                scatter_places(to, from, valid, n, bytes, 0, bytes);
-            else
-                scatter_places(to, from, valid, width, line, bytes, bytes);
+            memcpy(to, e->input + begin * slab, n * slab);
+        scatter_range(e, to, begin * e->size * e->inner, begin * updates, (begin + n) * updates, bytes);
+        if (streams)
+            wnn_stream(e->to + begin * slab, to, n * slab);
+    }
+    if (streams)
+        wnn_stream_end();
+}
+
+// Units are COLUMNS of a place of `outer`: no other unit writes to them, so that the last update of an
+// element is the one that stays.
+WNN_INLINE void scatter_columns_of(const struct elements *e, size_t begin, size_t end, size_t bytes)
+{
+    size_t blocks = (e->inner + COLUMNS - 1) / COLUMNS;
+    for (size_t unit = begin; unit < end; unit++) {
+        size_t row = unit / blocks * e->steps, column = unit % blocks * COLUMNS;
+        size_t width = smaller(e->inner - column, COLUMNS);
+        for (size_t step = 0; step < e->steps; step++) {
+            size_t first = (row + step) * e->inner + column;
+            scatter_range(e, e->to, 0, first, first + width, bytes);
         }
     }
 }
 
-static void scatter_elements(void *argument, size_t begin, size_t end)
+static void scatter_slabs(void *argument, size_t begin, size_t end)
 {
     const struct elements *e = argument;
-    CALL_WITH_SIZE(scatter_elements_of, e->bytes, e, begin, end);
+    CALL_WITH_SIZE(scatter_slabs_of, e->bytes, e, begin, end);
+}
+
+static void scatter_columns(void *argument, size_t begin, size_t end)
+{
+    const struct elements *e = argument;
+    CALL_WITH_SIZE(scatter_columns_of, e->bytes, e, begin, end);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatterelements
@@ -372,22 +586,25 @@ void wnn_cpu_scatter_elements(const struct kernel_call *call)
     struct elements elements = element_sides(out, &call->in[1], options->axis);
     if (out->count == 0)
         return;
+    elements.out = out;
     elements.from = call->in[2].data;
     elements.to = out->data;
-    elements.blocks = (elements.inner + COLUMNS - 1) / COLUMNS;
-    if (elements.blocks > 1 || elements.size * elements.inner * elements.bytes > CACHED)
-        copy_input(call);
-    else if (call->in[0].data != out->data)
-        elements.input = call->in[0].data;
-    size_t units = product(&out->shape, 0, options->axis) * elements.blocks;
-    size_t columns = elements.inner < COLUMNS ? elements.inner : COLUMNS;
-    wnn_parallel_for(call->parallel, units, grain(elements.steps * columns * elements.bytes),
-                     scatter_elements, &elements);
+    size_t slab = elements.size * elements.inner * elements.bytes;
+    size_t work = elements.steps * elements.inner * elements.bytes;
+    if (slab <= CACHED) {
+        elements.input = call->in[0].data != out->data ? call->in[0].data : NULL;
+        wnn_parallel_for(call->parallel, elements.outer, grain(slab + work), scatter_slabs, &elements);
+        return;
+    }
+    size_t blocks = (elements.inner + COLUMNS - 1) / COLUMNS;
+    copy_input(call);
+    wnn_parallel_for(call->parallel, elements.outer * blocks, grain(work / blocks), scatter_columns,
+                     &elements);
 }
 
 // Tuples of indices, each of which names a block of the larger side.
 struct tuples {
-    const struct tensor *indices;
+    const struct tensor *indices, *out;
     const struct shape *shape; // of the larger side
     const char *from;
     char *to;
@@ -406,20 +623,40 @@ static struct tuples tuple_sides(const struct tensor *tensor, const struct tenso
                                     element_size(tensor)};
 }
 
-// The block that a tuple names.
-static size_t load_tuple(const struct tuples *t, size_t tuple)
+// The blocks that up to CHUNK tuples name.
+static void load_blocks(const struct tuples *t, size_t first, size_t count, uint32_t *places)
 {
-    size_t block = 0;
-    for (size_t k = 0; k < t->length; k++)
-        block = block * t->shape->dim[k] + load_index(t->indices, tuple * t->length + k, t->shape->dim[k]);
-    return block;
+    if (t->length == 1) {
+        load_indices(t->indices, first, count, t->shape->dim[0], places);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t block = 0;
+        for (size_t k = 0; k < t->length; k++)
+            block = block * t->shape->dim[k] +
+                    load_index(t->indices, (first + i) * t->length + k, t->shape->dim[k]);
+        places[i] = (uint32_t)block;
+    }
+}
+
+WNN_INLINE void gather_blocks_of(const struct tuples *t, size_t begin, size_t end, size_t bytes)
+{
+    struct writer writer;
+    struct source source = {t->from, product(t->shape, 0, (unsigned)t->length), {NULL, 0}};
+    begin_writing(&writer, t->to + begin * bytes, t->out);
+    for (size_t i = begin, n; i < end; i += n) {
+        uint32_t places[CHUNK];
+        n = smaller(end - i, CHUNK);
+        load_blocks(t, i, n, places);
+        write_blocks(&writer, &source, places, n, bytes);
+    }
+    end_writing(&writer);
 }
 
 static void gather_blocks(void *argument, size_t begin, size_t end)
 {
     const struct tuples *t = argument;
-    for (size_t i = begin; i < end; i++)
-        copy_bytes(t->to + i * t->bytes, t->from + load_tuple(t, i) * t->bytes, t->bytes);
+    CALL_WITH_SIZE(gather_blocks_of, t->bytes, t, begin, end);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gathernd
@@ -428,6 +665,7 @@ void wnn_cpu_gather_nd(const struct kernel_call *call)
     struct tuples tuples = tuple_sides(&call->in[0], &call->in[1]);
     if (nothing_to_gather(call))
         return;
+    tuples.out = &call->out[0];
     tuples.from = call->in[0].data;
     tuples.to = call->out[0].data;
     wnn_parallel_for(call->parallel, tuples.count, grain(tuples.bytes), gather_blocks, &tuples);
@@ -437,8 +675,14 @@ void wnn_cpu_gather_nd(const struct kernel_call *call)
 static void scatter_blocks(void *argument, size_t begin, size_t end)
 {
     const struct tuples *t = argument;
-    for (size_t i = 0; i < t->count; i++)
-        copy_bytes(t->to + load_tuple(t, i) * t->bytes + begin, t->from + i * t->bytes + begin, end - begin);
+    const struct later none = {NULL, 0};
+    for (size_t i = 0, n; i < t->count; i += n) {
+        uint32_t places[CHUNK];
+        n = smaller(t->count - i, CHUNK);
+        load_blocks(t, i, n, places);
+        CALL_WITH_SIZE(scatter_places, end - begin, t->to + begin, t->from + i * t->bytes + begin, places, n,
+                       none, t->bytes);
+    }
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatternd
