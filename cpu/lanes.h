@@ -58,8 +58,10 @@ WNN_INLINE vector_any load_half_any(const uint16_t *from)
 
 WNN_INLINE void store_half_any(uint16_t *to, vector_any v)
 {
+    uint16_t halves[LANES_any]; // `to` may be where floats were
     for (int i = 0; i < LANES_any; i++)
-        to[i] = wnn_half_from_float(v[i]);
+        halves[i] = wnn_half_from_float(v[i]);
+    memcpy(to, halves, sizeof halves);
 }
 
 WNN_INLINE vector_any load_some_any(const float *from, size_t count, float rest)
@@ -84,8 +86,9 @@ WNN_INLINE vector_any load_some_half_any(const uint16_t *from, size_t count, flo
 
 WNN_INLINE void store_some_half_any(uint16_t *to, size_t count, vector_any v)
 {
-    for (size_t i = 0; i < count; i++)
-        to[i] = wnn_half_from_float(v[i]);
+    uint16_t halves[LANES_any];
+    store_half_any(halves, v);
+    memcpy(to, halves, count * sizeof *to);
 }
 
 WNN_INLINE doubles_any load_doubles_any(const float *from)

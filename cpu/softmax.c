@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // softmax: exponentials over their sum. The tensor is [outer, rows, columns]; each column of `rows` elements
-// is one distribution. A tile of it is copied to the stack as float32, where exponentials wait for their sum,
-// so that memory is read once and written once, and float16 rounded once.
+// is one distribution. Exponentials of a tile of it wait on the stack, as float32, for their sum, so that
+// memory is read once and written once, and float16 rounded once.
 #include "cpu/kernel.h"
 #include "cpu/lanes.h"
+#include "cpu/stream.h"
 
 #include <math.h>
 
 enum {
     KEPT = 16384,     // elements of a tile, at most
+    TILE = 10240,     // likewise where a first cache keeps it
+    RUNS_KEPT = 8192, // likewise where that leaves more than one run: with what is read, in the first cache
     WIDTH = 512,      // columns of it
+    LINES = 32,       // columns that are whole cache lines
     SUMMED = 1024,    // elements whose sum is in float32
     SUMMED_ROWS = 32, // likewise of a column
     AHEAD = 6,        // rows that are fetched before they are read
@@ -22,8 +26,8 @@ enum {
 struct softmax {
     const void *in;
     void *out;
-    bool half;
-    size_t rows, columns, wide, blocks; // tiles are `wide` columns; there are so many blocks of these
+    bool half, streams;
+    size_t rows, columns, wide, stride, blocks; // tiles are `wide` columns; there are so many blocks of these
 };
 
 static size_t min_size(size_t a, size_t b)
@@ -38,12 +42,15 @@ static void run(struct softmax *softmax, size_t count, const struct parallel *pa
 {
     if (count == 0)
         return;
-    // A whole column in a tile, if that leaves it wide enough. Rows that are an odd number of cache lines
-    // apart lie in all of the cache.
-    size_t wide = KEPT / softmax->rows / LANES_MOST;
-    softmax->wide = ((min_size(wide < 4 ? 16 : wide, WIDTH / LANES_MOST) - 1) | 1) * LANES_MOST;
+    // A whole column in a tile, if that leaves it wide enough; whole cache lines of either type. Rows that
+    // are an odd number of lines apart lie in all of the cache.
+    size_t wide = TILE / softmax->rows / LINES;
+    wide = wide < 2 ? 8 : min_size(wide - 1, WIDTH / LINES - 1);
+    softmax->wide = min_size(wide, (softmax->columns + LINES - 1) / LINES) * LINES;
+    softmax->stride = softmax->wide + LANES_MOST;
     softmax->blocks = (softmax->columns + softmax->wide - 1) / softmax->wide;
     size_t units = count / softmax->rows / softmax->columns * softmax->blocks;
+    softmax->streams = wnn_streams(count * (softmax->half ? sizeof(uint16_t) : sizeof(float)));
     size_t grain = 4096 / (softmax->rows * min_size(softmax->columns, softmax->wide)) + 1;
     wnn_parallel_for(parallel, units, grain, WNN_BEST_LANES(softmax_units), softmax);
 }

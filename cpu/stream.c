@@ -56,9 +56,11 @@ void wnn_stream(void *to, const void *from, size_t bytes)
         return;
     }
     size_t whole = (bytes - head) / LINE, done = head + whole * LINE;
-    memcpy(to, from, head);
+    if (head > 0) // calls of memcpy for nothing would be felt in short rows
+        memcpy(to, from, head);
     lines((char *)to + head, (const char *)from + head, LINE, whole);
-    memcpy((char *)to + done, (const char *)from + done, bytes - done);
+    if (bytes > done)
+        memcpy((char *)to + done, (const char *)from + done, bytes - done);
 }
 
 void wnn_stream_value(void *to, const void *value, size_t size, size_t bytes)
