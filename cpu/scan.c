@@ -3,6 +3,7 @@
 // cumulativeSum. The tensor is [outer, steps, columns]; integers are added up modulo their range.
 #include "cpu/elementwise.h"
 #include "cpu/lanes.h"
+#include "cpu/stream.h"
 
 enum {
     WIDTH = 512, // columns that are taken at a time
@@ -15,7 +16,7 @@ struct scan {
     void *out;
     WNNDataType type;
     size_t steps, columns, blocks;
-    bool exclusive, reversed;
+    bool exclusive, reversed, streams;
 };
 
 static size_t min_size(size_t a, size_t b)
@@ -31,7 +32,8 @@ WNN_INLINE void expect(const struct scan *scan, size_t at, size_t step, size_t s
         return;
     at = scan->reversed ? at - ahead : at + ahead;
     __builtin_prefetch((const char *)scan->in + at);
-    __builtin_prefetch((char *)scan->out + at, 1);
+    if (!scan->streams)
+        __builtin_prefetch((char *)scan->out + at, 1);
 }
 
 #define LOOPS "cpu/scan.inc"
@@ -42,17 +44,20 @@ WNN_INLINE void expect(const struct scan *scan, size_t at, size_t step, size_t s
     WNN_INLINE void name##_columns(const struct scan *scan, const Int *x, Int *y, size_t width,              \
                                    const bool exclusive)                                                     \
     {                                                                                                        \
-        Int sums[WIDTH] = {0};                                                                               \
+        Int sums[WIDTH] = {0}, buffer[WIDTH];                                                                \
         for (size_t step = 0; step < scan->steps; step++) {                                                  \
             size_t at = (scan->reversed ? scan->steps - 1 - step : step) * scan->columns;                    \
             for (size_t j = 0; j < width * sizeof(Int); j += 64)                                             \
                 expect(scan, (size_t)((char *)(y + at) - (char *)scan->out) + j, step, sizeof(Int));         \
+            Int *row = scan->streams ? buffer : y + at;                                                      \
             WNN_INDEPENDENT                                                                                  \
             for (size_t j = 0; j < width; j++) {                                                             \
                 Int before = sums[j], after = before + x[at + j];                                            \
-                y[at + j] = exclusive ? before : after;                                                      \
+                row[j] = exclusive ? before : after;                                                         \
                 sums[j] = after;                                                                             \
             }                                                                                                \
+            if (scan->streams)                                                                               \
+                wnn_stream(y + at, row, width * sizeof(Int));                                                \
         }                                                                                                    \
     }                                                                                                        \
     static void name(void *argument, size_t begin, size_t end)                                               \
@@ -68,6 +73,8 @@ WNN_INLINE void expect(const struct scan *scan, size_t at, size_t step, size_t s
             else                                                                                             \
                 name##_columns(scan, x, y, width, false);                                                    \
         }                                                                                                    \
+        if (scan->streams)                                                                                   \
+            wnn_stream_end();                                                                                \
     }                                                                                                        \
     WNN_VARIANTS(name)
 
@@ -98,6 +105,7 @@ void wnn_cpu_cumulative_sum(const struct kernel_call *call)
                         .reversed = attrs->options.reversed};
     if (in->count == 0)
         return;
+    scan.streams = wnn_streams(in->count * wnn_dtype_bits(in->type) / 8);
     for (unsigned d = attrs->axis + 1; d < in->shape.rank; d++)
         scan.columns *= in->shape.dim[d];
     scan.blocks = (scan.columns + WIDTH - 1) / WIDTH;
