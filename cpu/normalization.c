@@ -5,6 +5,7 @@
 // them scale and bias follow; batch normalization is given the statistics.
 #include "cpu/elementwise.h"
 #include "cpu/lanes.h"
+#include "cpu/stream.h"
 #include "cpu/walk.h"
 
 enum {
@@ -12,6 +13,7 @@ enum {
     RUNS = 8,       // columns that are taken together, at most
     AHEAD = 2048,   // bytes that are fetched before they are read
     AHEAD_ROWS = 8, // likewise rows
+    STRIP = 64,     // columns that few are made into, whose sums fit into registers
     PART = 1024,    // scales and biases that are converted at a time
     KEPT = 4096,    // those that are converted once
     MOST_COLUMNS = WNN_PIECE,
@@ -22,32 +24,55 @@ struct loops {
     // The sums of the differences of each column from shift[j], and of their squares.
     void (*moments)(const void *x, size_t stride, size_t rows, size_t width, const float *shift, double *sums,
                     double *squares);
-    // Of a single column. What is read next is behind it, and what is written next at `y`.
+    // Of a single column. What is read next is behind it, and what is written next at `y`, unless that is
+    // NULL.
     void (*run_moments)(const void *x, void *y, size_t count, float shift, double *sum, double *square);
 
     // The output may be the input. y = (x - mean[j]) * factor[j] + bias[j]
     void (*columns)(void *y, const void *x, size_t stride, size_t rows, size_t width, const double *mean,
-                    const double *factor, const double *bias);
+                    const double *factor, const double *bias, bool streams);
 
-    // y[i] = (x[i] - mean) * factor + bias
-    void (*line)(void *y, const void *x, size_t count, double mean, double factor, double bias);
-
-    // y[i] = (x[i] - mean) * factor * scale[i] + bias[i]
-    void (*run)(void *y, const void *x, size_t count, double mean, double factor, const float *scale,
-                const float *bias);
+    // y[i] = (x[i] - mean) * factor + bias, or, if scales are not NULL, * factor * scales[i] + biases[i]
+    void (*run)(void *y, const void *x, size_t count, double mean, double factor, double bias,
+                const float *scales, const float *biases);
 };
 
 #define LOOPS "cpu/normalization.inc"
 #include "cpu/each_set.inc"
 
-static const struct loops *find_loops(WNNDataType type)
-{
-    return &WNN_BEST_LANES(loops)[type == WNNDataType_Float16];
-}
-
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
+}
+
+// Where results go.
+struct target {
+    const struct loops *loops;
+    size_t size; // bytes of an element
+    bool streams;
+};
+
+static void put_run(const struct target *target, char *y, const char *x, size_t count, double mean,
+                    double factor, double bias, const float *scales, const float *biases)
+{
+    float room[PART];
+    for (size_t i = 0, n; i < count; i += n) {
+        n = smaller(count - i, PART);
+        char *out = y + i * target->size;
+        void *row = target->streams ? (void *)room : out;
+        target->loops->run(row, x + i * target->size, n, mean, factor, bias, scales ? scales + i : NULL,
+                           biases ? biases + i : NULL);
+        if (target->streams)
+            wnn_stream(out, row, n * target->size);
+    }
+}
+
+static struct target make_target(const struct tensor *out)
+{
+    size_t size = wnn_dtype_bits(out->type) / 8;
+    return (struct target){.loops = &WNN_BEST_LANES(loops)[out->type == WNNDataType_Float16],
+                           .size = size,
+                           .streams = wnn_streams(out->count * size)};
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -56,9 +81,8 @@ static size_t smaller(size_t a, size_t b)
 
 struct normalize {
     const struct tensor *in, *out, *scale, *bias;
-    const struct loops *loops;
+    struct target target;
     double epsilon;
-    size_t size; // bytes of an element
     bool half;
     struct walk walk;
 };
@@ -121,8 +145,9 @@ static void join_run(const struct normalize *n, const struct piece *piece, size_
         double sum, square;
         rows = smaller(piece->rows - row, BLOCK);
         float shift = *load(n->in, offset, 1, 1, &buffer);
-        n->loops->run_moments((const char *)n->in->data + offset * n->size,
-                              (char *)n->out->data + offset * n->size, rows, shift, &sum, &square);
+        char *y = n->target.streams ? NULL : (char *)n->out->data + offset * n->target.size;
+        n->target.loops->run_moments((const char *)n->in->data + offset * n->target.size, y, rows, shift,
+                                     &sum, &square);
         join(moments, (double)(before + row), (double)rows, (double)shift, sum, square);
     }
 }
@@ -135,17 +160,17 @@ static void join_rows(const struct normalize *n, const struct piece *piece, size
     size_t width = piece->width, columns = n->walk.columns;
     for (size_t row = 0, rows; row < piece->rows; row += rows) {
         size_t offset = piece->offset + row * columns;
-        const char *x = (const char *)n->in->data + offset * n->size;
+        const char *x = (const char *)n->in->data + offset * n->target.size;
         rows = smaller(piece->rows - row, (n->half ? 4 * BLOCK : BLOCK) / width);
-        size_t together = smaller(rows_together(&n->walk, width, WNN_WALK_WIDTH), rows),
-               all = width * together;
+        size_t together = smaller(rows_together(&n->walk, width, STRIP), rows), all = width * together;
         size_t rest = rows % together * width;
         memmove(shift, load(n->in, offset, 1, width, shift), width * sizeof *shift);
         for (size_t i = width; i < all; i++)
             shift[i] = shift[i - width];
-        n->loops->moments(x, columns * together, rows / together, all, shift, sums, squares);
+        n->target.loops->moments(x, columns * together, rows / together, all, shift, sums, squares);
         if (rest > 0)
-            n->loops->moments(x + (rows * width - rest) * n->size, 0, 1, rest, shift, more[0], more[1]);
+            n->target.loops->moments(x + (rows * width - rest) * n->target.size, 0, 1, rest, shift, more[0],
+                                     more[1]);
         for (size_t i = 0; i < rest; i++) {
             sums[i] += more[0][i];
             squares[i] += more[1][i];
@@ -172,17 +197,18 @@ static void apply_run(const struct normalize *n, const struct piece *piece, cons
 {
     float scales[PART], biases[PART];
     size_t step = n->walk.row_parameter;
+    char *y = (char *)n->out->data + piece->offset * n->target.size;
+    const char *x = (const char *)n->in->data + piece->offset * n->target.size;
     if (step == 0 || (!n->scale->data && !n->bias->data)) {
         const float *scale = load(n->scale, piece->parameter, 1, 1, scales);
         const float *bias = load(n->bias, piece->parameter, 1, 1, biases);
-        n->loops->line((char *)n->out->data + piece->offset * n->size,
-                       (const char *)n->in->data + piece->offset * n->size, piece->rows, mean,
-                       scale ? factor * (double)*scale : factor, bias ? (double)*bias : 0);
+        put_run(&n->target, y, x, piece->rows, mean, scale ? factor * (double)*scale : factor,
+                bias ? (double)*bias : 0, NULL, NULL);
         return;
     }
     for (size_t i = 0, count; i < piece->rows; i += count) {
         count = smaller(piece->rows - i, PART);
-        size_t at = (piece->offset + i) * n->size, parameter = piece->parameter + i * step;
+        size_t at = i * n->target.size, parameter = piece->parameter + i * step;
         const float *scale =
             kept && n->scale->data ? kept->scale + parameter : load(n->scale, parameter, step, count, scales);
         const float *bias =
@@ -191,8 +217,8 @@ static void apply_run(const struct normalize *n, const struct piece *piece, cons
             scales[j] = 1;
         for (size_t j = 0; j < count && !bias; j++)
             biases[j] = 0;
-        n->loops->run((char *)n->out->data + at, (const char *)n->in->data + at, count, mean, factor,
-                      scale ? scale : scales, bias ? bias : biases);
+        put_run(&n->target, y + at, x + at, count, mean, factor, 0, scale ? scale : scales,
+                bias ? bias : biases);
     }
 }
 
@@ -217,14 +243,15 @@ static void apply_rows(const struct normalize *n, const struct piece *piece, con
             biases[j] = bias ? (double)bias[j] : 0;
         repeat(factors, width, together);
         repeat(biases, width, together);
-        size_t at = (piece->offset + row * columns) * n->size, rest = rows % together * width;
+        size_t at = (piece->offset + row * columns) * n->target.size, rest = rows % together * width;
         char *y = (char *)n->out->data + at;
         const char *x = (const char *)n->in->data + at;
-        n->loops->columns(y, x, columns * together, rows / together, width * together, means, factors,
-                          biases);
+        n->target.loops->columns(y, x, columns * together, rows / together, width * together, means, factors,
+                                 biases, n->target.streams);
         if (rest > 0) {
-            size_t done = (rows * width - rest) * n->size;
-            n->loops->columns(y + done, x + done, 0, 1, rest, means, factors, biases);
+            size_t done = (rows * width - rest) * n->target.size;
+            n->target.loops->columns(y + done, x + done, 0, 1, rest, means, factors, biases,
+                                     n->target.streams);
         }
     }
 }
@@ -271,6 +298,8 @@ static void normalize_runs(void *argument, size_t begin, size_t end)
                 apply_run(n, &piece, kept, mean[i], factor[i]);
         }
     }
+    if (n->target.streams)
+        wnn_stream_end();
 }
 
 static void normalize_columns(void *argument, size_t begin, size_t end)
@@ -289,6 +318,8 @@ static void normalize_columns(void *argument, size_t begin, size_t end)
         while (wnn_walk_next(&piece))
             apply_rows(n, &piece, mean, factor);
     }
+    if (n->target.streams)
+        wnn_stream_end();
 }
 
 static void normalize(const struct kernel_call *call, double epsilon, uint32_t reduced,
@@ -298,9 +329,8 @@ static void normalize(const struct kernel_call *call, double epsilon, uint32_t r
                           .out = &call->out[0],
                           .scale = &call->in[1],
                           .bias = &call->in[2],
-                          .loops = find_loops(call->in[0].type),
+                          .target = make_target(&call->out[0]),
                           .epsilon = epsilon,
-                          .size = wnn_dtype_bits(call->in[0].type) / 8,
                           .half = call->in[0].type == WNNDataType_Float16};
     wnn_walk_init(&n.walk, &n.in->shape, reduced, parameter);
     wnn_parallel_for(call->parallel, n.walk.units, wnn_walk_grain(&n.walk),
@@ -358,8 +388,8 @@ void wnn_cpu_layer_normalization(const struct kernel_call *call)
 // `inner` is 1, some channels' in some rows, of which `together` are taken as one.
 struct batch {
     const struct tensor *in, *out, *mean, *variance, *scale, *bias;
-    const struct loops *loops;
-    size_t outer, channels, inner, blocks, together, rows, size;
+    struct target target;
+    size_t outer, channels, inner, blocks, together, rows;
     double epsilon;
 };
 
@@ -391,23 +421,25 @@ static void batch_units(void *argument, size_t begin, size_t end)
             factor[j] = scale[j] / sqrt(factor[j] + b->epsilon);
         size_t first =
             rows ? place * b->rows * b->channels + channel : (place * b->channels + channel) * b->inner;
-        const char *x = (const char *)b->in->data + first * b->size;
-        char *y = (char *)b->out->data + first * b->size;
+        const char *x = (const char *)b->in->data + first * b->target.size;
+        char *y = (char *)b->out->data + first * b->target.size;
         if (!rows) {
-            b->loops->line(y, x, b->inner, mean[0], factor[0], bias[0]);
+            put_run(&b->target, y, x, b->inner, mean[0], factor[0], bias[0], NULL, NULL);
             continue;
         }
         size_t there = smaller(b->outer - place * b->rows, b->rows), rest = there % b->together * count;
         repeat(mean, count, b->together);
         repeat(factor, count, b->together);
         repeat(bias, count, b->together);
-        b->loops->columns(y, x, b->channels * b->together, there / b->together, count * b->together, mean,
-                          factor, bias);
+        b->target.loops->columns(y, x, b->channels * b->together, there / b->together, count * b->together,
+                                 mean, factor, bias, b->target.streams);
         if (rest > 0) {
-            size_t done = (there * count - rest) * b->size;
-            b->loops->columns(y + done, x + done, 0, 1, rest, mean, factor, bias);
+            size_t done = (there * count - rest) * b->target.size;
+            b->target.loops->columns(y + done, x + done, 0, 1, rest, mean, factor, bias, b->target.streams);
         }
     }
+    if (b->target.streams)
+        wnn_stream_end();
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-batchnorm
@@ -421,11 +453,10 @@ void wnn_cpu_batch_normalization(const struct kernel_call *call)
                       .variance = &in[2],
                       .scale = &in[3],
                       .bias = &in[4],
-                      .loops = find_loops(in[0].type),
+                      .target = make_target(&call->out[0]),
                       .outer = 1,
                       .channels = 1,
                       .inner = 1,
-                      .size = wnn_dtype_bits(in[0].type) / 8,
                       .epsilon = options->epsilon};
     for (unsigned d = 0; d < in[0].shape.rank; d++)
         *(d < options->axis ? &b.outer : d == options->axis ? &b.channels : &b.inner) *= in[0].shape.dim[d];

@@ -269,26 +269,26 @@ static void normalizations(const char *size, uint32_t rows)
         type = half ? WNNDataType_Float16 : WNNDataType_Float32;
         const uint32_t n = rows_of(rows);
         CASE(name[0],
-             wnnGraphBuilderLayerNormalization(b, IN(n / 2, 768),
+             wnnGraphBuilderLayerNormalization(b, IN(n, 768),
                                                OPTIONS(WNNLayerNormalizationOptions, .axes = LIST(1),
                                                        .epsilon = 1e-5, .scale = IN(768), .bias = IN(768))));
         CASE(name[5],
              wnnGraphBuilderLayerNormalization(
-                 b, IN(n / 2, 768), OPTIONS(WNNLayerNormalizationOptions, .axes = LIST(1), .epsilon = 1e-5)));
+                 b, IN(n, 768), OPTIONS(WNNLayerNormalizationOptions, .axes = LIST(1), .epsilon = 1e-5)));
         CASE(name[1], wnnGraphBuilderInstanceNormalization(
-                          b, IN(1, n / 8, 56, 56),
+                          b, IN(1, n / 4, 56, 56),
                           OPTIONS(WNNInstanceNormalizationOptions, .layout = WNNInputOperandLayout_NCHW,
-                                  .epsilon = 1e-5, .scale = IN(n / 8), .bias = IN(n / 8))));
+                                  .epsilon = 1e-5, .scale = IN(n / 4), .bias = IN(n / 4))));
         CASE(name[2], wnnGraphBuilderInstanceNormalization(
-                          b, IN(n / 64, 28, 28, 32),
+                          b, IN(n / 32, 28, 28, 32),
                           OPTIONS(WNNInstanceNormalizationOptions, .layout = WNNInputOperandLayout_NHWC,
                                   .epsilon = 1e-5, .scale = IN(32), .bias = IN(32))));
-        CASE(name[3], wnnGraphBuilderBatchNormalization(b, IN(1, n / 8, 56, 56), IN(n / 8), IN(n / 8),
+        CASE(name[3], wnnGraphBuilderBatchNormalization(b, IN(1, n / 4, 56, 56), IN(n / 4), IN(n / 4),
                                                         OPTIONS(WNNBatchNormalizationOptions, .axis = 1,
-                                                                .epsilon = 1e-5, .scale = IN(n / 8),
-                                                                .bias = IN(n / 8))));
+                                                                .epsilon = 1e-5, .scale = IN(n / 4),
+                                                                .bias = IN(n / 4))));
         CASE(name[4],
-             wnnGraphBuilderBatchNormalization(b, IN(1, n / 8, 56, 56), IN(56), IN(56),
+             wnnGraphBuilderBatchNormalization(b, IN(1, n / 4, 56, 56), IN(56), IN(56),
                                                OPTIONS(WNNBatchNormalizationOptions, .axis = 3,
                                                        .epsilon = 1e-5, .scale = IN(56), .bias = IN(56))));
     }
