@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of the CPU backend that go along rows and columns, where vectors end, with numbers that are rare:
+// argMin and argMax of every type against a plain loop, and softmax of float16 against double.
+
+#include "conformance/unit/runtime_fixture.h"
+#include "cpu/kernel.h"
+
+#include <math.h>
+
+static WNNContext context;
+static WNNGraphBuilder builder;
+static int inputs;
+static uint32_t state = 7;
+
+static uint32_t draw(uint32_t below)
+{
+    state = state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(state >> 8) * below >> 24);
+}
+
+static WNNOperand input(WNNDataType type, const uint32_t shape[3])
+{
+    char name[16];
+    WNNOperandDescriptor descriptor = {.dataType = type, .shape = {(uint32_t *)shape, 3}};
+    snprintf(name, sizeof name, "i%d", inputs++);
+    return wnnGraphBuilderInput(builder, view(name), &descriptor);
+}
+
+static void run_in_turn(const struct parallel *parallel, size_t count, void (*task)(void *, size_t),
+                        void *argument)
+{
+    (void)parallel;
+    for (size_t i = 0; i < count; i++)
+        task(argument, i);
+}
+
+// There is nothing behind the last element.
+static struct tensor make_tensor(const struct operand *operand)
+{
+    struct tensor tensor = {.type = operand->type.type, .shape = operand->type.shape};
+    tensor.count = wnn_shape_elements(&tensor.shape);
+    tensor.data = calloc(tensor.count, wnn_dtype_bits(tensor.type) / 8);
+    REQUIRE(tensor.data);
+    return tensor;
+}
+
+static const struct node *producer(WNNOperand result)
+{
+    REQUIRE(result);
+    return wnn_operand(result)->producer;
+}
+
+static void run(const struct node *node, const struct tensor *in, const struct tensor *out)
+{
+    struct parallel parallel = {.run = run_in_turn, .threads = 3};
+    struct kernel_call call = {node, in, out, NULL, &parallel};
+    wnn_cpu_kernels[node->op].run(&call);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// argMin and argMax
+// ---------------------------------------------------------------------------------------------------------------
+
+// Numbers are drawn from the first `kinds` of those below; of integers, the least and the greatest are among
+// the first.
+static void fill(const struct tensor *tensor, uint32_t kinds)
+{
+    static const float floats[] = {NAN, -INFINITY, -0.0f, 0.0f, INFINITY, 0x1p-24f, -65504, 65504};
+    size_t size = wnn_dtype_bits(tensor->type) / 8;
+    for (size_t i = 0; i < tensor->count; i++) {
+        uint32_t kind = draw(kinds);
+        float value = kind < 8 ? floats[kind] : (float)draw(2000) - 1000;
+        uint16_t half = wnn_half_from_float(value);
+        uint64_t bits = (uint64_t)draw(256) << 56 | draw(256);
+        uint64_t least = (uint64_t)1 << (8 * size - 1), word = kind == 0   ? 0
+                                                               : kind == 1 ? least
+                                                               : kind == 2 ? UINT64_MAX
+                                                               : kind == 3 ? least - 1
+                                                                           : bits >> (64 - 8 * size);
+        memcpy((char *)tensor->data + i * size,
+               tensor->type == WNNDataType_Float32   ? (void *)&value
+               : tensor->type == WNNDataType_Float16 ? (void *)&half
+                                                     : (void *)&word,
+               size);
+    }
+}
+
+struct number {
+    bool exists; // is no NaN
+    double real;
+    uint64_t whole; // in the order of unsigned numbers
+};
+
+static struct number number(const struct tensor *tensor, size_t i)
+{
+    size_t size = wnn_dtype_bits(tensor->type) / 8;
+    struct number n = {.exists = true};
+    if (wnn_dtype_is_float(tensor->type)) {
+        n.real = (double)(tensor->type == WNNDataType_Float32
+                              ? ((const float *)tensor->data)[i]
+                              : wnn_half_to_float(((const uint16_t *)tensor->data)[i]));
+        n.exists = !isnan(n.real);
+        return n;
+    }
+    memcpy(&n.whole, (const char *)tensor->data + i * size, size); // as little-endian processors have it
+    bool is_unsigned = tensor->type == WNNDataType_Uint8 || tensor->type == WNNDataType_Uint32 ||
+                       tensor->type == WNNDataType_Uint64;
+    n.whole ^= is_unsigned ? 0 : (uint64_t)1 << (8 * size - 1);
+    return n;
+}
+
+static bool above(struct number a, struct number b)
+{
+    return a.real > b.real || a.whole > b.whole;
+}
+
+// `axes` has bit d set if dimension d is reduced.
+static int64_t plain_place(const struct tensor *in, uint32_t axes, const size_t kept[3], bool min, bool last)
+{
+    const uint32_t *d = in->shape.dim;
+    struct number best = {0};
+    int64_t place = -1, position = 0;
+    for (size_t i = 0; i < in->count; i++) {
+        size_t index[3] = {i / d[2] / d[1], i / d[2] % d[1], i % d[2]};
+        bool here = true;
+        for (unsigned a = 0; a < 3; a++)
+            here &= (axes >> a & 1) || index[a] == kept[a];
+        if (!here)
+            continue;
+        struct number x = number(in, i);
+        bool better = min ? above(best, x) : above(x, best), worse = min ? above(x, best) : above(best, x);
+        if (x.exists && (place < 0 || better || (last && !worse))) {
+            place = position;
+            best = x;
+        }
+        position++;
+    }
+    return place < 0 ? 0 : place;
+}
+
+static void check_places(const uint32_t shape[3], uint32_t axes, WNNDataType type)
+{
+    for (int form = 0; form < 4; form++) {
+        uint32_t list[3], count = 0;
+        for (uint32_t a = 0; a < 3; a++) {
+            if (axes >> a & 1)
+                list[count++] = a;
+        }
+        bool min = form & 1, last = form & 2;
+        WNNArgMinMaxAxesOptions options = WNN_ARG_MIN_MAX_AXES_OPTIONS_INIT;
+        options.axes = (WNNUint32List){list, count};
+        options.selectLastIndex = last;
+        options.keepDimensions = true;
+        const struct node *node =
+            producer(min ? wnnGraphBuilderArgMinAxes(builder, input(type, shape), &options)
+                         : wnnGraphBuilderArgMaxAxes(builder, input(type, shape), &options));
+        struct tensor in = make_tensor(node->in[0]), out = make_tensor(node->out[0]);
+        for (uint32_t kinds = 1; kinds <= 16; kinds += kinds < 4 ? 1 : 6) {
+            fill(&in, kinds);
+            run(node, &in, &out);
+            for (size_t i = 0; i < out.count; i++) {
+                const uint32_t *d = out.shape.dim;
+                size_t kept[3] = {i / d[2] / d[1], i / d[2] % d[1], i % d[2]};
+                REQUIRE_EQUAL_INT(((int64_t *)out.data)[i], plain_place(&in, axes, kept, min, last));
+            }
+        }
+        free(in.data);
+        free(out.data);
+    }
+}
+
+static void test_places(void)
+{
+    static const struct {
+        uint32_t shape[3], axes;
+    } subjects[] = {
+        {{1, 3, 257}, 2}, {{2, 300, 5}, 2}, {{1, 3, 1}, 2},     {{2, 3, 9}, 4},
+        {{1, 2, 777}, 4}, {{3, 7, 150}, 5}, {{1, 1, 10000}, 4}, {{5, 3, 4}, 7},
+    };
+    for (int type = 0; type < WNN_DATA_TYPE_COUNT; type++) {
+        if (wnn_dtype_bits((WNNDataType)type) < 8)
+            continue;
+        for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++)
+            check_places(subjects[s].shape, subjects[s].axes, (WNNDataType)type);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// softmax of float16: within one unit in the last place
+// ---------------------------------------------------------------------------------------------------------------
+
+static void check_softmax(const uint32_t shape[3], uint32_t axis, float spread)
+{
+    const struct node *node =
+        producer(wnnGraphBuilderSoftmax(builder, input(WNNDataType_Float16, shape), axis, NULL));
+    struct tensor in = make_tensor(node->in[0]), out = make_tensor(node->out[0]);
+    uint16_t *x = in.data, *y = out.data;
+    for (size_t i = 0; i < in.count; i++)
+        x[i] = wnn_half_from_float(((float)draw(1 << 20) * 0x1p-19f - 1) * spread);
+    run(node, &in, &out);
+    size_t step = 1, rows = shape[axis];
+    for (uint32_t d = axis + 1; d < 3; d++)
+        step *= shape[d];
+    for (size_t i = 0; i < in.count; i++) {
+        size_t first = i / (rows * step) * rows * step + i % step;
+        double most = -INFINITY, sum = 0;
+        for (size_t row = 0; row < rows; row++)
+            most = fmax(most, (double)wnn_half_to_float(x[first + row * step]));
+        for (size_t row = 0; row < rows; row++)
+            sum += exp((double)wnn_half_to_float(x[first + row * step]) - most);
+        double expected = exp((double)wnn_half_to_float(x[i]) - most) / sum;
+        double unit = fmax(0x1p-24, ldexp(1, (int)floor(log2(fmax(expected, 0x1p-30))) - 10));
+        REQUIRE(fabs((double)wnn_half_to_float(y[i]) - expected) <= 0.7 * unit);
+    }
+    free(in.data);
+    free(out.data);
+}
+
+static void test_softmax(void)
+{
+    static const struct {
+        uint32_t shape[3], axis;
+    } subjects[] = {
+        {{1, 7, 300}, 2}, {{1, 40, 21}, 2}, {{9, 30, 3}, 2},
+        {{1, 64, 70}, 1}, {{2, 300, 5}, 1}, {{1, 1, 600}, 0},
+    };
+    for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++) {
+        check_softmax(subjects[s].shape, subjects[s].axis, 1);
+        check_softmax(subjects[s].shape, subjects[s].axis, 12);
+        check_softmax(subjects[s].shape, subjects[s].axis, 65504);
+    }
+}
+
+int main(void)
+{
+    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+    builder = create_builder(context);
+    test_places();
+    test_softmax();
+    wnnGraphBuilderRelease(builder);
+    wnnContextRelease(context);
+    return 0;
+}
