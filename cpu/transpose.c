@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/transpose.h"
 
+#include "cpu/runs.h"
 #include "cpu/variants.h"
 
 #include <stdbool.h>
@@ -19,8 +20,8 @@ enum {
 #endif
 
 // Each transpose_`size` takes LINE bytes of as many columns as a line has elements, with from_stride and
-// to_stride bytes between them. What goes to a line is put together first: lines that are far from one
-// another leave no room for each other in caches.
+// to_stride bytes between them; small_`size` the same of VECTOR bytes. What goes to a line is put together
+// first: lines that are far from one another leave no room for each other in caches.
 typedef void (*transpose_block)(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride);
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -77,24 +78,26 @@ typedef uint64_t uint8_type;
 #endif
 
 #define DEFINE_TRANSPOSE(size)                                                                               \
+    static void small_##size(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride)         \
+    {                                                                                                        \
+        vector##size rows[VECTOR / (size)];                                                                  \
+        UNROLL                                                                                               \
+        for (int i = 0; i < VECTOR / (size); i++)                                                            \
+            memcpy(&rows[i], from + i * from_stride, VECTOR);                                                \
+        TRANSPOSE(size, rows)                                                                                \
+        UNROLL                                                                                               \
+        for (int i = 0; i < VECTOR / (size); i++)                                                            \
+            memcpy(to + i * to_stride, &rows[i], VECTOR);                                                    \
+    }                                                                                                        \
     static void transpose_##size(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride)     \
     {                                                                                                        \
         enum {                                                                                               \
             SIDE = VECTOR / (size)                                                                           \
         };                                                                                                   \
-        for (ptrdiff_t column = 0; column < LINE; column += VECTOR, to += SIDE * to_stride) {                \
+        for (ptrdiff_t row = 0; row < LINE; row += VECTOR, to += SIDE * to_stride) {                         \
             char lines[SIDE * LINE];                                                                         \
-            for (ptrdiff_t row = 0; row < LINE / (size); row += SIDE) {                                      \
-                vector##size rows[SIDE];                                                                     \
-                const char *x = from + row * from_stride + column;                                           \
-                UNROLL                                                                                       \
-                for (int i = 0; i < SIDE; i++)                                                               \
-                    memcpy(&rows[i], x + i * from_stride, VECTOR);                                           \
-                TRANSPOSE(size, rows)                                                                        \
-                UNROLL                                                                                       \
-                for (int i = 0; i < SIDE; i++)                                                               \
-                    memcpy(lines + row * (size) + i * LINE, &rows[i], VECTOR);                               \
-            }                                                                                                \
+            for (ptrdiff_t column = 0; column < LINE / (size); column += SIDE)                               \
+                small_##size(from + column * from_stride + row, from_stride, lines + column * (size), LINE); \
             for (int i = 0; i < SIDE; i++)                                                                   \
                 memcpy(to + i * to_stride, lines + i * LINE, LINE);                                          \
         }                                                                                                    \
@@ -167,15 +170,15 @@ DEFINE_TRANSPOSES_WIDE(avx2, WNN_AVX2, 256)
 DEFINE_TRANSPOSES_WIDE(avx512, WNN_AVX512, 512)
 #endif
 
+#define BLOCKS(name, set)                                                                                    \
+    {                                                                                                        \
+        name##_1##set, name##_2##set, name##_4##set, name##_8##set                                           \
+    }
 static transpose_block find_transpose(unsigned log)
 {
-#define BLOCKS(set)                                                                                          \
-    {                                                                                                        \
-        transpose_1##set, transpose_2##set, transpose_4##set, transpose_8##set                               \
-    }
-    static const transpose_block any[] = BLOCKS();
+    static const transpose_block any[] = BLOCKS(transpose, );
 #if defined(__x86_64__)
-    static const transpose_block avx2[] = BLOCKS(_avx2), avx512[] = BLOCKS(_avx512);
+    static const transpose_block avx2[] = BLOCKS(transpose, _avx2), avx512[] = BLOCKS(transpose, _avx512);
     if (wnn_has_avx512())
         return avx512[log];
     if (__builtin_cpu_supports("avx2"))
@@ -197,9 +200,13 @@ static size_t next_block(size_t at, size_t side, size_t count)
 void wnn_transpose(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, size_t size,
                    size_t rows, size_t columns)
 {
-    transpose_block block = find_transpose((unsigned)__builtin_ctz((unsigned)size));
-    size_t side = LINE / size, height = rows < side ? rows : side, width = columns < side ? columns : side;
-    bool far = rows * (size_t)to_stride > 262144; // lines of the destination are not in a cache
+    static const transpose_block small[] = BLOCKS(small, );
+    unsigned log = (unsigned)__builtin_ctz((unsigned)size);
+    bool lines = rows >= LINE / size && columns >= LINE / size;
+    transpose_block block = lines ? find_transpose(log) : small[log];
+    size_t side = (lines ? LINE : VECTOR) / size;
+    size_t height = rows < side ? rows : side, width = columns < side ? columns : side;
+    bool far = lines && rows * (size_t)to_stride > 262144; // lines of the destination are not in a cache
     for (size_t c = 0; c < columns; c = next_block(c, side, columns)) {
         for (size_t r = 0; r < rows; r = next_block(r, side, rows)) {
             const char *x = from + (ptrdiff_t)c * from_stride + r * size;
@@ -210,12 +217,13 @@ void wnn_transpose(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t 
                 block(x, from_stride, y, to_stride);
                 continue;
             }
-            char in[LINE * LINE] = {0}, out[LINE * LINE];
+            // The block is small.
+            char in[VECTOR * VECTOR] = {0}, out[VECTOR * VECTOR];
             for (size_t i = 0; i < width; i++)
-                memcpy(in + i * LINE, x + (ptrdiff_t)i * from_stride, height * size);
-            block(in, LINE, out, LINE);
+                wnn_copy_run(in + i * VECTOR, x + (ptrdiff_t)i * from_stride, height * size);
+            block(in, VECTOR, out, VECTOR);
             for (size_t i = 0; i < height; i++)
-                memcpy(y + (ptrdiff_t)i * to_stride, out + i * LINE, width * size);
+                wnn_copy_run(y + (ptrdiff_t)i * to_stride, out + i * VECTOR, width * size);
         }
     }
 }
