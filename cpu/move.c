@@ -157,14 +157,19 @@ static size_t magnitude(ptrdiff_t stride)
     return (size_t)(stride < 0 ? -stride : stride);
 }
 
-// A tile with columns that are dense in the destination leaves for memory in whole lines: it is put together
-// in a buffer unless it consists of long runs or repetitions.
+// Worth streaming by themselves, also if lines are cut.
+static bool is_long_run(size_t bytes)
+{
+    return bytes >= (bytes % LINE == 0 ? LONG_RUN : 8 * LONG_RUN);
+}
+
+// A tile leaves for memory in whole lines. Its columns are dense in the destination, and it is put together
+// in a buffer, unless it consists of long runs or repetitions.
 static void stream_elements(const char *from, char *to, size_t size, struct loop rows, struct loop columns)
 {
     size_t bytes = columns.count * size;
-    bool runs = size >= (size % LINE == 0 ? LONG_RUN : 8 * LONG_RUN),
-         fills = columns.from == 0 && bytes >= LONG_RUN && size <= 8 && (size & (size - 1)) == 0 &&
-                 (uintptr_t)to % size == 0;
+    bool runs = is_long_run(size), fills = columns.from == 0 && bytes >= LONG_RUN && size <= 8 &&
+                                           (size & (size - 1)) == 0 && (uintptr_t)to % size == 0;
     if (is_unweaving(size, rows, columns)) {
         wnn_unweave(from, to, rows.to, size, rows.count, columns.count, true);
         return;
@@ -175,7 +180,7 @@ static void stream_elements(const char *from, char *to, size_t size, struct loop
         if (fills)
             wnn_stream_value(y, x, size, bytes);
         for (size_t c = 0; c < columns.count && runs; c++)
-            wnn_stream(y + c * size, x + (ptrdiff_t)c * columns.from, size);
+            wnn_stream(y + (ptrdiff_t)c * columns.to, x + (ptrdiff_t)c * columns.from, size);
     }
     if (runs || fills)
         return;
@@ -292,7 +297,7 @@ static void run_copy(struct copy *copy, const struct parallel *parallel)
     size_t total = copy->size, elements = copy->size < TILE ? TILE / copy->size : 1, row_run = 1;
     for (unsigned d = 0; d < rank; d++)
         total *= copy->loops[d].count;
-    tiles.streams = columns->to == (ptrdiff_t)copy->size && wnn_streams(total);
+    tiles.streams = (columns->to == (ptrdiff_t)copy->size || is_long_run(copy->size)) && wnn_streams(total);
     if (columns->to == (ptrdiff_t)copy->size &&
         magnitude(rows->from) < magnitude(columns->from)) { // transposing
         row_run = copy->size < 2 ? ROW_RUN / 2 : copy->size <= LINE ? ROW_RUN / copy->size : 8;
