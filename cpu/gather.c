@@ -245,7 +245,7 @@ WNN_INLINE void gather_places(char *to, const struct source *source, const uint3
     const char *from = source->from;
     size_t i = 0;
 #if defined(__x86_64__)
-    if (bytes <= sizeof(uint32_t) && wnn_has_avx512())
+    if ((bytes == 1 || bytes == 2 || bytes == 4) && wnn_has_avx512())
         i = gather_vectors(to, source, places, count, bytes);
 #endif
     for (; bytes <= sizeof(uint64_t) && i + UNROLLED <= count; i += UNROLLED) {
