@@ -1,42 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // resample2d: nearest and linear, along any two axes. Pixel centres are at halves; the scale of an axis is
-// the quotient of its sizes.
+// the quotient of its sizes. Lines are made one below the other, in blocks of elements that the first cache
+// holds, so that what two of them have in common is done once: linear lines of the input are blended along
+// the second axis and wait, as float32, for those of the output that lie between them.
 
-#include "cpu/elementwise.h"
+#include "cpu/kernel.h"
+#include "cpu/lanes.h"
 #include "cpu/runs.h"
-#include "cpu/variants.h"
-
-#include <math.h>
+#include "cpu/stream.h"
 
 enum {
-    POSITIONS = 128,  // of the last axis, whose neighbours are found once for many lines
-    ROWS = 256,       // positions of the first one, likewise
-    ROOM = 4096,      // elements of a line of the input, in float32
-    BLOCK = ROOM / 4, // of a run
-    TOGETHER = 8,     // lines
-    VECTOR = 32,      // elements that are worked on together
-    SLACK = 32        // and those behind them that do not count
+    ROWS = 256,       // positions of axis 0, whose neighbours are found once for many lines
+    POSITIONS = 1024, // of axis 1, likewise
+    PICKED = 1024,    // bytes of short runs that are put in order at once
+    BLOCK = 1024,     // elements that are told apart, of a line that is blended
+    RUNS = 2048,      // those of runs, which need no table
+    SHORT = 16,       // elements of runs that are told apart
+    RAW = 2048,       // elements of lines of the input as float32
+    WAITING = 4096,   // elements of blended lines
+    TOGETHER = 16,    // lines that are blended at once, at most; a power of two
+    PADDED = 64,      // elements that each of these is a multiple of
+    LINE = 64,        // bytes of a line of the caches
+    BUFFER = 8192,    // bytes of a block, at most
+    AWAY = 2048,      // bytes of lines that are streamed at once
+    SLACK = 64        // elements that may be touched behind those that count
 };
 
 struct resample {
-    bool linear;
+    bool linear, streams;
     WNNDataType type;
     size_t size; // bytes of an element
     const char *input;
     char *output;
-    size_t count; // elements of the input
     // [outer, axis 0, middle, axis 1, run]: the two axes, in the order of the dimensions.
-    size_t outer, middle, run;
+    size_t middle, run;
     size_t in[2], out[2];
-    size_t in_stride[2], in_outer; // elements
+    size_t in_line, out_line; // elements of axis 1 and run
 };
 
 // The neighbours of an output element along an axis, and the part of the second one. They do not change along
 // with the order in which elements are computed.
 struct neighbours {
     size_t low, high;
-    float weight;
+    float part;
 };
 
 // (position + 0.5) * in / out - 0.5 is (a / b) with integers a and b, of at most 64 bits; so are floor and
@@ -62,108 +69,212 @@ static size_t find_nearest(const struct resample *resample, unsigned axis, size_
     return (size_t)(nearest < in ? nearest : in - 1);
 }
 
-// A way through the lines of the output, which are [outer, axis 0, middle].
-struct way {
-    size_t line, outer, y, middle;
-    bool known; // `of` has all positions of axis 0, as elements
+// ---------------------------------------------------------------------------------------------------------------
+// Lines: planes [outer, middle] of the tensor have them along axis 0
+// ---------------------------------------------------------------------------------------------------------------
+
+// Where a line begins, as elements.
+WNN_INLINE size_t line_at(const struct resample *resample, size_t plane, size_t y, size_t height,
+                          size_t length)
+{
+    size_t outer = plane / resample->middle, middle = plane % resample->middle;
+    return ((outer * height + y) * resample->middle + middle) * length;
+}
+
+// The same for the input, whose lines are counted in all planes.
+WNN_INLINE size_t line_of_input(const struct resample *resample, size_t line)
+{
+    if (resample->middle == 1)
+        return line * resample->in_line;
+    return line_at(resample, line / resample->in[0], line % resample->in[0], resample->in[0],
+                   resample->in_line);
+}
+
+// The last line of the input that one of the output is made of.
+static size_t last_line(const struct resample *resample, size_t line)
+{
+    size_t plane = line / resample->out[0], y = line % resample->out[0];
+    return plane * resample->in[0] + find_neighbours(resample, 0, y).high;
+}
+
+// Positions of axis 0 that are known.
+struct rows {
+    size_t first, count;
     struct neighbours of[ROWS];
 };
 
-static struct neighbours find(const struct resample *resample, size_t y)
+// A part of a block of lines of the output, from one plane.
+struct section {
+    size_t plane, count;
+    const struct neighbours *of; // lines of this plane of the input
+    char *to;                    // where to make the lines
+    size_t pitch;                // bytes between them
+};
+
+// The way of a block of lines to its place: at once, or past the caches, a few of them at a time, so that
+// they are on their way while the next ones are made.
+struct sink {
+    size_t bytes, pitch; // of a line; between two
+    size_t filled;       // bytes for `to`
+    char *to, *next;     // the place of the line that comes next
+    _Alignas(LINE) char buffer[BUFFER + LINE];
+};
+
+static size_t min_size(size_t a, size_t b)
 {
-    struct neighbours of = {0, 0, 0};
-    if (resample->linear)
-        of = find_neighbours(resample, 0, y);
-    else
-        of.low = find_nearest(resample, 0, y);
-    of.low *= resample->in_stride[0];
-    of.high *= resample->in_stride[0];
-    return of;
+    return a < b ? a : b;
 }
 
-static void find_rows(const struct resample *resample, struct way *way)
+// Bytes of a cache line that the next line goes on with may stay.
+static void drain(struct sink *sink, bool all)
 {
-    way->known = resample->out[0] <= ROWS;
-    for (size_t y = 0; way->known && y < resample->out[0]; y++)
-        way->of[y] = find(resample, y);
-}
-
-static void start(const struct resample *resample, struct way *way, size_t line)
-{
-    way->line = line;
-    way->middle = line % resample->middle;
-    way->y = line / resample->middle % resample->out[0];
-    way->outer = line / resample->middle / resample->out[0];
-}
-
-static void next(const struct resample *resample, struct way *way)
-{
-    way->line++;
-    if (++way->middle < resample->middle)
+    if (sink->filled == 0)
         return;
-    way->middle = 0;
-    if (++way->y < resample->out[0])
+    if (sink->pitch != sink->bytes) {
+        for (size_t done = 0; done < sink->filled; done += sink->bytes, sink->to += sink->pitch)
+            wnn_stream(sink->to, sink->buffer + done, sink->bytes);
+        sink->filled = 0;
         return;
-    way->y = 0;
-    way->outer++;
+    }
+    size_t rest = all ? 0 : min_size((uintptr_t)sink->next % LINE, sink->filled), whole = sink->filled - rest;
+    wnn_stream(sink->to, sink->buffer, whole);
+    memmove(sink->buffer, sink->buffer + whole, rest);
+    sink->to += whole;
+    sink->filled = rest;
 }
 
-// The lines of the input that are next to that of the output, as elements.
-WNN_INLINE struct neighbours lines_below(const struct resample *resample, const struct way *way)
+// What begins with that line of the output, behind `first` elements of it.
+static struct section find_section(const struct resample *resample, struct rows *rows, struct sink *sink,
+                                   size_t first, size_t line, size_t end)
 {
-    struct neighbours y = way->known ? way->of[way->y] : find(resample, way->y);
-    size_t line = way->outer * resample->in_outer + way->middle * resample->in[1] * resample->run;
-    return (struct neighbours){line + y.low, line + y.high, y.weight};
+    size_t height = resample->out[0], plane = line / height, y = line % height;
+    if (y < rows->first || y >= rows->first + rows->count) {
+        rows->first = height <= ROWS ? 0 : y;
+        rows->count = min_size(height - rows->first, ROWS);
+        for (size_t i = 0; i < rows->count; i++)
+            rows->of[i] = resample->linear
+                              ? find_neighbours(resample, 0, rows->first + i)
+                              : (struct neighbours){.low = find_nearest(resample, 0, rows->first + i)};
+    }
+    struct section section = {.plane = plane,
+                              .count = min_size(rows->first + rows->count - y, end - line),
+                              .of = rows->of + y - rows->first,
+                              .to = resample->output +
+                                    (line_at(resample, plane, y, height, resample->out_line) + first) *
+                                        resample->size,
+                              .pitch = sink->pitch};
+    if (!resample->streams || sink->bytes > BUFFER)
+        return section;
+    if (section.to != sink->next || sink->filled + sink->bytes > AWAY)
+        drain(sink, section.to != sink->next);
+    if (sink->filled == 0)
+        sink->to = section.to;
+    size_t most = sink->bytes < AWAY ? (AWAY + LINE - sink->filled) / sink->bytes : 1;
+    section.count = min_size(section.count, most);
+    sink->next = section.to + section.count * sink->pitch;
+    section.to = sink->buffer + sink->filled;
+    section.pitch = sink->bytes;
+    sink->filled += section.count * sink->bytes;
+    return section;
+}
+
+// Before the lines of another block.
+static void start_block(const struct resample *resample, struct sink *sink, size_t elements)
+{
+    drain(sink, true);
+    sink->bytes = elements * resample->size;
+    sink->pitch = resample->middle * resample->out_line * resample->size;
+}
+
+static void finish(const struct resample *resample, struct sink *sink)
+{
+    drain(sink, true);
+    if (resample->streams)
+        wnn_stream_end();
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Nearest
+// Blocks of a line
 // ---------------------------------------------------------------------------------------------------------------
 
 #define PIECE 16 // bytes, of which a processor can put each where it likes
 
-// Where runs of bytes at some positions come from; and, if neighbouring ones are close enough, the same for
-// pieces.
+// Nearest: where runs of bytes at some positions come from; and, if neighbouring ones are close enough, the
+// same for pieces of the block, of one PIECE or, of those that can leave out bytes, four.
 struct picks {
     size_t count, offsets[POSITIONS];
-    size_t pieces, at[POSITIONS], from[POSITIONS];
-    uint8_t order[POSITIONS][PIECE];
+    size_t width, pieces;
+    struct piece {
+        size_t at, from;         // bytes
+        uint64_t taken, given;   // bits of the bytes that are read and written
+        int32_t words[PIECE];    // from which each PIECE begins
+        uint8_t order[4][PIECE]; // bytes of these
+    } piece[PICKED / PIECE];
 };
 
-static void find_pieces(struct picks *picks, size_t run, size_t line)
+static uint64_t first_bits(size_t count)
 {
-    size_t bytes = picks->count * run, pieces = (bytes + PIECE - 1) / PIECE, each = PIECE / run;
-    picks->pieces = 0;
-    if (run > PIECE / 2 || (run & (run - 1)) != 0 || bytes < PIECE || line < PIECE)
-        return;
-    for (size_t p = 0; p < pieces; p++) {
-        // The last one ends where the others would not.
-        size_t first = p + 1 < pieces ? p * each : picks->count - each, from = picks->offsets[first];
-        from = from < line - PIECE ? from : line - PIECE;
-        picks->at[p] = first * run;
-        picks->from[p] = from;
+    return count < 64 ? ((uint64_t)1 << count) - 1 : UINT64_MAX;
+}
+
+// Returns whether they are close enough.
+static bool find_piece(struct picks *picks, size_t run, struct piece *piece)
+{
+    size_t first = piece->at / run;
+    for (size_t s = 0; s < picks->width / PIECE; s++) {
+        size_t begin = 0;
         for (size_t i = 0; i < PIECE; i++) {
-            size_t place = picks->offsets[first + i / run] + i % run - from;
-            if (place >= PIECE)
-                return;
-            picks->order[p][i] = (uint8_t)place;
+            size_t position = first + (s * PIECE + i) / run;
+            position = position < picks->count ? position : picks->count - 1;
+            size_t place = picks->offsets[position] + i % run - piece->from;
+            if (i == 0 && s > 0) {
+                begin = place / 4 * 4;
+                begin = begin < 3 * PIECE ? begin : 3 * PIECE;
+            }
+            if (place - begin >= PIECE)
+                return false;
+            piece->order[s][i] = (uint8_t)(place - begin);
         }
+        for (size_t i = 0; i < 4; i++)
+            piece->words[s * 4 + i] = (int32_t)(begin / 4 + i);
     }
-    picks->pieces = pieces;
+    return true;
 }
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-
-WNN_AVX2 static void copy_pieces(const struct picks *picks, const char *line, char *to)
+static bool find_pieces(struct picks *picks, size_t run, size_t line, size_t width)
 {
+    size_t bytes = picks->count * run;
+    bool whole = width == PIECE; // the last one ends where the others would not
+    if (run > PIECE / 2 || (run & (run - 1)) != 0 || (whole && (bytes < PIECE || line < PIECE)))
+        return false;
+    picks->width = width;
+    picks->pieces = (bytes + width - 1) / width;
     for (size_t p = 0; p < picks->pieces; p++) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(line + picks->from[p]));
-        __m128i order = _mm_loadu_si128((const __m128i *)(const void *)picks->order[p]);
-        _mm_storeu_si128((__m128i *)(void *)(to + picks->at[p]), _mm_shuffle_epi8(bytes, order));
+        struct piece *piece = &picks->piece[p];
+        piece->at = whole && (p + 1) * width > bytes ? bytes - width : p * width;
+        piece->from = picks->offsets[piece->at / run];
+        if (whole && piece->from > line - width)
+            piece->from = line - width;
+        piece->taken = first_bits(line - piece->from);
+        piece->given = first_bits(bytes - piece->at);
+        if (!find_piece(picks, run, piece))
+            return false;
     }
+    return true;
 }
-#endif
+
+static void find_picks(const struct resample *resample, size_t position, size_t run, size_t widest,
+                       struct picks *picks)
+{
+    size_t most = run <= PIECE / 2 ? PICKED / run : run < BUFFER ? BUFFER / run : 1;
+    most = most < POSITIONS ? most : POSITIONS;
+    picks->count = resample->out[1] - position < most ? resample->out[1] - position : most;
+    for (size_t i = 0; i < picks->count; i++)
+        picks->offsets[i] = find_nearest(resample, 1, position + i) * run;
+    while (widest >= PIECE && !find_pieces(picks, run, resample->in[1] * run, widest))
+        widest /= 4;
+    picks->width = widest;
+}
 
 #define COPY_RUNS(bytes)                                                                                     \
     for (size_t i = 0; i < picks->count; i++)                                                                \
@@ -171,12 +282,6 @@ WNN_AVX2 static void copy_pieces(const struct picks *picks, const char *line, ch
 
 static void copy_runs(const struct picks *picks, size_t run, const char *line, char *to)
 {
-#if defined(__x86_64__)
-    if (picks->pieces > 0 && __builtin_cpu_supports("avx2")) {
-        copy_pieces(picks, line, to);
-        return;
-    }
-#endif
     switch (run) {
     case 1:
         COPY_RUNS(1);
@@ -200,275 +305,341 @@ static void copy_runs(const struct picks *picks, size_t run, const char *line, c
     }
 }
 
-// Items are lines of the output.
-static void nearest_lines(void *argument, size_t begin, size_t end)
+// Lines of a section of the plane of the input, whose lines are `pitch` bytes apart. One that is made of the
+// same as that before is a copy of that.
+static void copy_lines(const struct picks *picks, size_t run, const char *plane, size_t pitch,
+                       const struct section *section)
 {
-    const struct resample *resample = argument;
-    size_t run = resample->run * resample->size;
-    struct picks picks;
-    struct way way;
-    find_rows(resample, &way);
-    for (size_t x = 0; x < resample->out[1]; x += POSITIONS) {
-        picks.count = resample->out[1] - x < POSITIONS ? resample->out[1] - x : POSITIONS;
-        for (size_t i = 0; i < picks.count; i++)
-            picks.offsets[i] = find_nearest(resample, 1, x + i) * run;
-        find_pieces(&picks, run, resample->in[1] * run);
-        for (start(resample, &way, begin); way.line < end; next(resample, &way)) {
-            const char *line = resample->input + lines_below(resample, &way).low * resample->size;
-            copy_runs(&picks, run, line, resample->output + (way.line * resample->out[1] + x) * run);
-        }
+    for (size_t i = 0; i < section->count; i++) {
+        char *to = section->to + i * section->pitch;
+        if (i > 0 && section->of[i].low == section->of[i - 1].low)
+            wnn_copy_run(to, to - section->pitch, picks->count * run);
+        else
+            copy_runs(picks, run, plane + section->of[i].low * pitch, to);
     }
 }
 
-// ---------------------------------------------------------------------------------------------------------------
-// Linear: two lines of the input become one, and this is read between its elements
-// ---------------------------------------------------------------------------------------------------------------
+// A run that is longer than a buffer.
+static void copy_long(const struct resample *resample, size_t run, const char *plane, size_t pitch,
+                      const struct section *section)
+{
+    for (size_t i = 0; i < section->count; i++) {
+        char *to = section->to + i * section->pitch;
+        if (resample->streams)
+            wnn_stream(to, plane + section->of[i].low * pitch, run);
+        else
+            memcpy(to, plane + section->of[i].low * pitch, run);
+    }
+}
 
-// Some positions of a line.
-struct columns {
-    size_t count, first, spanned; // positions; the first column of the input, and their number
-    int32_t low[POSITIONS + SLACK], high[POSITIONS + SLACK]; // after the first column
-    float weight[POSITIONS + SLACK];
-    bool close; // every LANES_MOST positions, or less, are made of as many neighbouring columns
+// Linear: elements [first, first + count) of a line.
+struct block {
+    size_t first, count;
+    // Blended lines: elements from one to the next, how many wait, and how many are made ahead.
+    size_t pitch, waiting, ahead;
+    // Elements that are told apart come from [from, from + spanned) of the line of the input: that at `low`
+    // after the first one of its vector's window, and the one a run behind it.
+    size_t from, spanned, raw_pitch;
+    unsigned reach; // how many vectors a window has, at most; 3: more than two
+    int32_t low[BLOCK + SLACK];
+    float part[BLOCK + SLACK];
+    uint32_t window[BLOCK / LANES_any + SLACK]; // after `from`
+    // Those of runs come from pieces of them.
+    size_t pieces, length;
+    struct neighbours of[RUNS / SHORT]; // elements of a line of the input
 };
 
-#define LANES_MOST 16
-
-// `count` elements from `low` and from `high` on become float32, a mean of both. What does not count is not
-// looked at: a weight of 0 would make a NaN of Inf. Whole vectors may be read and written.
-#define BLEND(Type)                                                                                          \
-    do {                                                                                                     \
-        const Type *a = (const Type *)(const void *)resample->input + low;                                   \
-        const Type *b = (const Type *)(const void *)resample->input + high;                                  \
-        size_t last =                                                                                        \
-            (low > high ? low : high) + whole <= resample->count ? whole : count / VECTOR * VECTOR;          \
-        size_t i = 0;                                                                                        \
-        for (; part == 0 && i < last; i += VECTOR)                                                           \
-            for (size_t j = i; j < i + VECTOR; j++)                                                          \
-                to[j] = (float)a[j];                                                                         \
-        for (; i < last; i += VECTOR)                                                                        \
-            for (size_t j = i; j < i + VECTOR; j++)                                                          \
-                to[j] = (float)a[j] * rest + (float)b[j] * part;                                             \
-        for (; i < count; i++)                                                                               \
-            to[i] = part == 0 ? (float)a[i] : (float)a[i] * rest + (float)b[i] * part;                       \
-    } while (0)
-
-WNN_INLINE void blend_lines(const struct resample *resample, size_t low, size_t high, float part,
-                            size_t count, float *restrict to)
+// Puts elements in order within windows, one for each `lanes` of them.
+static void find_windows(struct block *block, size_t lanes)
 {
-    float rest = 1 - part, floats[ROOM];
-    size_t whole = (count + VECTOR - 1) / VECTOR * VECTOR;
-    switch (resample->type) {
-    case WNNDataType_Float32:
-        BLEND(float);
-        break;
-    case WNNDataType_Int8:
-        BLEND(int8_t);
-        break;
-    case WNNDataType_Uint8:
-        BLEND(uint8_t);
-        break;
-    default:
-        wnn_half_to_float_array((const uint16_t *)(const void *)resample->input + low, to, count);
-        if (part == 0)
-            break;
-        wnn_half_to_float_array((const uint16_t *)(const void *)resample->input + high, floats, count);
-        for (size_t i = 0; i < count; i++)
-            to[i] = to[i] * rest + floats[i] * part;
-        break;
+    block->reach = 1;
+    for (size_t i = block->count; i % lanes != 0; i++) {
+        block->low[i] = block->low[i - 1];
+        block->part[i] = 0;
     }
-}
-
-// 8-bit results are means of values in range. There is slack behind the values.
-WNN_INLINE void store(const struct resample *resample, size_t offset, size_t count, const float *values)
-{
-    char *to = resample->output + offset * resample->size;
-    switch (resample->type) {
-    case WNNDataType_Float32:
-        wnn_copy_run(to, (const char *)values, count * sizeof *values);
-        break;
-    case WNNDataType_Float16:
-        wnn_half_from_float_array(values, (uint16_t *)(void *)to, count);
-        break;
-    default:
-        for (size_t i = 0; i < count; i += VECTOR) {
-            char bytes[VECTOR];
-            for (size_t j = 0; j < VECTOR; j++) {
-                float shifted = values[i + j] + 0x1.8p23f; // rounds
-                uint32_t bits;
-                memcpy(&bits, &shifted, sizeof bits);
-                bytes[j] = (char)bits;
-            }
-            wnn_copy_run(to + i, bytes, count - i < VECTOR ? count - i : VECTOR);
+    for (size_t i = 0; i < block->count; i += lanes) {
+        int32_t least = block->low[i], most = least;
+        for (size_t j = i; j < i + lanes; j++) {
+            least = block->low[j] < least ? block->low[j] : least;
+            most = block->low[j] > most ? block->low[j] : most;
         }
-        break;
+        for (size_t j = i; j < i + lanes; j++)
+            block->low[j] -= least;
+        block->window[i / lanes] = (uint32_t)least;
+        unsigned reach = (size_t)(most - least) < lanes ? 1 : (size_t)(most - least) < 2 * lanes ? 2 : 3;
+        block->reach = reach > block->reach ? reach : block->reach;
     }
 }
 
-// Elements one by one, by places that compilers cannot see into: vectors would gather them, which is slower.
-static void blend_elements(const struct columns *x, const float *line, float *to)
+static void find_elements(const struct resample *resample, struct block *block, size_t lanes)
 {
-    for (size_t i = 0; i < x->count; i++) {
-        size_t low = (size_t)x->low[i], high = (size_t)x->high[i];
-        __asm__("" : "+r"(low), "+r"(high));
-        float left = line[low], right = line[high], part = x->weight[i];
-        float mean = left * (1 - part) + right * part;
-        to[i] = part == 0 ? left : mean;
+    size_t run = resample->run, position = block->first / run, channel = block->first % run;
+    struct neighbours of = find_neighbours(resample, 1, position);
+    size_t first = of.low, most = min_size(resample->out_line - block->first, BLOCK);
+    block->from = first * run;
+    for (block->count = 0; block->count < most; block->count++) {
+        size_t i = block->count;
+        if ((of.high - first + 1) * run > RAW / 2 - SLACK)
+            break;
+        block->spanned = (of.high - first + 1) * run;
+        block->low[i] = (int32_t)((of.low - first) * run + channel);
+        block->part[i] = of.part;
+        if (++channel == run) {
+            channel = 0;
+            of = find_neighbours(resample, 1, ++position);
+        }
     }
+    block->raw_pitch = block->spanned + SLACK;
+    find_windows(block, lanes);
 }
 
-#if defined(__x86_64__)
-// Positions that are close: left and right neighbours are put in order from two loads.
-WNN_AVX2 static void blend_close_avx2(const struct columns *x, const float *line, float *to)
+// Whole runs, or a part of one that is not short.
+static void find_runs(const struct resample *resample, struct block *block)
 {
-    const __m256 one = _mm256_set1_ps(1);
-    for (size_t i = 0; i < x->count; i += 8) {
-        const float *from = line + x->low[i];
-        __m256i order = _mm256_loadu_si256((const __m256i *)(const void *)(x->low + i));
-        order = _mm256_sub_epi32(order, _mm256_set1_epi32(x->low[i]));
-        __m256 left = _mm256_permutevar8x32_ps(_mm256_loadu_ps(from), order);
-        __m256 right = _mm256_permutevar8x32_ps(_mm256_loadu_ps(from + 1), order);
-        __m256 part = _mm256_loadu_ps(x->weight + i);
-        __m256 mean =
-            _mm256_add_ps(_mm256_mul_ps(left, _mm256_sub_ps(one, part)), _mm256_mul_ps(right, part));
-        __m256 alone = _mm256_cmp_ps(part, _mm256_setzero_ps(), _CMP_EQ_OQ);
-        _mm256_storeu_ps(to + i, _mm256_blendv_ps(mean, left, alone));
-    }
-}
-
-WNN_AVX512 static void blend_close_avx512(const struct columns *x, const float *line, float *to)
-{
-    const __m512 one = _mm512_set1_ps(1);
-    for (size_t i = 0; i < x->count; i += 16) {
-        const float *from = line + x->low[i];
-        __m512i order = _mm512_sub_epi32(_mm512_loadu_si512(x->low + i), _mm512_set1_epi32(x->low[i]));
-        __m512 left = _mm512_permutexvar_ps(order, _mm512_loadu_ps(from));
-        __m512 right = _mm512_permutexvar_ps(order, _mm512_loadu_ps(from + 1));
-        __m512 part = _mm512_loadu_ps(x->weight + i);
-        __m512 mean =
-            _mm512_add_ps(_mm512_mul_ps(left, _mm512_sub_ps(one, part)), _mm512_mul_ps(right, part));
-        __mmask16 alone = _mm512_cmp_ps_mask(part, _mm512_setzero_ps(), _CMP_EQ_OQ);
-        _mm512_storeu_ps(to + i, _mm512_mask_mov_ps(mean, alone, left));
-    }
-}
-#endif
-
-static void blend_columns(const struct columns *x, const float *line, float *to)
-{
-#if defined(__x86_64__)
-    if (x->close && wnn_has_avx512()) {
-        blend_close_avx512(x, line, to);
-        return;
-    }
-    if (x->close && __builtin_cpu_supports("avx2")) {
-        blend_close_avx2(x, line, to);
-        return;
-    }
-#endif
-    blend_elements(x, line, to);
-}
-
-static void find_columns(const struct resample *resample, size_t position, struct columns *x)
-{
-    size_t most = resample->out[1] - position < POSITIONS ? resample->out[1] - position : POSITIONS;
-    x->first = find_neighbours(resample, 1, position).low;
-    x->spanned = 0;
-    x->close = true;
-    size_t block = resample->run < BLOCK ? resample->run : BLOCK;
-    for (x->count = 0; x->count < most; x->count++) {
-        size_t i = x->count;
+    size_t run = resample->run, position = block->first / run, channel = block->first % run;
+    size_t left = run - channel;
+    block->length = left <= RUNS ? left : left < 2 * RUNS ? left / 2 : RUNS;
+    block->pieces = run <= RUNS ? min_size(RUNS / run, resample->out[1] - position) : 1;
+    block->count = block->pieces * block->length;
+    block->raw_pitch = 0;
+    for (size_t i = 0; i < block->pieces; i++) {
         struct neighbours of = find_neighbours(resample, 1, position + i);
-        if ((of.high - x->first + 1) * block > ROOM)
-            break;
-        x->low[i] = (int32_t)(of.low - x->first);
-        x->high[i] = (int32_t)(of.high - x->first);
-        x->weight[i] = of.weight;
-        x->spanned = of.high - x->first + 1;
-        x->close &=
-            x->low[i] - x->low[i / LANES_MOST * LANES_MOST] < LANES_MOST && x->low[i] - x->low[i / 8 * 8] < 8;
-    }
-    for (size_t i = x->count; i < x->count + LANES_MOST; i++) {
-        x->low[i] = x->high[i] = x->low[x->count - 1];
-        x->weight[i] = 0;
+        block->of[i] = (struct neighbours){of.low * run + channel, of.high * run + channel, of.part};
     }
 }
 
-// Elements [channel, channel + count) of the run at each position of a line of the output. `line` has those
-// of the columns below.
-WNN_INLINE void blend_runs(const struct resample *resample, const struct columns *x, size_t count,
-                           const float *line, size_t to)
+static void find_block(const struct resample *resample, size_t first, size_t lanes, struct block *block)
 {
-    for (size_t i = 0; i < x->count; i++) {
-        const float *left = line + (size_t)x->low[i] * count, *right = line + (size_t)x->high[i] * count;
-        float part = x->weight[i], rest = 1 - part, means[BLOCK];
-        for (size_t j = 0; part != 0 && j < count; j++)
-            means[j] = left[j] * rest + right[j] * part;
-        store(resample, to + i * resample->run, count, part == 0 ? left : means);
+    block->first = first;
+    if (resample->run < SHORT)
+        find_elements(resample, block, lanes);
+    else
+        find_runs(resample, block);
+    block->pitch = (block->count + PADDED - 1) / PADDED * PADDED;
+    block->waiting = TOGETHER;
+    while (block->waiting * block->pitch > WAITING || block->waiting * block->raw_pitch > RAW)
+        block->waiting /= 2;
+    // Lines between those that are read are left alone.
+    block->ahead = resample->in[0] <= resample->out[0] ? block->waiting : 0;
+}
+_Static_assert(2 * RUNS <= WAITING && 2 * BLOCK <= WAITING, "two lines have room");
+
+// Where the blended line of that number is.
+WNN_INLINE size_t place_of(const struct block *block, size_t line)
+{
+    return (line & (block->waiting - 1)) * block->pitch;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What is needed here only of each set of vectors (lanes.h)
+//   load_int8, load_uint8  LANES of them
+//
+//   store_bytes            the bytes nearest to the first `count` of four vectors, which are in range
+//
+//   pick                   elements at LANES places, less than `reach` vectors away, or anywhere if it is 3
+//
+//   unless_zero            `value` where `part` is not 0, and `otherwise`
+//
+//   pick_lines             a section of lines in the order of `picks`
+// ---------------------------------------------------------------------------------------------------------------
+
+enum {
+    widest_any = 0, // bytes that pick_lines puts in order at once
+    widest_avx2 = PIECE,
+    widest_avx512 = 4 * PIECE
+};
+
+WNN_INLINE vector_any load_int8_any(const int8_t *from)
+{
+    return (vector_any){from[0], from[1], from[2], from[3]};
+}
+
+WNN_INLINE vector_any load_uint8_any(const uint8_t *from)
+{
+    return (vector_any){from[0], from[1], from[2], from[3]};
+}
+
+WNN_INLINE void store_bytes_any(char *to, size_t count, const vector_any v[4], const bool has_sign)
+{
+    (void)has_sign;
+    for (size_t i = 0; i < count; i++) {
+        ints_any bits = (ints_any)(v[i / LANES_any] + 0x1.8p23f); // rounds
+        to[i] = (char)bits[i % LANES_any];
     }
 }
 
-// Elements that stand alone, of several lines in turn, so that none is read while it is being written.
-WNN_INLINE void linear_elements(const struct resample *resample, const struct columns *x, size_t position,
-                                struct way *way, size_t end)
+WNN_INLINE vector_any pick_any(const float *from, const int32_t *at, const unsigned reach)
 {
-    float lines[ROOM + SLACK] = {0}, values[TOGETHER][POSITIONS + SLACK];
-    size_t pitch = (x->spanned + VECTOR) / VECTOR * VECTOR, most = ROOM / pitch;
-    most = most < 1 ? 1 : most > TOGETHER ? TOGETHER : most;
-    while (way->line < end) {
-        size_t count = 0, to = way->line * resample->out[1] + position;
-        for (; way->line < end && count < most; count++, next(resample, way)) {
-            struct neighbours y = lines_below(resample, way);
-            blend_lines(resample, y.low + x->first, y.high + x->first, y.weight, x->spanned,
-                        lines + count * pitch);
+    (void)reach;
+    return (vector_any){from[at[0]], from[at[1]], from[at[2]], from[at[3]]};
+}
+
+WNN_INLINE vector_any unless_zero_any(vector_any part, vector_any value, vector_any otherwise)
+{
+    ints_any zero = part == 0.0f;
+    return (vector_any)(((ints_any)otherwise & zero) | ((ints_any)value & ~zero));
+}
+
+WNN_INLINE void pick_lines_any(const struct picks *picks, size_t run, const char *plane, size_t pitch,
+                               const struct section *section)
+{
+    copy_lines(picks, run, plane, pitch, section);
+}
+
+#if defined(__x86_64__)
+#define INLINE WNN_INLINE WNN_LANES_AVX2
+
+INLINE vector_avx2 load_int8_avx2(const int8_t *from)
+{
+    __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)from);
+    return (vector_avx2)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+}
+
+INLINE vector_avx2 load_uint8_avx2(const uint8_t *from)
+{
+    __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)from);
+    return (vector_avx2)_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
+}
+
+// Those of four vectors are packed within the halves of one.
+INLINE void store_bytes_avx2(char *to, size_t count, const vector_avx2 v[4], const bool has_sign)
+{
+    __m256i i[4], pairs[2], bytes;
+    UNROLL
+    for (int k = 0; k < 4; k++)
+        i[k] = _mm256_cvtps_epi32((__m256)v[k]);
+    pairs[0] = _mm256_packs_epi32(i[0], i[1]);
+    pairs[1] = _mm256_packs_epi32(i[2], i[3]);
+    bytes = has_sign ? _mm256_packs_epi16(pairs[0], pairs[1]) : _mm256_packus_epi16(pairs[0], pairs[1]);
+    bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    if (count >= sizeof bytes)
+        _mm256_storeu_si256((__m256i *)(void *)to, bytes);
+    else
+        memcpy(to, &bytes, count);
+}
+
+INLINE vector_avx2 pick_avx2(const float *from, const int32_t *at, const unsigned reach)
+{
+    if (reach > 2)
+        return (vector_avx2){from[at[0]], from[at[1]], from[at[2]], from[at[3]],
+                             from[at[4]], from[at[5]], from[at[6]], from[at[7]]};
+    __m256i order = _mm256_loadu_si256((const __m256i *)(const void *)at);
+    __m256 near = _mm256_permutevar8x32_ps(_mm256_loadu_ps(from), order);
+    if (reach == 1)
+        return (vector_avx2)near;
+    __m256 far = _mm256_permutevar8x32_ps(_mm256_loadu_ps(from + LANES_avx2), order);
+    __m256i beyond = _mm256_cmpgt_epi32(order, _mm256_set1_epi32(LANES_avx2 - 1));
+    return (vector_avx2)_mm256_blendv_ps(near, far, _mm256_castsi256_ps(beyond));
+}
+
+INLINE vector_avx2 unless_zero_avx2(vector_avx2 part, vector_avx2 value, vector_avx2 otherwise)
+{
+    __m256 zero = _mm256_cmp_ps((__m256)part, _mm256_setzero_ps(), _CMP_EQ_OQ);
+    return (vector_avx2)_mm256_blendv_ps((__m256)value, (__m256)otherwise, zero);
+}
+
+INLINE void pick_lines_avx2(const struct picks *picks, size_t run, const char *plane, size_t pitch,
+                            const struct section *section)
+{
+    if (picks->width != PIECE) {
+        copy_lines(picks, run, plane, pitch, section);
+        return;
+    }
+    for (const struct piece *piece = picks->piece; piece < picks->piece + picks->pieces; piece++) {
+        __m128i order = _mm_loadu_si128((const __m128i *)(const void *)piece->order);
+        const char *from = plane + piece->from;
+        char *to = section->to + piece->at;
+        for (size_t i = 0, count = section->count, step = section->pitch; i < count; i++, to += step) {
+            const char *line = from + section->of[i].low * pitch;
+            __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)line);
+            _mm_storeu_si128((__m128i *)(void *)to, _mm_shuffle_epi8(bytes, order));
         }
-        for (size_t i = 0; i < count; i++)
-            blend_columns(x, lines + i * pitch, values[i]);
-        for (size_t i = 0; i < count; i++)
-            store(resample, to + i * resample->out[1], x->count, values[i]);
     }
 }
 
-// Runs of elements, in blocks of some of them.
-WNN_INLINE void linear_runs(const struct resample *resample, const struct columns *x, size_t position,
-                            struct way *way, size_t end)
+#undef INLINE
+#define INLINE WNN_INLINE WNN_LANES_AVX512
+
+INLINE vector_avx512 load_int8_avx512(const int8_t *from)
 {
-    float line[ROOM + SLACK] = {0};
-    size_t run = resample->run;
-    for (; way->line < end; next(resample, way)) {
-        struct neighbours y = lines_below(resample, way);
-        size_t to = (way->line * resample->out[1] + position) * run;
-        size_t low = y.low + x->first * run, high = y.high + x->first * run;
-        if (run <= BLOCK) {
-            blend_lines(resample, low, high, y.weight, x->spanned * run, line);
-            blend_runs(resample, x, run, line, to);
-            continue;
-        }
-        for (size_t channel = 0, block; channel < run; channel += block) {
-            block = run - channel < BLOCK ? run - channel : BLOCK;
-            for (size_t c = 0; c < x->spanned; c++)
-                blend_lines(resample, low + channel + c * run, high + channel + c * run, y.weight, block,
-                            line + c * block);
-            blend_runs(resample, x, block, line, to + channel);
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
+    return (vector_avx512)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
+}
+
+INLINE vector_avx512 load_uint8_avx512(const uint8_t *from)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
+    return (vector_avx512)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
+}
+
+INLINE void store_bytes_avx512(char *to, size_t count, const vector_avx512 v[4], const bool has_sign)
+{
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i i[4], pairs[2], bytes;
+    UNROLL
+    for (int k = 0; k < 4; k++)
+        i[k] = _mm512_cvtps_epi32((__m512)v[k]);
+    pairs[0] = _mm512_packs_epi32(i[0], i[1]);
+    pairs[1] = _mm512_packs_epi32(i[2], i[3]);
+    bytes = has_sign ? _mm512_packs_epi16(pairs[0], pairs[1]) : _mm512_packus_epi16(pairs[0], pairs[1]);
+    bytes = _mm512_permutexvar_epi32(order, bytes);
+    if (count >= sizeof bytes)
+        _mm512_storeu_si512(to, bytes);
+    else
+        _mm512_mask_storeu_epi8(to, first_bits(count), bytes);
+}
+
+INLINE vector_avx512 pick_avx512(const float *from, const int32_t *at, const unsigned reach)
+{
+    if (reach > 2)
+        return (vector_avx512){from[at[0]],  from[at[1]],  from[at[2]],  from[at[3]],
+                               from[at[4]],  from[at[5]],  from[at[6]],  from[at[7]],
+                               from[at[8]],  from[at[9]],  from[at[10]], from[at[11]],
+                               from[at[12]], from[at[13]], from[at[14]], from[at[15]]};
+    __m512i order = _mm512_loadu_si512(at);
+    if (reach == 1)
+        return (vector_avx512)_mm512_permutexvar_ps(order, _mm512_loadu_ps(from));
+    return (vector_avx512)_mm512_permutex2var_ps(_mm512_loadu_ps(from), order,
+                                                 _mm512_loadu_ps(from + LANES_avx512));
+}
+
+INLINE vector_avx512 unless_zero_avx512(vector_avx512 part, vector_avx512 value, vector_avx512 otherwise)
+{
+    __mmask16 some = _mm512_cmp_ps_mask((__m512)part, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+    return (vector_avx512)_mm512_mask_mov_ps((__m512)otherwise, some, (__m512)value);
+}
+
+INLINE void pick_lines_avx512(const struct picks *picks, size_t run, const char *plane, size_t pitch,
+                              const struct section *section)
+{
+    if (picks->width != 4 * PIECE) {
+        pick_lines_avx2(picks, run, plane, pitch, section);
+        return;
+    }
+    for (const struct piece *piece = picks->piece; piece < picks->piece + picks->pieces; piece++) {
+        __m512i words = _mm512_loadu_si512(piece->words), order = _mm512_loadu_si512(piece->order);
+        __mmask64 taken = piece->taken, given = piece->given;
+        const char *from = plane + piece->from;
+        char *to = section->to + piece->at;
+        for (size_t i = 0, count = section->count, step = section->pitch; i < count; i++, to += step) {
+            __m512i bytes = _mm512_maskz_loadu_epi8(taken, from + section->of[i].low * pitch);
+            bytes = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(words, bytes), order);
+            _mm512_mask_storeu_epi8(to, given, bytes);
         }
     }
 }
 
-static void linear_lines(void *argument, size_t begin, size_t end)
+#undef INLINE
+#endif
+
+// Known where the type is.
+WNN_INLINE size_t size_of(const WNNDataType type)
 {
-    const struct resample *resample = argument;
-    struct columns columns;
-    struct way way;
-    find_rows(resample, &way);
-    for (size_t x = 0; x < resample->out[1]; x += columns.count) {
-        find_columns(resample, x, &columns);
-        start(resample, &way, begin);
-        if (resample->run == 1)
-            linear_elements(resample, &columns, x, &way, end);
-        else
-            linear_runs(resample, &columns, x, &way, end);
-    }
+    return type == WNNDataType_Float32 ? 4 : type == WNNDataType_Float16 ? 2 : 1;
 }
-WNN_VARIANTS(linear_lines)
+
+#define LOOPS "cpu/resample.inc"
+#include "cpu/each_set.inc"
 
 void wnn_cpu_resample2d(const struct kernel_call *call)
 {
@@ -489,26 +660,24 @@ void wnn_cpu_resample2d(const struct kernel_call *call)
         .size = wnn_dtype_bits(call->in[0].type) / 8,
         .input = call->in[0].data,
         .output = call->out[0].data,
-        .count = call->in[0].count,
-        .outer = 1,
         .middle = 1,
         .run = 1,
         .in = {in[first], in[second]},
         .out = {out[first], out[second]},
     };
+    size_t outer = 1;
     for (unsigned d = 0; d < call->in[0].shape.rank; d++) {
         if (d < first)
-            resample.outer *= in[d];
+            outer *= in[d];
         else if (d > first && d < second)
             resample.middle *= in[d];
         else if (d > second)
             resample.run *= in[d];
     }
-    resample.in_stride[1] = resample.run;
-    resample.in_stride[0] = resample.middle * resample.in[1] * resample.run;
-    resample.in_outer = resample.in[0] * resample.in_stride[0];
-
-    size_t work = resample.out[1] * resample.run;
-    wnn_parallel_for(call->parallel, resample.outer * resample.out[0] * resample.middle, 1 + 8192 / work,
-                     resample.linear ? WNN_BEST(linear_lines) : nearest_lines, &resample);
+    resample.in_line = resample.in[1] * resample.run;
+    resample.out_line = resample.out[1] * resample.run;
+    resample.streams = wnn_streams(call->out[0].count * resample.size);
+    wnn_parallel_for(call->parallel, outer * resample.middle * resample.out[0], 1 + 8192 / resample.out_line,
+                     resample.linear ? WNN_BEST_LANES(linear_lines) : WNN_BEST_LANES(nearest_lines),
+                     &resample);
 }

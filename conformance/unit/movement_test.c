@@ -232,6 +232,11 @@ static void test_resampling(void)
         {{2, {300, 7}, false}, {301, 11}, true}, {{2, {40, 900}, false}, {13, 31}, true},
         {{2, {8, 20}, false}, {8, 21}, true},    {{24, {9, 40}, true}, {17, 81}, true},
         {{3001, {3, 4}, true}, {5, 7}, true},    {{1030, {4, 9}, true}, {3, 4}, true},
+        {{3, {30, 40}, true}, {60, 80}, true},   {{5, {19, 300}, true}, {300, 301}, true},
+        {{15, {6, 70}, true}, {9, 33}, true},    {{16, {33, 5}, true}, {33, 10}, true},
+        {{7, {28, 28}, false}, {56, 56}, true},  {{2, {600, 130}, false}, {300, 65}, true},
+        {{4, {1, 1}, false}, {64, 64}, true},    {{2, {50, 64}, false}, {50, 64}, true},
+        {{2, {3, 2600}, false}, {2, 100}, true}, {{8200, {2, 3}, true}, {3, 5}, true},
     };
     for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++) {
         for (int t = 0; t < 6; t++) {
