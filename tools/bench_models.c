@@ -72,7 +72,7 @@ static WNNOperand weights_around(struct net *net, const uint32_t *dims, size_t r
         count *= dims[i];
     WNNOperandDescriptor descriptor = describe(net, dims, rank);
     size_t size = wnn_dtype_bytes(descriptor.dataType, count);
-    void *data = must_allocate(size);
+    void *data = must_allocate_line(size); // where they lie would make a difference of half the time
     for (size_t i = 0; i < count; i++) {
         float value = middle + range * random_number(&net->seed);
         WNNNumber number = wnn_number_convert(wnnNumberFloat64((double)value), descriptor.dataType);
@@ -111,7 +111,7 @@ static WNNOperand quantized_weights(struct net *net, WNNDataType type, const uin
     for (size_t i = 0; i < rank; i++)
         count *= dims[i];
     scales[axis] = dims[axis];
-    char *data = must_allocate(count * size), *zeros = must_allocate(dims[axis] * size);
+    char *data = must_allocate_line(count * size), *zeros = must_allocate(dims[axis] * size);
     float *steps = must_allocate(dims[axis] * sizeof *steps);
     memset(zeros, 0, dims[axis] * size);
     for (size_t i = 0; i < dims[axis]; i++)
@@ -451,7 +451,7 @@ static WNNOperand bytes_of(struct net *net, WNNDataType type, const uint32_t *di
     for (size_t i = 0; i < rank; i++)
         count *= dims[i];
     count = wnn_dtype_bytes(type, count);
-    unsigned char *data = must_allocate(count);
+    unsigned char *data = must_allocate_line(count);
     for (size_t i = 0; i < count; i++)
         data[i] = (unsigned char)(128 * (random_number(&net->seed) + 1));
     WNNOperandDescriptor descriptor = {NULL, type, {dims, rank}};

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void *must(void *memory)
 {
@@ -16,6 +17,15 @@ void *must(void *memory)
 void *must_allocate(size_t size)
 {
     return must(calloc(size ? size : 1, 1));
+}
+
+void *must_allocate_line(size_t size)
+{
+    enum {
+        LINE = 64
+    };
+    size_t lines = size / LINE + 1;
+    return memset(must(aligned_alloc(LINE, lines * LINE)), 0, lines * LINE);
 }
 
 void *must_grow(void *items, size_t count, size_t *capacity, size_t size)

@@ -10,8 +10,9 @@
 // Returns its argument; NULL ends the program with exit code 1.
 void *must(void *memory);
 
-// `size` zeroed bytes, at least one; to be freed with free().
+// `size` zeroed bytes, at least one; to be freed with free(). The second begin a line of the caches.
 void *must_allocate(size_t size);
+void *must_allocate_line(size_t size);
 
 // Grows a malloc'ed array so that it has room for `count + 1` items of `size` bytes.
 void *must_grow(void *items, size_t count, size_t *capacity, size_t size);
