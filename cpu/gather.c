@@ -90,6 +90,8 @@ struct elements {
     const char *from;
     char *to;
     size_t outer, size, steps, inner, bytes;
+    size_t ahead;   // indices from those of a row to those of the row to ask for
+    size_t columns; // that a unit scatters to
 };
 
 // Where up to CHUNK elements of the smaller side are in the larger one, counted from `origin`.
@@ -180,7 +182,9 @@ WNN_INLINE void copy_bytes(char *to, const char *from, size_t size)
 
 enum {
     UNROLLED = 8, // elements that are read before they are written, so that no load waits for a store
-    AHEAD = 8192  // bytes of indices that are asked for before they are needed
+    AHEAD = 2048, // indices from now on that are asked for
+    SOON = 32,    // and places, of those that are far
+    DIRECT = 256  // bytes of a block that is streamed from where it is
 };
 
 // Indices that a pass over many of them needs soon, which the processor does not foresee while it follows
@@ -190,10 +194,10 @@ struct later {
     size_t bytes; // of an index
 };
 
-static struct later later_than(const struct tensor *indices, size_t i)
+static struct later indices_from(const struct tensor *indices, size_t i)
 {
     size_t bytes = element_size(indices);
-    return (struct later){(const char *)indices->data + i * bytes + AHEAD, bytes};
+    return (struct later){(const char *)indices->data + i * bytes, bytes};
 }
 
 WNN_INLINE void ask_for(struct later later, size_t i, size_t count)
@@ -260,14 +264,17 @@ WNN_INLINE void gather_places(char *to, const struct source *source, const uint3
         copy_bytes(to + i * bytes, from + places[i] * bytes, bytes);
 }
 
-// Blocks are `line` bytes apart, of which `bytes` are copied. If there are duplicates the last one stays.
+// Blocks are `line` bytes apart, of which `bytes` are copied. If there are duplicates the last one stays. Of
+// places that are `far`, some more can be read than `count`.
 WNN_INLINE void scatter_places(char *to, const char *from, const uint32_t *places, size_t count,
-                               struct later later, size_t line, size_t bytes)
+                               struct later later, bool far, size_t line, size_t bytes)
 {
     size_t i = 0;
     for (; bytes <= sizeof(uint64_t) && i + UNROLLED <= count; i += UNROLLED) {
         uint64_t values[UNROLLED];
         ask_for(later, i, UNROLLED);
+        for (size_t j = 0; far && j < UNROLLED; j++)
+            __builtin_prefetch(to + places[i + j + SOON] * line, 1);
         for (size_t j = 0; j < UNROLLED; j++)
             memcpy(&values[j], from + (i + j) * line, bytes);
         for (size_t j = 0; j < UNROLLED; j++)
@@ -378,7 +385,7 @@ static void end_writing(struct writer *w)
 WNN_INLINE void write_blocks(struct writer *w, const struct source *source, const uint32_t *places,
                              size_t count, size_t bytes)
 {
-    if (w->streams && bytes > sizeof w->buffer / 4) {
+    if (w->streams && bytes >= DIRECT) {
         for (size_t i = 0; i < count; i++, w->to += bytes)
             wnn_stream(w->to, source->from + places[i] * bytes, bytes);
         return;
@@ -444,13 +451,16 @@ void wnn_cpu_gather(const struct kernel_call *call)
     wnn_parallel_for(call->parallel, chunks * rows, 32768 / (work + 1) + 1, gather_runs, &gather);
 }
 
+// Of sides that have elements.
 static struct elements element_sides(const struct tensor *tensor, const struct tensor *indices, unsigned axis)
 {
+    size_t inner = product(&tensor->shape, axis + 1, tensor->shape.rank);
     return (struct elements){.indices = indices,
                              .outer = product(&tensor->shape, 0, axis),
                              .size = tensor->shape.dim[axis],
                              .steps = indices->shape.dim[axis],
-                             .inner = product(&tensor->shape, axis + 1, tensor->shape.rank),
+                             .inner = inner,
+                             .ahead = (AHEAD + inner - 1) / inner * inner,
                              .bytes = element_size(tensor)};
 }
 
@@ -463,7 +473,7 @@ WNN_INLINE void gather_elements_of(const struct elements *e, size_t begin, size_
         uint32_t places[CHUNK];
         n = smaller(end - i, CHUNK);
         load_places(e, i, n, 0, places);
-        source.later = later_than(e->indices, i);
+        source.later = indices_from(e->indices, i + e->ahead);
         write_blocks(&writer, &source, places, n, bytes);
     }
     end_writing(&writer);
@@ -479,9 +489,9 @@ static void gather_elements(void *argument, size_t begin, size_t end)
 void wnn_cpu_gather_elements(const struct kernel_call *call)
 {
     const WNNGatherOptions *options = call->node->attrs;
-    struct elements elements = element_sides(&call->in[0], &call->in[1], options->axis);
     if (nothing_to_gather(call))
         return;
+    struct elements elements = element_sides(&call->in[0], &call->in[1], options->axis);
     elements.out = &call->out[0];
     elements.from = call->in[0].data;
     elements.to = call->out[0].data;
@@ -514,20 +524,21 @@ static void copy_input(const struct kernel_call *call)
 }
 
 enum {
-    COLUMNS = 256,
     NEAR = 16384,   // bytes that stay in the first cache
     CACHED = 262144 // and near the processor
 };
 
 // The updates [first, end) of the larger side's elements from `origin` on, which `to` points to.
 WNN_INLINE void scatter_range(const struct elements *e, char *to, size_t origin, size_t first, size_t end,
-                              size_t bytes)
+                              bool far, size_t bytes)
 {
-    uint32_t places[CHUNK];
+    uint32_t places[CHUNK + SOON];
     for (size_t n; first < end; first += n) {
         n = smaller(end - first, CHUNK);
         load_places(e, first, n, origin, places);
-        scatter_places(to, e->from + first * bytes, places, n, later_than(e->indices, first), bytes, bytes);
+        memset(places + n, 0, SOON * sizeof *places);
+        scatter_places(to, e->from + first * bytes, places, n, indices_from(e->indices, first + e->ahead),
+                       far, bytes, bytes);
     }
 }
 
@@ -543,7 +554,8 @@ WNN_INLINE void scatter_slabs_of(const struct elements *e, size_t begin, size_t 
         char *to = streams ? buffer : e->to + begin * slab;
         if (e->input)
             memcpy(to, e->input + begin * slab, n * slab);
-        scatter_range(e, to, begin * e->size * e->inner, begin * updates, (begin + n) * updates, bytes);
+        scatter_range(e, to, begin * e->size * e->inner, begin * updates, (begin + n) * updates, false,
+                      bytes);
         if (streams)
             wnn_stream(e->to + begin * slab, to, n * slab);
     }
@@ -551,17 +563,17 @@ WNN_INLINE void scatter_slabs_of(const struct elements *e, size_t begin, size_t 
         wnn_stream_end();
 }
 
-// Units are COLUMNS of a place of `outer`: no other unit writes to them, so that the last update of an
+// Units are some columns of a place of `outer`: no other unit writes to them, so that the last update of an
 // element is the one that stays.
 WNN_INLINE void scatter_columns_of(const struct elements *e, size_t begin, size_t end, size_t bytes)
 {
-    size_t blocks = (e->inner + COLUMNS - 1) / COLUMNS;
+    size_t blocks = (e->inner + e->columns - 1) / e->columns, rows = blocks > 1 ? 1 : e->steps;
     for (size_t unit = begin; unit < end; unit++) {
-        size_t row = unit / blocks * e->steps, column = unit % blocks * COLUMNS;
-        size_t width = smaller(e->inner - column, COLUMNS);
-        for (size_t step = 0; step < e->steps; step++) {
+        size_t row = unit / blocks * e->steps, column = unit % blocks * e->columns;
+        size_t width = smaller(e->inner - column, e->columns);
+        for (size_t step = 0; step < e->steps; step += rows) {
             size_t first = (row + step) * e->inner + column;
-            scatter_range(e, e->to, 0, first, first + width, bytes);
+            scatter_range(e, e->to, 0, first, first + rows * width, true, bytes);
         }
     }
 }
@@ -583,9 +595,9 @@ void wnn_cpu_scatter_elements(const struct kernel_call *call)
 {
     const WNNScatterElementsOptions *options = call->node->attrs;
     const struct tensor *out = &call->out[0];
-    struct elements elements = element_sides(out, &call->in[1], options->axis);
     if (out->count == 0)
         return;
+    struct elements elements = element_sides(out, &call->in[1], options->axis);
     elements.out = out;
     elements.from = call->in[2].data;
     elements.to = out->data;
@@ -596,7 +608,13 @@ void wnn_cpu_scatter_elements(const struct kernel_call *call)
         wnn_parallel_for(call->parallel, elements.outer, grain(slab + work), scatter_slabs, &elements);
         return;
     }
-    size_t blocks = (elements.inner + COLUMNS - 1) / COLUMNS;
+    // Long rows, but something to do for each thread.
+    size_t blocks = 0;
+    for (elements.columns = 2 * CHUNK;
+         elements.columns > 64 && elements.outer * blocks < call->parallel->threads;) {
+        elements.columns /= 2;
+        blocks = (elements.inner + elements.columns - 1) / elements.columns;
+    }
     copy_input(call);
     wnn_parallel_for(call->parallel, elements.outer * blocks, grain(work / blocks), scatter_columns,
                      &elements);
@@ -681,7 +699,7 @@ static void scatter_blocks(void *argument, size_t begin, size_t end)
         n = smaller(t->count - i, CHUNK);
         load_blocks(t, i, n, places);
         CALL_WITH_SIZE(scatter_places, end - begin, t->to + begin, t->from + i * t->bytes + begin, places, n,
-                       none, t->bytes);
+                       none, false, t->bytes);
     }
 }
 
