@@ -49,11 +49,19 @@ static const struct reduction *find_reduction(uint16_t op)
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    LANES = 64,    // into which a unit of few columns is accumulated, at most
-    STRIPS = 2048, // elements that sums in registers go over at a time
-    AHEAD = 8,     // rows that are fetched before they are read
-    RECENT = 64,   // elements of float16 that are added up in float32
+    LANES = 64,         // into which a unit of few columns is accumulated, at most
+    STRIPS = 2048,      // elements that sums in registers go over at a time
+    AHEAD = 8,          // rows that are fetched before they are read
+    AHEAD_BYTES = 2048, // likewise where they are side by side
+    FETCHED = 1024,     // bytes of a part of a row that processors fetch ahead by themselves
+    RECENT = 64,        // elements of float16 that are added up in float32
 };
+
+// How many elements before it is read a row is fetched: some rows, of short ones more.
+static inline size_t rows_ahead(size_t stride, size_t size)
+{
+    return AHEAD * stride * size < AHEAD_BYTES ? AHEAD_BYTES / size : AHEAD * stride;
+}
 
 #define LOOPS "cpu/reduce.inc"
 #include "cpu/each_set.inc"
@@ -72,13 +80,11 @@ struct fold {
     // Folds `lanes` sums, width times a power of two, to `width`.
     void (*halve)(void *sums, size_t lanes, size_t width);
 
-    // (optional) sums[i] becomes the fold of values[i * length] to values[i * length + length - 1].
+    // sums[i] becomes the fold of values[i * length] to values[i * length + length - 1].
     void (*runs)(void *sums, const void *values, size_t runs, size_t length);
 };
 
-enum {
-    RUN_LANES = 8
-};
+#define RUN_LANES(Sum) (sizeof(Sum) < 4 ? 64 / sizeof(Sum) : 8)
 
 // FOLDED is of a sum a and a mapped element or another sum x, MAPPED of an element x.
 #define DEFINE_BOTH(name, Sum, FOLDED)                                                                       \
@@ -101,10 +107,12 @@ enum {
     {                                                                                                        \
         Sum *restrict sums = all;                                                                            \
         const Type *restrict values = elements;                                                              \
+        size_t close = (AHEAD_BYTES / sizeof(Type) / width + 1) * width;                                     \
+        bool fetches = stride == width || width * sizeof(Type) < FETCHED;                                    \
         for (; rows >= 4; rows -= 4, values += 4 * stride) {                                                 \
             const Type *v1 = values + stride, *v2 = v1 + stride, *v3 = v2 + stride;                          \
-            const Type *ahead = values + AHEAD * stride;                                                     \
-            for (size_t j = 0; stride == width && j < width; j += 64 / sizeof(Type)) {                       \
+            const Type *ahead = values + (stride == width ? close : AHEAD * stride);                         \
+            for (size_t j = 0; fetches && j < width; j += 64 / sizeof(Type)) {                               \
                 __builtin_prefetch(ahead + j);                                                               \
                 __builtin_prefetch(ahead + stride + j);                                                      \
                 __builtin_prefetch(ahead + 2 * stride + j);                                                  \
@@ -149,17 +157,18 @@ enum {
     {                                                                                                        \
         const Type *values = elements;                                                                       \
         for (size_t i = 0; i < runs; i++, values += length) {                                                \
-            Sum lanes[RUN_LANES];                                                                            \
+            Sum lanes[RUN_LANES(Sum)];                                                                       \
             size_t at = 0;                                                                                   \
-            for (size_t j = 0; j < RUN_LANES; j++)                                                           \
+            for (size_t j = 0; j < RUN_LANES(Sum); j++)                                                      \
                 lanes[j] = NEUTRAL;                                                                          \
-            for (; at + RUN_LANES <= length; at += RUN_LANES) {                                              \
-                for (size_t j = 0; j < RUN_LANES; j++)                                                       \
+            for (; at + RUN_LANES(Sum) <= length; at += RUN_LANES(Sum)) {                                    \
+                __builtin_prefetch((const char *)(values + at) + AHEAD_BYTES);                               \
+                for (size_t j = 0; j < RUN_LANES(Sum); j++)                                                  \
                     lanes[j] = name##_step(lanes[j], values[at + j]);                                        \
             }                                                                                                \
             for (size_t j = 0; at < length; j++, at++)                                                       \
                 lanes[j] = name##_step(lanes[j], values[at]);                                                \
-            for (size_t half = RUN_LANES / 2; half > 0; half /= 2) {                                         \
+            for (size_t half = RUN_LANES(Sum) / 2; half > 0; half /= 2) {                                    \
                 for (size_t j = 0; j < half; j++)                                                            \
                     lanes[j] = name##_both(lanes[j], lanes[j + half]);                                       \
             }                                                                                                \
@@ -171,9 +180,6 @@ enum {
     DEFINE_ROWS(set, TARGET, name, Sum, Type)                                                                \
     DEFINE_RUNS(set, TARGET, name, Sum, Type, NEUTRAL)                                                       \
     DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, name##_rows_##set, name##_runs_##set)
-#define DEFINE_LOOPS_FOR_BYTES(set, TARGET, name, Sum, Type, NEUTRAL)                                        \
-    DEFINE_ROWS(set, TARGET, name, Sum, Type)                                                                \
-    DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, name##_rows_##set, NULL)
 // Those whose rows and runs are in reduce.inc.
 #define DEFINE_SUM_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL)                                              \
     DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, name##_rows_##set, name##_runs_##set)
@@ -225,24 +231,24 @@ DEFINE_FOLD(sum_abs_64, uint64_t, 0, x >> 63 ? 0 - x : x, a + x)
 DEFINE_FOLD(sum_square_64, uint64_t, 0, x *x, a + x)
 DEFINE_FOLD(product_64, uint64_t, 1, x, a *x)
 
-#define DEFINE_EXTREMES(type, Int, LEAST, GREATEST, LOOPS)                                                   \
+#define DEFINE_EXTREMES(type, Int, LEAST, GREATEST)                                                          \
     DEFINE_STEPS(max_##type, Int, Int, x, x > a ? x : a)                                                     \
     DEFINE_STEPS(min_##type, Int, Int, x, x < a ? x : a)                                                     \
-    FOR_SETS(LOOPS, max_##type, Int, Int, LEAST)                                                             \
-    FOR_SETS(LOOPS, min_##type, Int, Int, GREATEST)
+    FOR_SETS(DEFINE_ALL_LOOPS, max_##type, Int, Int, LEAST)                                                  \
+    FOR_SETS(DEFINE_ALL_LOOPS, min_##type, Int, Int, GREATEST)
 
 // float16 as keys, of which infinities are the least and the greatest that are no NaN.
 DEFINE_STEPS(max_half, uint16_t, uint16_t, wnn_half_key(x, WNN_HALF_NAN_LAST), x > a ? x : a)
 DEFINE_STEPS(min_half, uint16_t, uint16_t, wnn_half_key(x, WNN_HALF_NAN_FIRST), x < a ? x : a)
-FOR_SETS(DEFINE_LOOPS_FOR_BYTES, max_half, uint16_t, uint16_t, 0)
-FOR_SETS(DEFINE_LOOPS_FOR_BYTES, min_half, uint16_t, uint16_t, UINT16_MAX)
+FOR_SETS(DEFINE_ALL_LOOPS, max_half, uint16_t, uint16_t, 0)
+FOR_SETS(DEFINE_ALL_LOOPS, min_half, uint16_t, uint16_t, UINT16_MAX)
 
-DEFINE_EXTREMES(i8, int8_t, INT8_MIN, INT8_MAX, DEFINE_LOOPS_FOR_BYTES)
-DEFINE_EXTREMES(u8, uint8_t, 0, UINT8_MAX, DEFINE_LOOPS_FOR_BYTES)
-DEFINE_EXTREMES(i32, int32_t, INT32_MIN, INT32_MAX, DEFINE_ALL_LOOPS)
-DEFINE_EXTREMES(u32, uint32_t, 0, UINT32_MAX, DEFINE_ALL_LOOPS)
-DEFINE_EXTREMES(i64, int64_t, INT64_MIN, INT64_MAX, DEFINE_ALL_LOOPS)
-DEFINE_EXTREMES(u64, uint64_t, 0, UINT64_MAX, DEFINE_ALL_LOOPS)
+DEFINE_EXTREMES(i8, int8_t, INT8_MIN, INT8_MAX)
+DEFINE_EXTREMES(u8, uint8_t, 0, UINT8_MAX)
+DEFINE_EXTREMES(i32, int32_t, INT32_MIN, INT32_MAX)
+DEFINE_EXTREMES(u32, uint32_t, 0, UINT32_MAX)
+DEFINE_EXTREMES(i64, int64_t, INT64_MIN, INT64_MAX)
+DEFINE_EXTREMES(u64, uint64_t, 0, UINT64_MAX)
 
 // float16 is folded as float32, but for its extremes, and unsigned integers as signed ones where it makes no
 // difference.
@@ -289,9 +295,9 @@ static const struct fold *find_fold(WNNDataType type, enum kind kind)
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    LONG_RUN = 256, // elements of a run that are accumulated in so many lanes
-    BLOCK = 2048,   // elements that are converted at a time
-    SLOTS = 16      // partial results of units that threads share
+    LONG_RUN = 1024, // bytes of a run that is accumulated in so many lanes
+    BLOCK = 2048,    // elements that are converted at a time
+    SLOTS = 16       // partial results of units that threads share
 };
 
 // What a unit is accumulated in: one item a column.
@@ -439,7 +445,7 @@ static void reduce_runs(void *argument, size_t begin, size_t end)
     for (size_t unit = begin, n; unit < end; unit += n) {
         union sums results, sums;
         n = end - unit < WNN_WALK_WIDTH ? end - unit : WNN_WALK_WIDTH;
-        if (length >= LONG_RUN || fold->runs == NULL) {
+        if (length * reduce->size >= LONG_RUN) {
             for (size_t i = 0; i < n; i++) {
                 fold->clear(&sums, lanes);
                 add_rows(reduce, &sums, lanes, 1, (unit + i) * length, length, 1);

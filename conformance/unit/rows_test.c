@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels of the CPU backend that go along rows and columns, where vectors end, with numbers that are rare:
-// argMin and argMax of every type against a plain loop, and softmax of float16 against double.
+// argMin, argMax, reduceMin and reduceMax against a plain loop, and softmax of float16 against double.
 
 #include "conformance/unit/runtime_fixture.h"
 #include "cpu/kernel.h"
@@ -187,6 +187,49 @@ static void test_places(void)
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// reduceMin and reduceMax along rows
+// ---------------------------------------------------------------------------------------------------------------
+
+// NaN if there is one.
+static void check_extremes(const uint32_t shape[3], WNNDataType type, bool min)
+{
+    WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+    uint32_t axis = 2;
+    options.axes = (WNNUint32List){&axis, 1};
+    WNNOperand x = input(type, shape);
+    const struct node *node = producer(min ? wnnGraphBuilderReduceMin(builder, x, &options)
+                                           : wnnGraphBuilderReduceMax(builder, x, &options));
+    struct tensor in = make_tensor(node->in[0]), out = make_tensor(node->out[0]);
+    for (uint32_t kinds = 1; kinds <= 4000; kinds = kinds * 4 + 1) {
+        fill(&in, kinds);
+        run(node, &in, &out);
+        for (size_t i = 0; i < out.count; i++) {
+            struct number best = number(&in, i * shape[2]), got = number(&out, i);
+            for (size_t j = 1; j < shape[2] && best.exists; j++) {
+                struct number next = number(&in, i * shape[2] + j);
+                if (!next.exists || (min ? above(best, next) : above(next, best)))
+                    best = next;
+            }
+            REQUIRE(best.exists ? got.exists && !above(best, got) && !above(got, best) : !got.exists);
+        }
+    }
+    free(in.data);
+    free(out.data);
+}
+
+static void test_extremes(void)
+{
+    static const uint32_t lengths[] = {2, 31, 64, 65, 300, 511, 512, 777, 1024, 1500};
+    for (int type = 0; type < WNN_DATA_TYPE_COUNT; type++) {
+        for (size_t i = 0; wnn_dtype_bits((WNNDataType)type) >= 8 && i < sizeof lengths / sizeof *lengths;
+             i++) {
+            check_extremes((uint32_t[]){1, 5, lengths[i]}, (WNNDataType)type, false);
+            check_extremes((uint32_t[]){1, 5, lengths[i]}, (WNNDataType)type, true);
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 // softmax of float16: within one unit in the last place
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -238,6 +281,7 @@ int main(void)
     REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
     builder = create_builder(context);
     test_places();
+    test_extremes();
     test_softmax();
     wnnGraphBuilderRelease(builder);
     wnnContextRelease(context);
