@@ -8,6 +8,7 @@
 #include "cpu/runs.h"
 #include "cpu/stream.h"
 #include "cpu/variants.h"
+#include "cpu/weave.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -404,8 +405,22 @@ struct gather {
 };
 
 enum {
-    ROWS = 16
+    ROWS = 16,
+    WOVEN = 2048 // bytes of a row at most
 };
+
+// Bytes of WNN_WOVEN rows side by side: each index is followed but once for all of them.
+static void gather_woven(const struct gather *g, size_t row, const uint32_t *valid, size_t first,
+                         size_t count, bool streams)
+{
+    char woven[WOVEN * WNN_WOVEN], chosen[CHUNK * WNN_WOVEN];
+    const struct source source = {woven, g->size, {NULL, 0}};
+    size_t line = g->indices->count;
+    wnn_weave((const char *)g->in->data + row * g->size, (ptrdiff_t)g->size, woven, 1, WNN_WOVEN, g->size);
+    gather_places(chosen, &source, valid, count, WNN_WOVEN);
+    wnn_unweave(chosen, (char *)g->out->data + row * line + first, (ptrdiff_t)line, 1, WNN_WOVEN, count,
+                streams);
+}
 
 // Units are CHUNK indices (or what is left of them) at ROWS places of `outer`.
 WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end, size_t bytes)
@@ -418,6 +433,9 @@ WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end,
         size_t first = unit % chunks * CHUNK, n = smaller(count - first, CHUNK);
         size_t row = unit / chunks * ROWS, last = smaller(g->outer, row + ROWS);
         load_indices(g->indices, first, n, g->size, valid);
+        bool weaves = bytes == 1 && g->size <= WOVEN && n >= g->size / 2;
+        for (; weaves && row + WNN_WOVEN <= last; row += WNN_WOVEN)
+            gather_woven(g, row, valid, first, n, writer.streams);
         for (; row < last; row++) {
             struct source source = {(const char *)g->in->data + row * g->size * bytes, g->size, {NULL, 0}};
             go_to(&writer, (char *)g->out->data + (row * count + first) * bytes);
