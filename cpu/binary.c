@@ -161,43 +161,54 @@ struct job {
     struct view left, right;
     unsigned char *out;
     size_t out_size;
+    bool streams;
 };
 
 static void binary_piece(void *argument, size_t begin, size_t end)
 {
     const struct job *job = argument;
     struct cursor left, right;
+    struct chunk_room room;
+    room.streams = job->streams;
     wnn_cpu_cursor_init(&left, &job->left);
     wnn_cpu_cursor_init(&right, &job->right);
     for (size_t i = begin, n; i < end; i += n) {
         n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        unsigned char *out = job->out + i * job->out_size;
         job->loop(wnn_cpu_cursor_read(&left, i, n), wnn_cpu_cursor_read(&right, i, n),
-                  job->out + i * job->out_size, n);
+                  wnn_cpu_chunk_begin(&room, out), n);
+        wnn_cpu_chunk_end(&room, out, n * job->out_size);
     }
+    wnn_cpu_chunks_end(&room);
 }
 
 static void half_piece(void *argument, size_t begin, size_t end)
 {
     const struct job *job = argument;
     struct cursor left, right;
+    struct chunk_room room;
     _Alignas(64) float a[WNN_CHUNK], b[WNN_CHUNK];
+    room.streams = job->streams;
     wnn_cpu_cursor_init(&left, &job->left);
     wnn_cpu_cursor_init(&right, &job->right);
     for (size_t i = begin, n; i < end; i += n) {
         n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
         unsigned char *out = job->out + i * job->out_size;
+        void *place = wnn_cpu_chunk_begin(&room, out);
         const uint16_t *x = wnn_cpu_cursor_read(&left, i, n), *y = wnn_cpu_cursor_read(&right, i, n);
-        wnn_cpu_expect(x + WNN_CHUNK, out, n);
-        wnn_cpu_expect(y + WNN_CHUNK, out, n);
+        wnn_cpu_expect(x + WNN_CHUNK, place, n);
+        wnn_cpu_expect(y + WNN_CHUNK, place, n);
         wnn_half_to_float_array(x, a, n);
         wnn_half_to_float_array(y, b, n);
         if (job->out_size == sizeof(uint16_t)) {
             job->loop(a, b, a, n);
-            wnn_half_from_float_array(a, (uint16_t *)(void *)out, n);
+            wnn_half_from_float_array(a, place, n);
         } else {
-            job->loop(a, b, out, n);
+            job->loop(a, b, place, n);
         }
+        wnn_cpu_chunk_end(&room, out, n * job->out_size);
     }
+    wnn_cpu_chunks_end(&room);
 }
 
 static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
@@ -226,7 +237,11 @@ void wnn_cpu_binary(const struct kernel_call *call)
         return;
     WNNDataType type = call->in[0].type;
     struct job job = {
-        .loop = binary->loop[type], .out = out->data, .out_size = wnn_dtype_bits(out->type) / 8};
+        .loop = binary->loop[type],
+        .out = out->data,
+        .out_size = wnn_dtype_bits(out->type) / 8,
+        .streams = wnn_cpu_chunks_stream(call),
+    };
     wnn_cpu_view_init(&job.left, &call->in[binary->swapped], &out->shape);
     wnn_cpu_view_init(&job.right, &call->in[!binary->swapped], &out->shape);
     wnn_parallel_for(call->parallel, out->count, binary->grain,

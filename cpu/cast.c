@@ -98,53 +98,63 @@ static const cast_loop loops[WNN_DATA_TYPE_COUNT][WNN_DATA_TYPE_COUNT] = {
 };
 
 struct job {
-    cast_loop loop; // NULL: the bits stay
+    void (*convert)(const struct job *job, const void *in, void *out, size_t count);
+    cast_loop loop; // NULL: the bits stay, or float16 alone is converted
     const unsigned char *in;
     unsigned char *out;
     size_t in_size, out_size;
+    bool streams;
 };
+
+static void convert(const struct job *job, const void *in, void *out, size_t count)
+{
+    if (job->loop)
+        job->loop(in, out, count);
+    else if (in != out)
+        memcpy(out, in, count * job->in_size);
+}
+
+static void convert_from_half(const struct job *job, const void *in, void *out, size_t count)
+{
+    if (!job->loop) {
+        wnn_half_to_float_array(in, out, count);
+        return;
+    }
+    _Alignas(64) float values[WNN_CHUNK];
+    for (size_t i = 0, n; i < count; i += n) {
+        n = count - i < WNN_CHUNK ? count - i : WNN_CHUNK;
+        wnn_half_to_float_array((const uint16_t *)in + i, values, n);
+        job->loop(values, (unsigned char *)out + i * job->out_size, n);
+    }
+}
+
+static void convert_to_half(const struct job *job, const void *in, void *out, size_t count)
+{
+    if (!job->loop) {
+        wnn_half_from_float_array(in, out, count);
+        return;
+    }
+    _Alignas(64) float values[WNN_CHUNK];
+    for (size_t i = 0, n; i < count; i += n) {
+        n = count - i < WNN_CHUNK ? count - i : WNN_CHUNK;
+        job->loop((const unsigned char *)in + i * job->in_size, values, n);
+        wnn_half_from_float_array(values, (uint16_t *)out + i, n);
+    }
+}
 
 static void cast_piece(void *argument, size_t begin, size_t end)
 {
     const struct job *job = argument;
-    const unsigned char *in = job->in + begin * job->in_size;
-    unsigned char *out = job->out + begin * job->out_size;
-    if (job->loop)
-        job->loop(in, out, end - begin);
-    else if (in != out)
-        memcpy(out, in, (end - begin) * job->in_size);
-}
-
-static void from_half_piece(void *argument, size_t begin, size_t end)
-{
-    const struct job *job = argument;
-    const uint16_t *in = (const uint16_t *)(const void *)job->in;
-    if (!job->loop) {
-        wnn_half_to_float_array(in + begin, (float *)(void *)job->out + begin, end - begin);
-        return;
-    }
-    _Alignas(64) float values[WNN_CHUNK];
+    struct chunk_room room;
+    room.streams = job->streams;
+    size_t most = room.streams ? WNN_CHUNK : end - begin;
     for (size_t i = begin, n; i < end; i += n) {
-        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
-        wnn_half_to_float_array(in + i, values, n);
-        job->loop(values, job->out + i * job->out_size, n);
+        n = end - i < most ? end - i : most;
+        unsigned char *out = job->out + i * job->out_size;
+        job->convert(job, job->in + i * job->in_size, wnn_cpu_chunk_begin(&room, out), n);
+        wnn_cpu_chunk_end(&room, out, n * job->out_size);
     }
-}
-
-static void to_half_piece(void *argument, size_t begin, size_t end)
-{
-    const struct job *job = argument;
-    uint16_t *out = (uint16_t *)(void *)job->out;
-    if (!job->loop) {
-        wnn_half_from_float_array((const float *)(const void *)job->in + begin, out + begin, end - begin);
-        return;
-    }
-    _Alignas(64) float values[WNN_CHUNK];
-    for (size_t i = begin, n; i < end; i += n) {
-        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
-        job->loop(job->in + i * job->in_size, values, n);
-        wnn_half_from_float_array(values, out + i, n);
-    }
+    wnn_cpu_chunks_end(&room);
 }
 
 static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
@@ -169,15 +179,15 @@ void wnn_cpu_cast(const struct kernel_call *call)
     const struct tensor *in = call->in, *out = call->out;
     bool half_in = in->type == WNNDataType_Float16, half_out = out->type == WNNDataType_Float16;
     struct job job = {
+        .convert = half_in == half_out ? convert
+                   : half_in           ? convert_from_half
+                                       : convert_to_half,
         .loop = loops[half_in ? WNNDataType_Float32 : in->type][out->type],
         .in = in->data,
         .out = out->data,
         .in_size = wnn_dtype_bits(in->type) / 8,
         .out_size = wnn_dtype_bits(out->type) / 8,
+        .streams = wnn_cpu_chunks_stream(call),
     };
-    wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP,
-                     half_in == half_out ? cast_piece
-                     : half_in           ? from_half_piece
-                                         : to_half_piece,
-                     &job);
+    wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP, cast_piece, &job);
 }

@@ -8,6 +8,7 @@
 #define CPU_ELEMENTWISE_H_
 
 #include "cpu/kernel.h"
+#include "cpu/stream.h"
 #include "cpu/variants.h"
 
 #define WNN_CHUNK 512
@@ -108,6 +109,40 @@ const float *wnn_cpu_cursor_read_floats(struct cursor *cursor, size_t index, siz
 // Puts elements [index, index + count) of a 4-bit type into `out`, where element 0 begins: two a byte, the
 // even one in the low half. index is even.
 void wnn_cpu_pack_pairs(const unsigned char *values, unsigned char *out, size_t index, size_t count);
+
+// Where a thread makes chunks of an output: in their place, or on the way past the caches.
+struct chunk_room {
+    bool streams;
+    _Alignas(64) unsigned char buffer[WNN_CHUNK * sizeof(uint64_t)];
+};
+
+// Whether chunks of an output go past the caches. What takes the place of an input is in them.
+static inline bool wnn_cpu_chunks_stream(const struct kernel_call *call)
+{
+    const struct tensor *out = call->out;
+    for (unsigned i = 0; i < call->node->in_count; i++)
+        if (call->in[i].data == out->data)
+            return false;
+    return wnn_streams(out->count * (wnn_dtype_bits(out->type) / 8));
+}
+
+static inline void *wnn_cpu_chunk_begin(struct chunk_room *room, void *out)
+{
+    return room->streams ? room->buffer : out;
+}
+
+static inline void wnn_cpu_chunk_end(const struct chunk_room *room, void *out, size_t bytes)
+{
+    if (room->streams)
+        wnn_stream(out, room->buffer, bytes);
+}
+
+// Behind a thread's last chunk.
+static inline void wnn_cpu_chunks_end(const struct chunk_room *room)
+{
+    if (room->streams)
+        wnn_stream_end();
+}
 
 // The options of an operator of one input, converted to the data type.
 struct unary_constants {

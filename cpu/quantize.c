@@ -10,6 +10,7 @@ struct job {
     size_t count;
     unsigned char *out;
     WNNDataType type; // of the output
+    bool streams;
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -91,17 +92,23 @@ static void quantize_range(const struct job *job, size_t begin, size_t end)
     size_t size = packed ? 1 : wnn_dtype_bits(job->type) / 8;
     struct cursor input, scale, zero;
     float x[WNN_CHUNK], s[WNN_CHUNK];
-    unsigned char values[WNN_CHUNK];
+    struct chunk_room room;
+    room.streams = job->streams && !packed;
     wnn_cpu_cursor_init(&input, &job->input);
     wnn_cpu_cursor_init(&scale, &job->scale);
     wnn_cpu_cursor_init(&zero, &job->zero);
     for (size_t i = begin, n; i < end; i += n) {
         n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        unsigned char *out = job->out + i * size;
         job->loop(wnn_cpu_cursor_read_floats(&input, i, n, x), wnn_cpu_cursor_read_floats(&scale, i, n, s),
-                  wnn_cpu_cursor_read(&zero, i, n), packed ? values : job->out + i * size, n);
+                  wnn_cpu_cursor_read(&zero, i, n), packed ? room.buffer : wnn_cpu_chunk_begin(&room, out),
+                  n);
         if (packed)
-            wnn_cpu_pack_pairs(values, job->out, i, n);
+            wnn_cpu_pack_pairs(room.buffer, job->out, i, n);
+        else
+            wnn_cpu_chunk_end(&room, out, n * size);
     }
+    wnn_cpu_chunks_end(&room);
 }
 
 // Over pairs of elements, because two 4-bit ones share a byte.
@@ -117,7 +124,12 @@ void wnn_cpu_quantize_linear(const struct kernel_call *call)
     if (out->count == 0)
         return;
     struct job job = {
-        .loop = quantize_loops[out->type], .count = out->count, .out = out->data, .type = out->type};
+        .loop = quantize_loops[out->type],
+        .count = out->count,
+        .out = out->data,
+        .type = out->type,
+        .streams = wnn_cpu_chunks_stream(call),
+    };
     wnn_cpu_view_init(&job.input, &call->in[0], &out->shape);
     wnn_cpu_view_init(&job.scale, &call->in[1], &out->shape);
     wnn_cpu_view_init(&job.zero, &call->in[2], &out->shape);
@@ -158,19 +170,24 @@ static void dequantize_piece(void *argument, size_t begin, size_t end)
 {
     const struct job *job = argument;
     struct cursor input, scale, zero;
+    struct chunk_room room;
     float s[WNN_CHUNK];
     bool half = job->type == WNNDataType_Float16;
+    size_t size = half ? sizeof(uint16_t) : sizeof(float);
+    room.streams = job->streams;
     wnn_cpu_cursor_init(&input, &job->input);
     wnn_cpu_cursor_init(&scale, &job->scale);
     wnn_cpu_cursor_init(&zero, &job->zero);
     for (size_t i = begin, n; i < end; i += n) {
         n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
-        float *out = half ? s : (float *)(void *)job->out + i;
+        void *place = wnn_cpu_chunk_begin(&room, job->out + i * size);
         job->loop(wnn_cpu_cursor_read(&input, i, n), wnn_cpu_cursor_read_floats(&scale, i, n, s),
-                  wnn_cpu_cursor_read(&zero, i, n), out, n);
+                  wnn_cpu_cursor_read(&zero, i, n), half ? s : place, n);
         if (half)
-            wnn_half_from_float_array(s, (uint16_t *)(void *)job->out + i, n);
+            wnn_half_from_float_array(s, place, n);
+        wnn_cpu_chunk_end(&room, job->out + i * size, n * size);
     }
+    wnn_cpu_chunks_end(&room);
 }
 
 void wnn_cpu_dequantize_linear(const struct kernel_call *call)
@@ -179,7 +196,12 @@ void wnn_cpu_dequantize_linear(const struct kernel_call *call)
     if (out->count == 0)
         return;
     struct job job = {
-        .loop = dequantize_loops[call->in[0].type], .count = out->count, .out = out->data, .type = out->type};
+        .loop = dequantize_loops[call->in[0].type],
+        .count = out->count,
+        .out = out->data,
+        .type = out->type,
+        .streams = wnn_cpu_chunks_stream(call),
+    };
     wnn_cpu_view_init(&job.input, &call->in[0], &out->shape);
     wnn_cpu_view_init(&job.scale, &call->in[1], &out->shape);
     wnn_cpu_view_init(&job.zero, &call->in[2], &out->shape);

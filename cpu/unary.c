@@ -248,27 +248,33 @@ struct job {
     const unsigned char *in;
     unsigned char *out;
     size_t in_size, out_size;
-    bool half_in, half_out;
+    bool half_in, half_out, streams;
 };
 
 static void unary_piece(void *argument, size_t begin, size_t end)
 {
     const struct job *job = argument;
-    if (!job->half_in) {
-        job->loop(job->in + begin * job->in_size, job->out + begin * job->out_size, end - begin,
-                  &job->constants);
-        return;
-    }
+    struct chunk_room room;
     _Alignas(64) float values[WNN_CHUNK];
+    room.streams = job->streams;
+    size_t most = job->half_in || room.streams ? WNN_CHUNK : end - begin;
     for (size_t i = begin, n; i < end; i += n) {
-        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        n = end - i < most ? end - i : most;
+        const unsigned char *in = job->in + i * job->in_size;
         unsigned char *out = job->out + i * job->out_size;
-        wnn_cpu_expect(job->in + (i + WNN_CHUNK) * job->in_size, out, n);
-        wnn_half_to_float_array((const uint16_t *)(const void *)(job->in + i * job->in_size), values, n);
-        job->loop(values, job->half_out ? (void *)values : out, n, &job->constants);
-        if (job->half_out)
-            wnn_half_from_float_array(values, (uint16_t *)(void *)out, n);
+        void *place = wnn_cpu_chunk_begin(&room, out);
+        if (job->half_in) {
+            wnn_cpu_expect(in + WNN_CHUNK * job->in_size, place, n);
+            wnn_half_to_float_array((const uint16_t *)(const void *)in, values, n);
+            job->loop(values, job->half_out ? (void *)values : place, n, &job->constants);
+            if (job->half_out)
+                wnn_half_from_float_array(values, place, n);
+        } else {
+            job->loop(in, place, n, &job->constants);
+        }
+        wnn_cpu_chunk_end(&room, out, n * job->out_size);
     }
+    wnn_cpu_chunks_end(&room);
 }
 
 static void run_unary(unsigned op, const void *attrs, const struct tensor *in, const struct tensor *out,
@@ -283,6 +289,7 @@ static void run_unary(unsigned op, const void *attrs, const struct tensor *in, c
         .out_size = wnn_dtype_bits(out->type) / 8,
         .half_in = in->type == WNNDataType_Float16,
         .half_out = out->type == WNNDataType_Float16,
+        .streams = in->data != out->data && wnn_streams(out->count * (wnn_dtype_bits(out->type) / 8)),
     };
     wnn_parallel_for(parallel, out->count, operators[op].grain, unary_piece, &job);
 }
