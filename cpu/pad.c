@@ -167,10 +167,8 @@ static void pad_plane(const struct pad *pad, const char *from, char *to, const c
         const char *row = from + source * line;
         size_t over = out_line > SHORT_ROW ? 0 : rows_before(to, to_end, out_line, count);
         over = over ? rows_before(row, pad->from_end, line, over) : 0;
-        if (out_line <= VECTOR)
-            put_rows_of_unit(pad, row, to, over, ONE_VECTOR);
-        else
-            put_rows_of_unit(pad, row, to, over, VECTORS);
+        if (over > 0)
+            put_rows_of_unit(pad, row, to, over, out_line <= VECTOR ? ONE_VECTOR : VECTORS);
         put_rows_of_unit(pad, row + over * line, to + over * out_line, count - over, EXACT);
     }
 }

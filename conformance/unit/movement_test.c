@@ -45,14 +45,17 @@ static float load(const struct tensor *tensor, size_t i)
     return ((const uint8_t *)tensor->data)[i];
 }
 
-// There is nothing behind the last element.
-static struct tensor make_tensor(const struct operand *operand)
+// There is nothing behind the last element, or what nothing may be written to.
+#define BEHIND 64
+
+static struct tensor make_tensor(const struct operand *operand, size_t behind)
 {
     struct tensor tensor = {.type = operand->type.type, .shape = operand->type.shape};
     tensor.count = wnn_shape_elements(&tensor.shape);
     size_t size = wnn_dtype_bits(tensor.type) / 8;
-    tensor.data = malloc(tensor.count * size);
+    tensor.data = malloc(tensor.count * size + behind);
     REQUIRE(tensor.data);
+    memset((char *)tensor.data + tensor.count * size, 0xa5, behind);
     for (size_t i = 0; i < tensor.count; i++) {
         state = state * 1664525u + 1013904223u;
         float value = (float)(int32_t)(state >> 8) * (1.0f / (1 << 23)) - 1;
@@ -74,14 +77,16 @@ static void check(WNNOperand result, plain_value value, const void *what)
 {
     REQUIRE(result);
     const struct node *node = wnn_operand(result)->producer;
-    struct tensor in = make_tensor(node->in[0]), out = make_tensor(node->out[0]),
-                  again = make_tensor(node->out[0]);
+    struct tensor in = make_tensor(node->in[0], 0), out = make_tensor(node->out[0], BEHIND),
+                  again = make_tensor(node->out[0], BEHIND);
     size_t bytes = out.count * wnn_dtype_bits(out.type) / 8;
     struct parallel one = {.run = run_in_turn, .threads = 1}, some = {.run = run_in_turn, .threads = 3};
     struct kernel_call call = {node, &in, &out, NULL, &one}, other = {node, &in, &again, NULL, &some};
     wnn_cpu_kernels[node->op].run(&call);
     wnn_cpu_kernels[node->op].run(&other);
-    REQUIRE(memcmp(out.data, again.data, bytes) == 0);
+    REQUIRE(memcmp(out.data, again.data, bytes + BEHIND) == 0);
+    for (size_t i = 0; i < BEHIND; i++)
+        REQUIRE(((unsigned char *)out.data)[bytes + i] == 0xa5);
     double slack = out.type == WNNDataType_Float32 ? 1e-5 : out.type == WNNDataType_Float16 ? 2e-3 : 0.51;
     for (size_t i = 0; i < out.count; i++) {
         double expected = value(&in, &out, what, i), got = (double)load(&out, i);
@@ -320,6 +325,8 @@ static void test_padding(void)
         {{2, 130, 14, 14}, {0, 0, 1, 1}, {0, 0, 1, 1}, WNNPaddingMode_Constant},
         {{3, 50, 5, 3}, {0, 0, 0, 2}, {0, 0, 1, 1}, WNNPaddingMode_Constant},
         {{3, 7, 20, 57}, {1, 2, 0, 0}, {1, 0, 0, 9}, WNNPaddingMode_Constant},
+        {{1, 1, 1, 3}, {0, 0, 0, 1}, {0, 0, 0, 1}, WNNPaddingMode_Constant}, // less than a vector
+        {{1, 2, 1, 3}, {0, 0, 0, 2}, {0, 0, 0, 0}, WNNPaddingMode_Constant},
     };
     static const WNNPaddingMode modes[] = {WNNPaddingMode_Constant, WNNPaddingMode_Edge,
                                            WNNPaddingMode_Reflection};
