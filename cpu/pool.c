@@ -2,17 +2,23 @@
 //
 // averagePool2d, l2Pool2d and maxPool2d. Windows are intersected with the input; a window outside of it gives
 // 0, or for the maximum the lowest value of the type.
+//
+// Windows beside one another are made in two steps: rows are folded into one, with padding around it, and
+// this along itself. Windows so long that this does not pay, or alone, are made one by one; one over all of
+// the input is a reduction.
 
 #include "cpu/kernel.h"
-#include "cpu/runs.h"
+#include "cpu/stream.h"
 #include "cpu/variants.h"
 
+#include <float.h>
 #include <math.h>
 
 #define WNN_POOL_ROOM      16384 // bytes of sums that are worked on at a time
 #define WNN_POOL_BATCH     2048  // bytes of rows that are folded before their windows are
+#define WNN_POOL_GATHERED  4096  // bytes of results that are written together
 #define WNN_POOL_POSITIONS 1024  // windows beside one another, at most
-#define WNN_POOL_SLACK     64    // elements behind those that count
+#define WNN_POOL_SLACK     192   // elements behind those that count
 
 struct pool {
     const struct loops *loops;
@@ -30,7 +36,9 @@ struct pool {
     // How many elements of a run, and how many windows beside one another, are pooled together; how many sums
     // there is room for.
     size_t block, positions, room;
-    int64_t span; // of a window along the width
+    size_t rows, pitch; // rows that are pooled together, and sums between them
+    int64_t span;       // of a window along the width
+    bool streams;
 };
 
 // The taps of a window along one axis that lie inside of the input: [*begin, *end), and the coordinate of tap
@@ -60,46 +68,75 @@ WNN_INLINE int64_t clip(const struct pool *pool, unsigned axis, size_t position,
 struct lines {
     size_t rows, out_row, in_row; // strides in elements
     size_t step, taps, count;
+    size_t stride, part; // if not 0: element i is at i / stride of part i % stride
+    bool whole; // what lies behind a row may be read, and is made neutral, as far as the last vector goes
 };
+
+WNN_INLINE size_t tap_at(const struct lines *lines, size_t tap)
+{
+    size_t at = tap * lines->step;
+    return lines->stride > 0 ? at % lines->stride * lines->part + at / lines->stride : at;
+}
 
 // Inputs become sums, and these sums of more, and results.
 struct loops {
-    size_t input, sum, result; // bytes
+    size_t sum;   // bytes
+    size_t lanes; // elements of a vector: results are made so many at a time
 
     // out[r * out_row + i] = the fold over t < taps of in[r * in_row + t * step + i], where `in` are inputs
     // or sums, and of what is there if `more`.
     void (*inputs)(void *out, const void *in, const struct lines *lines, bool more);
     void (*sums)(void *out, const void *in, const struct lines *lines, bool more);
 
-    // out[i] = the fold over t < taps of in[i * stride + t * step]: windows along a row of single elements.
-    void (*windows)(void *out, const void *in, size_t step, size_t taps, size_t stride, size_t count);
-
     // Folds a run of sums and what is in `sum`.
     void (*run)(void *sum, const void *sums, size_t count);
 
-    // (optional: sums are results) Rows of results. 1 / the number of elements of a sum is factors[i], if it
-    // changes `along` the rows, or else factors[r].
-    void (*finish)(void *results, const void *sums, const struct lines *lines, const double *factors,
-                   bool along);
+    // out[phase * part + i] = in[i * stride + phase], which makes windows that are `stride` apart neighbours.
+    void (*split)(void *out, const void *in, size_t stride, size_t phases, size_t part, size_t count);
+
+    // out[r * out_row + i] = the result of the fold over t < taps of element i + t * step of row r. For
+    // `means`, 1 / the number of elements of a sum is factors[i], if it changes `along` the rows, or else
+    // factors[r]. What lies behind a row is overwritten as far as the last vector goes.
+    void (*results)(void *out, const void *in, const struct lines *lines, const void *factors, bool along);
+    bool means, single; // single: factors are float, not double
+
+    // (optional) Results that are not between `least` and the greatest number may have come from sums that
+    // were out of range; those of `exact` are right. are_right: whether all are between them.
+    const struct loops *exact;
+    float least;
+    bool (*are_right)(const float *results, const struct lines *lines, float least);
 };
 
-// A maximum that a NaN never leaves again.
-#define MAXIMUM_FLOAT(a, b)   ((b) != (b) ? (b) : (b) > (a) ? (b) : (a))
+// A maximum that a NaN never leaves again, in a form for which there are two instructions.
+WNN_INLINE float maximum_float(float a, float b)
+{
+    float larger = b > a ? b : a;
+    return b == b ? larger : b;
+}
+
+#define MAXIMUM_FLOAT(a, b)   maximum_float(a, b)
 #define MAXIMUM_INTEGER(a, b) ((b) > (a) ? (b) : (a))
 #define AS_IT_IS(x)           (x)
+#define ONLY(a, f)            (a)
+#define KEY_OF_HALF(x)        wnn_half_key(x, WNN_HALF_NAN_LAST)
+#define HALF_OF_KEY(a, f)     wnn_half_of_key(a, WNN_HALF_NAN_LAST)
 
-// Sums are kept in float64: squares neither overflow nor vanish there.
-#define ADD(a, b)   ((a) + (b))
-#define WIDEN(x)    (double)(x)
-#define SQUARE(x)   ((double)(x) * (double)(x))
-#define TIMES(a, f) (float)((a) * (f))
-#define ROOT(a, f)  root(a)
+// In float64 sums are right: squares neither overflow nor vanish there.
+#define ADD(a, b)      ((a) + (b))
+#define WIDEN(x)       (double)(x)
+#define WIDEN_HALF(x)  (double)wnn_half_to_float(x)
+#define SQUARE(x)      (WIDEN(x) * WIDEN(x))
+#define SQUARE_HALF(x) (WIDEN_HALF(x) * WIDEN_HALF(x))
+#define TIMES(a, f)    (float)((double)(a) * (f))
+#define ROOT(a, f)     root(a)
 
-// Those of float16 in float32, where the squares fit, if there are not too many. factors are rounded.
-#define HALF_TAPS        4096
-#define SQUARE_HALF(x)   ((x) * (x))
-#define TIMES_HALF(a, f) ((a) * (f))
-#define ROOT_HALF(a, f)  ((void)(f), sqrtf(a))
+// In float32 they are made if there are few: of float32, where that is seen from the results, and of float16,
+// the squares of which fit.
+#define FEW_TAPS          64
+#define FEW_HALVES        4096
+#define LEAST_SQUARED     0x1p-50f
+#define SQUARE_FLOAT(x)   ((x) * (x))
+#define TIMES_FLOAT(a, f) ((a) * (f))
 
 // The square root of a sum of squares of float32, brought into the range where one of float32 is exact
 // enough.
@@ -110,9 +147,10 @@ WNN_INLINE float root(double sum)
     return (float)((double)sqrtf((float)(sum * scale)) * back);
 }
 
-// They are converted so many at a time; sums are followed by as many as that takes.
+// float16 are converted so many at a time.
 #define HALF_LANES 16
 typedef float floats16 __attribute__((vector_size(HALF_LANES * sizeof(float))));
+typedef int32_t ints16 __attribute__((vector_size(HALF_LANES * sizeof(int32_t))));
 
 static void load_halves(floats16 *to, const uint16_t *from)
 {
@@ -124,8 +162,32 @@ static void store_halves(uint16_t *to, const float *from)
     wnn_half_from_float_array(from, to, HALF_LANES);
 }
 
+WNN_INLINE void take_roots(float *sums, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sums[i] = sqrtf(sums[i]);
+}
+
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+WNN_AVX2 WNN_INLINE void take_roots_avx2(float *sums, size_t count)
+{
+    for (size_t i = 0; i < count; i += 8)
+        _mm256_storeu_ps(sums + i, _mm256_sqrt_ps(_mm256_loadu_ps(sums + i)));
+}
+
+// The instruction takes as long as all the rest: from an estimate and one step of Newton's, to a unit or so.
+WNN_AVX512 WNN_INLINE void take_roots_avx512(float *sums, size_t count)
+{
+    for (size_t i = 0; i < count; i += 16) {
+        __m512 sum = _mm512_loadu_ps(sums + i), inverse = _mm512_rsqrt14_ps(sum);
+        __m512 root = _mm512_mul_ps(sum, inverse), half = _mm512_set1_ps(0.5f);
+        __m512 rest = _mm512_fnmadd_ps(_mm512_mul_ps(inverse, half), root, half);
+        __mmask16 own = _mm512_fpclass_ps_mask(sum, 0x9F); // NaN, zeros and infinities are their own
+        _mm512_storeu_ps(sums + i, _mm512_mask_mov_ps(_mm512_fmadd_ps(root, rest, root), own, sum));
+    }
+}
 
 WNN_AVX2 static inline void load_halves_avx2(floats16 *to, const uint16_t *from)
 {
@@ -153,24 +215,35 @@ WNN_AVX512 static inline void store_halves_avx512(uint16_t *to, const float *fro
 }
 #endif
 
-#define KEY_OF_HALF(x) wnn_half_key(x, WNN_HALF_NAN_LAST)
+// Masks of the first n of a vector's lanes start n before the middle.
+#define FIRST(Mask) static const Mask Mask##_first[128] = {[0 ... 63] = -1}
+FIRST(int8_t);
+FIRST(int16_t);
+FIRST(int32_t);
+FIRST(int64_t);
 
 #define RUN_BYTES 256 // of sums that grow side by side
 
 #define SET(x) x
 #define TARGET
+#define VECTOR   32
 #define INTEGERS 1
+#define WIDE     1
 #include "cpu/pool_kernel.inc"
 
 #if defined(__x86_64__)
 #define SET(x)   x##_avx2
 #define TARGET   WNN_AVX2
+#define VECTOR   32
 #define INTEGERS 1
+#define WIDE     0
 #include "cpu/pool_kernel.inc"
 
 #define SET(x)   x##_avx512
 #define TARGET   WNN_AVX512
+#define VECTOR   64
 #define INTEGERS 0
+#define WIDE     0
 #include "cpu/pool_kernel.inc"
 
 #define BEST(x)       (__builtin_cpu_supports("avx2") ? &x##_avx2 : &x)
@@ -180,16 +253,18 @@ WNN_AVX512 static inline void store_halves_avx512(uint16_t *to, const float *fro
 #define BEST_FLOAT(x) (&x)
 #endif
 
-static const struct loops *find_loops(enum op op, WNNDataType type, bool few)
+static const struct loops *find_loops(enum op op, WNNDataType type, uint64_t taps)
 {
-    if (type == WNNDataType_Float16 && op == WNN_OP_maxPool2d)
-        return BEST_FLOAT(max_half);
-    if (type == WNNDataType_Float16 && few)
-        return op == WNN_OP_averagePool2d ? BEST_FLOAT(average_half) : BEST_FLOAT(l2_half);
-    if (op == WNN_OP_averagePool2d)
-        return BEST_FLOAT(average);
-    if (op == WNN_OP_l2Pool2d)
-        return BEST_FLOAT(l2);
+    bool mean = op == WNN_OP_averagePool2d;
+    if (op != WNN_OP_maxPool2d && type == WNNDataType_Float16) {
+        if (taps > FEW_HALVES)
+            return mean ? &average_half_wide : &l2_half_wide;
+        return mean ? BEST_FLOAT(average_half) : BEST_FLOAT(l2_half);
+    }
+    if (op != WNN_OP_maxPool2d && taps > FEW_TAPS)
+        return mean ? BEST_FLOAT(average) : BEST_FLOAT(l2);
+    if (op != WNN_OP_maxPool2d)
+        return mean ? BEST_FLOAT(average_few) : BEST_FLOAT(l2_few);
     switch (type) {
     case WNNDataType_Int32:
         return BEST(max_i32);
@@ -200,16 +275,63 @@ static const struct loops *find_loops(enum op op, WNNDataType type, bool few)
     case WNNDataType_Uint64:
         return BEST(max_u64);
     case WNNDataType_Int8:
-        return BEST(max_i8);
+        return BEST_FLOAT(max_i8);
     case WNNDataType_Uint8:
-        return BEST(max_u8);
+        return BEST_FLOAT(max_u8);
+    case WNNDataType_Float16:
+        return BEST_FLOAT(max_half);
     default:
         return BEST_FLOAT(max_float);
     }
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Windows
+// Results on their way to the output
+// ---------------------------------------------------------------------------------------------------------------
+
+// What is contiguous is gathered.
+struct sink {
+    char *to;
+    size_t filled;
+    bool streams;
+    double bytes[WNN_POOL_ROOM / sizeof(double) + WNN_POOL_SLACK / sizeof(double)];
+};
+
+static void put(const struct sink *sink, char *to, const char *from, size_t bytes)
+{
+    if (sink->streams)
+        wnn_stream(to, from, bytes);
+    else
+        memcpy(to, from, bytes);
+}
+
+static void flush(struct sink *sink)
+{
+    if (sink->filled > 0)
+        put(sink, sink->to, (char *)sink->bytes, sink->filled);
+    sink->filled = 0;
+}
+
+// Where to make what becomes `bytes` bytes at `to`.
+static char *take(struct sink *sink, char *to, size_t bytes)
+{
+    if (sink->filled == 0 || sink->to + sink->filled != to || sink->filled + bytes > WNN_POOL_GATHERED) {
+        flush(sink);
+        sink->to = to;
+    }
+    sink->filled += bytes;
+    return (char *)sink->bytes + sink->filled - bytes;
+}
+
+static void drain(struct sink *sink)
+{
+    flush(sink);
+    if (sink->streams)
+        wnn_stream_end();
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// One window after another
 // ---------------------------------------------------------------------------------------------------------------
 
 // Room for sums.
@@ -218,40 +340,100 @@ union line {
     char bytes[1];
 };
 
-// Rows of results from element `to` of the output on. lines->out_row is that of the output.
-static void store(const struct pool *pool, const void *sums, const struct lines *lines, const double *factors,
-                  bool along, size_t to)
-{
-    const struct loops *loops = pool->loops;
-    char *out = pool->output + to * pool->element;
-    if (loops->finish) {
-        loops->finish(out, sums, lines, factors, along);
-    } else {
-        for (size_t r = 0; r < lines->rows; r++)
-            wnn_copy_run(out + r * lines->out_row * pool->element,
-                         (const char *)sums + r * lines->in_row * pool->element,
-                         lines->count * pool->element);
-    }
-}
-
-static void set_neutral(const struct pool *pool, char *sums, size_t rows, size_t row, size_t count)
+// No elements folded.
+static void set_neutral(const struct loops *loops, char *sums, size_t rows, size_t row, size_t count)
 {
     static const double nothing[1];
-    pool->loops->sums(sums, nothing, &(struct lines){.rows = rows, .out_row = row, .count = count}, false);
+    loops->sums(sums, nothing, &(struct lines){.rows = rows, .out_row = row, .count = count}, false);
 }
+
+// `block` results of window `x` of a row, as many as there is room for sums. Writes a whole number of
+// vectors.
+static void fold_window(const struct pool *pool, const struct loops *loops, size_t row, size_t x,
+                        size_t channel, size_t block, char *out)
+{
+    union line sums, folded;
+    size_t line = row / pool->out[0], most = WNN_POOL_ROOM / loops->sum / block;
+    int64_t top, bottom, left, right;
+    int64_t first_y = clip(pool, 0, row % pool->out[0], &top, &bottom);
+    int64_t first_x = clip(pool, 1, x, &left, &right);
+    size_t step_y = (size_t)pool->dilation[0] * pool->in_y, height = (size_t)(bottom - top);
+    size_t step_x = (size_t)pool->dilation[1] * pool->in_x, width = (size_t)(right - left);
+    size_t number = height * width;
+    set_neutral(loops, folded.bytes, 1, 0, block);
+    for (size_t tap = 0, taps; number > 0 && tap < width; tap += taps) {
+        taps = width - tap < most ? width - tap : most;
+        size_t offset = line * pool->in_line + channel +
+                        (size_t)(first_y + top * pool->dilation[0]) * pool->in_y +
+                        (size_t)(first_x + left * pool->dilation[1]) * pool->in_x + tap * step_x;
+        struct lines lines = {taps, block, step_x, step_y, height, block, 0, 0, false};
+        if (step_x == block) {
+            lines.rows = 1;
+            lines.count = taps * block;
+        }
+        loops->inputs(sums.bytes, pool->input + offset * pool->element, &lines, false);
+        if (block == 1)
+            loops->run(folded.bytes, sums.bytes, taps);
+        else
+            loops->sums(folded.bytes, sums.bytes, &(struct lines){1, 0, 0, block, taps, block, 0, 0, false},
+                        true);
+    }
+    const double factor = number > 0 ? 1 / (double)number : 0;
+    const float single = (float)factor;
+    const void *factors = loops->single ? (const void *)&single : (const void *)&factor;
+    loops->results(out, folded.bytes, &(struct lines){1, 0, 0, 0, 1, block, 0, 0, true}, factors, false);
+}
+
+static void pool_sparse(void *argument, size_t begin, size_t end)
+{
+    const struct pool *pool = argument;
+    struct sink sink;
+    sink.to = NULL;
+    sink.filled = 0;
+    sink.streams = pool->streams;
+    for (size_t row = begin; row < end; row++) {
+        char *to = pool->output + row * pool->out_y * pool->element;
+        for (size_t x = 0; x < pool->out[1]; x++) {
+            for (size_t channel = 0, block; channel < pool->run; channel += block) {
+                block = pool->run - channel < pool->block ? pool->run - channel : pool->block;
+                char *out =
+                    take(&sink, to + (x * pool->run + channel) * pool->element, block * pool->element);
+                fold_window(pool, pool->loops, row, x, channel, block, out);
+            }
+        }
+    }
+    drain(&sink);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Windows that overlap or lie close to one another
+// ---------------------------------------------------------------------------------------------------------------
 
 // Some columns of the output, of some elements of each run, and the columns of the input below them: padding,
 // input and padding.
 struct strip {
     size_t channel, block, x, positions;
     size_t first, head, inside, tail; // columns
-    size_t rows, pitch;               // of sums that there is room for, and between them
-    size_t lanes;                     // elements of a row are folded in so many at a time
+};
+
+union factors {
+    double doubles[WNN_POOL_POSITIONS + WNN_POOL_SLACK];
+    float floats[WNN_POOL_POSITIONS + WNN_POOL_SLACK];
+};
+
+// What the strips of a part of the rows share.
+struct bench {
+    struct sink sink;
+    union line sums, parts;
+    size_t channel, x; // of the strip whose padding is in `sums`
+    size_t height;     // of the windows that `factors` are of
+    double widths[WNN_POOL_POSITIONS];
+    union factors factors;
 };
 
 static struct strip make_strip(const struct pool *pool, size_t channel, size_t x)
 {
-    struct strip strip = {.channel = channel, .x = x, .rows = 1, .lanes = 1};
+    struct strip strip = {.channel = channel, .x = x};
     strip.block = pool->run - channel < pool->block ? pool->run - channel : pool->block;
     strip.positions = pool->out[1] - x < pool->positions ? pool->out[1] - x : pool->positions;
     // Input columns [first, first + length), of which [low, high) are inside.
@@ -264,20 +446,6 @@ static struct strip make_strip(const struct pool *pool, size_t channel, size_t x
     strip.head = (size_t)low;
     strip.inside = (size_t)(high - low);
     strip.tail = (size_t)(length - high);
-    if (pool->run == 1) {
-        // Several rows, each a whole number of vectors and of windows.
-        size_t lanes = 64 / pool->element, stride = (size_t)pool->stride[1];
-        size_t whole = (strip.inside + lanes - 1) / lanes * lanes + strip.head;
-        size_t pitch = whole > (size_t)length ? whole : (size_t)length;
-        pitch = (pitch + stride - 1) / stride * stride;
-        if (pitch <= pool->room / 2) {
-            strip.rows = pool->room / pitch;
-            strip.pitch = pitch;
-            strip.lanes = lanes;
-            size_t most = WNN_POOL_BATCH / (pitch * pool->element) + 1;
-            strip.rows = strip.rows < most ? strip.rows : most;
-        }
-    }
     return strip;
 }
 
@@ -292,138 +460,259 @@ static size_t count_alike(const struct pool *pool, size_t y, size_t most)
     return rows < most ? rows : most;
 }
 
-// Windows that overlap or lie close to one another: rows are folded into one, with the padding around it, and
-// this along itself.
-static void pool_strip(const struct pool *pool, const struct strip *strip, size_t begin, size_t end)
+// Padding around the sums, and what windows of so many rows of the input are divided by.
+static void prepare(const struct pool *pool, const struct strip *strip, size_t height, struct bench *bench)
+{
+    bool same = bench->x == strip->x && bench->channel == strip->channel;
+    if (!same) {
+        size_t block = strip->block, sum = pool->loops->sum;
+        set_neutral(pool->loops, bench->sums.bytes, pool->rows, pool->pitch, strip->head * block);
+        set_neutral(pool->loops, bench->sums.bytes + (strip->head + strip->inside) * block * sum, pool->rows,
+                    pool->pitch, strip->tail * block);
+    }
+    for (size_t i = 0; !same && pool->loops->means && i < strip->positions; i++) {
+        int64_t left, right;
+        clip(pool, 1, strip->x + i, &left, &right);
+        bench->widths[i] = right > left ? (double)(right - left) : INFINITY;
+    }
+    if (pool->loops->means && (!same || bench->height != height)) {
+        double rows = height > 0 ? (double)height : INFINITY;
+        for (size_t i = 0; !pool->loops->single && i < strip->positions; i++)
+            bench->factors.doubles[i] = 1 / (rows * bench->widths[i]);
+        for (size_t i = 0; pool->loops->single && i < strip->positions; i++)
+            bench->factors.floats[i] = (float)(1 / (rows * bench->widths[i]));
+    }
+    bench->x = strip->x;
+    bench->channel = strip->channel;
+    bench->height = height;
+}
+
+static bool has_tiny(const float *x, size_t count)
+{
+    uint32_t least, bits;
+    const float limit = LEAST_SQUARED;
+    memcpy(&least, &limit, sizeof least);
+    bool tiny = false;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&bits, x + i, sizeof bits);
+        tiny |= (bits & INT32_MAX) - 1 < least - 1;
+    }
+    return tiny;
+}
+
+// Makes results anew that are not right. Small ones are, if they come from zeros only.
+static void mend(const struct pool *pool, const struct strip *strip, size_t row, const struct lines *inputs,
+                 const float *from, const struct lines *lines, float *results)
 {
     const struct loops *loops = pool->loops;
-    union line sums = {{0}}, results, neutral;
-    double factors[WNN_POOL_POSITIONS + HALF_LANES] = {0};
-    size_t block = strip->block, positions = strip->positions, height = SIZE_MAX;
-    size_t width = (size_t)pool->window[1], stride = (size_t)pool->stride[1],
-           dilation = (size_t)pool->dilation[1];
-    set_neutral(pool, neutral.bytes, 1, 0, strip->tail * block);
-    char *inside = sums.bytes + strip->head * block * loops->sum;
-    set_neutral(pool, sums.bytes, strip->rows, strip->pitch, strip->head * block);
-    set_neutral(pool, inside, strip->rows, strip->pitch, (strip->inside + strip->tail) * block);
-    for (size_t row = begin, rows; row < end; row += rows) {
-        size_t line = row / pool->out[0], y = row % pool->out[0];
-        int64_t top, bottom, left, right;
-        int64_t first_y = clip(pool, 0, y, &top, &bottom);
-        rows = end - row < pool->out[0] - y ? end - row : pool->out[0] - y;
-        rows = count_alike(pool, y, rows < strip->rows ? rows : strip->rows);
+    bool tiny = false;
+    for (size_t r = 0; r < inputs->rows; r++) {
+        for (size_t t = 0; loops->least > 0 && t < inputs->taps; t++)
+            tiny |= has_tiny(from + r * inputs->in_row + t * inputs->step, inputs->count);
+    }
+    for (size_t r = 0; r < lines->rows; r++, results += lines->out_row) {
+        for (size_t i = 0; i < lines->count; i++) {
+            if (results[i] <= FLT_MAX && (results[i] >= loops->least || !tiny))
+                continue;
+            float made[WNN_POOL_SLACK];
+            if (pool->run == 1)
+                fold_window(pool, loops->exact, row + r, strip->x + i, 0, 1, (char *)made);
+            else
+                fold_window(pool, loops->exact, row, strip->x + r, strip->channel + i, 1, (char *)made);
+            results[i] = made[0];
+        }
+    }
+}
 
-        struct lines lines = {.rows = rows,
-                              .out_row = strip->pitch,
-                              .in_row = (size_t)pool->stride[0] * pool->in_y,
-                              .step = (size_t)pool->dilation[0] * pool->in_y,
-                              .taps = (size_t)(bottom - top),
-                              .count = strip->inside * block};
-        size_t to = line * pool->out_line + y * pool->out_y + strip->x * pool->out_x + strip->channel;
-        for (size_t i = 0; strip->lanes > 1 && i < rows * pool->out_y * pool->element; i += 64)
-            __builtin_prefetch(pool->output + to * pool->element + i, 1);
-        size_t offset = line * pool->in_line + strip->first * pool->in_x + strip->channel;
-        if (lines.taps > 0)
-            offset += (size_t)(first_y + top * pool->dilation[0]) * pool->in_y;
-        if (block < pool->run) {
-            lines.rows = strip->inside;
-            lines.out_row = lines.count = block;
-            lines.in_row = pool->in_x;
-        } else if (lines.taps > 0 && lines.count > 0) {
-            // Whole vectors reach into what comes next, and into the padding.
-            size_t whole = (lines.count + strip->lanes - 1) / strip->lanes * strip->lanes;
-            size_t last = offset + (rows - 1) * lines.in_row + (lines.taps - 1) * lines.step;
-            if (last + whole <= pool->count)
-                lines.count = whole;
+// Fetches what the next rows need, and where their results go, before this one's windows are made: processors
+// do not foresee it while the same rows are gone over again.
+static void fetch_next(const struct pool *pool, const struct strip *strip, const struct lines *inputs,
+                       size_t rows, size_t offset, const char *to)
+{
+    size_t block = strip->block, next = offset + pool->in_y;
+    if (inputs->taps > 0)
+        next += (inputs->taps - 1) * inputs->step;
+    if (block == pool->run)
+        next += (rows - 1) * inputs->in_row;
+    size_t length = rows * (size_t)pool->stride[0] * pool->in_y;
+    if (next >= pool->count || pool->count - next < length)
+        return;
+    const char *from = pool->input + next * pool->element;
+    if (pool->run == 1) {
+        for (size_t i = 0; i < length * pool->element; i += 64)
+            __builtin_prefetch(from + i, 0, 3);
+        for (size_t i = 0; !pool->streams && i < rows * strip->positions * pool->element; i += 64)
+            __builtin_prefetch(to + i, 1);
+        return;
+    }
+    // More than the first cache holds, besides all that is worked on.
+    for (int64_t row = 0; row < pool->stride[0]; row++) {
+        for (size_t x = 0; x < strip->inside; x++) {
+            for (size_t i = 0; i < block * pool->element; i += 64)
+                __builtin_prefetch(from + x * pool->in_x * pool->element + i, 0, 2);
         }
-        if (strip->inside > 0)
-            loops->inputs(inside, pool->input + offset * pool->element, &lines, false);
-        for (size_t r = 0; strip->lanes > 1 && r < rows; r++)
-            wnn_copy_run(inside + (r * strip->pitch + strip->inside) * loops->sum, neutral.bytes,
-                         strip->tail * loops->sum);
+        from += pool->in_y * pool->element;
+    }
+}
 
-        if ((size_t)(bottom - top) != height && loops->finish) {
-            height = (size_t)(bottom - top);
-            for (size_t i = 0; i < positions; i++) {
-                clip(pool, 1, strip->x + i, &left, &right);
-                size_t number = height * (size_t)(right - left);
-                factors[i] = number > 0 ? 1 / (double)number : 0;
-            }
+// Rows that are alike.
+static void pool_strip(const struct pool *pool, const struct strip *strip, size_t row, size_t rows,
+                       struct bench *bench)
+{
+    const struct loops *loops = pool->loops;
+    size_t line = row / pool->out[0], y = row % pool->out[0], block = strip->block;
+    int64_t top, bottom, first_y = clip(pool, 0, y, &top, &bottom);
+    struct lines lines, inputs = {.rows = rows,
+                                  .out_row = pool->pitch,
+                                  .in_row = (size_t)pool->stride[0] * pool->in_y,
+                                  .step = (size_t)pool->dilation[0] * pool->in_y,
+                                  .taps = (size_t)(bottom - top),
+                                  .count = strip->inside * block};
+    size_t offset = line * pool->in_line + strip->first * pool->in_x + strip->channel;
+    if (inputs.taps > 0)
+        offset += (size_t)(first_y + top * pool->dilation[0]) * pool->in_y;
+    if (block < pool->run) {
+        inputs.rows = strip->inside;
+        inputs.out_row = inputs.count = block;
+        inputs.in_row = pool->in_x;
+    }
+    if (strip->inside > 0 && inputs.taps > 0) {
+        size_t last = offset + (inputs.rows - 1) * inputs.in_row + (inputs.taps - 1) * inputs.step;
+        inputs.whole = last + (inputs.count + loops->lanes - 1) / loops->lanes * loops->lanes <= pool->count;
+    }
+    prepare(pool, strip, inputs.taps, bench);
+    const char *from = pool->input + offset * pool->element;
+    if (strip->inside > 0)
+        loops->inputs(bench->sums.bytes + strip->head * block * loops->sum, from, &inputs, false);
+
+    char *to = pool->output + (row * pool->out_y + strip->x * pool->out_x + strip->channel) * pool->element;
+    size_t bytes = block * pool->element, count = rows * strip->positions;
+    bool scattered = block<pool->run, direct = pool->run> 1 && block % loops->lanes == 0 && !pool->streams;
+    fetch_next(pool, strip, &inputs, rows, offset, to);
+    char *made = direct ? to : take(&bench->sink, to, count * bytes);
+    const char *sums = bench->sums.bytes;
+    size_t stride = (size_t)pool->stride[1], dilation = (size_t)pool->dilation[1];
+    lines = (struct lines){.taps = (size_t)pool->window[1], .out_row = strip->positions * block};
+    if (pool->run == 1) {
+        lines.rows = rows;
+        lines.in_row = pool->pitch;
+        lines.step = dilation;
+        lines.count = strip->positions;
+        if (stride > 1) {
+            size_t span = (size_t)pool->span, length = (strip->positions - 1) * stride + span;
+            size_t all = rows > 1 ? rows * (pool->pitch / stride) : (length + stride - 1) / stride;
+            lines.in_row = pool->pitch / stride;
+            lines.stride = stride;
+            lines.part = stride > 2 ? all : (all + 63) / 64 * 64;
+            loops->split(bench->parts.bytes, sums, stride, stride < span ? stride : span, lines.part, all);
+            sums = bench->parts.bytes;
         }
-        if (pool->run == 1) {
-            size_t count = (rows - 1) * (strip->pitch / stride) + positions;
-            if (stride <= WNN_POOL_SLACK / 16)
-                count = (count + 15) / 16 * 16;
-            loops->windows(results.bytes, sums.bytes, dilation, width, stride, count);
-            lines = (struct lines){rows, pool->out_y, strip->pitch / stride, 0, 0, positions};
-            store(pool, results.bytes, &lines, factors, true, to);
-        } else {
-            char *out = loops->finish ? results.bytes : pool->output + to * pool->element;
-            lines = (struct lines){
-                positions, loops->finish ? block : pool->run, stride * block, dilation * block, width, block};
-            loops->sums(out, sums.bytes, &lines, false);
-            lines = (struct lines){positions, pool->run, block, 0, 0, block};
-            if (loops->finish)
-                store(pool, out, &lines, factors, false, to);
-        }
+    } else {
+        lines.rows = strip->positions;
+        lines.out_row = direct ? pool->run : block;
+        lines.count = block;
+        lines.in_row = stride * block;
+        lines.step = dilation * block;
+    }
+    loops->results(made, sums, &lines, &bench->factors, pool->run == 1);
+    if (loops->exact && !loops->are_right((const float *)(const void *)made, &lines, loops->least))
+        mend(pool, strip, row, &inputs, (const float *)(const void *)from, &lines, (float *)(void *)made);
+    if (scattered && !direct) {
+        for (size_t i = 0; i < count; i++)
+            put(&bench->sink, to + i * pool->out_x * pool->element, made + i * bytes, bytes);
+        bench->sink.filled = 0;
     }
 }
 
 static void pool_dense(void *argument, size_t begin, size_t end)
 {
     const struct pool *pool = argument;
+    struct bench bench; // large: most of it is written before it is read, or does not matter
+    bench.sink.to = NULL;
+    bench.sink.filled = 0;
+    bench.sink.streams = pool->streams;
+    bench.x = bench.channel = bench.height = SIZE_MAX;
     for (size_t channel = 0; channel < pool->run; channel += pool->block) {
-        for (size_t x = 0; x < pool->out[1]; x += pool->positions) {
-            struct strip strip = make_strip(pool, channel, x);
-            pool_strip(pool, &strip, begin, end);
-        }
-    }
-}
-
-// Windows of any size, one after another.
-static void pool_sparse(void *argument, size_t begin, size_t end)
-{
-    const struct pool *pool = argument;
-    const struct loops *loops = pool->loops;
-    union line sums, results;
-    for (size_t row = begin; row < end; row++) {
-        size_t line = row / pool->out[0], y = row % pool->out[0];
-        int64_t top, bottom, left, right;
-        int64_t first_y = clip(pool, 0, y, &top, &bottom);
-        size_t step_y = (size_t)pool->dilation[0] * pool->in_y, height = (size_t)(bottom - top);
-        for (size_t x = 0; x < pool->out[1]; x++) {
-            int64_t first_x = clip(pool, 1, x, &left, &right);
-            size_t step_x = (size_t)pool->dilation[1] * pool->in_x, width = (size_t)(right - left);
-            size_t number = height * width;
-            double factors[HALF_LANES] = {number > 0 ? 1 / (double)number : 0};
-            for (size_t channel = 0, block; channel < pool->run; channel += block) {
-                block = pool->run - channel < pool->block ? pool->run - channel : pool->block;
-                size_t most = pool->room / block;
-                size_t to = line * pool->out_line + y * pool->out_y + x * pool->out_x + channel;
-                char *folded = loops->finish ? results.bytes : pool->output + to * pool->element;
-                set_neutral(pool, folded, 1, 0, block);
-                for (size_t tap = 0, taps; number > 0 && tap < width; tap += taps) {
-                    taps = width - tap < most ? width - tap : most;
-                    size_t offset = line * pool->in_line + channel +
-                                    (size_t)(first_y + top * pool->dilation[0]) * pool->in_y +
-                                    (size_t)(first_x + left * pool->dilation[1]) * pool->in_x + tap * step_x;
-                    struct lines lines = {step_x == block ? 1 : taps,
-                                          block,
-                                          step_x,
-                                          step_y,
-                                          height,
-                                          step_x == block ? taps * block : block};
-                    loops->inputs(sums.bytes, pool->input + offset * pool->element, &lines, false);
-                    if (block == 1)
-                        loops->run(folded, sums.bytes, taps);
-                    else
-                        loops->sums(folded, sums.bytes, &(struct lines){1, 0, 0, block, taps, block}, true);
-                }
-                if (loops->finish)
-                    store(pool, folded, &(struct lines){1, block, block, 0, 0, block}, factors, false, to);
+        for (size_t row = begin, rows; row < end; row += rows) {
+            size_t y = row % pool->out[0];
+            rows = end - row < pool->out[0] - y ? end - row : pool->out[0] - y;
+            rows = count_alike(pool, y, rows < pool->rows ? rows : pool->rows);
+            for (size_t x = 0; x < pool->out[1]; x += pool->positions) {
+                struct strip strip = make_strip(pool, channel, x);
+                pool_strip(pool, &strip, row, rows, &bench);
             }
         }
     }
+    drain(&bench.sink);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// How windows are made
+// ---------------------------------------------------------------------------------------------------------------
+
+// One window over all of the input, whatever is beyond it.
+static bool is_global(const struct pool *pool)
+{
+    for (unsigned axis = 0; axis < 2; axis++) {
+        if (pool->out[axis] != 1 || (pool->dilation[axis] != 1 && pool->size[axis] != 1) ||
+            pool->window[axis] - pool->padding[axis] < pool->size[axis])
+            return false;
+    }
+    return true;
+}
+
+static void reduce(const struct kernel_call *call, bool last)
+{
+    static const enum op ops[WNN_OP_COUNT] = {[WNN_OP_averagePool2d] = WNN_OP_reduceMean,
+                                              [WNN_OP_l2Pool2d] = WNN_OP_reduceL2,
+                                              [WNN_OP_maxPool2d] = WNN_OP_reduceMax};
+    uint32_t axes[2] = {last ? 1 : 2, last ? 2 : 3};
+    WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+    options.axes = (WNNUint32List){axes, 2};
+    options.keepDimensions = true;
+    struct node node = *call->node;
+    node.op = ops[node.op];
+    node.attrs = &options;
+    struct kernel_call reduction = *call;
+    reduction.node = &node;
+    wnn_cpu_reduce(&reduction);
+}
+
+// How much is pooled together, if a row of windows fits: long enough runs for vectors, and few columns that
+// are folded for two strips.
+static bool make_dense(struct pool *pool)
+{
+    int64_t room = (int64_t)pool->room;
+    if (pool->window[1] > room || pool->dilation[1] > room || pool->out[1] == 1)
+        return false;
+    pool->span = (pool->window[1] - 1) * pool->dilation[1] + 1;
+    if (pool->span > room / 4)
+        return false;
+    size_t span = (size_t)pool->span, stride = (size_t)pool->stride[1];
+    size_t shared = stride < span ? span - stride : 0;
+    pool->block = pool->run < 16 ? pool->run : pool->room / (span + 7 * shared);
+    if (pool->block < pool->run)
+        pool->block -= pool->block % (pool->block > 64 ? 64 : pool->block > 16 ? 16 : 1);
+    else
+        pool->block = pool->run;
+    if (pool->block < (pool->run < 16 ? pool->run : 16))
+        return false;
+    size_t columns = pool->room / pool->block - span;
+    if (pool->run == 1) // the last windows take in whole strides
+        columns -= stride < span ? stride : span;
+    pool->positions = 1 + columns / stride;
+    pool->positions = pool->positions < WNN_POOL_POSITIONS ? pool->positions : WNN_POOL_POSITIONS;
+    pool->rows = 1;
+    if (pool->run == 1 && pool->positions >= pool->out[1]) {
+        size_t lanes = pool->loops->lanes, padding = (size_t)pool->padding[1];
+        size_t length = (pool->out[1] - 1) * stride + span;
+        size_t whole = ((size_t)pool->size[1] + lanes - 1) / lanes * lanes + padding;
+        pool->pitch = ((whole > length ? whole : length) + stride - 1) / stride * stride;
+        pool->rows = WNN_POOL_BATCH / (pool->pitch * pool->loops->sum) + 1;
+        size_t most = pool->room / pool->pitch;
+        pool->rows = pool->rows < most ? pool->rows : most > 0 ? most : 1;
+    }
+    return true;
 }
 
 void wnn_cpu_pool2d(const struct kernel_call *call)
@@ -452,47 +741,29 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
         pool.dilation[axis] = options->dilations.data[axis];
         pool.padding[axis] = options->padding.data[2 * axis];
     }
+    if (is_global(&pool)) {
+        reduce(call, last);
+        return;
+    }
     pool.loops = find_loops((enum op)call->node->op, call->in[0].type,
-                            pool.window[0] <= HALF_TAPS && pool.window[0] * pool.window[1] <= HALF_TAPS);
+                            (uint64_t)pool.window[0] * (uint64_t)pool.window[1]);
     pool.in_x = pool.out_x = pool.run;
     pool.in_y = in[x] * pool.in_x;
     pool.out_y = out[x] * pool.out_x;
     pool.in_line = in[y] * pool.in_y;
     pool.out_line = out[y] * pool.out_y;
-
+    pool.streams = wnn_streams(call->out[0].count * pool.element);
     pool.room = WNN_POOL_ROOM / pool.loops->sum;
-    int64_t room = (int64_t)pool.room;
-    bool dense = pool.window[1] <= room && pool.dilation[1] <= room && pool.out[1] > 1;
-    pool.span = dense ? (pool.window[1] - 1) * pool.dilation[1] + 1 : 0;
-    dense &= pool.span <= room / 4;
-    if (dense) {
-        // Long enough runs for vectors, and few columns that are folded for two blocks of windows.
-        size_t whole =
-            (size_t)pool.span + 3 * (size_t)(pool.stride[1] < pool.span ? pool.stride[1] : pool.span);
-        pool.block = pool.run < 16 ? pool.run : pool.room / whole;
-        pool.block = pool.block < pool.run ? pool.block : pool.run;
-        if (pool.block < pool.run)
-            pool.block -= pool.block % (pool.block > 64 ? 64 : pool.block > 16 ? 16 : 1);
-        dense = pool.block >= (pool.run < 16 ? pool.run : 16);
-    }
-    if (dense) {
-        size_t columns = pool.room / pool.block - (size_t)pool.span;
-        pool.positions = 1 + columns / (size_t)pool.stride[1];
-        pool.positions = pool.positions < WNN_POOL_POSITIONS ? pool.positions : WNN_POOL_POSITIONS;
-    } else {
+    bool dense = make_dense(&pool);
+    if (!dense) {
+        if (pool.loops->exact)
+            pool.loops = pool.loops->exact;
+        pool.room = WNN_POOL_ROOM / pool.loops->sum;
         pool.block = pool.run < pool.room ? pool.run : pool.room;
-        // All of a plane that is contiguous is one row.
-        if (pool.run == 1 && pool.out[0] == 1 && pool.out[1] == 1 && pool.padding[0] == 0 &&
-            pool.padding[1] == 0 && pool.window[0] == pool.size[0] && pool.window[1] == pool.size[1] &&
-            pool.dilation[0] == 1 && pool.dilation[1] == 1) {
-            pool.size[1] = pool.window[1] = pool.size[0] * pool.size[1];
-            pool.size[0] = pool.window[0] = 1;
-            pool.in_y = in[y] * pool.in_y;
-        }
     }
 
-    size_t taps = (size_t)pool.window[0] * (size_t)pool.window[1];
-    size_t work = pool.out_y * (taps < 16384 ? taps : 16384);
+    uint64_t taps = (uint64_t)pool.window[0] * (uint64_t)pool.window[1];
+    size_t work = pool.out_y * (size_t)(taps < 16384 ? taps : 16384);
     wnn_parallel_for(call->parallel, pool.lines * pool.out[0], 1 + 8192 / (work + 1),
                      dense ? pool_dense : pool_sparse, &pool);
 }
