@@ -512,7 +512,7 @@ static void mend(const struct pool *pool, const struct strip *strip, size_t row,
     }
     for (size_t r = 0; r < lines->rows; r++, results += lines->out_row) {
         for (size_t i = 0; i < lines->count; i++) {
-            if (results[i] <= FLT_MAX && (results[i] >= loops->least || !tiny))
+            if (fabsf(results[i]) <= FLT_MAX && (results[i] >= loops->least || !tiny))
                 continue;
             float made[WNN_POOL_SLACK];
             if (pool->run == 1)
