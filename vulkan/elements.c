@@ -106,7 +106,7 @@ static unsigned choose_side(const struct elements *elements)
         if (input->tensor->count > 1 && input->form <= FORM_BITS && bits > widest)
             widest = bits;
     }
-    unsigned side = widest >= 32 ? 4 : 128 / widest;
+    unsigned side = 128 / widest;
     return side > least ? side : least;
 }
 
@@ -115,7 +115,7 @@ static void choose_way(const struct elements *elements, struct element_input *in
 {
     struct element_map map;
     const struct element_map *from = &input->map;
-    unsigned bits = form_bits(input->tensor, input->form), side = elements->side;
+    unsigned side = elements->side;
     map.rank = wnn_shader_collapse(from->rank, from->dims, from->steps, map.dims, map.steps);
     bool fits = map.rank == 0 || map.dims[0] % side == 0;
     input->way = READ_EACH;
@@ -123,8 +123,8 @@ static void choose_way(const struct elements *elements, struct element_input *in
         input->way = READ_ONCE;
         return;
     }
-    if (input->tensor->fused || map.steps[0] != 1 || (!fits && map.rank > 1) || side * bits % 32 != 0 ||
-        input->form > FORM_BITS || !sees_quads(elements, &input->tensor->region) || !elements->shader.literal)
+    if (input->tensor->fused || map.steps[0] != 1 || (!fits && map.rank > 1) || input->form > FORM_BITS ||
+        !sees_quads(elements, &input->tensor->region) || !elements->shader.literal)
         return;
     bool aligned = from->offset % side == 0;
     for (unsigned d = 1; d < map.rank; d++)
@@ -189,11 +189,17 @@ static void add_loader(struct elements *elements, const struct element_input *in
         wnn_shader_text(shader, "return v%u[(base%u + at) / %uu];\n}\n", k, k, width);
 }
 
-// The words of an input that an invocation needs.
+// The words that so many elements lie in.
+static unsigned words_of(const struct elements *elements, unsigned bits)
+{
+    return (elements->side * bits + 31) / 32;
+}
+
+// The words of an input that an invocation needs; of a part of one, with that at its beginning.
 static void add_loads(struct elements *elements, const struct element_input *input)
 {
     struct shader *shader = &elements->shader;
-    unsigned bits = form_bits(input->tensor, input->form), words = elements->side * bits / 32;
+    unsigned bits = form_bits(input->tensor, input->form), words = words_of(elements, bits);
     unsigned width = words < 4 ? words : 4;
     const char *name = input->name;
     wnn_shader_text(shader, "uint %s_from = %s_index(i) %c %uu;\n", name, name, bits == 64 ? '*' : '/',
@@ -201,13 +207,15 @@ static void add_loads(struct elements *elements, const struct element_input *inp
     for (unsigned at = 0; at < words; at += width)
         wnn_shader_text(shader, "%s %s_%u = %s_load(%s_from + %uu);\n", vector_type(width), name, at / width,
                         name, name, at);
+    if (elements->side * bits < 32)
+        wnn_shader_text(shader, "%s_0 >>= %s_index(i) * %uu %% 32u;\n", name, name, bits);
 }
 
 // Element e of what an invocation has read of an input.
 static void add_element(struct elements *elements, const struct element_input *input, unsigned e)
 {
     struct shader *shader = &elements->shader;
-    unsigned bits = form_bits(input->tensor, input->form), words = elements->side * bits / 32;
+    unsigned bits = form_bits(input->tensor, input->form), words = words_of(elements, bits);
     char number[48], word[48], next[48];
     if (input->way == READ_ONCE) {
         wnn_shader_text(shader, "%s_0", input->name);
@@ -304,7 +312,7 @@ static void declare(struct elements *elements)
     struct shader *shader = &elements->shader;
     for (unsigned i = 0; i < elements->input_count; i++) {
         struct element_input *input = &elements->inputs[i];
-        unsigned words = elements->side * form_bits(input->tensor, input->form) / 32;
+        unsigned words = words_of(elements, form_bits(input->tensor, input->form));
         choose_way(elements, input);
         wnn_shader_map(shader, input->name, input->map.rank, input->map.dims, input->map.steps,
                        input->map.offset);

@@ -26,9 +26,9 @@ static const char *const binaries[WNN_OP_COUNT] = {
     [WNN_OP_equal] = "uint(equal(a, b))",
     [WNN_OP_notEqual] = "uint(!equal(a, b))",
     [WNN_OP_greater] = "uint(less(b, a))",
-    [WNN_OP_greaterOrEqual] = "uint(less(b, a) || equal(a, b))",
+    [WNN_OP_greaterOrEqual] = "uint(at_least(a, b))",
     [WNN_OP_lesser] = "uint(less(a, b))",
-    [WNN_OP_lesserOrEqual] = "uint(less(a, b) || equal(a, b))",
+    [WNN_OP_lesserOrEqual] = "uint(at_least(b, a))",
     [WNN_OP_logicalAnd] = "uint(a != 0u && b != 0u)",
     [WNN_OP_logicalOr] = "uint(a != 0u || b != 0u)",
     [WNN_OP_logicalXor] = "uint((a != 0u) != (b != 0u))",
@@ -71,29 +71,12 @@ static const char *conversion(WNNDataType type)
     }
 }
 
-// The bounds of a type as text, and whether sums with its zero points need more than 32 bits.
-static bool bounds(WNNDataType type, const char **low, const char **high)
+// The bounds of a type of at most 8 bits.
+static void bounds(WNNDataType type, int *low, int *high)
 {
-    switch (type) {
-    case WNNDataType_Int4:
-        *low = "-8.0", *high = "7.0";
-        return false;
-    case WNNDataType_Uint4:
-        *low = "0.0", *high = "15.0";
-        return false;
-    case WNNDataType_Int8:
-        *low = "-128.0", *high = "127.0";
-        return false;
-    case WNNDataType_Uint8:
-        *low = "0.0", *high = "255.0";
-        return false;
-    case WNNDataType_Int32:
-        *low = "I64(0x80000000u, ~0u)", *high = "I64(0x7FFFFFFFu, 0u)";
-        return true;
-    default:
-        *low = "I64(0u, 0u)", *high = "I64(~0u, 0u)";
-        return true;
-    }
+    int values = 1 << wnn_dtype_bits(type);
+    *low = wnn_dtype_is_signed(type) ? -values / 2 : 0;
+    *high = *low + values - 1;
 }
 
 // What a step computes from its operands x, or a and b, or x, s and z, or c, a and b; attributes become
@@ -102,8 +85,8 @@ static void define_body(struct shader *shader, const char *prefix, const struct 
                         WNNDataType from, char *text, size_t size)
 {
     WNNDataType to = step->type.type;
-    const char *low, *high;
     char constants[2][32];
+    int low, high;
     switch (step->op) {
     case WNN_OP_cast:
         if (wnn_dtype_is_float(from) && !wnn_dtype_is_float(to) && wnn_dtype_bits(to) == 64)
@@ -131,25 +114,28 @@ static void define_body(struct shader *shader, const char *prefix, const struct 
     case WNN_OP_where:
         snprintf(text, size, "if (c != 0u) { return a; }\nreturn b;");
         return;
-    case WNN_OP_quantizeLinear: {
-        const char *type = wnn_shader_type(to), *rounded = "float y = roundEven(quotient(x, s));\n"
-                                                           "if (is_nan(y)) { y = 0.0; }\n";
-        bool wide = bounds(to, &low, &high);
-        if (wide)
+    case WNN_OP_quantizeLinear:
+        if (wnn_dtype_bits(to) == 32) {
             wnn_shader_text(shader, "#define trunc64\n");
-        snprintf(text, size,
-                 wide ? "%sreturn %s(within(add(i64_of(within(y, -1e12, 1e12)), i64_of(z)), %s, %s).lo);"
-                      : "%sreturn %s(within(y + float(z), %s, %s));",
-                 rounded, type, low, high);
+            snprintf(text, size, "return quantized(roundEven(steps_of(x, s)), z);");
+            return;
+        }
+        bounds(to, &low, &high);
+        snprintf(text, size, "return %s(%s, %d - int(z), %d - int(z)) + int(z));", wnn_shader_type(to),
+                 from == WNNDataType_Float16 ? "whole_half(x, s" : "whole_of(steps_of(x, s)", low, high);
         return;
-    }
     case WNN_OP_dequantizeLinear:
         snprintf(text, size, "return %s;",
-                 wnn_dtype_bits(from) == 32 ? "dequantized(sub(i64_of(x), i64_of(z)), s)"
-                                            : "mul(float(int(x) - int(z)), s)");
+                 wnn_dtype_bits(from) < 32   ? "scaled(int(x) - int(z), s)"
+                 : to == WNNDataType_Float16 ? "dequantized_half(x, z, s)"
+                                             : "dequantized(sub(i64_of(x), i64_of(z)), s)");
         return;
     default:
         break;
+    }
+    if (step->op == WNN_OP_div && wnn_dtype_bits(from) == 8) {
+        snprintf(text, size, "return divided8(a, b);");
+        return;
     }
     if (step->in_count == 2) {
         bool half = from == WNNDataType_Float16 && half_binaries[step->op];

@@ -167,6 +167,17 @@ bool less(I64 a, I64 b) { return a.hi == b.hi ? a.lo < b.lo : int(a.hi) < int(b.
 //: less U64
 bool less(U64 a, U64 b) { return a.hi == b.hi ? a.lo < b.lo : a.hi < b.hi; }
 
+//: at_least
+bool at_least(float a, float b) { return !is_nan(a) && !is_nan(b) && order_of(a) >= order_of(b); }
+bool at_least(int a, int b) { return a >= b; }
+bool at_least(uint a, uint b) { return a >= b; }
+
+//: at_least I64
+bool at_least(I64 a, I64 b) { return !less(a, b); }
+
+//: at_least U64
+bool at_least(U64 a, U64 b) { return !less(a, b); }
+
 //: tiny_sum
 // The sum of numbers below 2^-100, for devices that take denormal ones for 0: at 2^64 times the size.
 float enlarged(float x)
@@ -250,9 +261,11 @@ int neg(int x) { return -x; }
 I64 neg(I64 x) { return x.lo == 0u ? I64(0u, -x.hi) : I64(-x.lo, ~x.hi); }
 
 //: divided64
-// The quotient of unsigned numbers, bit by bit; the divisor is not 0.
+// The quotient of unsigned numbers, of large ones bit by bit; the divisor is not 0.
 uvec2 divided64(uvec2 a, uvec2 b)
 {
+    if ((a.y | b.y) == 0u)
+        return uvec2(a.x / b.x, 0u);
     uvec2 rest = uvec2(0u), quotient = uvec2(0u);
     for (int i = 63; i >= 0; i--) {
         uint bit = i >= 32 ? a.y >> (i - 32) & 1u : a.x >> i & 1u;
@@ -503,6 +516,15 @@ float exp_within(float x, float rest)
     return times_power(e, n);
 }
 
+//: exp_normal
+// exp(x) for x from -86 to 87.
+float exp_normal(float x)
+{
+    int n;
+    precise float r = exp_reduced(x, n), e = mad(mad(exp_series(r), r, 1.0), r, 1.0);
+    return intBitsToFloat(floatBitsToInt(e) + (n << 23));
+}
+
 //: exp_with
 // exp(x + rest) for a small rest.
 float exp_with(float x, float rest)
@@ -591,6 +613,15 @@ float small_whole(int n)
     precise float y = intBitsToFloat(n + 0x4B400000) - 12582912.0;
     return y;
 }
+
+//: divided8
+// a / b of integers of 8 bits, or a if b is 0: quotients are integers or further from them than what is added.
+int divided8(int a, int b)
+{
+    precise float share = 1.0 / small_whole(b), q = small_whole(a) * share * 1.00005;
+    return b == 0 ? a : int(q);
+}
+uint divided8(uint a, uint b) { return uint(divided8(int(a), int(b))); }
 
 //: log_of
 float log_of(float x)
@@ -845,44 +876,70 @@ float sqrt_of(float x)
     return sqrt_near(v) * back;
 }
 
-//: pow_near
-// x^y for a positive finite x and |y| up to 1e30, through the logarithm in two floats.
-float pow_near(float x, float y)
+//: less_product
+// c - a * b, where that is small beside c: hardly rounded but once.
+#ifdef FUSED
+float less_product(float c, float a, float b)
 {
-    int e;
-    float m = mantissa_of(x, e);
-    precise float num = m - 1.0, den = m + 1.0, share = 1.0 / den;
-    precise float den_low = m - (den - 1.0);
-    precise float q = num * share;
-    float error, p = exact_product(q, den, error);
-    precise float q_low = ((num - p) - error - q * den_low) * share;
-    precise float q2 = q * q;
-    precise float t = 0.1818182;
-    t = mad(t, q2, 0.2222222);
-    t = mad(t, q2, 0.28571430);
-    t = mad(t, q2, 0.4);
-    t = t * q2;
-    precise float rest = q * q2 * (0.66666667 + t);
-    precise float lh = 2.0 * q + rest;
-    precise float ll = (2.0 * q - lh) + rest + 2.0 * q_low;
-    precise float k = small_whole(e), eh = k * 0.693359375, el = k * -2.12194440e-4;
-    precise float hi = eh + lh;
-    precise float bb = hi - eh;
-    precise float lo = (eh - (hi - bb)) + (lh - bb) + (ll + el);
-    float yl, yh = exact_product(y, hi, yl);
-    precise float tl = yl + y * lo;
-    precise float total = yh + tl;
-    precise float total_low = (yh - total) + tl;
-    bool within = abs(total) < 104.0;
-    return exp_within(within ? total : total < 0.0 ? -104.0 : 89.0, within ? total_low : 0.0);
+    precise float y = fma(-a, b, c);
+    return y;
+}
+#else
+float less_product(float c, float a, float b)
+{
+    float error, p = exact_product(a, b, error);
+    precise float y = (c - p) - error;
+    return y;
+}
+#endif
+
+//: log2_parts
+// The logarithm of a normal number with these bits, less `more`, is the result and `low`: two for the half of the
+// logarithm of (1 + q) / (1 - q) as a series of q = f / (2 + f).
+float log2_parts(uint b, int more, out float low)
+{
+    int e = int(b - 0x3F3504F3u) >> 23;
+    precise float f = uintBitsToFloat(b - uint(e << 23)) - 1.0, whole = small_whole(e - more);
+    precise float share = 1.0 / (f + 2.0), q = f * share, z = q * q;
+    float q_low = less_product(mad(-2.0, q, f), q, f) * share;
+    precise float series = 3.402488857e-1;
+    series = mad(series, z, 4.117048305e-1);
+    series = mad(series, z, 5.770828742e-1);
+    series = mad(series, z, 9.617966791e-1);
+    float error, p = exact_product(q, 2.88539004325866699, error); // 2 / log(2)
+    precise float rest = mad(q, 3.85192598e-8, error);
+    rest = mad(q_low, 2.88539004, rest);
+    rest = mad(q * z, series, rest);
+    precise float high = whole + p;
+    low = (p - (high - whole)) + rest;
+    return high;
 }
 
-//: pow_of
-float pow_of(float x, float y)
+//: pow_parts
+// 2^n * result is the power with that exponent of a number whose logarithm is high + low, n in the lowest nine bits;
+// `total` is the result's logarithm, up to 2^20.
+float pow_parts(float high, float low, float exponent, out int n, out float total)
+{
+    float error, product = exact_product(exponent, high, error);
+    precise float rest = mad(exponent, low, error), sum = product + rest;
+    precise float shifted = sum + 12582912.0, k = shifted - 12582912.0; // to where floats are the integers
+    precise float r = (product - k) + rest;
+    precise float q = 1.535315284e-4;
+    q = mad(q, r, 1.339913303e-3);
+    q = mad(q, r, 9.618439856e-3);
+    q = mad(q, r, 5.550331853e-2);
+    q = mad(q, r, 2.402264788e-1);
+    q = mad(q, r, 6.931472031e-1);
+    precise float y = mad(q, r, 1.0);
+    n = floatBitsToInt(shifted);
+    total = sum;
+    return y;
+}
+
+//: pow_far
+float pow_far(float x, float y)
 {
     float ax = abs(x), ay = abs(y);
-    if (floatBitsToUint(x) - 1u < 0x7F7FFFFFu && ay <= 1e30)
-        return pow_near(x, y);
     if (y == 0.0 || x == 1.0)
         return 1.0;
     if (is_nan(x) || is_nan(y))
@@ -891,13 +948,31 @@ float pow_of(float x, float y)
     float s = odd ? with_sign(1.0, x) : 1.0;
     if (is_inf(y))
         return ax == 1.0 ? 1.0 : (ax > 1.0) == (y > 0.0) ? INF : 0.0;
-    if ((floatBitsToUint(x) & 0x7FFFFFFFu) == 0u)
+    uint b = floatBitsToUint(x) & 0x7FFFFFFFu;
+    if (b == 0u)
         return y > 0.0 ? s * 0.0 : s * INF;
     if (is_inf(x))
         return y > 0.0 ? s * INF : s * 0.0;
-    if (x < 0.0 && !whole)
+    if (floatBitsToUint(x) >> 31 != 0u && !whole)
         return NAN;
-    return s * pow_near(ax, within(y, -1e30, 1e30));
+    int more = 0, n;
+    if (b < 0x00800000u) { // by bits, since the device may take denormal numbers for 0
+        more = 23 - findMSB(b);
+        b <<= uint(more);
+    }
+    float low, total, high = log2_parts(b, more, low), z = pow_parts(high, low, within(y, -1e30, 1e30), n, total);
+    return s * (total > 160.0 ? INF : total < -160.0 ? 0.0 : times_power(z, n));
+}
+
+//: pow_of
+float pow_of(float x, float y)
+{
+    float low, total, high = log2_parts(floatBitsToUint(x), 0, low);
+    int n;
+    float z = pow_parts(high, low, y, n, total);
+    if (floatBitsToUint(x) - 0x00800000u < 0x7F000000u && abs(y) <= 1e30 && abs(total) < 126.0)
+        return intBitsToFloat(floatBitsToInt(z) + (n << 23));
+    return pow_far(x, y);
 }
 
 //: exp_half
@@ -980,6 +1055,13 @@ float elu_half(float x, float alpha)
     return x < 0.0 ? y : x;
 }
 
+//: softsign_half
+float softsign_half(float x)
+{
+    precise float y = x / (1.0 + abs(x));
+    return is_inf(x) ? with_sign(1.0, x) : y;
+}
+
 //: sqrt_half
 float sqrt_half(float x) { return x > 0.0 && x < 65536.0 ? sqrt(x) : x < 0.0 ? NAN : x; }
 
@@ -987,11 +1069,23 @@ float sqrt_half(float x) { return x > 0.0 && x < 65536.0 ? sqrt(x) : x < 0.0 ? N
 uvec2 pow_bits(uvec2 base, uvec2 exponent)
 {
     uvec2 y = uvec2(1u, 0u);
-    for (int i = 0; i < 64; i++) {
-        if (((i < 32 ? exponent.x >> i : exponent.y >> (i - 32)) & 1u) != 0u)
+    for (; (exponent.x | exponent.y) != 0u; exponent = uvec2(exponent.x >> 1 | exponent.y << 31, exponent.y >> 1)) {
+        if ((exponent.x & 1u) != 0u)
             y = mul64(y, base);
         base = mul64(base, base);
     }
+    return y;
+}
+
+//: whole_power
+uint whole_power(uint a, uint b)
+{
+    uint y = 1u;
+    for (; b != 0u; b >>= 4)
+        [[unroll]] for (uint k = 0u; k < 4u; k++) {
+            y *= (b >> k & 1u) != 0u ? a : 1u;
+            a *= a;
+        }
     return y;
 }
 
@@ -1001,24 +1095,9 @@ int power(int a, int b)
 {
     if (b < 0)
         return a == 1 ? 1 : a == -1 ? ((b & 1) == 0 ? 1 : -1) : 0;
-    int y = 1;
-    for (int i = 0; i < 31; i++) {
-        if ((b >> i & 1) != 0)
-            y *= a;
-        a *= a;
-    }
-    return y;
+    return int(whole_power(uint(a), uint(b)));
 }
-uint power(uint a, uint b)
-{
-    uint y = 1u;
-    for (int i = 0; i < 32; i++) {
-        if ((b >> i & 1u) != 0u)
-            y *= a;
-        a *= a;
-    }
-    return y;
-}
+uint power(uint a, uint b) { return whole_power(a, b); }
 
 //: power I64
 I64 power(I64 a, I64 b)
@@ -1067,11 +1146,9 @@ float float_of(I64 x)
 // Saturated to [low, high], two floats; NaN is 0.
 int int_of(float x, float low, float high)
 {
-    if (is_nan(x))
-        return 0;
-    if (x >= 2147483648.0)
-        return high < 2147483648.0 ? int(high) : 0x7FFFFFFF;
-    return int(within(trunc(x), low, high));
+    if (high < 2147483648.0)
+        return is_nan(x) ? 0 : int(clamp(x, low, high));
+    return is_nan(x) ? 0 : x >= 2147483648.0 ? 0x7FFFFFFF : int(max(x, low));
 }
 int int_of(int x, float low, float high) { return x; }
 int int_of(uint x, float low, float high) { return int(x); }
@@ -1136,6 +1213,66 @@ U64 u64_of(float x)
         return U64(0xFFFFFFFFu, 0xFFFFFFFFu);
     uvec2 b = bits64_of(x);
     return U64(b.x, b.y);
+}
+
+//: steps_of
+// x / s, rounded once where quotients lie between integers, or 0 for NaN: without a branch, which would keep the steps of
+// neighbours apart.
+float steps_of(float x, float s)
+{
+    float size = abs(s), unit = size > 1e30 ? 5.421010862427522e-20 : size < 1e-30 ? 1.8446744073709552e19 : 1.0;
+    x *= unit;
+    s *= unit;
+    precise float share = 1.0 / s, q = x * share, near = mad(less_product(x, q, s), share, q);
+    float y = abs(q) < 1e9 ? near : q;
+    return is_nan(y) ? 0.0 : y;
+}
+
+//: whole_of
+// The integer from low to high, of at most 9 bits, that is nearest to x; ties to even.
+int whole_of(float x, int low, int high)
+{
+    precise float y = clamp(x, small_whole(low), small_whole(high)) + 12582912.0;
+    return floatBitsToInt(y) - 0x4B400000;
+}
+
+//: whole_half
+// That of x / s, of float16 numbers: quotients of less than 2^10 that are not half way between integers are further from
+// there than 2^-12, to which the first sum rounds.
+int whole_half(float x, float s, int low, int high)
+{
+    precise float q = x * (1.0 / s);
+    precise float y = clamp(is_nan(q) ? 0.0 : q, small_whole(low), small_whole(high)) + 3072.0;
+    y = y + 12579840.0;
+    return floatBitsToInt(y) - 0x4B400000;
+}
+
+//: quantized
+// A whole number plus the zero point, limited to the type.
+int quantized(float y, int z)
+{
+    if (abs(y) < 1073741824.0 && z > -0x40000000 && z < 0x40000000)
+        return int(y) + z;
+    I64 sum = add(i64_of(within(y, -1e12, 1e12)), i64_of(z));
+    return int(within(sum, I64(0x80000000u, ~0u), I64(0x7FFFFFFFu, 0u)).lo);
+}
+uint quantized(float y, uint z)
+{
+    if (abs(y) < 1073741824.0 && z < 0x40000000u)
+        return uint(max(int(y) + int(z), 0));
+    I64 sum = add(i64_of(within(y, -1e12, 1e12)), i64_of(z));
+    return within(sum, I64(0u, 0u), I64(~0u, 0u)).lo;
+}
+
+//: scaled
+// A difference of small integers times a scale, of which only the scale may be denormal.
+float scaled(int difference, float scale)
+{
+    float d = small_whole(difference);
+    if ((floatBitsToUint(scale) & 0x7FFFFFFFu) - 1u < 0x007FFFFFu)
+        return mul(d, scale);
+    precise float y = d * scale;
+    return y;
 }
 
 //: resolved
@@ -1300,6 +1437,21 @@ float dequantized(I64 difference, float scale)
     return y.x + y.y;
 }
 
+//: dequantized_half
+// The halves of the difference are exact.
+float dequantized_half(int x, int zero, float scale)
+{
+    precise float high = float(x >> 16) - float(zero >> 16), low = float(x & 0xFFFF) - float(zero & 0xFFFF);
+    precise float y = mad(high, 65536.0, low) * scale;
+    return y;
+}
+float dequantized_half(uint x, uint zero, float scale)
+{
+    precise float high = float(x >> 16) - float(zero >> 16), low = float(x & 0xFFFFu) - float(zero & 0xFFFFu);
+    precise float y = mad(high, 65536.0, low) * scale;
+    return y;
+}
+
 //: log_sum2
 float log_sum2(vec2 x)
 {
@@ -1317,37 +1469,54 @@ vec2 square2(vec2 x) { return times2(x, x); }
 //: log_half
 float log_half(float x)
 {
-    uint b = floatBitsToUint(x);
-    int e = int(b - 0x3F3504F3u) >> 23;
-    precise float f = uintBitsToFloat(b - uint(e << 23)) - 1.0;
-    precise float q = 1.208517650e-1;
-    q = mad(q, f, -1.848421686e-1);
-    q = mad(q, f, 2.039892042e-1);
-    q = mad(q, f, -2.493761802e-1);
-    q = mad(q, f, 3.332245746e-1);
-    q = mad(q, f, -0.5);
-    precise float y = mad(q, f * f, f) + small_whole(e) * 0.693147181;
-    return b - 1u < 0x7F7FFFFFu ? y : x == 0.0 ? -INF : x > 0.0 ? x : NAN;
+    precise float f = x - 1.0;
+    precise float q = 2.037457324e-1;
+    q = mad(q, f, -2.532675746e-1);
+    q = mad(q, f, 3.333101320e-1);
+    q = mad(q, f, -4.999874734e-1);
+    precise float near = mad(q * f, f, f), y = abs(f) < 0.125 ? near : log2(x) * 0.693147181;
+    return floatBitsToUint(x) - 1u < 0x7F7FFFFFu ? y : x == 0.0 ? -INF : x > 0.0 ? x : NAN;
 }
 
-//: sine_half
+//: turn_half
+// What is left of x behind the nearest multiple of pi / 2, which the lowest two bits of `quarter` count.
 #ifdef FUSED
-float sine_half(float x, int quarter)
+float turn_half(float x, out int quarter)
 {
-    precise float shifted = mad(x, 0.63661977236758134, 12582912.0), n = shifted - 12582912.0;
-    precise float r = mad(n, -1.5703125, x);
-    r = mad(n, -4.837512969970703125e-4, r);
-    r = mad(n, -7.54978995489188216e-8, r);
-    int q = floatBitsToInt(shifted) + quarter;
-    float s = sine_near(r), c = cosine_near(r), y = (q & 1) == 0 ? s : c;
-    return (q & 2) == 0 ? y : -y;
+    precise float shifted = fma(x, 0.63661977236758134, 12582912.0), n = shifted - 12582912.0;
+    precise float r = fma(n, 4.37113900e-8, fma(n, -1.57079637050628662, x));
+    quarter = floatBitsToInt(shifted);
+    return r;
 }
 #else
-float sine_half(float x, int quarter) { return sine_of(x, quarter); }
+float turn_half(float x, out int quarter) { return turn(x, quarter); }
 #endif
 
+//: sine_half
+float sine_half(float x, int quarter)
+{
+    int q;
+    precise float r = turn_half(x, q), z = r * r;
+    precise float s = mad(mad(8.164564647e-3, z, -1.666345684e-1) * z, r, r);
+    precise float c = mad(mad(mad(-1.359177352e-3, z, 4.165577109e-2), z, -4.999988465e-1), z, 1.0);
+    q += quarter;
+    float y = (q & 1) == 0 ? s : c;
+    return (q & 2) == 0 ? y : -y;
+}
+
 //: tan_half
-float tan_half(float x) { return sine_half(x, 0) / sine_half(x, 1); }
+float tan_half(float x)
+{
+    int quarter;
+    precise float r = turn_half(x, quarter), z = r * r;
+    precise float q = 2.012324338e-2;
+    q = mad(q, z, 1.298041959e-2);
+    q = mad(q, z, 5.690707604e-2);
+    q = mad(q, z, 1.329229583e-1);
+    q = mad(q, z, 3.333516099e-1);
+    precise float y = mad(q * z, r, r);
+    return (quarter & 1) == 0 ? y : -1.0 / y;
+}
 
 //: linear_half
 float linear_half(float x, float alpha, float beta) { precise float y = alpha * x + beta; return y; }
@@ -1366,12 +1535,13 @@ float hard_swish_half(float x)
 float pow_half(float x, float y)
 {
     uint b = floatBitsToUint(x);
-    if (b - 1u >= 0x7F7FFFFFu || is_nan(y) || is_inf(y))
-        return pow_of(x, y);
+    if (b - 1u >= 0x7F7FFFFFu || !(abs(y) < 65536.0))
+        return pow_far(x, y);
     int e = int(b - 0x3F3504F3u) >> 23;
-    precise float t = y * log_near(uintBitsToFloat(b - uint(e << 23)) - 1.0, small_whole(e));
-    precise float z = exp2((t < -18.0 ? -18.0 : t > 12.0 ? 12.0 : t) * 1.44269504);
-    return z;
+    precise float f = uintBitsToFloat(b - uint(e << 23)) - 1.0, q = f / (f + 2.0), z = q * q;
+    precise float series = mad(mad(mad(4.309867661e-1, z, 5.767530234e-1), z, 9.617982840e-1), z, 2.88539008);
+    precise float t = y * mad(q, series, small_whole(e));
+    return exp2(t < -26.0 ? -26.0 : t > 17.0 ? 17.0 : t);
 }
 
 //: normalised_half
