@@ -99,8 +99,8 @@ struct fold {
     const char *declarations; // NULL: none
     const char *sum, *neutral;
     const char *join;        // of a and b
-    const char *raise;       // statements: before elements up to x come to s; NULL: nothing
     const char *accumulate;  // statements: element x, which is member k, to s
+    const char *block;       // statements: elements x[BLOCK] to s, or false: they cannot; NULL: none can
     const char *settled;     // s, when all have been
     const char *result;      // of s
     const char *kept, *back; // s as it is kept between dispatches, and from x
@@ -111,17 +111,20 @@ struct fold {
 
 // How a dispatch works.
 struct schedule {
-    bool columns, words; // words: 16 bytes are loaded at once
-    unsigned wide, lanes, local_size;
-    size_t piece; // members
+    bool columns, words;                     // words: 16 bytes are loaded at once
+    unsigned wide, turns, lanes, local_size; // turns: loads of a lane that are on their way
+    size_t piece;                            // members
 };
 
 enum {
     MOST_LANES = 256,
     COLUMN_LANES = 8,
-    LOADS = 8,               // of a lane, if there are as many
+    LOADS = 16, // of a lane, if there are as many
+    MOST_TURNS = 8,
+    SIDE_LANES = 4,          // read what lies side by side, however little that is
     LEAST_PIECE = 1 << 10,   // members
     FILLED = 1 << 18,        // invocations that a device has room for, roughly
+    LARGE = 1 << 20,         // from so many invocations on, work groups are large: starting one takes time
     MOST_SHARED = 16 * 1024, // that all devices have
     LEAST_COLUMNS = 16,
 };
@@ -140,9 +143,17 @@ static bool are_multiples(unsigned count, const int64_t *steps, unsigned wide, u
     return true;
 }
 
-static struct schedule schedule_of(const struct gpu *gpu, const struct groups *groups, WNNDataType type,
-                                   enum form form, size_t sum_bytes, unsigned per, bool aligned, bool pieces)
+static size_t sum_bytes(const struct fold *fold)
 {
+    return form_bits(fold->kept_type, fold->kept_form) / 8;
+}
+
+static struct schedule schedule_of(const struct gpu *gpu, const struct groups *groups, WNNDataType type,
+                                   const struct fold *fold, bool from_kept, unsigned per, bool aligned,
+                                   bool pieces)
+{
+    enum form form = from_kept ? fold->kept_form : FORM_VALUE;
+    bool blocks = fold->block && !from_kept;
     uint32_t sizes[WNN_MAX_RANK], outer_sizes[WNN_MAX_RANK];
     int64_t steps[WNN_MAX_RANK], outer_steps[WNN_MAX_RANK];
     unsigned inner =
@@ -150,7 +161,7 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
              outer = wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, outer_sizes,
                                          outer_steps),
              bits = form_bits(type, form), wide = bits >= 8 && bits < 128 ? 128 / bits : 1;
-    struct schedule s = {.wide = 1, .lanes = 1, .piece = groups->members};
+    struct schedule s = {.wide = 1, .lanes = 1, .turns = 1, .piece = groups->members};
     s.columns =
         inner > 0 && steps[0] != 1 && outer > 0 && outer_steps[0] == 1 && outer_sizes[0] >= LEAST_COLUMNS;
     if (s.columns)
@@ -160,20 +171,26 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
         s.words = aligned && inner > 0 && steps[0] == 1 && sizes[0] % wide == 0 &&
                   are_multiples(inner, steps, wide, 1) && are_multiples(outer, outer_steps, wide, 0);
     s.wide = s.words ? wide : s.columns ? per : 1;
-    size_t units = s.columns ? (groups->count + s.wide - 1) / s.wide : (groups->count + per - 1) / per,
+    size_t units = s.columns ? (groups->count + s.wide - 1) / s.wide : groups->count,
            loads = s.columns ? groups->members : groups->members / s.wide;
     if (s.columns)
         s.lanes = groups->members >= 64 ? COLUMN_LANES : 1;
     else
         while (s.lanes < MOST_LANES &&
-               (s.lanes * (size_t)LOADS < loads || (2 * s.lanes <= loads && units * s.lanes < FILLED / 4)))
+               (s.lanes * (size_t)LOADS < loads ||
+                (!blocks && s.lanes < SIDE_LANES && 2 * SIDE_LANES * (size_t)s.lanes <= loads) ||
+                (2 * s.lanes <= loads && units * s.lanes < FILLED / 4)))
             s.lanes *= 2;
+    unsigned most_turns = s.columns && bits == 16 ? MOST_TURNS / 2 : MOST_TURNS;
+    while (s.turns < most_turns && 2 * s.turns * s.lanes <= loads)
+        s.turns *= 2;
     unsigned sums = s.columns ? s.wide : 1;
-    s.local_size = s.columns ? 32 * s.lanes : s.lanes > 64 ? s.lanes : 64;
-    while (s.local_size > gpu->can.invocations || s.local_size * sums * sum_bytes > MOST_SHARED) {
+    unsigned least = units * s.lanes >= LARGE ? 256 : 64;
+    s.local_size = s.columns ? 32 * s.lanes : s.lanes * per > least ? s.lanes * per : least;
+    while (s.local_size > gpu->can.invocations || s.local_size * sums * sum_bytes(fold) > MOST_SHARED)
         s.local_size /= 2;
-        s.lanes = s.lanes > s.local_size ? s.local_size : s.lanes;
-    }
+    while (s.lanes * (s.columns ? 1 : per) > s.local_size)
+        s.lanes /= 2;
     size_t busy = units * s.lanes, most = groups->members / LEAST_PIECE;
     if (pieces && busy <= FILLED / 2 && most > 1) {
         size_t count = FILLED / busy;
@@ -217,6 +234,23 @@ static void define_load(struct shader *shader, const struct schedule *s, unsigne
     wnn_shader_text(shader, "}\n");
 }
 
+// accumulate_block(s, x, k, end) of what TURNS loads from member k on have brought: element i is that member,
+// and no other before it, if is_member().
+static void define_block(struct shader *shader, const struct schedule *s, const char *block)
+{
+    unsigned line = s->columns ? 1 : s->wide;
+    wnn_shader_define(shader, "BLOCK", "%uu", s->turns * line);
+    wnn_shader_text(shader, "bool is_member(uint k, uint i, uint end) { return k + i / %uu * %uu < end; }\n",
+                    line, line * s->lanes);
+    wnn_shader_text(
+        shader,
+        "uint member_of(uint k, uint i, uint end) { return min(k + i / %uu * %uu, end - %uu) + i %% %uu; "
+        "}\n",
+        line, line * s->lanes, line, line);
+    wnn_shader_text(
+        shader, "bool accumulate_block(inout SUM s, ELEMENT x[BLOCK], uint k, uint end) {\n%s\n}\n", block);
+}
+
 // One dispatch: of elements of the input, or of what the dispatch before has kept.
 static void lower_fold(struct lowering *lowering, const struct groups *groups, const struct schedule *s,
                        const struct fold *fold, const struct tensor *in, bool from_kept,
@@ -228,7 +262,9 @@ static void lower_fold(struct lowering *lowering, const struct groups *groups, c
     shader.local_size = s->local_size;
     wnn_shader_define(&shader, "COLUMNS", "%d", s->columns);
     wnn_shader_define(&shader, "LANES", "%u", s->lanes);
+    wnn_shader_define(&shader, "SHARED_WORDS", "%d", !s->columns && wnn_dtype_bits(out->type) < 32);
     wnn_shader_define(&shader, "WIDE", "%uu", s->wide);
+    wnn_shader_define(&shader, "TURNS", "%uu", s->turns);
     wnn_shader_number(&shader, "MEMBERS", (uint32_t)groups->members);
     wnn_shader_number(&shader, "GROUPS", (uint32_t)groups->count);
     wnn_shader_number(&shader, "CHUNK", (uint32_t)s->piece);
@@ -248,9 +284,7 @@ static void lower_fold(struct lowering *lowering, const struct groups *groups, c
         wnn_shader_text(&shader, "%s", fold->declarations);
     wnn_shader_define(&shader, "SUM", "%s", fold->sum);
     wnn_shader_define(&shader, "NEUTRAL", "%s", fold->neutral);
-    wnn_shader_define(&shader, "RAISE", "%d", fold->raise && !from_kept);
-    if (fold->raise)
-        wnn_shader_text(&shader, "void raise(inout SUM s, float x) { %s }\n", fold->raise);
+    wnn_shader_define(&shader, "BLOCKS", "%d", fold->block && !from_kept);
     wnn_shader_text(&shader, "SUM join(SUM a, SUM b) {\n%s\n}\n", fold->join);
     if (from_kept)
         wnn_shader_text(&shader, "void accumulate(inout SUM s, ELEMENT x, uint k) { s = join(s, %s); }\n",
@@ -258,17 +292,13 @@ static void lower_fold(struct lowering *lowering, const struct groups *groups, c
     else
         wnn_shader_text(&shader, "void accumulate(inout SUM s, ELEMENT x, uint k) {\n%s\n}\n",
                         fold->accumulate);
+    if (fold->block && !from_kept)
+        define_block(&shader, s, fold->block);
     wnn_shader_text(&shader, "SUM settled(SUM s) { return %s; }\n", from_kept ? "s" : fold->settled);
     wnn_shader_text(&shader, "OUT result_of(SUM s) { return %s; }\n", to_kept ? fold->kept : fold->result);
     uint64_t together = s->local_size / s->lanes,
-             units = s->columns ? (groups->count + s->wide - 1) / s->wide * pieces
-                                : ((uint64_t)shader.count + shader.per - 1) / shader.per;
+             units = s->columns ? (groups->count + s->wide - 1) / s->wide * pieces : shader.count;
     wnn_shader_end_groups(&shader, (units + together - 1) / together);
-}
-
-static size_t sum_bytes(const struct fold *fold)
-{
-    return form_bits(fold->kept_type, fold->kept_form) / 8;
 }
 
 // What is folded of the input in pieces is folded again. `pieces`: it may be.
@@ -279,7 +309,7 @@ static struct schedule first_schedule(const struct gpu *gpu, const struct groups
     unsigned per = wnn_dtype_bits(out) < 32 ? 32 / wnn_dtype_bits(out) : 1;
     bool aligned =
         !in->fused && in->region.offset % 16 == 0 && wnn_shader_bindings(gpu, in->region.bytes) == 1;
-    return schedule_of(gpu, groups, in->type, FORM_VALUE, sum_bytes(fold), per, aligned, pieces);
+    return schedule_of(gpu, groups, in->type, fold, false, per, aligned, pieces);
 }
 
 static void lower_folds(struct lowering *lowering, const struct groups *groups, const struct fold *fold,
@@ -305,8 +335,7 @@ static void lower_folds(struct lowering *lowering, const struct groups *groups, 
                           .count = groups->count,
                           .members = pieces};
     unsigned per = wnn_dtype_bits(out->type) < 32 ? 32 / wnn_dtype_bits(out->type) : 1;
-    s = schedule_of(lowering->gpu, &rest, fold->kept_type, fold->kept_form, sum_bytes(fold), per, false,
-                    false);
+    s = schedule_of(lowering->gpu, &rest, fold->kept_type, fold, true, per, false, false);
     lower_fold(lowering, &rest, &s, fold, &kept, true, out, false, groups->members);
 }
 
@@ -438,23 +467,40 @@ static struct fold sum_fold(enum op op)
     return fold;
 }
 
-// The greatest, the sum of exponentials below it as a pair, and a NaN if there is one. A block is looked
-// through for its greatest at first.
-static const struct fold exponential_fold = {
-    .sum = "vec4",
-    .neutral = "vec4(-INF, 0.0, 0.0, 0.0)",
-    .join = "raise(a, b.x); raise(b, a.x);\n"
-            "return vec4(a.x, sum2(a.yz, b.yz), is_nan(a.w) ? a.w : b.w);",
-    .raise = "if (x > s.x) { s.yz *= exp_down(s.x, x); s.x = x; }",
-    .accumulate = "if (is_nan(x)) { s.w = x; return; }\n"
-                  "float lost; s.y = exact_sum(s.y, exp_down(x, s.x), lost); s.z += lost;",
-    .settled = "vec4(s.x, sum2(vec2(s.y, 0.0), vec2(s.z, 0.0)), s.w)",
-    .result = "is_nan(s.w) ? s.w : is_inf(s.x) ? s.x : s.x + log_sum2(s.yz)",
-    .kept = "s",
-    .back = "x",
-    .kept_type = WNNDataType_Float32,
-    .kept_form = FORM_QUAD,
-    .kept_element = "vec4"};
+#define EXPONENTIALS(exponential)                                                                            \
+    "float top = -INF, all = 0.0, sum = 0.0, lost;\n"                                                        \
+    "[[unroll]] for (uint i = 0u; i < BLOCK; i++) { top = x[i] > top ? x[i] : top; all += x[i]; }\n"         \
+    "if (is_nan(all) || is_inf(all)) { return false; }\n"                                                    \
+    "raise(s, top);\n"                                                                                       \
+    "[[unroll]] for (uint i = 0u; i < BLOCK; i++)\n"                                                         \
+    "sum += is_member(k, i, end) ? " exponential " : 0.0;\n"                                                 \
+    "s.y = exact_sum(s.y, sum, lost); s.z += lost;\nreturn true;"
+
+// A finite number that is nearly the greatest, the sum of exponentials below it as a pair, and +Inf or NaN if
+// there is one. Of a block that has neither them nor -Inf, as its sum tells, the greatest is found first.
+static struct fold exponential_fold(WNNDataType type)
+{
+    return (struct fold){
+        .declarations = "void raise(inout vec4 s, float x) {\n"
+                        "if (x > s.x + 8.0) { s.yz *= exp_down(s.x, x); s.x = x; }\n}\n",
+        .sum = "vec4",
+        .neutral = "vec4(-INF, 0.0, 0.0, 0.0)",
+        .join =
+            "if (a.x < b.x) { vec4 c = a; a = b; b = c; }\n"
+            "return vec4(a.x, sum2(a.yz, b.yz * exp_down(b.x, a.x)), is_nan(a.w) || b.w == 0.0 ? a.w : b.w);",
+        .accumulate = "if (is_nan(x) || x == INF) { s.w = is_nan(s.w) ? s.w : x; return; }\n"
+                      "raise(s, x);\n"
+                      "float lost; s.y = exact_sum(s.y, exp_down(x, s.x), lost); s.z += lost;",
+        .block = type == WNNDataType_Float16 ? EXPONENTIALS("exp2(1.44269504 * (x[i] - s.x))")
+                                             : EXPONENTIALS("exp_normal(max(x[i] - s.x, -86.0))"),
+        .settled = "vec4(s.x, sum2(vec2(s.y, 0.0), vec2(s.z, 0.0)), s.w)",
+        .result = "is_nan(s.w) || s.w == INF ? s.w : is_inf(s.x) ? s.x : s.x + log_sum2(s.yz)",
+        .kept = "s",
+        .back = "x",
+        .kept_type = WNNDataType_Float32,
+        .kept_form = FORM_QUAD,
+        .kept_element = "vec4"};
+}
 
 static struct fold fold_of(enum op op, WNNDataType type)
 {
@@ -469,7 +515,7 @@ static struct fold fold_of(enum op op, WNNDataType type)
         fold.accumulate = "s = mul(s, x);";
         return fold;
     case WNN_OP_reduceLogSumExp:
-        return exponential_fold;
+        return exponential_fold(type);
     default:
         break;
     }
@@ -528,7 +574,7 @@ void wnn_lower_arg_min_max(struct lowering *lowering)
     bool is_float = wnn_dtype_is_float(in->type), least = lowering->node->op == WNN_OP_argMin;
     const char *type = is_float ? "int" : wnn_shader_type(in->type); // of floats the order
     const char *better = least ? "less(a, b)" : "less(b, a)";
-    char declarations[256], neutral[64], accumulate[256], kept[64], back[64], result[96];
+    char declarations[256], neutral[64], accumulate[256], block[384], kept[64], back[64], result[96];
     snprintf(declarations, sizeof declarations,
              "struct Found { %s x; uint k; };\nbool better(%s a, %s b) { return %s; }\n", type, type, type,
              better);
@@ -538,6 +584,15 @@ void wnn_lower_arg_min_max(struct lowering *lowering)
     snprintf(accumulate, sizeof accumulate, "%s y = %s;\n%sif (%s) s = Found(y, k);", type,
              is_float ? "order_of(x)" : "x", is_float ? "if (is_nan(x)) return;\n" : "",
              attrs->selectLastIndex ? "!better(s.x, y)" : "better(y, s.x)");
+    // Of 8 bits the place within a block, too, is part of what is compared.
+    bool last = attrs->selectLastIndex, up = least != last;
+    snprintf(block, sizeof block,
+             "%s best = x[0] * 256 + %s(%s);\n"
+             "[[unroll]] for (uint i = 1u; i < BLOCK; i++) { best = %s(best, x[i] * 256 + %s(%s)); }\n"
+             "%s y = best >> 8;\nuint i = uint(best) & 255u;\n"
+             "if (%s) s = Found(y, member_of(k, %s, end));\nreturn true;",
+             type, type, up ? "0" : "255", least ? "min" : "max", type, up ? "i" : "255u - i", type,
+             last ? "!better(s.x, y)" : "better(y, s.x)", up ? "i" : "255u - i");
     snprintf(kept, sizeof kept, "uvec2(%s, s.k)", wnn_dtype_bits(in->type) == 64 ? "0u" : "uint(s.x)");
     snprintf(back, sizeof back, wnn_dtype_bits(in->type) == 64 ? "%.0sFound(%s, x.y)" : "Found(%s(x.x), x.y)",
              type, integer(in->type, false));
@@ -548,6 +603,7 @@ void wnn_lower_arg_min_max(struct lowering *lowering)
                         .neutral = neutral,
                         .join = attrs->selectLastIndex ? JOIN_FOUND(">") : JOIN_FOUND("<"),
                         .accumulate = accumulate,
+                        .block = wnn_dtype_bits(in->type) == 8 ? block : NULL,
                         .settled = "s",
                         .result = result,
                         .kept = kept,

@@ -5,7 +5,8 @@
 // another dispatch's elements: output number piece * GROUPS + group.
 //
 // With COLUMNS, members of neighbouring groups lie side by side, and invocations beside one another see to so many of
-// those as load() brings; else load() brings members of one group.
+// those as load() brings; else load() brings members of one group. TURNS loads are on their way; with BLOCKS, what they
+// bring of one group is accumulated together, if accumulate_block() can do that.
 
 #define TOGETHER (gl_WorkGroupSize.x / uint(LANES))
 #if COLUMNS
@@ -15,10 +16,13 @@
 #define NEXT_LANE 1u
 #define SUMS      1u
 #endif
-#define TURNS 4u // loads on their way
 
 #if LANES > 1
 shared SUM parts[SUMS * gl_WorkGroupSize.x];
+#endif
+
+#if SHARED_WORDS // groups that share a word of the output are a work group's
+shared OUT results[TOGETHER];
 #endif
 
 // What all lanes together have.
@@ -42,11 +46,12 @@ void meet(inout SUM sums[SUMS], uint lane)
 #endif
 }
 
-#if RAISE // not of NaN
-float max_of(float a, float b) { return a > b ? a : b; }
-float greatest_of(float x[4])
+#if BLOCKS
+void accumulate_each(inout SUM sum, uint group, uint k, uint end)
 {
-    return max_of(x[3], max_of(x[2], max_of(x[1], max_of(x[0], -INF))));
+    for (uint i = 0u; i < BLOCK; i++)
+        if (is_member(k, i, end))
+            accumulate(sum, a_at(group_index(group) + member_index(member_of(k, i, end))), member_of(k, i, end));
 }
 #endif
 
@@ -67,14 +72,19 @@ void main()
         ELEMENT x[TURNS][WIDE];
         [[unroll]] for (uint t = 0u; t < TURNS; t++)
             load(group, min(k + t * step, end - 1u), x[t]);
-#if RAISE
-        [[unroll]] for (uint e = 0u; e < WIDE; e++)
-            raise(sums[e], greatest_of(float[](x[0][e], x[1][e], x[2][e], x[3][e])));
-#endif
-        [[unroll]] for (uint t = 0u; t < TURNS; t++)
-            if (k + t * step < end)
-                [[unroll]] for (uint e = 0u; e < WIDE; e++)
+        [[unroll]] for (uint e = 0u; e < WIDE; e++) {
+#if BLOCKS
+            ELEMENT block[BLOCK];
+            [[unroll]] for (uint t = 0u; t < TURNS; t++)
+                block[t] = x[t][e];
+            if (!accumulate_block(sums[e], block, k, end))
+                accumulate_each(sums[e], min(group + e, GROUPS - 1u), k, end);
+#else
+            [[unroll]] for (uint t = 0u; t < TURNS; t++)
+                if (k + t * step < end)
                     accumulate(sums[e], x[t][e], k + t * step);
+#endif
+        }
     }
     [[unroll]] for (uint e = 0u; e < WIDE; e++)
         sums[e] = settled(sums[e]);
@@ -92,34 +102,45 @@ void main()
         store((number + e) / PER, word);
     }
 #else
-    WORD word = WORD(0u);
-    for (uint d = 0u; d < PER; d++) {
-        uint number = unit * PER + d, group = number % GROUPS, begin = number / GROUPS * CHUNK,
-             end = number < COUNT ? min(begin + CHUNK, MEMBERS) : 0u;
-        SUM sums[4] = SUM[](NEUTRAL, NEUTRAL, NEUTRAL, NEUTRAL);
-        for (uint k = begin + lane * WIDE; k < end; k += TURNS * step * WIDE) {
-            ELEMENT x[TURNS][WIDE];
-            [[unroll]] for (uint t = 0u; t < TURNS; t++)
-                load(group, min(k + t * step * WIDE, end - WIDE), x[t]);
-#if RAISE
-            float top = -INF;
-            [[unroll]] for (uint e = 0u; e < WIDE; e++)
-                top = max_of(top, greatest_of(float[](x[0][e], x[1][e], x[2][e], x[3][e])));
-            [[unroll]] for (uint t = 0u; t < 4u; t++)
-                raise(sums[t], top);
+    uint group = unit % GROUPS, begin = unit / GROUPS * CHUNK, end = unit < COUNT ? min(begin + CHUNK, MEMBERS) : 0u;
+    SUM sums[1];
+    sums[0] = NEUTRAL;
+    for (uint k = begin + lane * WIDE; k < end; k += TURNS * step * WIDE) {
+        ELEMENT x[TURNS][WIDE];
+        [[unroll]] for (uint t = 0u; t < TURNS; t++)
+            load(group, min(k + t * step * WIDE, end - WIDE), x[t]);
+#if BLOCKS
+        ELEMENT block[BLOCK];
+        [[unroll]] for (uint e = 0u; e < BLOCK; e++)
+            block[e] = x[e / WIDE][e % WIDE];
+        if (!accumulate_block(sums[0], block, k, end))
+            accumulate_each(sums[0], group, k, end);
+#else
+        [[unroll]] for (uint t = 0u; t < TURNS; t++)
+            if (k + t * step * WIDE < end)
+                [[unroll]] for (uint e = 0u; e < WIDE; e++)
+                    accumulate(sums[0], x[t][e], k + t * step * WIDE + e);
 #endif
-            [[unroll]] for (uint t = 0u; t < TURNS; t++)
-                if (k + t * step * WIDE < end)
-                    [[unroll]] for (uint e = 0u; e < WIDE; e++)
-                        accumulate(sums[(t * WIDE + e) % 4u], x[t][e], k + t * step * WIDE + e);
-        }
-        SUM all[1];
-        all[0] = join(join(settled(sums[0]), settled(sums[1])), join(settled(sums[2]), settled(sums[3])));
-        meet(all, lane);
-        if (number < COUNT)
-            put(word, d, finish(result_of(all[0]), number));
     }
-    if (lane == 0u && unit < (COUNT + PER - 1u) / PER)
+    sums[0] = settled(sums[0]);
+    meet(sums, lane);
+    OUT result = finish(result_of(sums[0]), min(unit, COUNT - 1u));
+    WORD word = WORD(0u);
+#if SHARED_WORDS
+    if (lane == 0u)
+        results[self / step] = result;
+    barrier();
+    uint first = unit - self / step + self * PER;
+    if (self >= TOGETHER / PER || first >= COUNT)
+        return;
+    [[unroll]] for (uint d = 0u; d < PER; d++)
+        if (first + d < COUNT)
+            put(word, d, results[self * PER + d]);
+    store(first / PER, word);
+#else
+    put(word, 0u, result);
+    if (lane == 0u && unit < COUNT)
         store(unit, word);
+#endif
 #endif
 }
