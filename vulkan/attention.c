@@ -129,7 +129,7 @@ static struct places places_of(const struct attention *a, WNNDataType type)
     struct heads dense = dense_heads(a, a->rows, a->columns), mixed = dense_heads(a, a->rows, a->width);
     struct product first = scores_of(a, &dense), second = mixed_of(a, &dense, a->moved ? &a->out : &mixed);
     size_t rows = (size_t)a->head_count * a->rows, sums = wnn_scratch_of_product(&first, type),
-           more = wnn_scratch_of_product(&second, type), known = rows * 2 * sizeof(float);
+           more = wnn_scratch_of_product(&second, type), known = wnn_scratch_of_softmax_of(rows, a->columns);
     sums = more > sums ? more : sums;
     second = mixed_of(a, &dense, &mixed);
     more = wnn_scratch_of_product(&second, type);

@@ -18,8 +18,14 @@ enum {
     FEWEST_MEMBERS = 8, // of a row
     GOOD_LANES = 256,   // of a row: of more, a device has too few groups at once
     MOST_LANES = 1024,
-    MOST_HELD = 16,  // quads of a lane that stay in registers
-    FEW_GROUPS = 256 // work groups that do not fill a device
+    MOST_HELD = 16,     // quads of a lane, which stay in registers
+    FEW_GROUPS = 256,   // work groups that do not fill a device
+    PART_LANES = 128,   // of a part of a row,
+    PART_QUADS = 1536,  // and its elements by four
+    CHUNK_UNITS = 32,   // parts end at multiples of
+    WAITING_PARTS = 64, // of a row, which a device has at once
+    TURNS = 256,        // of waiting for another part, each about a microsecond
+    PART_WORDS = 3
 };
 
 // Whether the groups are rows that the kernel for these can do.
@@ -40,44 +46,207 @@ static bool are_rows(const struct lowering *lowering, const struct groups *group
            in->count <= INT32_MAX - 64;
 }
 
-// Begins a dispatch of the kernel for rows; returns how many invocations share one: so many that each has
-// `busy` quads, or less if that would leave the device idle.
-static unsigned begin_rows(struct shader *shader, struct lowering *lowering, const struct groups *groups,
-                           const struct tensor *in, const struct tensor *out, size_t busy,
-                           const struct fused *fused)
+// How rows are done; the stages are those of kernels/rows.comp.
+struct rows {
+    const struct groups *groups;
+    const struct tensor *in, *out;
+    bool edges;         // rows begin anywhere,
+    unsigned unit;      // so that elements are looked at by so many
+    size_t full, chunk; // units that a row has at least, and a part at most
+    size_t parts;
+    unsigned lanes;
+    struct tensor known; // words, if there are several parts
+    enum {
+        ALONE,
+        KEEP,
+        FINISH,
+        TOGETHER
+    } stage;
+};
+
+static bool overlap(const struct region *a, const struct region *b)
 {
-    bool edges = groups->members % 4 != 0;
-    size_t quads = edges ? (groups->members + 6) / 4 : groups->members / 4;
+    return a->buffer == b->buffer && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+}
+
+// Whether work groups may read elements of others, which have perhaps written their results already.
+static bool reads_results(const struct tensor *in, const struct tensor *out)
+{
+    bool reads = overlap(&in->region, &out->region);
+    for (unsigned i = 0; in->fused && i < in->fused->input_count; i++)
+        reads = reads || overlap(&in->fused->inputs[i].region, &out->region);
+    return reads;
+}
+
+// Parts of about as many units, the last of which has some in every row.
+static void cut_rows(struct rows *rows, size_t units)
+{
+    size_t most = PART_QUADS * 4 / rows->unit, parts = (units + most - 1) / most;
+    rows->chunk = (units - 1) / parts;
+    do {
+        rows->chunk = (rows->chunk / CHUNK_UNITS + 1) * CHUNK_UNITS;
+        rows->parts = (rows->full + rows->chunk - 1) / rows->chunk;
+    } while (rows->parts * rows->chunk < units);
+}
+
+static struct rows plan_rows(const struct lowering *lowering, const struct groups *groups,
+                             const struct tensor *in, const struct tensor *out, size_t busy)
+{
+    struct rows rows = {.groups = groups, .in = in, .out = out, .parts = 1, .lanes = 1};
+    unsigned per = out->type == WNNDataType_Float16 ? 2 : 1;
+    rows.edges = groups->members % 4 != 0;
+    rows.unit = rows.edges ? per : 4;
+    rows.full = groups->members / rows.unit;
+    size_t units = rows.chunk = rows.full + (rows.edges && per == 2), quads = (groups->members + 3) / 4;
     uint32_t most = lowering->gpu->can.invocations;
-    unsigned lanes = 1;
     most = most < MOST_LANES ? most : MOST_LANES;
-    while (2 * lanes <= most && (lanes * (lanes < GOOD_LANES ? busy : MOST_HELD) < quads ||
-                                 (lanes < quads && groups->count * lanes < 64 * FEW_GROUPS)))
-        lanes *= 2;
-    // The largest groups leave each lane fewer registers.
-    size_t held = (quads + lanes - 1) / lanes, room = lanes > 512 ? MOST_HELD / 2 : MOST_HELD;
-    bool more = held > room;
+    if (quads > (most < GOOD_LANES ? most : GOOD_LANES) * MOST_HELD) {
+        cut_rows(&rows, units);
+        rows.lanes = PART_LANES;
+        rows.known = wnn_scratch(lowering, 0, WNNDataType_Uint32, groups->count * rows.parts * PART_WORDS);
+        bool waits = rows.parts <= WAITING_PARTS && !lowering->gpu->can.minimal && !reads_results(in, out);
+        rows.stage = waits ? TOGETHER : KEEP;
+        return rows;
+    }
+    while (2 * rows.lanes <= most && (rows.lanes * (rows.lanes < GOOD_LANES ? busy : MOST_HELD) < quads ||
+                                      (rows.lanes < quads && groups->count * rows.lanes < 64 * FEW_GROUPS)))
+        rows.lanes *= 2;
+    return rows;
+}
+
+// Of so many lanes that exchange sums, those that sum up the others'.
+static unsigned near_lanes(unsigned lanes)
+{
+    unsigned near = lanes < 8 ? lanes : 4;
+    while (lanes > 8 && near * near < lanes)
+        near *= 2;
+    return lanes == 8 ? 8 : near;
+}
+
+// EACH_HELD(DO): DO(0) to DO(held - 1).
+static void define_held(struct shader *shader, size_t held)
+{
+    wnn_shader_define(shader, "HELD", "%zu", held);
+    wnn_shader_text(shader, "#define EACH_HELD(DO)");
+    for (size_t k = 0; k < held; k++)
+        wnn_shader_text(shader, " DO(%zu)", k);
+    wnn_shader_text(shader, "\n");
+}
+
+// Begins a dispatch of the kernel for rows.
+static void begin_rows(struct shader *shader, struct lowering *lowering, const struct rows *rows,
+                       const struct fused *fused)
+{
+    const struct groups *groups = rows->groups;
+    const struct tensor *in = rows->in, *out = rows->out;
+    unsigned lanes = rows->lanes, step = lanes * 4 / rows->unit;
+    bool pairs = rows->unit == 2 && in->type == WNNDataType_Float16 && !in->fused;
     wnn_shader_begin(shader, lowering, "rows", in->count);
     shader->local_size = lanes >= 128 ? lanes : groups->count * lanes < 128 * FEW_GROUPS ? 64 : 128;
+    unsigned k = wnn_shader_input(shader, "a", in, FORM_VALUE);
+    if (pairs)
+        wnn_shader_define(shader, "a_pair(i)", "loaded_halves(w%u((i) / 2u))", k);
+    if (!rows->edges)
+        wnn_shader_quads(shader, "a", in);
+    wnn_shader_output_quads(shader, out);
+    wnn_shader_output(shader, out, FORM_VALUE, fused);
+    if (rows->parts > 1)
+        wnn_shader_words(shader, "known", &rows->known.region);
+    wnn_shader_define(shader, "EDGES", "%d", rows->edges);
+    wnn_shader_define(shader, "PAIRS", "%d", pairs);
+    wnn_shader_define(shader, "LANES", "%u", lanes);
+    wnn_shader_define(shader, "NEAR", "%u", near_lanes(lanes));
+    define_held(shader, (rows->chunk + step - 1) / step);
+    wnn_shader_define(shader, "PARTS", "%zu", rows->parts);
+    wnn_shader_define(shader, "STAGE", "%d", rows->stage);
+    wnn_shader_define(shader, "TURNS", "%uu", TURNS);
+    wnn_shader_number(shader, "CHUNK", (uint32_t)rows->chunk);
+    wnn_shader_number(shader, "LEAST", (uint32_t)(rows->full - (rows->parts - 1) * rows->chunk));
+    wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
+    wnn_shader_number(shader, "GROUPS", (uint32_t)groups->count);
+}
+
+static void end_rows(struct shader *shader, const struct rows *rows)
+{
+    struct lowering *lowering = shader->lowering;
+    unsigned together = shader->local_size / rows->lanes;
+    if (rows->stage == TOGETHER) {
+        struct step *fill = wnn_program_add(lowering->program, STEP_FILL, lowering->node);
+        if (!fill) {
+            wnn_fail_memory(lowering->error);
+            lowering->failed = true;
+            return;
+        }
+        fill->binding_count = 1;
+        fill->bindings[0] = (struct binding){rows->known.region, true};
+    }
+    wnn_shader_end_groups(shader, ((uint64_t)rows->groups->count * rows->parts + together - 1) / together);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Columns
+// ---------------------------------------------------------------------------------------------------------------
+
+struct columns {
+    uint32_t stride; // from member to member
+    unsigned lanes;
+};
+
+enum {
+    COLUMN_LANES = 32,
+    COLUMN_HELD = 8
+};
+
+// Whether the groups are such that the kernel for columns can do it, and how.
+static bool are_columns(const struct lowering *lowering, const struct groups *groups, const struct tensor *in,
+                        const struct tensor *out, struct columns *columns)
+{
+    uint32_t sizes[WNN_MAX_RANK], least = lowering->gpu->can.invocations / 4;
+    int64_t steps[WNN_MAX_RANK];
+    unsigned inner =
+        wnn_shader_collapse(groups->inner, groups->inner_dims, groups->inner_steps, sizes, steps);
+    if (inner != 1 || steps[0] % 4 != 0 || groups->members > (size_t)2 * COLUMN_HELD * COLUMN_LANES)
+        return false;
+    columns->stride = (uint32_t)steps[0];
+    unsigned outer =
+        wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, sizes, steps);
+    if (outer == 0 || steps[0] != 1 || sizes[0] % 4 != 0)
+        return false;
+    for (unsigned d = 1; d < outer; d++)
+        if (steps[d] % 4 != 0)
+            return false;
+    columns->lanes = 1;
+    while (columns->lanes < COLUMN_LANES && columns->lanes < least &&
+           (columns->lanes * COLUMN_HELD < groups->members ||
+            (2 * columns->lanes <= groups->members && groups->count / 4 * columns->lanes < 64 * FEW_GROUPS)))
+        columns->lanes *= 2;
+    return wnn_shader_has_quads(lowering, in) && wnn_shader_has_quads(lowering, out) &&
+           in->count <= INT32_MAX - 64;
+}
+
+static void begin_columns(struct shader *shader, struct lowering *lowering, const struct groups *groups,
+                          const struct columns *columns, const struct tensor *in, const struct tensor *out,
+                          const struct fused *fused)
+{
+    size_t held = (groups->members + columns->lanes - 1) / columns->lanes;
+    wnn_shader_begin(shader, lowering, "columns", in->count);
+    shader->local_size = columns->lanes < 8 || lowering->gpu->can.invocations < 256 ? 128 : 256;
     wnn_shader_input(shader, "a", in, FORM_VALUE);
     wnn_shader_quads(shader, "a", in);
     wnn_shader_output_quads(shader, out);
     wnn_shader_output(shader, out, FORM_VALUE, fused);
-    wnn_shader_define(shader, "LANES", "%u", lanes);
-    wnn_shader_define(shader, "HELD", "%zu", more ? room : held);
-    wnn_shader_define(shader, "MORE", "%d", more);
-    wnn_shader_define(shader, "WHOLE", "%d", !edges && quads == lanes * held);
-    wnn_shader_define(shader, "HALF", "%d", in->type == WNNDataType_Float16);
-    wnn_shader_define(shader, "EDGES", "%d", edges);
+    wnn_shader_map(shader, "group", groups->outer, groups->outer_dims, groups->outer_steps, 0);
+    wnn_shader_define(shader, "LANES", "%u", columns->lanes);
+    define_held(shader, held);
+    wnn_shader_number(shader, "STRIDE", columns->stride);
     wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
     wnn_shader_number(shader, "GROUPS", (uint32_t)groups->count);
-    return lanes;
 }
 
-static void end_rows(struct shader *shader, const struct groups *groups, unsigned lanes)
+static void end_columns(struct shader *shader, const struct groups *groups, const struct columns *columns)
 {
-    unsigned together = shader->local_size / lanes;
-    wnn_shader_end_groups(shader, ((uint64_t)groups->count + together - 1) / together);
+    unsigned across = 4 * shader->local_size / columns->lanes;
+    wnn_shader_end_groups(shader, ((uint64_t)groups->count + across - 1) / across);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -90,6 +259,13 @@ static size_t group_count(const struct shape *shape, uint32_t axes)
     for (unsigned d = 0; d < shape->rank; d++)
         count *= axes >> d & 1 ? 1 : shape->dim[d];
     return count;
+}
+
+// What is known of groups, or of the parts of rows.
+static size_t scratch_of_groups(size_t count, size_t members, unsigned width)
+{
+    size_t words = (members / 2048 + 1) * PART_WORDS;
+    return count * (words > width ? words : width) * sizeof(float);
 }
 
 // An input with an element for each group of the output's elements.
@@ -140,6 +316,14 @@ static void prepare(struct lowering *lowering, const struct tensor *tensor, cons
     wnn_elements_end(&elements, NULL);
 }
 
+static void define_softmax(struct shader *shader, const struct tensor *in, const struct softmax_input *input)
+{
+    wnn_shader_define(shader, "SOFTMAX", "1");
+    wnn_shader_define(shader, "weight(x, top)", "%s(x, top)",
+                      in->type == WNNDataType_Float16 ? "exp_down_half" : "exp_down");
+    define_prepared(shader, input, &in->shape);
+}
+
 // `input` NULL: of the elements as they are; else in place.
 static void softmax(struct lowering *lowering, uint32_t axis, const struct tensor *in,
                     const struct tensor *out, const struct softmax_input *input, const struct fused *fused)
@@ -148,10 +332,19 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
     struct tensor known = vectors(lowering, groups.count, 2);
     struct shader shader;
     if (are_rows(lowering, &groups, in, out)) {
-        unsigned lanes = begin_rows(&shader, lowering, &groups, in, out, 4, fused);
-        wnn_shader_text(&shader, "#define SOFTMAX 1\n#define PART float\n#define NONE -INF\n");
-        define_prepared(&shader, input, &in->shape);
-        end_rows(&shader, &groups, lanes);
+        struct rows rows = plan_rows(lowering, &groups, in, out, 4);
+        do {
+            begin_rows(&shader, lowering, &rows, fused);
+            define_softmax(&shader, in, input);
+            end_rows(&shader, &rows);
+        } while (rows.stage++ == KEEP);
+        return;
+    }
+    struct columns columns;
+    if (are_columns(lowering, &groups, in, out, &columns)) {
+        begin_columns(&shader, lowering, &groups, &columns, in, out, fused);
+        define_softmax(&shader, in, input);
+        end_columns(&shader, &groups, &columns);
         return;
     }
     if (input) {
@@ -174,7 +367,8 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
 size_t wnn_scratch_of_softmax(const struct node *node)
 {
     const struct softmax_attrs *attrs = node->attrs;
-    return group_count(&node->in[0]->type.shape, 1u << attrs->axis) * 2 * sizeof(float);
+    const struct shape *shape = &node->in[0]->type.shape;
+    return scratch_of_groups(group_count(shape, 1u << attrs->axis), shape->dim[attrs->axis], 2);
 }
 
 void wnn_lower_softmax(struct lowering *lowering)
@@ -185,13 +379,18 @@ void wnn_lower_softmax(struct lowering *lowering)
 
 size_t wnn_scratch_of_last_softmax(const struct descriptor *type)
 {
-    unsigned rank = type->shape.rank;
-    return group_count(&type->shape, rank ? 1u << (rank - 1) : 0) * 2 * sizeof(float);
+    unsigned last = type->shape.rank ? type->shape.rank - 1 : 0;
+    return wnn_scratch_of_softmax_of(group_count(&type->shape, 1u << last), type->shape.dim[last]);
 }
 
 void wnn_lower_last_softmax(struct lowering *lowering, const struct tensor *tensor)
 {
     softmax(lowering, tensor->shape.rank - 1, tensor, tensor, NULL, NULL);
+}
+
+size_t wnn_scratch_of_softmax_of(size_t rows, size_t members)
+{
+    return scratch_of_groups(rows, members, 2);
 }
 
 void wnn_lower_softmax_of(struct lowering *lowering, const struct tensor *tensor,
@@ -204,65 +403,89 @@ void wnn_lower_softmax_of(struct lowering *lowering, const struct tensor *tensor
 // Normalisations: mean and 1 / sqrt(variance + epsilon) of each group, then each element
 // ---------------------------------------------------------------------------------------------------------------
 
-// The four elements of a parameter, of which there is one for each member or for some rows.
-static const char *parameter_of(struct shader *shader, const char *name, const struct tensor *tensor,
-                                bool of_members, const char *none, char text[64])
+// Where the parameters of normalisations lie, and what else their kernels are told.
+struct normalization {
+    double epsilon, share; // share: 1 / members
+    bool of_members;       // there is a parameter for each member, else one for some groups
+    unsigned outer;
+    uint32_t outer_dims[WNN_MAX_RANK];
+    int64_t outer_steps[WNN_MAX_RANK];
+};
+
+// The four elements of a parameter that a kernel needs at once.
+static void define_parameter(struct shader *shader, const char *function, const char *name,
+                             const struct tensor *tensor, const struct normalization *how, bool in_rows,
+                             const char *none)
 {
     if (!tensor->region.buffer) {
-        snprintf(text, 64, "vec4(%s)", none);
-        return text;
+        wnn_shader_define(shader, function, "vec4(%s)", none);
+        return;
     }
     wnn_shader_input(shader, name, tensor, FORM_VALUE);
-    if (of_members && tensor->count % 4 == 0 && wnn_shader_has_quads(shader->lowering, tensor)) {
+    if (in_rows && how->of_members && tensor->count % 4 == 0 &&
+        wnn_shader_has_quads(shader->lowering, tensor)) {
         wnn_shader_quads(shader, name, tensor);
-        snprintf(text, 64, "OF_QUADS(%s_quad, r, j)", name);
+        wnn_shader_define(shader, function, "OF_QUADS(%s_quad, r, k, j)", name);
     } else {
-        snprintf(text, 64, of_members ? "OF_MEMBERS(%s_at, r, j)" : "OF_ROW(%s_at, r)", name);
+        wnn_shader_define(shader, function, "%s(%s_at, r, k, j)",
+                          how->of_members ? "OF_MEMBERS" : "OF_GROUPS", name);
     }
-    return text;
 }
 
-static bool normalize_rows(struct lowering *lowering, const struct groups *groups, uint32_t axes,
-                           double epsilon, const int64_t parameter_steps[WNN_MAX_RANK])
+static void define_normalization(struct shader *shader, const struct normalization *how, bool in_rows)
+{
+    const struct tensor *in = shader->lowering->in;
+    wnn_shader_define(shader, "SOFTMAX", "0");
+    wnn_shader_define(shader, "prepared(x, i)", "(x)");
+    wnn_shader_map(shader, "parameter", how->outer, how->outer_dims, how->outer_steps, 0);
+    wnn_shader_float(shader, "EPSILON", how->epsilon);
+    wnn_shader_float(shader, "SHARE", how->share);
+    define_parameter(shader, "SCALE(r, k, j)", "scale", &in[1], how, in_rows, "1.0");
+    define_parameter(shader, "BIAS(r, k, j)", "bias", &in[2], how, in_rows, "-0.0");
+    wnn_shader_define(shader, "NORMALISED", "%s",
+                      in->type == WNNDataType_Float16 ? "normalised_half" : "normalised");
+}
+
+static bool normalize_at_once(struct lowering *lowering, const struct groups *groups, uint32_t axes,
+                              double epsilon, const int64_t parameter_steps[WNN_MAX_RANK])
 {
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
     const struct shape *shape = &in->shape;
-    uint32_t outer_dims[WNN_MAX_RANK];
-    int64_t outer_steps[WNN_MAX_RANK], step = 1;
-    unsigned outer = 0;
-    bool of_members = true, of_rows = true;
-    if (!are_rows(lowering, groups, in, out))
-        return false;
+    struct normalization how = {
+        .epsilon = epsilon, .share = 1.0 / (double)groups->members, .of_members = true};
+    bool of_groups = true;
+    int64_t step = 1;
     for (unsigned d = shape->rank; d-- > 0;)
         if (axes >> d & 1) {
-            of_members = of_members && (shape->dim[d] == 1 || parameter_steps[d] == step);
-            of_rows = of_rows && parameter_steps[d] == 0;
+            how.of_members = how.of_members && (shape->dim[d] == 1 || parameter_steps[d] == step);
+            of_groups = of_groups && parameter_steps[d] == 0;
             step *= shape->dim[d];
         }
     for (unsigned d = 0; d < shape->rank; d++)
         if (!(axes >> d & 1)) {
-            of_members = of_members && parameter_steps[d] == 0;
-            outer_dims[outer] = shape->dim[d];
-            outer_steps[outer++] = parameter_steps[d];
+            how.of_members = how.of_members && parameter_steps[d] == 0;
+            how.outer_dims[how.outer] = shape->dim[d];
+            how.outer_steps[how.outer++] = parameter_steps[d];
         }
     bool has_any = lowering->in[1].region.buffer || lowering->in[2].region.buffer;
-    if (has_any && !of_members && !of_rows)
+    if (has_any && !how.of_members && !of_groups)
         return false;
     struct shader shader;
-    char scale[64], bias[64];
-    unsigned lanes = begin_rows(&shader, lowering, groups, in, out, 8, lowering->fused);
-    wnn_shader_map(&shader, "parameter", outer, outer_dims, outer_steps, 0);
-    wnn_shader_float(&shader, "EPSILON", epsilon);
-    wnn_shader_float(&shader, "SHARE", 1.0 / (double)groups->members);
-    wnn_shader_text(&shader,
-                    "#define SOFTMAX 0\n#define PART vec2\n#define NONE 0.0\n#define prepared(x, i) (x)\n");
-    wnn_shader_define(&shader, "SCALE(r, j)", "%s",
-                      parameter_of(&shader, "scale", &lowering->in[1], of_members, "1.0", scale));
-    wnn_shader_define(&shader, "BIAS(r, j)", "%s",
-                      parameter_of(&shader, "bias", &lowering->in[2], of_members, "-0.0", bias));
-    wnn_shader_define(&shader, "NORMALISED", "%s",
-                      in->type == WNNDataType_Float16 ? "normalised_half" : "normalised");
-    end_rows(&shader, groups, lanes);
+    struct columns columns;
+    if (are_rows(lowering, groups, in, out)) {
+        struct rows rows = plan_rows(lowering, groups, in, out, 8);
+        do {
+            begin_rows(&shader, lowering, &rows, lowering->fused);
+            define_normalization(&shader, &how, true);
+            end_rows(&shader, &rows);
+        } while (rows.stage++ == KEEP);
+        return true;
+    }
+    if (!are_columns(lowering, groups, in, out, &columns))
+        return false;
+    begin_columns(&shader, lowering, groups, &columns, in, out, lowering->fused);
+    define_normalization(&shader, &how, false);
+    end_columns(&shader, groups, &columns);
     return true;
 }
 
@@ -277,7 +500,7 @@ static void normalize(struct lowering *lowering, const uint32_t *axes, size_t ax
     uint32_t listed = 0;
     for (size_t i = 0; i < axis_count; i++)
         listed |= 1u << axes[i];
-    if (normalize_rows(lowering, &groups, listed, epsilon, parameter_steps))
+    if (normalize_at_once(lowering, &groups, listed, epsilon, parameter_steps))
         return;
     wnn_reduce_begin(&shader, lowering, &groups, in, &known, FORM_QUAD, NULL);
     wnn_shader_float(&shader, "EPSILON", epsilon);
@@ -315,7 +538,8 @@ size_t wnn_scratch_of_normalization(const struct node *node)
         for (size_t i = 0; i < options->axes.count; i++)
             axes |= 1u << options->axes.data[i];
     }
-    return group_count(shape, axes) * 4 * sizeof(float);
+    size_t count = group_count(shape, axes);
+    return scratch_of_groups(count, count ? wnn_shape_elements(shape) / count : 0, 4);
 }
 
 void wnn_lower_instance_normalization(struct lowering *lowering)

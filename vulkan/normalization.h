@@ -10,8 +10,9 @@ struct softmax_input {
     const struct tensor *mask; // NULL: none
 };
 
-// softmax of that along the last axis, in place; scratch memory as for wnn_lower_last_softmax.
+// softmax of that along the last axis, in place; scratch memory for so many rows of so many members.
 void wnn_lower_softmax_of(struct lowering *lowering, const struct tensor *tensor,
                           const struct softmax_input *input);
+size_t wnn_scratch_of_softmax_of(size_t rows, size_t members);
 
 #endif

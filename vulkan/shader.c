@@ -458,10 +458,12 @@ void wnn_shader_output_quads(struct shader *shader, const struct tensor *tensor)
             "layout(std430, set = 0, binding = %u) buffer H%u { uint h%u[]; };\n"
             "void out_one(uint i, float x)\n{\nuint shift = 16u * (i & 1u), at = base%u + i / 2u;\n"
             "atomicAnd(h%u[at], ~(0xFFFFu << shift));\n"
-            "atomicOr(h%u[at], (stored_halves(vec2(x, 0.0)) & 0xFFFFu) << shift);\n}\n",
-            k, k, k, k, k, k);
+            "atomicOr(h%u[at], (stored_halves(vec2(x, 0.0)) & 0xFFFFu) << shift);\n}\n"
+            "void out_pair(uint i, vec2 x) { h%u[base%u + i / 2u] = stored_halves(x); }\n",
+            k, k, k, k, k, k, k, k);
     else
-        add_text(shader, "#define out_one(i, x) store(i, floatBitsToUint(x))\n");
+        add_text(shader, "#define out_one(i, x) store(i, floatBitsToUint(x))\n"
+                         "#define out_pair(i, v) out_one(i, v.x); out_one(i + 1u, v.y)\n");
     if (half)
         wnn_shader_text(shader,
                         "void out_quad(uint i, vec4 x)\n{\nq%u[(base%u + i / 2u) / 2u] = uvec2("

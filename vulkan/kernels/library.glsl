@@ -550,6 +550,14 @@ float exp_down(float a, float b)
     return kept_nan(d, exp_within(least ? -104.0 : d, least ? 0.0 : error));
 }
 
+//: exp_down_half
+// For results that become float16. A limit for d would be a native maximum on some devices, which drops NaN.
+float exp_down_half(float a, float b)
+{
+    precise float d = a - b, y = exp2(d * 1.44269504);
+    return d < -40.0 ? 0.0 : y;
+}
+
 //: exp_below
 // exp(a - b), with what rounding takes from the difference: the exponential would make many units of it.
 float exp_below(float a, float b)

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// softmax and normalisations on Vulkan of rows and columns of every kind of length, against plain loops: also
+// with numbers that are not finite, where the results lie where the input was, and with steps fused to both
+// ends; and twice the same input makes twice the same bits. Skipped where Vulkan has no device.
+
+#include "conformance/unit/runtime_fixture.h"
+#include "lib/dtype.h"
+#include "lib/half.h"
+#include "vulkan/vulkan.h"
+
+#include <math.h>
+
+enum {
+    MOST_ELEMENTS = 1 << 19
+};
+
+// What the elements are, and how they come and go.
+enum pattern {
+    PLAIN,
+    ENDLESS, // the first half of each row is -Inf
+    NOTHING, // all are
+    SPECIAL, // the first row has a NaN, the second +Inf, each near its end
+    FAR,     // from 0
+};
+
+struct subject {
+    enum {
+        SOFTMAX,
+        LAYER,
+        INSTANCE
+    } op;
+    uint32_t outer, members, inner;
+    enum pattern pattern;
+    bool fused; // |x| goes in, and the results are multiplied by the input
+    bool moved; // the input is copied first, so that its memory can be the results'
+};
+
+static size_t count_of(const struct subject *s)
+{
+    return (size_t)s->outer * s->members * s->inner;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Numbers
+// ---------------------------------------------------------------------------------------------------------------
+
+static void put_number(unsigned char *data, WNNDataType type, size_t i, float x)
+{
+    if (type == WNNDataType_Float16)
+        ((uint16_t *)(void *)data)[i] = wnn_half_from_float(x);
+    else
+        ((float *)(void *)data)[i] = x;
+}
+
+static double number_at(const unsigned char *data, WNNDataType type, size_t i)
+{
+    return type == WNNDataType_Float16 ? wnn_half_to_float(((const uint16_t *)(const void *)data)[i])
+                                       : ((const float *)(const void *)data)[i];
+}
+
+static void fill(const struct subject *s, WNNDataType type, unsigned char *data)
+{
+    unsigned seed = 1;
+    for (size_t i = 0; i < count_of(s); i++) {
+        size_t member = i / s->inner % s->members, row = i / s->inner / s->members;
+        seed = seed * 1664525 + 1013904223;
+        float x = (float)(int)(seed >> 8) / (float)(1 << 22) - 2;
+        if (s->pattern == FAR)
+            x += 30;
+        if (s->pattern == NOTHING || (s->pattern == ENDLESS && member < s->members / 2))
+            x = -INFINITY;
+        if (s->pattern == SPECIAL && row < 2 && member == s->members - 2)
+            x = row == 0 ? NAN : INFINITY;
+        put_number(data, type, i, x);
+    }
+}
+
+// Parameter k of a normalisation.
+static float parameter(unsigned k, size_t i)
+{
+    return k == 0 ? 1 + (float)(i % 7) / 8 : (float)(i % 5) / 4 - 0.5f;
+}
+
+static void expect(const struct subject *s, const double *x, double *y)
+{
+    for (size_t o = 0; o < s->outer; o++)
+        for (size_t n = 0; n < s->inner; n++) {
+            const double *from = x + o * s->members * s->inner + n;
+            double *to = y + o * s->members * s->inner + n, top = -INFINITY, sum = 0, square = 0;
+            for (size_t m = 0; m < s->members; m++) {
+                double e = from[m * s->inner];
+                top = e > top ? e : top;
+                sum += e;
+            }
+            double mean = sum / s->members;
+            sum = 0;
+            for (size_t m = 0; m < s->members; m++) {
+                double e = from[m * s->inner];
+                sum += exp(e - top);
+                square += (e - mean) * (e - mean);
+            }
+            double factor = 1 / sqrt(square / s->members + 1e-5);
+            for (size_t m = 0; m < s->members; m++) {
+                double e = from[m * s->inner];
+                size_t p = s->op == LAYER ? m : s->inner > 1 ? n : o;
+                to[m * s->inner] = s->op == SOFTMAX ? exp(e - top) / sum
+                                                    : (e - mean) * factor * parameter(0, p) + parameter(1, p);
+            }
+        }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Graphs
+// ---------------------------------------------------------------------------------------------------------------
+
+static WNNOperand input(WNNGraphBuilder builder, const char *name, WNNDataType type, WNNUint32List shape)
+{
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    descriptor.dataType = type;
+    descriptor.shape = shape;
+    return wnnGraphBuilderInput(builder, view(name), &descriptor);
+}
+
+static WNNOperand constant(WNNGraphBuilder builder, WNNDataType type, unsigned k, uint32_t count)
+{
+    static unsigned char data[4 * MOST_ELEMENTS];
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    descriptor.dataType = type;
+    descriptor.shape = (WNNUint32List){&count, 1};
+    for (size_t i = 0; i < count; i++)
+        put_number(data, type, i, parameter(k, i));
+    return wnnGraphBuilderConstant(builder, &descriptor, data, wnn_dtype_bytes(type, count));
+}
+
+static WNNOperand make(WNNGraphBuilder b, const struct subject *s, WNNDataType type)
+{
+    // instanceNormalization has its channels last or first
+    bool across = s->inner > 1;
+    const uint32_t plain[] = {s->outer, s->members, s->inner}, images[] = {s->outer, s->members, 1, s->inner},
+                   channels[] = {1, s->outer, 1, s->members};
+    WNNUint32List shape = s->op == INSTANCE ? (WNNUint32List){across ? images : channels, 4}
+                                            : (WNNUint32List){plain, across ? 3 : 2};
+    WNNOperand x = input(b, "x", type, shape), y = x;
+    if (s->moved) {
+        WNNReverseOptions options = WNN_REVERSE_OPTIONS_INIT;
+        options.axes = (WNNUint32List){(const uint32_t[]){0}, 1};
+        y = wnnGraphBuilderReverse(b, wnnGraphBuilderReverse(b, y, &options), &options);
+    }
+    if (s->fused)
+        y = wnnGraphBuilderAbs(b, y, NULL);
+    if (s->op == SOFTMAX) {
+        y = wnnGraphBuilderSoftmax(b, y, 1, NULL);
+    } else if (s->op == LAYER) {
+        WNNLayerNormalizationOptions options = WNN_LAYER_NORMALIZATION_OPTIONS_INIT;
+        options.axes = (WNNUint32List){(const uint32_t[]){1}, 1};
+        options.scale = constant(b, type, 0, s->members);
+        options.bias = constant(b, type, 1, s->members);
+        y = wnnGraphBuilderLayerNormalization(b, y, &options);
+    } else {
+        WNNInstanceNormalizationOptions options = WNN_INSTANCE_NORMALIZATION_OPTIONS_INIT;
+        options.layout = across ? WNNInputOperandLayout_NHWC : WNNInputOperandLayout_NCHW;
+        options.scale = constant(b, type, 0, across ? s->inner : s->outer);
+        options.bias = constant(b, type, 1, across ? s->inner : s->outer);
+        y = wnnGraphBuilderInstanceNormalization(b, y, &options);
+    }
+    return s->fused ? wnnGraphBuilderMul(b, y, x, NULL) : y;
+}
+
+static WNNContext create_on(const struct backend *backend)
+{
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNContext context;
+    descriptor.deviceType = WNNDeviceType_GPU;
+    descriptor.threadCount = 2;
+    return wnn_create_context_on(backend, &descriptor, &context) == WNNStatus_Success ? context : NULL;
+}
+
+static void compute(WNNContext context, WNNGraph graph, WNNDataType type, size_t count,
+                    const unsigned char *from, unsigned char *to)
+{
+    size_t bytes = wnn_dtype_bytes(type, count);
+    WNNNamedBuffer in = {view("x"), (void *)from, bytes, type}, out = {view("y"), to, bytes, type};
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    struct answer answer = {0};
+    descriptor.graph = graph;
+    descriptor.inputCount = descriptor.outputCount = 1;
+    descriptor.inputs = &in;
+    descriptor.outputs = &out;
+    wait_for(context, wnnContextCompute(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_EQUAL_STR(answer.message, "");
+}
+
+static void test(WNNContext context, const struct subject *s, WNNDataType type)
+{
+    static unsigned char data[4 * MOST_ELEMENTS], got[4 * MOST_ELEMENTS], again[4 * MOST_ELEMENTS];
+    static double x[MOST_ELEMENTS], want[MOST_ELEMENTS];
+    size_t count = count_of(s);
+    REQUIRE(count <= MOST_ELEMENTS);
+    bool half = type == WNNDataType_Float16;
+    double relative = half ? 2e-3 : 4e-6, absolute = s->op != SOFTMAX ? relative : half ? 1e-7 : 1e-12;
+    WNNGraphBuilder builder = create_builder(context);
+    WNNNamedOperand named = {view("y"), make(builder, s, type)};
+    WNNGraph graph = build_outputs(context, builder, 1, &named);
+    fill(s, type, data);
+    for (size_t i = 0; i < count; i++) {
+        x[i] = number_at(data, type, i);
+        x[i] = s->fused ? fabs(x[i]) : x[i];
+    }
+    expect(s, x, want);
+    memset(got, 0x55, sizeof got);
+    compute(context, graph, type, count, data, got);
+    for (size_t i = 0; i < count; i++) {
+        double y = number_at(got, type, i), w = want[i];
+        if (s->fused)
+            w = (half ? wnn_half_to_float(wnn_half_from_float((float)w)) : w) * number_at(data, type, i);
+        if (isnan(w) ? isnan(y) : fabs(y - w) <= relative * fabs(w) + absolute)
+            continue;
+        fprintf(stderr, "operator %d of %s [%u, %u, %u], pattern %d: element %zu is %.9g; expected %.9g\n",
+                s->op, wnn_dtype_name(type), s->outer, s->members, s->inner, s->pattern, i, y, w);
+        exit(1);
+    }
+    compute(context, graph, type, count, data, again);
+    REQUIRE(memcmp(got, again, wnn_dtype_bytes(type, count)) == 0);
+    wnnGraphRelease(graph);
+    wnnGraphBuilderRelease(builder);
+}
+
+static void test_on(const struct backend *backend)
+{
+    static const struct {
+        struct subject subject;
+        bool whole, half; // the types
+    } cases[] = {
+        {{SOFTMAX, 70, 9, 1}, 1, 1},
+        {{SOFTMAX, 9, 64, 1, SPECIAL}, 0, 1},
+        {{SOFTMAX, 2, 1026, 1, PLAIN, true, true}, 0, 1},
+        {{LAYER, 3, 768, 1, SPECIAL}, 1, 0},
+        {{LAYER, 5, 1025, 1, FAR, true, false}, 1, 1},
+        {{INSTANCE, 6, 131, 1}, 0, 1},
+        {{INSTANCE, 2, 50, 20}, 1, 0},
+        // Rows in parts
+        {{SOFTMAX, 2, 20004, 1, ENDLESS, false, true}, 1, 0},
+        {{SOFTMAX, 3, 16391, 1, NOTHING, true, true}, 0, 1},
+        {{SOFTMAX, 2, 50257, 1, SPECIAL}, 1, 1},
+        {{LAYER, 3, 16389, 1, FAR, true, true}, 0, 1},
+        {{LAYER, 2, 32768, 1, SPECIAL}, 1, 0},
+        // Columns
+        {{SOFTMAX, 3, 5, 4}, 1, 1},
+        {{SOFTMAX, 2, 64, 68, SPECIAL}, 1, 0},
+        {{SOFTMAX, 2, 9, 132, PLAIN, true, true}, 0, 1},
+        {{SOFTMAX, 3, 7, 6, NOTHING}, 0, 1},
+        {{LAYER, 2, 100, 20, FAR}, 1, 0},
+        {{LAYER, 2, 9, 132, SPECIAL, true, true}, 0, 1},
+    };
+    WNNContext context = create_on(backend);
+    REQUIRE(context);
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (cases[i].whole)
+            test(context, &cases[i].subject, WNNDataType_Float32);
+        if (cases[i].half)
+            test(context, &cases[i].subject, WNNDataType_Float16);
+    }
+    wnnContextRelease(context);
+}
+
+int main(void)
+{
+    WNNContext context = create_on(&wnn_backend_vulkan);
+    if (!context)
+        return SKIPPED;
+    wnnContextRelease(context);
+    test_on(&wnn_backend_vulkan);
+    test_on(&wnn_backend_vulkan_minimal);
+    return 0;
+}
