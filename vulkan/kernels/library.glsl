@@ -547,7 +547,7 @@ float exp_down(float a, float b)
 {
     float error, d = exact_sum(a, -b, error);
     bool least = d < -104.0 || a == -INF;
-    return kept_nan(d, exp_within(least ? -104.0 : d, least ? 0.0 : error));
+    return kept_nan(least ? 0.0 : d, exp_within(least ? -104.0 : d, least ? 0.0 : error));
 }
 
 //: exp_down_half
