@@ -632,14 +632,19 @@ static void pool_dense(void *argument, size_t begin, size_t end)
     bench.sink.filled = 0;
     bench.sink.streams = pool->streams;
     bench.x = bench.channel = bench.height = SIZE_MAX;
+    // Strips of pixels go down, so that their rows stay in a near cache from one window to the next.
+    size_t across = pool->run > 1 ? pool->positions : pool->out[1];
     for (size_t channel = 0; channel < pool->run; channel += pool->block) {
-        for (size_t row = begin, rows; row < end; row += rows) {
-            size_t y = row % pool->out[0];
-            rows = end - row < pool->out[0] - y ? end - row : pool->out[0] - y;
-            rows = count_alike(pool, y, rows < pool->rows ? rows : pool->rows);
-            for (size_t x = 0; x < pool->out[1]; x += pool->positions) {
-                struct strip strip = make_strip(pool, channel, x);
-                pool_strip(pool, &strip, row, rows, &bench);
+        for (size_t left = 0; left < pool->out[1]; left += across) {
+            size_t right = pool->out[1] - left < across ? pool->out[1] : left + across;
+            for (size_t row = begin, rows; row < end; row += rows) {
+                size_t y = row % pool->out[0];
+                rows = end - row < pool->out[0] - y ? end - row : pool->out[0] - y;
+                rows = count_alike(pool, y, rows < pool->rows ? rows : pool->rows);
+                for (size_t x = left; x < right; x += pool->positions) {
+                    struct strip strip = make_strip(pool, channel, x);
+                    pool_strip(pool, &strip, row, rows, &bench);
+                }
             }
         }
     }
