@@ -55,6 +55,7 @@ struct rows {
     size_t full, chunk; // units that a row has at least, and a part at most
     size_t parts;
     unsigned lanes;
+    bool frugal;         // of registers, for more work groups at once
     struct tensor known; // words, if there are several parts
     enum {
         ALONE,
@@ -155,7 +156,8 @@ static void begin_rows(struct shader *shader, struct lowering *lowering, const s
     wnn_shader_define(shader, "EDGES", "%d", rows->edges);
     wnn_shader_define(shader, "PAIRS", "%d", pairs);
     wnn_shader_define(shader, "LANES", "%u", lanes);
-    wnn_shader_define(shader, "NEAR", "%u", near_lanes(lanes));
+    wnn_shader_define(shader, "NEAR", "%u", rows->frugal ? 1 : near_lanes(lanes));
+    wnn_shader_define(shader, "FRUGAL", "%d", rows->frugal);
     define_held(shader, (rows->chunk + step - 1) / step);
     wnn_shader_define(shader, "PARTS", "%zu", rows->parts);
     wnn_shader_define(shader, "STAGE", "%d", rows->stage);
@@ -474,6 +476,7 @@ static bool normalize_at_once(struct lowering *lowering, const struct groups *gr
     struct columns columns;
     if (are_rows(lowering, groups, in, out)) {
         struct rows rows = plan_rows(lowering, groups, in, out, 8);
+        rows.frugal = rows.parts == 1 && rows.lanes >= GOOD_LANES && !rows.edges;
         do {
             begin_rows(&shader, lowering, &rows, lowering->fused);
             define_normalization(&shader, &how, true);

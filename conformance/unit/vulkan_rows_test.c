@@ -237,6 +237,8 @@ static void test_on(const struct backend *backend)
         {{SOFTMAX, 2, 1026, 1, PLAIN, true, true}, 0, 1},
         {{LAYER, 3, 768, 1, SPECIAL}, 1, 0},
         {{LAYER, 5, 1025, 1, FAR, true, false}, 1, 1},
+        {{LAYER, 4, 9996, 1, SPECIAL}, 1, 1},
+        {{LAYER, 10, 6004, 1, FAR, true, true}, 1, 0},
         {{INSTANCE, 6, 131, 1}, 0, 1},
         {{INSTANCE, 2, 50, 20}, 1, 0},
         // Rows in parts

@@ -29,8 +29,15 @@
 
 #if LANES > 1
 shared SUMS parts[gl_WorkGroupSize.x];
-// In two steps, by way of NEAR lanes, or in one.
-#if NEAR < LANES
+// In two steps, by way of NEAR lanes, or in one; by way of one lane, in halves.
+#if NEAR == 1
+#define NEAR_LANES(join)                                                                                               \
+    [[unroll]] for (uint far = uint(LANES) / 2u; far > 0u; far >>= 1) {                                                \
+        if (lane < far)                                                                                                \
+            parts[self] = join(parts[self], parts[self + far]);                                                        \
+        barrier();                                                                                                     \
+    }
+#elif NEAR < LANES
 #define NEAR_LANES(join)                                                                                               \
     if (lane < uint(NEAR)) {                                                                                           \
         SUMS near = parts[self];                                                                                       \
@@ -325,7 +332,14 @@ PART joined(Row row, PART x, uint self, uint lane)
 }
 #endif
 
-#define LOAD(k)    held[k] = raw(row, k, AT(k));
+// A condition that drivers cannot decide, so that they load nothing behind it early: that leaves registers for more
+// work groups at once.
+#if FRUGAL
+#define IN_TURN    if (row.number < GROUPS)
+#else
+#define IN_TURN
+#endif
+#define LOAD(k)    held[k] = vec4(NONE); IN_TURN held[k] = raw(row, k, AT(k));
 #define SETTLE(k)  held[k] = settled(row, k, AT(k), held[k], NONE);
 #define RAISE(k)   top = greater(top, greatest_of(held[k]));
 #define WEIGH(k)   held[k] = weights(held[k], finite(top)); sum += total(held[k]);
@@ -396,7 +410,8 @@ void main()
 #else
     precise float variance = known.z * SHARE;
     vec4 around = vec4(known.xy, inverse_root(vec2(variance + EPSILON, 0.0)));
-#define SAVE(k) save(row, k, AT(k), normalised_vector(held[k], around, SCALE(row, k, AT(k)), BIAS(row, k, AT(k))));
+#define SAVE(k)                                                                                                        \
+    IN_TURN save(row, k, AT(k), normalised_vector(held[k], around, SCALE(row, k, AT(k)), BIAS(row, k, AT(k))));
 #endif
     EACH_HELD(SAVE)
 }
