@@ -4,6 +4,10 @@
 
 #include "cpu/elementwise.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 struct job {
     quantize_loop loop;
     struct view input, scale, zero;
@@ -42,10 +46,50 @@ struct job {
                  (const void *x, const float *scale, const void *zero, void *out, size_t count),             \
                  (x, scale, zero, out, count))
 
-// For types of at most 8 bits, outside of which lies all that is beyond 1024.
+// For types of at most 8 bits, outside of which lies all that is beyond 1024. With AVX-512, which has
+// instructions for all that is to be done with a quotient; returns whether the processor has it.
+#if defined(__x86_64__)
+#define AHEAD 2048 // bytes from what is read to what is fetched
+
+WNN_AVX512 static void quantize_small_avx512(const float *x, const float *scale, const uint8_t *zero,
+                                             uint8_t *out, size_t count, int lowest, int highest)
+{
+    for (size_t i = 0; i < count; i += 16) {
+        __mmask16 some = count - i < 16 ? (__mmask16)((1u << (count - i)) - 1) : 0xFFFF;
+        _mm_prefetch((const char *)(x + i) + AHEAD, _MM_HINT_T0);
+        __m128i bytes = _mm_maskz_loadu_epi8(some, zero + i);
+        __m512i zeros = lowest < 0 ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+        __m512 steps = _mm512_div_ps(_mm512_maskz_loadu_ps(some, x + i),
+                                     _mm512_mask_loadu_ps(_mm512_set1_ps(1), some, scale + i));
+        steps = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(steps, steps, _CMP_ORD_Q), steps); // NaN: 0
+        steps = _mm512_max_ps(_mm512_min_ps(steps, _mm512_set1_ps(1024)), _mm512_set1_ps(-1024));
+        __m512i sums = _mm512_add_epi32(_mm512_cvtps_epi32(steps), zeros);
+        sums = _mm512_min_epi32(sums, _mm512_set1_epi32(highest));
+        sums = _mm512_max_epi32(sums, _mm512_set1_epi32(lowest));
+        _mm_mask_storeu_epi8(out + i, some, _mm512_cvtepi32_epi8(sums));
+    }
+}
+
+static bool quantize_small(const void *x, const float *scale, const void *zero, void *out, size_t count,
+                           int lowest, int highest)
+{
+    if (!wnn_has_avx512())
+        return false;
+    quantize_small_avx512(x, scale, zero, out, count, lowest, highest);
+    return true;
+}
+#else
+static bool quantize_small(const void *x, const float *scale, const void *zero, void *out, size_t count,
+                           int lowest, int highest)
+{
+    (void)x, (void)scale, (void)zero, (void)out, (void)count, (void)lowest, (void)highest;
+    return false;
+}
+#endif
+
 #define QUANTIZE_SMALL(name, Int, lowest, highest)                                                           \
-    WNN_BODY quantize_##name##_narrow_body(const void *x, const float *scale, const void *zero, void *out,   \
-                                           size_t count)                                                     \
+    WNN_BODY quantize_##name##_plain_body(const void *x, const float *scale, const void *zero, void *out,    \
+                                          size_t count)                                                      \
     {                                                                                                        \
         const float *xs = x;                                                                                 \
         const Int *zs = zero;                                                                                \
@@ -59,9 +103,15 @@ struct job {
         for (size_t i = 0; i < count; i++)                                                                   \
             ys[i] = (Int)sums[i];                                                                            \
     }                                                                                                        \
-    WNN_DISPATCH_512(quantize_##name,                                                                        \
-                     (const void *x, const float *scale, const void *zero, void *out, size_t count),         \
-                     (x, scale, zero, out, count))
+    WNN_DISPATCH(quantize_##name##_plain,                                                                    \
+                 (const void *x, const float *scale, const void *zero, void *out, size_t count),             \
+                 (x, scale, zero, out, count))                                                               \
+    static void quantize_##name(const void *x, const float *scale, const void *zero, void *out,              \
+                                size_t count)                                                                \
+    {                                                                                                        \
+        if (!quantize_small(x, scale, zero, out, count, lowest, highest))                                    \
+            quantize_##name##_plain(x, scale, zero, out, count);                                             \
+    }
 
 QUANTIZE_SMALL(i4, int8_t, -8, 7)
 QUANTIZE_SMALL(u4, uint8_t, 0, 15)
