@@ -4,8 +4,8 @@
 // 0, or for the maximum the lowest value of the type.
 //
 // Windows beside one another are made in two steps: rows are folded into one, with padding around it, and
-// this along itself. Windows so long that this does not pay, or alone, are made one by one; one over all of
-// the input is a reduction.
+// this along itself; or small windows of single elements the other way round, along the rows first. Windows
+// so long that this does not pay, or alone, are made one by one; one over all of the input is a reduction.
 
 #include "cpu/kernel.h"
 #include "cpu/stream.h"
@@ -39,6 +39,7 @@ struct pool {
     size_t rows, pitch; // rows that are pooled together, and sums between them
     int64_t span;       // of a window along the width
     bool streams;
+    bool slides; // rows are folded along themselves first
 };
 
 // The taps of a window along one axis that lie inside of the input: [*begin, *end), and the coordinate of tap
@@ -99,6 +100,11 @@ struct loops {
     // factors[r]. What lies behind a row is overwritten as far as the last vector goes.
     void (*results)(void *out, const void *in, const struct lines *lines, const void *factors, bool along);
     bool means, single; // single: factors are float, not double
+
+    // (optional) Rows of one element a column, folded along themselves first: sums of windows `width`, 2 or
+    // 3, wide and `stride`, 1 or 2, apart, with `head` columns of padding before them.
+    void (*slide)(float *out, const void *in, const struct lines *lines, size_t head, size_t positions,
+                  size_t stride, size_t width);
 
     // (optional) Results that are not between `least` and the greatest number may have come from sums that
     // were out of range; those of `exact` are right. are_right: whether all are between them.
@@ -178,15 +184,19 @@ WNN_AVX2 WNN_INLINE void take_roots_avx2(float *sums, size_t count)
 }
 
 // The instruction takes as long as all the rest: from an estimate and one step of Newton's, to a unit or so.
+WNN_AVX512 WNN_INLINE __m512 root_avx512(__m512 sum)
+{
+    __m512 inverse = _mm512_rsqrt14_ps(sum), half = _mm512_set1_ps(0.5f);
+    __m512 root = _mm512_mul_ps(sum, inverse);
+    __m512 rest = _mm512_fnmadd_ps(_mm512_mul_ps(inverse, half), root, half);
+    __mmask16 own = _mm512_fpclass_ps_mask(sum, 0x9F); // NaN, zeros and infinities are their own
+    return _mm512_mask_mov_ps(_mm512_fmadd_ps(root, rest, root), own, sum);
+}
+
 WNN_AVX512 WNN_INLINE void take_roots_avx512(float *sums, size_t count)
 {
-    for (size_t i = 0; i < count; i += 16) {
-        __m512 sum = _mm512_loadu_ps(sums + i), inverse = _mm512_rsqrt14_ps(sum);
-        __m512 root = _mm512_mul_ps(sum, inverse), half = _mm512_set1_ps(0.5f);
-        __m512 rest = _mm512_fnmadd_ps(_mm512_mul_ps(inverse, half), root, half);
-        __mmask16 own = _mm512_fpclass_ps_mask(sum, 0x9F); // NaN, zeros and infinities are their own
-        _mm512_storeu_ps(sums + i, _mm512_mask_mov_ps(_mm512_fmadd_ps(root, rest, root), own, sum));
-    }
+    for (size_t i = 0; i < count; i += 16)
+        _mm512_storeu_ps(sums + i, root_avx512(_mm512_loadu_ps(sums + i)));
 }
 
 WNN_AVX2 static inline void load_halves_avx2(floats16 *to, const uint16_t *from)
@@ -213,6 +223,8 @@ WNN_AVX512 static inline void store_halves_avx512(uint16_t *to, const float *fro
     _mm256_storeu_si256((__m256i *)(void *)to,
                         _mm512_cvtps_ph(_mm512_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT));
 }
+
+#include "cpu/pool_slide.inc"
 #endif
 
 // Masks of the first n of a vector's lanes start n before the middle.
@@ -229,6 +241,7 @@ FIRST(int64_t);
 #define VECTOR   32
 #define INTEGERS 1
 #define WIDE     1
+#define SLIDE(x) NULL
 #include "cpu/pool_kernel.inc"
 
 #if defined(__x86_64__)
@@ -237,6 +250,7 @@ FIRST(int64_t);
 #define VECTOR   32
 #define INTEGERS 1
 #define WIDE     0
+#define SLIDE(x) NULL
 #include "cpu/pool_kernel.inc"
 
 #define SET(x)   x##_avx512
@@ -244,6 +258,7 @@ FIRST(int64_t);
 #define VECTOR   64
 #define INTEGERS 0
 #define WIDE     0
+#define SLIDE(x) x##_slide
 #include "cpu/pool_kernel.inc"
 
 #define BEST(x)       (__builtin_cpu_supports("avx2") ? &x##_avx2 : &x)
@@ -336,7 +351,7 @@ static void drain(struct sink *sink)
 
 // Room for sums.
 union line {
-    double doubles[WNN_POOL_ROOM / sizeof(double) + WNN_POOL_SLACK];
+    _Alignas(64) double doubles[WNN_POOL_ROOM / sizeof(double) + WNN_POOL_SLACK];
     char bytes[1];
 };
 
@@ -464,7 +479,7 @@ static size_t count_alike(const struct pool *pool, size_t y, size_t most)
 static void prepare(const struct pool *pool, const struct strip *strip, size_t height, struct bench *bench)
 {
     bool same = bench->x == strip->x && bench->channel == strip->channel;
-    if (!same) {
+    if (!same && !pool->slides) {
         size_t block = strip->block, sum = pool->loops->sum;
         set_neutral(pool->loops, bench->sums.bytes, pool->rows, pool->pitch, strip->head * block);
         set_neutral(pool->loops, bench->sums.bytes + (strip->head + strip->inside) * block * sum, pool->rows,
@@ -555,6 +570,20 @@ static void fetch_next(const struct pool *pool, const struct strip *strip, const
     }
 }
 
+// The rows that windows take in, or one of nothing, folded along themselves.
+static void slide(const struct pool *pool, const struct strip *strip, const struct lines *inputs,
+                  const char *from, float *sums)
+{
+    struct lines lines = {.rows = 1, .in_row = pool->in_y, .out_row = pool->pitch};
+    if (inputs->taps > 0) {
+        lines.rows = (inputs->rows - 1) * (size_t)pool->stride[0];
+        lines.rows += (inputs->taps - 1) * (size_t)pool->dilation[0] + 1;
+        lines.count = strip->inside;
+    }
+    pool->loops->slide(sums, from, &lines, strip->head, strip->positions, (size_t)pool->stride[1],
+                       (size_t)pool->window[1]);
+}
+
 // Rows that are alike.
 static void pool_strip(const struct pool *pool, const struct strip *strip, size_t row, size_t rows,
                        struct bench *bench)
@@ -582,18 +611,26 @@ static void pool_strip(const struct pool *pool, const struct strip *strip, size_
     }
     prepare(pool, strip, inputs.taps, bench);
     const char *from = pool->input + offset * pool->element;
-    if (strip->inside > 0)
+    if (strip->inside > 0 && !pool->slides)
         loops->inputs(bench->sums.bytes + strip->head * block * loops->sum, from, &inputs, false);
 
     char *to = pool->output + (row * pool->out_y + strip->x * pool->out_x + strip->channel) * pool->element;
     size_t bytes = block * pool->element, count = rows * strip->positions;
     bool scattered = block<pool->run, direct = pool->run> 1 && block % loops->lanes == 0 && !pool->streams;
-    fetch_next(pool, strip, &inputs, rows, offset, to);
+    if (!pool->slides) // there, they are read in order
+        fetch_next(pool, strip, &inputs, rows, offset, to);
     char *made = direct ? to : take(&bench->sink, to, count * bytes);
     const char *sums = bench->sums.bytes;
     size_t stride = (size_t)pool->stride[1], dilation = (size_t)pool->dilation[1];
     lines = (struct lines){.taps = (size_t)pool->window[1], .out_row = strip->positions * block};
-    if (pool->run == 1) {
+    if (pool->slides) {
+        slide(pool, strip, &inputs, from, (float *)(void *)bench->sums.bytes);
+        lines.rows = rows;
+        lines.taps = inputs.taps > 0 ? inputs.taps : 1;
+        lines.step = (size_t)pool->dilation[0] * pool->pitch;
+        lines.in_row = (size_t)pool->stride[0] * pool->pitch;
+        lines.count = strip->positions;
+    } else if (pool->run == 1) {
         lines.rows = rows;
         lines.in_row = pool->pitch;
         lines.step = dilation;
@@ -720,6 +757,21 @@ static bool make_dense(struct pool *pool)
     return true;
 }
 
+// The same where rows are folded along themselves first.
+static bool make_slides(struct pool *pool)
+{
+    if (pool->stride[1] > 2 || pool->dilation[1] != 1 || pool->window[1] < 2 || pool->window[1] > 3)
+        return false;
+    size_t positions = pool->positions < pool->out[1] ? pool->positions : pool->out[1];
+    size_t pitch = (positions + 15) / 16 * 16, most = pool->room / pitch;
+    int64_t height = (pool->window[0] - 1) * pool->dilation[0] + 1;
+    if (height > (int64_t)most || pool->stride[0] > pool->window[0])
+        return false;
+    pool->pitch = pitch;
+    pool->rows = positions < pool->out[1] ? 1 : (most - (size_t)height) / (size_t)pool->stride[0] + 1;
+    return true;
+}
+
 void wnn_cpu_pool2d(const struct kernel_call *call)
 {
     const WNNPool2dOptions *options = call->node->attrs;
@@ -760,6 +812,8 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
     pool.streams = wnn_streams(call->out[0].count * pool.element);
     pool.room = WNN_POOL_ROOM / pool.loops->sum;
     bool dense = make_dense(&pool);
+    if (dense && pool.run == 1 && pool.loops->slide)
+        pool.slides = make_slides(&pool);
     if (!dense) {
         if (pool.loops->exact)
             pool.loops = pool.loops->exact;
