@@ -4,12 +4,8 @@
 // and that end where their last element does. Indices of each type, many of which name nothing; against plain
 // loops, cut for one thread and for some, in place too.
 
-#include "conformance/unit/runtime_fixture.h"
-#include "cpu/kernel.h"
+#include "conformance/unit/kernel_fixture.h"
 
-static WNNContext context;
-static WNNGraphBuilder builder;
-static int inputs;
 static uint32_t state = 7;
 
 static uint32_t draw(void)
@@ -18,34 +14,9 @@ static uint32_t draw(void)
     return state >> 8;
 }
 
-static WNNOperand input(WNNDataType type, const uint32_t *dimensions, size_t rank)
+static struct tensor random_tensor(const struct operand *operand)
 {
-    char name[16];
-    WNNOperandDescriptor descriptor = {.dataType = type, .shape = {(uint32_t *)dimensions, rank}};
-    snprintf(name, sizeof name, "i%d", inputs++);
-    return wnnGraphBuilderInput(builder, view(name), &descriptor);
-}
-
-static void run_in_turn(const struct parallel *parallel, size_t count, void (*task)(void *, size_t),
-                        void *argument)
-{
-    (void)parallel;
-    for (size_t i = 0; i < count; i++)
-        task(argument, i);
-}
-
-static size_t size_of(const struct tensor *tensor)
-{
-    return wnn_dtype_bits(tensor->type) / 8;
-}
-
-// There is nothing behind the last element.
-static struct tensor make_tensor(const struct operand *operand)
-{
-    struct tensor tensor = {.type = operand->type.type, .shape = operand->type.shape};
-    tensor.count = wnn_shape_elements(&tensor.shape);
-    tensor.data = malloc(tensor.count * size_of(&tensor));
-    REQUIRE(tensor.data);
+    struct tensor tensor = make_tensor(operand, 0);
     for (size_t i = 0; i < tensor.count * size_of(&tensor); i++)
         ((uint8_t *)tensor.data)[i] = (uint8_t)draw();
     return tensor;
@@ -137,11 +108,11 @@ static void check(WNNOperand result, const struct subject *s,
 {
     REQUIRE(result);
     const struct node *node = wnn_operand(result)->producer;
-    struct tensor in[3] = {make_tensor(node->in[0]), make_tensor(node->in[1])};
-    struct tensor out = make_tensor(node->out[0]), expected = make_tensor(node->out[0]);
+    struct tensor in[3] = {random_tensor(node->in[0]), random_tensor(node->in[1])};
+    struct tensor out = random_tensor(node->out[0]), expected = random_tensor(node->out[0]);
     size_t bytes = out.count * size_of(&out);
     if (node->in_count > 2) {
-        in[2] = make_tensor(node->in[2]);
+        in[2] = random_tensor(node->in[2]);
         memcpy(expected.data, in[0].data, bytes);
     }
     fill_indices(&in[1], s->size);
@@ -194,15 +165,12 @@ int main(void)
                              index_types[] = {WNNDataType_Int32, WNNDataType_Uint32, WNNDataType_Int64};
     // Outputs that are written past the caches.
     static const struct subject large[] = {{4101, 700, 1, 1031}, {1, 4099, 1030, 4105}};
-    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
-    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
-    builder = create_builder(context);
+    begin_kernels();
     for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++)
         for (size_t t = 0; t < 4; t++)
             test(&subjects[s], types[t], index_types[(s + t) % 3]);
     for (size_t s = 0; s < sizeof large / sizeof large[0]; s++)
         test(&large[s], WNNDataType_Int32, WNNDataType_Int32);
-    wnnGraphBuilderRelease(builder);
-    wnnContextRelease(context);
+    end_kernels();
     return 0;
 }

@@ -4,15 +4,11 @@
 // time: blocks of rows, of channels and of positions, and what is left of them. Against plain loops, cut for
 // one thread and for some.
 
-#include "conformance/unit/runtime_fixture.h"
-#include "cpu/kernel.h"
+#include "conformance/unit/kernel_fixture.h"
 
 #include <float.h>
 #include <math.h>
 
-static WNNContext context;
-static WNNGraphBuilder builder;
-static int inputs;
 static uint32_t state = 7;
 static float magnitude = 1; // the greatest of floating-point numbers
 
@@ -21,22 +17,6 @@ static float magnitude = 1; // the greatest of floating-point numbers
     {                                                                                                        \
         (uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)                      \
     }
-
-static WNNOperand input(WNNDataType type, const uint32_t shape[4])
-{
-    char name[16];
-    WNNOperandDescriptor descriptor = {.dataType = type, .shape = {(uint32_t *)shape, 4}};
-    snprintf(name, sizeof name, "i%d", inputs++);
-    return wnnGraphBuilderInput(builder, view(name), &descriptor);
-}
-
-static void run_in_turn(const struct parallel *parallel, size_t count, void (*task)(void *, size_t),
-                        void *argument)
-{
-    (void)parallel;
-    for (size_t i = 0; i < count; i++)
-        task(argument, i);
-}
 
 static float load(const struct tensor *tensor, size_t i)
 {
@@ -47,17 +27,12 @@ static float load(const struct tensor *tensor, size_t i)
     return ((const uint8_t *)tensor->data)[i];
 }
 
-// There is nothing behind the last element, or what nothing may be written to.
 #define BEHIND 64
 
-static struct tensor make_tensor(const struct operand *operand, size_t behind)
+static struct tensor random_tensor(const struct operand *operand, size_t behind)
 {
-    struct tensor tensor = {.type = operand->type.type, .shape = operand->type.shape};
-    tensor.count = wnn_shape_elements(&tensor.shape);
-    size_t size = wnn_dtype_bits(tensor.type) / 8;
-    tensor.data = malloc(tensor.count * size + behind);
-    REQUIRE(tensor.data);
-    memset((char *)tensor.data + tensor.count * size, 0xa5, behind);
+    struct tensor tensor = make_tensor(operand, behind);
+    size_t size = size_of(&tensor);
     for (size_t i = 0; i < tensor.count; i++) {
         state = state * 1664525u + 1013904223u;
         float value = (float)(int32_t)(state >> 8) * (1.0f / (1 << 23)) - 1;
@@ -80,8 +55,8 @@ static void check(WNNOperand result, plain_value value, const void *what)
 {
     REQUIRE(result);
     const struct node *node = wnn_operand(result)->producer;
-    struct tensor in = make_tensor(node->in[0], 0), out = make_tensor(node->out[0], BEHIND),
-                  again = make_tensor(node->out[0], BEHIND);
+    struct tensor in = random_tensor(node->in[0], 0), out = random_tensor(node->out[0], BEHIND),
+                  again = random_tensor(node->out[0], BEHIND);
     size_t bytes = out.count * wnn_dtype_bits(out.type) / 8;
     struct parallel one = {.run = run_in_turn, .threads = 1}, some = {.run = run_in_turn, .threads = 3};
     struct kernel_call call = {node, &in, &out, NULL, &one}, other = {node, &in, &again, NULL, &some};
@@ -89,7 +64,7 @@ static void check(WNNOperand result, plain_value value, const void *what)
     wnn_cpu_kernels[node->op].run(&other);
     REQUIRE(memcmp(out.data, again.data, bytes + BEHIND) == 0);
     for (size_t i = 0; i < BEHIND; i++)
-        REQUIRE(((unsigned char *)out.data)[bytes + i] == 0xa5);
+        REQUIRE(((unsigned char *)out.data)[bytes + i] == GUARD);
     double slack = out.type == WNNDataType_Float32 ? 1e-5 : out.type == WNNDataType_Float16 ? 2e-3 : 0.51;
     for (size_t i = 0; i < out.count; i++) {
         double expected = value(&in, &out, what, i), got = (double)load(&out, i);
@@ -217,7 +192,7 @@ static void test_pooling(void)
                 options.dilations = (WNNUint32List){p.dilation, 2};
                 options.padding = (WNNUint32List){p.padding, 4};
                 options.layout = p.image.last ? WNNInputOperandLayout_NHWC : WNNInputOperandLayout_NCHW;
-                WNNOperand x = input(types[t], shape);
+                WNNOperand x = input(types[t], shape, 4);
                 check(kind == 0   ? wnnGraphBuilderMaxPool2d(builder, x, &options)
                       : kind == 1 ? wnnGraphBuilderAveragePool2d(builder, x, &options)
                                   : wnnGraphBuilderL2Pool2d(builder, x, &options),
@@ -280,7 +255,7 @@ static void test_resampling(void)
             options.mode = r.linear ? WNNInterpolationMode_Linear : WNNInterpolationMode_NearestNeighbor;
             options.sizes = (WNNUint32List){r.size, 2};
             options.axes = r.image.last ? LIST(1, 2) : LIST(2, 3);
-            check(wnnGraphBuilderResample2d(builder, input(types[t % 3], shape), &options), resampled, &r);
+            check(wnnGraphBuilderResample2d(builder, input(types[t % 3], shape, 4), &options), resampled, &r);
         }
     }
 }
@@ -313,7 +288,7 @@ static void test_transposition(void)
             for (size_t p = 0; p < sizeof permutations / sizeof permutations[0]; p++) {
                 WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
                 options.permutation = (WNNUint32List){permutations[p], 4};
-                check(wnnGraphBuilderTranspose(builder, input(types[t], shapes[s]), &options), transposed,
+                check(wnnGraphBuilderTranspose(builder, input(types[t], shapes[s], 4), &options), transposed,
                       permutations[p]);
             }
         }
@@ -363,7 +338,7 @@ static void test_padding(void)
             WNNPadOptions options = WNN_PAD_OPTIONS_INIT;
             options.mode = p.mode = modes[t / 3];
             options.value = wnnNumberFloat64(5);
-            check(wnnGraphBuilderPad(builder, input(types[t % 3], p.shape), (WNNUint32List){p.before, 4},
+            check(wnnGraphBuilderPad(builder, input(types[t % 3], p.shape, 4), (WNNUint32List){p.before, 4},
                                      (WNNUint32List){p.after, 4}, &options),
                   padded, &p);
         }
@@ -372,14 +347,11 @@ static void test_padding(void)
 
 int main(void)
 {
-    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
-    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
-    builder = create_builder(context);
+    begin_kernels();
     test_pooling();
     test_resampling();
     test_transposition();
     test_padding();
-    wnnGraphBuilderRelease(builder);
-    wnnContextRelease(context);
+    end_kernels();
     return 0;
 }

@@ -3,46 +3,16 @@
 // Kernels of the CPU backend that go along rows and columns, where vectors end, with numbers that are rare:
 // argMin, argMax, reduceMin and reduceMax against a plain loop, and softmax of float16 against double.
 
-#include "conformance/unit/runtime_fixture.h"
-#include "cpu/kernel.h"
+#include "conformance/unit/kernel_fixture.h"
 
 #include <math.h>
 
-static WNNContext context;
-static WNNGraphBuilder builder;
-static int inputs;
 static uint32_t state = 7;
 
 static uint32_t draw(uint32_t below)
 {
     state = state * 1664525u + 1013904223u;
     return (uint32_t)((uint64_t)(state >> 8) * below >> 24);
-}
-
-static WNNOperand input(WNNDataType type, const uint32_t shape[3])
-{
-    char name[16];
-    WNNOperandDescriptor descriptor = {.dataType = type, .shape = {(uint32_t *)shape, 3}};
-    snprintf(name, sizeof name, "i%d", inputs++);
-    return wnnGraphBuilderInput(builder, view(name), &descriptor);
-}
-
-static void run_in_turn(const struct parallel *parallel, size_t count, void (*task)(void *, size_t),
-                        void *argument)
-{
-    (void)parallel;
-    for (size_t i = 0; i < count; i++)
-        task(argument, i);
-}
-
-// There is nothing behind the last element.
-static struct tensor make_tensor(const struct operand *operand)
-{
-    struct tensor tensor = {.type = operand->type.type, .shape = operand->type.shape};
-    tensor.count = wnn_shape_elements(&tensor.shape);
-    tensor.data = calloc(tensor.count, wnn_dtype_bits(tensor.type) / 8);
-    REQUIRE(tensor.data);
-    return tensor;
 }
 
 static const struct node *producer(WNNOperand result)
@@ -153,9 +123,9 @@ static void check_places(const uint32_t shape[3], uint32_t axes, WNNDataType typ
         options.selectLastIndex = last;
         options.keepDimensions = true;
         const struct node *node =
-            producer(min ? wnnGraphBuilderArgMinAxes(builder, input(type, shape), &options)
-                         : wnnGraphBuilderArgMaxAxes(builder, input(type, shape), &options));
-        struct tensor in = make_tensor(node->in[0]), out = make_tensor(node->out[0]);
+            producer(min ? wnnGraphBuilderArgMinAxes(builder, input(type, shape, 3), &options)
+                         : wnnGraphBuilderArgMaxAxes(builder, input(type, shape, 3), &options));
+        struct tensor in = make_tensor(node->in[0], 0), out = make_tensor(node->out[0], 0);
         for (uint32_t kinds = 1; kinds <= 16; kinds += kinds < 4 ? 1 : 6) {
             fill(&in, kinds);
             run(node, &in, &out);
@@ -196,10 +166,10 @@ static void check_extremes(const uint32_t shape[3], WNNDataType type, bool min)
     WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
     uint32_t axis = 2;
     options.axes = (WNNUint32List){&axis, 1};
-    WNNOperand x = input(type, shape);
+    WNNOperand x = input(type, shape, 3);
     const struct node *node = producer(min ? wnnGraphBuilderReduceMin(builder, x, &options)
                                            : wnnGraphBuilderReduceMax(builder, x, &options));
-    struct tensor in = make_tensor(node->in[0]), out = make_tensor(node->out[0]);
+    struct tensor in = make_tensor(node->in[0], 0), out = make_tensor(node->out[0], 0);
     for (uint32_t kinds = 1; kinds <= 4000; kinds = kinds * 4 + 1) {
         fill(&in, kinds);
         run(node, &in, &out);
@@ -236,8 +206,8 @@ static void test_extremes(void)
 static void check_softmax(const uint32_t shape[3], uint32_t axis, float spread)
 {
     const struct node *node =
-        producer(wnnGraphBuilderSoftmax(builder, input(WNNDataType_Float16, shape), axis, NULL));
-    struct tensor in = make_tensor(node->in[0]), out = make_tensor(node->out[0]);
+        producer(wnnGraphBuilderSoftmax(builder, input(WNNDataType_Float16, shape, 3), axis, NULL));
+    struct tensor in = make_tensor(node->in[0], 0), out = make_tensor(node->out[0], 0);
     uint16_t *x = in.data, *y = out.data;
     for (size_t i = 0; i < in.count; i++)
         x[i] = wnn_half_from_float(((float)draw(1 << 20) * 0x1p-19f - 1) * spread);
@@ -277,13 +247,10 @@ static void test_softmax(void)
 
 int main(void)
 {
-    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
-    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
-    builder = create_builder(context);
+    begin_kernels();
     test_places();
     test_extremes();
     test_softmax();
-    wnnGraphBuilderRelease(builder);
-    wnnContextRelease(context);
+    end_kernels();
     return 0;
 }
