@@ -158,7 +158,7 @@ static struct section find_section(const struct resample *resample, struct rows 
     }
     struct section section = {.plane = plane,
                               .count = min_size(rows->first + rows->count - y, end - line),
-                              .of = rows->of + y - rows->first,
+                              .of = rows->of + (y - rows->first),
                               .to = resample->output +
                                     (line_at(resample, plane, y, height, resample->out_line) + first) *
                                         resample->size,
