@@ -217,7 +217,8 @@ static void check_softmax(const uint32_t shape[3], uint32_t axis, float spread)
         step *= shape[d];
     for (size_t i = 0; i < in.count; i++) {
         size_t first = i / (rows * step) * rows * step + i % step;
-        double most = -INFINITY, sum = 0;
+        volatile double most = -INFINITY; // gcc 12 for AArch64 fails to make vectors of the loop
+        double sum = 0;
         for (size_t row = 0; row < rows; row++)
             most = fmax(most, (double)wnn_half_to_float(x[first + row * step]));
         for (size_t row = 0; row < rows; row++)
