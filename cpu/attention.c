@@ -42,11 +42,6 @@ struct slot {
     size_t head; // whose keys and values are packed
 };
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static size_t rounded(size_t floats)
 {
     return (floats + UNIT - 1) / UNIT * UNIT;
@@ -303,7 +298,7 @@ static void run_slots(void *argument, size_t begin, size_t end)
             if (head != slot.head)
                 pack_head(&slot, head);
             for (; row < row_end; row += a->block)
-                attend(&slot, row, smaller(a->block, row_end - row));
+                attend(&slot, row, wnn_smaller(a->block, row_end - row));
         }
     }
 }
@@ -368,9 +363,10 @@ static struct attention describe(const struct node *node, unsigned threads)
     size_t block = SCORES / (a.columns + 1) / 8 * 8, most = 4 * (size_t)threads;
     a.block = block < 8 ? 8 : block > MOST_ROWS ? MOST_ROWS : block;
     if (threads > 1 && a.head_count < most)
-        a.parts = smaller((a.rows + PART_ROWS - 1) / PART_ROWS, (most + a.head_count - 1) / a.head_count);
+        a.parts = wnn_smaller((a.rows + PART_ROWS - 1) / PART_ROWS, (most + a.head_count - 1) / a.head_count);
     size_t items = a.head_count * a.parts, affordable = MOST_SCRATCH / sizeof(float) / slot_floats(&a);
-    a.slots = threads == 1 ? 1 : smaller(smaller(items, most), affordable < threads ? threads : affordable);
+    a.slots =
+        threads == 1 ? 1 : wnn_smaller(wnn_smaller(items, most), affordable < threads ? threads : affordable);
     return a;
 }
 

@@ -14,11 +14,6 @@ struct part {
     const float *rows;         // of the group, packed, or NULL
 };
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static void scatter_pixels(const struct gemm *gemm, size_t first, unsigned count, size_t *offsets)
 {
     const struct conv *conv = ((const struct part *)gemm->argument)->conv;
@@ -125,7 +120,7 @@ static void patch_panel(const struct gemm *gemm, size_t k, size_t length, size_t
     // Pieces of the panel's columns that belong to one row of the output.
     for (size_t lane = 0, lanes; lane < count; lane += lanes) {
         size_t x = (column + lane) % conv->x.count, y = (column + lane) / conv->x.count;
-        lanes = smaller(conv->x.count - x, count - lane);
+        lanes = wnn_smaller(conv->x.count - x, count - lane);
         int64_t first_y = conv->y.offset + (int64_t)y * conv->y.step;
         int64_t first_x = conv->x.offset + (int64_t)x * conv->x.step;
         size_t channel = k / taps, ky = k % taps / conv->x.taps, kx = k % conv->x.taps;
@@ -539,8 +534,8 @@ static struct layer describe_layer(const struct node *node)
         layer.padding = options->padding.data;
         layer.strides = options->strides.data;
         layer.dilations = options->dilations.data;
-        layer.rows_of_phases = smaller(layer.strides[0], layer.conv.y.count);
-        layer.phases = smaller(layer.strides[1], layer.conv.x.count);
+        layer.rows_of_phases = wnn_smaller(layer.strides[0], layer.conv.y.count);
+        layer.phases = wnn_smaller(layer.strides[1], layer.conv.x.count);
     } else {
         const WNNConv2dOptions *options = node->attrs;
         layer.conv = describe_conv(options, in, filter, out, &dims);

@@ -10,11 +10,6 @@
 
 #define TAPS WNN_CONV_TAPS // that are summed at a time
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 struct row {
     const struct conv *conv;
     size_t size; // of an element
@@ -74,7 +69,7 @@ static void run_row(const struct row *row)
         row->conv->y.taps * row->conv->x.taps > TAPS; // the kernel goes on with sums of one pixel only
     for (size_t x = 0; x < count;) {
         bool inside = x >= row->low && x < row->high;
-        size_t pixels = inside && !many ? smaller(kernels->rows, row->high - x) : 1;
+        size_t pixels = inside && !many ? wnn_smaller(kernels->rows, row->high - x) : 1;
         run_pixels(row, x, inside, halves ? kernels->pixels_halves[pixels] : kernels->pixels[pixels]);
         x += pixels;
     }

@@ -28,18 +28,13 @@ struct strips {
     float *scratch;
 };
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static struct cut cut_axis(const struct conv_axis *axis)
 {
     int64_t last = axis->taps > 0 ? ((int64_t)axis->taps - 1) * axis->offset_step : 0;
     struct cut cut = {.offset = last < 0 ? last : 0};
     size_t span = (size_t)(last < 0 ? -last : last);
     cut.first = axis->offset + cut.offset;
-    cut.planes = smaller((size_t)axis->step, span + 1);
+    cut.planes = wnn_smaller((size_t)axis->step, span + 1);
     cut.longest = span / (size_t)axis->step;
     return cut;
 }
@@ -55,7 +50,7 @@ static bool describe_strips(const struct conv *conv, struct strips *strips)
         (planes * (height + 1) + 1) * strips->pitch > MOST_FLOATS)
         return false;
     size_t fitting = PLANE_FLOATS / (planes * strips->pitch);
-    strips->rows = smaller(conv->y.count, fitting > height ? fitting - height : 1);
+    strips->rows = wnn_smaller(conv->y.count, fitting > height ? fitting - height : 1);
     strips->count = (conv->y.count + strips->rows - 1) / strips->rows;
     strips->rows = (conv->y.count + strips->count - 1) / strips->count;
     strips->count = (conv->y.count + strips->rows - 1) / strips->rows;
@@ -174,7 +169,7 @@ static void run_item(const struct strips *strips, size_t item, float *scratch)
     const struct conv *conv = strips->conv;
     size_t strip = item % strips->count, group = item / strips->count % conv->groups;
     size_t image = item / strips->count / conv->groups, row = strip * strips->rows;
-    size_t rows = smaller(strips->rows, conv->y.count - row);
+    size_t rows = wnn_smaller(strips->rows, conv->y.count - row);
     size_t unit = strips->sums, count = ((rows - 1) * strips->pitch + conv->x.count + 15) / 16 * 16;
     float *sums = scratch, *planes = scratch + unit;
     const float *input = conv->input + image * conv->in_image + group * conv->inputs * conv->in_channel;
@@ -203,7 +198,7 @@ static void run_chunks(void *argument, size_t begin, size_t end)
 
 static size_t chunk_count(const struct strips *strips, unsigned threads)
 {
-    return smaller(item_count(strips), threads == 1 ? 1 : 4 * (size_t)threads);
+    return wnn_smaller(item_count(strips), threads == 1 ? 1 : 4 * (size_t)threads);
 }
 
 bool wnn_conv_planes(const struct conv *conv, const struct parallel *parallel, float *scratch)

@@ -37,11 +37,6 @@ struct product {
     unsigned threads;
 };
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static size_t round_up(size_t value, size_t unit)
 {
     return (value + unit - 1) / unit * unit;
@@ -94,7 +89,7 @@ static void pack_panels(void *argument, size_t begin, size_t end)
     const struct conv_kernels *kernels = wnn_conv_kernels();
     size_t width = kernels->lanes * kernels->vectors;
     for (size_t panel = begin; panel < end; panel++) {
-        unsigned columns = (unsigned)smaller(width, conv->outputs - panel * width);
+        unsigned columns = (unsigned)wnn_smaller(width, conv->outputs - panel * width);
         unsigned padded = (unsigned)round_up(columns, kernels->lanes);
         float *to = packing->to + panel * width * term_count(conv);
         for (size_t tap = 0; tap < conv->y.taps * conv->x.taps; tap++, to += padded * conv->inputs) {
@@ -196,11 +191,11 @@ static struct chunk chunk_at(const struct product *product, size_t term)
         chunk.length = unit;
         if (unit > 0)
             chunk.segments =
-                smaller(smaller(CHUNK_TERMS / unit, MAX_SEGMENTS), (product->terms - term) / unit);
+                wnn_smaller(wnn_smaller(CHUNK_TERMS / unit, MAX_SEGMENTS), (product->terms - term) / unit);
     } else {
         size_t pieces = (unit + CHUNK_TERMS - 1) / CHUNK_TERMS;
         chunk.segments = 1;
-        chunk.length = smaller((unit + pieces - 1) / pieces, unit - term % unit);
+        chunk.length = wnn_smaller((unit + pieces - 1) / pieces, unit - term % unit);
     }
     return chunk;
 }
@@ -335,7 +330,7 @@ static size_t run_tiles(const struct step *step, size_t row, size_t most, uintpt
     const float *pointers[MAX_SEGMENTS * WNN_CONV_MAX_ROWS];
     float buffer[CHUNK_TERMS * WNN_CONV_MAX_ROWS];
     float sums[WNN_CONV_MAX_ROWS * WNN_CONV_MAX_PANEL];
-    unsigned rows = (unsigned)smaller(kernels->rows, product->m - row), height = rows;
+    unsigned rows = (unsigned)wnn_smaller(kernels->rows, product->m - row), height = rows;
     size_t width = step->vectors * kernels->lanes;
     while (kernels->tile[step->vectors - 1][height] == NULL)
         height++;
@@ -360,7 +355,7 @@ static size_t run_tiles(const struct step *step, size_t row, size_t most, uintpt
                 pointers[s * kernels->rows + r] = pointers[s * kernels->rows];
         size_t x = row % conv->x.count;
         if (pixels.inside && x + kernels->rows <= product->inside_end)
-            tile.count = smaller(most, (product->inside_end - x) / kernels->rows);
+            tile.count = wnn_smaller(most, (product->inside_end - x) / kernels->rows);
     }
     if (rows == height && !product->scatter) {
         tile.out = output_pixel(product, row) + step->column;
@@ -409,7 +404,7 @@ static void run_panel(const struct product *product, const struct range *range, 
     struct step step = {
         .product = product,
         .column = column,
-        .columns = (unsigned)smaller(width, product->n - column),
+        .columns = (unsigned)wnn_smaller(width, product->n - column),
         .first = true,
         .filter = product->filter + column * product->terms,
         .addend = product->addend != NULL ? product->addend + column : NULL,
@@ -461,7 +456,7 @@ static void run_item(void *argument, size_t item)
     for (size_t tile = all.tile; tile < all.tile_end; tile += product->block) {
         struct range range = all;
         range.tile = tile;
-        range.tile_end = smaller(all.tile_end, tile + product->block);
+        range.tile_end = wnn_smaller(all.tile_end, tile + product->block);
         for (size_t panel = all.panel; panel < all.panel_end; panel++) {
             const float *behind = product->filter + (panel + 1) * panel_floats;
             if (panel + 1 == all.panel_end)
@@ -482,15 +477,15 @@ static void cut_items(struct product *product)
     const struct conv *conv = product->conv;
     size_t input = conv->batch * (size_t)(conv->y.in * conv->x.in) * conv->inputs;
     size_t work = product->m * product->n * (product->terms + 8) / ITEM_WORK;
-    size_t items = product->threads == 1 ? 1 : smaller(4 * (size_t)product->threads, work > 0 ? work : 1);
+    size_t items = product->threads == 1 ? 1 : wnn_smaller(4 * (size_t)product->threads, work > 0 ? work : 1);
     size_t *first = &product->tile_parts, *second = &product->panel_parts;
     size_t first_most = product->tiles, second_most = product->panels;
     if (product->tiles < THREAD_TILES * (size_t)product->threads && product->n * product->terms > input) {
         first = &product->panel_parts, second = &product->tile_parts;
         first_most = product->panels, second_most = product->tiles;
     }
-    *first = smaller(items, first_most);
-    *second = smaller((items + *first - 1) / *first, second_most);
+    *first = wnn_smaller(items, first_most);
+    *second = wnn_smaller((items + *first - 1) / *first, second_most);
 
     size_t bytes = input * sizeof(float) / product->tiles + 1;
     product->block = BLOCK_BYTES / bytes > BLOCK_TILES ? BLOCK_BYTES / bytes : BLOCK_TILES;

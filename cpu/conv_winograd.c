@@ -21,11 +21,6 @@ enum {
     CHANNEL_UNIT = 16,        // channels are multiples of the longest vectors
 };
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static bool is_plain(const struct conv_axis *axis)
 {
     return axis->taps == 3 && axis->tap == 0 && axis->tap_step == 1 && axis->offset_step == 1 &&
@@ -99,13 +94,13 @@ static void pack_vectors(void *argument, size_t begin, size_t end)
     for (size_t vector = begin; vector < end; vector++) {
         lane_floats taps[9] = {0}, rows[12], points[POINTS];
         size_t o = vector * kernels->lanes, width = kernels->lanes * kernels->vectors;
-        size_t first = o / width * width, columns = smaller(width, padded - first);
+        size_t first = o / width * width, columns = wnn_smaller(width, padded - first);
         for (size_t i = 0; i < conv->inputs; i++) {
             for (size_t tap = 0; tap < 9; tap++)
                 read_taps(conv,
                           o * conv->filter_out + i * conv->filter_in + tap / 3 * conv->filter_y +
                               tap % 3 * conv->filter_x,
-                          smaller(kernels->lanes, conv->outputs - o), taps[tap]);
+                          wnn_smaller(kernels->lanes, conv->outputs - o), taps[tap]);
             for (size_t x = 0; x < 3; x++)
                 expand(taps + x, 3, rows + x, 3);
             for (size_t y = 0; y < 4; y++)
@@ -189,7 +184,7 @@ static void multiply(const struct band *band)
         const float *points = band->points + point * band->count * conv->inputs;
         float *products = band->products + point * band->count * conv->outputs;
         for (size_t column = 0; column < conv->outputs; column += width) {
-            size_t columns = smaller(width, conv->outputs - column);
+            size_t columns = wnn_smaller(width, conv->outputs - column);
             size_t vectors = (columns + kernels->lanes - 1) / kernels->lanes;
             const float *rows[WNN_CONV_MAX_ROWS];
             struct conv_tile tile = {
@@ -257,7 +252,7 @@ static struct bands cut(const struct conv *conv, unsigned threads)
         bands.count = (bands.count + threads - 1) / threads * threads;
     bands.each = ((bands.tiles + bands.count - 1) / bands.count + rows - 1) / rows * rows;
     bands.count = (bands.tiles + bands.each - 1) / bands.each;
-    bands.items = smaller(bands.count, most_items(threads));
+    bands.items = wnn_smaller(bands.count, most_items(threads));
     return bands;
 }
 
@@ -269,7 +264,7 @@ static size_t band_floats(const struct bands *bands)
 size_t wnn_conv_winograd_scratch(const struct conv *conv, unsigned threads)
 {
     size_t rows = wnn_conv_kernels()->rows, tiles = (tile_count(conv) + rows - 1) / rows * rows;
-    struct bands bands = {.conv = conv, .each = smaller(most_tiles(conv), tiles)};
+    struct bands bands = {.conv = conv, .each = wnn_smaller(most_tiles(conv), tiles)};
     return wnn_scratch_round(most_items(threads) * band_floats(&bands) * sizeof(float));
 }
 
@@ -282,7 +277,7 @@ static void run_item(void *argument, size_t item)
         struct band band = {
             .conv = bands->conv,
             .first = i * bands->each,
-            .count = smaller(bands->each, bands->tiles - i * bands->each),
+            .count = wnn_smaller(bands->each, bands->tiles - i * bands->each),
             .points = scratch,
         };
         band.products = scratch + POINTS * band.count * bands->conv->inputs;

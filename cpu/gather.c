@@ -52,11 +52,6 @@ enum {
     CHUNK = 512 // indices at a time
 };
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 // Up to CHUNK of them: what they are is decided by the copy.
 WNN_INLINE void load_indices_body(const struct tensor *indices, size_t first, size_t count, size_t size,
                                   uint32_t *valid)
@@ -105,7 +100,7 @@ WNN_INLINE void load_places_body(const struct elements *e, size_t first, size_t 
     size_t base = first / row / rows * e->size * e->inner - origin;
     load_indices_body(e->indices, first, count, e->size, places);
     for (size_t i = 0, n; i < count; i += n) {
-        n = smaller(count - i, row - at);
+        n = wnn_smaller(count - i, row - at);
         if (e->inner == 1) {
             for (size_t j = i; j < i + n; j++)
                 places[j] += (uint32_t)base;
@@ -393,7 +388,7 @@ WNN_INLINE void write_blocks(struct writer *w, const struct source *source, cons
     }
     size_t most = w->streams ? sizeof w->buffer / bytes : count;
     for (size_t i = 0, n; i < count; i += n) {
-        n = smaller(count - i, most);
+        n = wnn_smaller(count - i, most);
         gather_places(room(w, n * bytes), source, places + i, n, bytes);
     }
 }
@@ -430,8 +425,8 @@ WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end,
     begin_writing(&writer, g->out->data, g->out);
     for (size_t unit = begin; unit < end; unit++) {
         uint32_t valid[CHUNK];
-        size_t first = unit % chunks * CHUNK, n = smaller(count - first, CHUNK);
-        size_t row = unit / chunks * ROWS, last = smaller(g->outer, row + ROWS);
+        size_t first = unit % chunks * CHUNK, n = wnn_smaller(count - first, CHUNK);
+        size_t row = unit / chunks * ROWS, last = wnn_smaller(g->outer, row + ROWS);
         load_indices(g->indices, first, n, g->size, valid);
         bool weaves = bytes == 1 && g->size <= WOVEN && n >= g->size / 2;
         for (; weaves && row + WNN_WOVEN <= last; row += WNN_WOVEN)
@@ -489,7 +484,7 @@ WNN_INLINE void gather_elements_of(const struct elements *e, size_t begin, size_
     begin_writing(&writer, e->to + begin * bytes, e->out);
     for (size_t i = begin, n; i < end; i += n) {
         uint32_t places[CHUNK];
-        n = smaller(end - i, CHUNK);
+        n = wnn_smaller(end - i, CHUNK);
         load_places(e, i, n, 0, places);
         source.later = indices_from(e->indices, i + e->ahead);
         write_blocks(&writer, &source, places, n, bytes);
@@ -552,7 +547,7 @@ WNN_INLINE void scatter_range(const struct elements *e, char *to, size_t origin,
 {
     uint32_t places[CHUNK + SOON];
     for (size_t n; first < end; first += n) {
-        n = smaller(end - first, CHUNK);
+        n = wnn_smaller(end - first, CHUNK);
         load_places(e, first, n, origin, places);
         memset(places + n, 0, SOON * sizeof *places);
         scatter_places(to, e->from + first * bytes, places, n, indices_from(e->indices, first + e->ahead),
@@ -568,7 +563,7 @@ WNN_INLINE void scatter_slabs_of(const struct elements *e, size_t begin, size_t 
     size_t most = slab <= NEAR ? NEAR / slab : 1;
     bool streams = e->input && slab <= NEAR && wnn_streams(e->out->count * bytes);
     for (size_t n; begin < end; begin += n) {
-        n = smaller(end - begin, most);
+        n = wnn_smaller(end - begin, most);
         char *to = streams ? buffer : e->to + begin * slab;
         if (e->input)
             memcpy(to, e->input + begin * slab, n * slab);
@@ -588,7 +583,7 @@ WNN_INLINE void scatter_columns_of(const struct elements *e, size_t begin, size_
     size_t blocks = (e->inner + e->columns - 1) / e->columns, rows = blocks > 1 ? 1 : e->steps;
     for (size_t unit = begin; unit < end; unit++) {
         size_t row = unit / blocks * e->steps, column = unit % blocks * e->columns;
-        size_t width = smaller(e->inner - column, e->columns);
+        size_t width = wnn_smaller(e->inner - column, e->columns);
         for (size_t step = 0; step < e->steps; step += rows) {
             size_t first = (row + step) * e->inner + column;
             scatter_range(e, e->to, 0, first, first + rows * width, true, bytes);
@@ -682,7 +677,7 @@ WNN_INLINE void gather_blocks_of(const struct tuples *t, size_t begin, size_t en
     begin_writing(&writer, t->to + begin * bytes, t->out);
     for (size_t i = begin, n; i < end; i += n) {
         uint32_t places[CHUNK];
-        n = smaller(end - i, CHUNK);
+        n = wnn_smaller(end - i, CHUNK);
         load_blocks(t, i, n, places);
         write_blocks(&writer, &source, places, n, bytes);
     }
@@ -714,7 +709,7 @@ static void scatter_blocks(void *argument, size_t begin, size_t end)
     const struct later none = {NULL, 0};
     for (size_t i = 0, n; i < t->count; i += n) {
         uint32_t places[CHUNK];
-        n = smaller(t->count - i, CHUNK);
+        n = wnn_smaller(t->count - i, CHUNK);
         load_blocks(t, i, n, places);
         CALL_WITH_SIZE(scatter_places, end - begin, t->to + begin, t->from + i * t->bytes + begin, places, n,
                        none, false, t->bytes);

@@ -16,11 +16,6 @@
 // Bytes of B that stay in the second-level cache while rows of A go by.
 #define BLOCK_BYTES (512u * 1024)
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static size_t round_up(size_t value, size_t unit)
 {
     return (value + unit - 1) / unit * unit;
@@ -280,8 +275,8 @@ static void pack_panels(void *argument, size_t begin, size_t end)
     char *panels = (char *)(offset + columns);
 
     for (size_t panel = begin; panel < end; panel++) {
-        size_t first = panel * whole, width = smaller(whole, columns - first);
-        size_t count = smaller(width, gemm->n - first), place[WNN_INT8_MAX_NR];
+        size_t first = panel * whole, width = wnn_smaller(whole, columns - first);
+        size_t count = wnn_smaller(width, gemm->n - first), place[WNN_INT8_MAX_NR];
         char *to = panels + 4 * first * group_count(kernels, gemm->k, gemm->unit);
         uint8_t weights[PIECE];
         uint32_t sum[WNN_INT8_MAX_NR] = {0};
@@ -291,7 +286,7 @@ static void pack_panels(void *argument, size_t begin, size_t end)
             memset(to, 0, 4 * width * group_count(kernels, gemm->k, gemm->unit));
         for (size_t piece = 0; piece < gemm->k; piece += gemm->unit, to += 4 * width * groups)
             for (size_t i = 0, length; i < gemm->unit; i += length) {
-                length = smaller(PIECE, gemm->unit - i);
+                length = wnn_smaller(PIECE, gemm->unit - i);
                 for (size_t j = 0; j < count; j++) {
                     gemm->weights(gemm, piece + i, length, first + j, weights);
                     sum[j] += pack_column(gemm, &form, weights, length,
@@ -443,7 +438,7 @@ static void compute_tiles(const struct block *block, size_t row, unsigned rows, 
     _Alignas(64) char tile[WNN_INT8_MAX_MR * WNN_INT8_MAX_NR * sizeof(float)];
 
     for (size_t column = block->column + begin * width; begin < end; begin++, column += width) {
-        unsigned columns = (unsigned)smaller(width, gemm->n - column), vectors = columns > lanes ? 2 : 1;
+        unsigned columns = (unsigned)wnn_smaller(width, gemm->n - column), vectors = columns > lanes ? 2 : 1;
         bool whole = direct && columns == vectors * lanes;
         size_t ldc = whole ? gemm->row_stride * size : width * size;
         finish.start = start + column;
@@ -467,11 +462,11 @@ static void compute_items(const struct block *block, size_t begin, size_t end, c
 
     for (size_t item = begin; item < end; row += kernels->mr, group = 0) {
         int32_t row_start[WNN_INT8_MAX_MR] = {0};
-        unsigned rows = (unsigned)smaller(kernels->mr, gemm->m - row), height = rows;
+        unsigned rows = (unsigned)wnn_smaller(kernels->mr, gemm->m - row), height = rows;
         while (kernels->tile[0][0][height] == NULL)
             height++;
         load_rows(block, row, rows, height, room, row_start);
-        size_t last = smaller(block->groups, group + (end - item));
+        size_t last = wnn_smaller(block->groups, group + (end - item));
         compute_tiles(block, row, rows, height, panels * group / block->groups, panels * last / block->groups,
                       room, row_start);
         item += last - group;
@@ -506,16 +501,16 @@ void wnn_int8_gemm_run(const struct int8_gemm *gemm, const struct parallel *para
     struct block block = {
         .gemm = gemm, .form = form_of(gemm), .scratch = scratch, .scratch_bytes = room_bytes(gemm)};
     size_t step =
-        row_count == 1 ? gemm->n : smaller(gemm->n, (1 + BLOCK_BYTES / column_bytes / width) * width);
+        row_count == 1 ? gemm->n : wnn_smaller(gemm->n, (1 + BLOCK_BYTES / column_bytes / width) * width);
     for (; block.column < gemm->n; block.column += step) {
-        block.columns = smaller(step, gemm->n - block.column);
+        block.columns = wnn_smaller(step, gemm->n - block.column);
         size_t panel_count = (block.columns + width - 1) / width;
         block.groups =
             parallel->threads == 1
                 ? 1
-                : smaller(panel_count, (4 * (size_t)parallel->threads + row_count - 1) / row_count);
+                : wnn_smaller(panel_count, (4 * (size_t)parallel->threads + row_count - 1) / row_count);
         block.items = row_count * block.groups;
-        block.chunks = smaller(block.items, most_chunks(parallel->threads));
+        block.chunks = wnn_smaller(block.items, most_chunks(parallel->threads));
         size_t work = (gemm->k + 32) * block.columns * gemm->m / block.chunks;
         wnn_parallel_for(parallel, block.chunks, 1 + (1 << 18) / (work + 1), compute_chunks, &block);
     }

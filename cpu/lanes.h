@@ -6,14 +6,18 @@
 //   NAME(x)  the name of x in this set: NAME(vector), NAME(load) ...
 //   TARGET   the attribute that selects the set
 // Vectors are added, subtracted, multiplied and divided with C's operators; the rest is here.
-//   LANES                      floats of a vector; vectors of doubles have half of them
-//   load, store                LANES floats
-//   load_half, store_half      the same as float16, which is rounded to once
-//   load_some ...              the first `count` lanes only, less than all; those that are not loaded are
-//   `rest` load_doubles, store_doubles  LANES / 2 floats, which are doubles in registers spread,
-//   spread_double      the same number in each lane fma, fma_doubles           a * b + c; rounded once if the
-//   set can larger                     x > a ? x : a; hence a if x is NaN largest, sum, sum_doubles  of the
-//   lanes powers                     p * 2^n for integral n from -160 to 2, even where the result is denormal
+// clang-format off
+//   LANES                       floats of a vector; vectors of doubles have half of them
+//   load, store                 LANES floats
+//   load_half, store_half       the same as float16, which is rounded to once
+//   load_some ...               the first `count` lanes only, less than all; the others are those of `rest`
+//   load_doubles, store_doubles LANES / 2 floats, which are doubles in registers
+//   spread, spread_double       the same number in each lane
+//   fma, fma_doubles            a * b + c; rounded once if the set can
+//   larger                      x > a ? x : a; hence a if x is NaN
+//   largest, sum, sum_doubles   of the lanes
+//   powers                      p * 2^n for integral n from -160 to 2, even where the result is denormal
+// clang-format on
 
 #ifndef CPU_LANES_H_
 #define CPU_LANES_H_

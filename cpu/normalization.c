@@ -40,11 +40,6 @@ struct loops {
 #define LOOPS "cpu/normalization.inc"
 #include "cpu/each_set.inc"
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 // Where results go.
 struct target {
     const struct loops *loops;
@@ -57,7 +52,7 @@ static void put_run(const struct target *target, char *y, const char *x, size_t 
 {
     float room[PART];
     for (size_t i = 0, n; i < count; i += n) {
-        n = smaller(count - i, PART);
+        n = wnn_smaller(count - i, PART);
         char *out = y + i * target->size;
         void *row = target->streams ? (void *)room : out;
         target->loops->run(row, x + i * target->size, n, mean, factor, bias, scales ? scales + i : NULL,
@@ -143,7 +138,7 @@ static void join_run(const struct normalize *n, const struct piece *piece, size_
         size_t offset = piece->offset + row;
         float buffer;
         double sum, square;
-        rows = smaller(piece->rows - row, BLOCK);
+        rows = wnn_smaller(piece->rows - row, BLOCK);
         float shift = *load(n->in, offset, 1, 1, &buffer);
         char *y = n->target.streams ? NULL : (char *)n->out->data + offset * n->target.size;
         n->target.loops->run_moments((const char *)n->in->data + offset * n->target.size, y, rows, shift,
@@ -161,8 +156,8 @@ static void join_rows(const struct normalize *n, const struct piece *piece, size
     for (size_t row = 0, rows; row < piece->rows; row += rows) {
         size_t offset = piece->offset + row * columns;
         const char *x = (const char *)n->in->data + offset * n->target.size;
-        rows = smaller(piece->rows - row, (n->half ? 4 * BLOCK : BLOCK) / width);
-        size_t together = smaller(rows_together(&n->walk, width, STRIP), rows), all = width * together;
+        rows = wnn_smaller(piece->rows - row, (n->half ? 4 * BLOCK : BLOCK) / width);
+        size_t together = wnn_smaller(rows_together(&n->walk, width, STRIP), rows), all = width * together;
         size_t rest = rows % together * width;
         memmove(shift, load(n->in, offset, 1, width, shift), width * sizeof *shift);
         for (size_t i = width; i < all; i++)
@@ -207,7 +202,7 @@ static void apply_run(const struct normalize *n, const struct piece *piece, cons
         return;
     }
     for (size_t i = 0, count; i < piece->rows; i += count) {
-        count = smaller(piece->rows - i, PART);
+        count = wnn_smaller(piece->rows - i, PART);
         size_t at = i * n->target.size, parameter = piece->parameter + i * step;
         const float *scale =
             kept && n->scale->data ? kept->scale + parameter : load(n->scale, parameter, step, count, scales);
@@ -230,7 +225,7 @@ static void apply_rows(const struct normalize *n, const struct piece *piece, con
     double means[MOST_COLUMNS], factors[MOST_COLUMNS], biases[MOST_COLUMNS];
     size_t width = piece->width, columns = n->walk.columns, step = n->walk.column_parameter;
     bool differ = n->walk.row_parameter != 0;
-    size_t together = differ ? 1 : smaller(rows_together(&n->walk, width, MOST_COLUMNS), piece->rows);
+    size_t together = differ ? 1 : wnn_smaller(rows_together(&n->walk, width, MOST_COLUMNS), piece->rows);
     memcpy(means, mean, width * sizeof *means);
     repeat(means, width, together);
     for (size_t row = 0; row < (differ ? piece->rows : 1); row++) {
@@ -280,12 +275,12 @@ static void normalize_runs(void *argument, size_t begin, size_t end)
         if (n->bias->data)
             wnn_half_to_float_array(n->bias->data, room.bias, walk->rows);
     }
-    size_t most = smaller(BLOCK / walk->reduced + 1, RUNS);
+    size_t most = wnn_smaller(BLOCK / walk->reduced + 1, RUNS);
     for (size_t unit = begin, count; unit < end; unit += count) {
         struct moments moments[RUNS] = {{0}};
         double mean[RUNS], factor[RUNS];
         struct piece piece;
-        count = smaller(end - unit, most);
+        count = wnn_smaller(end - unit, most);
         for (size_t i = 0; i < count; i++) {
             wnn_walk_start_rows(&piece, walk, unit + i, 0, walk->reduced);
             while (wnn_walk_next(&piece))
@@ -412,7 +407,7 @@ static void batch_units(void *argument, size_t begin, size_t end)
     bool rows = b->inner == 1;
     for (size_t unit = begin; unit < end; unit++) {
         size_t channel = unit % b->blocks * (rows ? WNN_PIECE : 1), place = unit / b->blocks;
-        size_t count = rows ? smaller(b->channels - channel, WNN_PIECE) : 1;
+        size_t count = rows ? wnn_smaller(b->channels - channel, WNN_PIECE) : 1;
         load_channels(b->mean, channel, count, 0, mean);
         load_channels(b->variance, channel, count, 1, factor);
         load_channels(b->scale, channel, count, 1, scale);
@@ -427,7 +422,7 @@ static void batch_units(void *argument, size_t begin, size_t end)
             put_run(&b->target, y, x, b->inner, mean[0], factor[0], bias[0], NULL, NULL);
             continue;
         }
-        size_t there = smaller(b->outer - place * b->rows, b->rows), rest = there % b->together * count;
+        size_t there = wnn_smaller(b->outer - place * b->rows, b->rows), rest = there % b->together * count;
         repeat(mean, count, b->together);
         repeat(factor, count, b->together);
         repeat(bias, count, b->together);
@@ -468,7 +463,7 @@ void wnn_cpu_batch_normalization(const struct kernel_call *call)
         b.rows = b.together * 32;
         b.blocks = (b.channels + WNN_PIECE - 1) / WNN_PIECE;
         units = (b.outer + b.rows - 1) / b.rows * b.blocks;
-        work = b.rows * smaller(b.channels, WNN_PIECE);
+        work = b.rows * wnn_smaller(b.channels, WNN_PIECE);
     } else {
         b.blocks = b.channels;
         units = b.outer * b.channels;

@@ -53,30 +53,31 @@ enum way {
     ONE_VECTOR
 };
 
+// Vectors from places that are `step` bytes apart.
+WNN_INLINE void put_vectors(char *to, const char *from, size_t step, size_t size, enum way way)
+{
+    size_t i = 0;
+    do {
+        memcpy(to + i, from, VECTOR);
+        i += VECTOR;
+        from += step;
+    } while (way == VECTORS && i < size);
+}
+
 WNN_INLINE void put_copy(char *to, const char *from, size_t size, enum way way)
 {
-    if (way == EXACT) {
+    if (way == EXACT)
         wnn_copy_run(to, from, size);
-    } else {
-        size_t i = 0;
-        do {
-            memcpy(to + i, from + i, VECTOR);
-            i += VECTOR;
-        } while (way == VECTORS && i < size);
-    }
+    else
+        put_vectors(to, from, VECTOR, size, way);
 }
 
 WNN_INLINE void put_constant(char *to, const char *pattern, size_t size, enum way way)
 {
-    if (way == EXACT) {
+    if (way == EXACT)
         wnn_fill_run(to, pattern, size);
-    } else {
-        size_t i = 0;
-        do {
-            memcpy(to + i, pattern, VECTOR);
-            i += VECTOR;
-        } while (way == VECTORS && i < size);
-    }
+    else
+        put_vectors(to, pattern, 0, size, way);
 }
 
 // Units [begin, end) of a row, which are padding from one of its sides: neighbours come from neighbours, or

@@ -616,7 +616,8 @@ static void pool_strip(const struct pool *pool, const struct strip *strip, size_
 
     char *to = pool->output + (row * pool->out_y + strip->x * pool->out_x + strip->channel) * pool->element;
     size_t bytes = block * pool->element, count = rows * strip->positions;
-    bool scattered = block<pool->run, direct = pool->run> 1 && block % loops->lanes == 0 && !pool->streams;
+    bool scattered = block < pool->run;
+    bool direct = pool->run > 1 && block % loops->lanes == 0 && !pool->streams;
     if (!pool->slides) // there, they are read in order
         fetch_next(pool, strip, &inputs, rows, offset, to);
     char *made = direct ? to : take(&bench->sink, to, count * bytes);

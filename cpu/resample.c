@@ -120,11 +120,6 @@ struct sink {
     _Alignas(LINE) char buffer[BUFFER + LINE];
 };
 
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 // Bytes of a cache line that the next line goes on with may stay.
 static void drain(struct sink *sink, bool all)
 {
@@ -136,7 +131,8 @@ static void drain(struct sink *sink, bool all)
         sink->filled = 0;
         return;
     }
-    size_t rest = all ? 0 : min_size((uintptr_t)sink->next % LINE, sink->filled), whole = sink->filled - rest;
+    size_t rest = all ? 0 : wnn_smaller((uintptr_t)sink->next % LINE, sink->filled),
+           whole = sink->filled - rest;
     wnn_stream(sink->to, sink->buffer, whole);
     memmove(sink->buffer, sink->buffer + whole, rest);
     sink->to += whole;
@@ -150,14 +146,14 @@ static struct section find_section(const struct resample *resample, struct rows 
     size_t height = resample->out[0], plane = line / height, y = line % height;
     if (y < rows->first || y >= rows->first + rows->count) {
         rows->first = height <= ROWS ? 0 : y;
-        rows->count = min_size(height - rows->first, ROWS);
+        rows->count = wnn_smaller(height - rows->first, ROWS);
         for (size_t i = 0; i < rows->count; i++)
             rows->of[i] = resample->linear
                               ? find_neighbours(resample, 0, rows->first + i)
                               : (struct neighbours){.low = find_nearest(resample, 0, rows->first + i)};
     }
     struct section section = {.plane = plane,
-                              .count = min_size(rows->first + rows->count - y, end - line),
+                              .count = wnn_smaller(rows->first + rows->count - y, end - line),
                               .of = rows->of + (y - rows->first),
                               .to = resample->output +
                                     (line_at(resample, plane, y, height, resample->out_line) + first) *
@@ -170,7 +166,7 @@ static struct section find_section(const struct resample *resample, struct rows 
     if (sink->filled == 0)
         sink->to = section.to;
     size_t most = sink->bytes < AWAY ? (AWAY + LINE - sink->filled) / sink->bytes : 1;
-    section.count = min_size(section.count, most);
+    section.count = wnn_smaller(section.count, most);
     sink->next = section.to + section.count * sink->pitch;
     section.to = sink->buffer + sink->filled;
     section.pitch = sink->bytes;
@@ -375,7 +371,7 @@ static void find_elements(const struct resample *resample, struct block *block, 
 {
     size_t run = resample->run, position = block->first / run, channel = block->first % run;
     struct neighbours of = find_neighbours(resample, 1, position);
-    size_t first = of.low, most = min_size(resample->out_line - block->first, BLOCK);
+    size_t first = of.low, most = wnn_smaller(resample->out_line - block->first, BLOCK);
     block->from = first * run;
     for (block->count = 0; block->count < most; block->count++) {
         size_t i = block->count;
@@ -399,7 +395,7 @@ static void find_runs(const struct resample *resample, struct block *block)
     size_t run = resample->run, position = block->first / run, channel = block->first % run;
     size_t left = run - channel;
     block->length = left <= RUNS ? left : left < 2 * RUNS ? left / 2 : RUNS;
-    block->pieces = run <= RUNS ? min_size(RUNS / run, resample->out[1] - position) : 1;
+    block->pieces = run <= RUNS ? wnn_smaller(RUNS / run, resample->out[1] - position) : 1;
     block->count = block->pieces * block->length;
     block->raw_pitch = 0;
     for (size_t i = 0; i < block->pieces; i++) {

@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #define WNN_COPY_ENDS(piece)                                                                                 \
     do {                                                                                                     \
@@ -55,5 +58,15 @@ static inline void wnn_fill_run(char *restrict to, const char *restrict pattern,
     // The last one may overlap; whole elements fit between its begin and the size.
     memcpy(to + size - 16, pattern, 16);
 }
+
+#if defined(__x86_64__)
+// 16 bytes, or those of 2 or 4 places that are `step` bytes apart.
+#define WNN_LOAD_128(from) _mm_loadu_si128((const void *)(from))
+#define WNN_LOAD_256(from, step)                                                                             \
+    _mm256_inserti128_si256(_mm256_castsi128_si256(WNN_LOAD_128(from)), WNN_LOAD_128((from) + (step)), 1)
+#define WNN_LOAD_512(from, step)                                                                             \
+    _mm512_inserti64x4(_mm512_castsi256_si512(WNN_LOAD_256(from, step)),                                     \
+                       WNN_LOAD_256((from) + 2 * (step), step), 1)
+#endif
 
 #endif

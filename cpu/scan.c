@@ -19,11 +19,6 @@ struct scan {
     bool exclusive, reversed, streams;
 };
 
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 // Fetches what is read and written AHEAD rows behind the byte `at` of row `step`.
 WNN_INLINE void expect(const struct scan *scan, size_t at, size_t step, size_t size)
 {
@@ -64,7 +59,7 @@ WNN_INLINE void expect(const struct scan *scan, size_t at, size_t step, size_t s
     {                                                                                                        \
         const struct scan *scan = argument;                                                                  \
         for (size_t unit = begin; unit < end; unit++) {                                                      \
-            size_t column = unit % scan->blocks * WIDTH, width = min_size(scan->columns - column, WIDTH);    \
+            size_t column = unit % scan->blocks * WIDTH, width = wnn_smaller(scan->columns - column, WIDTH); \
             size_t first = unit / scan->blocks * scan->steps * scan->columns + column;                       \
             const Int *x = (const Int *)scan->in + first;                                                    \
             Int *y = (Int *)scan->out + first;                                                               \
@@ -110,6 +105,6 @@ void wnn_cpu_cumulative_sum(const struct kernel_call *call)
         scan.columns *= in->shape.dim[d];
     scan.blocks = (scan.columns + WIDTH - 1) / WIDTH;
     size_t units = in->count / scan.steps / scan.columns * scan.blocks;
-    size_t grain = 16384 / (scan.steps * min_size(scan.columns, WIDTH)) + 1;
+    size_t grain = 16384 / (scan.steps * wnn_smaller(scan.columns, WIDTH)) + 1;
     wnn_parallel_for(call->parallel, units, grain, find_body(&scan), &scan);
 }

@@ -30,11 +30,6 @@ struct softmax {
     size_t rows, columns, wide, stride, blocks; // tiles are `wide` columns; there are so many blocks of these
 };
 
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 #define LOOPS "cpu/softmax.inc"
 #include "cpu/each_set.inc"
 
@@ -45,13 +40,13 @@ static void run(struct softmax *softmax, size_t count, const struct parallel *pa
     // A whole column in a tile, if that leaves it wide enough; whole cache lines of either type. Rows that
     // are an odd number of lines apart lie in all of the cache.
     size_t wide = TILE / softmax->rows / LINES;
-    wide = wide < 2 ? 8 : min_size(wide - 1, WIDTH / LINES - 1);
-    softmax->wide = min_size(wide, (softmax->columns + LINES - 1) / LINES) * LINES;
+    wide = wide < 2 ? 8 : wnn_smaller(wide - 1, WIDTH / LINES - 1);
+    softmax->wide = wnn_smaller(wide, (softmax->columns + LINES - 1) / LINES) * LINES;
     softmax->stride = softmax->wide + LANES_MOST;
     softmax->blocks = (softmax->columns + softmax->wide - 1) / softmax->wide;
     size_t units = count / softmax->rows / softmax->columns * softmax->blocks;
     softmax->streams = wnn_streams(count * (softmax->half ? sizeof(uint16_t) : sizeof(float)));
-    size_t grain = 4096 / (softmax->rows * min_size(softmax->columns, softmax->wide)) + 1;
+    size_t grain = 4096 / (softmax->rows * wnn_smaller(softmax->columns, softmax->wide)) + 1;
     wnn_parallel_for(parallel, units, grain, WNN_BEST_LANES(softmax_units), softmax);
 }
 

@@ -112,17 +112,6 @@ DEFINE_TRANSPOSE(8)
 // ---------------------------------------------------------------------------------------------------------------
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-// 16 bytes of 2 or 4 columns that are `step` bytes apart.
-#define LOAD(from) _mm_loadu_si128((const __m128i *)(const void *)(from))
-#define LOAD_256(from, step)                                                                                 \
-    _mm256_inserti128_si256(_mm256_castsi128_si256(LOAD(from)), LOAD((from) + (step)), 1)
-#define LOAD_512(from, step)                                                                                 \
-    _mm512_inserti32x4(                                                                                      \
-        _mm512_inserti32x4(_mm512_castsi256_si512(LOAD_256(from, step)), LOAD((from) + 2 * (step)), 2),      \
-        LOAD((from) + 3 * (step)), 3)
-
 // The same for 2 or 4 times as many columns at a time: each 16 bytes of a vector are on their own.
 #define DEFINE_TRANSPOSE_WIDE(set, TARGET, width, size, bits)                                                \
     TARGET static void transpose_##size##_##set(const char *from, ptrdiff_t from_stride, char *to,           \
@@ -140,7 +129,7 @@ DEFINE_TRANSPOSE(8)
                 __m##width##i rows[SIDE], mixed[SIDE];                                                       \
                 UNROLL                                                                                       \
                 for (int i = 0; i < SIDE; i++)                                                               \
-                    rows[i] = LOAD_##width(x + i * from_stride, SIDE * from_stride);                         \
+                    rows[i] = WNN_LOAD_##width(x + i * from_stride, SIDE * from_stride);                     \
                 UNROLL                                                                                       \
                 for (int round = 1; round < SIDE; round *= 2) {                                              \
                     UNROLL                                                                                   \

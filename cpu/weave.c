@@ -74,16 +74,6 @@ DEFINE_WEAVES(avx512, WNN_AVX512)
 #endif
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-#define LOAD_128(from) _mm_loadu_si128((const void *)(from))
-// 16 bytes of 2 or 4 places that are `step` bytes apart.
-#define LOAD_256(from, step)                                                                                 \
-    _mm256_inserti128_si256(_mm256_castsi128_si256(LOAD_128(from)), LOAD_128((from) + (step)), 1)
-#define LOAD_512(from, step)                                                                                 \
-    _mm512_inserti32x4(                                                                                      \
-        _mm512_inserti32x4(_mm512_castsi256_si512(LOAD_256(from, step)), LOAD_128((from) + 2 * (step)), 2),  \
-        LOAD_128((from) + 3 * (step)), 3)
 #define SPLAT_256(from) _mm256_broadcastsi128_si256(from)
 #define SPLAT_512(from) _mm512_broadcast_i32x4(from)
 #define OR_256(a, b)    _mm256_or_si256(a, b)
@@ -118,7 +108,7 @@ static void find_shuffles(struct shuffles *shuffles, size_t rows, size_t size)
         for (; done + (width) / 8 <= count; done += (width) / 8, from += rows * (width) / 8) {               \
             __m##width##i in[WNN_WOVEN];                                                                     \
             for (size_t i = 0; i < rows; i++)                                                                \
-                in[i] = LOAD_##width(from + i * VECTOR, rows * VECTOR);                                      \
+                in[i] = WNN_LOAD_##width(from + i * VECTOR, rows * VECTOR);                                  \
             for (size_t row = 0; row < rows; row++) {                                                        \
                 const __m128i *of_row = shuffles->of_row[row];                                               \
                 __m##width##i out = _mm##width##_shuffle_epi8(in[0], SPLAT_##width(of_row[0]));              \
@@ -200,7 +190,7 @@ WNN_AVX2 static size_t repeat_vectors(const char *from, char *to, size_t size, s
     }
     size_t done = 0, step = VECTOR / size;
     for (; done + step <= count; done += step, from += VECTOR) {
-        __m128i values = LOAD_128(from);
+        __m128i values = WNN_LOAD_128(from);
         for (size_t i = 0; i < times; i++, to += VECTOR)
             _mm_storeu_si128((void *)to, _mm_shuffle_epi8(values, shuffles[i]));
     }

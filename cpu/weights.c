@@ -38,11 +38,6 @@ struct product {
     float *c;
 };
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // Integers and scales to floats
 // ---------------------------------------------------------------------------------------------------------------
@@ -97,7 +92,7 @@ WNN_INLINE void read_row(const struct weights *weights, size_t row, size_t first
         return;
     }
     for (size_t i = 0, j = 0; i < count; j++) {
-        size_t end = smaller(count, i + block - (first + i) % block);
+        size_t end = wnn_smaller(count, i + block - (first + i) % block);
         int16_t zero = zeros[j];
         float scale = scales[j];
         for (; i < end; i++)
@@ -317,10 +312,10 @@ typedef void (*panel_loop)(const struct weights *weights, bool transposed, size_
     {                                                                                                        \
         for (size_t i = 0; i < count && transposed; i += 16)                                                 \
             for (size_t j = 0; j < length; j += PIECE)                                                       \
-                turn_rows(weights, WNNDataType_##type, column + i, k + j, smaller(PIECE, length - j),        \
+                turn_rows(weights, WNNDataType_##type, column + i, k + j, wnn_smaller(PIECE, length - j),    \
                           to + j * count + i, count);                                                        \
         for (size_t end = k + length, rows; k < end && !transposed; k += rows, to += rows * count) {         \
-            rows = smaller(weights->row_block - k % weights->row_block, end - k);                            \
+            rows = wnn_smaller(weights->row_block - k % weights->row_block, end - k);                        \
             spread_rows(weights, WNNDataType_##type, k, rows, column, count, to);                            \
         }                                                                                                    \
     }
@@ -388,7 +383,7 @@ static void fill_panel(void *argument, size_t begin, size_t end)
         return;
     }
     for (size_t i = begin, n; i < end; i += n) {
-        n = smaller(PIECE, end - i);
+        n = wnn_smaller(PIECE, end - i);
         for (unsigned j = 0; j < panel->count; j++)
             read_row(weights, panel->column + j, panel->k + i, n, piece[j]);
         wnn_gemm_pack(piece[0], PIECE, 1, panel->count, n, panel->to + i * panel->width, panel->width);
@@ -636,7 +631,7 @@ static void dot_rows(void *argument, size_t begin, size_t end)
             size_t blocks = product->k / 32, repeat = weights->block / 32, bits = bits_of(weights->type);
             dot_loop dot = dot_of(weights->type);
             for (size_t block = 0, count; block < blocks; block += count) {
-                count = smaller(PIECE, blocks - block);
+                count = wnn_smaller(PIECE, blocks - block);
                 size_t at = j / weights->row_block * weights->scale_row, first = block / repeat;
                 size_t several = (block + count - 1) / repeat - first + 1;
                 read_scales(weights, at + first, several, scales);
@@ -655,7 +650,7 @@ static void dot_rows(void *argument, size_t begin, size_t end)
         }
 #endif
         for (size_t k = 0, count; k < product->k && !thin->vectors; k += count) {
-            count = smaller(PIECE, product->k - k);
+            count = wnn_smaller(PIECE, product->k - k);
             read_row(weights, j, k, count, values);
             for (size_t i = 0; i < product->m; i++)
                 sums[i] += kernels->dot(product->a + i * product->k + k, values, count);
@@ -681,7 +676,7 @@ static void sum_stripe(const struct thin *thin, size_t column, size_t count)
     float values[ROWS][STRIPE], factors[ROWS];
     const float *rows[ROWS];
     for (size_t k = 0, terms; k < product->k; k += terms) {
-        terms = smaller(ROWS, product->k - k);
+        terms = wnn_smaller(ROWS, product->k - k);
         for (size_t t = 0; t < terms; t++) {
             read_row(weights, k + t, column, count, values[t]);
             rows[t] = values[t];
@@ -703,7 +698,7 @@ static void sum_stripe_vectors(const struct thin *thin, size_t column)
     add_loop add = add_of(weights->type);
     float scales[STRIPE], excess[STRIPE];
     for (size_t k = 0, terms; k < product->k; k += terms) {
-        terms = smaller(block - k % block, product->k - k);
+        terms = wnn_smaller(block - k % block, product->k - k);
         size_t at = k / block * weights->scale_row;
         size_t first = weights->block == 1 ? column : column / weights->block;
         size_t several = weights->block == 1 ? STRIPE : (column + STRIPE - 1) / weights->block - first + 1;
@@ -734,7 +729,7 @@ static void sum_columns(void *argument, size_t begin, size_t end)
     const struct thin *thin = argument;
     const struct product *product = thin->product;
     for (size_t stripe = begin; stripe < end; stripe++) {
-        size_t column = stripe * STRIPE, count = smaller(STRIPE, product->n - column);
+        size_t column = stripe * STRIPE, count = wnn_smaller(STRIPE, product->n - column);
         for (size_t i = 0; i < product->m; i++)
             memset(product->c + i * product->n + column, 0, count * sizeof(float));
 #ifdef HAVE_VECTORS

@@ -55,6 +55,11 @@ bool wnn_descriptor_equal(const struct descriptor *a, const struct descriptor *b
 const char *wnn_shape_text(const struct shape *shape, char buffer[WNN_SHAPE_TEXT]);
 #define SHAPE_TEXT(shape) wnn_shape_text((shape), (char[WNN_SHAPE_TEXT]){0})
 
+static inline size_t wnn_smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 // Checked unsigned arithmetic: false on overflow of 64 bits.
 static inline bool wnn_add(uint64_t a, uint64_t b, uint64_t *sum)
 {

@@ -453,13 +453,7 @@ static void scatter(struct lowering *lowering, bool by_element)
     const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *updates = &lowering->in[2],
                         *out = &lowering->out[0];
     struct tensor marks = wnn_scratch(lowering, 0, WNNDataType_Uint32, out->count);
-    struct step *fill = wnn_program_add(lowering->program, STEP_FILL, lowering->node);
-    if (!fill) {
-        lowering->failed = !wnn_fail_memory(lowering->error);
-        return;
-    }
-    fill->binding_count = 1;
-    fill->bindings[0] = (struct binding){marks.region, true};
+    wnn_fill(lowering, &marks.region);
 
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "scatter_mark", updates->count);

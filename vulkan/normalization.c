@@ -172,16 +172,8 @@ static void end_rows(struct shader *shader, const struct rows *rows)
 {
     struct lowering *lowering = shader->lowering;
     unsigned together = shader->local_size / rows->lanes;
-    if (rows->stage == TOGETHER) {
-        struct step *fill = wnn_program_add(lowering->program, STEP_FILL, lowering->node);
-        if (!fill) {
-            wnn_fail_memory(lowering->error);
-            lowering->failed = true;
-            return;
-        }
-        fill->binding_count = 1;
-        fill->bindings[0] = (struct binding){rows->known.region, true};
-    }
+    if (rows->stage == TOGETHER)
+        wnn_fill(lowering, &rows->known.region);
     wnn_shader_end_groups(shader, ((uint64_t)rows->groups->count * rows->parts + together - 1) / together);
 }
 

@@ -274,13 +274,7 @@ static void set_state(struct lowering *lowering, const struct places *places, co
                     (int64_t)(direction * places->row));
         return;
     }
-    struct step *fill = wnn_program_add(lowering->program, STEP_FILL, lowering->node);
-    if (!fill) {
-        lowering->failed = !wnn_fail_memory(lowering->error);
-        return;
-    }
-    fill->binding_count = 1;
-    fill->bindings[0] = (struct binding){state.region, true};
+    wnn_fill(lowering, &state.region);
 }
 
 // A state of all directions to where an output has them.

@@ -553,6 +553,17 @@ struct tensor wnn_scratch(const struct lowering *lowering, size_t offset, WNNDat
     return tensor;
 }
 
+void wnn_fill(struct lowering *lowering, const struct region *region)
+{
+    struct step *fill = wnn_program_add(lowering->program, STEP_FILL, lowering->node);
+    if (!fill) {
+        lowering->failed = !wnn_fail_memory(lowering->error);
+        return;
+    }
+    fill->binding_count = 1;
+    fill->bindings[0] = (struct binding){*region, true};
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Functions
 // ---------------------------------------------------------------------------------------------------------------

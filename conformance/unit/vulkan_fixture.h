@@ -26,6 +26,14 @@ static inline WNNContext create_on(const struct backend *backend)
     return wnn_create_context_on(backend, &descriptor, &context) == WNNStatus_Success ? context : NULL;
 }
 
+static inline bool has_device(void)
+{
+    WNNContext context = create_on(&wnn_backend_vulkan);
+    if (context)
+        wnnContextRelease(context);
+    return context != NULL;
+}
+
 // A graph that is being made, of inputs of one type.
 struct subject {
     WNNGraphBuilder builder;

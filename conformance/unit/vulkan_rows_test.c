@@ -4,10 +4,7 @@
 // with numbers that are not finite, where the results lie where the input was, and with steps fused to both
 // ends; and twice the same input makes twice the same bits. Skipped where Vulkan has no device.
 
-#include "conformance/unit/runtime_fixture.h"
-#include "lib/dtype.h"
-#include "lib/half.h"
-#include "vulkan/vulkan.h"
+#include "conformance/unit/vulkan_fixture.h"
 
 #include <math.h>
 
@@ -24,7 +21,7 @@ enum pattern {
     FAR,     // from 0
 };
 
-struct subject {
+struct grouped {
     enum {
         SOFTMAX,
         LAYER,
@@ -36,7 +33,7 @@ struct subject {
     bool moved; // the input is copied first, so that its memory can be the results'
 };
 
-static size_t count_of(const struct subject *s)
+static size_t count_of(const struct grouped *s)
 {
     return (size_t)s->outer * s->members * s->inner;
 }
@@ -53,13 +50,7 @@ static void put_number(unsigned char *data, WNNDataType type, size_t i, float x)
         ((float *)(void *)data)[i] = x;
 }
 
-static double number_at(const unsigned char *data, WNNDataType type, size_t i)
-{
-    return type == WNNDataType_Float16 ? wnn_half_to_float(((const uint16_t *)(const void *)data)[i])
-                                       : ((const float *)(const void *)data)[i];
-}
-
-static void fill(const struct subject *s, WNNDataType type, unsigned char *data)
+static void fill(const struct grouped *s, WNNDataType type, unsigned char *data)
 {
     unsigned seed = 1;
     for (size_t i = 0; i < count_of(s); i++) {
@@ -82,7 +73,7 @@ static float parameter(unsigned k, size_t i)
     return k == 0 ? 1 + (float)(i % 7) / 8 : (float)(i % 5) / 4 - 0.5f;
 }
 
-static void expect(const struct subject *s, const double *x, double *y)
+static void expect(const struct grouped *s, const double *x, double *y)
 {
     for (size_t o = 0; o < s->outer; o++)
         for (size_t n = 0; n < s->inner; n++) {
@@ -114,14 +105,6 @@ static void expect(const struct subject *s, const double *x, double *y)
 // Graphs
 // ---------------------------------------------------------------------------------------------------------------
 
-static WNNOperand input(WNNGraphBuilder builder, const char *name, WNNDataType type, WNNUint32List shape)
-{
-    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
-    descriptor.dataType = type;
-    descriptor.shape = shape;
-    return wnnGraphBuilderInput(builder, view(name), &descriptor);
-}
-
 static WNNOperand constant(WNNGraphBuilder builder, WNNDataType type, unsigned k, uint32_t count)
 {
     static unsigned char data[4 * MOST_ELEMENTS];
@@ -133,7 +116,7 @@ static WNNOperand constant(WNNGraphBuilder builder, WNNDataType type, unsigned k
     return wnnGraphBuilderConstant(builder, &descriptor, data, wnn_dtype_bytes(type, count));
 }
 
-static WNNOperand make(WNNGraphBuilder b, const struct subject *s, WNNDataType type)
+static WNNOperand make(WNNGraphBuilder b, const struct grouped *s, WNNDataType type)
 {
     // instanceNormalization has its channels last or first
     bool across = s->inner > 1;
@@ -141,7 +124,8 @@ static WNNOperand make(WNNGraphBuilder b, const struct subject *s, WNNDataType t
                    channels[] = {1, s->outer, 1, s->members};
     WNNUint32List shape = s->op == INSTANCE ? (WNNUint32List){across ? images : channels, 4}
                                             : (WNNUint32List){plain, across ? 3 : 2};
-    WNNOperand x = input(b, "x", type, shape), y = x;
+    WNNOperandDescriptor descriptor = {NULL, type, shape};
+    WNNOperand x = wnnGraphBuilderInput(b, view("x"), &descriptor), y = x;
     if (s->moved) {
         WNNReverseOptions options = WNN_REVERSE_OPTIONS_INIT;
         options.axes = (WNNUint32List){(const uint32_t[]){0}, 1};
@@ -167,31 +151,7 @@ static WNNOperand make(WNNGraphBuilder b, const struct subject *s, WNNDataType t
     return s->fused ? wnnGraphBuilderMul(b, y, x, NULL) : y;
 }
 
-static WNNContext create_on(const struct backend *backend)
-{
-    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
-    WNNContext context;
-    descriptor.deviceType = WNNDeviceType_GPU;
-    descriptor.threadCount = 2;
-    return wnn_create_context_on(backend, &descriptor, &context) == WNNStatus_Success ? context : NULL;
-}
-
-static void compute(WNNContext context, WNNGraph graph, WNNDataType type, size_t count,
-                    const unsigned char *from, unsigned char *to)
-{
-    size_t bytes = wnn_dtype_bytes(type, count);
-    WNNNamedBuffer in = {view("x"), (void *)from, bytes, type}, out = {view("y"), to, bytes, type};
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    struct answer answer = {0};
-    descriptor.graph = graph;
-    descriptor.inputCount = descriptor.outputCount = 1;
-    descriptor.inputs = &in;
-    descriptor.outputs = &out;
-    wait_for(context, wnnContextCompute(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
-    REQUIRE_EQUAL_STR(answer.message, "");
-}
-
-static void test(WNNContext context, const struct subject *s, WNNDataType type)
+static void test(WNNContext context, const struct grouped *s, WNNDataType type)
 {
     static unsigned char data[4 * MOST_ELEMENTS], got[4 * MOST_ELEMENTS], again[4 * MOST_ELEMENTS];
     static double x[MOST_ELEMENTS], want[MOST_ELEMENTS];
@@ -209,7 +169,9 @@ static void test(WNNContext context, const struct subject *s, WNNDataType type)
     }
     expect(s, x, want);
     memset(got, 0x55, sizeof got);
-    compute(context, graph, type, count, data, got);
+    size_t bytes = wnn_dtype_bytes(type, count);
+    WNNNamedBuffer from = {view("x"), data, bytes, type}, to = {view("y"), got, bytes, type};
+    compute_buffers(context, graph, 1, &from, 1, &to);
     for (size_t i = 0; i < count; i++) {
         double y = number_at(got, type, i), w = want[i];
         if (s->fused)
@@ -220,8 +182,9 @@ static void test(WNNContext context, const struct subject *s, WNNDataType type)
                 s->op, wnn_dtype_name(type), s->outer, s->members, s->inner, s->pattern, i, y, w);
         exit(1);
     }
-    compute(context, graph, type, count, data, again);
-    REQUIRE(memcmp(got, again, wnn_dtype_bytes(type, count)) == 0);
+    to.data = again;
+    compute_buffers(context, graph, 1, &from, 1, &to);
+    REQUIRE(memcmp(got, again, bytes) == 0);
     wnnGraphRelease(graph);
     wnnGraphBuilderRelease(builder);
 }
@@ -229,7 +192,7 @@ static void test(WNNContext context, const struct subject *s, WNNDataType type)
 static void test_on(const struct backend *backend)
 {
     static const struct {
-        struct subject subject;
+        struct grouped grouped;
         bool whole, half; // the types
     } cases[] = {
         {{SOFTMAX, 70, 9, 1}, 1, 1},
@@ -259,19 +222,17 @@ static void test_on(const struct backend *backend)
     REQUIRE(context);
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if (cases[i].whole)
-            test(context, &cases[i].subject, WNNDataType_Float32);
+            test(context, &cases[i].grouped, WNNDataType_Float32);
         if (cases[i].half)
-            test(context, &cases[i].subject, WNNDataType_Float16);
+            test(context, &cases[i].grouped, WNNDataType_Float16);
     }
     wnnContextRelease(context);
 }
 
 int main(void)
 {
-    WNNContext context = create_on(&wnn_backend_vulkan);
-    if (!context)
+    if (!has_device())
         return SKIPPED;
-    wnnContextRelease(context);
     test_on(&wnn_backend_vulkan);
     test_on(&wnn_backend_vulkan_minimal);
     return 0;

@@ -166,7 +166,6 @@ void save(Row r, uint k, uint j, vec4 x)
 float total(vec4 x) { return (x.x + x.y) + (x.z + x.w); }
 #define plus(a, b) ((a) + (b))
 
-
 #if SOFTMAX
 float greater(float a, float b) { return b > a ? b : a; } // not of NaN: the sum of exponentials will be that
 float greatest_of(vec4 x) { return greater(greater(x.x, x.y), greater(x.z, x.w)); }
