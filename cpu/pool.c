@@ -4,8 +4,8 @@
 // 0, or for the maximum the lowest value of the type.
 //
 // Windows beside one another are made in two steps: rows are folded into one, with padding around it, and
-// this along itself; or small windows of single elements the other way round, along the rows first. Windows
-// so long that this does not pay, or alone, are made one by one; one over all of the input is a reduction.
+// this along itself; or small windows over planes the other way round, along the rows first. Windows so long
+// that this does not pay, or alone, are made one by one; one over all of the input is a reduction.
 
 #include "cpu/kernel.h"
 #include "cpu/stream.h"
@@ -17,6 +17,7 @@
 #define WNN_POOL_ROOM      16384 // bytes of sums that are worked on at a time
 #define WNN_POOL_BATCH     2048  // bytes of rows that are folded before their windows are
 #define WNN_POOL_GATHERED  4096  // bytes of results that are written together
+#define WNN_POOL_SLID      1024  // bytes of results of small windows that are made together
 #define WNN_POOL_POSITIONS 1024  // windows beside one another, at most
 #define WNN_POOL_SLACK     192   // elements behind those that count
 
@@ -39,7 +40,6 @@ struct pool {
     size_t rows, pitch; // rows that are pooled together, and sums between them
     int64_t span;       // of a window along the width
     bool streams;
-    bool slides; // rows are folded along themselves first
 };
 
 // The taps of a window along one axis that lie inside of the input: [*begin, *end), and the coordinate of tap
@@ -73,6 +73,37 @@ struct lines {
     bool whole; // what lies behind a row may be read, and is made neutral, as far as the last vector goes
 };
 
+// Windows over a plane, up to 3 high and 2 or 3 wide, each 1 or 2 beside another: rows of the input that have
+// been folded along themselves are kept until windows need them no more.
+#define SLIDE_HEIGHT  3
+#define SLIDE_WIDTH   3
+#define SLIDE_STRIDE  2
+#define SLIDE_KEPT    4
+#define SLIDE_PITCH   (WNN_POOL_POSITIONS + 336) // so that rows are not at the same place of pages
+#define SLIDE_MORE    4                          // vectors of columns, besides those that results begin in
+#define SLIDE_COLUMNS (SLIDE_STRIDE * WNN_POOL_POSITIONS / 16 + SLIDE_MORE)
+
+struct slide {
+    const char *plane;            // its first column that windows take in
+    size_t size, pitch;           // rows of the plane, and elements from one to the next
+    size_t padding, height, step; // rows above it, of windows and from one window to the next
+    size_t row, fresh;            // the next to be folded, from the padding on; what is wanting for results
+    size_t positions, stride, width; // columns of results, from one window to the next and of windows
+    size_t head, inside;             // columns of padding and of the plane
+    uint64_t masks[SLIDE_COLUMNS], none[SLIDE_COLUMNS];       // what of a vector of columns is inside
+    float factors[SLIDE_HEIGHT + 1][WNN_POOL_POSITIONS + 16]; // of windows with so many rows inside
+    _Alignas(64) float kept[SLIDE_KEPT + 1][SLIDE_PITCH];     // and a row of padding
+};
+
+// Those of windows that end in the row.
+WNN_INLINE const float *find_factors(const struct slide *slide, size_t row)
+{
+    size_t low = row + 1 - slide->height, high = row + 1;
+    low = low > slide->padding ? low : slide->padding;
+    high = high < slide->padding + slide->size ? high : slide->padding + slide->size;
+    return slide->factors[high > low ? high - low : 0];
+}
+
 WNN_INLINE size_t tap_at(const struct lines *lines, size_t tap)
 {
     size_t at = tap * lines->step;
@@ -101,10 +132,8 @@ struct loops {
     void (*results)(void *out, const void *in, const struct lines *lines, const void *factors, bool along);
     bool means, single; // single: factors are float, not double
 
-    // (optional) Rows of one element a column, folded along themselves first: sums of windows `width`, 2 or
-    // 3, wide and `stride`, 1 or 2, apart, with `head` columns of padding before them.
-    void (*slide)(float *out, const void *in, const struct lines *lines, size_t head, size_t positions,
-                  size_t stride, size_t width);
+    // (optional) The next rows of results of a plane. Writes a whole number of vectors.
+    void (*slide)(struct slide *slide, void *out, size_t rows);
 
     // (optional) Results that are not between `least` and the greatest number may have come from sums that
     // were out of range; those of `exact` are right. are_right: whether all are between them.
@@ -479,7 +508,7 @@ static size_t count_alike(const struct pool *pool, size_t y, size_t most)
 static void prepare(const struct pool *pool, const struct strip *strip, size_t height, struct bench *bench)
 {
     bool same = bench->x == strip->x && bench->channel == strip->channel;
-    if (!same && !pool->slides) {
+    if (!same) {
         size_t block = strip->block, sum = pool->loops->sum;
         set_neutral(pool->loops, bench->sums.bytes, pool->rows, pool->pitch, strip->head * block);
         set_neutral(pool->loops, bench->sums.bytes + (strip->head + strip->inside) * block * sum, pool->rows,
@@ -570,20 +599,6 @@ static void fetch_next(const struct pool *pool, const struct strip *strip, const
     }
 }
 
-// The rows that windows take in, or one of nothing, folded along themselves.
-static void slide(const struct pool *pool, const struct strip *strip, const struct lines *inputs,
-                  const char *from, float *sums)
-{
-    struct lines lines = {.rows = 1, .in_row = pool->in_y, .out_row = pool->pitch};
-    if (inputs->taps > 0) {
-        lines.rows = (inputs->rows - 1) * (size_t)pool->stride[0];
-        lines.rows += (inputs->taps - 1) * (size_t)pool->dilation[0] + 1;
-        lines.count = strip->inside;
-    }
-    pool->loops->slide(sums, from, &lines, strip->head, strip->positions, (size_t)pool->stride[1],
-                       (size_t)pool->window[1]);
-}
-
 // Rows that are alike.
 static void pool_strip(const struct pool *pool, const struct strip *strip, size_t row, size_t rows,
                        struct bench *bench)
@@ -611,27 +626,19 @@ static void pool_strip(const struct pool *pool, const struct strip *strip, size_
     }
     prepare(pool, strip, inputs.taps, bench);
     const char *from = pool->input + offset * pool->element;
-    if (strip->inside > 0 && !pool->slides)
+    if (strip->inside > 0)
         loops->inputs(bench->sums.bytes + strip->head * block * loops->sum, from, &inputs, false);
 
     char *to = pool->output + (row * pool->out_y + strip->x * pool->out_x + strip->channel) * pool->element;
     size_t bytes = block * pool->element, count = rows * strip->positions;
     bool scattered = block < pool->run;
     bool direct = pool->run > 1 && block % loops->lanes == 0 && !pool->streams;
-    if (!pool->slides) // there, they are read in order
-        fetch_next(pool, strip, &inputs, rows, offset, to);
+    fetch_next(pool, strip, &inputs, rows, offset, to);
     char *made = direct ? to : take(&bench->sink, to, count * bytes);
     const char *sums = bench->sums.bytes;
     size_t stride = (size_t)pool->stride[1], dilation = (size_t)pool->dilation[1];
     lines = (struct lines){.taps = (size_t)pool->window[1], .out_row = strip->positions * block};
-    if (pool->slides) {
-        slide(pool, strip, &inputs, from, (float *)(void *)bench->sums.bytes);
-        lines.rows = rows;
-        lines.taps = inputs.taps > 0 ? inputs.taps : 1;
-        lines.step = (size_t)pool->dilation[0] * pool->pitch;
-        lines.in_row = (size_t)pool->stride[0] * pool->pitch;
-        lines.count = strip->positions;
-    } else if (pool->run == 1) {
+    if (pool->run == 1) {
         lines.rows = rows;
         lines.in_row = pool->pitch;
         lines.step = dilation;
@@ -687,6 +694,98 @@ static void pool_dense(void *argument, size_t begin, size_t end)
         }
     }
     drain(&bench.sink);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Small windows over planes
+// ---------------------------------------------------------------------------------------------------------------
+
+// Which of `lanes` columns from one on are before another.
+static uint64_t columns_before(size_t end, size_t from, size_t lanes)
+{
+    size_t count = end < from ? 0 : end - from < lanes ? end - from : lanes;
+    return count > 0 ? UINT64_MAX >> (64 - count) : 0;
+}
+
+static void begin_strip(const struct pool *pool, const struct strip *strip, struct slide *slide)
+{
+    const size_t lanes = 64 / pool->loops->sum;
+    slide->positions = strip->positions;
+    slide->head = strip->head;
+    slide->inside = strip->inside;
+    const size_t columns = strip->positions * slide->stride / lanes + SLIDE_MORE;
+    for (size_t k = 0; k < columns; k++) {
+        slide->masks[k] = columns_before(strip->head + strip->inside, k * lanes, lanes) &
+                          ~columns_before(strip->head, k * lanes, lanes);
+        slide->none[k] = 0;
+    }
+    for (size_t i = 0; i < strip->positions && pool->loops->means; i++) {
+        int64_t left, right;
+        clip(pool, 1, strip->x + i, &left, &right);
+        double width = right > left ? (double)(right - left) : INFINITY;
+        slide->factors[0][i] = 0;
+        for (int rows = 1; rows <= SLIDE_HEIGHT; rows++)
+            slide->factors[rows][i] = (float)(1 / (rows * width));
+    }
+}
+
+// The rows of the plane that windows take in.
+static struct lines find_rows(const struct pool *pool, const struct slide *slide, size_t y, size_t rows,
+                              size_t *first)
+{
+    size_t low = y * slide->step, high = low + (rows - 1) * slide->step + slide->height;
+    low = low > slide->padding ? low - slide->padding : 0;
+    high = high > slide->padding ? high - slide->padding : 0;
+    high = high < slide->size ? high : slide->size;
+    *first = low < high ? low : 0;
+    return (struct lines){
+        .rows = low < high ? high - low : 0, .in_row = pool->in_y, .taps = 1, .count = slide->inside};
+}
+
+static void pool_planes(void *argument, size_t begin, size_t end)
+{
+    const struct pool *pool = argument;
+    const struct loops *loops = pool->loops;
+    struct sink sink; // large
+    struct slide slide;
+    sink.to = NULL;
+    sink.filled = 0;
+    sink.streams = pool->streams;
+    slide.size = (size_t)pool->size[0];
+    slide.pitch = pool->in_y;
+    slide.padding = (size_t)pool->padding[0];
+    slide.height = (size_t)pool->window[0];
+    slide.step = (size_t)pool->stride[0];
+    slide.stride = (size_t)pool->stride[1];
+    slide.width = (size_t)pool->window[1];
+    set_neutral(loops, (char *)slide.kept[SLIDE_KEPT], 1, 0, (pool->positions + 15) / 16 * 64 / loops->sum);
+    for (size_t x = 0; x < pool->out[1]; x += pool->positions) {
+        struct strip strip = make_strip(pool, 0, x);
+        begin_strip(pool, &strip, &slide);
+        for (size_t row = begin, rows; row < end; row += rows) {
+            size_t line = row / pool->out[0], y = row % pool->out[0];
+            rows = end - row < pool->out[0] - y ? end - row : pool->out[0] - y;
+            rows = rows < pool->rows ? rows : pool->rows;
+            const char *plane = pool->input + (line * pool->in_line + strip.first) * pool->element;
+            if (row == begin || y == 0) {
+                slide.plane = plane;
+                slide.row = y * slide.step;
+                slide.fresh = slide.height;
+            }
+            size_t count = rows * strip.positions;
+            char *made =
+                take(&sink, pool->output + (row * pool->out_y + x) * pool->element, count * pool->element);
+            loops->slide(&slide, made, rows);
+            const struct lines lines = {.rows = rows, .out_row = strip.positions, .count = strip.positions};
+            if (loops->exact && !loops->are_right((const float *)(void *)made, &lines, loops->least)) {
+                size_t first;
+                struct lines inputs = find_rows(pool, &slide, y, rows, &first);
+                mend(pool, &strip, row, &inputs, (const float *)(const void *)plane + first * pool->in_y,
+                     &lines, (float *)(void *)made);
+            }
+        }
+    }
+    drain(&sink);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -758,18 +857,18 @@ static bool make_dense(struct pool *pool)
     return true;
 }
 
-// The same where rows are folded along themselves first.
 static bool make_slides(struct pool *pool)
 {
-    if (pool->stride[1] > 2 || pool->dilation[1] != 1 || pool->window[1] < 2 || pool->window[1] > 3)
+    if (pool->run > 1 || !pool->loops->slide || pool->stride[1] > SLIDE_STRIDE || pool->dilation[0] != 1 ||
+        pool->dilation[1] != 1 || pool->window[0] > SLIDE_HEIGHT || pool->window[1] < 2 ||
+        pool->window[1] > SLIDE_WIDTH || pool->stride[0] > pool->window[0])
         return false;
-    size_t positions = pool->positions < pool->out[1] ? pool->positions : pool->out[1];
-    size_t pitch = (positions + 15) / 16 * 16, most = pool->room / pitch;
-    int64_t height = (pool->window[0] - 1) * pool->dilation[0] + 1;
-    if (height > (int64_t)most || pool->stride[0] > pool->window[0])
-        return false;
-    pool->pitch = pitch;
-    pool->rows = positions < pool->out[1] ? 1 : (most - (size_t)height) / (size_t)pool->stride[0] + 1;
+    pool->span = pool->window[1];
+    pool->block = 1;
+    pool->positions = pool->out[1] < WNN_POOL_POSITIONS ? pool->out[1] : WNN_POOL_POSITIONS;
+    pool->rows = 1;
+    if (pool->positions == pool->out[1])
+        pool->rows += WNN_POOL_SLID / (pool->positions * pool->element);
     return true;
 }
 
@@ -812,10 +911,8 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
     pool.out_line = out[y] * pool.out_y;
     pool.streams = wnn_streams(call->out[0].count * pool.element);
     pool.room = WNN_POOL_ROOM / pool.loops->sum;
-    bool dense = make_dense(&pool);
-    if (dense && pool.run == 1 && pool.loops->slide)
-        pool.slides = make_slides(&pool);
-    if (!dense) {
+    bool slides = make_slides(&pool), dense = !slides && make_dense(&pool);
+    if (!slides && !dense) {
         if (pool.loops->exact)
             pool.loops = pool.loops->exact;
         pool.room = WNN_POOL_ROOM / pool.loops->sum;
@@ -825,5 +922,8 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
     uint64_t taps = (uint64_t)pool.window[0] * (uint64_t)pool.window[1];
     size_t work = pool.out_y * (size_t)(taps < 16384 ? taps : 16384);
     wnn_parallel_for(call->parallel, pool.lines * pool.out[0], 1 + 8192 / (work + 1),
-                     dense ? pool_dense : pool_sparse, &pool);
+                     slides  ? pool_planes
+                     : dense ? pool_dense
+                             : pool_sparse,
+                     &pool);
 }

@@ -24,6 +24,8 @@ static float load(const struct tensor *tensor, size_t i)
         return ((const float *)tensor->data)[i];
     if (tensor->type == WNNDataType_Float16)
         return wnn_half_to_float(((const uint16_t *)tensor->data)[i]);
+    if (tensor->type == WNNDataType_Int8)
+        return ((const int8_t *)tensor->data)[i];
     return ((const uint8_t *)tensor->data)[i];
 }
 
@@ -68,7 +70,7 @@ static void check(WNNOperand result, plain_value value, const void *what)
     double slack = out.type == WNNDataType_Float32 ? 1e-5 : out.type == WNNDataType_Float16 ? 2e-3 : 0.51;
     for (size_t i = 0; i < out.count; i++) {
         double expected = value(&in, &out, what, i), got = (double)load(&out, i);
-        double room = out.type == WNNDataType_Uint8 ? slack : slack * ((double)magnitude + fabs(expected));
+        double room = size_of(&out) == 1 ? slack : slack * ((double)magnitude + fabs(expected));
         if (!(fabs(expected - got) <= room + 0x1p-149)) {
             fprintf(stderr, "operator %d, type %d, element %zu: %g; expected %g\n", (int)node->op,
                     (int)out.type, i, got, expected);
@@ -141,7 +143,8 @@ static void make_shape(const struct image *image, uint32_t batch, uint32_t shape
     shape[image->last ? 2 : 3] = image->size[1];
 }
 
-static const WNNDataType types[] = {WNNDataType_Float32, WNNDataType_Float16, WNNDataType_Uint8};
+static const WNNDataType types[] = {WNNDataType_Float32, WNNDataType_Float16, WNNDataType_Uint8,
+                                    WNNDataType_Int8};
 
 static void test_pooling(void)
 {
@@ -176,7 +179,7 @@ static void test_pooling(void)
     static const float magnitudes[3][4] = {
         {1, FLT_MAX}, {1, FLT_MAX, 0x1p-140f, 0}, {1, 0x1p100f, 0x1p-80f, 0}};
     for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++) {
-        for (int t = 0; t < 3; t++) {
+        for (int t = 0; t < 4; t++) {
             for (int m = 0; m < (t < 2 ? 12 : 1); m++) {
                 const int kind = m / 4;
                 magnitude = magnitudes[kind][m % 4];
@@ -201,6 +204,36 @@ static void test_pooling(void)
         }
     }
     magnitude = 1;
+}
+
+// What is not a number stays in the maximum of every window that it is in, wherever in it.
+static void test_not_a_number(void)
+{
+    static const uint32_t shape[4] = {1, 1, 9, 70};
+    for (int t = 0; t < 2; t++) {
+        WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
+        options.windowDimensions = (WNNUint32List){(uint32_t[]){3, 3}, 2};
+        options.padding = (WNNUint32List){(uint32_t[]){1, 1, 1, 1}, 4};
+        WNNOperand result = wnnGraphBuilderMaxPool2d(builder, input(types[t], shape, 4), &options);
+        const struct node *node = wnn_operand(result)->producer;
+        struct tensor in = random_tensor(node->in[0], 0), out = random_tensor(node->out[0], 0);
+        struct parallel one = {.run = run_in_turn, .threads = 1};
+        struct kernel_call call = {node, &in, &out, NULL, &one};
+        for (size_t at = 0; at < in.count; at += 37) {
+            uint32_t kept = 0, nan = t == 0 ? 0xFF812345u : at % 2 == 0 ? 0xFD01u : 0x7C01u;
+            memcpy(&kept, (char *)in.data + at * size_of(&in), size_of(&in));
+            memcpy((char *)in.data + at * size_of(&in), &nan, size_of(&in));
+            wnn_cpu_kernels[node->op].run(&call);
+            memcpy((char *)in.data + at * size_of(&in), &kept, size_of(&in));
+            for (size_t i = 0; i < out.count; i++) {
+                const size_t y = i / 70, x = i % 70, row = at / 70, column = at % 70;
+                bool meets = y + 1 >= row && y <= row + 1 && x + 1 >= column && x <= column + 1;
+                REQUIRE_EQUAL_INT(isnan(load(&out, i)), meets);
+            }
+        }
+        free(in.data);
+        free(out.data);
+    }
 }
 
 struct resampling {
@@ -349,6 +382,7 @@ int main(void)
 {
     begin_kernels();
     test_pooling();
+    test_not_a_number();
     test_resampling();
     test_transposition();
     test_padding();
