@@ -401,8 +401,46 @@ struct gather {
 
 enum {
     ROWS = 16,
-    WOVEN = 2048 // bytes of a row at most
+    WOVEN = 2048,   // bytes of a row at most
+    LOOKED_UP = 256 // likewise
 };
+
+#if defined(__x86_64__)
+#define AVX512_VBMI __attribute__((target("avx512f,avx512bw,avx512vbmi")))
+
+AVX512_VBMI static __mmask64 first_bytes(size_t count)
+{
+    return count < 64 ? ((__mmask64)1 << count) - 1 : ~(__mmask64)0;
+}
+
+// A row of bytes is four vectors, from which 64 places choose at a time.
+AVX512_VBMI static void look_up(char *to, const char *row, size_t size, const uint8_t *places, size_t count)
+{
+    __m512i table[LOOKED_UP / 64];
+    for (size_t i = 0; i < LOOKED_UP / 64; i++)
+        table[i] = i * 64 < size ? _mm512_maskz_loadu_epi8(first_bytes(size - i * 64), row + i * 64)
+                                 : _mm512_setzero_si512();
+    for (size_t i = 0; i < count; i += 64) {
+        __mmask64 some = first_bytes(count - i);
+        __m512i place = _mm512_maskz_loadu_epi8(some, places + i);
+        __m512i low = _mm512_permutex2var_epi8(table[0], place, table[1]);
+        __m512i high = _mm512_permutex2var_epi8(table[2], place, table[3]);
+        _mm512_mask_storeu_epi8(to + i, some, _mm512_mask_blend_epi8(_mm512_movepi8_mask(place), low, high));
+    }
+}
+
+static void look_up_rows(const struct gather *g, struct writer *writer, size_t row, size_t last,
+                         const uint32_t *valid, size_t first, size_t count)
+{
+    uint8_t places[CHUNK];
+    for (size_t i = 0; i < count; i++)
+        places[i] = (uint8_t)valid[i];
+    for (; row < last; row++) {
+        go_to(writer, (char *)g->out->data + row * g->indices->count + first);
+        look_up(room(writer, count), (const char *)g->in->data + row * g->size, g->size, places, count);
+    }
+}
+#endif
 
 // Bytes of WNN_WOVEN rows side by side: each index is followed but once for all of them.
 static void gather_woven(const struct gather *g, size_t row, const uint32_t *valid, size_t first,
@@ -428,6 +466,12 @@ WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end,
         size_t first = unit % chunks * CHUNK, n = wnn_smaller(count - first, CHUNK);
         size_t row = unit / chunks * ROWS, last = wnn_smaller(g->outer, row + ROWS);
         load_indices(g->indices, first, n, g->size, valid);
+#if defined(__x86_64__)
+        if (bytes == 1 && g->size <= LOOKED_UP && wnn_has_avx512() && __builtin_cpu_supports("avx512vbmi")) {
+            look_up_rows(g, &writer, row, last, valid, first, n);
+            continue;
+        }
+#endif
         bool weaves = bytes == 1 && g->size <= WOVEN && n >= g->size / 2;
         for (; weaves && row + WNN_WOVEN <= last; row += WNN_WOVEN)
             gather_woven(g, row, valid, first, n, writer.streams);
