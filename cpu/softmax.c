@@ -12,12 +12,13 @@
 enum {
     KEPT = 16384,     // elements of a tile, at most
     TILE = 10240,     // likewise where a first cache keeps it
-    RUNS_KEPT = 8192, // likewise where that leaves more than one run: with what is read, in the first cache
+    RUNS_KEPT = 4096, // likewise where that leaves more than one run: with what is read, in the first cache
     WIDTH = 512,      // columns of it
     LINES = 32,       // columns that are whole cache lines
     SUMMED = 1024,    // elements whose sum is in float32
     SUMMED_ROWS = 32, // likewise of a column
     AHEAD = 6,        // rows that are fetched before they are read
+    SOON = 16,        // likewise of those that go to the second cache
     TOGETHER = 16,    // runs that are taken together, at most
     SHORT = 15,       // elements of runs that are turned to columns
     SHORT_RUNS = 256, // of these
@@ -29,6 +30,13 @@ struct softmax {
     bool half, streams;
     size_t rows, columns, wide, stride, blocks; // tiles are `wide` columns; there are so many blocks of these
 };
+
+// Exponentials of float16 need not be divided by that of the greatest if it is no farther from 0 than this:
+// they and their sum are far from the ends of float32. Then it need not be known before.
+static inline bool is_near(float greatest)
+{
+    return greatest >= -32 && greatest <= 32;
+}
 
 #define LOOPS "cpu/softmax.inc"
 #include "cpu/each_set.inc"

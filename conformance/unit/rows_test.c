@@ -203,14 +203,17 @@ static void test_extremes(void)
 // softmax of float16: within one unit in the last place
 // ---------------------------------------------------------------------------------------------------------------
 
-static void check_softmax(const uint32_t shape[3], uint32_t axis, float spread)
+// Numbers are no farther than `spread` from `middle`, but for one of them, if it is not 0.
+static void check_softmax(const uint32_t shape[3], uint32_t axis, float spread, float middle, float one)
 {
     const struct node *node =
         producer(wnnGraphBuilderSoftmax(builder, input(WNNDataType_Float16, shape, 3), axis, NULL));
     struct tensor in = make_tensor(node->in[0], 0), out = make_tensor(node->out[0], 0);
     uint16_t *x = in.data, *y = out.data;
     for (size_t i = 0; i < in.count; i++)
-        x[i] = wnn_half_from_float(((float)draw(1 << 20) * 0x1p-19f - 1) * spread);
+        x[i] = wnn_half_from_float(((float)draw(1 << 20) * 0x1p-19f - 1) * spread + middle);
+    if (one != 0)
+        x[draw((uint32_t)in.count)] = wnn_half_from_float(one);
     run(node, &in, &out);
     size_t step = 1, rows = shape[axis];
     for (uint32_t d = axis + 1; d < 3; d++)
@@ -224,6 +227,10 @@ static void check_softmax(const uint32_t shape[3], uint32_t axis, float spread)
         for (size_t row = 0; row < rows; row++)
             sum += exp((double)wnn_half_to_float(x[first + row * step]) - most);
         double expected = exp((double)wnn_half_to_float(x[i]) - most) / sum;
+        if (isnan(expected)) {
+            REQUIRE(isnan(wnn_half_to_float(y[i])));
+            continue;
+        }
         double unit = fmax(0x1p-24, ldexp(1, (int)floor(log2(fmax(expected, 0x1p-30))) - 10));
         REQUIRE(fabs((double)wnn_half_to_float(y[i]) - expected) <= 0.7 * unit);
     }
@@ -240,9 +247,13 @@ static void test_softmax(void)
         {{1, 64, 70}, 1}, {{2, 300, 5}, 1}, {{1, 1, 600}, 0},
     };
     for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++) {
-        check_softmax(subjects[s].shape, subjects[s].axis, 1);
-        check_softmax(subjects[s].shape, subjects[s].axis, 12);
-        check_softmax(subjects[s].shape, subjects[s].axis, 65504);
+        static const float numbers[][3] = {
+            {1, 0, 0},     {12, 0, 0},        {65504, 0, 0},     {12, 20, 0},      {4, -30, 0},
+            {2, 32, 0},    {1, -1000, 0},     {9, 0, NAN},       {9, 0, INFINITY}, {9, 0, 50},
+            {9, 0, 65504}, {9, 0, -INFINITY}, {0, -INFINITY, 0}, {5, -40, -1},     {0, -INFINITY, -60},
+        };
+        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+            check_softmax(subjects[s].shape, subjects[s].axis, numbers[i][0], numbers[i][1], numbers[i][2]);
     }
 }
 
