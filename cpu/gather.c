@@ -402,26 +402,26 @@ struct gather {
 enum {
     ROWS = 16,
     WOVEN = 2048,   // bytes of a row at most
-    LOOKED_UP = 256 // likewise
+    LOOKED_UP = 256 // elements of 1 or 2 bytes of one, likewise
 };
 
 #if defined(__x86_64__)
 #define AVX512_VBMI __attribute__((target("avx512f,avx512bw,avx512vbmi")))
 
-AVX512_VBMI static __mmask64 first_bytes(size_t count)
+static uint64_t first_of(size_t most, size_t count)
 {
-    return count < 64 ? ((__mmask64)1 << count) - 1 : ~(__mmask64)0;
+    return ~(uint64_t)0 >> (64 - wnn_smaller(most, count));
 }
 
 // A row of bytes is four vectors, from which 64 places choose at a time.
-AVX512_VBMI static void look_up(char *to, const char *row, size_t size, const uint8_t *places, size_t count)
+AVX512_VBMI static void look_up_8(char *to, const char *row, size_t size, const uint8_t *places, size_t count)
 {
     __m512i table[LOOKED_UP / 64];
     for (size_t i = 0; i < LOOKED_UP / 64; i++)
-        table[i] = i * 64 < size ? _mm512_maskz_loadu_epi8(first_bytes(size - i * 64), row + i * 64)
+        table[i] = i * 64 < size ? _mm512_maskz_loadu_epi8(first_of(64, size - i * 64), row + i * 64)
                                  : _mm512_setzero_si512();
     for (size_t i = 0; i < count; i += 64) {
-        __mmask64 some = first_bytes(count - i);
+        __mmask64 some = first_of(64, count - i);
         __m512i place = _mm512_maskz_loadu_epi8(some, places + i);
         __m512i low = _mm512_permutex2var_epi8(table[0], place, table[1]);
         __m512i high = _mm512_permutex2var_epi8(table[2], place, table[3]);
@@ -429,15 +429,56 @@ AVX512_VBMI static void look_up(char *to, const char *row, size_t size, const ui
     }
 }
 
-static void look_up_rows(const struct gather *g, struct writer *writer, size_t row, size_t last,
-                         const uint32_t *valid, size_t first, size_t count)
+// One of 16-bit elements is eight, from which 32 places do.
+WNN_AVX512 static void look_up_16(char *to, const char *row, size_t size, const uint16_t *places,
+                                  size_t count)
 {
-    uint8_t places[CHUNK];
-    for (size_t i = 0; i < count; i++)
-        places[i] = (uint8_t)valid[i];
+    __m512i table[LOOKED_UP / 32];
+    const __m512i quarter = _mm512_set1_epi16(64), half = _mm512_set1_epi16(128);
+    for (size_t i = 0; i < LOOKED_UP / 32; i++)
+        table[i] = i * 32 < size
+                       ? _mm512_maskz_loadu_epi16((__mmask32)first_of(32, size - i * 32), row + i * 64)
+                       : _mm512_setzero_si512();
+    for (size_t i = 0; i < count; i += 32) {
+        __mmask32 some = (__mmask32)first_of(32, count - i);
+        __m512i place = _mm512_maskz_loadu_epi16(some, places + i), quarters[4];
+        __mmask32 odd = _mm512_test_epi16_mask(place, quarter);
+        for (size_t q = 0; q < 4; q++)
+            quarters[q] = _mm512_permutex2var_epi16(table[2 * q], place, table[2 * q + 1]);
+        __m512i low = _mm512_mask_blend_epi16(odd, quarters[0], quarters[1]);
+        __m512i high = _mm512_mask_blend_epi16(odd, quarters[2], quarters[3]);
+        _mm512_mask_storeu_epi16(to + i * 2, some,
+                                 _mm512_mask_blend_epi16(_mm512_test_epi16_mask(place, half), low, high));
+    }
+}
+
+static bool can_look_up(const struct gather *g, size_t bytes)
+{
+    return g->size <= LOOKED_UP && wnn_has_avx512() &&
+           (bytes == 2 || (bytes == 1 && __builtin_cpu_supports("avx512vbmi")));
+}
+
+WNN_INLINE void look_up_rows(const struct gather *g, struct writer *writer, size_t row, size_t last,
+                             const uint32_t *valid, size_t first, size_t count, size_t bytes)
+{
+    union {
+        uint8_t bytes[CHUNK];
+        uint16_t words[CHUNK];
+    } places;
+    for (size_t i = 0; i < count; i++) {
+        if (bytes == 1)
+            places.bytes[i] = (uint8_t)valid[i];
+        else
+            places.words[i] = (uint16_t)valid[i];
+    }
     for (; row < last; row++) {
-        go_to(writer, (char *)g->out->data + row * g->indices->count + first);
-        look_up(room(writer, count), (const char *)g->in->data + row * g->size, g->size, places, count);
+        const char *from = (const char *)g->in->data + row * g->size * bytes;
+        go_to(writer, (char *)g->out->data + (row * g->indices->count + first) * bytes);
+        char *to = room(writer, count * bytes);
+        if (bytes == 1)
+            look_up_8(to, from, g->size, places.bytes, count);
+        else
+            look_up_16(to, from, g->size, places.words, count);
     }
 }
 #endif
@@ -467,8 +508,8 @@ WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end,
         size_t row = unit / chunks * ROWS, last = wnn_smaller(g->outer, row + ROWS);
         load_indices(g->indices, first, n, g->size, valid);
 #if defined(__x86_64__)
-        if (bytes == 1 && g->size <= LOOKED_UP && wnn_has_avx512() && __builtin_cpu_supports("avx512vbmi")) {
-            look_up_rows(g, &writer, row, last, valid, first, n);
+        if (can_look_up(g, bytes)) {
+            look_up_rows(g, &writer, row, last, valid, first, n, bytes);
             continue;
         }
 #endif
