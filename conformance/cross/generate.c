@@ -16,24 +16,33 @@
 // Chance
 // ---------------------------------------------------------------------------------------------------------------
 
+enum {
+    ELEMENTS = 700,
+    MANY_ELEMENTS = 12000,
+    USUAL_RANK = 5
+};
+
 uint32_t wnn_random_size(struct random_graph *graph)
 {
-    static const uint8_t sizes[] = {1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9, 13, 16, 17, 33};
-    return sizes[below(graph, sizeof sizes)];
+    static const uint16_t sizes[] = {1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9, 13, 16, 17, 33};
+    static const uint16_t large[] = {48, 63, 64, 65, 100, 130, 257, 515, 1030};
+    if (graph->most_elements == MANY_ELEMENTS && chance(graph, 30))
+        return large[below(graph, sizeof large / sizeof large[0])];
+    return sizes[below(graph, sizeof sizes / sizeof sizes[0])];
 }
 
 struct shape wnn_random_shape(struct random_graph *graph, unsigned min_rank, unsigned max_rank)
 {
     struct shape shape = {.rank = min_rank};
-    if (max_rank > 5)
-        max_rank = min_rank > 5 ? min_rank : 5;
+    if (max_rank > graph->most_rank)
+        max_rank = min_rank > graph->most_rank ? min_rank : graph->most_rank;
     if (max_rank > min_rank)
         shape.rank += below(graph, max_rank - min_rank + 1);
     size_t elements = 1;
     for (unsigned d = 0; d < shape.rank; d++) {
         shape.dim[d] = wnn_random_size(graph);
-        if (elements * shape.dim[d] > MAX_ELEMENTS)
-            shape.dim[d] = 1 + below(graph, 2);
+        if (elements * shape.dim[d] > graph->most_elements)
+            shape.dim[d] = elements > graph->most_elements ? 1 : 1 + below(graph, 2);
         elements *= shape.dim[d];
     }
     return shape;
@@ -77,7 +86,7 @@ static double random_float(struct random_graph *graph, double low, double high)
     double value = nice[below(graph, 7)];
     if (graph->special && chance(graph, 30)) {
         double one = special[below(graph, sizeof special / sizeof special[0])];
-        return fabs(one) == 0x1p-140 && graph->flushed ? one * 0x1p40 : one;
+        return fabs(one) == 0x1p-140 && graph->kind.flushed ? one * 0x1p40 : one;
     }
     return chance(graph, 15) && value >= low && value <= high ? value : between(graph, low, high);
 }
@@ -383,11 +392,15 @@ static bool is_special(enum op op)
     return (wnn_op_is_exact(op) && op != WNN_OP_maxPool2d) || op == WNN_OP_cast;
 }
 
-void wnn_random_graph(uint64_t seed, bool flushed, WNNGraphBuilder builder, struct random_graph *graph)
+void wnn_random_graph(uint64_t seed, struct random_kind kind, WNNGraphBuilder builder,
+                      struct random_graph *graph)
 {
-    *graph = (struct random_graph){.random = seed, .flushed = flushed, .builder = builder};
+    *graph = (struct random_graph){.random = seed, .kind = kind, .builder = builder};
     unsigned operators = 3 + below(graph, 10), made = 0;
     graph->special = chance(graph, 15);
+    // Most find mistakes with less, but loops over blocks and vectors need some elements to begin.
+    graph->most_elements = chance(graph, 5) && !kind.small ? MANY_ELEMENTS : ELEMENTS;
+    graph->most_rank = chance(graph, 12) ? WNN_MAX_RANK : USUAL_RANK;
     for (unsigned tries = 0; made < operators && tries < 10 * operators && !graph->refused; tries++) {
         size_t before = graph->value_count, inputs = graph->input_count;
         enum op op = (enum op)below(graph, WNN_OP_COUNT);

@@ -23,6 +23,12 @@ struct value {
     bool used;
 };
 
+// What may be in a graph.
+struct random_kind {
+    bool flushed; // no denormal numbers: devices may take them for 0
+    bool small;   // no large operands: they are written down
+};
+
 struct random_graph {
     uint64_t random; // the state of the generator
     WNNGraphBuilder builder;
@@ -40,14 +46,17 @@ struct random_graph {
         const struct value *value;
     } outputs[MAX_VALUES];
     size_t output_count;
+    size_t most_elements; // of a new operand, or so; what is made of it has some times as many
+    unsigned most_rank;   // likewise
+    struct random_kind kind;
     bool special;                // floats include NaN, infinities and such; all operators are exact ones
-    bool flushed;                // devices may take denormal numbers for 0: there are none
     unsigned uses[WNN_OP_COUNT]; // how often each operator was recorded
     bool refused;                // the builder has an error: a mistake of this generator, or of the builder
 };
 
 // Records a graph on a builder. Ends with wnn_random_graph_free.
-void wnn_random_graph(uint64_t seed, bool flushed, WNNGraphBuilder builder, struct random_graph *graph);
+void wnn_random_graph(uint64_t seed, struct random_kind kind, WNNGraphBuilder builder,
+                      struct random_graph *graph);
 void wnn_random_graph_free(struct random_graph *graph);
 
 #endif

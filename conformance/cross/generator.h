@@ -9,9 +9,8 @@
 
 #include <math.h>
 
-#define MAX_ELEMENTS 700
-#define MOST         24.0 // the magnitude up to which values are used further
-#define NO_LIMIT     INFINITY
+#define MOST     24.0 // the magnitude up to which values are used further
+#define NO_LIMIT INFINITY
 
 enum {
     FLOATS = F32 | F16,

@@ -18,7 +18,7 @@ void wnn_make_unary(struct random_graph *graph, enum op op)
         WNNClampOptions clamp;
     } attrs;
     memcpy(&attrs, wnn_ops[op].defaults, wnn_ops[op].attrs_size);
-    struct wish wish = any_of(first_types(op), 0, 5);
+    struct wish wish = any_of(first_types(op), 0, WNN_MAX_RANK);
     switch (op) {
     case WNN_OP_ceil:
     case WNN_OP_floor:
@@ -146,10 +146,10 @@ static struct value *partner(struct random_graph *graph, const struct value *x, 
     unsigned seen = 0;
     for (size_t i = 0; i < graph->value_count; i++) {
         struct value *value = &graph->values[i];
-        struct wish wish = {1u << x->type.type, 0, 5, exact, low, high};
+        struct wish wish = {1u << x->type.type, 0, WNN_MAX_RANK, exact, low, high};
         if (wnn_random_suits(value, &wish) &&
             wnn_shape_broadcast(&x->type.shape, &value->type.shape, &shared) &&
-            wnn_shape_elements(&shared) <= 2 * MAX_ELEMENTS && below(graph, ++seen) == 0)
+            wnn_shape_elements(&shared) <= 2 * graph->most_elements && below(graph, ++seen) == 0)
             found = value;
     }
     if (found != NULL && chance(graph, 70))
@@ -161,7 +161,7 @@ static struct value *partner(struct random_graph *graph, const struct value *x, 
 void wnn_make_binary(struct random_graph *graph, enum op op)
 {
     bool compares = wnn_ops[op].infer == wnn_infer_comparison;
-    struct wish wish = any_of(first_types(op), 0, 5);
+    struct wish wish = any_of(first_types(op), 0, WNN_MAX_RANK);
     wish.exact = compares;
     if (op == WNN_OP_pow) {
         wish.low = 0.2;
@@ -193,7 +193,7 @@ void wnn_make_cast(struct random_graph *graph)
 {
     struct cast_attrs attrs = {.options = WNN_OPERATOR_OPTIONS_INIT,
                                .dataType = wnn_random_type(graph, FLOATS | INTEGERS)};
-    struct wish wish = any_of(FLOATS | INTEGERS, 0, 5);
+    struct wish wish = any_of(FLOATS | INTEGERS, 0, WNN_MAX_RANK);
     wish.exact = !wnn_dtype_is_float(attrs.dataType);
     struct value *x = wnn_random_pick(graph, wish);
     if (x == NULL)
@@ -206,7 +206,7 @@ void wnn_make_cast(struct random_graph *graph)
 
 void wnn_make_where(struct random_graph *graph)
 {
-    struct value *condition = wnn_random_pick(graph, (struct wish){U8, 0, 4, true, -MOST, MOST});
+    struct value *condition = wnn_random_pick(graph, (struct wish){U8, 0, WNN_MAX_RANK, true, -MOST, MOST});
     if (condition == NULL)
         return;
     struct value *a = wnn_random_new(graph, wnn_random_type(graph, FLOATS | INTEGERS),
@@ -216,7 +216,7 @@ void wnn_make_where(struct random_graph *graph)
     struct value *const operands[] = {condition, a, b};
     if (b == NULL || !wnn_shape_broadcast(&a->type.shape, &b->type.shape, &values) ||
         !wnn_shape_broadcast(&values, &condition->type.shape, &all) ||
-        wnn_shape_elements(&all) > 4 * MAX_ELEMENTS)
+        wnn_shape_elements(&all) > 4 * graph->most_elements)
         return;
     wnn_random_emit(graph, WNN_OP_where, 3, operands, wnn_ops[WNN_OP_where].defaults, fmin(a->low, b->low),
                     fmax(a->high, b->high));
@@ -226,7 +226,7 @@ void wnn_make_where(struct random_graph *graph)
 void wnn_make_quantize(struct random_graph *graph, enum op op)
 {
     bool quantize = op == WNN_OP_quantizeLinear;
-    struct wish wish = any_of(quantize ? FLOATS : U8 | I8 | U32 | I32 | U4 | I4, 0, 4);
+    struct wish wish = any_of(quantize ? FLOATS : U8 | I8 | U32 | I32 | U4 | I4, 0, WNN_MAX_RANK);
     wish.exact = quantize;
     struct value *x = wnn_random_pick(graph, wish);
     if (x == NULL)

@@ -11,7 +11,7 @@ void wnn_make_gemm(struct random_graph *graph)
     struct value *operands[2] = {wnn_random_pick(graph, any_of(FLOATS, 2, 2))};
     struct value *a = operands[0];
     WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
-    if (a == NULL || !fits(a, magnitude(a) * 33 * 8))
+    if (a == NULL || !fits(a, magnitude(a) * 8 * fmax(a->type.shape.dim[0], a->type.shape.dim[1])))
         return;
     options.aTranspose = chance(graph, 40);
     options.bTranspose = chance(graph, 40);
@@ -33,9 +33,9 @@ void wnn_make_gemm(struct random_graph *graph)
 
 void wnn_make_matmul(struct random_graph *graph)
 {
-    struct value *operands[2] = {wnn_random_pick(graph, any_of(FLOATS, 2, 5))};
+    struct value *operands[2] = {wnn_random_pick(graph, any_of(FLOATS, 2, WNN_MAX_RANK))};
     struct value *a = operands[0];
-    if (a == NULL || !fits(a, magnitude(a) * 33 * 4))
+    if (a == NULL || !fits(a, magnitude(a) * 4 * a->type.shape.dim[a->type.shape.rank - 1]))
         return;
     struct shape b = wnn_random_broadcastable(graph, &(struct shape){0, {0}});
     const struct shape *shape = &a->type.shape;

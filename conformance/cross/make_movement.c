@@ -9,7 +9,7 @@ void wnn_make_movement(struct random_graph *graph, enum op op)
     uint32_t list[3][WNN_MAX_RANK];
     struct value *x = wnn_random_pick(graph, (struct wish){FLOATS | INTEGERS,
                                                            op == WNN_OP_triangular ? 2 : op == WNN_OP_split,
-                                                           5, false, -NO_LIMIT, NO_LIMIT});
+                                                           WNN_MAX_RANK, false, -NO_LIMIT, NO_LIMIT});
     if (x == NULL)
         return;
     const struct shape *shape = &x->type.shape;
@@ -19,7 +19,7 @@ void wnn_make_movement(struct random_graph *graph, enum op op)
     switch (op) {
     case WNN_OP_expand: {
         struct expand_attrs attrs = {WNN_OPERATOR_OPTIONS_INIT, {list[0], rank}};
-        unsigned more = rank < 5 ? below(graph, 2) : 0;
+        unsigned more = rank < graph->most_rank ? below(graph, 2) : 0;
         attrs.newShape.count += more;
         for (unsigned d = 0; d < rank + more; d++) {
             list[0][d] = d < more ? 1 + below(graph, 3) : shape->dim[d - more];
@@ -27,12 +27,13 @@ void wnn_make_movement(struct random_graph *graph, enum op op)
                 list[0][d] = 1 + below(graph, 4);
             elements *= d < more ? list[0][d] : list[0][d] / shape->dim[d - more];
         }
-        if (elements <= 2 * MAX_ELEMENTS)
+        if (elements <= 2 * graph->most_elements)
             wnn_random_emit(graph, op, 1, &x, &attrs, x->low, x->high);
         return;
     }
     case WNN_OP_reshape: {
-        struct expand_attrs attrs = {WNN_OPERATOR_OPTIONS_INIT, {list[0], 1 + below(graph, 5)}};
+        struct expand_attrs attrs = {WNN_OPERATOR_OPTIONS_INIT,
+                                     {list[0], 1 + below(graph, graph->most_rank)}};
         size_t rest = elements;
         for (size_t d = 0; d < attrs.newShape.count; d++) {
             uint32_t size = 1;
@@ -89,7 +90,7 @@ void wnn_make_movement(struct random_graph *graph, enum op op)
             list[0][d] = chance(graph, 30) ? 2 + below(graph, 2) : 1;
             elements *= list[0][d];
         }
-        if (elements <= 3 * MAX_ELEMENTS)
+        if (elements <= 3 * graph->most_elements)
             wnn_random_emit(graph, op, 1, &x, &attrs, x->low, x->high);
         return;
     }
@@ -126,7 +127,7 @@ void wnn_make_movement(struct random_graph *graph, enum op op)
             list[1][d] = below(graph, (most < 3 ? most : 3) + 1);
             elements *= shape->dim[d] + list[0][d] + list[1][d];
         }
-        if (elements <= 5 * MAX_ELEMENTS)
+        if (elements <= 5 * graph->most_elements)
             wnn_random_emit(graph, op, 1, &x, &attrs, fmin(low, -2), fmax(high, 2));
     }
     }
@@ -135,7 +136,8 @@ void wnn_make_movement(struct random_graph *graph, enum op op)
 void wnn_make_concat(struct random_graph *graph)
 {
     struct value *parts[4];
-    parts[0] = wnn_random_pick(graph, (struct wish){FLOATS | INTEGERS, 1, 5, false, -NO_LIMIT, NO_LIMIT});
+    parts[0] =
+        wnn_random_pick(graph, (struct wish){FLOATS | INTEGERS, 1, WNN_MAX_RANK, false, -NO_LIMIT, NO_LIMIT});
     if (parts[0] == NULL)
         return;
     unsigned count = 1 + below(graph, 4), filled = 1;
@@ -166,7 +168,7 @@ void wnn_make_concat(struct random_graph *graph)
 
 void wnn_make_gather(struct random_graph *graph, enum op op)
 {
-    struct value *operands[3] = {wnn_random_pick(graph, any_of(FLOATS | INTEGERS, 1, 4))};
+    struct value *operands[3] = {wnn_random_pick(graph, any_of(FLOATS | INTEGERS, 1, WNN_MAX_RANK))};
     struct value *x = operands[0];
     if (x == NULL)
         return;
@@ -178,7 +180,8 @@ void wnn_make_gather(struct random_graph *graph, enum op op)
     options.axis = scatter.axis = below(graph, shape.rank);
     bool scatters = op == WNN_OP_scatterElements || op == WNN_OP_scatterND;
     if (op == WNN_OP_gather) {
-        operands[1] = wnn_random_pick(graph, (struct wish){INDICES, 0, 5 - shape.rank, true, -MOST, MOST});
+        operands[1] = wnn_random_pick(
+            graph, (struct wish){INDICES, 0, WNN_MAX_RANK + 1 - shape.rank, true, -MOST, MOST});
     } else if (op == WNN_OP_gatherElements || op == WNN_OP_scatterElements) {
         struct shape indices = shape;
         indices.dim[options.axis] = 1 + below(graph, 5);
@@ -187,7 +190,8 @@ void wnn_make_gather(struct random_graph *graph, enum op op)
         attrs = op == WNN_OP_gatherElements ? (const void *)&options : &scatter;
     } else {
         unsigned given = 1 + below(graph, shape.rank);
-        struct shape indices = wnn_random_shape(graph, 0, 2);
+        unsigned room = WNN_MAX_RANK - (shape.rank - given);
+        struct shape indices = wnn_random_shape(graph, 0, room < 2 ? room : 2);
         updates = indices;
         indices.dim[indices.rank++] = given;
         wnn_shape_append(&updates, shape.dim + given, shape.rank - given);
@@ -195,11 +199,11 @@ void wnn_make_gather(struct random_graph *graph, enum op op)
         attrs = &none;
     }
     if (operands[1] == NULL ||
-        (op == WNN_OP_gather &&
-         wnn_shape_elements(&operands[1]->type.shape) * wnn_shape_elements(&shape) > 8 * MAX_ELEMENTS))
+        (op == WNN_OP_gather && wnn_shape_elements(&operands[1]->type.shape) * wnn_shape_elements(&shape) >
+                                    8 * graph->most_elements))
         return;
     if (scatters) {
-        if (wnn_shape_elements(&updates) > 4 * MAX_ELEMENTS)
+        if (wnn_shape_elements(&updates) > 4 * graph->most_elements)
             return;
         operands[2] = wnn_random_new(graph, x->type.type, updates);
     }

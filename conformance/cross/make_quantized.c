@@ -215,7 +215,7 @@ void wnn_make_quantized(struct random_graph *graph)
     struct value *x = dequantize(graph, wnn_random_pick(graph, wish), type, &blocks);
     bool rounds = type == WNNDataType_Float16; // sums may be more than it holds
     unsigned kind = below(graph, 10);
-    if (x == NULL || wnn_shape_elements(&x->type.shape) > MAX_ELEMENTS)
+    if (x == NULL || wnn_shape_elements(&x->type.shape) > graph->most_elements)
         return;
     if (kind < 5)
         x = rank == 4 ? convolve(graph, x) : multiply(graph, x);

@@ -24,7 +24,7 @@ void wnn_make_reduction(struct random_graph *graph, enum op op)
     uint32_t data[WNN_MAX_RANK];
     double members;
     bool logarithm = op == WNN_OP_reduceLogSum;
-    struct wish wish = any_of(first_types(op), 0, 5);
+    struct wish wish = any_of(first_types(op), 0, WNN_MAX_RANK);
     wish.low = logarithm ? 0.2 : wish.low;
     struct value *x = wnn_random_pick(graph, wish);
     if (x == NULL)
@@ -51,7 +51,7 @@ void wnn_make_reduction(struct random_graph *graph, enum op op)
 void wnn_make_arg(struct random_graph *graph, enum op op)
 {
     struct value *x =
-        wnn_random_pick(graph, (struct wish){FLOATS | INTEGERS, 1, 5, true, -NO_LIMIT, NO_LIMIT});
+        wnn_random_pick(graph, (struct wish){FLOATS | INTEGERS, 1, WNN_MAX_RANK, true, -NO_LIMIT, NO_LIMIT});
     if (x == NULL)
         return;
     if (op == WNN_OP_argMin || op == WNN_OP_argMax) {
@@ -77,7 +77,7 @@ void wnn_make_arg(struct random_graph *graph, enum op op)
 void wnn_make_along_axis(struct random_graph *graph, enum op op)
 {
     bool flat = op == WNN_OP_softmax2d;
-    struct value *x = wnn_random_pick(graph, any_of(first_types(op), flat ? 2 : 1, flat ? 2 : 5));
+    struct value *x = wnn_random_pick(graph, any_of(first_types(op), flat ? 2 : 1, flat ? 2 : WNN_MAX_RANK));
     if (x == NULL)
         return;
     uint32_t axis = below(graph, x->type.shape.rank);
@@ -97,7 +97,8 @@ void wnn_make_along_axis(struct random_graph *graph, enum op op)
 void wnn_make_normalization(struct random_graph *graph, enum op op)
 {
     bool instance = op == WNN_OP_instanceNormalization, batch = op == WNN_OP_batchNormalization;
-    struct value *x = wnn_random_pick(graph, any_of(FLOATS, instance ? 4 : batch, instance ? 4 : 5));
+    struct value *x =
+        wnn_random_pick(graph, any_of(FLOATS, instance ? 4 : batch, instance ? 4 : WNN_MAX_RANK));
     if (x == NULL)
         return;
     const struct shape *shape = &x->type.shape;

@@ -166,7 +166,7 @@ void wnn_make_resample(struct random_graph *graph)
         scales[i] = (float)(1 + below(graph, 3));
         elements = elements / x->type.shape.dim[axes[i]] * (sizes[i] > 27 ? sizes[i] : 27);
     }
-    if (elements > 60 * MAX_ELEMENTS)
+    if (elements > 60 * graph->most_elements)
         return;
     options.mode = (WNNInterpolationMode)(1 + below(graph, 2));
     options.axes = (WNNUint32List){axes, 2};

@@ -87,7 +87,7 @@ static bool record(struct side *side, uint64_t seed, struct text *message)
         wnn_text_add(message, "no builder");
         return false;
     }
-    wnn_random_graph(seed, side->flushed, side->builder, &side->recorded);
+    wnn_random_graph(seed, (struct random_kind){.flushed = side->flushed}, side->builder, &side->recorded);
     WNNError error;
     wnnGraphBuilderGetError(side->builder, &error);
     if (error.status != WNNStatus_Success)

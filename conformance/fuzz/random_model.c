@@ -6,7 +6,7 @@
 void fuzz_random_model(struct model *model, unsigned seed)
 {
     static struct random_graph graph;
-    wnn_random_graph(seed, false, model->builder, &graph);
+    wnn_random_graph(seed, (struct random_kind){.small = true}, model->builder, &graph);
     for (size_t i = 0; i < graph.output_count; i++)
         model_add_output(model, wnn_string((WNNStringView){graph.outputs[i].name, WNN_STRLEN}),
                          graph.outputs[i].value->operand);
