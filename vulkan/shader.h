@@ -144,7 +144,7 @@ void wnn_shader_text(struct shader *shader, const char *format, ...) __attribute
 const char *wnn_shader_type(WNNDataType type);
 
 // An expression of the function of a WNNActivation on the float variable x; its constants are declared with
-// `prefix`.
+// `prefix`. unary.c
 void wnn_shader_function(struct shader *shader, const char *prefix, enum op op, const void *attrs,
                          WNNDataType type, char *expression, size_t size);
 
