@@ -796,8 +796,10 @@ static void pool_planes(void *argument, size_t begin, size_t end)
 static bool is_global(const struct pool *pool)
 {
     for (unsigned axis = 0; axis < 2; axis++) {
-        if (pool->out[axis] != 1 || (pool->dilation[axis] != 1 && pool->size[axis] != 1) ||
-            pool->window[axis] - pool->padding[axis] < pool->size[axis])
+        // Taps that are not neighbours may pass by the only element, too.
+        int64_t step = pool->dilation[axis], first = pool->padding[axis] / step;
+        if (pool->out[axis] != 1 || (step != 1 && pool->size[axis] != 1) || pool->padding[axis] % step != 0 ||
+            pool->window[axis] - first < pool->size[axis])
             return false;
     }
     return true;
