@@ -41,13 +41,34 @@ static struct window random_window(struct random_graph *graph)
     return window;
 }
 
-static bool window_fits(const struct window *window, const uint32_t *sizes)
+// Now and then, numbers that are much larger than images.
+static void stretch(struct random_graph *graph, struct window *window)
 {
-    for (unsigned i = 0; i < 2; i++)
-        if (sizes[i] + window->padding[2 * i] + window->padding[2 * i + 1] <
-            (window->size[i] - 1) * window->dilations[i] + 1)
+    for (unsigned i = 0; i < 2; i++) {
+        if (chance(graph, 3))
+            window->strides[i] = UINT32_MAX - below(graph, 3);
+        if (chance(graph, 3)) {
+            window->dilations[i] =
+                window->size[i] == 1 ? UINT32_MAX : 1 + below(graph, 1u << below(graph, 29));
+            uint32_t reach = (window->size[i] - 1) * window->dilations[i];
+            window->padding[2 * i] = below(graph, reach + 1);
+            window->padding[2 * i + 1] = reach - window->padding[2 * i];
+        }
+    }
+}
+
+// Also whether the image with its padding is no larger than a tensor may be.
+static bool window_fits(const struct window *window, const struct shape *shape, unsigned first)
+{
+    double elements = (double)wnn_shape_elements(shape);
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t size = shape->dim[first + i],
+                 padded = size + window->padding[2 * i] + window->padding[2 * i + 1];
+        if (padded < (uint64_t)(window->size[i] - 1) * window->dilations[i] + 1)
             return false;
-    return true;
+        elements *= (double)padded / (double)size;
+    }
+    return elements < INT32_MAX;
 }
 
 static struct shape permuted(const char *from, const uint32_t *sizes, const char *to)
@@ -70,10 +91,12 @@ void wnn_make_convolution(struct random_graph *graph, enum op op)
     const uint32_t *dim = x->type.shape.dim;
     uint32_t channels = dim[nhwc ? 3 : 1], groups = 1;
     struct window window = random_window(graph);
+    if (!transposed)
+        stretch(graph, &window);
     if (chance(graph, 40))
         groups = chance(graph, 50) ? channels : channels % 2 == 0 ? 2 : 1;
     uint32_t per_group = 1 + below(graph, 4);
-    if (channels > 33 || !window_fits(&window, dim + (nhwc ? 1 : 2)))
+    if (channels > 33 || !window_fits(&window, &x->type.shape, nhwc ? 1 : 2))
         return;
     uint32_t outputs = per_group * groups;
     WNNUint32List padding = {window.padding, 4}, strides = {window.strides, 2},
@@ -124,11 +147,12 @@ void wnn_make_pool(struct random_graph *graph, enum op op)
 {
     struct value *x = pick_image(graph, first_types(op), MOST);
     struct window window = random_window(graph);
+    stretch(graph, &window);
     WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
     if (x == NULL)
         return;
     options.layout = (WNNInputOperandLayout)(1 + below(graph, 2));
-    if (!window_fits(&window, x->type.shape.dim + (options.layout == WNNInputOperandLayout_NHWC ? 1 : 2)))
+    if (!window_fits(&window, &x->type.shape, options.layout == WNNInputOperandLayout_NHWC ? 1 : 2))
         return;
     bool global = chance(graph, 20);
     if (!global) {
