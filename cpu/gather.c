@@ -86,8 +86,9 @@ struct elements {
     const char *from;
     char *to;
     size_t outer, size, steps, inner, bytes;
-    size_t ahead;   // indices from those of a row to those of the row to ask for
-    size_t columns; // that a unit scatters to
+    size_t ahead;    // indices from those of a row to those of the row to ask for
+    size_t columns;  // that a unit scatters to
+    size_t straight; // elements of a row that are gathered without places; 0: with
 };
 
 // Where up to CHUNK elements of the smaller side are in the larger one, counted from `origin`.
@@ -177,10 +178,13 @@ WNN_INLINE void copy_bytes(char *to, const char *from, size_t size)
 }
 
 enum {
-    UNROLLED = 8, // elements that are read before they are written, so that no load waits for a store
-    AHEAD = 2048, // indices from now on that are asked for
-    SOON = 32,    // and places, of those that are far
-    DIRECT = 256  // bytes of a block that is streamed from where it is
+    UNROLLED = 8,  // elements that are read before they are written, so that no load waits for a store
+    AHEAD = 2048,  // indices from now on that are asked for by what scatters
+    SOONER = 512,  // and by what gathers, which needs the first cache for what it chooses from
+    SOON = 32,     // and places, of those that are far
+    STRAIGHT = 64, // elements of a row that pay for going without places
+    ENOUGH = 1024, // bytes to stream at a time: they leave the first cache to what is chosen from
+    DIRECT = 256   // bytes of a block that is streamed from where it is
 };
 
 // Indices that a pass over many of them needs soon, which the processor does not foresee while it follows
@@ -210,29 +214,68 @@ struct source {
 };
 
 #if defined(__x86_64__)
-// Returns how many elements it has chosen. Those of 1 and 2 bytes are a part of a word: the lowest one, but
-// not of a word that would end behind the last element.
+// 16 elements from their places. Those of 1 and 2 bytes are a part of a word, which lies in one cache line,
+// but for the `last` one: that ends where the last element does.
+WNN_AVX512 WNN_INLINE void gather_vector(char *to, const void *from, __m512i place, __m512i last,
+                                         size_t bytes)
+{
+    const __m512i aligned = _mm512_set1_epi32(-(int)(sizeof(uint32_t) / bytes));
+    __m512i word = _mm512_min_epu32(_mm512_and_si512(place, aligned), last);
+    __m512i behind = _mm512_sub_epi32(place, word), values;
+    if (bytes == 1) {
+        values = _mm512_srlv_epi32(_mm512_i32gather_epi32(word, from, 1), _mm512_slli_epi32(behind, 3));
+        _mm_storeu_si128((void *)to, _mm512_cvtepi32_epi8(values));
+    } else if (bytes == 2) {
+        values = _mm512_srlv_epi32(_mm512_i32gather_epi32(word, from, 2), _mm512_slli_epi32(behind, 4));
+        _mm256_storeu_si256((void *)to, _mm512_cvtepi32_epi16(values));
+    } else {
+        _mm512_storeu_si512(to, _mm512_i32gather_epi32(word, from, 4));
+    }
+}
+
+// Returns how many elements it has chosen.
 WNN_AVX512 static size_t gather_vectors(char *to, const struct source *source, const uint32_t *places,
                                         size_t count, size_t bytes)
 {
-    const void *from = source->from;
     size_t i = 0, whole = sizeof(uint32_t) / bytes;
     if (source->count < whole)
         return 0;
     __m512i last = _mm512_set1_epi32((int)(source->count - whole));
     for (; i + 16 <= count; i += 16) {
-        __m512i place = _mm512_loadu_si512(places + i), word = _mm512_min_epu32(place, last), values;
-        __m512i behind = _mm512_sub_epi32(place, word);
         ask_for(source->later, i, 16);
-        if (bytes == 1) {
-            values = _mm512_srlv_epi32(_mm512_i32gather_epi32(word, from, 1), _mm512_slli_epi32(behind, 3));
-            _mm_storeu_si128((void *)(to + i), _mm512_cvtepi32_epi8(values));
-        } else if (bytes == 2) {
-            values = _mm512_srlv_epi32(_mm512_i32gather_epi32(word, from, 2), _mm512_slli_epi32(behind, 4));
-            _mm256_storeu_si256((void *)(to + i * 2), _mm512_cvtepi32_epi16(values));
+        gather_vector(to + i * bytes, source->from, _mm512_loadu_si512(places + i), last, bytes);
+    }
+    return i;
+}
+
+// Likewise of `count` neighbours in a row, straight from their indices of 32 bits.
+WNN_AVX512 static size_t gather_neighbours(char *to, const struct source *source, const struct elements *e,
+                                           size_t first, size_t count, size_t bytes)
+{
+    const char *indices = (const char *)e->indices->data + first * sizeof(int32_t);
+    bool from_end = e->indices->type == WNNDataType_Int32;
+    size_t i = 0, whole = sizeof(uint32_t) / bytes, outer = first / (e->steps * e->inner);
+    if (source->count < whole)
+        return 0;
+    __m512i last = _mm512_set1_epi32((int)(source->count - whole));
+    __m512i size = _mm512_set1_epi32((int)e->size), most = _mm512_set1_epi32((int)e->size - 1);
+    __m512i least = _mm512_set1_epi32(-(int)e->size), line = _mm512_set1_epi32((int)e->inner);
+    __m512i columns = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    columns = e->inner > 1 ? columns : _mm512_setzero_si512();
+    size_t base = outer * e->size * e->inner + first % e->inner;
+    for (; i + 16 <= count; i += 16) {
+        ask_for(source->later, i, 16);
+        __m512i index = _mm512_loadu_si512(indices + i * sizeof(int32_t));
+        __asm__ volatile("" : "+v"(index));
+        if (from_end) {
+            index = _mm512_min_epi32(_mm512_max_epi32(index, least), most);
+            index = _mm512_mask_add_epi32(index, _mm512_movepi32_mask(index), index, size);
         } else {
-            _mm512_storeu_si512(to + i * 4, _mm512_i32gather_epi32(word, from, 4));
+            index = _mm512_min_epu32(index, most);
         }
+        __m512i column = _mm512_add_epi32(columns, _mm512_set1_epi32((int)(base + (e->inner > 1 ? i : 0))));
+        gather_vector(to + i * bytes, source->from, _mm512_add_epi32(_mm512_mullo_epi32(index, line), column),
+                      last, bytes);
     }
     return i;
 }
@@ -358,7 +401,7 @@ WNN_INLINE char *room(struct writer *w, size_t bytes)
 {
     if (!w->streams)
         return (w->to += bytes) - bytes;
-    if (w->filled + bytes > sizeof w->buffer)
+    if (w->filled > 0 && w->filled + bytes > ENOUGH)
         write_out(w);
     return w->buffer + (w->filled += bytes) - bytes;
 }
@@ -550,7 +593,8 @@ void wnn_cpu_gather(const struct kernel_call *call)
 }
 
 // Of sides that have elements.
-static struct elements element_sides(const struct tensor *tensor, const struct tensor *indices, unsigned axis)
+static struct elements element_sides(const struct tensor *tensor, const struct tensor *indices, unsigned axis,
+                                     size_t ahead)
 {
     size_t inner = product(&tensor->shape, axis + 1, tensor->shape.rank);
     return (struct elements){.indices = indices,
@@ -558,7 +602,7 @@ static struct elements element_sides(const struct tensor *tensor, const struct t
                              .size = tensor->shape.dim[axis],
                              .steps = indices->shape.dim[axis],
                              .inner = inner,
-                             .ahead = (AHEAD + inner - 1) / inner * inner,
+                             .ahead = (ahead + inner - 1) / inner * inner,
                              .bytes = element_size(tensor)};
 }
 
@@ -567,12 +611,21 @@ WNN_INLINE void gather_elements_of(const struct elements *e, size_t begin, size_
     struct writer writer;
     struct source source = {e->from, e->outer * e->size * e->inner, {NULL, 0}};
     begin_writing(&writer, e->to + begin * bytes, e->out);
-    for (size_t i = begin, n; i < end; i += n) {
+    for (size_t i = begin, n, done = 0; i < end; i += n) {
         uint32_t places[CHUNK];
         n = wnn_smaller(end - i, CHUNK);
-        load_places(e, i, n, 0, places);
+        if (e->straight > 0)
+            n = wnn_smaller(n, e->straight - i % e->straight);
+        char *to = room(&writer, n * bytes);
         source.later = indices_from(e->indices, i + e->ahead);
-        write_blocks(&writer, &source, places, n, bytes);
+#if defined(__x86_64__)
+        if (e->straight > 0)
+            done = gather_neighbours(to, &source, e, i, n, bytes);
+#endif
+        if (done == n)
+            continue;
+        load_places(e, i + done, n - done, 0, places);
+        gather_places(to + done * bytes, &source, places, n - done, bytes);
     }
     end_writing(&writer);
 }
@@ -589,10 +642,15 @@ void wnn_cpu_gather_elements(const struct kernel_call *call)
     const WNNGatherOptions *options = call->node->attrs;
     if (nothing_to_gather(call))
         return;
-    struct elements elements = element_sides(&call->in[0], &call->in[1], options->axis);
+    struct elements elements = element_sides(&call->in[0], &call->in[1], options->axis, SOONER);
     elements.out = &call->out[0];
     elements.from = call->in[0].data;
     elements.to = call->out[0].data;
+#if defined(__x86_64__)
+    size_t row = elements.inner > 1 ? elements.inner : elements.steps;
+    if (elements.bytes <= 4 && element_size(elements.indices) == 4 && row >= STRAIGHT && wnn_has_avx512())
+        elements.straight = row;
+#endif
     wnn_parallel_for(call->parallel, call->out[0].count, grain(elements.bytes), gather_elements, &elements);
 }
 
@@ -695,7 +753,7 @@ void wnn_cpu_scatter_elements(const struct kernel_call *call)
     const struct tensor *out = &call->out[0];
     if (out->count == 0)
         return;
-    struct elements elements = element_sides(out, &call->in[1], options->axis);
+    struct elements elements = element_sides(out, &call->in[1], options->axis, AHEAD);
     elements.out = out;
     elements.from = call->in[2].data;
     elements.to = out->data;
