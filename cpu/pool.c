@@ -187,6 +187,12 @@ WNN_INLINE float root(double sum)
 typedef float floats16 __attribute__((vector_size(HALF_LANES * sizeof(float))));
 typedef int32_t ints16 __attribute__((vector_size(HALF_LANES * sizeof(int32_t))));
 
+// Squares of float16 are exact in float32: added to in one rounding or after one, sums are the same.
+WNN_INLINE void add_squares(floats16 *sum, const floats16 *x)
+{
+    *sum += *x * *x;
+}
+
 static void load_halves(floats16 *to, const uint16_t *from)
 {
     wnn_half_to_float_array(from, (float *)to, HALF_LANES);
@@ -203,13 +209,34 @@ WNN_INLINE void take_roots(float *sums, size_t count)
         sums[i] = sqrtf(sums[i]);
 }
 
+WNN_INLINE void take_half_roots(float *sums)
+{
+    take_roots(sums, HALF_LANES);
+}
+
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+WNN_AVX2 WNN_INLINE void add_squares_avx2(floats16 *sum, const floats16 *x)
+{
+    *sum += *x * *x;
+}
+
+WNN_AVX512 WNN_INLINE void add_squares_avx512(floats16 *sum, const floats16 *x)
+{
+    __m512 value = _mm512_loadu_ps((const float *)x);
+    _mm512_storeu_ps((float *)sum, _mm512_fmadd_ps(value, value, _mm512_loadu_ps((const float *)sum)));
+}
 
 WNN_AVX2 WNN_INLINE void take_roots_avx2(float *sums, size_t count)
 {
     for (size_t i = 0; i < count; i += 8)
         _mm256_storeu_ps(sums + i, _mm256_sqrt_ps(_mm256_loadu_ps(sums + i)));
+}
+
+WNN_AVX2 WNN_INLINE void take_half_roots_avx2(float *sums)
+{
+    take_roots_avx2(sums, HALF_LANES);
 }
 
 // The instruction takes as long as all the rest: from an estimate and one step of Newton's, to a unit or so.
@@ -226,6 +253,18 @@ WNN_AVX512 WNN_INLINE void take_roots_avx512(float *sums, size_t count)
 {
     for (size_t i = 0; i < count; i += 16)
         _mm512_storeu_ps(sums + i, root_avx512(_mm512_loadu_ps(sums + i)));
+}
+
+// The estimate is exact to an eighth of a unit of float16.
+WNN_AVX512 WNN_INLINE __m512 half_root_avx512(__m512 sum)
+{
+    __mmask16 own = _mm512_fpclass_ps_mask(sum, 0x9F);
+    return _mm512_mask_mov_ps(_mm512_mul_ps(sum, _mm512_rsqrt14_ps(sum)), own, sum);
+}
+
+WNN_AVX512 WNN_INLINE void take_half_roots_avx512(float *sums)
+{
+    _mm512_storeu_ps(sums, half_root_avx512(_mm512_loadu_ps(sums)));
 }
 
 WNN_AVX2 static inline void load_halves_avx2(floats16 *to, const uint16_t *from)
