@@ -3,7 +3,8 @@
 // resample2d: nearest and linear, along any two axes. Pixel centres are at halves; the scale of an axis is
 // the quotient of its sizes. Lines are made one below the other, in blocks of elements that the first cache
 // holds, so that what two of them have in common is done once: linear lines of the input are blended along
-// the second axis and wait, as float32, for those of the output that lie between them.
+// the second axis and wait, as float32, for those of the output that lie between them. Where integers of 8
+// bits lie at simple fractions, 16 bits hold the same sums.
 
 #include "cpu/kernel.h"
 #include "cpu/lanes.h"
@@ -23,7 +24,9 @@ enum {
     PADDED = 64,      // elements that each of these is a multiple of
     LINE = 64,        // bytes of a line of the caches
     BUFFER = 8192,    // bytes of a block, at most
-    AWAY = 2048,      // bytes of lines that are streamed at once
+    AWAY = 1024,      // bytes of lines that are streamed at once
+    AHEAD = 1024,     // bytes behind those that are blended, which are fetched meanwhile
+    NEAR = 8,         // bytes that are blended at once come from as many pairs within a window of twice that
     SLACK = 64        // elements that may be touched behind those that count
 };
 
@@ -37,6 +40,9 @@ struct resample {
     size_t middle, run;
     size_t in[2], out[2];
     size_t in_line, out_line; // elements of axis 1 and run
+    size_t in_count;          // of the input
+    // Weights of 16 bits: the sum of two along each axis, of which all are multiples; 0: there are none.
+    unsigned unit[2];
 };
 
 // The neighbours of an output element along an axis, and the part of the second one. They do not change along
@@ -44,20 +50,29 @@ struct resample {
 struct neighbours {
     size_t low, high;
     float part;
+    uint32_t weights[2]; // of both in units, twice
 };
+
+static struct neighbours alone(const struct resample *resample, unsigned axis, size_t element)
+{
+    return (struct neighbours){element, element, 0, {resample->unit[axis] * 0x10001, 0}};
+}
 
 // (position + 0.5) * in / out - 0.5 is (a / b) with integers a and b, of at most 64 bits; so are floor and
 // remainder.
 static struct neighbours find_neighbours(const struct resample *resample, unsigned axis, size_t position)
 {
     int64_t in = (int64_t)resample->in[axis], out = (int64_t)resample->out[axis];
-    int64_t twice = (2 * (int64_t)position + 1) * in - out, unit = 2 * out;
+    int64_t twice = (2 * (int64_t)position + 1) * in - out, whole = 2 * out;
     if (twice <= 0)
-        return (struct neighbours){0, 0, 0};
-    int64_t low = twice / unit;
+        return alone(resample, axis, 0);
+    int64_t low = twice / whole;
     if (low >= in - 1)
-        return (struct neighbours){(size_t)in - 1, (size_t)in - 1, 0};
-    return (struct neighbours){(size_t)low, (size_t)low + 1, (float)((double)(twice % unit) / (double)unit)};
+        return alone(resample, axis, (size_t)in - 1);
+    float part = (float)((double)(twice % whole) / (double)whole);
+    uint32_t unit = resample->unit[axis], weight = (uint32_t)(part * (float)unit);
+    return (struct neighbours){
+        (size_t)low, (size_t)low + 1, part, {(unit - weight) * 0x10001, weight * 0x10001}};
 }
 
 // The smallest integer not below the coordinate minus a half: of two equally near elements the lower.
@@ -67,6 +82,28 @@ static size_t find_nearest(const struct resample *resample, unsigned axis, size_
     int64_t twice = (2 * (int64_t)position + 1) * in - 2 * out, unit = 2 * out;
     int64_t nearest = twice <= 0 ? 0 : (twice + unit - 1) / unit;
     return (size_t)(nearest < in ? nearest : in - 1);
+}
+
+// The least n such that all parts are multiples of 2^-n; 9: it is more than 8.
+static unsigned find_bits(const struct resample *resample, unsigned axis)
+{
+    int64_t in = (int64_t)resample->in[axis], out = (int64_t)resample->out[axis];
+    unsigned bits = 0;
+    if (in > 1)
+        while (bits < 9 && ((in - out) * (1 << bits) % (2 * out) != 0 || in * (1 << bits) % out != 0))
+            bits++;
+    return bits;
+}
+
+// Products of two weights count in 256ths, so that 16 bits hold sums of bytes and a half, and those of the
+// second axis are bytes with a sign.
+static void find_units(struct resample *resample)
+{
+    unsigned first = find_bits(resample, 0), second = find_bits(resample, 1);
+    if (resample->size != 1 || first > 7 || second > 6 || first + second > 8)
+        return;
+    resample->unit[1] = first > 2 ? 256 >> first : 64;
+    resample->unit[0] = 256 / resample->unit[1];
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -340,8 +377,12 @@ struct block {
     int32_t low[BLOCK + SLACK];
     float part[BLOCK + SLACK];
     uint32_t window[BLOCK / LANES_any + SLACK]; // after `from`
-    // Those of runs come from pieces of them.
-    size_t pieces, length;
+    // Integers with weights of 16 bits: there is a window for each NEAR of them, where both neighbours of
+    // each have their places and weights.
+    bool has_units;
+    uint8_t order[2 * (BLOCK + SLACK)], weights[2 * (BLOCK + SLACK)];
+    // Those of runs come from pieces of them. Of integers each takes `room` elements.
+    size_t pieces, length, room;
     struct neighbours of[RUNS / SHORT]; // elements of a line of the input
 };
 
@@ -367,6 +408,43 @@ static void find_windows(struct block *block, size_t lanes)
     }
 }
 
+// Where vectors of so many lanes have the NEAR elements behind that one: two, of 16 bits, become one of bytes
+// part by part.
+static size_t near_at(size_t i, size_t lanes)
+{
+    size_t length = 4 * lanes, within = i % length / NEAR;
+    return i / length * length + within % 2 * (length / 2) + within / 2 * NEAR;
+}
+
+// Returns whether the windows are large enough.
+static bool find_near(const struct resample *resample, struct block *block, size_t lanes)
+{
+    const size_t count = block->count, run = resample->run, unit = resample->unit[1];
+    memset(block->window, 0, sizeof block->window);
+    memset(block->order, 0, sizeof block->order);
+    memset(block->weights, 0, sizeof block->weights);
+    for (size_t i = 0; i < count; i += NEAR) {
+        size_t end = wnn_smaller(i + NEAR, count), at = near_at(i, lanes);
+        int32_t least = block->low[i];
+        for (size_t j = i; j < end; j++)
+            least = block->low[j] < least ? block->low[j] : least;
+        block->window[at / NEAR] = (uint32_t)least;
+        for (size_t j = i, to = 2 * at; j < end; j++, to += 2) {
+            size_t weight = (size_t)(block->part[j] * (float)unit);
+            size_t low = (size_t)(block->low[j] - least), high = low + (weight > 0 ? run : 0);
+            if (high >= 2 * NEAR)
+                return false;
+            block->order[to] = (uint8_t)low;
+            block->order[to + 1] = (uint8_t)high;
+            block->weights[to] = (uint8_t)(unit - weight);
+            block->weights[to + 1] = (uint8_t)weight;
+        }
+    }
+    block->pieces = 1;
+    block->length = block->room = count;
+    return true;
+}
+
 static void find_elements(const struct resample *resample, struct block *block, size_t lanes)
 {
     size_t run = resample->run, position = block->first / run, channel = block->first % run;
@@ -386,7 +464,9 @@ static void find_elements(const struct resample *resample, struct block *block, 
         }
     }
     block->raw_pitch = block->spanned + SLACK;
-    find_windows(block, lanes);
+    block->has_units = resample->unit[1] != 0 && find_near(resample, block, lanes);
+    if (!block->has_units)
+        find_windows(block, lanes);
 }
 
 // Whole runs, or a part of one that is not short.
@@ -394,13 +474,18 @@ static void find_runs(const struct resample *resample, struct block *block)
 {
     size_t run = resample->run, position = block->first / run, channel = block->first % run;
     size_t left = run - channel;
-    block->length = left <= RUNS ? left : left < 2 * RUNS ? left / 2 : RUNS;
-    block->pieces = run <= RUNS ? wnn_smaller(RUNS / run, resample->out[1] - position) : 1;
+    // Of short runs of integers too many lanes would be in vain.
+    block->has_units = resample->unit[1] != 0 && run >= PADDED / 2;
+    size_t most = block->has_units ? 2 * RUNS : RUNS;
+    block->length = left <= most ? left : left < 2 * most ? left / 2 : most;
+    block->room = block->has_units ? (block->length + PADDED - 1) / PADDED * PADDED : block->length;
+    block->pieces = run <= most ? wnn_smaller(most / block->room, resample->out[1] - position) : 1;
     block->count = block->pieces * block->length;
     block->raw_pitch = 0;
     for (size_t i = 0; i < block->pieces; i++) {
-        struct neighbours of = find_neighbours(resample, 1, position + i);
-        block->of[i] = (struct neighbours){of.low * run + channel, of.high * run + channel, of.part};
+        block->of[i] = find_neighbours(resample, 1, position + i);
+        block->of[i].low = block->of[i].low * run + channel;
+        block->of[i].high = block->of[i].high * run + channel;
     }
 }
 
@@ -411,9 +496,13 @@ static void find_block(const struct resample *resample, size_t first, size_t lan
         find_elements(resample, block, lanes);
     else
         find_runs(resample, block);
-    block->pitch = (block->count + PADDED - 1) / PADDED * PADDED;
+    if (block->has_units && resample->run >= SHORT)
+        block->pitch = block->pieces * block->room;
+    else
+        block->pitch = (block->count + PADDED - 1) / PADDED * PADDED;
+    size_t room = block->has_units ? 2 * WAITING : WAITING;
     block->waiting = TOGETHER;
-    while (block->waiting * block->pitch > WAITING || block->waiting * block->raw_pitch > RAW)
+    while (block->waiting * block->pitch > room || block->waiting * block->raw_pitch > RAW)
         block->waiting /= 2;
     // Lines between those that are read are left alone.
     block->ahead = resample->in[0] <= resample->out[0] ? block->waiting : 0;
@@ -426,6 +515,13 @@ WNN_INLINE size_t place_of(const struct block *block, size_t line)
     return (line & (block->waiting - 1)) * block->pitch;
 }
 
+// Short lines come in bursts that a processor's own guesses follow badly.
+WNN_INLINE void expect(const char *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += LINE)
+        __builtin_prefetch(from + AHEAD + i);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // What is needed here only of each set of vectors (lanes.h)
 //   load_int8, load_uint8  LANES of them
@@ -435,6 +531,15 @@ WNN_INLINE size_t place_of(const struct block *block, size_t line)
 //   pick                   elements at LANES places, less than `reach` vectors away, or anywhere if it is 3
 //
 //   unless_zero            `value` where `part` is not 0, and `otherwise`
+//
+//   words                  2 * LANES integers of 16 bits, or twice as many bytes; `has_sign` is of the bytes
+//   load_words, store_words
+//   load_some_bytes        the first `count` bytes only, less than all
+//   spread_weight          the same two words in each two lanes
+//   blend_near             sums of pairs of bytes, ordered and weighted, from windows of a line
+//   blend_far              sums of bytes that lie in two vectors, in two as store_narrow has them
+//   even_ties              one less where that is odd as 256ths
+//   store_narrow           the first `count` of two vectors, as 256ths rounded down
 //
 //   pick_lines             a section of lines in the order of `picks`
 // ---------------------------------------------------------------------------------------------------------------
@@ -474,6 +579,77 @@ WNN_INLINE vector_any unless_zero_any(vector_any part, vector_any value, vector_
 {
     ints_any zero = part == 0.0f;
     return (vector_any)(((ints_any)otherwise & zero) | ((ints_any)value & ~zero));
+}
+
+typedef uint16_t words_any __attribute__((vector_size(16)));
+
+WNN_INLINE words_any load_words_any(const void *from)
+{
+    words_any v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+WNN_INLINE void store_words_any(void *to, words_any v)
+{
+    memcpy(to, &v, sizeof v);
+}
+
+WNN_INLINE words_any load_some_bytes_any(const char *from, size_t count)
+{
+    words_any v = {0};
+    memcpy(&v, from, count);
+    return v;
+}
+
+WNN_INLINE words_any spread_weight_any(uint32_t pair)
+{
+    return (words_any){0} + (uint16_t)pair;
+}
+
+WNN_INLINE int byte_at(const char *from, const bool has_sign)
+{
+    return has_sign ? (int8_t)*from : (uint8_t)*from;
+}
+
+WNN_INLINE words_any blend_near_any(const char *line, const size_t *window, words_any order,
+                                    words_any weights, const bool has_sign)
+{
+    const char *from = line + window[0];
+    uint8_t at[2 * NEAR], weight[2 * NEAR];
+    uint16_t sums[NEAR];
+    memcpy(at, &order, sizeof at);
+    memcpy(weight, &weights, sizeof weight);
+    for (size_t i = 0; i < NEAR; i++)
+        sums[i] = (uint16_t)(byte_at(from + at[2 * i], has_sign) * weight[2 * i] +
+                             byte_at(from + at[2 * i + 1], has_sign) * weight[2 * i + 1]);
+    return load_words_any(sums);
+}
+
+WNN_INLINE void blend_far_any(words_any low, words_any high, words_any weights, words_any to[2],
+                              const bool has_sign)
+{
+    char lows[2 * NEAR], highs[2 * NEAR];
+    uint16_t sums[2 * NEAR];
+    memcpy(lows, &low, sizeof lows);
+    memcpy(highs, &high, sizeof highs);
+    for (size_t i = 0; i < 2 * NEAR; i++)
+        sums[i] = (uint16_t)(byte_at(lows + i, has_sign) * (weights[0] & 0xff) +
+                             byte_at(highs + i, has_sign) * (weights[0] >> 8));
+    to[0] = load_words_any(sums);
+    to[1] = load_words_any(sums + NEAR);
+}
+
+WNN_INLINE words_any even_ties_any(words_any v)
+{
+    return v - (v >> 8 & 1);
+}
+
+WNN_INLINE void store_narrow_any(char *to, size_t count, const words_any v[2], const bool has_sign)
+{
+    (void)has_sign;
+    for (size_t i = 0; i < count && i < 2 * NEAR; i++)
+        to[i] = (char)(v[i / NEAR][i % NEAR] >> 8);
 }
 
 WNN_INLINE void pick_lines_any(const struct picks *picks, size_t run, const char *plane, size_t pitch,
@@ -532,6 +708,69 @@ INLINE vector_avx2 unless_zero_avx2(vector_avx2 part, vector_avx2 value, vector_
 {
     __m256 zero = _mm256_cmp_ps((__m256)part, _mm256_setzero_ps(), _CMP_EQ_OQ);
     return (vector_avx2)_mm256_blendv_ps((__m256)value, (__m256)otherwise, zero);
+}
+
+typedef uint16_t words_avx2 __attribute__((vector_size(32)));
+
+INLINE words_avx2 load_words_avx2(const void *from)
+{
+    return (words_avx2)_mm256_loadu_si256(from);
+}
+
+INLINE void store_words_avx2(void *to, words_avx2 v)
+{
+    _mm256_storeu_si256(to, (__m256i)v);
+}
+
+INLINE words_avx2 load_some_bytes_avx2(const char *from, size_t count)
+{
+    words_avx2 v = {0};
+    memcpy(&v, from, count);
+    return v;
+}
+
+INLINE words_avx2 spread_weight_avx2(uint32_t pair)
+{
+    return (words_avx2)_mm256_set1_epi32((int)pair);
+}
+
+INLINE __m256i blend_pairs_avx2(__m256i pairs, __m256i weights, const bool has_sign)
+{
+    return has_sign ? _mm256_maddubs_epi16(weights, pairs) : _mm256_maddubs_epi16(pairs, weights);
+}
+
+INLINE words_avx2 blend_near_avx2(const char *line, const size_t *window, words_avx2 order,
+                                  words_avx2 weights, const bool has_sign)
+{
+    __m256i bytes = _mm256_castsi128_si256(_mm_loadu_si128((const void *)(line + window[0])));
+    bytes = _mm256_inserti128_si256(bytes, _mm_loadu_si128((const void *)(line + window[1])), 1);
+    bytes = _mm256_shuffle_epi8(bytes, (__m256i)order);
+    return (words_avx2)blend_pairs_avx2(bytes, (__m256i)weights, has_sign);
+}
+
+INLINE void blend_far_avx2(words_avx2 low, words_avx2 high, words_avx2 weights, words_avx2 to[2],
+                           const bool has_sign)
+{
+    __m256i pairs[2] = {_mm256_unpacklo_epi8((__m256i)low, (__m256i)high),
+                        _mm256_unpackhi_epi8((__m256i)low, (__m256i)high)};
+    for (int i = 0; i < 2; i++)
+        to[i] = (words_avx2)blend_pairs_avx2(pairs[i], (__m256i)weights, has_sign);
+}
+
+INLINE words_avx2 even_ties_avx2(words_avx2 v)
+{
+    return v - (v >> 8 & 1);
+}
+
+INLINE void store_narrow_avx2(char *to, size_t count, const words_avx2 v[2], const bool has_sign)
+{
+    const __m256i low = (__m256i)v[0], high = (__m256i)v[1];
+    __m256i bytes = has_sign ? _mm256_packs_epi16(_mm256_srai_epi16(low, 8), _mm256_srai_epi16(high, 8))
+                             : _mm256_packus_epi16(_mm256_srli_epi16(low, 8), _mm256_srli_epi16(high, 8));
+    if (count >= sizeof bytes)
+        _mm256_storeu_si256((__m256i *)(void *)to, bytes);
+    else
+        memcpy(to, &bytes, count);
 }
 
 INLINE void pick_lines_avx2(const struct picks *picks, size_t run, const char *plane, size_t pitch,
@@ -605,6 +844,70 @@ INLINE vector_avx512 unless_zero_avx512(vector_avx512 part, vector_avx512 value,
     return (vector_avx512)_mm512_mask_mov_ps((__m512)otherwise, some, (__m512)value);
 }
 
+typedef uint16_t words_avx512 __attribute__((vector_size(64)));
+
+INLINE words_avx512 load_words_avx512(const void *from)
+{
+    return (words_avx512)_mm512_loadu_si512(from);
+}
+
+INLINE void store_words_avx512(void *to, words_avx512 v)
+{
+    _mm512_storeu_si512(to, (__m512i)v);
+}
+
+INLINE words_avx512 load_some_bytes_avx512(const char *from, size_t count)
+{
+    return (words_avx512)_mm512_maskz_loadu_epi8(first_bits(count), from);
+}
+
+INLINE words_avx512 spread_weight_avx512(uint32_t pair)
+{
+    return (words_avx512)_mm512_set1_epi32((int)pair);
+}
+
+INLINE __m512i blend_pairs_avx512(__m512i pairs, __m512i weights, const bool has_sign)
+{
+    return has_sign ? _mm512_maddubs_epi16(weights, pairs) : _mm512_maddubs_epi16(pairs, weights);
+}
+
+INLINE words_avx512 blend_near_avx512(const char *line, const size_t *window, words_avx512 order,
+                                      words_avx512 weights, const bool has_sign)
+{
+    __m512i bytes = _mm512_castsi128_si512(_mm_loadu_si128((const void *)(line + window[0])));
+    bytes = _mm512_inserti32x4(bytes, _mm_loadu_si128((const void *)(line + window[1])), 1);
+    bytes = _mm512_inserti32x4(bytes, _mm_loadu_si128((const void *)(line + window[2])), 2);
+    bytes = _mm512_inserti32x4(bytes, _mm_loadu_si128((const void *)(line + window[3])), 3);
+    bytes = _mm512_shuffle_epi8(bytes, (__m512i)order);
+    return (words_avx512)blend_pairs_avx512(bytes, (__m512i)weights, has_sign);
+}
+
+INLINE void blend_far_avx512(words_avx512 low, words_avx512 high, words_avx512 weights, words_avx512 to[2],
+                             const bool has_sign)
+{
+    __m512i pairs[2] = {_mm512_unpacklo_epi8((__m512i)low, (__m512i)high),
+                        _mm512_unpackhi_epi8((__m512i)low, (__m512i)high)};
+    for (int i = 0; i < 2; i++)
+        to[i] = (words_avx512)blend_pairs_avx512(pairs[i], (__m512i)weights, has_sign);
+}
+
+INLINE words_avx512 even_ties_avx512(words_avx512 v)
+{
+    __mmask32 odd = _mm512_test_epi16_mask((__m512i)v, _mm512_set1_epi16(0x100));
+    return (words_avx512)_mm512_mask_add_epi16((__m512i)v, odd, (__m512i)v, _mm512_set1_epi16(-1));
+}
+
+INLINE void store_narrow_avx512(char *to, size_t count, const words_avx512 v[2], const bool has_sign)
+{
+    const __m512i low = (__m512i)v[0], high = (__m512i)v[1];
+    __m512i bytes = has_sign ? _mm512_packs_epi16(_mm512_srai_epi16(low, 8), _mm512_srai_epi16(high, 8))
+                             : _mm512_packus_epi16(_mm512_srli_epi16(low, 8), _mm512_srli_epi16(high, 8));
+    if (count >= sizeof bytes)
+        _mm512_storeu_si512(to, bytes);
+    else
+        _mm512_mask_storeu_epi8(to, first_bits(count), bytes);
+}
+
 INLINE void pick_lines_avx512(const struct picks *picks, size_t run, const char *plane, size_t pitch,
                               const struct section *section)
 {
@@ -658,6 +961,7 @@ void wnn_cpu_resample2d(const struct kernel_call *call)
         .output = call->out[0].data,
         .middle = 1,
         .run = 1,
+        .in_count = call->in[0].count,
         .in = {in[first], in[second]},
         .out = {out[first], out[second]},
     };
@@ -672,6 +976,8 @@ void wnn_cpu_resample2d(const struct kernel_call *call)
     }
     resample.in_line = resample.in[1] * resample.run;
     resample.out_line = resample.out[1] * resample.run;
+    if (resample.linear)
+        find_units(&resample);
     resample.streams = wnn_streams(call->out[0].count * resample.size);
     wnn_parallel_for(call->parallel, outer * resample.middle * resample.out[0], 1 + 8192 / resample.out_line,
                      resample.linear ? WNN_BEST_LANES(linear_lines) : WNN_BEST_LANES(nearest_lines),

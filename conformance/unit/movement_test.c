@@ -296,6 +296,42 @@ static void test_resampling(void)
     }
 }
 
+// The same, of which the nearest integer is expected, or of two the even one.
+static double resampled_exactly(const struct tensor *in, const struct tensor *out, const void *what, size_t i)
+{
+    return nearbyint(resampled(in, out, what, i));
+}
+
+static void test_exact_resampling(void)
+{
+    // Products of weights are multiples of 2^-8 in most.
+    static const struct resampling subjects[] = {
+        {{7, {28, 28}, false}, {56, 56}, true},    {{3, {1, 3}, false}, {5, 6}, true},
+        {{2, {9, 31}, false}, {36, 124}, true},    {{2, {5, 7}, false}, {40, 56}, true},
+        {{2, {6, 300}, false}, {96, 600}, true},   {{2, {4, 2}, false}, {4, 64}, true},
+        {{2, {40, 1}, false}, {20, 9}, true},      {{3, {30, 50}, false}, {15, 25}, true},
+        {{3, {8, 2300}, false}, {16, 4600}, true}, {{2, {50, 64}, false}, {50, 64}, true},
+        {{1, {3, 1}, false}, {768, 1}, true},      {{3, {5, 20}, true}, {10, 40}, true},
+        {{8, {5, 20}, true}, {10, 40}, true},      {{9, {5, 20}, true}, {20, 40}, true},
+        {{16, {5, 8}, true}, {10, 16}, true},      {{31, {5, 9}, true}, {10, 72}, true},
+        {{77, {6, 5}, true}, {12, 20}, true},      {{4200, {2, 2}, true}, {4, 4}, true},
+        {{1, {2, 4}, false}, {64, 32}, true},      {{20, {4, 4}, true}, {128, 2}, true},
+    };
+    for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++) {
+        for (int t = 0; t < 2; t++) {
+            const struct resampling *r = &subjects[s];
+            uint32_t shape[4];
+            make_shape(&r->image, 2, shape);
+            WNNResample2dOptions options = WNN_RESAMPLE2D_OPTIONS_INIT;
+            options.mode = WNNInterpolationMode_Linear;
+            options.sizes = (WNNUint32List){(uint32_t *)r->size, 2};
+            options.axes = r->image.last ? LIST(1, 2) : LIST(2, 3);
+            WNNOperand x = input(t ? WNNDataType_Int8 : WNNDataType_Uint8, shape, 4);
+            check(wnnGraphBuilderResample2d(builder, x, &options), resampled_exactly, r);
+        }
+    }
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Transposition and padding
 // ---------------------------------------------------------------------------------------------------------------
@@ -387,6 +423,7 @@ int main(void)
     test_pooling();
     test_not_a_number();
     test_resampling();
+    test_exact_resampling();
     test_transposition();
     test_padding();
     end_kernels();
