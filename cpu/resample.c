@@ -24,7 +24,7 @@ enum {
     PADDED = 64,      // elements that each of these is a multiple of
     LINE = 64,        // bytes of a line of the caches
     BUFFER = 8192,    // bytes of a block, at most
-    AWAY = 1024,      // bytes of lines that are streamed at once
+    AWAY = 1024,      // elements of lines that are streamed at once
     AHEAD = 1024,     // bytes behind those that are blended, which are fetched meanwhile
     NEAR = 8,         // bytes that are blended at once come from as many pairs within a window of twice that
     SLACK = 64        // elements that may be touched behind those that count
@@ -198,11 +198,12 @@ static struct section find_section(const struct resample *resample, struct rows 
                               .pitch = sink->pitch};
     if (!resample->streams || sink->bytes > BUFFER)
         return section;
-    if (section.to != sink->next || sink->filled + sink->bytes > AWAY)
+    const size_t away = AWAY * resample->size;
+    if (section.to != sink->next || sink->filled + sink->bytes > away)
         drain(sink, section.to != sink->next);
     if (sink->filled == 0)
         sink->to = section.to;
-    size_t most = sink->bytes < AWAY ? (AWAY + LINE - sink->filled) / sink->bytes : 1;
+    size_t most = sink->bytes < away ? (away + LINE - sink->filled) / sink->bytes : 1;
     section.count = wnn_smaller(section.count, most);
     sink->next = section.to + section.count * sink->pitch;
     section.to = sink->buffer + sink->filled;
@@ -515,9 +516,11 @@ WNN_INLINE size_t place_of(const struct block *block, size_t line)
     return (line & (block->waiting - 1)) * block->pitch;
 }
 
-// Short lines come in bursts that a processor's own guesses follow badly.
-WNN_INLINE void expect(const char *from, size_t bytes)
+// Short lines are read in bursts that a processor's own guesses follow badly.
+WNN_INLINE void expect(const struct resample *resample, const char *from, size_t bytes)
 {
+    if (!resample->streams)
+        return; // what makes less is in the caches
     for (size_t i = 0; i < bytes; i += LINE)
         __builtin_prefetch(from + AHEAD + i);
 }
