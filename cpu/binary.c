@@ -196,8 +196,8 @@ static void half_piece(void *argument, size_t begin, size_t end)
         unsigned char *out = job->out + i * job->out_size;
         void *place = wnn_cpu_chunk_begin(&room, out);
         const uint16_t *x = wnn_cpu_cursor_read(&left, i, n), *y = wnn_cpu_cursor_read(&right, i, n);
-        wnn_cpu_expect(x + WNN_CHUNK, place, n);
-        wnn_cpu_expect(y + WNN_CHUNK, place, n);
+        wnn_cpu_expect(&room, x + WNN_CHUNK, place, n);
+        wnn_cpu_expect(&room, y + WNN_CHUNK, place, n);
         wnn_half_to_float_array(x, a, n);
         wnn_half_to_float_array(y, b, n);
         if (job->out_size == sizeof(uint16_t)) {

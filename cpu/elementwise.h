@@ -185,13 +185,14 @@ static inline size_t wnn_cpu_chunk_size(WNNDataType type)
     return type == WNNDataType_Float16 ? sizeof(float) : bits < 8 ? 1 : bits / 8;
 }
 
-// Fetches so many elements of float16 that are read in the next chunk, and those that this one writes, while
-// numbers are converted.
-static inline void wnn_cpu_expect(const void *in, void *out, size_t count)
+// Fetches so many elements of float16 that are read in the next chunk, and those that this one writes in
+// their place, while numbers are converted.
+static inline void wnn_cpu_expect(const struct chunk_room *room, const void *in, void *out, size_t count)
 {
     for (size_t i = 0; i < count * sizeof(uint16_t); i += 64) {
         __builtin_prefetch((const char *)in + i);
-        __builtin_prefetch((char *)out + i, 1);
+        if (!room->streams)
+            __builtin_prefetch((char *)out + i, 1);
     }
 }
 

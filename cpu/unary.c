@@ -264,7 +264,7 @@ static void unary_piece(void *argument, size_t begin, size_t end)
         unsigned char *out = job->out + i * job->out_size;
         void *place = wnn_cpu_chunk_begin(&room, out);
         if (job->half_in) {
-            wnn_cpu_expect(in + WNN_CHUNK * job->in_size, place, n);
+            wnn_cpu_expect(&room, in + WNN_CHUNK * job->in_size, place, n);
             wnn_half_to_float_array((const uint16_t *)(const void *)in, values, n);
             job->loop(values, job->half_out ? (void *)values : place, n, &job->constants);
             if (job->half_out)
