@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels of the CPU backend that go along rows and columns, where vectors end, with numbers that are rare:
-// argMin, argMax, reduceMin and reduceMax against a plain loop, and softmax of float16 against double.
+// argMin, argMax, reduceMin and reduceMax against a plain loop, softmax of float16 against double, and the
+// roundings of hardSwish.
 
 #include "conformance/unit/kernel_fixture.h"
 
@@ -257,12 +258,31 @@ static void test_softmax(void)
     }
 }
 
+// Each step is rounded once.
+static void test_hard_swish(void)
+{
+    WNNOperand x = input(WNNDataType_Float32, (uint32_t[]){100003}, 1);
+    const struct node *node = producer(wnnGraphBuilderHardSwish(builder, x, NULL));
+    struct tensor in = make_tensor(node->in[0], 0), out = make_tensor(node->out[0], 0);
+    float *from = in.data, *to = out.data;
+    for (size_t i = 0; i < in.count; i++)
+        from[i] = ((float)draw(1 << 24) - (1 << 23)) / (float)(1 << (18 + i % 6));
+    run(node, &in, &out);
+    for (size_t i = 0; i < in.count; i++) {
+        float sum = from[i] + 3.0f, clamped = sum < 0 ? 0.0f : sum > 6 ? 6.0f : sum;
+        REQUIRE_EQUAL_FLOAT(to[i], from[i] * (float)((double)clamped / 6));
+    }
+    free(in.data);
+    free(out.data);
+}
+
 int main(void)
 {
     begin_kernels();
     test_places();
     test_extremes();
     test_softmax();
+    test_hard_swish();
     end_kernels();
     return 0;
 }
