@@ -11,6 +11,8 @@
 #include "lib/half.h"
 #include "vulkan/vulkan.h"
 
+#include <math.h>
+
 enum {
     MOST_INPUTS = 8,
     MOST_OUTPUTS = 5,
@@ -115,6 +117,53 @@ static inline double number_at(const unsigned char *data, WNNDataType type, size
 {
     return type == WNNDataType_Float16 ? wnn_half_to_float(((const uint16_t *)(const void *)data)[i])
                                        : ((const float *)(const void *)data)[i];
+}
+
+// Numbers around 0 of floats; any bits of integers, or small numbers.
+static inline void fill_any(void *data, WNNDataType type, size_t count, unsigned seed)
+{
+    size_t bytes = wnn_dtype_bytes(type, count);
+    for (size_t i = 0; i < (wnn_dtype_is_float(type) ? count : bytes); i++) {
+        seed = seed * 1664525 + 1013904223;
+        float x = (float)(int)(seed >> 8) / (float)(1 << 23) - 1;
+        if (type == WNNDataType_Float16)
+            ((uint16_t *)data)[i] = wnn_half_from_float(x);
+        else if (type == WNNDataType_Float32)
+            ((float *)data)[i] = x;
+        else
+            ((unsigned char *)data)[i] = (unsigned char)(seed >> 24);
+    }
+}
+
+// Floats are as the processor's within a tolerance, 0 for equal bits, of what `name` and `number` say.
+static inline void compare(WNNContext context, WNNContext cpu, maker *make, const void *argument,
+                           WNNDataType type, double tolerance, const char *name, unsigned number)
+{
+    static unsigned char got[MOST_BYTES], expected[MOST_BYTES];
+    memset(got, 0, sizeof got);
+    memset(expected, 0, sizeof expected);
+    const struct trial trial = {make, argument, type, fill_any, NULL};
+    size_t bytes = run_trial(context, &trial, got);
+    REQUIRE_EQUAL_INT(run_trial(cpu, &trial, expected), bytes);
+    if (tolerance == 0) {
+        for (size_t i = 0; i < bytes; i++)
+            if (got[i] != expected[i]) {
+                fprintf(stderr, "%s %u of %s: byte %zu is %02x; expected %02x\n", name, number,
+                        wnn_dtype_name(type), i, got[i], expected[i]);
+                exit(1);
+            }
+        return;
+    }
+    for (size_t i = 0; i < bytes / (type == WNNDataType_Float16 ? 2 : 4); i++) {
+        double y = number_at(got, type, i), want = number_at(expected, type, i);
+        if (y == want || (isnan(y) && isnan(want)))
+            continue;
+        if (!(fabs(y - want) <= tolerance * (0.1 + fabs(want)))) {
+            fprintf(stderr, "%s %u of %s: number %zu is %.9g; expected %.9g\n", name, number,
+                    wnn_dtype_name(type), i, y, want);
+            exit(1);
+        }
+    }
 }
 
 #endif
