@@ -133,8 +133,8 @@ static void define_body(struct shader *shader, const char *prefix, const struct 
     default:
         break;
     }
-    if (step->op == WNN_OP_div && wnn_dtype_bits(from) == 8) {
-        snprintf(text, size, "return divided8(a, b);");
+    if ((step->op == WNN_OP_div || step->op == WNN_OP_pow) && wnn_dtype_bits(from) == 8) {
+        snprintf(text, size, step->op == WNN_OP_div ? "return divided8(a, b);" : "return power8(a, b);");
         return;
     }
     if (step->in_count == 2) {

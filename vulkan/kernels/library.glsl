@@ -261,24 +261,28 @@ int neg(int x) { return -x; }
 I64 neg(I64 x) { return x.lo == 0u ? I64(0u, -x.hi) : I64(-x.lo, ~x.hi); }
 
 //: divided64
-// The quotient of unsigned numbers, of large ones bit by bit; the divisor is not 0.
+// The quotient of unsigned numbers, of which the divisor is not 0. Each estimate is a little less than what is left of it,
+// by at most a share of 2^-19, so that four leave less than 2.
+void divide_rest(inout uvec2 rest, inout uvec2 quotient, uvec2 b, float share)
+{
+    float estimate = (float(rest.y) * 4294967296.0 + float(rest.x)) * share;
+    uint hi = uint(estimate * 2.3283064365386963e-10), borrow, carry;
+    uvec2 part = uvec2(uint(max(estimate - float(hi) * 4294967296.0, 0.0)), hi), product = mul64(part, b);
+    rest.x = usubBorrow(rest.x, product.x, borrow);
+    rest.y = rest.y - product.y - borrow;
+    quotient.x = uaddCarry(quotient.x, part.x, carry);
+    quotient.y += part.y + carry;
+}
 uvec2 divided64(uvec2 a, uvec2 b)
 {
-    if ((a.y | b.y) == 0u)
-        return uvec2(a.x / b.x, 0u);
-    uvec2 rest = uvec2(0u), quotient = uvec2(0u);
-    for (int i = 63; i >= 0; i--) {
-        uint bit = i >= 32 ? a.y >> (i - 32) & 1u : a.x >> i & 1u;
-        bool carried = rest.y >> 31 != 0u;
-        rest = uvec2(rest.x << 1 | bit, rest.y << 1 | rest.x >> 31);
-        quotient = uvec2(quotient.x << 1, quotient.y << 1 | quotient.x >> 31);
-        if (carried || rest.y > b.y || (rest.y == b.y && rest.x >= b.x)) {
-            uint borrow;
-            rest.x = usubBorrow(rest.x, b.x, borrow);
-            rest.y = rest.y - b.y - borrow;
-            quotient.x |= 1u;
-        }
-    }
+    float share = 0.9999986 / (float(b.y) * 4294967296.0 + float(b.x));
+    uvec2 rest = a, quotient = uvec2(0u);
+    [[unroll]] for (uint i = 0u; i < 4u; i++)
+        divide_rest(rest, quotient, b, share);
+    uint carry;
+    uint more = rest.y > b.y || (rest.y == b.y && rest.x >= b.x) ? 1u : 0u;
+    quotient.x = uaddCarry(quotient.x, more, carry);
+    quotient.y += carry;
     return quotient;
 }
 
@@ -1073,29 +1077,57 @@ float softsign_half(float x)
 //: sqrt_half
 float sqrt_half(float x) { return x > 0.0 && x < 65536.0 ? sqrt(x) : x < 0.0 ? NAN : x; }
 
-//: pow_bits
-uvec2 pow_bits(uvec2 base, uvec2 exponent)
-{
-    uvec2 y = uvec2(1u, 0u);
-    for (; (exponent.x | exponent.y) != 0u; exponent = uvec2(exponent.x >> 1 | exponent.y << 31, exponent.y >> 1)) {
-        if ((exponent.x & 1u) != 0u)
-            y = mul64(y, base);
-        base = mul64(base, base);
-    }
-    return y;
-}
-
 //: whole_power
+// a^b, which wraps. Of an odd number a, that to the power 2^9 is 1 + x, x a multiple of 2^11, of whose powers three terms of
+// the binomial series are left; of an even one nothing is left.
 uint whole_power(uint a, uint b)
 {
-    uint y = 1u;
-    for (; b != 0u; b >>= 4)
-        [[unroll]] for (uint k = 0u; k < 4u; k++) {
-            y *= (b >> k & 1u) != 0u ? a : 1u;
+    uint y = 1u, n = b >> 9;
+    bool even = (a & 1u) == 0u;
+    for (uint i = 0u; i < 9u && b >> i != 0u; i += 3u)
+        [[unroll]] for (uint k = 0u; k < 3u; k++) {
+            y *= (b >> (i + k) & 1u) != 0u ? a : 1u;
             a *= a;
         }
-    return y;
+    if (n == 0u)
+        return y;
+    uint x = a - 1u;
+    return even ? 0u : y * (1u + n * x + (n * (n - 1u) >> 1) * (x * x));
 }
+
+//: whole_power64
+// Likewise: to the power 2^15, it is 1 + x, x a multiple of 2^17, of whose powers there are four terms.
+uvec2 whole_power64(uvec2 a, uvec2 b)
+{
+    uvec2 y = uvec2(1u, 0u), n = uvec2(b.x >> 15 | b.y << 17, b.y >> 15);
+    bool even = (a.x & 1u) == 0u;
+    uint low = b.y != 0u ? 0x7FFFu : b.x;
+    for (uint i = 0u; i < 15u && low >> i != 0u; i += 3u)
+        [[unroll]] for (uint k = 0u; k < 3u; k++) {
+            if ((b.x >> (i + k) & 1u) != 0u)
+                y = mul64(y, a);
+            a = mul64(a, a);
+        }
+    if ((n.x | n.y) == 0u)
+        return y;
+    // 2^32 of the square of x and 2^48 of the cube are those of u = x / 2^16, even; a third is a product as well.
+    uint u = a.x >> 16 | a.y << 16, square = u * u;
+    uvec2 twice = mul64(n, uvec2(n.x - 1u, n.y));
+    uint pairs = twice.x >> 1 | twice.y << 31, triples = pairs * (n.x - 2u) * 0xAAAAAAABu;
+    uvec2 sum = mul64(n, uvec2(a.x - 1u, a.y));
+    sum = uvec2(sum.x + 1u, sum.y + pairs * square + (triples * (square * u) << 16));
+    return even ? uvec2(0u) : mul64(y, sum);
+}
+
+//: power8
+// That of 8 bits, in the lowest of the result: to the power 4, an odd number is 1 + x, x a multiple of 2^4.
+uint power8(uint a, uint b)
+{
+    uint n = b >> 2, square = a * a, y = (b & 1u) != 0u ? a : 1u;
+    y *= (b & 2u) != 0u ? square : 1u;
+    return (a & 1u) != 0u || n < 2u ? y * (n * (square * square - 1u) + 1u) : 0u;
+}
+int power8(int a, int b) { return b < 0 && uint(a + 1) > 2u ? 0 : int(power8(uint(a), uint(b))); }
 
 //: power
 float power(float a, float b) { return pow_of(a, b); }
@@ -1113,12 +1145,12 @@ I64 power(I64 a, I64 b)
     bool one = a.lo == 1u && a.hi == 0u, minus = (a.lo & a.hi) == ~0u;
     if (int(b.hi) < 0)
         return one || (minus && (b.lo & 1u) == 0u) ? I64(1u, 0u) : minus ? a : I64(0u, 0u);
-    uvec2 y = pow_bits(uvec2(a.lo, a.hi), uvec2(b.lo, b.hi));
+    uvec2 y = whole_power64(uvec2(a.lo, a.hi), uvec2(b.lo, b.hi));
     return I64(y.x, y.y);
 }
 
 //: power U64
-U64 power(U64 a, U64 b) { uvec2 y = pow_bits(uvec2(a.lo, a.hi), uvec2(b.lo, b.hi)); return U64(y.x, y.y); }
+U64 power(U64 a, U64 b) { uvec2 y = whole_power64(uvec2(a.lo, a.hi), uvec2(b.lo, b.hi)); return U64(y.x, y.y); }
 
 //: float_of
 float float_of(float x) { return x; }
