@@ -8,6 +8,9 @@
 // From so many invocations on, groups are large.
 #define LARGE_WORK ((uint64_t)1 << 16)
 
+// Bits that invocations read and write at a time, up to which they do so twice.
+#define FEW_BITS 256
+
 void wnn_elements_begin(struct elements *elements, struct lowering *lowering, size_t count)
 {
     memset(elements, 0, sizeof *elements);
@@ -148,9 +151,9 @@ static const char *number_of(const struct elements *elements, unsigned e, char t
 static const char *word_of(const char *name, unsigned words, unsigned k, char text[48])
 {
     if (words == 1)
-        snprintf(text, 48, "%s_0", name);
+        snprintf(text, 48, "%s_0 AT_TURN", name);
     else
-        snprintf(text, 48, "%s_%u.%c", name, k / 4, "xyzw"[k % 4]);
+        snprintf(text, 48, "%s_%u AT_TURN.%c", name, k / 4, "xyzw"[k % 4]);
     return text;
 }
 
@@ -195,6 +198,17 @@ static unsigned words_of(const struct elements *elements, unsigned bits)
     return (elements->side * bits + 31) / 32;
 }
 
+// Where the words of an input are kept that an invocation needs, or its one element.
+static void add_room(struct elements *elements, const struct element_input *input)
+{
+    unsigned words = words_of(elements, form_bits(input->tensor, input->form)), width = words < 4 ? words : 4;
+    if (input->way == READ_ONCE)
+        wnn_shader_text(&elements->shader, "%s %s_0 OF_TURNS;\n", form_type(input->tensor, input->form),
+                        input->name);
+    for (unsigned k = 0; input->way == READ_WORDS && k < words / width; k++)
+        wnn_shader_text(&elements->shader, "%s %s_%u OF_TURNS;\n", vector_type(width), input->name, k);
+}
+
 // The words of an input that an invocation needs; of a part of one, with that at its beginning.
 static void add_loads(struct elements *elements, const struct element_input *input)
 {
@@ -205,10 +219,10 @@ static void add_loads(struct elements *elements, const struct element_input *inp
     wnn_shader_text(shader, "uint %s_from = %s_index(i) %c %uu;\n", name, name, bits == 64 ? '*' : '/',
                     bits == 64 ? 2 : 32 / bits);
     for (unsigned at = 0; at < words; at += width)
-        wnn_shader_text(shader, "%s %s_%u = %s_load(%s_from + %uu);\n", vector_type(width), name, at / width,
-                        name, name, at);
+        wnn_shader_text(shader, "%s_%u AT_TURN = %s_load(%s_from + %uu);\n", name, at / width, name, name,
+                        at);
     if (elements->side * bits < 32)
-        wnn_shader_text(shader, "%s_0 >>= %s_index(i) * %uu %% 32u;\n", name, name, bits);
+        wnn_shader_text(shader, "%s_0 AT_TURN >>= %s_index(i) * %uu %% 32u;\n", name, name, bits);
 }
 
 // Element e of what an invocation has read of an input.
@@ -218,7 +232,7 @@ static void add_element(struct elements *elements, const struct element_input *i
     unsigned bits = form_bits(input->tensor, input->form), words = words_of(elements, bits);
     char number[48], word[48], next[48];
     if (input->way == READ_ONCE) {
-        wnn_shader_text(shader, "%s_0", input->name);
+        wnn_shader_text(shader, "%s_0 AT_TURN", input->name);
         return;
     }
     if (input->way == READ_EACH) {
@@ -374,6 +388,35 @@ static void add_calls(struct elements *elements)
     }
 }
 
+// Begins the main function. Where an invocation has little to ask memory for, it asks for another part of its
+// work group's at the same time.
+static void add_turns(struct elements *elements, uint64_t units)
+{
+    struct shader *shader = &elements->shader;
+    unsigned bits = 0;
+    for (unsigned i = 0; i < elements->input_count; i++)
+        if (elements->inputs[i].way == READ_WORDS)
+            bits += elements->side * form_bits(elements->inputs[i].tensor, elements->inputs[i].form);
+    for (unsigned i = 0; i < elements->output_count; i++)
+        bits += elements->side * form_bits(elements->outputs[i].tensor, elements->outputs[i].form);
+    if (units >= LARGE_WORK)
+        shader->local_size = 256;
+    bool twice = shader->literal && elements->whole && units >= 2 * LARGE_WORK &&
+                 units % (2 * shader->local_size) == 0 && bits <= FEW_BITS;
+    elements->turns = twice ? 2 : 1;
+    if (elements->turns == 1)
+        wnn_shader_text(shader, "#define OF_TURNS\n#define AT_TURN\n#define EACH_TURN\n#define UNIT first\n");
+    else
+        wnn_shader_text(shader, "#define OF_TURNS [2]\n#define AT_TURN [turn]\n"
+                                "#define EACH_TURN [[unroll]] for (uint turn = 0u; turn < 2u; turn++)\n"
+                                "#define UNIT (first + turn * gl_WorkGroupSize.x)\n");
+    wnn_shader_text(shader,
+                    "void main() {\nuint first = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) "
+                    "* (%uu * gl_WorkGroupSize.x) + gl_LocalInvocationID.x;\n"
+                    "if (first >= UNITS) return;\n",
+                    elements->turns);
+}
+
 void wnn_elements_end(struct elements *elements, const struct fused *fused)
 {
     struct shader *shader = &elements->shader;
@@ -384,23 +427,23 @@ void wnn_elements_end(struct elements *elements, const struct fused *fused)
     wnn_shader_number(shader, "UNITS", (uint32_t)units);
     declare(elements);
     add_function(elements, fused);
-    wnn_shader_text(shader, "void main() {\nuint unit = (gl_WorkGroupID.y * gl_NumWorkGroups.x + "
-                            "gl_WorkGroupID.x) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;\n"
-                            "if (unit >= UNITS) return;\n");
-    wnn_shader_text(shader, "uint i = unit * %uu;\n", elements->side);
+    add_turns(elements, units);
+    for (unsigned i = 0; i < elements->input_count; i++)
+        add_room(elements, &elements->inputs[i]);
+    wnn_shader_text(shader, "EACH_TURN {\nuint i = UNIT * %uu;\n", elements->side);
     for (unsigned i = 0; i < elements->input_count; i++) {
         const struct element_input *input = &elements->inputs[i];
         if (input->way == READ_WORDS)
             add_loads(elements, input);
         else if (input->way == READ_ONCE)
-            wnn_shader_text(shader, "%s %s_0 = %s_at(%s_index(i));\n", form_type(input->tensor, input->form),
-                            input->name, input->name, input->name);
+            wnn_shader_text(shader, "%s_0 AT_TURN = %s_at(%s_index(i));\n", input->name, input->name,
+                            input->name);
     }
+    wnn_shader_text(shader, "}\nEACH_TURN {\nuint unit = UNIT, i = unit * %uu;\n", elements->side);
     add_calls(elements);
     for (unsigned i = 0; i < elements->output_count; i++)
         add_stores(elements, i);
-    wnn_shader_text(shader, "}\n");
-    if (units >= LARGE_WORK)
-        shader->local_size = 256;
-    wnn_shader_end_groups(shader, (units + shader->local_size - 1) / shader->local_size);
+    wnn_shader_text(shader, "}\n}\n");
+    uint64_t together = (uint64_t)shader->local_size * elements->turns;
+    wnn_shader_end_groups(shader, (units + together - 1) / together);
 }

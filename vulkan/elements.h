@@ -47,7 +47,8 @@ struct elements {
     struct shader shader; // declarations may be added to it
     struct shader body;   // text only
     size_t count;
-    unsigned side; // elements of an invocation
+    unsigned side;  // elements of an invocation at a time
+    unsigned turns; // how many times
     bool whole;    // the last invocation has as many as the others
     struct element_input inputs[MOST_ELEMENT_INPUTS];
     struct element_output outputs[MOST_ELEMENT_OUTPUTS];

@@ -37,11 +37,17 @@ static void test_transposes(WNNContext context, WNNContext cpu)
         {4, {2, 40, 5, 24}, {0, 2, 3, 1}},
         {4, {2, 5, 24, 40}, {0, 3, 1, 2}},
         {4, {20, 2, 3, 36}, {3, 1, 2, 0}},
+        {3, {2, 3, 68}, {0, 2, 1}}, // planes, and lines of what lies in all of them
+        {3, {2, 68, 3}, {0, 2, 1}},
+        {4, {3, 5, 6, 10}, {0, 2, 3, 1}},
+        {4, {3, 6, 10, 7}, {0, 3, 1, 2}},
+        {4, {4, 3, 2, 44}, {1, 3, 2, 0}},
+        {2, {2, 4096}, {1, 0}},
     };
     static const WNNDataType types[] = {WNNDataType_Float32, WNNDataType_Float16, WNNDataType_Int64,
                                         WNNDataType_Int8};
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        for (unsigned k = i % 2; k < 4; k += 2) // some types each
+        for (unsigned k = 0; k < 4; k++)
             compare(context, cpu, make_transpose, &cases[i], types[k], 0, "transpose", i);
 }
 
@@ -209,6 +215,23 @@ static void make_quantized(struct subject *s)
     output(s, wnnGraphBuilderDequantizeLinear(s->builder, y, scale, zero, NULL));
 }
 
+// So many that an invocation has two parts.
+static void make_large_quantized(struct subject *s)
+{
+    const WNNDataType *type = s->argument;
+    uint16_t scales[512];
+    int32_t zeros[512];
+    for (unsigned i = 0; i < 512; i++) {
+        scales[i] = wnn_half_from_float(0x1p-8f * (float)(1 + i % 5));
+        zeros[i] = (int32_t)i - 300;
+    }
+    WNNOperandDescriptor column = {NULL, s->type, {(const uint32_t[]){512, 1}, 2}};
+    WNNOperand scale = wnnGraphBuilderConstant(s->builder, &column, scales, sizeof scales);
+    column.dataType = *type;
+    WNNOperand zero = wnnGraphBuilderConstant(s->builder, &column, zeros, sizeof zeros);
+    output(s, wnnGraphBuilderQuantizeLinear(s->builder, INPUT(s, 512, 1024), scale, zero, NULL));
+}
+
 static void test_elements(WNNContext context, WNNContext cpu)
 {
     static const WNNDataType wholes[] = {WNNDataType_Int8, WNNDataType_Uint8, WNNDataType_Int32,
@@ -220,6 +243,8 @@ static void test_elements(WNNContext context, WNNContext cpu)
         compare(context, cpu, make_casts, NULL, wholes[i], 0, "cast", i);
     }
     compare(context, cpu, make_casts, NULL, WNNDataType_Float16, 0, "cast", 5);
+    static const WNNDataType type = WNNDataType_Int32;
+    compare(context, cpu, make_large_quantized, &type, WNNDataType_Float16, 0, "quantized", 0);
     for (unsigned i = 0; i < sizeof quantized / sizeof quantized[0]; i++) {
         compare(context, cpu, make_quantized, &quantized[i], WNNDataType_Float32, 0, "quantized", i);
         compare(context, cpu, make_quantized, &quantized[i], WNNDataType_Float16, 0, "quantized", i);
