@@ -45,7 +45,7 @@ static bool lower_tiles(struct lowering *lowering, const struct tensor *from, co
         return false;
     // Of bytes, four to a cell, tiles of 128 x 128 are best, but not for images of 64 channels.
     uint32_t wide = 32, tall = 32 * packed;
-    if (packed == 4 && (sizes[along] <= 64 || lowering->gpu->can.shared_bytes < 128 * 33 * sizeof(uint32_t)))
+    if (packed == 4 && (sizes[along] <= 64 || lowering->gpu->can.shared_bytes < 128 * 32 * sizeof(uint32_t)))
         wide = 16;
     else if (packed == 4 && sizes[0] <= 64)
         tall = 64;
@@ -81,13 +81,69 @@ static bool lower_tiles(struct lowering *lowering, const struct tensor *from, co
     return true;
 }
 
+// A few planes of elements smaller than a word, and lines of those at the same places. As for tiles.
+static bool lower_interleaved(struct lowering *lowering, const struct tensor *from, const struct tensor *to,
+                              unsigned rank, const uint32_t *sizes, const int64_t *steps, int64_t offset)
+{
+    uint32_t bits = wnn_dtype_bits(to->type), packed = bits < 32 ? 32 / bits : 1, dims[GPU_MAP_RANK];
+    int64_t from_steps[GPU_MAP_RANK], to_steps[GPU_MAP_RANK], to_step = (int64_t)to->count;
+    unsigned along = 0, rest = 0;
+    for (unsigned d = 1; d < rank; d++)
+        along = steps[d] == 1 ? d : along;
+    if (to->count == 0 || bits < 8 || packed == 1 || along == 0 || steps[0] <= 1)
+        return false;
+    // Lines are of `channels` elements beside one another in one of the tensors.
+    bool apart = sizes[0] > sizes[along];
+    uint32_t channels = apart ? sizes[along] : sizes[0], length = apart ? sizes[0] : sizes[along];
+    if (channels >= LEAST_SIDE || length % packed != 0 || offset % packed != 0 ||
+        (apart ? steps[0] != channels : along != 1 || steps[0] % packed != 0))
+        return false;
+    int64_t plane = steps[0];
+    for (unsigned d = rank; d-- > 0;) {
+        to_step /= sizes[d];
+        if (apart && d == along)
+            plane = to_step;
+        if (d == 0 || d == along)
+            continue;
+        if (steps[d] % packed != 0)
+            return false;
+        dims[rest] = sizes[d];
+        from_steps[rest] = steps[d];
+        to_steps[rest++] = to_step;
+    }
+    int64_t line = (int64_t)channels * length;
+    for (unsigned d = rest; apart && d-- > 0; line *= dims[d])
+        if (from_steps[d] != line) // lines of the input are to be one behind the other
+            return false;
+    if (apart && offset != 0)
+        return false;
+    uint64_t units = to->count / channels / packed;
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "interleave", to->count);
+    shader.local_size = lowering->gpu->can.invocations >= 256 ? 256 : 128;
+    wnn_shader_map(&shader, "from", rest, dims, from_steps, offset);
+    wnn_shader_map(&shader, "to", rest, dims, to_steps, 0);
+    wnn_shader_define(&shader, "PACKED", "%uu", packed);
+    wnn_shader_define(&shader, "CHANNELS", "%uu", channels);
+    wnn_shader_define(&shader, "APART", "%d", apart);
+    wnn_shader_number(&shader, "LINE", length / packed);
+    wnn_shader_number(&shader, "PLANE", (uint32_t)(plane / packed));
+    wnn_shader_number(&shader, "UNITS", (uint32_t)units);
+    wnn_shader_define(&shader, "word_at(i)", "w%u(i)", wnn_shader_bind(&shader, &from->region, false));
+    wnn_shader_define(&shader, "set_word(i, word)", "s%u(i, word)",
+                      wnn_shader_bind(&shader, &to->region, true));
+    wnn_shader_end_groups(&shader, (units + shader.local_size - 1) / shader.local_size);
+    return true;
+}
+
 void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const struct tensor *to,
                     unsigned rank, const uint32_t *dims, const int64_t *steps, int64_t offset)
 {
     uint32_t sizes[GPU_MAP_RANK];
     int64_t strides[GPU_MAP_RANK];
     unsigned count = wnn_shader_collapse(rank, dims, steps, sizes, strides);
-    if (lower_tiles(lowering, from, to, count, sizes, strides, offset))
+    if (lower_tiles(lowering, from, to, count, sizes, strides, offset) ||
+        lower_interleaved(lowering, from, to, count, sizes, strides, offset))
         return;
     struct elements elements;
     wnn_elements_begin(&elements, lowering, to->count);
