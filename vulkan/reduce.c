@@ -107,11 +107,13 @@ struct fold {
     WNNDataType kept_type;
     enum form kept_form;
     const char *kept_element;
+    bool dear; // to join
 };
 
 // How a dispatch works.
 struct schedule {
     bool columns, words;                     // words: 16 bytes are loaded at once
+    unsigned side, rows;                     // of a tile; rows: 0, there is none
     unsigned wide, turns, lanes, local_size; // turns: loads of a lane that are on their way
     size_t piece;                            // members
 };
@@ -127,6 +129,10 @@ enum {
     LARGE = 1 << 20,         // from so many invocations on, work groups are large: starting one takes time
     MOST_SHARED = 16 * 1024, // that all devices have
     LEAST_COLUMNS = 16,
+    TILED_BYTES = 256, // of a group, at most,
+    TINY_BYTES = 32,   // or of one that can be read by whole vectors
+    TILED_TURNS = 8,
+    LANE_BYTES = 32, // that a lane should bring to a tile, at least
 };
 
 static unsigned form_bits(WNNDataType type, enum form form)
@@ -148,9 +154,44 @@ static size_t sum_bytes(const struct fold *fold)
     return form_bits(fold->kept_type, fold->kept_form) / 8;
 }
 
+// Groups that lie one behind the other, short and many, are brought to shared memory together: those of small
+// elements, which are read by more lanes otherwise than there are words.
+static void choose_tile(struct schedule *s, const struct groups *groups, unsigned bits, unsigned per)
+{
+    uint32_t sizes[WNN_MAX_RANK];
+    int64_t steps[WNN_MAX_RANK];
+    size_t row_bits = groups->members * bits;
+    unsigned wide = bits < 32 ? 32 / bits : 1, side = wide > per ? wide : per, size = 128;
+    if (s->columns || bits > 16 || row_bits > 8 * (s->words ? TINY_BYTES : TILED_BYTES) ||
+        groups->count < FILLED / 16)
+        return;
+    if (wnn_shader_collapse(groups->inner, groups->inner_dims, groups->inner_steps, sizes, steps) != 1 ||
+        steps[0] != 1 ||
+        wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, sizes, steps) != 1 ||
+        steps[0] != (int64_t)groups->members)
+        return;
+    size_t bytes = row_bits * side / 8;
+    while (size > 32 && size * bytes * 33 / 32 > MOST_SHARED)
+        size /= 2;
+    if (size * bytes * 33 / 32 > MOST_SHARED)
+        return;
+    unsigned each = 1;
+    while (each * bytes < LANE_BYTES && 2 * each * size * bytes * 33 / 32 <= MOST_SHARED)
+        each *= 2;
+    *s = (struct schedule){.side = side,
+                           .rows = size * side * each,
+                           .wide = wide,
+                           .turns = 1,
+                           .lanes = 1,
+                           .local_size = size,
+                           .piece = groups->members};
+    while (s->turns < TILED_TURNS && 2 * s->turns * wide <= groups->members)
+        s->turns *= 2;
+}
+
 static struct schedule schedule_of(const struct gpu *gpu, const struct groups *groups, WNNDataType type,
                                    const struct fold *fold, bool from_kept, unsigned per, bool aligned,
-                                   bool pieces)
+                                   bool pieces, bool can_tile)
 {
     enum form form = from_kept ? fold->kept_form : FORM_VALUE;
     bool blocks = fold->block && !from_kept;
@@ -176,10 +217,10 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
     if (s.columns)
         s.lanes = groups->members >= 64 ? COLUMN_LANES : 1;
     else
-        while (s.lanes < MOST_LANES &&
-               (s.lanes * (size_t)LOADS < loads ||
-                (!blocks && s.lanes < SIDE_LANES && 2 * SIDE_LANES * (size_t)s.lanes <= loads) ||
-                (2 * s.lanes <= loads && units * s.lanes < FILLED / 4)))
+        while (s.lanes < MOST_LANES && (s.lanes * (size_t)LOADS < loads ||
+                                        (!(blocks && fold->dear) && s.lanes < SIDE_LANES &&
+                                         2 * SIDE_LANES * (size_t)s.lanes <= loads) ||
+                                        (2 * s.lanes <= loads && units * s.lanes < FILLED / 4)))
             s.lanes *= 2;
     unsigned most_turns = s.columns && bits == 16 ? MOST_TURNS / 2 : MOST_TURNS;
     while (s.turns < most_turns && 2 * s.turns * s.lanes <= loads)
@@ -191,6 +232,8 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
         s.local_size /= 2;
     while (s.lanes * (s.columns ? 1 : per) > s.local_size)
         s.lanes /= 2;
+    if (!from_kept && can_tile)
+        choose_tile(&s, groups, bits, per);
     size_t busy = units * s.lanes, most = groups->members / LEAST_PIECE;
     if (pieces && busy <= FILLED / 2 && most > 1) {
         size_t count = FILLED / busy;
@@ -201,14 +244,35 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
     return s;
 }
 
+// Words of a tile, with gaps that put what lanes read at once into different banks, and the begin of load().
+static void define_tile(struct shader *shader, const struct schedule *s, unsigned k, unsigned bits)
+{
+    const struct lowering *lowering = shader->lowering;
+    size_t members = lowering->in[0].count / lowering->out[0].count;
+    size_t words = s->rows * members * bits / 32, together = s->side * members * bits / 32;
+    wnn_shader_define(shader, "SIDE", "%uu", s->side);
+    wnn_shader_define(shader, "ROWS", "%uu", s->rows);
+    wnn_shader_define(shader, "TILE_WORDS", "%zuu", words);
+    wnn_shader_define(shader, "input_word(i)", "w%u(i)", k);
+    wnn_shader_number(shader, "LAST_WORD", (uint32_t)((lowering->in[0].region.bytes + 3) / 4 - 1));
+    wnn_shader_define(shader, "tile_place(i)", together % 2 == 0 ? "((i) + (i) / 32u)" : "(i)");
+    wnn_shader_text(shader,
+                    "shared uint tile[%zu];\nvoid load(uint k, out ELEMENT x[WIDE]) {\n"
+                    "uvec4 v = uvec4(tile[tile_place(k / WIDE)]);\n",
+                    together % 2 == 0 ? words + words / 32 + 1 : words);
+}
+
 // <ELEMENT> x[WIDE] from member k on, or of member k of the groups from `group` on.
 static void define_load(struct shader *shader, const struct schedule *s, unsigned k, WNNDataType type)
 {
     unsigned bits = wnn_dtype_bits(type);
     bool is_float = wnn_dtype_is_float(type);
     const char *name = wnn_shader_type(type);
-    wnn_shader_text(shader, "void load(uint group, uint k, out ELEMENT x[WIDE]) {\n");
-    if (!s->words) {
+    if (s->rows)
+        define_tile(shader, s, k, bits);
+    else
+        wnn_shader_text(shader, "void load(uint group, uint k, out ELEMENT x[WIDE]) {\n");
+    if (!s->rows && !s->words) {
         for (unsigned e = 0; e < s->wide; e++)
             wnn_shader_text(shader,
                             "x[%u] = a_at(group_index(min(group + %uu, GROUPS - 1u)) + member_index(k));\n",
@@ -216,8 +280,10 @@ static void define_load(struct shader *shader, const struct schedule *s, unsigne
         wnn_shader_text(shader, "}\n");
         return;
     }
-    wnn_shader_text(
-        shader, "uvec4 v = v%u[(base%u + (group_index(group) + member_index(k)) / WIDE * 4u) / 4u];\n", k, k);
+    if (!s->rows)
+        wnn_shader_text(
+            shader, "uvec4 v = v%u[(base%u + (group_index(group) + member_index(k)) / WIDE * 4u) / 4u];\n", k,
+            k);
     for (unsigned e = 0; e < s->wide; e++) {
         char word = "xyzw"[e * bits / 32], next = "xyzw"[(e * bits / 32 + 1) % 4];
         unsigned shift = e * bits % 32;
@@ -240,6 +306,15 @@ static void define_block(struct shader *shader, const struct schedule *s, const 
 {
     unsigned line = s->columns ? 1 : s->wide;
     wnn_shader_define(shader, "BLOCK", "%uu", s->turns * line);
+    if (s->rows) {
+        wnn_shader_text(
+            shader,
+            "bool is_member(uint k, uint i, uint end) { return k + i < end; }\n"
+            "uint member_of(uint k, uint i, uint end) { return uint(clamp(int(k + i), 0, int(end) - 1)); }\n"
+            "bool accumulate_block(inout SUM s, ELEMENT x[BLOCK], uint k, uint end) {\n%s\n}\n",
+            block);
+        return;
+    }
     wnn_shader_text(shader, "bool is_member(uint k, uint i, uint end) { return k + i / %uu * %uu < end; }\n",
                     line, line * s->lanes);
     wnn_shader_text(
@@ -260,6 +335,8 @@ static void lower_fold(struct lowering *lowering, const struct groups *groups, c
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "fold", groups->count * groups->members);
     shader.local_size = s->local_size;
+    wnn_shader_define(&shader, "TILED", "%d", s->rows > 0);
+    wnn_shader_define(&shader, "HALF_PAIRS", "%d", out->type == WNNDataType_Float16 && !to_kept);
     wnn_shader_define(&shader, "COLUMNS", "%d", s->columns);
     wnn_shader_define(&shader, "LANES", "%u", s->lanes);
     wnn_shader_define(&shader, "SHARED_WORDS", "%d", !s->columns && wnn_dtype_bits(out->type) < 32);
@@ -296,7 +373,7 @@ static void lower_fold(struct lowering *lowering, const struct groups *groups, c
         define_block(&shader, s, fold->block);
     wnn_shader_text(&shader, "SUM settled(SUM s) { return %s; }\n", from_kept ? "s" : fold->settled);
     wnn_shader_text(&shader, "OUT result_of(SUM s) { return %s; }\n", to_kept ? fold->kept : fold->result);
-    uint64_t together = s->local_size / s->lanes,
+    uint64_t together = s->rows ? s->rows : s->local_size / s->lanes,
              units = s->columns ? (groups->count + s->wide - 1) / s->wide * pieces : shader.count;
     wnn_shader_end_groups(&shader, (units + together - 1) / together);
 }
@@ -309,7 +386,7 @@ static struct schedule first_schedule(const struct gpu *gpu, const struct groups
     unsigned per = wnn_dtype_bits(out) < 32 ? 32 / wnn_dtype_bits(out) : 1;
     bool aligned =
         !in->fused && in->region.offset % 16 == 0 && wnn_shader_bindings(gpu, in->region.bytes) == 1;
-    return schedule_of(gpu, groups, in->type, fold, false, per, aligned, pieces);
+    return schedule_of(gpu, groups, in->type, fold, false, per, aligned, pieces, pieces && !in->fused);
 }
 
 static void lower_folds(struct lowering *lowering, const struct groups *groups, const struct fold *fold,
@@ -335,7 +412,7 @@ static void lower_folds(struct lowering *lowering, const struct groups *groups, 
                           .count = groups->count,
                           .members = pieces};
     unsigned per = wnn_dtype_bits(out->type) < 32 ? 32 / wnn_dtype_bits(out->type) : 1;
-    s = schedule_of(lowering->gpu, &rest, fold->kept_type, fold, true, per, false, false);
+    s = schedule_of(lowering->gpu, &rest, fold->kept_type, fold, true, per, false, false, false);
     lower_fold(lowering, &rest, &s, fold, &kept, true, out, false, groups->members);
 }
 
@@ -407,6 +484,12 @@ static struct fold plain_fold(WNNDataType type)
 }
 
 // Floats in an order that integers have too, in which a NaN wins.
+#define EXTREME(better)                                                                                      \
+    "float y = x[0], all = 0.0;\n"                                                                           \
+    "[[unroll]] for (uint i = 0u; i < BLOCK; i++) { y = " better " ? x[i] : y; all += x[i]; }\n"             \
+    "if (is_nan(all) || is_inf(all) || y == 0.0) return false;\n"                                            \
+    "accumulate(s, y, k);\nreturn true;"
+
 static struct fold extreme_fold(WNNDataType type, bool greatest)
 {
     bool is_float = wnn_dtype_is_float(type);
@@ -419,6 +502,9 @@ static struct fold extreme_fold(WNNDataType type, bool greatest)
         fold.accumulate = greatest ? "s = max(s, is_nan(x) ? 0x7FFFFFFF : ranked(floatBitsToInt(x)));"
                                    : "s = min(s, is_nan(x) ? int(0x80000000u) : ranked(floatBitsToInt(x)));";
         fold.result = "intBitsToFloat(ranked(s))";
+        // A zero may be of either sign.
+        if (type == WNNDataType_Float16)
+            fold.block = greatest ? EXTREME("x[i] > y") : EXTREME("x[i] < y");
     }
     return fold;
 }
@@ -430,7 +516,23 @@ static struct fold extreme_fold(WNNDataType type, bool greatest)
     "precise float low = s.y + " error "; s.y = low;"
 #define SQUARE "float error; " ADD("exact_product(x, x, error)", "(lost + error)")
 
-static struct fold sum_fold(enum op op)
+// The sum of a block of float16 numbers, which is nearly exact: below 2^22, of which whole numbers come apart
+// from the rest. Of those that are not negative, no more is lost than a share of the sum.
+#define BLOCK_SUM                                                                                            \
+    "precise float whole = 12582912.0, rest = 0.0, lost;\n"                                                  \
+    "[[unroll]] for (uint i = 0u; i < BLOCK; i++) {\n"                                                       \
+    "float v = is_member(k, i, end) ? x[i] : 0.0;\n"                                                         \
+    "precise float next = whole + v, part = next - whole, more = rest + (v - part); whole = next; rest = "   \
+    "more;\n}\n"                                                                                             \
+    "if (is_nan(rest)) return false;\n"                                                                      \
+    "s.x = exact_sum(s.x, whole - 12582912.0, lost); s.y += rest + lost;\nreturn true;"
+#define BLOCK_SUM_OF(magnitude)                                                                              \
+    "float sum = 0.0, lost;\n"                                                                               \
+    "[[unroll]] for (uint i = 0u; i < BLOCK; i++) { sum += is_member(k, i, end) ? " magnitude " : 0.0; }\n"  \
+    "if (is_nan(sum) || is_inf(sum)) return false;\n"                                                        \
+    "s.x = exact_sum(s.x, sum, lost); s.y += lost;\nreturn true;"
+
+static struct fold sum_fold(enum op op, WNNDataType type)
 {
     struct fold fold = {.sum = "vec2",
                         .neutral = "vec2(0.0)",
@@ -444,22 +546,30 @@ static struct fold sum_fold(enum op op)
                         .kept_type = WNNDataType_Float32,
                         .kept_form = FORM_PAIR,
                         .kept_element = "vec2"};
+    bool half = type == WNNDataType_Float16;
+    if (half) {
+        fold.block = BLOCK_SUM;
+        fold.settled = "vec2(s.x, is_nan(s.y) ? 0.0 : s.y)";
+    }
     switch (op) {
     case WNN_OP_reduceL1:
         fold.accumulate = ADD("magnitude(x)", "lost");
+        fold.block = half ? BLOCK_SUM_OF("abs(x[i])") : NULL;
         break;
     case WNN_OP_reduceL2:
         fold.accumulate = SQUARE;
+        fold.block = half ? BLOCK_SUM_OF("x[i] * x[i]") : NULL;
         fold.result = "sqrt_of(s.x + s.y)";
         break;
     case WNN_OP_reduceSumSquare:
         fold.accumulate = SQUARE;
+        fold.block = half ? BLOCK_SUM_OF("x[i] * x[i]") : NULL;
         break;
     case WNN_OP_reduceLogSum:
-        fold.result = "log_sum2(s)";
+        fold.result = half ? "log_half(s.x + s.y)" : "log_sum2(s)";
         break;
     case WNN_OP_reduceMean:
-        fold.result = "mean2(s, float(ALL_MEMBERS)).x";
+        fold.result = half ? "(s.x + s.y) / float(ALL_MEMBERS)" : "mean2(s, float(ALL_MEMBERS)).x";
         break;
     default:
         break;
@@ -494,12 +604,15 @@ static struct fold exponential_fold(WNNDataType type)
         .block = type == WNNDataType_Float16 ? EXPONENTIALS("exp2(1.44269504 * (x[i] - s.x))")
                                              : EXPONENTIALS("exp_normal(max(x[i] - s.x, -86.0))"),
         .settled = "vec4(s.x, sum2(vec2(s.y, 0.0), vec2(s.z, 0.0)), s.w)",
-        .result = "is_nan(s.w) || s.w == INF ? s.w : is_inf(s.x) ? s.x : s.x + log_sum2(s.yz)",
+        .result = type == WNNDataType_Float16
+                      ? "is_nan(s.w) || s.w == INF ? s.w : is_inf(s.x) ? s.x : s.x + log_half(s.y + s.z)"
+                      : "is_nan(s.w) || s.w == INF ? s.w : is_inf(s.x) ? s.x : s.x + log_sum2(s.yz)",
         .kept = "s",
         .back = "x",
         .kept_type = WNNDataType_Float32,
         .kept_form = FORM_QUAD,
-        .kept_element = "vec4"};
+        .kept_element = "vec4",
+        .dear = true};
 }
 
 static struct fold fold_of(enum op op, WNNDataType type)
@@ -513,6 +626,11 @@ static struct fold fold_of(enum op op, WNNDataType type)
         fold.neutral = integer(type, true);
         fold.join = "return mul(a, b);";
         fold.accumulate = "s = mul(s, x);";
+        // Products of four float16 numbers are within the range of float32.
+        if (type == WNNDataType_Float16)
+            fold.block = "[[unroll]] for (uint i = 0u; i < BLOCK; i += 4u) {\nprecise float p = 1.0;\n"
+                         "[[unroll]] for (uint j = i; j < i + 4u && j < BLOCK; j++)\n"
+                         "p = p * (is_member(k, j, end) ? x[j] : 1.0);\ns = mul(s, p);\n}\nreturn true;";
         return fold;
     case WNN_OP_reduceLogSumExp:
         return exponential_fold(type);
@@ -520,7 +638,7 @@ static struct fold fold_of(enum op op, WNNDataType type)
         break;
     }
     if (wnn_dtype_is_float(type))
-        return sum_fold(op);
+        return sum_fold(op, type);
     fold.neutral = integer(type, false);
     fold.join = "return add(a, b);";
     fold.accumulate = op == WNN_OP_reduceL1          ? "s = add(s, magnitude(x));"
@@ -574,7 +692,7 @@ void wnn_lower_arg_min_max(struct lowering *lowering)
     bool is_float = wnn_dtype_is_float(in->type), least = lowering->node->op == WNN_OP_argMin;
     const char *type = is_float ? "int" : wnn_shader_type(in->type); // of floats the order
     const char *better = least ? "less(a, b)" : "less(b, a)";
-    char declarations[256], neutral[64], accumulate[256], block[384], kept[64], back[64], result[96];
+    char declarations[256], neutral[64], accumulate[256], block[448], kept[64], back[64], result[96];
     snprintf(declarations, sizeof declarations,
              "struct Found { %s x; uint k; };\nbool better(%s a, %s b) { return %s; }\n", type, type, type,
              better);
@@ -586,13 +704,25 @@ void wnn_lower_arg_min_max(struct lowering *lowering)
              attrs->selectLastIndex ? "!better(s.x, y)" : "better(y, s.x)");
     // Of 8 bits the place within a block, too, is part of what is compared.
     bool last = attrs->selectLastIndex, up = least != last;
-    snprintf(block, sizeof block,
-             "%s best = x[0] * 256 + %s(%s);\n"
-             "[[unroll]] for (uint i = 1u; i < BLOCK; i++) { best = %s(best, x[i] * 256 + %s(%s)); }\n"
-             "%s y = best >> 8;\nuint i = uint(best) & 255u;\n"
-             "if (%s) s = Found(y, member_of(k, %s, end));\nreturn true;",
-             type, type, up ? "0" : "255", least ? "min" : "max", type, up ? "i" : "255u - i", type,
-             last ? "!better(s.x, y)" : "better(y, s.x)", up ? "i" : "255u - i");
+    if (in->type == WNNDataType_Float16)
+        snprintf(block, sizeof block,
+                 "float best = x[0], all = 0.0;\nuint at = 0u;\n"
+                 "[[unroll]] for (uint i = 0u; i < BLOCK; i++) {\n"
+                 "bool is = x[i] %s best; best = is ? x[i] : best; at = is ? i : at; all += x[i];\n}\n"
+                 "if (is_nan(all) || is_inf(all)) return false;\nint y = order_of(best);\n"
+                 "if (%s) s = Found(y, member_of(k, at, end));\nreturn true;",
+                 least  ? last ? "<=" : "<"
+                 : last ? ">="
+                        : ">",
+                 last ? "!better(s.x, y)" : "better(y, s.x)");
+    else
+        snprintf(block, sizeof block,
+                 "%s best = x[0] * 256 + %s(%s);\n"
+                 "[[unroll]] for (uint i = 1u; i < BLOCK; i++) { best = %s(best, x[i] * 256 + %s(%s)); }\n"
+                 "%s y = best >> 8;\nuint i = uint(best) & 255u;\n"
+                 "if (%s) s = Found(y, member_of(k, %s, end));\nreturn true;",
+                 type, type, up ? "0" : "255", least ? "min" : "max", type, up ? "i" : "255u - i", type,
+                 last ? "!better(s.x, y)" : "better(y, s.x)", up ? "i" : "255u - i");
     snprintf(kept, sizeof kept, "uvec2(%s, s.k)", wnn_dtype_bits(in->type) == 64 ? "0u" : "uint(s.x)");
     snprintf(back, sizeof back, wnn_dtype_bits(in->type) == 64 ? "%.0sFound(%s, x.y)" : "Found(%s(x.x), x.y)",
              type, integer(in->type, false));
@@ -603,14 +733,15 @@ void wnn_lower_arg_min_max(struct lowering *lowering)
                         .neutral = neutral,
                         .join = attrs->selectLastIndex ? JOIN_FOUND(">") : JOIN_FOUND("<"),
                         .accumulate = accumulate,
-                        .block = wnn_dtype_bits(in->type) == 8 ? block : NULL,
+                        .block = wnn_dtype_bits(in->type) <= 16 ? block : NULL,
                         .settled = "s",
                         .result = result,
                         .kept = kept,
                         .back = back,
                         .kept_type = WNNDataType_Uint64,
                         .kept_form = FORM_BITS,
-                        .kept_element = "uvec2"};
+                        .kept_element = "uvec2",
+                        .dear = true};
     lower_folds(lowering, &groups, &fold, wnn_dtype_bits(in->type) < 64);
 }
 

@@ -7,6 +7,87 @@
 // With COLUMNS, members of neighbouring groups lie side by side, and invocations beside one another see to so many of
 // those as load() brings; else load() brings members of one group. TURNS loads are on their way; with BLOCKS, what they
 // bring of one group is accumulated together, if accumulate_block() can do that.
+//
+// With TILED, groups lie one behind the other and are short. A work group brings ROWS of them to shared memory, as they lie,
+// and an invocation folds SIDE of them at a time there, which make whole words of the input and of the output.
+
+#if TILED
+
+// What is not a member of the block that begins with member k stands for the first or the last.
+void accumulate_line(inout SUM sum, ELEMENT x[TURNS][WIDE], ELEMENT first, ELEMENT last, uint k)
+{
+#if BLOCKS
+    ELEMENT block[BLOCK];
+    [[unroll]] for (uint i = 0u; i < BLOCK; i++) {
+        block[i] = x[i / WIDE][i % WIDE];
+        if (int(k + i) < 0)
+            block[i] = first;
+        else if (k + i >= MEMBERS)
+            block[i] = last;
+    }
+    if (accumulate_block(sum, block, k, MEMBERS))
+        return;
+#endif
+    [[unroll]] for (uint i = 0u; i < TURNS * WIDE; i++)
+        if (k + i < MEMBERS)
+            accumulate(sum, x[i / WIDE][i % WIDE], k + i);
+}
+
+// Row number `row` of the tile, of which the first word has `skip` elements of another.
+SUM folded(uint row, uint skip)
+{
+    SUM sum = NEUTRAL;
+    uint begin = row * MEMBERS - skip;
+    const uint end = MEMBERS + skip, tail = (end - 1u) / WIDE * WIDE;
+    ELEMENT line[WIDE], x[TURNS][WIDE];
+    load(begin, line);
+    ELEMENT first = line[skip], last;
+    load(begin + tail, line);
+    last = line[end - 1u - tail];
+    for (uint k = 0u; k < end; k += TURNS * WIDE) {
+        [[unroll]] for (uint t = 0u; t < TURNS; t++)
+            load(begin + min(k + t * WIDE, tail), x[t]);
+        accumulate_line(sum, x, first, last, k - skip);
+    }
+    return settled(sum);
+}
+
+void main()
+{
+    const uint size = gl_WorkGroupSize.x;
+    uint self = gl_LocalInvocationID.x, group = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * ROWS;
+    if (group >= GROUPS)
+        return;
+    uint begin = group / SIDE * (TILE_WORDS / (ROWS / SIDE));
+    for (uint i = self; i < TILE_WORDS; i += 8u * size) {
+        uint words[8];
+        [[unroll]] for (uint t = 0u; t < 8u; t++)
+            words[t] = input_word(min(begin + i + t * size, LAST_WORD));
+        [[unroll]] for (uint t = 0u; t < 8u; t++)
+            if (i + t * size < TILE_WORDS)
+                tile[tile_place(i + t * size)] = words[t];
+    }
+    barrier();
+    for (uint row = self * SIDE; row < ROWS; row += size * SIDE) {
+        OUT results[SIDE];
+        [[unroll]] for (uint d = 0u; d < SIDE; d++)
+            results[d] = finish(result_of(folded(row + d, d * MEMBERS % WIDE)),
+                                min(group + row + d, COUNT - 1u));
+        [[unroll]] for (uint e = 0u; e < SIDE; e += PER) {
+            uint number = group + row + e;
+            WORD word = WORD(0u);
+#if HALF_PAIRS
+            word = stored_halves(vec2(results[e], results[e + 1u]));
+#else
+            [[unroll]] for (uint d = 0u; d < PER; d++)
+                put(word, d, results[e + d]);
+#endif
+            if (number < COUNT)
+                store(number / PER, word);
+        }
+    }
+}
+#else
 
 #define TOGETHER (gl_WorkGroupSize.x / uint(LANES))
 #if COLUMNS
@@ -144,3 +225,4 @@ void main()
 #endif
 #endif
 }
+#endif
