@@ -243,20 +243,27 @@ static bool record(struct gpu *gpu, struct executable *executable, const struct 
 // Takes
 // ---------------------------------------------------------------------------------------------------------------
 
-static void free_take(struct gpu *gpu, struct take *take)
+// More sets of tensors by turns are recorded anew. The least is for any graph, and so many dispatches that a
+// take of all of them has some megabytes.
+enum {
+    LEAST_TAKES = 8,
+    MOST_TAKES = 64,
+    MOST_DISPATCHES = 8192
+};
+
+static size_t most_takes(const struct executable *executable)
 {
-    wnn_recording_free(&take->recording);
-    wnn_release(gpu->allocator, take->tensors);
-    *take = (struct take){.used = 0};
+    size_t count = MOST_DISPATCHES / (executable->program.dispatches + 1);
+    return count < LEAST_TAKES ? LEAST_TAKES : count > MOST_TAKES ? MOST_TAKES : count;
 }
 
 static bool is_for(const struct executable *executable, const struct take *take,
                    const struct bindings *bindings)
 {
-    if (!take->recording.gpu || !take->tensors != !bindings)
+    if (take->on_tensors != (bindings != NULL))
         return false;
     for (size_t i = 0; bindings && i < tensor_count(executable); i++)
-        if (take->tensors[i] != tensor_of(executable, bindings, i)->number)
+        if (take->numbers[i] != tensor_of(executable, bindings, i)->number)
             return false;
     return true;
 }
@@ -264,55 +271,79 @@ static bool is_for(const struct executable *executable, const struct take *take,
 static bool has_take(const struct executable *executable, const struct flight *flight,
                      const struct bindings *bindings)
 {
-    for (int i = 0; i < TAKES; i++)
-        if (is_for(executable, &flight->takes[i], bindings))
-            return true;
-    return false;
+    const struct take *take = flight->takes;
+    while (take && !is_for(executable, take, bindings))
+        take = take->next;
+    return take;
 }
 
-static uint64_t *list_numbers(struct gpu *gpu, const struct executable *executable,
-                              const struct bindings *bindings)
+static void free_take(struct gpu *gpu, struct take *take)
 {
-    size_t count = tensor_count(executable);
-    uint64_t *numbers = wnn_allocate(gpu->allocator, (count + 1) * sizeof numbers[0]);
-    for (size_t i = 0; numbers && i < count; i++)
-        numbers[i] = tensor_of(executable, bindings, i)->number;
-    return numbers;
+    wnn_recording_free(&take->recording);
+    wnn_release(gpu->allocator, take);
 }
 
-// The take of a flight that is not under way: made now, in the place of the one that was not used for the
-// longest time, if there is none that is as it should be. If that fails, another for the same memory will do.
-// NULL: there is none. `bindings`: with tensors, or NULL.
+// NULL: it failed.
+static struct take *make_take(struct gpu *gpu, struct executable *executable, const struct flight *flight,
+                              const struct bindings *bindings, enum stamps stamps, struct error *error)
+{
+    size_t count = bindings ? tensor_count(executable) : 0;
+    struct take *take = wnn_allocate_zero(gpu->allocator, sizeof *take + count * sizeof take->numbers[0]);
+    if (!take) {
+        wnn_fail_memory(error);
+        return NULL;
+    }
+    take->on_tensors = bindings;
+    for (size_t i = 0; i < count; i++)
+        take->numbers[i] = tensor_of(executable, bindings, i)->number;
+    if (record(gpu, executable, flight, bindings, stamps, &take->recording, error))
+        return take;
+    free_take(gpu, take);
+    return NULL;
+}
+
+static struct take *remove_take(struct flight *flight, struct take **place)
+{
+    struct take *take = *place;
+    *place = take->next;
+    flight->take_count--;
+    return take;
+}
+
+static struct recording *add_take(struct flight *flight, struct take *take)
+{
+    take->next = flight->takes;
+    flight->takes = take;
+    flight->take_count++;
+    return &take->recording;
+}
+
+// The take of a flight that is not under way: made now if there is none that is as it should be; if that
+// fails, another for the same memory will do. NULL: there is none. `bindings`: with tensors, or NULL.
 static struct recording *find_recording(struct gpu *gpu, struct executable *executable, struct flight *flight,
                                         const struct bindings *bindings, enum stamps stamps,
                                         struct error *error)
 {
-    struct take *oldest = &flight->takes[0], *other = NULL;
+    struct take **last = NULL, **other = NULL, *take;
     if (stamps == STAMPS_NONE && executable->program.measured)
         stamps = STAMPS_SUBMISSIONS;
-    for (struct take *take = flight->takes; take < flight->takes + TAKES; take++) {
-        if (is_for(executable, take, bindings)) {
-            if (take->recording.stamps == stamps && take->recording.version == executable->program.version) {
-                take->used = ++executable->uses;
-                return &take->recording;
-            }
-            if (take->recording.stamps <= stamps)
-                other = take;
-        }
-        if (take->used < oldest->used)
-            oldest = take;
+    for (struct take **place = &flight->takes; *place; place = &(*place)->next) {
+        const struct recording *recording = &(*place)->recording;
+        last = place;
+        if (!is_for(executable, *place, bindings))
+            continue;
+        if (recording->stamps == stamps && recording->version == executable->program.version)
+            return add_take(flight, remove_take(flight, place));
+        if (recording->stamps <= stamps)
+            other = place;
     }
-    struct take fresh = {.used = ++executable->uses};
-    if ((!bindings || (fresh.tensors = list_numbers(gpu, executable, bindings))) &&
-        record(gpu, executable, flight, bindings, stamps, &fresh.recording, error)) {
-        // What is out of date is not needed any more.
-        struct take *place = other && other->recording.stamps == stamps ? other : oldest;
-        free_take(gpu, place);
-        *place = fresh;
-        return &place->recording;
-    }
-    free_take(gpu, &fresh);
-    return other ? &other->recording : NULL;
+    if (!(take = make_take(gpu, executable, flight, bindings, stamps, error)))
+        return other ? &(*other)->recording : NULL;
+    // What is out of date is not needed any more.
+    bool outdated = other && (*other)->recording.stamps == stamps;
+    if (outdated || flight->take_count >= most_takes(executable))
+        free_take(gpu, remove_take(flight, outdated ? other : last));
+    return add_take(flight, take);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -321,8 +352,8 @@ static struct recording *find_recording(struct gpu *gpu, struct executable *exec
 
 static void free_flight(struct gpu *gpu, struct flight *flight)
 {
-    for (int i = 0; i < TAKES; i++)
-        free_take(gpu, &flight->takes[i]);
+    while (flight->takes)
+        free_take(gpu, remove_take(flight, &flight->takes));
     if (flight->preparation)
         gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &flight->preparation);
     flight->preparation = VK_NULL_HANDLE;

@@ -11,21 +11,22 @@
 
 // A recording and what it was made for.
 struct take {
+    struct take *next;
     struct recording recording;
-    uint64_t *tensors; // the numbers of inputs and outputs; NULL: memory of the host
-    uint64_t used;     // when it was last; the more the later
+    bool on_tensors;    // or on memory of the host
+    uint64_t numbers[]; // of inputs and outputs, if they are tensors
 };
 
 enum {
-    FLIGHTS = 2, // executions of a graph that can be under way, each on memory of its own
-    TAKES = 8    // recordings of each; more sets of tensors by turns are recorded anew
+    FLIGHTS = 2 // executions of a graph that can be under way, each on memory of its own
 };
 
 struct flight {
     struct buffer arena;
     struct buffer inputs;           // where they lie if they are not tensors, or such as shaders cannot see
     struct buffer upload, readback; // where the host cannot map those
-    struct take takes[TAKES];
+    struct take *takes;             // what was used last comes first
+    size_t take_count;
     struct recording *last; // that was submitted
     VkCommandBuffer preparation;
     struct moment moment;
@@ -41,7 +42,6 @@ struct executable {
     struct flight flights[FLIGHTS];
     size_t flight_count, most_flights;
     size_t input_bytes, readback_bytes;
-    uint64_t uses;            // of takes
     struct buffer *constants; // pieces
     size_t constant_count;
     struct region *regions; // by operand

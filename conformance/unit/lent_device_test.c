@@ -336,6 +336,42 @@ static void test_neighbours(struct host *host)
     destroy_buffer(host, &buffer);
 }
 
+// Many sets of tensors by turns are recorded once each, for each of the two memories of a graph; a tensor may
+// have to be prepared once.
+static void test_turns(struct host *host)
+{
+    enum {
+        INPUTS = 5,
+        OUTPUTS = 7,
+        SETS = INPUTS * OUTPUTS,
+        ROUNDS = 6
+    };
+    WNNVulkanDevice lent = lend(host);
+    WNNContext context = create_on(&lent, NULL);
+    WNNGraph graph = build_alone(context, 1);
+    WNNTensor x[INPUTS], y[OUTPUTS];
+    for (int i = 0; i < INPUTS; i++) {
+        x[i] = make_tensor(context, WNNDataType_Int32, 1, NULL);
+        write_tensor(context, x[i], &i, sizeof i);
+    }
+    for (int i = 0; i < OUTPUTS; i++)
+        y[i] = make_tensor(context, WNNDataType_Int32, 1, NULL);
+    int recordings = atomic_load(&calls.recordings);
+    for (int i = 0; i < ROUNDS * SETS; i++)
+        wait_for(context, dispatch(context, graph, x[i % INPUTS], y[i % OUTPUTS], NULL));
+    REQUIRE(atomic_load(&calls.recordings) - recordings <= 2 * SETS + INPUTS + OUTPUTS);
+    for (int i = 0; i < OUTPUTS; i++) {
+        int32_t result;
+        read_tensor(context, y[i], &result, sizeof result);
+        REQUIRE_EQUAL_INT(result, 2 * (((ROUNDS * SETS - OUTPUTS) + i) % INPUTS) + 1);
+        wnnTensorRelease(y[i]);
+    }
+    for (int i = 0; i < INPUTS; i++)
+        wnnTensorRelease(x[i]);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Frames
 // ---------------------------------------------------------------------------------------------------------------
@@ -441,6 +477,7 @@ int main(void)
     test_refused_buffers(&host);
     test_overlap(&host);
     test_neighbours(&host);
+    test_turns(&host);
     const VkBufferUsageFlags seen = COPIED | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
     const struct lie lies[] = {
         {seen, 0, true}, {seen, 256, true}, {seen, 48, true}, {seen, 20, false}, {COPIED, 256, false}};
