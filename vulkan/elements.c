@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// From so many invocations on, groups are large.
+// From so many invocations on, groups are large; and below what gets literals, where few start sooner than
+// many.
 #define LARGE_WORK ((uint64_t)1 << 16)
 
 // Bits that invocations read and write at a time, up to which they do so twice.
@@ -399,8 +400,8 @@ static void add_turns(struct elements *elements, uint64_t units)
             bits += elements->side * form_bits(elements->inputs[i].tensor, elements->inputs[i].form);
     for (unsigned i = 0; i < elements->output_count; i++)
         bits += elements->side * form_bits(elements->outputs[i].tensor, elements->outputs[i].form);
-    if (units >= LARGE_WORK)
-        shader->local_size = 256;
+    if (units >= LARGE_WORK || !shader->literal)
+        shader->local_size = wnn_shader_large_group(shader->lowering->gpu);
     bool twice = shader->literal && elements->whole && units >= 2 * LARGE_WORK &&
                  units % (2 * shader->local_size) == 0 && bits <= FEW_BITS;
     elements->turns = twice ? 2 : 1;

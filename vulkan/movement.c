@@ -53,7 +53,7 @@ static bool lower_tiles(struct lowering *lowering, const struct tensor *from, co
              groups = tiles_in * tiles_out * (to->count / sizes[0] / sizes[along]);
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "transpose", to->count);
-    shader.local_size = lowering->gpu->can.invocations >= 256 ? 256 : 128;
+    shader.local_size = wnn_shader_large_group(lowering->gpu);
     wnn_shader_map(&shader, "from", rest, dims, from_steps, offset);
     wnn_shader_map(&shader, "to", rest, dims, to_steps, 0);
     wnn_shader_define(&shader, "PACKED", "%u", packed);
@@ -252,8 +252,8 @@ void wnn_lower_triangular(struct lowering *lowering)
     wnn_shader_begin(&shader, lowering, "triangular", out->count);
     wnn_shader_input(&shader, "a", &lowering->in[0], FORM_BITS);
     wnn_shader_output(&shader, out, FORM_BITS, NULL);
-    wnn_shader_number(&shader, "ROWS", out->shape.dim[out->shape.rank - 2]);
-    wnn_shader_number(&shader, "COLUMNS", out->shape.dim[out->shape.rank - 1]);
+    wnn_shader_divisor(&shader, "ROWS", out->shape.dim[out->shape.rank - 2]);
+    wnn_shader_divisor(&shader, "COLUMNS", out->shape.dim[out->shape.rank - 1]);
     wnn_shader_number(&shader, "UPPER", options->upper);
     wnn_shader_number(&shader, "DIAGONAL", (uint32_t)options->diagonal);
     wnn_shader_end(&shader);

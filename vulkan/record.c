@@ -4,6 +4,8 @@
 
 #include "vulkan/program.h"
 
+#include <string.h>
+
 // ---------------------------------------------------------------------------------------------------------------
 // Hazards: what has been read and written since the last barrier
 // ---------------------------------------------------------------------------------------------------------------
@@ -165,9 +167,15 @@ static bool create_pool(const struct program *program, struct recording *recordi
     return wnn_gpu_fail(gpu, result, "vkCreateDescriptorPool", error);
 }
 
-// Binds what a dispatch needs; `words` are its push constants.
+// Push constants of a dispatch: where what it is bound to begins, and behind that its parameters. As few as
+// can be, since fetching them comes before all that a shader does.
+struct pushed {
+    uint32_t words[GPU_BUFFERS + GPU_PUSHED], count;
+};
+
+// Binds what a dispatch needs.
 static bool describe(struct recorder *recorder, const struct step *step, VkDescriptorSet *set,
-                     uint32_t words[GPU_BUFFERS], struct error *error)
+                     struct pushed *pushed, struct error *error)
 {
     struct gpu *gpu = recorder->program->gpu;
     const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
@@ -183,7 +191,7 @@ static bool describe(struct recorder *recorder, const struct step *step, VkDescr
         struct access access = access_of(recorder, &step->bindings[i]);
         size_t begin = access.begin / gpu->can.storage_alignment * gpu->can.storage_alignment;
         buffers[i] = (VkDescriptorBufferInfo){access.buffer, begin, access.end - begin};
-        words[i] = (uint32_t)((access.begin - begin) / 4);
+        pushed->words[i] = (uint32_t)((access.begin - begin) / 4);
         writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                            .dstSet = *set,
                                            .dstBinding = i,
@@ -192,6 +200,8 @@ static bool describe(struct recorder *recorder, const struct step *step, VkDescr
                                            .pBufferInfo = &buffers[i]};
     }
     gpu->vk.UpdateDescriptorSets(gpu->device, step->binding_count, writes, 0, NULL);
+    memcpy(pushed->words + step->binding_count, step->pushed, step->pushed_count * sizeof step->pushed[0]);
+    pushed->count = step->binding_count + step->pushed_count;
     return true;
 }
 
@@ -204,7 +214,7 @@ static unsigned cut_dimension(const struct step *step)
 
 // One of the parts of a dispatch.
 static void record_part(struct recorder *recorder, const struct step *step, VkDescriptorSet set,
-                        const uint32_t words[GPU_BUFFERS], uint32_t part)
+                        const struct pushed *pushed, uint32_t part)
 {
     const struct gpu *gpu = recorder->program->gpu;
     VkPipelineLayout layout = gpu->layouts[step->binding_count];
@@ -215,11 +225,8 @@ static void record_part(struct recorder *recorder, const struct step *step, VkDe
     groups[cut] = (uint32_t)((uint64_t)groups[cut] * (part + 1) / step->parts) - first[cut];
     gpu->vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, step->pipeline->handle);
     gpu->vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, NULL);
-    gpu->vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, GPU_BUFFERS * sizeof words[0],
-                             words);
-    if (step->pushed_count > 0)
-        gpu->vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, GPU_BUFFERS * sizeof words[0],
-                                 step->pushed_count * sizeof step->pushed[0], step->pushed);
+    gpu->vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                             pushed->count * (uint32_t)sizeof pushed->words[0], pushed->words);
     if (step->parts > 1)
         gpu->vk.CmdDispatchBase(commands, first[0], first[1], first[2], groups[0], groups[1], groups[2]);
     else
@@ -279,13 +286,13 @@ static bool begin_submission(struct recorder *recorder, struct error *error)
 static bool record_dispatch(struct recorder *recorder, const struct step *step, struct error *error)
 {
     VkDescriptorSet set;
-    uint32_t words[GPU_BUFFERS] = {0};
-    if (!describe(recorder, step, &set, words, error))
+    struct pushed pushed;
+    if (!describe(recorder, step, &set, &pushed, error))
         return false;
     for (uint32_t part = 0; part < step->parts; part++) {
         if (part > 0 && !begin_submission(recorder, error))
             return false;
-        record_part(recorder, step, set, words, part);
+        record_part(recorder, step, set, &pushed, part);
     }
     return true;
 }

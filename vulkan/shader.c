@@ -9,6 +9,8 @@
 
 // Dispatches of this much work and more get literals.
 #define LITERAL_WORK ((size_t)1 << 16)
+// Indices below this are divided fast; those of elements that are not literal work are.
+#define SMALL_INDICES ((uint64_t)1 << 16)
 
 static void fail(struct lowering *lowering)
 {
@@ -73,6 +75,11 @@ void wnn_shader_join(struct shader *shader, const struct shader *other)
         add_bytes(shader, other->text, other->length);
 }
 
+unsigned wnn_shader_large_group(const struct gpu *gpu)
+{
+    return gpu->can.invocations >= 256 ? 256 : GPU_LEAST_INVOCATIONS;
+}
+
 void wnn_shader_begin(struct shader *shader, struct lowering *lowering, const char *family, size_t work)
 {
     *shader = (struct shader){.lowering = lowering,
@@ -117,7 +124,8 @@ static size_t add_parameters(struct shader *shader, const uint32_t *values, size
 }
 
 // "5u", or the place of a parameter.
-#define NUMBER_TEXT 32
+#define NUMBER_TEXT   32
+#define QUOTIENT_TEXT 64
 static const char *number_text(struct shader *shader, uint32_t value, char text[NUMBER_TEXT])
 {
     if (shader->literal)
@@ -131,6 +139,27 @@ void wnn_shader_number(struct shader *shader, const char *name, uint32_t value)
 {
     char text[NUMBER_TEXT];
     wnn_shader_define(shader, name, "%s", number_text(shader, value, text));
+}
+
+// How often a number is in i. Indices of small dispatches are multiplied by 2^32 / value, rounded up, which
+// is right below 2^16: to divide by a number that the compiler does not know takes longer than all the rest.
+static void quotient_text(struct shader *shader, uint32_t value, bool is_small, const char *i,
+                          char text[QUOTIENT_TEXT])
+{
+    char number[NUMBER_TEXT];
+    if (shader->literal || !is_small)
+        snprintf(text, QUOTIENT_TEXT, "%s / %s", i, number_text(shader, value, number));
+    else
+        snprintf(text, QUOTIENT_TEXT, "small_quotient(%s, %s)", i,
+                 number_text(shader, value > 1 ? UINT32_MAX / value + 1 : 0, number));
+}
+
+void wnn_shader_divisor(struct shader *shader, const char *name, uint32_t value)
+{
+    char quotient[QUOTIENT_TEXT];
+    wnn_shader_number(shader, name, value);
+    quotient_text(shader, value, !shader->literal, "(i)", quotient);
+    wnn_shader_text(shader, "#define %s_in(i) (%s)\n", name, quotient);
 }
 
 void wnn_shader_float(struct shader *shader, const char *name, double value)
@@ -208,19 +237,18 @@ void wnn_shader_map(struct shader *shader, const char *name, unsigned rank, cons
         wnn_shader_text(shader, "#define %s_index(i) (i)\n", name);
         return;
     }
-    char size[NUMBER_TEXT], stride[NUMBER_TEXT];
-    wnn_shader_text(shader, "uint %s_index(uint i) {\nuint o = %s, q;\n", name,
-                    number_text(shader, (uint32_t)offset, stride));
-    for (unsigned d = 0; d < count; d++) {
-        if (strides[d] != 0)
-            number_text(shader, (uint32_t)strides[d], stride);
-        if (d + 1 == count && strides[d] != 0) // what is left is below the size
-            wnn_shader_text(shader, "o += i * %s;\n", stride);
-        else if (d + 1 < count && strides[d] == 0)
-            wnn_shader_text(shader, "i /= %s;\n", number_text(shader, sizes[d], size));
-        else if (d + 1 < count)
-            wnn_shader_text(shader, "q = i / %s;\no += (i - q * %s) * %s;\ni = q;\n",
-                            number_text(shader, sizes[d], size), size, stride);
+    char start[NUMBER_TEXT], step[NUMBER_TEXT], quotient[QUOTIENT_TEXT];
+    uint64_t bound = 1; // of i
+    for (unsigned d = 0; d < count && bound <= SMALL_INDICES; d++)
+        bound *= sizes[d];
+    number_text(shader, (uint32_t)offset, start);
+    number_text(shader, count > 0 ? (uint32_t)strides[0] : 0, step);
+    wnn_shader_text(shader, "uint %s_index(uint i) {\nuint o = %s + i * %s;\n", name, start, step);
+    // A step in dimension d + 1 takes back all those in dimension d.
+    for (unsigned d = 0; d + 1 < count; d++) {
+        quotient_text(shader, sizes[d], bound <= SMALL_INDICES, "i", quotient);
+        number_text(shader, (uint32_t)(strides[d + 1] - strides[d] * (int64_t)sizes[d]), step);
+        wnn_shader_text(shader, "i = %s;\no += i * %s;\n", quotient, step);
     }
     add_text(shader, "return o;\n}\n");
 }
@@ -637,7 +665,7 @@ static void add_header(struct shader *shader)
                          "[4464], 4459, 32);\n");
     wnn_shader_text(shader, "layout(local_size_x = %u) in;\nlayout(push_constant) uniform Bases { uint base0",
                     shader->local_size);
-    for (unsigned i = 1; i < GPU_BUFFERS; i++)
+    for (unsigned i = 1; i < shader->binding_count; i++)
         wnn_shader_text(shader, ", base%u", i);
     if (are_pushed(shader))
         wnn_shader_text(shader, "; uint pushed[%zu]; };\n#define P(k) pushed[k]\n", shader->parameter_count);
@@ -735,6 +763,8 @@ void wnn_shader_end_groups(struct shader *shader, uint64_t groups)
 void wnn_shader_end(struct shader *shader)
 {
     shader->elements = true;
+    if (!shader->literal) // a few groups start sooner than many
+        shader->local_size = wnn_shader_large_group(shader->lowering->gpu);
     uint64_t units = ((uint64_t)shader->count + shader->per - 1) / shader->per;
     wnn_shader_end_groups(shader, (units + shader->local_size - 1) / shader->local_size);
 }

@@ -71,6 +71,9 @@ struct shader {
 // The text of kernels/<name>.comp.
 const char *wnn_shader_family(const char *name);
 
+// Invocations of a large work group.
+unsigned wnn_shader_large_group(const struct gpu *gpu);
+
 // `work`: elements, or steps of loops altogether. No family: the main function is written as text.
 void wnn_shader_begin(struct shader *shader, struct lowering *lowering, const char *family, size_t work);
 
@@ -78,6 +81,8 @@ void wnn_shader_begin(struct shader *shader, struct lowering *lowering, const ch
 void wnn_shader_define(struct shader *shader, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void wnn_shader_number(struct shader *shader, const char *name, uint32_t value);
+// NAME, and NAME_in(i): i / NAME for indices of elements.
+void wnn_shader_divisor(struct shader *shader, const char *name, uint32_t value);
 void wnn_shader_float(struct shader *shader, const char *name, double value);
 // NAME(d), for d below `count`, which is at most WNN_MAX_RANK.
 void wnn_shader_numbers(struct shader *shader, const char *name, const uint32_t *values, unsigned count);

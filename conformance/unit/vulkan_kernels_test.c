@@ -52,6 +52,30 @@ static void test_transposes(WNNContext context, WNNContext cpu)
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// Places
+// ---------------------------------------------------------------------------------------------------------------
+
+// Where an element lies in its row and its column, and where in what is broadcast to it.
+static void make_places(struct subject *s)
+{
+    const uint32_t *dims = s->argument;
+    WNNOperand x = input(s, 3, dims), y = INPUT(s, dims[1], 1), z = INPUT(s, dims[0], 1, dims[2]);
+    output(s, wnnGraphBuilderTriangular(s->builder, x, NULL));
+    output(s, wnnGraphBuilderAdd(s->builder, x, y, NULL));
+    output(s, wnnGraphBuilderAdd(s->builder, x, z, NULL));
+}
+
+// Up to 2^16 - 1 elements, and from there on.
+static void test_places(WNNContext context, WNNContext cpu)
+{
+    static const uint32_t cases[][3] = {{15, 17, 257}, {257, 17, 15}, {1, 1, 65535}, {1, 65535, 1},
+                                        {65535, 1, 1}, {3, 1, 21845}, {1, 255, 257}, {2, 32767, 1},
+                                        {7, 8, 9},     {32, 32, 64},  {3, 151, 149}};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        compare(context, cpu, make_places, cases[i], WNNDataType_Float32, 0, "places", i);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 // Recurrent networks
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -258,6 +282,7 @@ int main(void)
     if (!context)
         return SKIPPED;
     test_transposes(context, cpu);
+    test_places(context, cpu);
     test_networks(context, cpu);
     test_convolutions(context, cpu);
     test_elements(context, cpu);

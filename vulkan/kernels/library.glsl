@@ -13,6 +13,15 @@ struct I64 { uint lo, hi; };
 //: U64
 struct U64 { uint lo, hi; };
 
+//: small_quotient
+// i / size for i < 2^16, where `inverse` is 2^32 / size, rounded up; 0: the size is 1.
+uint small_quotient(uint i, uint inverse)
+{
+    uint high, low;
+    umulExtended(i, inverse, high, low);
+    return inverse == 0u ? i : high;
+}
+
 //: is_nan
 #ifdef SPECIAL
 bool is_nan(float x) { return isnan(x); }
