@@ -432,6 +432,24 @@ static void read_timeline(struct gpu *gpu)
     can->timeline = timeline.timelineSemaphore;
 }
 
+// Only where all subgroups have the same size, so that invocations can be told to which they belong.
+static void read_shuffles(struct gpu *gpu)
+{
+    VkPhysicalDeviceSubgroupSizeControlPropertiesEXT sizes = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT};
+    VkPhysicalDeviceSubgroupProperties subgroups = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, .pNext = &sizes};
+    VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                              .pNext = &subgroups};
+    if (!wnn_gpu_has_extension(gpu, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME))
+        return;
+    gpu->vk.GetPhysicalDeviceProperties2(gpu->physical, &properties);
+    if (subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT &&
+        subgroups.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT &&
+        sizes.minSubgroupSize == sizes.maxSubgroupSize && sizes.maxSubgroupSize <= 64)
+        gpu->can.shuffles = subgroups.subgroupSize;
+}
+
 static void read_clock(struct gpu *gpu, const VkPhysicalDeviceLimits *limits)
 {
     VkQueueFamilyProperties families[MOST_FAMILIES];
@@ -497,6 +515,7 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
     read_timeline(gpu);
     can->shares_memory = wnn_gpu_has_extension(gpu, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     read_clock(gpu, &p->limits);
+    read_shuffles(gpu);
     can->keeps_special = floats.shaderSignedZeroInfNanPreserveFloat32;
     can->keeps_denormals = floats.shaderDenormPreserveFloat32;
 }

@@ -40,6 +40,7 @@ struct capabilities {
     uint32_t groups[3];         // work groups of a dispatch
     uint32_t shared_bytes;
     uint32_t invocations; // of a work group
+    uint32_t shuffles;    // of these, so many in a row hand one another values; 0: none do
     uint32_t buffers;     // of a shader, up to GPU_BUFFERS
     uint32_t pushed;      // parameters that a dispatch can be given by push constants, up to GPU_PUSHED
     bool unified;         // the host can map what the device likes best, and reads it as any memory

@@ -16,13 +16,15 @@
 
 enum {
     FEWEST_MEMBERS = 8, // of a row
-    GOOD_LANES = 256,   // of a row: of more, a device has too few groups at once
-    MOST_LANES = 1024,
-    MOST_HELD = 16,     // quads of a lane, which stay in registers
+    GOOD_LANES = 128,   // of a row: rather than have more, they are given
+    MOST_HELD = 16,     // vectors each, which stay in registers
+    WIDE_LANES = 256,   // of a row, or twice as many, if registers hold halves
+    MOST_LANES = 1024,  // where there are few rows
     FEW_GROUPS = 256,   // work groups that do not fill a device
+    EDGE_LANES = 8,     // of a row that begins anywhere, at least
     PART_LANES = 128,   // of a part of a row,
-    PART_QUADS = 1536,  // and its elements by four
-    CHUNK_UNITS = 32,   // parts end at multiples of
+    PART_QUADS = 1536,  // and its vectors
+    CHUNK_QUADS = 32,   // parts end at multiples of
     WAITING_PARTS = 64, // of a row, which a device has at once
     TURNS = 256,        // of waiting for another part, each about a microsecond
     PART_WORDS = 3
@@ -50,12 +52,11 @@ static bool are_rows(const struct lowering *lowering, const struct groups *group
 struct rows {
     const struct groups *groups;
     const struct tensor *in, *out;
-    bool edges;         // rows begin anywhere,
-    unsigned unit;      // so that elements are looked at by so many
-    size_t full, chunk; // units that a row has at least, and a part at most
+    bool edges;         // rows begin anywhere
+    size_t full, chunk; // whole vectors that a row has at least, and a part at most
     size_t parts;
     unsigned lanes;
-    bool frugal;         // of registers, for more work groups at once
+    bool packed;         // halves stay halves in registers
     struct tensor known; // words, if there are several parts
     enum {
         ALONE,
@@ -79,38 +80,43 @@ static bool reads_results(const struct tensor *in, const struct tensor *out)
     return reads;
 }
 
-// Parts of about as many units, the last of which has some in every row.
-static void cut_rows(struct rows *rows, size_t units)
+// Parts of about as many vectors, the last of which has some in every row.
+static void cut_rows(struct rows *rows, size_t quads)
 {
-    size_t most = PART_QUADS * 4 / rows->unit, parts = (units + most - 1) / most;
-    rows->chunk = (units - 1) / parts;
+    size_t parts = (quads + PART_QUADS - 1) / PART_QUADS;
+    rows->chunk = (quads - 1) / parts;
     do {
-        rows->chunk = (rows->chunk / CHUNK_UNITS + 1) * CHUNK_UNITS;
+        rows->chunk = (rows->chunk / CHUNK_QUADS + 1) * CHUNK_QUADS;
         rows->parts = (rows->full + rows->chunk - 1) / rows->chunk;
-    } while (rows->parts * rows->chunk < units);
+    } while (rows->parts * rows->chunk < quads);
 }
 
+// `busy`: vectors of a lane, of a few lanes; `halves`: those that stay in registers if they are of halves.
 static struct rows plan_rows(const struct lowering *lowering, const struct groups *groups,
-                             const struct tensor *in, const struct tensor *out, size_t busy)
+                             const struct tensor *in, const struct tensor *out, size_t busy, size_t halves)
 {
-    struct rows rows = {.groups = groups, .in = in, .out = out, .parts = 1, .lanes = 1};
-    unsigned per = out->type == WNNDataType_Float16 ? 2 : 1;
-    rows.edges = groups->members % 4 != 0;
-    rows.unit = rows.edges ? per : 4;
-    rows.full = groups->members / rows.unit;
-    size_t units = rows.chunk = rows.full + (rows.edges && per == 2), quads = (groups->members + 3) / 4;
+    struct rows rows = {.groups = groups, .in = in, .out = out, .parts = 1};
     uint32_t most = lowering->gpu->can.invocations;
     most = most < MOST_LANES ? most : MOST_LANES;
-    if (quads > (most < GOOD_LANES ? most : GOOD_LANES) * MOST_HELD) {
-        cut_rows(&rows, units);
+    size_t quads = rows.chunk = groups->members / 4, wide = most < WIDE_LANES ? most : WIDE_LANES;
+    rows.edges = groups->members % 4 != 0;
+    rows.full = (rows.edges ? groups->members - 3 : groups->members) / 4;
+    rows.lanes = rows.edges ? EDGE_LANES : 1;
+    rows.packed = in->type == WNNDataType_Float16 && !in->fused && quads > wide * MOST_HELD;
+    if (rows.edges && in->type == WNNDataType_Float16)
+        busy *= 2;
+    if (rows.packed && 2 * wide <= most)
+        wide *= 2;
+    if (quads > wide * (rows.packed ? halves : MOST_HELD)) {
+        cut_rows(&rows, quads);
         rows.lanes = PART_LANES;
         rows.known = wnn_scratch(lowering, 0, WNNDataType_Uint32, groups->count * rows.parts * PART_WORDS);
         bool waits = rows.parts <= WAITING_PARTS && !lowering->gpu->can.minimal && !reads_results(in, out);
         rows.stage = waits ? TOGETHER : KEEP;
         return rows;
     }
-    while (2 * rows.lanes <= most && (rows.lanes * (rows.lanes < GOOD_LANES ? busy : MOST_HELD) < quads ||
-                                      (rows.lanes < quads && groups->count * rows.lanes < 64 * FEW_GROUPS)))
+    while ((2 * rows.lanes <= wide && rows.lanes * (rows.lanes < GOOD_LANES ? busy : MOST_HELD) < quads) ||
+           (2 * rows.lanes <= most && rows.lanes < quads && groups->count * rows.lanes < 64 * FEW_GROUPS))
         rows.lanes *= 2;
     return rows;
 }
@@ -124,13 +130,17 @@ static unsigned near_lanes(unsigned lanes)
     return lanes == 8 ? 8 : near;
 }
 
-// EACH_HELD(DO): DO(0) to DO(held - 1).
+// EACH_HELD(DO): DO(0) to DO(held - 1); TWO_HELD(DO): the same, two at a time if IN_TURN.
 static void define_held(struct shader *shader, size_t held)
 {
     wnn_shader_define(shader, "HELD", "%zu", held);
     wnn_shader_text(shader, "#define EACH_HELD(DO)");
     for (size_t k = 0; k < held; k++)
         wnn_shader_text(shader, " DO(%zu)", k);
+    wnn_shader_text(shader, "\n#define TWO_HELD(DO)");
+    for (size_t k = 0; k < held; k++)
+        wnn_shader_text(shader, "%s DO(%zu)%s", k % 2 ? "" : " IN_TURN {", k,
+                        k % 2 || k + 1 == held ? " }" : "");
     wnn_shader_text(shader, "\n");
 }
 
@@ -140,25 +150,30 @@ static void begin_rows(struct shader *shader, struct lowering *lowering, const s
 {
     const struct groups *groups = rows->groups;
     const struct tensor *in = rows->in, *out = rows->out;
-    unsigned lanes = rows->lanes, step = lanes * 4 / rows->unit;
-    bool pairs = rows->unit == 2 && in->type == WNNDataType_Float16 && !in->fused;
+    unsigned lanes = rows->lanes, shuffles = lowering->gpu->can.shuffles;
+    bool pairs = in->type == WNNDataType_Float16 && !in->fused && out->type == WNNDataType_Float16;
     wnn_shader_begin(shader, lowering, "rows", in->count);
     shader->local_size = lanes >= 128 ? lanes : groups->count * lanes < 128 * FEW_GROUPS ? 64 : 128;
+    if (shuffles)
+        shader->extensions = "#extension GL_KHR_shader_subgroup_basic : require\n"
+                             "#extension GL_KHR_shader_subgroup_shuffle : require\n";
     unsigned k = wnn_shader_input(shader, "a", in, FORM_VALUE);
+    wnn_shader_quads(shader, "a", in);
     if (pairs)
         wnn_shader_define(shader, "a_pair(i)", "loaded_halves(w%u((i) / 2u))", k);
-    if (!rows->edges)
-        wnn_shader_quads(shader, "a", in);
+    if (rows->packed)
+        wnn_shader_define(shader, "a_halves(i)", "q%u[(base%u + (i) / 2u) / 2u]", k, k);
     wnn_shader_output_quads(shader, out);
     wnn_shader_output(shader, out, FORM_VALUE, fused);
     if (rows->parts > 1)
         wnn_shader_words(shader, "known", &rows->known.region);
     wnn_shader_define(shader, "EDGES", "%d", rows->edges);
     wnn_shader_define(shader, "PAIRS", "%d", pairs);
+    wnn_shader_define(shader, "PACKED", "%d", rows->packed);
     wnn_shader_define(shader, "LANES", "%u", lanes);
-    wnn_shader_define(shader, "NEAR", "%u", rows->frugal ? 1 : near_lanes(lanes));
-    wnn_shader_define(shader, "FRUGAL", "%d", rows->frugal);
-    define_held(shader, (rows->chunk + step - 1) / step);
+    wnn_shader_define(shader, "SHUFFLES", "%u", shuffles);
+    wnn_shader_define(shader, "NEAR", "%u", near_lanes(lanes));
+    define_held(shader, (rows->chunk + lanes - 1) / lanes);
     wnn_shader_define(shader, "PARTS", "%zu", rows->parts);
     wnn_shader_define(shader, "STAGE", "%d", rows->stage);
     wnn_shader_define(shader, "TURNS", "%uu", TURNS);
@@ -326,7 +341,7 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
     struct tensor known = vectors(lowering, groups.count, 2);
     struct shader shader;
     if (are_rows(lowering, &groups, in, out)) {
-        struct rows rows = plan_rows(lowering, &groups, in, out, 4);
+        struct rows rows = plan_rows(lowering, &groups, in, out, 4, 25);
         do {
             begin_rows(&shader, lowering, &rows, fused);
             define_softmax(&shader, in, input);
@@ -406,23 +421,50 @@ struct normalization {
     int64_t outer_steps[WNN_MAX_RANK];
 };
 
-// The four elements of a parameter that a kernel needs at once.
+// <name>_words(i, whole): the words of four elements from element i on, or of those that there are.
+static void define_words(struct shader *shader, const char *name, const struct tensor *tensor, unsigned k)
+{
+    bool half = tensor->type == WNNDataType_Float16;
+    unsigned count = half ? 2 : 4;
+    wnn_shader_text(shader, "uvec%u %s_words(uint i, bool whole)\n{\nif (whole)\n", count, name);
+    if (half)
+        wnn_shader_text(shader, "return q%u[(base%u + i / 2u) / 2u];\n", k, k);
+    else
+        wnn_shader_text(shader, "return floatBitsToUint(q%u[(base%u + i) / 4u]);\n", k, k);
+    wnn_shader_text(shader, "i = i * %uu / 4u;\nreturn uvec%u(", count, count);
+    for (unsigned e = 0; e < count; e++)
+        wnn_shader_text(shader, "%sw%u(min(i + %uu, %zuu))", e ? ", " : "", k, e,
+                        (tensor->count * count - 1) / 4);
+    wnn_shader_text(shader, ");\n}\n");
+}
+
+// <function>(r, k, j): the four elements of a parameter that a kernel needs at once; <function>_OF(r, i): of
+// element i.
 static void define_parameter(struct shader *shader, const char *function, const char *name,
                              const struct tensor *tensor, const struct normalization *how, bool in_rows,
                              const char *none)
 {
+    char four[32], one[32];
+    snprintf(four, sizeof four, "%s(r, k, j)", function);
+    snprintf(one, sizeof one, "%s_OF(r, i)", function);
     if (!tensor->region.buffer) {
-        wnn_shader_define(shader, function, "vec4(%s)", none);
+        wnn_shader_define(shader, four, "vec4(%s)", none);
+        wnn_shader_define(shader, one, "%s", none);
         return;
     }
-    wnn_shader_input(shader, name, tensor, FORM_VALUE);
-    if (in_rows && how->of_members && tensor->count % 4 == 0 &&
-        wnn_shader_has_quads(shader->lowering, tensor)) {
+    unsigned k = wnn_shader_input(shader, name, tensor, FORM_VALUE);
+    bool quads = in_rows && how->of_members && wnn_shader_has_quads(shader->lowering, tensor);
+    wnn_shader_define(shader, one, "%s(%s_at, r, i)", how->of_members ? "OF_MEMBER" : "OF_GROUP", name);
+    if (quads && tensor->count % 4 == 0) {
         wnn_shader_quads(shader, name, tensor);
-        wnn_shader_define(shader, function, "OF_QUADS(%s_quad, r, k, j)", name);
+        wnn_shader_define(shader, four, "OF_QUADS(%s_quad, r, k, j)", name);
+    } else if (quads && !tensor->fused) {
+        wnn_shader_quads(shader, name, tensor);
+        define_words(shader, name, tensor, k);
+        wnn_shader_define(shader, four, "OF_WORDS(%s_words, r, k, j)", name);
     } else {
-        wnn_shader_define(shader, function, "%s(%s_at, r, k, j)",
-                          how->of_members ? "OF_MEMBERS" : "OF_GROUPS", name);
+        wnn_shader_define(shader, four, "%s(%s_at, r, k, j)", how->of_members ? "OF_MEMBERS" : "OF_GROUPS",
+                          name);
     }
 }
 
@@ -434,8 +476,8 @@ static void define_normalization(struct shader *shader, const struct normalizati
     wnn_shader_map(shader, "parameter", how->outer, how->outer_dims, how->outer_steps, 0);
     wnn_shader_float(shader, "EPSILON", how->epsilon);
     wnn_shader_float(shader, "SHARE", how->share);
-    define_parameter(shader, "SCALE(r, k, j)", "scale", &in[1], how, in_rows, "1.0");
-    define_parameter(shader, "BIAS(r, k, j)", "bias", &in[2], how, in_rows, "-0.0");
+    define_parameter(shader, "SCALE", "scale", &in[1], how, in_rows, "1.0");
+    define_parameter(shader, "BIAS", "bias", &in[2], how, in_rows, "-0.0");
     wnn_shader_define(shader, "NORMALISED", "%s",
                       in->type == WNNDataType_Float16 ? "normalised_half" : "normalised");
 }
@@ -467,8 +509,7 @@ static bool normalize_at_once(struct lowering *lowering, const struct groups *gr
     struct shader shader;
     struct columns columns;
     if (are_rows(lowering, groups, in, out)) {
-        struct rows rows = plan_rows(lowering, groups, in, out, 8);
-        rows.frugal = rows.parts == 1 && rows.lanes >= GOOD_LANES && !rows.edges;
+        struct rows rows = plan_rows(lowering, groups, in, out, 8, 16);
         do {
             begin_rows(&shader, lowering, &rows, lowering->fused);
             define_normalization(&shader, &how, true);

@@ -390,7 +390,8 @@ static void test_rows(const struct backend *backend)
             row_length = sizes[i][1];
             if (k == 2 && row_count * row_length > 20000)
                 continue;
-            compare_rows(context, cpu, makes[k], WNNDataType_Float32, 2e-6);
+            // What normalisations add may be much more than their results.
+            compare_rows(context, cpu, makes[k], WNNDataType_Float32, k == 0 ? 2e-6 : 4e-6);
             compare_rows(context, cpu, makes[k], WNNDataType_Float16, 1e-3);
         }
     wnnContextRelease(cpu);

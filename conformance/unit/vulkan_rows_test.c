@@ -31,6 +31,7 @@ struct grouped {
     enum pattern pattern;
     bool fused; // |x| goes in, and the results are multiplied by the input
     bool moved; // the input is copied first, so that its memory can be the results'
+    bool cast;  // the results are of the other type
 };
 
 static size_t count_of(const struct grouped *s)
@@ -116,6 +117,11 @@ static WNNOperand constant(WNNGraphBuilder builder, WNNDataType type, unsigned k
     return wnnGraphBuilderConstant(builder, &descriptor, data, wnn_dtype_bytes(type, count));
 }
 
+static WNNDataType result_type(const struct grouped *s, WNNDataType type)
+{
+    return s->cast == (type == WNNDataType_Float16) ? WNNDataType_Float32 : WNNDataType_Float16;
+}
+
 static WNNOperand make(WNNGraphBuilder b, const struct grouped *s, WNNDataType type)
 {
     // instanceNormalization has its channels last or first
@@ -148,7 +154,8 @@ static WNNOperand make(WNNGraphBuilder b, const struct grouped *s, WNNDataType t
         options.bias = constant(b, type, 1, across ? s->inner : s->outer);
         y = wnnGraphBuilderInstanceNormalization(b, y, &options);
     }
-    return s->fused ? wnnGraphBuilderMul(b, y, x, NULL) : y;
+    y = s->fused ? wnnGraphBuilderMul(b, y, x, NULL) : y;
+    return s->cast ? wnnGraphBuilderCast(b, y, result_type(s, type), NULL) : y;
 }
 
 static void test(WNNContext context, const struct grouped *s, WNNDataType type)
@@ -157,8 +164,11 @@ static void test(WNNContext context, const struct grouped *s, WNNDataType type)
     static double x[MOST_ELEMENTS], want[MOST_ELEMENTS];
     size_t count = count_of(s);
     REQUIRE(count <= MOST_ELEMENTS);
+    WNNDataType result = result_type(s, type);
     bool half = type == WNNDataType_Float16;
-    double relative = half ? 2e-3 : 4e-6, absolute = s->op != SOFTMAX ? relative : half ? 1e-7 : 1e-12;
+    double relative = half || s->cast ? 2e-3 : 4e-6, absolute = s->op != SOFTMAX  ? relative
+                                                                : half || s->cast ? 1e-7
+                                                                                  : 1e-12;
     WNNGraphBuilder builder = create_builder(context);
     WNNNamedOperand named = {view("y"), make(builder, s, type)};
     WNNGraph graph = build_outputs(context, builder, 1, &named);
@@ -169,11 +179,12 @@ static void test(WNNContext context, const struct grouped *s, WNNDataType type)
     }
     expect(s, x, want);
     memset(got, 0x55, sizeof got);
-    size_t bytes = wnn_dtype_bytes(type, count);
-    WNNNamedBuffer from = {view("x"), data, bytes, type}, to = {view("y"), got, bytes, type};
+    size_t bytes = wnn_dtype_bytes(result, count);
+    WNNNamedBuffer from = {view("x"), data, wnn_dtype_bytes(type, count), type},
+                   to = {view("y"), got, bytes, result};
     compute_buffers(context, graph, 1, &from, 1, &to);
     for (size_t i = 0; i < count; i++) {
-        double y = number_at(got, type, i), w = want[i];
+        double y = number_at(got, result, i), w = want[i];
         if (s->fused)
             w = (half ? wnn_half_to_float(wnn_half_from_float((float)w)) : w) * number_at(data, type, i);
         if (isnan(w) ? isnan(y) : fabs(y - w) <= relative * fabs(w) + absolute)
@@ -200,8 +211,12 @@ static void test_on(const struct backend *backend)
         {{SOFTMAX, 2, 1026, 1, PLAIN, true, true}, 0, 1},
         {{LAYER, 3, 768, 1, SPECIAL}, 1, 0},
         {{LAYER, 5, 1025, 1, FAR, true, false}, 1, 1},
+        {{LAYER, 9, 1022, 1, SPECIAL}, 1, 1},
+        {{SOFTMAX, 300, 11, 1, ENDLESS, false, true}, 1, 1},
         {{LAYER, 4, 9996, 1, SPECIAL}, 1, 1},
         {{LAYER, 10, 6004, 1, FAR, true, true}, 1, 0},
+        {{SOFTMAX, 7, 131, 1, SPECIAL, .cast = true}, 1, 1},
+        {{LAYER, 5, 1023, 1, PLAIN, .moved = true, .cast = true}, 1, 1},
         {{INSTANCE, 6, 131, 1}, 0, 1},
         {{INSTANCE, 2, 50, 20}, 1, 0},
         // Rows in parts
@@ -209,7 +224,10 @@ static void test_on(const struct backend *backend)
         {{SOFTMAX, 3, 16391, 1, NOTHING, true, true}, 0, 1},
         {{SOFTMAX, 2, 50257, 1, SPECIAL}, 1, 1},
         {{LAYER, 3, 16389, 1, FAR, true, true}, 0, 1},
-        {{LAYER, 2, 32768, 1, SPECIAL}, 1, 0},
+        {{LAYER, 2, 32768, 1, SPECIAL}, 1, 1},
+        {{LAYER, 3, 24591, 1, FAR, false, true}, 0, 1},
+        {{LAYER, 2, 50257, 1, FAR}, 1, 1},
+        {{SOFTMAX, 3, 70001, 1, ENDLESS}, 0, 1},
         // Columns
         {{SOFTMAX, 3, 5, 4}, 1, 1},
         {{SOFTMAX, 2, 64, 68, SPECIAL}, 1, 0},

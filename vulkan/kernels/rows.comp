@@ -2,7 +2,7 @@
 //
 // softmax and normalisations of rows that lie one behind the other: LANES invocations see to a row, or to one of the
 // PARTS of a long one, of which each keeps HELD vectors of four elements in registers. prepared(x, i) is what is made
-// of element i when it is loaded.
+// of element i when it is looked at.
 //
 // What is to be known of a row comes from what is known of its parts, PART, by way of the words of `known`: in two
 // dispatches, KEEP and FINISH, or in one, TOGETHER, which loads elements once. There, work groups wait for those beside
@@ -27,17 +27,31 @@
 #define NONE  0.0
 #endif
 
+// ALL_LANES(x, join): the x of all lanes of a row or part. Where SHUFFLES lanes can hand them over, they do, and the
+// first of them tells the others; else NEAR lanes join those of others.
 #if LANES > 1
 shared SUMS parts[gl_WorkGroupSize.x];
-// In two steps, by way of NEAR lanes, or in one; by way of one lane, in halves.
-#if NEAR == 1
-#define NEAR_LANES(join)                                                                                               \
-    [[unroll]] for (uint far = uint(LANES) / 2u; far > 0u; far >>= 1) {                                                \
-        if (lane < far)                                                                                                \
-            parts[self] = join(parts[self], parts[self + far]);                                                        \
-        barrier();                                                                                                     \
-    }
-#elif NEAR < LANES
+#define FROM_PARTS(x, join, count)                                                                                     \
+    x = parts[self - lane];                                                                                            \
+    [[unroll]] for (uint other = 1u; other < (count); other++)                                                         \
+        x = join(x, parts[self - lane + other]);                                                                       \
+    barrier();
+#if LANES > SHUFFLES && SHUFFLES > 0
+#define BY_PARTS(x, join)                                                                                              \
+    if (lane % uint(SHUFFLES) == 0u)                                                                                   \
+        parts[self - lane + lane / uint(SHUFFLES)] = x;                                                                \
+    barrier();                                                                                                         \
+    FROM_PARTS(x, join, uint(LANES / SHUFFLES))
+#else
+#define BY_PARTS(x, join)
+#endif
+#if SHUFFLES
+#define ALL_LANES(x, join)                                                                                             \
+    [[unroll]] for (uint far = 1u; far < uint(min(LANES, SHUFFLES)); far <<= 1)                                        \
+        x = join(x, subgroupShuffleXor(x, far));                                                                       \
+    BY_PARTS(x, join)
+#else
+#if NEAR < LANES
 #define NEAR_LANES(join)                                                                                               \
     if (lane < uint(NEAR)) {                                                                                           \
         SUMS near = parts[self];                                                                                       \
@@ -53,48 +67,34 @@ shared SUMS parts[gl_WorkGroupSize.x];
     parts[self] = x;                                                                                                   \
     barrier();                                                                                                         \
     NEAR_LANES(join)                                                                                                   \
-    x = parts[self - lane];                                                                                            \
-    [[unroll]] for (uint other = 1u; other < uint(NEAR); other++)                                                      \
-        x = join(x, parts[self - lane + other]);                                                                       \
-    barrier();
+    FROM_PARTS(x, join, uint(NEAR))
+#endif
 #else
 #define ALL_LANES(x, join)
 #endif
 
-// A part of a row: units from begin to below end, of which unit u lies from element base + UNIT u on. Member m of the
-// row is element base + head + m.
+// A part of a row: vectors from begin to below end of those that lie from element `base` on. With EDGES, rows begin
+// anywhere: up to three elements lie in front of `base`, from `start` on, and up to three behind the last vector.
 struct Row {
-    uint number, base, head, begin, end;
+    uint number, start, base, begin, end;
 };
 
-// With EDGES, rows begin anywhere. A unit is a word, and lanes beside one another have words beside one another; else
-// it is a vector.
-#if EDGES
-#define UNIT          PER
-#define UNIT_OF(j, c) ((j) + uint(c) / PER * uint(LANES))
-#else
-#define UNIT          4u
-#define UNIT_OF(j, c) (j)
-#endif
-#define STEP             (4u / UNIT * uint(LANES))
-#define ELEMENT(r, j, c) ((r).base + UNIT * UNIT_OF(j, c) + uint(c) % UNIT)
-#define MEMBER(r, j, c)  (UNIT * UNIT_OF(j, c) + uint(c) % UNIT - (r).head) // wraps in front of the row
+#define ELEMENT(r, j) ((r).base + 4u * (j))
+#define MEMBER(r, j)  (ELEMENT(r, j) - (r).start)
+#define WHOLE(r)      ((MEMBERS - ((r).base - (r).start)) / 4u)
 
-// Whether element c of vector k, which begins at unit j, is a member; of the first vectors of all parts that is known.
-#define IS_SURE(k, c)                                                                                                  \
-    (4u / UNIT * uint(LANES) * uint(k) + (uint(c) / UNIT + 1u) * uint(LANES) <= LEAST &&                               \
-     (UNIT != 2u || uint(k) > 0u || uint(c) > 0u))
-#define IS_MEMBER(r, k, j, c)                                                                                          \
-    (IS_SURE(k, c) || (UNIT_OF(j, c) < (r).end && (EDGES == 0 || MEMBER(r, j, c) < MEMBERS)))
+// Whether vector k, which is the one at j, belongs to the part; of the first ones of all parts that is known.
+#define IS_SURE(k)         (uint(LANES) * (uint(k) + 1u) <= LEAST)
+#define IS_MEMBER(r, k, j) (IS_SURE(k) || (j) < (r).end)
 
 Row part_of(uint number, uint part)
 {
     Row r;
     r.number = number;
-    r.base = number * MEMBERS / UNIT * UNIT;
-    r.head = number * MEMBERS - r.base;
+    r.start = number * MEMBERS;
+    r.base = EDGES == 0 ? r.start : (r.start + 3u) / 4u * 4u;
     r.begin = part * CHUNK;
-    r.end = min((r.head + MEMBERS + UNIT - 1u) / UNIT, r.begin + CHUNK);
+    r.end = min(WHOLE(r), r.begin + CHUNK);
     return r;
 }
 
@@ -102,66 +102,119 @@ Row part_of(uint number, uint part)
 #define EXACT     (GROUPS % ROWS_TOGETHER == 0u)
 #define EXISTS(r) (EXACT || (r).number < GROUPS)
 
-// What lies where vector k does, or elsewhere if there is nothing: a lane asks for all vectors before it looks at one.
-uint place_of(Row r, uint k, uint j, uint c)
+// Where vector k lies, or another if there is none: a lane asks for all vectors before it looks at one.
+uint place_of(Row r, uint k, uint j)
 {
-    uint at = ELEMENT(r, j, c), last = EDGES == 0 ? TOTAL - 4u : TOTAL - 1u;
-    return EXACT && IS_SURE(k, c) ? at : min(at, last);
+    return EXACT && IS_SURE(k) ? ELEMENT(r, j) : min(ELEMENT(r, j), TOTAL / 4u * 4u - 4u);
 }
 
-vec4 raw(Row r, uint k, uint j)
+vec4 settled(Row r, uint k, uint j, vec4 x)
 {
-#if EDGES == 0
-    return a_quad(place_of(r, k, j, 0u));
-#elif PAIRS
-    return vec4(a_pair(place_of(r, k, j, 0u)), a_pair(place_of(r, k, j, 2u)));
-#else
-    return vec4(a_at(place_of(r, k, j, 0u)), a_at(place_of(r, k, j, 1u)), a_at(place_of(r, k, j, 2u)),
-                a_at(place_of(r, k, j, 3u)));
-#endif
-}
-
-vec4 settled(Row r, uint k, uint j, vec4 x, float none)
-{
-    [[unroll]] for (uint c = 0u; c < 4u; c++)
-        x[c] = IS_MEMBER(r, k, j, c) ? prepared(x[c], ELEMENT(r, j, c)) : none;
-    return x;
+    uint at = ELEMENT(r, j);
+    x = vec4(prepared(x.x, at), prepared(x.y, at + 1u), prepared(x.z, at + 2u), prepared(x.w, at + 3u));
+    return IS_MEMBER(r, k, j) ? x : vec4(NONE);
 }
 
 void save(Row r, uint k, uint j, vec4 x)
 {
+    if (EXISTS(r) && IS_MEMBER(r, k, j))
+        out_quad(ELEMENT(r, j), finish_quad(x, ELEMENT(r, j)));
+}
+
+// What is left of a row belongs to its first part: each of eight lanes has a word of it, if there are so many.
 #if EDGES
-    [[unroll]] for (uint c = 0u; c < 4u; c += PER) {
-        bool first = EXISTS(r) && IS_MEMBER(r, k, j, c), last = EXISTS(r) && IS_MEMBER(r, k, j, c + PER - 1u);
-        uint at = ELEMENT(r, j, c);
-        if (PER == 2u && first && last) {
-            out_pair(at, vec2(finish(x[c], at), finish(x[(c + 1u) % 4u], at + 1u)));
-        } else {
-            if (first)
-                out_one(at, finish(x[c], at));
-            if (PER == 2u && last)
-                out_one(at + 1u, finish(x[(c + 1u) % 4u], at + 1u));
-        }
-    }
+#define ON_EDGE(DO) DO
+
+struct Edge {
+    uint at, begin, end;
+};
+
+Edge edge_of(Row r, uint lane)
+{
+    bool front = lane < 4u;
+    uint behind = r.base + 4u * WHOLE(r);
+    Edge e = Edge((front ? r.start / PER * PER : behind - 4u * PER) + PER * lane, front ? r.start : behind, 0u);
+    if (r.begin == 0u && lane < 8u && EXISTS(r))
+        e.end = front ? r.base : r.start + MEMBERS;
+    return e;
+}
+
+#define IS_EDGE(e, c) ((e).at + (c) >= (e).begin && (e).at + (c) < (e).end && (c) < PER)
+
+// What lies there: all lanes ask for it, since who asked for itself would wait for it.
+vec2 edge_raw(Edge e)
+{
+#if PAIRS
+    return a_pair(min(e.at, TOTAL - 1u));
 #else
-    if (EXISTS(r) && IS_MEMBER(r, k, j, 0))
-        out_quad(ELEMENT(r, j, 0), finish_quad(x, ELEMENT(r, j, 0)));
+    return vec2(a_at(min(e.at, TOTAL - 1u)), a_at(min(e.at + PER - 1u, TOTAL - 1u)));
 #endif
 }
 
-// The parameters of four members: there are as many as members, or one for some rows.
-#define MEMBER_WITHIN(r, k, j, c) (IS_SURE(k, c) ? MEMBER(r, j, c) : min(MEMBER(r, j, c), MEMBERS - 1u))
+vec2 edge_settled(Edge e, vec2 x)
+{
+    return vec2(IS_EDGE(e, 0u) ? prepared(x.x, e.at) : NONE, IS_EDGE(e, 1u) ? prepared(x.y, e.at + 1u) : NONE);
+}
+
+void save_edge(Edge e, vec2 x)
+{
+    bool first = IS_EDGE(e, 0u), last = IS_EDGE(e, 1u);
+    if (first && last) {
+        out_pair(e.at, vec2(finish(x.x, e.at), finish(x.y, e.at + 1u)));
+    } else if (first || last) {
+        uint at = e.at + (last ? 1u : 0u);
+        out_one(at, finish(last ? x.y : x.x, at));
+    }
+}
+#else
+#define ON_EDGE(DO)
+#endif
+
+// The parameters of a member or a vector of them: there are as many as members, or one for some rows.
+#define OF_MEMBER(at, r, i)     at(min((i) - (r).start, MEMBERS - 1u))
+#define OF_GROUP(at, r, i)      at(parameter_index(min((r).number, GROUPS - 1u)))
 #define OF_MEMBERS(at, r, k, j)                                                                                        \
-    vec4(at(MEMBER_WITHIN(r, k, j, 0)), at(MEMBER_WITHIN(r, k, j, 1)), at(MEMBER_WITHIN(r, k, j, 2)),                  \
-         at(MEMBER_WITHIN(r, k, j, 3)))
-#define OF_QUADS(quad, r, k, j) quad(4u * (IS_SURE(k, 0) ? (j) : min(j, MEMBERS / 4u - 1u)))
-#define OF_GROUPS(at, r, k, j)  vec4(at(parameter_index(min((r).number, GROUPS - 1u))))
+    vec4(OF_MEMBER(at, r, ELEMENT(r, j)), OF_MEMBER(at, r, ELEMENT(r, j) + 1u), OF_MEMBER(at, r, ELEMENT(r, j) + 2u),  \
+         OF_MEMBER(at, r, ELEMENT(r, j) + 3u))
+#define OF_GROUPS(at, r, k, j)  vec4(OF_GROUP(at, r, 0u))
+#define FIRST(k, j)             (4u * (IS_SURE(k) ? (j) : min(j, MEMBERS / 4u - 1u)))
+#define OF_QUADS(quad, r, k, j) quad(FIRST(k, j))
+
+// With EDGES, the vectors of parameters lie elsewhere than those of members: there are two for each of these. `words`
+// is told whether it can load a vector, or there are not enough elements for that.
+#if EDGES
+#define IS_BEFORE(k)  (PARTS == 1 && 4u * (uint(LANES) * (uint(k) + 1u) + 1u) <= MEMBERS)
+#define SECOND(k, j)  (4u * (IS_BEFORE(k) ? (j) + 1u : min((j) + 1u, MEMBERS / 4u)))
+#define OF_WORDS(words, r, k, j)                                                                                       \
+    floats(behind(words(FIRST(k, j), true), words(SECOND(k, j), IS_BEFORE(k) || SECOND(k, j) + 4u <= MEMBERS),         \
+                  (r).base - (r).start))
+
+// Four elements from element `at` of two vectors on.
+uvec4 behind(uvec4 a, uvec4 b, uint at)
+{
+    uint next = (at & 2u) != 0u ? b.z : b.x;
+    a = (at & 2u) != 0u ? uvec4(a.zw, b.xy) : a;
+    return (at & 1u) != 0u ? uvec4(a.yzw, next) : a;
+}
+
+uvec2 behind(uvec2 a, uvec2 b, uint at)
+{
+    uint next = (at & 2u) != 0u ? b.y : b.x;
+    a = (at & 2u) != 0u ? uvec2(a.y, b.x) : a;
+    return (at & 1u) != 0u ? uvec2(a.x >> 16 | a.y << 16, a.y >> 16 | next << 16) : a;
+}
+
+vec4 floats(uvec4 x) { return uintBitsToFloat(x); }
+#endif
+#if EDGES || PACKED
+vec4 floats(uvec2 x) { return vec4(loaded_halves(x.x), loaded_halves(x.y)); }
+#endif
 
 // What goes over the vectors of a lane: EACH_HELD(DO) is DO(k) for those that are held, which are in registers if no
 // loop needs to be unrolled for it, and a loop for those of any part, in the same order.
-#define AT(k)           (row.begin + lane + uint(k) * STEP)
-#define EACH_OF(r, j)   for (uint j = r.begin + lane; j < r.end; j += STEP)
-#define load(r, j)      settled(r, uint(HELD), j, raw(r, uint(HELD), j), NONE)
+#define AT(k)           (row.begin + lane + uint(k) * uint(LANES))
+#define EACH_OF(r, j)   for (uint j = r.begin + lane; j < r.end; j += uint(LANES))
+#define load(r, j)      settled(r, uint(HELD), j, a_quad(place_of(r, uint(HELD), j)))
 
 float total(vec4 x) { return (x.x + x.y) + (x.z + x.w); }
 #define plus(a, b) ((a) + (b))
@@ -183,10 +236,18 @@ float finite(float top) { return top == -INF ? -3.4028235e38 : top; }
 vec2 moments(Row r, uint k, uint j, vec4 x, float mean)
 {
     precise vec4 d = x - mean;
-    [[unroll]] for (uint c = 0u; c < 4u; c++)
-        d[c] = IS_MEMBER(r, k, j, c) ? d[c] : 0.0;
+    d = IS_MEMBER(r, k, j) ? d : vec4(0.0);
     return vec2(total(d), total(d * d));
 }
+
+#if EDGES
+vec2 edge_moments(Edge e, vec2 x, float mean)
+{
+    precise vec2 d = x - mean;
+    d = vec2(IS_EDGE(e, 0u) ? d.x : 0.0, IS_EDGE(e, 1u) ? d.y : 0.0);
+    return vec2(d.x + d.y, d.x * d.x + d.y * d.y);
+}
+#endif
 
 vec4 normalised_vector(vec4 x, vec4 around, vec4 scale, vec4 bias)
 {
@@ -205,7 +266,8 @@ PART about(float mean, vec2 sums, float share)
 #if PARTS > 1
 float members_of(Row r)
 {
-    return float(min(UNIT * r.end - r.head, MEMBERS) - (r.begin == 0u ? 0u : UNIT * r.begin - r.head));
+    uint members = 4u * (r.end - r.begin);
+    return float(r.begin == 0u ? members + MEMBERS - 4u * WHOLE(r) : members);
 }
 
 // Zeros are what nobody has told yet.
@@ -236,20 +298,26 @@ PART computed(Row r, uint self, uint lane)
 {
 #if SOFTMAX
     float top = -INF, sum = 0.0;
+    ON_EDGE(Edge edge = edge_of(r, lane); vec2 rest = edge_settled(edge, edge_raw(edge));)
+    ON_EDGE(top = greater(rest.x, rest.y);)
     EACH_OF(r, j)
         top = greater(top, greatest_of(load(r, j)));
     ALL_LANES(top, greater)
+    ON_EDGE(sum = weight(rest.x, finite(top)) + weight(rest.y, finite(top));)
     EACH_OF(r, j)
         sum += total(weights(load(r, j), finite(top)));
     ALL_LANES(sum, plus)
     return PART(top, sum);
 #else
     vec2 sums = vec2(0.0);
+    ON_EDGE(Edge edge = edge_of(r, lane); vec2 rest = edge_settled(edge, edge_raw(edge));)
+    ON_EDGE(sums.x = rest.x + rest.y;)
     EACH_OF(r, j)
         sums.x += total(load(r, j));
     ALL_LANES(sums, plus)
     float share = 1.0 / members_of(r), mean = sums.x * share;
     sums = vec2(0.0);
+    ON_EDGE(sums = edge_moments(edge, rest, mean);)
     EACH_OF(r, j)
         sums += moments(r, uint(HELD), j, load(r, j), mean);
     ALL_LANES(sums, plus)
@@ -257,16 +325,13 @@ PART computed(Row r, uint self, uint lane)
 #endif
 }
 
-// What is known of part number `lane` of the row.
+// What is known of part number `lane` of the row; main() has set `lacking` to 0.
 PART heard(Row row, uint own_part, PART own, uint self, uint lane)
 {
     PART x = own;
     bool there = lane >= uint(PARTS) || lane == own_part;
     for (uint turn = 0u; turn < TURNS && !there; turn++)
         there = hear(row.number, lane, x);
-    if (self == 0u)
-        lacking = 0u;
-    barrier();
     if (!there)
         lacking = 1u;
     barrier();
@@ -298,6 +363,11 @@ PART told(uint number, uint part)
 }
 #endif
 
+// Only the first lanes have parts.
+#define ALL_PARTS(x, join)                                                                                             \
+    parts[lane] = x;                                                                                                   \
+    barrier();                                                                                                         \
+    FROM_PARTS(x, join, uint(min(PARTS, LANES)))
 #define EACH_PART(part) for (uint part = lane; part < uint(PARTS); part += uint(LANES))
 PART joined(Row row, PART x, uint self, uint lane)
 {
@@ -305,18 +375,18 @@ PART joined(Row row, PART x, uint self, uint lane)
     float top = -INF, sum = 0.0;
     EACH_PART(part)
         top = greater(top, KNOWN(part).x);
-    ALL_LANES(top, greater)
+    ALL_PARTS(top, greater)
     EACH_PART(part) {
         PART y = KNOWN(part);
         sum += y.y * weight(finite(y.x), finite(top));
     }
-    ALL_LANES(sum, plus)
+    ALL_PARTS(sum, plus)
     return PART(top, sum);
 #else
     vec2 sums = vec2(0.0);
     EACH_PART(part)
         sums.x += KNOWN(part).x * members_of(part_of(row.number, part));
-    ALL_LANES(sums, plus)
+    ALL_PARTS(sums, plus)
     float mean = sums.x * SHARE;
     sums = vec2(0.0);
     EACH_PART(part) {
@@ -325,7 +395,7 @@ PART joined(Row row, PART x, uint self, uint lane)
         precise float d = (y.x - mean) + y.y;
         sums += vec2(members * d, y.z + members * d * d);
     }
-    ALL_LANES(sums, plus)
+    ALL_PARTS(sums, plus)
     return about(mean, sums, SHARE);
 #endif
 }
@@ -333,37 +403,67 @@ PART joined(Row row, PART x, uint self, uint lane)
 
 // A condition that drivers cannot decide, so that they load nothing behind it early: that leaves registers for more
 // work groups at once.
-#if FRUGAL
-#define IN_TURN    if (row.number < GROUPS)
+#define IN_TURN if (row.number < GROUPS)
+
+// PACKED, halves stay as they are loaded, for the same reason: `veil` is 0, which drivers do not know, or they would
+// keep what they make of them.
+#if PACKED
+#define KEPT               uvec2
+#define LOAD(k)            held[k] = uvec2(0u); IN_TURN held[k] = a_halves(place_of(row, k, AT(k)));
+#define SETTLE(k)
+#define X(k)               settled(row, k, AT(k), floats(held[k] ^ veil))
+#define WEIGH(k)           sum += total(weights(X(k), finite(top)));
+#define WEIGHED(k, factor) (weights(X(k), finite(top)) * (factor))
+#define OTHER_VEIL         veil += gl_WorkGroupID.z;
 #else
-#define IN_TURN
+#define KEPT               vec4
+#define LOAD(k)            held[k] = vec4(NONE); IN_TURN held[k] = a_quad(place_of(row, k, AT(k)));
+#define SETTLE(k)          held[k] = settled(row, k, AT(k), held[k]);
+#define X(k)               held[k]
+#define WEIGH(k)           held[k] = weights(held[k], finite(top)); sum += total(held[k]);
+#define WEIGHED(k, factor) (held[k] * (factor))
+#define OTHER_VEIL
 #endif
-#define LOAD(k)    held[k] = vec4(NONE); IN_TURN held[k] = raw(row, k, AT(k));
-#define SETTLE(k)  held[k] = settled(row, k, AT(k), held[k], NONE);
-#define RAISE(k)   top = greater(top, greatest_of(held[k]));
-#define WEIGH(k)   held[k] = weights(held[k], finite(top)); sum += total(held[k]);
-#define ADD(k)     sums.x += total(held[k]);
-#define MOMENTS(k) sums += moments(row, k, AT(k), held[k], mean);
+#define RAISE(k)   top = greater(top, greatest_of(X(k)));
+#define ADD(k)     sums.x += total(X(k));
+#define MOMENTS(k) sums += moments(row, k, AT(k), X(k), mean);
 
 void main()
 {
-    uint self = gl_LocalInvocationID.x, lane = self % uint(LANES);
+#if SHUFFLES
+    uint self = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+#else
+    uint self = gl_LocalInvocationID.x;
+#endif
+    uint lane = self % uint(LANES);
     uint unit = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * ROWS_TOGETHER;
     if (unit >= GROUPS * uint(PARTS))
         return;
     unit += self / uint(LANES);
     uint part = unit % uint(PARTS);
     Row row = part_of(unit / uint(PARTS), part);
-    vec4 held[HELD];
+#if STAGE == TOGETHER
+    if (self == 0u)
+        lacking = 0u;
+#endif
+    KEPT held[HELD];
+#if PACKED
+    uint veil = 0u;
+#endif
+    ON_EDGE(Edge edge = edge_of(row, lane); vec2 rest = edge_raw(edge);)
     EACH_HELD(LOAD)
+    ON_EDGE(rest = edge_settled(edge, rest);)
     EACH_HELD(SETTLE)
     PART known = PART(0.0);
 #if STAGE != FINISH
 #if SOFTMAX
     float top = -INF, sum = 0.0;
     EACH_HELD(RAISE)
+    ON_EDGE(top = greater(top, greater(rest.x, rest.y));)
     ALL_LANES(top, greater)
+    OTHER_VEIL
     EACH_HELD(WEIGH)
+    ON_EDGE(rest = vec2(weight(rest.x, finite(top)), weight(rest.y, finite(top))); sum += rest.x + rest.y;)
     ALL_LANES(sum, plus)
     known = PART(top, sum);
 #else
@@ -374,10 +474,13 @@ void main()
 #endif
     vec2 sums = vec2(0.0);
     EACH_HELD(ADD)
+    ON_EDGE(sums.x += rest.x + rest.y;)
     ALL_LANES(sums, plus)
+    OTHER_VEIL
     float mean = sums.x * share;
     sums = vec2(0.0);
     EACH_HELD(MOMENTS)
+    ON_EDGE(sums += edge_moments(edge, rest, mean);)
     ALL_LANES(sums, plus)
     known = about(mean, sums, share);
 #endif
@@ -393,6 +496,7 @@ void main()
 #elif STAGE == FINISH
     known = joined(row, known, self, lane);
 #endif
+    OTHER_VEIL
 #if SOFTMAX
     float factor = quotient(1.0, known.y);
 #if PARTS > 1
@@ -402,15 +506,24 @@ void main()
     factor *= weight(finite(top), finite(known.x));
 #endif
 #if STAGE == FINISH
-#define SAVE(k) save(row, k, AT(k), weights(held[k], finite(known.x)) * factor);
+#define SAVE(k) save(row, k, AT(k), weights(X(k), finite(known.x)) * factor);
+    ON_EDGE(rest = vec2(weight(rest.x, finite(known.x)), weight(rest.y, finite(known.x))) * factor;)
 #else
-#define SAVE(k) save(row, k, AT(k), held[k] * factor);
+#define SAVE(k) save(row, k, AT(k), WEIGHED(k, factor));
+    ON_EDGE(rest *= factor;)
 #endif
 #else
     precise float variance = known.z * SHARE;
     vec4 around = vec4(known.xy, inverse_root(vec2(variance + EPSILON, 0.0)));
 #define SAVE(k)                                                                                                        \
-    IN_TURN save(row, k, AT(k), normalised_vector(held[k], around, SCALE(row, k, AT(k)), BIAS(row, k, AT(k))));
+    save(row, k, AT(k), normalised_vector(X(k), around, SCALE(row, k, AT(k)), BIAS(row, k, AT(k))));
+#define NORMALISED_EDGE(x, i) NORMALISED(x, around, SCALE_OF(row, i), BIAS_OF(row, i))
+    ON_EDGE(rest = vec2(NORMALISED_EDGE(rest.x, edge.at), NORMALISED_EDGE(rest.y, edge.at + 1u));)
 #endif
+#if SOFTMAX
     EACH_HELD(SAVE)
+#else
+    TWO_HELD(SAVE)
+#endif
+    ON_EDGE(save_edge(edge, rest);)
 }
