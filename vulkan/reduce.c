@@ -516,21 +516,24 @@ static struct fold extreme_fold(WNNDataType type, bool greatest)
     "precise float low = s.y + " error "; s.y = low;"
 #define SQUARE "float error; " ADD("exact_product(x, x, error)", "(lost + error)")
 
+// Adds the sum of a block, which is a float and what that has lost. A compiler must not look through it.
+#define ADD_BLOCK(sum, rest)                                                                                 \
+    "precise float all = " sum ", lost; s.x = exact_sum(s.x, all, lost);\n"                                  \
+    "precise float low = s.y + (" rest "); s.y = low;\nreturn true;"
+
 // The sum of a block of float16 numbers, which is nearly exact: below 2^22, of which whole numbers come apart
 // from the rest. Of those that are not negative, no more is lost than a share of the sum.
 #define BLOCK_SUM                                                                                            \
-    "precise float whole = 12582912.0, rest = 0.0, lost;\n"                                                  \
+    "precise float whole = 12582912.0, rest = 0.0;\n"                                                        \
     "[[unroll]] for (uint i = 0u; i < BLOCK; i++) {\n"                                                       \
     "float v = is_member(k, i, end) ? x[i] : 0.0;\n"                                                         \
     "precise float next = whole + v, part = next - whole, more = rest + (v - part); whole = next; rest = "   \
     "more;\n}\n"                                                                                             \
-    "if (is_nan(rest)) return false;\n"                                                                      \
-    "s.x = exact_sum(s.x, whole - 12582912.0, lost); s.y += rest + lost;\nreturn true;"
+    "if (is_nan(rest)) return false;\n" ADD_BLOCK("whole - 12582912.0", "rest + lost")
 #define BLOCK_SUM_OF(magnitude)                                                                              \
-    "float sum = 0.0, lost;\n"                                                                               \
+    "float sum = 0.0;\n"                                                                                     \
     "[[unroll]] for (uint i = 0u; i < BLOCK; i++) { sum += is_member(k, i, end) ? " magnitude " : 0.0; }\n"  \
-    "if (is_nan(sum) || is_inf(sum)) return false;\n"                                                        \
-    "s.x = exact_sum(s.x, sum, lost); s.y += lost;\nreturn true;"
+    "if (is_nan(sum) || is_inf(sum)) return false;\n" ADD_BLOCK("sum", "lost")
 
 static struct fold sum_fold(enum op op, WNNDataType type)
 {
