@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `webnn info`: what a graph is made of, and who can run it.
+// `webnn info`: what a graph is made of, who can run it, and what a context accepts.
 
 #include "tools/command.h"
 #include "tools/graph_text.h"
@@ -13,10 +13,15 @@
 static const char help[] =
     "Describes a graph: inputs, outputs, operators, weights, memory, and which backends\n"
     "have what it needs. Without a graph: the devices, which --device can name.\n\n"
-    "Usage: webnn info [OPTIONS] [GRAPH]\n\n"
-    "GRAPH is a .webnn file or a built-in architecture.\n\n" SESSION_HELP "\nExamples:\n\n"
+    "Usage: webnn info [OPTIONS] [GRAPH]\n"
+    "       webnn info --limits [OPTIONS]\n\n"
+    "GRAPH is a .webnn file or a built-in architecture.\n\n"
+    "  --limits          opSupportLimits of the backend or device: a line an operator, with\n"
+    "                    the data types and ranks of its operands and results; behind what\n"
+    "                    can be left out stands a question mark\n" SESSION_HELP "\nExamples:\n\n"
     "  webnn info\n"
-    "  webnn info tools/digits/digits.webnn\n";
+    "  webnn info tools/digits/digits.webnn\n"
+    "  webnn info --limits --backend=gpu\n";
 
 static const char *const columns[] = {"cpu", "gpu", "dummy"};
 #define COLUMNS 3
@@ -218,6 +223,60 @@ static int list_devices(void)
     return CODE_GOOD;
 }
 
+static bool same_limits(const WNNOperandLimits *a, const WNNOperandLimits *b)
+{
+    return memcmp(&a->limits, &b->limits, sizeof a->limits) == 0;
+}
+
+// "input, bias?: float32 or float16, rank 1; output: int32, rank 0 to 8": those of the same limits together.
+static void print_operands(size_t count, const WNNOperandLimits *operands)
+{
+    for (size_t i = 0; i < count; i++) {
+        const WNNTensorLimits *limits = &operands[i].limits;
+        size_t first = 0;
+        while (!same_limits(&operands[first], &operands[i]))
+            first++;
+        if (first < i)
+            continue;
+        const char *between = i ? "; " : "";
+        for (size_t k = i; k < count; k++, between = ", ")
+            if (same_limits(&operands[k], &operands[i]))
+                printf("%s%s%s", between, operands[k].name.data, operands[k].optional ? "?" : "");
+        printf(": %s, rank %s", wnn_dtypes_text(limits->dataTypes, (char[WNN_DTYPES_TEXT]){0}),
+               ranks_text(limits->minRank, limits->maxRank, (char[RANKS_TEXT]){0}));
+    }
+    printf("\n");
+}
+
+static int list_limits(const struct session_options *options)
+{
+    struct error error = {WNNStatus_Success, ""};
+    struct session session;
+    if (!session_open(&session, options, &error)) {
+        session_close(&session);
+        return command_failed(&error);
+    }
+    WNNOpSupportLimits limits;
+    wnnContextGetOpSupportLimits(session.context, &limits);
+    const WNNOperandLimits tensors[] = {{{"input", 5}, false, limits.input},
+                                        {{"constant", 8}, false, limits.constant},
+                                        {{"output", 6}, false, limits.output}};
+    printf("%slimits of %s%s\n", STYLE_BOLD, wnn_context_device(session.context), STYLE_NONE);
+    printf("  %-24s%llu bytes (%s)\n", "largest tensor", (unsigned long long)limits.maxTensorByteLength,
+           bytes_text(limits.maxTensorByteLength, (char[BYTES_TEXT]){0}));
+    printf("  %-24s%s\n", "preferred layout",
+           limits.preferredInputLayout == WNNInputOperandLayout_NCHW ? "nchw" : "nhwc");
+    printf("  %-24s", "tensors");
+    print_operands(sizeof tensors / sizeof *tensors, tensors);
+    printf("%soperators%s (%zu)\n", STYLE_BOLD, STYLE_NONE, limits.operatorCount);
+    for (size_t i = 0; i < limits.operatorCount; i++) {
+        printf("  %-24s", limits.operators[i].name.data);
+        print_operands(limits.operators[i].operandCount, limits.operators[i].operands);
+    }
+    session_close(&session);
+    return CODE_GOOD;
+}
+
 static int describe(const struct session_options *options, const char *path)
 {
     struct error error = {WNNStatus_Success, ""};
@@ -247,14 +306,22 @@ static int describe(const struct session_options *options, const char *path)
 
 static int run(int argc, char **argv)
 {
-    static const struct option long_options[] = {SESSION_LONG_OPTIONS, {NULL, 0, NULL, 0}};
+    static const struct option long_options[] = {
+        {"limits", no_argument, NULL, 'l'}, SESSION_LONG_OPTIONS, {NULL, 0, NULL, 0}};
     struct session_options options = SESSION_OPTIONS_INIT;
+    bool limits = false;
     for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
         if (option == 'h')
             return command_help(&command_info);
-        if (!session_option(&options, option, optarg))
+        if (option == 'l')
+            limits = true;
+        else if (!session_option(&options, option, optarg))
             return command_usage(&command_info);
     }
+    if (limits && argc != optind)
+        return command_wrong(&command_info, "--limits are those of a context; it takes no graph");
+    if (limits)
+        return list_limits(&options);
     if (argc == optind)
         return list_devices();
     if (argc - optind != 1)
@@ -262,4 +329,4 @@ static int run(int argc, char **argv)
     return describe(&options, argv[optind]);
 }
 
-const struct command command_info = {"info", "describes a graph, or the devices", help, run};
+const struct command command_info = {"info", "describes a graph, the devices, or their limits", help, run};

@@ -5,6 +5,7 @@
 #include "ops/op.h"
 #include "tools/command.h"
 #include "tools/memory.h"
+#include "tools/terminal.h"
 
 #include <cjson/cJSON.h>
 
@@ -61,15 +62,6 @@ static const char *types_text(const struct op_info *info, const struct op_row *r
     return buffer;
 }
 
-static const char *ranks_text(const struct op_row *row, char buffer[16])
-{
-    if (row->min_rank == row->max_rank)
-        snprintf(buffer, 16, "%u", row->min_rank);
-    else
-        snprintf(buffer, 16, "%u to %u", row->min_rank, row->max_rank);
-    return buffer;
-}
-
 // The default of an option, as a graph file would say it; empty if there is none.
 static const char *default_text(const struct op_info *info, const struct op_row *row, char buffer[64])
 {
@@ -115,7 +107,7 @@ static void print_text(const struct op_info *info)
 {
     printf("%s\n", info->name);
     for (const struct op_row *row = info->rows; row->name; row++) {
-        char types[WNN_DTYPES_TEXT], ranks[16], value[64], name[64];
+        char types[WNN_DTYPES_TEXT], ranks[RANKS_TEXT], value[64], name[64];
         if (row->kind == ROW_ATTRIBUTE) {
             bool argument = row->argument;
             snprintf(name, sizeof name, "%s%s", row->name, argument ? "" : "?");
@@ -130,20 +122,21 @@ static void print_text(const struct op_info *info)
         snprintf(name, sizeof name, "%s%s%s", row->name, is_list(row) ? "..." : "",
                  is_optional(row) ? "?" : "");
         printf("  %-8s %-20s %s, rank %s\n", wnn_op_row_is_input(row) ? "operand" : "result", name,
-               types_text(info, row, types), ranks_text(row, ranks));
+               types_text(info, row, types), ranks_text(row->min_rank, row->max_rank, ranks));
     }
 }
 
 static void print_markdown(const struct op_info *info)
 {
-    char types[WNN_DTYPES_TEXT], ranks[16], value[64];
+    char types[WNN_DTYPES_TEXT], ranks[RANKS_TEXT], value[64];
     bool first = true;
     printf("| `%s` | ", info->name);
     for (const struct op_row *row = info->rows; row->name; row++) {
         if (!wnn_op_row_is_input(row))
             continue;
         printf("%s`%s`%s%s: %s, rank %s", first ? "" : "<br>", row->name, is_list(row) ? "…" : "",
-               is_optional(row) ? " (optional)" : "", types_text(info, row, types), ranks_text(row, ranks));
+               is_optional(row) ? " (optional)" : "", types_text(info, row, types),
+               ranks_text(row->min_rank, row->max_rank, ranks));
         first = false;
     }
     printf(" | ");
@@ -217,7 +210,7 @@ static cJSON *operator_json(const struct op_info *info)
     cJSON *results = must(cJSON_AddArrayToObject(object, "results"));
     for (const struct op_row *row = info->rows; row->name; row++)
         cJSON_AddItemToArray(row->kind == ROW_ATTRIBUTE ? attributes
-                             : wnn_op_row_is_input(row)            ? operands
+                             : wnn_op_row_is_input(row) ? operands
                                                         : results,
                              row_json(info, row));
     return object;

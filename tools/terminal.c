@@ -66,3 +66,12 @@ const char *bytes_text(uint64_t bytes, char buffer[BYTES_TEXT])
     snprintf(buffer, BYTES_TEXT, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
     return buffer;
 }
+
+const char *ranks_text(uint32_t lowest, uint32_t highest, char buffer[RANKS_TEXT])
+{
+    if (lowest == highest)
+        snprintf(buffer, RANKS_TEXT, "%u", lowest);
+    else
+        snprintf(buffer, RANKS_TEXT, "%u to %u", lowest, highest);
+    return buffer;
+}

@@ -37,4 +37,8 @@ double now(void);
 #define BYTES_TEXT 32
 const char *bytes_text(uint64_t bytes, char buffer[BYTES_TEXT]);
 
+// "4" or "0 to 8"
+#define RANKS_TEXT 32
+const char *ranks_text(uint32_t lowest, uint32_t highest, char buffer[RANKS_TEXT]);
+
 #endif

@@ -550,6 +550,74 @@ def test_ops(folder):
         check(name in good("ops"), f"ops has {name}") if name in ("add", "where", "softmax2d") else None
 
 
+TYPES = {"float32": "f32", "float16": "f16", "int32": "i32", "uint32": "u32", "int64": "i64", "uint64": "u64",
+         "int8": "i8", "uint8": "u8", "int4": "i4", "uint4": "u4"}
+
+
+def read_limits(text):
+    """name -> operand -> (optional, data types, lowest rank, highest rank)"""
+    limits = {}
+    for line in text.splitlines():
+        name, _, operands = line.strip().partition(" ")
+        if ", rank " not in operands:
+            continue
+        limits[name] = {}
+        for group in operands.strip().split("; "):
+            names, _, rest = group.partition(": ")
+            types, _, ranks = rest.partition(", rank ")
+            ranks = [int(rank) for rank in ranks.split(" to ")]
+            for operand in names.split(", "):
+                limits[name][operand.rstrip("?")] = (operand.endswith("?"), types.replace(" or ", ", ").split(", "),
+                                                     ranks[0], ranks[-1])
+    return limits
+
+
+def table_limits():
+    """The same of `webnn ops`, without the forms of 2024, which a context does not count as operators."""
+    limits = {}
+    for operator in json.loads(good("ops", "--format=json")):
+        if operator["name"] in ("argMinAxes", "argMaxAxes", "softmax2d"):
+            continue
+        rows, operands = limits.setdefault(operator["name"], {}), operator["operands"]
+        for row in operands + operator["results"]:
+            like = row
+            while "sameTypeAs" in like:
+                like = operands[like["sameTypeAs"]]
+            rows[row["name"]] = (row["optional"], like["dataTypes"], row["minRank"], row["maxRank"])
+    return limits
+
+
+def test_limits(folder):
+    bad(2, "no graph", "info", "--limits", DIGITS_GRAPH)
+    bad(1, "no backend nonsense", "info", "--limits", "--backend=nonsense")
+    table = table_limits()
+    gpu = run("info", "--limits", "--backend=gpu")
+    if gpu.returncode:
+        print("skipped: limits of a GPU:", gpu.stderr.strip())
+    for backend in ["cpu"] if gpu.returncode else ["cpu", "gpu"]:
+        text = gpu.stdout if backend == "gpu" else good("info", "--limits")
+        limits = read_limits(text)
+        tensors = limits.pop("tensors", {})
+        check(list(tensors) == ["input", "constant", "output"] and len(set(map(str, tensors.values()))) == 1 and
+              set(tensors["input"][1]) == set(TYPES), f"{backend}: limits of all tensors: {tensors}")
+        check(limits.keys() == table.keys(), f"{backend}: operators with limits: {limits.keys() ^ table.keys()}")
+        for name, operands in table.items():
+            check(limits.get(name) == operands, f"{backend}: limits of {name}: {limits.get(name)}, not {operands}")
+        largest = int(text.split("largest tensor")[1].split()[0])
+        check(2**20 <= largest < 2**34 and "preferred layout        n" in text,
+              f"{backend}: limits of a context: {text}")
+        # What is said is what happens.
+        for name, short in TYPES.items():
+            path = folder.graph(graph("y = neg(x);", inputs=f"x: {short}[2, 3];"))
+            result = run("run", "--random", "--quiet", "--backend=" + backend, path)
+            check((result.returncode == 0) == (name in limits["neg"]["input"][1]), f"{backend}: neg of {name}")
+        lowest, highest = limits["triangular"]["input"][2:]
+        for rank in range(10):
+            path = folder.graph(graph("y = triangular(x);", inputs=f"x: f32{[2] * rank};"))
+            result = run("run", "--random", "--quiet", "--backend=" + backend, path)
+            check((result.returncode == 0) == (lowest <= rank <= highest), f"{backend}: triangular of rank {rank}")
+
+
 def test_bench(folder):
     line = json.loads(good("bench", "--json", "--time=0.05", "--threads=1", "relu:1x4"))
     for key in ("median_ms", "min_ms", "p90_ms", "first_ms", "build_ms", "gflops", "peak_rss_bytes", "runs"):
