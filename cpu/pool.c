@@ -95,6 +95,27 @@ struct slide {
     _Alignas(64) float kept[SLIDE_KEPT + 1][SLIDE_PITCH];     // and a row of padding
 };
 
+// Windows over pixels, up to 3 high and 2 or 3 wide, side by side and one below another: some rows of results
+// are made together, so that rows of the input that they share are converted and added up for all of them.
+#define BAND_ROWS     4
+#define BAND_INPUTS   (BAND_ROWS + SLIDE_HEIGHT - 1)
+#define BAND_CHANNELS 256   // most that are made together
+#define BAND_FEWEST   64    // as many as make a pixel's work worth while
+#define BAND_ELEMENTS 16384 // of a row that are made before the rows below, which need some inputs again
+#define BAND_AHEAD    2     // columns: what lies there is fetched meanwhile
+
+struct band {
+    size_t height, width; // of windows
+    size_t count;         // channels
+    const uint16_t *in[BAND_INPUTS];
+    uint16_t *out[BAND_ROWS];
+    float factors[BAND_ROWS];
+    // By vectors of channels and rows of results: the last column of what windows fold, and the one before
+    // added to it.
+    _Alignas(64) float kept[BAND_CHANNELS / 16][BAND_ROWS][2][16];
+    _Alignas(64) uint16_t made[BAND_ROWS][BAND_CHANNELS];
+};
+
 // Those of windows that end in the row.
 WNN_INLINE const float *find_factors(const struct slide *slide, size_t row)
 {
@@ -134,6 +155,10 @@ struct loops {
 
     // (optional) The next rows of results of a plane. Writes a whole number of vectors.
     void (*slide)(struct slide *slide, void *out, size_t rows);
+
+    // (optional) Takes in a pixel of each row of a band, and makes the results of windows that end there if
+    // `out`. The channels are a whole number of vectors.
+    void (*band)(struct band *band, bool out);
 
     // (optional) Results that are not between `least` and the greatest number may have come from sums that
     // were out of range; those of `exact` are right. are_right: whether all are between them.
@@ -258,8 +283,8 @@ WNN_AVX512 WNN_INLINE void take_roots_avx512(float *sums, size_t count)
 // The estimate is exact to an eighth of a unit of float16.
 WNN_AVX512 WNN_INLINE __m512 half_root_avx512(__m512 sum)
 {
-    __mmask16 own = _mm512_fpclass_ps_mask(sum, 0x9F);
-    return _mm512_mask_mov_ps(_mm512_mul_ps(sum, _mm512_rsqrt14_ps(sum)), own, sum);
+    const __m512i own = _mm512_set1_epi32(1 << 8 | 1 << 20); // zeros and infinity
+    return _mm512_fixupimm_ps(_mm512_mul_ps(sum, _mm512_rsqrt14_ps(sum)), sum, own, 0);
 }
 
 WNN_AVX512 WNN_INLINE void take_half_roots_avx512(float *sums)
@@ -828,6 +853,86 @@ static void pool_planes(void *argument, size_t begin, size_t end)
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// Small windows over pixels
+// ---------------------------------------------------------------------------------------------------------------
+
+// From row y of results on.
+static void pool_band(const struct pool *pool, const struct strip *strip, size_t line, size_t y,
+                      struct band *band)
+{
+    static const uint16_t zeros[BAND_CHANNELS];
+    const size_t inputs = BAND_ROWS + band->height - 1, before = band->width - 1, bytes = strip->block * 2;
+    const size_t rows = pool->out[0] - y < BAND_ROWS ? pool->out[0] - y : BAND_ROWS;
+    const uint16_t *from = (const uint16_t *)(const void *)pool->input + line * pool->in_line +
+                           strip->first * pool->in_x + strip->channel;
+    uint16_t *to = (uint16_t *)(void *)pool->output + (line * pool->out[0] + y) * pool->out_y +
+                   strip->x * pool->out_x + strip->channel;
+    const uint16_t *in[BAND_INPUTS];
+    int64_t heights[BAND_ROWS];
+    for (size_t t = 0; t < inputs; t++) {
+        size_t row = y + t - (size_t)pool->padding[0];
+        in[t] = row < (size_t)pool->size[0] ? from + row * pool->in_y : NULL;
+    }
+    for (size_t r = 0; r < BAND_ROWS; r++) {
+        int64_t top, bottom;
+        clip(pool, 0, y + r, &top, &bottom);
+        heights[r] = bottom - top;
+    }
+    band->count = strip->block;
+    memset(band->kept, 0, strip->block / HALF_LANES * sizeof band->kept[0]);
+    for (size_t column = 0; column < strip->positions + before; column++) {
+        const size_t inside = column - strip->head, x = column - before;
+        for (size_t t = 0; t < inputs; t++) {
+            bool there = in[t] && inside < strip->inside;
+            band->in[t] = there ? in[t] + inside * pool->in_x : zeros;
+            if (there && inside + BAND_AHEAD < strip->inside) {
+                const char *ahead = (const char *)(band->in[t] + BAND_AHEAD * pool->in_x);
+                for (size_t i = 0; i < bytes; i += 64)
+                    __builtin_prefetch(ahead + i, 0, 2);
+            }
+        }
+        if (column < before) {
+            pool->loops->band(band, false);
+            continue;
+        }
+        int64_t left, right;
+        clip(pool, 1, strip->x + x, &left, &right);
+        for (size_t r = 0; r < BAND_ROWS; r++) {
+            int64_t number = heights[r] * (right - left);
+            band->factors[r] = number > 0 ? (float)(1 / (double)number) : 0;
+            bool direct = r < rows && !pool->streams;
+            band->out[r] = direct ? to + r * pool->out_y + x * pool->out_x : band->made[r];
+        }
+        pool->loops->band(band, true);
+        for (size_t r = 0; pool->streams && r < rows; r++)
+            wnn_stream(to + r * pool->out_y + x * pool->out_x, band->made[r], bytes);
+    }
+}
+
+static size_t count_bands(const struct pool *pool)
+{
+    return (pool->out[0] + BAND_ROWS - 1) / BAND_ROWS;
+}
+
+static void pool_bands(void *argument, size_t begin, size_t end)
+{
+    const struct pool *pool = argument;
+    const size_t bands = count_bands(pool);
+    struct band band; // large
+    band.height = (size_t)pool->window[0];
+    band.width = (size_t)pool->window[1];
+    for (size_t channel = 0; channel < pool->run; channel += pool->block) {
+        for (size_t x = 0; x < pool->out[1]; x += pool->positions) {
+            const struct strip strip = make_strip(pool, channel, x);
+            for (size_t i = begin; i < end; i++)
+                pool_band(pool, &strip, i / bands, i % bands * BAND_ROWS, &band);
+        }
+    }
+    if (pool->streams)
+        wnn_stream_end();
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 // How windows are made
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -913,6 +1018,21 @@ static bool make_slides(struct pool *pool)
     return true;
 }
 
+static bool make_bands(struct pool *pool)
+{
+    for (unsigned axis = 0; axis < 2; axis++) {
+        if (pool->stride[axis] != 1 || pool->dilation[axis] != 1 || pool->window[axis] < 2 ||
+            pool->window[axis] > SLIDE_WIDTH)
+            return false;
+    }
+    if (!pool->loops->band || pool->run < BAND_FEWEST || pool->run % HALF_LANES != 0)
+        return false;
+    pool->span = pool->window[1];
+    pool->block = pool->run < BAND_CHANNELS ? pool->run : BAND_CHANNELS;
+    pool->positions = BAND_ELEMENTS / pool->block;
+    return true;
+}
+
 void wnn_cpu_pool2d(const struct kernel_call *call)
 {
     const WNNPool2dOptions *options = call->node->attrs;
@@ -952,8 +1072,9 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
     pool.out_line = out[y] * pool.out_y;
     pool.streams = wnn_streams(call->out[0].count * pool.element);
     pool.room = WNN_POOL_ROOM / pool.loops->sum;
-    bool slides = make_slides(&pool), dense = !slides && make_dense(&pool);
-    if (!slides && !dense) {
+    bool slides = make_slides(&pool), bands = make_bands(&pool);
+    bool dense = !slides && !bands && make_dense(&pool);
+    if (!slides && !bands && !dense) {
         if (pool.loops->exact)
             pool.loops = pool.loops->exact;
         pool.room = WNN_POOL_ROOM / pool.loops->sum;
@@ -962,9 +1083,13 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
 
     uint64_t taps = (uint64_t)pool.window[0] * (uint64_t)pool.window[1];
     size_t work = pool.out_y * (size_t)(taps < 16384 ? taps : 16384);
-    wnn_parallel_for(call->parallel, pool.lines * pool.out[0], 1 + 8192 / (work + 1),
-                     slides  ? pool_planes
-                     : dense ? pool_dense
-                             : pool_sparse,
-                     &pool);
+    if (bands) // always the same rows together, for the sums to be so
+        wnn_parallel_for(call->parallel, pool.lines * count_bands(&pool), 1 + 2048 / (work + 1), pool_bands,
+                         &pool);
+    else
+        wnn_parallel_for(call->parallel, pool.lines * pool.out[0], 1 + 8192 / (work + 1),
+                         slides  ? pool_planes
+                         : dense ? pool_dense
+                                 : pool_sparse,
+                         &pool);
 }
