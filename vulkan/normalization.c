@@ -22,6 +22,7 @@ enum {
     MOST_LANES = 1024,  // where there are few rows
     FEW_GROUPS = 256,   // work groups that do not fill a device
     EDGE_LANES = 8,     // of a row that begins anywhere, at least
+    NEAR_LANES = 4,     // of others: what they read at once is whole sectors of memory
     PART_LANES = 128,   // of a part of a row,
     PART_QUADS = 1536,  // and its vectors
     CHUNK_QUADS = 32,   // parts end at multiples of
@@ -101,7 +102,7 @@ static struct rows plan_rows(const struct lowering *lowering, const struct group
     size_t quads = rows.chunk = groups->members / 4, wide = most < WIDE_LANES ? most : WIDE_LANES;
     rows.edges = groups->members % 4 != 0;
     rows.full = (rows.edges ? groups->members - 3 : groups->members) / 4;
-    rows.lanes = rows.edges ? EDGE_LANES : 1;
+    rows.lanes = rows.edges ? EDGE_LANES : quads < 2 * NEAR_LANES ? quads & -quads : NEAR_LANES;
     rows.packed = in->type == WNNDataType_Float16 && !in->fused && quads > wide * MOST_HELD;
     if (rows.edges && in->type == WNNDataType_Float16)
         busy *= 2;
