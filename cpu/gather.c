@@ -266,7 +266,7 @@ WNN_AVX512 static size_t gather_neighbours(char *to, const struct source *source
     for (; i + 16 <= count; i += 16) {
         ask_for(source->later, i, 16);
         __m512i index = _mm512_loadu_si512(indices + i * sizeof(int32_t));
-        __asm__ volatile("" : "+v"(index));
+        __asm__ volatile("" : "+v"(index)); // others may write there: what was read is what is clamped
         if (from_end) {
             index = _mm512_min_epi32(_mm512_max_epi32(index, least), most);
             index = _mm512_mask_add_epi32(index, _mm512_movepi32_mask(index), index, size);
@@ -451,20 +451,15 @@ enum {
 #if defined(__x86_64__)
 #define AVX512_VBMI __attribute__((target("avx512f,avx512bw,avx512vbmi")))
 
-static uint64_t first_of(size_t most, size_t count)
-{
-    return ~(uint64_t)0 >> (64 - wnn_smaller(most, count));
-}
-
 // A row of bytes is four vectors, from which 64 places choose at a time.
 AVX512_VBMI static void look_up_8(char *to, const char *row, size_t size, const uint8_t *places, size_t count)
 {
     __m512i table[LOOKED_UP / 64];
     for (size_t i = 0; i < LOOKED_UP / 64; i++)
-        table[i] = i * 64 < size ? _mm512_maskz_loadu_epi8(first_of(64, size - i * 64), row + i * 64)
+        table[i] = i * 64 < size ? _mm512_maskz_loadu_epi8(wnn_first_bits(size - i * 64), row + i * 64)
                                  : _mm512_setzero_si512();
     for (size_t i = 0; i < count; i += 64) {
-        __mmask64 some = first_of(64, count - i);
+        __mmask64 some = wnn_first_bits(count - i);
         __m512i place = _mm512_maskz_loadu_epi8(some, places + i);
         __m512i low = _mm512_permutex2var_epi8(table[0], place, table[1]);
         __m512i high = _mm512_permutex2var_epi8(table[2], place, table[3]);
@@ -480,10 +475,10 @@ WNN_AVX512 static void look_up_16(char *to, const char *row, size_t size, const 
     const __m512i quarter = _mm512_set1_epi16(64), half = _mm512_set1_epi16(128);
     for (size_t i = 0; i < LOOKED_UP / 32; i++)
         table[i] = i * 32 < size
-                       ? _mm512_maskz_loadu_epi16((__mmask32)first_of(32, size - i * 32), row + i * 64)
+                       ? _mm512_maskz_loadu_epi16((__mmask32)wnn_first_bits(size - i * 32), row + i * 64)
                        : _mm512_setzero_si512();
     for (size_t i = 0; i < count; i += 32) {
-        __mmask32 some = (__mmask32)first_of(32, count - i);
+        __mmask32 some = (__mmask32)wnn_first_bits(count - i);
         __m512i place = _mm512_maskz_loadu_epi16(some, places + i), quarters[4];
         __mmask32 odd = _mm512_test_epi16_mask(place, quarter);
         for (size_t q = 0; q < 4; q++)

@@ -8,6 +8,7 @@
 // that this does not pay, or alone, are made one by one; one over all of the input is a reduction.
 
 #include "cpu/kernel.h"
+#include "cpu/runs.h"
 #include "cpu/stream.h"
 #include "cpu/variants.h"
 
@@ -767,8 +768,7 @@ static void pool_dense(void *argument, size_t begin, size_t end)
 // Which of `lanes` columns from one on are before another.
 static uint64_t columns_before(size_t end, size_t from, size_t lanes)
 {
-    size_t count = end < from ? 0 : end - from < lanes ? end - from : lanes;
-    return count > 0 ? UINT64_MAX >> (64 - count) : 0;
+    return wnn_first_bits(end < from ? 0 : wnn_smaller(end - from, lanes));
 }
 
 static void begin_strip(const struct pool *pool, const struct strip *strip, struct slide *slide)

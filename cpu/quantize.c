@@ -3,6 +3,7 @@
 // quantizeLinear and dequantizeLinear, with scales and zero points for each element or for blocks of them.
 
 #include "cpu/elementwise.h"
+#include "cpu/runs.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -55,7 +56,7 @@ WNN_AVX512 static void quantize_small_avx512(const float *x, const float *scale,
                                              uint8_t *out, size_t count, int lowest, int highest)
 {
     for (size_t i = 0; i < count; i += 16) {
-        __mmask16 some = count - i < 16 ? (__mmask16)((1u << (count - i)) - 1) : 0xFFFF;
+        __mmask16 some = (__mmask16)wnn_first_bits(count - i);
         _mm_prefetch((const char *)(x + i) + AHEAD, _MM_HINT_T0);
         __m128i bytes = _mm_maskz_loadu_epi8(some, zero + i);
         __m512i zeros = lowest < 0 ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);

@@ -246,11 +246,6 @@ struct picks {
     } piece[PICKED / PIECE];
 };
 
-static uint64_t first_bits(size_t count)
-{
-    return count < 64 ? ((uint64_t)1 << count) - 1 : UINT64_MAX;
-}
-
 // Returns whether they are close enough.
 static bool find_piece(struct picks *picks, size_t run, struct piece *piece)
 {
@@ -289,8 +284,8 @@ static bool find_pieces(struct picks *picks, size_t run, size_t line, size_t wid
         piece->from = picks->offsets[piece->at / run];
         if (whole && piece->from > line - width)
             piece->from = line - width;
-        piece->taken = first_bits(line - piece->from);
-        piece->given = first_bits(bytes - piece->at);
+        piece->taken = wnn_first_bits(line - piece->from);
+        piece->given = wnn_first_bits(bytes - piece->at);
         if (!find_piece(picks, run, piece))
             return false;
     }
@@ -824,7 +819,7 @@ INLINE void store_bytes_avx512(char *to, size_t count, const vector_avx512 v[4],
     if (count >= sizeof bytes)
         _mm512_storeu_si512(to, bytes);
     else
-        _mm512_mask_storeu_epi8(to, first_bits(count), bytes);
+        _mm512_mask_storeu_epi8(to, wnn_first_bits(count), bytes);
 }
 
 INLINE vector_avx512 pick_avx512(const float *from, const int32_t *at, const unsigned reach)
@@ -861,7 +856,7 @@ INLINE void store_words_avx512(void *to, words_avx512 v)
 
 INLINE words_avx512 load_some_bytes_avx512(const char *from, size_t count)
 {
-    return (words_avx512)_mm512_maskz_loadu_epi8(first_bits(count), from);
+    return (words_avx512)_mm512_maskz_loadu_epi8(wnn_first_bits(count), from);
 }
 
 INLINE words_avx512 spread_weight_avx512(uint32_t pair)
@@ -908,7 +903,7 @@ INLINE void store_narrow_avx512(char *to, size_t count, const words_avx512 v[2],
     if (count >= sizeof bytes)
         _mm512_storeu_si512(to, bytes);
     else
-        _mm512_mask_storeu_epi8(to, first_bits(count), bytes);
+        _mm512_mask_storeu_epi8(to, wnn_first_bits(count), bytes);
 }
 
 INLINE void pick_lines_avx512(const struct picks *picks, size_t run, const char *plane, size_t pitch,

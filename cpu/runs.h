@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Short runs of bytes that are copied and filled in place of a call. Up to a few vectors are written, of
-// which the last two may overlap.
+// Short runs of bytes that are copied and filled in place of a call, and what else ends within a vector. Up
+// to a few vectors are written, of which the last two may overlap.
 
 #ifndef CPU_RUNS_H_
 #define CPU_RUNS_H_
@@ -57,6 +57,12 @@ static inline void wnn_fill_run(char *restrict to, const char *restrict pattern,
         memcpy(to + i, pattern, 16);
     // The last one may overlap; whole elements fit between its begin and the size.
     memcpy(to + size - 16, pattern, 16);
+}
+
+// The bits of the first `count` of 64 elements, of all if there are more.
+static inline uint64_t wnn_first_bits(size_t count)
+{
+    return count < 64 ? ((uint64_t)1 << count) - 1 : UINT64_MAX;
 }
 
 #if defined(__x86_64__)
