@@ -68,6 +68,9 @@ struct backend {
     // (placement.within), and the concat is left out if all of it does.
     bool joins;
 
+    // Runs nodes of one level (node->level) at the same time.
+    bool levels;
+
     // (optional) The data types of one row of an operator that the backend can do; NULL: all of the table.
     uint32_t (*types)(enum op op, const struct op_row *row);
 

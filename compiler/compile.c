@@ -116,7 +116,7 @@ bool wnn_compile(const struct compile_options *options, struct graph *graph, str
     *graph = (struct graph){0};
     for (size_t i = 0; i < plan->graph.operand_count; i++)
         plan->graph.operands[i]->graph = &plan->graph;
-    if (done && wnn_plan_memory(&context, plan))
+    if (done && wnn_order_levels(&context, &plan->graph) && wnn_plan_memory(&context, plan))
         return true;
     wnn_plan_free(plan);
     return false;

@@ -64,6 +64,9 @@ bool wnn_fuse_elementwise(struct pass_context *context, struct graph *graph);
 // attach_chains.c: lets nodes compute operators of single elements as they read and write.
 bool wnn_attach_chains(struct pass_context *context, struct graph *graph);
 
+// order_levels.c: puts nodes that do not wait for one another beside each other.
+bool wnn_order_levels(struct pass_context *context, struct graph *graph);
+
 // plan_memory.c: gives every operand a place. The arena's size goes to the plan.
 bool wnn_plan_memory(struct pass_context *context, struct plan *plan);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requires: the graph as the backend will run it, with node->scratch_bytes and placement.staged set.
+// Requires: the graph as the backend will run it, with node->scratch_bytes, node->level and placement.staged
+// set. Time goes by levels.
 // Guarantees: every operand has a place, no two that are needed at one time share memory, and
 // node->scratch_offset is set. A node's output takes the place of an input that ends with it where the
 // backend allows it. What reshape, identity, slice and split make of an operand in the arena is a view of it,
@@ -18,7 +19,7 @@
 // What computing parts where concat joins them may cost.
 #define JOIN_BYTES 65536
 
-// A piece of the arena, needed by the nodes from `first` to `last`.
+// A piece of the arena, needed on the levels from `first` to `last`.
 struct block {
     size_t bytes, offset;
     size_t best; // offset
@@ -32,16 +33,23 @@ struct choice {
     size_t scratch_bytes;
 };
 
+// The last level on which an operand is needed, SIZE_MAX: an output; and who reads it there.
+struct use {
+    size_t level;
+    const struct node *reader;
+    bool shared; // by other nodes of the level
+};
+
 struct planner {
     const struct pass_context *context;
     struct graph *graph;
     const struct choice *chosen; // by node
     struct block *blocks;
     size_t count;
-    size_t *block_of; // by operand: index of its block, or SIZE_MAX
-    size_t *within;   // by operand: bytes from the beginning of its block
-    size_t *last_use; // by operand: the last node that reads it; SIZE_MAX: an output
-    bool joined;      // a concat has parts in its output
+    size_t *block_of;     // by operand: index of its block, or SIZE_MAX
+    size_t *within;       // by operand: bytes from the beginning of its block
+    struct use *last_use; // by operand
+    bool joined;          // a concat has parts in its output
 };
 
 static size_t padded(size_t bytes)
@@ -55,33 +63,49 @@ static size_t add_block(struct planner *planner, size_t bytes, size_t first, siz
     return planner->count++;
 }
 
+static void note_reader(struct use *use, const struct node *node)
+{
+    if (use->reader != node)
+        *use = (struct use){node->level, node, use->reader && use->level == node->level};
+}
+
 static void find_last_uses(struct planner *planner)
 {
     const struct graph *graph = planner->graph;
     for (size_t i = 0; i < graph->node_count; i++) {
         const struct node *node = graph->nodes[i];
         for (unsigned j = 0; j < node->out_count; j++)
-            planner->last_use[node->out[j]->index] = i; // not read: needed while it is written
+            planner->last_use[node->out[j]->index] =
+                (struct use){.level = node->level}; // not read: needed while it is written
         for (unsigned j = 0; j < node->in_count; j++)
             if (node->in[j])
-                planner->last_use[node->in[j]->index] = i;
+                note_reader(&planner->last_use[node->in[j]->index], node);
     }
     for (size_t i = 0; i < graph->output_count; i++)
-        planner->last_use[graph->outputs[i].operand->index] = SIZE_MAX;
+        planner->last_use[graph->outputs[i].operand->index].level = SIZE_MAX;
+}
+
+static bool is_alone(const struct graph *graph, size_t i)
+{
+    return (i == 0 || graph->nodes[i - 1]->level != graph->nodes[i]->level) &&
+           (i + 1 == graph->node_count || graph->nodes[i + 1]->level != graph->nodes[i]->level);
 }
 
 // Whether nothing but input `j` of node `i` needs the block that the input lies in, from then on.
 static bool ends_with(const struct planner *planner, size_t i, unsigned j)
 {
     const struct node *node = planner->graph->nodes[i];
+    const struct use *use = &planner->last_use[node->in[j]->index];
     size_t block = planner->block_of[node->in[j]->index];
     if (!planner->blocks[block].viewed)
-        return planner->last_use[node->in[j]->index] == i;
+        return use->level == node->level && !use->shared;
     // Views go on as long as the block does.
+    if (!is_alone(planner->graph, i))
+        return false;
     for (unsigned k = 0; k < node->in_count; k++)
         if (node->in[k] && node->in[k] != node->in[j] && planner->block_of[node->in[k]->index] == block)
             return false;
-    return planner->blocks[block].last == i && planner->within[node->in[j]->index] == 0 &&
+    return planner->blocks[block].last == node->level && planner->within[node->in[j]->index] == 0 &&
            planner->blocks[block].bytes == padded(wnn_descriptor_bytes(&node->in[j]->type));
 }
 
@@ -112,7 +136,7 @@ static void place_operand(struct planner *planner, struct operand *operand, size
 {
     if (planner->block_of[operand->index] != SIZE_MAX) // a part of what a concat makes
         return;
-    size_t last = planner->last_use[operand->index];
+    size_t last = planner->last_use[operand->index].level;
     planner->block_of[operand->index] = add_block(planner, wnn_descriptor_bytes(&operand->type), first, last);
 }
 
@@ -209,8 +233,8 @@ static bool place_views(struct planner *planner, struct node *node)
         planner->block_of[output->index] = number;
         planner->within[output->index] = at;
         at += wnn_descriptor_bytes(&output->type);
-        if (planner->last_use[output->index] > block->last)
-            block->last = planner->last_use[output->index];
+        if (planner->last_use[output->index].level > block->last)
+            block->last = planner->last_use[output->index].level;
     }
     block->viewed = true;
     lower_to_view(node);
@@ -260,13 +284,13 @@ static void place_parts(struct planner *planner, const struct node *node)
         if (part->producer && part->placement.place == PLACE_ARENA &&
             planner->block_of[part->index] == SIZE_MAX && !is_view(planner, part->producer, &first)) {
             if (*block == SIZE_MAX)
-                place_operand(planner, output, node->index);
+                place_operand(planner, output, node->level);
             struct block *shared = &planner->blocks[*block];
             shared->viewed = planner->joined = true;
-            if (shared->first > part->producer->index)
-                shared->first = part->producer->index;
-            if (shared->last < planner->last_use[part->index])
-                shared->last = planner->last_use[part->index];
+            if (shared->first > part->producer->level)
+                shared->first = part->producer->level;
+            if (shared->last < planner->last_use[part->index].level)
+                shared->last = planner->last_use[part->index].level;
             planner->block_of[part->index] = *block;
             planner->within[part->index] = at;
             part->placement.place = output->placement.place;
@@ -342,13 +366,13 @@ static void make_blocks(struct planner *planner, bool join)
             if (j == 0 && reused) {
                 size_t block = planner->block_of[reused->index];
                 planner->block_of[output->index] = block;
-                planner->blocks[block].last = planner->last_use[output->index];
+                planner->blocks[block].last = planner->last_use[output->index].level;
             } else {
-                place_operand(planner, output, i);
+                place_operand(planner, output, node->level);
             }
         }
         if (node->scratch_bytes)
-            node->scratch_offset = add_block(planner, node->scratch_bytes, i, i);
+            node->scratch_offset = add_block(planner, node->scratch_bytes, node->level, node->level);
     }
 }
 
@@ -530,7 +554,7 @@ bool wnn_plan_memory(struct pass_context *context, struct plan *plan)
                               .blocks = wnn_arena_allocate(&arena, most * sizeof planner.blocks[0]),
                               .block_of = wnn_arena_allocate(&arena, operands * sizeof(size_t)),
                               .within = wnn_arena_allocate(&arena, operands * sizeof(size_t)),
-                              .last_use = wnn_arena_allocate(&arena, operands * sizeof(size_t))};
+                              .last_use = wnn_arena_allocate(&arena, operands * sizeof planner.last_use[0])};
     struct block **lists = wnn_arena_allocate(&arena, 3 * most * sizeof lists[0]);
     size_t *change = wnn_arena_allocate(&arena, (nodes + 1) * sizeof change[0]);
     bool enough =
@@ -538,6 +562,7 @@ bool wnn_plan_memory(struct pass_context *context, struct plan *plan)
     if (enough) {
         for (size_t i = 0; i < nodes; i++)
             chosen[i] = (struct choice){graph->nodes[i]->lowering, graph->nodes[i]->scratch_bytes};
+        memset(planner.last_use, 0, operands * sizeof planner.last_use[0]);
         find_last_uses(&planner);
         plan->arena_bytes = make_plan(&planner, true, lists, most, change);
         if (planner.joined) {

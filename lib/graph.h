@@ -83,6 +83,9 @@ struct node {
     // At most one for each input and the output, the last to be put here first; by compiler/attach_chains.c, NULL in a
     // builder. Their inputs stand behind all others. The shapes of inputs are as the operator takes them, types may differ.
     const struct attached *attached;
+    // In a plan: the nodes of a level follow each other and do not wait for one another; put here by
+    // compiler/order_levels.c.
+    uint32_t level;
     // For the backend: what it chose for the node, and memory that the node needs while it runs.
     unsigned lowering;
     size_t scratch_bytes, scratch_offset;

@@ -520,8 +520,8 @@ bool wnn_execution_submit(struct gpu *gpu, struct executable *executable, const 
 // The end
 // ---------------------------------------------------------------------------------------------------------------
 
-// What the device has noted of an execution; the steps of a node follow each other, in the order of the
-// nodes.
+// What the device has noted of an execution. Where it notes nodes, their steps were recorded one behind the
+// other, in the order of the nodes.
 static void tell_times(struct gpu *gpu, const struct executable *executable,
                        const struct recording *recording, const struct watcher *watcher)
 {

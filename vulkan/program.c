@@ -115,6 +115,11 @@ struct access wnn_program_access(const struct program *program, const struct set
     return (struct access){site.handle, begin / 4 * 4, (begin + region->bytes + 3) / 4 * 4, binding->writes};
 }
 
+bool wnn_access_conflicts(const struct access *a, const struct access *b)
+{
+    return (a->writes || b->writes) && a->buffer == b->buffer && a->begin < b->end && b->begin < a->end;
+}
+
 static bool conflict(const struct program *program, const struct setting *setting, const struct step *a,
                      const struct step *b)
 {
@@ -122,8 +127,7 @@ static bool conflict(const struct program *program, const struct setting *settin
         for (unsigned k = 0; k < b->binding_count; k++) {
             struct access one = wnn_program_access(program, setting, &a->bindings[i]),
                           other = wnn_program_access(program, setting, &b->bindings[k]);
-            if ((one.writes || other.writes) && one.buffer == other.buffer && one.begin < other.end &&
-                other.begin < one.end)
+            if (wnn_access_conflicts(&one, &other))
                 return true;
         }
     return false;
@@ -132,8 +136,8 @@ static bool conflict(const struct program *program, const struct setting *settin
 bool wnn_program_check(const struct program *program, const struct setting *setting, struct error *error)
 {
     for (const struct step *a = program->first; a; a = a->next)
-        for (const struct step *b = a->next; b && b->barriers == a->barriers; b = b->next)
-            if (conflict(program, setting, a, b))
+        for (const struct step *b = a->next; b; b = b->next)
+            if (b->barriers <= a->barriers && conflict(program, setting, a, b))
                 return wnn_fail(error, WNNStatus_UnknownError,
                                 "Vulkan: there is no barrier between %s and %s",
                                 a->node ? wnn_ops[a->node->op].name : "a copy",

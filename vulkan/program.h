@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a graph becomes: a list of dispatches, copies and fills on regions of buffers, recorded into command
-// buffers with a barrier wherever one step must wait for another: once for each set of buffers that it runs
-// on.
+// buffers once for each set of buffers that it runs on, with barriers between the levels of what may run at
+// the same time (schedule.h).
 
 #ifndef VULKAN_PROGRAM_H_
 #define VULKAN_PROGRAM_H_
@@ -92,7 +92,7 @@ struct recording {
     VkCommandBuffer *commands; // one for each submission
     struct batch *batches;     // room for one more
     size_t count, capacity;
-    size_t barriers;
+    size_t barriers; // between levels
     enum stamps stamps;
     VkQueryPool queries;
     uint32_t stamp_count, stamp_capacity;
@@ -137,9 +137,11 @@ struct access {
 };
 struct access wnn_program_access(const struct program *program, const struct setting *setting,
                                  const struct binding *binding);
+// Whether they touch the same bytes, one of them to write.
+bool wnn_access_conflicts(const struct access *a, const struct access *b);
 
-// Whether no two steps without a barrier between them touch the same bytes, one of them to write. Quadratic;
-// looks at what was recorded, not at how.
+// Whether of any two steps that conflict the first has been recorded before a barrier, and the second behind
+// it. Quadratic; looks at what was recorded, not at how.
 bool wnn_program_check(const struct program *program, const struct setting *setting, struct error *error);
 
 // Copies host memory to regions of device memory through at most 64 MiB of staging memory, and waits.

@@ -2,32 +2,20 @@
 //
 // Recording a program: barriers, cuts between submissions, stamps of the device's clock.
 
-#include "vulkan/program.h"
+#include "vulkan/schedule.h"
 
 #include <string.h>
-
-// ---------------------------------------------------------------------------------------------------------------
-// Hazards: what has been read and written since the last barrier
-// ---------------------------------------------------------------------------------------------------------------
-
-enum {
-    MOST_ACCESSES = 256 // a barrier comes when there is room for no more
-};
-
-struct hazards {
-    struct access accesses[MOST_ACCESSES];
-    size_t count;
-    bool copied, dispatched; // since the last barrier
-};
 
 // What a recording is made with.
 struct recorder {
     struct program *program;
     const struct setting *setting;
     struct recording *recording;
+    const struct slot *slots; // all steps
+    size_t slot_count;
     VkCommandBuffer commands; // of the current submission
     bool copies;              // not all steps are dispatches
-    struct hazards hazards;   // a barrier reaches back into earlier submissions
+    bool copied, dispatched;  // since the last barrier, which reaches back into earlier submissions
 };
 
 static struct access access_of(const struct recorder *recorder, const struct binding *binding)
@@ -35,28 +23,9 @@ static struct access access_of(const struct recorder *recorder, const struct bin
     return wnn_program_access(recorder->program, recorder->setting, binding);
 }
 
-static bool conflicts(const struct recorder *recorder, const struct step *step)
-{
-    const struct hazards *hazards = &recorder->hazards;
-    for (unsigned i = 0; i < step->binding_count; i++) {
-        struct access access = access_of(recorder, &step->bindings[i]);
-        for (size_t k = 0; k < hazards->count; k++) {
-            const struct access *before = &hazards->accesses[k];
-            if (before->buffer == access.buffer && (before->writes || access.writes) &&
-                before->begin < access.end && access.begin < before->end)
-                return true;
-        }
-    }
-    return hazards->count + step->binding_count > MOST_ACCESSES;
-}
-
-static void note(struct recorder *recorder, const struct step *step)
-{
-    struct hazards *hazards = &recorder->hazards;
-    for (unsigned i = 0; i < step->binding_count; i++)
-        hazards->accesses[hazards->count++] = access_of(recorder, &step->bindings[i]);
-    *(step->kind == STEP_DISPATCH ? &hazards->dispatched : &hazards->copied) = true;
-}
+// ---------------------------------------------------------------------------------------------------------------
+// Barriers
+// ---------------------------------------------------------------------------------------------------------------
 
 // Stages of the device, and accesses in them.
 struct scope {
@@ -96,10 +65,8 @@ static void order(const struct recorder *recorder, struct scope from, struct sco
 // Everything before the barrier comes before everything behind it.
 static void add_barrier(struct recorder *recorder)
 {
-    struct hazards *hazards = &recorder->hazards;
-    order(recorder, scope_of(hazards->dispatched, hazards->copied), whole_scope(recorder));
-    hazards->count = 0;
-    hazards->copied = hazards->dispatched = false;
+    order(recorder, scope_of(recorder->dispatched, recorder->copied), whole_scope(recorder));
+    recorder->copied = recorder->dispatched = false;
     recorder->recording->barriers++;
 }
 
@@ -316,24 +283,27 @@ static bool record_step(struct recorder *recorder, const struct step *step, stru
     }
 }
 
-// Between any two steps that touch the same bytes, one of them to write, there must be a barrier.
+// Between any two levels there is a barrier.
 static bool record_steps(struct recorder *recorder, struct error *error)
 {
     struct recording *recording = recorder->recording;
+    size_t level = 0;
     bool begun = false;
     if (!begin_submission(recorder, error))
         return false;
     enter(recorder);
-    for (struct step *step = recorder->program->first; step; step = step->next) {
+    for (size_t i = 0; i < recorder->slot_count; i++) {
+        struct step *step = recorder->slots[i].step;
         if (step->submission >= recording->count && !begin_submission(recorder, error))
             return false;
-        const struct node *next = step->next ? step->next->node : NULL;
+        const struct node *next = i + 1 < recorder->slot_count ? recorder->slots[i + 1].step->node : NULL;
         if (step->node && !begun && recording->stamps >= STAMPS_NODES)
             stamp(recorder);
         begun = begun || step->node;
-        if (conflicts(recorder, step))
+        if (recorder->slots[i].level > level)
             add_barrier(recorder);
-        note(recorder, step);
+        level = recorder->slots[i].level;
+        *(step->kind == STEP_DISPATCH ? &recorder->dispatched : &recorder->copied) = true;
         step->barriers = recording->barriers;
         if (!record_step(recorder, step, error))
             return false;
@@ -380,16 +350,16 @@ static bool record(struct program *program, const struct setting *setting, struc
                    struct error *error)
 {
     struct gpu *gpu = program->gpu;
-    struct recorder *recorder = wnn_allocate_zero(gpu->allocator, sizeof *recorder);
-    if (!recorder)
-        return wnn_fail_memory(error);
-    recorder->program = program;
-    recorder->setting = setting;
-    recorder->recording = recording;
+    struct recorder recorder = {.program = program, .setting = setting, .recording = recording};
+    struct arena arena;
+    wnn_arena_init(&arena, gpu->allocator);
+    // The end of each node can only be noted if its steps stay together.
+    recorder.slots = wnn_program_schedule(program, setting, recording->stamps == STAMPS_NODES, &arena,
+                                          &recorder.slot_count);
     for (const struct step *step = program->first; step; step = step->next)
-        recorder->copies |= step->kind != STEP_DISPATCH;
-    bool done = record_steps(recorder, error);
-    wnn_release(gpu->allocator, recorder);
+        recorder.copies |= step->kind != STEP_DISPATCH;
+    bool done = recorder.slots ? record_steps(&recorder, error) : wnn_fail_memory(error);
+    wnn_arena_free(&arena);
 #ifdef NDEBUG
     bool check = gpu->can.minimal;
 #else

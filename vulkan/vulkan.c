@@ -716,13 +716,14 @@ static bool turns(const struct node *node, uint32_t groups)
 
 #define FUNCTIONS                                                                                            \
     .preferred_layout = WNNInputOperandLayout_NHWC, .turns = turns, .views = true, .joins = true,            \
-    .view_alignment = sizeof(uint32_t), .destroy = destroy, .attaches = attaches, .evaluate = evaluate,      \
-    .partition = partition, .in_place = in_place, .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes,  \
-    .device_name = device_name, .lost = is_lost, .flushes_denormals = flushes_denormals, .lower = lower,     \
-    .release = release, .execute = execute, .submit = submit, .land = land, .computes = computes,            \
-    .tensor_create = tensor_create, .tensor_free = tensor_free, .tensor_read = tensor_read,                  \
-    .tensor_write = tensor_write, .tensor_mapped = tensor_mapped, .tensor_export = tensor_export,            \
-    .tensor_buffer = tensor_buffer, .handles = handles, .syncs = syncs
+    .levels = true, .view_alignment = sizeof(uint32_t), .destroy = destroy, .attaches = attaches,            \
+    .evaluate = evaluate, .partition = partition, .in_place = in_place, .enumerate = wnn_gpu_enumerate,      \
+    .most_bytes = most_bytes, .device_name = device_name, .lost = is_lost,                                   \
+    .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .execute = execute,          \
+    .submit = submit, .land = land, .computes = computes, .tensor_create = tensor_create,                    \
+    .tensor_free = tensor_free, .tensor_read = tensor_read, .tensor_write = tensor_write,                    \
+    .tensor_mapped = tensor_mapped, .tensor_export = tensor_export, .tensor_buffer = tensor_buffer,          \
+    .handles = handles, .syncs = syncs
 
 const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
 const struct backend wnn_backend_vulkan_minimal = {

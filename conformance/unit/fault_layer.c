@@ -488,6 +488,25 @@ unsigned fault_fills(void)
     return atomic_load(&fills);
 }
 
+static atomic_uint barriers;
+static struct wrapper wrapper_CmdPipelineBarrier;
+static VKAPI_ATTR void VKAPI_CALL do_CmdPipelineBarrier(
+    VkCommandBuffer commands, VkPipelineStageFlags from, VkPipelineStageFlags to, VkDependencyFlags flags,
+    uint32_t memory_count, const VkMemoryBarrier *memories, uint32_t buffer_count,
+    const VkBufferMemoryBarrier *buffers, uint32_t image_count, const VkImageMemoryBarrier *images)
+{
+    if (from & to & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT)
+        atomic_fetch_add(&barriers, 1);
+    NEXT(CmdPipelineBarrier)
+    (commands, from, to, flags, memory_count, memories, buffer_count, buffers, image_count, images);
+}
+WRAPS(CmdPipelineBarrier)
+
+unsigned fault_barriers(void)
+{
+    return atomic_load(&barriers);
+}
+
 static struct wrapper wrapper_GetDeviceQueue;
 static VKAPI_ATTR void VKAPI_CALL do_GetDeviceQueue(VkDevice device, uint32_t family, uint32_t index,
                                                     VkQueue *queue)

@@ -34,6 +34,9 @@ bool fault_knows(const char *name);
 // How often buffers have been filled.
 unsigned fault_fills(void);
 
+// How many barriers let dispatches wait for dispatches.
+unsigned fault_barriers(void);
+
 // Objects that live; `lasting` are those that stay with a context (pipelines and what they are made with).
 // Mistakes are objects destroyed twice, or of a device that was destroyed before them.
 struct fault_objects {

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requires: the graph as the backend will run it, with node->scratch_bytes set.
+// Guarantees: for a backend that runs nodes beside each other, nodes that do not wait for one another are
+// neighbours, on one level, unless that would need much more memory than the order in which they were
+// recorded. For any other each node is a level.
+
+#include "compiler/passes.h"
+
+// How far nodes come forward at most: what is computed early is kept for long.
+#define WINDOW 64
+
+// What levels may need beyond the memory of the recorded order, and a quarter of that.
+#define MORE_BYTES ((size_t)1 << 20)
+
+#define UNPLACED UINT32_MAX
+
+struct ordering {
+    struct graph *graph;
+    struct node **recorded;
+    size_t *unread; // by operand: reads that are still to come
+    size_t live;    // bytes in use
+};
+
+static size_t bytes_of(const struct operand *operand)
+{
+    return wnn_descriptor_bytes(&operand->type);
+}
+
+static size_t bytes_made(const struct node *node)
+{
+    size_t bytes = node->scratch_bytes;
+    for (unsigned i = 0; i < node->out_count; i++)
+        bytes += bytes_of(node->out[i]);
+    return bytes;
+}
+
+static bool hands_on(const struct node *node)
+{
+    return node->op == WNN_OP_reshape || node->op == WNN_OP_identity;
+}
+
+// What only hands on an operand is mostly a view of it, and need not wait.
+static bool is_ready(const struct node *node, uint32_t level)
+{
+    for (unsigned i = 0; i < node->in_count; i++) {
+        const struct node *producer = node->in[i] ? node->in[i]->producer : NULL;
+        if (producer && (producer->level == UNPLACED || (producer->level == level && !hands_on(node))))
+            return false;
+    }
+    return true;
+}
+
+static void count_reads(struct ordering *ordering)
+{
+    const struct graph *graph = ordering->graph;
+    for (size_t i = 0; i < graph->operand_count; i++)
+        ordering->unread[i] = 0;
+    for (size_t i = 0; i < graph->output_count; i++)
+        ordering->unread[graph->outputs[i].operand->index]++; // that never comes
+    for (size_t i = 0; i < graph->node_count; i++)
+        for (unsigned j = 0; j < graph->nodes[i]->in_count; j++)
+            if (graph->nodes[i]->in[j])
+                ordering->unread[graph->nodes[i]->in[j]->index]++;
+}
+
+static void end_node(struct ordering *ordering, const struct node *node)
+{
+    ordering->live -= node->scratch_bytes;
+    for (unsigned i = 0; i < node->out_count; i++)
+        if (ordering->unread[node->out[i]->index] == 0)
+            ordering->live -= bytes_of(node->out[i]);
+    for (unsigned i = 0; i < node->in_count; i++)
+        if (node->in[i] && --ordering->unread[node->in[i]->index] == 0 && node->in[i]->producer)
+            ordering->live -= bytes_of(node->in[i]);
+}
+
+// Orders the nodes: on each level is whatever can be, of the first `window` nodes that are left, as long as
+// no more than `limit` bytes are in use; but at least the very first. Returns the most bytes in use. (With a
+// window of one that is the recorded order.)
+static size_t arrange(struct ordering *ordering, size_t window, size_t limit)
+{
+    struct graph *graph = ordering->graph;
+    size_t nodes = graph->node_count, first = 0, count = 0, peak = 0;
+    count_reads(ordering);
+    ordering->live = 0;
+    for (size_t i = 0; i < nodes; i++)
+        ordering->recorded[i]->level = UNPLACED;
+    for (uint32_t level = 0; count < nodes; level++) {
+        size_t begin = count, end = nodes - first < window ? nodes : first + window;
+        for (size_t i = first; i < end; i++) {
+            struct node *node = ordering->recorded[i];
+            size_t bytes = bytes_made(node);
+            if (node->level != UNPLACED || !is_ready(node, level) ||
+                (count > begin && ordering->live + bytes > limit))
+                continue;
+            ordering->live += bytes;
+            node->level = level;
+            node->index = (uint32_t)count;
+            graph->nodes[count++] = node;
+        }
+        peak = ordering->live > peak ? ordering->live : peak;
+        for (size_t i = begin; i < count; i++)
+            end_node(ordering, graph->nodes[i]);
+        while (first < nodes && ordering->recorded[first]->level != UNPLACED)
+            first++;
+    }
+    return peak;
+}
+
+bool wnn_order_levels(struct pass_context *context, struct graph *graph)
+{
+    struct arena arena;
+    wnn_arena_init(&arena, context->allocator);
+    struct ordering ordering = {.graph = graph,
+                                .recorded =
+                                    wnn_arena_allocate(&arena, graph->node_count * sizeof(struct node *)),
+                                .unread = wnn_arena_allocate(&arena, graph->operand_count * sizeof(size_t))};
+    bool enough = ordering.recorded && ordering.unread;
+    if (enough) {
+        for (size_t i = 0; i < graph->node_count; i++)
+            ordering.recorded[i] = graph->nodes[i];
+        size_t peak = arrange(&ordering, 1, SIZE_MAX), limit = peak + peak / 4 + MORE_BYTES;
+        if (context->backend->levels && arrange(&ordering, WINDOW, limit) > limit)
+            arrange(&ordering, 1, SIZE_MAX);
+    }
+    wnn_arena_free(&arena);
+    return enough || wnn_fail_memory(context->error);
+}
