@@ -459,22 +459,23 @@ static void read_clock(struct gpu *gpu, const VkPhysicalDeviceLimits *limits)
     gpu->can.clock_period = limits->timestampPeriod;
 }
 
-static void read_memory(struct gpu *gpu)
+static void read_memory(struct gpu *gpu, bool apart)
 {
     struct capabilities *can = &gpu->can;
     const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
                                 mapped = local | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
-    can->unified = !can->minimal && can->type != VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU &&
+    can->unified = !can->minimal && !apart && can->type != VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU &&
                    find_memory(gpu, UINT32_MAX, mapped | VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != UINT32_MAX;
     // Not where a small window is all that the host sees.
     uint32_t best = find_memory(gpu, UINT32_MAX, local),
              window = find_memory(gpu, UINT32_MAX, mapped | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
-    can->reachable = !can->unified && window != UINT32_MAX &&
+    can->reachable = !can->minimal && !can->unified && window != UINT32_MAX &&
                      gpu->memory.memoryTypes[window].heapIndex == gpu->memory.memoryTypes[best].heapIndex;
 }
 
-static void read_capabilities(struct gpu *gpu, bool minimal)
+static void read_capabilities(struct gpu *gpu, const struct gpu_origin *origin)
 {
+    bool minimal = origin->minimal;
     VkPhysicalDeviceFloatControlsProperties floats = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
     VkPhysicalDeviceMaintenance3Properties maintenance = {
@@ -509,7 +510,7 @@ static void read_capabilities(struct gpu *gpu, bool minimal)
     uint32_t constants = p->limits.maxPushConstantsSize / (uint32_t)sizeof(uint32_t) - GPU_BUFFERS;
     can->pushed = minimal ? GPU_LEAST_PUSHED : constants < GPU_PUSHED ? constants : GPU_PUSHED;
     can->minimal = minimal;
-    read_memory(gpu);
+    read_memory(gpu, origin->apart);
     if (minimal)
         return;
     read_timeline(gpu);
@@ -640,13 +641,13 @@ static bool create_objects(struct gpu *gpu, struct error *error)
     return create_layouts(gpu, error) && wnn_timeline_open(gpu, error);
 }
 
-static bool open_own(struct gpu *gpu, const struct backend_options *options, bool minimal,
+static bool open_own(struct gpu *gpu, const struct backend_options *options, const struct gpu_origin *origin,
                      struct error *error)
 {
     if (!create_instance(gpu, error) || !choose_device(gpu, options, error))
         return false;
     gpu->family = find_family(gpu, gpu->physical);
-    read_capabilities(gpu, minimal);
+    read_capabilities(gpu, origin);
     return create_device(gpu, error);
 }
 
@@ -670,7 +671,7 @@ static bool check_lent(const WNNVulkanDevice *lent, struct error *error)
                     lent->enabledExtensionCount);
 }
 
-static bool open_lent(struct gpu *gpu, bool minimal, struct error *error)
+static bool open_lent(struct gpu *gpu, const struct gpu_origin *origin, struct error *error)
 {
     const WNNVulkanDevice *lent = &gpu->lent;
     gpu->version = lent->apiVersion;
@@ -693,7 +694,7 @@ static bool open_lent(struct gpu *gpu, bool minimal, struct error *error)
         return wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan device %.64s will not do: %s",
                         p.deviceName, flaw);
     struct cooperative_features enabled;
-    read_capabilities(gpu, minimal);
+    read_capabilities(gpu, origin);
     wnn_cooperative_query(gpu, &enabled);
     gpu->device = lent->device;
     gpu->queue = lent->queue;
@@ -717,8 +718,7 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
             return false;
     }
     bool opened = find_loader(gpu, &from, error) &&
-                  (gpu->is_lent ? open_lent(gpu, origin->minimal, error)
-                                : open_own(gpu, options, origin->minimal, error)) &&
+                  (gpu->is_lent ? open_lent(gpu, origin, error) : open_own(gpu, options, origin, error)) &&
                   create_objects(gpu, error);
     if (!opened)
         wnn_gpu_close(gpu);

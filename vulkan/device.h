@@ -81,6 +81,7 @@ struct capabilities {
 struct gpu_origin {
     PFN_vkGetInstanceProcAddr get; // NULL: the loader's
     bool minimal;                  // tests: as if there were nothing beyond the minimum
+    bool apart;                    // tests: as if the device had memory of its own, which the host can map
     double budget;                 // tests: instead of GPU_BUDGET; 0: that
     bool matrices;                 // tests: all products on matrix units, emulated where there are none
 };

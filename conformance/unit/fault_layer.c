@@ -20,6 +20,7 @@ struct object {
     uint64_t handle;
     const void *device; // or the instance, of devices; NULL: of an instance
     uint64_t pool;      // of a command buffer
+    uint64_t staging;   // bytes of a buffer that no shader works on
     bool lasting;
 };
 
@@ -30,6 +31,7 @@ enum {
 
 static struct object objects[MOST_OBJECTS];
 static size_t object_count;
+static uint64_t staging, most_staging; // of all of them, now and at most
 static unsigned mistakes;
 
 // Devices that are lost, and the devices of queues.
@@ -47,7 +49,7 @@ static void mistake(const char *what, const char *kind)
     mistakes++;
 }
 
-static void add(const char *kind, const void *device, uint64_t handle, uint64_t pool)
+static void add_object(struct object object)
 {
     static const char *const lasting[] = {"CreateInstance",
                                           "CreateDevice",
@@ -57,18 +59,32 @@ static void add(const char *kind, const void *device, uint64_t handle, uint64_t 
                                           "CreateCommandPool",
                                           "CreateSemaphore",
                                           "CreateFence"};
-    bool lasts = false;
     for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++)
-        lasts |= strcmp(kind, lasting[i]) == 0;
+        object.lasting |= strcmp(object.kind, lasting[i]) == 0;
     pthread_mutex_lock(&lock);
     if (object_count == MOST_OBJECTS)
         abort();
-    objects[object_count++] = (struct object){kind, handle, device, pool, lasts};
+    objects[object_count++] = object;
+    staging += object.staging;
+    most_staging = staging > most_staging ? staging : most_staging;
     pthread_mutex_unlock(&lock);
+}
+
+static void add(const char *kind, const void *device, uint64_t handle, uint64_t pool)
+{
+    add_object((struct object){.kind = kind, .handle = handle, .device = device, .pool = pool});
+}
+
+static void add_buffer(const void *device, uint64_t handle, const VkBufferCreateInfo *info)
+{
+    bool works = info->usage & VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    add_object((struct object){
+        .kind = "CreateBuffer", .handle = handle, .device = device, .staging = works ? 0 : info->size});
 }
 
 static void forget(size_t index)
 {
+    staging -= objects[index].staging;
     memmove(&objects[index], &objects[index + 1], (--object_count - index) * sizeof objects[0]);
 }
 
@@ -109,6 +125,15 @@ struct fault_objects fault_objects(void)
     result.mistakes = mistakes;
     pthread_mutex_unlock(&lock);
     return result;
+}
+
+uint64_t fault_staging(void)
+{
+    pthread_mutex_lock(&lock);
+    uint64_t most = most_staging;
+    most_staging = staging;
+    pthread_mutex_unlock(&lock);
+    return most;
 }
 
 void fault_print_objects(void)
@@ -287,7 +312,7 @@ static struct {
 } kept;
 
 static struct wrapper wrapper_CreateInstance, wrapper_DestroyInstance, wrapper_CreateDevice,
-    wrapper_DestroyDevice, wrapper_GetDeviceProcAddr;
+    wrapper_DestroyDevice, wrapper_GetDeviceProcAddr, wrapper_CreateShaderModule;
 
 static void drop_device(void)
 {
@@ -333,6 +358,35 @@ static VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInf
         kept.physical = physical;
         memcpy(kept.asked, asked, sizeof asked);
     }
+    return result;
+}
+
+static bool subtracts;
+
+void fault_subtract(bool on)
+{
+    subtracts = on;
+}
+
+// Every OpFAdd of the module becomes an OpFSub, if so wished.
+static VkResult create_module(VkDevice device, const VkShaderModuleCreateInfo *info,
+                              const VkAllocationCallbacks *callbacks, VkShaderModule *made)
+{
+    enum {
+        HEAD = 5, // words before the first instruction, which begins with its length and its number
+        ADD = 129,
+        SUBTRACT = 131
+    };
+    VkShaderModuleCreateInfo other = *info;
+    uint32_t *words = malloc(info->codeSize);
+    if (!words)
+        abort();
+    other.pCode = memcpy(words, info->pCode, info->codeSize);
+    for (size_t at = HEAD; subtracts && at < info->codeSize / sizeof *words; at += words[at] >> 16)
+        if ((words[at] & 0xFFFF) == ADD)
+            words[at] += SUBTRACT - ADD;
+    VkResult result = NEXT(CreateShaderModule)(device, &other, callbacks, made);
+    free(words);
     return result;
 }
 
@@ -401,7 +455,11 @@ FALLIBLE(BeginCommandBuffer, NULL, (HOST, DEVICE),
 FALLIBLE(BindBufferMemory, device, (HOST, DEVICE),
          (VkDevice device, VkBuffer buffer, VkDeviceMemory memory, VkDeviceSize offset),
          (device, buffer, memory, offset), )
-CREATES(CreateBuffer, VkBufferCreateInfo, VkBuffer, (HOST, DEVICE))
+FALLIBLE_SPOILING(CreateBuffer, device, (HOST, DEVICE),
+                  (VkDevice device, const VkBufferCreateInfo *info, const VkAllocationCallbacks *callbacks,
+                   VkBuffer *made),
+                  NEXT(CreateBuffer)(device, info, callbacks, made), add_buffer(device, HANDLE(*made), info),
+                  *made = (VkBuffer)(uintptr_t)GARBAGE)
 CREATES(CreateCommandPool, VkCommandPoolCreateInfo, VkCommandPool, (HOST, DEVICE))
 FALLIBLE(CreateComputePipelines, device, (HOST, DEVICE, VK_ERROR_INVALID_SHADER_NV),
          (VkDevice device, VkPipelineCache cache, uint32_t count, const VkComputePipelineCreateInfo *infos,
@@ -415,7 +473,12 @@ CREATES(CreatePipelineCache, VkPipelineCacheCreateInfo, VkPipelineCache, (HOST, 
 CREATES(CreatePipelineLayout, VkPipelineLayoutCreateInfo, VkPipelineLayout, (HOST, DEVICE))
 CREATES(CreateQueryPool, VkQueryPoolCreateInfo, VkQueryPool, (HOST, DEVICE))
 CREATES(CreateSemaphore, VkSemaphoreCreateInfo, VkSemaphore, (HOST, DEVICE))
-CREATES(CreateShaderModule, VkShaderModuleCreateInfo, VkShaderModule, (HOST, DEVICE))
+FALLIBLE_SPOILING(CreateShaderModule, device, (HOST, DEVICE),
+                  (VkDevice device, const VkShaderModuleCreateInfo *info,
+                   const VkAllocationCallbacks *callbacks, VkShaderModule *made),
+                  create_module(device, info, callbacks, made),
+                  add("CreateShaderModule", device, HANDLE(*made), 0),
+                  *made = (VkShaderModule)(uintptr_t)GARBAGE)
 FALLIBLE(DeviceWaitIdle, device, (HOST, DEVICE, LOST), (VkDevice device), (device), )
 FALLIBLE(EndCommandBuffer, NULL, (HOST, DEVICE), (VkCommandBuffer commands), (commands), )
 FALLIBLE(FlushMappedMemoryRanges, device, (HOST, DEVICE),

@@ -31,6 +31,13 @@ void fault_hide(const char *name);
 // Whether a function cannot fail, or is one that the layer lets fail.
 bool fault_knows(const char *name);
 
+// From now on floating-point numbers are subtracted where a shader adds them, or not any more.
+void fault_subtract(bool on);
+
+// The most bytes at one time since it was last asked for, of buffers that no shader works on: what is on its
+// way from or to the host.
+uint64_t fault_staging(void);
+
 // How often buffers have been filled.
 unsigned fault_fills(void);
 
