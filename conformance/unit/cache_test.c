@@ -330,6 +330,35 @@ static void test_contexts(void)
     forget(&host);
 }
 
+// As many equal nodes, each of another's result.
+static size_t count_shaders(unsigned nodes)
+{
+    struct host host = {.count = 0};
+    struct answer answer = {0}, built = {0};
+    WNNContext context;
+    REQUIRE(create(&host, &answer, &context));
+    WNNGraphBuilder builder = create_builder(context);
+    WNNOperand y = add_input(builder, "x", 3, 5);
+    for (unsigned i = 0; i < nodes; i++)
+        y = wnnGraphBuilderSoftmax(builder, wnnGraphBuilderCumulativeSum(builder, y, 0, NULL), 1, NULL);
+    wait_for(context, start_build(builder, "y", y, &built, WNNCallbackMode_WaitAnyOnly));
+    REQUIRE_EQUAL_INT(built.status, WNNStatus_Success);
+    size_t count = host.loads;
+    wnnGraphRelease(built.graph);
+    wnnGraphBuilderRelease(builder);
+    wnnContextRelease(context);
+    forget(&host);
+    return count;
+}
+
+// Equal nodes have one pipeline.
+static void test_sharing(void)
+{
+    size_t count = count_shaders(1);
+    REQUIRE(count >= 3); // with that of the device's test
+    REQUIRE_EQUAL_INT(count_shaders(7), count);
+}
+
 // A cache needs both functions, on any device.
 static void test_descriptor(void)
 {
@@ -361,5 +390,6 @@ int main(void)
     wnnContextRelease(context);
     forget(&host);
     test_contexts();
+    test_sharing();
     return 0;
 }

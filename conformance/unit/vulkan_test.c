@@ -195,6 +195,35 @@ static void test_profile(void)
     wnnContextRelease(context);
 }
 
+static void note_count(size_t count, void (*task)(void *argument, size_t index), void *argument, void *most)
+{
+    if (count > *(size_t *)most)
+        *(size_t *)most = count;
+    for (size_t i = 0; i < count; i++)
+        task(argument, i);
+}
+
+// What shaders a graph needs are compiled at once, by whatever threads there are.
+static void test_compiling(void)
+{
+    size_t most = 0;
+    const WNNParallelFor loop = {note_count, 2, &most};
+    struct answer answer = {0};
+    WNNContextDescriptor descriptor = describe_context(&answer, NULL);
+    descriptor.deviceType = WNNDeviceType_GPU;
+    descriptor.parallelFor = &loop;
+    WNNContext context;
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+    most = 0;
+    WNNGraph graph = build_work(context, WORK);
+    REQUIRE(most >= 3); // products, chains of functions, scans
+    most = 0;
+    wnnGraphRelease(build_work(context, WORK));
+    REQUIRE_EQUAL_INT(most, 0); // they are there
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+}
+
 static double test_budget;
 
 static bool create_hurried(const struct backend_options *options, void **state, struct error *error)
@@ -319,6 +348,7 @@ int main(void)
     test_without_driver();
     test_contexts();
     test_memory();
+    test_compiling();
     test_profile();
     test_budgets();
     return 0;
