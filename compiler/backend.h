@@ -116,7 +116,7 @@ struct backend {
     bool (*in_place)(void *state, const struct node *node, unsigned input);
 
     // (optional) A word or two for what computes a node of a finished plan; static text.
-    const char *(*kernel)(void *state, const struct node *node);
+    const char *(*kernel)(const struct node *node);
 
     // (optional, all or none) Tensors in memory of the device, which executions get in place of pointers. Creating and
     // freeing happen on any thread, several at once and beside all else; nothing uses what is freed. A chain has what

@@ -403,9 +403,8 @@ static bool run_step(const struct cpu *cpu, const struct executable *executable,
     return true;
 }
 
-static const char *kernel_name(void *state, const struct node *node)
+static const char *kernel_name(const struct node *node)
 {
-    (void)state;
     return node->lowering == LOWER_XNNPACK ? "XNNPACK"
            : node->lowering == LOWER_FAST  ? "Winograd"
            : node->quantized               ? "quantized"

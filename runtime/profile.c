@@ -98,7 +98,7 @@ static struct profile *create(WNNContext context, const struct plan *plan)
         const struct node *node = graph->nodes[i];
         WNNNodeProfile *entry = &profile->nodes[i];
         const char *name = wnn_ops[node->op].name;
-        const char *kernel = backend->kernel ? backend->kernel(context->state, node) : backend->name;
+        const char *kernel = backend->kernel ? backend->kernel(node) : backend->name;
         if (node->label.length)
             memcpy(text, node->label.data, node->label.length);
         entry->label = (WNNStringView){text, node->label.length};

@@ -14,7 +14,8 @@ static const char help[] =
     "graph file.\n\n"
     "Usage: webnn graph [OPTIONS] GRAPH\n\n"
     "GRAPH is a .webnn file or a built-in architecture. Without options it is shown as\n"
-    "the backend gets it.\n\n"
+    "the backend gets it, with the places of its operands in memory (@) and who computes\n"
+    "each node (by).\n\n"
     "  --before          as it was recorded\n"
     "  --after=PASS      after one pass; --after=all shows it after each\n"
     "  --passes          only lists the passes, in order\n"
@@ -46,9 +47,11 @@ static void write_out(void *file, const char *text, size_t length)
     fwrite(text, 1, length, file);
 }
 
-static void dump(const struct graph_options *options, const struct graph *graph)
+// `backend`: of a finished plan; NULL: the graph is none yet.
+static void dump(const struct graph_options *options, const struct graph *graph,
+                 const struct backend *backend)
 {
-    const struct text_sink sink = {write_out, stdout};
+    const struct text_sink sink = {write_out, stdout, backend ? backend->kernel : NULL};
     if (options->dot)
         wnn_dump_dot(graph, &sink);
     else
@@ -65,7 +68,7 @@ static void observe(void *argument, const char *pass, const struct graph *graph)
     if (all)
         printf("%s// after %s\n", observer->shown ? "\n" : "", pass);
     observer->shown++;
-    dump(observer->options, graph);
+    dump(observer->options, graph, NULL);
 }
 
 static bool always_alive(const void *origin)
@@ -81,7 +84,7 @@ static bool show_recorded(const struct graph_options *options, struct model *mod
     bool good = wnn_builder_snapshot((struct WNNGraphBuilderImpl *)model->builder, model->output_count,
                                      model->outputs, always_alive, &graph, error);
     if (good)
-        dump(options, &graph);
+        dump(options, &graph, NULL);
     wnn_graph_free(&graph);
     return good;
 }
@@ -96,7 +99,7 @@ static bool show_compiled(const struct graph_options *options, struct session *s
     if (!session_build(session, model, &graph, error))
         return false;
     if (!options->after)
-        dump(options, &wnn_graph_plan(graph)->graph);
+        dump(options, &wnn_graph_plan(graph)->graph, session->backend);
     wnnGraphRelease(graph);
     return !options->after || observer.shown ||
            wnn_fail(error, WNNStatus_OperationError, "the pass %s does not run on the backend %s",
