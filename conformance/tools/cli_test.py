@@ -12,6 +12,7 @@ import json
 import math
 import os
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -523,6 +524,8 @@ def test_graph_command(folder):
     check(all(f"// after {name}\n" in every for name in passes), "--after=all shows every pass")
     fused = good("graph", DIGITS_GRAPH)
     check(fused.count("\n") < before.count("\n"), "passes make the graph smaller")
+    check(all(re.search(" by (native|XNNPACK|Winograd)", line) for line in fused.splitlines() if " = conv2d(" in line) and
+          " by " not in before, "a plan says who computes what")
     if "fuse_activations" in passes:
         apart = good("graph", "--without-pass=fuse_activations", DIGITS_GRAPH)
         check(apart.count("relu(") == 3, "--without-pass leaves a pass out")
@@ -670,6 +673,19 @@ def test_profile(folder):
         check(len(json.load(file)) >= 6, "a trace of a benchmark")
     bad(1, "nowhere", "run", "--random", "--trace=" + folder("nowhere/trace.json"), "gru")
     bad(2, "one graph", "bench", "--trace=" + trace, "gru", "lstm")
+
+
+def test_device_times(folder):
+    result = run("bench", "--json", "--time=0.02", "--backend=gpu", "relu:64x64")
+    if result.returncode:
+        print("skipped: times of a GPU:", result.stderr.strip())
+        return
+    line = json.loads(result.stdout)
+    text = good("run", "--random", "--quiet", "--repeat=2", "--profile", "--backend=gpu", "gru")
+    check("gru" in text and "2 runs" in text, f"the profile of a GPU: {text}")
+    if "device_min_ms" in line:
+        check(0 < line["device_min_ms"] <= line["device_median_ms"], f"times by the device's clock: {line}")
+        check("device's clock" in text, f"the clock of a profile: {text}")
 
 
 NAN_GRAPH = """webnn_graph "root" v1 {
