@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
 # Sourced by test.sh. `aarch64_root FOLDER` unpacks what the library links to, built for AArch64, into FOLDER and writes
 # FOLDER/cross.ini for meson: Debian's cross compiler builds, QEMU runs. Nothing is installed: packages of a second
 # architecture would otherwise have to agree with all that is there.

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 . tools/install.sh
 
 need "${build_packages[@]}"
-[ -d build ] || { echo "Configuring build/" >&2; quietly meson setup build; }
+[ -f build/build.ninja ] || { echo "Configuring build/" >&2; quietly meson setup build; }
 echo "Building" >&2
 quietly ninja -C build
 exec build/tools/webnn run --draw --top=3 --labels=tools/digits/labels.txt tools/digits/digits.webnn tools/digits/images/*.png

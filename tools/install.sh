@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
 # Sourced by demo.sh and test.sh: `need PACKAGE...` installs the Debian packages that are missing.
 
 need() {
@@ -43,6 +44,7 @@ want_clients() {
     echo "npm cannot install onnxruntime-web: its tests are skipped" >&2
 }
 
+# shellcheck disable=SC2034 # of those who source this
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libxnnpack-dev libpthreadpool-dev libpng-dev
   libjpeg-dev libcjson-dev libvulkan-dev libvulkan1 libshaderc-dev glslang-dev spirv-tools g++)
 

@@ -4,11 +4,11 @@
 # the line "N passed, N failed, N skipped"; what failed and why something was skipped stands above it. Builds are kept
 # in build-test/ for the next time. WPT=FOLDER names a checkout of web-platform-tests, which is run as it is then.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 . tools/install.sh
 . tools/aarch64.sh
 
-need "${build_packages[@]}" g++ clang libclang-rt-14-dev binutils python3-minimal python3-numpy python3-torch \
+need "${build_packages[@]}" clang libclang-rt-14-dev binutils python3-minimal python3-numpy python3-torch \
   mesa-vulkan-drivers vulkan-validationlayers
 want gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 want_clients
@@ -38,11 +38,11 @@ rm -f build-test/*/meson-logs/testlog*.json
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
 
 # Where WNN_STREAMED is small, outputs are written past the caches (cpu/stream.h) that are too small for it elsewhere.
-sanitize="--buildtype=debugoptimized -Db_lundef=false"
+sanitize=(--buildtype=debugoptimized -Db_lundef=false)
 build release gcc && check release
 build plain gcc -Dxnnpack=disabled -Dvulkan=disabled -Dc_args=-DWNN_STREAMED=1 && check plain --suite=webnn:vectors --suite=webnn:unit
-build address clang $sanitize -Db_sanitize=address,undefined -Dc_args=-DWNN_STREAMED=256 && check address --timeout-multiplier=6 --no-suite=webnn:package
-build thread gcc $sanitize -Db_sanitize=thread && check thread --timeout-multiplier=6 --suite=webnn:threads
+build address clang "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args=-DWNN_STREAMED=256 && check address --timeout-multiplier=6 --no-suite=webnn:package
+build thread gcc "${sanitize[@]}" -Db_sanitize=thread && check thread --timeout-multiplier=6 --suite=webnn:threads
 build coverage gcc --buildtype=debug -Db_coverage=true && check coverage --suite=webnn:validation --suite=webnn:coverage
 if aarch64_root build-test/aarch64-root; then
   build aarch64 aarch64-linux-gnu-gcc --cross-file build-test/aarch64-root/cross.ini -Dvulkan=disabled &&
