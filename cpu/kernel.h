@@ -104,7 +104,7 @@ bool wnn_cpu_elementwise_shares(const struct node *node, unsigned input);
 void wnn_cpu_quantize_linear(const struct kernel_call *call);
 void wnn_cpu_dequantize_linear(const struct kernel_call *call);
 
-// reduce.c
+// reduce.c, arg.c, scan.c, softmax.c
 void wnn_cpu_reduce(const struct kernel_call *call);
 void wnn_cpu_arg_min_max(const struct kernel_call *call);
 void wnn_cpu_cumulative_sum(const struct kernel_call *call);

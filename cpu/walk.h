@@ -7,7 +7,7 @@
 // column) gives the rows. A unit is up to WNN_WALK_WIDTH columns at one place of the other kept dimensions,
 // with everything that is reduced into them. Units are independent, and how a unit is summed up does not
 // depend on the others: the threads share out units. A unit is read in pieces that fit in a buffer on the
-// stack, as double or int64_t, or in place.
+// stack, or in place.
 
 #ifndef CPU_WALK_H_
 #define CPU_WALK_H_
@@ -65,8 +65,7 @@ bool wnn_walk_next(struct piece *piece);
 size_t wnn_walk_grain(const struct walk *walk);
 
 // ---------------------------------------------------------------------------------------------------------------
-// At most WNN_PIECE elements from `offset` on. Floats as double, integers as int64_t (uint64_t by its bits).
-// Stores round once, and keep the low bits of integers.
+// At most WNN_PIECE elements of a float type from `offset` on, as double. Stores round once.
 // ---------------------------------------------------------------------------------------------------------------
 
 WNN_INLINE void wnn_load_doubles(const struct tensor *tensor, size_t offset, size_t count, double *values)
@@ -108,47 +107,6 @@ WNN_INLINE void wnn_store_doubles(const double *values, const struct tensor *ten
         for (size_t i = 0; i < count; i++)
             floats[i] = wnn_narrow(values[i]);
         wnn_half_from_float_array(floats, (uint16_t *)tensor->data + offset, count);
-    }
-}
-
-#define WNN_INTEGER_TYPES(X)                                                                                 \
-    X(Int8, int8_t)                                                                                          \
-    X(Uint8, uint8_t)                                                                                        \
-    X(Int32, int32_t)                                                                                        \
-    X(Uint32, uint32_t)                                                                                      \
-    X(Int64, int64_t)                                                                                        \
-    X(Uint64, uint64_t)
-
-WNN_INLINE void wnn_load_integers(const struct tensor *tensor, size_t offset, size_t count, int64_t *values)
-{
-    switch (tensor->type) {
-#define WNN_LOAD(name, type)                                                                                 \
-    case WNNDataType_##name: {                                                                               \
-        const type *data = (const type *)tensor->data + offset;                                              \
-        for (size_t i = 0; i < count; i++)                                                                   \
-            values[i] = (int64_t)data[i];                                                                    \
-        break;                                                                                               \
-    }
-        WNN_INTEGER_TYPES(WNN_LOAD)
-    default:
-        break;
-    }
-}
-
-WNN_INLINE void wnn_store_integers(const int64_t *values, const struct tensor *tensor, size_t offset,
-                                   size_t count)
-{
-    switch (tensor->type) {
-#define WNN_STORE(name, type)                                                                                \
-    case WNNDataType_##name: {                                                                               \
-        type *data = (type *)tensor->data + offset;                                                          \
-        for (size_t i = 0; i < count; i++)                                                                   \
-            data[i] = (type)values[i];                                                                       \
-        break;                                                                                               \
-    }
-        WNN_INTEGER_TYPES(WNN_STORE)
-    default:
-        break;
     }
 }
 

@@ -74,6 +74,8 @@ void wnn_lower_arg_min_max(struct lowering *lowering);
 size_t wnn_scratch_of_arg_min_max(const struct node *node);
 void wnn_lower_cumulative_sum(struct lowering *lowering);
 size_t wnn_scratch_of_cumulative_sum(const struct node *node);
+
+// normalization.c
 void wnn_lower_softmax(struct lowering *lowering);
 size_t wnn_scratch_of_softmax(const struct node *node);
 // softmax in place along the last axis; `scratch` in the lowering is as much as wnn_scratch_of_last_softmax

@@ -10,7 +10,7 @@ enum {
     MOST_IDLE = 1024 // pipelines that nobody uses at present
 };
 
-bool wnn_glsl_load(void **library, struct error *error)
+static bool load_compiler(void **library, struct error *error)
 {
     static const char name[] = "libwebnn-glsl.so.0";
     *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -22,7 +22,7 @@ bool wnn_pipelines_open(struct pipelines *pipelines, struct gpu *gpu, const stru
                         struct error *error)
 {
     *pipelines = (struct pipelines){.gpu = gpu, .parallel = options->parallel, .bucket_count = BUCKETS};
-    bool opened = wnn_glsl_load(&pipelines->library, error);
+    bool opened = load_compiler(&pipelines->library, error);
     if (opened) {
         pipelines->glsl = dlsym(pipelines->library, GLSL_SYMBOL);
         pipelines->compiler = pipelines->glsl ? pipelines->glsl->create() : NULL;

@@ -34,9 +34,7 @@ struct pipelines {
     size_t bucket_count, count, idle;
 };
 
-// Opens the library with the compiler. NotSupportedError if there is none. Any thread.
-bool wnn_glsl_load(void **library, struct error *error);
-
+// Opens the library with the compiler. NotSupportedError if there is none.
 bool wnn_pipelines_open(struct pipelines *pipelines, struct gpu *gpu, const struct backend_options *options,
                         struct error *error);
 void wnn_pipelines_close(struct pipelines *pipelines);

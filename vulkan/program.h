@@ -79,8 +79,7 @@ struct setting {
         STAMPS_NONE,
         STAMPS_SUBMISSIONS, // the device notes the begin and the end of each submission,
         STAMPS_NODES,       // the begin of the first node and the end of each,
-        STAMPS_WHOLE,       // the begin of the first node and the end of the last
-        STAMPS_KINDS
+        STAMPS_WHOLE        // the begin of the first node and the end of the last
     } stamps;
 };
 
