@@ -29,8 +29,8 @@
 //   One exception: where the CPU backend uses XNNPACK (convolution, pooling, fully connected and bilinear resampling
 //   in float32), denormals count as zero and a NaN may become an infinity; and where it filters 3 x 3 convolutions by
 //   Winograd's method, an infinity may become NaN. WNNContextDescriptor.strictNumerics keeps such nodes on the library's
-//   other kernels. Another: a GPU that takes denormal float32 numbers for zero does so in
-//   arithmetic, but not where numbers are compared or moved.
+//   other kernels. Another: a GPU that takes denormal float32 numbers for zero does so in arithmetic, but not where
+//   numbers are compared or moved.
 //
 // The specification: https://www.w3.org/TR/2024/CRD-webnn-20240415/ and https://www.w3.org/TR/webnn/
 
@@ -193,7 +193,8 @@ WNN_EXPORT WNNStringView wnnGetVersion(void);
 // ---------------------------------------------------------------------------------------------------------------
 
 // https://www.w3.org/TR/webnn/#enumdef-mloperanddatatype
-// int4 and uint4 are an extension for quantised weights (constants, quantizeLinear and dequantizeLinear): two elements a byte, the even one in the low bits, (count + 1) / 2 bytes a tensor.
+// int4 and uint4 are an extension for quantised weights (constants, quantizeLinear and dequantizeLinear): two elements a
+// byte, the even one in the low bits, (count + 1) / 2 bytes a tensor.
 typedef enum WNNDataType {
     WNNDataType_Undefined = 0,
     WNNDataType_Float32 = 1,
@@ -307,7 +308,8 @@ typedef struct WNNAllocator {
 
 // The host's own thread pool. `parallelFor` calls task(argument, i) once for every i in [0, count), on any threads,
 // and returns when all are done. With it the library makes no compute threads of its own (one worker remains, which
-// calls parallelFor, as do threads in wnnContextWaitAny). `concurrency` is the number of tasks that can make progress at once, at least 1.
+// calls parallelFor, as do threads in wnnContextWaitAny). `concurrency` is the number of tasks that can make progress at
+// once, at least 1.
 typedef struct WNNParallelFor {
     void (*parallelFor)(size_t count, void (*task)(void *argument, size_t index), void *argument, void *userdata);
     uint32_t concurrency;
@@ -617,7 +619,7 @@ typedef struct WNNGraphProfile {
 typedef struct WNNNodeProfile {
     WNNStringView label;       // of the operator, may be empty
     WNNStringView operation;   // the specification's name of the operator: "conv2d"
-    WNNStringView kernel;      // what computes it: "native", "XNNPACK"
+    WNNStringView kernel;      // what computes it: "native", "XNNPACK" ...
     uint64_t runs;
     uint64_t totalNanoseconds, leastNanoseconds;
     uint64_t lastBegin, lastNanoseconds;
