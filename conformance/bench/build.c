@@ -5,8 +5,6 @@
 // caller has lent, as a multiple of what stays, which is that; and the first run, as a multiple of a later
 // one. Every round is a process of its own; the best of the rounds are shown, but the median of that.
 //
-// Usage: webnn-bench-build [--threads=N] [--rounds=N] [--check] [GRAPH...]
-//
 // --check fails if a bar is missed: 1.5 of the time, 1.25 of the memory, 1.5 of the first run, each with a
 // little for what every process does once.
 
@@ -250,6 +248,8 @@ static bool bench(const char *what, unsigned rounds, struct figures *shared)
            best.first <= 1.5 * best.later + FIRST_SECONDS;
 }
 
+static const char usage[] = "usage: webnn-bench-build [--threads=N] [--rounds=N] [--check] [GRAPH...]\n";
+
 int main(int argc, char **argv)
 {
     unsigned rounds = 5;
@@ -259,7 +259,7 @@ int main(int argc, char **argv)
         check |= strcmp(argv[1], "--check") == 0;
         if (strcmp(argv[1], "--check") != 0 && sscanf(argv[1], "--threads=%u", &options.threads) != 1 &&
             (sscanf(argv[1], "--rounds=%u", &rounds) != 1 || rounds == 0 || rounds > MOST_ROUNDS))
-            return 2;
+            return fputs(usage, stderr), 2;
     }
     struct figures *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

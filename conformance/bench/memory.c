@@ -6,9 +6,6 @@
 //
 // Tensors of every type have the same number of bytes: what is to come from memory must not fit in a cache
 // because its elements are small.
-//
-// Usage: webnn-bench-memory [--threads=N] [--time=MILLISECONDS] [--below=PERCENT] [--size=L2|DRAM]
-// [NAME-PART...]
 
 #include "cpu/kernel.h"
 
@@ -586,6 +583,10 @@ static void images(const char *size, uint32_t rows)
     }
 }
 
+static const char usage[] =
+    "usage: webnn-bench-memory [--threads=N] [--time=MILLISECONDS] [--below=PERCENT] [--size=L2|DRAM] "
+    "[NAME-PART...]\n";
+
 int main(int argc, char **argv)
 {
     char only[8] = "";
@@ -595,7 +596,7 @@ int main(int argc, char **argv)
         if (sscanf(argv[1], "--time=%lf", &budget) == 1)
             budget /= 1000;
         else if (sscanf(argv[1], "--below=%lf", &below) != 1)
-            return 2;
+            return fputs(usage, stderr), 2;
     }
     wanted = argv + 1;
     wanted_count = argc - 1;

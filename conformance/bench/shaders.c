@@ -5,8 +5,6 @@
 // the build it shows what the driver compiles (summed over threads), what waiting for uploads takes, and with
 // one thread the rest is mostly the compiler of GLSL. Drivers' own caches in files are switched off. Every
 // network is a process of its own.
-//
-// Usage: webnn-bench-shaders [--threads=N] [--backend=vulkan-minimal] [--driver-cache] [GRAPH...]
 
 #include "conformance/bench/subject.h"
 #include "tools/bench_models.h"
@@ -280,6 +278,9 @@ static int bench_apart(const char *what)
     return child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status);
 }
 
+static const char usage[] =
+    "usage: webnn-bench-shaders [--threads=N] [--backend=vulkan-minimal] [--driver-cache] [GRAPH...]\n";
+
 int main(int argc, char **argv)
 {
     bool driver_cache = false;
@@ -290,7 +291,7 @@ int main(int argc, char **argv)
         minimal |= is_minimal;
         driver_cache |= is_cache;
         if (!is_minimal && !is_cache && sscanf(argv[1], "--threads=%u", &threads) != 1)
-            return 2;
+            return fputs(usage, stderr), 2;
     }
     if (!driver_cache) {
         setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);

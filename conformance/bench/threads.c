@@ -3,8 +3,6 @@
 // Threads against one: two contexts take turns with the same graph, and the median of the one with threads is
 // shown as a multiple of the other's. With --busy another process holds the last processor meanwhile.
 //
-// Usage: webnn-bench-threads [--threads=N] [--time=SECONDS] [--busy] [--check] [GRAPH...]
-//
 // --check fails where threads are slower than one, by more than a twentieth and a few microseconds.
 
 #include "conformance/bench/subject.h"
@@ -148,6 +146,9 @@ static pid_t make_busy(void)
     _exit(0);
 }
 
+static const char usage[] =
+    "usage: webnn-bench-threads [--threads=N] [--time=SECONDS] [--busy] [--check] [GRAPH...]\n";
+
 int main(int argc, char **argv)
 {
     unsigned threads = 2;
@@ -159,7 +160,7 @@ int main(int argc, char **argv)
         check |= strcmp(argv[1], "--check") == 0;
         busy |= strcmp(argv[1], "--busy") == 0;
         if (!known && strcmp(argv[1], "--check") != 0 && strcmp(argv[1], "--busy") != 0)
-            return 2;
+            return fputs(usage, stderr), 2;
     }
     printf("%-30s %10s %7u thr. %6s   %10s %10s\n", "microseconds, median and min", "1 thread", threads,
            "ratio", "1 thread", "threads");
