@@ -267,7 +267,7 @@ static int compute_graph(const struct run_options *options, int count, char **ar
     if (good && options->profile)
         profile_print(work.graph);
     if (good && options->find_nan)
-        nan_finder_end(&work.nan_finder);
+        good = nan_finder_end(&work.nan_finder, &work.error);
     good = trace_close(&work.trace, &work.error) && good;
     subject_end(&work.subject);
     labels_free(&work.labels);

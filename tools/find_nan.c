@@ -83,13 +83,12 @@ void nan_finder_begin(struct nan_finder *finder, WNNGraph graph)
     wnn_graph_watch(graph, &finder->watcher);
 }
 
-void nan_finder_end(struct nan_finder *finder)
+bool nan_finder_end(struct nan_finder *finder, struct error *error)
 {
     wnn_graph_watch(finder->graph, NULL);
-    if (!finder->watched) {
-        puts("Nothing was found: the backend cannot be watched.");
-        return;
-    }
+    if (!finder->watched)
+        return wnn_fail(error, WNNStatus_OperationError,
+                        "no node was seen: the backend cannot be watched, or nothing is left to compute");
     for (int kind = 0; kind < 2; kind++) {
         const struct sighting *first = &finder->first[kind];
         if (finder->entered[kind])
@@ -98,9 +97,8 @@ void nan_finder_end(struct nan_finder *finder)
             continue;
         const struct node *node = first->node;
         const struct descriptor *type = &node->out[first->output]->type;
-        printf("The first %s that its operands do not explain: %g, made by %s%s%.*s%s (node %u), element %zu "
-               "of output "
-               "%u, %s%s.\n",
+        printf("The first %s that its operands do not explain: %g, made by %s%s%.*s%s (node %u), "
+               "element %zu of output %u, %s%s.\n",
                kind_names[kind], kind == NOT_A_NUMBER ? (double)NAN : first->value, wnn_ops[node->op].name,
                node->label.length ? " \"" : "", (int)node->label.length,
                node->label.length ? node->label.data : "", node->label.length ? "\"" : "",
@@ -109,4 +107,5 @@ void nan_finder_end(struct nan_finder *finder)
     }
     if (!finder->first[NOT_A_NUMBER].found && !finder->first[INFINITE].found)
         puts("No node makes a NaN or an infinity of finite operands.");
+    return true;
 }

@@ -24,9 +24,9 @@ struct nan_finder {
     struct sighting first[2]; // of a NaN, of an infinity
 };
 
-// Watches the executions of a graph until nan_finder_end, which prints what was found. The graph is held
-// meanwhile, and no execution may run at the end.
+// Watches the executions of a graph until nan_finder_end, which prints what was found; false: no node could
+// be watched. The graph is held meanwhile, and no execution may run at the end.
 void nan_finder_begin(struct nan_finder *finder, WNNGraph graph);
-void nan_finder_end(struct nan_finder *finder);
+bool nan_finder_end(struct nan_finder *finder, struct error *error);
 
 #endif

@@ -64,9 +64,8 @@ void profile_print(WNNGraph graph)
            least ? (double)operations / (double)least : 0, count, (unsigned long long)whole.runs,
            milliseconds(sum, whole.runs));
     if (whole.totalDeviceNanoseconds)
-        printf("%10.4f %10.4f  from call to end; the above is on the device's clock, without what is copied "
-               "to and "
-               "from it\n",
+        printf("%10.4f %10.4f  from call to end; the above is on the device's clock, "
+               "without what is copied to and from it\n",
                milliseconds(whole.totalNanoseconds, whole.runs), (double)whole.leastNanoseconds * 1e-6);
     free(nodes);
 }

@@ -715,6 +715,7 @@ def test_find_nan(folder):
     text = good("run", "--quiet", "--find-nan", graph, x)
     check("holds a NaN" in text and "No node makes" in text, f"a NaN from outside: {text}")
     bad(2, "--find-nan", "run", "--find-nan", "--profile", graph, x)
+    bad(1, "cannot be watched", "run", "--find-nan", "--backend=dummy", graph, x)
 
 
 def test_models(folder):
