@@ -200,10 +200,11 @@ static struct later indices_from(const struct tensor *indices, size_t i)
     return (struct later){(const char *)indices->data + i * bytes, bytes};
 }
 
-WNN_INLINE void ask_for(struct later later, size_t i, size_t count)
+// 8 of them lie in one cache line, or in the end of one and the begin of the next, which is asked for then.
+WNN_INLINE void ask_for(struct later later, size_t i)
 {
-    for (size_t at = 0; later.indices && at < count * later.bytes; at += 64)
-        __builtin_prefetch(later.indices + i * later.bytes + at);
+    if (later.indices)
+        __builtin_prefetch(later.indices + i * later.bytes);
 }
 
 // `count` blocks to choose from.
@@ -242,7 +243,8 @@ WNN_AVX512 static size_t gather_vectors(char *to, const struct source *source, c
         return 0;
     __m512i last = _mm512_set1_epi32((int)(source->count - whole));
     for (; i + 16 <= count; i += 16) {
-        ask_for(source->later, i, 16);
+        ask_for(source->later, i);
+        ask_for(source->later, i + 8);
         gather_vector(to + i * bytes, source->from, _mm512_loadu_si512(places + i), last, bytes);
     }
     return i;
@@ -264,7 +266,7 @@ WNN_AVX512 static size_t gather_neighbours(char *to, const struct source *source
     columns = e->inner > 1 ? columns : _mm512_setzero_si512();
     size_t base = outer * e->size * e->inner + first % e->inner;
     for (; i + 16 <= count; i += 16) {
-        ask_for(source->later, i, 16);
+        ask_for(source->later, i);
         __m512i index = _mm512_loadu_si512(indices + i * sizeof(int32_t));
         __asm__ volatile("" : "+v"(index)); // others may write there: what was read is what is clamped
         if (from_end) {
@@ -293,7 +295,7 @@ WNN_INLINE void gather_places(char *to, const struct source *source, const uint3
 #endif
     for (; bytes <= sizeof(uint64_t) && i + UNROLLED <= count; i += UNROLLED) {
         uint64_t values[UNROLLED];
-        ask_for(source->later, i, UNROLLED);
+        ask_for(source->later, i);
         for (size_t j = 0; j < UNROLLED; j++)
             memcpy(&values[j], from + places[i + j] * bytes, bytes);
         for (size_t j = 0; j < UNROLLED; j++)
@@ -311,7 +313,7 @@ WNN_INLINE void scatter_places(char *to, const char *from, const uint32_t *place
     size_t i = 0;
     for (; bytes <= sizeof(uint64_t) && i + UNROLLED <= count; i += UNROLLED) {
         uint64_t values[UNROLLED];
-        ask_for(later, i, UNROLLED);
+        ask_for(later, i);
         for (size_t j = 0; far && j < UNROLLED; j++)
             __builtin_prefetch(to + places[i + j + SOON] * line, 1);
         for (size_t j = 0; j < UNROLLED; j++)
@@ -601,26 +603,37 @@ static struct elements element_sides(const struct tensor *tensor, const struct t
                              .bytes = element_size(tensor)};
 }
 
+enum {
+    NEAR = 16384,   // bytes that stay in the first cache
+    CACHED = 262144 // and near the processor
+};
+
+// Up to CHUNK elements, of one row if `straight`.
+WNN_INLINE void gather_some(const struct elements *e, char *to, size_t first, size_t count, size_t bytes)
+{
+    struct source source = {e->from, e->outer * e->size * e->inner,
+                            indices_from(e->indices, first + e->ahead)};
+    size_t done = 0;
+#if defined(__x86_64__)
+    if (e->straight > 0)
+        done = gather_neighbours(to, &source, e, first, count, bytes);
+#endif
+    if (done == count)
+        return;
+    uint32_t places[CHUNK];
+    load_places(e, first + done, count - done, 0, places);
+    gather_places(to + done * bytes, &source, places, count - done, bytes);
+}
+
 WNN_INLINE void gather_elements_of(const struct elements *e, size_t begin, size_t end, size_t bytes)
 {
     struct writer writer;
-    struct source source = {e->from, e->outer * e->size * e->inner, {NULL, 0}};
     begin_writing(&writer, e->to + begin * bytes, e->out);
-    for (size_t i = begin, n, done = 0; i < end; i += n) {
-        uint32_t places[CHUNK];
+    for (size_t i = begin, n; i < end; i += n) {
         n = wnn_smaller(end - i, CHUNK);
         if (e->straight > 0)
             n = wnn_smaller(n, e->straight - i % e->straight);
-        char *to = room(&writer, n * bytes);
-        source.later = indices_from(e->indices, i + e->ahead);
-#if defined(__x86_64__)
-        if (e->straight > 0)
-            done = gather_neighbours(to, &source, e, i, n, bytes);
-#endif
-        if (done == n)
-            continue;
-        load_places(e, i + done, n - done, 0, places);
-        gather_places(to + done * bytes, &source, places, n - done, bytes);
+        gather_some(e, room(&writer, n * bytes), i, n, bytes);
     }
     end_writing(&writer);
 }
@@ -630,6 +643,111 @@ static void gather_elements(void *argument, size_t begin, size_t end)
     const struct elements *e = argument;
     CALL_WITH_SIZE(gather_elements_of, e->bytes, e, begin, end);
 }
+
+#if defined(__x86_64__)
+// Bytes along an axis that is not the last one: each element of a row comes from another line of the caches,
+// of which the first one would hold but few, the more so as they are often a power of two apart. Where the
+// indices of a tile name few rows, the tile's part of these is copied to where it fits.
+struct tile {
+    size_t first, origin; // the place of its first index, and that of its first column in row 0
+    size_t steps, columns;
+};
+
+enum {
+    COLUMNS = 64,  // of a tile, at most: a vector of bytes
+    STEPS = 64,    // likewise
+    GROUP = CHUNK, // columns whose tiles come one after the other
+    NAMED = 256    // rows that are copied, at most
+};
+
+struct named {
+    size_t first, count; // rows; 0: there are too many, or an index is negative or too large
+};
+
+WNN_AVX512 static struct named find_named(const struct elements *e, const struct tile *t)
+{
+    const char *indices = (const char *)e->indices->data + t->first * sizeof(uint32_t);
+    __m512i least = _mm512_set1_epi32(-1), most = _mm512_setzero_si512();
+    for (size_t s = 0; s < t->steps; s++, indices += e->inner * sizeof(uint32_t)) {
+        for (size_t j = 0; j < t->columns; j += 16) {
+            __mmask16 some = (__mmask16)wnn_first_bits(t->columns - j);
+            __m512i index = _mm512_maskz_loadu_epi32(some, indices + j * sizeof(uint32_t));
+            least = _mm512_mask_min_epu32(least, some, least, index);
+            most = _mm512_max_epu32(most, index);
+        }
+    }
+    size_t first = _mm512_reduce_min_epu32(least), last = _mm512_reduce_max_epu32(most);
+    size_t count = last - first + 1;
+    bool few = last < e->size && count <= NAMED && count <= t->steps * t->columns / 4;
+    return (struct named){first, few ? count : 0};
+}
+
+WNN_AVX512 static void gather_tile(const struct elements *e, const struct tile *t, struct named named,
+                                   bool streams)
+{
+    _Alignas(COLUMNS) char rows[NAMED * COLUMNS + sizeof(uint32_t)]; // words end behind the last byte
+    const __m512i first = _mm512_set1_epi32((int)named.first), last = _mm512_set1_epi32((int)named.count - 1);
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __mmask64 taken = wnn_first_bits(t->columns);
+    const char *from = e->from + named.first * e->inner + t->origin;
+    for (size_t i = 0; i < named.count; i++)
+        _mm512_store_si512(rows + i * COLUMNS, _mm512_maskz_loadu_epi8(taken, from + i * e->inner));
+    for (size_t s = 0; s < t->steps; s++) {
+        const uint32_t *indices = (const uint32_t *)e->indices->data + t->first + s * e->inner;
+        char *to = e->to + t->first + s * e->inner;
+        __m512i values[4];
+        for (size_t k = 0; k < 4; k++) {
+            // What the tile below needs comes near meanwhile.
+            _mm_prefetch((const char *)(indices + STEPS * e->inner + k * 16), _MM_HINT_T1);
+            __m512i index = _mm512_maskz_loadu_epi32((__mmask16)(taken >> k * 16), indices + k * 16);
+            __asm__ volatile("" : "+v"(index)); // it may have changed: what was read is what is clamped
+            index = _mm512_min_epu32(_mm512_sub_epi32(index, first), last);
+            __m512i column = _mm512_add_epi32(lanes, _mm512_set1_epi32((int)k * 16));
+            __m512i place = _mm512_add_epi32(_mm512_mullo_epi32(index, _mm512_set1_epi32(COLUMNS)), column);
+            values[k] = _mm512_and_si512(_mm512_i32gather_epi32(place, rows, 1), _mm512_set1_epi32(255));
+        }
+        __m512i line = _mm512_packus_epi16(_mm512_packus_epi32(values[0], values[1]),
+                                           _mm512_packus_epi32(values[2], values[3]));
+        line = _mm512_permutexvar_epi32(order, line);
+        if (streams && t->columns == COLUMNS && (uintptr_t)to % COLUMNS == 0)
+            _mm512_stream_si512((void *)to, line);
+        else
+            _mm512_mask_storeu_epi8(to, taken, line);
+    }
+}
+
+// Units are STEPS steps of GROUP columns, or what is left of them.
+static void gather_tiles(void *argument, size_t begin, size_t end)
+{
+    const struct elements *e = argument;
+    size_t groups = (e->inner + GROUP - 1) / GROUP, parts = (e->steps + STEPS - 1) / STEPS;
+    struct writer writer;
+    begin_writing(&writer, e->to, e->out);
+    for (size_t unit = begin; unit < end; unit++) {
+        size_t step = unit % parts * STEPS, steps = wnn_smaller(e->steps - step, STEPS);
+        size_t column = unit / parts % groups * GROUP, last = wnn_smaller(e->inner, column + GROUP);
+        size_t outer = unit / parts / groups;
+        while (column < last) {
+            struct tile tile = {(outer * e->steps + step) * e->inner + column,
+                                outer * e->size * e->inner + column, steps,
+                                wnn_smaller(last - column, COLUMNS)};
+            struct named named = find_named(e, &tile);
+            if (named.count > 0)
+                gather_tile(e, &tile, named, writer.streams);
+            else
+                tile.columns = last - column; // those beside it are hardly different
+            for (size_t s = 0; named.count == 0 && s < steps; s++) {
+                size_t first = tile.first + s * e->inner;
+                go_to(&writer, e->to + first);
+                gather_some(e, room(&writer, tile.columns), first, tile.columns, 1);
+            }
+            column += tile.columns;
+        }
+    }
+    end_writing(&writer);
+}
+#endif
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gatherelements
 void wnn_cpu_gather_elements(const struct kernel_call *call)
@@ -645,6 +763,12 @@ void wnn_cpu_gather_elements(const struct kernel_call *call)
     size_t row = elements.inner > 1 ? elements.inner : elements.steps;
     if (elements.bytes <= 4 && element_size(elements.indices) == 4 && row >= STRAIGHT && wnn_has_avx512())
         elements.straight = row;
+    if (elements.straight > 0 && elements.bytes == 1 && elements.inner >= COLUMNS &&
+        elements.size * elements.inner > NEAR) {
+        size_t groups = (elements.inner + GROUP - 1) / GROUP, parts = (elements.steps + STEPS - 1) / STEPS;
+        wnn_parallel_for(call->parallel, elements.outer * groups * parts, 1, gather_tiles, &elements);
+        return;
+    }
 #endif
     wnn_parallel_for(call->parallel, call->out[0].count, grain(elements.bytes), gather_elements, &elements);
 }
@@ -673,11 +797,6 @@ static void copy_input(const struct kernel_call *call)
     if (bytes.from != bytes.to)
         wnn_parallel_for(call->parallel, count, 131072, copy_range, &bytes);
 }
-
-enum {
-    NEAR = 16384,   // bytes that stay in the first cache
-    CACHED = 262144 // and near the processor
-};
 
 // The updates [first, end) of the larger side's elements from `origin` on, which `to` points to.
 WNN_INLINE void scatter_range(const struct elements *e, char *to, size_t origin, size_t first, size_t end,

@@ -22,6 +22,14 @@ static struct tensor random_tensor(const struct operand *operand)
     return tensor;
 }
 
+static void set_index(const struct tensor *indices, size_t i, int64_t index)
+{
+    if (indices->type == WNNDataType_Int64)
+        ((int64_t *)indices->data)[i] = index;
+    else
+        ((uint32_t *)indices->data)[i] = (uint32_t)index;
+}
+
 // Most name one of the first elements of a dimension of `size`, counted from one of its ends.
 static void fill_indices(const struct tensor *indices, uint32_t size)
 {
@@ -37,10 +45,19 @@ static void fill_indices(const struct tensor *indices, uint32_t size)
             index = -(int64_t)size - draw() % 2;
         else if (kind == 9)
             index -= size;
-        if (indices->type == WNNDataType_Int64)
-            ((int64_t *)indices->data)[i] = kind == 0 ? INT64_MIN : kind == 1 ? INT64_MAX : index;
-        else
-            ((uint32_t *)indices->data)[i] = (uint32_t)index;
+        if (indices->type == WNNDataType_Int64 && kind < 2)
+            index = kind == 0 ? INT64_MIN : INT64_MAX;
+        set_index(indices, i, index);
+    }
+}
+
+// All name one of `few` elements, but for one in some thousands that is hostile. They begin somewhere else in
+// each eighth of the indices: at the end of the dimension in the last one.
+static void fill_few(const struct tensor *indices, uint32_t size, uint32_t few)
+{
+    for (size_t i = 0; i < indices->count; i++) {
+        uint32_t first = (uint32_t)((size - few) * (i * 8 / indices->count) / 7);
+        set_index(indices, i, draw() % 30000 == 0 ? -1 : (int64_t)(first + draw() % few));
     }
 }
 
@@ -63,6 +80,7 @@ static size_t index_of(const struct tensor *indices, size_t i, uint32_t size)
 struct subject {
     uint32_t outer, size, inner; // of the larger side
     uint32_t steps;              // indices
+    uint32_t few;                // elements that they name side by side; 0: any, and what is none
 };
 
 static void move(const struct tensor *to, size_t i, const struct tensor *from, size_t j, size_t count)
@@ -115,7 +133,10 @@ static void check(WNNOperand result, const struct subject *s,
         in[2] = random_tensor(node->in[2]);
         memcpy(expected.data, in[0].data, bytes);
     }
-    fill_indices(&in[1], s->size);
+    if (s->few > 0)
+        fill_few(&in[1], s->size, s->few);
+    else
+        fill_indices(&in[1], s->size);
     plainly(s, in, &expected);
     for (unsigned threads = 1; threads <= 3; threads += 2) {
         struct parallel parallel = {.run = run_in_turn, .threads = threads};
@@ -165,7 +186,15 @@ int main(void)
                              index_types[] = {WNNDataType_Int32, WNNDataType_Uint32, WNNDataType_Int64};
     // Outputs that are written past the caches.
     static const struct subject large[] = {{4101, 700, 1, 1031}, {1, 4099, 1030, 4105}};
+    // Tiles that are wide enough, narrow and short ones, and rows of which no two lie alike.
+    static const struct subject few[] = {
+        {2, 300, 100, 1130, 7},  {1, 4000, 1100, 140, 256}, {3, 500, 64, 640, 200},
+        {1, 700, 577, 200, 257}, {1, 900, 640, 257, 1},
+    };
     begin_kernels();
+    for (size_t s = 0; s < sizeof few / sizeof few[0]; s++)
+        for (size_t i = 0; i < 3; i++)
+            test(&few[s], WNNDataType_Uint8, index_types[i]);
     for (size_t s = 0; s < sizeof subjects / sizeof subjects[0]; s++)
         for (size_t t = 0; t < 4; t++)
             test(&subjects[s], types[t], index_types[(s + t) % 3]);
