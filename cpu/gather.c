@@ -305,21 +305,40 @@ WNN_INLINE void gather_places(char *to, const struct source *source, const uint3
         copy_bytes(to + i * bytes, from + places[i] * bytes, bytes);
 }
 
+// Element i of those that lie in words, as the lowest bits.
+WNN_INLINE uint64_t from_words(const uint64_t *words, size_t i, size_t bytes)
+{
+    return words[i * bytes / sizeof *words] >> i * bytes % sizeof *words * 8;
+}
+
 // Blocks are `line` bytes apart, of which `bytes` are copied. If there are duplicates the last one stays. Of
-// places that are `far`, some more can be read than `count`.
+// places that are `far`, some more can be read than `count`. What is small is read as words: loads of single
+// elements would often wait for stores whose addresses end in the same bits.
 WNN_INLINE void scatter_places(char *to, const char *from, const uint32_t *places, size_t count,
                                struct later later, bool far, size_t line, size_t bytes)
 {
+    const bool in_words = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    const bool packed = in_words && line == bytes && sizeof(uint64_t) % bytes == 0;
     size_t i = 0;
     for (; bytes <= sizeof(uint64_t) && i + UNROLLED <= count; i += UNROLLED) {
-        uint64_t values[UNROLLED];
+        uint64_t values[UNROLLED], words[UNROLLED], at[UNROLLED / 2];
         ask_for(later, i);
         for (size_t j = 0; far && j < UNROLLED; j++)
             __builtin_prefetch(to + places[i + j + SOON] * line, 1);
-        for (size_t j = 0; j < UNROLLED; j++)
-            memcpy(&values[j], from + (i + j) * line, bytes);
-        for (size_t j = 0; j < UNROLLED; j++)
-            memcpy(to + places[i + j] * line, &values[j], bytes);
+        for (size_t j = 0; j < UNROLLED / 2; j++)
+            memcpy(&at[j], places + i + 2 * j, sizeof at[j]);
+        for (size_t j = 0; packed && j < bytes; j++)
+            memcpy(&words[j], from + i * bytes + j * sizeof words[j], sizeof words[j]);
+        for (size_t j = 0; j < UNROLLED; j++) {
+            if (packed)
+                values[j] = from_words(words, j, bytes);
+            else
+                memcpy(&values[j], from + (i + j) * line, bytes);
+        }
+        for (size_t j = 0; j < UNROLLED; j++) {
+            uint32_t place = in_words ? (uint32_t)from_words(at, j, sizeof place) : places[i + j];
+            memcpy(to + place * line, &values[j], bytes);
+        }
     }
     for (; i < count; i++)
         copy_bytes(to + places[i] * line, from + i * line, bytes);
