@@ -500,7 +500,8 @@ static void read_capabilities(struct gpu *gpu, const struct gpu_origin *origin)
     can->api_version = p->apiVersion;
     can->storage_range = p->limits.maxStorageBufferRange;
     can->allocation = maintenance.maxMemoryAllocationSize;
-    can->storage_alignment = (uint32_t)p->limits.minStorageBufferOffsetAlignment;
+    can->storage_alignment =
+        minimal ? GPU_MOST_ALIGNMENT : (uint32_t)p->limits.minStorageBufferOffsetAlignment;
     can->atom = (uint32_t)p->limits.nonCoherentAtomSize;
     memcpy(can->groups, p->limits.maxComputeWorkGroupCount, sizeof can->groups);
     can->shared_bytes = minimal ? GPU_LEAST_SHARED : p->limits.maxComputeSharedMemorySize;

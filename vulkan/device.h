@@ -76,6 +76,7 @@ struct capabilities {
 // What every device has.
 #define GPU_LEAST_SHARED      (16 * 1024)
 #define GPU_LEAST_INVOCATIONS 128
+#define GPU_MOST_ALIGNMENT    256 // of bindings
 
 // How a device is opened.
 struct gpu_origin {

@@ -408,14 +408,20 @@ static void add_turns(struct elements *elements, uint64_t units)
     if (elements->turns == 1)
         wnn_shader_text(shader, "#define OF_TURNS\n#define AT_TURN\n#define EACH_TURN\n#define UNIT first\n");
     else
-        wnn_shader_text(shader, "#define OF_TURNS [2]\n#define AT_TURN [turn]\n"
-                                "#define EACH_TURN [[unroll]] for (uint turn = 0u; turn < 2u; turn++)\n"
-                                "#define UNIT (first + turn * gl_WorkGroupSize.x)\n");
-    wnn_shader_text(shader,
-                    "void main() {\nuint first = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) "
-                    "* (%uu * gl_WorkGroupSize.x) + gl_LocalInvocationID.x;\n"
-                    "if (first >= UNITS) return;\n",
-                    elements->turns);
+        wnn_shader_text(shader,
+                        "#define OF_TURNS [%u]\n#define AT_TURN [turn]\n"
+                        "#define EACH_TURN [[unroll]] for (uint turn = 0u; turn < %uu; turn++)\n"
+                        "#define UNIT (first + turn * gl_WorkGroupSize.x)\n",
+                        elements->turns, elements->turns);
+    unsigned together = elements->turns * shader->local_size;
+    bool full = wnn_shader_fills(units, together);
+    wnn_shader_text(shader, "void main() {\nuint first = (%s) * %uu + gl_LocalInvocationID.x;\n",
+                    full ? "gl_WorkGroupID.x" : "gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x",
+                    together);
+    if (full)
+        return;
+    wnn_shader_number(shader, "UNITS", (uint32_t)units);
+    wnn_shader_text(shader, "if (first >= UNITS) return;\n");
 }
 
 void wnn_elements_end(struct elements *elements, const struct fused *fused)
@@ -425,7 +431,6 @@ void wnn_elements_end(struct elements *elements, const struct fused *fused)
     elements->whole = elements->count % elements->side == 0;
     uint64_t units = ((uint64_t)elements->count + elements->side - 1) / elements->side;
     wnn_shader_number(shader, "COUNT", (uint32_t)elements->count);
-    wnn_shader_number(shader, "UNITS", (uint32_t)units);
     declare(elements);
     add_function(elements, fused);
     add_turns(elements, units);

@@ -46,6 +46,7 @@ void wnn_lower_probe(struct lowering *lowering)
 #endif
     step->pipeline = pipeline;
     step->binding_count = 2;
+    step->has_bases = true;
     step->bindings[0] = (struct binding){lowering->in[0].region, false};
     step->bindings[1] = (struct binding){lowering->out[0].region, true};
     step->groups[0] = step->groups[1] = step->groups[2] = 1;

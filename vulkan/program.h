@@ -35,7 +35,8 @@ struct step {
     struct pipeline *pipeline;
     unsigned binding_count;
     struct binding bindings[GPU_BUFFERS];
-    bool has_parameters;                       // binding 0 is a piece of the program's
+    bool has_parameters; // binding 0 is a piece of the program's
+    bool has_bases; // push constants say where in each binding its region begins; else all do where it does
     uint32_t pushed[GPU_PUSHED], pushed_count; // parameters that are push constants
     uint32_t groups[3];
     uint32_t turns;    // dispatches that do the node's work in turns; 0: any one may do it all

@@ -4,6 +4,7 @@
 
 #include "vulkan/schedule.h"
 
+#include <assert.h>
 #include <string.h>
 
 // What a recording is made with.
@@ -134,8 +135,8 @@ static bool create_pool(const struct program *program, struct recording *recordi
     return wnn_gpu_fail(gpu, result, "vkCreateDescriptorPool", error);
 }
 
-// Push constants of a dispatch: where what it is bound to begins, and behind that its parameters. As few as
-// can be, since fetching them comes before all that a shader does.
+// Push constants of a dispatch: where what it is bound to begins, if that is not known, and its parameters
+// behind that. As few as can be, since fetching them comes before all that a shader does.
 struct pushed {
     uint32_t words[GPU_BUFFERS + GPU_PUSHED], count;
 };
@@ -158,7 +159,9 @@ static bool describe(struct recorder *recorder, const struct step *step, VkDescr
         struct access access = access_of(recorder, &step->bindings[i]);
         size_t begin = access.begin / gpu->can.storage_alignment * gpu->can.storage_alignment;
         buffers[i] = (VkDescriptorBufferInfo){access.buffer, begin, access.end - begin};
-        pushed->words[i] = (uint32_t)((access.begin - begin) / 4);
+        assert(step->has_bases || access.begin == begin || (i == 0 && step->has_parameters)); // it reads none
+        if (step->has_bases)
+            pushed->words[pushed->count++] = (uint32_t)((access.begin - begin) / 4);
         writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                            .dstSet = *set,
                                            .dstBinding = i,
@@ -167,8 +170,8 @@ static bool describe(struct recorder *recorder, const struct step *step, VkDescr
                                            .pBufferInfo = &buffers[i]};
     }
     gpu->vk.UpdateDescriptorSets(gpu->device, step->binding_count, writes, 0, NULL);
-    memcpy(pushed->words + step->binding_count, step->pushed, step->pushed_count * sizeof step->pushed[0]);
-    pushed->count = step->binding_count + step->pushed_count;
+    memcpy(pushed->words + pushed->count, step->pushed, step->pushed_count * sizeof step->pushed[0]);
+    pushed->count += step->pushed_count;
     return true;
 }
 
@@ -192,8 +195,9 @@ static void record_part(struct recorder *recorder, const struct step *step, VkDe
     groups[cut] = (uint32_t)((uint64_t)groups[cut] * (part + 1) / step->parts) - first[cut];
     gpu->vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, step->pipeline->handle);
     gpu->vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, NULL);
-    gpu->vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                             pushed->count * (uint32_t)sizeof pushed->words[0], pushed->words);
+    if (pushed->count > 0)
+        gpu->vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                 pushed->count * (uint32_t)sizeof pushed->words[0], pushed->words);
     if (step->parts > 1)
         gpu->vk.CmdDispatchBase(commands, first[0], first[1], first[2], groups[0], groups[1], groups[2]);
     else
@@ -253,7 +257,7 @@ static bool begin_submission(struct recorder *recorder, struct error *error)
 static bool record_dispatch(struct recorder *recorder, const struct step *step, struct error *error)
 {
     VkDescriptorSet set;
-    struct pushed pushed;
+    struct pushed pushed = {.count = 0};
     if (!describe(recorder, step, &set, &pushed, error))
         return false;
     for (uint32_t part = 0; part < step->parts; part++) {

@@ -295,6 +295,7 @@ static void get_states(struct lowering *lowering, const struct network *n, const
 // How a dispatch works.
 struct schedule {
     bool alone, shared, quads; // as in the kernel
+    bool even;                 // what changes from step to step begins at multiples of GPU_QUAD bytes
     uint32_t lanes, rows, local_size;
 };
 
@@ -357,6 +358,8 @@ static struct schedule choose(const struct lowering *lowering, const struct netw
         s.rows /= 2;
     s.quads = !is_exact(n) && n->size % 4 == 0 && wnn_shader_has_quads(lowering, n->recurrent_weight) &&
               (!sequence || wnn_shader_has_quads(lowering, sequence));
+    s.even = (uint64_t)n->batches * n->size % (GPU_QUAD / 4) == 0 &&
+             (!sequence || sequence->region.offset % GPU_QUAD == 0);
     return s;
 }
 
@@ -562,6 +565,7 @@ static struct slots lower_step(struct lowering *lowering, const struct network *
     struct slots slots = {0};
     struct shader shader;
     slots.x = begin_steps(&shader, lowering, n, s, direction, &turn->x, SIZE_MAX);
+    shader.shifts = !s->even;
     wnn_shader_define(&shader, "PHASE", "%d", phase);
     slots.factors = shader.binding_count;
     bind_factors(&shader, n, s, phase == REST ? &factors : &turn->hidden, phase);

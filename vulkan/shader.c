@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+// Every device takes so many work groups along a dimension.
+#define GROUPS_IN_A_ROW 65535
 // Dispatches of this much work and more get literals.
 #define LITERAL_WORK ((size_t)1 << 16)
 // Indices below this are divided fast; those of elements that are not literal work are.
@@ -643,6 +645,19 @@ static bool are_pushed(const struct shader *shader)
     return shader->parameter_count > 0 && shader->parameter_count <= shader->lowering->gpu->can.pushed;
 }
 
+// Whether a shader must be told where what it is bound to begins: tensors lie at multiples of GPU_QUAD bytes,
+// so that bindings begin where they do if the device lets them, but for pieces of tensors. What need not be
+// asked for is not waited for.
+static bool has_bases(const struct shader *shader)
+{
+    size_t alignment = shader->lowering->gpu->can.storage_alignment;
+    bool pushes = shader->literal || shader->parameter_count == 0 || are_pushed(shader),
+         has = !pushes || shader->shifts || GPU_QUAD % alignment != 0;
+    for (unsigned i = shader->literal ? 0 : 1; i < shader->binding_count; i++)
+        has = has || shader->bindings[i].region.offset % alignment != 0;
+    return has;
+}
+
 static void add_header(struct shader *shader)
 {
     const struct capabilities *can = &shader->lowering->gpu->can;
@@ -663,17 +678,19 @@ static void add_header(struct shader *shader)
     if (can->keeps_denormals)
         add_text(shader, "spirv_execution_mode(extensions = [\"SPV_KHR_float_controls\"], capabilities = "
                          "[4464], 4459, 32);\n");
-    wnn_shader_text(shader, "layout(local_size_x = %u) in;\nlayout(push_constant) uniform Bases { uint base0",
-                    shader->local_size);
-    for (unsigned i = 1; i < shader->binding_count; i++)
-        wnn_shader_text(shader, ", base%u", i);
-    if (are_pushed(shader))
-        wnn_shader_text(shader, "; uint pushed[%zu]; };\n#define P(k) pushed[k]\n", shader->parameter_count);
-    else if (!shader->literal)
-        add_text(shader, "; };\nlayout(std430, set = 0, binding = 0) readonly buffer B0 { uint b0[]; };\n"
+    wnn_shader_text(shader, "layout(local_size_x = %u) in;\n", shader->local_size);
+    bool bases = has_bases(shader), pushed = are_pushed(shader);
+    if (bases || pushed)
+        add_text(shader, "layout(push_constant) uniform Pushed {\n");
+    for (unsigned i = 0; i < shader->binding_count; i++)
+        wnn_shader_text(shader, bases ? "uint base%u;\n" : "#define base%u 0u\n", i);
+    if (pushed)
+        wnn_shader_text(shader, "uint pushed[%zu];\n#define P(k) pushed[k]\n", shader->parameter_count);
+    if (bases || pushed)
+        add_text(shader, "};\n");
+    if (!pushed && !shader->literal)
+        add_text(shader, "layout(std430, set = 0, binding = 0) readonly buffer B0 { uint b0[]; };\n"
                          "#define P(k) b0[base0 + (k)]\n");
-    else
-        add_text(shader, "; };\n");
 }
 
 static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
@@ -726,6 +743,7 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     step->binding_count = shader->binding_count;
     memcpy(step->bindings, shader->bindings, sizeof step->bindings);
     step->has_parameters = !shader->literal;
+    step->has_bases = has_bases(shader);
     if (step->has_parameters)
         step->bindings[0].region = (struct region){NULL, first * sizeof(uint32_t), words * sizeof(uint32_t)};
     if (pushed) {
@@ -745,10 +763,15 @@ void wnn_shader_end_grid(struct shader *shader, uint32_t x, uint32_t y, uint32_t
     wnn_arena_rewind(&shader->lowering->program->texts, (struct arena_mark){0});
 }
 
+bool wnn_shader_fills(uint64_t units, uint64_t together)
+{
+    return units % together == 0 && units / together <= GROUPS_IN_A_ROW;
+}
+
 void wnn_shader_end_groups(struct shader *shader, uint64_t groups)
 {
-    // Folded, since a dimension of a dispatch may be no longer than this; shaders check their range.
-    const uint32_t most = 65535;
+    // Folded; shaders check their range.
+    const uint32_t most = GROUPS_IN_A_ROW;
     uint64_t rows = (groups + most - 1) / most;
     uint32_t x = groups <= most ? (uint32_t)groups : (uint32_t)((groups + rows - 1) / rows);
     if (rows > most) {
@@ -765,6 +788,8 @@ void wnn_shader_end(struct shader *shader)
     shader->elements = true;
     if (!shader->literal) // a few groups start sooner than many
         shader->local_size = wnn_shader_large_group(shader->lowering->gpu);
-    uint64_t units = ((uint64_t)shader->count + shader->per - 1) / shader->per;
-    wnn_shader_end_groups(shader, (units + shader->local_size - 1) / shader->local_size);
+    uint64_t together = (uint64_t)shader->local_size * shader->per,
+             groups = (shader->count + together - 1) / together;
+    wnn_shader_define(shader, "FULL", "%d", wnn_shader_fills(shader->count, together));
+    wnn_shader_end_groups(shader, groups);
 }

@@ -62,6 +62,7 @@ struct shader {
     size_t parameter_count, parameter_capacity;
     unsigned local_size;
     bool literal, elements, quads; // quads: of the output
+    bool shifts;                   // the dispatch is repeated on pieces that may begin anywhere
     unsigned binding_count;
     struct binding bindings[GPU_BUFFERS];
     size_t count; // elements of the output
@@ -157,6 +158,9 @@ void wnn_shader_function(struct shader *shader, const char *prefix, enum op op, 
 // several pieces (budget.c): of gl_NumWorkGroups a shader sees x as it is here where there is more than one
 // row of them.
 void wnn_shader_end(struct shader *shader);
+// Whether units fill work groups that see to so many each, of which there is one row then: no invocation need
+// ask whether it has one.
+bool wnn_shader_fills(uint64_t units, uint64_t together);
 void wnn_shader_end_groups(struct shader *shader, uint64_t groups);
 void wnn_shader_end_grid(struct shader *shader, uint32_t x, uint32_t y, uint32_t z);
 

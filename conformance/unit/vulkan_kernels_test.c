@@ -75,6 +75,31 @@ static void test_places(WNNContext context, WNNContext cpu)
         compare(context, cpu, make_places, cases[i], WNNDataType_Float32, 0, "places", i);
 }
 
+// Pieces of tensors begin where what a shader is bound to cannot begin, also as results.
+static void make_pieces(struct subject *s)
+{
+    static const uint32_t sizes[] = {1, 256, 3, 254, 65536, 2};
+    enum {
+        PIECES = sizeof sizes / sizeof sizes[0]
+    };
+    WNNOperand pieces[PIECES], others[PIECES], x = INPUT(s, 1, 1 + 256 + 3 + 254 + 65536 + 2);
+    WNNSplitOptions options = WNN_SPLIT_OPTIONS_INIT;
+    options.axis = 1;
+    wnnGraphBuilderSplitSizes(s->builder, x, (WNNUint32List){sizes, PIECES}, &options, PIECES, pieces);
+    for (unsigned i = 0; i < PIECES; i++) {
+        pieces[i] = wnnGraphBuilderTriangular(s->builder, pieces[i], NULL);
+        others[i] = wnnGraphBuilderSoftmax(s->builder, pieces[i], 1, NULL);
+    }
+    output(s, wnnGraphBuilderConcat(s->builder, PIECES, pieces, 1, NULL));
+    output(s, wnnGraphBuilderConcat(s->builder, PIECES, others, 1, NULL));
+}
+
+static void test_pieces(WNNContext context, WNNContext cpu)
+{
+    compare(context, cpu, make_pieces, NULL, WNNDataType_Float32, 1e-6, "pieces", 0);
+    compare(context, cpu, make_pieces, NULL, WNNDataType_Float16, 1e-3, "pieces", 1);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Recurrent networks
 // ---------------------------------------------------------------------------------------------------------------
@@ -283,6 +308,7 @@ int main(void)
         return SKIPPED;
     test_transposes(context, cpu);
     test_places(context, cpu);
+    test_pieces(context, cpu);
     test_networks(context, cpu);
     test_convolutions(context, cpu);
     test_elements(context, cpu);
