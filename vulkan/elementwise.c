@@ -117,7 +117,8 @@ static void define_body(struct shader *shader, const char *prefix, const struct 
     case WNN_OP_quantizeLinear:
         if (wnn_dtype_bits(to) == 32) {
             wnn_shader_text(shader, "#define trunc64\n");
-            snprintf(text, size, "return quantized(roundEven(steps_of(x, s)), z);");
+            snprintf(text, size, "return quantized(roundEven(%s(x, s)), z);",
+                     from == WNNDataType_Float16 ? "steps_half" : "steps_of");
             return;
         }
         bounds(to, &low, &high);

@@ -1105,27 +1105,37 @@ uint whole_power(uint a, uint b)
 }
 
 //: whole_power64
-// Likewise: to the power 2^15, it is 1 + x, x a multiple of 2^17, of whose powers there are four terms.
+// Likewise: to the power 2^7, it is 1 + 2^9 w. (1 + 2^9 w)^n = 1 + 2^9 n w (1 + 2^8 (n - 1) w (1 + 2^9 (n - 2) w / 3 (...))) has
+// seven such factors before there are only multiples of 2^64; what is multiplied by the kth matters in its lowest
+// 64 - 9 k bits.
+uvec2 less64(uvec2 a, uvec2 b) { uint c; uint lo = usubBorrow(a.x, b.x, c); return uvec2(lo, a.y - b.y - c); }
+uvec2 times_more(uvec2 a, uvec2 b, uint shift) // a (1 + 2^shift b)
+{
+    uint c;
+    uvec2 more = mul64(a, b);
+    uint lo = uaddCarry(a.x, more.x << shift, c);
+    return uvec2(lo, a.y + (more.y << shift | more.x >> (32u - shift)) + c);
+}
 uvec2 whole_power64(uvec2 a, uvec2 b)
 {
-    uvec2 y = uvec2(1u, 0u), n = uvec2(b.x >> 15 | b.y << 17, b.y >> 15);
+    const uint third = 0xAAAAAAABu, fifth = 0xCCCCCCCDu; // as factors
+    uvec2 y = uvec2(1u, 0u), n = uvec2(b.x >> 7 | b.y << 25, b.y >> 7);
     bool even = (a.x & 1u) == 0u;
-    uint low = b.y != 0u ? 0x7FFFu : b.x;
-    for (uint i = 0u; i < 15u && low >> i != 0u; i += 3u)
-        [[unroll]] for (uint k = 0u; k < 3u; k++) {
-            if ((b.x >> (i + k) & 1u) != 0u)
-                y = mul64(y, a);
-            a = mul64(a, a);
-        }
+    [[unroll]] for (uint i = 0u; i < 7u; i++) {
+        if ((b.x >> i & 1u) != 0u)
+            y = mul64(y, a);
+        a = mul64(a, a);
+    }
     if ((n.x | n.y) == 0u)
         return y;
-    // 2^32 of the square of x and 2^48 of the cube are those of u = x / 2^16, even; a third is a product as well.
-    uint u = a.x >> 16 | a.y << 16, square = u * u;
-    uvec2 twice = mul64(n, uvec2(n.x - 1u, n.y));
-    uint pairs = twice.x >> 1 | twice.y << 31, triples = pairs * (n.x - 2u) * 0xAAAAAAABu;
-    uvec2 sum = mul64(n, uvec2(a.x - 1u, a.y));
-    sum = uvec2(sum.x + 1u, sum.y + pairs * square + (triples * (square * u) << 16));
-    return even ? uvec2(0u) : mul64(y, sum);
+    uvec2 w = uvec2(a.x >> 9 | a.y << 23, a.y >> 9), w0 = mul64(n, w), w1 = less64(w0, w), w2 = less64(w1, w);
+    uint w3 = w2.x - w.x, w4 = w3 - w.x, w5 = w4 - w.x, w6 = w5 - w.x; // (n - 3) w and so on
+    uint rest = 1u + ((w6 & 1u) << 9);
+    rest = 1u + (w5 * third * rest << 8);
+    rest = 1u + (w4 * fifth * rest << 9);
+    uvec2 more = times_more(mul64(w2, uvec2(third, 0xAAAAAAAAu)), uvec2(w3 * rest, 0u), 7u);
+    more = times_more(w0, times_more(w1, more, 9u), 8u);
+    return even ? uvec2(0u) : times_more(y, more, 9u);
 }
 
 //: power8
@@ -1264,17 +1274,22 @@ U64 u64_of(float x)
     return U64(b.x, b.y);
 }
 
-//: steps_of
-// x / s, rounded once where quotients lie between integers, or 0 for NaN: without a branch, which would keep the steps of
-// neighbours apart.
-float steps_of(float x, float s)
+//: steps_half
+// x / s of float16 numbers, rounded once where quotients lie between integers, or 0 for NaN: without a branch, which would
+// keep the steps of neighbours apart.
+float steps_half(float x, float s)
 {
-    float size = abs(s), unit = size > 1e30 ? 5.421010862427522e-20 : size < 1e-30 ? 1.8446744073709552e19 : 1.0;
-    x *= unit;
-    s *= unit;
     precise float share = 1.0 / s, q = x * share, near = mad(less_product(x, q, s), share, q);
     float y = abs(q) < 1e9 ? near : q;
     return is_nan(y) ? 0.0 : y;
+}
+
+//: steps_of
+// The same of any numbers.
+float steps_of(float x, float s)
+{
+    float size = abs(s), unit = size > 1e30 ? 5.421010862427522e-20 : size < 1e-30 ? 1.8446744073709552e19 : 1.0;
+    return steps_half(x * unit, s * unit);
 }
 
 //: whole_of
