@@ -54,7 +54,7 @@ struct planner {
 
 static size_t padded(size_t bytes)
 {
-    return (bytes + WNN_SLACK + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+    return wnn_aligned(bytes + WNN_SLACK);
 }
 
 static size_t add_block(struct planner *planner, size_t bytes, size_t first, size_t last)

@@ -707,14 +707,14 @@ size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
             bytes += chunk_count(part_count(conv), threads) *
                      wnn_gemm_scratch(conv->y.count * conv->x.count, taps * conv->inputs);
         else if (!packed)
-            bytes += wnn_scratch_round(packed_filter_floats(&layer) * sizeof(float));
+            bytes += wnn_aligned(packed_filter_floats(&layer) * sizeof(float));
         const struct conv phase = phase_of(&layer, 0);
         if (phase.winograd)
             bytes += wnn_conv_winograd_scratch(&phase, threads);
         return bytes;
     }
     if (!packed && must_copy_filter(conv))
-        bytes += wnn_scratch_round(copied_floats(&layer) * sizeof(float));
+        bytes += wnn_aligned(copied_floats(&layer) * sizeof(float));
     size_t most = 0;
     for (size_t i = 0; !by_pixels(conv) && i < phase_count(&layer); i++) {
         struct conv phase = phase_of(&layer, i);

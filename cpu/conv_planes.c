@@ -220,5 +220,5 @@ size_t wnn_conv_planes_scratch(const struct conv *conv, unsigned threads)
     struct strips strips;
     if (!describe_strips(conv, &strips))
         return 0;
-    return wnn_scratch_round(chunk_count(&strips, threads) * chunk_floats(&strips) * sizeof(float));
+    return wnn_aligned(chunk_count(&strips, threads) * chunk_floats(&strips) * sizeof(float));
 }

@@ -39,13 +39,13 @@ static struct strip_axis cut(const struct conv *conv, unsigned threads)
 
 static size_t in_floats(const struct strip_axis *cut)
 {
-    return wnn_scratch_round(cut->images * cut->in_lines * cut->in_line * sizeof(float)) / sizeof(float);
+    return wnn_aligned(cut->images * cut->in_lines * cut->in_line * sizeof(float)) / sizeof(float);
 }
 
 size_t wnn_conv_strips_scratch(const struct conv *conv, unsigned threads)
 {
     struct strip_axis axis = cut(conv, threads);
-    return wnn_scratch_round((in_floats(&axis) + axis.images * axis.lines * axis.out_line) * sizeof(float));
+    return wnn_aligned((in_floats(&axis) + axis.images * axis.lines * axis.out_line) * sizeof(float));
 }
 
 struct lines {

@@ -265,7 +265,7 @@ size_t wnn_conv_winograd_scratch(const struct conv *conv, unsigned threads)
 {
     size_t rows = wnn_conv_kernels()->rows, tiles = (tile_count(conv) + rows - 1) / rows * rows;
     struct bands bands = {.conv = conv, .each = wnn_smaller(most_tiles(conv), tiles)};
-    return wnn_scratch_round(most_items(threads) * band_floats(&bands) * sizeof(float));
+    return wnn_aligned(most_items(threads) * band_floats(&bands) * sizeof(float));
 }
 
 static void run_item(void *argument, size_t item)

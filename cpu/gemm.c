@@ -537,22 +537,17 @@ size_t wnn_gemm_packed_floats(size_t n, size_t k)
 size_t wnn_gemm_scratch(size_t n, size_t k)
 {
     size_t columns = (wnn_smaller(n, WNN_GEMM_NC) + WNN_GEMM_MAX_NR - 1) / WNN_GEMM_MAX_NR * WNN_GEMM_MAX_NR;
-    return wnn_scratch_round(columns * wnn_smaller(k, WNN_GEMM_KC) * sizeof(float));
+    return wnn_aligned(columns * wnn_smaller(k, WNN_GEMM_KC) * sizeof(float));
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // float32 copies
 // ---------------------------------------------------------------------------------------------------------------
 
-size_t wnn_scratch_round(size_t bytes)
-{
-    return (bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
-}
-
 void *wnn_scratch_take(struct scratch *scratch, size_t bytes)
 {
     void *memory = scratch->next;
-    scratch->next += wnn_scratch_round(bytes);
+    scratch->next += wnn_aligned(bytes);
     return memory;
 }
 
@@ -648,7 +643,7 @@ size_t wnn_floats_copy_bytes(const struct operand *operand)
 {
     if (operand == NULL || operand->type.type != WNNDataType_Float16)
         return 0;
-    return wnn_scratch_round(wnn_shape_elements(&operand->type.shape) * sizeof(float));
+    return wnn_aligned(wnn_shape_elements(&operand->type.shape) * sizeof(float));
 }
 
 size_t wnn_floats_scratch_without(const struct node *node, uint32_t inputs)

@@ -158,7 +158,6 @@ struct scratch {
     char *next;
 };
 void *wnn_scratch_take(struct scratch *scratch, size_t bytes);
-size_t wnn_scratch_round(size_t bytes);
 
 // The elements of a float tensor as float32: in place, or a copy. NULL for an absent tensor.
 const float *wnn_floats_in(const struct kernel_call *call, unsigned index, struct scratch *scratch);

@@ -199,8 +199,8 @@ static size_t padded_columns(const struct int8_kernels *kernels, size_t n)
 size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, size_t k, size_t unit)
 {
     size_t columns = padded_columns(kernels, n);
-    return wnn_scratch_round(columns * 3 * sizeof(int32_t) +
-                             columns * group_count(kernels, k, unit) * sizeof(int32_t));
+    return wnn_aligned(columns * 3 * sizeof(int32_t) +
+                       columns * group_count(kernels, k, unit) * sizeof(int32_t));
 }
 
 // The numbers of a product as tiles take them: what is added to every b, and the zero points then.
@@ -340,9 +340,9 @@ static size_t row_bytes(const struct int8_kernels *kernels, size_t k, size_t uni
 static size_t room_bytes(const struct int8_gemm *gemm)
 {
     size_t mr = gemm->kernels->mr, bytes = row_bytes(gemm->kernels, gemm->k, gemm->unit);
-    return wnn_scratch_round(gemm->k / gemm->unit * mr * sizeof(void *)) +
-           wnn_scratch_round(!gemm->in_place || gemm->copies ? mr * bytes : 0) +
-           wnn_scratch_round(gemm->in_place ? 0 : bytes);
+    return wnn_aligned(gemm->k / gemm->unit * mr * sizeof(void *)) +
+           wnn_aligned(!gemm->in_place || gemm->copies ? mr * bytes : 0) +
+           wnn_aligned(gemm->in_place ? 0 : bytes);
 }
 
 static struct room room_of(const struct int8_gemm *gemm, char *memory)

@@ -108,7 +108,7 @@ static size_t packed_floats(const struct sizes *sizes)
 {
     size_t all = sizes->directions * sizes->width * sizes->inputs * sizeof(float);
     return uses_panels(sizes) ? sizes->directions * wnn_gemm_packed_floats(sizes->width, sizes->inputs)
-                              : wnn_scratch_round(all) / sizeof(float);
+                              : wnn_aligned(all) / sizeof(float);
 }
 
 size_t wnn_cpu_recurrent_packed_bytes(const struct node *node)
@@ -416,7 +416,7 @@ static void set_activations(struct recurrent *r, WNNActivationList list)
 
 static size_t gate_bytes(size_t batch, size_t hidden)
 {
-    return wnn_scratch_round(batch * hidden * sizeof(double));
+    return wnn_aligned(batch * hidden * sizeof(double));
 }
 
 // Weights that are read often enough are copied if vectors of them would straddle cache lines.
@@ -609,9 +609,8 @@ static size_t recurrent_scratch(const struct node *node, size_t gates)
     size_t bytes = (gates + 4) * gate_bytes(batch, hidden) + gate_bytes(rows * gates, hidden);
     if (wnn_cpu_recurrent_packed_bytes(node) > 0) // without copies of weights
         return bytes + wnn_floats_scratch_without(node, 6) +
-               wnn_scratch_round(rows * gates * hidden * sizeof(float));
-    return bytes + wnn_floats_scratch(node) +
-           wnn_scratch_round(weight_bytes(steps, directions, gates, hidden));
+               wnn_aligned(rows * gates * hidden * sizeof(float));
+    return bytes + wnn_floats_scratch(node) + wnn_aligned(weight_bytes(steps, directions, gates, hidden));
 }
 
 size_t wnn_cpu_gru_scratch(const struct node *node, unsigned threads)

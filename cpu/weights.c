@@ -824,8 +824,8 @@ static size_t thin_scratch(const struct product *product)
 {
     if (!product->transposed || !vectors_fit(product))
         return 0;
-    return wnn_scratch_round(product->m * product->k * sizeof(float)) +
-           wnn_scratch_round(product->m * product->k / 32 * sizeof(float));
+    return wnn_aligned(product->m * product->k * sizeof(float)) +
+           wnn_aligned(product->m * product->k / 32 * sizeof(float));
 }
 
 size_t wnn_cpu_weights_scratch(const struct node *node, unsigned threads)

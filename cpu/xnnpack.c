@@ -55,8 +55,7 @@ bool wnn_xnnpack_accepts(const struct node *node)
 // Bytes of a copy of an image, with slack, as a multiple of the alignment.
 static size_t copy_bytes(const struct xnnpack_op *op, const struct image *image)
 {
-    size_t bytes = wnn_image_elements(image, op->batch) * sizeof(float) + WNN_SLACK;
-    return (bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+    return wnn_aligned(wnn_image_elements(image, op->batch) * sizeof(float) + WNN_SLACK);
 }
 
 // Max pooling goes over large windows several times and reads what it has written, in whole vectors.

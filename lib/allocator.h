@@ -12,7 +12,13 @@
 // What wnn_allocate aligns to, and by how much every block is longer than asked for, so that kernels that read whole
 // vectors stay inside of it.
 #define WNN_ALIGNMENT 64
-#define WNN_SLACK 64
+#define WNN_SLACK     64
+
+// Rounds up to a multiple of the alignment.
+static inline size_t wnn_aligned(size_t bytes)
+{
+    return (bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+}
 
 struct allocator {
     WNNAllocator host;

@@ -6,7 +6,7 @@
 struct constant *wnn_constant_create(struct allocator *allocator, size_t bytes)
 {
     // The bytes follow the record, in the same block.
-    size_t head = (sizeof(struct constant) + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+    size_t head = wnn_aligned(sizeof(struct constant));
     struct constant *constant = wnn_allocate(allocator, head + bytes);
     if (!constant)
         return NULL;

@@ -379,7 +379,7 @@ static size_t staged_bytes(const struct port_list *ports, const void *const *mem
     size_t bytes = 0;
     for (size_t i = 0; i < ports->count; i++)
         if (is_misaligned(&ports->ports[i], memory[i]))
-            bytes += (ports->ports[i].bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+            bytes += wnn_aligned(ports->ports[i].bytes);
     return bytes;
 }
 
@@ -392,7 +392,7 @@ static char *stage(const struct port_list *ports, const void *const *memory, con
         if (!is_misaligned(&ports->ports[i], memory[i]))
             continue;
         slots[i] = staging;
-        staging += (ports->ports[i].bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+        staging += wnn_aligned(ports->ports[i].bytes);
     }
     return staging;
 }

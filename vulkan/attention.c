@@ -134,8 +134,8 @@ static struct places places_of(const struct attention *a, WNNDataType type)
     second = mixed_of(a, &dense, &mixed);
     more = wnn_scratch_of_product(&second, type);
     sums = more > sums ? more : sums;
-    places.mixed = wnn_scratch_end(wnn_dtype_bytes(type, rows * a->columns));
-    places.rest = places.mixed + (a->moved ? wnn_scratch_end(wnn_dtype_bytes(type, rows * a->width)) : 0);
+    places.mixed = wnn_aligned(wnn_dtype_bytes(type, rows * a->columns));
+    places.rest = places.mixed + (a->moved ? wnn_aligned(wnn_dtype_bytes(type, rows * a->width)) : 0);
     places.end = places.rest + (known > sums ? known : sums);
     return places;
 }

@@ -438,7 +438,7 @@ static bool next_part(struct chain *chain)
         if (chain->steps[i].output != WNN_NO_OUTPUT || chain->last[value] < chain->end)
             continue;
         chain->stored[value] = chain->scratch;
-        chain->scratch = wnn_scratch_end(chain->scratch + wnn_descriptor_bytes(&chain->types[value]) + 4);
+        chain->scratch = wnn_aligned(chain->scratch + wnn_descriptor_bytes(&chain->types[value]) + 4);
     }
     return chain->begin < chain->end;
 }

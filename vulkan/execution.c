@@ -6,11 +6,6 @@
 // Above this an executable has memory for one execution only.
 #define MOST_FOR_MORE_FLIGHTS ((uint64_t)256 << 20)
 
-static size_t padded(size_t bytes)
-{
-    return (bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
-}
-
 static size_t port_bytes(const struct graph_port *port)
 {
     return wnn_descriptor_bytes(&port->operand->type);
@@ -21,7 +16,7 @@ static size_t bytes_of(const struct graph_port *ports, size_t count)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
-        bytes += ports[i].operand->constant ? 0 : padded(port_bytes(&ports[i]));
+        bytes += ports[i].operand->constant ? 0 : wnn_aligned(port_bytes(&ports[i]));
     return bytes;
 }
 
@@ -178,7 +173,7 @@ static void place_inputs(struct scene *scene)
             add_copy(scene, &scene->before, tensor_region(scene, tensor),
                      (struct region){&flight->inputs, at, bytes});
         scene->sites[1 + i] = site;
-        at += padded(bytes);
+        at += wnn_aligned(bytes);
     }
     if (!scene->bindings && !flight->inputs.mapped && at > 0)
         add_copy(scene, &scene->before, (struct region){&flight->upload, 0, at},
@@ -205,7 +200,7 @@ static void place_outputs(struct scene *scene)
             add_copy(scene, &scene->after, executable->regions[operand->index],
                      (struct region){&flight->readback, at, bytes});
         scene->sites[1 + graph->input_count + i] = site;
-        at += operand->constant ? 0 : padded(bytes);
+        at += operand->constant ? 0 : wnn_aligned(bytes);
     }
 }
 
@@ -442,7 +437,7 @@ static bool take_inputs(struct gpu *gpu, const struct executable *executable, st
     for (size_t i = 0; i < graph->input_count; i++) {
         size_t bytes = port_bytes(&graph->inputs[i]);
         memcpy((char *)to->mapped + at, bindings->inputs[i], bytes);
-        at += padded(bytes);
+        at += wnn_aligned(bytes);
     }
     return wnn_buffer_flush(gpu, to, error);
 }
@@ -577,7 +572,7 @@ static bool give_outputs(struct gpu *gpu, const struct executable *executable, c
             memcpy(bindings->outputs[i],
                    operand->constant ? operand->constant->data : find_output(flight, executable, operand, at),
                    bytes);
-        at += operand->constant ? 0 : padded(bytes);
+        at += operand->constant ? 0 : wnn_aligned(bytes);
     }
     return true;
 }

@@ -339,7 +339,7 @@ static void join(struct lowering *lowering, const struct tensor *parts, unsigned
 // takes.
 static size_t half_of_concat(const struct node *node)
 {
-    return wnn_scratch_end(wnn_descriptor_bytes(&node->out[0]->type)) +
+    return wnn_aligned(wnn_descriptor_bytes(&node->out[0]->type)) +
            (size_t)node->in_count * 2 * WNN_ALIGNMENT;
 }
 
@@ -394,7 +394,7 @@ void wnn_lower_concat(struct lowering *lowering)
             struct tensor joined = wnn_scratch(lowering, at, parts[first].type, wnn_shape_elements(&shape));
             joined.shape = shape;
             joined.region.bytes = wnn_dtype_bytes(joined.type, joined.count);
-            at = wnn_scratch_end(at + joined.region.bytes);
+            at = wnn_aligned(at + joined.region.bytes);
             join(lowering, parts + first, some, axis, &joined);
             parts[made++] = joined;
         }

@@ -19,12 +19,6 @@ struct gpu_operator {
 };
 extern const struct gpu_operator wnn_gpu_operators[WNN_OP_END];
 
-// Rounds up to where a tensor may begin in scratch memory.
-static inline size_t wnn_scratch_end(size_t bytes)
-{
-    return (bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
-}
-
 // elementwise.c
 void wnn_lower_step(struct lowering *lowering); // any operator of single elements
 void wnn_lower_where(struct lowering *lowering);

@@ -232,11 +232,6 @@ static bool in_place(void *state, const struct node *node, unsigned input)
 // Constants
 // ---------------------------------------------------------------------------------------------------------------
 
-static size_t padded(size_t bytes)
-{
-    return (bytes + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
-}
-
 // The operand stays a constant, of as many bytes, of which there are none.
 static bool drop_constant(struct allocator *allocator, struct operand *operand, struct error *error)
 {
@@ -260,10 +255,10 @@ static size_t place_constants(struct executable *executable, size_t *bytes, uint
         if (!operand->constant || operand->uses == 0)
             continue;
         size_t size = operand->constant->bytes;
-        if (pieces == 0 || bytes[pieces - 1] + padded(size) > most)
+        if (pieces == 0 || bytes[pieces - 1] + wnn_aligned(size) > most)
             bytes[pieces++] = 0;
         executable->regions[i] = (struct region){&executable->constants[pieces - 1], bytes[pieces - 1], size};
-        bytes[pieces - 1] += padded(size);
+        bytes[pieces - 1] += wnn_aligned(size);
     }
     return pieces;
 }
@@ -434,13 +429,13 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
         size_t bytes = wnn_descriptor_bytes(&operand->type);
         struct region region = {&single->buffer, at, bytes};
         single->tensors[i] = describe(operand, region);
-        at += padded(bytes);
+        at += wnn_aligned(bytes);
         if (i < node->in_count)
             single->uploads[uploads++] = (struct upload){in[i], region};
     }
     struct region room = {&single->buffer, at, scratch};
     struct tensor *outputs = single->tensors + node->in_count;
-    if (!wnn_buffer_create(gpu, at + padded(scratch), BUFFER_DEVICE, &single->buffer, error) ||
+    if (!wnn_buffer_create(gpu, at + wnn_aligned(scratch), BUFFER_DEVICE, &single->buffer, error) ||
         !wnn_gpu_upload(gpu, single->uploads, uploads, error) ||
         !lower_node(vulkan, row, &single->program, node, single->tensors, outputs, room, error))
         return false;

@@ -77,7 +77,7 @@ static const struct operand **find_wholes(const struct graph *g)
 
 static size_t padded(size_t bytes)
 {
-    return (bytes + WNN_SLACK + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+    return wnn_aligned(bytes + WNN_SLACK);
 }
 
 static size_t find_pieces(const struct graph *g, const struct operand *const *whole, struct piece *pieces)
