@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A backend: what turns an optimised graph into something that runs. Each is one constant struct; runtime/backends.c
-// names them. All functions of one state are called one at a time: on the worker of its context, and `execute` on
-// threads that wait for it too.
+// A backend: what turns an optimised graph into something that runs. Each is one constant struct;
+// runtime/backends.c names them. All functions of one state are called one at a time: on the worker of its
+// context, and `execute` on threads that wait for it too.
 
 #ifndef COMPILER_BACKEND_H_
 #define COMPILER_BACKEND_H_
@@ -18,8 +18,8 @@ struct backend_options {
     const struct parallel *parallel;
     bool strict_numerics;
     WNNPowerPreference power_preference;
-    struct string device; // which one, if there are several (WNNContextDescriptor.device)
-    const WNNCache *cache; // of the host, which outlives the state; NULL: none
+    struct string device;        // which one, if there are several (WNNContextDescriptor.device)
+    const WNNCache *cache;       // of the host, which outlives the state; NULL: none
     const WNNVulkanDevice *lent; // the caller's device, or NULL; valid during the creation
 };
 
@@ -33,20 +33,20 @@ struct watcher {
     void (*before)(const struct watcher *watcher, const struct node *node, const struct sight *sight);
     void (*after)(const struct watcher *watcher, const struct node *node, const struct sight *sight);
 
-    // After it, by backends whose device has a clock, instead of the above: how many nanoseconds the device worked on
-    // each node, in order, and last, without a node, on all of them together.
+    // After it, by backends whose device has a clock, instead of the above: how many nanoseconds the device
+    // worked on each node, in order, and last, without a node, on all of them together.
     void (*timed)(const struct watcher *watcher, const struct node *node, uint64_t nanoseconds);
     bool whole; // only the last is wanted, which is faster
 };
 
-// The memory of one execution, by slot of the graph's inputs and outputs. Pointers are aligned to the element size.
-// Inputs may end where mapped memory ends. An output that the caller does not want is NULL.
+// The memory of one execution, by slot of the graph's inputs and outputs. Pointers are aligned to the element
+// size. Inputs may end where mapped memory ends. An output that the caller does not want is NULL.
 struct bindings {
     const void *const *inputs;
     void *const *outputs;
     const struct watcher *watcher; // NULL: nobody watches; backends that cannot be watched ignore it
-    bool tensors;                  // the pointers are the backend's tensors (tensor_create), all outputs are there
-    const WNNVulkanSync *sync;     // of an execution on such tensors, or NULL; valid until its end
+    bool tensors; // the pointers are the backend's tensors (tensor_create), all outputs are there
+    const WNNVulkanSync *sync; // of an execution on such tensors, or NULL; valid until its end
 };
 
 // node->lowering of a node whose outputs are views of its input, or concat's inputs views of its output
@@ -60,7 +60,8 @@ struct backend {
     // Runs graphs as they were recorded: of the passes only prune comes before it.
     bool literal;
 
-    // Leaves out the nodes whose lowering is WNN_LOWER_VIEW. Operands may then lie at any multiple of their element size.
+    // Leaves out the nodes whose lowering is WNN_LOWER_VIEW. Operands may then lie at any multiple of their
+    // element size.
     bool views;
     size_t view_alignment; // views begin at multiples of so many bytes only; 0: anywhere
 
@@ -77,53 +78,55 @@ struct backend {
     // (optional) Loads and opens everything that the process may not be allowed to later. Any thread.
     bool (*preload)(struct error *error);
 
-    // (optional) The devices that there are: fills in up to `capacity`, returns how many there are. Any thread.
+    // (optional) The devices that there are: fills in up to `capacity`, returns how many there are. Any
+    // thread.
     size_t (*enumerate)(size_t capacity, WNNDeviceInfo *devices);
 
     bool (*create)(const struct backend_options *options, void **state, struct error *error);
     void (*destroy)(void *state);
 
-    // (optional) Whether a node can add another operand of its output's type to output 0, before an activation. The
-    // node then has it as `addend`. NULL: none can.
+    // (optional) Whether a node can add another operand of its output's type to output 0, before an
+    // activation. The node then has it as `addend`. NULL: none can.
     bool (*adds)(void *state, const struct node *node);
 
-    // (optional) Whether it computes a node with what has just been attached to it (node->attached), as fast as it
-    // would the two alone. NULL: never.
+    // (optional) Whether it computes a node with what has just been attached to it (node->attached), as fast
+    // as it would the two alone. NULL: never.
     bool (*attaches)(void *state, const struct node *node);
 
-    // (optional) Whether a convolution over several channels a group, which come second, is so much faster with them
-    // in the preferred place that whatever has to be transposed for it is worth it. NULL: none is.
+    // (optional) Whether a convolution over several channels a group, which come second, is so much faster
+    // with them in the preferred place that whatever has to be transposed for it is worth it. NULL: none is.
     bool (*turns)(const struct node *node, uint32_t groups);
 
-    // (optional) Computes one node from constants while a graph is built. `in` and `out` are dense, aligned to
-    // WNN_ALIGNMENT and have WNN_SLACK; absent operands are NULL. False: not possible, the node stays.
+    // (optional) Computes one node from constants while a graph is built. `in` and `out` are dense, aligned
+    // to WNN_ALIGNMENT and have WNN_SLACK; absent operands are NULL. False: not possible, the node stays.
     bool (*evaluate)(void *state, const struct node *node, const void *const *in, void *const *out);
 
     // (optional) Whether it computes an operator that only the compiler makes (from WNN_OP_COUNT on); no pass
     // makes one that it does not. NULL: none.
     bool (*computes)(enum op op);
 
-    // (optional) Whether it computes a node with quantised operands (node->quantized) as it stands, constants included.
-    // NULL: none.
+    // (optional) Whether it computes a node with quantised operands (node->quantized) as it stands, constants
+    // included. NULL: none.
     bool (*quantized)(void *state, const struct node *node);
 
-    // (optional) Looks at the finished graph before memory is planned: sets node->lowering and node->scratch_bytes,
-    // and placement.staged of inputs that it needs in memory of its own.
+    // (optional) Looks at the finished graph before memory is planned: sets node->lowering and
+    // node->scratch_bytes, and placement.staged of inputs that it needs in memory of its own.
     void (*partition)(void *state, struct graph *graph);
 
-    // (optional) Whether output 0 of a node may lie where input i lies, given that both have as many bytes and that the
-    // input is not used again. NULL: never.
+    // (optional) Whether output 0 of a node may lie where input i lies, given that both have as many bytes
+    // and that the input is not used again. NULL: never.
     bool (*in_place)(void *state, const struct node *node, unsigned input);
 
     // (optional) A word or two for what computes a node of a finished plan; static text.
     const char *(*kernel)(const struct node *node);
 
-    // (optional, all or none) Tensors in memory of the device, which executions get in place of pointers. Creating and
-    // freeing happen on any thread, several at once and beside all else; nothing uses what is freed. A chain has what
-    // webnn/vulkan.h defines for tensors, checked for being known; without one the tensor is filled with zeros. Reading
-    // and writing fail only with the device; tensor_mapped: writing is no more than a copy by the host. tensor_export: of
-    // one that was created with a WNNVulkanExport.
-    bool (*tensor_create)(void *state, size_t bytes, const WNNChainedStruct *chain, void **tensor, struct error *error);
+    // (optional, all or none) Tensors in memory of the device, which executions get in place of pointers.
+    // Creating and freeing happen on any thread, several at once and beside all else; nothing uses what is
+    // freed. A chain has what webnn/vulkan.h defines for tensors, checked for being known; without one the
+    // tensor is filled with zeros. Reading and writing fail only with the device; tensor_mapped: writing is
+    // no more than a copy by the host. tensor_export: of one that was created with a WNNVulkanExport.
+    bool (*tensor_create)(void *state, size_t bytes, const WNNChainedStruct *chain, void **tensor,
+                          struct error *error);
     void (*tensor_free)(void *state, void *tensor);
     bool (*tensor_read)(void *state, void *tensor, void *data, struct error *error);
     bool (*tensor_write)(void *state, void *tensor, const void *data, struct error *error);
@@ -139,30 +142,34 @@ struct backend {
     // (optional) The bytes that one operand can have at most. Any thread.
     uint64_t (*most_bytes)(void *state);
 
-    // (optional) What the state computes on: text that lives as long as the state; and whether that takes denormal
-    // numbers for 0. Any thread.
+    // (optional) What the state computes on: text that lives as long as the state; and whether that takes
+    // denormal numbers for 0. Any thread.
     const char *(*device_name)(void *state);
     bool (*flushes_denormals)(void *state);
 
-    // Makes an executable of a plan, which outlives it. Everything that can fail, fails here. Constants that runs do not
-    // read may be released: an operand's `constant` has no data then, but keeps its number of bytes.
+    // Makes an executable of a plan, which outlives it. Everything that can fail, fails here. Constants that
+    // runs do not read may be released: an operand's `constant` has no data then, but keeps its number of
+    // bytes.
     bool (*lower)(void *state, const struct plan *plan, void **executable, struct error *error);
     void (*release)(void *state, void *executable);
 
-    // (optional) Whether the device is gone for good, and the context with it: asked when a build or an execution has
-    // failed. NULL: an execution that fails loses the context, a build does not. Any thread.
+    // (optional) Whether the device is gone for good, and the context with it: asked when a build or an
+    // execution has failed. NULL: an execution that fails loses the context, a build does not. Any thread.
     bool (*lost)(void *state);
 
     // Runs it. On failure outputs hold nothing of other memory; see `lost`.
     bool (*execute)(void *state, void *executable, const struct bindings *bindings, struct error *error);
 
-    // (optional, both or none) The same in two halves, so that a device has its next work before it has done the last.
-    // `submit` takes the inputs and begins; what is then to be given to `land` goes to *flight. NULL there: there is no
-    // room for it before an earlier execution of the executable has landed (with none in flight there always is).
-    // `land` waits for the end and writes the outputs, also when that fails. It is called once for each flight, in the
-    // order of submission, one at a time, on any thread, while other functions but `release` of the executable run.
-    bool (*submit)(void *state, void *executable, const struct bindings *bindings, void **flight, struct error *error);
-    bool (*land)(void *state, void *executable, void *flight, const struct bindings *bindings, struct error *error);
+    // (optional, both or none) The same in two halves, so that a device has its next work before it has done
+    // the last. `submit` takes the inputs and begins; what is then to be given to `land` goes to *flight.
+    // NULL there: there is no room for it before an earlier execution of the executable has landed (with none
+    // in flight there always is). `land` waits for the end and writes the outputs, also when that fails. It
+    // is called once for each flight, in the order of submission, one at a time, on any thread, while other
+    // functions but `release` of the executable run.
+    bool (*submit)(void *state, void *executable, const struct bindings *bindings, void **flight,
+                   struct error *error);
+    bool (*land)(void *state, void *executable, void *flight, const struct bindings *bindings,
+                 struct error *error);
 };
 
 // Lowers and executes nothing; outputs become zero.

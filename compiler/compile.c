@@ -43,6 +43,7 @@ const char *const wnn_pass_names[PASS_COUNT + 1] = {PASSES(PASS)};
 
 // The order in which they run. Choosing a layout leaves transposes to be joined, and to be computed where
 // they are of constants.
+// clang-format off
 static const unsigned char order[] = {
     CANONICALISE,
     FOLD_CONSTANTS,
@@ -66,6 +67,7 @@ static const unsigned char order[] = {
     FUSE_ELEMENTWISE,
     ATTACH_CHAINS,
 };
+// clang-format on
 
 uint32_t wnn_pass_bit(const char *name)
 {

@@ -9,10 +9,10 @@
 
 struct compile_options {
     const struct backend *backend;
-    void *state;                // of the backend
+    void *state; // of the backend
     struct allocator *allocator;
-    uint32_t skip;              // bit i: do not run pass i of the list (prune, and what a plan needs, run in any case)
-    bool verify;                // check the invariants after every pass
+    uint32_t skip; // bit i: do not run pass i of the list (prune, and what a plan needs, run in any case)
+    bool verify;   // check the invariants after every pass
     // (optional) Called after every pass with its name.
     void (*observe)(void *argument, const char *pass, const struct graph *graph);
     void *observer;
@@ -25,7 +25,8 @@ extern const char *const wnn_pass_names[];
 uint32_t wnn_pass_bit(const char *name);
 
 // Turns `graph` into a plan, which takes it over (on failure too). OperationError or OutOfMemory.
-bool wnn_compile(const struct compile_options *options, struct graph *graph, struct plan *plan, struct error *error);
+bool wnn_compile(const struct compile_options *options, struct graph *graph, struct plan *plan,
+                 struct error *error);
 void wnn_plan_free(struct plan *plan);
 
 // Whether the graph keeps the invariants of lib/graph.h and each node those of its operator.
@@ -42,9 +43,10 @@ struct text_sink {
 void wnn_dump_text(const struct graph *graph, const struct text_sink *sink);
 void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink);
 
-// One node's call, without outputs and semicolon: "conv2d(x, w, strides=[2, 2])". `name` gives the name of an operand.
-void wnn_dump_call(const struct node *node, void (*name)(void *argument, const struct operand *operand,
-                                                         struct text *text),
+// One node's call, without outputs and semicolon: "conv2d(x, w, strides=[2, 2])". `name` gives the name of an
+// operand.
+void wnn_dump_call(const struct node *node,
+                   void (*name)(void *argument, const struct operand *operand, struct text *text),
                    void *argument, struct text *text);
 
 #endif

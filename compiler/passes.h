@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The passes of the compiler; compile.c is their order. Each leaves a graph that wnn_verify accepts, and takes time
-// that is linear in its size but for logarithms. False: `error` says why, and the graph is only good for being freed.
+// The passes of the compiler; compile.c is their order. Each leaves a graph that wnn_verify accepts, and
+// takes time that is linear in its size but for logarithms. False: `error` says why, and the graph is only
+// good for being freed.
 
 #ifndef COMPILER_PASSES_H_
 #define COMPILER_PASSES_H_
@@ -19,7 +20,8 @@ struct pass_context {
 // prune.c: drops the nodes that no output depends on, and the operands (constants) that nothing uses.
 bool wnn_prune(struct pass_context *context, struct graph *graph);
 
-// fold_constants.c: computes nodes that depend on constants only, unless that would make much more memory of little.
+// fold_constants.c: computes nodes that depend on constants only, unless that would make much more memory of
+// little.
 bool wnn_fold_constants(struct pass_context *context, struct graph *graph);
 
 // canonicalise.c: removes nodes that change nothing, joins chains of reshapes and of transposes.

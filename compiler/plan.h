@@ -9,7 +9,7 @@
 
 struct plan {
     struct graph graph;
-    size_t arena_bytes;   // of one execution, WNN_SLACK included; offsets are multiples of WNN_ALIGNMENT
+    size_t arena_bytes;     // of one execution, WNN_SLACK included; offsets are multiples of WNN_ALIGNMENT
     size_t unaliased_bytes; // what it would be if no two operands shared memory
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requires: nodes in order. Guarantees: every node has an output that something uses, and every constant has a user.
+// Requires: nodes in order. Guarantees: every node has an output that something uses, and every constant has
+// a user.
 
 #include "compiler/passes.h"
 
@@ -10,7 +11,8 @@ static void drop_operands(struct graph *graph)
     graph->constant_bytes = 0;
     for (size_t i = 0; i < graph->operand_count; i++) {
         struct operand *operand = graph->operands[i];
-        if (!operand->input && operand->uses == 0 && (!operand->producer || operand->producer->index == UINT32_MAX)) {
+        if (!operand->input && operand->uses == 0 &&
+            (!operand->producer || operand->producer->index == UINT32_MAX)) {
             wnn_constant_release(operand->constant);
             operand->constant = NULL;
             continue;

@@ -44,7 +44,7 @@ struct conv {
     uint16_t *output_halves;
     size_t batch, groups, inputs, outputs; // inputs and outputs: channels of a group
     bool channels_last;
-    bool winograd; // `packed` is for wnn_conv_winograd
+    bool winograd;                           // `packed` is for wnn_conv_winograd
     size_t in_image, in_y, in_x, in_channel; // strides
     size_t out_image, out_y, out_x, out_channel;
     size_t filter_group, filter_out, filter_in, filter_y, filter_x;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU backend's own kernels: every operator, data type and rank, one implementation a family. kernels.c is the
-// table.
+// The CPU backend's own kernels: every operator, data type and rank, one implementation a family. kernels.c
+// is the table.
 //
-// What a kernel may rely on: the graph has been validated, so that types and shapes are legal for the operator, the
-// attributes are complete (no absent lists, numbers converted), and no size overflows. Data are dense, row-major,
-// aligned to the element size; inputs have no slack behind them. Zero elements are a no-op. It must not allocate, and it
-// cannot fail. It writes every element of its outputs, reads no input after it has written the output element that
-// `in_place` lets it share memory with, and gives the same bits for any number of threads that lib/parallel.h cuts the
-// loop the same way for. float16 is computed in float32 and rounded once. The fused activation of the node is applied
-// by the caller of the kernel (wnn_cpu_activate), unless the kernel says that it does so.
+// What a kernel may rely on: the graph has been validated, so that types and shapes are legal for the
+// operator, the attributes are complete (no absent lists, numbers converted), and no size overflows. Data are
+// dense, row-major, aligned to the element size; inputs have no slack behind them. Zero elements are a no-op.
+// It must not allocate, and it cannot fail. It writes every element of its outputs, reads no input after it
+// has written the output element that `in_place` lets it share memory with, and gives the same bits for any
+// number of threads that lib/parallel.h cuts the loop the same way for. float16 is computed in float32 and
+// rounded once. The fused activation of the node is applied by the caller of the kernel (wnn_cpu_activate),
+// unless the kernel says that it does so.
 
 #ifndef CPU_KERNEL_H_
 #define CPU_KERNEL_H_
@@ -19,10 +20,10 @@
 #include "ops/op.h"
 
 struct tensor {
-    void *data;          // NULL: an optional operand that is absent
+    void *data; // NULL: an optional operand that is absent
     WNNDataType type;
     struct shape shape;
-    size_t count;        // elements
+    size_t count; // elements
 };
 
 struct kernel_call {
@@ -30,7 +31,7 @@ struct kernel_call {
     const struct tensor *in, *out; // as node->in and node->out
     void *scratch;                 // as many bytes as asked for, aligned to WNN_ALIGNMENT
     const struct parallel *parallel;
-    const void *packed;            // what `pack` has made of the node's weights, or NULL
+    const void *packed; // what `pack` has made of the node's weights, or NULL
 };
 
 // How the backend lowers a node (node->lowering).
@@ -46,13 +47,15 @@ struct kernel {
     // Bytes of scratch memory that a run on so many threads needs; NULL: none.
     size_t (*scratch)(const struct node *node, unsigned threads);
 
-    // Bit i: out[0] may be the same memory as in[i], if they have as many bytes and in[i] has the shape of out[0].
+    // Bit i: out[0] may be the same memory as in[i], if they have as many bytes and in[i] has the shape of
+    // out[0].
     uint32_t in_place;
 
-    // (optional) Bytes that the weights of the node take in the form that runs are best served with, 0 if that is the
-    // one they have; 0 too unless they are constant and input 0 is not. `pack` writes that form once, from call->in.
-    // Every run of the node gets it then, in memory aligned to WNN_ALIGNMENT, and reads the weights no longer, whose
-    // data may be gone. Weights are the inputs of which the bit is set in `weights`, or input 1 if none is.
+    // (optional) Bytes that the weights of the node take in the form that runs are best served with, 0 if
+    // that is the one they have; 0 too unless they are constant and input 0 is not. `pack` writes that form
+    // once, from call->in. Every run of the node gets it then, in memory aligned to WNN_ALIGNMENT, and reads
+    // the weights no longer, whose data may be gone. Weights are the inputs of which the bit is set in
+    // `weights`, or input 1 if none is.
     size_t (*packed_bytes)(const struct node *node);
     void (*pack)(const struct kernel_call *call, void *packed);
 
@@ -62,8 +65,8 @@ struct kernel {
     // (optional) What else `in_place` depends on.
     bool (*shares)(const struct node *node, unsigned input);
 
-    // (optional) Whether a run can add an operand to the output of this node, which may be the same memory, before the
-    // activation.
+    // (optional) Whether a run can add an operand to the output of this node, which may be the same memory,
+    // before the activation.
     bool (*adds)(const struct node *node);
 
     // (optional) Whether there is a faster way that does not keep all of IEEE's details.
@@ -83,15 +86,16 @@ bool wnn_cpu_accepts_quantized(const struct node *node);
 void wnn_cpu_activate(const struct activation *activation, const struct tensor *tensor,
                       const struct parallel *parallel);
 
-// The function on float32 values, in place: for the gates of gru and lstm. `row` is the length of the last dimension,
-// which softmax works along; count is a multiple of it.
+// The function on float32 values, in place: for the gates of gru and lstm. `row` is the length of the last
+// dimension, which softmax works along; count is a multiple of it.
 void wnn_cpu_activate_floats(const struct activation *activation, float *values, size_t count, size_t row);
 
 // softmax of each `row` elements that follow one another, in place. softmax.c
 void wnn_cpu_soften(const struct tensor *tensor, size_t row, const struct parallel *parallel);
 
 // unary.c, binary.c, elementwise.c, cast.c
-void wnn_cpu_unary(const struct kernel_call *call);  // one input: abs ... tan, activations, clamp, linear, tests
+void wnn_cpu_unary(
+    const struct kernel_call *call); // one input: abs ... tan, activations, clamp, linear, tests
 void wnn_cpu_binary(const struct kernel_call *call); // arithmetic, comparison, logic, prelu; broadcasting
 void wnn_cpu_where(const struct kernel_call *call);
 void wnn_cpu_cast(const struct kernel_call *call);
@@ -150,11 +154,11 @@ void wnn_cpu_matmul_pack(const struct kernel_call *call, void *packed);
 bool wnn_cpu_matmul_activates(const struct node *node);
 void wnn_cpu_attention(const struct kernel_call *call);
 size_t wnn_cpu_attention_scratch(const struct node *node, unsigned threads);
-size_t wnn_cpu_recurrent_packed_bytes(const struct node *node);           // of all four
+size_t wnn_cpu_recurrent_packed_bytes(const struct node *node); // of all four
 void wnn_cpu_recurrent_pack(const struct kernel_call *call, void *packed);
-void wnn_cpu_gru(const struct kernel_call *call);                         // gruCell too
+void wnn_cpu_gru(const struct kernel_call *call); // gruCell too
 size_t wnn_cpu_gru_scratch(const struct node *node, unsigned threads);
-void wnn_cpu_lstm(const struct kernel_call *call);                        // lstmCell too
+void wnn_cpu_lstm(const struct kernel_call *call); // lstmCell too
 size_t wnn_cpu_lstm_scratch(const struct node *node, unsigned threads);
 
 // Quantised operands: conv_int8.c, gemm_int8.c (matmul too), pool_int8.c, elementwise_int8.c

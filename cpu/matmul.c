@@ -199,8 +199,8 @@ static void sum_exactly(const struct product *product)
     }
 }
 
-// Multiplications by a matrix that lies in a cache: about 10 us. With less of them the second thread's half is
-// won only if it is awake in time.
+// Multiplications by a matrix that lies in a cache: about 10 us. With less of them the second thread's half
+// is won only if it is awake in time.
 static size_t grain(size_t work)
 {
     return 1 + 262144 / (work + 1);

@@ -24,8 +24,8 @@ static const struct quantized_kernel product = {{wnn_cpu_gemm_int8, wnn_cpu_gemm
                                                  wnn_int8_activates},
                                                 wnn_cpu_gemm_int8_accepts};
 
-static const struct quantized_kernel weights = {{wnn_cpu_weights, wnn_cpu_weights_scratch, 0, NULL, NULL, NULL},
-                                                wnn_cpu_weights_accepts};
+static const struct quantized_kernel weights = {
+    {wnn_cpu_weights, wnn_cpu_weights_scratch, 0, NULL, NULL, NULL}, wnn_cpu_weights_accepts};
 
 static const struct quantized_kernel pool = {{wnn_cpu_pool_int8, NULL, 0, NULL, NULL, NULL},
                                              wnn_cpu_pool_int8_accepts};

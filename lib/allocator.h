@@ -9,8 +9,8 @@
 
 #include <stdatomic.h>
 
-// What wnn_allocate aligns to, and by how much every block is longer than asked for, so that kernels that read whole
-// vectors stay inside of it.
+// What wnn_allocate aligns to, and by how much every block is longer than asked for, so that kernels that
+// read whole vectors stay inside of it.
 #define WNN_ALIGNMENT 64
 #define WNN_SLACK     64
 

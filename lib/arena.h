@@ -31,8 +31,8 @@ void *wnn_arena_copy(struct arena *arena, const void *data, size_t size);
 struct arena_mark wnn_arena_mark(const struct arena *arena);
 void wnn_arena_rewind(struct arena *arena, struct arena_mark mark);
 
-// Makes room for one more item of `size` bytes in a growing array of pointers or records that lives in the arena.
-// Returns the array, moved if need be, or NULL; *capacity is updated.
+// Makes room for one more item of `size` bytes in a growing array of pointers or records that lives in the
+// arena. Returns the array, moved if need be, or NULL; *capacity is updated.
 void *wnn_arena_grow(struct arena *arena, void *items, size_t count, size_t *capacity, size_t size);
 
 #endif

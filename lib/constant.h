@@ -12,7 +12,7 @@ struct constant {
     struct allocator *allocator;
     const void *data; // aligned to WNN_ALIGNMENT and padded by WNN_SLACK unless it is lent
     size_t bytes;
-    bool lent;        // any alignment, no slack
+    bool lent; // any alignment, no slack
     WNNLentBytes loan;
 };
 

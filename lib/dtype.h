@@ -37,8 +37,8 @@ const char *wnn_dtypes_text(uint32_t types, char buffer[WNN_DTYPES_TEXT]);
 // Bytes of `count` elements, rounded up for the 4-bit types. count is at most 2^31-1.
 size_t wnn_dtype_bytes(WNNDataType type, size_t count);
 
-// The value that a number becomes in a type, https://www.w3.org/TR/webnn/#algorithms-casting: for float types a
-// Float64 that the type represents, for signed integers an Int64, for unsigned ones a Uint64.
+// The value that a number becomes in a type, https://www.w3.org/TR/webnn/#algorithms-casting: for float types
+// a Float64 that the type represents, for signed integers an Int64, for unsigned ones a Uint64.
 WNNNumber wnn_number_convert(WNNNumber number, WNNDataType type);
 double wnn_number_double(WNNNumber number);
 double wnn_round_to_dtype(double value, WNNDataType type); // float types only

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The graph: operands, and the nodes that compute them from one another. A builder appends to one, the compiler
-// rewrites a copy. Nothing here knows what an operator does.
+// The graph: operands, and the nodes that compute them from one another. A builder appends to one, the
+// compiler rewrites a copy. Nothing here knows what an operator does.
 //
-// Invariants (compiler/verify.c checks them): an operand has a producer, a constant, or is an input; nodes stand in
-// an order in which producers come before consumers; the operands and nodes of a graph belong to it alone.
+// Invariants (compiler/verify.c checks them): an operand has a producer, a constant, or is an input; nodes
+// stand in an order in which producers come before consumers; the operands and nodes of a graph belong to it
+// alone.
 
 #ifndef LIB_GRAPH_H_
 #define LIB_GRAPH_H_
@@ -21,36 +22,43 @@ struct graph;
 // What WNNOperand points to.
 struct operand {
     struct graph *graph;
-    uint32_t index;              // in graph->operands
+    uint32_t index; // in graph->operands
     struct descriptor type;
-    struct string name;          // of an input; empty otherwise
+    struct string name; // of an input; empty otherwise
     bool input;
-    struct constant *constant;   // NULL unless the operand is constant; the graph holds a reference
-    const void *origin;          // the tensor behind a constant(tensor), or NULL
-    struct node *producer;       // NULL for inputs and constants
-    unsigned output;             // which output of the producer
+    struct constant *constant; // NULL unless the operand is constant; the graph holds a reference
+    const void *origin;        // the tensor behind a constant(tensor), or NULL
+    struct node *producer;     // NULL for inputs and constants
+    unsigned output;           // which output of the producer
     // For the compiler:
-    uint32_t uses;               // consumers and graph outputs, counted by wnn_graph_count_uses
-    struct operand *link;        // scratch of one pass: the operand that stands for this one
+    uint32_t uses;        // consumers and graph outputs, counted by wnn_graph_count_uses
+    struct operand *link; // scratch of one pass: the operand that stands for this one
     struct placement {
-        enum { PLACE_NONE, PLACE_INPUT, PLACE_OUTPUT, PLACE_CONSTANT, PLACE_ARENA } place;
-        unsigned slot;           // of the graph's inputs or outputs
-        size_t offset;           // in the arena; an output has one too, for when it is not bound
-        size_t within;           // PLACE_OUTPUT: bytes from the beginning of the output, of a part of it
-        bool staged;             // an input that is copied to its place in the arena before the run
+        enum {
+            PLACE_NONE,
+            PLACE_INPUT,
+            PLACE_OUTPUT,
+            PLACE_CONSTANT,
+            PLACE_ARENA
+        } place;
+        unsigned slot; // of the graph's inputs or outputs
+        size_t offset; // in the arena; an output has one too, for when it is not bound
+        size_t within; // PLACE_OUTPUT: bytes from the beginning of the output, of a part of it
+        bool staged;   // an input that is copied to its place in the arena before the run
     } placement;
 };
 
 // An operator that is applied to single elements (or, for softmax, rows): what WNNActivation points to.
 struct activation {
     const struct graph *graph; // of the builder that made it
-    uint16_t op;       // enum op
-    const void *attrs; // of the operator of that name, complete
+    uint16_t op;               // enum op
+    const void *attrs;         // of the operator of that name, complete
 };
 
-// Operators of single elements that a node computes on the way: of what it reads as input `at`, or of what its own
-// operator and activation make (WNN_AT_OUTPUT). Value 0 is that element, the next are the node's inputs from `first`
-// on, behind them are the results of the steps, the last of which takes the place of value 0.
+// Operators of single elements that a node computes on the way: of what it reads as input `at`, or of what
+// its own operator and activation make (WNN_AT_OUTPUT). Value 0 is that element, the next are the node's
+// inputs from `first` on, behind them are the results of the steps, the last of which takes the place of
+// value 0.
 struct attached {
     const struct attached *next;
     unsigned at;
@@ -61,27 +69,29 @@ struct attached {
 #define WNN_AT_OUTPUT (~0u)
 
 struct node {
-    uint32_t index;                  // in graph->nodes
-    uint16_t op;                     // enum op
+    uint32_t index; // in graph->nodes
+    uint16_t op;    // enum op
     struct string label;
-    // The operator's attributes: its options struct, or the struct of ops/op.h that holds one. Complete: no list is
-    // absent, every number is converted to the data type it is used with.
+    // The operator's attributes: its options struct, or the struct of ops/op.h that holds one. Complete: no
+    // list is absent, every number is converted to the data type it is used with.
     void *attrs;
     // In the order of the operator's rows in ops.def; an optional operand that is not given is NULL.
     struct operand **in, **out;
     unsigned in_count, out_count;
-    // Applied to out[0] in place, after the operator; put here by compiler/fuse_activations.c, NULL in a builder.
+    // Applied to out[0] in place, after the operator; put here by compiler/fuse_activations.c, NULL in a
+    // builder.
     const struct activation *activation;
-    // If not 0, the input, behind those of ops.def, that is added to out[0] before the activation; put here by
-    // compiler/fuse_residual.c, 0 in a builder. A node has no addend if it has quantised operands.
+    // If not 0, the input, behind those of ops.def, that is added to out[0] before the activation; put here
+    // by compiler/fuse_residual.c, 0 in a builder. A node has no addend if it has quantised operands.
     unsigned addend;
     // Quantised operands; put here by compiler/fuse_quantized.c, 0 in a builder. Bit i: in[i] holds integers,
     // and the operator takes dequantizeLinear(in[i], scale, zeroPoint). Bit WNN_QUANTIZED_OUTPUT: out[0] is
     // quantizeLinear of what the operator and its activation compute. Scale and zero point stand behind the
     // operator's own inputs, two for each bit that is set, in the order of the bits.
     uint32_t quantized;
-    // At most one for each input and the output, the last to be put here first; by compiler/attach_chains.c, NULL in a
-    // builder. Their inputs stand behind all others. The shapes of inputs are as the operator takes them, types may differ.
+    // At most one for each input and the output, the last to be put here first; by compiler/attach_chains.c,
+    // NULL in a builder. Their inputs stand behind all others. The shapes of inputs are as the operator takes
+    // them, types may differ.
     const struct attached *attached;
     // In a plan: the nodes of a level follow each other and do not wait for one another; put here by
     // compiler/order_levels.c.
@@ -162,12 +172,13 @@ struct operand *wnn_graph_add_operand(struct graph *graph, const struct descript
 struct operand *wnn_graph_add_constant(struct graph *graph, const struct descriptor *type,
                                        struct constant *constant);
 
-// A node without attributes, with room for its operands; outputs are made of `types`. NULL when memory runs out.
+// A node without attributes, with room for its operands; outputs are made of `types`. NULL when memory runs
+// out.
 struct node *wnn_graph_add_node(struct graph *graph, uint16_t op, unsigned in_count, unsigned out_count,
                                 const struct descriptor *types);
 
-// Lets everything that uses an operand with a `link` use what it links to, sets all links to NULL, and drops the nodes
-// for which `drop` (of one byte a node) is not 0. Linear; `drop` may be NULL.
+// Lets everything that uses an operand with a `link` use what it links to, sets all links to NULL, and drops
+// the nodes for which `drop` (of one byte a node) is not 0. Linear; `drop` may be NULL.
 void wnn_graph_rewire(struct graph *graph, const unsigned char *drop);
 
 #endif

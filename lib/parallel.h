@@ -8,16 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Runs task(argument, index) for every index in [0, count), in any order and on any threads, and returns when all are
-// done.
+// Runs task(argument, index) for every index in [0, count), in any order and on any threads, and returns when
+// all are done.
 struct parallel {
     void (*run)(const struct parallel *parallel, size_t count, void (*task)(void *argument, size_t index),
                 void *argument);
-    unsigned threads;   // how many tasks can make progress at once, at least 1
-    void *pthreadpool;  // a pthreadpool_t with as many threads that is there already, or NULL
-    const void *host;   // the runtime's
-    // (optional) Makes that pthreadpool_t when it is first needed, or returns the one that it made; NULL: there is none
-    // to be had. Any thread.
+    unsigned threads;  // how many tasks can make progress at once, at least 1
+    void *pthreadpool; // a pthreadpool_t with as many threads that is there already, or NULL
+    const void *host;  // the runtime's
+    // (optional) Makes that pthreadpool_t when it is first needed, or returns the one that it made; NULL:
+    // there is none to be had. Any thread.
     void *(*make_pthreadpool)(const struct parallel *parallel);
     // (optional) Whether the caller does better alone for some milliseconds. Any thread.
     bool (*rests)(const struct parallel *parallel);
@@ -31,8 +31,9 @@ static inline void *wnn_parallel_pthreadpool(const struct parallel *parallel)
     return parallel->make_pthreadpool(parallel);
 }
 
-// Calls body(argument, begin, end) for pieces that cover [0, count), each at least `grain` long unless there is only
-// one. How a loop is cut depends on count, grain and the number of threads only. A count of 0 does nothing.
+// Calls body(argument, begin, end) for pieces that cover [0, count), each at least `grain` long unless there
+// is only one. How a loop is cut depends on count, grain and the number of threads only. A count of 0 does
+// nothing.
 void wnn_parallel_for(const struct parallel *parallel, size_t count, size_t grain,
                       void (*body)(void *argument, size_t begin, size_t end), void *argument);
 

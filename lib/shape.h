@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shapes and descriptors, and all arithmetic on sizes that can overflow. Nothing else in the library multiplies
-// dimensions of unchecked shapes; a valid shape has at most 2^31-1 elements, so that 64-bit offsets into it are safe.
+// Shapes and descriptors, and all arithmetic on sizes that can overflow. Nothing else in the library
+// multiplies dimensions of unchecked shapes; a valid shape has at most 2^31-1 elements, so that 64-bit
+// offsets into it are safe.
 
 #ifndef LIB_SHAPE_H_
 #define LIB_SHAPE_H_
@@ -10,8 +11,8 @@
 
 #define WNN_MAX_DIMENSION 0x7FFFFFFFu
 
-// Dimensions of no elements are refused as https://www.w3.org/TR/webnn/#valid-dimension says. Kernels take a tensor
-// without elements as nothing to do; 0 here lets operands have one.
+// Dimensions of no elements are refused as https://www.w3.org/TR/webnn/#valid-dimension says. Kernels take a
+// tensor without elements as nothing to do; 0 here lets operands have one.
 #define WNN_MIN_DIMENSION 1u
 
 struct shape {
@@ -39,11 +40,13 @@ bool wnn_shape_append(struct shape *shape, const uint32_t *dims, unsigned count)
 // Row-major strides in elements.
 void wnn_shape_strides(const struct shape *shape, size_t strides[WNN_MAX_RANK]);
 
-// Strides in elements for reading `from` as if it had the shape `to`, to which it broadcasts: 0 where it repeats.
-void wnn_shape_broadcast_strides(const struct shape *from, const struct shape *to, size_t strides[WNN_MAX_RANK]);
+// Strides in elements for reading `from` as if it had the shape `to`, to which it broadcasts: 0 where it
+// repeats.
+void wnn_shape_broadcast_strides(const struct shape *from, const struct shape *to,
+                                 size_t strides[WNN_MAX_RANK]);
 
-// https://www.w3.org/TR/webnn/#bidirectionally-broadcast and #unidirectionally-broadcast: false if they do not go
-// together.
+// https://www.w3.org/TR/webnn/#bidirectionally-broadcast and #unidirectionally-broadcast: false if they do
+// not go together.
 bool wnn_shape_broadcast(const struct shape *a, const struct shape *b, struct shape *result);
 bool wnn_shape_broadcast_to(const struct shape *from, const struct shape *to);
 

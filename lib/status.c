@@ -29,8 +29,8 @@ bool wnn_check_chain(const WNNChainedStruct *chain, uint32_t allowed, const char
         unsigned type = chain->sType;
         if (type >= 32 || !(allowed >> type & 1))
             return wnn_fail(error, WNNStatus_TypeError,
-                            "%s: nextInChain holds a struct of type %u, which means nothing there%s", what, type,
-                            allowed ? " or is there twice" : "");
+                            "%s: nextInChain holds a struct of type %u, which means nothing there%s", what,
+                            type, allowed ? " or is there twice" : "");
         allowed &= ~(1u << type);
     }
     return true;

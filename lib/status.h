@@ -21,8 +21,8 @@ bool wnn_fail(struct error *error, WNNStatus status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool wnn_fail_memory(struct error *error);
 
-// Checks that a chain has only structs of the types in `allowed` (a bit of 1u << sType for each), none of them twice.
-// `what` is the struct that it hangs on.
+// Checks that a chain has only structs of the types in `allowed` (a bit of 1u << sType for each), none of
+// them twice. `what` is the struct that it hangs on.
 bool wnn_check_chain(const WNNChainedStruct *chain, uint32_t allowed, const char *what, struct error *error);
 // The struct of that type, or NULL.
 const void *wnn_chained(const WNNChainedStruct *chain, WNNSType type);

@@ -37,8 +37,8 @@ void wnn_text_add(struct text *text, const char *format, ...) __attribute__((for
 void wnn_text_add_list(struct text *text, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
 
-// Adds what somebody else wrote: control characters, bidirectional controls and ill-formed UTF-8 as escapes, at most
-// `limit` bytes of it.
+// Adds what somebody else wrote: control characters, bidirectional controls and ill-formed UTF-8 as escapes,
+// at most `limit` bytes of it.
 void wnn_text_add_quoted(struct text *text, struct string string, size_t limit);
 
 #endif

@@ -7,8 +7,9 @@
 
 #include "ops/op.h"
 
-// Copies `attrs` (NULL: the defaults) with everything that it points to into call->arena, and checks what can be
-// checked without knowing the operator: chained structs, label, enumerators, lists, numbers, owners of activations.
+// Copies `attrs` (NULL: the defaults) with everything that it points to into call->arena, and checks what can
+// be checked without knowing the operator: chained structs, label, enumerators, lists, numbers, owners of
+// activations.
 bool wnn_attrs_take(struct op_call *call, const struct graph *owner, const void *attrs);
 
 // The activation with its attributes completed for operands of a data type.

@@ -13,32 +13,34 @@ struct builder_host {
     bool (*usable)(void *host, struct error *error);
     // The data types of a row that the context's backend supports.
     uint32_t (*types)(void *host, enum op op, const struct op_row *row);
-    // The bytes, type and shape of a constant tensor, with a new reference to the bytes; false (and `error`): refused.
+    // The bytes, type and shape of a constant tensor, with a new reference to the bytes; false (and `error`):
+    // refused.
     bool (*tensor)(void *host, WNNTensor tensor, struct descriptor *type, struct constant **constant,
                    struct error *error);
 };
 
 struct WNNGraphBuilderImpl {
     struct graph graph;
-    struct error error;       // the first one
+    struct error error; // the first one
     WNNLimits limits;
     const struct builder_host *host;
-    void *context;            // passed to the host's functions
+    void *context; // passed to the host's functions
 };
 
 // A builder inside of memory that the runtime owns.
-void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *allocator, const WNNLimits *limits,
-                      const struct builder_host *host, void *context);
+void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *allocator,
+                      const WNNLimits *limits, const struct builder_host *host, void *context);
 void wnn_builder_free(struct WNNGraphBuilderImpl *builder);
 
-// Copies what the outputs depend on into an empty graph, with its inputs and outputs as ports: the steps of build()
-// that the caller's thread takes, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build. `tensor_alive` tells whether
-// the tensor behind a constant(tensor) still exists.
-bool wnn_builder_snapshot(struct WNNGraphBuilderImpl *builder, size_t output_count, const WNNNamedOperand *outputs,
-                          bool (*tensor_alive)(const void *origin), struct graph *graph, struct error *error);
+// Copies what the outputs depend on into an empty graph, with its inputs and outputs as ports: the steps of
+// build() that the caller's thread takes, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build.
+// `tensor_alive` tells whether the tensor behind a constant(tensor) still exists.
+bool wnn_builder_snapshot(struct WNNGraphBuilderImpl *builder, size_t output_count,
+                          const WNNNamedOperand *outputs, bool (*tensor_alive)(const void *origin),
+                          struct graph *graph, struct error *error);
 
-// Checks a public descriptor against the limits and converts it: https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions.
-// `what` begins the message.
+// Checks a public descriptor against the limits and converts it:
+// https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions. `what` begins the message.
 bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType type, WNNUint32List shape,
                           struct descriptor *descriptor, struct error *error);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operator table, made of ops.def, and the one way to call an operator that everybody uses: the public functions,
-// the reader of graph files, the conformance runner.
+// The operator table, made of ops.def, and the one way to call an operator that everybody uses: the public
+// functions, the reader of graph files, the conformance runner.
 
 #ifndef OPS_OP_H_
 #define OPS_OP_H_
@@ -15,7 +15,7 @@
 // From WNN_OP_COUNT to WNN_OP_END there are operators that only the compiler makes.
 enum op {
 #define OP(id, ...) WNN_OP_##id,
-#define OPX OP
+#define OPX         OP
 #include "ops/ops.def"
 #undef OP
 #undef OPX
@@ -31,9 +31,9 @@ enum op {
 };
 
 enum row_kind {
-    ROW_INPUT,           // a positional operand
-    ROW_INPUT_LIST,      // concat's operands
-    ROW_OPTIONAL_INPUT,  // an operand that stands in the options
+    ROW_INPUT,          // a positional operand
+    ROW_INPUT_LIST,     // concat's operands
+    ROW_OPTIONAL_INPUT, // an operand that stands in the options
     ROW_OUTPUT,
     ROW_OPTIONAL_OUTPUT, // there only if an option asks for it
     ROW_OUTPUT_LIST,     // split's results
@@ -60,14 +60,14 @@ enum attr_kind {
 // One line of ops.def below the operator's name.
 struct op_row {
     enum row_kind kind;
-    const char *name;        // the specification's; NULL ends the rows
-    uint32_t types;          // allowed data types, or WNN_SAME | i: the type of operand i
-    uint32_t required;       // what the draft obliges implementations to support
+    const char *name;  // the specification's; NULL ends the rows
+    uint32_t types;    // allowed data types, or WNN_SAME | i: the type of operand i
+    uint32_t required; // what the draft obliges implementations to support
     uint8_t min_rank, max_rank;
-    uint16_t offset;         // of an optional operand or an attribute in the attributes struct
+    uint16_t offset; // of an optional operand or an attribute in the attributes struct
     enum attr_kind attr;
     const char *const *names;
-    bool argument;           // an attribute that has no default: a positional argument of the method
+    bool argument; // an attribute that has no default: a positional argument of the method
 };
 
 static inline bool wnn_op_row_is_input(const struct op_row *row)
@@ -78,10 +78,10 @@ static inline bool wnn_op_row_is_input(const struct op_row *row)
 struct op_call;
 
 struct op_info {
-    const char *name;        // the specification's
+    const char *name; // the specification's
     const struct op_row *rows;
     uint16_t attrs_size;
-    const void *defaults;    // the attributes when no option is given
+    const void *defaults; // the attributes when no option is given
     bool (*infer)(struct op_call *call);
 };
 extern const struct op_info wnn_ops[WNN_OP_END];
@@ -89,16 +89,17 @@ extern const struct op_info wnn_ops[WNN_OP_END];
 // WNN_OP_COUNT if there is no operator of that name.
 enum op wnn_op_find(struct string name);
 
-// The row of that kind of thing and name, or NULL. Several attribute rows may share a name (split: a number or a
-// list): `attr` of the wanted one, or -1 for the first.
-const struct op_row *wnn_op_operand_row(const struct op_info *info, struct string name, unsigned *input_index);
+// The row of that kind of thing and name, or NULL. Several attribute rows may share a name (split: a number
+// or a list): `attr` of the wanted one, or -1 for the first.
+const struct op_row *wnn_op_operand_row(const struct op_info *info, struct string name,
+                                        unsigned *input_index);
 const struct op_row *wnn_op_attr_row(const struct op_info *info, struct string name, int attr);
 
 // Copies the attributes with all lists and activations.
 void *wnn_op_copy_attrs(struct arena *arena, enum op op, const void *attrs);
 
-// The attribute rows that are arguments, which come before the options. Rows of one name or member are one argument
-// (split's number or list, the two spellings of cast's).
+// The attribute rows that are arguments, which come before the options. Rows of one name or member are one
+// argument (split's number or list, the two spellings of cast's).
 unsigned wnn_op_argument_rows(const struct op_info *info);
 
 // The number of rows that are inputs, optional ones included.
@@ -110,8 +111,8 @@ unsigned wnn_op_input_rows(const struct op_info *info);
 
 struct arg_min_max_attrs { // argMin, argMax
     WNNArgMinMaxOptions options;
-    uint32_t axis;         // as called; read axes
-    WNNUint32List axes;    // ascending; data NULL before it is completed
+    uint32_t axis;      // as called; read axes
+    WNNUint32List axes; // ascending; data NULL before it is completed
     bool selectLastIndex;
 };
 struct attention_attrs {
@@ -189,7 +190,7 @@ struct softmax_attrs {
 };
 struct split_attrs {
     WNNSplitOptions options;
-    uint32_t count;       // as called, if sizes is absent; read sizes
+    uint32_t count; // as called, if sizes is absent; read sizes
     WNNUint32List sizes;
 };
 struct tile_attrs {
@@ -201,9 +202,10 @@ struct tile_attrs {
 // Calling
 // ---------------------------------------------------------------------------------------------------------------
 
-// Records one operator: checks ownership, attributes, data types and ranks against the table, infers the outputs, and
-// appends a node. `operands` are the positional ones in table order. `attrs` is the struct of the operator (NULL: the
-// defaults). Writes at most `capacity` outputs and returns their number, 0 after an error.
+// Records one operator: checks ownership, attributes, data types and ranks against the table, infers the
+// outputs, and appends a node. `operands` are the positional ones in table order. `attrs` is the struct of
+// the operator (NULL: the defaults). Writes at most `capacity` outputs and returns their number, 0 after an
+// error.
 size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_count, const WNNOperand *operands,
                         const void *attrs, size_t capacity, WNNOperand *outputs);
 
@@ -219,12 +221,12 @@ bool wnn_op_is_elementwise(enum op op);
 // ---------------------------------------------------------------------------------------------------------------
 
 struct op_call {
-    enum op op;                 // a form of 2024 replaces it by the operator it is recorded as
+    enum op op; // a form of 2024 replaces it by the operator it is recorded as
     const struct op_info *info;
-    struct operand *const *in;  // as node.in
+    struct operand *const *in; // as node.in
     unsigned in_count;
-    void *attrs;                // the call's own copy, which infer completes (and may replace)
-    struct descriptor *out;     // to be filled in; room for `out_capacity`
+    void *attrs;            // the call's own copy, which infer completes (and may replace)
+    struct descriptor *out; // to be filled in; room for `out_capacity`
     unsigned out_count, out_capacity;
     struct arena *arena;
     const WNNLimits *limits;
@@ -238,7 +240,7 @@ bool wnn_op_fail(struct op_call *call, const char *format, ...) __attribute__((f
 uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descriptor *out, unsigned out_count,
                      const void *attrs);
 
-#define OP(id, method, options, defaults, infer, ...) bool wnn_infer_##infer(struct op_call *call);
+#define OP(id, method, options, defaults, infer, ...)         bool wnn_infer_##infer(struct op_call *call);
 #define OPX(id, method, options, defaults, attrs, infer, ...) bool wnn_infer_##infer(struct op_call *call);
 #define OPI(id, attrs, infer, ...)                            bool wnn_infer_##infer(struct op_call *call);
 #include "ops/ops.def"

@@ -16,17 +16,19 @@ const char *wnn_context_device(WNNContext context);
 // Whether that takes denormal numbers for 0 when it computes.
 bool wnn_context_flushes_denormals(WNNContext context);
 
-// Passes to skip (bits of wnn_pass_names) and an observer for the graphs that the context builds from now on. Verifying
-// is on in debug builds and can be turned on here.
+// Passes to skip (bits of wnn_pass_names) and an observer for the graphs that the context builds from now on.
+// Verifying is on in debug builds and can be turned on here.
 void wnn_context_set_compile_options(WNNContext context, uint32_t skip, bool verify,
-                                     void (*observe)(void *argument, const char *pass, const struct graph *graph),
+                                     void (*observe)(void *argument, const char *pass,
+                                                     const struct graph *graph),
                                      void *observer);
 
 // The plan of a built graph: valid while the graph is held and neither it nor its context is destroyed.
 const struct plan *wnn_graph_plan(WNNGraph graph);
 
-// Lets somebody watch the executions of a graph that begin from now on; NULL: nobody. The watcher is called where they run
-// and must live until the executions that it saw begin have ended. No profile is made meanwhile.
+// Lets somebody watch the executions of a graph that begin from now on; NULL: nobody. The watcher is called
+// where they run and must live until the executions that it saw begin have ended. No profile is made
+// meanwhile.
 void wnn_graph_watch(WNNGraph graph, const struct watcher *watcher);
 
 #endif

@@ -112,9 +112,9 @@ struct WNNTensorImpl {
     bool readable, writable, is_constant;
     struct descriptor type;
     size_t bytes;
-    void *data;                // of a tensor that is neither constant nor in memory of the device
-    void *stored;              // of one that is there: the backend's, NULL when it is freed
-    WNNTensor next, previous;  // of context->stored
+    void *data;               // of a tensor that is neither constant nor in memory of the device
+    void *stored;             // of one that is there: the backend's, NULL when it is freed
+    WNNTensor next, previous; // of context->stored
     bool exportable;
     struct constant *constant; // of one that is
 };

@@ -535,8 +535,9 @@ static bool add_statement(struct parser *parser, const struct statement *stateme
     return true;
 }
 
-// "y = conv2d(x, w) + add(b) + relu;" is what dumps say of a node that adds b and applies relu too: the result
-// gets a name that no file is likely to have, with which add is called, and so on. `count`: of those before.
+// "y = conv2d(x, w) + add(b) + relu;" is what dumps say of a node that adds b and applies relu too: the
+// result gets a name that no file is likely to have, with which add is called, and so on. `count`: of those
+// before.
 static bool take_epilogue(struct parser *parser, struct statement *item, unsigned count)
 {
     struct statement before = *item;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GLSL compiler, in a library of its own (libwebnn-glsl) that pipeline.c opens: it is large, written in C++,
-// and not needed by those who only use the processor.
+// The GLSL compiler, in a library of its own (libwebnn-glsl) that pipeline.c opens: it is large, written in
+// C++, and not needed by those who only use the processor.
 
 #ifndef VULKAN_GLSL_H_
 #define VULKAN_GLSL_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <webnn/vulkan.h> compiles alone, as C and as C++, without Vulkan's headers, and each of its INIT macros initialises
-// its struct.
+// <webnn/vulkan.h> compiles alone, as C and as C++, without Vulkan's headers, and each of its INIT macros
+// initialises its struct.
 
 #include <webnn/vulkan.h>
 
@@ -12,7 +12,8 @@ int main(void)
     const WNNVulkanMemory v2 = WNN_VULKAN_MEMORY_INIT;
     const WNNVulkanExport v3 = WNN_VULKAN_EXPORT_INIT;
     const WNNVulkanSync v4 = WNN_VULKAN_SYNC_INIT;
-    return !(v0.chain.sType == WNNSType_VulkanDevice && !v0.userdata && v1.chain.sType == WNNSType_VulkanBuffer &&
-             !v1.userdata && v2.chain.sType == WNNSType_VulkanMemory && v2.fd == -1 &&
+    return !(v0.chain.sType == WNNSType_VulkanDevice && !v0.userdata &&
+             v1.chain.sType == WNNSType_VulkanBuffer && !v1.userdata &&
+             v2.chain.sType == WNNSType_VulkanMemory && v2.fd == -1 &&
              v3.chain.sType == WNNSType_VulkanExport && v4.chain.sType == WNNSType_VulkanSync && !v4.signals);
 }
