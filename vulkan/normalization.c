@@ -15,7 +15,7 @@
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    FEWEST_MEMBERS = 8, // of a row
+    FEWEST_MEMBERS = 2, // of a row
     GOOD_LANES = 128,   // of a row: rather than have more, they are given
     MOST_HELD = 16,     // vectors each, which stay in registers
     WIDE_LANES = 256,   // of a row, or twice as many, if registers hold halves
@@ -39,7 +39,7 @@ static bool are_rows(const struct lowering *lowering, const struct groups *group
     int64_t steps[WNN_MAX_RANK];
     unsigned inner =
         wnn_shader_collapse(groups->inner, groups->inner_dims, groups->inner_steps, sizes, steps);
-    if (inner != 1 || steps[0] != 1 || groups->members < FEWEST_MEMBERS)
+    if (inner != 1 || steps[0] != 1 || groups->members < FEWEST_MEMBERS || in->count < 4)
         return false;
     unsigned outer =
         wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, sizes, steps);
@@ -102,7 +102,7 @@ static struct rows plan_rows(const struct lowering *lowering, const struct group
     size_t quads = rows.chunk = groups->members / 4, wide = most < WIDE_LANES ? most : WIDE_LANES;
     rows.edges = groups->members % 4 != 0;
     rows.full = (rows.edges ? groups->members - 3 : groups->members) / 4;
-    rows.lanes = rows.edges ? EDGE_LANES : quads < 2 * NEAR_LANES ? quads & -quads : NEAR_LANES;
+    rows.lanes = rows.edges ? EDGE_LANES : NEAR_LANES;
     rows.packed = in->type == WNNDataType_Float16 && !in->fused && quads > wide * MOST_HELD;
     if (rows.edges && in->type == WNNDataType_Float16)
         busy *= 2;
@@ -191,6 +191,76 @@ static void end_rows(struct shader *shader, const struct rows *rows)
     if (rows->stage == TOGETHER)
         wnn_fill(lowering, &rows->known.region);
     wnn_shader_end_groups(shader, ((uint64_t)rows->groups->count * rows->parts + together - 1) / together);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Short rows
+// ---------------------------------------------------------------------------------------------------------------
+
+// How they are done: `held` sets of so many rows by each work group.
+struct sets {
+    unsigned lanes, rows, held;
+};
+
+enum {
+    SHORT_MEMBERS = 100,
+    SHORT_EDGED_MEMBERS = 64, // of rows that begin anywhere in vectors
+    SET_LANES = 48,           // at least
+    MOST_SET_LANES = 256,
+    SET_HELD = 4
+};
+
+// How good so many lanes are: few of a subgroup are idle, and few wait for one another.
+static int rate_lanes(unsigned lanes)
+{
+    return (int)(lanes * 1024 / ((lanes + 31) / 32 * 32)) - (int)lanes;
+}
+
+// Sets are of rows that begin and end with vectors.
+static bool are_short_rows(const struct lowering *lowering, const struct groups *groups,
+                           const struct tensor *in, struct sets *sets)
+{
+    size_t members = groups->members, together = members % 4 == 0 ? 1 : members % 2 == 0 ? 2 : 4;
+    if (members > (together == 1 ? SHORT_MEMBERS : SHORT_EDGED_MEMBERS))
+        return false;
+    unsigned step = (unsigned)(members * together / 4), most = lowering->gpu->can.invocations;
+    most = most < MOST_SET_LANES ? most : MOST_SET_LANES;
+    sets->lanes = step;
+    for (unsigned lanes = step; lanes <= most; lanes += step)
+        if (sets->lanes < SET_LANES || rate_lanes(lanes) > rate_lanes(sets->lanes))
+            sets->lanes = lanes;
+    sets->rows = sets->lanes * 4 / (unsigned)members;
+    sets->held = in->type == WNNDataType_Float16 ? 2 * SET_HELD : SET_HELD;
+    size_t row_bytes = ((members + 3) / 4 + 1) * 2 * sizeof(float) + 4 * sizeof(float); // of shared memory
+    while (sets->held > 1 && ((sets->rows * sets->held + 32) * row_bytes > GPU_LEAST_SHARED ||
+                              groups->count < (size_t)sets->rows * sets->held * 4 * FEW_GROUPS))
+        sets->held /= 2;
+    return true;
+}
+
+static void begin_short_rows(struct shader *shader, struct lowering *lowering, const struct groups *groups,
+                             const struct sets *sets, const struct tensor *in, const struct tensor *out,
+                             const struct fused *fused)
+{
+    wnn_shader_begin(shader, lowering, "short_rows", in->count);
+    shader->local_size = sets->lanes;
+    wnn_shader_input(shader, "a", in, FORM_VALUE);
+    wnn_shader_quads(shader, "a", in);
+    wnn_shader_output_quads(shader, out);
+    wnn_shader_output(shader, out, FORM_VALUE, fused);
+    wnn_shader_define(shader, "EDGES", "%d", groups->members % 4 != 0);
+    wnn_shader_define(shader, "TAIL", "%d", in->count % 4 != 0);
+    wnn_shader_define(shader, "MEMBERS", "%zu", groups->members);
+    wnn_shader_define(shader, "SET_ROWS", "%u", sets->rows);
+    wnn_shader_define(shader, "HALF", "%d", in->type == WNNDataType_Float16);
+    define_held(shader, sets->held);
+    wnn_shader_number(shader, "GROUPS", (uint32_t)groups->count);
+}
+
+static void end_short_rows(struct shader *shader, const struct groups *groups, const struct sets *sets)
+{
+    unsigned together = sets->rows * sets->held;
+    wnn_shader_end_groups(shader, ((uint64_t)groups->count + together - 1) / together);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -341,7 +411,15 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
     struct groups groups = wnn_groups_along(&in->shape, &axis, 1);
     struct tensor known = vectors(lowering, groups.count, 2);
     struct shader shader;
-    if (are_rows(lowering, &groups, in, out)) {
+    struct sets sets;
+    bool in_rows = are_rows(lowering, &groups, in, out);
+    if (in_rows && are_short_rows(lowering, &groups, in, &sets)) {
+        begin_short_rows(&shader, lowering, &groups, &sets, in, out, fused);
+        define_softmax(&shader, in, input);
+        end_short_rows(&shader, &groups, &sets);
+        return;
+    }
+    if (in_rows) {
         struct rows rows = plan_rows(lowering, &groups, in, out, 4, 25);
         do {
             begin_rows(&shader, lowering, &rows, fused);
@@ -473,6 +551,7 @@ static void define_normalization(struct shader *shader, const struct normalizati
 {
     const struct tensor *in = shader->lowering->in;
     wnn_shader_define(shader, "SOFTMAX", "0");
+    wnn_shader_define(shader, "BY_MEMBER", "%d", how->of_members);
     wnn_shader_define(shader, "prepared(x, i)", "(x)");
     wnn_shader_map(shader, "parameter", how->outer, how->outer_dims, how->outer_steps, 0);
     wnn_shader_float(shader, "EPSILON", how->epsilon);
@@ -509,7 +588,15 @@ static bool normalize_at_once(struct lowering *lowering, const struct groups *gr
         return false;
     struct shader shader;
     struct columns columns;
-    if (are_rows(lowering, groups, in, out)) {
+    struct sets sets;
+    bool in_rows = are_rows(lowering, groups, in, out);
+    if (in_rows && are_short_rows(lowering, groups, in, &sets)) {
+        begin_short_rows(&shader, lowering, groups, &sets, in, out, lowering->fused);
+        define_normalization(&shader, &how, groups->members % 4 == 0);
+        end_short_rows(&shader, groups, &sets);
+        return true;
+    }
+    if (in_rows) {
         struct rows rows = plan_rows(lowering, groups, in, out, 8, 16);
         do {
             begin_rows(&shader, lowering, &rows, lowering->fused);
