@@ -1,211 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gather, gatherElements, gatherND, scatterElements, scatterND.
-//
-// Indices come from outside and may change while they are read: each is loaded once and made valid before
-// use.
-#include "cpu/kernel.h"
-#include "cpu/runs.h"
+// gather, gatherElements, gatherND.
+#include "cpu/indices.h"
 #include "cpu/stream.h"
-#include "cpu/variants.h"
 #include "cpu/weave.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-static size_t element_size(const struct tensor *tensor)
-{
-    return wnn_dtype_bits(tensor->type) / 8;
-}
-
-// Indices name elements of a dimension of `size` (1 or more): they are clamped to [-size, size - 1], and
-// counted from the end if they are negative.
-#define DEFINE_VALID(name, Type)                                                                             \
-    static inline Type name(Type index, Type size)                                                           \
-    {                                                                                                        \
-        index = index < -size ? -size : index;                                                               \
-        index = index >= size ? size - 1 : index;                                                            \
-        return index < 0 ? index + size : index;                                                             \
-    }
-DEFINE_VALID(valid_int32, int32_t)
-DEFINE_VALID(valid_int64, int64_t)
-
-static size_t load_index(const struct tensor *indices, size_t i, size_t size)
-{
-    int64_t index;
-    switch (indices->type) {
-    case WNNDataType_Int32:
-        index = ((const volatile int32_t *)indices->data)[i];
-        break;
-    case WNNDataType_Uint32:
-        index = ((const volatile uint32_t *)indices->data)[i];
-        break;
-    default:
-        index = ((const volatile int64_t *)indices->data)[i];
-        break;
-    }
-    return (size_t)valid_int64(index, (int64_t)size);
-}
-
 enum {
-    CHUNK = 512 // indices at a time
-};
-
-// Up to CHUNK of them: what they are is decided by the copy.
-WNN_INLINE void load_indices_body(const struct tensor *indices, size_t first, size_t count, size_t size,
-                                  uint32_t *valid)
-{
-    union {
-        int32_t narrow[CHUNK];
-        int64_t wide[CHUNK];
-    } raw;
-    size_t bytes = element_size(indices);
-    const char *from = (const char *)indices->data + first * bytes;
-    int32_t limit = (int32_t)size;
-    memcpy(&raw, from, count * bytes);
-    __asm__ volatile("" : : "r"(&raw) : "memory");
-    if (indices->type == WNNDataType_Int32) {
-        for (size_t i = 0; i < count; i++)
-            valid[i] = (uint32_t)valid_int32(raw.narrow[i], limit);
-    } else if (indices->type == WNNDataType_Uint32) {
-        for (size_t i = 0; i < count; i++) {
-            uint32_t index = (uint32_t)raw.narrow[i];
-            valid[i] = index < (uint32_t)limit ? index : (uint32_t)limit - 1;
-        }
-    } else {
-        for (size_t i = 0; i < count; i++)
-            valid[i] = (uint32_t)valid_int64(raw.wide[i], limit);
-    }
-}
-
-// One side is [outer, size, inner], the indices and the other side are [outer, steps, inner].
-struct elements {
-    const struct tensor *indices, *out;
-    const char *input; // NULL, or what a unit copies to the output before it scatters
-    const char *from;
-    char *to;
-    size_t outer, size, steps, inner, bytes;
-    size_t ahead;    // indices from those of a row to those of the row to ask for
-    size_t columns;  // that a unit scatters to
-    size_t straight; // elements of a row that are gathered without places; 0: with
-};
-
-// Where up to CHUNK elements of the smaller side are in the larger one, counted from `origin`.
-WNN_INLINE void load_places_body(const struct elements *e, size_t first, size_t count, size_t origin,
-                                 uint32_t *places)
-{
-    // Rows of columns, or, of a single column, all its steps.
-    size_t row = e->inner > 1 ? e->inner : e->steps, rows = e->inner > 1 ? e->steps : 1;
-    size_t at = first % row, within = first / row % rows;
-    size_t base = first / row / rows * e->size * e->inner - origin;
-    load_indices_body(e->indices, first, count, e->size, places);
-    for (size_t i = 0, n; i < count; i += n) {
-        n = wnn_smaller(count - i, row - at);
-        if (e->inner == 1) {
-            for (size_t j = i; j < i + n; j++)
-                places[j] += (uint32_t)base;
-        } else {
-            uint32_t place = (uint32_t)(base + at - i), line = (uint32_t)e->inner;
-            for (size_t j = i; j < i + n; j++)
-                places[j] = places[j] * line + place + (uint32_t)j;
-        }
-        at = 0;
-        within = within + 1 == rows ? 0 : within + 1;
-        base += within == 0 ? e->size * e->inner : 0;
-    }
-}
-
-#if defined(__x86_64__)
-#define DEFINE_LOADS(set, SET)                                                                               \
-    SET static void load_indices_##set(const struct tensor *indices, size_t first, size_t count,             \
-                                       size_t size, uint32_t *valid)                                         \
-    {                                                                                                        \
-        load_indices_body(indices, first, count, size, valid);                                               \
-    }                                                                                                        \
-    SET static void load_places_##set(const struct elements *e, size_t first, size_t count, size_t origin,   \
-                                      uint32_t *places)                                                      \
-    {                                                                                                        \
-        load_places_body(e, first, count, origin, places);                                                   \
-    }
-DEFINE_LOADS(avx2, WNN_AVX2)
-DEFINE_LOADS(avx512, WNN_AVX512)
-#define LOAD(what, ...)                                                                                      \
-    (wnn_has_avx512()                 ? load_##what##_avx512(__VA_ARGS__)                                    \
-     : __builtin_cpu_supports("avx2") ? load_##what##_avx2(__VA_ARGS__)                                      \
-                                      : load_##what##_body(__VA_ARGS__))
-#else
-#define LOAD(what, ...) load_##what##_body(__VA_ARGS__)
-#endif
-
-static void load_indices(const struct tensor *indices, size_t first, size_t count, size_t size,
-                         uint32_t *valid)
-{
-    LOAD(indices, indices, first, count, size, valid);
-}
-
-static void load_places(const struct elements *e, size_t first, size_t count, size_t origin, uint32_t *places)
-{
-    LOAD(places, e, first, count, origin, places);
-}
-
-// One element, or a block of them.
-WNN_INLINE void copy_bytes(char *to, const char *from, size_t size)
-{
-    switch (size) {
-    case 1:
-        memcpy(to, from, 1);
-        break;
-    case 2:
-        memcpy(to, from, 2);
-        break;
-    case 4:
-        memcpy(to, from, 4);
-        break;
-    case 8:
-        memcpy(to, from, 8);
-        break;
-    case 16:
-        memcpy(to, from, 16);
-        break;
-    case 32:
-        memcpy(to, from, 32);
-        break;
-    default:
-        wnn_copy_run(to, from, size);
-        break;
-    }
-}
-
-enum {
-    UNROLLED = 8,  // elements that are read before they are written, so that no load waits for a store
-    AHEAD = 2048,  // indices from now on that are asked for by what scatters
-    SOONER = 512,  // and by what gathers, which needs the first cache for what it chooses from
-    SOON = 32,     // and places, of those that are far
+    SOONER = 512,  // indices from now on that are asked for: the first cache is for what they choose from
     STRAIGHT = 64, // elements of a row that pay for going without places
     ENOUGH = 1024, // bytes to stream at a time: they leave the first cache to what is chosen from
     DIRECT = 256   // bytes of a block that is streamed from where it is
 };
-
-// Indices that a pass over many of them needs soon, which the processor does not foresee while it follows
-// those that it has; NULL: none.
-struct later {
-    const char *indices;
-    size_t bytes; // of an index
-};
-
-static struct later indices_from(const struct tensor *indices, size_t i)
-{
-    size_t bytes = element_size(indices);
-    return (struct later){(const char *)indices->data + i * bytes, bytes};
-}
-
-// 8 of them lie in one cache line, or in the end of one and the begin of the next, which is asked for then.
-WNN_INLINE void ask_for(struct later later, size_t i)
-{
-    if (later.indices)
-        __builtin_prefetch(later.indices + i * later.bytes);
-}
 
 // `count` blocks to choose from.
 struct source {
@@ -243,47 +52,15 @@ WNN_AVX512 static size_t gather_vectors(char *to, const struct source *source, c
         return 0;
     __m512i last = _mm512_set1_epi32((int)(source->count - whole));
     for (; i + 16 <= count; i += 16) {
-        ask_for(source->later, i);
-        ask_for(source->later, i + 8);
+        wnn_ask_for(source->later, i);
+        wnn_ask_for(source->later, i + 8);
         gather_vector(to + i * bytes, source->from, _mm512_loadu_si512(places + i), last, bytes);
-    }
-    return i;
-}
-
-// Likewise of `count` neighbours in a row, straight from their indices of 32 bits.
-WNN_AVX512 static size_t gather_neighbours(char *to, const struct source *source, const struct elements *e,
-                                           size_t first, size_t count, size_t bytes)
-{
-    const char *indices = (const char *)e->indices->data + first * sizeof(int32_t);
-    bool from_end = e->indices->type == WNNDataType_Int32;
-    size_t i = 0, whole = sizeof(uint32_t) / bytes, outer = first / (e->steps * e->inner);
-    if (source->count < whole)
-        return 0;
-    __m512i last = _mm512_set1_epi32((int)(source->count - whole));
-    __m512i size = _mm512_set1_epi32((int)e->size), most = _mm512_set1_epi32((int)e->size - 1);
-    __m512i least = _mm512_set1_epi32(-(int)e->size), line = _mm512_set1_epi32((int)e->inner);
-    __m512i columns = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    columns = e->inner > 1 ? columns : _mm512_setzero_si512();
-    size_t base = outer * e->size * e->inner + first % e->inner;
-    for (; i + 16 <= count; i += 16) {
-        ask_for(source->later, i);
-        __m512i index = _mm512_loadu_si512(indices + i * sizeof(int32_t));
-        __asm__ volatile("" : "+v"(index)); // others may write there: what was read is what is clamped
-        if (from_end) {
-            index = _mm512_min_epi32(_mm512_max_epi32(index, least), most);
-            index = _mm512_mask_add_epi32(index, _mm512_movepi32_mask(index), index, size);
-        } else {
-            index = _mm512_min_epu32(index, most);
-        }
-        __m512i column = _mm512_add_epi32(columns, _mm512_set1_epi32((int)(base + (e->inner > 1 ? i : 0))));
-        gather_vector(to + i * bytes, source->from, _mm512_add_epi32(_mm512_mullo_epi32(index, line), column),
-                      last, bytes);
     }
     return i;
 }
 #endif
 
-// Block i comes from place places[i], or goes there: `bytes` is a constant.
+// Block i comes from place places[i]: `bytes` is a constant.
 WNN_INLINE void gather_places(char *to, const struct source *source, const uint32_t *places, size_t count,
                               size_t bytes)
 {
@@ -293,96 +70,16 @@ WNN_INLINE void gather_places(char *to, const struct source *source, const uint3
     if ((bytes == 1 || bytes == 2 || bytes == 4) && wnn_has_avx512())
         i = gather_vectors(to, source, places, count, bytes);
 #endif
-    for (; bytes <= sizeof(uint64_t) && i + UNROLLED <= count; i += UNROLLED) {
-        uint64_t values[UNROLLED];
-        ask_for(source->later, i);
-        for (size_t j = 0; j < UNROLLED; j++)
+    for (; bytes <= sizeof(uint64_t) && i + WNN_UNROLLED <= count; i += WNN_UNROLLED) {
+        uint64_t values[WNN_UNROLLED];
+        wnn_ask_for(source->later, i);
+        for (size_t j = 0; j < WNN_UNROLLED; j++)
             memcpy(&values[j], from + places[i + j] * bytes, bytes);
-        for (size_t j = 0; j < UNROLLED; j++)
+        for (size_t j = 0; j < WNN_UNROLLED; j++)
             memcpy(to + (i + j) * bytes, &values[j], bytes);
     }
     for (; i < count; i++)
-        copy_bytes(to + i * bytes, from + places[i] * bytes, bytes);
-}
-
-// Element i of those that lie in words, as the lowest bits.
-WNN_INLINE uint64_t from_words(const uint64_t *words, size_t i, size_t bytes)
-{
-    return words[i * bytes / sizeof *words] >> i * bytes % sizeof *words * 8;
-}
-
-// Blocks are `line` bytes apart, of which `bytes` are copied. If there are duplicates the last one stays. Of
-// places that are `far`, some more can be read than `count`. What is small is read as words: loads of single
-// elements would often wait for stores whose addresses end in the same bits.
-WNN_INLINE void scatter_places(char *to, const char *from, const uint32_t *places, size_t count,
-                               struct later later, bool far, size_t line, size_t bytes)
-{
-    const bool in_words = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-    const bool packed = in_words && line == bytes && sizeof(uint64_t) % bytes == 0;
-    size_t i = 0;
-    for (; bytes <= sizeof(uint64_t) && i + UNROLLED <= count; i += UNROLLED) {
-        uint64_t values[UNROLLED], words[UNROLLED], at[UNROLLED / 2];
-        ask_for(later, i);
-        for (size_t j = 0; far && j < UNROLLED; j++)
-            __builtin_prefetch(to + places[i + j + SOON] * line, 1);
-        for (size_t j = 0; j < UNROLLED / 2; j++)
-            memcpy(&at[j], places + i + 2 * j, sizeof at[j]);
-        for (size_t j = 0; packed && j < bytes; j++)
-            memcpy(&words[j], from + i * bytes + j * sizeof words[j], sizeof words[j]);
-        for (size_t j = 0; j < UNROLLED; j++) {
-            if (packed)
-                values[j] = from_words(words, j, bytes);
-            else
-                memcpy(&values[j], from + (i + j) * line, bytes);
-        }
-        for (size_t j = 0; j < UNROLLED; j++) {
-            uint32_t place = in_words ? (uint32_t)from_words(at, j, sizeof place) : places[i + j];
-            memcpy(to + place * line, &values[j], bytes);
-        }
-    }
-    for (; i < count; i++)
-        copy_bytes(to + places[i] * line, from + i * line, bytes);
-}
-
-// Calls loop(..., bytes) with constants for the usual sizes of what is moved.
-#define CALL_WITH_SIZE(loop, bytes, ...)                                                                     \
-    do {                                                                                                     \
-        switch (bytes) {                                                                                     \
-        case 1:                                                                                              \
-            loop(__VA_ARGS__, 1);                                                                            \
-            break;                                                                                           \
-        case 2:                                                                                              \
-            loop(__VA_ARGS__, 2);                                                                            \
-            break;                                                                                           \
-        case 4:                                                                                              \
-            loop(__VA_ARGS__, 4);                                                                            \
-            break;                                                                                           \
-        case 8:                                                                                              \
-            loop(__VA_ARGS__, 8);                                                                            \
-            break;                                                                                           \
-        case 16:                                                                                             \
-            loop(__VA_ARGS__, 16);                                                                           \
-            break;                                                                                           \
-        case 32:                                                                                             \
-            loop(__VA_ARGS__, 32);                                                                           \
-            break;                                                                                           \
-        default:                                                                                             \
-            loop(__VA_ARGS__, bytes);                                                                        \
-            break;                                                                                           \
-        }                                                                                                    \
-    } while (0)
-
-static size_t product(const struct shape *shape, unsigned begin, unsigned end)
-{
-    size_t count = 1;
-    for (unsigned d = begin; d < end; d++)
-        count *= shape->dim[d];
-    return count;
-}
-
-static size_t grain(size_t bytes)
-{
-    return 32768 / (bytes + 16) + 1;
+        wnn_copy_block(to + i * bytes, from + places[i] * bytes, bytes);
 }
 
 // Whether there is nothing to choose from, or nothing to choose: the output, if it has elements, becomes 0.
@@ -390,7 +87,7 @@ static bool nothing_to_gather(const struct kernel_call *call)
 {
     const struct tensor *out = &call->out[0];
     if (call->in[0].count == 0 && out->count > 0)
-        memset(out->data, 0, out->count * element_size(out));
+        memset(out->data, 0, out->count * wnn_element_size(out));
     return call->in[0].count == 0 || out->count == 0;
 }
 
@@ -399,13 +96,13 @@ struct writer {
     char *to;
     bool streams;
     size_t filled;
-    char buffer[CHUNK * sizeof(uint64_t)];
+    char buffer[WNN_INDICES * sizeof(uint64_t)];
 };
 
 static void begin_writing(struct writer *w, char *to, const struct tensor *out)
 {
     w->to = to;
-    w->streams = wnn_streams(out->count * element_size(out));
+    w->streams = wnn_streams(out->count * wnn_element_size(out));
     w->filled = 0;
 }
 
@@ -521,8 +218,8 @@ WNN_INLINE void look_up_rows(const struct gather *g, struct writer *writer, size
                              const uint32_t *valid, size_t first, size_t count, size_t bytes)
 {
     union {
-        uint8_t bytes[CHUNK];
-        uint16_t words[CHUNK];
+        uint8_t bytes[WNN_INDICES];
+        uint16_t words[WNN_INDICES];
     } places;
     for (size_t i = 0; i < count; i++) {
         if (bytes == 1)
@@ -546,7 +243,7 @@ WNN_INLINE void look_up_rows(const struct gather *g, struct writer *writer, size
 static void gather_woven(const struct gather *g, size_t row, const uint32_t *valid, size_t first,
                          size_t count, bool streams)
 {
-    char woven[WOVEN * WNN_WOVEN], chosen[CHUNK * WNN_WOVEN];
+    char woven[WOVEN * WNN_WOVEN], chosen[WNN_INDICES * WNN_WOVEN];
     const struct source source = {woven, g->size, {NULL, 0}};
     size_t line = g->indices->count;
     wnn_weave((const char *)g->in->data + row * g->size, (ptrdiff_t)g->size, woven, 1, WNN_WOVEN, g->size);
@@ -555,17 +252,17 @@ static void gather_woven(const struct gather *g, size_t row, const uint32_t *val
                 streams);
 }
 
-// Units are CHUNK indices (or what is left of them) at ROWS places of `outer`.
+// Units are WNN_INDICES indices (or what is left of them) at ROWS places of `outer`.
 WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end, size_t bytes)
 {
-    size_t count = g->indices->count, chunks = (count + CHUNK - 1) / CHUNK;
+    size_t count = g->indices->count, chunks = (count + WNN_INDICES - 1) / WNN_INDICES;
     struct writer writer;
     begin_writing(&writer, g->out->data, g->out);
     for (size_t unit = begin; unit < end; unit++) {
-        uint32_t valid[CHUNK];
-        size_t first = unit % chunks * CHUNK, n = wnn_smaller(count - first, CHUNK);
+        uint32_t valid[WNN_INDICES];
+        size_t first = unit % chunks * WNN_INDICES, n = wnn_smaller(count - first, WNN_INDICES);
         size_t row = unit / chunks * ROWS, last = wnn_smaller(g->outer, row + ROWS);
-        load_indices(g->indices, first, n, g->size, valid);
+        wnn_load_indices(g->indices, first, n, g->size, valid);
 #if defined(__x86_64__)
         if (can_look_up(g, bytes)) {
             look_up_rows(g, &writer, row, last, valid, first, n, bytes);
@@ -587,7 +284,7 @@ WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end,
 static void gather_runs(void *argument, size_t begin, size_t end)
 {
     const struct gather *g = argument;
-    CALL_WITH_SIZE(gather_runs_of, g->inner, g, begin, end);
+    WNN_CALL_WITH_SIZE(gather_runs_of, g->inner, g, begin, end);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gather
@@ -598,40 +295,57 @@ void wnn_cpu_gather(const struct kernel_call *call)
     struct gather gather = {in,
                             &call->in[1],
                             &call->out[0],
-                            product(&in->shape, 0, options->axis),
+                            wnn_product(&in->shape, 0, options->axis),
                             in->shape.dim[options->axis],
-                            product(&in->shape, options->axis + 1, in->shape.rank) * element_size(in)};
+                            wnn_product(&in->shape, options->axis + 1, in->shape.rank) *
+                                wnn_element_size(in)};
     if (nothing_to_gather(call))
         return;
-    size_t chunks = (gather.indices->count + CHUNK - 1) / CHUNK, rows = (gather.outer + ROWS - 1) / ROWS;
-    size_t work = gather.out->count * element_size(in) / (chunks * rows);
+    size_t chunks = (gather.indices->count + WNN_INDICES - 1) / WNN_INDICES,
+           rows = (gather.outer + ROWS - 1) / ROWS;
+    size_t work = gather.out->count * wnn_element_size(in) / (chunks * rows);
     wnn_parallel_for(call->parallel, chunks * rows, 32768 / (work + 1) + 1, gather_runs, &gather);
 }
 
-// Of sides that have elements.
-static struct elements element_sides(const struct tensor *tensor, const struct tensor *indices, unsigned axis,
-                                     size_t ahead)
+#if defined(__x86_64__)
+// `count` neighbours in a row, straight from their indices of 32 bits. Returns how many it has chosen.
+WNN_AVX512 static size_t gather_neighbours(char *to, const struct source *source, const struct elements *e,
+                                           size_t first, size_t count, size_t bytes)
 {
-    size_t inner = product(&tensor->shape, axis + 1, tensor->shape.rank);
-    return (struct elements){.indices = indices,
-                             .outer = product(&tensor->shape, 0, axis),
-                             .size = tensor->shape.dim[axis],
-                             .steps = indices->shape.dim[axis],
-                             .inner = inner,
-                             .ahead = (ahead + inner - 1) / inner * inner,
-                             .bytes = element_size(tensor)};
+    const char *indices = (const char *)e->indices->data + first * sizeof(int32_t);
+    bool from_end = e->indices->type == WNNDataType_Int32;
+    size_t i = 0, whole = sizeof(uint32_t) / bytes, outer = first / (e->steps * e->inner);
+    if (source->count < whole)
+        return 0;
+    __m512i last = _mm512_set1_epi32((int)(source->count - whole));
+    __m512i size = _mm512_set1_epi32((int)e->size), most = _mm512_set1_epi32((int)e->size - 1);
+    __m512i least = _mm512_set1_epi32(-(int)e->size), line = _mm512_set1_epi32((int)e->inner);
+    __m512i columns = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    columns = e->inner > 1 ? columns : _mm512_setzero_si512();
+    size_t base = outer * e->size * e->inner + first % e->inner;
+    for (; i + 16 <= count; i += 16) {
+        wnn_ask_for(source->later, i);
+        __m512i index = _mm512_loadu_si512(indices + i * sizeof(int32_t));
+        __asm__ volatile("" : "+v"(index)); // others may write there: what was read is what is clamped
+        if (from_end) {
+            index = _mm512_min_epi32(_mm512_max_epi32(index, least), most);
+            index = _mm512_mask_add_epi32(index, _mm512_movepi32_mask(index), index, size);
+        } else {
+            index = _mm512_min_epu32(index, most);
+        }
+        __m512i column = _mm512_add_epi32(columns, _mm512_set1_epi32((int)(base + (e->inner > 1 ? i : 0))));
+        gather_vector(to + i * bytes, source->from, _mm512_add_epi32(_mm512_mullo_epi32(index, line), column),
+                      last, bytes);
+    }
+    return i;
 }
+#endif
 
-enum {
-    NEAR = 16384,   // bytes that stay in the first cache
-    CACHED = 262144 // and near the processor
-};
-
-// Up to CHUNK elements, of one row if `straight`.
+// Up to WNN_INDICES elements, of one row if `straight`.
 WNN_INLINE void gather_some(const struct elements *e, char *to, size_t first, size_t count, size_t bytes)
 {
     struct source source = {e->from, e->outer * e->size * e->inner,
-                            indices_from(e->indices, first + e->ahead)};
+                            wnn_indices_from(e->indices, first + e->ahead)};
     size_t done = 0;
 #if defined(__x86_64__)
     if (e->straight > 0)
@@ -639,8 +353,8 @@ WNN_INLINE void gather_some(const struct elements *e, char *to, size_t first, si
 #endif
     if (done == count)
         return;
-    uint32_t places[CHUNK];
-    load_places(e, first + done, count - done, 0, places);
+    uint32_t places[WNN_INDICES];
+    wnn_load_places(e, first + done, count - done, 0, places);
     gather_places(to + done * bytes, &source, places, count - done, bytes);
 }
 
@@ -649,7 +363,7 @@ WNN_INLINE void gather_elements_of(const struct elements *e, size_t begin, size_
     struct writer writer;
     begin_writing(&writer, e->to + begin * bytes, e->out);
     for (size_t i = begin, n; i < end; i += n) {
-        n = wnn_smaller(end - i, CHUNK);
+        n = wnn_smaller(end - i, WNN_INDICES);
         if (e->straight > 0)
             n = wnn_smaller(n, e->straight - i % e->straight);
         gather_some(e, room(&writer, n * bytes), i, n, bytes);
@@ -660,7 +374,7 @@ WNN_INLINE void gather_elements_of(const struct elements *e, size_t begin, size_
 static void gather_elements(void *argument, size_t begin, size_t end)
 {
     const struct elements *e = argument;
-    CALL_WITH_SIZE(gather_elements_of, e->bytes, e, begin, end);
+    WNN_CALL_WITH_SIZE(gather_elements_of, e->bytes, e, begin, end);
 }
 
 #if defined(__x86_64__)
@@ -673,10 +387,10 @@ struct tile {
 };
 
 enum {
-    COLUMNS = 64,  // of a tile, at most: a vector of bytes
-    STEPS = 64,    // likewise
-    GROUP = CHUNK, // columns whose tiles come one after the other
-    NAMED = 256    // rows that are copied, at most
+    COLUMNS = 64,        // of a tile, at most: a vector of bytes
+    STEPS = 64,          // likewise
+    GROUP = WNN_INDICES, // columns whose tiles come one after the other
+    NAMED = 256          // rows that are copied, at most
 };
 
 struct named {
@@ -774,187 +488,34 @@ void wnn_cpu_gather_elements(const struct kernel_call *call)
     const WNNGatherOptions *options = call->node->attrs;
     if (nothing_to_gather(call))
         return;
-    struct elements elements = element_sides(&call->in[0], &call->in[1], options->axis, SOONER);
+    struct elements elements = wnn_element_sides(&call->in[0], &call->in[1], options->axis, SOONER);
     elements.out = &call->out[0];
     elements.from = call->in[0].data;
     elements.to = call->out[0].data;
 #if defined(__x86_64__)
     size_t row = elements.inner > 1 ? elements.inner : elements.steps;
-    if (elements.bytes <= 4 && element_size(elements.indices) == 4 && row >= STRAIGHT && wnn_has_avx512())
+    if (elements.bytes <= 4 && wnn_element_size(elements.indices) == 4 && row >= STRAIGHT && wnn_has_avx512())
         elements.straight = row;
     if (elements.straight > 0 && elements.bytes == 1 && elements.inner >= COLUMNS &&
-        elements.size * elements.inner > NEAR) {
+        elements.size * elements.inner > WNN_NEAR) {
         size_t groups = (elements.inner + GROUP - 1) / GROUP, parts = (elements.steps + STEPS - 1) / STEPS;
         wnn_parallel_for(call->parallel, elements.outer * groups * parts, 1, gather_tiles, &elements);
         return;
     }
 #endif
-    wnn_parallel_for(call->parallel, call->out[0].count, grain(elements.bytes), gather_elements, &elements);
-}
-
-struct bytes {
-    const char *from;
-    char *to;
-    bool streams;
-};
-
-static void copy_range(void *argument, size_t begin, size_t end)
-{
-    const struct bytes *bytes = argument;
-    if (bytes->streams) {
-        wnn_stream(bytes->to + begin, bytes->from + begin, end - begin);
-        wnn_stream_end();
-    } else {
-        memcpy(bytes->to + begin, bytes->from + begin, end - begin);
-    }
-}
-
-static void copy_input(const struct kernel_call *call)
-{
-    size_t count = call->in[0].count * element_size(&call->in[0]);
-    struct bytes bytes = {call->in[0].data, call->out[0].data, wnn_streams(count)};
-    if (bytes.from != bytes.to)
-        wnn_parallel_for(call->parallel, count, 131072, copy_range, &bytes);
-}
-
-// The updates [first, end) of the larger side's elements from `origin` on, which `to` points to.
-WNN_INLINE void scatter_range(const struct elements *e, char *to, size_t origin, size_t first, size_t end,
-                              bool far, size_t bytes)
-{
-    uint32_t places[CHUNK + SOON];
-    for (size_t n; first < end; first += n) {
-        n = wnn_smaller(end - first, CHUNK);
-        load_places(e, first, n, origin, places);
-        memset(places + n, 0, SOON * sizeof *places);
-        scatter_places(to, e->from + first * bytes, places, n, indices_from(e->indices, first + e->ahead),
-                       far, bytes, bytes);
-    }
-}
-
-// Units are places of `outer`: as many at a time as a buffer holds.
-WNN_INLINE void scatter_slabs_of(const struct elements *e, size_t begin, size_t end, size_t bytes)
-{
-    char buffer[NEAR];
-    size_t slab = e->size * e->inner * bytes, updates = e->steps * e->inner;
-    size_t most = slab <= NEAR ? NEAR / slab : 1;
-    bool streams = e->input && slab <= NEAR && wnn_streams(e->out->count * bytes);
-    for (size_t n; begin < end; begin += n) {
-        n = wnn_smaller(end - begin, most);
-        char *to = streams ? buffer : e->to + begin * slab;
-        if (e->input)
-            memcpy(to, e->input + begin * slab, n * slab);
-        scatter_range(e, to, begin * e->size * e->inner, begin * updates, (begin + n) * updates, false,
-                      bytes);
-        if (streams)
-            wnn_stream(e->to + begin * slab, to, n * slab);
-    }
-    if (streams)
-        wnn_stream_end();
-}
-
-// Units are some columns of a place of `outer`: no other unit writes to them, so that the last update of an
-// element is the one that stays.
-WNN_INLINE void scatter_columns_of(const struct elements *e, size_t begin, size_t end, size_t bytes)
-{
-    size_t blocks = (e->inner + e->columns - 1) / e->columns, rows = blocks > 1 ? 1 : e->steps;
-    for (size_t unit = begin; unit < end; unit++) {
-        size_t row = unit / blocks * e->steps, column = unit % blocks * e->columns;
-        size_t width = wnn_smaller(e->inner - column, e->columns);
-        for (size_t step = 0; step < e->steps; step += rows) {
-            size_t first = (row + step) * e->inner + column;
-            scatter_range(e, e->to, 0, first, first + rows * width, true, bytes);
-        }
-    }
-}
-
-static void scatter_slabs(void *argument, size_t begin, size_t end)
-{
-    const struct elements *e = argument;
-    CALL_WITH_SIZE(scatter_slabs_of, e->bytes, e, begin, end);
-}
-
-static void scatter_columns(void *argument, size_t begin, size_t end)
-{
-    const struct elements *e = argument;
-    CALL_WITH_SIZE(scatter_columns_of, e->bytes, e, begin, end);
-}
-
-// https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatterelements
-void wnn_cpu_scatter_elements(const struct kernel_call *call)
-{
-    const WNNScatterElementsOptions *options = call->node->attrs;
-    const struct tensor *out = &call->out[0];
-    if (out->count == 0)
-        return;
-    struct elements elements = element_sides(out, &call->in[1], options->axis, AHEAD);
-    elements.out = out;
-    elements.from = call->in[2].data;
-    elements.to = out->data;
-    size_t slab = elements.size * elements.inner * elements.bytes;
-    size_t work = elements.steps * elements.inner * elements.bytes;
-    if (slab <= CACHED) {
-        elements.input = call->in[0].data != out->data ? call->in[0].data : NULL;
-        wnn_parallel_for(call->parallel, elements.outer, grain(slab + work), scatter_slabs, &elements);
-        return;
-    }
-    // Long rows, but something to do for each thread.
-    size_t blocks = 0;
-    for (elements.columns = 2 * CHUNK;
-         elements.columns > 64 && elements.outer * blocks < call->parallel->threads;) {
-        elements.columns /= 2;
-        blocks = (elements.inner + elements.columns - 1) / elements.columns;
-    }
-    copy_input(call);
-    wnn_parallel_for(call->parallel, elements.outer * blocks, grain(work / blocks), scatter_columns,
+    wnn_parallel_for(call->parallel, call->out[0].count, wnn_blocks_grain(elements.bytes), gather_elements,
                      &elements);
-}
-
-// Tuples of indices, each of which names a block of the larger side.
-struct tuples {
-    const struct tensor *indices, *out;
-    const struct shape *shape; // of the larger side
-    const char *from;
-    char *to;
-    size_t length, count; // indices in a tuple, tuples
-    size_t bytes;         // of a block
-};
-
-static struct tuples tuple_sides(const struct tensor *tensor, const struct tensor *indices)
-{
-    size_t length = indices->shape.dim[indices->shape.rank - 1];
-    return (struct tuples){.indices = indices,
-                           .shape = &tensor->shape,
-                           .length = length,
-                           .count = product(&indices->shape, 0, indices->shape.rank - 1),
-                           .bytes = product(&tensor->shape, (unsigned)length, tensor->shape.rank) *
-                                    element_size(tensor)};
-}
-
-// The blocks that up to CHUNK tuples name.
-static void load_blocks(const struct tuples *t, size_t first, size_t count, uint32_t *places)
-{
-    if (t->length == 1) {
-        load_indices(t->indices, first, count, t->shape->dim[0], places);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        size_t block = 0;
-        for (size_t k = 0; k < t->length; k++)
-            block = block * t->shape->dim[k] +
-                    load_index(t->indices, (first + i) * t->length + k, t->shape->dim[k]);
-        places[i] = (uint32_t)block;
-    }
 }
 
 WNN_INLINE void gather_blocks_of(const struct tuples *t, size_t begin, size_t end, size_t bytes)
 {
     struct writer writer;
-    struct source source = {t->from, product(t->shape, 0, (unsigned)t->length), {NULL, 0}};
+    struct source source = {t->from, wnn_product(t->shape, 0, (unsigned)t->length), {NULL, 0}};
     begin_writing(&writer, t->to + begin * bytes, t->out);
     for (size_t i = begin, n; i < end; i += n) {
-        uint32_t places[CHUNK];
-        n = wnn_smaller(end - i, CHUNK);
-        load_blocks(t, i, n, places);
+        uint32_t places[WNN_INDICES];
+        n = wnn_smaller(end - i, WNN_INDICES);
+        wnn_load_blocks(t, i, n, places);
         write_blocks(&writer, &source, places, n, bytes);
     }
     end_writing(&writer);
@@ -963,44 +524,17 @@ WNN_INLINE void gather_blocks_of(const struct tuples *t, size_t begin, size_t en
 static void gather_blocks(void *argument, size_t begin, size_t end)
 {
     const struct tuples *t = argument;
-    CALL_WITH_SIZE(gather_blocks_of, t->bytes, t, begin, end);
+    WNN_CALL_WITH_SIZE(gather_blocks_of, t->bytes, t, begin, end);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gathernd
 void wnn_cpu_gather_nd(const struct kernel_call *call)
 {
-    struct tuples tuples = tuple_sides(&call->in[0], &call->in[1]);
+    struct tuples tuples = wnn_tuple_sides(&call->in[0], &call->in[1]);
     if (nothing_to_gather(call))
         return;
     tuples.out = &call->out[0];
     tuples.from = call->in[0].data;
     tuples.to = call->out[0].data;
-    wnn_parallel_for(call->parallel, tuples.count, grain(tuples.bytes), gather_blocks, &tuples);
-}
-
-// Bytes [begin, end) of all blocks, in the order of the updates: the last one stays.
-static void scatter_blocks(void *argument, size_t begin, size_t end)
-{
-    const struct tuples *t = argument;
-    const struct later none = {NULL, 0};
-    for (size_t i = 0, n; i < t->count; i += n) {
-        uint32_t places[CHUNK];
-        n = wnn_smaller(t->count - i, CHUNK);
-        load_blocks(t, i, n, places);
-        CALL_WITH_SIZE(scatter_places, end - begin, t->to + begin, t->from + i * t->bytes + begin, places, n,
-                       none, false, t->bytes);
-    }
-}
-
-// https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatternd
-void wnn_cpu_scatter_nd(const struct kernel_call *call)
-{
-    struct tuples tuples = tuple_sides(&call->in[0], &call->in[1]);
-    if (call->out[0].count == 0)
-        return;
-    copy_input(call);
-    tuples.from = call->in[2].data;
-    tuples.to = call->out[0].data;
-    // Indices that change between the readings of two threads could tear a block, but not leave the tensor.
-    wnn_parallel_for(call->parallel, tuples.bytes, 4096, scatter_blocks, &tuples);
+    wnn_parallel_for(call->parallel, tuples.count, wnn_blocks_grain(tuples.bytes), gather_blocks, &tuples);
 }

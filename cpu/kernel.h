@@ -119,7 +119,7 @@ void wnn_cpu_batch_normalization(const struct kernel_call *call);
 void wnn_cpu_instance_normalization(const struct kernel_call *call);
 void wnn_cpu_layer_normalization(const struct kernel_call *call);
 
-// move.c, pad.c and gather.c
+// move.c, pad.c, gather.c and scatter.c
 void wnn_cpu_concat(const struct kernel_call *call);
 void wnn_cpu_copy(const struct kernel_call *call); // reshape, identity; in place is a no-op
 void wnn_cpu_expand(const struct kernel_call *call);
