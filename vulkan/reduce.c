@@ -112,10 +112,11 @@ struct fold {
 
 // How a dispatch works.
 struct schedule {
-    bool columns, words;                     // words: 16 bytes are loaded at once
-    unsigned side, rows;                     // of a tile; rows: 0, there is none
-    unsigned wide, turns, lanes, local_size; // turns: loads of a lane that are on their way
-    size_t piece;                            // members
+    bool columns, words, edges;         // words: loads are of whole words, up to 16 bytes
+    unsigned side, rows;                // of a tile; rows: 0, there is none
+    unsigned wide, turns;               // elements of a load; loads of a lane that are on their way
+    unsigned lanes, beside, local_size; // beside: invocations between lanes of a group
+    size_t piece;                       // members
 };
 
 enum {
@@ -128,11 +129,14 @@ enum {
     FILLED = 1 << 18,        // invocations that a device has room for, roughly
     LARGE = 1 << 20,         // from so many invocations on, work groups are large: starting one takes time
     MOST_SHARED = 16 * 1024, // that all devices have
-    LEAST_COLUMNS = 16,
-    TILED_BYTES = 256, // of a group, at most,
-    TINY_BYTES = 32,   // or of one that can be read by whole vectors
-    TILED_TURNS = 8,
-    LANE_BYTES = 32, // that a lane should bring to a tile, at least
+    MOST_BESIDE = 32,
+    LINE_BYTES = 128,  // that are read at once, at least
+    EDGED_VECTORS = 4, // of a row that begins anywhere, at least
+    TILED_BYTES = 256, // of the rows of a lane, at most
+    TILED_LANES = 128,
+    LANE_BYTES = 32,  // that a lane should bring to a tile, at least
+    MOST_VECTOR = 16, // members of a row that vectors make,
+    MOST_HALVES = 64, // or of one of float16 that is cheap to join
 };
 
 static unsigned form_bits(WNNDataType type, enum form form)
@@ -154,39 +158,58 @@ static size_t sum_bytes(const struct fold *fold)
     return form_bits(fold->kept_type, fold->kept_form) / 8;
 }
 
-// Groups that lie one behind the other, short and many, are brought to shared memory together: those of small
-// elements, which are read by more lanes otherwise than there are words.
-static void choose_tile(struct schedule *s, const struct groups *groups, unsigned bits, unsigned per)
+// Rows that lie one behind the other, short and many, are brought to shared memory together, if those of a
+// lane, as many as make whole words of the input and of the output, are few bytes.
+static void choose_tile(struct schedule *s, const struct groups *groups, unsigned bits, unsigned per,
+                        bool dear)
 {
     uint32_t sizes[WNN_MAX_RANK];
     int64_t steps[WNN_MAX_RANK];
     size_t row_bits = groups->members * bits;
-    unsigned wide = bits < 32 ? 32 / bits : 1, side = wide > per ? wide : per, size = 128;
-    if (s->columns || bits > 16 || row_bits > 8 * (s->words ? TINY_BYTES : TILED_BYTES) ||
-        groups->count < FILLED / 16)
+    unsigned wide = bits < 32 ? 32 / bits : 1, side = per, size = TILED_LANES;
+    while (row_bits * side % 32 != 0)
+        side *= 2;
+    size_t by_vectors = bits == 32 ? 0 : bits == 16 && !dear ? MOST_HALVES : MOST_VECTOR;
+    if (s->columns || bits > 32 || (s->words && !s->edges && groups->members > by_vectors) ||
+        row_bits * side > 8 * TILED_BYTES || groups->count < FILLED / 16)
         return;
     if (wnn_shader_collapse(groups->inner, groups->inner_dims, groups->inner_steps, sizes, steps) != 1 ||
         steps[0] != 1 ||
         wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, sizes, steps) != 1 ||
         steps[0] != (int64_t)groups->members)
         return;
-    size_t bytes = row_bits * side / 8;
-    while (size > 32 && size * bytes * 33 / 32 > MOST_SHARED)
+    size_t bytes = (row_bits * side / 32 | 1) * 4; // of a lane, with a gap
+    while (size > 32 && size * bytes > MOST_SHARED)
         size /= 2;
-    if (size * bytes * 33 / 32 > MOST_SHARED)
+    if (size * bytes > MOST_SHARED)
         return;
     unsigned each = 1;
-    while (each * bytes < LANE_BYTES && 2 * each * size * bytes * 33 / 32 <= MOST_SHARED)
+    while (each * bytes < LANE_BYTES && 2 * each * size * bytes <= MOST_SHARED)
         each *= 2;
     *s = (struct schedule){.side = side,
                            .rows = size * side * each,
                            .wide = wide,
                            .turns = 1,
                            .lanes = 1,
+                           .beside = 1,
                            .local_size = size,
                            .piece = groups->members};
-    while (s->turns < TILED_TURNS && 2 * s->turns * wide <= groups->members)
+    while (s->turns < MOST_TURNS && s->turns * wide < groups->members)
         s->turns *= 2;
+}
+
+// Invocations beside one another read what lies side by side, and where that is little the lanes of a group
+// come next: what they read lies behind it.
+static void choose_columns(struct schedule *s, const struct groups *groups, uint32_t side_by_side,
+                           unsigned bits)
+{
+    uint32_t beside = (side_by_side + s->wide - 1) / s->wide;
+    size_t units = (groups->count + s->wide - 1) / s->wide;
+    s->beside = beside < MOST_BESIDE ? beside : MOST_BESIDE;
+    size_t bytes = (size_t)s->beside * s->wide * bits / 8;
+    while (2 * s->lanes <= groups->members && 2 * s->beside * s->lanes <= MOST_LANES &&
+           (bytes * s->lanes < LINE_BYTES || units * s->lanes < FILLED))
+        s->lanes *= 2;
 }
 
 static struct schedule schedule_of(const struct gpu *gpu, const struct groups *groups, WNNDataType type,
@@ -202,70 +225,79 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
              outer = wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, outer_sizes,
                                          outer_steps),
              bits = form_bits(type, form), wide = bits >= 8 && bits < 128 ? 128 / bits : 1;
-    struct schedule s = {.wide = 1, .lanes = 1, .turns = 1, .piece = groups->members};
-    s.columns =
-        inner > 0 && steps[0] != 1 && outer > 0 && outer_steps[0] == 1 && outer_sizes[0] >= LEAST_COLUMNS;
-    if (s.columns)
-        s.words = aligned && outer_sizes[0] % wide == 0 && are_multiples(outer, outer_steps, wide, 1) &&
-                  are_multiples(inner, steps, wide, 0);
-    else
+    struct schedule s = {.wide = 1, .lanes = 1, .beside = 1, .turns = 1, .piece = groups->members};
+    s.columns = inner > 0 && steps[0] != 1 && outer > 0 && outer_steps[0] == 1 && outer_sizes[0] > 1;
+    if (s.columns) {
+        // A word where more would take many registers, or results of a lane would lie far apart.
+        if (bits == 16 || (bits == 8 && per == 1 && groups->members < 64))
+            wide = 32 / bits;
+        while (wide > 1 && (outer_sizes[0] % wide != 0 || !are_multiples(outer, outer_steps, wide, 1) ||
+                            !are_multiples(inner, steps, wide, 0)))
+            wide /= 2;
+        s.words = aligned && wide * bits >= 32 && wide >= per && bits <= 64;
+    } else {
         s.words = aligned && inner > 0 && steps[0] == 1 && sizes[0] % wide == 0 &&
                   are_multiples(inner, steps, wide, 1) && are_multiples(outer, outer_steps, wide, 0);
+        s.edges = !s.words && aligned && wide > 1 && inner == 1 && steps[0] == 1 &&
+                  groups->members >= EDGED_VECTORS * wide;
+        s.words |= s.edges;
+    }
     s.wide = s.words ? wide : s.columns ? per : 1;
     size_t units = s.columns ? (groups->count + s.wide - 1) / s.wide : groups->count,
            loads = s.columns ? groups->members : groups->members / s.wide;
+    unsigned side_lanes = blocks && fold->dear && !s.edges ? 1 : SIDE_LANES,
+             side_loads = s.edges ? 2 : 2 * SIDE_LANES;
     if (s.columns)
-        s.lanes = groups->members >= 64 ? COLUMN_LANES : 1;
+        choose_columns(&s, groups, outer_sizes[0], bits);
     else
         while (s.lanes < MOST_LANES && (s.lanes * (size_t)LOADS < loads ||
-                                        (!(blocks && fold->dear) && s.lanes < SIDE_LANES &&
-                                         2 * SIDE_LANES * (size_t)s.lanes <= loads) ||
+                                        (s.lanes < side_lanes && s.lanes * (size_t)side_loads <= loads) ||
                                         (2 * s.lanes <= loads && units * s.lanes < FILLED / 4)))
             s.lanes *= 2;
-    unsigned most_turns = s.columns && bits == 16 ? MOST_TURNS / 2 : MOST_TURNS;
+    unsigned most_turns = s.columns && s.wide > 1 && s.wide * bits == 32 ? 2 * MOST_TURNS : MOST_TURNS;
     while (s.turns < most_turns && 2 * s.turns * s.lanes <= loads)
         s.turns *= 2;
-    unsigned sums = s.columns ? s.wide : 1;
-    unsigned least = units * s.lanes >= LARGE ? 256 : 64;
-    s.local_size = s.columns ? 32 * s.lanes : s.lanes * per > least ? s.lanes * per : least;
-    while (s.local_size > gpu->can.invocations || s.local_size * sums * sum_bytes(fold) > MOST_SHARED)
-        s.local_size /= 2;
-    while (s.lanes * (s.columns ? 1 : per) > s.local_size)
+    // Lanes of a group, and groups that share a word of the output, are in one work group.
+    unsigned together = s.columns ? s.beside : per, least = units * s.lanes >= LARGE ? 256 : 64;
+    size_t most = MOST_SHARED / ((s.columns ? s.wide : 1) * sum_bytes(fold));
+    most = most < gpu->can.invocations ? most : gpu->can.invocations;
+    while (s.lanes > 1 && together * s.lanes > most)
         s.lanes /= 2;
+    together *= s.lanes;
+    least = least < most ? least : (unsigned)most;
+    s.local_size = together < least ? least / together * together : together;
     if (!from_kept && can_tile)
-        choose_tile(&s, groups, bits, per);
-    size_t busy = units * s.lanes, most = groups->members / LEAST_PIECE;
-    if (pieces && busy <= FILLED / 2 && most > 1) {
+        choose_tile(&s, groups, bits, per, blocks && fold->dear);
+    size_t busy = units * s.lanes, most_pieces = groups->members / LEAST_PIECE;
+    if (pieces && busy <= FILLED / 2 && most_pieces > 1) {
         size_t count = FILLED / busy;
-        count = count < most ? count : most;
+        count = count < most_pieces ? count : most_pieces;
         size_t piece = (groups->members + count - 1) / count;
         s.piece = (piece + wide - 1) / wide * wide;
     }
     return s;
 }
 
-// Words of a tile, with gaps that put what lanes read at once into different banks, and the begin of load().
+// A tile, in which the words of lanes lie an odd number apart, in different banks; and the begin of load().
 static void define_tile(struct shader *shader, const struct schedule *s, unsigned k, unsigned bits)
 {
     const struct lowering *lowering = shader->lowering;
-    size_t members = lowering->in[0].count / lowering->out[0].count;
-    size_t words = s->rows * members * bits / 32, together = s->side * members * bits / 32;
+    size_t members = lowering->in[0].count / lowering->out[0].count, unit = s->side * members * bits / 32;
     wnn_shader_define(shader, "SIDE", "%uu", s->side);
     wnn_shader_define(shader, "ROWS", "%uu", s->rows);
-    wnn_shader_define(shader, "TILE_WORDS", "%zuu", words);
+    wnn_shader_define(shader, "UNIT", "%zuu", unit);
     wnn_shader_define(shader, "input_word(i)", "w%u(i)", k);
     wnn_shader_number(shader, "LAST_WORD", (uint32_t)((lowering->in[0].region.bytes + 3) / 4 - 1));
-    wnn_shader_define(shader, "tile_place(i)", together % 2 == 0 ? "((i) + (i) / 32u)" : "(i)");
     wnn_shader_text(shader,
-                    "shared uint tile[%zu];\nvoid load(uint k, out ELEMENT x[WIDE]) {\n"
-                    "uvec4 v = uvec4(tile[tile_place(k / WIDE)]);\n",
-                    together % 2 == 0 ? words + words / 32 + 1 : words);
+                    "shared uint tile[%zu];\nvoid load(uint place, out ELEMENT x[WIDE]) {\n"
+                    "uvec4 v = uvec4(tile[place]);\n",
+                    s->rows / s->side * (unit | 1));
 }
 
 // <ELEMENT> x[WIDE] from member k on, or of member k of the groups from `group` on.
 static void define_load(struct shader *shader, const struct schedule *s, unsigned k, WNNDataType type)
 {
-    unsigned bits = wnn_dtype_bits(type);
+    unsigned bits = wnn_dtype_bits(type), words = s->wide * bits / 32;
     bool is_float = wnn_dtype_is_float(type);
     const char *name = wnn_shader_type(type);
     if (s->rows)
@@ -282,8 +314,11 @@ static void define_load(struct shader *shader, const struct schedule *s, unsigne
     }
     if (!s->rows)
         wnn_shader_text(
-            shader, "uvec4 v = v%u[(base%u + (group_index(group) + member_index(k)) / WIDE * 4u) / 4u];\n", k,
-            k);
+            shader,
+            words == 1
+                ? "uvec4 v = uvec4(v%u[base%u + (group_index(group) + member_index(k)) / WIDE]);\n"
+                : "uvec4 v = v%u[(base%u + (group_index(group) + member_index(k)) / WIDE * %uu) / %uu]%s;\n",
+            k, k, words, words, words == 2 ? ".xyxy" : "");
     for (unsigned e = 0; e < s->wide; e++) {
         char word = "xyzw"[e * bits / 32], next = "xyzw"[(e * bits / 32 + 1) % 4];
         unsigned shift = e * bits % 32;
@@ -338,7 +373,9 @@ static void lower_fold(struct lowering *lowering, const struct groups *groups, c
     wnn_shader_define(&shader, "TILED", "%d", s->rows > 0);
     wnn_shader_define(&shader, "HALF_PAIRS", "%d", out->type == WNNDataType_Float16 && !to_kept);
     wnn_shader_define(&shader, "COLUMNS", "%d", s->columns);
+    wnn_shader_define(&shader, "EDGES", "%d", s->edges);
     wnn_shader_define(&shader, "LANES", "%u", s->lanes);
+    wnn_shader_define(&shader, "BESIDE", "%uu", s->beside);
     wnn_shader_define(&shader, "SHARED_WORDS", "%d", !s->columns && wnn_dtype_bits(out->type) < 32);
     wnn_shader_define(&shader, "WIDE", "%uu", s->wide);
     wnn_shader_define(&shader, "TURNS", "%uu", s->turns);
@@ -352,8 +389,11 @@ static void lower_fold(struct lowering *lowering, const struct groups *groups, c
     unsigned k = wnn_shader_input(&shader, "a", in, from_kept ? fold->kept_form : FORM_VALUE);
     wnn_shader_define(&shader, "ELEMENT", "%s", from_kept ? fold->kept_element : wnn_shader_type(in->type));
     if (s->words)
-        wnn_shader_text(&shader,
-                        "layout(std430, set = 0, binding = %u) readonly buffer V%u { uvec4 v%u[]; };\n", k, k,
+        wnn_shader_text(&shader, "layout(std430, set = 0, binding = %u) readonly buffer V%u { %s v%u[]; };\n",
+                        k, k,
+                        s->wide * wnn_dtype_bits(in->type) == 128  ? "uvec4"
+                        : s->wide * wnn_dtype_bits(in->type) == 64 ? "uvec2"
+                                                                   : "uint",
                         k);
     define_load(&shader, s, k, in->type);
     wnn_shader_output(&shader, out, to_kept ? fold->kept_form : FORM_VALUE, to_kept ? NULL : lowering->fused);
@@ -486,7 +526,7 @@ static struct fold plain_fold(WNNDataType type)
 // Floats in an order that integers have too, in which a NaN wins.
 #define EXTREME(better)                                                                                      \
     "float y = x[0], all = 0.0;\n"                                                                           \
-    "[[unroll]] for (uint i = 0u; i < BLOCK; i++) { y = " better " ? x[i] : y; all += x[i]; }\n"             \
+    "[[unroll]] for (uint i = 0u; i < BLOCK; i++) { y = " better "(y, x[i]); all += x[i]; }\n"               \
     "if (is_nan(all) || is_inf(all) || y == 0.0) return false;\n"                                            \
     "accumulate(s, y, k);\nreturn true;"
 
@@ -504,7 +544,7 @@ static struct fold extreme_fold(WNNDataType type, bool greatest)
         fold.result = "intBitsToFloat(ranked(s))";
         // A zero may be of either sign.
         if (type == WNNDataType_Float16)
-            fold.block = greatest ? EXTREME("x[i] > y") : EXTREME("x[i] < y");
+            fold.block = greatest ? EXTREME("max") : EXTREME("min");
     }
     return fold;
 }
@@ -582,7 +622,7 @@ static struct fold sum_fold(enum op op, WNNDataType type)
 
 #define EXPONENTIALS(exponential)                                                                            \
     "float top = -INF, all = 0.0, sum = 0.0, lost;\n"                                                        \
-    "[[unroll]] for (uint i = 0u; i < BLOCK; i++) { top = x[i] > top ? x[i] : top; all += x[i]; }\n"         \
+    "[[unroll]] for (uint i = 0u; i < BLOCK; i++) { top = max(top, x[i]); all += x[i]; }\n"                  \
     "if (is_nan(all) || is_inf(all)) { return false; }\n"                                                    \
     "raise(s, top);\n"                                                                                       \
     "[[unroll]] for (uint i = 0u; i < BLOCK; i++)\n"                                                         \
@@ -594,8 +634,9 @@ static struct fold sum_fold(enum op op, WNNDataType type)
 static struct fold exponential_fold(WNNDataType type)
 {
     return (struct fold){
+        // What is less by so much hardly matters, and so do the last bits of the difference.
         .declarations = "void raise(inout vec4 s, float x) {\n"
-                        "if (x > s.x + 8.0) { s.yz *= exp_down(s.x, x); s.x = x; }\n}\n",
+                        "if (x > s.x + 8.0) {\ns.yz *= exp_normal(max(s.x - x, -86.0));\ns.x = x;\n}\n}\n",
         .sum = "vec4",
         .neutral = "vec4(-INF, 0.0, 0.0, 0.0)",
         .join =
@@ -693,9 +734,10 @@ void wnn_lower_arg_min_max(struct lowering *lowering)
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
     struct groups groups = wnn_groups_along(&in->shape, attrs->axes.data, attrs->axes.count);
     bool is_float = wnn_dtype_is_float(in->type), least = lowering->node->op == WNN_OP_argMin;
+    bool large = wnn_dtype_bits(in->type) == 64;
     const char *type = is_float ? "int" : wnn_shader_type(in->type); // of floats the order
     const char *better = least ? "less(a, b)" : "less(b, a)";
-    char declarations[256], neutral[64], accumulate[256], block[448], kept[64], back[64], result[96];
+    char declarations[256], neutral[64], accumulate[256], block[448], kept[64], back[96], result[96];
     snprintf(declarations, sizeof declarations,
              "struct Found { %s x; uint k; };\nbool better(%s a, %s b) { return %s; }\n", type, type, type,
              better);
@@ -726,9 +768,12 @@ void wnn_lower_arg_min_max(struct lowering *lowering)
                  "if (%s) s = Found(y, member_of(k, %s, end));\nreturn true;",
                  type, type, up ? "0" : "255", least ? "min" : "max", type, up ? "i" : "255u - i", type,
                  last ? "!better(s.x, y)" : "better(y, s.x)", up ? "i" : "255u - i");
-    snprintf(kept, sizeof kept, "uvec2(%s, s.k)", wnn_dtype_bits(in->type) == 64 ? "0u" : "uint(s.x)");
-    snprintf(back, sizeof back, wnn_dtype_bits(in->type) == 64 ? "%.0sFound(%s, x.y)" : "Found(%s(x.x), x.y)",
-             type, integer(in->type, false));
+    snprintf(kept, sizeof kept,
+             large ? "uintBitsToFloat(uvec4(s.x.lo, s.x.hi, s.k, 0u))" : "uvec2(s.x, s.k)");
+    snprintf(back, sizeof back,
+             large ? "Found(%s(floatBitsToUint(x.x), floatBitsToUint(x.y)), floatBitsToUint(x.z))"
+                   : "Found(%s(x.x), x.y)",
+             type);
     snprintf(result, sizeof result, "%s(s.k == ~0u ? 0u : s.k)",
              out->type == WNNDataType_Int64 ? "i64_of" : "int");
     struct fold fold = {.declarations = declarations,
@@ -742,10 +787,10 @@ void wnn_lower_arg_min_max(struct lowering *lowering)
                         .kept = kept,
                         .back = back,
                         .kept_type = WNNDataType_Uint64,
-                        .kept_form = FORM_BITS,
-                        .kept_element = "uvec2",
+                        .kept_form = large ? FORM_QUAD : FORM_BITS,
+                        .kept_element = large ? "vec4" : "uvec2",
                         .dear = true};
-    lower_folds(lowering, &groups, &fold, wnn_dtype_bits(in->type) < 64);
+    lower_folds(lowering, &groups, &fold, true);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

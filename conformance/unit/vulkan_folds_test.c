@@ -56,8 +56,9 @@ static void test_reductions(WNNContext context, WNNContext cpu)
         }
 }
 
-// Short rows, of which there are many, have parts of words.
-static void test_short_rows(WNNContext context, WNNContext cpu)
+// Types and shapes that are folded in ways of their own: short rows, of which there are many, have parts of
+// words; longer ones begin anywhere in a vector; integers of 64 bits have pieces; columns are read by words.
+static void test_types(WNNContext context, WNNContext cpu)
 {
     static const struct {
         struct reduction reduction;
@@ -68,17 +69,21 @@ static void test_short_rows(WNNContext context, WNNContext cpu)
         {{{20001, 3, 5}, {2, 1}, 2}, WNNDataType_Int8}, {{{1, 33001, 63}, {2}, 1}, WNNDataType_Uint8},
         {{{17000, 1, 60}, {2}, 1}, WNNDataType_Int8},   {{{3, 5600, 15}, {2}, 1}, WNNDataType_Int64},
         {{{16389, 1, 21}, {2}, 1}, WNNDataType_Uint32}, {{{16391, 1, 33}, {2}, 1}, WNNDataType_Float16},
-        {{{1, 17001, 2}, {2}, 1}, WNNDataType_Float16},
+        {{{1, 17001, 2}, {2}, 1}, WNNDataType_Float16}, {{{1, 300, 1001}, {2}, 1}, WNNDataType_Float16},
+        {{{2, 31, 1003}, {2}, 1}, WNNDataType_Int8},    {{{1, 3, 30001}, {2}, 1}, WNNDataType_Float16},
+        {{{1, 1, 99991}, {2}, 1}, WNNDataType_Uint8},   {{{1, 1, 50001}, {2}, 1}, WNNDataType_Int64},
+        {{{1, 5000, 22}, {1}, 1}, WNNDataType_Uint64},  {{{1, 300, 34}, {1}, 1}, WNNDataType_Float16},
+        {{{3, 90, 68}, {1}, 1}, WNNDataType_Int8},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         WNNDataType type = cases[i].type;
-        compare(context, cpu, make_extremes, &cases[i].reduction, type, 0, "extremes of short rows", i);
+        compare(context, cpu, make_extremes, &cases[i].reduction, type, 0, "extremes by type", i);
         if (wnn_dtype_bits(type) > 8)
             compare(context, cpu, make_sums, &cases[i].reduction, type,
                     !wnn_dtype_is_float(type)     ? 0
                     : type == WNNDataType_Float16 ? 1e-3
                                                   : 3e-7,
-                    "sums of short rows", i);
+                    "sums by type", i);
     }
 }
 
@@ -158,13 +163,14 @@ int main(void)
     REQUIRE(cpu);
     if (!context)
         return SKIPPED;
-    test_short_rows(context, cpu);
+    test_types(context, cpu);
     test_reductions(context, cpu);
     test_exponentials(context, cpu);
     test_running_sums(context, cpu);
     wnnContextRelease(context);
     context = create_on(&wnn_backend_vulkan_minimal);
     REQUIRE(context);
+    test_types(context, cpu);
     test_exponentials(context, cpu);
     test_running_sums(context, cpu);
     wnnContextRelease(context);

@@ -6,73 +6,92 @@
 //
 // With COLUMNS, members of neighbouring groups lie side by side, and invocations beside one another see to so many of
 // those as load() brings; else load() brings members of one group. TURNS loads are on their way; with BLOCKS, what they
-// bring of one group is accumulated together, if accumulate_block() can do that.
+// bring of one group is accumulated together, if accumulate_block() can do that. Lanes of a group are BESIDE invocations
+// apart. With EDGES, rows begin anywhere in what a load brings: lanes have elements in front and behind by themselves.
 //
 // With TILED, groups lie one behind the other and are short. A work group brings ROWS of them to shared memory, as they lie,
 // and an invocation folds SIDE of them at a time there, which make whole words of the input and of the output.
 
 #if TILED
 
-// What is not a member of the block that begins with member k stands for the first or the last.
-void accumulate_line(inout SUM sum, ELEMENT x[TURNS][WIDE], ELEMENT first, ELEMENT last, uint k)
-{
 #if BLOCKS
+// What is not a member of the block that begins with member k stands for the first or the last.
+bool accumulate_line(inout SUM sum, ELEMENT x[TURNS][WIDE], ELEMENT first, ELEMENT last, uint k)
+{
     ELEMENT block[BLOCK];
     [[unroll]] for (uint i = 0u; i < BLOCK; i++) {
         block[i] = x[i / WIDE][i % WIDE];
-        if (int(k + i) < 0)
+        if (i < WIDE && int(k + i) < 0)
             block[i] = first;
         else if (k + i >= MEMBERS)
             block[i] = last;
     }
-    if (accumulate_block(sum, block, k, MEMBERS))
-        return;
-#endif
+    return accumulate_block(sum, block, k, MEMBERS);
+}
+#else
+bool accumulate_line(inout SUM sum, ELEMENT x[TURNS][WIDE], ELEMENT first, ELEMENT last, uint k)
+{
     [[unroll]] for (uint i = 0u; i < TURNS * WIDE; i++)
         if (k + i < MEMBERS)
             accumulate(sum, x[i / WIDE][i % WIDE], k + i);
+    return true;
 }
+#endif
 
-// Row number `row` of the tile, of which the first word has `skip` elements of another.
-SUM folded(uint row, uint skip)
+// Row number `d` of the SIDE rows from word `place` of the tile on: its first word may have elements of another. If a
+// block cannot be accumulated as such, none is.
+SUM folded(uint place, uint d)
 {
     SUM sum = NEUTRAL;
-    uint begin = row * MEMBERS - skip;
-    const uint end = MEMBERS + skip, tail = (end - 1u) / WIDE * WIDE;
+    const uint begin = d * MEMBERS, skip = begin % WIDE, end = MEMBERS + skip, tail = (end - 1u) / WIDE * WIDE;
     ELEMENT line[WIDE], x[TURNS][WIDE];
-    load(begin, line);
+    place += begin / WIDE;
+    load(place, line);
     ELEMENT first = line[skip], last;
-    load(begin + tail, line);
+    bool is_done = true;
+    load(place + tail / WIDE, line);
     last = line[end - 1u - tail];
-    for (uint k = 0u; k < end; k += TURNS * WIDE) {
+    [[unroll]] for (uint k = 0u; k < end; k += TURNS * WIDE) {
         [[unroll]] for (uint t = 0u; t < TURNS; t++)
-            load(begin + min(k + t * WIDE, tail), x[t]);
-        accumulate_line(sum, x, first, last, k - skip);
+            load(place + min(k + t * WIDE, tail) / WIDE, x[t]);
+        is_done = accumulate_line(sum, x, first, last, k - skip) && is_done;
+    }
+    if (!is_done) {
+        sum = NEUTRAL;
+        for (uint k = 0u; k < MEMBERS; k++) {
+            load(place + (k + skip) / WIDE, line);
+            accumulate(sum, line[(k + skip) % WIDE], k);
+        }
     }
     return settled(sum);
 }
 
+#define GAP    (1u - UNIT % 2u)
+#define FLIGHT 16u
+
 void main()
 {
-    const uint size = gl_WorkGroupSize.x;
+    const uint size = gl_WorkGroupSize.x, words = UNIT * (ROWS / SIDE);
     uint self = gl_LocalInvocationID.x, group = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * ROWS;
     if (group >= GROUPS)
         return;
-    uint begin = group / SIDE * (TILE_WORDS / (ROWS / SIDE));
-    for (uint i = self; i < TILE_WORDS; i += 8u * size) {
-        uint words[8];
-        [[unroll]] for (uint t = 0u; t < 8u; t++)
-            words[t] = input_word(min(begin + i + t * size, LAST_WORD));
-        [[unroll]] for (uint t = 0u; t < 8u; t++)
-            if (i + t * size < TILE_WORDS)
-                tile[tile_place(i + t * size)] = words[t];
+    uint begin = group / SIDE * UNIT;
+    for (uint i = 0u; i < words; i += FLIGHT * size) {
+        uint flight[FLIGHT];
+        [[unroll]] for (uint t = 0u; t < FLIGHT; t++)
+            if (i + t * size < words)
+                flight[t] = input_word(min(begin + i + t * size + self, LAST_WORD));
+        [[unroll]] for (uint t = 0u; t < FLIGHT; t++)
+            if (i + t * size < words) {
+                uint at = i + t * size + self;
+                tile[at + at / UNIT * GAP] = flight[t];
+            }
     }
     barrier();
     for (uint row = self * SIDE; row < ROWS; row += size * SIDE) {
         OUT results[SIDE];
         [[unroll]] for (uint d = 0u; d < SIDE; d++)
-            results[d] = finish(result_of(folded(row + d, d * MEMBERS % WIDE)),
-                                min(group + row + d, COUNT - 1u));
+            results[d] = finish(result_of(folded(row / SIDE * (UNIT + GAP), d)), min(group + row + d, COUNT - 1u));
         [[unroll]] for (uint e = 0u; e < SIDE; e += PER) {
             uint number = group + row + e;
             WORD word = WORD(0u);
@@ -91,11 +110,9 @@ void main()
 
 #define TOGETHER (gl_WorkGroupSize.x / uint(LANES))
 #if COLUMNS
-#define NEXT_LANE TOGETHER
-#define SUMS      WIDE
+#define SUMS WIDE
 #else
-#define NEXT_LANE 1u
-#define SUMS      1u
+#define SUMS 1u
 #endif
 
 #if LANES > 1
@@ -118,11 +135,11 @@ void meet(inout SUM sums[SUMS], uint lane)
     for (uint half_of = uint(LANES) / 2u; half_of > 0u; half_of >>= 1) {
         if (lane < half_of)
             [[unroll]] for (uint e = 0u; e < SUMS; e++)
-                parts[e * size + self] = join(parts[e * size + self], parts[e * size + self + half_of * NEXT_LANE]);
+                parts[e * size + self] = join(parts[e * size + self], parts[e * size + self + half_of * BESIDE]);
         barrier();
     }
     [[unroll]] for (uint e = 0u; e < SUMS; e++)
-        sums[e] = parts[e * size + self - lane * NEXT_LANE];
+        sums[e] = parts[e * size + self - lane * BESIDE];
     barrier();
 #endif
 }
@@ -139,9 +156,9 @@ void accumulate_each(inout SUM sum, uint group, uint k, uint end)
 void main()
 {
     const uint step = uint(LANES);
-    uint self = gl_LocalInvocationID.x, lane = self / NEXT_LANE % step;
+    uint self = gl_LocalInvocationID.x, lane = self / BESIDE % step;
     uint unit = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * TOGETHER +
-                (COLUMNS == 1 ? self % TOGETHER : self / step);
+                self / (BESIDE * step) * BESIDE + self % BESIDE;
 #if COLUMNS
     const uint units = (GROUPS + WIDE - 1u) / WIDE;
     uint piece = unit / units, group = unit % units * WIDE, begin = piece * CHUNK,
@@ -186,6 +203,20 @@ void main()
     uint group = unit % GROUPS, begin = unit / GROUPS * CHUNK, end = unit < COUNT ? min(begin + CHUNK, MEMBERS) : 0u;
     SUM sums[1];
     sums[0] = NEUTRAL;
+#if EDGES
+    // What lies in front of the first whole vector and behind the last is asked for first.
+    const uint edges = (2u * WIDE - 3u) / step + 1u;
+    uint places[edges], front = min((WIDE - (group_index(group) + begin) % WIDE) % WIDE, end - min(begin, end)),
+                        behind = (end - min(begin, end) - front) % WIDE;
+    ELEMENT edge[edges];
+    end -= behind;
+    [[unroll]] for (uint i = 0u; i < edges; i++) {
+        uint at = lane + i * step;
+        places[i] = at < front + behind ? at < front ? begin + at : end + at - front : ~0u;
+        edge[i] = a_at(group_index(group) + member_index(places[i] == ~0u ? 0u : places[i]));
+    }
+    begin += front;
+#endif
     for (uint k = begin + lane * WIDE; k < end; k += TURNS * step * WIDE) {
         ELEMENT x[TURNS][WIDE];
         [[unroll]] for (uint t = 0u; t < TURNS; t++)
@@ -203,7 +234,15 @@ void main()
                     accumulate(sums[0], x[t][e], k + t * step * WIDE + e);
 #endif
     }
+#if EDGES
+    SUM others = NEUTRAL;
+    [[unroll]] for (uint i = 0u; i < edges; i++)
+        if (places[i] != ~0u)
+            accumulate(others, edge[i], places[i]);
+    sums[0] = join(settled(sums[0]), settled(others));
+#else
     sums[0] = settled(sums[0]);
+#endif
     meet(sums, lane);
     OUT result = finish(result_of(sums[0]), min(unit, COUNT - 1u));
     WORD word = WORD(0u);
