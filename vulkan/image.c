@@ -66,6 +66,10 @@ void wnn_lower_pool2d(struct lowering *lowering)
     bool is_float = wnn_dtype_is_float(in->type), wide = wnn_dtype_bits(in->type) == 64;
     uint64_t window = (uint64_t)options->windowDimensions.data[0] * options->windowDimensions.data[1];
     struct shader shader;
+    if (wnn_is_global_pool(node)) {
+        wnn_lower_global_pool(lowering);
+        return;
+    }
     // Large windows are waited for longest: all of a line is to be on its way at once.
     wnn_shader_begin(&shader, lowering, "pool", window >= 16 ? SIZE_MAX : out->count);
     bool unroll = shader.literal && options->windowDimensions.data[1] <= 16;

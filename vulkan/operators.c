@@ -26,7 +26,7 @@
     }
 #define POOL                                                                                                 \
     {                                                                                                        \
-        wnn_lower_pool2d, NULL, 0, true, wnn_pool_prepares                                                   \
+        wnn_lower_pool2d, wnn_scratch_of_pool2d, 0, true, wnn_pool_prepares                                  \
     }
 
 const struct gpu_operator wnn_gpu_operators[WNN_OP_END] = {

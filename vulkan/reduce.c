@@ -715,6 +715,41 @@ void wnn_lower_reduce(struct lowering *lowering)
     lower_folds(lowering, &groups, &fold, true);
 }
 
+// A pool whose window is all of an image is a fold.
+bool wnn_is_global_pool(const struct node *node)
+{
+    const WNNPool2dOptions *options = node->attrs;
+    const uint32_t *window = options->windowDimensions.data, *padding = options->padding.data,
+                   *dilations = options->dilations.data, *dim = node->in[0]->type.shape.dim;
+    dim += options->layout == WNNInputOperandLayout_NHWC ? 1 : 2;
+    return window[0] == dim[0] && window[1] == dim[1] && dilations[0] == 1 && dilations[1] == 1 &&
+           (padding[0] | padding[1] | padding[2] | padding[3]) == 0;
+}
+
+static struct groups images_of(const struct node *node)
+{
+    const WNNPool2dOptions *options = node->attrs;
+    uint32_t first = options->layout == WNNInputOperandLayout_NHWC ? 1 : 2;
+    return wnn_groups_along(&node->in[0]->type.shape, (const uint32_t[]){first, first + 1}, 2);
+}
+
+size_t wnn_scratch_of_pool2d(const struct node *node)
+{
+    struct groups groups = images_of(node);
+    return wnn_is_global_pool(node) ? scratch_of_folds(&groups) : 0;
+}
+
+void wnn_lower_global_pool(struct lowering *lowering)
+{
+    struct groups groups = images_of(lowering->node);
+    enum op op = (enum op)lowering->node->op;
+    struct fold fold = fold_of(op == WNN_OP_averagePool2d ? WNN_OP_reduceMean
+                               : op == WNN_OP_l2Pool2d    ? WNN_OP_reduceL2
+                                                          : WNN_OP_reduceMax,
+                               lowering->in[0].type);
+    lower_folds(lowering, &groups, &fold, true);
+}
+
 #define JOIN_FOUND(first)                                                                                    \
     "if (a.k == ~0u || b.k == ~0u) { if (a.k == ~0u) return b; return a; }\n"                                \
     "if (better(a.x, b.x)) return a;\nif (better(b.x, a.x)) return b;\n"                                     \

@@ -87,6 +87,36 @@ static void test_types(WNNContext context, WNNContext cpu)
     }
 }
 
+struct pool {
+    uint32_t dims[4];
+    WNNInputOperandLayout layout;
+};
+
+static void make_pools(struct subject *s)
+{
+    const struct pool *pool = s->argument;
+    WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
+    options.layout = pool->layout;
+    WNNOperand x = input(s, 4, pool->dims);
+    output(s, wnnGraphBuilderMaxPool2d(s->builder, x, &options));
+    output(s, wnnGraphBuilderAveragePool2d(s->builder, x, &options));
+    output(s, wnnGraphBuilderL2Pool2d(s->builder, x, &options));
+}
+
+// Windows that are whole images.
+static void test_global_pools(WNNContext context, WNNContext cpu)
+{
+    static const struct pool cases[] = {
+        {{2, 3, 101, 140}, WNNInputOperandLayout_NCHW}, {{1, 120, 111, 6}, WNNInputOperandLayout_NHWC},
+        {{2, 70, 7, 7}, WNNInputOperandLayout_NCHW},    {{3, 7, 7, 65}, WNNInputOperandLayout_NHWC},
+        {{5, 1, 1, 9}, WNNInputOperandLayout_NHWC},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        compare(context, cpu, make_pools, &cases[i], WNNDataType_Float32, 1e-6, "global pools", i);
+        compare(context, cpu, make_pools, &cases[i], WNNDataType_Float16, 1e-3, "global pools", i);
+    }
+}
+
 // Rows of numbers of all sizes, of infinities and of NaN: blocks that have such are gone through one by one.
 static void make_exponentials(struct subject *s)
 {
@@ -165,6 +195,7 @@ int main(void)
         return SKIPPED;
     test_types(context, cpu);
     test_reductions(context, cpu);
+    test_global_pools(context, cpu);
     test_exponentials(context, cpu);
     test_running_sums(context, cpu);
     wnnContextRelease(context);
