@@ -842,7 +842,6 @@ struct scan {
 
 enum {
     SCAN_LANES = 128,
-    HELD_MOST = 17,
     HELD_COLUMNS = 8,
     LEAST_SHARE = 4, // chunks
     MOST_PIECES = 512
@@ -865,10 +864,13 @@ static struct scan scan_of(const struct groups *groups, WNNDataType type)
         s.by_float32 = half && (outer == 0 || steps[0] != 1 || sizes[0] % 2 != 0 ||
                                 !are_multiples(outer, steps, 2, 1) || groups->inner_steps[0] % 2 != 0);
     } else {
-        bool large = wnn_dtype_bits(type) == 64 || wnn_dtype_is_float(type);
-        unsigned most = large ? HELD_MOST / 2 + 1 : HELD_MOST;
-        s.local_size = SCAN_LANES;
-        while (s.lanes < SCAN_LANES && s.lanes * (size_t)most < members)
+        // Where few lanes are enough, more work groups are under way, which wait for fewer lanes.
+        unsigned most = wnn_dtype_bits(type) == 64 ? 9 : 17, lanes = half ? 32 : 64,
+                 held_most = half ? 33 : most;
+        bool few = members <= (size_t)lanes * held_most;
+        most = few ? held_most : most;
+        s.local_size = few ? lanes : SCAN_LANES;
+        while (s.lanes < s.local_size && s.lanes * (size_t)most < members)
             s.lanes *= 2;
         size_t held = ((members + s.lanes - 1) / s.lanes) | 1;
         s.held = held < most ? (unsigned)held : most;
@@ -938,14 +940,13 @@ static void lower_scan(struct lowering *lowering, const struct groups *groups, c
     // Pairs of floats are not put in order: the second is not a number where the first is not finite.
     if (!wnn_dtype_is_float(in->type))
         wnn_shader_text(&shader, "SUM join(SUM a, SUM b) { return add(a, b); }\n"
-                                 "CELL result_of(SUM before, SUM s) { return add(before, s); }\n");
+                                 "CELL result_of(SUM s) { return s; }\n");
     else
         wnn_shader_text(&shader,
                         "vec2 join(vec2 a, vec2 b) {\nfloat lost, high = exact_sum(a.x, b.x, lost);\n"
                         "precise float low = a.y + b.y + lost;\nreturn vec2(high, low);\n}\n"
-                        "float result_of(vec2 before, vec2 s) {\n"
-                        "precise float high = before.x + s.x, low = before.y + s.y, y = high + low;\n"
-                        "return is_nan(low) ? high : y;\n}\n");
+                        "float result_of(vec2 s) {\n"
+                        "precise float y = s.x + s.y;\nreturn is_nan(s.y) ? s.x : y;\n}\n");
     uint64_t together = s->columns ? s->local_size / s->lanes : s->rows, per = s->columns ? shader.per : 1,
              units = (groups->count + per - 1) / per * s->pieces;
     wnn_shader_end_groups(&shader, s->columns ? (units + together - 1) / together

@@ -174,7 +174,8 @@ static void test_running_sums(WNNContext context, WNNContext cpu)
         {{1, 1, 99998}, 2, false, false}, {{1, 99999, 1}, 1, true, true},  {{4, 6, 3}, 0, false, false},
         {{3, 100, 34}, 1, true, false},   {{5000, 1, 18}, 0, true, true},  {{7, 61, 33}, 1, false, true},
         {{2, 1001, 40}, 1, false, true},  {{2, 2500, 2}, 1, false, false}, {{2, 1, 9001}, 2, true, false},
-        {{2, 2, 6002}, 2, false, false},
+        {{2, 2, 6002}, 2, false, false},  {{3, 1, 1088}, 2, false, false}, {{3, 2, 1000}, 2, false, false},
+        {{2, 1, 1089}, 2, true, true},    {{2, 1, 1058}, 2, true, true},
     };
     static const WNNDataType types[] = {WNNDataType_Float32, WNNDataType_Float16, WNNDataType_Int64,
                                         WNNDataType_Uint32};

@@ -61,20 +61,23 @@ SUM carried(uint e, uint lane, uint group, uint piece)
     return all;
 }
 
-// Makes of elements the sums up to them, those before and in front of this lane not included.
-void sum_up(inout CELL x[HELD], out SUM sums[HELD], out SUM all)
+// Of the elements of a lane.
+SUM sum_of(CELL x[HELD])
 {
     SUM sum = NEUTRAL;
-    [[unroll]] for (uint h = 0u; h < HELD; h++) {
-#if EXCLUSIVE
-        sums[h] = sum;
-#endif
+    [[unroll]] for (uint h = 0u; h < HELD; h++)
         accumulate(sum, x[h]);
-#if !EXCLUSIVE
-        sums[h] = sum;
-#endif
+    return sum;
+}
+
+// Makes of them the sums up to them, where `sum` comes before them.
+void sum_up(inout CELL x[HELD], SUM sum)
+{
+    [[unroll]] for (uint h = 0u; h < HELD; h++) {
+        CELL y = result_of(sum);
+        accumulate(sum, x[h]);
+        x[h] = EXCLUSIVE == 1 ? y : result_of(sum);
     }
-    all = sum;
 }
 
 // Member h of a lane within a chunk.
@@ -95,7 +98,6 @@ void main()
         uint chunk = piece * SHARE + (REVERSED == 1 ? SHARE - 1u - turn : turn);
         uint begin = chunk * CHUNK;
         CELL x[PER][HELD];
-        SUM sums[PER][HELD];
         [[unroll]] for (uint h = 0u; h < HELD; h++) {
             uint k = begin + place_of(lane, h), at = first + min(k, MEMBERS - 1u) * STRIDE;
 #if PAIRS
@@ -109,12 +111,9 @@ void main()
 #endif
         }
         [[unroll]] for (uint e = 0u; e < PER; e++) {
-            sum_up(x[e], sums[e], all);
-            meet(e, lane, all, before, all);
-            before = join(carry[e], before);
+            meet(e, lane, sum_of(x[e]), before, all);
+            sum_up(x[e], join(carry[e], before));
             carry[e] = join(carry[e], all);
-            [[unroll]] for (uint h = 0u; h < HELD; h++)
-                x[e][h] = result_of(before, sums[e][h]);
         }
         [[unroll]] for (uint h = 0u; h < HELD; h++) {
             uint k = begin + place_of(lane, h);
@@ -176,19 +175,18 @@ void main()
             }
         barrier();
         CELL x[HELD];
-        SUM sums[HELD], before;
+        SUM before;
         [[unroll]] for (uint h = 0u; h < HELD; h++) {
             uint p = place_of(lane, h);
             x[h] = NOTHING;
             if (begin + p < MEMBERS)
                 x[h] = tile[row * CHUNK + p];
         }
-        sum_up(x, sums, all);
-        meet(0u, lane, all, before, all);
-        before = join(carry, before);
+        meet(0u, lane, sum_of(x), before, all);
+        sum_up(x, join(carry, before));
         carry = join(carry, all);
         [[unroll]] for (uint h = 0u; h < HELD; h++)
-            tile[row * CHUNK + place_of(lane, h)] = result_of(before, sums[h]);
+            tile[row * CHUNK + place_of(lane, h)] = x[h];
         barrier();
         [[unroll]] for (uint t = 0u; t < turns; t++) {
             uint j = (t * SIZE + self) * PER;
