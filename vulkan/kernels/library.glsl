@@ -1159,13 +1159,12 @@ int power(int a, int b)
 uint power(uint a, uint b) { return whole_power(a, b); }
 
 //: power I64
+// Of what a negative exponent makes, only powers of 1 and -1 are not 0, and the same with 2^64 added to it.
 I64 power(I64 a, I64 b)
 {
-    bool one = a.lo == 1u && a.hi == 0u, minus = (a.lo & a.hi) == ~0u;
-    if (int(b.hi) < 0)
-        return one || (minus && (b.lo & 1u) == 0u) ? I64(1u, 0u) : minus ? a : I64(0u, 0u);
+    bool unit = (a.lo + 1u & ~2u) == 0u && a.hi == uint(int(a.lo) >> 31);
     uvec2 y = whole_power64(uvec2(a.lo, a.hi), uvec2(b.lo, b.hi));
-    return I64(y.x, y.y);
+    return int(b.hi) < 0 && !unit ? I64(0u, 0u) : I64(y.x, y.y);
 }
 
 //: power U64
