@@ -203,11 +203,10 @@ struct sets {
 };
 
 enum {
-    SHORT_MEMBERS = 100,
-    SHORT_EDGED_MEMBERS = 64, // of rows that begin anywhere in vectors
-    SET_LANES = 48,           // at least
-    MOST_SET_LANES = 256,
-    SET_HELD = 4
+    SHORT_MEMBERS = 64,
+    SHORT_ODD_MEMBERS = 100, // of an odd number of vectors, which few lanes share badly
+    SET_LANES = 48,          // at least
+    SET_HELD = 4             // twice as many of float16, if rows begin with vectors
 };
 
 // How good so many lanes are: few of a subgroup are idle, and few wait for one another.
@@ -221,19 +220,18 @@ static bool are_short_rows(const struct lowering *lowering, const struct groups 
                            const struct tensor *in, struct sets *sets)
 {
     size_t members = groups->members, together = members % 4 == 0 ? 1 : members % 2 == 0 ? 2 : 4;
-    if (members > (together == 1 ? SHORT_MEMBERS : SHORT_EDGED_MEMBERS))
+    if (members > (members % 8 == 4 ? SHORT_ODD_MEMBERS : SHORT_MEMBERS))
         return false;
-    unsigned step = (unsigned)(members * together / 4), most = lowering->gpu->can.invocations;
-    most = most < MOST_SET_LANES ? most : MOST_SET_LANES;
+    unsigned step = (unsigned)(members * together / 4);
     sets->lanes = step;
-    for (unsigned lanes = step; lanes <= most; lanes += step)
+    for (unsigned lanes = step; lanes <= lowering->gpu->can.invocations; lanes += step)
         if (sets->lanes < SET_LANES || rate_lanes(lanes) > rate_lanes(sets->lanes))
             sets->lanes = lanes;
     sets->rows = sets->lanes * 4 / (unsigned)members;
-    sets->held = in->type == WNNDataType_Float16 ? 2 * SET_HELD : SET_HELD;
+    sets->held = in->type == WNNDataType_Float16 && together == 1 ? 2 * SET_HELD : SET_HELD;
     size_t row_bytes = ((members + 3) / 4 + 1) * 2 * sizeof(float) + 4 * sizeof(float); // of shared memory
     while (sets->held > 1 && ((sets->rows * sets->held + 32) * row_bytes > GPU_LEAST_SHARED ||
-                              groups->count < (size_t)sets->rows * sets->held * 4 * FEW_GROUPS))
+                              groups->count < (size_t)sets->rows * sets->held * 2 * FEW_GROUPS))
         sets->held /= 2;
     return true;
 }

@@ -38,7 +38,9 @@ shared KNOWN known[ROWS + 1];
 // EACH_ROW(x, join) ... END_ROWS: with x, which joins all pieces of row i.
 #define EACH_ROW(x, join)                                                                                              \
     barrier();                                                                                                         \
-    for (uint i = lane; i < uint(ROWS); i += LANES) {                                                                  \
+    [[unroll]] for (uint some = 0u; some < uint(ROWS); some += LANES)                                                  \
+    if (some + LANES <= uint(ROWS) || some + lane < uint(ROWS)) {                                                      \
+        uint i = some + lane;                                                                                          \
         SUMS x = pieces[i];                                                                                            \
         [[unroll]] for (uint p = 1u; p < uint(SURE); p++)                                                              \
             x = join(x, pieces[p * uint(PITCH) + i]);                                                                  \
