@@ -8,6 +8,7 @@
 #define VULKAN_PROGRAM_H_
 
 #include "lib/arena.h"
+#include "vulkan/memory.h"
 #include "vulkan/pipeline.h"
 #include "vulkan/timeline.h"
 

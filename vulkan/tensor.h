@@ -6,6 +6,7 @@
 #ifndef VULKAN_TENSOR_H_
 #define VULKAN_TENSOR_H_
 
+#include "vulkan/memory.h"
 #include "vulkan/timeline.h"
 
 #include <pthread.h>
