@@ -129,6 +129,7 @@ enum {
     FILLED = 1 << 18,        // invocations that a device has room for, roughly
     LARGE = 1 << 20,         // from so many invocations on, work groups are large: starting one takes time
     MOST_SHARED = 16 * 1024, // that all devices have
+    FEW_MEMBERS = 64,        // of columns: results matter, too
     MOST_BESIDE = 32,
     LINE_BYTES = 128,  // that are read at once, at least
     EDGED_VECTORS = 4, // of a row that begins anywhere, at least
@@ -228,9 +229,12 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
     struct schedule s = {.wide = 1, .lanes = 1, .beside = 1, .turns = 1, .piece = groups->members};
     s.columns = inner > 0 && steps[0] != 1 && outer > 0 && outer_steps[0] == 1 && outer_sizes[0] > 1;
     if (s.columns) {
-        // A word where more would take many registers, or results of a lane would lie far apart.
-        if (bits == 16 || (bits == 8 && per == 1 && groups->members < 64))
-            wide = 32 / bits;
+        // Less where more would take many registers, or results of a lane would lie far apart.
+        bool few = groups->members < FEW_MEMBERS;
+        if (bits == 16)
+            wide = few || outer_sizes[0] * 2 % LINE_BYTES != 0 ? 4 : 2;
+        else if (bits == 8 && per == 1 && few)
+            wide = 4;
         while (wide > 1 && (outer_sizes[0] % wide != 0 || !are_multiples(outer, outer_steps, wide, 1) ||
                             !are_multiples(inner, steps, wide, 0)))
             wide /= 2;
