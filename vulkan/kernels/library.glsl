@@ -1585,7 +1585,7 @@ float tan_half(float x)
 float linear_half(float x, float alpha, float beta) { precise float y = alpha * x + beta; return y; }
 
 //: within_half
-float within_half(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+float within_half(float x, float low, float high) { return kept_nan(x, x < low ? low : x > high ? high : x); }
 
 //: hard_swish_half
 float hard_swish_half(float x)
