@@ -295,9 +295,9 @@ void wnn_cpu_gather(const struct kernel_call *call)
     struct gather gather = {in,
                             &call->in[1],
                             &call->out[0],
-                            wnn_product(&in->shape, 0, options->axis),
+                            wnn_shape_product(&in->shape, 0, options->axis),
                             in->shape.dim[options->axis],
-                            wnn_product(&in->shape, options->axis + 1, in->shape.rank) *
+                            wnn_shape_product(&in->shape, options->axis + 1, in->shape.rank) *
                                 wnn_element_size(in)};
     if (nothing_to_gather(call))
         return;
@@ -510,7 +510,7 @@ void wnn_cpu_gather_elements(const struct kernel_call *call)
 WNN_INLINE void gather_blocks_of(const struct tuples *t, size_t begin, size_t end, size_t bytes)
 {
     struct writer writer;
-    struct source source = {t->from, wnn_product(t->shape, 0, (unsigned)t->length), {NULL, 0}};
+    struct source source = {t->from, wnn_shape_product(t->shape, 0, (unsigned)t->length), {NULL, 0}};
     begin_writing(&writer, t->to + begin * bytes, t->out);
     for (size_t i = begin, n; i < end; i += n) {
         uint32_t places[WNN_INDICES];

@@ -116,9 +116,9 @@ void wnn_load_places(const struct elements *e, size_t first, size_t count, size_
 struct elements wnn_element_sides(const struct tensor *tensor, const struct tensor *indices, unsigned axis,
                                   size_t ahead)
 {
-    size_t inner = wnn_product(&tensor->shape, axis + 1, tensor->shape.rank);
+    size_t inner = wnn_shape_product(&tensor->shape, axis + 1, tensor->shape.rank);
     return (struct elements){.indices = indices,
-                             .outer = wnn_product(&tensor->shape, 0, axis),
+                             .outer = wnn_shape_product(&tensor->shape, 0, axis),
                              .size = tensor->shape.dim[axis],
                              .steps = indices->shape.dim[axis],
                              .inner = inner,
@@ -132,8 +132,8 @@ struct tuples wnn_tuple_sides(const struct tensor *tensor, const struct tensor *
     return (struct tuples){.indices = indices,
                            .shape = &tensor->shape,
                            .length = length,
-                           .count = wnn_product(&indices->shape, 0, indices->shape.rank - 1),
-                           .bytes = wnn_product(&tensor->shape, (unsigned)length, tensor->shape.rank) *
+                           .count = wnn_shape_product(&indices->shape, 0, indices->shape.rank - 1),
+                           .bytes = wnn_shape_product(&tensor->shape, (unsigned)length, tensor->shape.rank) *
                                     wnn_element_size(tensor)};
 }
 

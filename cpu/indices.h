@@ -62,15 +62,6 @@ static inline size_t wnn_element_size(const struct tensor *tensor)
     return wnn_dtype_bits(tensor->type) / 8;
 }
 
-// Elements of the dimensions [begin, end).
-static inline size_t wnn_product(const struct shape *shape, unsigned begin, unsigned end)
-{
-    size_t count = 1;
-    for (unsigned d = begin; d < end; d++)
-        count *= shape->dim[d];
-    return count;
-}
-
 // How many blocks one thread should move at least.
 static inline size_t wnn_blocks_grain(size_t bytes)
 {

@@ -336,10 +336,7 @@ static size_t batch_chunks(size_t count, unsigned threads)
 
 static size_t leading(const struct shape *shape)
 {
-    size_t count = 1;
-    for (unsigned d = 0; d + 2 < shape->rank; d++)
-        count *= shape->dim[d];
-    return count;
+    return shape->rank > 2 ? wnn_shape_product(shape, 0, shape->rank - 2) : 1;
 }
 
 // Strides, in elements, of the matrices of an operand along the leading dimensions of the result.

@@ -339,10 +339,7 @@ static void gather_strided(const struct kernel_call *call, ptrdiff_t first,
 // Elements of one position of `axis`.
 static size_t elements_after(const struct shape *shape, unsigned axis)
 {
-    size_t count = 1;
-    for (unsigned d = axis + 1; d < shape->rank; d++)
-        count *= shape->dim[d];
-    return count;
+    return wnn_shape_product(shape, axis + 1, shape->rank);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-concat

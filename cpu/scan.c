@@ -95,14 +95,12 @@ void wnn_cpu_cumulative_sum(const struct kernel_call *call)
                         .out = call->out[0].data,
                         .type = in->type,
                         .steps = in->shape.dim[attrs->axis],
-                        .columns = 1,
+                        .columns = wnn_shape_product(&in->shape, attrs->axis + 1, in->shape.rank),
                         .exclusive = attrs->options.exclusive,
                         .reversed = attrs->options.reversed};
     if (in->count == 0)
         return;
     scan.streams = wnn_streams(in->count * wnn_dtype_bits(in->type) / 8);
-    for (unsigned d = attrs->axis + 1; d < in->shape.rank; d++)
-        scan.columns *= in->shape.dim[d];
     scan.blocks = (scan.columns + WIDTH - 1) / WIDTH;
     size_t units = in->count / scan.steps / scan.columns * scan.blocks;
     size_t grain = 16384 / (scan.steps * wnn_smaller(scan.columns, WIDTH)) + 1;

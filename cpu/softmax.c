@@ -77,8 +77,6 @@ void wnn_cpu_softmax(const struct kernel_call *call)
                               .out = call->out[0].data,
                               .half = in->type == WNNDataType_Float16,
                               .rows = in->shape.dim[attrs->axis],
-                              .columns = 1};
-    for (unsigned d = attrs->axis + 1; d < in->shape.rank; d++)
-        softmax.columns *= in->shape.dim[d];
+                              .columns = wnn_shape_product(&in->shape, attrs->axis + 1, in->shape.rank)};
     run(&softmax, in->count, call->parallel);
 }

@@ -10,12 +10,17 @@ bool wnn_shape_equal(const struct shape *a, const struct shape *b)
     return a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof a->dim[0]) == 0;
 }
 
-size_t wnn_shape_elements(const struct shape *shape)
+size_t wnn_shape_product(const struct shape *shape, unsigned begin, unsigned end)
 {
     size_t elements = 1;
-    for (unsigned i = 0; i < shape->rank; i++)
+    for (unsigned i = begin; i < end; i++)
         elements *= shape->dim[i];
     return elements;
+}
+
+size_t wnn_shape_elements(const struct shape *shape)
+{
+    return wnn_shape_product(shape, 0, shape->rank);
 }
 
 bool wnn_shape_count(const struct shape *shape, size_t *elements)

@@ -28,8 +28,9 @@ struct descriptor {
 
 bool wnn_shape_equal(const struct shape *a, const struct shape *b);
 
-// The number of elements of a valid shape; 1 for rank 0.
+// The number of elements of a valid shape; 1 for rank 0. And of its dimensions [begin, end) alone.
 size_t wnn_shape_elements(const struct shape *shape);
+size_t wnn_shape_product(const struct shape *shape, unsigned begin, unsigned end);
 
 // The same as far as 64 bits go: false on overflow or beyond 2^31-1.
 bool wnn_shape_count(const struct shape *shape, size_t *elements);

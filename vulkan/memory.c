@@ -134,22 +134,25 @@ void wnn_buffer_free(struct gpu *gpu, struct buffer *buffer)
     *buffer = (struct buffer){0};
 }
 
-bool wnn_buffer_flush(struct gpu *gpu, const struct buffer *buffer, struct error *error)
+// Has a function see to all of a buffer that the host and the device do not see alike.
+static bool tell_whole(struct gpu *gpu, const struct buffer *buffer, PFN_vkFlushMappedMemoryRanges tell,
+                       const char *name, struct error *error)
 {
     if (!buffer->mapped || buffer->coherent)
         return true;
     const VkMappedMemoryRange range = {
         .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, .memory = buffer->memory, .size = VK_WHOLE_SIZE};
-    VkResult result = gpu->vk.FlushMappedMemoryRanges(gpu->device, 1, &range);
-    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkFlushMappedMemoryRanges", error);
+    VkResult result = tell(gpu->device, 1, &range);
+    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, name, error);
+}
+
+bool wnn_buffer_flush(struct gpu *gpu, const struct buffer *buffer, struct error *error)
+{
+    return tell_whole(gpu, buffer, gpu->vk.FlushMappedMemoryRanges, "vkFlushMappedMemoryRanges", error);
 }
 
 bool wnn_buffer_invalidate(struct gpu *gpu, const struct buffer *buffer, struct error *error)
 {
-    if (!buffer->mapped || buffer->coherent)
-        return true;
-    const VkMappedMemoryRange range = {
-        .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, .memory = buffer->memory, .size = VK_WHOLE_SIZE};
-    VkResult result = gpu->vk.InvalidateMappedMemoryRanges(gpu->device, 1, &range);
-    return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkInvalidateMappedMemoryRanges", error);
+    return tell_whole(gpu, buffer, gpu->vk.InvalidateMappedMemoryRanges, "vkInvalidateMappedMemoryRanges",
+                      error);
 }

@@ -5,6 +5,8 @@
 
 #include "vulkan/reduce.h"
 
+#include "vulkan/image.h"
+
 #include <stdio.h>
 
 struct groups wnn_groups_along(const struct shape *shape, const uint32_t *axes, size_t axis_count)
@@ -724,9 +726,9 @@ bool wnn_is_global_pool(const struct node *node)
 {
     const WNNPool2dOptions *options = node->attrs;
     const uint32_t *window = options->windowDimensions.data, *padding = options->padding.data,
-                   *dilations = options->dilations.data, *dim = node->in[0]->type.shape.dim;
-    dim += options->layout == WNNInputOperandLayout_NHWC ? 1 : 2;
-    return window[0] == dim[0] && window[1] == dim[1] && dilations[0] == 1 && dilations[1] == 1 &&
+                   *dilations = options->dilations.data;
+    struct image image = wnn_image_of(&node->in[0]->type.shape, options->layout);
+    return window[0] == image.height && window[1] == image.width && dilations[0] == 1 && dilations[1] == 1 &&
            (padding[0] | padding[1] | padding[2] | padding[3]) == 0;
 }
 
