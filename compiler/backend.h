@@ -8,6 +8,7 @@
 #define COMPILER_BACKEND_H_
 
 #include "compiler/plan.h"
+#include "lib/interrupt.h"
 #include "lib/parallel.h"
 #include "ops/op.h"
 
@@ -46,7 +47,8 @@ struct bindings {
     void *const *outputs;
     const struct watcher *watcher; // NULL: nobody watches; backends that cannot be watched ignore it
     bool tensors; // the pointers are the backend's tensors (tensor_create), all outputs are there
-    const WNNVulkanSync *sync; // of an execution on such tensors, or NULL; valid until its end
+    const WNNVulkanSync *sync;         // of an execution on such tensors, or NULL; valid until its end
+    const struct interrupt *interrupt; // of the execution, or NULL; valid until its end
 };
 
 // node->lowering of a node whose outputs are views of its input, or concat's inputs views of its output

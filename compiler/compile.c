@@ -94,7 +94,7 @@ static bool run_passes(const struct compile_options *options, struct pass_contex
             continue;
         if (order[i] == FUSE_QUANTIZED)
             context->keep_quantized = false;
-        if (!pass->run(context, graph))
+        if (!wnn_interrupt_check(context->interrupt, context->error) || !pass->run(context, graph))
             return false;
         if (options->observe)
             options->observe(options->observer, name, graph);
@@ -107,8 +107,12 @@ static bool run_passes(const struct compile_options *options, struct pass_contex
 bool wnn_compile(const struct compile_options *options, struct graph *graph, struct plan *plan,
                  struct error *error)
 {
-    struct pass_context context = {options->backend, options->state, options->allocator, error,
-                                   fuses_quantized(options)};
+    struct pass_context context = {.backend = options->backend,
+                                   .state = options->state,
+                                   .allocator = options->allocator,
+                                   .error = error,
+                                   .interrupt = options->interrupt,
+                                   .keep_quantized = fuses_quantized(options)};
     *plan = (struct plan){0};
     bool done = !options->verify || wnn_verify(graph, "build", error);
     done = done && run_passes(options, &context, graph);

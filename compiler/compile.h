@@ -12,7 +12,8 @@ struct compile_options {
     void *state; // of the backend
     struct allocator *allocator;
     uint32_t skip; // bit i: do not run pass i of the list (prune, and what a plan needs, run in any case)
-    bool verify;   // check the invariants after every pass
+    const struct interrupt *interrupt; // of the build, or NULL
+    bool verify;                       // check the invariants after every pass
     // (optional) Called after every pass with its name.
     void (*observe)(void *argument, const char *pass, const struct graph *graph);
     void *observer;

@@ -14,7 +14,8 @@ struct pass_context {
     void *state;
     struct allocator *allocator;
     struct error *error;
-    bool keep_quantized; // weights are not to be folded to floats yet
+    const struct interrupt *interrupt; // of the build, or NULL
+    bool keep_quantized;               // weights are not to be folded to floats yet
 };
 
 // prune.c: drops the nodes that no output depends on, and the operands (constants) that nothing uses.

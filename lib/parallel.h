@@ -5,6 +5,8 @@
 #ifndef LIB_PARALLEL_H_
 #define LIB_PARALLEL_H_
 
+#include "lib/interrupt.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,6 +18,7 @@ struct parallel {
     unsigned threads;  // how many tasks can make progress at once, at least 1
     void *pthreadpool; // a pthreadpool_t with as many threads that is there already, or NULL
     const void *host;  // the runtime's
+    const struct interrupt *interrupt; // of what runs now, or NULL
     // (optional) Makes that pthreadpool_t when it is first needed, or returns the one that it made; NULL:
     // there is none to be had. Any thread.
     void *(*make_pthreadpool)(const struct parallel *parallel);

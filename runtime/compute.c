@@ -106,7 +106,8 @@ static bool run_execution(WNNContext context, struct request *request, struct er
         return true;
     }
     take_staged_inputs(e);
-    const struct bindings bindings = {e->inputs, e->outputs, NULL, e->stored, e->sync};
+    const struct bindings bindings = {
+        .inputs = e->inputs, .outputs = e->outputs, .tensors = e->stored, .sync = e->sync};
     if (!e->joins && atomic_load_explicit(&e->graph->watched, memory_order_relaxed))
         return end_execution(context, e, wnn_profile_execute(e->graph, &bindings, error), error);
     if (!backend->submit)
@@ -121,7 +122,8 @@ static bool run_execution(WNNContext context, struct request *request, struct er
 static bool land_execution(WNNContext context, struct request *request, struct error *error)
 {
     struct execution *e = (struct execution *)request;
-    const struct bindings bindings = {e->inputs, e->outputs, NULL, e->stored, e->sync};
+    const struct bindings bindings = {
+        .inputs = e->inputs, .outputs = e->outputs, .tensors = e->stored, .sync = e->sync};
     bool done = context->backend->land(context->state, e->graph->executable, e->flight, &bindings, error);
     return end_execution(context, e, done, error);
 }
