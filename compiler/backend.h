@@ -2,7 +2,8 @@
 //
 // A backend: what turns an optimised graph into something that runs. Each is one constant struct;
 // runtime/backends.c names them. All functions of one state are called one at a time: on the worker of its
-// context, and `execute` on threads that wait for it too.
+// context, and `execute` on threads that wait for it too; those of builds on another thread beside them if
+// `builds_apart`.
 
 #ifndef COMPILER_BACKEND_H_
 #define COMPILER_BACKEND_H_
@@ -74,6 +75,9 @@ struct backend {
     // Runs nodes of one level (node->level) at the same time.
     bool levels;
 
+    // A graph can be compiled and lowered on one thread while `execute` runs on another, and `release`.
+    bool builds_apart;
+
     // (optional) The data types of one row of an operator that the backend can do; NULL: all of the table.
     uint32_t (*types)(enum op op, const struct op_row *row);
 
@@ -101,7 +105,9 @@ struct backend {
 
     // (optional) Computes one node from constants while a graph is built. `in` and `out` are dense, aligned
     // to WNN_ALIGNMENT and have WNN_SLACK; absent operands are NULL. False: not possible, the node stays.
-    bool (*evaluate)(void *state, const struct node *node, const void *const *in, void *const *out);
+    // What it has computed when an interrupt came is worth nothing.
+    bool (*evaluate)(void *state, const struct node *node, const void *const *in, void *const *out,
+                     const struct interrupt *interrupt);
 
     // (optional) Whether it computes an operator that only the compiler makes (from WNN_OP_COUNT on); no pass
     // makes one that it does not. NULL: none.

@@ -119,6 +119,7 @@ bool wnn_compile(const struct compile_options *options, struct graph *graph, str
     if (done && options->backend->partition)
         options->backend->partition(options->state, graph);
     plan->graph = *graph;
+    plan->interrupt = options->interrupt;
     *graph = (struct graph){0};
     for (size_t i = 0; i < plan->graph.operand_count; i++)
         plan->graph.operands[i]->graph = &plan->graph;

@@ -71,7 +71,8 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
         enough = results[i] != NULL;
         out[i] = enough ? (void *)results[i]->data : NULL;
     }
-    *folded = enough && context->backend->evaluate(context->state, node, in, out);
+    *folded = enough && context->backend->evaluate(context->state, node, in, out, context->interrupt) &&
+              !wnn_interrupted(context->interrupt);
     for (unsigned i = 0; copies && i < node->in_count; i++)
         wnn_constant_release(copies[i]);
     for (unsigned i = 0; results && i < node->out_count; i++) {
@@ -98,7 +99,8 @@ bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
         mark_filters(graph, is_filter);
     for (size_t i = 0; done && i < graph->node_count; i++) {
         bool folded = false;
-        if (worth_folding(context, graph->nodes[i], is_filter))
+        done = wnn_interrupt_check(context->interrupt, context->error);
+        if (done && worth_folding(context, graph->nodes[i], is_filter))
             done = fold(context, graph, graph->nodes[i], &folded);
         drop[i] = folded;
     }

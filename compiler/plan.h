@@ -6,11 +6,13 @@
 #define COMPILER_PLAN_H_
 
 #include "lib/graph.h"
+#include "lib/interrupt.h"
 
 struct plan {
     struct graph graph;
     size_t arena_bytes;     // of one execution, WNN_SLACK included; offsets are multiples of WNN_ALIGNMENT
     size_t unaliased_bytes; // what it would be if no two operands shared memory
+    const struct interrupt *interrupt; // of the build, while the plan is lowered; or NULL
 };
 
 #endif

@@ -526,5 +526,5 @@ void wnn_conv_product(const struct conv *conv, size_t group, const struct parall
     if (items == 1)
         run_item(&product, 0);
     else
-        parallel->run(parallel, items, run_item, &product);
+        wnn_parallel_run(parallel, items, run_item, &product);
 }

@@ -294,5 +294,5 @@ void wnn_conv_winograd(const struct conv *conv, const struct parallel *parallel,
     if (bands.items == 1)
         run_item(&bands, 0);
     else
-        parallel->run(parallel, bands.items, run_item, &bands);
+        wnn_parallel_run(parallel, bands.items, run_item, &bands);
 }

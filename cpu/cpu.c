@@ -29,6 +29,7 @@ struct executable {
     struct step *steps;
     size_t step_count;
     char *memory;              // plan->arena_bytes
+    bool *written;             // by output: for clear_outputs
     struct constant **aligned; // by operand: a copy of lent bytes that are not aligned, or NULL
 };
 
@@ -56,16 +57,6 @@ static struct tensor describe(const struct operand *operand)
                            wnn_shape_elements(&operand->type.shape)};
 }
 
-static void run_serially(const struct parallel *parallel, size_t count,
-                         void (*task)(void *argument, size_t index), void *argument)
-{
-    (void)parallel;
-    for (size_t i = 0; i < count; i++)
-        task(argument, i);
-}
-
-static const struct parallel serial = {.run = run_serially, .threads = 1};
-
 static void run_kernel(const struct kernel_call *call)
 {
     const struct node *node = call->node;
@@ -75,7 +66,8 @@ static void run_kernel(const struct kernel_call *call)
         wnn_cpu_activate(node->activation, &call->out[0], call->parallel);
 }
 
-static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out)
+static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out,
+                     const struct interrupt *interrupt)
 {
     const struct cpu *cpu = state;
     const struct kernel *kernel = wnn_cpu_kernel(node);
@@ -96,7 +88,8 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
             tensor[node->in_count + i] = describe(node->out[i]);
             tensor[node->in_count + i].data = out[i];
         }
-        struct kernel_call call = {node, tensor, tensor + node->in_count, scratch, &serial, NULL};
+        const struct parallel alone = wnn_parallel_alone(interrupt);
+        struct kernel_call call = {node, tensor, tensor + node->in_count, scratch, &alone, NULL};
         if (packed)
             kernel->pack(&call, packed);
         call.packed = packed;
@@ -275,8 +268,8 @@ static bool drop_unread_constants(const struct cpu *cpu, struct executable *exec
 // Lowering
 // ---------------------------------------------------------------------------------------------------------------
 
-static bool pack(const struct cpu *cpu, const struct executable *executable, struct step *step,
-                 struct error *error)
+static bool pack(const struct cpu *cpu, const struct parallel *parallel, const struct executable *executable,
+                 struct step *step, struct error *error)
 {
     const struct kernel *kernel = wnn_cpu_kernel(step->node);
     size_t bytes = kernel->packed_bytes ? kernel->packed_bytes(step->node) : 0;
@@ -288,13 +281,13 @@ static bool pack(const struct cpu *cpu, const struct executable *executable, str
     for (unsigned i = 0; i < step->node->in_count; i++)
         if (step->node->in[i] && step->node->in[i]->constant)
             step->in[i].data = constant_data(executable, step->node->in[i]);
-    struct kernel_call call = {step->node, step->in, step->out, NULL, cpu->parallel, NULL};
+    struct kernel_call call = {step->node, step->in, step->out, NULL, parallel, NULL};
     kernel->pack(&call, step->packed);
-    return true;
+    return wnn_interrupt_check(parallel->interrupt, error);
 }
 
-static bool lower_node(const struct cpu *cpu, struct executable *executable, const struct node *node,
-                       struct error *error)
+static bool lower_node(const struct cpu *cpu, const struct parallel *parallel, struct executable *executable,
+                       const struct node *node, struct error *error)
 {
     struct arena *arena = &executable->records;
     struct step *step = &executable->steps[executable->step_count++];
@@ -311,8 +304,8 @@ static bool lower_node(const struct cpu *cpu, struct executable *executable, con
     for (unsigned i = 0; i < node->out_count; i++)
         step->out[i] = describe(node->out[i]);
     bool done = node->lowering == LOWER_XNNPACK
-                    ? wnn_xnnpack_create(node, cpu->allocator, cpu->parallel, &step->xnnpack, error)
-                    : pack(cpu, executable, step, error);
+                    ? wnn_xnnpack_create(node, cpu->allocator, parallel, &step->xnnpack, error)
+                    : pack(cpu, parallel, executable, step, error);
     return done && drop_unread_constants(cpu, executable, step, error);
 }
 
@@ -328,10 +321,13 @@ static bool lower(void *state, const struct plan *plan, void **result, struct er
     executable->steps = wnn_arena_allocate(arena, plan->graph.node_count * sizeof executable->steps[0]);
     executable->aligned =
         wnn_arena_allocate(arena, plan->graph.operand_count * sizeof executable->aligned[0]);
-    bool done = (executable->steps && executable->aligned) || wnn_fail_memory(error);
+    executable->written = wnn_arena_allocate(arena, plan->graph.output_count * sizeof executable->written[0]);
+    bool done = (executable->steps && executable->aligned && executable->written) || wnn_fail_memory(error);
+    struct parallel parallel = *cpu->parallel;
+    parallel.interrupt = plan->interrupt;
     done = done && count_readers(cpu, executable, error);
     for (size_t i = 0; done && i < plan->graph.node_count; i++)
-        done = lower_node(cpu, executable, plan->graph.nodes[i], error);
+        done = lower_node(cpu, &parallel, executable, plan->graph.nodes[i], error);
     // Last, when constants have made room for it.
     if (done) {
         executable->memory = wnn_allocate_zero(cpu->allocator, plan->arena_bytes);
@@ -378,7 +374,7 @@ static const void *see(const struct sight *sight, const struct operand *operand)
     return locate(whole->executable, operand, whole->bindings);
 }
 
-static bool run_step(const struct cpu *cpu, const struct executable *executable, struct step *step,
+static bool run_step(const struct parallel *parallel, const struct executable *executable, struct step *step,
                      const struct bindings *bindings, struct error *error)
 {
     const struct node *node = step->node;
@@ -389,18 +385,20 @@ static bool run_step(const struct cpu *cpu, const struct executable *executable,
             step->in[i].data = locate(executable, node->in[i], bindings);
     for (unsigned i = 0; i < node->out_count; i++)
         step->out[i].data = locate(executable, node->out[i], bindings);
-    bool alone = cpu->parallel->rests && cpu->parallel->rests(cpu->parallel);
+    bool rests = parallel->rests && parallel->rests(parallel);
+    const struct parallel alone = wnn_parallel_alone(parallel->interrupt);
     struct kernel_call call = {node,
                                step->in,
                                step->out,
                                node->scratch_bytes ? executable->memory + node->scratch_offset : NULL,
-                               alone ? &serial : cpu->parallel,
+                               rests ? &alone : parallel,
                                step->packed};
     if (step->xnnpack)
-        return wnn_xnnpack_run(step->xnnpack, &call) ||
-               wnn_fail(error, WNNStatus_OperationError, "%s: XNNPACK failed", wnn_ops[node->op].name);
+        return (wnn_xnnpack_run(step->xnnpack, &call) ||
+                wnn_fail(error, WNNStatus_OperationError, "%s: XNNPACK failed", wnn_ops[node->op].name)) &&
+               wnn_interrupt_check(parallel->interrupt, error);
     run_kernel(&call);
-    return true;
+    return wnn_interrupt_check(parallel->interrupt, error);
 }
 
 static const char *kernel_name(const struct node *node)
@@ -409,6 +407,22 @@ static const char *kernel_name(const struct node *node)
            : node->lowering == LOWER_FAST  ? "Winograd"
            : node->quantized               ? "quantized"
                                            : "native";
+}
+
+// After a failure in the last of `count` steps: fills the outputs that these have written to with zeros.
+static void clear_outputs(const struct executable *executable, const struct bindings *bindings, size_t count)
+{
+    const struct graph *graph = &executable->plan->graph;
+    memset(executable->written, 0, graph->output_count);
+    for (size_t i = 0; i < count; i++) {
+        const struct node *node = executable->steps[i].node;
+        for (unsigned j = 0; j < node->out_count; j++)
+            if (node->out[j]->placement.place == PLACE_OUTPUT)
+                executable->written[node->out[j]->placement.slot] = true;
+    }
+    for (size_t i = 0; i < graph->output_count; i++)
+        if (executable->written[i] && bindings->outputs[i])
+            memset(bindings->outputs[i], 0, wnn_descriptor_bytes(&graph->outputs[i].operand->type));
 }
 
 static bool execute(void *state, void *pointer, const struct bindings *bindings, struct error *error)
@@ -424,26 +438,32 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
     }
     const struct watcher *watcher = bindings->watcher;
     const struct cpu_sight sight = {{see}, executable, bindings};
+    struct parallel parallel = *cpu->parallel;
+    parallel.interrupt = bindings->interrupt;
+    if (!wnn_interrupt_check(bindings->interrupt, error))
+        return false;
     bool done = true;
-    for (size_t i = 0; done && i < executable->step_count; i++) {
-        struct step *step = &executable->steps[i];
+    size_t count = 0;
+    while (done && count < executable->step_count) {
+        struct step *step = &executable->steps[count++];
         if (watcher && watcher->before)
             watcher->before(watcher, step->node, &sight.sight);
-        done = run_step(cpu, executable, step, bindings, error);
+        done = run_step(&parallel, executable, step, bindings, error);
         if (watcher && watcher->after && done)
             watcher->after(watcher, step->node, &sight.sight);
+    }
+    if (!done) {
+        clear_outputs(executable, bindings, count);
+        return false;
     }
     // Outputs that are inputs or constants, or stand for another output too, are copied.
     for (size_t i = 0; i < graph->output_count; i++) {
         const struct operand *operand = graph->outputs[i].operand;
         void *to = bindings->outputs[i];
-        size_t bytes = wnn_descriptor_bytes(&operand->type);
-        if (to && !done)
-            memset(to, 0, bytes);
-        else if (to && locate(executable, operand, bindings) != to)
-            memcpy(to, locate(executable, operand, bindings), bytes);
+        if (to && locate(executable, operand, bindings) != to)
+            memcpy(to, locate(executable, operand, bindings), wnn_descriptor_bytes(&operand->type));
     }
-    return done;
+    return true;
 }
 
 // Measured with one convolution and its transposes on a Xeon: 3x3 from 224x224x3 to 7x7x512 takes 0.4 to 0.7
@@ -461,6 +481,7 @@ const struct backend wnn_backend_cpu = {
     .preferred_layout = WNNInputOperandLayout_NHWC,
     .views = true,
     .joins = true,
+    .builds_apart = true,
     .preload = wnn_xnnpack_preload,
     .create = create,
     .destroy = destroy,

@@ -11,16 +11,6 @@
 #define THREAD_WORK      ((size_t)1 << 18)
 #define PARTS_PER_THREAD 4 // at most
 
-static void run_serial(const struct parallel *parallel, size_t count,
-                       void (*task)(void *argument, size_t index), void *argument)
-{
-    (void)parallel;
-    for (size_t i = 0; i < count; i++)
-        task(argument, i);
-}
-
-const struct parallel wnn_serial = {.run = run_serial, .threads = 1};
-
 // ---------------------------------------------------------------------------------------------------------------
 // Packing
 // ---------------------------------------------------------------------------------------------------------------

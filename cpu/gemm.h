@@ -146,9 +146,6 @@ void wnn_gemm_pack(const float *from, size_t lane_stride, size_t k_stride, unsig
 void wnn_gemm_pack_halves(const uint16_t *from, size_t lane_stride, size_t k_stride, unsigned lanes,
                           size_t length, float *panel, unsigned width);
 
-// Runs a loop on the calling thread, for what is a part of a parallel loop already.
-extern const struct parallel wnn_serial;
-
 // ---------------------------------------------------------------------------------------------------------------
 // float32 copies
 // ---------------------------------------------------------------------------------------------------------------

@@ -102,7 +102,8 @@ void wnnGraphBuilderRelease(WNNGraphBuilder builder)
 struct build_request {
     struct request request;
     struct graph graph;
-    bool compiled; // the compiler took the graph
+    uint64_t limit; // nanoseconds that it may take; 0: any number
+    bool compiled;  // the compiler took the graph
     struct compile_settings settings;
 };
 
@@ -123,6 +124,7 @@ static bool compile(WNNContext context, struct build_request *request, WNNGraph 
     const struct compile_options options = {.backend = context->backend,
                                             .state = context->state,
                                             .allocator = &context->allocator,
+                                            .interrupt = &request->request.interrupt,
                                             .skip = request->settings.skip,
                                             .verify = request->settings.verify,
                                             .observe = request->settings.observe,
@@ -138,6 +140,7 @@ static bool compile(WNNContext context, struct build_request *request, WNNGraph 
         wnn_release(&context->allocator, plan);
         return false;
     }
+    plan->interrupt = NULL;
     graph->plan = plan;
     graph->executable = executable;
     return true;
@@ -157,6 +160,7 @@ static bool run_build(WNNContext context, struct request *base, struct error *er
     atomic_init(&graph->destroyed, false);
     atomic_init(&graph->watched, false);
     wnn_arena_init(&graph->arena, &context->allocator);
+    wnn_request_begin(base, request->limit);
     if (!compile(context, request, graph, error)) {
         wnn_fail(error, WNNStatus_OperationError, "build: the backend %s cannot build the graph",
                  context->backend->name);
@@ -192,7 +196,8 @@ static bool join_build(struct request *request, const struct request_list *flyin
     return true;
 }
 
-static const struct request_kind build_kind = {run_build, drop_build, false, join_build, NULL};
+static const struct request_kind build_kind = {
+    .run = run_build, .drop = drop_build, .builds = true, .interruptible = true, .joins = join_build};
 
 static struct build_request *prepare(struct builder *builder, size_t outputCount,
                                      const WNNNamedOperand *outputs, struct error *error)
@@ -233,8 +238,10 @@ WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount, cons
     struct error error = {0};
     if (!callback.build)
         wnn_fail(&error, WNNStatus_TypeError, "build: there is no callback to take the graph");
-    wnn_check_callback(callbackInfo.nextInChain, &callback, &error);
+    wnn_check_callback(callbackInfo.nextInChain, 1u << WNNSType_TimeLimit, &callback, &error);
     struct build_request *request = prepare(whole, outputCount, outputs, &error);
+    if (request)
+        request->limit = wnn_time_limit(callbackInfo.nextInChain, whole->context->limits.maxBuildNanoseconds);
     if (!callback.build)
         wnn_context_report(whole->context, &error);
     return wnn_submit(whole->context, (struct request *)request, &callback, &error);

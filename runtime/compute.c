@@ -20,6 +20,7 @@ struct execution {
     WNNTensor *tensors; // dispatch: all, in no order; the place of the caller's memory
     size_t tensor_count;
     void *flight;        // of the backend
+    uint64_t limit;      // nanoseconds that it may take; 0: any number
     bool joins;          // others were in flight when it began
     bool stored;         // dispatch: tensors of the backend; all are or none
     WNNVulkanSync *sync; // dispatch: with its arrays behind it, or NULL
@@ -88,6 +89,8 @@ static bool end_execution(WNNContext context, const struct execution *e, bool do
 {
     const struct port_list *outputs = &e->graph->outputs;
     if (!done) {
+        if (error->status == WNNStatus_Cancelled)
+            return true;
         wnn_fail(error, WNNStatus_UnknownError, "the backend %s failed", context->backend->name);
         return context->backend->lost && !context->backend->lost(context->state);
     }
@@ -95,6 +98,15 @@ static bool end_execution(WNNContext context, const struct execution *e, bool do
         if (e->outputs[i] != e->caller_outputs[i])
             memcpy(e->caller_outputs[i], e->outputs[i], outputs->ports[i].bytes);
     return true;
+}
+
+static struct bindings bindings_of(const struct execution *e)
+{
+    return (struct bindings){.inputs = e->inputs,
+                             .outputs = e->outputs,
+                             .tensors = e->stored,
+                             .sync = e->sync,
+                             .interrupt = &e->request.interrupt};
 }
 
 static bool run_execution(WNNContext context, struct request *request, struct error *error)
@@ -106,8 +118,8 @@ static bool run_execution(WNNContext context, struct request *request, struct er
         return true;
     }
     take_staged_inputs(e);
-    const struct bindings bindings = {
-        .inputs = e->inputs, .outputs = e->outputs, .tensors = e->stored, .sync = e->sync};
+    wnn_request_begin(request, e->limit);
+    const struct bindings bindings = bindings_of(e);
     if (!e->joins && atomic_load_explicit(&e->graph->watched, memory_order_relaxed))
         return end_execution(context, e, wnn_profile_execute(e->graph, &bindings, error), error);
     if (!backend->submit)
@@ -122,8 +134,7 @@ static bool run_execution(WNNContext context, struct request *request, struct er
 static bool land_execution(WNNContext context, struct request *request, struct error *error)
 {
     struct execution *e = (struct execution *)request;
-    const struct bindings bindings = {
-        .inputs = e->inputs, .outputs = e->outputs, .tensors = e->stored, .sync = e->sync};
+    const struct bindings bindings = bindings_of(e);
     bool done = context->backend->land(context->state, e->graph->executable, e->flight, &bindings, error);
     return end_execution(context, e, done, error);
 }
@@ -172,8 +183,12 @@ static bool reads_of(const struct execution *e, const struct execution *flying)
 
 static bool join_execution(struct request *request, const struct request_list *flying);
 
-static const struct request_kind execution_kind = {run_execution, drop_execution, true, join_execution,
-                                                   land_execution};
+static const struct request_kind execution_kind = {.run = run_execution,
+                                                   .drop = drop_execution,
+                                                   .anywhere = true,
+                                                   .interruptible = true,
+                                                   .joins = join_execution,
+                                                   .land = land_execution};
 
 static bool join_execution(struct request *request, const struct request_list *flying)
 {
@@ -200,6 +215,7 @@ static struct execution *create(const struct call *call)
     e->caller_inputs = (const void **)(arrays + inputs + outputs);
     e->caller_outputs = arrays + inputs + outputs + inputs;
     e->tensors = (WNNTensor *)(arrays + inputs + outputs);
+    e->limit = wnn_time_limit(call->nextInChain, call->context->limits.maxExecutionNanoseconds);
     return e;
 }
 
@@ -210,7 +226,8 @@ static struct execution *create(const struct call *call)
 static bool check_graph(const struct call *call)
 {
     if (call->error->status != WNNStatus_Success || !wnn_context_usable(call->context, call->error) ||
-        !wnn_check_chain(call->nextInChain, call->chains, call->method, call->error) ||
+        !wnn_check_chain(call->nextInChain, call->chains | 1u << WNNSType_TimeLimit, call->method,
+                         call->error) ||
         !wnn_check_string(&call->context->limits, "the label of an execution", call->label, call->error))
         return false;
     if (!call->graph)
@@ -530,7 +547,7 @@ static WNNFuture queue_execution(struct call *call, const WNNRequestCallbackInfo
         return wnn_refuse_without_context(&callback);
     struct error error = {0};
     call->error = &error;
-    wnn_check_callback(info->nextInChain, &callback, &error);
+    wnn_check_callback(info->nextInChain, 0, &callback, &error);
     struct execution *e = NULL;
     if (check_graph(call) && (e = create(call)) && !call->bind(call, e)) {
         drop_execution(call->context, &e->request);
@@ -568,4 +585,18 @@ WNNFuture wnnContextDispatch(WNNContext context, const WNNDispatchDescriptor *de
                         .take = take_tensor,
                         .bind = bind_dispatch};
     return queue_execution(&call, &callbackInfo);
+}
+
+static bool is_of_graph(const struct request *request, const void *argument)
+{
+    return request->kind == &execution_kind && ((const struct execution *)request)->graph == argument;
+}
+
+void wnnGraphCancel(WNNGraph graph)
+{
+    if (!graph)
+        return;
+    wnn_context_hold(graph->context);
+    wnn_queue_cancel(graph->context, is_of_graph, graph, "cancelled by wnnGraphCancel");
+    wnn_context_drop(graph->context);
 }

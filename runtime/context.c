@@ -103,7 +103,7 @@ static uint64_t first_future(WNNContext context)
 static void free_context(WNNContext context)
 {
     wnn_release(&context->allocator, context->operator_limits);
-    wnn_queue_free(&context->queue);
+    wnn_queue_free(context);
     pthread_mutex_destroy(&context->pthreadpool_lock);
     pthread_mutex_destroy(&context->stored.lock);
     pthread_cond_destroy(&context->stored.changed);
@@ -145,6 +145,27 @@ static void end_lander(WNNContext context)
     pthread_join(context->lander, NULL);
 }
 
+static void *builder(void *argument)
+{
+    wnn_floating_point_default();
+    wnn_queue_build(argument);
+    return NULL;
+}
+
+// On the worker, as above.
+static bool start_builder(WNNContext context, struct error *error)
+{
+    int code = context->queue.builds_apart ? pthread_create(&context->builder, NULL, builder, context) : 0;
+    return code == 0 || wnn_fail(error, WNNStatus_OutOfMemory, "a thread does not start (error %d)", code);
+}
+
+// When the queue is ending.
+static void end_builder(WNNContext context)
+{
+    if (context->queue.builds_apart)
+        pthread_join(context->builder, NULL);
+}
+
 static void return_lent(const WNNVulkanDevice *lent)
 {
     if (lent && lent->ended)
@@ -169,6 +190,10 @@ static void *worker(void *argument)
     bool threads = wnn_threads_create(context, context->parallel.threads, context->start_error);
     bool created = threads && context->backend->create(&options, &context->state, context->start_error);
     bool runs = created && start_lander(context, context->start_error);
+    if (runs && !start_builder(context, context->start_error)) {
+        end_lander(context);
+        runs = false;
+    }
     if (!runs && context->start_error->status == WNNStatus_Success)
         wnn_fail(context->start_error, WNNStatus_UnknownError, "the backend %s does not start",
                  context->backend->name);
@@ -180,9 +205,10 @@ static void *worker(void *argument)
     pthread_mutex_unlock(&queue->lock);
 
     if (runs) {
-        do
+        wnn_queue_work(context);
+        end_builder(context); // which may have made graphs until now
+        while (!wnn_graphs_end(context))
             wnn_queue_work(context);
-        while (!wnn_graphs_end(context));
         end_lander(context);
     }
     if (created) {
@@ -254,7 +280,9 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     atomic_init(&context->handles, 1);
     atomic_init(&context->references, 1);
     context->backend = backend;
+    context->queue.builds_apart = backend->builds_apart;
     context->limits = descriptor->limits ? *descriptor->limits : (WNNLimits)WNN_LIMITS_INIT;
+    context->queue.max_pending = context->limits.maxPendingRequests;
     wnn_allocator_init(&context->allocator, &host.host, context->limits.maxMemory);
     context->lost_callback = descriptor->lostCallbackInfo;
     context->error_callback = descriptor->errorCallbackInfo;
@@ -332,9 +360,11 @@ void wnnContextRelease(WNNContext context)
     pthread_mutex_lock(&queue->lock);
     queue->ending = true;
     pthread_cond_signal(&queue->work);
+    pthread_cond_signal(&queue->build_work);
     pthread_mutex_unlock(&queue->lock);
     // In a callback on a thread of the context: it goes on to its end by itself.
     bool own = pthread_equal(context->worker, pthread_self()) ||
+               (queue->builds_apart && pthread_equal(context->builder, pthread_self())) ||
                (context->backend->submit && pthread_equal(context->lander, pthread_self()));
     if (own)
         pthread_detach(context->worker);

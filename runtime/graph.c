@@ -148,7 +148,7 @@ static bool run_dispose(WNNContext context, struct request *request, struct erro
     return true;
 }
 
-static const struct request_kind dispose_kind = {run_dispose, NULL, false, NULL, NULL};
+static const struct request_kind dispose_kind = {.run = run_dispose};
 
 // Takes a reference, if the worker still has something to do.
 static bool dispose(WNNGraph graph)

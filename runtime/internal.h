@@ -19,7 +19,9 @@ struct WNNContextImpl {
     atomic_uint handles, references;
     struct allocator allocator; // of everything but this struct, which comes straight from the host
     struct queue queue;
-    pthread_t worker, lander; // lander: that of a backend with `submit`
+    pthread_t worker;
+    pthread_t builder; // of a backend that builds beside executions
+    pthread_t lander;  // of a backend with `submit`
 
     // Do not change after wnnCreateContext.
     const struct backend *backend;

@@ -12,6 +12,7 @@
 #include <pthreadpool.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 
 // More threads than this never help, and a number from outside must not exhaust the process.
 #define MOST_THREADS 1024u
@@ -142,9 +143,28 @@ bool wnn_threads_create(WNNContext context, uint32_t threads, struct error *erro
     return true;
 }
 
+// The C library opens a file of /proc when a thread other than the first gives memory back to the system for
+// the first time. That is when some end of its heap is free: the more, the later. A heap has 64 MiB at most.
+static void *settle_heap(void *unused)
+{
+    enum {
+        BLOCKS = 480,
+        BLOCK_BYTES = 100 << 10
+    };
+    void *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = malloc(BLOCK_BYTES);
+    for (int i = BLOCKS; i-- > 0;)
+        free(blocks[i]);
+    return unused;
+}
+
 bool wnn_threads_preload(WNNContext context, struct error *error)
 {
     const struct parallel *parallel = &context->parallel;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, settle_heap, NULL) == 0)
+        pthread_join(thread, NULL);
     return !parallel->make_pthreadpool || parallel->make_pthreadpool(parallel) ||
            wnn_fail(error, WNNStatus_OutOfMemory, "%u compute threads cannot be started", parallel->threads);
 }

@@ -21,28 +21,31 @@ static void append(struct request_list *list, struct request *request)
 {
     request->next = NULL;
     request->previous = list->last;
+    request->list = list;
     *(list->last ? &list->last->next : &list->first) = request;
     list->last = request;
 }
 
-static void detach(struct request_list *list, struct request *request)
+static void detach(struct request *request)
 {
+    struct request_list *list = request->list;
     *(request->previous ? &request->previous->next : &list->first) = request->next;
     *(request->next ? &request->next->previous : &list->last) = request->previous;
     request->next = request->previous = NULL;
+    request->list = NULL;
 }
 
 static struct request *take_first(struct request_list *list)
 {
     struct request *request = list->first;
     if (request)
-        detach(list, request);
+        detach(request);
     return request;
 }
 
 static struct request **bucket_of(struct queue *queue, uint64_t id)
 {
-    return &queue->buckets[id % QUEUE_BUCKETS];
+    return &queue->buckets[id & (queue->bucket_count - 1)];
 }
 
 static struct request *find(struct queue *queue, uint64_t id)
@@ -56,6 +59,37 @@ static struct request *find(struct queue *queue, uint64_t id)
 static bool id_exists(const struct queue *queue, uint64_t id)
 {
     return id - queue->first_id < queue->count;
+}
+
+// Doubles the table when there is a request a bucket; without memory for that, requests are found more
+// slowly. The lock is left to allocate.
+static void grow(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    size_t count = queue->bucket_count * 2;
+    if (queue->pending < queue->bucket_count)
+        return;
+    pthread_mutex_unlock(&queue->lock);
+    struct request **buckets = wnn_allocate_zero(&context->allocator, count * sizeof *buckets), **old = NULL;
+    pthread_mutex_lock(&queue->lock);
+    if (buckets && queue->bucket_count * 2 == count) {
+        old = queue->buckets;
+        queue->buckets = buckets;
+        queue->bucket_count = count;
+        for (size_t i = 0; i < count / 2; i++)
+            for (struct request *request = old[i], *next; request; request = next) {
+                next = request->next_in_bucket;
+                request->next_in_bucket = *bucket_of(queue, request->id);
+                *bucket_of(queue, request->id) = request;
+            }
+    } else {
+        old = buckets;
+    }
+    if (!old || old == queue->few_buckets)
+        return;
+    pthread_mutex_unlock(&queue->lock);
+    wnn_release(&context->allocator, old);
+    pthread_mutex_lock(&queue->lock);
 }
 
 static void enter(struct queue *queue, struct request *request)
@@ -77,6 +111,15 @@ static void leave(struct queue *queue, struct request *request)
     *place = request->next_in_bucket;
     queue->pending--;
     pthread_cond_broadcast(&queue->changed);
+}
+
+// It runs no more, and may be gone soon.
+static void leave_current(struct queue *queue, const struct request *request)
+{
+    if (queue->current == request)
+        queue->current = NULL;
+    if (queue->building == request)
+        queue->building = NULL;
 }
 
 static bool on_spontaneous_callback(const struct queue *queue)
@@ -198,6 +241,7 @@ static void conclude(WNNContext context, struct request *request, bool here)
         request->kind->drop(context, request);
 
     pthread_mutex_lock(&queue->lock);
+    leave_current(queue, request);
     const struct callback *callback = &request->callback;
     if (!callback->build && !callback->request) {
         leave(queue, request);
@@ -234,9 +278,11 @@ static void finish(WNNContext context, struct request *request, const struct err
 
 bool wnn_queue_init(struct queue *queue, uint64_t first_id)
 {
-    pthread_cond_t *const conditions[] = {&queue->changed, &queue->work, &queue->flights};
+    pthread_cond_t *const conditions[] = {&queue->changed, &queue->work, &queue->build_work, &queue->flights};
     size_t made = 0, count = sizeof conditions / sizeof conditions[0];
     queue->first_id = first_id;
+    queue->buckets = queue->few_buckets;
+    queue->bucket_count = QUEUE_BUCKETS;
     pthread_condattr_t attributes;
     if (pthread_condattr_init(&attributes) != 0)
         return false;
@@ -251,9 +297,13 @@ bool wnn_queue_init(struct queue *queue, uint64_t first_id)
     return false;
 }
 
-void wnn_queue_free(struct queue *queue)
+void wnn_queue_free(WNNContext context)
 {
+    struct queue *queue = &context->queue;
+    if (queue->buckets != queue->few_buckets)
+        wnn_release(&context->allocator, queue->buckets);
     pthread_mutex_destroy(&queue->lock);
+    pthread_cond_destroy(&queue->build_work);
     pthread_cond_destroy(&queue->work);
     pthread_cond_destroy(&queue->changed);
     pthread_cond_destroy(&queue->flights);
@@ -272,14 +322,30 @@ void *wnn_request_create(WNNContext context, const struct request_kind *kind, si
     return request;
 }
 
-bool wnn_check_callback(const WNNChainedStruct *chain, struct callback *callback, struct error *error)
+bool wnn_check_callback(const WNNChainedStruct *chain, uint32_t chains, struct callback *callback,
+                        struct error *error)
 {
     if (callback->mode < WNNCallbackMode_WaitAnyOnly || callback->mode > WNNCallbackMode_AllowSpontaneous) {
         wnn_fail(error, WNNStatus_TypeError, "callback mode %d does not exist", (int)callback->mode);
         callback->mode = WNNCallbackMode_AllowSpontaneous;
         return false;
     }
-    return wnn_check_chain(chain, 0, "callback info", error);
+    return wnn_check_chain(chain, chains, "callback info", error);
+}
+
+uint64_t wnn_time_limit(const WNNChainedStruct *chain, uint64_t limit)
+{
+    const WNNTimeLimit *own = wnn_chained(chain, WNNSType_TimeLimit);
+    return own && own->nanoseconds != 0 && (limit == 0 || own->nanoseconds < limit) ? own->nanoseconds
+                                                                                    : limit;
+}
+
+void wnn_request_begin(struct request *request, uint64_t limit)
+{
+    if (limit == 0 || request->interrupt.deadline != 0)
+        return;
+    uint64_t now = wnn_interrupt_clock();
+    request->interrupt.deadline = limit < UINT64_MAX - now ? now + limit : 0;
 }
 
 static bool fail_lost(struct queue *queue, struct error *error)
@@ -295,14 +361,25 @@ static bool may_run_anywhere(const struct request *request)
            (callback->mode != WNNCallbackMode_AllowSpontaneous || (!callback->request && !callback->build));
 }
 
-// Under the lock: puts it on the timeline unless the context is lost. `tell`: the worker is to be told then.
-static bool push(struct queue *queue, struct request *request, bool *tell, struct error *error)
+// Under the lock: puts it on the timeline, or a build in the line of builds, unless the context is lost.
+// *tell: who is to be told then, or NULL.
+static bool push(struct queue *queue, struct request *request, pthread_cond_t **tell, struct error *error)
 {
     if (queue->lost)
         return fail_lost(queue, error);
-    *tell = !queue->expects_waiters || queue->running || queue->waiting.first || queue->flying.first ||
-            !may_run_anywhere(request);
+    if (queue->max_pending > 0 && queue->pending >= queue->max_pending)
+        return wnn_fail(error, WNNStatus_OutOfMemory,
+                        "%llu requests are pending; the context accepts no more",
+                        (unsigned long long)queue->pending);
     request->state = REQUEST_QUEUED;
+    if (request->kind->builds && queue->builds_apart) {
+        append(&queue->builds, request);
+        *tell = &queue->build_work;
+        return true;
+    }
+    if (!queue->expects_waiters || queue->running || queue->waiting.first || queue->flying.first ||
+        !may_run_anywhere(request))
+        *tell = &queue->work;
     append(&queue->waiting, request);
     return true;
 }
@@ -315,6 +392,7 @@ static WNNFuture refuse(WNNContext context, struct request *request, const struc
     if (!request)
         request = wnn_allocate_zero(&context->allocator, sizeof *request);
     pthread_mutex_lock(&queue->lock);
+    grow(context);
     if (!request && !queue->emergency_used) {
         queue->emergency_used = true;
         request = &queue->emergency;
@@ -356,20 +434,21 @@ WNNFuture wnn_submit(WNNContext context, struct request *request, const struct c
 {
     struct queue *queue = &context->queue;
     WNNFuture future = {0};
-    bool tell = false;
+    pthread_cond_t *tell = NULL;
     wnn_context_hold(context); // the callback may release it
     if (error->status == WNNStatus_Success) {
         request->callback = *callback;
         pthread_mutex_lock(&queue->lock);
+        grow(context);
         if (push(queue, request, &tell, error)) {
             enter(queue, request);
             future.id = request->id;
         }
         pthread_mutex_unlock(&queue->lock);
     }
-    // Not under the lock, which would be the first thing that the worker has to wait for.
+    // Not under the lock, which would be the first thing that the other thread has to wait for.
     if (tell)
-        pthread_cond_signal(&queue->work);
+        pthread_cond_signal(tell);
     if (error->status != WNNStatus_Success)
         future = refuse(context, request, callback, error);
     wnn_context_drop(context);
@@ -380,9 +459,10 @@ bool wnn_submit_silently(WNNContext context, struct request *request, struct err
 {
     struct queue *queue = &context->queue;
     pthread_mutex_lock(&queue->lock);
-    bool tell = false, taken = push(queue, request, &tell, error);
+    pthread_cond_t *tell = NULL;
+    bool taken = push(queue, request, &tell, error);
     if (tell)
-        pthread_cond_signal(&queue->work);
+        pthread_cond_signal(tell);
     pthread_mutex_unlock(&queue->lock);
     if (taken)
         return true;
@@ -420,8 +500,10 @@ static bool put_back(struct queue *queue, struct request *request, struct error 
     if (lost) {
         wnn_fail(error, WNNStatus_Cancelled, "cancelled: %s", queue->lost_message);
     } else {
+        leave_current(queue, request);
         request->state = REQUEST_QUEUED;
         request->previous = NULL;
+        request->list = &queue->waiting;
         request->next = queue->waiting.first;
         *(request->next ? &request->next->previous : &queue->waiting.last) = request;
         queue->waiting.first = request;
@@ -436,8 +518,22 @@ static void take_off(WNNContext context, struct request *request)
 {
     struct queue *queue = &context->queue;
     pthread_mutex_lock(&queue->lock);
+    leave_current(queue, request);
     append(&queue->flying, request);
     atomic_fetch_add(&queue->flight_count, 1);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+// Says of a request that was interrupted why.
+static void explain_interrupt(struct queue *queue, const struct request *request, struct error *error)
+{
+    if (error->status != WNNStatus_Cancelled || !atomic_load(&request->interrupt.raised))
+        return;
+    pthread_mutex_lock(&queue->lock);
+    if (queue->lost) {
+        *error = (struct error){0};
+        wnn_fail(error, WNNStatus_Cancelled, "cancelled while it ran: %s", queue->lost_message);
+    }
     pthread_mutex_unlock(&queue->lock);
 }
 
@@ -459,6 +555,7 @@ static void run(WNNContext context, struct request *request)
     if (request->course == REQUEST_FLIES) {
         take_off(context, request);
     } else {
+        explain_interrupt(queue, request, &error);
         set_result(context, request, &error);
         request->failed = !good;
         if (atomic_load_explicit(&queue->flight_count, memory_order_relaxed) > 0)
@@ -485,6 +582,7 @@ static void run_first(WNNContext context)
     struct request *request = take_first(&queue->waiting);
     request->state = REQUEST_RUNNING;
     queue->running = true;
+    queue->current = request->kind->drop ? request : NULL; // others may be gone when they have run
     pthread_mutex_unlock(&queue->lock);
     run(context, request);
     pthread_mutex_lock(&queue->lock);
@@ -536,10 +634,11 @@ static void land_first(WNNContext context)
     if (request->course == REQUEST_FLIES) {
         struct error error = {0};
         good = request->kind->land(context, request, &error);
+        explain_interrupt(queue, request, &error);
         set_result(context, request, &error);
     }
     pthread_mutex_lock(&queue->lock);
-    detach(&queue->flying, request);
+    detach(request);
     queue->stalled = false;
     if (queue->waiting.first)
         pthread_cond_signal(&queue->work);
@@ -631,6 +730,32 @@ static void run_first_and_tell(WNNContext context)
         pthread_cond_signal(&queue->flights);
 }
 
+void wnn_queue_build(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    for (;;) {
+        struct request *request = take_first(&queue->builds);
+        if (request) {
+            request->state = REQUEST_RUNNING;
+            queue->building = request;
+            pthread_mutex_unlock(&queue->lock);
+            struct error error = {0};
+            wnn_floating_point_default();
+            bool good = request->kind->run(context, request, &error);
+            explain_interrupt(queue, request, &error);
+            set_result(context, request, &error);
+            end(context, request, good);
+            pthread_mutex_lock(&queue->lock);
+        } else if (queue->ending) {
+            break;
+        } else {
+            pthread_cond_wait(&queue->build_work, &queue->lock);
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
 void wnn_queue_work(WNNContext context)
 {
     struct queue *queue = &context->queue;
@@ -656,6 +781,44 @@ void wnn_queue_work(WNNContext context)
 // Losing the context
 // ---------------------------------------------------------------------------------------------------------------
 
+// Moves what matches from a line to `cancelled`.
+static void take_matches(struct request_list *list,
+                         bool (*matches)(const struct request *request, const void *argument),
+                         const void *argument, struct request_list *cancelled)
+{
+    struct request *next;
+    for (struct request *request = list->first; request; request = next) {
+        next = request->next;
+        if (!request->kind->drop || !matches(request, argument))
+            continue;
+        detach(request);
+        request->state = REQUEST_RUNNING;
+        append(cancelled, request);
+    }
+}
+
+// Under the lock: takes what matches off the lines, and interrupts what runs.
+static void stop_matches(struct queue *queue,
+                         bool (*matches)(const struct request *request, const void *argument),
+                         const void *argument, struct request_list *cancelled)
+{
+    take_matches(&queue->waiting, matches, argument, cancelled);
+    take_matches(&queue->builds, matches, argument, cancelled);
+    for (struct request *request = queue->flying.first; request; request = request->next)
+        if (matches(request, argument))
+            wnn_interrupt_raise(&request->interrupt);
+    if (queue->current && matches(queue->current, argument))
+        wnn_interrupt_raise(&queue->current->interrupt);
+    if (queue->building && matches(queue->building, argument))
+        wnn_interrupt_raise(&queue->building->interrupt);
+}
+
+static bool matches_all(const struct request *request, const void *argument)
+{
+    (void)request, (void)argument;
+    return true;
+}
+
 bool wnn_lose_begin(WNNContext context, const char *message, struct request_list *cancelled)
 {
     struct queue *queue = &context->queue;
@@ -665,15 +828,7 @@ bool wnn_lose_begin(WNNContext context, const char *message, struct request_list
         queue->lost = true;
         struct text text = TEXT(queue->lost_message);
         wnn_text_add(&text, "%s", message);
-        struct request *next;
-        for (struct request *request = queue->waiting.first; request; request = next) {
-            next = request->next;
-            if (!request->kind->drop)
-                continue;
-            detach(&queue->waiting, request);
-            request->state = REQUEST_RUNNING;
-            append(cancelled, request);
-        }
+        stop_matches(queue, matches_all, NULL, cancelled);
         queue->lost_callback = LOST_WAITS;
     }
     pthread_mutex_unlock(&queue->lock);
@@ -717,6 +872,23 @@ void wnn_lose_end(WNNContext context, struct request_list *cancelled)
     }
 }
 
+void wnn_queue_cancel(WNNContext context,
+                      bool (*matches)(const struct request *request, const void *argument),
+                      const void *argument, const char *message)
+{
+    struct queue *queue = &context->queue;
+    struct request_list cancelled = {NULL, NULL};
+    pthread_mutex_lock(&queue->lock);
+    stop_matches(queue, matches, argument, &cancelled);
+    pthread_mutex_unlock(&queue->lock);
+    struct request *request;
+    while ((request = take_first(&cancelled))) {
+        struct error error = {0};
+        wnn_fail(&error, WNNStatus_Cancelled, "%s", message);
+        finish(context, request, &error, false);
+    }
+}
+
 void wnn_queue_close(WNNContext context)
 {
     struct queue *queue = &context->queue;
@@ -743,9 +915,7 @@ static bool look(WNNContext context, size_t count, WNNFutureWaitInfo *futures)
         if (!request) {
             futures[i].completed = true;
         } else if (request->state == REQUEST_DONE) {
-            detach(request->callback.mode == WNNCallbackMode_AllowProcessEvents ? &queue->events
-                                                                                : &queue->waits,
-                   request);
+            detach(request);
             deliver(context, request);
             futures[i].completed = true;
         } else {
@@ -853,16 +1023,23 @@ WNNStatus wnnContextCancel(WNNContext context, WNNFuture future)
     if (!id_exists(queue, future.id)) {
         wnn_fail(&error, WNNStatus_TypeError, "cancel: the context has no future %llu",
                  (unsigned long long)future.id);
-    } else if (!(request = find(queue, future.id)) || request->state != REQUEST_QUEUED) {
-        wnn_fail(&error, WNNStatus_InvalidStateError, "cancel: the request %s",
-                 request && request->state == REQUEST_RUNNING ? "runs already" : "has ended");
-    } else {
-        detach(&queue->waiting, request);
+    } else if (!(request = find(queue, future.id)) || request->state == REQUEST_DONE ||
+               request->state == REQUEST_DELIVERING) {
+        wnn_fail(&error, WNNStatus_InvalidStateError, "cancel: the request has ended");
+    } else if (request->state == REQUEST_QUEUED) {
+        detach(request);
         request->state = REQUEST_RUNNING;
+    } else if (request->kind && request->kind->interruptible) {
+        wnn_interrupt_raise(&request->interrupt);
+        request = NULL;
+    } else {
+        wnn_fail(&error, WNNStatus_InvalidStateError, "cancel: the request runs already");
     }
     pthread_mutex_unlock(&queue->lock);
     if (error.status != WNNStatus_Success)
         return wnn_context_report(context, &error);
+    if (!request)
+        return WNNStatus_Success;
     wnn_context_hold(context);
     wnn_fail(&error, WNNStatus_Cancelled, "cancelled by wnnContextCancel");
     finish(context, request, &error, false);

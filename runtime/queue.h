@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The timeline of a context: requests in call order, a worker that runs them one at a time, and the delivery
-// of results to callbacks in the three callback modes. A thread that waits takes the worker's place where it
-// can: to hand a request to another thread and its result back takes longer than many a request. What a
-// request does is in its kind; the queue knows nothing about graphs.
+// of results to callbacks in the three callback modes. Builds have a line and a thread of their own where the
+// backend can build beside executions, so that neither waits for the other. A thread that waits takes the
+// worker's place where it can: to hand a request to another thread and its result back takes longer than many
+// a request. What a request does is in its kind; the queue knows nothing about graphs.
 //
 // Where a device does the work, a run only begins it: the request is in flight then, and the worker goes on
 // with the next. Requests in flight land in the order of the timeline, on a second thread or on one that
@@ -13,6 +14,7 @@
 #define RUNTIME_QUEUE_H_
 
 #include "lib/allocator.h"
+#include "lib/interrupt.h"
 #include "lib/status.h"
 
 #include <pthread.h>
@@ -32,6 +34,8 @@ struct request_kind {
     void (*drop)(WNNContext context, struct request *request);
     // A thread that waits for this request, or for one behind it, may run it.
     bool anywhere;
+    bool builds;        // it is a build
+    bool interruptible; // its run and its landing ask for request->interrupt
     // (optional) Under the lock, quickly: whether it may run while these are in flight. NULL: not.
     bool (*joins)(struct request *request, const struct request_list *flying);
     // For a request whose run has set REQUEST_FLIES: waits for its end. As `run` otherwise.
@@ -73,10 +77,12 @@ enum request_state {
 struct request {
     const struct request_kind *kind;
     struct request *next, *previous;
+    struct request_list *list; // that it is in, or NULL
     struct request *next_in_bucket;
     uint64_t id; // 0: nobody waits for it, it cannot be cancelled, and it is not counted as pending
     enum request_state state;
     enum request_course course;
+    struct interrupt interrupt;
     bool failed; // ended by a failure that loses the context, while others before it fly
     pthread_t deliverer;
     struct callback callback;
@@ -96,6 +102,7 @@ struct spontaneous {
     struct spontaneous *next;
 };
 
+// Buckets of the table of ids at first. It grows with the requests that are pending.
 #define QUEUE_BUCKETS 1024
 
 // Requests in flight at a time.
@@ -110,8 +117,13 @@ struct queue {
     pthread_cond_t work;           // for the worker: something to run or to deliver, or the end
     pthread_cond_t changed;        // for those who wait: a request is done or complete
     pthread_cond_t flights;        // for who lands them: something to land, or the end
+    pthread_cond_t build_work;     // for the builder: something to build, or the end
     struct request_list waiting;   // the timeline
     bool running;                  // one that was on it runs
+    struct request *current;       // which one; NULL also while a thread has taken the timeline
+    bool builds_apart;             // builds are not on it; does not change
+    struct request_list builds;    // but here
+    struct request *building;      // the one that runs
     struct request_list flying;    // and what is in flight of it
     atomic_uint flight_count;      // of them; grows only while `running`
     bool landing;                  // the first of them lands
@@ -122,9 +134,12 @@ struct queue {
     struct request_list cancelled; // spontaneous ones that wnnContextCancel left to the worker
     struct request_list events;    // done, mode AllowProcessEvents
     struct request_list waits;     // done, mode WaitAnyOnly
-    struct request *buckets[QUEUE_BUCKETS];
+    struct request **buckets;      // few_buckets, or memory of the allocator
+    size_t bucket_count;           // a power of two
+    struct request *few_buckets[QUEUE_BUCKETS];
     uint64_t first_id, count; // ids are first_id + [0, count)
     uint64_t pending;
+    uint64_t max_pending; // 0: any number; does not change
     struct spontaneous *spontaneous;
     bool lost;
     bool ending; // the worker goes when nothing waits any more
@@ -145,7 +160,7 @@ struct queue {
 };
 
 bool wnn_queue_init(struct queue *queue, uint64_t first_id);
-void wnn_queue_free(struct queue *queue);
+void wnn_queue_free(WNNContext context);
 
 // `size` bytes that begin with a request, filled with zeros, or NULL (and `error`).
 void *wnn_request_create(WNNContext context, const struct request_kind *kind, size_t size,
@@ -176,15 +191,31 @@ void wnn_queue_give(WNNContext context);
 // Under the lock: puts a request without `drop` on the timeline. Not after the end.
 void wnn_queue_dispose(struct queue *queue, struct request *request);
 
-// Checks what every callback info struct has; a mode that does not exist makes the callback run inside of the
-// call.
-bool wnn_check_callback(const WNNChainedStruct *chain, struct callback *callback, struct error *error);
+// Checks what every callback info struct has, which may be followed by the structs of `chains`; a mode that
+// does not exist makes the callback run inside of the call.
+bool wnn_check_callback(const WNNChainedStruct *chain, uint32_t chains, struct callback *callback,
+                        struct error *error);
+
+// The smaller of the limit of a chained WNNTimeLimit, if there is one, and `limit`; 0: none.
+uint64_t wnn_time_limit(const WNNChainedStruct *chain, uint64_t limit);
+
+// Sets the deadline of a request that begins to run, unless it has one already: `limit` nanoseconds from now,
+// 0: none.
+void wnn_request_begin(struct request *request, uint64_t limit);
 
 // Marks the context lost, unless it is already: requests that wait are taken off the timeline and can be
 // ended with wnn_lose_end, which also calls the lost callback. Between the two the caller may end what it has
 // in hand.
 bool wnn_lose_begin(WNNContext context, const char *message, struct request_list *cancelled);
 void wnn_lose_end(WNNContext context, struct request_list *cancelled);
+
+// Takes back what `matches`, as wnnContextCancel does: ends what waits, and interrupts what runs.
+void wnn_queue_cancel(WNNContext context,
+                      bool (*matches)(const struct request *request, const void *argument),
+                      const void *argument, const char *message);
+
+// The builder's loop; returns when the queue is ending and nothing is to be built.
+void wnn_queue_build(WNNContext context);
 
 // The worker's loop; returns when the queue is ending and nothing waits.
 void wnn_queue_work(WNNContext context);

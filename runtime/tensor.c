@@ -398,10 +398,10 @@ static bool run_buffer(WNNContext context, struct request *request, struct error
     return context->backend->tensor_buffer(context->state, transfer->tensor->stored, transfer->target, error);
 }
 
-static const struct request_kind buffer_kind = {run_buffer, drop_transfer, true, NULL, NULL};
-static const struct request_kind export_kind = {run_export, drop_transfer, true, NULL, NULL};
-static const struct request_kind read_kind = {run_read, drop_transfer, true, NULL, NULL};
-static const struct request_kind write_kind = {run_write, drop_transfer, true, NULL, NULL};
+static const struct request_kind buffer_kind = {.run = run_buffer, .drop = drop_transfer, .anywhere = true};
+static const struct request_kind export_kind = {.run = run_export, .drop = drop_transfer, .anywhere = true};
+static const struct request_kind read_kind = {.run = run_read, .drop = drop_transfer, .anywhere = true};
+static const struct request_kind write_kind = {.run = run_write, .drop = drop_transfer, .anywhere = true};
 
 static const char *method_of(const struct request_kind *kind)
 {
@@ -475,7 +475,7 @@ WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor, void *data,
     if (!context)
         return wnn_refuse_without_context(&callback);
     struct error error = {0};
-    wnn_check_callback(callbackInfo.nextInChain, &callback, &error);
+    wnn_check_callback(callbackInfo.nextInChain, 0, &callback, &error);
     struct transfer *transfer = NULL;
     if (check_transfer(context, &read_kind, tensor, data, byteLength, &error) &&
         (transfer = prepare(context, &read_kind, tensor, &error)))
@@ -537,7 +537,7 @@ static WNNFuture ask(WNNContext context, const struct request_kind *kind, WNNTen
     if (!context)
         return wnn_refuse_without_context(&callback);
     struct error error = {0};
-    wnn_check_callback(info->nextInChain, &callback, &error);
+    wnn_check_callback(info->nextInChain, 0, &callback, &error);
     struct transfer *transfer = NULL;
     if (check_transfer(context, kind, tensor, target, tensor ? tensor->bytes : 0, &error) &&
         (transfer = prepare(context, kind, tensor, &error)))

@@ -482,8 +482,10 @@ static bool run_operator(struct vulkan *vulkan, const struct gpu_operator *row, 
     return done;
 }
 
-static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out)
+static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out,
+                     const struct interrupt *interrupt)
 {
+    (void)interrupt; // one operator, in submissions of the device's budget
     struct error error = {0};
     return run_operator(state, &wnn_gpu_operators[node->op], node, in, out, &error);
 }
@@ -549,7 +551,7 @@ static bool multiplies(struct vulkan *vulkan, WNNDataType type)
     struct node node = {.op = WNN_OP_matmul, .in = inputs, .out = outputs, .in_count = 2, .out_count = 1};
     const void *from[] = {half ? (void *)half_a : a, half ? (void *)half_b : b};
     void *to[] = {half ? (void *)half_out : out};
-    bool right = evaluate(vulkan, &node, from, to);
+    bool right = evaluate(vulkan, &node, from, to, NULL);
     for (unsigned i = 0; right && i < TEST_ROWS * TEST_COLUMNS; i++) {
         const float *row = a + i / TEST_COLUMNS * TEST_INNER, *column = b + i % TEST_COLUMNS;
         double sum = 0, most = 0, result = half ? wnn_half_to_float(half_out[i]) : out[i];

@@ -188,8 +188,6 @@ static void test_cancelling(void)
     for (int i = 0; i < 4; i++)
         futures[i] = compute_chain(context, graph, x, y[i], WIDTH, tell(&answers[i], modes[i]));
     wait_for_first();
-    REQUIRE_EQUAL_INT(wnnContextCancel(context, futures[0]), WNNStatus_InvalidStateError);
-    REQUIRE_CONTAINS(error.message, "runs already");
     REQUIRE_EQUAL_INT(wnnContextCancel(context, (WNNFuture){0}), WNNStatus_TypeError);
     REQUIRE_EQUAL_INT(wnnContextCancel(context, (WNNFuture){futures[3].id + 1}), WNNStatus_TypeError);
     for (int i = 1; i < 4; i++)
@@ -205,6 +203,7 @@ static void test_cancelling(void)
     wait_for(context, futures[3]);
     wait_for(context, futures[0]);
     REQUIRE_EQUAL_INT(answers[0].status, WNNStatus_Success);
+    REQUIRE_EQUAL_INT(wnnContextCancel(context, futures[0]), WNNStatus_InvalidStateError);
     for (int i = 1; i < 4; i++) {
         REQUIRE_EQUAL_INT(answers[i].calls, 1);
         REQUIRE_EQUAL_INT(answers[i].status, WNNStatus_Cancelled);
@@ -242,9 +241,10 @@ static void test_destroying(void)
     set_gate(false);
     wait_for(context, futures[0]);
     wait_for(context, futures[1]);
-    REQUIRE_EQUAL_INT(answers[0].status, WNNStatus_Success);
-    REQUIRE_EQUAL_FLOAT(y[0][0], 2);
-    for (int i = 1; i < 4; i++) {
+    // What flies here has been computed.
+    if (!everything_flies)
+        REQUIRE_CONTAINS(answers[0].message, "cancelled while it ran: wnnContextDestroy");
+    for (int i = everything_flies; i < 4; i++) {
         REQUIRE_EQUAL_INT(answers[i].status, WNNStatus_Cancelled);
         REQUIRE_EQUAL_FLOAT(y[i][0], -1);
     }
@@ -260,7 +260,7 @@ static void *open_gate_later(void *unused)
     return unused;
 }
 
-// The last release waits for what runs, cancels what waits, and delivers everything.
+// The last release stops what runs, cancels what waits, and delivers everything.
 static void test_release_with_work(void)
 {
     for (int mode = WNNCallbackMode_WaitAnyOnly; mode <= WNNCallbackMode_AllowSpontaneous; mode++) {
@@ -286,12 +286,11 @@ static void test_release_with_work(void)
         REQUIRE_EQUAL_INT(done.calls, 1);
         REQUIRE_EQUAL_INT(done.status, WNNStatus_Success);
         REQUIRE_EQUAL_INT(running.calls, 1);
-        REQUIRE_EQUAL_INT(running.status, WNNStatus_Success);
+        REQUIRE_EQUAL_INT(running.status, everything_flies ? WNNStatus_Success : WNNStatus_Cancelled);
         REQUIRE_EQUAL_INT(waiting.calls, 1);
         REQUIRE_EQUAL_INT(waiting.status, WNNStatus_Cancelled);
         REQUIRE_EQUAL_INT(building.calls, 1);
-        REQUIRE_EQUAL_INT(building.status, WNNStatus_Cancelled);
-        REQUIRE_EQUAL_FLOAT(y[1][0], 2);
+        REQUIRE(building.status == WNNStatus_Success || building.status == WNNStatus_Cancelled); // beside the rest
         pthread_join(thread, NULL);
     }
 }
@@ -618,10 +617,8 @@ static void test_release_while_running_here(void)
         for (int i = 0; i < 3; i++) {
             pthread_join(threads[i], NULL);
             REQUIRE_EQUAL_INT(answers[i].calls, 1);
-            if (i == 0)
-                REQUIRE_EQUAL_INT(answers[i].status, WNNStatus_Success);
-            else
-                require_cancelled(&answers[i]);
+            REQUIRE_EQUAL_INT(answers[i].status,
+                              everything_flies && i == 0 ? WNNStatus_Success : WNNStatus_Cancelled);
         }
     }
 }

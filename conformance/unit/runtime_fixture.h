@@ -381,6 +381,7 @@ static inline void make_backends(void)
     flying.submit = submit_flying;
     flying.land = land_flying;
     flying.kernel = NULL;
+    flying.builds_apart = false;
 }
 
 static inline const struct backend *gated_backend(void)

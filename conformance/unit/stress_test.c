@@ -67,9 +67,11 @@ static void slot_done(WNNStatus status, WNNStringView message, void *slot, void 
     (void)message;
     (void)unused;
     struct slot *s = slot;
+    // What was stopped while it ran may have begun to write its output, which is zeros then.
+    float left = status == WNNStatus_Cancelled && s->y[0] == 0 ? 0 : -1;
     if (s->checks)
         for (size_t i = 0; i < WIDTH; i++)
-            REQUIRE_EQUAL_FLOAT(s->y[i], status == WNNStatus_Success ? 4 * s->x[i] : -1);
+            REQUIRE_EQUAL_FLOAT(s->y[i], status == WNNStatus_Success ? 4 * s->x[i] : left);
     note(s, status);
 }
 

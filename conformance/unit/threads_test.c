@@ -126,7 +126,7 @@ static void compute_convolution(WNNContext context, WNNGraph graph, float *y)
     compute_buffers(context, graph, 1, &input, 1, &output);
 }
 
-// The worker is a thread too, and waits; the host's loop brings all threads that compute.
+// The worker and the builder are threads too, and wait; the host's loop brings all threads that compute.
 static void test_thread_count(void)
 {
     unsigned calls = 0, before = count_threads();
@@ -137,7 +137,7 @@ static void test_thread_count(void)
     wait_for(context, compute_chain(context, graph, x, y, WIDTH, tell_nobody()));
     compute_convolution(context, convolution, y);
     REQUIRE_EQUAL_INT(wnnContextPreload(context), WNNStatus_Success);
-    REQUIRE_EQUAL_INT(count_threads(), before + 1);
+    REQUIRE_EQUAL_INT(count_threads(), before + 2);
     REQUIRE(calls > 0);
     wnnGraphRelease(graph);
     wnnGraphRelease(convolution);
@@ -145,12 +145,12 @@ static void test_thread_count(void)
 
     context = create_context(1, NULL);
     REQUIRE_EQUAL_INT(wnnContextPreload(context), WNNStatus_Success);
-    REQUIRE_EQUAL_INT(count_threads(), before + 1);
+    REQUIRE_EQUAL_INT(count_threads(), before + 2);
     wnnContextRelease(context);
 
     // After preloading, no thread is made any more.
     context = create_context(3, NULL);
-    REQUIRE_EQUAL_INT(count_threads(), before + 3);
+    REQUIRE_EQUAL_INT(count_threads(), before + 4);
     REQUIRE_EQUAL_INT(wnnContextPreload(context), WNNStatus_Success);
     unsigned preloaded = count_threads();
     graph = build_convolution(context);

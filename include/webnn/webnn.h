@@ -151,6 +151,7 @@ typedef enum WNNSType {
     WNNSType_VulkanMemory = 3,
     WNNSType_VulkanExport = 4,
     WNNSType_VulkanSync = 5,
+    WNNSType_TimeLimit = 6,
     WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
 
@@ -229,9 +230,10 @@ typedef struct WNNOperandDescriptor {
 
 // Where a callback runs. In every mode it runs exactly once, with no lock held.
 typedef enum WNNCallbackMode {
-    // Inside the wnnContextWaitAny that lists its future.
+    // Inside the wnnContextWaitAny that lists its future; or, if there was none, inside the last wnnContextRelease.
     WNNCallbackMode_WaitAnyOnly = 1,
-    // Inside wnnContextWaitAny or wnnContextProcessEvents. Both these modes may use the whole API.
+    // Inside wnnContextWaitAny or wnnContextProcessEvents, or the last wnnContextRelease. Both these modes may use the
+    // whole API.
     WNNCallbackMode_AllowProcessEvents = 2,
     // As soon as the result is there: on a thread of the context's own, or inside the call that starts the request or
     // ends the context. It may start further requests; it must not wait for one.
@@ -248,6 +250,15 @@ typedef struct WNNFutureWaitInfo {
     WNNFuture future;
     bool completed; // set by wnnContextWaitAny
 } WNNFutureWaitInfo;
+
+// Chained to WNNComputeDescriptor, WNNDispatchDescriptor or WNNBuildCallbackInfo: how long that one execution or build may
+// run. When so many nanoseconds have passed since it began, not counting the time that it waited, it is stopped as by
+// wnnContextCancel. The smaller of this and the context's limit counts; 0: only that.
+typedef struct WNNTimeLimit {
+    WNNChainedStruct chain; // sType: WNNSType_TimeLimit
+    uint64_t nanoseconds;
+} WNNTimeLimit;
+#define WNN_TIME_LIMIT_INIT { { NULL, WNNSType_TimeLimit }, 0 }
 
 typedef enum WNNWaitStatus {
     WNNWaitStatus_Success = 0,  // at least one future is complete and its callback has run
@@ -348,8 +359,11 @@ typedef struct WNNLimits {
     uint32_t maxDilation;            // each dilation of a convolution or pooling
     uint64_t maxOperatorWork;        // multiply-adds (or elements, where an operator has none) of one operator
     uint64_t maxGraphWork;           // the sum over one graph, checked at build
+    uint64_t maxExecutionNanoseconds; // that one execution runs; when they have passed it is stopped, see WNNTimeLimit
+    uint64_t maxBuildNanoseconds;     // likewise of one build
+    uint32_t maxPendingRequests;      // that have not been answered; more are refused with OutOfMemory
 } WNNLimits;
-#define WNN_LIMITS_INIT { 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0 }
+#define WNN_LIMITS_INIT { 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000 }
 
 // Called once when the context is lost: by wnnContextDestroy, by the last release, or by a failing device. In mode
 // WaitAnyOnly it runs inside of the next wait for any future.
@@ -430,12 +444,13 @@ WNN_EXPORT WNNStatus wnnCreateContext(const WNNContextDescriptor *descriptor, WN
 
 WNN_EXPORT void wnnContextAddRef(WNNContext context);
 
-// The last release destroys the context (see wnnContextDestroy), waits for the requests that run, and ends the
-// worker. Builders, graphs and tensors that are still held stay valid handles of a lost context. NULL is accepted.
+// The last release destroys the context (see wnnContextDestroy), waits until the requests that run have stopped, and ends
+// the threads of the context. Results that nobody has taken are told now, in every callback mode. Builders, graphs and tensors that are still held stay valid handles of a lost context. NULL is accepted.
 WNN_EXPORT void wnnContextRelease(WNNContext context);
 
-// Loses the context: the lost callback is called, requests that wait are answered with Cancelled, those that run
-// end normally, and whatever is asked later fails with InvalidStateError. Idempotent, does not wait. Any thread.
+// Loses the context: the lost callback is called, requests that wait are answered with Cancelled, those that run are
+// stopped (see wnnContextCancel), and whatever is asked later fails with InvalidStateError. Idempotent, does not wait. Any
+// thread.
 // https://www.w3.org/TR/webnn/#api-mlcontext-destroy
 WNN_EXPORT void wnnContextDestroy(WNNContext context);
 
@@ -501,7 +516,10 @@ WNN_EXPORT WNNWaitStatus wnnContextWaitAny(WNNContext context, size_t futureCoun
 // Runs the callbacks of completed AllowProcessEvents requests. Does not wait. Any thread.
 WNN_EXPORT void wnnContextProcessEvents(WNNContext context);
 
-// Takes a request back that has not begun: its callback gets Cancelled. InvalidStateError if it runs or has ended,
+// Takes a request back: its callback gets Cancelled. One that has not begun never does. An execution or a build that runs
+// is stopped: on the CPU within some milliseconds, on a GPU when what was submitted is done. Each of its outputs is untouched
+// then or all zeros (in tensors of a GPU: unspecified, but of nobody else's memory), and the context goes on. It may end before it notices, and
+// gets its result as if nothing had been. InvalidStateError if the request has ended, or if it runs and only moves bytes;
 // TypeError if there was never such a future. Any thread.
 WNN_EXPORT WNNStatus wnnContextCancel(WNNContext context, WNNFuture future);
 
@@ -572,7 +590,8 @@ typedef struct WNNNamedOperand {
 } WNNNamedOperand;
 
 // Builds the graph that computes the given outputs. What the builder holds now is what is built; it may go on being
-// used, and build again. Only inputs that an output depends on become inputs of the graph.
+// used, and build again. Builds of a context run one at a time in call order, on the CPU on a thread of their own beside
+// executions. Only inputs that an output depends on become inputs of the graph.
 // TypeError: no outputs, an empty or repeated name, an operand of another builder, an input or constant as output
 // (identity() makes one of it), two reachable inputs of one name, a constant tensor destroyed meanwhile.
 // InvalidStateError: the context is lost. OperationError: the backend cannot build it. OutOfMemory.
@@ -587,8 +606,13 @@ WNN_EXPORT WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t output
 WNN_EXPORT void wnnGraphAddRef(WNNGraph graph);
 WNN_EXPORT void wnnGraphRelease(WNNGraph graph); // queued work keeps what it needs; NULL is accepted
 
-// Later requests with this graph fail with InvalidStateError; those already queued complete. Idempotent.
+// Later requests with this graph fail with InvalidStateError; those already queued complete, as the specification says.
+// Idempotent. https://www.w3.org/TR/webnn/#api-mlgraph-destroy
 WNN_EXPORT void wnnGraphDestroy(WNNGraph graph);
+
+// Takes back all executions of the graph that wait or run, each as wnnContextCancel does. The graph stays as it is: with
+// wnnGraphDestroy before it, nothing of it runs any more. NULL is accepted. Any thread.
+WNN_EXPORT void wnnGraphCancel(WNNGraph graph);
 
 typedef struct WNNNamedDescriptor {
     WNNStringView name;
@@ -657,9 +681,10 @@ typedef struct WNNComputeDescriptor {
 } WNNComputeDescriptor;                     // must not be touched until the callback
 #define WNN_COMPUTE_DESCRIPTOR_INIT { NULL, WNN_STRING_VIEW_INIT, NULL, 0, 0, NULL, NULL }
 
-// Queues one execution; the requests of one context run in call order. All inputs and at least one output must be
-// given, each once. On success the outputs are complete, otherwise untouched. A refused request is complete when the
-// call returns.
+// Queues one execution; the requests of one context run in call order, but for builds, which run beside them. All inputs and at least one output must be
+// given, each once. On success the outputs are complete. Of a request that was refused, or taken back before it began,
+// they are untouched; of one that was stopped while it ran (see wnnContextCancel), or failed there, each is untouched or all
+// zeros. A refused request is complete when the call returns.
 // TypeError: a graph of another context, an unknown, repeated or missing name, a wrong byte length or data type, an
 // output that overlaps another buffer. InvalidStateError: graph destroyed, context lost. OutOfMemory. Any thread.
 WNN_EXPORT WNNFuture wnnContextCompute(WNNContext context, const WNNComputeDescriptor *descriptor,
