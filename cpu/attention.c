@@ -30,6 +30,7 @@ struct attention {
     struct shape heads;                       // the leading dimensions
     size_t head_count, rows, columns, depth, width;
     float scale;
+    const struct interrupt *interrupt;
     size_t parts;        // of the rows of a head
     size_t slots, block; // parts of the work that have scratch memory, rows at a time
     float *scratch;
@@ -140,6 +141,7 @@ static void score_rows(const struct gemm *gemm, size_t row, unsigned count, size
 
 static void pack_head(struct slot *slot, size_t head)
 {
+    const struct parallel alone = wnn_parallel_alone(slot->attention->interrupt);
     const struct attention *a = slot->attention;
     const struct view *views[2] = {&a->key, &a->value};
     size_t terms[2] = {a->depth, a->columns}, columns[2] = {a->columns, a->width};
@@ -148,7 +150,7 @@ static void pack_head(struct slot *slot, size_t head)
         struct matrix matrix = {views[i], head_offset(a, views[i], head)};
         struct gemm gemm = {
             .n = columns[i], .k = terms[i], .unit = terms[i], .panel = matrix_panel, .argument = &matrix};
-        wnn_gemm_pack_all(&gemm, &wnn_serial, panels[i]);
+        wnn_gemm_pack_all(&gemm, &alone, panels[i]);
     }
     slot->head = head;
 }
@@ -238,6 +240,7 @@ static float soften(const struct slot *slot, float *scores, size_t mask_offset)
 // Some rows of a head that has been packed.
 static void attend(const struct slot *slot, size_t first, size_t count)
 {
+    const struct parallel alone = wnn_parallel_alone(slot->attention->interrupt);
     const struct attention *a = slot->attention;
     size_t stride = rounded(a->columns);
     struct matrix query = {&a->query, head_offset(a, &a->query, slot->head) + first * a->query.row};
@@ -250,7 +253,7 @@ static void attend(const struct slot *slot, size_t first, size_t count)
                           .row_stride = stride,
                           .argument = &query,
                           .packed = slot->keys};
-    wnn_gemm_run(&scores, &wnn_serial, NULL);
+    wnn_gemm_run(&scores, &alone, NULL);
 
     float factors[MOST_ROWS];
     size_t mask_offset = a->mask.tensor != NULL ? head_offset(a, &a->mask, slot->head) : 0;
@@ -266,7 +269,7 @@ static void attend(const struct slot *slot, size_t first, size_t count)
                        .row_stride = a->width,
                        .argument = slot->scores,
                        .packed = slot->values};
-    wnn_gemm_run(&mix, &wnn_serial, NULL);
+    wnn_gemm_run(&mix, &alone, NULL);
     size_t out = head_offset(a, &a->out, slot->head) + first * a->out.row;
     for (size_t r = 0; r < count; r++) {
         float *values = slot->mixed + r * a->width;
@@ -297,7 +300,7 @@ static void run_slots(void *argument, size_t begin, size_t end)
             size_t row = a->rows * part / a->parts, row_end = a->rows * (part + 1) / a->parts;
             if (head != slot.head)
                 pack_head(&slot, head);
-            for (; row < row_end; row += a->block)
+            for (; row < row_end && !wnn_interrupted(a->interrupt); row += a->block)
                 attend(&slot, row, wnn_smaller(a->block, row_end - row));
         }
     }
@@ -379,6 +382,7 @@ void wnn_cpu_attention(const struct kernel_call *call)
     a.mask.tensor = call->in[3].data != NULL ? &call->in[3] : NULL;
     a.out.tensor = &call->out[0];
     a.scratch = call->scratch;
+    a.interrupt = call->parallel->interrupt;
     if (call->out[0].count == 0)
         return;
     wnn_parallel_for(call->parallel, a.slots, 1, run_slots, &a);

@@ -253,9 +253,10 @@ static void run_chunks(void *argument, size_t begin, size_t end)
     const struct conv *conv = parts->conv;
     for (size_t chunk = begin; chunk < end; chunk++) {
         float *scratch = parts->scratch + chunk * parts->scratch_floats;
+        const struct parallel alone = wnn_parallel_alone(conv->interrupt);
         for (size_t i = parts->count * chunk / parts->chunks; i < parts->count * (chunk + 1) / parts->chunks;
              i++)
-            run_part(conv, i / conv->groups, i % conv->groups, &wnn_serial, scratch);
+            run_part(conv, i / conv->groups, i % conv->groups, &alone, scratch);
     }
 }
 
@@ -650,6 +651,7 @@ void wnn_cpu_conv2d(const struct kernel_call *call)
 
     struct layer layer = describe_layer(call->node);
     struct conv *conv = &layer.conv;
+    conv->interrupt = call->parallel->interrupt;
     const float *packed = call->packed;
     bool halves = takes_halves(&layer);
     if (!halves)

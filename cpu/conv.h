@@ -49,6 +49,7 @@ struct conv {
     size_t out_image, out_y, out_x, out_channel;
     size_t filter_group, filter_out, filter_in, filter_y, filter_x;
     struct conv_axis y, x;
+    const struct interrupt *interrupt; // of the execution, or NULL
 };
 
 // The product of all pixels with one group of the filter, with channels_last. `packed` has as many floats for

@@ -48,6 +48,8 @@ static void run_pixels(const struct row *row, size_t x, bool inside,
             if (!inside && (ix < 0 || ix >= conv->x.in))
                 continue;
             if (pixels.taps == TAPS) {
+                if (wnn_interrupted(conv->interrupt))
+                    return;
                 kernel(&pixels);
                 pixels.start = pixels.out;
                 pixels.taps = 0;
@@ -67,7 +69,7 @@ static void run_row(const struct row *row)
     bool halves = row->conv->output_halves != NULL;
     bool many =
         row->conv->y.taps * row->conv->x.taps > TAPS; // the kernel goes on with sums of one pixel only
-    for (size_t x = 0; x < count;) {
+    for (size_t x = 0; x < count && !wnn_interrupted(row->conv->interrupt);) {
         bool inside = x >= row->low && x < row->high;
         size_t pixels = inside && !many ? wnn_smaller(kernels->rows, row->high - x) : 1;
         run_pixels(row, x, inside, halves ? kernels->pixels_halves[pixels] : kernels->pixels[pixels]);

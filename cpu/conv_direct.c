@@ -77,7 +77,7 @@ static void pixel_row(const struct conv *conv, size_t image, size_t y, float *ou
     size_t terms = 0, stride = (size_t)conv->x.step * conv->in_x;
     bool known = false;
 
-    for (size_t x = 0; x < conv->x.count; x++) {
+    for (size_t x = 0; x < conv->x.count && !wnn_interrupted(conv->interrupt); x++) {
         float *pixel = out + (conv->x.out + x * conv->x.out_step) * conv->out_x;
         bool inside = all_inside(&conv->x, x);
         start(pixel, conv->bias, conv->groups * conv->outputs);
@@ -93,6 +93,8 @@ static void pixel_row(const struct conv *conv, size_t image, size_t y, float *ou
                     if (from == NULL)
                         continue;
                     if (terms == TERMS) {
+                        if (wnn_interrupted(conv->interrupt))
+                            return;
                         add_groups(conv, pixel, values, weights, terms);
                         terms = 0;
                         known = false;
@@ -179,6 +181,8 @@ static void sum_row(const struct row *row)
 
     for (size_t channel = 0; channel < conv->inputs; channel++) {
         for (size_t ky = 0; ky < conv->y.taps; ky++) {
+            if (wnn_interrupted(conv->interrupt))
+                return;
             int64_t iy = row->y + (int64_t)ky * conv->y.offset_step;
             if (iy < 0 || iy >= conv->y.in)
                 continue;

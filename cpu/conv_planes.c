@@ -131,6 +131,8 @@ static void sum_output(const struct strips *strips, const float *planes, const f
         for (size_t ky = 0; ky < conv->y.taps; ky++) {
             for (size_t kx = 0; kx < conv->x.taps; kx++) {
                 if (terms == TERMS) {
+                    if (wnn_interrupted(conv->interrupt))
+                        return;
                     kernels->weigh(sums, count, bias, values, weights, terms, !first);
                     first = false;
                     terms = 0;
@@ -177,7 +179,7 @@ static void run_item(const struct strips *strips, size_t item, float *scratch)
     memset(planes, 0, (conv->inputs * strips->channel + SLACK_FLOATS) * sizeof *planes);
     for (size_t i = 0; i < conv->inputs; i++)
         copy_planes(strips, input + i * conv->in_channel, row, planes + i * strips->channel);
-    for (size_t o = 0; o < conv->outputs; o++) {
+    for (size_t o = 0; o < conv->outputs && !wnn_interrupted(conv->interrupt); o++) {
         size_t channel = group * conv->outputs + o;
         sum_output(strips, planes, conv->filter + group * conv->filter_group + o * conv->filter_out,
                    conv->bias == NULL ? 0 : conv->bias[channel], count, sums);
@@ -191,7 +193,8 @@ static void run_chunks(void *argument, size_t begin, size_t end)
     const struct strips *strips = argument;
     size_t items = item_count(strips);
     for (size_t chunk = begin; chunk < end; chunk++) {
-        for (size_t i = items * chunk / strips->chunks; i < items * (chunk + 1) / strips->chunks; i++)
+        for (size_t i = items * chunk / strips->chunks;
+             i < items * (chunk + 1) / strips->chunks && !wnn_interrupted(strips->conv->interrupt); i++)
             run_item(strips, i, strips->scratch + chunk * chunk_floats(strips));
     }
 }

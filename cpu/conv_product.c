@@ -390,6 +390,8 @@ static void run_step(const struct step *step, const struct range *range)
         ahead_step = (step->ahead_step - 1) / (range->tile_end - range->tile) + 1;
     uintptr_t ahead = step->ahead;
     for (size_t tile = range->tile, count; tile < range->tile_end; tile += count) {
+        if (wnn_interrupted(step->product->conv->interrupt))
+            return;
         count = run_tiles(step, tile * rows, range->tile_end - tile, ahead, ahead_step);
         ahead += ahead_step * chunk_terms(&step->chunk) * count;
     }
@@ -459,6 +461,8 @@ static void run_item(void *argument, size_t item)
         range.tile_end = wnn_smaller(all.tile_end, tile + product->block);
         for (size_t panel = all.panel; panel < all.panel_end; panel++) {
             const float *behind = product->filter + (panel + 1) * panel_floats;
+            if (wnn_interrupted(product->conv->interrupt))
+                return;
             if (panel + 1 == all.panel_end)
                 behind = range.tile_end < all.tile_end ? product->filter + all.panel * panel_floats : after;
             run_panel(product, &range, panel, behind);

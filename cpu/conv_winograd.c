@@ -274,6 +274,8 @@ static void run_item(void *argument, size_t item)
     const struct transforms *transforms = best_transforms();
     float *scratch = bands->scratch + item * band_floats(bands);
     for (size_t i = bands->count * item / bands->items; i < bands->count * (item + 1) / bands->items; i++) {
+        if (wnn_interrupted(bands->conv->interrupt))
+            return;
         struct band band = {
             .conv = bands->conv,
             .first = i * bands->each,

@@ -254,6 +254,8 @@ static void compute_region(const struct block *block, const struct region *regio
     for (size_t i = region->row; i < region->row_end; i++) {
         size_t row = i * mr;
         unsigned rows = (unsigned)wnn_smaller(mr, gemm->m - row), height = rows;
+        if (wnn_interrupted(gemm->interrupt))
+            return;
         while (kernels->tile[0][height] == NULL)
             height++;
         if (block->segments * block->length > 0)
@@ -483,10 +485,12 @@ static void run_parts(const struct parts *parts, const struct parallel *parallel
                      (void *)(uintptr_t)parts);
 }
 
-void wnn_gemm_run(const struct gemm *gemm, const struct parallel *parallel, float *scratch)
+void wnn_gemm_run(const struct gemm *description, const struct parallel *parallel, float *scratch)
 {
-    if (gemm->m == 0 || gemm->n == 0)
+    if (description->m == 0 || description->n == 0)
         return;
+    struct gemm interruptible = *description, *gemm = &interruptible;
+    gemm->interrupt = parallel->interrupt;
     if (gemm->packed != NULL) {
         struct parts parts = cut(gemm, NULL, gemm->k, parallel);
         run_parts(&parts, parallel);

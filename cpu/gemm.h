@@ -102,6 +102,9 @@ struct gemm {
     void (*panel)(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
                   float *panel, unsigned width);
 
+    // (optional) Tells when the rest is not wanted any more; wnn_gemm_run takes it from its loops.
+    const struct interrupt *interrupt;
+
     // (optional) A row of n floats that is added to every row of C.
     const float *start;
 

@@ -461,6 +461,8 @@ static void compute_items(const struct block *block, size_t begin, size_t end, c
     size_t row = begin / block->groups * kernels->mr, group = begin % block->groups;
 
     for (size_t item = begin; item < end; row += kernels->mr, group = 0) {
+        if (wnn_interrupted(gemm->interrupt))
+            return;
         int32_t row_start[WNN_INT8_MAX_MR] = {0};
         unsigned rows = (unsigned)wnn_smaller(kernels->mr, gemm->m - row), height = rows;
         while (kernels->tile[0][0][height] == NULL)
@@ -493,8 +495,10 @@ size_t wnn_int8_gemm_scratch(const struct int8_gemm *gemm, unsigned threads)
     return most_chunks(threads) * room_bytes(gemm);
 }
 
-void wnn_int8_gemm_run(const struct int8_gemm *gemm, const struct parallel *parallel, char *scratch)
+void wnn_int8_gemm_run(const struct int8_gemm *description, const struct parallel *parallel, char *scratch)
 {
+    struct int8_gemm interruptible = *description, *gemm = &interruptible;
+    gemm->interrupt = parallel->interrupt;
     const struct int8_kernels *kernels = gemm->kernels;
     size_t width = 2 * kernels->lanes, row_count = (gemm->m + kernels->mr - 1) / kernels->mr;
     size_t column_bytes = row_bytes(kernels, gemm->k, gemm->unit);

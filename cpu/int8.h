@@ -140,6 +140,7 @@ struct int8_gemm {
     bool in_place;        // rows of A can be read where they are, each piece up to a multiple of 4 bytes
     bool copies;          // in_place, but `find` needs room for those that can not
     const void *argument; // for the functions
+    const struct interrupt *interrupt; // of the execution, or NULL
 
     // Sets pointers[s * mr + r] for r < count to piece s of row `row` + r of A. If `copies`, there is room
     // for mr rows, their pieces rounded up to 4 bytes.

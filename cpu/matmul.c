@@ -293,6 +293,7 @@ struct batch {
     struct shape shape;     // the leading dimensions of the result
     size_t a_stride[WNN_MAX_RANK], b_stride[WNN_MAX_RANK];
     size_t count, chunks;
+    const struct interrupt *interrupt;
     float *scratch;        // NULL: not needed
     size_t scratch_floats; // of one chunk
 };
@@ -320,11 +321,13 @@ static void run_one(const struct batch *batch, size_t index, const struct parall
 static void run_chunks(void *argument, size_t begin, size_t end)
 {
     const struct batch *batch = argument;
+    const struct parallel alone = wnn_parallel_alone(batch->interrupt);
     for (size_t chunk = begin; chunk < end; chunk++) {
         float *scratch = batch->scratch == NULL ? NULL : batch->scratch + chunk * batch->scratch_floats;
-        for (size_t i = batch->count * chunk / batch->chunks; i < batch->count * (chunk + 1) / batch->chunks;
+        size_t last = batch->count * (chunk + 1) / batch->chunks;
+        for (size_t i = batch->count * chunk / batch->chunks; i < last && !wnn_interrupted(batch->interrupt);
              i++)
-            run_one(batch, i, &wnn_serial, scratch);
+            run_one(batch, i, &alone, scratch);
     }
 }
 
@@ -446,6 +449,7 @@ void wnn_cpu_matmul(const struct kernel_call *call)
     load_b(call, &batch.product, &scratch);
     float *values = batch.product.c = wnn_floats_out(call, 0, &scratch), range[2];
     set_activation(&batch.product, call->node, range);
+    batch.interrupt = call->parallel->interrupt;
     batch.scratch = batch.product.packed != NULL ? NULL : (float *)scratch.next;
 
     size_t work = batch.product.m * batch.product.n * (batch.product.k + 1);

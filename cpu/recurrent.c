@@ -370,7 +370,7 @@ static void run_chunk(const struct recurrent *r, struct chunk *chunk, struct ste
     if (r->panels != NULL)
         multiply_input(chunk, parallel);
     wnn_parallel_for(parallel, r->hidden, 1 + PIECE / work, project, chunk);
-    for (size_t i = 0; i < chunk->steps; i++) {
+    for (size_t i = 0; i < chunk->steps && !wnn_interrupted(parallel->interrupt); i++) {
         size_t row = backward ? chunk->steps - 1 - i : i, time = chunk->first + row;
         step->projected = r->projected + row * count * r->gates;
         if (r->lstm)

@@ -42,10 +42,22 @@ bool wnn_xnnpack_preload(struct error *error)
     return status == xnn_status_success || fail(error, status, "initialisation");
 }
 
+// Above this many nanoseconds on one thread a node is not for XNNPACK, which cannot be interrupted.
+#define MAX_NANOSECONDS 16e6
+
+// About how long the node takes: what the slower kernels reach, one element at a time or with a channel a
+// group.
+static double nanoseconds(const struct xnnpack_op *op)
+{
+    size_t taps = (size_t)op->kernel[0] * op->kernel[1], terms = taps * op->group_in;
+    double work = (double)wnn_image_elements(&op->out, op->batch) * (double)(terms ? terms : taps ? taps : 4);
+    return work / (op->group_in > 1 ? 40 : 10);
+}
+
 bool wnn_xnnpack_accepts(const struct node *node)
 {
     struct xnnpack_op op;
-    return wnn_xnnpack_describe(node, &op);
+    return wnn_xnnpack_describe(node, &op) && nanoseconds(&op) <= MAX_NANOSECONDS;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -278,13 +290,9 @@ static enum xnn_status bind_first(struct xnnpack_step *step)
 // there.
 #define WORTH_THREADS 50000
 
-// About how long the node takes: what the slower kernels reach, one element at a time or with a channel a
-// group.
 static bool is_worth_threads(const struct xnnpack_op *op)
 {
-    size_t taps = (size_t)op->kernel[0] * op->kernel[1], terms = taps * op->group_in;
-    double work = (double)wnn_image_elements(&op->out, op->batch) * (double)(terms ? terms : taps ? taps : 4);
-    return work / (op->group_in > 1 ? 40 : 10) > WORTH_THREADS;
+    return nanoseconds(op) > WORTH_THREADS;
 }
 
 static bool make_runtime(struct xnnpack_step *step, const struct weights *weights,

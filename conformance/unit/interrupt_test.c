@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What runs long can be stopped: executions of operators of every family, in every kernel that they have, and
+// builds, by cancelling the request, the graph, or by destroying the context, and by limits of time. Each is
+// stopped within some milliseconds, its outputs are untouched or zeros, and the context goes on.
+
+#include "conformance/unit/runtime_fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+// From the cancellation to the callback, in milliseconds that the process had a processor for each of its
+// threads, so that it does not matter what else the machine does. Sanitizers get more time.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MOST_MILLISECONDS 200
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define MOST_MILLISECONDS 200
+#endif
+#endif
+#ifndef MOST_MILLISECONDS
+#define MOST_MILLISECONDS 20
+#endif
+#define TRIES 8
+
+#define DIMS(...) (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)
+#define LIST(...)                                                                                            \
+    {                                                                                                        \
+        DIMS(__VA_ARGS__)                                                                                    \
+    }
+
+// ---------------------------------------------------------------------------------------------------------------
+// Operands
+// ---------------------------------------------------------------------------------------------------------------
+
+static WNNOperandDescriptor describe(WNNDataType type, const uint32_t *dims, size_t rank)
+{
+    return (WNNOperandDescriptor){NULL, type, {dims, rank}};
+}
+
+static size_t bytes_of(const WNNOperandDescriptor *descriptor)
+{
+    static const unsigned char sizes[] = {0, 4, 2, 4, 4, 8, 8, 1, 1};
+    size_t bytes = sizes[descriptor->dataType];
+    for (size_t i = 0; i < descriptor->shape.count; i++)
+        bytes *= descriptor->shape.data[i];
+    return bytes;
+}
+
+static WNNOperand input(WNNGraphBuilder b, WNNDataType type, const uint32_t *dims, size_t rank)
+{
+    static char names[8][2] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    static unsigned next;
+    WNNOperandDescriptor descriptor = describe(type, dims, rank);
+    return wnnGraphBuilderInput(b, view(names[next++ % 8]), &descriptor);
+}
+
+static void free_bytes(const void *data, size_t length, void *unused1, void *unused2)
+{
+    (void)length, (void)unused1, (void)unused2;
+    free((void *)(uintptr_t)data);
+}
+
+static WNNOperand constant(WNNGraphBuilder b, WNNDataType type, const uint32_t *dims, size_t rank)
+{
+    WNNOperandDescriptor descriptor = describe(type, dims, rank);
+    WNNLentBytes bytes = WNN_LENT_BYTES_INIT;
+    bytes.byteLength = bytes_of(&descriptor);
+    bytes.data = calloc(1, bytes.byteLength);
+    bytes.release = free_bytes;
+    REQUIRE(bytes.data);
+    return wnnGraphBuilderLentConstant(b, &descriptor, &bytes);
+}
+
+#define F32 WNNDataType_Float32
+#define F16 WNNDataType_Float16
+#define U8  WNNDataType_Uint8
+#define I32 WNNDataType_Int32
+
+static WNNConv2dOptions conv(WNNInputOperandLayout layout, WNNConv2dFilterOperandLayout filter,
+                             uint32_t groups)
+{
+    WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
+    options.inputLayout = layout;
+    options.filterLayout = filter;
+    options.groups = groups;
+    return options;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Nodes that take long
+// ---------------------------------------------------------------------------------------------------------------
+
+#define CASE(name) static WNNOperand name(WNNGraphBuilder b)
+
+CASE(conv_nchw)
+{
+    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 128, 256, 256)),
+                                 constant(b, F32, DIMS(512, 128, 5, 5)), NULL);
+}
+
+CASE(conv_nhwc)
+{
+    WNNConv2dOptions options = conv(WNNInputOperandLayout_NHWC, WNNConv2dFilterOperandLayout_OHWI, 1);
+    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 256, 256, 128)),
+                                 constant(b, F32, DIMS(512, 5, 5, 128)), &options);
+}
+
+CASE(conv_runtime_filter)
+{
+    WNNConv2dOptions options = conv(WNNInputOperandLayout_NHWC, WNNConv2dFilterOperandLayout_HWIO, 1);
+    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 256, 256, 128)),
+                                 input(b, F32, DIMS(5, 5, 128, 512)), &options);
+}
+
+CASE(conv_winograd)
+{
+    WNNConv2dOptions options = conv(WNNInputOperandLayout_NCHW, WNNConv2dFilterOperandLayout_OIHW, 1);
+    options.padding = (WNNUint32List)LIST(1, 1, 1, 1);
+    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(8, 128, 256, 256)),
+                                 constant(b, F32, DIMS(128, 128, 3, 3)), &options);
+}
+
+CASE(conv_half)
+{
+    return wnnGraphBuilderConv2d(b, input(b, F16, DIMS(1, 128, 256, 256)),
+                                 constant(b, F16, DIMS(512, 128, 5, 5)), NULL);
+}
+
+CASE(conv_depthwise)
+{
+    WNNConv2dOptions options = conv(WNNInputOperandLayout_NCHW, WNNConv2dFilterOperandLayout_OIHW, 128);
+    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 128, 512, 512)),
+                                 constant(b, F32, DIMS(128, 1, 31, 31)), &options);
+}
+
+CASE(conv_depthwise_nhwc)
+{
+    WNNConv2dOptions options = conv(WNNInputOperandLayout_NHWC, WNNConv2dFilterOperandLayout_IHWO, 128);
+    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 512, 512, 128)),
+                                 constant(b, F32, DIMS(1, 31, 31, 128)), &options);
+}
+
+CASE(conv_groups)
+{
+    WNNConv2dOptions options = conv(WNNInputOperandLayout_NCHW, WNNConv2dFilterOperandLayout_OIHW, 4);
+    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 512, 256, 256)),
+                                 input(b, F32, DIMS(512, 128, 5, 5)), &options);
+}
+
+CASE(conv_one_pixel) // few windows, each enormous
+{
+    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 64, 800, 800)),
+                                 input(b, F32, DIMS(2, 64, 790, 790)), NULL);
+}
+
+CASE(conv_transpose)
+{
+    WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+    options.strides = (WNNUint32List)LIST(2, 2);
+    return wnnGraphBuilderConvTranspose2d(b, input(b, F32, DIMS(1, 128, 128, 128)),
+                                          input(b, F32, DIMS(128, 256, 9, 9)), &options);
+}
+
+CASE(conv_transpose_depthwise)
+{
+    WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+    options.groups = 128;
+    return wnnGraphBuilderConvTranspose2d(b, input(b, F32, DIMS(1, 128, 256, 256)),
+                                          constant(b, F32, DIMS(128, 1, 31, 31)), &options);
+}
+
+CASE(matmul)
+{
+    return wnnGraphBuilderMatmul(b, input(b, F32, DIMS(4096, 4096)), input(b, F32, DIMS(4096, 4096)), NULL);
+}
+
+CASE(matmul_half)
+{
+    return wnnGraphBuilderMatmul(b, input(b, F16, DIMS(4096, 4096)), input(b, F16, DIMS(4096, 4096)), NULL);
+}
+
+CASE(matmul_constant)
+{
+    return wnnGraphBuilderMatmul(b, input(b, F32, DIMS(8192, 2048)), constant(b, F32, DIMS(2048, 4096)),
+                                 NULL);
+}
+
+CASE(matmul_batched)
+{
+    return wnnGraphBuilderMatmul(b, input(b, F32, DIMS(3, 2048, 2048)), input(b, F32, DIMS(3, 2048, 2048)),
+                                 NULL);
+}
+
+CASE(matmul_many_small)
+{
+    return wnnGraphBuilderMatmul(b, input(b, F32, DIMS(65536, 16, 16)), input(b, F32, DIMS(65536, 16, 48)),
+                                 NULL);
+}
+
+CASE(gemm)
+{
+    WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
+    options.aTranspose = options.bTranspose = true;
+    return wnnGraphBuilderGemm(b, input(b, F32, DIMS(2048, 4096)), input(b, F32, DIMS(4096, 2048)), &options);
+}
+
+CASE(attention)
+{
+    WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
+    options.permutation = (WNNUint32List)LIST(0, 1, 3, 2);
+    WNNOperand q = input(b, F32, DIMS(1, 4, 4096, 64)), k = input(b, F32, DIMS(1, 4, 4096, 64)),
+               v = input(b, F32, DIMS(1, 4, 4096, 64));
+    WNNOperand scores = wnnGraphBuilderMatmul(b, q, wnnGraphBuilderTranspose(b, k, &options), NULL);
+    return wnnGraphBuilderMatmul(b, wnnGraphBuilderSoftmax(b, scores, 3, NULL), v, NULL);
+}
+
+CASE(dequantized_product)
+{
+    WNNOperand weights = constant(b, U8, DIMS(2048, 4096)), scale = constant(b, F32, DIMS(1, 4096)),
+               zero = constant(b, U8, DIMS(1, 4096));
+    return wnnGraphBuilderMatmul(b, input(b, F32, DIMS(4096, 2048)),
+                                 wnnGraphBuilderDequantizeLinear(b, weights, scale, zero, NULL), NULL);
+}
+
+CASE(conv_int8)
+{
+    WNNOperand one = constant(b, F32, DIMS(1, 1, 1, 1)), zero = constant(b, U8, DIMS(1, 1, 1, 1));
+    WNNOperand x = wnnGraphBuilderDequantizeLinear(b, input(b, U8, DIMS(1, 128, 384, 384)), one, zero, NULL);
+    WNNOperand w = wnnGraphBuilderDequantizeLinear(b, constant(b, U8, DIMS(512, 128, 5, 5)), one, zero, NULL);
+    return wnnGraphBuilderQuantizeLinear(b, wnnGraphBuilderConv2d(b, x, w, NULL), one, zero, NULL);
+}
+
+CASE(lstm)
+{
+    WNNLstmOptions options = WNN_LSTM_OPTIONS_INIT;
+    WNNOperand outputs[3] = {NULL};
+    wnnGraphBuilderLstm(b, input(b, F32, DIMS(2000, 1, 512)), constant(b, F32, DIMS(1, 2048, 512)),
+                        constant(b, F32, DIMS(1, 2048, 512)), 2000, 512, &options, outputs);
+    return outputs[0];
+}
+
+CASE(gru_wide) // one step that takes long
+{
+    WNNGruOptions options = WNN_GRU_OPTIONS_INIT;
+    WNNOperand outputs[2] = {NULL};
+    wnnGraphBuilderGru(b, input(b, F32, DIMS(2, 2048, 1024)), constant(b, F32, DIMS(1, 3072, 1024)),
+                       constant(b, F32, DIMS(1, 3072, 1024)), 2, 1024, &options, outputs);
+    return outputs[0];
+}
+
+CASE(lstm_cell)
+{
+    WNNLstmCellOptions options = WNN_LSTM_CELL_OPTIONS_INIT;
+    WNNOperand outputs[2] = {NULL};
+    wnnGraphBuilderLstmCell(b, input(b, F32, DIMS(4096, 1024)), constant(b, F32, DIMS(4096, 1024)),
+                            constant(b, F32, DIMS(4096, 1024)), input(b, F32, DIMS(4096, 1024)),
+                            input(b, F32, DIMS(4096, 1024)), 1024, &options, outputs);
+    return outputs[0];
+}
+
+static WNNOperand pool(WNNGraphBuilder b, WNNDataType type, uint32_t size, uint32_t window, uint32_t dilation,
+                       WNNOperand (*method)(WNNGraphBuilder, WNNOperand, const WNNPool2dOptions *))
+{
+    WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
+    options.windowDimensions = (WNNUint32List)LIST(window, window);
+    options.dilations = (WNNUint32List)LIST(dilation, dilation);
+    return method(b, input(b, type, DIMS(1, 64, size, size)), &options);
+}
+
+CASE(average_pool)
+{
+    return pool(b, F32, 1024, 256, 1, wnnGraphBuilderAveragePool2d);
+}
+CASE(average_pool_dilated)
+{
+    return pool(b, F32, 512, 80, 3, wnnGraphBuilderAveragePool2d);
+}
+CASE(max_pool)
+{
+    return pool(b, F32, 1024, 256, 1, wnnGraphBuilderMaxPool2d);
+}
+CASE(max_pool_bytes)
+{
+    return pool(b, U8, 1024, 128, 2, wnnGraphBuilderMaxPool2d);
+}
+CASE(l2_pool_half)
+{
+    return pool(b, F16, 1024, 64, 2, wnnGraphBuilderL2Pool2d);
+}
+
+CASE(resample)
+{
+    WNNResample2dOptions options = WNN_RESAMPLE2D_OPTIONS_INIT;
+    options.mode = WNNInterpolationMode_Linear;
+    options.sizes = (WNNUint32List)LIST(8191, 8191);
+    return wnnGraphBuilderResample2d(b, input(b, F16, DIMS(1, 3, 1000, 1000)), &options);
+}
+
+CASE(resample_xnnpack)
+{
+    WNNResample2dOptions options = WNN_RESAMPLE2D_OPTIONS_INIT;
+    options.mode = WNNInterpolationMode_Linear;
+    options.sizes = (WNNUint32List)LIST(4096, 4096);
+    return wnnGraphBuilderResample2d(b, input(b, F32, DIMS(1, 8, 1024, 1024)), &options);
+}
+
+#define LARGE DIMS(64, 1 << 20)
+CASE(unary)
+{
+    return wnnGraphBuilderSin(b, input(b, F32, LARGE), NULL);
+}
+CASE(binary)
+{
+    return wnnGraphBuilderPow(b, input(b, F16, LARGE), input(b, F16, LARGE), NULL);
+}
+CASE(integer_power)
+{
+    return wnnGraphBuilderPow(b, input(b, I32, LARGE), input(b, I32, LARGE), NULL);
+}
+CASE(cast)
+{
+    return wnnGraphBuilderCast(b, input(b, F16, LARGE), U8, NULL);
+}
+CASE(softmax)
+{
+    return wnnGraphBuilderSoftmax(b, input(b, F16, LARGE), 1, NULL);
+}
+CASE(softmax_first)
+{
+    return wnnGraphBuilderSoftmax(b, input(b, F16, LARGE), 0, NULL);
+}
+CASE(layer_normalization)
+{
+    return wnnGraphBuilderLayerNormalization(b, input(b, F16, DIMS(2, 32, 1 << 20)), NULL);
+}
+CASE(instance_normalization)
+{
+    return wnnGraphBuilderInstanceNormalization(b, input(b, F16, DIMS(1, 4, 4096, 4096)), NULL);
+}
+CASE(transpose)
+{
+    return wnnGraphBuilderTranspose(b, input(b, U8, DIMS(11000, 16001)), NULL);
+}
+CASE(reduce_all)
+{
+    return wnnGraphBuilderReduceLogSumExp(b, input(b, F16, DIMS(1 << 27)), NULL);
+}
+CASE(reduce_rows)
+{
+    return wnnGraphBuilderReduceL2(b, input(b, F16, DIMS(3, 1 << 26)), NULL);
+}
+CASE(arg_max)
+{
+    WNNArgMinMaxOptions options = WNN_ARG_MIN_MAX_OPTIONS_INIT;
+    return wnnGraphBuilderArgMax(b, input(b, U8, DIMS(1 << 28)), 0, &options);
+}
+CASE(cumulative_sum)
+{
+    return wnnGraphBuilderCumulativeSum(b, input(b, F32, DIMS(1 << 26)), 0, NULL);
+}
+CASE(gather)
+{
+    return wnnGraphBuilderGather(b, input(b, F32, DIMS(1 << 20)), input(b, I32, DIMS(1 << 26)), NULL);
+}
+CASE(gather_elements)
+{
+    return wnnGraphBuilderGatherElements(b, input(b, U8, DIMS(8192, 8192)), input(b, I32, DIMS(8192, 8192)),
+                                         NULL);
+}
+CASE(scatter_elements)
+{
+    return wnnGraphBuilderScatterElements(b, input(b, F32, DIMS(8192, 8192)), input(b, I32, DIMS(8192, 8192)),
+                                          input(b, F32, DIMS(8192, 8192)), NULL);
+}
+CASE(scatter_nd)
+{
+    return wnnGraphBuilderScatterND(b, input(b, U8, DIMS(1 << 26)), input(b, I32, DIMS(1 << 25, 1)),
+                                    input(b, U8, DIMS(1 << 25)), NULL);
+}
+CASE(tile)
+{
+    return wnnGraphBuilderTile(b, input(b, U8, DIMS(100, 1000)), (WNNUint32List)LIST(50, 60), NULL);
+}
+CASE(pad)
+{
+    return wnnGraphBuilderPad(b, input(b, U8, DIMS(1000, 1000)), (WNNUint32List)LIST(9000, 9000),
+                              (WNNUint32List)LIST(9000, 9000), NULL);
+}
+CASE(triangular)
+{
+    return wnnGraphBuilderTriangular(b, input(b, U8, DIMS(16000, 16000)), NULL);
+}
+CASE(reverse)
+{
+    return wnnGraphBuilderReverse(b, input(b, U8, DIMS(1 << 28)), NULL);
+}
+CASE(where)
+{
+    return wnnGraphBuilderWhere(b, input(b, U8, DIMS(1 << 27)), input(b, U8, DIMS(1 << 27)),
+                                input(b, U8, DIMS(1 << 27)), NULL);
+}
+CASE(dequantize)
+{
+    return wnnGraphBuilderDequantizeLinear(b, input(b, U8, DIMS(4096, 20000)),
+                                           constant(b, F32, DIMS(4096, 1)), constant(b, U8, DIMS(4096, 1)),
+                                           NULL);
+}
+CASE(quantize)
+{
+    return wnnGraphBuilderQuantizeLinear(b, input(b, F32, DIMS(4096, 20000)), constant(b, F32, DIMS(4096, 1)),
+                                         constant(b, U8, DIMS(4096, 1)), NULL);
+}
+CASE(chain)
+{
+    WNNOperand x = input(b, F32, LARGE), y = input(b, F32, LARGE);
+    return wnnGraphBuilderTanh(
+        b, wnnGraphBuilderMul(b, wnnGraphBuilderSigmoid(b, wnnGraphBuilderAdd(b, x, y, NULL), NULL), x, NULL),
+        NULL);
+}
+CASE(concat)
+{
+    WNNOperand x = input(b, U8, DIMS(16, 1 << 23)), both[2] = {x, x};
+    return wnnGraphBuilderConcat(b, 2, both, 1, NULL);
+}
+
+static const struct subject {
+    const char *name;
+    WNNOperand (*make)(WNNGraphBuilder builder);
+} subjects[] = {
+#define SUBJECT(name)                                                                                        \
+    {                                                                                                        \
+#name, name                                                                                          \
+    }
+    SUBJECT(conv_nchw),
+    SUBJECT(conv_nhwc),
+    SUBJECT(conv_runtime_filter),
+    SUBJECT(conv_winograd),
+    SUBJECT(conv_half),
+    SUBJECT(conv_depthwise),
+    SUBJECT(conv_depthwise_nhwc),
+    SUBJECT(conv_groups),
+    SUBJECT(conv_one_pixel),
+    SUBJECT(conv_transpose),
+    SUBJECT(conv_transpose_depthwise),
+    SUBJECT(matmul),
+    SUBJECT(matmul_half),
+    SUBJECT(matmul_constant),
+    SUBJECT(matmul_batched),
+    SUBJECT(matmul_many_small),
+    SUBJECT(gemm),
+    SUBJECT(attention),
+    SUBJECT(dequantized_product),
+    SUBJECT(conv_int8),
+    SUBJECT(lstm),
+    SUBJECT(gru_wide),
+    SUBJECT(lstm_cell),
+    SUBJECT(average_pool),
+    SUBJECT(average_pool_dilated),
+    SUBJECT(max_pool),
+    SUBJECT(max_pool_bytes),
+    SUBJECT(l2_pool_half),
+    SUBJECT(resample),
+    SUBJECT(resample_xnnpack),
+    SUBJECT(unary),
+    SUBJECT(binary),
+    SUBJECT(integer_power),
+    SUBJECT(cast),
+    SUBJECT(softmax),
+    SUBJECT(softmax_first),
+    SUBJECT(layer_normalization),
+    SUBJECT(instance_normalization),
+    SUBJECT(transpose),
+    SUBJECT(reduce_all),
+    SUBJECT(reduce_rows),
+    SUBJECT(arg_max),
+    SUBJECT(cumulative_sum),
+    SUBJECT(gather),
+    SUBJECT(gather_elements),
+    SUBJECT(scatter_elements),
+    SUBJECT(scatter_nd),
+    SUBJECT(tile),
+    SUBJECT(pad),
+    SUBJECT(triangular),
+    SUBJECT(reverse),
+    SUBJECT(where),
+    SUBJECT(dequantize),
+    SUBJECT(quantize),
+    SUBJECT(chain),
+    SUBJECT(concat),
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+// Stopping them
+// ---------------------------------------------------------------------------------------------------------------
+
+// The memory of an execution of a graph with one output.
+struct execution {
+    WNNNamedBuffer inputs[8], output;
+    size_t input_count;
+    struct answer answer;
+};
+
+static void prepare(struct execution *e, WNNGraph graph)
+{
+    *e = (struct execution){0};
+    const WNNNamedDescriptor *ports = wnnGraphGetInputs(graph, &e->input_count);
+    REQUIRE(e->input_count <= 8);
+    for (size_t i = 0; i < e->input_count; i++) {
+        size_t bytes = bytes_of(&ports[i].descriptor);
+        e->inputs[i] = (WNNNamedBuffer){ports[i].name, calloc(1, bytes), bytes, WNNDataType_Undefined};
+        REQUIRE(e->inputs[i].data);
+    }
+    size_t count;
+    ports = wnnGraphGetOutputs(graph, &count);
+    REQUIRE_EQUAL_INT(count, 1);
+    size_t bytes = bytes_of(&ports[0].descriptor);
+    e->output = (WNNNamedBuffer){ports[0].name, malloc(bytes), bytes, WNNDataType_Undefined};
+    REQUIRE(e->output.data);
+}
+
+static void finish(struct execution *e)
+{
+    for (size_t i = 0; i < e->input_count; i++)
+        free(e->inputs[i].data);
+    free(e->output.data);
+}
+
+static void require_untouched_or_zero(const struct execution *e)
+{
+    const unsigned char *bytes = e->output.data;
+    REQUIRE(bytes[0] == 0xA5 || bytes[0] == 0);
+    for (size_t i = 0; i < e->output.byteLength; i++)
+        if (bytes[i] != bytes[0])
+            REQUIRE_EQUAL_INT(bytes[i], bytes[0]);
+}
+
+static double processor_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+// Milliseconds that stopping took; negative: the execution had ended.
+static double stop_once(WNNContext context, WNNGraph graph, struct execution *e, uint32_t threads, long after)
+{
+    e->answer = (struct answer){0};
+    memset(e->output.data, 0xA5, e->output.byteLength);
+    WNNFuture future = start_compute(context, graph, e->input_count, e->inputs, 1, &e->output,
+                                     tell(&e->answer, WNNCallbackMode_AllowSpontaneous));
+    sleep_milliseconds(after);
+    double begin = processor_seconds();
+    bool ended = wnnContextCancel(context, future) != WNNStatus_Success;
+    wait_for(context, future);
+    double milliseconds = (processor_seconds() - begin) * 1e3 / threads;
+    REQUIRE_EQUAL_INT(e->answer.calls, 1);
+    if (ended || e->answer.status == WNNStatus_Success)
+        return -1;
+    REQUIRE_EQUAL_INT(e->answer.status, WNNStatus_Cancelled);
+    require_untouched_or_zero(e);
+    return milliseconds;
+}
+
+static WNNContext create(uint32_t threads, bool strict, struct answer *error)
+{
+    WNNContextDescriptor descriptor = describe_context(error, NULL);
+    descriptor.threadCount = threads;
+    descriptor.strictNumerics = strict;
+    WNNContext context;
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+    return context;
+}
+
+static int stop(const struct subject *subject, uint32_t threads, bool strict)
+{
+    struct answer error = {0};
+    WNNContext context = create(threads, strict, &error);
+    WNNGraphBuilder builder = create_builder(context);
+    WNNNamedOperand output = {view("y"), subject->make(builder)};
+    WNNGraph graph = build_outputs(context, builder, 1, &output);
+    wnnGraphBuilderRelease(builder);
+    struct execution e;
+    prepare(&e, graph);
+    double best = 1e9, worst = 0;
+    int stopped = 0;
+    for (int i = 0; i < TRIES && (stopped < 2 || best > MOST_MILLISECONDS); i++) {
+        double time = stop_once(context, graph, &e, threads, 15 + 5 * i);
+        if (time < 0)
+            continue;
+        stopped++;
+        best = time < best ? time : best;
+        worst = time > worst ? time : worst;
+    }
+    bool slow = stopped > 0 && best > MOST_MILLISECONDS;
+    printf("%-26s %u thread%s%s: ", subject->name, threads, threads > 1 ? "s" : "", strict ? ", strict" : "");
+    if (stopped)
+        printf("stopped %d times, %.1f to %.1f ms%s\n", stopped, best, worst, slow ? "  TOO SLOW" : "");
+    else
+        puts("was too quick");
+    fflush(stdout);
+    finish(&e);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+    return slow;
+}
+
+int main(int argc, char **argv)
+{
+    int slow = 0;
+    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+        if (argc > 1 && strcmp(argv[1], subjects[i].name) != 0)
+            continue;
+        slow += stop(&subjects[i], 1, false);
+        slow += stop(&subjects[i], 2, i % 2);
+    }
+    REQUIRE_EQUAL_INT(slow, 0);
+    return 0;
+}
