@@ -224,6 +224,7 @@ void wnn_cpu_arg_min_max(const struct kernel_call *call)
     for (size_t i = 0; i < attrs->axes.count; i++)
         mask |= 1u << attrs->axes.data[i];
     wnn_walk_init(&search.walk, &call->in[0].shape, mask, NULL);
+    search.walk.interrupt = call->parallel->interrupt;
     wnn_parallel_for(call->parallel, search.walk.units, wnn_walk_grain(&search.walk),
                      find_body(call->in[0].type), &search);
 }

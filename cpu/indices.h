@@ -26,7 +26,8 @@ void wnn_load_indices(const struct tensor *indices, size_t first, size_t count, 
 // One side is [outer, size, inner], the indices and the other side are [outer, steps, inner].
 struct elements {
     const struct tensor *indices, *out;
-    const char *input; // NULL, or what a unit copies to the output before it scatters
+    const struct interrupt *interrupt; // of a scatter, or NULL
+    const char *input;                 // NULL, or what a unit copies to the output before it scatters
     const char *from;
     char *to;
     size_t outer, size, steps, inner, bytes;
@@ -45,7 +46,8 @@ void wnn_load_places(const struct elements *e, size_t first, size_t count, size_
 // Tuples of indices, each of which names a block of the larger side.
 struct tuples {
     const struct tensor *indices, *out;
-    const struct shape *shape; // of the larger side
+    const struct interrupt *interrupt; // of a scatter, or NULL
+    const struct shape *shape;         // of the larger side
     const char *from;
     char *to;
     size_t length, count; // indices in a tuple, tuples

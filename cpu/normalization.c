@@ -328,6 +328,7 @@ static void normalize(const struct kernel_call *call, double epsilon, uint32_t r
                           .epsilon = epsilon,
                           .half = call->in[0].type == WNNDataType_Float16};
     wnn_walk_init(&n.walk, &n.in->shape, reduced, parameter);
+    n.walk.interrupt = call->parallel->interrupt;
     wnn_parallel_for(call->parallel, n.walk.units, wnn_walk_grain(&n.walk),
                      n.walk.columns == 1 ? normalize_runs : normalize_columns, &n);
 }

@@ -553,6 +553,7 @@ void wnn_cpu_reduce(const struct kernel_call *call)
     for (size_t i = 0; i < options->axes.count; i++)
         mask |= 1u << options->axes.data[i];
     wnn_walk_init(&reduce.walk, &call->in[0].shape, mask, NULL);
+    reduce.walk.interrupt = call->parallel->interrupt;
     bool extreme = reduce.reduction->kind == MAXIMUM || reduce.reduction->kind == MINIMUM;
     reduce.half_runs = reduce.in->type == WNNDataType_Float16 && !extreme;
     reduce.half = reduce.half_runs && (reduce.reduction->kind == PRODUCT || exponentials);

@@ -6,9 +6,10 @@
 #include "cpu/stream.h"
 
 enum {
-    WIDTH = 512, // columns that are taken at a time
-    RECENT = 64, // elements of float16 that are added up in float32
-    AHEAD = 6,   // rows that are fetched before they are read
+    WIDTH = 512,      // columns that are taken at a time
+    RECENT = 64,      // elements of float16 that are added up in float32
+    POLLED = 1 << 16, // elements of a run after which it is asked whether to go on
+    AHEAD = 6,        // rows that are fetched before they are read
 };
 
 struct scan {
@@ -17,6 +18,7 @@ struct scan {
     WNNDataType type;
     size_t steps, columns, blocks;
     bool exclusive, reversed, streams;
+    const struct interrupt *interrupt;
 };
 
 // Fetches what is read and written AHEAD rows behind the byte `at` of row `step`.
@@ -41,6 +43,8 @@ WNN_INLINE void expect(const struct scan *scan, size_t at, size_t step, size_t s
     {                                                                                                        \
         Int sums[WIDTH] = {0}, buffer[WIDTH];                                                                \
         for (size_t step = 0; step < scan->steps; step++) {                                                  \
+            if (step % 64 == 0 && wnn_interrupted(scan->interrupt))                                          \
+                return;                                                                                      \
             size_t at = (scan->reversed ? scan->steps - 1 - step : step) * scan->columns;                    \
             for (size_t j = 0; j < width * sizeof(Int); j += 64)                                             \
                 expect(scan, (size_t)((char *)(y + at) - (char *)scan->out) + j, step, sizeof(Int));         \
@@ -96,6 +100,7 @@ void wnn_cpu_cumulative_sum(const struct kernel_call *call)
                         .type = in->type,
                         .steps = in->shape.dim[attrs->axis],
                         .columns = wnn_shape_product(&in->shape, attrs->axis + 1, in->shape.rank),
+                        .interrupt = call->parallel->interrupt,
                         .exclusive = attrs->options.exclusive,
                         .reversed = attrs->options.reversed};
     if (in->count == 0)

@@ -81,7 +81,7 @@ WNN_INLINE void scatter_range(const struct elements *e, char *to, size_t origin,
                               bool far, size_t bytes)
 {
     uint32_t places[WNN_INDICES + SOON];
-    for (size_t n; first < end; first += n) {
+    for (size_t n; first < end && !wnn_interrupted(e->interrupt); first += n) {
         n = wnn_smaller(end - first, WNN_INDICES);
         wnn_load_places(e, first, n, origin, places);
         memset(places + n, 0, SOON * sizeof *places);
@@ -147,6 +147,7 @@ void wnn_cpu_scatter_elements(const struct kernel_call *call)
         return;
     struct elements elements = wnn_element_sides(out, &call->in[1], options->axis, AHEAD);
     elements.out = out;
+    elements.interrupt = call->parallel->interrupt;
     elements.from = call->in[2].data;
     elements.to = out->data;
     size_t slab = elements.size * elements.inner * elements.bytes;
@@ -174,7 +175,7 @@ static void scatter_blocks(void *argument, size_t begin, size_t end)
 {
     const struct tuples *t = argument;
     const struct later none = {NULL, 0};
-    for (size_t i = 0, n; i < t->count; i += n) {
+    for (size_t i = 0, n; i < t->count && !wnn_interrupted(t->interrupt); i += n) {
         uint32_t places[WNN_INDICES];
         n = wnn_smaller(t->count - i, WNN_INDICES);
         wnn_load_blocks(t, i, n, places);
@@ -187,6 +188,7 @@ static void scatter_blocks(void *argument, size_t begin, size_t end)
 void wnn_cpu_scatter_nd(const struct kernel_call *call)
 {
     struct tuples tuples = wnn_tuple_sides(&call->in[0], &call->in[1]);
+    tuples.interrupt = call->parallel->interrupt;
     if (call->out[0].count == 0)
         return;
     copy_input(call);

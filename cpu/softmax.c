@@ -28,6 +28,7 @@ struct softmax {
     const void *in;
     void *out;
     bool half, streams;
+    const struct interrupt *interrupt;
     size_t rows, columns, wide, stride, blocks; // tiles are `wide` columns; there are so many blocks of these
 };
 
@@ -45,6 +46,7 @@ static void run(struct softmax *softmax, size_t count, const struct parallel *pa
 {
     if (count == 0)
         return;
+    softmax->interrupt = parallel->interrupt;
     // A whole column in a tile, if that leaves it wide enough; whole cache lines of either type. Rows that
     // are an odd number of lines apart lie in all of the cache.
     size_t wide = TILE / softmax->rows / LINES;

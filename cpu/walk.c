@@ -102,15 +102,22 @@ void wnn_walk_start_rows(struct piece *piece, const struct walk *walk, size_t un
     }
 }
 
+// Of a piece that is read in place. It has a multiple of 2^14 rows, so that as many lanes as there may be
+// come out even.
+#define IN_PLACE_ELEMENTS ((size_t)1 << 22)
+
 bool wnn_walk_next(struct piece *piece)
 {
     const struct walk *walk = piece->walk;
     piece->position += piece->rows;
     piece->rows = 0;
+    // Small pieces are not worth asking each time.
+    if ((piece->in_place || piece->pieces++ % 32 == 0) && wnn_interrupted(walk->interrupt))
+        piece->left = 0;
     if (piece->left == 0)
         return false;
     // Rows follow one another in memory only if the unit has all columns.
-    size_t most = piece->in_place                 ? piece->left
+    size_t most = piece->in_place ? IN_PLACE_ELEMENTS / WNN_WALK_WIDTH * (WNN_WALK_WIDTH / piece->width)
                   : piece->width == walk->columns ? WNN_PIECE / piece->width
                                                   : 1;
     size_t rows = walk->rows - piece->row;

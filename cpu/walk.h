@@ -30,7 +30,8 @@ struct walk {
     size_t units, reduced; // reduced: the number of elements that become one
     size_t columns, rows, blocks;
     size_t row_parameter, column_parameter;
-    struct walk_loop kept, outer; // without the columns, without the rows
+    struct walk_loop kept, outer;      // without the columns, without the rows
+    const struct interrupt *interrupt; // of the execution: the pieces end early; or NULL
 };
 
 struct piece {
@@ -44,6 +45,7 @@ struct piece {
     // Where the walk is.
     size_t row, at, parameter_at, left;
     bool in_place;
+    unsigned pieces; // that there were
     size_t index[WNN_MAX_RANK];
 };
 
@@ -56,7 +58,7 @@ void wnn_walk_init(struct walk *walk, const struct shape *shape, uint32_t reduce
 void wnn_walk_start(struct piece *piece, const struct walk *walk, size_t unit);
 
 // The same for rows [first, first + count) of the reduced elements, to be read in place: pieces are as long
-// as possible.
+// as possible, but of no more than some million elements.
 void wnn_walk_start_rows(struct piece *piece, const struct walk *walk, size_t unit, size_t first,
                          size_t count);
 bool wnn_walk_next(struct piece *piece);

@@ -327,6 +327,10 @@ CASE(softmax)
 {
     return wnnGraphBuilderSoftmax(b, input(b, F16, LARGE), 1, NULL);
 }
+CASE(softmax_one_row)
+{
+    return wnnGraphBuilderSoftmax(b, input(b, F16, DIMS(1 << 27)), 0, NULL);
+}
 CASE(softmax_first)
 {
     return wnnGraphBuilderSoftmax(b, input(b, F16, LARGE), 0, NULL);
@@ -469,6 +473,7 @@ static const struct subject {
     SUBJECT(cast),
     SUBJECT(softmax),
     SUBJECT(softmax_first),
+    SUBJECT(softmax_one_row),
     SUBJECT(layer_normalization),
     SUBJECT(instance_normalization),
     SUBJECT(transpose),
