@@ -446,6 +446,8 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
     size_t count = 0;
     while (done && count < executable->step_count) {
         struct step *step = &executable->steps[count++];
+        if (parallel.pause)
+            parallel.pause(&parallel);
         if (watcher && watcher->before)
             watcher->before(watcher, step->node, &sight.sight);
         done = run_step(&parallel, executable, step, bindings, error);

@@ -22,6 +22,8 @@ struct parallel {
     // (optional) Makes that pthreadpool_t when it is first needed, or returns the one that it made; NULL:
     // there is none to be had. Any thread.
     void *(*make_pthreadpool)(const struct parallel *parallel);
+    // (optional) Called between nodes: lets others have the processor who wait for it.
+    void (*pause)(const struct parallel *parallel);
     // (optional) Whether the caller does better alone for some milliseconds. Any thread.
     bool (*rests)(const struct parallel *parallel);
 };

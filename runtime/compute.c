@@ -109,6 +109,21 @@ static struct bindings bindings_of(const struct execution *e)
                              .interrupt = &e->request.interrupt};
 }
 
+// On the calling thread, when it is the context's turn.
+static bool compute_here(WNNContext context, const struct execution *e, const struct bindings *bindings,
+                         struct error *error)
+{
+    WNNThreadPool pool = context->thread_pool;
+    if (pool)
+        wnn_turn_begin(pool, context->priority);
+    bool watched = atomic_load_explicit(&e->graph->watched, memory_order_relaxed);
+    bool done = watched ? wnn_profile_execute(e->graph, bindings, error)
+                        : context->backend->execute(context->state, e->graph->executable, bindings, error);
+    if (pool)
+        wnn_turn_end(pool);
+    return done;
+}
+
 static bool run_execution(WNNContext context, struct request *request, struct error *error)
 {
     struct execution *e = (struct execution *)request;
@@ -120,11 +135,10 @@ static bool run_execution(WNNContext context, struct request *request, struct er
     take_staged_inputs(e);
     wnn_request_begin(request, e->limit);
     const struct bindings bindings = bindings_of(e);
+    if (!backend->submit)
+        return end_execution(context, e, compute_here(context, e, &bindings, error), error);
     if (!e->joins && atomic_load_explicit(&e->graph->watched, memory_order_relaxed))
         return end_execution(context, e, wnn_profile_execute(e->graph, &bindings, error), error);
-    if (!backend->submit)
-        return end_execution(context, e,
-                             backend->execute(context->state, e->graph->executable, &bindings, error), error);
     if (!backend->submit(context->state, e->graph->executable, &bindings, &e->flight, error))
         return end_execution(context, e, false, error);
     request->course = e->flight ? REQUEST_FLIES : REQUEST_AGAIN;

@@ -5,7 +5,6 @@
 #include "runtime/backends.h"
 #include "runtime/internal.h"
 
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -73,6 +72,8 @@ static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
     if (d->powerPreference < WNNPowerPreference_Default || d->powerPreference > WNNPowerPreference_LowPower)
         return wnn_fail(error, WNNStatus_TypeError, "power preference %d does not exist",
                         (int)d->powerPreference);
+    if (d->priority < WNNPriority_Low || d->priority > WNNPriority_High)
+        return wnn_fail(error, WNNStatus_TypeError, "priority %d does not exist", (int)d->priority);
     WNNCallbackMode mode = d->lostCallbackInfo.mode;
     if (mode < WNNCallbackMode_WaitAnyOnly || mode > WNNCallbackMode_AllowSpontaneous)
         return wnn_fail(error, WNNStatus_TypeError, "lost callback: mode %d does not exist", (int)mode);
@@ -107,9 +108,11 @@ static void free_context(WNNContext context)
     pthread_mutex_destroy(&context->pthreadpool_lock);
     pthread_mutex_destroy(&context->stored.lock);
     pthread_cond_destroy(&context->stored.changed);
+    WNNThreadPool pool = context->thread_pool;
     struct allocator host;
     wnn_allocator_init(&host, &context->allocator.host, 0);
     wnn_release(&host, context);
+    wnn_thread_pool_unref(pool);
 }
 
 void wnn_context_hold(WNNContext context)
@@ -133,8 +136,8 @@ static void *lander(void *argument)
 // On the worker, whose signal mask it inherits.
 static bool start_lander(WNNContext context, struct error *error)
 {
-    int code = context->backend->submit ? pthread_create(&context->lander, NULL, lander, context) : 0;
-    return code == 0 || wnn_fail(error, WNNStatus_OutOfMemory, "a thread does not start (error %d)", code);
+    return !context->backend->submit ||
+           wnn_thread_start(context->thread_pool, &context->lander, lander, context, error);
 }
 
 static void end_lander(WNNContext context)
@@ -142,7 +145,7 @@ static void end_lander(WNNContext context)
     if (!context->backend->submit)
         return;
     wnn_queue_ground(context);
-    pthread_join(context->lander, NULL);
+    wnn_thread_join(&context->lander);
 }
 
 static void *builder(void *argument)
@@ -155,15 +158,15 @@ static void *builder(void *argument)
 // On the worker, as above.
 static bool start_builder(WNNContext context, struct error *error)
 {
-    int code = context->queue.builds_apart ? pthread_create(&context->builder, NULL, builder, context) : 0;
-    return code == 0 || wnn_fail(error, WNNStatus_OutOfMemory, "a thread does not start (error %d)", code);
+    return !context->queue.builds_apart ||
+           wnn_thread_start(context->thread_pool, &context->builder, builder, context, error);
 }
 
 // When the queue is ending.
 static void end_builder(WNNContext context)
 {
     if (context->queue.builds_apart)
-        pthread_join(context->builder, NULL);
+        wnn_thread_join(&context->builder);
 }
 
 static void return_lent(const WNNVulkanDevice *lent)
@@ -223,21 +226,15 @@ static void *worker(void *argument)
     return NULL;
 }
 
-// The worker gets no signals: they belong to threads of the host.
 static bool start_worker(WNNContext context, const WNNContextDescriptor *descriptor, struct error *error)
 {
     struct queue *queue = &context->queue;
-    sigset_t all, before;
-    sigfillset(&all);
     wnn_context_hold(context);
     context->start_error = error;
     context->start_descriptor = descriptor;
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&context->worker, NULL, worker, context);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (code != 0) {
+    if (!wnn_thread_start(context->thread_pool, &context->worker, worker, context, error)) {
         wnn_context_drop(context);
-        return wnn_fail(error, WNNStatus_OutOfMemory, "the worker thread does not start (error %d)", code);
+        return false;
     }
     pthread_mutex_lock(&queue->lock);
     while (context->started == WORKER_STARTS)
@@ -245,7 +242,7 @@ static bool start_worker(WNNContext context, const WNNContextDescriptor *descrip
     bool runs = context->started == WORKER_RUNS;
     pthread_mutex_unlock(&queue->lock);
     if (!runs)
-        pthread_join(context->worker, NULL);
+        wnn_thread_join(&context->worker);
     return runs;
 }
 
@@ -292,6 +289,9 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     if (lent)
         context->lent_device = *lent;
     context->power_preference = descriptor->powerPreference;
+    context->thread_pool = descriptor->threadPool;
+    context->priority = descriptor->priority;
+    wnn_thread_pool_ref(context->thread_pool);
     if (descriptor->cache)
         context->cache = *descriptor->cache;
     if (descriptor->parallelFor)
@@ -363,13 +363,13 @@ void wnnContextRelease(WNNContext context)
     pthread_cond_signal(&queue->build_work);
     pthread_mutex_unlock(&queue->lock);
     // In a callback on a thread of the context: it goes on to its end by itself.
-    bool own = pthread_equal(context->worker, pthread_self()) ||
-               (queue->builds_apart && pthread_equal(context->builder, pthread_self())) ||
-               (context->backend->submit && pthread_equal(context->lander, pthread_self()));
+    bool own = wnn_thread_is_current(&context->worker) ||
+               (queue->builds_apart && wnn_thread_is_current(&context->builder)) ||
+               (context->backend->submit && wnn_thread_is_current(&context->lander));
     if (own)
-        pthread_detach(context->worker);
+        wnn_thread_detach(&context->worker);
     else
-        pthread_join(context->worker, NULL);
+        wnn_thread_join(&context->worker);
     wnn_queue_close(context);
     wnn_context_drop(context);
 }

@@ -12,6 +12,7 @@
 #include "ops/builder.h"
 #include "runtime/context.h"
 #include "runtime/queue.h"
+#include "runtime/thread_pool.h"
 
 #include <fenv.h>
 
@@ -19,9 +20,9 @@ struct WNNContextImpl {
     atomic_uint handles, references;
     struct allocator allocator; // of everything but this struct, which comes straight from the host
     struct queue queue;
-    pthread_t worker;
-    pthread_t builder; // of a backend that builds beside executions
-    pthread_t lander;  // of a backend with `submit`
+    struct thread worker;
+    struct thread builder; // of a backend that builds beside executions
+    struct thread lander;  // of a backend with `submit`
 
     // Do not change after wnnCreateContext.
     const struct backend *backend;
@@ -33,6 +34,8 @@ struct WNNContextImpl {
     WNNVulkanDevice lent_device;
     WNNPowerPreference power_preference;
     WNNParallelFor host_parallel; // parallelFor NULL: threads of our own
+    WNNThreadPool thread_pool;    // NULL: threads of its own
+    WNNPriority priority;         // in that
     WNNCache cache;               // load NULL: none
     WNNOperatorLimits *operator_limits;
     size_t operator_count;
@@ -40,7 +43,7 @@ struct WNNContextImpl {
     // Of the worker and of whoever runs a request in its place.
     void *state; // of the backend
     struct parallel parallel;
-    struct pool *pool; // NULL: one thread, or the host's
+    struct pool *pool; // of its own or of the thread pool; NULL: one thread, or the host's
 
     pthread_mutex_t pthreadpool_lock; // a leaf, taken only to make the next
     void *pthreadpool;                // of libraries that want one; NULL until they do
@@ -148,6 +151,8 @@ bool wnn_threads_preload(WNNContext context, struct error *error);
 uint32_t wnn_processor_count(void);
 // Rounding to nearest, denormals as they are, no traps.
 void wnn_floating_point_default(void);
+// With as many threads, or NULL.
+void *wnn_pthreadpool_create(struct allocator *allocator, uint32_t threads);
 
 // graph.c
 bool wnn_graph_describe(WNNGraph graph, const struct graph *source, struct error *error);

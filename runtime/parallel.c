@@ -104,7 +104,7 @@ static bool can_start_threads(struct allocator *allocator, uint32_t count)
 }
 
 // Threads that are started from any thread of the host must not take its signals.
-static pthreadpool_t create_pthreadpool(struct allocator *allocator, uint32_t threads)
+void *wnn_pthreadpool_create(struct allocator *allocator, uint32_t threads)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -119,10 +119,52 @@ static void *make_pthreadpool(const struct parallel *parallel)
     WNNContext context = (WNNContext)(uintptr_t)parallel->host;
     pthread_mutex_lock(&context->pthreadpool_lock);
     if (!context->pthreadpool)
-        context->pthreadpool = create_pthreadpool(&context->allocator, parallel->threads);
+        context->pthreadpool = wnn_pthreadpool_create(&context->allocator, parallel->threads);
     void *made = context->pthreadpool;
     pthread_mutex_unlock(&context->pthreadpool_lock);
     return made;
+}
+
+// Contexts that compute at the same time have a processor each.
+static void run_on_shared_pool(const struct parallel *parallel, size_t count,
+                               void (*task)(void *argument, size_t index), void *argument)
+{
+    WNNContext context = (WNNContext)(uintptr_t)parallel->host;
+    if (wnn_turn_is_alone(context->thread_pool))
+        wnn_pool_run(context->pool, count, task, argument);
+    else
+        run_here(parallel, count, task, argument);
+}
+
+static bool shared_pool_rests(const struct parallel *parallel)
+{
+    WNNContext context = (WNNContext)(uintptr_t)parallel->host;
+    return !wnn_turn_is_alone(context->thread_pool) || wnn_pool_rests(context->pool);
+}
+
+static void *shared_pthreadpool(const struct parallel *parallel)
+{
+    return wnn_thread_pool_pthreadpool(((const struct WNNContextImpl *)parallel->host)->thread_pool);
+}
+
+static void offer_turn(const struct parallel *parallel)
+{
+    const struct WNNContextImpl *context = parallel->host;
+    wnn_turn_offer(context->thread_pool, context->priority);
+}
+
+static bool use_thread_pool(WNNContext context)
+{
+    struct parallel *parallel = &context->parallel;
+    parallel->threads = wnn_thread_pool_threads(context->thread_pool);
+    parallel->pause = offer_turn;
+    if (parallel->threads == 1)
+        return true;
+    context->pool = wnn_thread_pool_compute(context->thread_pool);
+    parallel->run = run_on_shared_pool;
+    parallel->make_pthreadpool = shared_pthreadpool;
+    parallel->rests = shared_pool_rests;
+    return true;
 }
 
 bool wnn_threads_create(WNNContext context, uint32_t threads, struct error *error)
@@ -131,12 +173,13 @@ bool wnn_threads_create(WNNContext context, uint32_t threads, struct error *erro
     parallel->threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     parallel->host = context;
     parallel->run = context->host_parallel.parallelFor ? run_on_host : run_here;
+    if (context->thread_pool && !context->host_parallel.parallelFor)
+        return use_thread_pool(context);
     if (context->host_parallel.parallelFor || parallel->threads == 1)
         return true;
     context->pool = wnn_pool_create(&context->allocator, parallel->threads);
     if (!context->pool)
-        return wnn_fail(error, WNNStatus_OutOfMemory, "%u compute threads cannot be started",
-                        parallel->threads);
+        return wnn_fail_threads(error, parallel->threads);
     parallel->run = run_on_pool;
     parallel->make_pthreadpool = make_pthreadpool;
     parallel->rests = pool_rests;
@@ -166,7 +209,7 @@ bool wnn_threads_preload(WNNContext context, struct error *error)
     if (pthread_create(&thread, NULL, settle_heap, NULL) == 0)
         pthread_join(thread, NULL);
     return !parallel->make_pthreadpool || parallel->make_pthreadpool(parallel) ||
-           wnn_fail(error, WNNStatus_OutOfMemory, "%u compute threads cannot be started", parallel->threads);
+           wnn_fail_threads(error, parallel->threads);
 }
 
 void wnn_threads_destroy(WNNContext context)
@@ -174,6 +217,7 @@ void wnn_threads_destroy(WNNContext context)
     if (context->pthreadpool)
         pthreadpool_destroy(context->pthreadpool);
     context->pthreadpool = NULL;
-    wnn_pool_destroy(context->pool);
+    if (!context->thread_pool)
+        wnn_pool_destroy(context->pool);
     context->pool = NULL;
 }

@@ -62,6 +62,7 @@ extern "C" {
 typedef struct WNNContextImpl *WNNContext;           // counted; any thread
 typedef struct WNNGraphImpl *WNNGraph;               // counted; any thread; immutable
 typedef struct WNNTensorImpl *WNNTensor;             // counted; any thread
+typedef struct WNNThreadPoolImpl *WNNThreadPool;     // counted; any thread
 typedef struct WNNGraphBuilderImpl *WNNGraphBuilder; // one owner, one thread
 typedef struct WNNOperandImpl *WNNOperand;           // borrowed; valid until its builder is released
 typedef struct WNNActivationImpl *WNNActivation;     // borrowed; valid until its builder is released
@@ -327,6 +328,38 @@ typedef struct WNNParallelFor {
     void *userdata;
 } WNNParallelFor;
 
+// Threads that contexts share, made once: before a process gives up the right to make threads, or so that many contexts
+// have no more threads than there are processors.
+typedef struct WNNThreadPoolDescriptor {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    uint32_t computeThreads;       // that loops are divided among, callers included; 0: one per processor that the process
+                                   // may use
+    uint32_t spareThreads;         // that wait for contexts: each takes 2 on the CPU, 3 on a GPU, and gives them back
+    const WNNAllocator *allocator; // NULL: the C library's; copied
+} WNNThreadPoolDescriptor;
+#define WNN_THREAD_POOL_DESCRIPTOR_INIT { NULL, WNN_STRING_VIEW_INIT, 0, 0, NULL }
+
+// Makes the pool and starts all of its threads. `descriptor` NULL: the INIT values. TypeError: a descriptor out of bounds.
+// NotSupportedError: the process may not start threads. OutOfMemory. Any thread.
+WNN_EXPORT WNNStatus wnnCreateThreadPool(const WNNThreadPoolDescriptor *descriptor, WNNThreadPool *pool);
+
+WNN_EXPORT void wnnThreadPoolAddRef(WNNThreadPool pool);
+
+// A pool lives as long as a context uses it. The last release ends its threads. NULL is accepted.
+WNN_EXPORT void wnnThreadPoolRelease(WNNThreadPool pool);
+
+// Who computes first, of the contexts of one thread pool. As many of them compute at once as the pool has compute threads;
+// the others wait for their turn, which ends between two nodes when a context of higher priority waits, or after some
+// milliseconds when one of the same does. Nobody waits for longer than a twentieth of a second at a time, and contexts of
+// high priority do not wait at all.
+typedef enum WNNPriority {
+    WNNPriority_Low = 1,
+    WNNPriority_Normal = 2,
+    WNNPriority_High = 3,
+    WNNPriority_Force32 = 0x7FFFFFFF
+} WNNPriority;
+
 // Where the host keeps what a GPU context compiles, so that later contexts and processes need not compile it again. The
 // library asks for entries and offers new ones on the worker thread, while a context is made and while a graph is built,
 // one call at a time for a context; the functions must not call the library, and should not take long. A host may share
@@ -425,6 +458,9 @@ typedef struct WNNContextDescriptor {
     uint32_t threadCount;               // compute threads; 0: one per processor that the process may use
     const WNNAllocator *allocator;      // NULL: the C library's; copied
     const WNNParallelFor *parallelFor;  // NULL: threads of the library; copied
+    WNNThreadPool threadPool;           // NULL: threads of the context's own; else threadCount is not looked at. With
+                                        // parallelFor only its spare threads are used
+    WNNPriority priority;               // among the contexts of the pool
     const WNNCache *cache;              // NULL: what is compiled is forgotten with the context; copied
     const WNNLimits *limits;            // NULL: WNN_LIMITS_INIT; copied
     WNNContextLostCallbackInfo lostCallbackInfo;
@@ -432,14 +468,14 @@ typedef struct WNNContextDescriptor {
 } WNNContextDescriptor;
 #define WNN_CONTEXT_DESCRIPTOR_INIT                                                                                  \
     { NULL, WNN_STRING_VIEW_INIT, WNNDeviceType_CPU, WNN_STRING_VIEW_INIT, WNNPowerPreference_Default, true, false, 0,  \
-      NULL, NULL, NULL, NULL,                                                                                         \
+      NULL, NULL, NULL, WNNPriority_Normal, NULL, NULL,                                                                \
       WNN_CONTEXT_LOST_CALLBACK_INFO_INIT, WNN_ERROR_CALLBACK_INFO_INIT }
 
 // Makes a context and its worker thread, with a GPU also one that waits for that. `descriptor` NULL: the INIT values.
 // On failure *context is NULL and the error callback of the descriptor has the message.
 // TypeError: an enumerator or a callback mode that does not exist, an unusable allocator, parallelFor or cache, a device
-// that is neither an index nor a UUID, or named although the type is CPU. NotSupportedError: no such device.
-// OutOfMemory. Any thread.
+// that is neither an index nor a UUID, or named although the type is CPU. NotSupportedError: no such device, or the
+// process may not start threads and the thread pool has none to spare. OutOfMemory. Any thread.
 WNN_EXPORT WNNStatus wnnCreateContext(const WNNContextDescriptor *descriptor, WNNContext *context);
 
 WNN_EXPORT void wnnContextAddRef(WNNContext context);
