@@ -2,7 +2,7 @@
 //
 // The interfaces of navigator.ml except for the operators, which come from the operator table (operators.mjs). Where
 // the texts exclude each other, [Legacy] marks what only that of 2024-04-15 has, [Modern] what it has not, [Draft] what
-// only today's has. deviceType is not in today's text, which ignores it; here it chooses the device.
+// only today's has. What no text has is listed in README.md with the reason: deviceType, int4 and uint4, devices.
 
 export default `
 enum MLPowerPreference { "default", "high-performance", "low-power" };
@@ -10,6 +10,7 @@ enum MLOperandDataType {
   "float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8", "int4", "uint4"
 };
 enum MLRecurrentNetworkActivation { "relu", "sigmoid", "tanh" };
+enum MLInputOperandLayout { "nchw", "nhwc" };
 
 typedef (bigint or unrestricted double) MLNumber;
 
@@ -43,18 +44,19 @@ dictionary MLTensorLimits {
   MLRankRange rankRange;
 };
 dictionary MLOpSupportLimits {
-  DOMString preferredInputLayout;
+  MLInputOperandLayout preferredInputLayout;
   double maxTensorByteLength;
   MLTensorLimits input;
   MLTensorLimits constant;
   MLTensorLimits output;
 };
-dictionary MLComputeResult {
+[Legacy] dictionary MLComputeResult {
   record<DOMString, ArrayBufferView> inputs;
   record<DOMString, ArrayBufferView> outputs;
 };
 
 interface ML {
+  Promise<MLContext> createContext(GPUDevice gpuDevice);
   Promise<MLContext> createContext(optional MLContextOptions options = {});
 };
 
@@ -68,12 +70,13 @@ interface MLContext {
   Promise<undefined> readTensor(MLTensor tensor, AllowSharedBufferSource outputData);
   undefined writeTensor(MLTensor tensor, AllowSharedBufferSource inputData);
   undefined dispatch(MLGraph graph, record<USVString, MLTensor> inputs, record<USVString, MLTensor> outputs);
-  Promise<MLComputeResult> compute(MLGraph graph, record<DOMString, ArrayBufferView> inputs,
-                                   record<DOMString, ArrayBufferView> outputs);
+  [Legacy] Promise<MLComputeResult> compute(MLGraph graph, record<DOMString, ArrayBufferView> inputs,
+                                            record<DOMString, ArrayBufferView> outputs);
   undefined destroy();
 };
 
 interface MLGraph {
+  [Modern] readonly attribute FrozenArray<DOMString> devices;
   undefined destroy();
 };
 

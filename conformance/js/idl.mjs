@@ -116,7 +116,7 @@ class Parser {
       this.expect(';');
       if (this.isWanted(marks)) members.push({ name: member, type, required, fallback });
     }
-    this.dictionaries[name] = orderMembers(base, members);
+    return [name, orderMembers(base, members)];
   }
 
   interface() {
@@ -141,9 +141,12 @@ class Parser {
 
   parse() {
     while (this.peek() !== undefined) {
-      const kind = this.take();
+      const wanted = this.isWanted(this.attributes()), kind = this.take();
       if (kind === 'enum') this.enumeration();
-      else if (kind === 'dictionary') this.dictionary();
+      else if (kind === 'dictionary') {
+        const [name, members] = this.dictionary();
+        if (wanted) this.dictionaries[name] = members;
+      }
       else if (kind === 'interface') this.interface();
       else if (kind === 'typedef') {
         const type = this.type();

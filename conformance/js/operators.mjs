@@ -27,6 +27,11 @@ const FORMS = { argMinAxes: 'argMin', argMaxAxes: 'argMax', softmax2d: 'softmax'
 const FORMS_OF_2025 = ['softmax2d'];
 // Names of 2024.
 const ALIASES = { not: 'logicalNot' };
+// Members that today's text has no longer, which ignores them, and a value that it refuses.
+const FORMER_MEMBERS = ['roundingType', 'steepness'];
+const FORMER_VALUES = ['symmetric'];
+// Arguments that wrap around in the texts that have them: there is no EnforceRange.
+const WRAPPING = { cumulativeSum: 'axis', tile: 'repetitions' };
 
 function typeOf(row, legacy) {
   if (row.kind === 'option') return OPERAND;
@@ -34,8 +39,19 @@ function typeOf(row, legacy) {
   return (legacy && LEGACY_TYPES[row.type]) || TYPES[row.type];
 }
 
+function withoutRange(type) {
+  return type.of ? { ...type, of: withoutRange(type.of) } : { ...type, enforceRange: false };
+}
+
+// The rows that an API knows.
+function rowsOf(rows, api) {
+  if (api !== '2026-06') return rows;
+  return rows.filter(({ name }) => !FORMER_MEMBERS.includes(name)).map((row) =>
+    (row.values ? { ...row, values: row.values.filter((value) => !FORMER_VALUES.includes(value)) } : row));
+}
+
 // Positional arguments: operands, then attributes; rows with one place are one argument.
-function parametersOf(rows) {
+function parametersOf(rows, operator, legacy) {
   const parameters = [];
   for (const row of rows.filter(({ kind }) => kind === 'input'))
     parameters.push({ name: row.name, type: OPERAND, row });
@@ -47,6 +63,8 @@ function parametersOf(rows) {
     if (sameName) sameName.type = { union: [typeOf(row), sameName.type] };
     else if (!same) parameters.push({ name: row.name, type: typeOf(row), row });
   }
+  if (!legacy) for (const parameter of parameters)
+    if (parameter.name === WRAPPING[operator]) parameter.type = withoutRange(parameter.type);
   return parameters;
 }
 
@@ -62,7 +80,8 @@ function optionsOf(rows, legacy) {
 export function operatorSignatures(table, definitions, api) {
   const methods = {}, legacy = api === '2024-04';
   const isForm = (name) => (legacy ? name in FORMS : api === '2025-03' && FORMS_OF_2025.includes(name));
-  table.forEach(({ name, rows, activation }, number) => {
+  table.forEach(({ name, rows: allRows, activation }, number) => {
+    const rows = rowsOf(allRows, api);
     const method = FORMS[name] ?? name;
     if (name in FORMS && !isForm(name)) return;
     const dictionary = `ML${name[0].toUpperCase()}${name.slice(1)}Options`;
@@ -72,7 +91,7 @@ export function operatorSignatures(table, definitions, api) {
     const isList = outputs.length > 1 || outputs[0].kind === 'outputs';
     const returns = isList ? { generic: 'sequence', of: OPERAND } : OPERAND;
     const signatures = (methods[method] ??= []);
-    signatures.push({ returns, parameters: [...parametersOf(rows), options], name, number, isList });
+    signatures.push({ returns, parameters: [...parametersOf(rows, name, legacy), options], name, number, isList });
     if (activation && legacy)
       signatures.push({ returns: { name: 'MLActivation' }, parameters: [options], number, activation: true });
   });

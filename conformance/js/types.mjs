@@ -13,6 +13,7 @@ const { enums, dictionaries, interfaces } = create().definitions;
 const NAMES = {
   'unsigned long': 'number', 'long': 'number', 'double': 'number', 'float': 'number', 'unrestricted double': 'number',
   'DOMString': 'string', 'USVString': 'string', 'any': 'unknown', 'undefined': 'void',
+  'GPUDevice': 'object',
   'AllowSharedBufferSource': 'ArrayBufferView | ArrayBuffer | SharedArrayBuffer',
 };
 

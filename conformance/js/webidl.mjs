@@ -79,6 +79,14 @@ const BASIC = {
   ArrayBufferView: toView,
 };
 
+// Interfaces of other specifications, known by their constructors.
+const EXTERNAL = ['GPUDevice'];
+const isExternal = (name, value) => typeof globalThis[name] === 'function' && value instanceof globalThis[name];
+
+// "Float32Array" and so on, whatever the object says of itself; undefined for what is no typed array.
+const typedArrayName = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag).get;
+export const arrayNameOf = (view) => typedArrayName.call(view);
+
 // The bytes of a buffer source now; a TypeError if it is detached.
 export function bytesOf(source) {
   return ArrayBuffer.isView(source) ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
@@ -127,6 +135,7 @@ export class Binding {
     if (enums[name]) return this.#toEnum(enums[name], value, what);
     if (dictionaries[name]) return this.#toDictionary(dictionaries[name], value, what);
     if (interfaces[name]) return this.unwrap(name, value, what);
+    if (EXTERNAL.includes(name)) return isExternal(name, value) ? value : fail(`${what} is not of type ${name}`);
     throw new Error(`Web IDL: there is no type ${name}`);
   }
 
@@ -180,6 +189,7 @@ export class Binding {
     if (type.generic) return isObject(value) && (type.generic === 'record' || Symbol.iterator in value);
     const { enums, dictionaries, interfaces } = this.definitions, { name } = type;
     if (interfaces[name]) return this.#is(name, value);
+    if (EXTERNAL.includes(name)) return isExternal(name, value);
     if (dictionaries[name])
       return value === undefined || value === null || (isObject(value) && !this.states.has(value));
     if (enums[name] || name.endsWith('String')) return typeof value === 'string';

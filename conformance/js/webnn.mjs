@@ -7,7 +7,7 @@
 import definitionsText from './definitions.mjs';
 import { parse } from './idl.mjs';
 import { operatorSignatures } from './operators.mjs';
-import { Binding, bytesOf } from './webidl.mjs';
+import { Binding, arrayNameOf, bytesOf } from './webidl.mjs';
 
 // ---------------------------------------------------------------------------------------------------------------
 // Exceptions
@@ -42,12 +42,14 @@ function guard(native) {
 const invalidState = (message) => { throw new DOMException(message, 'InvalidStateError'); };
 const typeError = (message) => { throw new TypeError(message); };
 
-// The array types that compute() takes. float16 are bit patterns where there is no Float16Array.
+// The array types of each data type. https://www.w3.org/TR/webnn/#appendices-mloperanddatatype-arraybufferview-compatibility
+// float16 are bit patterns where the engine has no Float16Array, and in the older texts.
 const ARRAYS = {
   float32: ['Float32Array'], float16: ['Float16Array', 'Uint16Array'], int32: ['Int32Array'], uint32: ['Uint32Array'],
-  int64: ['BigInt64Array'], uint64: ['BigUint64Array'], int8: ['Int8Array'], uint8: ['Uint8Array', 'Uint8ClampedArray'],
+  int64: ['BigInt64Array'], uint64: ['BigUint64Array'], int8: ['Int8Array'], uint8: ['Uint8Array'],
   int4: ['Uint8Array', 'Int8Array'], uint4: ['Uint8Array'],
 };
+const hasFloat16Array = typeof Float16Array === 'function' && arrayNameOf(new Float16Array(0)) === 'Float16Array';
 const bitsOf = (dataType) => Number(dataType.match(/\d+$/)[0]);
 
 const byteLengthOf = ({ dataType, shape }) =>
@@ -62,7 +64,7 @@ const shapeOf = ({ shape, dimensions }) => shape ?? dimensions;
 //   "2025-03"  what browsers and web-platform-tests had in March 2025: as today's, but input names are compared at
 //              build only, destroyed tensors are InvalidStateError, arrays have the type of their descriptor, softmax
 //              goes without an axis, scales may have a lower rank
-//   "2026-06"  today's
+//   "2026-06"  today's, strictly; what is beyond the text is listed in README.md
 // options.defaults: members for native.createContext (deviceType, threadCount, strictNumerics) where the page's options
 // have none.
 export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) {
@@ -70,6 +72,17 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
   if (!marks) throw new RangeError(`there is no API of ${api}`);
   const native = guard(rawNative), legacy = api === '2024-04', is2025 = api === '2025-03';
   const definitions = parse(definitionsText, marks);
+
+  // https://www.w3.org/TR/webnn/#validate-buffer-with-descriptor. In the older APIs, the library compares the lengths.
+  const checkSource = (what, descriptor, source, bytes = ['Uint8Array']) => {
+    if (legacy || is2025) return;
+    const expected = byteLengthOf(descriptor), arrays = arraysOf(descriptor.dataType);
+    if (source.byteLength !== expected) typeError(`${what} has ${source.byteLength} bytes; expected ${expected}`);
+    if (ArrayBuffer.isView(source) && ![...bytes, ...arrays].includes(arrayNameOf(source)))
+      typeError(`${what} is a ${source.constructor?.name}; expected a ${arrays.join(' or ')} or a Uint8Array`);
+  };
+  const arraysOf = (dataType) => (dataType !== 'float16' || legacy || is2025 || !hasFloat16Array ? ARRAYS[dataType]
+    : ['Float16Array']);
 
   // ------------------------------------------------------------------------------------------------- context
 
@@ -79,20 +92,29 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
 
   const ML = {
     async createContext(ml, options) {
-      const { promise, resolve } = withResolvers();
+      const life = createLife();
       const chosen = { ...defaults };
       for (const [name, value] of Object.entries(options)) if (value !== undefined) chosen[name] = value;
       if (chosen.deviceType === 'npu') throw new DOMException('there is no NPU backend', 'NotSupportedError');
       if (!legacy && !['cpu', 'gpu'].includes(chosen.deviceType)) chosen.deviceType = defaults.deviceType ?? 'cpu';
       if (!['cpu', 'gpu'].includes(chosen.deviceType ??= 'cpu'))
         typeError(`there is no device type ${chosen.deviceType}`);
-      const handle = native.createContext(chosen, (message) => resolve({ message }));
-      return { handle, lost: promise, accelerated: options.accelerated };
+      // The native side keeps this function: it does not lead to the handle, or the context would never be collected.
+      const handle = native.createContext(chosen, (message) => life.lose(message));
+      return { handle, life, device: chosen.deviceType, accelerated: options.accelerated };
+    },
+    async createContextOnDevice() {
+      throw new DOMException('there is no WebGPU whose devices could be shared', 'NotSupportedError');
     },
   };
+  // In the order of definitions.mjs.
+  definitions.interfaces.ML.operations.createContext[0].implementation = ML.createContextOnDevice;
 
+  const notLost = ({ life }) => { if (life.isLost) invalidState(`the context is lost: ${life.message}`); };
+
+  // Losing a context destroys its tensors and graphs.
   const notDestroyed = (tensor) => {
-    if (!tensor.destroyed) return;
+    if (!tensor.destroyed && !tensor.context.life.isLost) return;
     if (is2025) invalidState('the tensor was destroyed');
     typeError('the tensor was destroyed');
   };
@@ -102,44 +124,52 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
        byteLength: byteLengthOf({ dataType, shape }), destroyed: false, reads: new Set() });
 
   const MLContext = {
-    lost: (context) => context.lost,
+    lost: (context) => context.life.lost,
     accelerated: (context) => context.accelerated,
     opSupportLimits: (context) => native.opSupportLimits(context.handle),
-    destroy: (context) => { native.destroyContext(context.handle); },
+    destroy(context) {
+      context.life.lose('destroy() was called');
+      native.destroyContext(context.handle);
+    },
 
     createTensor(context, descriptor) {
+      notLost(context);
       const shape = shapeOf(descriptor), { dataType, readable, writable } = descriptor;
       const handle = native.createTensor(context.handle, dataType, shape, readable, writable);
-      return createTensor(context, handle, descriptor, shape, false);
+      return unlessRejected(createTensor(context, handle, descriptor, shape, false), context.life.pending);
     },
     createConstantTensor(context, descriptor, source) {
-      const shape = shapeOf(descriptor);
-      const handle = native.createConstantTensor(context.handle, descriptor.dataType, shape, bytesOf(source));
-      return createTensor(context, handle, descriptor, shape, true);
+      notLost(context);
+      const { dataType } = descriptor, shape = shapeOf(descriptor);
+      checkSource('inputData', { dataType, shape }, source);
+      const handle = native.createConstantTensor(context.handle, dataType, shape, bytesOf(source));
+      return unlessRejected(createTensor(context, handle, descriptor, shape, true), context.life.pending);
     },
     writeTensor(context, tensor, source) {
       sameContext(context, tensor, 'tensor');
       notDestroyed(tensor);
+      if (tensor.writable) checkSource('inputData', tensor, source);
       native.writeTensor(context.handle, tensor.handle, bytesOf(source));
     },
     readTensor(context, tensor, destination) {
       sameContext(context, tensor, 'tensor');
       notDestroyed(tensor);
+      // ONNX Runtime Web reads into views of its heap, which is an Int8Array.
+      if (destination && tensor.readable) checkSource('outputData', tensor, destination, ['Uint8Array', 'Int8Array']);
       const bytes = destination && bytesOf(destination);
       if (bytes?.byteLength < tensor.byteLength)
         typeError(`outputData has ${bytes.byteLength} bytes; expected at least ${tensor.byteLength}`);
       const read = native.readTensor(context.handle, tensor.handle, bytes);
-      // destroy() rejects what it finds here.
-      return new Promise((resolve, reject) => {
-        tensor.reads.add(reject);
-        read.then(resolve, reject).finally(() => tensor.reads.delete(reject));
-      });
+      return unlessRejected(read, tensor.reads, context.life.pending);
     },
     dispatch(context, graph, inputs, outputs) {
       sameContext(context, graph, 'graph');
+      notLost(context);
+      if (graph.destroyed) invalidState('the graph was destroyed');
       const names = (entries) => entries.map(([name]) => name);
       const handles = (entries, what) => entries.map(([name, tensor]) => {
         sameContext(context, tensor, `${what} "${name}"`);
+        notDestroyed(tensor);
         return tensor.handle;
       });
       native.dispatch(context.handle, graph.handle, names(inputs), handles(inputs, 'input'), names(outputs),
@@ -156,8 +186,9 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
       checkBuffers([...inputs, ...outputs]);
       const taken = [inputs, outputs].map((entries) => transfer(entries));
       const [names, bytes] = [([name]) => name, ([, view]) => bytesOf(view)];
-      await native.compute(context.handle, graph.handle, taken[0].map(names), taken[0].map(bytes), taken[1].map(names),
-                           taken[1].map(bytes));
+      const done = native.compute(context.handle, graph.handle, taken[0].map(names), taken[0].map(bytes),
+                                  taken[1].map(names), taken[1].map(bytes));
+      await unlessRejected(done, context.life.pending);
       return { inputs: Object.fromEntries(taken[0]), outputs: Object.fromEntries(taken[1]) };
     },
   };
@@ -171,12 +202,17 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
     destroy(tensor) {
       tensor.destroyed = true;
       native.destroyTensor(tensor.handle);
-      for (const reject of tensor.reads) reject(new DOMException('the tensor was destroyed', 'InvalidStateError'));
-      tensor.reads.clear();
+      rejectAll(tensor.reads, 'the tensor was destroyed');
     },
   };
 
-  const MLGraph = { destroy: (graph) => { native.destroyGraph(graph.handle); } };
+  const MLGraph = {
+    devices: (graph) => graph.devices,
+    destroy(graph) {
+      graph.destroyed = true;
+      native.destroyGraph(graph.handle);
+    },
+  };
 
   const MLOperand = {
     dataType: (operand) => operand.dataType,
@@ -187,6 +223,7 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
 
   const usable = (builder) => {
     if (builder.built) invalidState('the builder has built its graph');
+    notLost(builder.context);
     return builder.handle;
   };
   const operand = (builder, { id, dataType, shape, bytes }) =>
@@ -197,21 +234,28 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
   const constants = {
     tensor(builder, tensor) {
       sameContext(builder.context, tensor, 'tensor');
+      notDestroyed(tensor);
+      if (!tensor.constant) typeError('the tensor is not constant');
+      usable(builder); // which the text asks last
       return native.tensorConstant(builder.handle, tensor.handle);
     },
     buffer(builder, descriptor, source) {
-      if ((legacy || is2025) && ArrayBuffer.isView(source)) checkView('the constant', descriptor.dataType, source);
-      const { dataType } = descriptor, bytes = bytesOf(source), handle = builder.handle;
-      const made = native.constant(handle, dataType, shapeOf(descriptor), bytes);
+      const { dataType } = descriptor, shape = shapeOf(descriptor), handle = usable(builder);
+      if ((legacy || is2025) && ArrayBuffer.isView(source)) checkView('the constant', dataType, source);
+      checkSource('the constant', { dataType, shape }, source);
+      const bytes = bytesOf(source), made = native.constant(handle, dataType, shape, bytes);
       return is2025 && bitsOf(dataType) < 8 ? { ...made, bytes: bytes.slice() } : made;
     },
-    scalar: (builder, type, value) => native.scalarConstant(builder.handle, type, value),
-    legacyScalar: (builder, value, type) => native.scalarConstant(builder.handle, type, value),
-    range: (builder, start, end, step, type) => native.rangeConstant(builder.handle, type, start, end, step),
+    scalar: (builder, type, value) => native.scalarConstant(usable(builder), type, value),
+    legacyScalar: (builder, value, type) => native.scalarConstant(usable(builder), type, value),
+    range: (builder, start, end, step, type) => native.rangeConstant(usable(builder), type, start, end, step),
   };
 
   const MLGraphBuilder = {
-    construct: (context) => ({ context, handle: native.createBuilder(context.handle), names: new Set(), built: false }),
+    construct(context) {
+      notLost(context);
+      return { context, handle: native.createBuilder(context.handle), names: new Set(), built: false };
+    },
 
     input(builder, name, descriptor) {
       const handle = usable(builder);
@@ -223,13 +267,15 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
     },
 
     async build(builder, outputs) {
+      const handle = usable(builder), { context } = builder;
       const ids = outputs.map(([name, output]) => idOf(builder, output, `output "${name}"`));
-      const promise = native.build(usable(builder), outputs.map(([name]) => name), ids);
+      const promise = native.build(handle, outputs.map(([name]) => name), ids);
       if (!legacy) { // the native builder has been read
         builder.built = true;
         native.releaseBuilder(builder.handle);
       }
-      return { context: builder.context, ...(await promise) };
+      const graph = await unlessRejected(promise, context.life.pending);
+      return { context, ...graph, devices: Object.freeze([context.device]), destroyed: false };
     },
   };
 
@@ -238,10 +284,8 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
   const constantForms = { '2024-04': ['buffer', 'scalar', 'legacyScalar', 'range'], '2025-03': ['buffer', 'scalar'],
                           '2026-06': ['buffer', 'scalar', 'tensor'] }[api];
   constant.forEach((signature, i) => {
-    signature.implementation = (builder, ...values) => {
-      usable(builder);
-      return operand(builder, constants[constantForms[i]](builder, ...values));
-    };
+    signature.implementation = (builder, ...values) =>
+      operand(builder, constants[constantForms[i]](builder, ...values));
   });
 
   // ------------------------------------------------------------------------------------------------- operators
@@ -254,6 +298,8 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
   const attributesOf = (builder, options) => {
     const attributes = {};
     for (const [name, value] of Object.entries(options)) {
+      // The library takes an empty list for none.
+      if (name === 'activations' && !value.length) typeError('activations has 0 items; expected one for each gate');
       if (name === 'activations') attributes[name] = value.map((item) => activationId(builder, item));
       else attributes[name] = value?.builder ? idOf(builder, value, name) : value;
     }
@@ -319,10 +365,36 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
            install: (target = globalThis) => install(target, ml, binding.interfaces) };
 }
 
-function withResolvers() {
+// Of a context, apart from its handle. https://www.w3.org/TR/webnn/#mlcontext-lose
+function createLife() {
+  const life = { isLost: false, message: '', pending: new Set() };
   let resolve;
-  const promise = new Promise((settle) => { resolve = settle; });
-  return { promise, resolve };
+  life.lost = new Promise((settle) => { resolve = settle; });
+  life.lose = (message) => {
+    if (life.isLost) return;
+    life.isLost = true;
+    life.message = message;
+    resolve({ message });
+    rejectAll(life.pending, `the context is lost: ${message}`);
+  };
+  return life;
+}
+
+// A promise of what `value` is or will be. While it is pending, the sets have a function that rejects it.
+function unlessRejected(value, ...sets) {
+  return new Promise((resolve, reject) => {
+    for (const set of sets) set.add(reject);
+    const settle = (end) => (result) => {
+      for (const set of sets) set.delete(reject);
+      end(result);
+    };
+    Promise.resolve(value).then(settle(resolve), settle(reject));
+  });
+}
+
+function rejectAll(set, message) {
+  for (const reject of set) reject(new DOMException(message, 'InvalidStateError'));
+  set.clear();
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -330,9 +402,8 @@ function withResolvers() {
 // ---------------------------------------------------------------------------------------------------------------
 
 function checkView(what, dataType, view) {
-  const name = view.constructor.name;
-  if (!ARRAYS[dataType].includes(Object.prototype.toString.call(view).slice(8, -1)))
-    typeError(`${what} is a ${name}; expected a ${ARRAYS[dataType].join(' or ')}`);
+  if (!ARRAYS[dataType].includes(arrayNameOf(view)))
+    typeError(`${what} is a ${view.constructor?.name}; expected a ${ARRAYS[dataType].join(' or ')}`);
 }
 
 function checkViews(ports, entries, what) {

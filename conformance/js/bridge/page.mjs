@@ -2,7 +2,7 @@
 //
 // The native side of webnn.mjs for a page: every call goes to the host (host.mjs). Calls are synchronous requests, as
 // the builder's methods throw; whatever ends later has a ticket, which is waited for separately. So calls arrive in the
-// order in which they were made.
+// order in which they were made. "?api=2024-04" in the address of the page chooses the API of that text.
 
 import { createWebNN } from '/webnn/webnn.mjs';
 import { decode, encode } from './wire.mjs';
@@ -70,4 +70,4 @@ native.compute = async (context, graph, inputNames, inputs, outputNames, outputs
 };
 
 addEventListener('pagehide', () => navigator.sendBeacon('/bridge/end', encode({ session }, toHandle)));
-createWebNN(native).install();
+createWebNN(native, { api: new URLSearchParams(location.search).get('api') ?? undefined }).install();

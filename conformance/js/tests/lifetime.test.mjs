@@ -140,6 +140,32 @@ test('idle contexts do not keep the process, promises do', () => {
   assert.equal(busy.stdout, '8\n');
 });
 
+test('a lost context ends what waits for it', () => {
+  for (let i = 0; i < 3; i++) {
+    const result = run(`
+      const context = await ml.createContext();
+      context.destroy();
+      console.log(typeof (await context.lost).message);`);
+    assert.equal(result.status, 0, result.stderr);
+    assert.equal(result.stdout, 'string\n');
+  }
+  // With work in flight, too.
+  const busy = run(`
+    const context = await ml.createContext(), builder = new MLGraphBuilder(context);
+    const type = { dataType: 'float32', shape: [384, 384], readable: true };
+    let y = builder.input('x', type);
+    for (let i = 0; i < 20; i++) y = builder.matmul(y, y);
+    const graph = await builder.build({ y });
+    const x = await context.createTensor(type), out = await context.createTensor(type);
+    context.dispatch(graph, { x }, { y: out });
+    const read = context.readTensor(out);
+    context.destroy();
+    await context.lost;
+    await read.catch((error) => console.log(error.name));`);
+  assert.equal(busy.status, 0, busy.stderr);
+  assert.equal(busy.stdout, 'InvalidStateError\n');
+});
+
 test('process.exit() with work in flight', () => {
   const result = run(`
     const context = await ml.createContext(), builder = new MLGraphBuilder(context);
