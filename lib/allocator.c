@@ -29,12 +29,18 @@ static void populate(void *memory, size_t size)
 #endif
 }
 
+// Aligned by hand, with what malloc gave in front: posix_memalign of glibc does not take the hole that a
+// block of the same size has left, so that a heap of large blocks that come and go grows.
 static void *default_allocate(size_t size, size_t alignment, void *userdata)
 {
     (void)userdata;
-    void *memory;
-    if (posix_memalign(&memory, alignment, size) != 0)
+    char *given = size < SIZE_MAX / 2 ? malloc(size + sizeof(void *) + alignment) : NULL;
+    if (!given)
         return NULL;
+    size_t offset =
+        sizeof(void *) + alignment - 1 - ((uintptr_t)given + sizeof(void *) + alignment - 1) % alignment;
+    char *memory = given + offset;
+    memcpy(memory - sizeof(void *), &given, sizeof(void *));
     if (size >= POPULATED)
         populate(memory, size);
     return memory;
@@ -42,10 +48,10 @@ static void *default_allocate(size_t size, size_t alignment, void *userdata)
 
 static void default_release(void *memory, size_t size, size_t alignment, void *userdata)
 {
-    (void)size;
-    (void)alignment;
-    (void)userdata;
-    free(memory);
+    (void)size, (void)alignment, (void)userdata;
+    void *given;
+    memcpy(&given, (char *)memory - sizeof(void *), sizeof(void *));
+    free(given);
 }
 
 void wnn_allocator_init(struct allocator *allocator, const WNNAllocator *host, uint64_t limit)
