@@ -27,9 +27,11 @@ struct instance {
     unsigned pending;    // requests that keep the process alive
     bool closed;         // the environment ends: no JavaScript any more
     struct handle *contexts;
+    struct handle *objects; // of all other kinds
     struct allocator allocator;
     uint32_t live[4];               // handles by kind
     int64_t external_bytes;         // what the garbage collector answered last: those of all modules
+    int64_t grown_bytes;            // since the objects were looked through
     char message[WNN_MESSAGE_SIZE]; // of the call that failed last with a status alone
 
     pthread_mutex_t lock;
@@ -56,11 +58,13 @@ struct handle {
         WNNGraph graph;
     } of;
 
+    struct handle *next, *previous; // of instance->contexts or instance->objects
+    napi_ref weak;                  // an object's external, as long as it is not collected
+
     // A context's.
-    struct handle *next, *previous; // of instance->contexts
-    napi_ref lost;                  // the function to be told
-    struct request *lost_request;   // until it is settled
-    int64_t accounted;              // bytes that the garbage collector knows of
+    napi_ref lost;                // the function to be told
+    struct request *lost_request; // until it is settled
+    int64_t accounted;            // bytes that the garbage collector knows of
 
     // A builder's, in its arena.
     struct arena arena;
@@ -105,7 +109,10 @@ struct handle *wnn_js_handle_create(napi_env env, enum handle_kind kind, struct 
 void wnn_js_handle_drop(napi_env env, struct handle *handle);
 // NULL: an exception is pending.
 struct handle *wnn_js_handle(napi_env env, napi_value value, enum handle_kind kind);
-// Tells the garbage collector what the context has allocated.
+// Puts a handle into a list of the instance, takes it out again.
+void wnn_js_list(struct handle **list, struct handle *handle);
+void wnn_js_unlist(struct handle **list, struct handle *handle);
+// Tells the garbage collector what the context has allocated; frees what it has collected once that is much.
 void wnn_js_account(napi_env env, struct handle *context);
 
 // request.c

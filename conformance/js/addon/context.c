@@ -67,14 +67,6 @@ static bool get_options(napi_env env, napi_value options, WNNContextDescriptor *
     return wnn_js_is_undefined(env, threads) || wnn_js_get_u32(env, threads, &descriptor->threadCount);
 }
 
-static void list_context(struct handle *handle)
-{
-    handle->next = handle->instance->contexts;
-    if (handle->next)
-        handle->next->previous = handle;
-    handle->instance->contexts = handle;
-}
-
 // createContext(options, lost): `lost` is called with a message, at most once.
 napi_value wnn_js_create_context(napi_env env, napi_callback_info info)
 {
@@ -97,7 +89,7 @@ napi_value wnn_js_create_context(napi_env env, napi_callback_info info)
         throw_last(env, status);
         return NULL;
     }
-    list_context(handle);
+    wnn_js_list(&handle->instance->contexts, handle);
     wnn_js_account(env, handle);
     return external;
 }

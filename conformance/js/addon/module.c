@@ -6,6 +6,10 @@
 
 #include <stdlib.h>
 
+// Bytes that contexts allocate before the objects are looked through for those that have been collected. V8
+// itself collects when some 64 MB were added.
+#define GROWTH_TO_LOOK (INT64_C(16) << 20)
+
 struct instance *wnn_js_instance(napi_env env)
 {
     void *instance = NULL;
@@ -25,15 +29,86 @@ void wnn_js_instance_drop(struct instance *instance)
 // Handles
 // ---------------------------------------------------------------------------------------------------------------
 
-void wnn_js_account(napi_env env, struct handle *context)
+void wnn_js_list(struct handle **list, struct handle *handle)
+{
+    handle->next = *list;
+    if (handle->next)
+        handle->next->previous = handle;
+    *list = handle;
+}
+
+void wnn_js_unlist(struct handle **list, struct handle *handle)
+{
+    if (handle->next)
+        handle->next->previous = handle->previous;
+    if (handle->previous)
+        handle->previous->next = handle->next;
+    else if (*list == handle)
+        *list = handle->next;
+    handle->next = handle->previous = NULL;
+}
+
+// Adds what the context has allocated or freed since the last call.
+static int64_t tell_collector(napi_env env, struct handle *context)
 {
     WNNContextCounters counters = {0};
     if (context->of.context)
         wnnContextGetCounters(context->of.context, &counters);
-    if ((int64_t)counters.allocatedBytes != context->accounted)
-        napi_adjust_external_memory(env, (int64_t)counters.allocatedBytes - context->accounted,
-                                    &context->instance->external_bytes);
+    int64_t change = (int64_t)counters.allocatedBytes - context->accounted;
+    if (change != 0)
+        napi_adjust_external_memory(env, change, &context->instance->external_bytes);
     context->accounted = (int64_t)counters.allocatedBytes;
+    return change;
+}
+
+// Releases what the handle is for. The handle stays.
+static void release_object(struct handle *handle)
+{
+    switch (handle->kind) {
+    case HANDLE_CONTEXT:
+        break;
+    case HANDLE_TENSOR:
+        wnnTensorRelease(handle->of.tensor);
+        handle->of.tensor = NULL;
+        break;
+    case HANDLE_BUILDER:
+        wnnGraphBuilderRelease(handle->of.builder);
+        handle->of.builder = NULL;
+        handle->operand_count = handle->activation_count = 0;
+        break;
+    case HANDLE_GRAPH:
+        wnnGraphRelease(handle->of.graph);
+        handle->of.graph = NULL;
+        break;
+    }
+}
+
+// Finalizers run when the event loop turns, which it does not in a loop that awaits what is there already.
+// Here the objects are released whose externals have been collected; their finalizers free the handles later.
+static void release_collected(napi_env env, struct instance *instance)
+{
+    for (struct handle *handle = instance->objects; handle; handle = handle->next) {
+        napi_handle_scope scope;
+        napi_value external = NULL;
+        if (!handle->weak || napi_open_handle_scope(env, &scope) != napi_ok)
+            continue;
+        bool collected = napi_get_reference_value(env, handle->weak, &external) == napi_ok && !external;
+        napi_close_handle_scope(env, scope);
+        if (collected) {
+            release_object(handle);
+            tell_collector(env, handle->context);
+        }
+    }
+}
+
+void wnn_js_account(napi_env env, struct handle *context)
+{
+    struct instance *instance = context->instance;
+    int64_t change = tell_collector(env, context);
+    if (change <= 0 || (instance->grown_bytes += change) < GROWTH_TO_LOOK)
+        return;
+    instance->grown_bytes = 0;
+    release_collected(env, instance);
 }
 
 static void release_context(napi_env env, struct handle *handle)
@@ -45,9 +120,7 @@ static void release_context(napi_env env, struct handle *handle)
         napi_delete_reference(env, handle->lost); // nobody is left who could ask
     handle->lost = NULL;
     handle->of.context = NULL;
-    if (handle->next)
-        handle->next->previous = handle->previous;
-    *(handle->previous ? &handle->previous->next : &handle->instance->contexts) = handle->next;
+    wnn_js_unlist(&handle->instance->contexts, handle);
     wnnContextRelease(context); // calls wnn_js_on_lost, unless that has happened
     if (handle->lost_request)
         handle->lost_request->context = NULL;
@@ -57,20 +130,14 @@ void wnn_js_handle_drop(napi_env env, struct handle *handle)
 {
     if (--handle->references > 0)
         return;
-    switch (handle->kind) {
-    case HANDLE_CONTEXT:
+    if (handle->kind == HANDLE_CONTEXT) {
         release_context(env, handle);
-        break;
-    case HANDLE_TENSOR:
-        wnnTensorRelease(handle->of.tensor);
-        break;
-    case HANDLE_BUILDER:
-        wnnGraphBuilderRelease(handle->of.builder);
+    } else {
+        release_object(handle);
         wnn_arena_free(&handle->arena);
-        break;
-    case HANDLE_GRAPH:
-        wnnGraphRelease(handle->of.graph);
-        break;
+        wnn_js_unlist(&handle->instance->objects, handle);
+        if (handle->weak && env)
+            napi_delete_reference(env, handle->weak);
     }
     if (env)
         wnn_js_account(env, handle->context ? handle->context : handle);
@@ -107,8 +174,12 @@ struct handle *wnn_js_handle_create(napi_env env, enum handle_kind kind, struct 
     }
     instance->references++;
     instance->live[kind]++;
-    if (context)
+    if (context) {
         context->references++;
+        wnn_js_list(&instance->objects, handle);
+        napi_create_reference(env, *external, 0,
+                              &handle->weak); // without it, the finalizer releases the object
+    }
     return handle;
 }
 

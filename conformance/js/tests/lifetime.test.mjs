@@ -140,6 +140,29 @@ test('idle contexts do not keep the process, promises do', () => {
   assert.equal(busy.stdout, '8\n');
 });
 
+// Loops that do not let the event loop turn, in which finalizers would run. 400 times 4 MiB. AddressSanitizer keeps what
+// is freed for a while.
+test('what is dropped is freed under pressure', { skip: process.env.ASAN_OPTIONS && 'AddressSanitizer keeps memory' }, () => {
+  const loops = {
+    tensors: 'for (let i = 0; i < 400; i++) await context.createTensor(type);',
+    'constant tensors': 'for (let i = 0; i < 400; i++) await context.createConstantTensor(type, data);',
+    builders: 'for (let i = 0; i < 400; i++) new MLGraphBuilder(context).constant(type, data);',
+    graphs: `for (let i = 0; i < 60; i++) {
+      const builder = new MLGraphBuilder(context), x = builder.input('x', { ...type, shape: [1, 1024] });
+      await builder.build({ y: builder.matmul(x, builder.constant(type, data)) });
+    }`,
+  };
+  for (const [what, loop] of Object.entries(loops)) {
+    const result = run(`
+      const context = await ml.createContext(), type = { dataType: 'float32', shape: [1024, 1024] };
+      const data = new Float32Array(2 ** 20);
+      ${loop}
+      console.log(process.resourceUsage().maxRSS);`);
+    assert.equal(result.status, 0, result.stderr);
+    assert.ok(Number(result.stdout) < 300_000, `${what}: ${Math.round(result.stdout / 1000)} MB`);
+  }
+});
+
 test('a lost context ends what waits for it', () => {
   for (let i = 0; i < 3; i++) {
     const result = run(`
