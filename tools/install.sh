@@ -30,6 +30,14 @@ want() {
   done
 }
 
+# want_modules FOLDER NAME: what package.json of a folder of conformance/js names, unless NAME is there.
+want_modules() {
+  local folder=conformance/js/$1
+  [ -d "$folder/node_modules/$2" ] ||
+    npm install --silent --no-package-lock --no-audit --no-fund --prefix "$folder" >/dev/null 2>&1 ||
+    echo "npm cannot install $2: its tests are skipped" >&2
+}
+
 # want_clients: what the tests of navigator.ml use. A Node that is there is taken as it is.
 want_clients() {
   command -v node >/dev/null || want nodejs
@@ -39,9 +47,8 @@ want_clients() {
   command -v npm >/dev/null || want npm
   command -v chromium >/dev/null || want chromium
   want python3-onnx
-  [ -d conformance/js/ort/node_modules/onnxruntime-web ] ||
-    npm install --silent --no-package-lock --no-audit --no-fund --prefix conformance/js/ort >/dev/null 2>&1 ||
-    echo "npm cannot install onnxruntime-web: its tests are skipped" >&2
+  want_modules ort onnxruntime-web
+  want_modules litert @litertjs/core
 }
 
 # shellcheck disable=SC2034 # of those who source this
