@@ -62,8 +62,8 @@ const shapeOf = ({ shape, dimensions }) => shape ?? dimensions;
 //   "2024-04"  the Candidate Recommendation Draft of 2024-04-15: MLActivation, dimensions, dataType() and shape(), as
 //              many builds as one likes
 //   "2025-03"  what browsers and web-platform-tests had in March 2025: as today's, but input names are compared at
-//              build only, destroyed tensors are InvalidStateError, arrays have the type of their descriptor, softmax
-//              goes without an axis, scales may have a lower rank
+//              build only, destroyed tensors are InvalidStateError, only constants have arrays of the type of their
+//              descriptor, softmax goes without an axis, scales may have a lower rank, roundingType, symmetric padding
 //   "2026-06"  today's, strictly; what is beyond the text is listed in README.md
 // options.defaults: members for native.createContext (deviceType, threadCount, strictNumerics) where the page's options
 // have none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The package as npm installs it: its README's example, with what it prints.
+// The package as npm installs it: its README's example, with what it prints, its licence, what it loads.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -30,6 +30,17 @@ test('npm install, and the example of the README', { skip: !hasNpm && 'there is 
     const result = run(process.execPath, 'example.mjs');
     assert.equal(result.stdout, `${expected}\n`, result.stderr);
     assert.match(readFileSync(path.join(folder, 'node_modules/webnn/index.d.mts'), 'utf8'), /conv2d\(input: MLOperand/);
+    const license = readFileSync(new URL('../../../LICENSE', import.meta.url), 'utf8');
+    assert.equal(readFileSync(path.join(folder, 'node_modules/webnn/LICENSE'), 'utf8'), license);
+    // The README names what has to be installed.
+    const loaded = run(process.execPath, '--input-type=module', '-e', `
+      const objects = () => process.report.getReport().sharedObjects, before = objects();
+      await import('webnn');
+      console.log(JSON.stringify(objects().filter((file) => !before.includes(file))));`);
+    assert.equal(loaded.status, 0, loaded.stderr);
+    const libraries = JSON.parse(loaded.stdout).map((file) => path.basename(file));
+    assert.ok(libraries.includes('webnn.node'));
+    for (const library of libraries) assert.ok(readme.includes(`\`${library}\``) || library === 'webnn.node', library);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,25 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs one unmodified test of web-platform-tests in the global scope of this process and prints its result as the last
-// line: one.mjs ROOT TEST VARIANT PACKAGE DEVICE API. What is here is what a page has and Node has not.
+// line: one.mjs ROOT TEST VARIANT PACKAGE DEVICE API SCOPE. For the scope "worker" that is the global scope of a thread.
+// What is here is what a page or a worker has and Node has not.
 
 import { existsSync, readFileSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import vm from 'node:vm';
+import { Worker, isMainThread } from 'node:worker_threads';
 
-const [root, test, variant, entry, device, api] = process.argv.slice(2);
+const [root, test, variant, entry, device, api, kind] = process.argv.slice(2);
+const inWorker = kind === 'worker';
+if (inWorker && isMainThread) {
+  // The thread prints the result. This module goes no further.
+  await new Promise((resolve) => {
+    new Worker(new URL(import.meta.url), { argv: process.argv.slice(2) }).on('exit', resolve);
+  });
+  process.exit();
+}
 const scope = globalThis;
 
-const url = new URL(`https://web-platform.test:8443/${test.replace(/\.js$/, '.html')}${variant}`);
+const page = test.replace(/\.js$/, inWorker ? '.worker.html' : '.html');
+const url = new URL(`https://web-platform.test:8443/${page}${variant}`);
 const fileOf = (address) => path.join(root, decodeURIComponent(new URL(address, url).pathname));
 
 // The harness and the tests ask for these.
-scope.self = scope.window = scope;
-scope.Window = class Window {};
+scope.self = scope;
+if (inWorker) {
+  // The global object is one of these; the results go to no page.
+  const isGlobal = { [Symbol.hasInstance]: { value: (object) => object === scope } };
+  scope.WorkerGlobalScope = Object.defineProperties(class WorkerGlobalScope {}, isGlobal);
+  scope.DedicatedWorkerGlobalScope = Object.defineProperties(class DedicatedWorkerGlobalScope {}, isGlobal);
+  scope.postMessage = () => {};
+} else {
+  scope.window = scope;
+  scope.Window = class Window {};
+}
 scope.isSecureContext = scope.crossOriginIsolated = true;
 scope.location = url;
-scope.GLOBAL = { isWindow: () => true, isWorker: () => false, isShadowRealm: () => false };
+scope.GLOBAL = { isWindow: () => !inWorker, isWorker: () => inWorker, isShadowRealm: () => false };
 scope.fetch = async (address) => {
   const file = fileOf(address);
   return existsSync(file) ? new Response(readFileSync(file)) : new Response('', { status: 404 });
@@ -57,9 +77,12 @@ define(prototype, 'detached', { get() {
 // Of the first, tests use the size of an element and no values.
 scope.Float16Array ??= class Float16Array extends Uint16Array {};
 define(Set.prototype, 'difference', { value(other) { return new Set([...this].filter((item) => !other.has(item))); } });
-define(scope, 'Navigator', { writable: true, value: class Navigator {} });
-Object.defineProperty(scope.Navigator.prototype, Symbol.toStringTag, { value: 'Navigator', configurable: true });
-Object.defineProperty(scope, 'navigator', { value: Object.create(scope.Navigator.prototype), configurable: true });
+const navigatorName = inWorker ? 'WorkerNavigator' : 'Navigator';
+if (inWorker) delete scope.Navigator;
+define(scope, navigatorName, { writable: true, value: { [navigatorName]: class {} }[navigatorName] });
+const navigatorPrototype = scope[navigatorName].prototype;
+Object.defineProperty(navigatorPrototype, Symbol.toStringTag, { value: navigatorName, configurable: true });
+Object.defineProperty(scope, 'navigator', { value: Object.create(navigatorPrototype), configurable: true });
 
 const { create } = await import(pathToFileURL(path.resolve(entry)));
 create({ api, defaults: { deviceType: device } }).install(scope);
@@ -75,7 +98,7 @@ const scripts = metas.filter(([name]) => name === 'script').map(([, value]) =>
 
 const begin = Date.now();
 function report(result) {
-  // Synchronous: the process ends now, whatever is still open.
+  // Synchronous: the process or the thread ends now, whatever is still open.
   writeSync(1, `\n${JSON.stringify({ test: url.pathname + variant, ...result, duration: Date.now() - begin })}\n`);
   process.exit(0);
 }
@@ -91,6 +114,7 @@ try {
   }));
   for (const file of scripts) load(file);
   load(path.join(root, test));
+  if (inWorker) scope.done();
 } catch (error) {
   report({ status: 'ERROR', message: String(error.stack), subtests: [] });
 }

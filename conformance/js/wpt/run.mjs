@@ -16,6 +16,7 @@ const USAGE = `usage: node conformance/js/wpt --wpt DIR [options] [FILTER...]
   --package FILE      index.mjs of the package; default: that of build/
   --device cpu|gpu    default: cpu
   --api VINTAGE       of the package; default: as old as the checkout
+  --scope NAME        window or worker; default: both, where the test asks for them
   --jobs N            processes at once; default: one per processor
   --report FILE       write wptreport.json
   --expect FILE       what does not pass; default: expectations.txt. "none": nothing is expected
@@ -27,7 +28,7 @@ FILTER: only tests with it in their path.`;
 const { values: options, positionals: filters } = parseArgs({ allowPositionals: true, options: {
   wpt: { type: 'string', default: process.env.WPT },
   package: { type: 'string', default: path.join(here, '../../../build/conformance/js/index.mjs') },
-  device: { type: 'string', default: 'cpu' }, api: { type: 'string' },
+  device: { type: 'string', default: 'cpu' }, api: { type: 'string' }, scope: { type: 'string' },
   jobs: { type: 'string', default: String(os.cpus().length) },
   report: { type: 'string' }, expect: { type: 'string', default: path.join(here, 'expectations.txt') },
   'if-named': { type: 'boolean' }, verbose: { type: 'boolean' }, help: { type: 'boolean' },
@@ -47,11 +48,21 @@ await create().ml.createContext({ deviceType: options.device }).catch((error) =>
 });
 const root = path.resolve(options.wpt);
 // The list of types that everybody has to support came after March 2025.
-options.api ??= existsSync(path.join(root, 'webnn/resources/minimum_datatype_set.json')) ? '2026-06' : '2025-03';
+const isNew = existsSync(path.join(root, 'webnn/resources/minimum_datatype_set.json'));
+const reason = options.api ? 'as asked' : `the checkout has ${isNew ? '' : 'no '}webnn/resources/minimum_datatype_set.json` +
+  (isNew ? '' : ', and tests what browsers had in March 2025');
+options.api ??= isNew ? '2026-06' : '2025-03';
 
 // ---------------------------------------------------------------------------------------------------------------
 
-// [test, variant]: variants of a device only for the one that is asked for.
+// The scopes of a test that are run: of workers, the dedicated one. No META: a window and a dedicated worker.
+function scopesOf(text) {
+  const [, list = 'window,dedicatedworker'] = text.match(/^\/\/ META: global=(.*)$/m) ?? [], names = list.trim().split(',');
+  return [names.includes('window') && 'window',
+          names.some((name) => ['worker', 'dedicatedworker'].includes(name)) && 'worker'].filter(Boolean);
+}
+
+// [test, variant, scope]: variants of a device only for the one that is asked for.
 function findTests() {
   const files = readdirSync(path.join(root, 'webnn'), { recursive: true })
     .filter((name) => name.endsWith('.https.any.js')).map((name) => `webnn/${name}`).sort();
@@ -59,14 +70,17 @@ function findTests() {
     const text = readFileSync(path.join(root, file), 'utf8');
     const variants = [...text.matchAll(/^\/\/ META: variant=(.*)$/gm)].map(([, variant]) => variant.trim());
     const wanted = variants.filter((variant) => new RegExp(`(\\?|device=)${options.device}$`).test(variant));
-    return (variants.length ? wanted : ['']).map((variant) => [file, variant]);
+    return (variants.length ? wanted : ['']).flatMap((variant) => scopesOf(text).filter((scope) =>
+      !options.scope || scope === options.scope).map((scope) => [file, variant, scope]));
   });
 }
 
-function runTest([file, variant]) {
+const nameOf = (file, scope) => `/${file.replace(/\.js$/, scope === 'worker' ? '.worker.html' : '.html')}`;
+
+function runTest([file, variant, scope]) {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [path.join(here, 'one.mjs'), root, file, variant, options.package,
-                                           options.device, options.api]);
+                                           options.device, options.api, scope]);
     let output = '', errors = '';
     child.stdout.on('data', (data) => { output += data; });
     child.stderr.on('data', (data) => { errors += data; });
@@ -77,7 +91,7 @@ function runTest([file, variant]) {
       try {
         resolve(JSON.parse(last));
       } catch {
-        resolve({ test: `/${file.replace(/\.js$/, '.html')}${variant}`, status: signal ? 'CRASH' : 'ERROR',
+        resolve({ test: `${nameOf(file, scope)}${variant}`, status: signal ? 'CRASH' : 'ERROR',
                   message: (errors || `exit status ${code}, ${signal}`).slice(-2000), subtests: [], duration: 0 });
       }
     });
@@ -118,7 +132,7 @@ let passed = 0, expected = 0;
 const failures = [], suites = {};
 for (const { test, status, message, subtests } of results) {
   const folder = test.split('/').slice(2, -1).join('/') || test.split('/').at(-1).split('.')[0];
-  const suite = (suites[folder] ??= { passed: 0, total: 0 });
+  const suite = (suites[`${folder}${test.includes('.worker.html') ? ', worker' : ''}`] ??= { passed: 0, total: 0 });
   const good = subtests.filter((subtest) => subtest.status === 'PASS').length;
   passed += good;
   suite.passed += good;
@@ -141,6 +155,7 @@ for (const failure of failures) console.log(failure);
 for (const [suite, count] of Object.entries(suites)) console.log(`${suite}: ${count.passed} of ${count.total}`);
 for (const line of expectations.filter((one) => !one.used && results.some(({ test }) => matches(one.test, test))))
   failures.push(`${line.test} | ${line.subtest} is expected to fail and does not`);
+console.log(`API of ${options.api}: ${reason}`);
 console.log(`${total} files in ${Math.round((Date.now() - begin) / 1000)} s`);
 console.log(`${passed} passed, ${failures.length} failed, ${expected} skipped`);
 if (expected) console.log(`skipped: ${expected} subtests, for the reasons in ${path.basename(options.expect)}`);
