@@ -43,13 +43,12 @@ const invalidState = (message) => { throw new DOMException(message, 'InvalidStat
 const typeError = (message) => { throw new TypeError(message); };
 
 // The array types of each data type. https://www.w3.org/TR/webnn/#appendices-mloperanddatatype-arraybufferview-compatibility
-// float16 are bit patterns where the engine has no Float16Array, and in the older texts.
+// A Uint16Array has the bit patterns of float16.
 const ARRAYS = {
   float32: ['Float32Array'], float16: ['Float16Array', 'Uint16Array'], int32: ['Int32Array'], uint32: ['Uint32Array'],
   int64: ['BigInt64Array'], uint64: ['BigUint64Array'], int8: ['Int8Array'], uint8: ['Uint8Array'],
   int4: ['Uint8Array', 'Int8Array'], uint4: ['Uint8Array'],
 };
-const hasFloat16Array = typeof Float16Array === 'function' && arrayNameOf(new Float16Array(0)) === 'Float16Array';
 const bitsOf = (dataType) => Number(dataType.match(/\d+$/)[0]);
 
 const byteLengthOf = ({ dataType, shape }) =>
@@ -76,13 +75,11 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
   // https://www.w3.org/TR/webnn/#validate-buffer-with-descriptor. In the older APIs, the library compares the lengths.
   const checkSource = (what, descriptor, source, bytes = ['Uint8Array']) => {
     if (legacy || is2025) return;
-    const expected = byteLengthOf(descriptor), arrays = arraysOf(descriptor.dataType);
+    const expected = byteLengthOf(descriptor), arrays = ARRAYS[descriptor.dataType];
     if (source.byteLength !== expected) typeError(`${what} has ${source.byteLength} bytes; expected ${expected}`);
     if (ArrayBuffer.isView(source) && ![...bytes, ...arrays].includes(arrayNameOf(source)))
       typeError(`${what} is a ${source.constructor?.name}; expected a ${arrays.join(' or ')} or a Uint8Array`);
   };
-  const arraysOf = (dataType) => (dataType !== 'float16' || legacy || is2025 || !hasFloat16Array ? ARRAYS[dataType]
-    : ['Float16Array']);
 
   // ------------------------------------------------------------------------------------------------- context
 

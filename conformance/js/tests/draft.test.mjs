@@ -28,13 +28,15 @@ test('arrays have the type of their descriptor, or are a Uint8Array', async () =
   for (const [dataType, size] of Object.entries(sizes)) {
     const type = typeOf([2], dataType), buffer = () => new ArrayBuffer(2 * size), into = new ArrayBuffer(2 * size);
     const tensor = await context.createTensor({ ...type, readable: true, writable: true });
-    for (const source of [buffer(), new SharedArrayBuffer(2 * size), new Uint8Array(buffer()), new arrays[dataType](buffer())]) {
+    const sources = [buffer(), new SharedArrayBuffer(2 * size), new Uint8Array(buffer()), new arrays[dataType](buffer())];
+    if (dataType === 'float16') sources.push(new Uint16Array(2)); // bit patterns
+    for (const source of sources) {
       assert.deepEqual(builder.constant(type, source).shape, [2]);
       assert.ok((await context.createConstantTensor(type, source)).constant);
       context.writeTensor(tensor, source);
       await context.readTensor(tensor, source);
     }
-    for (const Other of others.filter((one) => one !== arrays[dataType] && one !== Uint8Array)) {
+    for (const Other of others.filter((one) => !sources.some(({ constructor }) => constructor === one))) {
       if ((2 * size) % (Other.BYTES_PER_ELEMENT ?? 1)) continue;
       const source = new Other(buffer()), what = `${dataType} ${Other.name}`;
       assert.throws(() => builder.constant(type, source), /is a \w+Array; expected|is a DataView; expected/, what);
