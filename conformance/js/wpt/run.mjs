@@ -47,11 +47,12 @@ await create().ml.createContext({ deviceType: options.device }).catch((error) =>
   process.exit(77);
 });
 const root = path.resolve(options.wpt);
-// The list of types that everybody has to support came after March 2025.
-const isNew = existsSync(path.join(root, 'webnn/resources/minimum_datatype_set.json'));
-const reason = options.api ? 'as asked' : `the checkout has ${isNew ? '' : 'no '}webnn/resources/minimum_datatype_set.json` +
-  (isNew ? '' : ', and tests what browsers had in March 2025');
-options.api ??= isNew ? '2026-06' : '2025-03';
+// The list of types that everybody has to support came after March 2025, and has another name since 2026.
+const list = ['minimum_datatype_set.json', 'required_datatypes_ranks.json'].map((name) => `webnn/resources/${name}`)
+  .find((name) => existsSync(path.join(root, name)));
+const reason = options.api ? 'as asked' : list ? `the checkout has ${list}`
+  : 'the checkout has no list of required types, and tests what browsers had in March 2025';
+options.api ??= list ? '2026-06' : '2025-03';
 
 // ---------------------------------------------------------------------------------------------------------------
 
