@@ -13,7 +13,6 @@ const { enums, dictionaries, interfaces } = create().definitions;
 const NAMES = {
   'unsigned long': 'number', 'long': 'number', 'double': 'number', 'float': 'number', 'unrestricted double': 'number',
   'DOMString': 'string', 'USVString': 'string', 'any': 'unknown', 'undefined': 'void',
-  'GPUDevice': 'object',
   'AllowSharedBufferSource': 'ArrayBufferView | ArrayBuffer | SharedArrayBuffer',
 };
 
@@ -58,7 +57,7 @@ for (const [name, { attributes, operations, constructor }] of Object.entries(int
              constructor ? `  constructor(${parametersOf(constructor)});` : '  private constructor();');
   for (const { name: attribute, type } of attributes) lines.push(`  readonly ${attribute}: ${typeOf(type, true)};`);
   for (const [operation, signatures] of Object.entries(operations))
-    for (const signature of signatures)
+    for (const signature of signatures.filter(({ parameters }) => parameters.every(({ type }) => type.name !== 'GPUDevice')))
       lines.push(`  ${operation}(${parametersOf(signature)}): ${typeOf(signature.returns, true)};`);
   lines.push('}');
 }

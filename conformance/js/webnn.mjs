@@ -304,12 +304,14 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
     return attributes;
   };
 
-  // Labels stand in brackets, as in browsers.
+  // Labels stand in brackets, as in browsers, without characters that turn the text around or hide.
+  const printable = (label) => label.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    `\\u{${character.codePointAt(0).toString(16).toUpperCase()}}`);
   const withLabel = (label, call) => {
     try {
       return call();
     } catch (error) {
-      if (label && error instanceof TypeError) error.message = `[${label}] ${error.message}`;
+      if (label && error instanceof TypeError) error.message = `[${printable(label)}] ${error.message}`;
       throw error;
     }
   };

@@ -137,6 +137,14 @@ test('activations are as many as the cell has', () => {
   for (const wrong of [['relu', 'softmax'], ['relu', {}], 'relu']) assert.throws(() => cell(wrong), isName('TypeError'));
 });
 
+test('labels in messages hide nothing', () => {
+  const label = 'stem\u202Elia\u2066\u0007\u{1F600}';
+  assert.throws(() => record((builder, input) => builder.add(input('x', 2), input('y', 3), { label })), ({ message }) => {
+    assert.ok(message.includes('[stem\\u{202E}lia\\u{2066}\\u{7}\u{1F600}]'), message);
+    return !/[\u202E\u2066\u0007]/.test(message);
+  });
+});
+
 test('arguments that the text does not enforce wrap around', () => {
   assert.deepEqual(record((builder, input) => builder.tile(input('x', 2), [2 ** 32 + 3])).shape, [6]);
   assert.deepEqual(record((builder, input) => builder.cumulativeSum(input('x', 2, 2), 2 ** 32 + 1)).shape, [2, 2]);
