@@ -326,7 +326,7 @@ bool wnn_xnnpack_create(const struct node *node, struct allocator *allocator, co
     struct weights weights = {0};
     struct xnnpack_step *made = wnn_allocate_zero(allocator, sizeof *made);
     // XNNPACK has one allocator a process. What it takes for a step is counted here.
-    bool ok = made && wnn_charge(allocator, op.memory);
+    bool ok = made && wnn_charge(allocator, WNNResource_HostMemory, op.memory);
     if (ok) {
         made->allocator = allocator;
         made->charged = op.memory;
@@ -357,7 +357,7 @@ void wnn_xnnpack_destroy(struct xnnpack_step *step)
     if (step->runtime)
         xnn_delete_runtime(step->runtime);
     struct allocator *allocator = step->allocator;
-    wnn_discharge(allocator, step->charged);
+    wnn_discharge(allocator, WNNResource_HostMemory, step->charged);
     wnn_release(allocator, step);
 }
 

@@ -58,40 +58,35 @@ void wnn_allocator_init(struct allocator *allocator, const WNNAllocator *host, u
 {
     allocator->host = host ? *host : (WNNAllocator){default_allocate, default_release, NULL};
     allocator->limit = limit;
+    allocator->budget = NULL;
     atomic_init(&allocator->now, 0);
     atomic_init(&allocator->peak, 0);
 }
 
-// The peak is what has been there at once, not what was refused.
-static void note_peak(struct allocator *allocator, uint_fast64_t now)
-{
-    uint_fast64_t peak = atomic_load(&allocator->peak);
-    while (now > peak && !atomic_compare_exchange_weak(&allocator->peak, &peak, now))
-        ;
-}
-
-// Adds to the bytes in use, which it returns in *now; false if that is more than the limit.
-static bool add_bytes(struct allocator *allocator, uint64_t bytes, uint_fast64_t *now)
+// Adds to the bytes in use, which it returns in *now; false if that is more than a limit.
+static bool add_bytes(struct allocator *allocator, WNNResource memory, uint64_t bytes, uint_fast64_t *now)
 {
     *now = atomic_fetch_add(&allocator->now, bytes) + bytes;
-    if (allocator->limit == 0 || *now <= allocator->limit)
+    if ((allocator->limit == 0 || *now <= allocator->limit) &&
+        wnn_budget_take(allocator->budget, memory, bytes))
         return true;
     atomic_fetch_sub(&allocator->now, bytes);
     return false;
 }
 
-bool wnn_charge(struct allocator *allocator, uint64_t bytes)
+bool wnn_charge(struct allocator *allocator, WNNResource memory, uint64_t bytes)
 {
     uint_fast64_t now;
-    if (!add_bytes(allocator, bytes, &now))
+    if (!add_bytes(allocator, memory, bytes, &now))
         return false;
-    note_peak(allocator, now);
+    wnn_raise_peak(&allocator->peak, now);
     return true;
 }
 
-void wnn_discharge(struct allocator *allocator, uint64_t bytes)
+void wnn_discharge(struct allocator *allocator, WNNResource memory, uint64_t bytes)
 {
     atomic_fetch_sub(&allocator->now, bytes);
+    wnn_budget_give(allocator->budget, memory, bytes);
 }
 
 void *wnn_allocate(struct allocator *allocator, size_t size)
@@ -100,14 +95,14 @@ void *wnn_allocate(struct allocator *allocator, size_t size)
         return NULL;
     size_t total = size + WNN_ALIGNMENT + WNN_SLACK;
     uint_fast64_t now;
-    if (!add_bytes(allocator, total, &now))
+    if (!add_bytes(allocator, WNNResource_HostMemory, total, &now))
         return NULL;
     struct header *header = allocator->host.allocate(total, WNN_ALIGNMENT, allocator->host.userdata);
     if (!header) {
-        wnn_discharge(allocator, total);
+        wnn_discharge(allocator, WNNResource_HostMemory, total);
         return NULL;
     }
-    note_peak(allocator, now);
+    wnn_raise_peak(&allocator->peak, now); // what has been there at once, not what was refused
     header->total = total;
     return (char *)header + WNN_ALIGNMENT;
 }
@@ -127,5 +122,5 @@ void wnn_release(struct allocator *allocator, void *memory)
     struct header *header = (struct header *)((char *)memory - WNN_ALIGNMENT);
     size_t total = header->total;
     allocator->host.release(header, total, WNN_ALIGNMENT, allocator->host.userdata);
-    wnn_discharge(allocator, total);
+    wnn_discharge(allocator, WNNResource_HostMemory, total);
 }

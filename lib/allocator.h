@@ -5,7 +5,7 @@
 #ifndef LIB_ALLOCATOR_H_
 #define LIB_ALLOCATOR_H_
 
-#include <webnn/webnn.h>
+#include "lib/budget.h"
 
 #include <stdatomic.h>
 
@@ -24,6 +24,7 @@ struct allocator {
     WNNAllocator host;
     uint64_t limit; // bytes, 0: none
     atomic_uint_fast64_t now, peak;
+    struct budget *budget; // that it shares with others, or NULL
 };
 
 // host NULL: the C library's.
@@ -33,10 +34,10 @@ void wnn_allocator_init(struct allocator *allocator, const WNNAllocator *host, u
 void *wnn_allocate(struct allocator *allocator, size_t size);
 void *wnn_allocate_zero(struct allocator *allocator, size_t size);
 
-// Counts bytes that something else has allocated on behalf of the context; false if they are more than the
-// limit leaves.
-bool wnn_charge(struct allocator *allocator, uint64_t bytes);
-void wnn_discharge(struct allocator *allocator, uint64_t bytes);
+// Counts bytes that something else has allocated on behalf of the context, on the host or a device; false if
+// they are more than the limits leave.
+bool wnn_charge(struct allocator *allocator, WNNResource memory, uint64_t bytes);
+void wnn_discharge(struct allocator *allocator, WNNResource memory, uint64_t bytes);
 
 // NULL is accepted.
 void wnn_release(struct allocator *allocator, void *memory);

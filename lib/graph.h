@@ -159,6 +159,7 @@ struct graph {
     struct graph_port *inputs, *outputs;
     size_t input_count, output_count;
     uint64_t constant_bytes;
+    uint64_t work; // of what was recorded: multiply-adds, saturating
 };
 
 void wnn_graph_init(struct graph *graph, struct allocator *allocator);

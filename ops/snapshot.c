@@ -180,22 +180,23 @@ static bool add_ports(struct graph *graph, size_t count, const WNNNamedOperand *
     return true;
 }
 
-static bool check_work(const struct WNNGraphBuilderImpl *builder, const struct graph *graph,
-                       struct error *error)
+// Adds up the work of the nodes.
+static bool check_work(const struct WNNGraphBuilderImpl *builder, struct graph *graph, struct error *error)
 {
-    uint64_t most = builder->limits.maxGraphWork, sum = 0;
-    for (size_t i = 0; most && i < graph->node_count; i++) {
+    uint64_t most = builder->limits.maxGraphWork;
+    for (size_t i = 0; i < graph->node_count; i++) {
         const struct node *node = graph->nodes[i];
         struct descriptor out[3];
         for (unsigned j = 0; j < node->out_count && j < 3; j++)
             out[j] = node->out[j]->type;
         uint64_t work = wnn_op_work((enum op)node->op, node->in, out,
                                     node->out_count < 3 ? node->out_count : 3, node->attrs);
-        if (!wnn_add(sum, work, &sum) || sum > most)
-            return wnn_fail(error, WNNStatus_OperationError,
-                            "build: the graph takes more than %llu multiply-adds", (unsigned long long)most);
+        if (!wnn_add(graph->work, work, &graph->work))
+            graph->work = UINT64_MAX;
     }
-    return true;
+    return most == 0 || graph->work <= most ||
+           wnn_fail(error, WNNStatus_OperationError, "build: the graph takes more than %llu multiply-adds",
+                    (unsigned long long)most);
 }
 
 bool wnn_builder_snapshot(struct WNNGraphBuilderImpl *builder, size_t output_count,

@@ -63,7 +63,7 @@ WNNStatus wnnContextCreateGraphBuilder(WNNContext context, WNNGraphBuilder *buil
     struct error error = {0};
     if (!builder) {
         wnn_fail(&error, WNNStatus_TypeError, "createGraphBuilder: no place for the builder");
-    } else if (wnn_context_usable(context, &error)) {
+    } else if (wnn_context_usable(context, &error) && wnn_take_object(context, &error)) {
         struct builder *made = wnn_allocate_zero(&context->allocator, sizeof *made);
         if (made) {
             wnn_context_hold(context);
@@ -72,6 +72,7 @@ WNNStatus wnnContextCreateGraphBuilder(WNNContext context, WNNGraphBuilder *buil
             wnn_builder_init(&made->impl, &context->allocator, &context->limits, &host, made);
             *builder = &made->impl;
         } else {
+            wnn_budget_give(context->budget, WNNResource_Objects, 1);
             wnn_fail_memory(&error);
         }
     }
@@ -92,6 +93,7 @@ void wnnGraphBuilderRelease(WNNGraphBuilder builder)
     }
     wnn_release(&context->allocator, whole);
     atomic_fetch_sub(&context->builder_count, 1);
+    wnn_budget_give(context->budget, WNNResource_Objects, 1);
     wnn_context_drop(context);
 }
 
@@ -149,11 +151,15 @@ static bool compile(WNNContext context, struct build_request *request, WNNGraph 
 static bool run_build(WNNContext context, struct request *base, struct error *error)
 {
     struct build_request *request = (struct build_request *)base;
+    if (!wnn_take_object(context, error))
+        return true;
     WNNGraph graph = wnn_allocate_zero(&context->allocator, sizeof *graph);
     if (!graph) {
+        wnn_budget_give(context->budget, WNNResource_Objects, 1);
         wnn_fail_memory(error);
         return true;
     }
+    graph->work = request->graph.work;
     graph->context = context;
     atomic_init(&graph->handles, 1);
     atomic_init(&graph->references, 1);
@@ -166,6 +172,7 @@ static bool run_build(WNNContext context, struct request *base, struct error *er
                  context->backend->name);
         wnn_arena_free(&graph->arena);
         wnn_release(&context->allocator, graph);
+        wnn_budget_give(context->budget, WNNResource_Objects, 1);
         return !context->backend->lost || !context->backend->lost(context->state);
     }
     wnn_context_hold(context);

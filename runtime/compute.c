@@ -20,6 +20,7 @@ struct execution {
     WNNTensor *tensors; // dispatch: all, in no order; the place of the caller's memory
     size_t tensor_count;
     void *flight;        // of the backend
+    uint64_t work;       // taken of the budget
     uint64_t limit;      // nanoseconds that it may take; 0: any number
     bool joins;          // others were in flight when it began
     bool stored;         // dispatch: tensors of the backend; all are or none
@@ -156,6 +157,7 @@ static bool land_execution(WNNContext context, struct request *request, struct e
 static void drop_execution(WNNContext context, struct request *request)
 {
     struct execution *e = (struct execution *)request;
+    wnn_budget_give(context->budget, WNNResource_Work, e->work);
     wnn_release(&context->allocator, e->staging);
     wnn_release(&context->allocator, e->sync);
     for (size_t i = 0; i < e->tensor_count; i++) {
@@ -219,10 +221,19 @@ static bool join_execution(struct request *request, const struct request_list *f
 static struct execution *create(const struct call *call)
 {
     size_t inputs = call->graph->inputs.count, outputs = call->graph->outputs.count;
+    uint64_t work = call->context->budget ? call->graph->work : 0;
+    if (!wnn_budget_take(call->context->budget, WNNResource_Work, work)) {
+        fail(call, WNNStatus_OutOfMemory, "the budget has no %llu multiply-adds left",
+             (unsigned long long)work);
+        return NULL;
+    }
     struct execution *e = wnn_request_create(
         call->context, &execution_kind, sizeof *e + 2 * (inputs + outputs) * sizeof(void *), call->error);
-    if (!e)
+    if (!e) {
+        wnn_budget_give(call->context->budget, WNNResource_Work, work);
         return NULL;
+    }
+    e->work = work;
     void **arrays = (void **)(e + 1);
     e->inputs = (const void **)arrays;
     e->outputs = arrays + inputs;

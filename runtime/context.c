@@ -109,10 +109,14 @@ static void free_context(WNNContext context)
     pthread_mutex_destroy(&context->stored.lock);
     pthread_cond_destroy(&context->stored.changed);
     WNNThreadPool pool = context->thread_pool;
+    WNNBudget budget = context->shared_budget;
+    wnn_budget_give(context->budget, WNNResource_Threads, context->threads);
+    wnn_budget_give(context->budget, WNNResource_Objects, context->counted);
     struct allocator host;
     wnn_allocator_init(&host, &context->allocator.host, 0);
     wnn_release(&host, context);
     wnn_thread_pool_unref(pool);
+    wnnBudgetRelease(budget);
 }
 
 void wnn_context_hold(WNNContext context)
@@ -246,6 +250,27 @@ static bool start_worker(WNNContext context, const WNNContextDescriptor *descrip
     return runs;
 }
 
+// The context itself and its threads.
+static bool take_of_budget(WNNContext context, struct error *error)
+{
+    uint64_t threads = 1 + context->queue.builds_apart + (context->backend->submit != NULL);
+    if (!context->thread_pool && !context->host_parallel.parallelFor)
+        threads += context->parallel.threads - 1;
+    if (wnn_budget_take(context->budget, WNNResource_Threads, threads))
+        context->threads = threads;
+    else
+        return wnn_fail(error, WNNStatus_OutOfMemory, "the budget has no %llu threads left",
+                        (unsigned long long)threads);
+    context->counted = wnn_take_object(context, error);
+    return context->counted;
+}
+
+bool wnn_take_object(WNNContext context, struct error *error)
+{
+    return wnn_budget_take(context->budget, WNNResource_Objects, 1) ||
+           wnn_fail(error, WNNStatus_OutOfMemory, "the budget allows no more objects");
+}
+
 static bool create(const struct backend *backend, const WNNContextDescriptor *descriptor, WNNContext *result,
                    struct error *error)
 {
@@ -289,6 +314,9 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     if (lent)
         context->lent_device = *lent;
     context->power_preference = descriptor->powerPreference;
+    context->shared_budget = descriptor->budget;
+    wnnBudgetAddRef(context->shared_budget);
+    context->allocator.budget = context->budget = wnn_budget_of(context->shared_budget);
     context->thread_pool = descriptor->threadPool;
     context->priority = descriptor->priority;
     wnn_thread_pool_ref(context->thread_pool);
@@ -302,7 +330,8 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
 #ifndef NDEBUG
     context->compile.verify = true;
 #endif
-    if (!wnn_limits_create(context, error) || !start_worker(context, descriptor, error)) {
+    if (!take_of_budget(context, error) || !wnn_limits_create(context, error) ||
+        !start_worker(context, descriptor, error)) {
         wnn_context_drop(context);
         return false;
     }

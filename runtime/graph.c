@@ -208,6 +208,7 @@ void wnnGraphRelease(WNNGraph graph)
     if (!graph || atomic_fetch_sub(&graph->handles, 1) != 1)
         return;
     atomic_fetch_sub(&graph->context->graph_count, 1);
+    wnn_budget_give(graph->context->budget, WNNResource_Objects, 1);
     wnn_graph_drop(graph);
 }
 

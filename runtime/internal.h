@@ -10,6 +10,7 @@
 
 #include "lib/parallel.h"
 #include "ops/builder.h"
+#include "runtime/budget.h"
 #include "runtime/context.h"
 #include "runtime/queue.h"
 #include "runtime/thread_pool.h"
@@ -36,6 +37,10 @@ struct WNNContextImpl {
     WNNParallelFor host_parallel; // parallelFor NULL: threads of our own
     WNNThreadPool thread_pool;    // NULL: threads of its own
     WNNPriority priority;         // in that
+    WNNBudget shared_budget;      // or NULL
+    struct budget *budget;        // its own part, or NULL
+    uint64_t threads;             // taken of it
+    bool counted;                 // as an object of it
     WNNCache cache;               // load NULL: none
     WNNOperatorLimits *operator_limits;
     size_t operator_count;
@@ -95,6 +100,7 @@ struct WNNGraphImpl {
     WNNContext context;
     atomic_uint handles, references;
     atomic_bool destroyed;
+    uint64_t work;      // of an execution: multiply-adds
     struct arena arena; // of the ports
     struct port_list inputs, outputs;
     // Changed by the worker, under the queue's lock; both NULL when the executable has been released.
@@ -137,6 +143,9 @@ void wnn_context_drop(WNNContext context);
 bool wnn_context_usable(WNNContext context, struct error *error); // false: lost
 // Tells the error callback, if there is an error; returns the status.
 WNNStatus wnn_context_report(WNNContext context, const struct error *error);
+
+// Counts one more object in the budget; given back by wnn_budget_give.
+bool wnn_take_object(WNNContext context, struct error *error);
 
 // limits.c
 // The data types that an operand of an operator may have on the context's backend.

@@ -151,6 +151,7 @@ void wnnTensorRelease(WNNTensor tensor)
     if (!tensor || atomic_fetch_sub(&tensor->handles, 1) != 1)
         return;
     atomic_fetch_sub(&tensor->context->tensor_count, 1);
+    wnn_budget_give(tensor->context->budget, WNNResource_Objects, 1);
     wnn_tensor_drop(tensor);
 }
 
@@ -211,7 +212,7 @@ static WNNTensor create(WNNContext context, const WNNTensorDescriptor *descripto
 static WNNTensor complete(WNNTensor tensor, bool good, const struct descriptor *type, size_t bytes,
                           struct error *error)
 {
-    if (tensor && good) {
+    if (tensor && good && wnn_take_object(tensor->context, error)) {
         atomic_fetch_add(&tensor->context->tensor_count, 1);
         return tensor;
     }

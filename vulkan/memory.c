@@ -69,7 +69,7 @@ static bool allocate(struct gpu *gpu, enum buffer_use use, struct buffer *buffer
     if (type == UINT32_MAX || needs.size > gpu->can.allocation)
         return wnn_fail(error, WNNStatus_OutOfMemory, "Vulkan: the device has no piece of %llu bytes",
                         (unsigned long long)needs.size);
-    if (!wnn_charge(gpu->allocator, needs.size))
+    if (!wnn_charge(gpu->allocator, WNNResource_DeviceMemory, needs.size))
         return wnn_fail(error, WNNStatus_OutOfMemory,
                         "%llu bytes on the device are more than the limit of the context leaves",
                         (unsigned long long)needs.size);
@@ -130,7 +130,7 @@ void wnn_buffer_free(struct gpu *gpu, struct buffer *buffer)
 {
     gpu->vk.DestroyBuffer(gpu->device, buffer->handle, NULL);
     gpu->vk.FreeMemory(gpu->device, buffer->memory, NULL); // unmaps it
-    wnn_discharge(gpu->allocator, buffer->charged);
+    wnn_discharge(gpu->allocator, WNNResource_DeviceMemory, buffer->charged);
     *buffer = (struct buffer){0};
 }
 

@@ -228,7 +228,7 @@ static bool allocate_for_export(struct gpu *gpu, struct gpu_tensor *tensor, stru
     memory->allocationSize = needs.size;
     memory->memoryTypeIndex = wnn_gpu_memory_type(gpu, needs.memoryTypeBits, BUFFER_DEVICE);
     if (memory->memoryTypeIndex == UINT32_MAX || needs.size > gpu->can.allocation ||
-        !wnn_charge(gpu->allocator, needs.size))
+        !wnn_charge(gpu->allocator, WNNResource_DeviceMemory, needs.size))
         return wnn_fail(error, WNNStatus_OutOfMemory, "createTensor: there are no %llu bytes on the device",
                         (unsigned long long)needs.size);
     tensor->buffer.charged = needs.size;

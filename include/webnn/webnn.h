@@ -63,6 +63,7 @@ typedef struct WNNContextImpl *WNNContext;           // counted; any thread
 typedef struct WNNGraphImpl *WNNGraph;               // counted; any thread; immutable
 typedef struct WNNTensorImpl *WNNTensor;             // counted; any thread
 typedef struct WNNThreadPoolImpl *WNNThreadPool;     // counted; any thread
+typedef struct WNNBudgetImpl *WNNBudget;             // counted; any thread
 typedef struct WNNGraphBuilderImpl *WNNGraphBuilder; // one owner, one thread
 typedef struct WNNOperandImpl *WNNOperand;           // borrowed; valid until its builder is released
 typedef struct WNNActivationImpl *WNNActivation;     // borrowed; valid until its builder is released
@@ -328,6 +329,45 @@ typedef struct WNNParallelFor {
     void *userdata;
 } WNNParallelFor;
 
+// What contexts may use together.
+typedef enum WNNResource {
+    WNNResource_HostMemory = 1,   // bytes, of everything that a context's maxMemory counts on the host
+    WNNResource_DeviceMemory = 2, // bytes in memory of a GPU
+    WNNResource_Threads = 3,      // of contexts: those for requests, and compute threads of their own
+    WNNResource_Objects = 4,      // contexts, builders, graphs and tensors
+    WNNResource_Work = 5,         // multiply-adds (or elements) of the executions that wait or run
+    WNNResource_Force32 = 0x7FFFFFFF
+} WNNResource;
+
+typedef struct WNNResources {
+    const WNNChainedStruct *nextInChain;
+    uint64_t hostBytes, deviceBytes, threads, objects, work;
+} WNNResources;
+#define WNN_RESOURCES_INIT { NULL, 0, 0, 0, 0, 0 }
+
+// Called when so much of a resource is used as its threshold says, once until it has been less again: inside of whatever
+// call or request needed more, on any thread. It must not call the library.
+typedef void (*WNNBudgetCallback)(WNNResource resource, uint64_t amount, void *userdata1, void *userdata2);
+
+// One budget for several contexts. What would go over a limit fails with OutOfMemory, where it was asked for, and nothing
+// else: contexts that share a budget fail one by one, and go on.
+typedef struct WNNBudgetDescriptor {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    WNNResources limits, thresholds; // 0: none
+    WNNBudgetCallback callback;      // may be NULL
+    void *userdata1, *userdata2;
+} WNNBudgetDescriptor;
+#define WNN_BUDGET_DESCRIPTOR_INIT { NULL, WNN_STRING_VIEW_INIT, WNN_RESOURCES_INIT, WNN_RESOURCES_INIT, NULL, NULL, NULL }
+
+// TypeError: no descriptor, or no place for the budget. OutOfMemory. Any thread.
+WNN_EXPORT WNNStatus wnnCreateBudget(const WNNBudgetDescriptor *descriptor, WNNBudget *budget);
+WNN_EXPORT void wnnBudgetAddRef(WNNBudget budget);
+WNN_EXPORT void wnnBudgetRelease(WNNBudget budget); // contexts keep theirs; NULL is accepted
+
+// What is used now, and has been at most; either may be NULL. Any thread.
+WNN_EXPORT void wnnBudgetGetResources(WNNBudget budget, WNNResources *now, WNNResources *peak);
+
 // Threads that contexts share, made once: before a process gives up the right to make threads, or so that many contexts
 // have no more threads than there are processors.
 typedef struct WNNThreadPoolDescriptor {
@@ -461,6 +501,7 @@ typedef struct WNNContextDescriptor {
     WNNThreadPool threadPool;           // NULL: threads of the context's own; else threadCount is not looked at. With
                                         // parallelFor only its spare threads are used
     WNNPriority priority;               // among the contexts of the pool
+    WNNBudget budget;                   // NULL: none but the limits of the context
     const WNNCache *cache;              // NULL: what is compiled is forgotten with the context; copied
     const WNNLimits *limits;            // NULL: WNN_LIMITS_INIT; copied
     WNNContextLostCallbackInfo lostCallbackInfo;
@@ -468,7 +509,7 @@ typedef struct WNNContextDescriptor {
 } WNNContextDescriptor;
 #define WNN_CONTEXT_DESCRIPTOR_INIT                                                                                  \
     { NULL, WNN_STRING_VIEW_INIT, WNNDeviceType_CPU, WNN_STRING_VIEW_INIT, WNNPowerPreference_Default, true, false, 0,  \
-      NULL, NULL, NULL, WNNPriority_Normal, NULL, NULL,                                                                \
+      NULL, NULL, NULL, WNNPriority_Normal, NULL, NULL, NULL,                                                                \
       WNN_CONTEXT_LOST_CALLBACK_INFO_INIT, WNN_ERROR_CALLBACK_INFO_INIT }
 
 // Makes a context and its worker thread, with a GPU also one that waits for that. `descriptor` NULL: the INIT values.
