@@ -13,8 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Above this many blocks the packing no longer tries all gaps, which takes quadratic time.
-#define THOROUGH 8192
+// What a packing may look at: pairs of blocks that are needed at one time, so many for each block, as if
+// there were FEW_BLOCKS more; or all pairs, if there are no more. Other graphs are packed quickly.
+#define PAIRS      128
+#define FEW_BLOCKS 4096
+#define ALL_PAIRS  ((size_t)1 << 23)
+
+// To find a block that is needed at the same time takes as long as to look at so many.
+#define FIND_COST 16
+
+// Views of views that a part of a concat is followed through.
+#define MAX_VIEWS 16
 
 // What computing parts where concat joins them may cost.
 #define JOIN_BYTES 65536
@@ -25,6 +34,7 @@ struct block {
     size_t best; // offset
     size_t first, last;
     bool viewed; // several operands lie in it
+    size_t rank; // by `first`
 };
 
 // What the backend had chosen for a node.
@@ -49,6 +59,7 @@ struct planner {
     size_t *block_of;     // by operand: index of its block, or SIZE_MAX
     size_t *within;       // by operand: bytes from the beginning of its block
     struct use *last_use; // by operand
+    unsigned char *fixed; // by node: an output has a place that is not its own in the arena
     bool joined;          // a concat has parts in its output
 };
 
@@ -120,8 +131,8 @@ static struct operand *reusable_input(const struct planner *planner, size_t i)
     size_t bytes = wnn_descriptor_bytes(&node->out[0]->type);
     for (unsigned j = 0; j < node->in_count; j++) {
         struct operand *input = node->in[j];
-        if (!input || input->placement.place != PLACE_ARENA || !ends_with(planner, i, j) ||
-            wnn_descriptor_bytes(&input->type) != bytes)
+        if (!input || input->placement.place != PLACE_ARENA || wnn_descriptor_bytes(&input->type) != bytes ||
+            !ends_with(planner, i, j))
             continue;
         bool allowed = true;
         for (unsigned k = 0; allowed && k < node->in_count; k++)
@@ -185,14 +196,10 @@ static bool is_pieces(const struct node *node, size_t *first)
 static bool is_view(const struct planner *planner, const struct node *node, size_t *first)
 {
     if (!planner->context->backend->views || node->in_count == 0 ||
-        node->in[0]->placement.place != PLACE_ARENA || node->activation ||
-        wnn_dtype_bits(node->in[0]->type.type) < 8 || !is_pieces(node, first))
+        node->in[0]->placement.place != PLACE_ARENA || node->activation || planner->fixed[node->index] ||
+        wnn_dtype_bits(node->in[0]->type.type) < 8)
         return false;
-    for (unsigned j = 0; j < node->out_count; j++)
-        if (node->out[j]->placement.place != PLACE_ARENA ||
-            planner->block_of[node->out[j]->index] != SIZE_MAX)
-            return false;
-    return true;
+    return is_pieces(node, first);
 }
 
 static void lower_to_view(struct node *node)
@@ -263,9 +270,11 @@ static bool is_joint(const struct planner *planner, const struct node *node)
 static struct operand *source_of(const struct planner *planner, struct operand *operand)
 {
     size_t first;
-    while (operand->producer &&
-           (operand->producer->op == WNN_OP_reshape || operand->producer->op == WNN_OP_identity) &&
-           is_view(planner, operand->producer, &first))
+    for (unsigned i = 0;
+         i < MAX_VIEWS && operand->producer &&
+         (operand->producer->op == WNN_OP_reshape || operand->producer->op == WNN_OP_identity) &&
+         is_view(planner, operand->producer, &first);
+         i++)
         operand = operand->producer->in[0];
     return operand;
 }
@@ -285,6 +294,7 @@ static void place_parts(struct planner *planner, const struct node *node)
             planner->block_of[part->index] == SIZE_MAX && !is_view(planner, part->producer, &first)) {
             if (*block == SIZE_MAX)
                 place_operand(planner, output, node->level);
+            planner->fixed[node->index] = planner->fixed[part->producer->index] = 1;
             struct block *shared = &planner->blocks[*block];
             shared->viewed = planner->joined = true;
             if (shared->first > part->producer->level)
@@ -324,6 +334,7 @@ static void make_blocks(struct planner *planner, bool join)
     for (size_t i = 0; i < graph->node_count; i++) {
         graph->nodes[i]->lowering = planner->chosen[i].lowering;
         graph->nodes[i]->scratch_bytes = planner->chosen[i].scratch_bytes;
+        planner->fixed[i] = 0;
     }
     for (size_t i = 0; i < graph->operand_count; i++) {
         struct operand *operand = graph->operands[i];
@@ -346,6 +357,7 @@ static void make_blocks(struct planner *planner, bool join)
             continue;
         operand->placement.place = PLACE_OUTPUT;
         operand->placement.slot = (unsigned)i;
+        planner->fixed[operand->producer->index] = 1;
     }
     // From the end: what one concat makes may be a part of another.
     for (size_t i = graph->node_count; join && i-- > 0;)
@@ -410,18 +422,89 @@ static int more_first(const void *a, const void *b)
     return compare_sizes((double)x->bytes * duration(x), (double)y->bytes * duration(y), a, b);
 }
 
-// The blocks in their order, each into the tightest gap between those that are needed at the same time.
-// `placed` has room for all of them.
-static size_t fill_gaps(struct planner *planner, struct block *const *order, struct block **placed)
+// The blocks that have been packed. Where few are needed at one time: a binary tree over all blocks in the
+// order in which they begin, whose nodes know when the last of those that are packed below them ends. Else a
+// list.
+struct timeline {
+    struct block **begins; // all blocks, by `first`
+    size_t count, leaves;  // the leaves are a power of two
+    size_t *latest;        // by tree node, 1 is the root: `last` + 1; 0: nothing is packed
+    bool lists;
+    struct block **packed; // by offset
+    size_t packed_count;
+    struct block **found; // by find_overlapping
+    size_t found_count;
+};
+
+static void begin_packing(struct timeline *timeline)
 {
-    size_t end = 0, placed_count = 0;
-    for (size_t i = 0; i < planner->count; i++) {
+    timeline->packed_count = 0;
+    if (!timeline->lists)
+        memset(timeline->latest, 0, 2 * timeline->leaves * sizeof timeline->latest[0]);
+}
+
+static void note_packed(struct timeline *timeline, struct block *block)
+{
+    size_t end = block->last == SIZE_MAX ? SIZE_MAX : block->last + 1;
+    if (timeline->lists) {
+        size_t j = timeline->packed_count++;
+        for (; j > 0 && timeline->packed[j - 1]->offset > block->offset; j--)
+            timeline->packed[j] = timeline->packed[j - 1];
+        timeline->packed[j] = block;
+        return;
+    }
+    for (size_t i = timeline->leaves + block->rank; i > 0 && timeline->latest[i] < end; i /= 2)
+        timeline->latest[i] = end;
+}
+
+// Adds to `found`, of the `width` blocks from number `first` on that are below tree node `i`, those that are
+// packed and needed at one time with the block.
+static void search(struct timeline *timeline, const struct block *block, size_t i, size_t first, size_t width)
+{
+    if (timeline->latest[i] <= block->first || timeline->begins[first]->first > block->last)
+        return;
+    if (width == 1) {
+        timeline->found[timeline->found_count++] = timeline->begins[first];
+        return;
+    }
+    search(timeline, block, 2 * i, first, width / 2);
+    search(timeline, block, 2 * i + 1, first + width / 2, width / 2);
+}
+
+static int lower_first(const void *a, const void *b)
+{
+    const struct block *x = *(const struct block *const *)a, *y = *(const struct block *const *)b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+// The packed blocks that are needed at one time with the block, by offset.
+static void find_overlapping(struct timeline *timeline, const struct block *block)
+{
+    timeline->found_count = 0;
+    for (size_t i = 0; timeline->lists && i < timeline->packed_count; i++) {
+        struct block *other = timeline->packed[i];
+        if (other->last >= block->first && other->first <= block->last)
+            timeline->found[timeline->found_count++] = other;
+    }
+    if (timeline->lists)
+        return;
+    search(timeline, block, 1, 0, timeline->leaves);
+    if (timeline->found_count > 1)
+        qsort(timeline->found, timeline->found_count, sizeof timeline->found[0], lower_first);
+}
+
+// The blocks in their order, each into the tightest gap between those that are needed at the same time.
+// SIZE_MAX: that takes too long.
+static size_t fill_gaps(struct timeline *timeline, struct block *const *order)
+{
+    size_t end = 0;
+    begin_packing(timeline);
+    for (size_t i = 0; i < timeline->count; i++) {
         struct block *block = order[i];
         size_t at = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
-        for (size_t j = 0; j < placed_count; j++) { // by offset
-            const struct block *other = placed[j];
-            if (other->last < block->first || other->first > block->last)
-                continue;
+        find_overlapping(timeline, block);
+        for (size_t j = 0; j < timeline->found_count; j++) {
+            const struct block *other = timeline->found[j];
             if (other->offset >= at && other->offset - at >= block->bytes && other->offset - at < best_gap) {
                 best = at;
                 best_gap = other->offset - at;
@@ -432,10 +515,7 @@ static size_t fill_gaps(struct planner *planner, struct block *const *order, str
         block->offset = best == SIZE_MAX ? at : best;
         if (block->offset + block->bytes > end)
             end = block->offset + block->bytes;
-        size_t j = placed_count++;
-        for (; j > 0 && placed[j - 1]->offset > block->offset; j--)
-            placed[j] = placed[j - 1];
-        placed[j] = block;
+        note_packed(timeline, block);
     }
     return end;
 }
@@ -458,21 +538,53 @@ static size_t find_peak(const struct planner *planner, size_t *change)
     return peak;
 }
 
-// In one order after the other, until one needs no more than the peak; the best counts.
-static size_t pack_thoroughly(struct planner *planner, struct block **order, struct block **placed,
-                              size_t peak)
+// How many pairs of blocks are needed at one time. `begins`: by `first`; `ended` has room for a number a
+// level, and one.
+static size_t count_pairs(struct block *const *begins, size_t count, size_t levels, size_t *ended)
+{
+    memset(ended, 0, (levels + 1) * sizeof ended[0]);
+    size_t pairs = 0, live = 0, level = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (; level < begins[i]->first; level++)
+            live -= ended[level];
+        pairs += live++;
+        ended[begins[i]->last < levels ? begins[i]->last : levels]++;
+    }
+    return pairs;
+}
+
+// In one order after the other, until one needs no more than the peak; the best counts. SIZE_MAX: that would
+// take too long. The first two lists have all blocks in any order; `numbers` has room for four a block and
+// node, and four.
+static size_t pack_thoroughly(struct planner *planner, struct block **lists, size_t most, size_t *numbers)
 {
     static int (*const orders[])(const void *, const void *) = {larger_first, more_first, longer_first,
                                                                 earlier_first};
-    size_t best = SIZE_MAX;
+    size_t count = planner->count, peak = find_peak(planner, numbers), best = SIZE_MAX;
+    struct block **order = lists;
+    struct timeline timeline = {.begins = lists + most,
+                                .count = count,
+                                .leaves = 1,
+                                .latest = numbers,
+                                .packed = lists + 2 * most,
+                                .found = lists + 3 * most};
+    qsort(timeline.begins, count, sizeof timeline.begins[0], earlier_first);
+    for (size_t i = 0; i < count; i++)
+        timeline.begins[i]->rank = i;
+    while (timeline.leaves < count)
+        timeline.leaves *= 2;
+    size_t pairs = count_pairs(timeline.begins, count, planner->graph->node_count, numbers);
+    timeline.lists = count * count / 2 <= ALL_PAIRS && count * count / 2 <= FIND_COST * pairs;
+    if (!timeline.lists && pairs > PAIRS * (count + FEW_BLOCKS))
+        return SIZE_MAX;
     for (unsigned i = 0; i < sizeof orders / sizeof orders[0] && best > peak; i++) {
-        qsort(order, planner->count, sizeof order[0], orders[i]);
-        size_t end = fill_gaps(planner, order, placed);
-        for (size_t j = 0; end < best && j < planner->count; j++)
+        qsort(order, count, sizeof order[0], orders[i]);
+        size_t end = fill_gaps(&timeline, order);
+        for (size_t j = 0; end < best && j < count; j++)
             planner->blocks[j].best = planner->blocks[j].offset;
         best = end < best ? end : best;
     }
-    for (size_t j = 0; j < planner->count; j++)
+    for (size_t j = 0; j < count; j++)
         planner->blocks[j].offset = planner->blocks[j].best;
     return best;
 }
@@ -531,14 +643,16 @@ static void set_offsets(struct planner *planner, struct plan *plan)
 }
 
 // Makes and packs the blocks. Returns the bytes of the arena.
-static size_t make_plan(struct planner *planner, bool join, struct block **lists, size_t most, size_t *change)
+static size_t make_plan(struct planner *planner, bool join, struct block **lists, size_t most,
+                        size_t *numbers)
 {
     make_blocks(planner, join);
+    if (planner->count == 0)
+        return 0;
     for (size_t i = 0; i < planner->count; i++)
-        lists[i] = &planner->blocks[i];
-    return planner->count <= THOROUGH
-               ? pack_thoroughly(planner, lists, lists + most, find_peak(planner, change))
-               : pack_quickly(planner, lists, lists + most, lists + 2 * most);
+        lists[i] = lists[most + i] = &planner->blocks[i];
+    size_t end = pack_thoroughly(planner, lists, most, numbers);
+    return end != SIZE_MAX ? end : pack_quickly(planner, lists, lists + most, lists + 2 * most);
 }
 
 bool wnn_plan_memory(struct pass_context *context, struct plan *plan)
@@ -554,24 +668,25 @@ bool wnn_plan_memory(struct pass_context *context, struct plan *plan)
                               .blocks = wnn_arena_allocate(&arena, most * sizeof planner.blocks[0]),
                               .block_of = wnn_arena_allocate(&arena, operands * sizeof(size_t)),
                               .within = wnn_arena_allocate(&arena, operands * sizeof(size_t)),
-                              .last_use = wnn_arena_allocate(&arena, operands * sizeof planner.last_use[0])};
-    struct block **lists = wnn_arena_allocate(&arena, 3 * most * sizeof lists[0]);
-    size_t *change = wnn_arena_allocate(&arena, (nodes + 1) * sizeof change[0]);
-    bool enough =
-        chosen && planner.blocks && planner.block_of && planner.within && planner.last_use && lists && change;
+                              .last_use = wnn_arena_allocate(&arena, operands * sizeof planner.last_use[0]),
+                              .fixed = wnn_arena_allocate(&arena, nodes)};
+    struct block **lists = wnn_arena_allocate(&arena, 4 * most * sizeof lists[0]);
+    size_t *numbers = wnn_arena_allocate(&arena, (4 * most + 4) * sizeof numbers[0]);
+    bool enough = chosen && planner.blocks && planner.block_of && planner.within && planner.last_use &&
+                  planner.fixed && lists && numbers;
     if (enough) {
         for (size_t i = 0; i < nodes; i++)
             chosen[i] = (struct choice){graph->nodes[i]->lowering, graph->nodes[i]->scratch_bytes};
         memset(planner.last_use, 0, operands * sizeof planner.last_use[0]);
         find_last_uses(&planner);
-        plan->arena_bytes = make_plan(&planner, true, lists, most, change);
+        plan->arena_bytes = make_plan(&planner, true, lists, most, numbers);
         if (planner.joined) {
             // What saves time may cost memory, if parts are made long before they are joined: some, but not
             // much.
             size_t joined = plan->arena_bytes;
-            plan->arena_bytes = make_plan(&planner, false, lists, most, change);
+            plan->arena_bytes = make_plan(&planner, false, lists, most, numbers);
             if (joined <= plan->arena_bytes + plan->arena_bytes / 8 + JOIN_BYTES)
-                plan->arena_bytes = make_plan(&planner, true, lists, most, change);
+                plan->arena_bytes = make_plan(&planner, true, lists, most, numbers);
         }
         set_offsets(&planner, plan);
     }
