@@ -112,6 +112,8 @@ bool wnn_compile(const struct compile_options *options, struct graph *graph, str
                                    .allocator = options->allocator,
                                    .error = error,
                                    .interrupt = options->interrupt,
+                                   .fold_work = WNN_FOLD_WORK(graph->constant_bytes),
+                                   .fold_bytes = WNN_FOLD_BYTES(graph->constant_bytes),
                                    .keep_quantized = fuses_quantized(options)};
     *plan = (struct plan){0};
     bool done = !options->verify || wnn_verify(graph, "build", error);

@@ -124,7 +124,12 @@ static uint64_t hash_attrs(uint64_t hash, enum op op, const void *attrs)
         if (row->kind != ROW_ATTRIBUTE)
             continue;
         const char *at = (const char *)attrs + row->offset;
-        if (row->attr == ATTR_u32s || row->attr == ATTR_f32s) {
+        if (row->attr == ATTR_number) {
+            WNNNumber number;
+            memcpy(&number, at, sizeof number);
+            hash = mix(hash, (uint64_t)number.type);
+            hash = number.type == WNNNumberType_Undefined ? hash : mix(hash, number.value.u64);
+        } else if (row->attr == ATTR_u32s || row->attr == ATTR_f32s) {
             WNNUint32List list = list_at(at);
             hash = mix(hash, list.count);
             if (list.count != WNN_LIST_ABSENT)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requires: nodes in order. Guarantees: no node whose inputs are all constants is left, but for those that
-// the backend cannot evaluate or whose outputs are much larger than their inputs, and for quantised weights
-// while the compiler keeps them.
+// the backend cannot evaluate or whose outputs are much larger than their inputs, for quantised weights while
+// the compiler keeps them, and for what exceeds the budget of the build: its work (as ops/work.c counts it,
+// and the bytes of what is copied or made) and the bytes of what has been folded and is not read by folding
+// alone. What is not folded is computed when the graph runs.
 
 #include "compiler/passes.h"
 
@@ -21,13 +23,33 @@ static void mark_filters(const struct graph *graph, unsigned char *is_filter)
     }
 }
 
+// What it takes to compute the node here.
+static uint64_t work_of(const struct node *node)
+{
+    uint64_t work = wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs);
+    for (unsigned i = 0; i < node->in_count; i++)
+        if (node->in[i] && node->in[i]->constant->lent)
+            work += node->in[i]->constant->bytes;
+    for (unsigned i = 0; i < node->out_count; i++)
+        work += wnn_descriptor_bytes(&node->out[i]->type);
+    return work;
+}
+
+static uint64_t bytes_made(const struct node *node)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < node->out_count; i++)
+        bytes += wnn_descriptor_bytes(&node->out[i]->type);
+    return bytes;
+}
+
 static bool worth_folding(const struct pass_context *context, const struct node *node,
                           const unsigned char *is_filter)
 {
     if (context->keep_quantized && node->op == WNN_OP_dequantizeLinear &&
         wnn_dtype_bits(node->in[0]->type.type) <= 8)
         return false;
-    uint64_t in = 0, out = 0;
+    uint64_t in = 0, out = bytes_made(node);
     for (unsigned i = 0; i < node->in_count; i++) {
         if (!node->in[i])
             continue;
@@ -35,11 +57,10 @@ static bool worth_folding(const struct pass_context *context, const struct node 
             return false;
         in += node->in[i]->constant->bytes;
     }
-    for (unsigned i = 0; i < node->out_count; i++)
-        out += wnn_descriptor_bytes(&node->out[i]->type);
     // Weights that were quantised to be small stay small.
     uint64_t most = node->op == WNN_OP_dequantizeLinear ? 0 : 2 * in;
-    return out <= SMALL || out <= most || is_filter[node->out[0]->index];
+    return (out <= SMALL || out <= most || is_filter[node->out[0]->index]) && out <= context->fold_bytes &&
+           work_of(node) <= context->fold_work;
 }
 
 // Memory with the alignment and slack that kernels expect: the constant's own, or a copy of lent bytes.
@@ -55,8 +76,23 @@ static const void *readable(struct pass_context *context, struct constant *const
     return (*copy)->data;
 }
 
-// Replaces the node by constants; *folded stays false if the backend would not compute it.
-static bool fold(struct pass_context *context, struct graph *graph, struct node *node, bool *folded)
+// Gives up the constants that only nodes have read that are folded now. `made`: by operand, whether folding
+// made it.
+static void drop_inputs(struct pass_context *context, const struct node *node, const unsigned char *made)
+{
+    for (unsigned i = 0; i < node->in_count; i++) {
+        struct operand *in = node->in[i];
+        if (!in || --in->uses > 0)
+            continue;
+        context->fold_bytes += made[in->index] ? in->constant->bytes : 0;
+        wnn_constant_release(in->constant);
+        in->constant = NULL; // for prune to drop the operand
+    }
+}
+
+// Replaces the node by constants and returns true, or false if there is no memory for that, or the backend
+// would not compute it.
+static bool fold(struct pass_context *context, struct graph *graph, struct node *node, unsigned char *made)
 {
     struct arena_mark mark = wnn_arena_mark(&graph->arena);
     const void **in = wnn_arena_allocate(&graph->arena, node->in_count * sizeof in[0]);
@@ -71,21 +107,24 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
         enough = results[i] != NULL;
         out[i] = enough ? (void *)results[i]->data : NULL;
     }
-    *folded = enough && context->backend->evaluate(context->state, node, in, out, context->interrupt) &&
-              !wnn_interrupted(context->interrupt);
+    bool folded = enough && context->backend->evaluate(context->state, node, in, out, context->interrupt) &&
+                  !wnn_interrupted(context->interrupt);
     for (unsigned i = 0; copies && i < node->in_count; i++)
         wnn_constant_release(copies[i]);
     for (unsigned i = 0; results && i < node->out_count; i++) {
-        if (*folded) {
+        if (folded) {
             node->out[i]->constant = results[i];
             node->out[i]->producer = NULL;
-            graph->constant_bytes += results[i]->bytes;
+            context->fold_bytes -= results[i]->bytes;
+            made[node->out[i]->index] = 1;
         } else {
             wnn_constant_release(results[i]);
         }
     }
     wnn_arena_rewind(&graph->arena, mark);
-    return enough || wnn_fail_memory(context->error);
+    if (folded)
+        drop_inputs(context, node, made);
+    return folded;
 }
 
 bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
@@ -94,19 +133,24 @@ bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
         return true;
     unsigned char *drop = wnn_allocate_zero(context->allocator, graph->node_count);
     unsigned char *is_filter = wnn_allocate_zero(context->allocator, graph->operand_count);
-    bool done = (drop && is_filter) || wnn_fail_memory(context->error);
-    if (done)
+    unsigned char *made = wnn_allocate_zero(context->allocator, graph->operand_count);
+    bool done = (drop && is_filter && made) || wnn_fail_memory(context->error);
+    if (done) {
         mark_filters(graph, is_filter);
+        wnn_graph_count_uses(graph);
+    }
     for (size_t i = 0; done && i < graph->node_count; i++) {
-        bool folded = false;
+        const struct node *node = graph->nodes[i];
+        if (!worth_folding(context, node, is_filter))
+            continue;
+        context->fold_work -= work_of(node);
         done = wnn_interrupt_check(context->interrupt, context->error);
-        if (done && worth_folding(context, graph->nodes[i], is_filter))
-            done = fold(context, graph, graph->nodes[i], &folded);
-        drop[i] = folded;
+        drop[i] = done && fold(context, graph, graph->nodes[i], made);
     }
     if (done)
         wnn_graph_rewire(graph, drop);
+    wnn_release(context->allocator, made);
     wnn_release(context->allocator, is_filter);
     wnn_release(context->allocator, drop);
-    return done;
+    return done && wnn_prune(context, graph);
 }

@@ -18,8 +18,10 @@
 struct ordering {
     struct graph *graph;
     struct node **recorded;
-    size_t *unread; // by operand: reads that are still to come
-    size_t live;    // bytes in use
+    unsigned *ready; // by recorded node: inputs, from the first on, that it need not wait for any more
+    size_t *made;    // by recorded node: bytes that are in use once it runs
+    size_t *unread;  // by operand: reads that are still to come
+    size_t live;     // bytes in use
 };
 
 static size_t bytes_of(const struct operand *operand)
@@ -41,10 +43,10 @@ static bool hands_on(const struct node *node)
 }
 
 // What only hands on an operand is mostly a view of it, and need not wait.
-static bool is_ready(const struct node *node, uint32_t level)
+static bool is_ready(const struct node *node, uint32_t level, unsigned *ready)
 {
-    for (unsigned i = 0; i < node->in_count; i++) {
-        const struct node *producer = node->in[i] ? node->in[i]->producer : NULL;
+    for (; *ready < node->in_count; ++*ready) {
+        const struct node *producer = node->in[*ready] ? node->in[*ready]->producer : NULL;
         if (producer && (producer->level == UNPLACED || (producer->level == level && !hands_on(node))))
             return false;
     }
@@ -84,14 +86,16 @@ static size_t arrange(struct ordering *ordering, size_t window, size_t limit)
     size_t nodes = graph->node_count, first = 0, count = 0, peak = 0;
     count_reads(ordering);
     ordering->live = 0;
-    for (size_t i = 0; i < nodes; i++)
+    for (size_t i = 0; i < nodes; i++) {
         ordering->recorded[i]->level = UNPLACED;
+        ordering->ready[i] = 0;
+    }
     for (uint32_t level = 0; count < nodes; level++) {
         size_t begin = count, end = nodes - first < window ? nodes : first + window;
         for (size_t i = first; i < end; i++) {
             struct node *node = ordering->recorded[i];
-            size_t bytes = bytes_made(node);
-            if (node->level != UNPLACED || !is_ready(node, level) ||
+            size_t bytes = ordering->made[i];
+            if (node->level != UNPLACED || !is_ready(node, level, &ordering->ready[i]) ||
                 (count > begin && ordering->live + bytes > limit))
                 continue;
             ordering->live += bytes;
@@ -115,11 +119,15 @@ bool wnn_order_levels(struct pass_context *context, struct graph *graph)
     struct ordering ordering = {.graph = graph,
                                 .recorded =
                                     wnn_arena_allocate(&arena, graph->node_count * sizeof(struct node *)),
+                                .ready = wnn_arena_allocate(&arena, graph->node_count * sizeof(unsigned)),
+                                .made = wnn_arena_allocate(&arena, graph->node_count * sizeof(size_t)),
                                 .unread = wnn_arena_allocate(&arena, graph->operand_count * sizeof(size_t))};
-    bool enough = ordering.recorded && ordering.unread;
+    bool enough = ordering.recorded && ordering.ready && ordering.made && ordering.unread;
     if (enough) {
-        for (size_t i = 0; i < graph->node_count; i++)
+        for (size_t i = 0; i < graph->node_count; i++) {
             ordering.recorded[i] = graph->nodes[i];
+            ordering.made[i] = bytes_made(graph->nodes[i]);
+        }
         size_t peak = arrange(&ordering, 1, SIZE_MAX), limit = peak + peak / 4 + MORE_BYTES;
         if (context->backend->levels && arrange(&ordering, WINDOW, limit) > limit)
             arrange(&ordering, 1, SIZE_MAX);

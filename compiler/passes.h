@@ -16,13 +16,21 @@ struct pass_context {
     struct error *error;
     const struct interrupt *interrupt; // of the build, or NULL
     bool keep_quantized;               // weights are not to be folded to floats yet
+    // What folding may still do, in all of its runs, and how many bytes more there may be of what it has
+    // made.
+    uint64_t fold_work, fold_bytes;
 };
 
 // prune.c: drops the nodes that no output depends on, and the operands (constants) that nothing uses.
 bool wnn_prune(struct pass_context *context, struct graph *graph);
 
+// What folding may do and make at most, for a graph with constants of so many bytes: in proportion to them,
+// and something in any case.
+#define WNN_FOLD_WORK(constant_bytes)  ((UINT64_C(1) << 29) + 64 * (uint64_t)(constant_bytes))
+#define WNN_FOLD_BYTES(constant_bytes) ((UINT64_C(1) << 26) + 8 * (uint64_t)(constant_bytes))
+
 // fold_constants.c: computes nodes that depend on constants only, unless that would make much more memory of
-// little.
+// little, or take longer than the context's budget.
 bool wnn_fold_constants(struct pass_context *context, struct graph *graph);
 
 // canonicalise.c: removes nodes that change nothing, joins chains of reshapes and of transposes.

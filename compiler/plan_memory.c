@@ -15,7 +15,7 @@
 
 // What a packing may look at: pairs of blocks that are needed at one time, so many for each block, as if
 // there were FEW_BLOCKS more; or all pairs, if there are no more. Other graphs are packed quickly.
-#define PAIRS      128
+#define PAIRS      64
 #define FEW_BLOCKS 4096
 #define ALL_PAIRS  ((size_t)1 << 23)
 
