@@ -12,6 +12,7 @@ void wnn_graph_free(struct graph *graph)
     for (size_t i = 0; i < graph->operand_count; i++)
         wnn_constant_release(graph->operands[i]->constant);
     wnn_arena_free(&graph->arena);
+    wnn_string_pool_unref(graph->strings);
     *graph = (struct graph){0};
 }
 

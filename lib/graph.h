@@ -14,6 +14,7 @@
 #include "lib/constant.h"
 #include "lib/shape.h"
 #include "lib/status.h"
+#include "lib/string_pool.h"
 #include "lib/text.h"
 
 struct node;
@@ -24,7 +25,7 @@ struct operand {
     struct graph *graph;
     uint32_t index; // in graph->operands
     struct descriptor type;
-    struct string name; // of an input; empty otherwise
+    struct string name; // of an input; empty otherwise; in graph->strings
     bool input;
     struct constant *constant; // NULL unless the operand is constant; the graph holds a reference
     const void *origin;        // the tensor behind a constant(tensor), or NULL
@@ -69,9 +70,9 @@ struct attached {
 #define WNN_AT_OUTPUT (~0u)
 
 struct node {
-    uint32_t index; // in graph->nodes
-    uint16_t op;    // enum op
-    struct string label;
+    uint32_t index;      // in graph->nodes
+    uint16_t op;         // enum op
+    struct string label; // in graph->strings
     // The operator's attributes: its options struct, or the struct of ops/op.h that holds one. Complete: no
     // list is absent, every number is converted to the data type it is used with.
     void *attrs;
@@ -151,6 +152,7 @@ struct graph_port {
 
 struct graph {
     struct arena arena;
+    struct string_pool *strings; // a reference; NULL while there are none
     struct operand **operands;
     size_t operand_count, operand_capacity;
     struct node **nodes;
@@ -163,7 +165,7 @@ struct graph {
 };
 
 void wnn_graph_init(struct graph *graph, struct allocator *allocator);
-void wnn_graph_free(struct graph *graph); // releases the constants too
+void wnn_graph_free(struct graph *graph); // releases the constants and strings too
 
 // Counts uses anew.
 void wnn_graph_count_uses(struct graph *graph);

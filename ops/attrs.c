@@ -48,10 +48,7 @@ void *wnn_op_copy_attrs(struct arena *arena, enum op op, const void *attrs)
     if (!copy)
         return NULL;
     WNNOperatorOptions *head = (WNNOperatorOptions *)(void *)copy;
-    struct string label = wnn_string_copy(arena, wnn_string(head->label));
-    if (!label.data)
-        return NULL;
-    head->label = wnn_string_view(label);
+    head->label = wnn_string_view(wnn_string(head->label));
     for (const struct op_row *row = info->rows; row->name; row++)
         if (row->kind == ROW_ATTRIBUTE && !copy_behind(arena, row->attr, copy + row->offset))
             return NULL;

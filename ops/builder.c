@@ -110,6 +110,43 @@ static bool check_room(struct WNNGraphBuilderImpl *builder, size_t operands, siz
     return true;
 }
 
+// Keeps a name or label for as long as the builder and what is built from it; `string` becomes the copy.
+static bool keep_string(struct WNNGraphBuilderImpl *builder, const char *what, struct string *string)
+{
+    struct graph *graph = &builder->graph;
+    bool full = false;
+    if (string->length == 0) {
+        *string = STRING("");
+        return true;
+    }
+    if (!graph->strings)
+        graph->strings = wnn_string_pool_create(graph->arena.allocator);
+    struct string kept = {NULL, 0};
+    if (graph->strings)
+        kept = wnn_string_pool_add(graph->strings, *string, builder->limits.maxStringBytes, &full);
+    if (full)
+        return wnn_fail(&builder->error, WNNStatus_OutOfMemory,
+                        "%s has %zu bytes; the builder's names and labels may have %llu in all", what,
+                        string->length, (unsigned long long)builder->limits.maxStringBytes);
+    if (!kept.data)
+        return wnn_fail_memory(&builder->error);
+    *string = kept;
+    return true;
+}
+
+static bool keep_label(struct WNNGraphBuilderImpl *builder, const struct op_call *call)
+{
+    WNNOperatorOptions *head = call->attrs;
+    struct string label = wnn_string(head->label);
+    char buffer[64];
+    struct text what = TEXT(buffer);
+    wnn_text_add(&what, "the label of %s", call->info->name);
+    if (!keep_string(builder, buffer, &label))
+        return false;
+    head->label = wnn_string_view(label);
+    return true;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Inputs and constants
 // ---------------------------------------------------------------------------------------------------------------
@@ -154,10 +191,10 @@ WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
     wnn_text_add_quoted(&what, string, LABEL_TEXT / 2);
     wnn_text_add(&what, "\"");
     struct descriptor type;
-    if (!check_call(builder, buffer, descriptor, &type))
+    if (!check_call(builder, buffer, descriptor, &type) ||
+        !keep_string(builder, "the name of an input", &string))
         return NULL;
-    string = wnn_string_copy(&builder->graph.arena, string);
-    struct operand *operand = string.data ? wnn_graph_add_operand(&builder->graph, &type) : NULL;
+    struct operand *operand = wnn_graph_add_operand(&builder->graph, &type);
     if (!operand) {
         wnn_fail_memory(error);
         return NULL;
@@ -601,7 +638,7 @@ size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_coun
         return 0;
     }
     const struct activation *activation = take_activation(&call);
-    if (activation && !check_fused(builder, &call, activation)) {
+    if ((activation && !check_fused(builder, &call, activation)) || !keep_label(builder, &call)) {
         wnn_arena_rewind(&builder->graph.arena, mark);
         return 0;
     }
@@ -673,7 +710,8 @@ WNNActivation wnn_builder_activation(WNNGraphBuilder builder, enum op op, const 
         *activation = (struct activation){&builder->graph, (uint16_t)op, call.attrs};
         if (op == WNN_OP_softmax) // an activation works along the last of two dimensions
             ((struct softmax_attrs *)call.attrs)->axis = 1;
-        if (wnn_activation_complete(&call, activation, WNNDataType_Float32, &complete))
+        if (wnn_activation_complete(&call, activation, WNNDataType_Float32, &complete) &&
+            keep_label(builder, &call))
             return (WNNActivation)activation;
     }
     wnn_arena_rewind(&builder->graph.arena, mark);

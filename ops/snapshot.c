@@ -55,6 +55,7 @@ static bool check_outputs(struct WNNGraphBuilderImpl *builder, size_t count, con
     uint32_t most = builder->limits.maxInputsAndOutputs;
     if (most && count > most)
         return wnn_fail(error, WNNStatus_TypeError, "build: %zu outputs; expected at most %u", count, most);
+    uint64_t room = builder->limits.maxStringBytes;
     for (size_t i = 0; i < count; i++) {
         struct operand *operand = wnn_operand(outputs[i].operand);
         if (!wnn_check_string(&builder->limits, "build: the name of an output", outputs[i].name, error))
@@ -62,6 +63,11 @@ static bool check_outputs(struct WNNGraphBuilderImpl *builder, size_t count, con
         struct string name = wnn_string(outputs[i].name);
         if (name.length == 0)
             return wnn_fail(error, WNNStatus_TypeError, "build: the name of output %zu is empty", i);
+        if (builder->limits.maxStringBytes && name.length >= room)
+            return wnn_fail(error, WNNStatus_OutOfMemory,
+                            "build: the names of outputs have more than the limit of %llu bytes in all",
+                            (unsigned long long)builder->limits.maxStringBytes);
+        room -= builder->limits.maxStringBytes ? name.length + 1 : 0;
         if (!operand)
             return fail_named(error, "build: output ", name, " is NULL");
         if (operand->graph != &builder->graph)
@@ -103,11 +109,7 @@ static bool copy_operand(struct operand *from, struct graph *graph)
     if (!to)
         return false;
     to->input = from->input;
-    if (from->input) {
-        to->name = wnn_string_copy(&graph->arena, from->name);
-        if (!to->name.data)
-            return false;
-    }
+    to->name = from->name;
     from->link = to;
     return true;
 }
@@ -210,6 +212,7 @@ bool wnn_builder_snapshot(struct WNNGraphBuilderImpl *builder, size_t output_cou
     if (!check_outputs(builder, output_count, outputs, error))
         return false;
     mark_reachable(&builder->graph, output_count, outputs);
+    graph->strings = wnn_string_pool_ref(builder->graph.strings);
     if (!copy_reachable(&builder->graph, tensor_alive, graph, error) ||
         !add_ports(graph, output_count, outputs, error) ||
         !check_names(&graph->arena, graph->inputs, graph->input_count, "build: there is an input ", error) ||

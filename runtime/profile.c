@@ -9,6 +9,7 @@
 #include <string.h>
 
 struct profile {
+    struct string_pool *strings; // where the labels lie
     size_t count;
     WNNGraphProfile whole;
     WNNNodeProfile *nodes;
@@ -27,14 +28,16 @@ struct timing {
 // What a node is
 // ---------------------------------------------------------------------------------------------------------------
 
-static uint64_t node_bytes(const struct node *node)
+// `reader`: by operand, 1 + the number of the last node by which it was counted.
+static uint64_t node_bytes(const struct node *node, uint32_t *reader)
 {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < node->in_count; i++) {
-        bool counted = !node->in[i];
-        for (unsigned k = 0; k < i && !counted; k++)
-            counted = node->in[k] == node->in[i];
-        bytes += counted ? 0 : wnn_descriptor_bytes(&node->in[i]->type);
+        const struct operand *in = node->in[i];
+        if (!in || reader[in->index] == node->index + 1)
+            continue;
+        reader[in->index] = node->index + 1;
+        bytes += wnn_descriptor_bytes(&in->type);
     }
     for (unsigned i = 0; i < node->out_count; i++)
         bytes += wnn_descriptor_bytes(&node->out[i]->type);
@@ -70,28 +73,28 @@ static uint64_t node_operations(const struct node *node, struct descriptor *type
     return work <= UINT64_MAX - activated ? work + activated : UINT64_MAX;
 }
 
-// One block: the profile, the arrays, and the labels, each followed by a NUL.
+// One block: the profile and the arrays.
 static struct profile *create(WNNContext context, const struct plan *plan)
 {
     const struct graph *graph = &plan->graph;
-    size_t labels = 0, outputs = 0;
-    for (size_t i = 0; i < graph->node_count; i++) {
-        labels += graph->nodes[i]->label.length + 1;
+    size_t outputs = 0;
+    for (size_t i = 0; i < graph->node_count; i++)
         outputs = graph->nodes[i]->out_count > outputs ? graph->nodes[i]->out_count : outputs;
-    }
     struct profile *profile = wnn_allocate_zero(
         &context->allocator,
-        sizeof *profile + graph->node_count * (sizeof profile->nodes[0] + sizeof profile->ends[0]) + labels);
+        sizeof *profile + graph->node_count * (sizeof profile->nodes[0] + sizeof profile->ends[0]));
     struct descriptor *types = wnn_allocate(&context->allocator, outputs * sizeof *types);
-    if (!profile || !types) {
+    uint32_t *reader = wnn_allocate_zero(&context->allocator, graph->operand_count * sizeof *reader);
+    if (!profile || !types || !reader) {
         wnn_release(&context->allocator, profile);
         wnn_release(&context->allocator, types);
+        wnn_release(&context->allocator, reader);
         return NULL;
     }
+    profile->strings = wnn_string_pool_ref(graph->strings);
     profile->count = graph->node_count;
     profile->nodes = (WNNNodeProfile *)(profile + 1);
     profile->ends = (uint64_t *)(profile->nodes + profile->count);
-    char *text = (char *)(profile->ends + profile->count);
     const struct backend *backend = context->backend;
     profile->whole.backend = (WNNStringView){backend->name, strlen(backend->name)};
     for (size_t i = 0; i < profile->count; i++) {
@@ -99,15 +102,13 @@ static struct profile *create(WNNContext context, const struct plan *plan)
         WNNNodeProfile *entry = &profile->nodes[i];
         const char *name = wnn_ops[node->op].name;
         const char *kernel = backend->kernel ? backend->kernel(node) : backend->name;
-        if (node->label.length)
-            memcpy(text, node->label.data, node->label.length);
-        entry->label = (WNNStringView){text, node->label.length};
-        text += node->label.length + 1;
+        entry->label = wnn_string_view(node->label);
         entry->operation = (WNNStringView){name, strlen(name)};
         entry->kernel = (WNNStringView){kernel, strlen(kernel)};
-        entry->bytes = node_bytes(node);
+        entry->bytes = node_bytes(node, reader);
         entry->operations = node_operations(node, types);
     }
+    wnn_release(&context->allocator, reader);
     wnn_release(&context->allocator, types);
     return profile;
 }
@@ -217,6 +218,8 @@ bool wnn_profile_execute(WNNGraph graph, const struct bindings *bindings, struct
 
 void wnn_profile_free(WNNGraph graph)
 {
+    if (graph->profile)
+        wnn_string_pool_unref(graph->profile->strings);
     wnn_release(&graph->context->allocator, graph->profile);
 }
 

@@ -8,6 +8,7 @@
 #include "lib/half.h"
 #include "lib/parallel.h"
 #include "lib/sha256.h"
+#include "lib/string_pool.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -494,6 +495,40 @@ static void give_back(const void *data, size_t bytes, void *userdata1, void *use
     loans_back++;
 }
 
+// Equal strings are one, whoever lives on.
+static void test_string_pool(void)
+{
+    struct allocator allocator;
+    wnn_allocator_init(&allocator, &(WNNAllocator){allocate, release, &live_blocks}, 0);
+    int blocks = live_blocks;
+    struct string_pool *pool = wnn_string_pool_create(&allocator), *reader = wnn_string_pool_ref(pool);
+    static struct string kept[3000];
+    int missed = 0;
+    bool full;
+    for (int i = 0; i < 3000; i++) {
+        char text[24];
+        int length = snprintf(text, sizeof text, "%d", i / 2);
+        kept[i] = wnn_string_pool_add(pool, (struct string){text, (size_t)length}, 0, &full);
+        REQUIRE(!full && kept[i].data != text && kept[i].data[length] == 0);
+        REQUIRE_EQUAL_INT(atoi(kept[i].data), i / 2);
+        missed += i % 2 == 1 && kept[i].data != kept[i - 1].data;
+    }
+    // Nearly all are found again, at once and later.
+    for (int i = 0; i < 3000; i++)
+        missed += wnn_string_pool_add(pool, kept[i], 0, &full).data != kept[i].data;
+    uint64_t bytes = wnn_string_pool_bytes(pool);
+    REQUIRE(missed < 15 && bytes < 10 * 2 + 90 * 3 + 900 * 4 + 500 * 5 + 15 * 5);
+    REQUIRE(!wnn_string_pool_add(pool, STRING("new"), bytes + 3, &full).data && full);
+    REQUIRE(wnn_string_pool_add(pool, STRING("new"), bytes + 4, &full).data && !full);
+    REQUIRE(!wnn_string_pool_add(pool, STRING("newer"), 1, &full).data && full);
+    REQUIRE(wnn_string_pool_add(pool, STRING("new"), 1, &full).data && !full);
+    wnn_string_pool_unref(pool);
+    REQUIRE_EQUAL_INT(atoi(kept[2999].data), 1499);
+    wnn_string_pool_unref(reader);
+    wnn_string_pool_unref(wnn_string_pool_ref(NULL));
+    REQUIRE_EQUAL_INT(live_blocks, blocks);
+}
+
 static void test_constant(void)
 {
     struct allocator allocator;
@@ -612,6 +647,7 @@ int main(void)
     test_text();
     test_allocator();
     test_arena();
+    test_string_pool();
     test_constant();
     test_parallel();
     test_digests();

@@ -173,6 +173,17 @@ static void test_limits(void)
     BUILD_REFUSES(OperationError, "build: the graph takes more than 6 multiply-adds",
                   {view("y"), wnnGraphBuilderSigmoid(b, last, NULL)});
     end();
+
+    limits = (WNNLimits){.maxStringBytes = 6};
+    begin(&limits);
+    y = wnnGraphBuilderRelu(b, input(view("x"), 2), NULL);
+    BUILDS({view("12345"), y});
+    wnnGraphRelease(graph);
+    BUILD_REFUSES(OutOfMemory, "build: the names of outputs have more than the limit of 6 bytes in all",
+                  {view("123456"), y});
+    BUILD_REFUSES(OutOfMemory, "build: the names of outputs have more than the limit of 6 bytes in all",
+                  {view("12"), y}, {view("34"), y}, {view("5"), y});
+    end();
 }
 
 static void test_callbacks(void)

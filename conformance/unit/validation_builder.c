@@ -388,6 +388,23 @@ static void test_limits(void)
     ACCEPTS(wnnGraphBuilderMaxPool2d(b, image, &pool), Int8, LIST(1, 1, 8, 8));
     end();
 
+    // Names and labels together, each with the byte that ends it; equal ones count once.
+    limits = (WNNLimits){0};
+    limits.maxStringBytes = 13; // "in" is the name of inputs here
+    begin(&limits);
+    ACCEPTS(input(view("abcd"), WNNDataType_Float32, EMPTY), Float32, EMPTY);
+    o = labelled("efgh");
+    ACCEPTS(wnnGraphBuilderRelu(b, F32(1), &o), Float32, LIST(1));
+    REFUSES_AS(OutOfMemory, input(view("i"), WNNDataType_Float32, EMPTY),
+               "the name of an input has 1 bytes; the builder's names and labels may have 13 in all");
+    ACCEPTS(wnnGraphBuilderRelu(b, F32(1), &o), Float32, LIST(1));
+    o = labelled("abcd");
+    ACCEPTS(wnnGraphBuilderSin(b, F32(1), &o), Float32, LIST(1));
+    o = labelled("j");
+    REFUSES_AS(OutOfMemory, wnnGraphBuilderSin(b, F32(1), &o),
+               "the label of sin has 1 bytes; the builder's names and labels may have 13 in all");
+    end();
+
     limits = (WNNLimits){0};
     limits.maxOperatorWork = 1000;
     begin(&limits);

@@ -435,8 +435,9 @@ typedef struct WNNLimits {
     uint64_t maxExecutionNanoseconds; // that one execution runs; when they have passed it is stopped, see WNNTimeLimit
     uint64_t maxBuildNanoseconds;     // likewise of one build
     uint32_t maxPendingRequests;      // that have not been answered; more are refused with OutOfMemory
+    uint64_t maxStringBytes;          // bytes of all names and labels of one builder; equal ones mostly count once
 } WNNLimits;
-#define WNN_LIMITS_INIT { 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000 }
+#define WNN_LIMITS_INIT { 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, 0x8000000 }
 
 // Called once when the context is lost: by wnnContextDestroy, by the last release, or by a failing device. In mode
 // WaitAnyOnly it runs inside of the next wait for any future.
