@@ -404,15 +404,71 @@ static void test_ownership(void)
     axes.axes = LIST(2, 0);
     axes.selectLastIndex = true;
     WNNOperand x = input("x", LIST(2, 3, 4));
+    char label[] = "the label";
+    WNNOperatorOptions options = WNN_OPERATOR_OPTIONS_INIT;
+    options.label = (WNNStringView){label, 9};
+    WNNOperand softmax = wnnGraphBuilderSoftmax(b, x, 2, &options);
+    label[0] = 'T';
     const struct plan *plan =
-        BUILD(wnnGraphBuilderArgMinAxes(b, x, &axes), wnnGraphBuilderArgMax(b, x, 1, NULL));
+        BUILD(wnnGraphBuilderArgMinAxes(b, x, &axes), wnnGraphBuilderArgMax(b, x, 1, NULL), softmax);
     wnnGraphBuilderRelease(b);
     b = NULL;
     dump_length = 0;
     wnn_dump_text(&plan->graph, &sink);
     REQUIRE_CONTAINS(dump, "argMin(x, axes=[0, 2], selectLastIndex=true)");
     REQUIRE_CONTAINS(dump, "argMax(x, axis=1)");
+    REQUIRE_CONTAINS(dump, "\"the label\"");
     finish();
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Interrupts
+// ---------------------------------------------------------------------------------------------------------------
+
+static struct interrupt interrupt;
+static int evaluated;
+
+static bool interrupt_third(void *state, const struct node *node, const void *const *in, void *const *out)
+{
+    (void)state, (void)in;
+    memset(out[0], 0, wnn_descriptor_bytes(&node->out[0]->type));
+    if (++evaluated == 3)
+        wnn_interrupt_raise(&interrupt);
+    return true;
+}
+
+// Folding stops between nodes.
+static void test_interrupt(void)
+{
+    struct allocator allocator;
+    wnn_allocator_init(&allocator, NULL, 0);
+    const struct descriptor type = {WNNDataType_Float32, {1, {64}}};
+    struct graph folded;
+    wnn_graph_init(&folded, &allocator);
+    struct constant *bytes = wnn_constant_create(&allocator, wnn_descriptor_bytes(&type));
+    REQUIRE(bytes);
+    struct operand *y = wnn_graph_add_constant(&folded, &type, bytes);
+    for (int i = 0; i < 10; i++) {
+        struct node *node = wnn_graph_add_node(&folded, WNN_OP_sin, 1, 1, &type);
+        REQUIRE(node);
+        node->in[0] = y;
+        node->attrs = wnn_op_copy_attrs(&folded.arena, WNN_OP_sin, wnn_ops[WNN_OP_sin].defaults);
+        y = node->out[0];
+    }
+    struct graph_port port = {STRING("y"), y};
+    folded.outputs = &port;
+    folded.output_count = 1;
+    const struct backend backend = {.name = "interrupting", .evaluate = interrupt_third};
+    wnn_interrupt_init(&interrupt, 0);
+    evaluated = 0;
+    const struct compile_options options = {
+        .backend = &backend, .allocator = &allocator, .interrupt = &interrupt};
+    struct plan plan;
+    struct error error = {0};
+    REQUIRE(!wnn_compile(&options, &folded, &plan, &error));
+    REQUIRE_EQUAL_INT(error.status, WNNStatus_Cancelled);
+    REQUIRE_EQUAL_INT(evaluated, 3);
+    REQUIRE_EQUAL_INT(allocator.now, 0);
 }
 
 int main(void)
@@ -425,5 +481,6 @@ int main(void)
     test_depth();
     test_dot();
     test_ownership();
+    test_interrupt();
     return 0;
 }
