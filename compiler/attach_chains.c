@@ -12,6 +12,9 @@
 
 #include <string.h>
 
+// Nodes with more inputs take no chains at them: their inputs would be copied for each.
+#define MAX_INPUTS 32
+
 struct chain {
     struct operand *in[WNN_ELEMENTWISE_INPUTS];
     unsigned in_count;
@@ -204,8 +207,9 @@ static bool attach_to_reader(struct pass_context *context, struct graph *graph, 
     struct arena_mark mark = wnn_arena_mark(&graph->arena);
     struct node *to = reader->node, made;
     struct chain chain;
-    if (node->out[0]->uses != 1 || !to || to->quantized || to->op == WNN_OP_elementwise ||
-        reader->input >= wnn_own_inputs(to) || wnn_attached(to, reader->input))
+    if (node->out[0]->uses != 1 || !to || to->quantized || to->in_count > MAX_INPUTS ||
+        to->op == WNN_OP_elementwise || reader->input >= wnn_own_inputs(to) ||
+        wnn_attached(to, reader->input))
         return true;
     if (!describe(&graph->arena, node, &chain))
         return false;
