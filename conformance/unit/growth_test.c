@@ -97,6 +97,7 @@ struct recording {
     uint32_t random;
     unsigned builds; // more than one: that many, of the same builder
     bool run;        // with a profile
+    char *long_names;
 };
 
 static uint32_t next_random(struct recording *r)
@@ -666,6 +667,20 @@ static void long_names(struct recording *r, size_t n)
     add_output(r, y);
 }
 
+// All begin with the same bytes.
+static void long_output_names(struct recording *r, size_t n)
+{
+    many_outputs(r, n);
+    r->long_names = calloc(n, LONGEST);
+    REQUIRE(r->long_names);
+    for (size_t i = 0; i < n; i++) {
+        char *name = r->long_names + i * LONGEST;
+        memset(name, 'n', LONGEST);
+        snprintf(name + LONGEST - 9, 9, "%08u", (unsigned)i);
+        r->outputs[i].name = (WNNStringView){name, LONGEST - 1};
+    }
+}
+
 // Calls that fail leave nothing.
 static void failures(struct recording *r, size_t n)
 {
@@ -923,6 +938,7 @@ static const struct bomb {
     {"equal long labels", equal_long_labels, 50},
     {"builds of long labels", builds_of_long_labels, 50},
     {"long names", long_names, 25},
+    {"long output names", long_output_names, 25},
     {"failures", failures, 100},
     {"quantized chain", quantized_chain, 1000},
     {"convolutions", convolutions, 1000},
@@ -1036,6 +1052,7 @@ static struct cost measure(const struct bomb *bomb, size_t n)
     wnnGraphBuilderRelease(r.builder);
     WNNContextCounters counters = counters_of(r.context);
     wnnContextRelease(r.context);
+    free(r.long_names);
     free(r.names);
     free(r.outputs);
     return (struct cost){count_work() - work, processor_seconds() - seconds,
