@@ -5,24 +5,31 @@
 
 #include <string.h>
 
-// PASS(identifier, name, always): `always`: a plan cannot do without it.
+// PASS(identifier, name, kind): what may be left out, and what a pass does to numbers.
+//   NEEDED    a plan cannot do without it
+//   EXACT     NaN, infinities, denormals and overflow come out as the separate operators give them, each of
+//             which rounds its result to its type; of sums only the order may change, and what a pass of
+//             this kind fuses is rounded in between by whoever computes it (backend.attaches)
+//   CHECKED   the same where pass_context.strict says so, which the pass looks at itself
+//   LOOSE     what lies between operators may be more precise than its type, so that overflow may vanish:
+//             strictNumerics leaves the pass out
 #define PASSES(PASS)                                                                                         \
-    PASS(CANONICALISE, canonicalise, false)                                                                  \
-    PASS(FOLD_CONSTANTS, fold_constants, false)                                                              \
-    PASS(ELIMINATE_COMMON, eliminate_common, false)                                                          \
-    PASS(PRUNE, prune, true)                                                                                 \
-    PASS(RECOGNISE, recognise, false)                                                                        \
-    PASS(FUSE_PADDING, fuse_padding, false)                                                                  \
-    PASS(FOLD_BATCH_NORMALIZATION, fold_batch_normalization, false)                                          \
-    PASS(FUSE_ATTENTION, fuse_attention, false)                                                              \
-    PASS(FUSE_BIAS, fuse_bias, false)                                                                        \
-    PASS(CHOOSE_LAYOUT, choose_layout, false)                                                                \
-    PASS(FUSE_RESIDUAL, fuse_residual, false)                                                                \
-    PASS(SINK_DEQUANTIZE, sink_dequantize, false)                                                            \
-    PASS(FUSE_ACTIVATIONS, fuse_activations, false)                                                          \
-    PASS(FUSE_QUANTIZED, fuse_quantized, false)                                                              \
-    PASS(FUSE_ELEMENTWISE, fuse_elementwise, false)                                                          \
-    PASS(ATTACH_CHAINS, attach_chains, false)
+    PASS(CANONICALISE, canonicalise, EXACT)                                                                  \
+    PASS(FOLD_CONSTANTS, fold_constants, EXACT)                                                              \
+    PASS(ELIMINATE_COMMON, eliminate_common, EXACT)                                                          \
+    PASS(PRUNE, prune, NEEDED)                                                                               \
+    PASS(RECOGNISE, recognise, LOOSE)                                                                        \
+    PASS(FUSE_PADDING, fuse_padding, CHECKED)                                                                \
+    PASS(FOLD_BATCH_NORMALIZATION, fold_batch_normalization, LOOSE)                                          \
+    PASS(FUSE_ATTENTION, fuse_attention, LOOSE)                                                              \
+    PASS(FUSE_BIAS, fuse_bias, LOOSE)                                                                        \
+    PASS(CHOOSE_LAYOUT, choose_layout, EXACT)                                                                \
+    PASS(FUSE_RESIDUAL, fuse_residual, LOOSE)                                                                \
+    PASS(SINK_DEQUANTIZE, sink_dequantize, EXACT)                                                            \
+    PASS(FUSE_ACTIVATIONS, fuse_activations, EXACT)                                                          \
+    PASS(FUSE_QUANTIZED, fuse_quantized, LOOSE)                                                              \
+    PASS(FUSE_ELEMENTWISE, fuse_elementwise, EXACT)                                                          \
+    PASS(ATTACH_CHAINS, attach_chains, EXACT)
 
 #define PASS(identifier, ...) identifier,
 enum {
@@ -30,14 +37,19 @@ enum {
 };
 #undef PASS
 
-#define PASS(identifier, name, always) {wnn_##name, always},
+#define PASS(identifier, name, kind) {wnn_##name, kind},
 static const struct pass {
     bool (*run)(struct pass_context *context, struct graph *graph);
-    bool always;
+    enum {
+        NEEDED,
+        EXACT,
+        CHECKED,
+        LOOSE
+    } kind;
 } passes[PASS_COUNT] = {PASSES(PASS)};
 #undef PASS
 
-#define PASS(identifier, name, always) #name,
+#define PASS(identifier, name, kind) #name,
 const char *const wnn_pass_names[PASS_COUNT + 1] = {PASSES(PASS)};
 #undef PASS
 
@@ -77,10 +89,18 @@ uint32_t wnn_pass_bit(const char *name)
     return 0;
 }
 
+static bool runs(const struct compile_options *options, unsigned pass)
+{
+    if (passes[pass].kind == NEEDED)
+        return true;
+    return !options->backend->literal && !(options->skip & UINT32_C(1) << pass) &&
+           !(options->strict && passes[pass].kind == LOOSE);
+}
+
 // Whether a backend that wants quantised operands gets them.
 static bool fuses_quantized(const struct compile_options *options)
 {
-    return options->backend->quantized && !(options->skip & 1u << FUSE_QUANTIZED);
+    return options->backend->quantized && runs(options, FUSE_QUANTIZED);
 }
 
 static bool run_passes(const struct compile_options *options, struct pass_context *context,
@@ -89,8 +109,7 @@ static bool run_passes(const struct compile_options *options, struct pass_contex
     for (unsigned i = 0; i < sizeof order; i++) {
         const struct pass *pass = &passes[order[i]];
         const char *name = wnn_pass_names[order[i]];
-        bool skip = options->backend->literal || options->skip & UINT32_C(1) << order[i];
-        if (skip && !pass->always)
+        if (!runs(options, order[i]))
             continue;
         if (order[i] == FUSE_QUANTIZED)
             context->keep_quantized = false;
@@ -114,6 +133,7 @@ bool wnn_compile(const struct compile_options *options, struct graph *graph, str
                                    .interrupt = options->interrupt,
                                    .fold_work = WNN_FOLD_WORK(graph->constant_bytes),
                                    .fold_bytes = WNN_FOLD_BYTES(graph->constant_bytes),
+                                   .strict = options->strict,
                                    .keep_quantized = fuses_quantized(options)};
     *plan = (struct plan){0};
     bool done = !options->verify || wnn_verify(graph, "build", error);

@@ -13,6 +13,7 @@ struct compile_options {
     struct allocator *allocator;
     uint32_t skip; // bit i: do not run pass i of the list (prune, and what a plan needs, run in any case)
     const struct interrupt *interrupt; // of the build, or NULL
+    bool strict;                       // only passes that keep the numbers of the separate operators
     bool verify;                       // check the invariants after every pass
     // (optional) Called after every pass with its name.
     void (*observe)(void *argument, const char *pass, const struct graph *graph);

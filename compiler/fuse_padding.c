@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requires: nodes in order. Guarantees: a conv2d with a constant filter reads no result of a pad that only
-// puts zeros around its image. A pad that something else uses too stays for that.
+// puts zeros around its image. A pad that something else uses too stays for that. In strict mode the filter is
+// finite too: a zero that is there, times an infinity, is NaN, and one that a convolution imagines need not be.
 
 #include "compiler/rewrite.h"
 
@@ -31,6 +32,15 @@ static bool image_padding(const struct node *pad, WNNInputOperandLayout layout, 
     return true;
 }
 
+static bool is_finite(const struct operand *filter)
+{
+    size_t count = wnn_shape_elements(&filter->type.shape);
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(wnn_rewrite_value(filter, i)))
+            return false;
+    return true;
+}
+
 bool wnn_fuse_padding(struct pass_context *context, struct graph *graph)
 {
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -39,7 +49,8 @@ bool wnn_fuse_padding(struct pass_context *context, struct graph *graph)
         if (!pad || pad->op != WNN_OP_pad || pad->activation || !conv->in[1]->constant)
             continue;
         WNNConv2dOptions *options = conv->attrs;
-        if (!image_padding(pad, options->inputLayout, added))
+        if (!image_padding(pad, options->inputLayout, added) ||
+            (context->strict && !is_finite(conv->in[1])))
             continue;
         bool fits = true;
         for (unsigned j = 0; j < 4; j++)

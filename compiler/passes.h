@@ -15,6 +15,7 @@ struct pass_context {
     struct allocator *allocator;
     struct error *error;
     const struct interrupt *interrupt; // of the build, or NULL
+    bool strict;                       // numbers come out as the separate operators give them
     bool keep_quantized;               // weights are not to be folded to floats yet
     // What folding may still do, in all of its runs, and how many bytes more there may be of what it has
     // made.

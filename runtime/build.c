@@ -128,6 +128,7 @@ static bool compile(WNNContext context, struct build_request *request, WNNGraph 
                                             .allocator = &context->allocator,
                                             .interrupt = &request->request.interrupt,
                                             .skip = request->settings.skip,
+                                            .strict = context->strict_numerics,
                                             .verify = request->settings.verify,
                                             .observe = request->settings.observe,
                                             .observer = request->settings.observer};
