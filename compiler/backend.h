@@ -96,8 +96,14 @@ struct backend {
     bool (*adds)(void *state, const struct node *node);
 
     // (optional) Whether it computes a node with what has just been attached to it (node->attached), as fast
-    // as it would the two alone. NULL: never.
+    // as it would the two alone. NULL: never. What goes into each step of a chain, attached or not, and into
+    // an activation, is rounded to its type, and no product is contracted with a sum: the results are the
+    // bits of the separate operators.
     bool (*attaches)(void *state, const struct node *node);
+
+    // (optional) Whether it computes a float16 convolution or product of matrices as fast with constant
+    // weights and biases of float32. NULL: never.
+    bool (*wide_weights)(void *state, const struct node *node);
 
     // (optional) Whether a convolution over several channels a group, which come second, is so much faster
     // with them in the preferred place that whatever has to be transposed for it is worth it. NULL: none is.

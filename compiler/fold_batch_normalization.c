@@ -4,6 +4,11 @@
 // (batchNormalization, mul, add, sub) are part of the weights and the bias of the convolution or matrix
 // product whose only use they are, unless weights would overflow or vanish by it; and the sum of a matmul and
 // something that broadcasts to it is a gemm where the ranks allow it.
+//
+// What is folded is never rounded to float16: the weights and biases of float16 nodes become float32 where
+// the backend takes that (backend.wide_weights), and otherwise only what float16 holds exactly is folded.
+// There, if chains can be attached, a batchNormalization behind such a node is spelled out as a product and a
+// sum in float32.
 
 #include "compiler/rewrite.h"
 #include "lib/half.h"
@@ -160,12 +165,18 @@ static bool is_sound(const struct affine *affine, size_t count)
 // Folding
 // ---------------------------------------------------------------------------------------------------------------
 
-// Writes the weights times their factors, rounded. False: they would overflow, or a channel would all but
-// vanish. `largest` has room for a number a channel.
-static bool scale_weights(const struct operand *weights, const struct channels *channels,
-                          const double *factor, double *largest, void *result)
+// Whether float16 holds the number, and not as a denormal one.
+static bool is_half(double value)
 {
-    const bool half = weights->type.type == WNNDataType_Float16;
+    return value == 0 || (fabs(value) >= 0x1p-14 && wnn_round_to_dtype(value, WNNDataType_Float16) == value);
+}
+
+// Writes the weights times their factors, rounded to float32, or to float16 if nothing is lost. False: they
+// would overflow, or a channel would all but vanish. `largest` has room for a number a channel.
+static bool scale_weights(const struct operand *weights, const struct channels *channels,
+                          const double *factor, double *largest, WNNDataType to, void *result)
+{
+    const bool half = weights->type.type == WNNDataType_Float16, narrow = to == WNNDataType_Float16;
     const char *from = weights->constant->data;
     size_t count = wnn_shape_elements(&weights->type.shape), run = 0, channel = 0;
     for (size_t i = 0; i < channels->count; i++)
@@ -180,9 +191,9 @@ static bool scale_weights(const struct operand *weights, const struct channels *
             memcpy(&value, from + i * sizeof value, sizeof value);
         }
         double scaled = value * factor[channel];
-        if (!(fabs(scaled) <= (half ? 65504.0 : (double)FLT_MAX)))
+        if (!(fabs(scaled) <= (double)FLT_MAX) || (narrow && !is_half(scaled)))
             return false;
-        if (half) {
+        if (narrow) {
             bits = wnn_half_from_float((float)scaled);
             memcpy((char *)result + i * sizeof bits, &bits, sizeof bits);
         } else {
@@ -197,9 +208,8 @@ static bool scale_weights(const struct operand *weights, const struct channels *
         }
     }
     // Weights may become denormal where others of the channel are large beside them.
-    double least = 2 * (half ? 0x1p-14 : (double)FLT_MIN);
     for (size_t i = 0; i < channels->count; i++)
-        if (largest[i] >= 0 && largest[i] < least)
+        if (largest[i] >= 0 && largest[i] < 2 * (double)FLT_MIN)
             return false;
     return true;
 }
@@ -226,15 +236,26 @@ static bool has_matrices(const struct node *product)
     return product->in[0]->type.shape.rank == 2 && product->in[1]->type.shape.rank == 2;
 }
 
-// The bias that comes of folding, in `values`; false: it is not finite. *needed: it is not the same as none.
+// The type of weights and biases that are computed for a node.
+static WNNDataType folded_type(const struct pass_context *context, const struct node *producer)
+{
+    const struct backend *backend = context->backend;
+    bool wide = producer->out[0]->type.type == WNNDataType_Float32 ||
+                (backend->wide_weights && backend->wide_weights(context->state, producer));
+    return wide ? WNNDataType_Float32 : WNNDataType_Float16;
+}
+
+// The bias that comes of folding, in `values`; false: it is not finite, or float16 does not hold it though it
+// has to. *needed: it is not the same as none.
 static bool fold_bias(const struct node *producer, const struct channels *channels,
-                      const struct affine *affine, double *values, bool *needed)
+                      const struct affine *affine, WNNDataType to, double *values, bool *needed)
 {
     const struct operand *bias = bias_of(producer);
     *needed = bias != NULL;
     for (size_t i = 0; i < channels->count; i++) {
         values[i] = channel_value(bias, i, 0) * affine->factor[i] + affine->offset[i];
-        if (!isfinite(wnn_round_to_dtype(values[i], producer->in[1]->type.type)))
+        if (!isfinite(wnn_round_to_dtype(values[i], to)) ||
+            (to == WNNDataType_Float16 && wnn_round_to_dtype(values[i], to) != values[i]))
             return false;
         *needed |= affine->offset[i] != 0;
     }
@@ -246,23 +267,24 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
                  const struct channels *channels, const struct affine *affine, double *room, bool *done)
 {
     struct operand *weights = producer->in[1];
-    struct descriptor row = {weights->type.type, {1, {channels->count}}};
+    const WNNDataType to = folded_type(context, producer);
+    struct descriptor row = {to, {1, {channels->count}}}, type = {to, weights->type.shape};
     bool shifts;
-    if (!fold_bias(producer, channels, affine, room, &shifts) ||
+    if (!fold_bias(producer, channels, affine, to, room, &shifts) ||
         (shifts && producer->op == WNN_OP_matmul && !has_matrices(producer)))
         return true;
     if (affine->scales) {
-        struct constant *scaled = wnn_constant_create(context->allocator, weights->constant->bytes);
+        struct constant *scaled = wnn_constant_create(context->allocator, wnn_descriptor_bytes(&type));
         double *largest = wnn_allocate(context->allocator, channels->count * sizeof largest[0]);
         bool enough = scaled && largest;
-        bool good = enough && scale_weights(weights, channels, affine->factor, largest,
+        bool good = enough && scale_weights(weights, channels, affine->factor, largest, to,
                                             (void *)(uintptr_t)scaled->data);
         wnn_release(context->allocator, largest);
         if (!good) {
             wnn_constant_release(scaled);
             return enough || wnn_fail_memory(context->error);
         }
-        producer->in[1] = wnn_graph_add_constant(graph, &weights->type, scaled);
+        producer->in[1] = wnn_graph_add_constant(graph, &type, scaled);
         if (!producer->in[1])
             return wnn_fail_memory(context->error);
     }
@@ -285,6 +307,49 @@ static struct node *only_producer(const struct node *node, unsigned side)
                : NULL;
 }
 
+// One of a chain's operators, of the two or one operands, in float32. NULL when memory runs out.
+static struct node *add_step(struct graph *graph, enum op op, struct operand *a, struct operand *b,
+                             const struct shape *shape, size_t before)
+{
+    struct descriptor type = {WNNDataType_Float32, *shape};
+    struct node *node = a ? wnn_graph_add_node(graph, op, b ? 2 : 1, 1, &type) : NULL;
+    if (!node || !(node->attrs = wnn_rewrite_attrs(graph, op)))
+        return NULL;
+    node->in[0] = a;
+    if (b)
+        node->in[1] = b;
+    node->index = (uint32_t)before;
+    return node;
+}
+
+// cast(add(mul(cast(x), factor), offset)), all of float32, in place of the batchNormalization.
+static bool spell_out(struct pass_context *context, struct graph *graph, struct node *node,
+                      const struct channels *channels, const struct affine *affine)
+{
+    const struct shape *shape = &node->out[0]->type.shape;
+    struct descriptor row = {WNNDataType_Float32, {.rank = shape->rank - channels->axis}};
+    for (unsigned i = 0; i < row.shape.rank; i++)
+        row.shape.dim[i] = i ? 1 : channels->count;
+    struct operand *factor = wnn_rewrite_constant(context, graph, &row, affine->factor);
+    struct operand *offset = wnn_rewrite_constant(context, graph, &row, affine->offset);
+    struct cast_attrs *widen = NULL, *narrow = wnn_rewrite_attrs(graph, WNN_OP_cast);
+    struct node *wide = add_step(graph, WNN_OP_cast, node->in[0], NULL, shape, node->index);
+    struct node *scaled =
+        wide && factor ? add_step(graph, WNN_OP_mul, wide->out[0], factor, shape, node->index) : NULL;
+    struct node *sum =
+        scaled && offset ? add_step(graph, WNN_OP_add, scaled->out[0], offset, shape, node->index) : NULL;
+    if (!sum || !narrow)
+        return wnn_fail_memory(context->error);
+    widen = wide->attrs;
+    widen->dataType = WNNDataType_Float32;
+    narrow->dataType = WNNDataType_Float16;
+    node->op = WNN_OP_cast;
+    node->attrs = narrow;
+    node->in[0] = sum->out[0];
+    node->in_count = 1;
+    return true;
+}
+
 static bool fold_into(struct pass_context *context, struct graph *graph, struct node *node, unsigned side,
                       bool *done)
 {
@@ -298,13 +363,17 @@ static bool fold_into(struct pass_context *context, struct graph *graph, struct 
         return true;
     struct affine affine = {wnn_allocate(context->allocator, channels.count * sizeof(double)),
                             wnn_allocate(context->allocator, channels.count * sizeof(double)), false};
-    bool folds = affine.factor && affine.offset && read_affine(node, side, &channels, &affine) &&
-                 is_sound(&affine, channels.count) && !(affine.scales && copies);
+    bool known = affine.factor && affine.offset && read_affine(node, side, &channels, &affine) &&
+                 is_sound(&affine, channels.count),
+         folds = known && !(affine.scales && copies);
     double *room = folds ? wnn_allocate(context->allocator, channels.count * sizeof(double)) : NULL;
     bool good = affine.factor && affine.offset && (room || !folds);
     good = good || wnn_fail_memory(context->error);
     if (good && folds)
         good = fold(context, graph, producer, &channels, &affine, room, done);
+    if (good && known && !*done && node->op == WNN_OP_batchNormalization && context->backend->attaches &&
+        node->out[0]->type.type == WNNDataType_Float16)
+        good = spell_out(context, graph, node, &channels, &affine);
     wnn_release(context->allocator, room);
     wnn_release(context->allocator, affine.factor);
     wnn_release(context->allocator, affine.offset);
@@ -332,8 +401,9 @@ static bool join_sum(struct pass_context *context, struct graph *graph, struct n
 
 bool wnn_fold_batch_normalization(struct pass_context *context, struct graph *graph)
 {
+    size_t count = graph->node_count;
     wnn_graph_count_uses(graph);
-    for (size_t i = 0; i < graph->node_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct node *node = graph->nodes[i];
         bool done = false;
         for (unsigned side = 0; !done && side < 2 && side < node->in_count; side++)
@@ -345,5 +415,5 @@ bool wnn_fold_batch_normalization(struct pass_context *context, struct graph *gr
             done = node->in_count == 0;
         }
     }
-    return wnn_prune(context, graph);
+    return wnn_rewrite_order(context, graph, count) && wnn_prune(context, graph);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requires: nodes in order. Guarantees: a conv2d with a constant filter reads no result of a pad that only
-// puts zeros around its image. A pad that something else uses too stays for that. In strict mode the filter is
-// finite too: a zero that is there, times an infinity, is NaN, and one that a convolution imagines need not be.
+// puts zeros around its image. A pad that something else uses too stays for that. In strict mode the filter
+// is finite too: a zero that is there, times an infinity, is NaN, and one that a convolution imagines need
+// not be.
 
 #include "compiler/rewrite.h"
 
@@ -49,8 +50,7 @@ bool wnn_fuse_padding(struct pass_context *context, struct graph *graph)
         if (!pad || pad->op != WNN_OP_pad || pad->activation || !conv->in[1]->constant)
             continue;
         WNNConv2dOptions *options = conv->attrs;
-        if (!image_padding(pad, options->inputLayout, added) ||
-            (context->strict && !is_finite(conv->in[1])))
+        if (!image_padding(pad, options->inputLayout, added) || (context->strict && !is_finite(conv->in[1])))
             continue;
         bool fits = true;
         for (unsigned j = 0; j < 4; j++)

@@ -147,6 +147,24 @@ static bool take_attached(const struct node *node, struct arena *arena, struct o
     return true;
 }
 
+// Constant weights and biases of float16 nodes may be float32 (backend.wide_weights).
+static bool take_wide(const struct node *node, struct arena *arena, struct operand **in, unsigned count)
+{
+    if ((node->op != WNN_OP_conv2d && node->op != WNN_OP_convTranspose2d && node->op != WNN_OP_gemm &&
+         node->op != WNN_OP_matmul) ||
+        in[0]->type.type != WNNDataType_Float16)
+        return true;
+    for (unsigned i = 1; i < count && i < 3; i++) {
+        if (!in[i] || !in[i]->constant || in[i]->type.type != WNNDataType_Float32)
+            continue;
+        in[i] = wnn_arena_copy(arena, in[i], sizeof *in[i]);
+        if (!in[i])
+            return false;
+        in[i]->type.type = WNNDataType_Float16;
+    }
+    return true;
+}
+
 static bool verify_inference(const struct node *node, struct arena *arena, const char *pass,
                              struct error *error)
 {
@@ -159,6 +177,8 @@ static bool verify_inference(const struct node *node, struct arena *arena, const
         return broken(pass, error, "a node has a scale or zero point that does not fit", node->index);
     if (!take_attached(node, arena, in))
         return broken(pass, error, "a node has a chain attached that does not fit", node->index);
+    if (!take_wide(node, arena, in, in_count))
+        return wnn_fail_memory(error);
     struct error inner = {0};
     WNNLimits none = {0};
     struct descriptor out[3] = {{0}};

@@ -145,6 +145,13 @@ static bool adds(void *state, const struct node *node)
     return kernel->adds && kernel->adds(node);
 }
 
+// Weights are packed to float32, but for matrices that are read as they are, once.
+static bool wide_weights(void *state, const struct node *node)
+{
+    (void)state;
+    return (node->op != WNN_OP_gemm && node->op != WNN_OP_matmul) || !wnn_cpu_matmul_reads_halves(node);
+}
+
 static bool in_place(void *state, const struct node *node, unsigned input)
 {
     (void)state;
@@ -488,6 +495,7 @@ const struct backend wnn_backend_cpu = {
     .create = create,
     .destroy = destroy,
     .adds = adds,
+    .wide_weights = wide_weights,
     .turns = turns,
     .evaluate = evaluate,
     .computes = computes,

@@ -152,6 +152,7 @@ size_t wnn_cpu_matmul_scratch(const struct node *node, unsigned threads); // gem
 size_t wnn_cpu_matmul_packed_bytes(const struct node *node);
 void wnn_cpu_matmul_pack(const struct kernel_call *call, void *packed);
 bool wnn_cpu_matmul_activates(const struct node *node);
+bool wnn_cpu_matmul_reads_halves(const struct node *node); // float16 weights from where they lie
 void wnn_cpu_attention(const struct kernel_call *call);
 size_t wnn_cpu_attention_scratch(const struct node *node, unsigned threads);
 size_t wnn_cpu_recurrent_packed_bytes(const struct node *node); // of all four

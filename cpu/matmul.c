@@ -542,3 +542,9 @@ bool wnn_cpu_matmul_activates(const struct node *node)
     const struct product product = describe_node(node);
     return activates(&product, node);
 }
+
+bool wnn_cpu_matmul_reads_halves(const struct node *node)
+{
+    const struct product product = describe_node(node);
+    return reads_halves(&product);
+}

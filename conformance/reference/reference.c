@@ -412,11 +412,20 @@ static bool accepts_quantized(void *state, const struct node *node)
     return node->op != WNN_OP_concat && kernels[node->op] != NULL;
 }
 
+// Operands are loaded whatever their types are.
+static bool wide_weights(void *state, const struct node *node)
+{
+    (void)state;
+    (void)node;
+    return true;
+}
+
 const struct backend wnn_backend_compiled = {
     .name = "compiled",
     .preferred_layout = WNNInputOperandLayout_NCHW,
     .create = create,
     .destroy = destroy,
+    .wide_weights = wide_weights,
     .quantized = accepts_quantized,
     .lower = lower,
     .release = release,
