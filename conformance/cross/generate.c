@@ -91,6 +91,35 @@ static double random_float(struct random_graph *graph, double low, double high)
     return chance(graph, 15) && value >= low && value <= high ? value : between(graph, low, high);
 }
 
+// What the floats of one operand are like in a hostile graph.
+enum temper {
+    MILD,  // small multiples of 1/4, of which sums and products are exact in any order
+    MIXED, // likewise, with anything in between
+    ONE,   // likewise, with one kind of special number
+    LARGE, // so large that squares overflow, and of one sign or both
+    TEMPERS
+};
+
+static double hostile_float(struct random_graph *graph, WNNDataType type, enum temper temper, unsigned kind)
+{
+    static const double special[] = {NAN,      INFINITY,  -INFINITY, -0.0,    0,
+                                     0x1p-140, -0x1p-130, 0x1p-20,   -0x1p-24};
+    double mild = ((int)below(graph, 65) - 32) / 4.0;
+    bool half = type == WNNDataType_Float16;
+    if (temper == LARGE && chance(graph, 80)) {
+        double large =
+            half ? 256.0 * (1 + below(graph, 250)) : ldexp(1 + below(graph, 7), 60 + (int)below(graph, 65));
+        return kind % 3 == 0 ? large : kind % 3 == 1 ? -large : chance(graph, 50) ? large : -large;
+    }
+    if ((temper == MIXED && chance(graph, 12)) || (temper == ONE && chance(graph, 20))) {
+        double one = special[temper == ONE ? kind % (sizeof special / sizeof special[0])
+                                           : below(graph, sizeof special / sizeof special[0])];
+        bool denormal = one != 0 && fabs(one) < (half ? 0x1p-14 : 0x1p-126);
+        return denormal && graph->kind.flushed && !half ? 0 : one;
+    }
+    return mild;
+}
+
 static uint64_t random_integer(struct random_graph *graph)
 {
     static const uint64_t edges[] = {INT8_MAX,  (uint64_t)INT8_MIN,  UINT8_MAX,
@@ -104,11 +133,14 @@ static uint64_t random_integer(struct random_graph *graph)
 static void fill(struct random_graph *graph, struct random_input *input, double low, double high)
 {
     size_t count = wnn_shape_elements(&input->type.shape);
+    enum temper temper = graph->kind.hostile ? (enum temper)below(graph, TEMPERS) : MILD;
+    unsigned kind = graph->kind.hostile ? below(graph, 36) : 0;
     for (size_t i = 0; i < count; i++) {
         float value = 0;
         uint64_t integer = 0;
         if (wnn_dtype_is_float(input->type.type))
-            value = (float)random_float(graph, low, high);
+            value = (float)(graph->kind.hostile ? hostile_float(graph, input->type.type, temper, kind)
+                                                : random_float(graph, low, high));
         else
             integer = random_integer(graph);
         uint16_t half = wnn_half_from_float(value);
@@ -139,6 +171,10 @@ static struct value *add_value(struct random_graph *graph, WNNOperand operand, d
         graph->refused = true;
     if (graph->refused || graph->value_count == MAX_VALUES)
         return NULL;
+    if (graph->kind.hostile) { // so that they suit
+        low = -2;
+        high = 2;
+    }
     struct value *value = &graph->values[graph->value_count++];
     *value = (struct value){
         .operand = operand, .type = wnn_operand(operand)->type, .low = low, .high = high, .exact = exact};
@@ -397,7 +433,7 @@ void wnn_random_graph(uint64_t seed, struct random_kind kind, WNNGraphBuilder bu
 {
     *graph = (struct random_graph){.random = seed, .kind = kind, .builder = builder};
     unsigned operators = 3 + below(graph, 10), made = 0;
-    graph->special = chance(graph, 15);
+    graph->special = !kind.hostile && chance(graph, 15);
     // Most find mistakes with less, but loops over blocks and vectors need some elements to begin.
     graph->most_elements = chance(graph, 5) && !kind.small ? MANY_ELEMENTS : ELEMENTS;
     graph->most_rank = chance(graph, 12) ? WNN_MAX_RANK : USUAL_RANK;
@@ -406,7 +442,9 @@ void wnn_random_graph(uint64_t seed, struct random_kind kind, WNNGraphBuilder bu
         enum op op = (enum op)below(graph, WNN_OP_COUNT);
         if (graph->special && !is_special(op))
             continue;
-        if (!graph->special && chance(graph, 10))
+        if (kind.hostile && chance(graph, 60))
+            wnn_make_fusable(graph);
+        else if (!graph->special && chance(graph, 10))
             wnn_make_quantized(graph);
         else if (!graph->special && chance(graph, 3))
             wnn_make_packed_weights(graph);

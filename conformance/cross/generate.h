@@ -3,8 +3,8 @@
 // Random legal graphs whose results are well-conditioned: the values that reach an operator are within its
 // comfortable range, and operators that jump (comparisons, rounding, arg-min and such) see only values on
 // which all implementations agree exactly. Some graphs consist of such operators only, and have NaN,
-// infinities, zeros of both signs and denormals in their inputs. The same seed gives the same graph on every
-// builder.
+// infinities, zeros of both signs and denormals in their inputs. Hostile graphs have them before all
+// operators; of their values ranges are not known. The same seed gives the same graph on every builder.
 
 #ifndef CONFORMANCE_CROSS_GENERATE_H_
 #define CONFORMANCE_CROSS_GENERATE_H_
@@ -27,6 +27,7 @@ struct value {
 struct random_kind {
     bool flushed; // no denormal numbers: devices may take them for 0
     bool small;   // no large operands: they are written down
+    bool hostile; // floats are anything, whatever operators they reach, and much of it can be fused
 };
 
 struct random_graph {

@@ -131,6 +131,9 @@ void wnn_make_gemm(struct random_graph *graph);
 void wnn_make_matmul(struct random_graph *graph);
 void wnn_make_attention(struct random_graph *graph); // several calls
 
+// Several operators that the compiler may make fewer of.
+void wnn_make_fusable(struct random_graph *graph);
+
 // Several operators each: quantised ones, and a product with quantised weights.
 void wnn_make_quantized(struct random_graph *graph);
 void wnn_make_packed_weights(struct random_graph *graph);

@@ -4,9 +4,12 @@
 //
 // How far a result may be off is found by running the graph a few more times on the reference with every
 // operator perturbed within its tolerance: what a graph makes of those errors, times a margin, is allowed.
+// With --strict, hostile graphs are run in contexts with strictNumerics instead, and compared as strict.c
+// says.
 
 #include "conformance/compare.h"
 #include "conformance/cross/generate.h"
+#include "conformance/cross/strict.h"
 #include "conformance/reference/reference.h"
 #include "conformance/test.h"
 #include "ops/builder.h"
@@ -23,15 +26,17 @@
 #define PERTURBED_RUNS 4
 #define MARGIN         4.0
 
-static const char usage[] = "usage: webnn-random-graphs [options]\n"
-                            "\n"
-                            "  --count=N         how many graphs (200)\n"
-                            "  --seed=S          the seed that all graphs come from (1)\n"
-                            "  --start=I         the number of the first graph (0)\n"
-                            "  --backend=NAME    what to test (cpu)\n"
-                            "  --tensors         compute by dispatch()\n"
-                            "  --without-pass=NAME  leave a pass of the compiler out; may be repeated\n"
-                            "  --coverage        print how often each operator was used\n";
+static const char usage[] =
+    "usage: webnn-random-graphs [options]\n"
+    "\n"
+    "  --count=N         how many graphs (200)\n"
+    "  --seed=S          the seed that all graphs come from (1)\n"
+    "  --start=I         the number of the first graph (0)\n"
+    "  --backend=NAME    what to test (cpu)\n"
+    "  --tensors         compute by dispatch()\n"
+    "  --strict          NaN, infinities, denormals and huge numbers, in strict mode\n"
+    "  --without-pass=NAME  leave a pass of the compiler out; may be repeated\n"
+    "  --coverage        print how often each operator was used\n";
 
 // One context and what it made of the current graph.
 struct side {
@@ -50,7 +55,7 @@ struct program {
     uint64_t count, seed, start;
     const char *backend;
     uint32_t skipped_passes;
-    bool coverage;
+    bool coverage, strict;
     struct side reference, perturbed, subjects[3];
     uint64_t failed, empty, elements, skipped;
     uint64_t uses[WNN_OP_COUNT];
@@ -378,15 +383,11 @@ static bool create(struct side *side, const char *name, const struct backend *ba
 static bool read_options(struct program *program, int count, char **arguments)
 {
     static const struct option options[] = {
-        {"count", required_argument, NULL, 'c'},
-        {"seed", required_argument, NULL, 's'},
-        {"start", required_argument, NULL, 'i'},
-        {"backend", required_argument, NULL, 'b'},
-        {"coverage", no_argument, NULL, 'v'},
-        {"without-pass", required_argument, NULL, 'p'},
-        {"tensors", no_argument, NULL, 't'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"count", required_argument, NULL, 'c'}, {"seed", required_argument, NULL, 's'},
+        {"start", required_argument, NULL, 'i'}, {"backend", required_argument, NULL, 'b'},
+        {"coverage", no_argument, NULL, 'v'},    {"without-pass", required_argument, NULL, 'p'},
+        {"tensors", no_argument, NULL, 't'},     {"strict", no_argument, NULL, 'x'},
+        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(count, arguments, "", options, NULL)) != -1;) {
         switch (option) {
@@ -408,6 +409,9 @@ static bool read_options(struct program *program, int count, char **arguments)
         case 't':
             program->subjects[0].tensors = program->subjects[1].tensors = true;
             break;
+        case 'x':
+            program->strict = true;
+            break;
         case 'p':
             if (wnn_pass_bit(optarg) == 0) {
                 fprintf(stderr, "webnn-random-graphs: there is no pass \"%s\"\n", optarg);
@@ -423,12 +427,46 @@ static bool read_options(struct program *program, int count, char **arguments)
     return true;
 }
 
+// Hostile graphs, compiled and not, in strict contexts of one backend.
+static int run_strict(struct program *program, const struct backend *backend)
+{
+    static char text[1 << 16];
+    struct side *compiled = &program->subjects[0], *apart = &program->subjects[1];
+    bool ready = create(compiled, program->backend, backend, true, program->skipped_passes) &&
+                 create(apart, "strict without passes", backend, true, UINT32_MAX);
+    if (ready) {
+        struct strict_subject subject = {.compiled = compiled->context,
+                                         .apart = apart->context,
+                                         .flushes = wnn_context_flushes_denormals(compiled->context)};
+        printf("seed %" PRIu64 ", hostile graphs %" PRIu64 " to %" PRIu64 "\n", program->seed, program->start,
+               program->start + program->count - 1);
+        for (uint64_t i = program->start; i < program->start + program->count; i++) {
+            char buffer[1200] = "";
+            text[0] = 0;
+            struct text message = TEXT(buffer), graph = TEXT(text);
+            if (wnn_strict_graph(&subject, mix(mix(program->seed) + i), &message, &graph))
+                continue;
+            program->failed++;
+            printf("FAIL hostile graph %" PRIu64 " of seed %" PRIu64 ": %s\n%s", i, program->seed, buffer,
+                   text);
+            fflush(stdout);
+        }
+        printf("%" PRIu64 " graphs, %" PRIu64 " elements, %" PRIu64 " not comparable, %" PRIu64 " failures\n",
+               program->count, subject.elements, subject.skipped, program->failed);
+    }
+    wnnContextRelease(compiled->context);
+    wnnContextRelease(apart->context);
+    return compiled->missing ? 77 : !ready ? 2 : program->failed > 0;
+}
+
 int main(int count, char **arguments)
 {
     static struct program program = {.count = 200, .seed = 1, .backend = "cpu"};
     if (!read_options(&program, count, arguments))
         return 2;
     const struct backend *backend = wnn_backend_find(program.backend);
+    if (program.strict)
+        return run_strict(&program, backend);
     bool ready =
         create(&program.reference, "reference", &wnn_backend_reference, true, 0) &&
         create(&program.perturbed, "perturbed", &wnn_backend_perturbed, true, 0) &&

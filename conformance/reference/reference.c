@@ -371,6 +371,29 @@ static void run_step(struct state *state, const struct step *step)
             perturb(state, &step->out[i], &step->out[i], units);
 }
 
+static struct tensor tensor_at(const struct operand *operand, const void *data)
+{
+    if (operand == NULL)
+        return (struct tensor){0};
+    return (struct tensor){operand->type.type, operand->type.shape, wnn_shape_elements(&operand->type.shape),
+                           (unsigned char *)(uintptr_t)data};
+}
+
+void wnn_reference_run(const struct node *node, const void *const *in, void *const *out)
+{
+    enum {
+        MOST = 512
+    };
+    struct tensor tensors[2][MOST];
+    if (node->in_count > MOST || node->out_count > MOST)
+        return;
+    for (unsigned i = 0; i < node->in_count; i++)
+        tensors[0][i] = tensor_at(node->in[i], in[i]);
+    for (unsigned i = 0; i < node->out_count; i++)
+        tensors[1][i] = tensor_at(node->out[i], out[i]);
+    kernels[node->op](node, tensors[0], tensors[1]);
+}
+
 static bool execute(void *opaque, void *opaque_executable, const struct bindings *bindings,
                     struct error *error)
 {

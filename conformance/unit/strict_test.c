@@ -58,11 +58,11 @@ static const struct example examples[] = {
      INFINITY,
      {INFINITY, 30000}},
     {"conv2d and an addend of float16",
-     "inputs { x: f16[1, 4, 4, 16]; r: f16[1, 4, 4, 16]; } consts { w: f16[16, 1, 1, 16] @scalar(-20); }"
+     "inputs { x: f16[1, 4, 4, 16]; r: f16[1, 4, 4, 16]; } consts { w: f16[16, 1, 1, 16] @scalar(-1.0625); }"
      "nodes { t = conv2d(x, w, inputLayout=\"nhwc\", filterLayout=\"ohwi\"); y = add(t, r); } outputs { y }",
-     {240, 240, 240, 240},
+     {4000, 4000, 4000, 4000},
      -INFINITY,
-     {-INFINITY, -76800 + 240}},
+     {-INFINITY, -64000}},
     {"mul and sub of float16",
      "inputs { x: f16[40]; } consts { c: f16[] @scalar(60000); }"
      "nodes { t = mul(x, x); y = sub(t, c); } outputs { y }",
