@@ -343,26 +343,36 @@ void wnn_cpu_instance_normalization(const struct kernel_call *call)
     normalize(call, options->epsilon, last ? 0x6u : 0xCu, parameter);
 }
 
-static void fill_units(void *argument, size_t begin, size_t end)
+// Of elements that are their own means: 0, or NaN of what is not finite.
+static void single_units(void *argument, size_t begin, size_t end)
 {
     const struct normalize *n = argument;
-    double values[WNN_PIECE] = {0};
+    double values[WNN_PIECE], scale = 1, bias = 0;
+    if (n->scale->data)
+        wnn_load_doubles(n->scale, 0, 1, &scale);
     if (n->bias->data)
-        wnn_load_doubles(n->bias, 0, 1, values);
-    for (size_t i = 1; i < WNN_PIECE; i++)
-        values[i] = values[0];
-    for (size_t i = begin; i < end; i += WNN_PIECE)
-        wnn_store_doubles(values, n->out, i, end - i < WNN_PIECE ? end - i : WNN_PIECE);
+        wnn_load_doubles(n->bias, 0, 1, &bias);
+    for (size_t i = begin; i < end; i += WNN_PIECE) {
+        size_t count = end - i < WNN_PIECE ? end - i : WNN_PIECE;
+        wnn_load_doubles(n->in, i, count, values);
+        for (size_t j = 0; j < count; j++)
+            values[j] = (values[j] - values[j]) / sqrt(n->epsilon) * scale + bias;
+        wnn_store_doubles(values, n->out, i, count);
+    }
 }
-WNN_VARIANTS(fill_units)
+WNN_VARIANTS(single_units)
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-layernorm
 void wnn_cpu_layer_normalization(const struct kernel_call *call)
 {
     const WNNLayerNormalizationOptions *options = call->node->attrs;
     if (options->axes.count == 0) { // every element is its own mean
-        struct normalize n = {.out = &call->out[0], .bias = &call->in[2]};
-        wnn_parallel_for(call->parallel, n.out->count, 65536, WNN_BEST(fill_units), &n);
+        struct normalize n = {.in = &call->in[0],
+                              .out = &call->out[0],
+                              .scale = &call->in[1],
+                              .bias = &call->in[2],
+                              .epsilon = options->epsilon};
+        wnn_parallel_for(call->parallel, n.out->count, 65536, WNN_BEST(single_units), &n);
         return;
     }
     uint32_t reduced = 0;

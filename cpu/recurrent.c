@@ -281,8 +281,10 @@ static void sum_new_gate(void *argument, size_t begin, size_t end)
         const float *weights = r->recurrent_weight + (weight_row(r, step->direction, 2) + begin) * r->hidden;
         wnn_dots(weights, end - begin, r->rest, r->batch, r->hidden, r->rest_sum + begin, r->hidden);
         for (size_t b = 0; b < r->batch; b++) {
-            for (size_t unit = begin; unit < end; unit++)
-                r->gate[2][b * r->hidden + unit] += r->rest_sum[b * r->hidden + unit];
+            for (size_t unit = begin; unit < end; unit++) {
+                double rest = r->rest_sum[b * r->hidden + unit]; // of infinite products and weights NaN
+                r->gate[2][b * r->hidden + unit] += isfinite(rest) ? rest : 0;
+            }
         }
     }
     add_recurrent_bias(step, begin, end);
