@@ -211,6 +211,9 @@ static bool is_delicate(const struct node *node, const void *const *in)
         for (unsigned i = 0; i < node->in_count; i++)
             delicate |= is_endless(node, in, i);
         return delicate;
+    case WNN_OP_instanceNormalization:
+    case WNN_OP_layerNormalization: // a difference from the mean of 0, or next to it, by an infinite scale
+        return is_endless(node, in, 1);
     case WNN_OP_reduceLogSum:
         for (size_t i = 0; i < wnn_shape_elements(&node->in[0]->type.shape); i++)
             delicate |= wnn_element_double(node->in[0]->type.type, in[0], i) < 0;

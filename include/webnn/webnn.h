@@ -23,14 +23,24 @@
 // Numbers, on every backend
 //
 //   Integer arithmetic wraps. x / 0 is x and MIN / -1 is MIN. A float that becomes an integer is truncated and
-//   saturated, NaN becomes 0. NaN goes through max, min, relu, clamp, pooling and reductions. float16 is stored in
-//   16 bits, computed in float32, and rounded once per operator. Out-of-range indices of the gather and scatter
-//   families are clamped to [-N, N-1] and then wrapped. The same graph, inputs and thread count give the same bits.
-//   One exception: where the CPU backend uses XNNPACK (convolution, pooling, fully connected and bilinear resampling
-//   in float32), denormals count as zero and a NaN may become an infinity; and where it filters 3 x 3 convolutions by
-//   Winograd's method, an infinity may become NaN. WNNContextDescriptor.strictNumerics keeps such nodes on the library's
-//   other kernels. Another: a GPU that takes denormal float32 numbers for zero does so in arithmetic, but not where
-//   numbers are compared or moved.
+//   saturated, NaN becomes 0. NaN goes through max, min, relu, clamp, pooling and reductions. Out-of-range indices
+//   of the gather and scatter families are clamped to [-N, N-1] and then wrapped. The same graph, inputs and thread
+//   count give the same bits. An operator of float16 is computed in float32 and its result rounded to 16 bits.
+//
+//   What lies between operators that are computed as one may be more precise than its type, and what is folded
+//   into constants of float16 is not rounded to it. An overflow to infinity that the separate operators would
+//   show, and the NaN that comes of it, can vanish then.
+//
+//   Exceptions: where the CPU backend uses XNNPACK (convolution, pooling, fully connected and bilinear resampling
+//   in float32), denormals count as zero and a NaN may become an infinity; where it filters 3 x 3 convolutions by
+//   Winograd's method, or multiplies factors into a filter, an infinity may become NaN; patterns that stand for an
+//   operator, like gelu spelled out, have its value where they would give NaN or overflow on the way. A GPU that
+//   takes denormal float32 numbers for zero does so in arithmetic, but not where numbers are compared or moved.
+//
+//   With WNNContextDescriptor.strictNumerics a graph gives what its operators give one by one, each result rounded
+//   to its type, with overflow, infinities, NaN, zeros and denormals; of the exceptions only that of GPUs is left.
+//   The order in which an operator adds its terms may still depend on the graph around it. Whether the zeros of a
+//   padding meet infinite weights, which gives NaN, is not said.
 //
 // The specification: https://www.w3.org/TR/2024/CRD-webnn-20240415/ and https://www.w3.org/TR/webnn/
 
@@ -495,7 +505,7 @@ typedef struct WNNContextDescriptor {
                                         // and a processor that plays one last
     WNNPowerPreference powerPreference; // a hint; never fails
     bool accelerated;                   // a hint of the newer text, reported back by wnnContextGetAccelerated
-    bool strictNumerics;                // never trade IEEE details (denormals, NaN) for speed
+    bool strictNumerics;                // what operators give one by one: see "Numbers" above
     uint32_t threadCount;               // compute threads; 0: one per processor that the process may use
     const WNNAllocator *allocator;      // NULL: the C library's; copied
     const WNNParallelFor *parallelFor;  // NULL: threads of the library; copied
