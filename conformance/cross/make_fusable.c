@@ -234,7 +234,8 @@ static struct value *convolve(struct random_graph *graph)
         options.inputLayout = last ? WNNInputOperandLayout_NHWC : WNNInputOperandLayout_NCHW;
         x = wnn_random_emit(graph, WNN_OP_conv2d, 2, operands, &options, -2, 2);
     }
-    x = scale_channels(graph, x, last ? 3 : 1);
+    if (chance(graph, 60))
+        x = scale_channels(graph, x, last ? 3 : 1);
     if (x && chance(graph, 40))
         x = either(graph, WNN_OP_add, x, wnn_random_new(graph, type, x->type.shape));
     return activate(graph, x);
