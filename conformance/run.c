@@ -24,7 +24,7 @@ static const char usage[] =
     "  --verbose              also name the tests that pass\n"
     "  --junit=FILE           write a report in JUnit's format\n"
     "  --disputed=FILE        skip the vectors that FILE lists\n"
-    "  --strict-numerics      no kernels that trade IEEE details for speed\n"
+    "  --strict-numerics      what operators give one by one: rounding, overflow, NaN, denormals\n"
     "  --tensors              compute by dispatch()\n"
     "  --threads=N            compute threads; default: one per processor\n"
     "  --without-pass=NAME    leave a pass of the compiler out; may be repeated\n"
