@@ -36,7 +36,7 @@ struct session_options {
     "  --backend=NAME    cpu (the default), gpu, or dummy, which computes nothing\n"                         \
     "  --device=ID       the index or UUID of a GPU, of those that webnn info lists\n"                       \
     "  --threads=N       compute threads; by default one per processor\n"                                    \
-    "  --strict          what operators give one by one: rounding, overflow, NaN, denormals\n"              \
+    "  --strict          what operators give one by one: rounding, overflow, NaN, denormals\n"               \
     "  --weights=FILE    the weights, if they do not lie beside GRAPH as .safetensors\n"                     \
     "  --cache=DIR       keeps what a GPU compiles in files, for the next time\n"
 

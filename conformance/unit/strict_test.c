@@ -136,6 +136,19 @@ static const struct example examples[] = {
      {200, 200, 200, 200},
      NAN,
      {NAN, 200}},
+    {"layerNormalization along no axes, of an infinity",
+     "inputs { x: f32[2, 2]; } nodes { y = layerNormalization(x, axes=[]); } outputs { y }",
+     {INFINITY, 1, 2, 3},
+     NAN,
+     {NAN, NAN}},
+    {"gruCell with an infinite state",
+     "inputs { h: f32[1, 1]; } consts { x: f32[1, 1] @scalar(1); w: f32[3, 1] @scalar(1);"
+     "r: f32[3, 1] @scalar(1); }"
+     "nodes { y = gruCell(x, w, r, h, hiddenSize=1, resetAfter=false, activations=[sigmoid, tanh]); }"
+     "outputs { y }",
+     {INFINITY, INFINITY, INFINITY, INFINITY},
+     INFINITY,
+     {INFINITY, INFINITY}},
     {"quantised operands, rounded at each step",
      "inputs { x: f16[2, 4]; } consts { s: f16[1, 1] @scalar(16); z: i8[1, 1] @scalar(0);"
      "w: i8[4, 5] @scalar(127); r: f16[1, 1] @scalar(200); o: f16[1, 1] @scalar(255); n: f16[] "
