@@ -491,6 +491,11 @@ bool wnn_context_flushes_denormals(WNNContext context)
     return backend->flushes_denormals && backend->flushes_denormals(context->state);
 }
 
+uint32_t wnn_context_threads(WNNContext context)
+{
+    return context->parallel.threads;
+}
+
 void wnn_context_set_compile_options(WNNContext context, uint32_t skip, bool verify,
                                      void (*observe)(void *argument, const char *pass,
                                                      const struct graph *graph),

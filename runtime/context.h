@@ -13,6 +13,8 @@ WNNStatus wnn_create_context_on(const struct backend *backend, const WNNContextD
 
 // What the backend of the context computes on, "NVIDIA H200"; its own name where it does not say.
 const char *wnn_context_device(WNNContext context);
+// How many threads compute, this library's or the host's.
+uint32_t wnn_context_threads(WNNContext context);
 // Whether that takes denormal numbers for 0 when it computes.
 bool wnn_context_flushes_denormals(WNNContext context);
 

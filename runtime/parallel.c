@@ -6,6 +6,7 @@
 // graph is built that needs it, or by wnnContextPreload, and its threads sleep whenever they have nothing to
 // do.
 
+#include "lib/signals.h"
 #include "runtime/internal.h"
 #include "runtime/pool.h"
 
@@ -107,7 +108,7 @@ static bool can_start_threads(struct allocator *allocator, uint32_t count)
 void *wnn_pthreadpool_create(struct allocator *allocator, uint32_t threads)
 {
     sigset_t all, before;
-    sigfillset(&all);
+    wnn_asynchronous_signals(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthreadpool_t made = can_start_threads(allocator, threads - 1) ? pthreadpool_create(threads) : NULL;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -20,6 +20,7 @@
 
 #include "runtime/pool.h"
 
+#include "lib/signals.h"
 #include "runtime/internal.h"
 #include "runtime/spin.h"
 
@@ -420,7 +421,7 @@ struct pool *wnn_pool_create(struct allocator *allocator, unsigned threads)
     pthread_cond_init(&pool->back, NULL);
     pthread_cond_init(&pool->done, NULL);
     sigset_t all, before;
-    sigfillset(&all);
+    wnn_asynchronous_signals(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (unsigned i = 0; i < threads; i++) {
         pool->lanes[i].pool = pool;

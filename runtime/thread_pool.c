@@ -6,6 +6,7 @@
 
 #include "lib/allocator.h"
 #include "lib/interrupt.h"
+#include "lib/signals.h"
 #include "runtime/internal.h"
 #include "runtime/pool.h"
 
@@ -122,7 +123,7 @@ bool wnn_fail_thread(struct error *error, int code)
 static int start_quietly(pthread_t *id, void *(*function)(void *argument), void *argument)
 {
     sigset_t all, before;
-    sigfillset(&all);
+    wnn_asynchronous_signals(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int code = pthread_create(id, NULL, function, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
