@@ -23,9 +23,10 @@ bool wnn_string_equal(struct string a, struct string b)
     return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
 }
 
-// The bytes of the character at `data`, or 0 if they are not UTF-8: RFC 3629, table 3-7 of Unicode.
-static size_t decode(const unsigned char *data, size_t length, uint32_t *character)
+// RFC 3629, table 3-7 of Unicode.
+size_t wnn_utf8_decode(const char *text, size_t length, uint32_t *character)
 {
+    const unsigned char *data = (const unsigned char *)text;
     unsigned first = data[0];
     if (first < 0x80) {
         *character = first;
@@ -49,10 +50,9 @@ static size_t decode(const unsigned char *data, size_t length, uint32_t *charact
 
 bool wnn_string_is_utf8(struct string string)
 {
-    const unsigned char *data = (const unsigned char *)string.data;
     uint32_t character;
     for (size_t i = 0; i < string.length;) {
-        size_t size = decode(data + i, string.length - i, &character);
+        size_t size = wnn_utf8_decode(string.data + i, string.length - i, &character);
         if (size == 0)
             return false;
         i += size;
@@ -104,29 +104,31 @@ void wnn_text_add(struct text *text, const char *format, ...)
     va_end(arguments);
 }
 
-static bool is_hidden(uint32_t character)
+bool wnn_is_hidden(uint32_t character)
 {
-    return character < 0x20 || (character >= 0x7F && character < 0xA0) ||
+    return character < 0x20 || (character >= 0x7F && character < 0xA0) || character == 0xAD ||
+           character == 0x61C || character == 0x180E || character == 0x200B ||
            (character >= 0x200E && character <= 0x200F) || (character >= 0x2028 && character <= 0x202E) ||
-           (character >= 0x2066 && character <= 0x2069) || character == 0xFEFF;
+           (character >= 0x2060 && character <= 0x206F) || character == 0xFEFF ||
+           (character >= 0xFFF9 && character <= 0xFFFB) || (character >= 0xE0000 && character <= 0xE007F);
 }
 
 void wnn_text_add_quoted(struct text *text, struct string string, size_t limit)
 {
-    const unsigned char *data = (const unsigned char *)string.data;
     for (size_t i = 0; i < string.length;) {
         if (i >= limit) {
             wnn_text_add(text, "...");
             return;
         }
         uint32_t character;
-        size_t size = decode(data + i, string.length - i, &character);
+        const char *at = string.data + i;
+        size_t size = wnn_utf8_decode(at, string.length - i, &character);
         if (size == 0)
-            wnn_text_add(text, "\\x%02X", data[i]);
-        else if (is_hidden(character))
+            wnn_text_add(text, "\\x%02X", (unsigned char)*at);
+        else if (wnn_is_hidden(character))
             wnn_text_add(text, "\\u{%X}", (unsigned)character);
         else
-            wnn_text_add(text, "%.*s", (int)size, (const char *)data + i);
+            wnn_text_add(text, "%.*s", (int)size, at);
         i += size ? size : 1;
     }
 }

@@ -368,6 +368,9 @@ static void test_text(void)
     require_quoted("plain \u7D4C", 9, 100, "plain \u7D4C");
     require_quoted("a\0b\x7F\n", 5, 100, "a\\u{0}b\\u{7F}\\u{A}");
     require_quoted("\u202E\u2066\u200F\uFEFF", 12, 100, "\\u{202E}\\u{2066}\\u{200F}\\u{FEFF}");
+    require_quoted("\u061C\u200B\u2060\U000E0041", 12, 100, "\\u{61C}\\u{200B}\\u{2060}\\u{E0041}");
+    require_quoted("\u0645\u200D\u200C\u0645", 10, 100,
+                   "\u0645\u200D\u200C\u0645"); // letters that join, or do not
     require_quoted("a\xFF\xC3", 3, 100, "a\\xFF\\xC3");
     require_quoted("0123456789", 10, 5, "01234...");
     require_quoted("0123\u7D4C9", 8, 5, "0123\u7D4C...");
