@@ -5,6 +5,8 @@
 
 #include "tools/array.h"
 
+#include "tools/bounds.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -80,39 +82,76 @@ static bool read_header(const char *path, const char *header, struct array *arra
     return true;
 }
 
+#define MOST_HEADER 65536
+
+// Where the header begins and how long it is, of at least 12 bytes. False: this is no .npy file.
+static bool find_header(const unsigned char *data, size_t *start, size_t *length)
+{
+    if (memcmp(data, "\x93NUMPY", 6) != 0)
+        return false;
+    *start = data[6] == 1 ? 10 : 12;
+    *length = (size_t)data[8] | (size_t)data[9] << 8;
+    if (*start == 12)
+        *length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
+    return *length < MOST_HEADER;
+}
+
+// The header is copied first, so that it stays what it is while it is read.
+static bool read_copy(const char *path, const unsigned char *text, size_t length, struct array *array,
+                      struct error *error)
+{
+    char header[MOST_HEADER];
+    memcpy(header, text, length);
+    header[length] = '\0';
+    return read_header(path, header, array, error);
+}
+
+static size_t array_bytes(const struct array *array)
+{
+    return array->elements * (array->float64 ? 8 : wnn_dtype_bits(array->type) / 8);
+}
+
+size_t array_npy_extent(const unsigned char *data, size_t size)
+{
+    size_t start, length;
+    struct array array = {.data = NULL};
+    struct error error = {WNNStatus_Success, ""};
+    if (size < 12)
+        return 12;
+    if (!find_header(data, &start, &length))
+        return 0;
+    if (size < start + length)
+        return start + length;
+    return read_copy("", data + start, length, &array, &error) ? start + length + array_bytes(&array) : 0;
+}
+
 bool array_decode_npy(const char *path, struct mapping *file, struct array *array, struct error *error)
 {
     *array = (struct array){.mapping = mapping_share(file)};
     const unsigned char *data = array->mapping->data;
     size_t size = array->mapping->size, start = 0, length = 0;
-    if (size >= 12 && memcmp(data, "\x93NUMPY", 6) == 0) {
-        start = data[6] == 1 ? 10 : 12;
-        length = (size_t)data[8] | (size_t)data[9] << 8;
-        if (start == 12)
-            length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
-    }
-    bool good = start && length <= size - start && length < 65536;
-    if (!good)
-        wnn_fail(error, WNNStatus_TypeError, "%s: not a .npy file", path);
-    if (good) {
-        char header[65536];
-        memcpy(header, data + start, length);
-        header[length] = '\0';
-        good = read_header(path, header, array, error);
-    }
+    bool good = size >= 12 && find_header(data, &start, &length) && length <= size - start
+                    ? read_copy(path, data + start, length, array, error)
+                    : wnn_fail(error, WNNStatus_TypeError, "%s: not a .npy file", path);
     array->data = data + start + length;
-    size_t unit = array->float64 ? 8 : good ? wnn_dtype_bits(array->type) / 8 : 1;
-    if (good && array->elements * unit > size - start - length)
-        good = wnn_fail(error, WNNStatus_TypeError, "%s: %zu elements were announced, the file is shorter",
-                        path, array->elements);
+    if (good && array_bytes(array) != size - start - length)
+        good = wnn_fail(error, WNNStatus_TypeError, "%s: %zu elements were announced, the file is %s", path,
+                        array->elements, array_bytes(array) > size - start - length ? "shorter" : "longer");
     if (!good)
         array_close(array);
     return good;
 }
 
+static size_t npy_extent(const unsigned char *data, size_t size, void *unused)
+{
+    (void)unused;
+    return array_npy_extent(data, size);
+}
+
 bool array_read_npy(const char *path, struct array *array, struct error *error)
 {
-    struct mapping *file = mapping_open(path, error);
+    static const struct mapping_rule rule = {"an array", MOST_DATA_STREAM, false, npy_extent, NULL};
+    struct mapping *file = mapping_open(path, &rule, error);
     bool good = file && array_decode_npy(path, file, array, error);
     mapping_release(file);
     return good;

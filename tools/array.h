@@ -21,6 +21,9 @@ struct array {
 
 // `path` is for messages. The array keeps the mapping.
 bool array_decode_npy(const char *path, struct mapping *file, struct array *array, struct error *error);
+
+// How long a .npy file is that begins like this, or how much of it tells; 0 if it is none (see mapping.h).
+size_t array_npy_extent(const unsigned char *data, size_t size);
 bool array_read_npy(const char *path, struct array *array, struct error *error);
 void array_close(struct array *array);
 

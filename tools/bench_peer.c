@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench_peer.h"
 
+#include "tools/bounds.h"
+#include "tools/memory.h"
+
 #include <cjson/cJSON.h>
 
 #include <errno.h>
@@ -55,12 +58,20 @@ bool peer_run(const char *command, const char *graph, unsigned threads, struct p
     FILE *pipe = popen(command, "r");
     if (!pipe)
         return wnn_fail(error, WNNStatus_UnknownError, "%s: %s", command, strerror(errno));
-    char *line = NULL;
-    size_t capacity = 0;
-    while (getline(&line, &capacity, pipe) >= 0)
+    char *text = must_allocate(MOST_PEER_OUTPUT + 2);
+    size_t printed = fread(text, 1, MOST_PEER_OUTPUT + 1, pipe);
+    char *line = text;
+    for (char *end; (end = memchr(line, '\n', printed - (size_t)(line - text))); line = end + 1) {
+        *end = '\0';
         read_line(line, result);
-    free(line);
+    }
+    read_line(line, result); // the last, without an end
+    free(text);
     int status = pclose(pipe);
+    if (printed > MOST_PEER_OUTPUT)
+        return wnn_fail(error, WNNStatus_UnknownError,
+                        "what the peer's command prints is longer than %zu bytes: %s", MOST_PEER_OUTPUT,
+                        command);
     if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
         return true;
     if (status != 0)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench_report.h"
 
+#include "tools/terminal.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -52,12 +54,12 @@ void report_head(FILE *file, size_t rounds, double seconds, size_t peer_count, c
 {
     char model[256], memory[64], date[32] = "";
     struct utsname system;
-    time_t now = time(NULL);
+    time_t seconds_now = time(NULL);
     struct tm utc;
     find_value("/proc/cpuinfo", "model name", model, sizeof model);
     find_value("/proc/meminfo", "MemTotal", memory, sizeof memory);
     uname(&system);
-    if (gmtime_r(&now, &utc))
+    if (gmtime_r(&seconds_now, &utc))
         strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &utc);
     fprintf(file,
             "Benchmarks of libwebnn %s, written by `webnn bench --report`\n\n"
@@ -73,7 +75,7 @@ void report_head(FILE *file, size_t rounds, double seconds, size_t peer_count, c
         "this library's time over the peer's: below 1 this library is faster.\n",
         rounds, seconds);
     for (size_t i = 0; i < peer_count; i++)
-        fprintf(file, "%s  --vs='%s'\n", i == 0 ? "\nPeers:\n\n" : "", commands[i]);
+        fprintf(file, "%s  --vs='%s'\n", i == 0 ? "\nPeers:\n\n" : "", SHOWN_STRING(commands[i]));
 }
 
 void report_table(FILE *file, unsigned threads)
@@ -85,11 +87,11 @@ void report_table(FILE *file, unsigned threads)
 void report_row(FILE *file, const char *graph, double least, double first, double gflops,
                 const struct peer_result *peers, size_t peer_count)
 {
-    fprintf(file, "%-23s %9.3f %9.3f %9.2f", graph, least * 1e3, first * 1e3, gflops);
+    fprintf(file, "%-23s %9.3f %9.3f %9.2f", SHOWN_STRING(graph), least * 1e3, first * 1e3, gflops);
     size_t lines = 0;
     for (size_t i = 0; i < peer_count; i++)
         if (peers[i].found)
-            fprintf(file, "%*s  %-22s %9.3f %7.2f\n", lines++ ? 53 : 0, "", peers[i].name,
+            fprintf(file, "%*s  %-22s %9.3f %7.2f\n", lines++ ? 53 : 0, "", SHOWN_STRING(peers[i].name),
                     peers[i].least * 1e3, least / peers[i].least);
     if (lines == 0)
         fputs("\n", file);

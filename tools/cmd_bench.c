@@ -5,6 +5,7 @@
 #include "tools/bench_device.h"
 #include "tools/bench_models.h"
 #include "tools/bench_report.h"
+#include "tools/bounds.h"
 #include "tools/command.h"
 #include "tools/memory.h"
 #include "tools/profile_show.h"
@@ -62,6 +63,8 @@ static const char help[] =
     "  webnn bench --vs='./peer $WEBNN_GRAPH $WEBNN_THREADS' --threads=1 resnet50\n"
     "  webnn bench tools/digits/digits.webnn matmul:512x512x512 conv2d:56x56x64x64\n";
 
+#define MOST_SECONDS 86400.0
+
 struct bench_options {
     struct session_options session;
     WNNDataType type;
@@ -75,6 +78,7 @@ struct bench_options {
 };
 
 struct result {
+    unsigned threads;                              // that computed, the host's own of a GPU too
     double load, build, first, least, median, p90; // seconds
     size_t runs;
     uint64_t work;
@@ -107,7 +111,8 @@ static bool run_round(struct subject *subject, const char *what, double limit, s
     struct progress progress;
     progress_begin(&progress, what);
     double begin = now();
-    for (size_t runs = 0; good && (runs < 3 || now() - begin < limit); runs++) {
+    for (size_t runs = 0; good && (runs < 3 || (now() - begin < limit && subject->time_count < MOST_TIMES));
+         runs++) {
         good = subject_run(subject, error);
         progress_show(&progress, 0, 0);
     }
@@ -199,6 +204,7 @@ static bool measure(const struct bench_options *options, const char *what, struc
     WNNGraph graph = NULL;
     if (!session_open(&session, &options->session, error))
         return false;
+    result->threads = wnn_context_threads(session.context);
     double begin = now();
     bool good = model_begin(&model, session.context, error);
     model.type = options->type;
@@ -244,7 +250,7 @@ static void print_json(const struct bench_options *options, const char *what, co
     cJSON_AddStringToObject(object, "graph", what);
     cJSON_AddStringToObject(object, "type", wnn_dtype_name(options->type));
     cJSON_AddStringToObject(object, "backend", options->session.backend);
-    cJSON_AddNumberToObject(object, "threads", options->session.threads);
+    cJSON_AddNumberToObject(object, "threads", result->threads);
     cJSON_AddNumberToObject(object, "runs", (double)result->runs);
     cJSON_AddNumberToObject(object, "median_ms", result->median * 1e3);
     cJSON_AddNumberToObject(object, "min_ms", result->least * 1e3);
@@ -279,7 +285,7 @@ static void print_json(const struct bench_options *options, const char *what, co
     if (result->profile)
         cJSON_AddItemToObject(object, "profile", result->profile);
     char *text = must(cJSON_PrintUnformatted(object));
-    puts(text);
+    terminal_json(stdout, text);
     cJSON_free(text);
     cJSON_Delete(object);
 }
@@ -311,18 +317,18 @@ static void print_result(const struct bench_options *options, const char *what, 
         print_json(options, what, result);
         return;
     }
-    printf("%-26s %10.3f %10.3f %10.3f %10.3f %10.3f %9.2f %10s %7zu\n", what, result->median * 1e3,
-           result->least * 1e3, result->p90 * 1e3, result->first * 1e3, result->build * 1e3,
-           2e-9 * (double)result->work / result->median,
+    printf("%-26s %10.3f %10.3f %10.3f %10.3f %10.3f %9.2f %10s %7zu\n", SHOWN_STRING(what),
+           result->median * 1e3, result->least * 1e3, result->p90 * 1e3, result->first * 1e3,
+           result->build * 1e3, 2e-9 * (double)result->work / result->median,
            bytes_text((uint64_t)result->resident, (char[BYTES_TEXT]){0}), result->runs);
     print_device(result);
     for (size_t i = 0; i < options->peer_count; i++) {
         const struct peer_result *peer = &result->peers[i];
         if (peer->found)
-            printf("  %-35s %10.3f   min is %.2f of it\n", peer->name, peer->least * 1e3,
+            printf("  %-35s %10.3f   min is %.2f of it\n", SHOWN_STRING(peer->name), peer->least * 1e3,
                    result->least / peer->least);
         else
-            printf("  %-35s %10s\n", peer->name, "-");
+            printf("  %-35s %10s\n", SHOWN_STRING(peer->name), "-");
     }
 }
 
@@ -330,7 +336,7 @@ static int bench(const struct bench_options *options, const char *what)
 {
     struct error error = {WNNStatus_Success, ""};
     struct result result = {.peers = must_allocate(options->peer_count * sizeof *result.peers)};
-    bool good = measure(options, what, &result, &error);
+    bool good = measure(options, what, &result, &error) && mapping_check(&error);
     free(result.peers);
     if (!good)
         return command_failed(&error);
@@ -348,7 +354,7 @@ static int bench_apart(const struct bench_options *options, const char *what)
         _exit(bench(options, what));
     int status = 0;
     if (waitpid(child, &status, 0) < 0 || !WIFEXITED(status)) {
-        fprintf(stderr, "webnn: %s: the process ended with signal %d\n", what,
+        fprintf(stderr, "webnn: %s: the process ended with signal %d\n", SHOWN_STRING(what),
                 WIFSIGNALED(status) ? WTERMSIG(status) : 0);
         return CODE_FAILED;
     }
@@ -408,7 +414,7 @@ static bool parse_type(const char *argument, WNNDataType *type)
         if (wnn_dtype_valid(*type) && strcmp(argument, wnn_dtype_name(*type)) == 0)
             return true;
     }
-    fprintf(stderr, "webnn: --type=%s: expected a data type, float16 for example\n", argument);
+    fprintf(stderr, "webnn: --type=%s: expected a data type, float16 for example\n", SHOWN_STRING(argument));
     return false;
 }
 
@@ -432,7 +438,7 @@ static bool take_option(struct bench_options *options, int option, const char *a
     case 'd':
         return parse_type(argument, &options->type);
     case 't':
-        return parse_real("time", argument, &options->time);
+        return parse_real("time", argument, 0, MOST_SECONDS, &options->time);
     case 'v':
         options->peers =
             must_grow(options->peers, options->peer_count, &options->peer_capacity, sizeof *options->peers);
@@ -460,7 +466,7 @@ static int run(int argc, char **argv)
     struct bench_options options = {
         .session = SESSION_OPTIONS_INIT, .type = WNNDataType_Float32, .time = 2, .rounds = 5};
     int code = -1;
-    for (int option; code < 0 && (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+    for (int option; code < 0 && (option = command_option(argc, argv, long_options)) != -1;) {
         if (option == 'h')
             code = command_help(&command_bench);
         else if (!take_option(&options, option, optarg))

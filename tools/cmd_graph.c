@@ -144,7 +144,7 @@ static int run(int argc, char **argv)
         {NULL, 0, NULL, 0},
     };
     struct graph_options options = {.session = SESSION_OPTIONS_INIT};
-    for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+    for (int option; (option = command_option(argc, argv, long_options)) != -1;) {
         switch (option) {
         case 'h':
             return command_help(&command_graph);

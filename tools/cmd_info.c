@@ -33,10 +33,10 @@ struct support {
     struct error error;
 };
 
-static void print_port(const char *name, size_t length, const struct descriptor *type)
+static void print_port(struct string name, const struct descriptor *type)
 {
-    printf("  %-24.*s %-8s %-24s %s\n", (int)length, name, wnn_dtype_name(type->type),
-           SHAPE_TEXT(&type->shape), bytes_text(wnn_descriptor_bytes(type), (char[BYTES_TEXT]){0}));
+    printf("  %-24s %-8s %-24s %s\n", SHOWN(name), wnn_dtype_name(type->type), SHAPE_TEXT(&type->shape),
+           bytes_text(wnn_descriptor_bytes(type), (char[BYTES_TEXT]){0}));
 }
 
 static void print_ports(const struct model *model)
@@ -45,12 +45,10 @@ static void print_ports(const struct model *model)
     printf("%sinputs%s\n", STYLE_BOLD, STYLE_NONE);
     for (size_t i = 0; i < graph->operand_count; i++)
         if (graph->operands[i]->input)
-            print_port(graph->operands[i]->name.data, graph->operands[i]->name.length,
-                       &graph->operands[i]->type);
+            print_port(graph->operands[i]->name, &graph->operands[i]->type);
     printf("%soutputs%s\n", STYLE_BOLD, STYLE_NONE);
     for (size_t i = 0; i < model->output_count; i++) {
-        struct string name = wnn_string(model->outputs[i].name);
-        print_port(name.data, name.length, &wnn_operand(model->outputs[i].operand)->type);
+        print_port(wnn_string(model->outputs[i].name), &wnn_operand(model->outputs[i].operand)->type);
     }
 }
 
@@ -117,9 +115,9 @@ static void print_operators(const struct model *model, const struct support *sup
     }
     for (unsigned k = 0; k < COLUMNS; k++) {
         if (!support[k].open)
-            printf("  %s: %s\n", columns[k], support[k].error.message);
+            printf("  %s: %s\n", columns[k], SHOWN_STRING(support[k].error.message));
         else if (strcmp(columns[k], "gpu") == 0)
-            printf("  gpu: %s\n", wnn_context_device(support[k].session.context));
+            printf("  gpu: %s\n", SHOWN_STRING(wnn_context_device(support[k].session.context)));
     }
 }
 
@@ -195,7 +193,7 @@ static void print_limits(const WNNDeviceInfo *device)
                bytes_text(limits.maxTensorByteLength, (char[BYTES_TEXT]){0}),
                wnn_context_flushes_denormals(session.context) ? "flushes" : "keeps", opened * 1e3);
     } else {
-        printf("       %s\n", error.message);
+        printf("       %s\n", SHOWN_STRING(error.message));
     }
     session_close(&session);
 }
@@ -213,7 +211,7 @@ static int list_devices(void)
         printf("  no GPU; the processor is always there, as --backend=cpu\n");
     for (size_t i = 0; i < count && i < MOST_DEVICES; i++) {
         const WNNDeviceInfo *device = &devices[i];
-        printf("  %4u %s%s%s\n", device->index, STYLE_BOLD, device->name, STYLE_NONE);
+        printf("  %4u %s%s%s\n", device->index, STYLE_BOLD, SHOWN_STRING(device->name), STYLE_NONE);
         printf("       UUID %s\n", uuid_text(device->uuid, (char[37]){0}));
         printf("       %s, %s of memory, Vulkan %u.%u\n", kinds[device->kind],
                bytes_text(device->memoryBytes, (char[BYTES_TEXT]){0}), device->apiVersion >> 22 & 127,
@@ -261,7 +259,7 @@ static int list_limits(const struct session_options *options)
     const WNNOperandLimits tensors[] = {{{"input", 5}, false, limits.input},
                                         {{"constant", 8}, false, limits.constant},
                                         {{"output", 6}, false, limits.output}};
-    printf("%slimits of %s%s\n", STYLE_BOLD, wnn_context_device(session.context), STYLE_NONE);
+    printf("%slimits of %s%s\n", STYLE_BOLD, SHOWN_STRING(wnn_context_device(session.context)), STYLE_NONE);
     printf("  %-24s%llu bytes (%s)\n", "largest tensor", (unsigned long long)limits.maxTensorByteLength,
            bytes_text(limits.maxTensorByteLength, (char[BYTES_TEXT]){0}));
     printf("  %-24s%s\n", "preferred layout",
@@ -290,7 +288,7 @@ static int describe(const struct session_options *options, const char *path)
         struct support support[COLUMNS];
         for (unsigned i = 0; i < COLUMNS; i++)
             open_support(&support[i], columns[i]);
-        printf("%sgraph%s\n  %s\n", STYLE_BOLD, STYLE_NONE, model.name.data);
+        printf("%sgraph%s\n  %s\n", STYLE_BOLD, STYLE_NONE, SHOWN(model.name));
         print_ports(&model);
         print_operators(&model, support);
         print_weights(&model);
@@ -310,7 +308,7 @@ static int run(int argc, char **argv)
         {"limits", no_argument, NULL, 'l'}, SESSION_LONG_OPTIONS, {NULL, 0, NULL, 0}};
     struct session_options options = SESSION_OPTIONS_INIT;
     bool limits = false;
-    for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+    for (int option; (option = command_option(argc, argv, long_options)) != -1;) {
         if (option == 'h')
             return command_help(&command_info);
         if (option == 'l')

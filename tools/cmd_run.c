@@ -2,6 +2,7 @@
 //
 // `webnn run`: computes a graph on files.
 
+#include "tools/bounds.h"
 #include "tools/command.h"
 #include "tools/find_nan.h"
 #include "tools/memory.h"
@@ -144,12 +145,12 @@ static bool run_item(struct work *work, const char *path, size_t item, size_t it
     if (options->quiet || options->expect)
         return check_expected(work);
     if (items > 1)
-        printf("%s%s [%zu]%s\n", STYLE_BOLD, path, item, STYLE_NONE);
+        printf("%s%s [%zu]%s\n", STYLE_BOLD, SHOWN_STRING(path), item, STYLE_NONE);
     else if (path)
-        printf("%s%s%s\n", STYLE_BOLD, path, STYLE_NONE);
+        printf("%s%s%s\n", STYLE_BOLD, SHOWN_STRING(path), STYLE_NONE);
     for (size_t i = 0; i < work->subject.output_count; i++) {
         if (work->subject.output_count > 1 && is_scores(&work->subject.outputs[i].type))
-            printf(" %s\n", work->subject.outputs[i].name.data);
+            printf(" %s\n", SHOWN(work->subject.outputs[i].name));
         if (i > 0 || !options->draw || work->subject.input_count != 1 ||
             !draw_result(&work->subject.inputs[0], &options->rule, &work->subject.outputs[0], &work->labels,
                          options->top))
@@ -239,9 +240,8 @@ static bool prepare(struct work *work, const char *path)
         !model_begin(&work->model, work->session.context, error) ||
         !model_load(&work->model, path, options->session.weights, error))
         return false;
-    if (options->find_nan) // each operator of a chain is to be seen; the numbers are the same
-        wnn_context_set_compile_options(work->session.context, wnn_pass_bit("fuse_elementwise"), false, NULL,
-                                        NULL);
+    if (options->find_nan)
+        nan_finder_prepare(&work->nan_finder, work->session.context);
     if (!session_build(&work->session, &work->model, &work->graph, error))
         return false;
     subject_begin(&work->subject, &work->session, work->graph);
@@ -260,6 +260,7 @@ static int compute_graph(const struct run_options *options, int count, char **ar
     if (good)
         good = work.subject.input_count == 1 && count > 1 ? run_each(&work, count - 1, arguments + 1)
                                                           : run_once(&work, count - 1, arguments + 1);
+    good = good && mapping_check(&work.error);
     for (size_t i = 0; good && i < work.subject.output_count; i++)
         good = run_port_write(&work.subject.outputs[i], work.items, &work.error);
     if (good)
@@ -267,9 +268,10 @@ static int compute_graph(const struct run_options *options, int count, char **ar
     if (good && options->profile)
         profile_print(work.graph);
     if (good && options->find_nan)
-        good = nan_finder_end(&work.nan_finder, &work.error);
+        good = nan_finder_end(&work.nan_finder, &work.model, &work.error);
     good = trace_close(&work.trace, &work.error) && good;
     subject_end(&work.subject);
+    nan_finder_free(&work.nan_finder);
     labels_free(&work.labels);
     array_close(&work.expected);
     wnnGraphRelease(work.graph);
@@ -281,36 +283,41 @@ static int compute_graph(const struct run_options *options, int count, char **ar
     return good ? CODE_GOOD : command_failed(&work.error);
 }
 
+#define MOST_REAL 1e9 // of what pixels are multiplied with and divided by, and its inverse
+
 // "0.5" for all channels or "0.1,0.2,0.3".
-static bool parse_channels(const char *option, const char *argument, double values[3])
+static bool parse_channels(const char *option, const char *argument, double low, double values[3])
 {
-    char text[128];
-    if (strlen(argument) >= sizeof text)
-        return parse_real(option, "", values);
-    strcpy(text, argument);
+    char text[128] = "";
     size_t count = 0;
+    if (strlen(argument) < sizeof text)
+        strcpy(text, argument);
     for (char *at = text, *next; at; at = next) {
         next = strchr(at, ',');
         if (next)
             *next++ = '\0';
-        if (count == 3 || !parse_real(option, at, &values[count]))
+        if (count < 3 && !parse_real(option, at, low, MOST_REAL, &values[count]))
             return false;
         count++;
     }
     if (count == 1)
         values[1] = values[2] = values[0];
-    return count != 2 || parse_real(option, "", values);
+    if (count == 1 || count == 3)
+        return true;
+    fprintf(stderr, "webnn: --%s=%s: expected one number, or one for each of three channels\n", option,
+            SHOWN_STRING(argument));
+    return false;
 }
 
 static bool take_option(struct run_options *options, int option, const char *argument)
 {
     switch (option) {
     case 's':
-        return parse_real("scale", argument, &options->rule.scale);
+        return parse_real("scale", argument, -MOST_REAL, MOST_REAL, &options->rule.scale);
     case 'm':
-        return parse_channels("mean", argument, options->rule.mean);
+        return parse_channels("mean", argument, -MOST_REAL, options->rule.mean);
     case 'd':
-        return parse_channels("std", argument, options->rule.deviation);
+        return parse_channels("std", argument, 1 / MOST_REAL, options->rule.deviation);
     case 'i':
         options->rule.invert = true;
         return true;
@@ -319,7 +326,7 @@ static bool take_option(struct run_options *options, int option, const char *arg
                                : strcmp(argument, "nhwc") == 0 ? LAYOUT_NHWC
                                                                : LAYOUT_GUESSED;
         if (options->rule.layout == LAYOUT_GUESSED)
-            fprintf(stderr, "webnn: --layout=%s: expected nchw or nhwc\n", argument);
+            fprintf(stderr, "webnn: --layout=%s: expected nchw or nhwc\n", SHOWN_STRING(argument));
         return options->rule.layout != LAYOUT_GUESSED;
     case 'x':
         options->random = true;
@@ -348,7 +355,7 @@ static bool take_option(struct run_options *options, int option, const char *arg
         options->find_nan = true;
         return true;
     case 'r':
-        return parse_count("repeat", argument, 1, 1000000000, &options->repeat);
+        return parse_count("repeat", argument, 1, MOST_TIMES, &options->repeat);
     case 'o':
         options->outputs = must_grow(options->outputs, options->output_count, &options->output_capacity,
                                      sizeof *options->outputs);
@@ -384,7 +391,7 @@ static int run(int argc, char **argv)
     struct run_options options = {
         .session = SESSION_OPTIONS_INIT, .rule = PIXEL_RULE_INIT, .top = 5, .repeat = 1};
     int code = -1;
-    for (int option; code < 0 && (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+    for (int option; code < 0 && (option = command_option(argc, argv, long_options)) != -1;) {
         if (option == 'h')
             code = command_help(&command_run);
         else if (!take_option(&options, option, optarg))

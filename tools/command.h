@@ -28,6 +28,10 @@ int command_help(const struct command *command);
 // Says where the help is, on standard error; CODE_USAGE.
 int command_usage(const struct command *command);
 
+// getopt_long of -h and these options; what is wrong has been printed when it returns '?'.
+struct option;
+int command_option(int argc, char **argv, const struct option *options);
+
 // Prints "webnn: " and a message on standard error.
 int command_wrong(const struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));     // and then like command_usage

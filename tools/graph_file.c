@@ -4,6 +4,7 @@
 
 #include "tools/graph_file.h"
 
+#include "tools/bounds.h"
 #include "tools/memory.h"
 #include "tools/safetensors.h"
 
@@ -168,7 +169,9 @@ static WNNOperand lend(struct model *model, const struct graph_text *text, const
     return wnnGraphBuilderLentConstant(model->builder, &descriptor, &bytes);
 }
 
-static WNNOperand fill(struct model *model, const struct declaration *constant)
+// `filled`: the bytes of all constants that were made so.
+static WNNOperand fill(struct model *model, const struct graph_text *text, const struct declaration *constant,
+                       size_t *filled, struct error *error)
 {
     const struct descriptor *type = &constant->type;
     size_t elements = 0;
@@ -180,6 +183,13 @@ static WNNOperand fill(struct model *model, const struct declaration *constant)
     bool good = wnn_check_limits(&model->builder->limits, "", type, &ignored) &&
                 wnn_shape_count(&type->shape, &elements) && elements > 0;
     size_t bytes = good ? wnn_dtype_bytes(type->type, elements) : 0;
+    if (bytes > MOST_FILLED - *filled) {
+        graph_text_fail(text, constant->source_place, error,
+                        "constants of one number each are longer than %zu bytes, the most that are made",
+                        MOST_FILLED);
+        return NULL;
+    }
+    *filled += bytes;
     void *data = must_allocate(bytes);
     WNNNumber value = wnn_number_convert(constant->scalar, type->type);
     for (size_t i = 0; good && i < elements; i++)
@@ -192,13 +202,14 @@ static WNNOperand fill(struct model *model, const struct declaration *constant)
 static bool read_constants(struct model *model, const struct graph_text *text, struct weights_file *weights,
                            struct error *error)
 {
+    size_t filled = 0;
     for (size_t i = 0; i < text->constant_count; i++) {
         const struct declaration *constant = &text->constants[i];
         WNNOperand operand;
         if (constant->source == FROM_WEIGHTS) {
             operand = lend(model, text, constant, weights, error);
         } else if (constant->source == FROM_SCALAR) {
-            operand = fill(model, constant);
+            operand = fill(model, text, constant, &filled, error);
         } else {
             WNNOperandDescriptor descriptor = public_descriptor(&constant->type);
             operand = wnnGraphBuilderConstant(model->builder, &descriptor,
@@ -240,7 +251,8 @@ static char *beside(const char *path)
 
 bool graph_file_read(struct model *model, const char *path, const char *weights, struct error *error)
 {
-    struct mapping *mapping = mapping_open(path, error);
+    static const struct mapping_rule rule = {.what = "a graph file", .most = MOST_GRAPH_TEXT, .copy = true};
+    struct mapping *mapping = mapping_open(path, &rule, error);
     if (!mapping)
         return false;
     struct arena arena;

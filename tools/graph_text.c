@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/graph_text.h"
 
+#include "tools/memory.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -97,6 +99,26 @@ static bool continues_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '/' || c == '$';
 }
 
+char *graph_text_quote(struct string name)
+{
+    enum {
+        MOST_ESCAPE = 10 // bytes, "\u{10FFFF}", for one
+    };
+    size_t capacity = name.length * MOST_ESCAPE + 3;
+    char *quoted = must_allocate(capacity);
+    struct text text = {quoted, capacity, 0};
+    wnn_text_add(&text, "\"");
+    for (size_t i = 0, end; i < name.length; i = end) {
+        for (end = i; end < name.length && name.data[end] != '"' && name.data[end] != '\\';)
+            end++;
+        wnn_text_add_quoted(&text, (struct string){name.data + i, end - i}, end - i);
+        if (end < name.length)
+            wnn_text_add(&text, "\\%c", name.data[end++]);
+    }
+    wnn_text_add(&text, "\"");
+    return quoted;
+}
+
 bool graph_text_is_word(struct string name)
 {
     if (name.length == 0 || !begins_word(name.data[0]) ||
@@ -139,6 +161,33 @@ static void skip_space(struct parser *parser)
     }
 }
 
+// The character that "\u{1B}" means, and how long the escape is; 0: this is none.
+static size_t read_escape(const char *at, size_t length, uint32_t *character)
+{
+    size_t i = 3;
+    if (length < 5 || memcmp(at, "\\u{", 3) != 0)
+        return 0;
+    for (*character = 0; i < length && i < 9 && isxdigit((unsigned char)at[i]); i++) {
+        int digit = isdigit((unsigned char)at[i]) ? at[i] - '0' : (at[i] | 0x20) - 'a' + 10;
+        *character = *character << 4 | (uint32_t)digit;
+    }
+    return i > 3 && i < length && at[i] == '}' ? i + 1 : 0;
+}
+
+// As UTF-8, or what is none if there is no such character; its length.
+static size_t encode(uint32_t character, char out[4])
+{
+    size_t length = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    if (length == 1) {
+        out[0] = (char)character;
+        return 1;
+    }
+    for (size_t i = length; i-- > 1; character >>= 6)
+        out[i] = (char)(0x80 | (character & 0x3F));
+    out[0] = (char)((0xF00u >> length & 0xF0) | (character & 0xFF));
+    return length;
+}
+
 static bool lex_string(struct parser *parser)
 {
     struct token *token = &parser->token;
@@ -158,14 +207,21 @@ static bool lex_string(struct parser *parser)
     if (!content)
         return wnn_fail_memory(parser->error);
     size_t used = 0;
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 0; i < length;) {
+        uint32_t character;
+        size_t escape = read_escape(begin + i, length - i, &character);
+        if (escape) {
+            used += encode(character, content + used);
+            i += escape;
+            continue;
+        }
         if (begin[i] == '\\' && i + 1 < length && (begin[i + 1] == '"' || begin[i + 1] == '\\'))
             i++;
-        content[used++] = begin[i];
+        content[used++] = begin[i++];
     }
     token->text = (struct string){content, used};
-    if (!wnn_string_is_utf8(token->text))
-        return FAIL(token->place, "this string is not UTF-8");
+    if (!wnn_string_is_utf8(token->text) || memchr(content, '\0', used))
+        return FAIL(token->place, "this string is not UTF-8, or has a NUL in it");
     return true;
 }
 
@@ -199,6 +255,8 @@ static bool advance(struct parser *parser)
         token->kind = TOKEN_MARK;
         token->mark = c;
         step(parser);
+        token->text = (struct string){begin, 1}; // only for messages
+        return true;
     } else {
         char shown[32];
         struct text text = TEXT(shown);
@@ -535,21 +593,36 @@ static bool add_statement(struct parser *parser, const struct statement *stateme
     return true;
 }
 
+// How much of a name is in those that are made of it.
+#define MOST_OF_NAME 64
+
+// "NAME before 1": a name that no file is likely to have. It is short even if the name is not, since there
+// may be many made of one; where a long name stands in the file tells it from others then.
+static struct string name_before(struct parser *parser, const struct text_name *name, unsigned count)
+{
+    char made[MOST_OF_NAME + 64];
+    size_t length = name->name.length;
+    if (length <= MOST_OF_NAME) {
+        snprintf(made, sizeof made, "%.*s before %u", (int)length, name->name.data, count);
+    } else {
+        for (length = MOST_OF_NAME; ((unsigned char)name->name.data[length] & 0xC0) == 0x80;)
+            length--;
+        snprintf(made, sizeof made, "%.*s... of %u:%u before %u", (int)length, name->name.data,
+                 name->place.line, name->place.column, count);
+    }
+    return wnn_string_copy(parser->arena, (struct string){made, strlen(made)});
+}
+
 // "y = conv2d(x, w) + add(b) + relu;" is what dumps say of a node that adds b and applies relu too: the
-// result gets a name that no file is likely to have, with which add is called, and so on. `count`: of those
-// before.
+// result gets a name of its own, with which add is called, and so on. `count`: of those before.
 static bool take_epilogue(struct parser *parser, struct statement *item, unsigned count)
 {
     struct statement before = *item;
-    const struct string name = item->targets[0].name;
-    size_t size = name.length + sizeof " before 4294967295";
-    char *made = wnn_arena_allocate(parser->arena, size);
+    const struct string made = name_before(parser, &item->targets[0], count);
     before.targets = wnn_arena_copy(parser->arena, item->targets, sizeof item->targets[0]);
-    if (!made || !before.targets)
+    if (!made.data || !before.targets)
         return wnn_fail_memory(parser->error);
-    memcpy(made, name.data, name.length);
-    int suffix = snprintf(made + name.length, size - name.length, " before %u", count);
-    before.targets[0].name = (struct string){made, name.length + (size_t)suffix};
+    before.targets[0].name = made;
     if (!add_statement(parser, &before) || !advance(parser))
         return false;
     if (parser->token.kind != TOKEN_WORD)

@@ -11,8 +11,9 @@
 //
 // Dumps of the compiler may stand in nodes: `y = conv2d(x, w) + relu;` is the convolution and relu of it, and
 // the braces around the statements of one node change nothing. Comments begin with // or # and end with the
-// line. Names that are not plain words can be quoted. Values are numbers, strings, words (operands, true,
-// false, enumerators), lists and calls (activations).
+// line. Names that are not plain words can be quoted; \", \\ and \u{1B}, a character by its number in
+// hexadecimal digits, are escapes there, and there is no NUL. Values are numbers, strings, words (operands,
+// true, false, enumerators), lists and calls (activations).
 
 #ifndef TOOLS_GRAPH_TEXT_H_
 #define TOOLS_GRAPH_TEXT_H_
@@ -106,6 +107,9 @@ bool graph_text_number(const struct value *value, WNNNumber *number);
 // none.
 WNNDataType graph_text_dtype(struct string name);
 const char *graph_text_dtype_name(WNNDataType type); // "f32"
+
+// A name in quotes, to be freed with free(): what a terminal might obey stands there as escapes.
+char *graph_text_quote(struct string name);
 
 // Whether a name can stand in a graph file without quotes.
 bool graph_text_is_word(struct string name);

@@ -68,13 +68,9 @@ static bool needs_quotes(const char *name)
 
 static void put_quoted(const struct writer *writer, const char *string)
 {
-    fputc('"', writer->file);
-    for (; *string; string++) {
-        if (*string == '"' || *string == '\\')
-            fputc('\\', writer->file);
-        fputc(*string, writer->file);
-    }
-    fputc('"', writer->file);
+    char *quoted = graph_text_quote((struct string){string, strlen(string)});
+    fputs(quoted, writer->file);
+    free(quoted);
 }
 
 static void put_name(const struct writer *writer, const char *name)
@@ -93,10 +89,9 @@ static void add_operand_name(void *argument, const struct operand *operand, stru
         wnn_text_add(text, "%s", name);
         return;
     }
-    wnn_text_add(text, "\"");
-    for (; *name; name++)
-        wnn_text_add(text, *name == '"' || *name == '\\' ? "\\%c" : "%c", *name);
-    wnn_text_add(text, "\"");
+    char *quoted = graph_text_quote((struct string){name, strlen(name)});
+    wnn_text_add(text, "%s", quoted);
+    free(quoted);
 }
 
 static void put_type(const struct writer *writer, const struct descriptor *type)

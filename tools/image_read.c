@@ -2,6 +2,7 @@
 //
 // Image files: PNG through libpng, JPEG through libjpeg, PGM and PPM here.
 
+#include "tools/bounds.h"
 #include "tools/image.h"
 #include "tools/memory.h"
 
@@ -13,9 +14,6 @@
 
 #include <jpeglib.h>
 #include <png.h>
-
-#define LARGEST_SIDE   32768u
-#define LARGEST_PIXELS (1u << 28)
 
 static bool is_png(const unsigned char *data, size_t size)
 {
@@ -33,20 +31,22 @@ static bool is_pnm(const unsigned char *data, size_t size)
            (data[1] == '5' || data[1] == '6' || data[1] == '2' || data[1] == '3') && isspace(data[2]);
 }
 
-bool image_recognise(const struct mapping *file)
+bool image_recognise(const unsigned char *data, size_t size)
 {
-    return is_png(file->data, file->size) || is_jpeg(file->data, file->size) ||
-           is_pnm(file->data, file->size);
+    return is_png(data, size) || is_jpeg(data, size) || is_pnm(data, size);
 }
 
 static bool make_room(const char *path, struct image *image, struct error *error)
 {
-    if (image->width == 0 || image->height == 0 || image->width > LARGEST_SIDE ||
-        image->height > LARGEST_SIDE || image->width > LARGEST_PIXELS / image->height)
-        return wnn_fail(error, WNNStatus_TypeError, "%s: an image of %u x %u pixels is too large or empty",
-                        path, image->width, image->height);
-    image->pixels = must_allocate((size_t)image->width * image->height * image->channels);
-    return true;
+    if (image->width == 0 || image->height == 0 || image->width > MOST_IMAGE_SIDE ||
+        image->height > MOST_IMAGE_SIDE || image->width > MOST_IMAGE_PIXELS / image->height)
+        return wnn_fail(
+            error, WNNStatus_TypeError,
+            "%s: an image of %u x %u pixels is too large or empty; it has up to %u a side and %u in "
+            "all",
+            path, image->width, image->height, MOST_IMAGE_SIDE, MOST_IMAGE_PIXELS);
+    image->pixels = calloc((size_t)image->width * image->height, image->channels);
+    return image->pixels || wnn_fail_memory(error);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -79,6 +79,21 @@ struct jpeg_failure {
     char message[JMSG_LENGTH_MAX];
 };
 
+// A progressive image may have any number of scans, each of which goes through all pixels and may take no
+// more than a few bytes of the file.
+static void count_scans(j_common_ptr info)
+{
+    const struct jpeg_decompress_struct *jpeg = (const struct jpeg_decompress_struct *)(const void *)info;
+    unsigned long long scans = jpeg->input_scan_number > 0 ? (unsigned)jpeg->input_scan_number : 0,
+                       pixels = (unsigned long long)jpeg->image_width * jpeg->image_height;
+    struct jpeg_failure *failure = (struct jpeg_failure *)(void *)info->err;
+    if (scans <= 16 || (scans <= MOST_JPEG_SCANS && scans <= MOST_JPEG_WORK / pixels))
+        return;
+    snprintf(failure->message, sizeof failure->message, "more than %llu scans of %llu pixels each", scans - 1,
+             pixels);
+    longjmp(failure->back, 1);
+}
+
 // libjpeg expects that this does not return.
 static void leave_jpeg(j_common_ptr info)
 {
@@ -105,7 +120,9 @@ static bool read_jpeg(const char *path, const struct mapping *file, struct image
         jpeg_destroy_decompress(&jpeg);
         return wnn_fail(error, WNNStatus_TypeError, "%s: %s", path, failure.message);
     }
+    struct jpeg_progress_mgr progress = {.progress_monitor = count_scans};
     jpeg_create_decompress(&jpeg);
+    jpeg.progress = &progress;
     jpeg_mem_src(&jpeg, file->data, (unsigned long)file->size);
     jpeg_read_header(&jpeg, TRUE);
     jpeg.out_color_space = jpeg.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
@@ -185,6 +202,10 @@ static bool read_pnm(const char *path, const struct mapping *file, struct image 
 bool image_decode(const char *path, const struct mapping *file, struct image *image, struct error *error)
 {
     *image = (struct image){0, 0, 0, NULL};
+    if (file->size > MOST_IMAGE_FILE)
+        return wnn_fail(error, WNNStatus_TypeError,
+                        "%s is longer than %zu bytes, the most that are read of an image", path,
+                        MOST_IMAGE_FILE);
     bool good = is_png(file->data, file->size)    ? read_png(path, file, image, error)
                 : is_jpeg(file->data, file->size) ? read_jpeg(path, file, image, error)
                 : is_pnm(file->data, file->size)

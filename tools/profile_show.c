@@ -53,11 +53,11 @@ void profile_print(WNNGraph graph)
         const WNNNodeProfile *node = &nodes[i];
         sum += node->totalNanoseconds;
         operations += node->operations;
-        printf("%10.4f %10.4f %6.2f %9.2f %8.2f  %-9s %s%s%.*s\n",
+        printf("%10.4f %10.4f %6.2f %9.2f %8.2f  %-9s %s%s%s\n",
                milliseconds(node->totalNanoseconds, node->runs), (double)node->leastNanoseconds * 1e-6,
                100 * (double)node->totalNanoseconds / (double)total, rate(node->operations, node),
                rate(node->bytes, node), node->kernel.data, node->operation.data,
-               node->label.length ? " " : "", (int)node->label.length, node->label.data);
+               node->label.length ? " " : "", SHOWN(wnn_string(node->label)));
     }
     printf("%10.4f %10.4f %6.2f %9.2f  %zu nodes, %llu runs; the nodes take %.4f ms\n",
            milliseconds(total, whole.runs), (double)least * 1e-6, 100.0,
@@ -119,7 +119,8 @@ static void add_event(struct trace *trace, const char *name, uint64_t begin, uin
     cJSON_AddNumberToObject(event, "tid", thread);
     cJSON_AddItemToObject(event, "args", arguments);
     char *text = must(cJSON_PrintUnformatted(event));
-    fprintf(trace->file, "%s\n%s", trace->begun ? "," : "", text);
+    fputs(trace->begun ? ",\n" : "\n", trace->file);
+    terminal_json(trace->file, text);
     trace->begun = true;
     cJSON_free(text);
     cJSON_Delete(event);

@@ -2,6 +2,7 @@
 #include "tools/run_data.h"
 
 #include "tools/bench_models.h"
+#include "tools/bounds.h"
 #include "tools/memory.h"
 
 #include <math.h>
@@ -50,7 +51,7 @@ static bool open_items(struct run_file *file, struct mapping *mapping, const str
                        struct error *error)
 {
     size_t elements = wnn_shape_elements(&port->type.shape);
-    if (image_recognise(mapping)) {
+    if (image_recognise(mapping->data, mapping->size)) {
         file->items = 1;
         return image_decode(file->path, mapping, &file->image, error);
     }
@@ -71,11 +72,35 @@ static bool open_items(struct run_file *file, struct mapping *mapping, const str
                                        file->path, mapping->size, port->name.data, port->bytes);
 }
 
+struct expectation {
+    const struct run_port *port;
+    bool many;
+};
+
+// How much comes through a pipe: what an array says, the most that an image may have, or one value of raw
+// numbers.
+static size_t data_extent(const unsigned char *data, size_t size, void *expected)
+{
+    enum {
+        TELLING = 12 // bytes show what it is
+    };
+    const struct expectation *expectation = expected;
+    if (size < TELLING)
+        return TELLING;
+    if (memcmp(data, "\x93NUMPY", 6) == 0)
+        return array_npy_extent(data, size);
+    if (image_recognise(data, size))
+        return MOST_IMAGE_FILE;
+    return expectation->many ? MOST_DATA_STREAM : expectation->port->bytes;
+}
+
 bool run_file_open(struct run_file *file, const char *path, const struct run_port *port, bool many,
                    struct error *error)
 {
     *file = (struct run_file){.path = path};
-    struct mapping *mapping = mapping_open(path, error);
+    struct expectation expectation = {port, many};
+    const struct mapping_rule rule = {"this input", MOST_DATA_STREAM, false, data_extent, &expectation};
+    struct mapping *mapping = mapping_open(path, &rule, error);
     bool good = mapping && open_items(file, mapping, port, error);
     mapping_release(mapping);
     if (good && !many && file->items > 1)

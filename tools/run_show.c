@@ -2,6 +2,7 @@
 #include "tools/run_show.h"
 
 #include "tools/graph_text.h"
+#include "tools/bounds.h"
 #include "tools/memory.h"
 #include "tools/terminal.h"
 
@@ -17,7 +18,8 @@
 bool labels_read(const char *path, struct labels *labels, struct error *error)
 {
     *labels = (struct labels){NULL, 0};
-    struct mapping *file = mapping_open(path, error);
+    static const struct mapping_rule rule = {.what = "labels", .most = MOST_LABELS, .copy = true};
+    struct mapping *file = mapping_open(path, &rule, error);
     if (!file)
         return false;
     size_t capacity = 0;
@@ -122,7 +124,7 @@ void show_output(const struct run_port *port, const struct labels *labels, size_
         least = value < least || isnan(value) ? value : least;
         most = value > most || isnan(value) ? value : most;
     }
-    printf("  %s: %s%s, %.7g to %.7g:", port->name.data, graph_text_dtype_name(port->type.type),
+    printf("  %s: %s%s, %.7g to %.7g:", SHOWN(port->name), graph_text_dtype_name(port->type.type),
            SHAPE_TEXT(&port->type.shape), least, most);
     for (size_t i = 0; i < count && i < 6; i++)
         printf(" %.7g", element(port, i));

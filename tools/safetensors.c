@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/safetensors.h"
 
+#include "tools/bounds.h"
 #include "tools/memory.h"
 
 #include <cjson/cJSON.h>
@@ -8,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define LONGEST_HEADER (100u << 20)
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const struct {
     const char *name;
@@ -115,6 +116,8 @@ static int by_place(const void *a, const void *b)
 
 static bool check_together(const struct reader *reader, struct safetensors *file)
 {
+    if (file->count == 0)
+        return true;
     qsort(file->tensors, file->count, sizeof *file->tensors, by_place);
     for (size_t i = 1; i < file->count; i++)
         if (file->tensors[i].begin < file->tensors[i - 1].end)
@@ -146,34 +149,86 @@ static bool read_header(const struct reader *reader, const cJSON *header, struct
     return check_together(reader, file);
 }
 
+static uint64_t header_length(const unsigned char *data)
+{
+    uint64_t length = 0;
+    for (unsigned i = 8; i-- > 0;)
+        length = length << 8 | data[i];
+    return length;
+}
+
+// The JSON text of `length` bytes; NULL if it is none.
+static cJSON *parse_header(const unsigned char *data, size_t length)
+{
+    // The parser wants to see the end of the text, and what follows the header is data.
+    char *text = must_allocate(length + 1);
+    memcpy(text, data, length);
+    cJSON *header = memchr(text, '\0', length) ? NULL : cJSON_ParseWithOpts(text, NULL, true);
+    free(text);
+    return header;
+}
+
+// How much comes through a pipe: the length of the header, the header, and what it says that there is.
+static size_t stream_extent(const unsigned char *data, size_t size, void *known)
+{
+    size_t *extent = known, data_bytes = 0;
+    if (size < 8)
+        return 8;
+    uint64_t length = header_length(data);
+    if (length > MOST_WEIGHTS_HEADER)
+        return 0;
+    if (size < 8 + length)
+        return 8 + (size_t)length;
+    if (*extent)
+        return *extent;
+    cJSON *header = parse_header(data + 8, (size_t)length);
+    bool good = header != NULL;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, header)
+    {
+        uint64_t end;
+        const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
+        if (!offsets)
+            continue;
+        good = good && whole(cJSON_GetArrayItem(offsets, 1), MOST_WEIGHTS_STREAM, &end);
+        if (good && end > data_bytes)
+            data_bytes = (size_t)end;
+    }
+    if (good)
+        *extent = 8 + (size_t)length + data_bytes;
+    cJSON_Delete(header);
+    return *extent;
+}
+
 bool safetensors_open(const char *path, struct safetensors *file, struct error *error)
 {
-    *file = (struct safetensors){mapping_open(path, error), NULL, 0};
+    size_t known = 0;
+    const struct mapping_rule rule = {"weights", MOST_WEIGHTS_STREAM, false, stream_extent, &known};
+    *file = (struct safetensors){mapping_open(path, &rule, error), NULL, 0};
     struct reader state = {path, error, 0, 0}, *reader = &state;
     if (!file->mapping)
         return false;
     const unsigned char *data = file->mapping->data;
-    uint64_t length = 0;
     bool good = false;
     if (file->mapping->size < 8) {
         FAIL("%s: no safetensors file: it has %zu bytes, not even the 8 of a header's length", path,
              file->mapping->size);
         goto end;
     }
-    for (unsigned i = 8; i-- > 0;)
-        length = length << 8 | data[i];
-    if (length > file->mapping->size - 8 || length > LONGEST_HEADER) {
+    uint64_t length = header_length(data);
+    if (length > MOST_WEIGHTS_HEADER) {
+        FAIL("%s: no safetensors file: a header of %llu bytes; it has %zu at most", path,
+             (unsigned long long)length, MOST_WEIGHTS_HEADER);
+        goto end;
+    }
+    if (length > file->mapping->size - 8) {
         FAIL("%s: no safetensors file: a header of %llu bytes in a file of %zu", path,
              (unsigned long long)length, file->mapping->size);
         goto end;
     }
     reader->data_begin = 8 + (size_t)length;
     reader->data_size = file->mapping->size - reader->data_begin;
-    // The parser wants to see the end of the text, and what follows the header is data.
-    char *text = must_allocate((size_t)length + 1);
-    memcpy(text, data + 8, (size_t)length);
-    cJSON *header = memchr(text, '\0', (size_t)length) ? NULL : cJSON_ParseWithOpts(text, NULL, true);
-    free(text);
+    cJSON *header = parse_header(data + 8, (size_t)length);
     good = header ? read_header(reader, header, file) : FAIL("%s: the header is not JSON", path);
     cJSON_Delete(header);
 end:
@@ -240,6 +295,19 @@ static char *header_text(const struct safetensors_item *items, size_t count)
     return text;
 }
 
+// Where a file is written that takes the place of one that exists: that may be the one that the tensors'
+// bytes are mapped from, and stays what it is for those who have it open. NULL: there is none, or it is a
+// pipe or a link.
+static char *name_beside(const char *path)
+{
+    struct stat status;
+    char *name = NULL;
+    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+        asprintf(&name, "%s.%ld.tmp", path, (long)getpid()) < 0)
+        name = must(NULL);
+    return name;
+}
+
 bool safetensors_write(const char *path, const struct safetensors_item *items, size_t count,
                        struct error *error)
 {
@@ -248,7 +316,8 @@ bool safetensors_write(const char *path, const struct safetensors_item *items, s
     unsigned char prefix[8];
     for (unsigned i = 0; i < 8; i++)
         prefix[i] = (unsigned char)((uint64_t)padded >> (8 * i));
-    FILE *file = fopen(path, "wb");
+    char *temporary = name_beside(path);
+    FILE *file = fopen(temporary ? temporary : path, temporary ? "wbx" : "wb");
     bool good = file && fwrite(prefix, 8, 1, file) == 1 && fwrite(text, 1, length, file) == length;
     for (size_t i = length; good && i < padded; i++)
         good = fputc(' ', file) != EOF;
@@ -262,5 +331,12 @@ bool safetensors_write(const char *path, const struct safetensors_item *items, s
         good = false;
         reason = errno;
     }
+    if (temporary && good && rename(temporary, path) != 0) {
+        good = false;
+        reason = errno;
+    }
+    if (temporary && file && !good)
+        unlink(temporary);
+    free(temporary);
     return good ? true : wnn_fail(error, WNNStatus_UnknownError, "%s: %s", path, strerror(reason));
 }

@@ -2,11 +2,9 @@
 #include "tools/session.h"
 
 #include "runtime/backends.h"
-#include "tools/file_cache.h"
 #include "tools/terminal.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +18,19 @@ bool parse_count(const char *option, const char *argument, unsigned long low, un
     if (errno == 0 && end != argument && *end == '\0' && argument[0] != '-' && *value >= low &&
         *value <= high)
         return true;
-    fprintf(stderr, "webnn: --%s=%s: expected a number from %lu to %lu\n", option, argument, low, high);
+    fprintf(stderr, "webnn: --%s=%s: expected a number from %lu to %lu\n", option, SHOWN_STRING(argument),
+            low, high);
     return false;
 }
 
-bool parse_real(const char *option, const char *argument, double *value)
+bool parse_real(const char *option, const char *argument, double low, double high, double *value)
 {
     char *end;
     *value = strtod(argument, &end);
-    if (end != argument && *end == '\0' && isfinite(*value))
+    if (end != argument && *end == '\0' && *value >= low && *value <= high)
         return true;
-    fprintf(stderr, "webnn: --%s=%s: expected a number\n", option, argument);
+    fprintf(stderr, "webnn: --%s=%s: expected a number from %g to %g\n", option, SHOWN_STRING(argument), low,
+            high);
     return false;
 }
 
@@ -47,7 +47,7 @@ bool session_option(struct session_options *options, int option, const char *arg
         options->backend = argument;
         return true;
     case 1002:
-        if (!parse_count("threads", argument, 0, 4096, &threads))
+        if (!parse_count("threads", argument, 1, MOST_THREADS, &threads))
             return false;
         options->threads = (unsigned)threads;
         return true;
@@ -79,7 +79,7 @@ static void keep_error(WNNStatus status, WNNStringView message, void *session, v
 
 bool session_open(struct session *session, const struct session_options *options, struct error *error)
 {
-    memset(session, 0, sizeof *session);
+    *session = (struct session){.cache = FILE_CACHE_INIT};
     // A device means a GPU, unless another backend is named.
     bool gpu = options->device && strcmp(options->backend, "cpu") == 0;
     session->backend = session_find_backend(gpu ? "gpu" : options->backend);
@@ -90,12 +90,17 @@ bool session_open(struct session *session, const struct session_options *options
     descriptor.threadCount = options->threads;
     descriptor.strictNumerics = options->strict;
     descriptor.device.data = options->device;
-    WNNCache cache = file_cache(options->cache);
+    WNNCache cache = file_cache(&session->cache);
+    if (options->cache && !file_cache_open(&session->cache, options->cache, error)) {
+        file_cache_close(&session->cache);
+        return false;
+    }
     descriptor.cache = options->cache ? &cache : NULL;
     descriptor.errorCallbackInfo = (WNNErrorCallbackInfo){NULL, keep_error, session, NULL};
     WNNStatus status = wnn_create_context_on(session->backend, &descriptor, &session->context);
     if (status == WNNStatus_Success)
         return true;
+    file_cache_close(&session->cache);
     return wnn_fail(error, status, "no context on the backend %s: %s", session->backend->name,
                     session->error.status ? session->error.message : wnnStatusName(status).data);
 }
@@ -104,6 +109,7 @@ void session_close(struct session *session)
 {
     wnnContextRelease(session->context);
     session->context = NULL;
+    file_cache_close(&session->cache);
 }
 
 // Waits for one future; the terminal sees how long it has been when it is long.

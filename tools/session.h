@@ -6,9 +6,12 @@
 #define TOOLS_SESSION_H_
 
 #include "runtime/context.h"
+#include "tools/file_cache.h"
 #include "tools/model.h"
 
 #include <getopt.h>
+
+#define MOST_THREADS 1024
 
 struct session_options {
     const char *backend; // cpu, gpu, or the name of any backend of this build
@@ -46,10 +49,12 @@ bool session_option(struct session_options *options, int option, const char *arg
 struct session {
     WNNContext context;
     const struct backend *backend;
+    struct file_cache cache;
     struct error error; // the last one that the context reported by a status alone
 };
 
 // False: a message is in *error.
+// It must stay where it is until it is closed.
 bool session_open(struct session *session, const struct session_options *options, struct error *error);
 void session_close(struct session *session);
 
@@ -67,9 +72,9 @@ bool session_dispatch(struct session *session, WNNGraph graph, size_t input_coun
                       const WNNNamedTensor *inputs, size_t output_count, const WNNNamedTensor *outputs,
                       struct error *error);
 
-// "Xk" to a number from `low` to `high`; false after a message that names the option.
+// A number from `low` to `high`; false after a message that names the option.
 bool parse_count(const char *option, const char *argument, unsigned long low, unsigned long high,
                  unsigned long *value);
-bool parse_real(const char *option, const char *argument, double *value);
+bool parse_real(const char *option, const char *argument, double low, double high, double *value);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/terminal.h"
 
-#include <stdio.h>
+#include "tools/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,6 +22,49 @@ const char *terminal_style(const char *code)
            : strcmp(code, "2") == 0  ? "\033[2m"
            : strcmp(code, "32") == 0 ? "\033[32m"
                                      : "\033[0m";
+}
+
+const char *terminal_text(struct string string, char buffer[TERMINAL_TEXT])
+{
+    struct text text = {buffer, TERMINAL_TEXT, 0};
+    buffer[0] = '\0';
+    wnn_text_add_quoted(&text, string, 200);
+    return buffer;
+}
+
+void terminal_line(FILE *file, const char *begin, const char *text)
+{
+    enum {
+        MOST_ESCAPE = 10 // bytes, "\u{10FFFF}", for one
+    };
+    size_t length = strlen(text), capacity = length * MOST_ESCAPE + 1;
+    char *buffer = must_allocate(capacity);
+    struct text escaped = {buffer, capacity, 0};
+    wnn_text_add_quoted(&escaped, (struct string){text, length}, length);
+    fprintf(file, "%s%s\n", begin, buffer);
+    free(buffer);
+}
+
+// In JSON without line breaks they can only be in strings.
+void terminal_json(FILE *file, const char *json)
+{
+    for (size_t length = strlen(json), size; length; json += size, length -= size) {
+        uint32_t character;
+        size = wnn_utf8_decode(json, length, &character);
+        if (size == 0) {
+            size = 1;
+            fputs("\\uFFFD", file);
+        } else if (!wnn_is_hidden(character)) {
+            fwrite(json, 1, size, file);
+        } else if (character < 0x10000) {
+            fprintf(file, "\\u%04X", (unsigned)character);
+        } else {
+            character -= 0x10000;
+            fprintf(file, "\\u%04X\\u%04X", 0xD800 | (unsigned)(character >> 10),
+                    0xDC00 | (unsigned)(character & 0x3FF));
+        }
+    }
+    fputc('\n', file);
 }
 
 double now(void)
@@ -43,9 +87,10 @@ void progress_show(struct progress *progress, size_t done, size_t all)
     progress->shown = time;
     progress->visible = true;
     if (all)
-        fprintf(stderr, "\r%s: %zu of %zu, %.0f s ", progress->what, done, all, time - progress->begin);
+        fprintf(stderr, "\r%s: %zu of %zu, %.0f s ", SHOWN_STRING(progress->what), done, all,
+                time - progress->begin);
     else
-        fprintf(stderr, "\r%s: %.0f s ", progress->what, time - progress->begin);
+        fprintf(stderr, "\r%s: %.0f s ", SHOWN_STRING(progress->what), time - progress->begin);
 }
 
 void progress_end(struct progress *progress)

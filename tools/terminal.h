@@ -5,9 +5,12 @@
 #ifndef TOOLS_TERMINAL_H_
 #define TOOLS_TERMINAL_H_
 
+#include "lib/text.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 // Whether standard output understands colours: a terminal, without NO_COLOR, that is not "dumb".
 bool terminal_colours(void);
@@ -18,6 +21,18 @@ bool terminal_colours(void);
 #define STYLE_GREEN terminal_style("32")
 #define STYLE_NONE  terminal_style("0")
 const char *terminal_style(const char *code);
+
+// What somebody else wrote, a name from a file for example, as a terminal shows it instead of obeying it:
+// control characters and the like as escapes. Names, paths and messages reach the terminal in one of these
+// ways only.
+#define TERMINAL_TEXT 320
+const char *terminal_text(struct string string, char buffer[TERMINAL_TEXT]); // cut off after 200 bytes
+#define SHOWN(text) terminal_text((text), (char[TERMINAL_TEXT]){0})
+#define SHOWN_STRING(characters)                                                                             \
+    terminal_text(wnn_string((WNNStringView){(characters), WNN_STRLEN}), (char[TERMINAL_TEXT]){0})
+void terminal_line(FILE *file, const char *begin, const char *text); // all of `text`, and a newline
+// JSON that is well-formed but for bytes that are not UTF-8, and a newline.
+void terminal_json(FILE *file, const char *json);
 
 // Work that may take long. After a second, and only if standard error is a terminal, a line there says how
 // far it is.

@@ -2,21 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the program `webnn`, from outside: what it prints, what it writes, how it ends.
 
-Usage: cli_test.py WEBNN SOURCE_ROOT [MODELS]
+Usage: cli_test.py WEBNN SOURCE_ROOT [MODELS [TEST...]]
 
 WEBNN is the program, SOURCE_ROOT the folder with tools/digits. MODELS is a folder of larger networks with expected
 results; without it, or if it does not exist, their tests are skipped. Needs nothing but Python's standard library.
 """
 import base64
+import fcntl
 import json
 import math
 import os
 import random
 import re
+import resource
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
+import time
 import zlib
 
 WEBNN = os.path.abspath(sys.argv[1])
@@ -26,6 +32,11 @@ DIGITS = os.path.join(ROOT, "tools", "digits")
 DIGITS_GRAPH = os.path.join(DIGITS, "digits.webnn")
 FORMATS = {"<f4": "f", "<f2": "e", "<f8": "d", "<i4": "i", "<u4": "I", "<i8": "q", "<u8": "Q", "|i1": "b",
            "|u1": "B", "|b1": "B"}
+
+# Where a sanitizer finds something, the exit code is none that the program has.
+ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "exitcode=99", "UBSAN_OPTIONS": "exitcode=99"}
+with open(WEBNN, "rb") as program:
+    SANITIZED = b"__asan_init" in program.read()
 
 checks = 0
 failures = []
@@ -40,10 +51,8 @@ def check(condition, what):
 
 
 def run(*arguments):
-    # Where a sanitizer finds something, the exit code is none that the program has.
     result = subprocess.run([WEBNN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            errors="replace", timeout=300,
-                            env={**os.environ, "ASAN_OPTIONS": "exitcode=99", "UBSAN_OPTIONS": "exitcode=99"})
+                            errors="replace", timeout=300, env=ENVIRONMENT)
     check(result.returncode in (0, 1, 2), f"{' '.join(arguments)}: exit code {result.returncode} {result.stderr}")
     check("\033" not in result.stdout + result.stderr, f"{' '.join(arguments)}: colours without a terminal")
     return result
@@ -718,6 +727,443 @@ def test_find_nan(folder):
     bad(1, "cannot be watched", "run", "--find-nan", "--backend=dummy", graph, x)
 
 
+# ----------------------------------------------------------------------------------------------------------------
+# Hostile files
+# ----------------------------------------------------------------------------------------------------------------
+
+# A program that reads without bound meets this first.
+MEMORY = 1536 << 20
+SECONDS = 20
+
+
+def limited(*arguments, feed=None, seconds=SECONDS):
+    """Runs with little memory and time; `feed` writes to the program's standard input until it has enough."""
+    def shrink():
+        # A sanitizer reserves more addresses than there are; it has limits of its own.
+        if not SANITIZED:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    process = subprocess.Popen([WEBNN, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, preexec_fn=shrink, env=ENVIRONMENT)
+
+    def pump():
+        try:
+            for piece in feed or ():
+                process.stdin.write(piece)
+            process.stdin.close()
+        except OSError:
+            pass  # it has closed its end, or has ended
+
+    feeder = threading.Thread(target=pump, daemon=True)
+    feeder.start()
+    peak = [0]
+
+    def watch():
+        while process.poll() is None:
+            try:
+                with open(f"/proc/{process.pid}/status") as file:
+                    peak[0] = max([peak[0]] + [int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM")])
+            except OSError:
+                pass
+            time.sleep(0.02)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    killer = threading.Timer(seconds * (6 if SANITIZED else 1), process.kill)
+    killer.start()
+    out, err = process.stdout.read(), process.stderr.read()
+    code = process.wait()
+    killer.cancel()
+    watcher.join()
+    check(code in (0, 1, 2), f"{' '.join(arguments)} with little memory and time: exit code {code} {err[-300:]}")
+    return code, out.decode(errors="replace"), err.decode(errors="replace"), peak[0]
+
+
+def zeros(first=b""):
+    yield first
+    while True:
+        yield bytes(1 << 20)
+
+
+def test_endless_files(folder):
+    """What does not end is not read to the end: a stated limit, or the size that is known, is where it stops."""
+    one = folder.graph(graph("y = relu(x);"), "one.webnn")
+    two = folder.graph(graph("y = add(x, z);", inputs="x: f32[2, 3]; z: f32[2, 3];"), "two.webnn")
+    weighed = folder.graph(graph("y = add(x, c);", consts="c: f32[2, 3];"), "weighed.webnn")
+    x = folder("x.bin")
+    with open(x, "wb") as file:
+        file.write(bytes(24))
+    header = json.dumps({"c": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}).encode()
+    endless = json.dumps({"c": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 2 ** 40]}}).encode()
+    text = graph("y = relu(x);").encode()
+    npy = folder("x.npy")
+    write_npy(npy, "<f4", (2, 3), [1, 2, 3, 4, 5, 6])
+    with open(npy, "rb") as file:
+        array = file.read()
+    write_png(folder("x.png"), 2, 3, 1, bytes(6))
+    with open(folder("x.png"), "rb") as file:
+        image = file.read()
+    weights = struct.pack("<Q", len(header)) + header
+    for words, feed, memory, arguments in (
+            ("is longer than 67108864 bytes", None, 400, ["graph", "/dev/zero"]),
+            ("is longer than 67108864 bytes", zeros(text + b" " * 1000), 400, ["graph", "/dev/stdin"]),
+            ("JSON", None, 100, ["graph", "--weights=/dev/zero", weighed]),
+            (f"is longer than {len(weights) + 24} bytes", zeros(weights), 100, ["graph", "--weights=/dev/stdin", weighed]),
+            ("data_offsets", zeros(struct.pack("<Q", len(endless)) + endless), 1200,
+             ["graph", "--weights=/dev/stdin", weighed]),
+            ("16777216 at most", zeros(struct.pack("<Q", 2 ** 40)), 100, ["graph", "--weights=/dev/stdin", weighed]),
+            ("is longer than 268435456 bytes", None, 700, ["run", one, "/dev/zero"]),
+            ("is longer than 24 bytes", None, 100, ["run", two, x, "/dev/zero"]),
+            (f"is longer than {len(array)} bytes", zeros(array), 100, ["run", one, "/dev/stdin"]),
+            ("/dev/stdin", zeros(b"\x93NUMPY\1\0\xff\xff" + b" " * 65535), 100, ["run", one, "/dev/stdin"]),
+            ("is longer than 268435456 bytes", zeros(image), 700, ["run", one, "/dev/stdin"]),
+            ("is longer than 4194304 bytes", None, 100, ["run", "--labels=/dev/zero", one, x]),
+            ("is longer than 4194304 bytes", zeros(b"\n" * 10), 100, ["run", "--labels=/dev/stdin", one, x]),
+            ("not a .npy", None, 100, ["run", "--expect=/dev/zero", one, x]),
+            ("Is a directory", None, 100, ["graph", folder.name]),
+            ("Is a directory", None, 100, ["run", one, folder.name]),
+            ("Is a directory", None, 100, ["run", "--labels=" + folder.name, one, x]),
+            ("is longer than 1048576 bytes", None, 100, ["bench", "--time=0.01", "--vs=cat /dev/zero", "relu:4"])):
+        code, _, error, peak = limited(*arguments, feed=feed)
+        check(code == 1 and words in error, f"{' '.join(arguments)}: {code} {error!r} does not say {words!r}")
+        check(SANITIZED or peak < memory << 20, f"{' '.join(arguments)}: {peak >> 20} MiB, more than {memory}")
+    # What says how long it is comes through a pipe as it does from a file.
+    for feed, arguments in (([weights, bytes(24)], ["graph", "--weights=/dev/stdin", weighed]), ([array], ["run", one, "/dev/stdin"]),
+                            ([text], ["graph", "/dev/stdin"]), ([bytes(24)], ["run", two, x, "/dev/stdin"]),
+                            ([bytes(72)], ["run", one, "/dev/stdin"])):
+        code, _, error, _ = limited(*arguments, feed=feed)
+        check(code == 0, f"{' '.join(arguments)} from a pipe: {error}")
+    limits = good("help", "limits")
+    check("67108864" in limits and "4194304" in limits, f"help says what is read: {limits}")
+    # A few bytes do not make gigabytes.
+    path = folder.graph(graph("y = relu(x);", consts="c: f32[65536, 4096] @scalar(1);"))
+    code, _, error, peak = limited("graph", path)
+    check(code == 1 and "268435456" in error and peak < 400 << 20, f"a constant of one number: {peak} {error}")
+
+
+def test_memory_of_text(folder):
+    """Memory and time are linear in the length of a graph file."""
+    name = "n" * 60000
+    nested = "relu(" * 15 + "x" + ")" * 15
+    for what, text, code in (
+            ("an epilogue", graph(f'"{name}" = relu(x)' + " + relu" * 5000 + f';\n y = neg("{name}");'), 0),
+            ("long names", graph("".join(f'"{"m" * 50000}{i}" = relu(x);\n' for i in range(20)) + "y = neg(x);"), 0),
+            ("numbers", graph("y = transpose(x, permutation=[" + "1," * 500000 + "1]);"), 1),
+            ("marks", graph("y = relu(x);" + ";" * 1000000), 1),
+            ("calls", graph("".join(f"y{i} = {nested};\n" for i in range(500)) + "y = relu(x);"), 0),
+            ("bytes", graph("y = relu(x);", consts="c: u8[300000] @bytes([" + "1," * 299999 + "1]);"), 0),
+            ("one letter", "a" * 1000000, 1), ("a comment", graph("y = relu(x); // " + "c" * 1000000), 0),
+            ("brackets", graph("y = " + "[" * 1000000), 1)):
+        path = folder.graph(text)
+        result, _, error, peak = limited("graph", "--before", "--backend=dummy", path)
+        check(result == code, f"{what}: {result} {error[:300]}")
+        check(SANITIZED or peak < 300 << 20, f"{what}: a file of {len(text)} bytes takes {peak >> 20} MiB")
+
+
+def jpeg_of_scans(width, height, scans):
+    """A grey progressive image: the first scan has the first coefficients, the others say nothing more."""
+    def segment(kind, data):
+        return bytes([0xff, kind]) + struct.pack(">H", len(data) + 2) + data
+    blocks = ((width + 7) // 8) * ((height + 7) // 8)
+    first = b"\0" * ((blocks * 1 + 7) // 8)  # code 0: no difference
+    runs = b"\0" * 1
+    table = bytes([1] + [0] * 15 + [0])  # one code of one bit
+    long_run = bytes([1] + [0] * 15 + [0xe0])  # a run of 2^14 and 14 bits more of blocks
+    data = b"\xff\xd8" + segment(0xdb, b"\0" + b"\1" * 64)
+    data += segment(0xc2, struct.pack(">BHHB", 8, height, width, 1) + b"\1\x11\0")
+    data += segment(0xc4, b"\0" + table) + segment(0xc4, b"\x10" + long_run)
+    data += segment(0xda, b"\1\1\0\0\0\0") + first
+    for _ in range(scans - 1):
+        count, body = blocks, b""
+        bits = ""
+        while count > 0:
+            run = min(count, 32767)
+            if run < 16384:
+                break
+            bits += "0" + format(run - 16384, "014b")
+            count -= run
+        bits += "1" * (-len(bits) % 8)
+        body = int(bits, 2).to_bytes(len(bits) // 8, "big") if bits else runs
+        data += segment(0xda, b"\1\1\0\1\x3f\0") + body.replace(b"\xff", b"\xff\0")
+    return data + b"\xff\xd9"
+
+
+def test_image_bombs(folder):
+    path = folder.graph(graph("y = identity(x);", inputs="x: f32[1, 4, 4];"))
+    image = folder("image")
+    # A few scans are what images have.
+    for scans, code in (3, 0), (12, 0), (5000, 1):
+        with open(image, "wb") as file:
+            file.write(jpeg_of_scans(64, 64, scans))
+        result, _, error, _ = limited("run", path, image)
+        check(result == code and (code == 0 or "scans" in error), f"{scans} scans: {result} {error}")
+    with open(image, "wb") as file:
+        file.write(jpeg_of_scans(8000, 8000, 704))
+    result, _, error, peak = limited("run", path, image, seconds=10)
+    check(result == 1 and "scans" in error, f"704 scans of a large image: {result} {error}")
+    for words, data in (
+            ("image", b"\xff\xd8\xff\xc0\0\x0b\x08\xff\xff\xff\xff\1\1\x11\0\xff\xda\0\x08\1\1\0\0\x3f\0"),
+            ("too large", b"P5 32768 32768 255\n"), ("missing", b"P2 11000 11000 255\n1 2 3"),
+            ("last pixel", b"P6 11000 11000 255\n")):
+        with open(image, "wb") as file:
+            file.write(data)
+        result, _, error, peak = limited("run", path, image)
+        check(result == 1 and words in error and (SANITIZED or peak < 100 << 20), f"{data[:20]}: {peak} {error}")
+    # A PNG that says it is huge, and one that is and has few bytes.
+    for width, height, words in (32768, 32768, "too large"), (2 ** 31 - 1, 1, "image"), (11000, 11000, "image"):
+        with open(image, "wb") as file:
+            chunk = b"IHDR" + struct.pack(">IIBBBBB", width, height, 16, 6, 0, 0, 1)
+            file.write(b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk)))
+            body = b"IDAT" + zlib.compress(bytes(1 << 20))
+            file.write(struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body)))
+        result, _, error, peak = limited("run", path, image)
+        check(result == 1 and words in error, f"a PNG image of {width} x {height}: {error}")
+
+
+def truncated_meanwhile(folder, what, arguments, victim, words):
+    """Nobody reads what the program prints, so that it waits in the middle; then the file is cut off."""
+    process = subprocess.Popen([WEBNN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
+    held, last = 0, -1
+    for _ in range(600):  # until the pipe is full and stays so
+        time.sleep(0.1)
+        held = int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+        if (held == last and held >= 32768) or process.poll() is not None:
+            break
+        last = held
+    check(process.poll() is None, f"{what}: it waits for its reader, who has {held} bytes")
+    os.truncate(victim, 0)
+    killer = threading.Timer(120, process.kill)
+    killer.start()
+    errors = []
+    reader = threading.Thread(target=lambda: errors.append(process.stderr.read().decode(errors="replace")))
+    reader.start()
+    process.stdout.read()
+    code = process.wait()
+    reader.join()
+    killer.cancel()
+    check(code == 1 and words in errors[0], f"{what}: exit code {code} {errors[0]!r}")
+
+
+def test_truncated_meanwhile(folder):
+    """A mapped file that gets shorter does not kill the program, which says so and fails."""
+    one = folder.graph(graph("y = relu(x);", inputs="x: f32[1, 64];"), "one.webnn")
+    raw = folder("raw.bin")
+    with open(raw, "wb") as file:
+        file.write(bytes(range(256)) * 4000)
+    truncated_meanwhile(folder, "raw inputs", ["run", one, raw], raw, "raw.bin changed while it was read")
+    # Weights, read by the worker that builds: the dumps of its passes are what fills the pipe.
+    count = 150
+    weights = folder("many.safetensors")
+    write_safetensors(weights, {f"c{i}": ("F32", [64, 64], bytes(range(256)) * 64) for i in range(count)})
+    nodes = "\n".join(f"t{i} = matmul({f't{i - 1}' if i else 'x'}, c{i});" for i in range(count))
+    many = folder.graph(graph(nodes + f"y = relu(t{count - 1});", inputs="x: f32[1, 64];",
+                              consts=" ".join(f"c{i}: f32[64, 64];" for i in range(count))), "many.webnn")
+    truncated_meanwhile(folder, "weights", ["graph", "--after=all", many], weights,
+                        "many.safetensors changed while it was read")
+    # One that is replaced stays what it is for those who have it open, be it the program itself.
+    write_safetensors(weights, {f"c{i}": ("F32", [64, 64], bytes(range(256)) * 64) for i in range(count)})
+    emitted = good("graph", "--emit=webnn", "--weights-out=" + weights, many)
+    with open(weights, "rb") as file:
+        check(file.read().count(bytes(range(256)) * 64) == count, "weights that are written over themselves")
+    check(sorted(os.listdir(folder.name)) == ["many.safetensors", "many.webnn", "one.webnn", "raw.bin"], "no temporaries are left")
+    good("run", "--random", "--quiet", folder.graph(emitted, "many.webnn"))
+    # A signal that is no fault of a mapping does what it always did.
+    process = subprocess.Popen([WEBNN, "bench", "--time=60", "relu:4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGBUS)
+    process.communicate(timeout=60)
+    check(SANITIZED or process.returncode == -signal.SIGBUS, f"SIGBUS of somebody else: {process.returncode}")
+
+
+HOSTILE = "\033[31m\033]0;title\a\x7f\u009b1m\u202egnp.\u2066\u061c\u200b\u2028\U000e0041"
+
+
+def hostile_model(folder):
+    name = "bad" + HOSTILE
+    text = graph(f'"t{HOSTILE}" = add(x, "w{HOSTILE}"); "{name}" = softmax("t{HOSTILE}", 1); "q{HOSTILE}" = neg("p{HOSTILE}");',
+                 outputs=f'"{name}"; "q{HOSTILE}"',
+                 inputs=f'x: f32[2, 3]; "p{HOSTILE}": f32[2, 3];', consts=f'"w{HOSTILE}": f32[2, 3] @weights("k{HOSTILE}");')
+    path = folder.graph(text.replace('"test"', f'"test{HOSTILE}"'), f"m{HOSTILE.replace('/', '')}.webnn")
+    write_safetensors(path[:-6] + ".safetensors", {"k" + HOSTILE: ("F32", [2, 3], struct.pack("<6f", *range(5), math.nan))})
+    return path, name
+
+
+def test_hostile_names(folder):
+    """Names, labels and messages from files do not command the terminal."""
+    path, name = hostile_model(folder)
+    hidden = {c for c in HOSTILE if not c.isascii() or c < " " or c == "\x7f"}
+
+    def shown(*arguments, code=0, says=None):
+        result = subprocess.run([WEBNN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                errors="surrogateescape", timeout=300, env=ENVIRONMENT)
+        words = result.stdout + result.stderr
+        check(result.returncode == code, f"{arguments!r}: exit code {result.returncode} {words!r}")
+        check(not hidden & set(words), f"{arguments!r}: {sorted(hidden & set(words))} in {words!r}")
+        check(says is None or says in words, f"{arguments!r}: {says!r} is not in {words!r}")
+        return result.stdout
+
+    labels = folder("labels")
+    with open(labels, "w") as file:
+        file.write("\n".join(["label" + HOSTILE] * 10))
+    image = folder("i" + HOSTILE.replace("/", "") + ".png")
+    write_png(image, 8, 8, 1, bytes(range(64)))
+    outputs = ["--output=" + folder("out.npy")]
+    shown("info", path, says="bad\\u{1B}")
+    for extra in [], ["--before"], ["--format=dot"], ["--after=all"]:
+        shown("graph", *extra, path)
+    shown("run", "--random", path, says="bad\\u{1B}")
+    shown("run", "--random", "--profile", path)
+    shown("run", "--random", "--find-nan", path, says="w\\u{1B}")
+    shown("run", "--random", "--output=" + name + "=" + folder("out.npy"), path)
+    shown("run", "--random", *outputs, path, code=1)
+    shown("run", path, code=1, says="no file for the input")
+    shown("run", "--labels=" + labels, DIGITS_GRAPH, image, says="label\\u{1B}")
+    shown("run", "--draw", "--labels=" + labels, DIGITS_GRAPH, image, image)
+    shown("bench", "--time=0.01", path, says="m\\u{1B}")
+    shown("bench", "--time=0.01", "--rounds=1", "--vs=echo 1 '" + HOSTILE + "'", path)
+    shown("bench", "--time=0.01", "--rounds=1", "--vs=echo '{\"peer\": \"" + json.dumps(HOSTILE)[1:-1] + "\", \"min_ms\": 1}'", path)
+    shown("bench", "--time=0.01", "--rounds=1", "--report=/dev/stdout", path, path)
+    line = json.loads(shown("bench", "--json", "--time=0.01", "--profile", path))
+    check(line["graph"] == path and any(HOSTILE in node["label"] for node in line["profile"]), f"JSON keeps names: {line}")
+    trace = folder("trace.json")
+    shown("run", "--random", "--quiet", "--trace=" + trace, path)
+    with open(trace) as file:
+        check(not hidden - {"\n"} & set(file.read()), "a trace has no such characters either")
+    # A file that is written can be read again, with the same names.
+    emitted = shown("graph", "--emit=webnn", "--weights-out=" + folder("again.safetensors"), path, says="\\u{1B}")
+    again = folder.graph(emitted, "again.webnn")
+    check(shown("graph", "--emit=webnn", "--weights-out=" + folder("third.safetensors"), again) == emitted, "escapes are read")
+    shown("run", "--random", "--quiet", "--output=" + name + "=" + folder("out.npy"), again)
+    # Messages.
+    for text in (graph(f'y = relu("{HOSTILE}");'), graph(f'"{HOSTILE}" = relu(x); "{HOSTILE}" = relu(x);'), graph("y = relu(x);", outputs=f'"{HOSTILE}"'),
+                 graph(f'y = "{HOSTILE}"(x);'), graph("y = relu(x);", inputs=f'"{HOSTILE}": f33[2];'), f"webnn_graph {HOSTILE}",
+                 graph(f'y = elu(x, "{HOSTILE}"=1);'), graph(f'y = pad(x, [0,0], [0,0], mode="{HOSTILE}");'), graph(f'y = cast(x, "{HOSTILE}");'),
+                 graph("y = add(x, c);", consts=f'c: f32[2, 3] @weights("{HOSTILE}");'), graph(f'"{HOSTILE}" = reshape(x, [7]); y = relu(x);'),
+                 graph(f'y = gru(x, x, x, 1, 1, activations=["{HOSTILE}"]);')):
+        shown("graph", folder.graph(text), code=1)
+    weights = folder("graph.safetensors")
+    path = folder.graph(graph("y = add(x, c);", consts="c: f32[2, 3];"))
+    for header in ({HOSTILE: 1}, {HOSTILE: {"dtype": HOSTILE}}, {HOSTILE: {"dtype": "F32", "shape": [9], "data_offsets": [0, 24]}},
+                   {"c": {"dtype": "F32", "shape": [3, 2], "data_offsets": [0, 24]}, HOSTILE: {"dtype": "F32", "shape": [6], "data_offsets": [4, 28]}}):
+        write_raw_safetensors(weights, json.dumps(header).encode(), bytes(48))
+        shown("graph", path, code=1)
+    with open(folder("x.npy"), "wb") as file:
+        header = ("{'descr': '" + HOSTILE + "', 'fortran_order': False, 'shape': (6,)}\n").encode()
+        file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + bytes(24))
+    shown("run", DIGITS_GRAPH, folder("x.npy"), code=1)
+    for arguments in (["graph", HOSTILE], ["ops", HOSTILE], [HOSTILE], ["run", "--" + HOSTILE, "x"], ["bench", "--time=" + HOSTILE, "x"], ["bench", "--type=" + HOSTILE],
+                      ["run", "--threads=" + HOSTILE, "x"], ["run", "--backend=" + HOSTILE, DIGITS_GRAPH], ["run", "--layout=" + HOSTILE, "x"],
+                      ["run", "--device=" + HOSTILE, DIGITS_GRAPH], ["graph", "--after=" + HOSTILE, "x"], ["graph", "--format=" + HOSTILE, "x"],
+                      ["run", "--mean=" + HOSTILE, "x"], ["bench", "matmul:" + HOSTILE], ["bench", "relu:" + HOSTILE], ["help", HOSTILE]):
+        result = run(*arguments)
+        check(result.returncode in (1, 2) and not hidden - {"\n"} & set(result.stdout + result.stderr), f"{arguments!r}: {result.stderr!r}")
+
+
+def test_hostile_numbers(folder):
+    """Numbers that mean nothing are refused before anything is done."""
+    nothing = ["-1", "nan", "inf", "-inf", "", "1x", "1e400", " ", "0x"]
+    for option, values in (("time", nothing + ["1e9"]), ("threads", nothing + ["0", "1025", "4294967297", "99999999999999999999", "1.5"]),
+                           ("rounds", nothing + ["0", "99999999999"])):
+        for value in values:
+            bad(2, f"--{option}={value}: expected a number from", "bench", f"--{option}={value}", "relu:4")
+    for option, values in (("top", ["0", "-1", "1e3", "99999999999"]), ("repeat", ["0", "-1", "99999999999"]), ("scale", ["nan", "inf", "1e300", ""]),
+                           ("mean", ["nan", "1,2", "1,2,3,4", "1,,2", "inf"]), ("std", ["0", "-1", "nan", "1,0,1", "1e-300"])):
+        for value in values:
+            bad(2, f"--{option}=", "run", f"--{option}={value}", DIGITS_GRAPH)
+    for shape in "0", "-1", "4x-1", "99999999999", "4294967297", "nan", "", "x", "4x", "1x1x1x1x1x1x1x1x1", "65536x65536x65536x65536":
+        for operator in "relu", "matmul", "matmul_uint4", "conv2d", "copy", "chain":
+            code, _, error, peak = limited("bench", "--time=0.01", f"{operator}:{shape}")
+            check(code == 1 and error.startswith("webnn: "), f"{operator}:{shape}: {code} {error}")
+            check(SANITIZED or peak < 400 << 20, f"{operator}:{shape}: {peak >> 20} MiB")
+    for shape in "100000x100000x100000", "1x4294967264x4294967295":
+        for operator in "matmul", "matmul_uint4":
+            code, _, error, _ = limited("bench", "--time=0.01", f"{operator}:{shape}")
+            check(code == 1, f"{operator}:{shape}: {code} {error}")
+    for shape in "1000000x1000000x1000x1000", "8x8x3x4x0", "8x8x3x4x3x0", "8x8x3x4x3x1x0", "8x8x0x4", "8x8x4x0":
+        code, _, error, _ = limited("bench", "--time=0.01", "conv2d:" + shape)
+        check(code == 1, f"conv2d:{shape}: {code} {error}")
+    # What is said is what computes.
+    processors = len(os.sched_getaffinity(0))
+    for arguments, threads in ([], processors), (["--threads=1"], 1), (["--threads=3"], 3):
+        line = json.loads(good("bench", "--json", "--time=0.01", *arguments, "relu:4"))
+        check(line["threads"] == threads, f"bench --json {arguments} says {line['threads']} threads")
+
+
+def test_nan_weights(folder):
+    """A NaN in weights is told as such; nodes that hand it on, even as an infinity, are not blamed."""
+    inputs = "x: f32[4, 32];"
+    values = [0.5] * (32 * 16)
+    values[100] = math.nan
+    for nodes, shape in (("y = gemm(x, w);", [32, 16]), ("y = matmul(x, w);", [32, 16]), ("t = add(x, x); y = gemm(t, w, bTranspose=true);", [16, 32]),
+                         ("y = gemm(x, w, b); z = relu(y);", [32, 16]), ("t = mul(w, w); y = matmul(x, t);", [32, 16])):
+        path = folder.graph(graph(nodes, inputs=inputs, consts=f'w: f32{shape} @weights("w"); b: f32[16] @scalar(1);'))
+        for value in math.nan, math.inf:
+            values[100] = value
+            write_safetensors(folder("graph.safetensors"), {"w": ("F32", shape, struct.pack("<512f", *values))})
+            for extra in [], ["--strict"], ["--threads=1"]:
+                text = good("run", "--random", "--quiet", "--find-nan", *extra, path)
+                kind = "a NaN" if math.isnan(value) else "an infinity"
+                check(f"The constant w holds {kind} (element 100)" in text and "No node makes" in text, f"{nodes} {extra}: {text}")
+    path = folder.graph(graph("t = sqrt(x); y = matmul(t, w);", inputs=inputs, consts='w: f32[32, 16] @scalar(1);'))
+    write_npy(folder("x.npy"), "<f4", (4, 32), [1.0] * 127 + [-1.0])
+    text = good("run", "--quiet", "--find-nan", path, folder("x.npy"))
+    check('sqrt "t"' in text and "element 127" in text and "constant" not in text, f"a node is still found: {text}")
+
+
+def test_cache_directory(folder):
+    """A cache is private: it is made so, and one that others can write to is refused."""
+    cache = folder("cache")
+    good("run", "--random", "--quiet", "--cache=" + cache, "gru")
+    check(os.stat(cache).st_mode & 0o777 == 0o700, f"the mode of a cache: {os.stat(cache).st_mode:o}")
+    for mode in 0o777, 0o770, 0o702:
+        os.chmod(cache, mode)
+        bad(1, "others may write", "run", "--random", "--quiet", "--cache=" + cache, "gru")
+    os.chmod(cache, 0o755)
+    good("run", "--random", "--quiet", "--cache=" + cache, "gru")
+    os.symlink(cache, folder("link"))
+    bad(1, "symbolic link", "run", "--random", "--quiet", "--cache=" + folder("link"), "gru")
+    with open(folder("file"), "w"):
+        pass
+    bad(1, "Not a directory", "run", "--random", "--quiet", "--cache=" + folder("file"), "gru")
+    bad(1, "No such file", "run", "--random", "--quiet", "--cache=" + folder("no/cache"), "gru")
+    if os.geteuid() == 0:
+        os.chown(cache, 12345, 12345)
+        bad(1, "another user", "run", "--random", "--quiet", "--cache=" + cache, "gru")
+        os.chown(cache, 0, 0)
+    gpu = run("run", "--random", "--quiet", "--backend=gpu", "--cache=" + cache, "relu:4")
+    if gpu.returncode:
+        print("skipped: the cache of a GPU:", gpu.stderr.strip())
+        return
+    entries = os.listdir(cache)
+    check(entries and all(os.stat(os.path.join(cache, e)).st_mode & 0o777 == 0o600 for e in entries) and
+          not any("." in e for e in entries), f"entries are for their owner only: {entries}")
+    # What lies there instead of entries is not followed, waited for or read.
+    victim = folder("victim")
+    for what in "link", "pipe", "directory", "noise", "short", "huge":
+        with open(victim, "w") as file:
+            file.write("precious")
+        for entry in entries:
+            path = os.path.join(cache, entry)
+            if os.path.isdir(path) and not os.path.islink(path):
+                os.rmdir(path)
+            elif os.path.lexists(path):
+                os.unlink(path)
+            if what == "link":
+                os.symlink(victim, path)
+            elif what == "pipe":
+                os.mkfifo(path)
+            elif what == "directory":
+                os.mkdir(path)
+            else:
+                with open(path, "wb") as file:
+                    file.write(b"noise" * 1000 if what == "noise" else b"n")
+                    file.truncate(1 << 42 if what == "huge" else 5000 if what == "noise" else 1)
+        result = run("run", "--random", "--quiet", "--backend=gpu", "--cache=" + cache, "relu:4")
+        check(result.returncode == 0, f"a {what} in the cache: {result.stderr}")
+        with open(victim) as file:
+            check(file.read() == "precious", f"a {what} in the cache is not written through")
+        check(not any("." in entry for entry in os.listdir(cache)), f"no temporaries are left: {os.listdir(cache)}")
+
+
 def test_models(folder):
     if not MODELS or not os.path.isdir(MODELS):
         print("skipped: larger models (no folder of them)")
@@ -745,8 +1191,9 @@ def test_models(folder):
 
 
 def main():
+    only = sys.argv[4:]  # names of tests, for who works on one
     for name, test in list(globals().items()):
-        if name.startswith("test_"):
+        if name.startswith("test_") and (not only or name[5:] in only):
             folder = Folder()
             with folder:
                 test(folder)
