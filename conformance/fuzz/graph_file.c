@@ -4,84 +4,18 @@
 // and the result is read. What is refused says where; what is read can be written and read again, as the same
 // text. Operators come from the generator of random graphs, so that all of them are covered.
 
+#include "conformance/fuzz/edit.h"
 #include "conformance/fuzz/fuzz.h"
 #include "tools/graph_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define MOST_MEMORY (256u << 20)
 
 unsigned long fuzz_built;
-
-// A file without a name, and its path.
-struct file {
-    int descriptor;
-    char path[32];
-};
-
-struct bytes {
-    char *data;
-    size_t size;
-};
-
-struct edits {
-    const uint8_t *bytes; // what is left
-    size_t length;
-};
-
-// 0 when there are no more.
-static unsigned take(struct edits *edits)
-{
-    if (edits->length == 0)
-        return 0;
-    edits->length--;
-    return *edits->bytes++;
-}
-
-static unsigned take_long(struct edits *edits)
-{
-    unsigned high = take(edits);
-    return high << 8 | take(edits);
-}
-
-static void fail(const char *what, const struct bytes *text)
-{
-    fprintf(stderr, "%s:\n%.*s\n", what, (int)text->size, text->data);
-    abort();
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Files
-// ---------------------------------------------------------------------------------------------------------------
-
-static struct file open_file(void)
-{
-    struct file file = {.descriptor = memfd_create("fuzz", 0)};
-    if (file.descriptor < 0)
-        abort();
-    snprintf(file.path, sizeof file.path, "/proc/self/fd/%d", file.descriptor);
-    return file;
-}
-
-static void fill_file(const struct file *file, const struct bytes *bytes)
-{
-    if (ftruncate(file->descriptor, 0) != 0 ||
-        pwrite(file->descriptor, bytes->data, bytes->size, 0) != (ssize_t)bytes->size)
-        abort();
-}
-
-static struct bytes read_file(const struct file *file)
-{
-    off_t size = lseek(file->descriptor, 0, SEEK_END);
-    struct bytes bytes = {malloc((size_t)size + 1), (size_t)size};
-    if (!bytes.data || pread(file->descriptor, bytes.data, bytes.size, 0) != size)
-        abort();
-    return bytes;
-}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Models
@@ -126,12 +60,23 @@ static struct bytes write_model(const struct model *model, const struct file *we
     return text;
 }
 
-static struct bytes write_random(WNNContext context, unsigned seed, const struct file *weights)
+// Whether all constants may stand in the text.
+static bool fits_in_text(const struct model *model)
+{
+    const struct graph *graph = model_graph(model);
+    for (size_t i = 0; i < graph->operand_count; i++)
+        if (graph->operands[i]->constant && graph->operands[i]->constant->bytes > 65536)
+            return false;
+    return true;
+}
+
+// With constants in the text if that is wanted and possible, in the file otherwise.
+static struct bytes write_random(WNNContext context, unsigned seed, bool in_text, const struct file *weights)
 {
     struct model model;
     begin(&model, context);
     fuzz_random_model(&model, seed);
-    struct bytes text = write_model(&model, weights);
+    struct bytes text = write_model(&model, in_text && fits_in_text(&model) ? NULL : weights);
     model_end(&model);
     return text;
 }
@@ -155,19 +100,6 @@ static bool read_model(struct model *model, const struct file *text, const struc
 // ---------------------------------------------------------------------------------------------------------------
 // Mistakes
 // ---------------------------------------------------------------------------------------------------------------
-
-static void replace(struct bytes *bytes, size_t at, size_t cut, const char *with, size_t length)
-{
-    char *data = malloc(bytes->size - cut + length + 1);
-    if (!data)
-        abort();
-    memcpy(data, bytes->data, at);
-    if (length)
-        memcpy(data + at, with, length);
-    memcpy(data + at + length, bytes->data + at + cut, bytes->size - at - cut);
-    free(bytes->data);
-    *bytes = (struct bytes){data, bytes->size - cut + length};
-}
 
 static const char *word(unsigned index)
 {
@@ -222,9 +154,54 @@ static const char *word(unsigned index)
     return index < count ? words[index] : wnn_ops[index - count].name;
 }
 
+// Mistakes that are long: what is nested deeply, named at length, listed without end. All of it is linear.
+static void lengthen(struct bytes *bytes, size_t at, unsigned kind, unsigned amount)
+{
+    static const struct {
+        const char *first, *again, *last; // `again` is repeated
+    } forms[] = {
+        {"", "[", ""},
+        {"", "[", "]"},
+        {"", "relu(", "x0)"},
+        {"", "+ relu ", ""},
+        {"\"", "name of a thousand letters ", "\""},
+        {"a", "a", "a"},
+        {"[1", ", 1", "]"},
+        {"1", "0", ""},
+        {"", "-", "1"},
+        {"", ";", ""},
+        {"", "\n", ""},
+        {"\"", "\\u{10FFFF}", "\""},
+        {"\"", "\\\"", "\""},
+        {"//", "/", "\n"},
+        {"", "{", "}"},
+        {"@bytes([1", ",255", "])"},
+        {"", "concat(", "x0, axis=0)"},
+        {"y = relu(x0)", " + elu(alpha=1)", ";"},
+        {"inputs { a: f32[1", ", 1", "]; }"},
+        {"outputs { ", "y0; ", "}"},
+        {"consts { ", "c: f32[1] @scalar(1); ", "}"},
+        {"consts { big: f32[16384, ", "8", "] @scalar(1); }"},
+        {"[a", ", a", "] = split(x0, 2);"},
+        {"label=\"", "\xe2\x80\xae", "\""},
+    };
+    const size_t count = sizeof forms / sizeof *forms;
+    const char *first = forms[kind % count].first, *again = forms[kind % count].again,
+               *last = forms[kind % count].last;
+    replace(bytes, at, 0, last, strlen(last), 1);
+    replace(bytes, at, 0, again, strlen(again), (size_t)1 << amount % 17);
+    replace(bytes, at, 0, first, strlen(first), 1);
+}
+
 static void change(struct bytes *bytes, struct edits *edits)
 {
     unsigned kind = take(edits);
+    if (kind % 6 == 5 && kind <= 240) {
+        size_t at = take_long(edits) % (bytes->size + 1);
+        unsigned form = take(edits);
+        lengthen(bytes, at, form, take(edits));
+        return;
+    }
     size_t at = take_long(edits) % (bytes->size + 1), rest = bytes->size - at;
     size_t length = 1 + take(edits) % 32;
     if (length > rest)
@@ -233,29 +210,28 @@ static void change(struct bytes *bytes, struct edits *edits)
     const char *text = word((unsigned char)byte);
     switch (kind % 6) {
     case 0: // left out
-        replace(bytes, at, length, NULL, 0);
+        replace(bytes, at, length, NULL, 0, 0);
         break;
-    case 1: { // twice
+    case 1: { // twice, or many times
         char twice[32];
         memcpy(twice, bytes->data + at, length);
-        replace(bytes, at, 0, twice, length);
+        replace(bytes, at, 0, twice, length, kind < 200 ? 1 : (size_t)1 << (unsigned char)byte % 15);
         break;
     }
     case 2: // another byte
-        replace(bytes, at, rest > 0, &byte, 1);
+        replace(bytes, at, rest > 0, &byte, 1, 1);
         break;
     case 3:
-        replace(bytes, at, 0, text, strlen(text));
+        replace(bytes, at, 0, text, strlen(text), 1);
         break;
     case 4: // another word
         length = 0;
         while (length < rest && strchr(" \n,;:=()[]{}\"", bytes->data[at + length]) == NULL)
             length++;
-        replace(bytes, at, length, text, strlen(text));
+        replace(bytes, at, length, text, strlen(text), 1);
         break;
     default: // the end is missing
-        if (kind > 240)
-            replace(bytes, at, rest, NULL, 0);
+        replace(bytes, at, rest, NULL, 0, 0);
         break;
     }
 }
@@ -291,14 +267,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     WNNContext context = create_context();
     unsigned seed = take_long(&edits), how = take(&edits), count = 1 + take(&edits) % 3;
     bool changed = how >= 8;
-    struct bytes text = write_random(context, seed, how & 1 ? &weights_file : NULL);
+    struct bytes text = write_random(context, seed, !(how & 1), &weights_file);
     struct bytes weights = read_file(&weights_file);
     for (unsigned i = 0; changed && i < count; i++)
-        change((how & 3) == 3 ? &weights : &text, &edits);
+        if ((how & 7) == 7)
+            spoil(&weights, &edits);
+        else
+            change((how & 3) == 3 ? &weights : &text, &edits);
     fill_file(&text_file, &text);
     fill_file(&weights_file, &weights);
 
+    struct budget budget;
     struct model model;
+    budget_begin(&budget);
     begin(&model, context);
     if (read_model(&model, &text_file, &weights_file)) {
         fuzz_built++;
@@ -308,6 +289,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     model_end(&model);
     wnnContextRelease(context);
+    budget_end(&budget, "reading and writing", &text);
     free(text.data);
     free(weights.data);
     close(text_file.descriptor);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files that fuzzers of readers make and spoil: the bytes of an input say what is changed.
+
+#ifndef CONFORMANCE_FUZZ_EDIT_H_
+#define CONFORMANCE_FUZZ_EDIT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// To be freed with free(data), which has a NUL behind it.
+struct bytes {
+    char *data;
+    size_t size;
+};
+
+// What is left of an input.
+struct edits {
+    const uint8_t *bytes;
+    size_t length;
+};
+
+// 0 when there are no more.
+unsigned take(struct edits *edits);
+unsigned take_long(struct edits *edits);
+
+// Puts `length` bytes, `times` times, in the place of `cut` bytes; nothing if the result would be longer than
+// MOST_EDITED.
+#define MOST_EDITED ((size_t)1 << 20)
+void replace(struct bytes *bytes, size_t at, size_t cut, const char *with, size_t length, size_t times);
+
+// One mistake that any file can have: bytes left out, repeated, set to what lengths are often wrong by; the
+// end missing.
+void spoil(struct bytes *bytes, struct edits *edits);
+
+// A file without a name, and its path.
+struct file {
+    int descriptor;
+    char path[32];
+};
+struct file open_file(void);
+void fill_file(const struct file *file, const struct bytes *bytes);
+struct bytes read_file(const struct file *file);
+
+// What one input may take. Ends the process with a message if it was more; `what` and the bytes are for that.
+struct budget {
+    double begin; // seconds of the processor
+};
+void budget_begin(struct budget *budget);
+void budget_end(const struct budget *budget, const char *what, const struct bytes *bytes);
+
+// Ends the process with a message, and shows the bytes.
+void fail(const char *what, const struct bytes *bytes);
+
+#endif
