@@ -559,9 +559,10 @@ static bool take_declarations(struct parser *parser, bool constants, struct decl
             return false;
         item.key = item.name.name;
         item.source_place = item.name.place;
-        while (constants && at_mark(parser, '@'))
-            if (!advance(parser) || !take_source(parser, &item))
-                return false;
+        if (constants && at_mark(parser, '@') && (!advance(parser) || !take_source(parser, &item)))
+            return false;
+        if (constants && at_mark(parser, '@'))
+            return FAIL(parser->token.place, "a constant has one value");
         if (!expect(parser, ';', "';' after the declaration"))
             return false;
         *list = wnn_arena_grow(parser->arena, *list, *count, &capacity, sizeof item);
