@@ -252,7 +252,8 @@ static void run_chunks(void *argument, size_t begin, size_t end)
     const struct parts *parts = argument;
     const struct conv *conv = parts->conv;
     for (size_t chunk = begin; chunk < end; chunk++) {
-        float *scratch = parts->scratch + chunk * parts->scratch_floats;
+        float *scratch =
+            parts->scratch_floats > 0 ? parts->scratch + chunk * parts->scratch_floats : parts->scratch;
         const struct parallel alone = wnn_parallel_alone(conv->interrupt);
         for (size_t i = parts->count * chunk / parts->chunks; i < parts->count * (chunk + 1) / parts->chunks;
              i++)
@@ -481,32 +482,32 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-// The phase of output elements phase, phase + stride, ... An input element i meets filter element k at output
-// element i * stride + k * dilation - padding, so that k must make phase + padding - k * dilation a multiple
-// of the stride.
-static struct conv_axis transpose_axis(const struct conv_axis *sizes, size_t taps, uint32_t padding,
-                                       uint32_t stride, uint32_t dilation, size_t phase)
+static struct conv_reach reach_of(size_t taps, uint32_t padding, uint32_t stride, uint32_t dilation)
 {
     uint64_t divisor = common_divisor(stride, dilation), period = stride / divisor;
-    uint64_t target = (uint64_t)phase + padding, first = taps;
-    if (target % divisor == 0)
-        first = target / divisor % period * inverse(dilation / divisor, period) % period;
+    return (struct conv_reach){divisor, period, inverse(dilation / divisor, period), taps, padding};
+}
 
-    struct conv_axis axis = {
-        .tap_step = (size_t)period,
-        .offset_step = -(int64_t)(dilation / divisor),
+// The phase of output elements first, first + stride, ... whose first tap is number `tap`, which is less than
+// the period. An input element i meets filter element k at output element i * stride + k * dilation -
+// padding, so that the others are a period apart. The count is 0 if the phase lies behind the output.
+static struct conv_axis transpose_axis(const struct conv_axis *sizes, const struct conv_reach *reach,
+                                       uint32_t stride, uint32_t dilation, size_t tap)
+{
+    uint64_t reached = (uint64_t)tap * dilation;
+    uint64_t first = (reached % stride + stride - reach->padding % stride) % stride;
+    return (struct conv_axis){
+        .tap = tap,
+        .tap_step = (size_t)reach->period,
+        .taps = (size_t)((reach->taps - 1 - tap) / reach->period + 1),
+        .offset = ((int64_t)(first + reach->padding) - (int64_t)reached) / stride,
+        .offset_step = -(int64_t)(dilation / reach->divisor),
         .step = 1,
-        .out = phase,
+        .out = (size_t)first,
         .out_step = stride,
-        .count = (sizes->count - phase + stride - 1) / stride,
+        .count = first < sizes->count ? (size_t)((sizes->count - first + stride - 1) / stride) : 0,
         .in = sizes->in,
     };
-    if (first < taps) {
-        axis.tap = (size_t)first;
-        axis.taps = (size_t)((taps - 1 - first) / period + 1);
-        axis.offset = ((int64_t)target - (int64_t)(first * dilation)) / stride;
-    }
-    return axis;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -518,6 +519,7 @@ struct layer {
     struct conv conv;              // without axes
     size_t height, width;          // of the filter
     size_t rows_of_phases, phases; // phases: in a row of them
+    struct conv_reach reach[2];    // of convTranspose2d
     const uint32_t *padding, *strides, *dilations;
     bool transposed, product;
 };
@@ -535,8 +537,6 @@ static struct layer describe_layer(const struct node *node)
         layer.padding = options->padding.data;
         layer.strides = options->strides.data;
         layer.dilations = options->dilations.data;
-        layer.rows_of_phases = wnn_smaller(layer.strides[0], layer.conv.y.count);
-        layer.phases = wnn_smaller(layer.strides[1], layer.conv.x.count);
     } else {
         const WNNConv2dOptions *options = node->attrs;
         layer.conv = describe_conv(options, in, filter, out, &dims);
@@ -546,20 +546,26 @@ static struct layer describe_layer(const struct node *node)
     }
     layer.height = filter->dim[dims.y];
     layer.width = filter->dim[dims.x];
+    if (layer.transposed) {
+        layer.reach[0] = reach_of(layer.height, layer.padding[0], layer.strides[0], layer.dilations[0]);
+        layer.reach[1] = reach_of(layer.width, layer.padding[2], layer.strides[1], layer.dilations[1]);
+        layer.rows_of_phases = wnn_smaller(layer.height, layer.reach[0].period);
+        layer.phases = wnn_smaller(layer.width, layer.reach[1].period);
+    }
     layer.product = by_product(&layer.conv, layer.height * layer.width);
     return layer;
 }
 
-// Phase number `index` of all, with its axes.
+// Phase number `index` of all that taps reach, with its axes.
 static struct conv phase_of(const struct layer *layer, size_t index)
 {
     const uint32_t *padding = layer->padding, *strides = layer->strides, *dilations = layer->dilations;
     struct conv conv = layer->conv;
     if (layer->transposed) {
-        conv.y = transpose_axis(&layer->conv.y, layer->height, padding[0], strides[0], dilations[0],
-                                index / layer->phases);
-        conv.x = transpose_axis(&layer->conv.x, layer->width, padding[2], strides[1], dilations[1],
-                                index % layer->phases);
+        conv.y =
+            transpose_axis(&layer->conv.y, &layer->reach[0], strides[0], dilations[0], index / layer->phases);
+        conv.x =
+            transpose_axis(&layer->conv.x, &layer->reach[1], strides[1], dilations[1], index % layer->phases);
         return conv;
     }
     conv.winograd = layer->node->lowering == LOWER_FAST;
@@ -580,6 +586,12 @@ static size_t phase_count(const struct layer *layer)
     return layer->rows_of_phases * layer->phases;
 }
 
+// Whether all of a phase lies behind the output.
+static bool is_empty(const struct conv *phase)
+{
+    return phase->y.count == 0 || phase->x.count == 0;
+}
+
 static size_t copied_floats(const struct layer *layer)
 {
     return layer->height * layer->width * copied_channels(&layer->conv);
@@ -595,7 +607,8 @@ static size_t packed_filter_floats(const struct layer *layer)
     size_t floats = 0;
     for (size_t i = 0; i < phase_count(layer); i++) {
         struct conv phase = phase_of(layer, i);
-        floats += phase.groups * packed_floats(&phase);
+        if (!is_empty(&phase))
+            floats += phase.groups * packed_floats(&phase);
     }
     return floats;
 }
@@ -676,8 +689,12 @@ void wnn_cpu_conv2d(const struct kernel_call *call)
     }
     if (call->node->addend)
         conv->addend = call->in[call->node->addend].data;
+    if (layer.transposed)
+        wnn_conv_unreached(conv, &layer.reach[0], &layer.reach[1], call->parallel);
     for (size_t i = 0; i < phase_count(&layer); i++) {
         struct conv phase = phase_of(&layer, i);
+        if (is_empty(&phase))
+            continue;
         if (packed != NULL && layer.product) {
             phase.packed = packed;
             packed += phase.groups * packed_floats(&phase);
@@ -720,7 +737,7 @@ size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
     size_t most = 0;
     for (size_t i = 0; !by_pixels(conv) && i < phase_count(&layer); i++) {
         struct conv phase = phase_of(&layer, i);
-        size_t planes = wnn_conv_planes_scratch(&phase, threads);
+        size_t planes = is_empty(&phase) ? 0 : wnn_conv_planes_scratch(&phase, threads);
         most = planes > most ? planes : most;
     }
     return bytes + most;
@@ -779,7 +796,7 @@ void wnn_cpu_conv2d_pack(const struct kernel_call *call, void *packed)
     for (size_t i = 0; i < phase_count(&layer); i++) {
         struct conv phase = phase_of(&layer, i);
         struct packing packing = {&phase, to};
-        if (term_count(&phase) == 0) // output elements that no tap reaches
+        if (is_empty(&phase))
             continue;
         if (!phase.channels_last)
             wnn_parallel_for(call->parallel, phase.groups * phase.outputs,

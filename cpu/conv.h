@@ -52,6 +52,22 @@ struct conv {
     const struct interrupt *interrupt; // of the execution, or NULL
 };
 
+// Which coordinates of an output axis of a transposed convolution some tap reaches: `coordinate` does if
+// coordinate + padding is a multiple of `divisor`, and that multiple times `inverse`, modulo `period`, which
+// is the first of these taps, is less than `taps`.
+struct conv_reach {
+    uint64_t divisor; // of stride and dilation, the largest
+    uint64_t period;  // taps that reach the same coordinates are so far apart
+    uint64_t inverse; // of dilation / divisor, modulo period
+    uint64_t taps, padding;
+};
+
+// Writes the output elements that none reaches; the axes of `conv` are the whole output's.
+void wnn_conv_unreached(const struct conv *conv, const struct conv_reach *y, const struct conv_reach *x,
+                        const struct parallel *parallel);
+
+// All that follows is for at least one output element, one tap and one input channel.
+
 // The product of all pixels with one group of the filter, with channels_last. `packed` has as many floats for
 // each group, which wnn_conv_product_pack writes.
 void wnn_conv_product(const struct conv *conv, size_t group, const struct parallel *parallel);

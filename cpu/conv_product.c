@@ -113,9 +113,8 @@ void wnn_conv_product_pack(const struct conv *conv, size_t group, const struct p
     const struct conv_kernels *kernels = wnn_conv_kernels();
     size_t width = kernels->lanes * kernels->vectors;
     struct packing packing = {conv, group, packed};
-    if (term_count(conv) > 0) // else there are output elements that no tap reaches
-        wnn_parallel_for(parallel, (conv->outputs + width - 1) / width,
-                         1 + 16384 / (width * term_count(conv)), pack_panels, &packing);
+    wnn_parallel_for(parallel, (conv->outputs + width - 1) / width, 1 + 16384 / (width * term_count(conv)),
+                     pack_panels, &packing);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -189,9 +188,8 @@ static struct chunk chunk_at(const struct product *product, size_t term)
     struct chunk chunk = {.term = term};
     if (unit <= CHUNK_TERMS) {
         chunk.length = unit;
-        if (unit > 0)
-            chunk.segments =
-                wnn_smaller(wnn_smaller(CHUNK_TERMS / unit, MAX_SEGMENTS), (product->terms - term) / unit);
+        chunk.segments =
+            wnn_smaller(wnn_smaller(CHUNK_TERMS / unit, MAX_SEGMENTS), (product->terms - term) / unit);
     } else {
         size_t pieces = (unit + CHUNK_TERMS - 1) / CHUNK_TERMS;
         chunk.segments = 1;
@@ -346,17 +344,15 @@ static size_t run_tiles(const struct step *step, size_t row, size_t most, uintpt
         .ahead = ahead,
         .ahead_step = ahead_step,
     };
-    if (step->chunk.segments > 0) {
-        struct pixels pixels;
-        find_pixels(product, row, rows, &pixels);
-        find_segments(product, &pixels, &step->chunk, pointers, buffer);
-        for (size_t s = 0; height > rows && s < step->chunk.segments; s++)
-            for (unsigned r = rows; r < height; r++)
-                pointers[s * kernels->rows + r] = pointers[s * kernels->rows];
-        size_t x = row % conv->x.count;
-        if (pixels.inside && x + kernels->rows <= product->inside_end)
-            tile.count = wnn_smaller(most, (product->inside_end - x) / kernels->rows);
-    }
+    struct pixels pixels;
+    find_pixels(product, row, rows, &pixels);
+    find_segments(product, &pixels, &step->chunk, pointers, buffer);
+    for (size_t s = 0; height > rows && s < step->chunk.segments; s++)
+        for (unsigned r = rows; r < height; r++)
+            pointers[s * kernels->rows + r] = pointers[s * kernels->rows];
+    size_t x = row % conv->x.count;
+    if (pixels.inside && x + kernels->rows <= product->inside_end)
+        tile.count = wnn_smaller(most, (product->inside_end - x) / kernels->rows);
     if (rows == height && !product->scatter) {
         tile.out = output_pixel(product, row) + step->column;
         tile.out_stride = tile.addend_stride = conv->out_x;
@@ -422,7 +418,7 @@ static void run_panel(const struct product *product, const struct range *range, 
         step.chunk = chunk_at(product, step.chunk.term);
         size_t terms = chunk_terms(&step.chunk);
         const float *next = step.filter + terms * row_floats;
-        step.last = step.chunk.term + terms == product->terms;
+        step.last = step.chunk.term + terms >= product->terms;
         if (step.last)
             next = behind;
         step.ahead = (uintptr_t)(next != NULL ? next : step.filter);

@@ -16,8 +16,57 @@ static uint64_t elements(const struct descriptor *type)
     return wnn_shape_elements(&type->shape);
 }
 
-uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descriptor *out, unsigned out_count,
-                     const void *attrs)
+static uint64_t max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+// How often an output and an element of the filter meet along one axis of a transposed convolution, inside of
+// the input or outside. Outputs that no tap reaches are not counted. The number of phases is multiplied by
+// those of the axis: outputs of one phase meet the same taps.
+static uint64_t meetings(uint64_t size, uint64_t taps, uint64_t stride, uint64_t dilation, uint64_t *phases)
+{
+    uint64_t divisor = stride, rest = dilation;
+    while (rest != 0) {
+        uint64_t next = divisor % rest;
+        divisor = rest;
+        rest = next;
+    }
+    uint64_t period = stride / divisor, reached = min(min(taps, period), size);
+    *phases = times(*phases, reached);
+    return times(min(size, times(reached, (size - 1) / stride + 1)), (taps - 1) / period + 1);
+}
+
+static uint64_t transposed_work(struct operand *const *in, const struct descriptor *out,
+                                const WNNConvTranspose2dOptions *options)
+{
+    enum {
+        PHASE_WORK = 256 // about what it takes to begin with a phase
+    };
+    static const uint8_t places[][4] = {
+        [WNNConvTranspose2dFilterOperandLayout_IOHW] = {0, 1, 2, 3},
+        [WNNConvTranspose2dFilterOperandLayout_HWOI] = {3, 2, 0, 1},
+        [WNNConvTranspose2dFilterOperandLayout_OHWI] = {3, 0, 1, 2},
+    };
+    const uint8_t *place = places[options->filterLayout];
+    const uint32_t *filter = in[1]->type.shape.dim, *image = out[0].shape.dim;
+    unsigned y = options->inputLayout == WNNInputOperandLayout_NHWC ? 1 : 2;
+    uint64_t phases = 1, work = times((uint64_t)filter[place[0]] * image[0], filter[place[1]]);
+    for (unsigned i = 0; i < 2; i++)
+        work = times(work, meetings(image[y + i], filter[place[2 + i]], options->strides.data[i],
+                                    options->dilations.data[i], &phases));
+    return max(work, times(phases, PHASE_WORK));
+}
+
+// Multiply-adds, or where there are none, elements of inputs that may be larger than the first and the
+// output.
+static uint64_t products(enum op op, struct operand *const *in, const struct descriptor *out,
+                         const void *attrs)
 {
     switch (op) {
     case WNN_OP_conv2d: {
@@ -28,12 +77,8 @@ uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descrip
                     options->filterLayout == WNNConv2dFilterOperandLayout_IHWO;
         return times(elements(&out[0]), elements(&in[1]->type) / filter->dim[last ? 3 : 0]);
     }
-    case WNN_OP_convTranspose2d: {
-        // Every input element meets the filter of its channel.
-        const WNNConvTranspose2dOptions *options = attrs;
-        bool first = options->filterLayout == WNNConvTranspose2dFilterOperandLayout_IOHW;
-        return times(elements(&in[0]->type), elements(&in[1]->type) / in[1]->type.shape.dim[first ? 0 : 3]);
-    }
+    case WNN_OP_convTranspose2d:
+        return transposed_work(in, out, attrs);
     case WNN_OP_averagePool2d:
     case WNN_OP_l2Pool2d:
     case WNN_OP_maxPool2d: {
@@ -61,11 +106,22 @@ uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descrip
         return times(in[0]->type.shape.dim[0], elements(&in[1]->type) + elements(&in[2]->type));
     case WNN_OP_elementwise:
         return times(elements(&out[0]), ((const struct elementwise_attrs *)attrs)->count);
-    default: {
-        uint64_t read = in[0] ? elements(&in[0]->type) : 0, written = 0;
-        for (unsigned i = 0; i < out_count; i++)
-            written += elements(&out[i]);
-        return read > written ? read : written;
+    case WNN_OP_gatherND:
+        return elements(&in[1]->type);
+    case WNN_OP_scatterElements:
+    case WNN_OP_scatterND:
+        return max(elements(&in[1]->type), elements(&in[2]->type));
+    default:
+        return 0;
     }
-    }
+}
+
+// No less than the elements of any operand: each may have to be read or written.
+uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descriptor *out, unsigned out_count,
+                     const void *attrs)
+{
+    uint64_t work = products(op, in, out, attrs), written = 0;
+    for (unsigned i = 0; i < out_count; i++)
+        written += elements(&out[i]);
+    return max(max(work, in[0] ? elements(&in[0]->type) : 0), written);
 }

@@ -422,7 +422,21 @@ static void test_limits(void)
     REFUSES(wnnGraphBuilderConv2d(b, F32(1, 2, 12, 12), F32(1, 2, 3, 3), NULL),
             "conv2d: takes 1800 multiply-adds; expected at most 1000");
     REFUSES(wnnGraphBuilderConvTranspose2d(b, F32(1, 2, 10, 10), F32(2, 1, 3, 3), NULL),
-            "convTranspose2d: takes 1800 multiply-adds; expected at most 1000");
+            "convTranspose2d: takes 2592 multiply-adds; expected at most 1000");
+    // Outputs that no tap reaches are written too, and outputs meet taps outside of the input.
+    WNNConvTranspose2dOptions transposed = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+    transposed.strides = transposed.outputSizes = LIST(40, 50);
+    REFUSES(wnnGraphBuilderConvTranspose2d(b, F32(1, 1, 1, 1), F32(1, 1, 1, 1), &transposed),
+            "convTranspose2d: takes 2000 multiply-adds; expected at most 1000");
+    REFUSES(wnnGraphBuilderConvTranspose2d(b, F32(1, 1, 1, 1), F32(1, 1, 10, 10), NULL),
+            "convTranspose2d: takes 10000 multiply-adds; expected at most 1000");
+    REFUSES(
+        wnnGraphBuilderScatterElements(b, F32(1), operand(WNNDataType_Int32, LIST(1001)), F32(1001), NULL),
+        "scatterElements: takes 1001 multiply-adds; expected at most 1000");
+    REFUSES(wnnGraphBuilderScatterND(b, F32(1, 1), operand(WNNDataType_Int32, LIST(501, 2)), F32(501), NULL),
+            "scatterND: takes 1002 multiply-adds; expected at most 1000");
+    REFUSES(wnnGraphBuilderGatherND(b, F32(1, 1), operand(WNNDataType_Int32, LIST(501, 2)), NULL),
+            "gatherND: takes 1002 multiply-adds; expected at most 1000");
     REFUSES(wnnGraphBuilderMaxPool2d(b, F32(1, 1, 40, 40), NULL),
             "maxPool2d: takes 1600 multiply-adds; expected at most 1000");
     WNNOperand out[3];
