@@ -19,6 +19,7 @@
 enum {
     ELEMENTS = 700,
     MANY_ELEMENTS = 12000,
+    EDGE_ELEMENTS = 34000,
     USUAL_RANK = 5
 };
 
@@ -31,6 +32,33 @@ uint32_t wnn_random_size(struct random_graph *graph)
     return sizes[below(graph, sizeof sizes / sizeof sizes[0])];
 }
 
+// Vectors, tiles, panels, blocks and chunks of the kernels in cpu/, of whatever they count.
+uint32_t wnn_random_edge(struct random_graph *graph, uint32_t most)
+{
+    static const uint16_t cuts[] = {4,   6,   7,   8,   16,   24,   32,   48,   64,   96,    128,   196,
+                                    256, 288, 336, 512, 1024, 1056, 2048, 4096, 8192, 10240, 16384, 32768};
+    unsigned count = 0;
+    while (count < sizeof cuts / sizeof cuts[0] && cuts[count] < most)
+        count++;
+    if (count == 0)
+        return 1 + below(graph, most);
+    return cuts[below(graph, count)] + below(graph, 3) - 1;
+}
+
+// One dimension is an edge, another may be a small one; the others are tiny.
+static struct shape edge_shape(struct random_graph *graph, struct shape shape)
+{
+    unsigned first = below(graph, shape.rank), second = below(graph, shape.rank);
+    size_t elements = 1;
+    for (unsigned d = 0; d < shape.rank; d++)
+        elements *= shape.dim[d] = d == first || d == second ? 1 : 1 + below(graph, 3);
+    if (second != first && chance(graph, 50))
+        elements *= shape.dim[second] = wnn_random_edge(graph, 66);
+    size_t room = graph->most_elements / elements;
+    shape.dim[first] = room > 1 ? wnn_random_edge(graph, (uint32_t)room) : 1;
+    return shape;
+}
+
 struct shape wnn_random_shape(struct random_graph *graph, unsigned min_rank, unsigned max_rank)
 {
     struct shape shape = {.rank = min_rank};
@@ -38,6 +66,8 @@ struct shape wnn_random_shape(struct random_graph *graph, unsigned min_rank, uns
         max_rank = min_rank > graph->most_rank ? min_rank : graph->most_rank;
     if (max_rank > min_rank)
         shape.rank += below(graph, max_rank - min_rank + 1);
+    if (graph->edges && shape.rank > 0)
+        return edge_shape(graph, shape);
     size_t elements = 1;
     for (unsigned d = 0; d < shape.rank; d++) {
         shape.dim[d] = wnn_random_size(graph);
@@ -437,6 +467,11 @@ void wnn_random_graph(uint64_t seed, struct random_kind kind, WNNGraphBuilder bu
     // Most find mistakes with less, but loops over blocks and vectors need some elements to begin.
     graph->most_elements = chance(graph, 5) && !kind.small ? MANY_ELEMENTS : ELEMENTS;
     graph->most_rank = chance(graph, 12) ? WNN_MAX_RANK : USUAL_RANK;
+    graph->edges = (chance(graph, 2) || kind.edges) && !kind.small;
+    if (graph->edges) {
+        graph->most_elements = EDGE_ELEMENTS;
+        operators = 1 + below(graph, 5);
+    }
     for (unsigned tries = 0; made < operators && tries < 10 * operators && !graph->refused; tries++) {
         size_t before = graph->value_count, inputs = graph->input_count;
         enum op op = (enum op)below(graph, WNN_OP_COUNT);
@@ -444,7 +479,11 @@ void wnn_random_graph(uint64_t seed, struct random_kind kind, WNNGraphBuilder bu
             continue;
         if (kind.hostile && chance(graph, 60))
             wnn_make_fusable(graph);
-        else if (!graph->special && chance(graph, 10))
+        else if (graph->edges && !graph->special && chance(graph, 40))
+            wnn_make_edge_convolution(graph);
+        else if (graph->edges && !graph->special && chance(graph, 30))
+            wnn_make_edge_product(graph);
+        else if (!graph->special && chance(graph, graph->edges ? 30 : 10))
             wnn_make_quantized(graph);
         else if (!graph->special && chance(graph, 3))
             wnn_make_packed_weights(graph);

@@ -28,6 +28,7 @@ struct random_kind {
     bool flushed; // no denormal numbers: devices may take them for 0
     bool small;   // no large operands: they are written down
     bool hostile; // floats are anything, whatever operators they reach, and much of it can be fused
+    bool edges;   // sizes are those at which kernels cut their loops, as they are now and then otherwise
 };
 
 struct random_graph {
@@ -50,6 +51,7 @@ struct random_graph {
     size_t most_elements; // of a new operand, or so; what is made of it has some times as many
     unsigned most_rank;   // likewise
     struct random_kind kind;
+    bool edges;                  // sizes are those at which kernels cut their loops
     bool special;                // floats include NaN, infinities and such; all operators are exact ones
     unsigned uses[WNN_OP_COUNT]; // how often each operator was recorded
     bool refused;                // the builder has an error: a mistake of this generator, or of the builder

@@ -81,6 +81,9 @@ static inline struct shape vector_of(uint32_t size)
 }
 
 uint32_t wnn_random_size(struct random_graph *graph);
+
+// A size just below, at, or just above one at which some kernel cuts its loops, and no more than `most`.
+uint32_t wnn_random_edge(struct random_graph *graph, uint32_t most);
 struct shape wnn_random_shape(struct random_graph *graph, unsigned min_rank, unsigned max_rank);
 WNNDataType wnn_random_type(struct random_graph *graph, uint32_t types);
 
@@ -133,6 +136,9 @@ void wnn_make_attention(struct random_graph *graph); // several calls
 
 // Several operators that the compiler may make fewer of.
 void wnn_make_fusable(struct random_graph *graph);
+// Several operators each: products whose sizes are edges, with element-wise operators around them.
+void wnn_make_edge_convolution(struct random_graph *graph);
+void wnn_make_edge_product(struct random_graph *graph);
 
 // Several operators each: quantised ones, and a product with quantised weights.
 void wnn_make_quantized(struct random_graph *graph);

@@ -71,6 +71,8 @@ static struct value *new_matrices(struct random_graph *graph, WNNDataType type, 
     return wnn_random_emit(graph, WNN_OP_transpose, 1, &value, &options, -2, 2);
 }
 
+#define EDGE_SCORES 40000 // a kernel takes 32768 at a time
+
 // What the compiler makes one operator of: softmax(q * k * scale + mask) * v.
 void wnn_make_attention(struct random_graph *graph)
 {
@@ -78,6 +80,12 @@ void wnn_make_attention(struct random_graph *graph)
     struct shape heads = {below(graph, 3), {1 + below(graph, 2), 1}}, shared = heads;
     uint32_t rows = 7 + below(graph, 10), depth = 1 + below(graph, 8);
     uint32_t columns = 1 + below(graph, 20), width = 1 + below(graph, 8);
+    if (graph->edges) {
+        rows = wnn_random_edge(graph, 130);
+        columns = wnn_random_edge(graph, EDGE_SCORES / rows);
+        depth = wnn_random_edge(graph, 66);
+        width = wnn_random_edge(graph, 66);
+    }
     if (chance(graph, 30))
         shared.dim[0] = 1;
     double most = 4 * depth;

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_STEPS 1024
+#define MOST_STEPS   1024
+#define MOST_WEIGHTS 60000 // of a tap
 
 // A constant of powers of two.
 static struct value *random_scales(struct random_graph *graph, WNNDataType type, const struct shape *shape)
@@ -100,13 +101,19 @@ static struct value *convolve(struct random_graph *graph, struct value *x)
     if (chance(graph, 50))
         groups = chance(graph, 70) ? channels : channels % 2 == 0 ? 2 : 1;
     outputs = groups * (groups == channels && chance(graph, 70) ? 1 : wnn_random_size(graph));
+    if (outputs > groups && (size_t)outputs * (channels / groups) > MOST_WEIGHTS)
+        outputs = groups;
     for (unsigned i = 0; i < 2; i++) {
         uint32_t in = dim[(last ? 1 : 2) + i];
-        strides[i] = 1 + below(graph, 2);
+        strides[i] = 1 + below(graph, graph->edges ? 5 : 2);
         dilations[i] = chance(graph, 80) ? 1 : 2;
         padding[2 * i] = below(graph, 2);
         padding[2 * i + 1] = below(graph, 2);
         size[i] = 1 + below(graph, 3);
+        if (graph->edges && chance(graph, 10)) { // a depthwise kernel has 256 taps
+            size[i] = 15 + below(graph, 3);
+            padding[2 * i] = below(graph, 17);
+        }
         while ((size[i] - 1) * dilations[i] + 1 > in + padding[2 * i] + padding[2 * i + 1])
             size[i]--;
     }
@@ -130,6 +137,10 @@ static struct value *multiply(struct random_graph *graph, struct value *x)
 {
     const struct shape *shape = &x->type.shape;
     uint32_t inner = shape->dim[shape->rank - 1], columns = wnn_random_size(graph);
+    if (graph->edges)
+        columns = wnn_random_edge(graph, 1 + MOST_WEIGHTS / inner);
+    if (columns > MOST_STEPS)
+        columns = MOST_STEPS;
     WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
     bool gemm = shape->rank == 2 && chance(graph, 60);
     options.bTranspose = gemm && chance(graph, 50);
@@ -252,6 +263,8 @@ void wnn_make_packed_weights(struct random_graph *graph)
         return;
     const struct shape *shape = &x->type.shape;
     uint32_t inner = shape->dim[shape->rank - 1], columns = chance(graph, 50) ? wnn_random_size(graph) : 64;
+    if (graph->edges)
+        columns = wnn_random_edge(graph, 1 + MOST_WEIGHTS / inner);
     WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
     bool gemm = shape->rank == 2 && chance(graph, 50);
     options.bTranspose = gemm && chance(graph, 50);

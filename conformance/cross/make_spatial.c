@@ -10,6 +10,8 @@ static struct shape random_image(struct random_graph *graph)
 {
     struct shape shape = {
         4, {1 + below(graph, 2), 1 + below(graph, 8), 1 + below(graph, 9), 1 + below(graph, 9)}};
+    if (graph->edges)
+        shape.dim[1 + below(graph, 3)] = wnn_random_edge(graph, 1060);
     return shape;
 }
 

@@ -33,6 +33,7 @@ static const char usage[] =
     "  --seed=S          the seed that all graphs come from (1)\n"
     "  --start=I         the number of the first graph (0)\n"
     "  --backend=NAME    what to test (cpu)\n"
+    "  --edges           sizes at which kernels cut their loops, in all graphs\n"
     "  --tensors         compute by dispatch()\n"
     "  --strict          NaN, infinities, denormals and huge numbers, in strict mode\n"
     "  --without-pass=NAME  leave a pass of the compiler out; may be repeated\n"
@@ -44,7 +45,7 @@ struct side {
     WNNContext context;
     bool strict, missing; // missing: there is no device
     bool tensors;         // compute by dispatch()
-    bool flushed;         // of some side, denormal numbers are 0
+    struct random_kind kind;
     WNNGraphBuilder builder;
     WNNGraph graph;
     struct random_graph recorded;
@@ -55,7 +56,7 @@ struct program {
     uint64_t count, seed, start;
     const char *backend;
     uint32_t skipped_passes;
-    bool coverage, strict;
+    bool coverage, edges, strict;
     struct side reference, perturbed, subjects[3];
     uint64_t failed, empty, elements, skipped;
     uint64_t uses[WNN_OP_COUNT];
@@ -92,7 +93,7 @@ static bool record(struct side *side, uint64_t seed, struct text *message)
         wnn_text_add(message, "no builder");
         return false;
     }
-    wnn_random_graph(seed, (struct random_kind){.flushed = side->flushed}, side->builder, &side->recorded);
+    wnn_random_graph(seed, side->kind, side->builder, &side->recorded);
     WNNError error;
     wnnGraphBuilderGetError(side->builder, &error);
     if (error.status != WNNStatus_Success)
@@ -387,6 +388,7 @@ static bool read_options(struct program *program, int count, char **arguments)
         {"start", required_argument, NULL, 'i'}, {"backend", required_argument, NULL, 'b'},
         {"coverage", no_argument, NULL, 'v'},    {"without-pass", required_argument, NULL, 'p'},
         {"tensors", no_argument, NULL, 't'},     {"strict", no_argument, NULL, 'x'},
+        {"edges", no_argument, NULL, 'e'},
         {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(count, arguments, "", options, NULL)) != -1;) {
@@ -405,6 +407,9 @@ static bool read_options(struct program *program, int count, char **arguments)
             break;
         case 'v':
             program->coverage = true;
+            break;
+        case 'e':
+            program->edges = true;
             break;
         case 't':
             program->subjects[0].tensors = program->subjects[1].tensors = true;
@@ -473,9 +478,13 @@ int main(int count, char **arguments)
         create(&program.subjects[0], program.backend, backend, false, program.skipped_passes) &&
         create(&program.subjects[1], "strict", backend, true, program.skipped_passes) &&
         create(&program.subjects[2], "compiled", &wnn_backend_compiled, true, program.skipped_passes);
-    program.reference.flushed = program.perturbed.flushed = program.subjects[0].flushed =
-        program.subjects[1].flushed = program.subjects[2].flushed =
-            ready && wnn_context_flushes_denormals(program.subjects[0].context);
+    // On any side, denormal numbers may be 0.
+    const struct random_kind kind = {.flushed =
+                                         ready && wnn_context_flushes_denormals(program.subjects[0].context),
+                                     .edges = program.edges};
+    program.reference.kind = program.perturbed.kind = kind;
+    for (size_t i = 0; i < 3; i++)
+        program.subjects[i].kind = kind;
     if (ready) {
         printf("seed %" PRIu64 ", graphs %" PRIu64 " to %" PRIu64 "\n", program.seed, program.start,
                program.start + program.count - 1);
