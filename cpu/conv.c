@@ -693,6 +693,8 @@ void wnn_cpu_conv2d(const struct kernel_call *call)
         wnn_conv_unreached(conv, &layer.reach[0], &layer.reach[1], call->parallel);
     for (size_t i = 0; i < phase_count(&layer); i++) {
         struct conv phase = phase_of(&layer, i);
+        if (wnn_interrupted(call->parallel->interrupt))
+            return;
         if (is_empty(&phase))
             continue;
         if (packed != NULL && layer.product) {

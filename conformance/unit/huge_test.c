@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels of the CPU backend on tensors of as many elements as there may be, beyond 2 and 4 GiB, where
-// offsets in 32 bits end. Inputs are memory that nobody has written, which is one page of zeros, but for some
-// marks; outputs are one small file that is mapped again and again, but for the pages of the elements that
-// are looked at. Nothing lies for 4 GiB before and behind either, so that an offset that wraps around ends
-// the program.
+// offsets in 32 bits end. Inputs are one small file of zeros that is mapped again and again, but for some
+// marks; outputs are another one, but for the pages of the elements that are looked at. Nothing lies for
+// 4 GiB before and behind either, so that an offset that wraps around ends the program.
 //
 // WNN_LONG=1 in the environment: also what takes longer.
 
@@ -66,33 +65,26 @@ static struct memory reserve(size_t bytes)
     return memory;
 }
 
-static void map(char *at, size_t bytes, int file)
+static void map(char *at, size_t bytes, int flags, int file)
 {
-    int flags = MAP_FIXED | (file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED);
-    if (mmap(at, bytes, PROT_READ | PROT_WRITE, flags, file, 0) == MAP_FAILED)
+    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED | flags, file, 0) == MAP_FAILED)
         skip("memory cannot be mapped so often");
 }
 
-// Zeros.
-static struct memory map_zeros(size_t bytes)
+// The same file again and again. Copies of its pages are made where they are written, or they are shared.
+static struct memory map_windows(size_t bytes, bool shared)
 {
-    struct memory memory = reserve(bytes);
-    map(memory.begin + guard, memory.mapped, -1);
-    madvise(memory.begin + guard, memory.mapped, MADV_NOHUGEPAGE);
-    return memory;
-}
-
-static struct memory map_windows(size_t bytes)
-{
-    static int file = -1;
-    if (file < 0) {
-        file = memfd_create("huge_test", 0);
-        if (file < 0 || ftruncate(file, WINDOW) != 0)
+    static int files[2] = {-1, -1};
+    int *file = &files[shared];
+    if (*file < 0) {
+        *file = memfd_create("huge_test", 0);
+        if (*file < 0 || ftruncate(*file, WINDOW) != 0)
             skip("there is no file in memory");
     }
     struct memory memory = reserve(bytes);
     for (size_t at = 0; at < memory.mapped; at += WINDOW)
-        map(memory.begin + guard + at, memory.mapped - at < WINDOW ? memory.mapped - at : WINDOW, file);
+        map(memory.begin + guard + at, memory.mapped - at < WINDOW ? memory.mapped - at : WINDOW,
+            shared ? MAP_SHARED | MAP_POPULATE : MAP_PRIVATE | MAP_NORESERVE, *file);
     return memory;
 }
 
@@ -115,7 +107,7 @@ static struct tensor huge_tensor(const struct operand *operand, bool written)
     struct tensor tensor = {.type = operand->type.type, .shape = operand->type.shape};
     tensor.count = wnn_shape_elements(&tensor.shape);
     size_t bytes = tensor.count * size_of(&tensor);
-    memories[memory_count] = written && bytes > WINDOW ? map_windows(bytes) : map_zeros(bytes);
+    memories[memory_count] = map_windows(bytes, written && bytes > WINDOW);
     tensor.data = memories[memory_count++].data;
     return tensor;
 }
@@ -144,7 +136,7 @@ static void watch(const struct tensor *tensor, size_t i)
 {
     uintptr_t first = (uintptr_t)element(tensor, i) / PAGE * PAGE,
               last = ((uintptr_t)element(tensor, i) + size_of(tensor) - 1) / PAGE * PAGE;
-    map((char *)first, last - first + PAGE, -1);
+    map((char *)first, last - first + PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
 static void set(const struct tensor *tensor, size_t i, double value)
@@ -165,7 +157,7 @@ static void run(void)
     const struct kernel *kernel = &wnn_cpu_kernels[node->op];
     size_t bytes = kernel->scratch ? kernel->scratch(node, parallel.threads) : 0;
     struct kernel_call call = {node, in, out, NULL, &parallel, NULL};
-    struct memory scratch = map_windows(bytes + 64);
+    struct memory scratch = map_windows(bytes + 64, bytes > WINDOW);
     call.scratch = (void *)((uintptr_t)scratch.begin + guard);
     double start = now_seconds();
     kernel->run(&call);
