@@ -440,8 +440,15 @@ static void free_program(struct program *program)
     wnnContextRelease(program->subject.context);
 }
 
+// MemorySanitizer does not see what a library writes that it has not compiled.
+static void *allocate_zeroed(size_t size)
+{
+    return calloc(1, size);
+}
+
 int main(int count, char **arguments)
 {
+    cJSON_InitHooks(&(cJSON_Hooks){allocate_zeroed, free});
     struct program program = {.backend = "cpu"};
     if (!read_options(&program, count, arguments))
         return 2;

@@ -485,7 +485,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 static struct conv_reach reach_of(size_t taps, uint32_t padding, uint32_t stride, uint32_t dilation)
 {
     uint64_t divisor = common_divisor(stride, dilation), period = stride / divisor;
-    return (struct conv_reach){divisor, period, inverse(dilation / divisor, period), taps, padding};
+    return (struct conv_reach){divisor, period,  inverse(dilation / divisor, period), taps, padding,
+                               stride,  dilation};
 }
 
 // The phase of output elements first, first + stride, ... whose first tap is number `tap`, which is less than
@@ -522,7 +523,32 @@ struct layer {
     struct conv_reach reach[2];    // of convTranspose2d
     const uint32_t *padding, *strides, *dilations;
     bool transposed, product;
+    bool scattered; // convTranspose2d, element by element
 };
+
+#define MANY_PHASES 16
+#define PHASE_WORK  128 // multiplications that are worth a phase
+
+// Whether there are many phases with next to nothing to multiply each.
+static bool phases_are_tiny(const struct layer *layer)
+{
+    const struct conv *conv = &layer->conv;
+    const struct conv_reach *y = &layer->reach[0], *x = &layer->reach[1];
+    const size_t factors[] = {
+        conv->batch,
+        conv->groups,
+        conv->inputs,
+        conv->outputs,
+        (conv->y.count - 1) / (size_t)y->stride + 1,
+        (conv->x.count - 1) / (size_t)x->stride + 1,
+        (layer->height - 1) / (size_t)y->period + 1,
+        (layer->width - 1) / (size_t)x->period + 1,
+    };
+    size_t work = 1;
+    for (size_t i = 0; i < sizeof factors / sizeof factors[0] && work < PHASE_WORK; i++)
+        work = factors[i] < PHASE_WORK ? work * factors[i] : PHASE_WORK;
+    return work < PHASE_WORK && layer->rows_of_phases * layer->phases >= MANY_PHASES;
+}
 
 static struct layer describe_layer(const struct node *node)
 {
@@ -552,7 +578,8 @@ static struct layer describe_layer(const struct node *node)
         layer.rows_of_phases = wnn_smaller(layer.height, layer.reach[0].period);
         layer.phases = wnn_smaller(layer.width, layer.reach[1].period);
     }
-    layer.product = by_product(&layer.conv, layer.height * layer.width);
+    layer.scattered = layer.transposed && phases_are_tiny(&layer);
+    layer.product = !layer.scattered && by_product(&layer.conv, layer.height * layer.width);
     return layer;
 }
 
@@ -599,7 +626,7 @@ static size_t copied_floats(const struct layer *layer)
 
 static bool takes_range(const struct layer *layer)
 {
-    return layer->product || by_pixels(&layer->conv);
+    return layer->product || layer->scattered || by_pixels(&layer->conv);
 }
 
 static size_t packed_filter_floats(const struct layer *layer)
@@ -676,6 +703,11 @@ void wnn_cpu_conv2d(const struct kernel_call *call)
         conv->output = wnn_floats_out(call, 0, &scratch);
     float range[2];
     conv->range = takes_range(&layer) && wnn_activation_range(call->node, range) ? range : NULL;
+    if (layer.scattered) {
+        wnn_conv_reach(conv, &layer.reach[0], &layer.reach[1], call->parallel);
+        wnn_floats_store(call, 0, conv->output);
+        return;
+    }
     if (!layer.product && packed != NULL) {
         use_copied_filter(conv, layer.width, packed);
     } else if (!layer.product && must_copy_filter(conv)) {
@@ -714,6 +746,8 @@ size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
     bool packed = wnn_cpu_conv2d_packed_bytes(node) > 0;
     uint32_t without = packed ? 2 : 0; // the inputs of which there is no copy
     size_t bytes = 0;
+    if (layer.scattered)
+        return wnn_floats_scratch(node);
     if (takes_halves(&layer)) {
         const struct conv phase = phase_of(&layer, 0);
         without |= node->addend ? 1 | 1u << node->addend : 1;
@@ -759,7 +793,8 @@ static bool filter_serves(const struct layer *layer)
 size_t wnn_cpu_conv2d_packed_bytes(const struct node *node)
 {
     struct layer layer = describe_layer(node);
-    if (!wnn_has_weights(node) || wnn_shape_elements(&node->out[0]->type.shape) == 0 || filter_serves(&layer))
+    if (!wnn_has_weights(node) || layer.scattered || wnn_shape_elements(&node->out[0]->type.shape) == 0 ||
+        filter_serves(&layer))
         return 0;
     return (layer.product ? packed_filter_floats(&layer) : copied_floats(&layer)) * sizeof(float);
 }

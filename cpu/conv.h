@@ -59,12 +59,16 @@ struct conv_reach {
     uint64_t divisor; // of stride and dilation, the largest
     uint64_t period;  // taps that reach the same coordinates are so far apart
     uint64_t inverse; // of dilation / divisor, modulo period
-    uint64_t taps, padding;
+    uint64_t taps, padding, stride, dilation;
 };
 
 // Writes the output elements that none reaches; the axes of `conv` are the whole output's.
 void wnn_conv_unreached(const struct conv *conv, const struct conv_reach *y, const struct conv_reach *x,
                         const struct parallel *parallel);
+
+// Writes all output elements, from a filter and an input with any strides.
+void wnn_conv_reach(const struct conv *conv, const struct conv_reach *y, const struct conv_reach *x,
+                    const struct parallel *parallel);
 
 // All that follows is for at least one output element, one tap and one input channel.
 

@@ -42,6 +42,10 @@ sanitize=(--buildtype=debugoptimized -Db_lundef=false)
 build release gcc && check release
 build plain gcc -Dxnnpack=disabled -Dvulkan=disabled -Dc_args=-DWNN_STREAMED=1 && check plain --suite=webnn:vectors --suite=webnn:unit
 build address clang "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args=-DWNN_STREAMED=256 && check address --timeout-multiplier=6 --no-suite=webnn:package
+# Without libraries that MemorySanitizer has not compiled, but for those that read vectors.
+build memory clang "${sanitize[@]}" -Db_sanitize=memory -Dxnnpack=disabled -Dvulkan=disabled -Dtools=disabled -Djs=disabled &&
+  check memory --timeout-multiplier=6 'own vectors on cpu' 'random graphs' 'random graphs of edges' conv_edges gather int8 \
+    lanes movement rows weave weights winograd
 build thread gcc "${sanitize[@]}" -Db_sanitize=thread && check thread --timeout-multiplier=6 --suite=webnn:threads
 build coverage gcc --buildtype=debug -Db_coverage=true && check coverage --suite=webnn:validation --suite=webnn:coverage
 if aarch64_root build-test/aarch64-root; then
