@@ -14,7 +14,7 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-#if defined(__x86_64__) || defined(__i386__)
+#if WNN_X86
 #include <immintrin.h>
 
 #define NEAREST                       _MM_FROUND_TO_NEAREST_INT
@@ -203,7 +203,7 @@ static inline __attribute__((always_inline)) wnn_quad base_choose(base_mask firs
 
 const struct conv_kernels *wnn_conv_kernels(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if WNN_X86
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return wnn_has_avx512() ? &avx512_kernels : &avx2_kernels;
 #endif

@@ -148,7 +148,7 @@ struct transforms {
     void (*outputs)(const struct band *band);
 };
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #define NAME(x) avx512_##x
 #define TARGET  WNN_AVX512
 #define LANES   16
@@ -167,7 +167,7 @@ struct transforms {
 
 static const struct transforms *best_transforms(void)
 {
-#if defined(__x86_64__)
+#if WNN_X86_64
     if (__builtin_cpu_supports("avx2"))
         return wnn_has_avx512() ? &avx512_transforms : &avx2_transforms;
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/dots.h"
 
+#include "lib/isa.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -49,7 +51,7 @@ static inline __attribute__((always_inline)) quad add_lanes(quad a, quad b, quad
 #endif
 }
 
-#if defined(__x86_64__) || defined(__i386__)
+#if WNN_X86
 #include <immintrin.h>
 
 static inline __attribute__((always_inline, target("avx2,fma"))) quad quad_of_256(__m256 v)
@@ -124,7 +126,7 @@ static inline __attribute__((always_inline, target("avx512f,avx2,fma"))) quad qu
 static const struct tiles *best_tiles(size_t length)
 {
     bool exact = length <= WNN_DOTS_EXACT;
-#if defined(__x86_64__) || defined(__i386__)
+#if WNN_X86
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (__builtin_cpu_supports("avx512f"))
             return exact ? &avx512_exact_tiles : &avx512_tiles;

@@ -30,7 +30,7 @@
 // same code with wider vectors where the processor has them. There is no FMA among them, so that results are
 // the same.
 #define WNN_BODY static inline __attribute__((always_inline)) void
-#if defined(__x86_64__) || defined(__i386__)
+#if WNN_X86
 #define WNN_DISPATCH(name, parameters, arguments)                                                            \
     static __attribute__((target("avx2"))) void name##_avx2 parameters                                       \
     {                                                                                                        \
@@ -53,7 +53,7 @@
 
 // The same with AVX-512 too, for loops that do much with an element, and those of float32: float16 goes
 // through them in the first-level cache.
-#if defined(__x86_64__)
+#if WNN_X86_64
 #define WNN_DISPATCH_512(name, parameters, arguments)                                                        \
     WNN_DISPATCH(name##_narrow, parameters, arguments)                                                       \
     WNN_AVX512 static void name##_avx512 parameters                                                          \

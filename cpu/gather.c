@@ -5,7 +5,7 @@
 #include "cpu/stream.h"
 #include "cpu/weave.h"
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #include <immintrin.h>
 #endif
 
@@ -23,7 +23,7 @@ struct source {
     struct later later;
 };
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 // 16 elements from their places. Those of 1 and 2 bytes are a part of a word, which lies in one cache line,
 // but for the `last` one: that ends where the last element does.
 WNN_AVX512 WNN_INLINE void gather_vector(char *to, const void *from, __m512i place, __m512i last,
@@ -66,7 +66,7 @@ WNN_INLINE void gather_places(char *to, const struct source *source, const uint3
 {
     const char *from = source->from;
     size_t i = 0;
-#if defined(__x86_64__)
+#if WNN_X86_64
     if ((bytes == 1 || bytes == 2 || bytes == 4) && wnn_has_avx512())
         i = gather_vectors(to, source, places, count, bytes);
 #endif
@@ -166,7 +166,7 @@ enum {
     LOOKED_UP = 256 // elements of 1 or 2 bytes of one, likewise
 };
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #define AVX512_VBMI __attribute__((target("avx512f,avx512bw,avx512vbmi")))
 
 // A row of bytes is four vectors, from which 64 places choose at a time.
@@ -263,7 +263,7 @@ WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end,
         size_t first = unit % chunks * WNN_INDICES, n = wnn_smaller(count - first, WNN_INDICES);
         size_t row = unit / chunks * ROWS, last = wnn_smaller(g->outer, row + ROWS);
         wnn_load_indices(g->indices, first, n, g->size, valid);
-#if defined(__x86_64__)
+#if WNN_X86_64
         if (can_look_up(g, bytes)) {
             look_up_rows(g, &writer, row, last, valid, first, n, bytes);
             continue;
@@ -307,7 +307,7 @@ void wnn_cpu_gather(const struct kernel_call *call)
     wnn_parallel_for(call->parallel, chunks * rows, 32768 / (work + 1) + 1, gather_runs, &gather);
 }
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 // `count` neighbours in a row, straight from their indices of 32 bits. Returns how many it has chosen.
 WNN_AVX512 static size_t gather_neighbours(char *to, const struct source *source, const struct elements *e,
                                            size_t first, size_t count, size_t bytes)
@@ -347,7 +347,7 @@ WNN_INLINE void gather_some(const struct elements *e, char *to, size_t first, si
     struct source source = {e->from, e->outer * e->size * e->inner,
                             wnn_indices_from(e->indices, first + e->ahead)};
     size_t done = 0;
-#if defined(__x86_64__)
+#if WNN_X86_64
     if (e->straight > 0)
         done = gather_neighbours(to, &source, e, first, count, bytes);
 #endif
@@ -377,7 +377,7 @@ static void gather_elements(void *argument, size_t begin, size_t end)
     WNN_CALL_WITH_SIZE(gather_elements_of, e->bytes, e, begin, end);
 }
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 // Bytes along an axis that is not the last one: each element of a row comes from another line of the caches,
 // of which the first one would hold but few, the more so as they are often a power of two apart. Where the
 // indices of a tile name few rows, the tile's part of these is copied to where it fits.
@@ -492,7 +492,7 @@ void wnn_cpu_gather_elements(const struct kernel_call *call)
     elements.out = &call->out[0];
     elements.from = call->in[0].data;
     elements.to = call->out[0].data;
-#if defined(__x86_64__)
+#if WNN_X86_64
     size_t row = elements.inner > 1 ? elements.inner : elements.steps;
     if (elements.bytes <= 4 && wnn_element_size(elements.indices) == 4 && row >= STRAIGHT && wnn_has_avx512())
         elements.straight = row;

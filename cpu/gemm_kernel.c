@@ -14,7 +14,7 @@
 #define SOON  8 // terms before they are needed, B is fetched into the first-level cache
 #define AHEAD WNN_GEMM_AHEAD
 
-#if defined(__x86_64__) || defined(__i386__)
+#if WNN_X86
 #include <immintrin.h>
 
 #define NAME(x)              avx512_##x
@@ -115,7 +115,7 @@ static inline __attribute__((always_inline)) base_doubles base_load_doubles(cons
 
 const struct float_kernels *wnn_float_kernels(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if WNN_X86
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return __builtin_cpu_supports("avx512f") ? &avx512_kernels : &avx2_kernels;
 #endif

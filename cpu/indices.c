@@ -81,7 +81,7 @@ WNN_INLINE void load_places_body(const struct elements *e, size_t first, size_t 
     }
 }
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #define DEFINE_LOADS(set, SET)                                                                               \
     SET static void load_indices_##set(const struct tensor *indices, size_t first, size_t count,             \
                                        size_t size, uint32_t *valid)                                         \

@@ -14,7 +14,7 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #include <cpuid.h>
 #include <immintrin.h>
 
@@ -269,7 +269,7 @@ static inline __attribute__((always_inline)) base_ints base_splat_group(const vo
 // The two halves of each lane. Sums wrap, as the instructions that this stands for do.
 static inline __attribute__((always_inline)) base_ints base_dot(base_ints sum, base_ints a, base_ints b)
 {
-#if defined(__x86_64__)
+#if WNN_X86_64
     return (base_ints)_mm_add_epi32((__m128i)sum, _mm_madd_epi16((__m128i)a, (__m128i)b));
 #else
     typedef uint32_t wraps __attribute__((vector_size(16)));
@@ -338,7 +338,7 @@ static inline __attribute__((always_inline)) void base_store_bytes(char *to, bas
 #define STORE_BYTES(p, i)    base_store_bytes(p, i)
 #include "cpu/int8_kernel.inc"
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 // Not every compiler knows its name.
 static bool has_avx_vnni(void)
 {
@@ -349,7 +349,7 @@ static bool has_avx_vnni(void)
 
 const struct int8_kernels *wnn_int8_kernel_set(unsigned number)
 {
-#if defined(__x86_64__)
+#if WNN_X86_64
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     bool avx512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
     if (avx512 && __builtin_cpu_supports("avx512vnni") && number-- == 0)

@@ -16,6 +16,7 @@
 #define CPU_KERNEL_H_
 
 #include "lib/half.h"
+#include "lib/isa.h"
 #include "lib/parallel.h"
 #include "ops/op.h"
 

@@ -186,7 +186,7 @@ WNN_INLINE vector_any powers_any(vector_any p, vector_any n)
     return p * (vector_any)((half + 127) << 23) * (vector_any)((power - half + 127) << 23);
 }
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #include <immintrin.h>
 
 #define WNN_LANES_AVX2 __attribute__((target("avx2,fma,f16c")))

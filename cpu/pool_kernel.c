@@ -94,7 +94,7 @@ WNN_INLINE void take_half_roots(float *sums)
     take_roots(sums, HALF_LANES);
 }
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #include <immintrin.h>
 
 WNN_AVX2 WNN_INLINE void add_squares_avx2(floats16 *sum, const floats16 *x)
@@ -192,7 +192,7 @@ FIRST(int64_t);
 #define SLIDE(x) NULL
 #include "cpu/pool_kernel.inc"
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #define SET(x)   x##_avx2
 #define TARGET   WNN_AVX2
 #define VECTOR   32

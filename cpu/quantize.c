@@ -5,7 +5,7 @@
 #include "cpu/elementwise.h"
 #include "cpu/runs.h"
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #include <immintrin.h>
 #endif
 
@@ -49,7 +49,7 @@ struct job {
 
 // For types of at most 8 bits, outside of which lies all that is beyond 1024. With AVX-512, which has
 // instructions for all that is to be done with a quotient; returns whether the processor has it.
-#if defined(__x86_64__)
+#if WNN_X86_64
 #define AHEAD 2048 // bytes from what is read to what is fetched
 
 WNN_AVX512 static void quantize_small_avx512(const float *x, const float *scale, const uint8_t *zero,

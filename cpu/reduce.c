@@ -185,7 +185,7 @@ struct fold {
     DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, name##_rows_##set, name##_runs_##set)
 
 #define NO_TARGET
-#if defined(__x86_64__)
+#if WNN_X86_64
 #define FOR_SETS(DEFINE, ...)       DEFINE(any, NO_TARGET, __VA_ARGS__) DEFINE(avx2, WNN_AVX2, __VA_ARGS__)
 #define FOR_FLOAT_SETS(DEFINE, ...) FOR_SETS(DEFINE, __VA_ARGS__) DEFINE(avx512, WNN_AVX512, __VA_ARGS__)
 #else
@@ -280,7 +280,7 @@ static const struct fold *find_fold(WNNDataType type, enum kind kind)
 {
     typedef const struct fold *set[WNN_DATA_TYPE_COUNT][KINDS];
     static const set any = FOLDS(any, any);
-#if defined(__x86_64__)
+#if WNN_X86_64
     static const set avx2 = FOLDS(avx2, avx2), avx512 = FOLDS(avx2, avx512);
     if (wnn_has_avx512())
         return avx512[type][kind];

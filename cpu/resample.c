@@ -656,7 +656,7 @@ WNN_INLINE void pick_lines_any(const struct picks *picks, size_t run, const char
     copy_lines(picks, run, plane, pitch, section);
 }
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #define INLINE WNN_INLINE WNN_LANES_AVX2
 
 INLINE vector_avx2 load_int8_avx2(const int8_t *from)

@@ -6,10 +6,12 @@
 #ifndef CPU_RUNS_H_
 #define CPU_RUNS_H_
 
+#include "lib/isa.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#if defined(__x86_64__)
+#if WNN_X86_64
 #include <immintrin.h>
 #endif
 
@@ -65,7 +67,7 @@ static inline uint64_t wnn_first_bits(size_t count)
     return count < 64 ? ((uint64_t)1 << count) - 1 : UINT64_MAX;
 }
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 // 16 bytes, or those of 2 or 4 places that are `step` bytes apart.
 #define WNN_LOAD_128(from) _mm_loadu_si128((const void *)(from))
 #define WNN_LOAD_256(from, step)                                                                             \

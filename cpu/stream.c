@@ -8,7 +8,7 @@
 
 #define LINE 64
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #include <immintrin.h>
 
 // Whole lines; `to` is aligned to one, `from` advances by `step` bytes a line.

@@ -111,7 +111,7 @@ DEFINE_TRANSPOSE(8)
 // With longer vectors
 // ---------------------------------------------------------------------------------------------------------------
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 // The same for 2 or 4 times as many columns at a time: each 16 bytes of a vector are on their own.
 #define DEFINE_TRANSPOSE_WIDE(set, TARGET, width, size, bits)                                                \
     TARGET static void transpose_##size##_##set(const char *from, ptrdiff_t from_stride, char *to,           \
@@ -166,7 +166,7 @@ DEFINE_TRANSPOSES_WIDE(avx512, WNN_AVX512, 512)
 static transpose_block find_transpose(unsigned log)
 {
     static const transpose_block any[] = BLOCKS(transpose, );
-#if defined(__x86_64__)
+#if WNN_X86_64
     static const transpose_block avx2[] = BLOCKS(transpose, _avx2), avx512[] = BLOCKS(transpose, _avx512);
     if (wnn_has_avx512())
         return avx512[log];

@@ -9,6 +9,8 @@
 #ifndef CPU_VARIANTS_H_
 #define CPU_VARIANTS_H_
 
+#include "lib/isa.h"
+
 #include <stddef.h>
 
 #ifdef __clang__
@@ -20,7 +22,7 @@ typedef void (*wnn_loop_body)(void *argument, size_t begin, size_t end);
 // clang inlines the calls of a flattened function, but not theirs.
 #define WNN_INLINE static inline __attribute__((always_inline))
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 // The instruction sets, with vectors as long as they go. The second is worth its room only where arithmetic,
 // and not memory, is the limit.
 #define WNN_AVX2 __attribute__((target("avx2,f16c")))

@@ -5,6 +5,8 @@
 
 #include "cpu/vmath.h"
 
+#include "lib/isa.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,7 +44,7 @@ static inline __attribute__((always_inline)) double double_from_bits(uint64_t bi
     return value;
 }
 
-#if defined(__x86_64__) || defined(__i386__)
+#if WNN_X86
 #define NAME(x)       avx512_##x
 #define TARGET        __attribute__((target("avx512f,avx512dq,avx2,fma")))
 #define FMA(a, b, c)  __builtin_fma(a, b, c)
@@ -69,7 +71,7 @@ static inline __attribute__((always_inline)) double double_from_bits(uint64_t bi
 
 static const struct loops *best_loops(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if WNN_X86
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") ? &avx512_loops
                                                                                        : &avx2_loops;

@@ -68,12 +68,12 @@ enum {
     DEFINE_WEAVE(set, TARGET, 32)
 
 DEFINE_WEAVES(any, )
-#if defined(__x86_64__)
+#if WNN_X86_64
 DEFINE_WEAVES(avx2, WNN_AVX2)
 DEFINE_WEAVES(avx512, WNN_AVX512)
 #endif
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #define SPLAT_256(from) _mm256_broadcastsi128_si256(from)
 #define SPLAT_512(from) _mm512_broadcast_i32x4(from)
 #define OR_256(a, b)    _mm256_or_si256(a, b)
@@ -156,7 +156,7 @@ static const struct weaving *find_weaving(size_t size)
         }                                                                                                    \
     }
     static const struct weaving any[] = WEAVES(any);
-#if defined(__x86_64__)
+#if WNN_X86_64
     static const struct weaving avx2[] = WEAVES(avx2), avx512[] = WEAVES(avx512);
     if (wnn_has_avx512())
         return &avx512[size / 2];
@@ -176,7 +176,7 @@ void wnn_take(const char *from, ptrdiff_t step, char *to, size_t size, size_t co
     find_weaving(size)->take(from, step, to, count);
 }
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 // Rows that are no longer than a vector: each vector of the source gives several by the same shuffles as any
 // other. Returns the rows that are done.
 WNN_AVX2 static size_t repeat_vectors(const char *from, char *to, size_t size, size_t count, size_t times)
@@ -202,7 +202,7 @@ void wnn_unweave(const char *from, char *to, ptrdiff_t to_stride, size_t size, s
                  bool streams)
 {
     size_t done = 0;
-#if defined(__x86_64__)
+#if WNN_X86_64
     // Whole lines only.
     streams &= (uintptr_t)to % 64 == 0 && to_stride % 64 == 0;
     if (wnn_has_avx512())
@@ -254,7 +254,7 @@ void wnn_unweave(const char *from, char *to, ptrdiff_t to_stride, size_t size, s
     DEFINE_REPEAT(set, TARGET, width, 64)
 
 DEFINE_REPEATS(any, , 16)
-#if defined(__x86_64__)
+#if WNN_X86_64
 DEFINE_REPEATS(avx2, WNN_AVX2, 32)
 #endif
 
@@ -268,7 +268,7 @@ static repeat_loop find_repeat(unsigned log)
         repeat_8_##set, repeat_16_##set, repeat_32_##set, repeat_64_##set                                    \
     }
     static const repeat_loop any[] = REPEATS(any);
-#if defined(__x86_64__)
+#if WNN_X86_64
     static const repeat_loop avx2[] = REPEATS(avx2);
     if (__builtin_cpu_supports("avx2"))
         return avx2[log];
@@ -285,7 +285,7 @@ void wnn_repeat(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_
         return;
     }
     size_t done = 0;
-#if defined(__x86_64__)
+#if WNN_X86_64
     size_t bytes = times * size;
     if (bytes <= VECTOR && from_stride == (ptrdiff_t)size && to_stride == (ptrdiff_t)bytes &&
         __builtin_cpu_supports("avx2"))

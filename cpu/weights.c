@@ -100,7 +100,7 @@ WNN_INLINE void read_row(const struct weights *weights, size_t row, size_t first
     }
 }
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #include <immintrin.h>
 
 #define AVX512       __attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma")))

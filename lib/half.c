@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/half.h"
 
+#include "lib/isa.h"
+
 // Whole arrays without branches, for compilers to make vector code of.
 static void to_float(const uint16_t *restrict halves, float *restrict values, size_t count)
 {
@@ -33,7 +35,7 @@ static void from_float(const float *restrict values, uint16_t *restrict halves, 
     }
 }
 
-#if defined(__x86_64__)
+#if WNN_X86_64
 #include <immintrin.h>
 
 #define AVX2   __attribute__((target("avx2,f16c")))
