@@ -73,7 +73,7 @@ static void start(struct piece *piece, const struct walk *walk, size_t unit)
     }
     for (unsigned d = 0; d < walk->outer.rank; d++)
         piece->index[d] = 0;
-    piece->row = piece->position = piece->rows = 0;
+    piece->row = piece->position = piece->rows = piece->pieces = 0;
     piece->left = walk->reduced;
     piece->in_place = false;
 }

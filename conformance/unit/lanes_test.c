@@ -110,7 +110,7 @@ static bool same(float a, float b)
     }
 
 DEFINE_TEST(any, )
-#if defined(__x86_64__)
+#if WNN_X86_64
 DEFINE_TEST(avx2, WNN_LANES_AVX2)
 DEFINE_TEST(avx512, WNN_LANES_AVX512)
 #endif
@@ -119,7 +119,7 @@ int main(void)
 {
     test_parts_any();
     test_folds_any();
-#if defined(__x86_64__)
+#if WNN_X86_64
     if (wnn_has_lanes_avx2()) {
         test_parts_avx2();
         test_folds_avx2();
