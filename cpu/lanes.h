@@ -90,8 +90,9 @@ WNN_INLINE vector_any load_some_half_any(const uint16_t *from, size_t count, flo
 
 WNN_INLINE void store_some_half_any(uint16_t *to, size_t count, vector_any v)
 {
-    uint16_t halves[LANES_any];
-    store_half_any(halves, v);
+    uint16_t halves[LANES_any]; // as above
+    for (size_t i = 0; i < count; i++)
+        halves[i] = wnn_half_from_float(v[i]);
     memcpy(to, halves, count * sizeof *to);
 }
 
