@@ -272,7 +272,7 @@ static bool ends_with(const char *text, const char *end)
 // A file, or the JSON files of a folder and its folders in sorted order.
 static void run_path(struct program *program, const char *path)
 {
-    struct stat status;
+    struct stat status = {0}; // MemorySanitizer may not know what stat() writes
     if (stat(path, &status) != 0) {
         complain(program, path, strerror(errno));
         return;
