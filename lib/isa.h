@@ -3,9 +3,9 @@
 // Whether there are variants of kernels for the instruction sets of x86 processors beside the plain ones.
 //
 // Under MemorySanitizer there are none: it does not know what most of their instructions do with the lanes
-// of a vector that lie behind the last element, and takes lanes that are computed and thrown away for mistakes. In
-// the plain variants it follows each lane until it decides something, so that slack behind tensors, rows and
-// buffers may be read, and nothing has to be marked or cleared for it.
+// of a vector that lie behind the last element, and takes lanes that are computed and thrown away for
+// mistakes. In the plain variants it follows each lane until it decides something, so that slack behind
+// tensors, rows and buffers may be read, and nothing has to be marked or cleared for it.
 
 #ifndef LIB_ISA_H_
 #define LIB_ISA_H_
