@@ -143,12 +143,12 @@ static double cpu_seconds(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-void budget_begin(struct budget *budget)
+void budget_begin(struct fuzz_budget *budget)
 {
     budget->begin = cpu_seconds();
 }
 
-void budget_end(const struct budget *budget, const char *what, const struct bytes *bytes)
+void budget_end(const struct fuzz_budget *budget, const char *what, const struct bytes *bytes)
 {
     struct rusage usage;
     double seconds = cpu_seconds() - budget->begin;

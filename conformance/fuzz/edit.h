@@ -44,11 +44,11 @@ void fill_file(const struct file *file, const struct bytes *bytes);
 struct bytes read_file(const struct file *file);
 
 // What one input may take. Ends the process with a message if it was more; `what` and the bytes are for that.
-struct budget {
+struct fuzz_budget {
     double begin; // seconds of the processor
 };
-void budget_begin(struct budget *budget);
-void budget_end(const struct budget *budget, const char *what, const struct bytes *bytes);
+void budget_begin(struct fuzz_budget *budget);
+void budget_end(const struct fuzz_budget *budget, const char *what, const struct bytes *bytes);
 
 // Ends the process with a message, and shows the bytes.
 void fail(const char *what, const struct bytes *bytes);

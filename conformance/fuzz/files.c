@@ -289,7 +289,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (kind->repair && how < 192)
         kind->repair(&bytes);
     struct file file = open_file();
-    struct budget budget;
+    struct fuzz_budget budget;
     unsigned long before = fuzz_built;
     fill_file(&file, &bytes);
     budget_begin(&budget);

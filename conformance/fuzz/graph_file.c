@@ -277,7 +277,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fill_file(&text_file, &text);
     fill_file(&weights_file, &weights);
 
-    struct budget budget;
+    struct fuzz_budget budget;
     struct model model;
     budget_begin(&budget);
     begin(&model, context);
