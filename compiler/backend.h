@@ -52,6 +52,13 @@ struct bindings {
     const struct interrupt *interrupt; // of the execution, or NULL; valid until its end
 };
 
+// Bytes that an executable holds, beside the plan.
+struct executable_size {
+    uint64_t weights;   // constants in whatever form its kernels read them
+    uint64_t execution; // memory of executions: what lies between inputs and outputs, and scratch
+    uint64_t device;    // of these, and all else, in memory of a device that is not the host's
+};
+
 // node->lowering of a node whose outputs are views of its input, or concat's inputs views of its output
 // (compiler/plan_memory.c): it is not to be run.
 #define WNN_LOWER_VIEW 0xFFFFu
@@ -131,9 +138,6 @@ struct backend {
     // and that the input is not used again. NULL: never.
     bool (*in_place)(void *state, const struct node *node, unsigned input);
 
-    // (optional) A word or two for what computes a node of a finished plan; static text.
-    const char *(*kernel)(const struct node *node);
-
     // (optional, all or none) Tensors in memory of the device, which executions get in place of pointers.
     // Creating and freeing happen on any thread, several at once and beside all else; nothing uses what is
     // freed. A chain has what webnn/vulkan.h defines for tensors, checked for being known; without one the
@@ -160,12 +164,18 @@ struct backend {
     // denormal numbers for 0. Any thread.
     const char *(*device_name)(void *state);
     bool (*flushes_denormals)(void *state);
+    // (optional) Who that is: fills in a struct of zeros, but for nextInChain. Opens no files. Any thread.
+    void (*identify)(void *state, WNNDeviceInfo *info);
 
-    // Makes an executable of a plan, which outlives it. Everything that can fail, fails here. Constants that
+    // Makes an executable of a plan, which outlives it, and says what computes its nodes (node->kernel,
+    // node->reason). Everything that can fail, fails here. Constants that
     // runs do not read may be released: an operand's `constant` has no data then, but keeps its number of
     // bytes.
     bool (*lower)(void *state, const struct plan *plan, void **executable, struct error *error);
     void (*release)(void *state, void *executable);
+
+    // (optional) What an executable that has just been made holds.
+    void (*measure)(void *state, const void *executable, struct executable_size *size);
 
     // (optional) Whether the device is gone for good, and the context with it: asked when a build or an
     // execution has failed. NULL: an execution that fails loses the context, a build does not. Any thread.

@@ -40,7 +40,7 @@ bool wnn_verify(const struct graph *graph, const char *pass, struct error *error
 struct text_sink {
     void (*write)(void *argument, const char *text, size_t length);
     void *argument;
-    const char *(*kernel)(const struct node *node); // (optional) what computes a node, for the text
+    bool kernels; // the text says what computes each node, and why, if it has been lowered
 };
 void wnn_dump_text(const struct graph *graph, const struct text_sink *sink);
 void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink);

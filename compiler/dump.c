@@ -611,8 +611,8 @@ void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
         }
         if (node->lowering == WNN_LOWER_VIEW)
             wnn_text_add(&text, " view");
-        else if (sink->kernel)
-            wnn_text_add(&text, " by %s", sink->kernel(node));
+        else if (sink->kernels && node->kernel)
+            wnn_text_add(&text, node->reason ? " by %s (%s)" : " by %s", node->kernel, node->reason);
         if (node->label.length) {
             wnn_text_add(&text, " \"");
             wnn_text_add_quoted(&text, node->label, 64);

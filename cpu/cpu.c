@@ -4,6 +4,7 @@
 
 #include "cpu/cpu.h"
 
+#include "cpu/identity.h"
 #include "cpu/kernel.h"
 #include "cpu/xnnpack.h"
 
@@ -21,6 +22,7 @@ struct step {
     struct tensor *in, *out;
     struct xnnpack_step *xnnpack; // NULL: the operator's own kernel
     void *packed;                 // weights, for the operator's own kernel, or NULL
+    size_t packed_bytes;
 };
 
 struct executable {
@@ -285,6 +287,7 @@ static bool pack(const struct cpu *cpu, const struct parallel *parallel, const s
     step->packed = wnn_allocate(cpu->allocator, bytes);
     if (!step->packed)
         return wnn_fail_memory(error);
+    step->packed_bytes = bytes;
     for (unsigned i = 0; i < step->node->in_count; i++)
         if (step->node->in[i] && step->node->in[i]->constant)
             step->in[i].data = constant_data(executable, step->node->in[i]);
@@ -293,9 +296,31 @@ static bool pack(const struct cpu *cpu, const struct parallel *parallel, const s
     return wnn_interrupt_check(parallel->interrupt, error);
 }
 
-static bool lower_node(const struct cpu *cpu, const struct parallel *parallel, struct executable *executable,
-                       const struct node *node, struct error *error)
+static const char *kernel_name(const struct node *node)
 {
+    return node->lowering == WNN_LOWER_VIEW  ? "view"
+           : node->lowering == LOWER_XNNPACK ? "XNNPACK"
+           : node->lowering == LOWER_FAST    ? "Winograd"
+           : node->quantized                 ? "quantized"
+                                             : "native";
+}
+
+// Why a node is left to the kernel that can do everything, where the backend has another for its operator.
+static const char *find_reason(const struct cpu *cpu, const struct node *node)
+{
+    const struct kernel *kernel = wnn_cpu_kernel(node);
+    if (node->lowering != LOWER_NATIVE || node->quantized)
+        return NULL;
+    const char *refusal = wnn_xnnpack_refusal(node);
+    bool fast = kernel->fast && kernel->fast(node), wanted = wnn_xnnpack_has((enum op)node->op) && !refusal;
+    return cpu->strict_numerics && (fast || wanted) ? "strictNumerics" : refusal;
+}
+
+static bool lower_node(const struct cpu *cpu, const struct parallel *parallel, struct executable *executable,
+                       struct node *node, struct error *error)
+{
+    node->kernel = kernel_name(node);
+    node->reason = find_reason(cpu, node);
     struct arena *arena = &executable->records;
     struct step *step = &executable->steps[executable->step_count++];
     step->node = node;
@@ -345,6 +370,26 @@ static bool lower(void *state, const struct plan *plan, void **result, struct er
     else
         release(state, executable);
     return done;
+}
+
+// Constants of which nobody needs the bytes any more have none.
+static void measure(void *state, const void *pointer, struct executable_size *size)
+{
+    (void)state;
+    const struct executable *executable = pointer;
+    const struct graph *graph = &executable->plan->graph;
+    *size = (struct executable_size){.execution = executable->plan->arena_bytes};
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        const struct constant *constant = graph->operands[i]->constant, *aligned = executable->aligned[i];
+        if (constant && constant->data)
+            size->weights += constant->bytes;
+        if (aligned)
+            size->weights += aligned->bytes;
+    }
+    for (size_t i = 0; i < executable->step_count; i++) {
+        const struct step *step = &executable->steps[i];
+        size->weights += wnn_xnnpack_bytes(step->xnnpack) + step->packed_bytes;
+    }
 }
 
 // Where an operand lies in this run.
@@ -406,14 +451,6 @@ static bool run_step(const struct parallel *parallel, const struct executable *e
                wnn_interrupt_check(parallel->interrupt, error);
     run_kernel(&call);
     return wnn_interrupt_check(parallel->interrupt, error);
-}
-
-static const char *kernel_name(const struct node *node)
-{
-    return node->lowering == LOWER_XNNPACK ? "XNNPACK"
-           : node->lowering == LOWER_FAST  ? "Winograd"
-           : node->quantized               ? "quantized"
-                                           : "native";
 }
 
 // After a failure in the last of `count` steps: fills the outputs that these have written to with zeros.
@@ -502,8 +539,9 @@ const struct backend wnn_backend_cpu = {
     .quantized = quantized,
     .partition = partition,
     .in_place = in_place,
-    .kernel = kernel_name,
+    .identify = wnn_cpu_identify,
     .lower = lower,
     .release = release,
+    .measure = measure,
     .execute = execute,
 };

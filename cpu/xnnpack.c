@@ -60,6 +60,21 @@ bool wnn_xnnpack_accepts(const struct node *node)
     return wnn_xnnpack_describe(node, &op) && nanoseconds(&op) <= MAX_NANOSECONDS;
 }
 
+const char *wnn_xnnpack_refusal(const struct node *node)
+{
+    struct xnnpack_op op;
+    return wnn_xnnpack_has((enum op)node->op) && !wnn_xnnpack_describe(node, &op) ? op.refusal : NULL;
+}
+
+const char *wnn_xnnpack_edition(void)
+{
+#ifdef HAVE_XNN_DEFINE_UNARY
+    return "XNNPACK, newer than 2022";
+#else
+    return "XNNPACK of 2022 or so";
+#endif
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Memory
 // ---------------------------------------------------------------------------------------------------------------
@@ -359,6 +374,11 @@ void wnn_xnnpack_destroy(struct xnnpack_step *step)
     struct allocator *allocator = step->allocator;
     wnn_discharge(allocator, WNNResource_HostMemory, step->charged);
     wnn_release(allocator, step);
+}
+
+uint64_t wnn_xnnpack_bytes(const struct xnnpack_step *step)
+{
+    return step ? step->charged : 0;
 }
 
 // ---------------------------------------------------------------------------------------------------------------

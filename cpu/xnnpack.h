@@ -11,11 +11,24 @@
 
 struct xnnpack_step;
 
+// Whether XNNPACK has the operator at all.
+static inline bool wnn_xnnpack_has(enum op op)
+{
+    return op == WNN_OP_conv2d || op == WNN_OP_convTranspose2d || op == WNN_OP_gemm || op == WNN_OP_matmul ||
+           op == WNN_OP_averagePool2d || op == WNN_OP_maxPool2d || op == WNN_OP_resample2d;
+}
+
 // Initialises XNNPACK for the process. Any thread, any number of times.
 bool wnn_xnnpack_preload(struct error *error);
 
 // Whether XNNPACK may compute this node (with its fused activation). Filter and bias have to be constants.
 bool wnn_xnnpack_accepts(const struct node *node);
+
+// Why not, as static text; NULL: it may, or the operator is one that XNNPACK is never used for.
+const char *wnn_xnnpack_refusal(const struct node *node);
+
+// Which XNNPACK the library was built with, as static text.
+const char *wnn_xnnpack_edition(void);
 
 // Bytes of scratch memory that one run needs: padded copies and layout changes.
 size_t wnn_xnnpack_scratch(const struct node *node);
@@ -25,6 +38,9 @@ size_t wnn_xnnpack_scratch(const struct node *node);
 bool wnn_xnnpack_create(const struct node *node, struct allocator *allocator, const struct parallel *parallel,
                         struct xnnpack_step **step, struct error *error);
 void wnn_xnnpack_destroy(struct xnnpack_step *step); // NULL is accepted
+
+// The bytes that XNNPACK holds for the step, at most; of NULL 0.
+uint64_t wnn_xnnpack_bytes(const struct xnnpack_step *step);
 
 // Computes call->out[0] from call->in[0], the activation included, with the memory of this call; one run of a
 // step at a time. False only for failures of XNNPACK itself.

@@ -21,6 +21,12 @@
 // What else a runtime costs.
 #define RUNTIME_BYTES 4096
 
+// Refusals, for developers.
+static const char beyond[] = "its sizes or options are not among those that XNNPACK is trusted with",
+                  variable[] = "XNNPACK packs weights when it is made; these are no float32 constants",
+                  slower[] = "the library's own kernel is the faster one",
+                  no_kernel[] = "XNNPACK has no fast kernel for this window";
+
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
     return (value + unit - 1) / unit * unit;
@@ -280,8 +286,10 @@ static bool filter_of(const struct node *node, const uint8_t axes[4], uint32_t g
 {
     const struct shape *shape = &node->in[1]->type.shape;
     size_t strides[WNN_MAX_RANK];
+    op->refusal = variable;
     if (!is_weight(node->in[1]) || groups == 0 || shape->rank != 4)
         return false;
+    op->refusal = beyond;
     wnn_shape_strides(shape, strides);
     for (int i = 0; i < 4; i++)
         dims[i] = shape->dim[axes[i]];
@@ -317,13 +325,17 @@ static bool describe_conv2d(const struct node *node, struct xnnpack_op *op)
         !windows_give_output(op) || !channels_fit(node, op))
         return false;
     if (is_depthwise(op)) {
+        op->refusal = depthwise_is_fast(op) ? slower : no_kernel;
         if (!depthwise_is_fast(op) || own_depthwise_is_faster(op))
             return false;
         op->memory +=
             op->groups * ((uint64_t)op->kernel[0] * op->kernel[1] + 1) * sizeof(float) + RUNTIME_BYTES;
-    } else if (own_product_is_faster(op) || !weights_fit(op, 1)) {
-        return false;
+    } else {
+        op->refusal = own_product_is_faster(op) ? slower : beyond;
+        if (own_product_is_faster(op) || !weights_fit(op, 1))
+            return false;
     }
+    op->refusal = beyond;
     return table_fits(op, round_up(pixels(&op->out), TILE_ROWS) * op->kernel[0] * op->kernel[1],
                       sizeof(void *));
 }
@@ -362,6 +374,7 @@ static bool describe_conv_transpose2d(const struct node *node, struct xnnpack_op
                      round_up((op->out.width + op->stride[1] - 1) / op->stride[1], TILE_ROWS);
     uint64_t flat = round_up(pixels(&op->out), TILE_ROWS);
     op->memory += parts <= taps ? parts * 64 : 0;
+    op->refusal = own_product_is_faster(op) ? slower : beyond;
     return !own_product_is_faster(op) && weights_fit(op, parts <= taps ? parts : 1) &&
            table_fits(op, taps * (tiled > flat ? tiled : flat), sizeof(void *));
 }
@@ -392,6 +405,7 @@ static bool describe_product(size_t rows, size_t in, size_t out, bool transposed
     // The backend's own product needs no second copy of the weights and is as fast or faster, but for a few
     // rows of which it makes no tile (4x256x256: 1.4 times XNNPACK's time).
     bool small = rows < 8 && in * out <= 1u << 17 && !(matrices_are_slow() && in >= 64);
+    op->refusal = small ? beyond : slower;
     return sizes_fit(op) && small && weights_fit(op, 1);
 }
 
@@ -399,6 +413,7 @@ static bool describe_gemm(const struct node *node, struct xnnpack_op *op)
 {
     const WNNGemmOptions *options = node->attrs;
     const struct shape *a = &node->in[0]->type.shape, *out = &node->out[0]->type.shape;
+    op->refusal = is_weight(node->in[1]) ? beyond : variable;
     if (!is_weight(node->in[1]) || options->aTranspose || a->rank != 2 || out->rank != 2 ||
         node->in[1]->type.shape.rank != 2)
         return false;
@@ -414,6 +429,7 @@ static bool describe_gemm(const struct node *node, struct xnnpack_op *op)
     if (node->in_count < 3 || !node->in[2])
         return true;
     // The same for all rows.
+    op->refusal = beyond;
     const struct shape *c = &node->in[2]->type.shape;
     return is_weight(node->in[2]) && c->rank <= 2 && (c->rank < 2 || c->dim[0] == 1) &&
            (c->rank == 0 || c->dim[c->rank - 1] == 1 || c->dim[c->rank - 1] == out->dim[1]);
@@ -422,6 +438,7 @@ static bool describe_gemm(const struct node *node, struct xnnpack_op *op)
 static bool describe_matmul(const struct node *node, struct xnnpack_op *op)
 {
     const struct shape *a = &node->in[0]->type.shape, *b = &node->in[1]->type.shape;
+    op->refusal = is_weight(node->in[1]) ? beyond : variable;
     if (!is_weight(node->in[1]) || a->rank < 2 || b->rank < 2)
         return false;
     size_t in = a->dim[a->rank - 1], out = b->dim[b->rank - 1];
@@ -461,7 +478,9 @@ static bool describe_pool2d(const struct node *node, struct xnnpack_op *op)
     }
     // Its maxima of channels that lie side by side are no faster than the backend's own, and on threads of
     // theirs.
-    if (!windows_give_output(op) || (op->kind == XNNPACK_MAX_POOL && !op->channels_first))
+    bool own = op->kind == XNNPACK_MAX_POOL && !op->channels_first;
+    op->refusal = own ? slower : beyond;
+    if (!windows_give_output(op) || own)
         return false;
     bool dilated = op->dilation[0] > 1 || op->dilation[1] > 1;
     if (op->kind == XNNPACK_AVERAGE_POOL && (dilated || op->in.channels > MAX_STACK_CHANNELS))
@@ -493,8 +512,10 @@ static bool describe_resample2d(const struct node *node, struct xnnpack_op *op)
     const WNNResample2dOptions *options = node->attrs;
     op->kind = XNNPACK_RESIZE;
     range_of(node->activation, false, op);
+    op->refusal = "XNNPACK resamples linearly only";
     if (options->mode != WNNInterpolationMode_Linear || options->axes.count != 2)
         return false;
+    op->refusal = beyond;
     uint32_t first = options->axes.data[0], second = options->axes.data[1];
     bool channels_first = (first == 2 && second == 3) || (first == 3 && second == 2);
     bool channels_last = (first == 1 && second == 2) || (first == 2 && second == 1);
@@ -509,8 +530,12 @@ static bool describe_resample2d(const struct node *node, struct xnnpack_op *op)
 bool wnn_xnnpack_describe(const struct node *node, struct xnnpack_op *op)
 {
     *op = (struct xnnpack_op){.groups = 1};
+    op->refusal = node->quantized ? "XNNPACK is not used for quantized operands"
+                  : node->addend  ? "XNNPACK adds no residual on the way"
+                                  : "XNNPACK is used for float32 only";
     if (node->quantized || node->addend || !is_float(node->in[0]) || !is_float(node->out[0]))
         return false;
+    op->refusal = beyond;
     switch (node->op) {
     case WNN_OP_conv2d:
         return describe_conv2d(node, op);

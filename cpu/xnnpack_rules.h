@@ -36,8 +36,9 @@ struct xnnpack_op {
     size_t group_step, out_step, in_step, step[2];
 
     float min, max;
-    bool activate;   // the activation is not (only) the range: it has to be applied to the output
-    uint64_t memory; // bytes that XNNPACK will allocate for itself, at most
+    bool activate;       // the activation is not (only) the range: it has to be applied to the output
+    uint64_t memory;     // bytes that XNNPACK will allocate for itself, at most
+    const char *refusal; // why not, where it must not compute the node: static text
 };
 
 // False if XNNPACK must not compute the node.

@@ -18,6 +18,16 @@ bool wnn_xnnpack_accepts(const struct node *node)
     return false;
 }
 
+const char *wnn_xnnpack_refusal(const struct node *node)
+{
+    return wnn_xnnpack_has((enum op)node->op) ? "this build has no XNNPACK" : NULL;
+}
+
+const char *wnn_xnnpack_edition(void)
+{
+    return "no XNNPACK";
+}
+
 size_t wnn_xnnpack_scratch(const struct node *node)
 {
     (void)node;
@@ -37,6 +47,12 @@ bool wnn_xnnpack_create(const struct node *node, struct allocator *allocator, co
 void wnn_xnnpack_destroy(struct xnnpack_step *step)
 {
     (void)step;
+}
+
+uint64_t wnn_xnnpack_bytes(const struct xnnpack_step *step)
+{
+    (void)step;
+    return 0;
 }
 
 bool wnn_xnnpack_run(struct xnnpack_step *step, const struct kernel_call *call)

@@ -100,6 +100,9 @@ struct node {
     // For the backend: what it chose for the node, and memory that the node needs while it runs.
     unsigned lowering;
     size_t scratch_bytes, scratch_offset;
+    // In a plan that has been lowered: what computes the node, and why nothing else that the backend has for
+    // it; static text, NULL where the backend does not say.
+    const char *kernel, *reason;
 };
 
 #define WNN_QUANTIZED_OUTPUT 31

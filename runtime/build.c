@@ -132,13 +132,15 @@ static bool compile(WNNContext context, struct build_request *request, WNNGraph 
                                             .verify = request->settings.verify,
                                             .observe = request->settings.observe,
                                             .observer = request->settings.observer};
+    wnn_graph_info_begin(graph, &request->graph, request->request.callback.flow);
     request->compiled = true;
     if (!wnn_compile(&options, &request->graph, plan, error)) {
         wnn_release(&context->allocator, plan);
         return false;
     }
     void *executable = NULL;
-    if (!context->backend->lower(context->state, plan, &executable, error)) {
+    if (!wnn_graph_info_compiled(graph, plan, error) ||
+        !context->backend->lower(context->state, plan, &executable, error)) {
         wnn_plan_free(plan);
         wnn_release(&context->allocator, plan);
         return false;
@@ -146,6 +148,7 @@ static bool compile(WNNContext context, struct build_request *request, WNNGraph 
     plan->interrupt = NULL;
     graph->plan = plan;
     graph->executable = executable;
+    wnn_graph_info_lowered(graph);
     return true;
 }
 
@@ -169,6 +172,7 @@ static bool run_build(WNNContext context, struct request *base, struct error *er
     wnn_arena_init(&graph->arena, &context->allocator);
     wnn_request_begin(base, request->limit);
     if (!compile(context, request, graph, error)) {
+        wnn_graph_info_failed(graph);
         wnn_fail(error, WNNStatus_OperationError, "build: the backend %s cannot build the graph",
                  context->backend->name);
         wnn_arena_free(&graph->arena);

@@ -192,6 +192,7 @@ void wnn_graph_drop(WNNGraph graph)
         return;
     WNNContext context = graph->context;
     wnn_profile_free(graph);
+    wnn_graph_info_free(graph);
     wnn_arena_free(&graph->arena);
     wnn_release(&context->allocator, graph);
     wnn_context_drop(context);

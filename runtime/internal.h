@@ -12,6 +12,7 @@
 #include "ops/builder.h"
 #include "runtime/budget.h"
 #include "runtime/context.h"
+#include "runtime/graph_info.h"
 #include "runtime/queue.h"
 #include "runtime/thread_pool.h"
 
@@ -42,6 +43,7 @@ struct WNNContextImpl {
     uint64_t threads;             // taken of it
     bool counted;                 // as an object of it
     WNNCache cache;               // load NULL: none
+    WNNTrace trace;               // event NULL: none
     WNNOperatorLimits *operator_limits;
     size_t operator_count;
 
@@ -80,6 +82,7 @@ struct WNNContextImpl {
     const WNNContextDescriptor *start_descriptor;
 
     atomic_uint_fast64_t builder_count, graph_count, tensor_count;
+    atomic_uint_fast64_t trace_flows; // the id of the next
 };
 
 // An input or output of a built graph.
@@ -106,6 +109,7 @@ struct WNNGraphImpl {
     // Changed by the worker, under the queue's lock; both NULL when the executable has been released.
     void *executable;
     struct plan *plan;
+    struct graph_info info;
     WNNGraph next, previous; // of context->graphs
     atomic_bool watched;     // executions go through profile.c; the rest is under the queue's lock
     bool profiling;

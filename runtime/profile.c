@@ -17,99 +17,41 @@ struct profile {
 };
 
 struct timing {
-    struct watcher watcher; // first
+    struct watcher watcher;      // first
+    const struct watcher *trace; // of the execution's nodes, or NULL
     const struct profile *profile;
     size_t done;
     uint64_t device; // nanoseconds by its clock: of the nodes that are done, then of all
     bool by_device;  // the times of the nodes are on that clock
 };
 
-// ---------------------------------------------------------------------------------------------------------------
-// What a node is
-// ---------------------------------------------------------------------------------------------------------------
-
-// `reader`: by operand, 1 + the number of the last node by which it was counted.
-static uint64_t node_bytes(const struct node *node, uint32_t *reader)
-{
-    uint64_t bytes = 0;
-    for (unsigned i = 0; i < node->in_count; i++) {
-        const struct operand *in = node->in[i];
-        if (!in || reader[in->index] == node->index + 1)
-            continue;
-        reader[in->index] = node->index + 1;
-        bytes += wnn_descriptor_bytes(&in->type);
-    }
-    for (unsigned i = 0; i < node->out_count; i++)
-        bytes += wnn_descriptor_bytes(&node->out[i]->type);
-    return bytes;
-}
-
-static bool multiplies_and_adds(uint16_t op)
-{
-    switch (op) {
-    case WNN_OP_conv2d:
-    case WNN_OP_convTranspose2d:
-    case WNN_OP_gemm:
-    case WNN_OP_gru:
-    case WNN_OP_gruCell:
-    case WNN_OP_lstm:
-    case WNN_OP_lstmCell:
-    case WNN_OP_matmul:
-        return true;
-    default:
-        return false;
-    }
-}
-
-// `types` has room for the outputs of the node.
-static uint64_t node_operations(const struct node *node, struct descriptor *types)
-{
-    for (unsigned i = 0; i < node->out_count; i++)
-        types[i] = node->out[i]->type;
-    uint64_t work = wnn_op_work((enum op)node->op, node->in, types, node->out_count, node->attrs);
-    if (multiplies_and_adds(node->op))
-        work = work <= UINT64_MAX / 2 ? 2 * work : UINT64_MAX;
-    uint64_t activated = node->activation ? wnn_shape_elements(&types[0].shape) : 0;
-    return work <= UINT64_MAX - activated ? work + activated : UINT64_MAX;
-}
-
 // One block: the profile and the arrays.
-static struct profile *create(WNNContext context, const struct plan *plan)
+static struct profile *create(WNNGraph graph)
 {
-    const struct graph *graph = &plan->graph;
-    size_t outputs = 0;
-    for (size_t i = 0; i < graph->node_count; i++)
-        outputs = graph->nodes[i]->out_count > outputs ? graph->nodes[i]->out_count : outputs;
+    const struct graph *source = &graph->plan->graph;
+    const struct graph_info *info = &graph->info;
     struct profile *profile = wnn_allocate_zero(
-        &context->allocator,
-        sizeof *profile + graph->node_count * (sizeof profile->nodes[0] + sizeof profile->ends[0]));
-    struct descriptor *types = wnn_allocate(&context->allocator, outputs * sizeof *types);
-    uint32_t *reader = wnn_allocate_zero(&context->allocator, graph->operand_count * sizeof *reader);
-    if (!profile || !types || !reader) {
-        wnn_release(&context->allocator, profile);
-        wnn_release(&context->allocator, types);
-        wnn_release(&context->allocator, reader);
+        &graph->context->allocator,
+        sizeof *profile + source->node_count * (sizeof profile->nodes[0] + sizeof profile->ends[0]));
+    if (!profile)
         return NULL;
-    }
-    profile->strings = wnn_string_pool_ref(graph->strings);
-    profile->count = graph->node_count;
+    profile->strings = wnn_string_pool_ref(source->strings);
+    profile->count = source->node_count;
     profile->nodes = (WNNNodeProfile *)(profile + 1);
     profile->ends = (uint64_t *)(profile->nodes + profile->count);
-    const struct backend *backend = context->backend;
-    profile->whole.backend = (WNNStringView){backend->name, strlen(backend->name)};
+    profile->whole.backend = info->info.backend;
     for (size_t i = 0; i < profile->count; i++) {
-        const struct node *node = graph->nodes[i];
+        const struct node *node = source->nodes[i];
+        const struct node_record *record = &info->nodes[i];
         WNNNodeProfile *entry = &profile->nodes[i];
         const char *name = wnn_ops[node->op].name;
-        const char *kernel = backend->kernel ? backend->kernel(node) : backend->name;
+        const char *kernel = record->kernel ? record->kernel : graph->context->backend->name;
         entry->label = wnn_string_view(node->label);
         entry->operation = (WNNStringView){name, strlen(name)};
         entry->kernel = (WNNStringView){kernel, strlen(kernel)};
-        entry->bytes = node_bytes(node, reader);
-        entry->operations = node_operations(node, types);
+        entry->bytes = record->bytes;
+        entry->operations = record->operations;
     }
-    wnn_release(&context->allocator, reader);
-    wnn_release(&context->allocator, types);
     return profile;
 }
 
@@ -117,11 +59,17 @@ static struct profile *create(WNNContext context, const struct plan *plan)
 // Executions
 // ---------------------------------------------------------------------------------------------------------------
 
+static void note_begin(const struct watcher *watcher, const struct node *node, const struct sight *sight)
+{
+    const struct watcher *trace = ((const struct timing *)watcher)->trace;
+    trace->before(trace, node, sight);
+}
+
 static void note_end(const struct watcher *watcher, const struct node *node, const struct sight *sight)
 {
     struct timing *timing = (struct timing *)(uintptr_t)watcher;
-    (void)node;
-    (void)sight;
+    if (timing->trace)
+        timing->trace->after(timing->trace, node, sight);
     if (timing->done < timing->profile->count)
         timing->profile->ends[timing->done] = wnn_nanoseconds();
     timing->done++;
@@ -196,13 +144,15 @@ bool wnn_profile_execute(WNNGraph graph, const struct bindings *bindings, struct
     struct profile *profile = graph->profile;
     uint64_t epoch = graph->profile_epoch;
     pthread_mutex_unlock(&queue->lock);
-    if (!watcher && !profile && (profile = create(context, graph->plan))) {
+    if (!watcher && !profile && (profile = create(graph))) {
         pthread_mutex_lock(&queue->lock);
         graph->profile = profile;
         pthread_mutex_unlock(&queue->lock);
     }
-    struct timing timing = {{NULL, note_end, note_time, false}, profile, 0, 0, false};
-    watched.watcher = watcher ? watcher : profile ? &timing.watcher : NULL;
+    const struct watcher *trace = bindings->watcher;
+    struct timing timing = {
+        {trace ? note_begin : NULL, note_end, note_time, false}, trace, profile, 0, 0, false};
+    watched.watcher = watcher ? watcher : profile ? &timing.watcher : trace;
 
     uint64_t begin = wnn_nanoseconds();
     bool done = backend->execute(context->state, graph->executable, &watched, error);

@@ -55,6 +55,7 @@ struct callback {
     WNNBuildCallback build;
     WNNRequestCallback request;
     void *userdata1, *userdata2;
+    uint64_t flow; // of the request in a trace (runtime/trace.h), or 0
 };
 
 static inline struct callback wnn_request_callback(const WNNRequestCallbackInfo *info)
@@ -90,6 +91,9 @@ struct request {
     WNNStringView message;
     void *message_memory; // or NULL: the message is static
     WNNGraph graph;       // the result of a build
+    // For a trace, if there is one: of an execution. The label lies in the request's memory.
+    WNNStringView label;
+    uint64_t graph_id;
 };
 
 struct request_list {

@@ -14,8 +14,8 @@ static const char help[] =
     "graph file.\n\n"
     "Usage: webnn graph [OPTIONS] GRAPH\n\n"
     "GRAPH is a .webnn file or a built-in architecture. Without options it is shown as\n"
-    "the backend gets it, with the places of its operands in memory (@) and who computes\n"
-    "each node (by).\n\n"
+    "the backend gets it, with the places of its operands in memory (@), and what computes\n"
+    "each node (by), with the reason where the backend has something else for it.\n\n"
     "  --before          as it was recorded\n"
     "  --after=PASS      after one pass; --after=all shows it after each\n"
     "  --passes          only lists the passes, in order\n"
@@ -47,11 +47,9 @@ static void write_out(void *file, const char *text, size_t length)
     fwrite(text, 1, length, file);
 }
 
-// `backend`: of a finished plan; NULL: the graph is none yet.
-static void dump(const struct graph_options *options, const struct graph *graph,
-                 const struct backend *backend)
+static void dump(const struct graph_options *options, const struct graph *graph)
 {
-    const struct text_sink sink = {write_out, stdout, backend ? backend->kernel : NULL};
+    const struct text_sink sink = {write_out, stdout, true};
     if (options->dot)
         wnn_dump_dot(graph, &sink);
     else
@@ -68,7 +66,7 @@ static void observe(void *argument, const char *pass, const struct graph *graph)
     if (all)
         printf("%s// after %s\n", observer->shown ? "\n" : "", pass);
     observer->shown++;
-    dump(observer->options, graph, NULL);
+    dump(observer->options, graph);
 }
 
 static bool always_alive(const void *origin)
@@ -84,7 +82,7 @@ static bool show_recorded(const struct graph_options *options, struct model *mod
     bool good = wnn_builder_snapshot((struct WNNGraphBuilderImpl *)model->builder, model->output_count,
                                      model->outputs, always_alive, &graph, error);
     if (good)
-        dump(options, &graph, NULL);
+        dump(options, &graph);
     wnn_graph_free(&graph);
     return good;
 }
@@ -99,7 +97,7 @@ static bool show_compiled(const struct graph_options *options, struct session *s
     if (!session_build(session, model, &graph, error))
         return false;
     if (!options->after)
-        dump(options, &wnn_graph_plan(graph)->graph, session->backend);
+        dump(options, &wnn_graph_plan(graph)->graph);
     wnnGraphRelease(graph);
     return !options->after || observer.shown ||
            wnn_fail(error, WNNStatus_OperationError, "the pass %s does not run on the backend %s",

@@ -140,14 +140,29 @@ static void print_weights(const struct model *model)
            (double)model_work(model) / 1e6);
 }
 
+static const char *milliseconds_text(uint64_t nanoseconds, char text[32])
+{
+    snprintf(text, 32, "%.3g ms", (double)nanoseconds / 1e6);
+    return text;
+}
+#define MILLISECONDS(n) milliseconds_text(n, (char[32]){0})
+
 static bool print_memory(struct session *session, const struct model *model, struct error *error)
 {
     WNNGraph graph;
+    WNNGraphInfo info = WNN_GRAPH_INFO_INIT;
     if (!session_build(session, model, &graph, error))
         return false;
+    wnnGraphGetInfo(graph, &info);
     const struct plan *plan = wnn_graph_plan(graph);
     printf("%splan for %s%s\n", STYLE_BOLD, session->backend->name, STYLE_NONE);
-    printf("  %zu nodes after the passes\n", plan->graph.node_count);
+    printf("  %llu nodes after the passes\n", (unsigned long long)info.nodeCount);
+    printf("  built in %s: passes %s, kernels and weights %s\n", MILLISECONDS(info.buildNanoseconds),
+           MILLISECONDS(info.compileNanoseconds), MILLISECONDS(info.lowerNanoseconds));
+    printf("  %s of weights", bytes_text(info.weightBytes, (char[BYTES_TEXT]){0}));
+    if (info.deviceBytes)
+        printf(", %s in memory of the device", bytes_text(info.deviceBytes, (char[BYTES_TEXT]){0}));
+    printf("\n");
     printf("  %zu bytes (%s) of memory an execution", plan->arena_bytes,
            bytes_text(plan->arena_bytes, (char[BYTES_TEXT]){0}));
     printf(", %s if no two operands shared any\n", bytes_text(plan->unaliased_bytes, (char[BYTES_TEXT]){0}));
@@ -198,24 +213,50 @@ static void print_limits(const WNNDeviceInfo *device)
     session_close(&session);
 }
 
+static void print_processor(void)
+{
+    WNNDeviceInfo device = WNN_DEVICE_INFO_INIT;
+    struct support cpu;
+    open_support(&cpu, "cpu");
+    if (cpu.open) {
+        wnnContextGetDeviceInfo(cpu.session.context, &device);
+        printf("   cpu %s%s%s\n", STYLE_BOLD, device.name, STYLE_NONE);
+        printf("       %s, signature 0x%08x, %u processors%s%s\n",
+               device.vendorName[0] ? device.vendorName : "unknown vendor", device.deviceId,
+               device.processorCount, device.instructionSets[0] ? ", uses " : "", device.instructionSets);
+        printf("       %s %s with %s\n", device.driverName, device.driverVersionText, device.driverInfo);
+    }
+    session_close(&cpu.session);
+}
+
+static void print_driver(const WNNDeviceInfo *device)
+{
+    printf("       vendor %s (0x%04x), device 0x%04x\n", device->vendorName, device->vendorId,
+           device->deviceId);
+    printf("       driver %s, %s%s%s", device->driverName[0] ? device->driverName : "unknown",
+           device->driverVersionText, device->driverInfo[0] ? ", " : "", device->driverInfo);
+    printf(device->driverId ? " (id %u)\n" : "\n", device->driverId);
+}
+
 static int list_devices(void)
 {
     static const char *const kinds[] = {"", "other", "discrete", "integrated", "virtual", "processor"};
     enum {
         MOST_DEVICES = 32
     };
-    WNNDeviceInfo devices[MOST_DEVICES];
+    static WNNDeviceInfo devices[MOST_DEVICES];
     size_t count = wnnEnumerateDevices(MOST_DEVICES, devices);
     printf("%sdevices%s\n", STYLE_BOLD, STYLE_NONE);
+    print_processor();
     if (count == 0)
-        printf("  no GPU; the processor is always there, as --backend=cpu\n");
+        printf("  no GPU\n");
     for (size_t i = 0; i < count && i < MOST_DEVICES; i++) {
         const WNNDeviceInfo *device = &devices[i];
         printf("  %4u %s%s%s\n", device->index, STYLE_BOLD, SHOWN_STRING(device->name), STYLE_NONE);
         printf("       UUID %s\n", uuid_text(device->uuid, (char[37]){0}));
-        printf("       %s, %s of memory, Vulkan %u.%u\n", kinds[device->kind],
-               bytes_text(device->memoryBytes, (char[BYTES_TEXT]){0}), device->apiVersion >> 22 & 127,
-               device->apiVersion >> 12 & 1023);
+        printf("       %s, %s of memory, Vulkan %s\n", kinds[device->kind],
+               bytes_text(device->memoryBytes, (char[BYTES_TEXT]){0}), device->apiVersionText);
+        print_driver(device);
         print_limits(device);
     }
     return CODE_GOOD;

@@ -159,6 +159,8 @@ static void describe(struct shader *shader, const struct convolution *c)
 static void lower_elements(struct lowering *lowering, const struct convolution *c, uint64_t work)
 {
     struct shader shader;
+    lowering->reason = c->from.nhwc ? "too little work, or groups of too few channels, for tiles"
+                                    : "its channels come second";
     wnn_shader_begin(&shader, lowering, "conv", work > SIZE_MAX ? SIZE_MAX : (size_t)work);
     wnn_shader_define(&shader, "TRANSPOSED", "%d", c->transposed);
     describe(&shader, c);

@@ -436,25 +436,44 @@ static bool is_worth_it(const struct capabilities *can, const struct product *p)
                                     work >= (half ? LEAST_HALF_WORK : LEAST_SINGLE_WORK));
 }
 
-bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
+// Why a product is not for matrix units, or NULL.
+static const char *find_refusal(const struct gpu *gpu, const struct product *p)
 {
-    const struct gpu *gpu = lowering->gpu;
     const struct capabilities *can = &gpu->can;
     WNNDataType type = p->out->type;
-    const struct matrix_size *size =
-        type == WNNDataType_Float16 ? &can->half_matrices : &can->bfloat16_matrices;
-    if (can->matrix_units == MATRIX_UNITS_NONE || size->m == 0 || !wnn_dtype_is_float(type) ||
-        p->a->type != type || p->b->type != type || p->a->fused || p->b->fused ||
-        (p->gather && p->gather->transposed) || (!p->gather && p->a_row != 1 && p->a_inner != 1) ||
+    bool half = type == WNNDataType_Float16;
+    const struct matrix_size *size = half ? &can->half_matrices : &can->bfloat16_matrices;
+    if (!wnn_dtype_is_float(type))
+        return "matrix units are used for floats only";
+    if (can->matrix_units == MATRIX_UNITS_NONE)
+        return "the device has no matrix units that the driver lets Vulkan use";
+    if (size->m == 0)
+        return half ? "the device has no matrix units for float16 that work"
+                    : "the device has no matrix units for bfloat16 that work, of which float32 products are "
+                      "made";
+    if (p->a->type != type || p->b->type != type || p->a->fused || p->b->fused)
+        return "an operand is converted on the way, which matrix units cannot";
+    if ((p->gather && p->gather->transposed) || (!p->gather && p->a_row != 1 && p->a_inner != 1) ||
         (p->b_inner != 1 && p->b_column != 1) ||
         (p->b_run != p->inner && p->b_jump != p->b_run * p->b_inner) || p->matrices > can->groups[2] ||
         wnn_shader_bindings(gpu, p->a->region.bytes) != 1 ||
-        wnn_shader_bindings(gpu, p->b->region.bytes) != 1 || !is_worth_it(can, p))
+        wnn_shader_bindings(gpu, p->b->region.bytes) != 1)
+        return "the operands lie in a way that matrix units cannot read";
+    return is_worth_it(can, p) ? NULL : "too small, or too few channels, to be worth matrix units";
+}
+
+bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
+{
+    const struct capabilities *can = &lowering->gpu->can;
+    lowering->reason = find_refusal(lowering->gpu, p);
+    if (lowering->reason)
         return false;
     size_t scratch = lowering->scratch.bytes / sizeof(float) / p->out->count;
     struct schedule schedule;
-    if ((is_odd(p) && scratch == 0) || !choose(can, p, scratch, &schedule))
+    if ((is_odd(p) && scratch == 0) || !choose(can, p, scratch, &schedule)) {
+        lowering->reason = "no tile of matrix units fits the device";
         return false;
+    }
     if (schedule.splits == 1 && !is_odd(p)) {
         multiply(lowering, p, &schedule, p->out);
         return true;

@@ -5,6 +5,7 @@
 #include "vulkan/device.h"
 
 #include "vulkan/cooperative.h"
+#include "vulkan/identity.h"
 #include "vulkan/memory.h"
 #include "vulkan/timeline.h"
 
@@ -273,6 +274,7 @@ static bool choose_device(struct gpu *gpu, const struct backend_options *options
         if (wish.kind == WISH_INDEX ? wish.index == i
                                     : wish.kind == WISH_UUID && !memcmp(wish.uuid, uuid, sizeof uuid)) {
             gpu->physical = devices[i];
+            gpu->info.index = i;
             return !flaw || wnn_fail(error, WNNStatus_NotSupportedError,
                                      "the Vulkan device %.64s will not do: %s", p.deviceName, flaw);
         }
@@ -280,6 +282,7 @@ static bool choose_device(struct gpu *gpu, const struct backend_options *options
         if (wish.kind == WISH_BEST && score > best) {
             best = score;
             gpu->physical = devices[i];
+            gpu->info.index = i;
         }
     }
     if (wish.kind != WISH_BEST)
@@ -289,29 +292,6 @@ static bool choose_device(struct gpu *gpu, const struct backend_options *options
                                 "Vulkan has %u devices, and none that will do (version 1.1, compute, %d "
                                 "buffers a shader, work groups of 256)",
                                 count, GPU_LEAST_BUFFERS);
-}
-
-static void describe_device(const struct gpu *gpu, VkPhysicalDevice physical, WNNDeviceInfo *info)
-{
-    VkPhysicalDeviceProperties p;
-    VkPhysicalDeviceMemoryProperties memory;
-    get_properties(gpu, physical, &p, info->uuid);
-    gpu->vk.GetPhysicalDeviceMemoryProperties(physical, &memory);
-    memcpy(info->name, p.deviceName, sizeof info->name);
-    info->name[sizeof info->name - 1] = 0;
-    static const WNNDeviceKind kinds[] = {[VK_PHYSICAL_DEVICE_TYPE_OTHER] = WNNDeviceKind_Other,
-                                          [VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU] = WNNDeviceKind_Integrated,
-                                          [VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU] = WNNDeviceKind_Discrete,
-                                          [VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU] = WNNDeviceKind_Virtual,
-                                          [VK_PHYSICAL_DEVICE_TYPE_CPU] = WNNDeviceKind_Processor};
-    info->kind =
-        (unsigned)p.deviceType < sizeof kinds / sizeof kinds[0] ? kinds[p.deviceType] : WNNDeviceKind_Other;
-    for (uint32_t i = 0; i < memory.memoryHeapCount && i < VK_MAX_MEMORY_HEAPS; i++)
-        if (memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
-            info->memoryBytes += memory.memoryHeaps[i].size;
-    info->apiVersion = p.apiVersion;
-    info->driverVersion = p.driverVersion;
-    info->usable = !find_flaw(gpu, physical, &p);
 }
 
 void wnn_gpu_handles(const struct gpu *gpu, WNNVulkanHandles *handles)
@@ -328,18 +308,30 @@ void wnn_gpu_handles(const struct gpu *gpu, WNNVulkanHandles *handles)
     memcpy(handles->driverUUID, id.driverUUID, sizeof handles->driverUUID);
 }
 
+// All but nextInChain.
+static void describe_device(struct gpu *gpu, VkPhysicalDevice physical, uint32_t index, WNNDeviceInfo *info)
+{
+    VkPhysicalDeviceProperties p;
+    *info =
+        (WNNDeviceInfo){.nextInChain = info->nextInChain, .deviceType = WNNDeviceType_GPU, .index = index};
+    wnn_gpu_identify(gpu, physical, info);
+    get_properties(gpu, physical, &p, info->uuid);
+    info->usable = !find_flaw(gpu, physical, &p);
+}
+
 size_t wnn_gpu_enumerate(size_t capacity, WNNDeviceInfo *infos)
 {
     struct gpu gpu = {0};
     struct error error = {0};
     VkPhysicalDevice devices[MOST_DEVICES];
+    struct allocator host;
     uint32_t count = 0;
+    wnn_allocator_init(&host, NULL, 0);
+    gpu.allocator = &host;
     if (find_loader(&gpu, &(struct gpu_origin){0}, &error) && create_instance(&gpu, &error) &&
         list_devices(&gpu, devices, &count, &error))
-        for (uint32_t i = 0; i < count && i < capacity; i++) {
-            infos[i] = (WNNDeviceInfo){.deviceType = WNNDeviceType_GPU, .index = i};
-            describe_device(&gpu, devices[i], &infos[i]);
-        }
+        for (uint32_t i = 0; i < count && i < capacity; i++)
+            describe_device(&gpu, devices[i], i, &infos[i]);
     wnn_gpu_close(&gpu);
     return count;
 }
@@ -690,6 +682,7 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
     struct gpu_origin from = *origin;
     *gpu = (struct gpu){.allocator = options->allocator,
                         .is_lent = options->lent != NULL,
+                        .info.index = WNN_DEVICE_INDEX_UNKNOWN,
                         .budget = origin->budget > 0 ? origin->budget
                                   : origin->minimal  ? 0
                                                      : GPU_BUDGET};
@@ -703,11 +696,14 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
     bool opened = find_loader(gpu, &from, error) &&
                   (gpu->is_lent ? open_lent(gpu, origin, error) : open_own(gpu, options, origin, error)) &&
                   create_objects(gpu, error);
-    if (!opened)
+    if (!opened) {
         wnn_gpu_close(gpu);
-    else if (origin->matrices)
+        return false;
+    }
+    describe_device(gpu, gpu->physical, gpu->info.index, &gpu->info);
+    if (origin->matrices)
         wnn_cooperative_emulate(gpu);
-    return opened;
+    return true;
 }
 
 void wnn_gpu_close(struct gpu *gpu)

@@ -115,6 +115,7 @@ struct gpu {
     uint32_t family;
     VkPhysicalDeviceMemoryProperties memory;
     struct capabilities can;
+    WNNDeviceInfo info; // of the physical device
     VkCommandPool commands;
     VkDescriptorSetLayout set_layouts[GPU_BUFFERS + 1]; // by number of buffers
     VkPipelineLayout layouts[GPU_BUFFERS + 1];

@@ -91,10 +91,12 @@ static void lower(struct lowering *lowering, struct product *p)
     p->a = &lowering->in[0];
     p->b = &lowering->in[1];
     p->out = &lowering->out[0];
-    if (wnn_is_large_product(lowering, p))
+    if (wnn_is_large_product(lowering, p)) {
         wnn_lower_product(lowering, p);
-    else
+    } else {
+        lowering->reason = "too small for tiles";
         wnn_lower_each_product(lowering, p);
+    }
 }
 
 void wnn_lower_gemm(struct lowering *lowering)

@@ -740,6 +740,8 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
         return;
     }
     step->pipeline = pipeline;
+    if (!lowering->kernel)
+        lowering->kernel = shader->family ? shader->family : "elements";
     step->binding_count = shader->binding_count;
     memcpy(step->bindings, shader->bindings, sizeof step->bindings);
     step->has_parameters = !shader->literal;

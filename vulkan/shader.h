@@ -43,6 +43,8 @@ struct lowering {
     bool failed;
     struct tensor *in, *out; // as node->in and node->out
     struct region scratch;   // node->scratch_bytes
+    // The family of its first dispatch, and why it is not another: static text, or NULL.
+    const char *kernel, *reason;
 };
 
 // How a shader sees the elements of a tensor.

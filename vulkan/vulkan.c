@@ -126,25 +126,25 @@ static const struct fused *fuse_results(const struct node *node, const struct te
     return fused;
 }
 
-// `in` and `out` have the regions of the operands.
+// `in` and `out` have the regions of the operands. What was chosen stands in the lowering then.
 static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, struct program *program,
                        const struct node *node, struct tensor *in, struct tensor *out, struct region scratch,
-                       struct error *error)
+                       struct lowering *lowering, struct error *error)
 {
-    struct lowering lowering = {.gpu = &vulkan->gpu,
-                                .program = program,
-                                .node = node,
-                                .error = error,
-                                .in = in,
-                                .out = out,
-                                .scratch = scratch};
+    *lowering = (struct lowering){.gpu = &vulkan->gpu,
+                                  .program = program,
+                                  .node = node,
+                                  .error = error,
+                                  .in = in,
+                                  .out = out,
+                                  .scratch = scratch};
     struct elementwise_step steps[WNN_ELEMENTWISE_STEPS + 1];
     struct fused results, inputs[MOST_FUSED_INPUTS];
     if (!row->lower)
         return wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan: there is no %s", wnn_ops[node->op].name);
     bool apart = node->activation && (!row->finishes || is_softmax(node->activation));
     if (!apart)
-        lowering.fused = fuse_results(node, in, steps, &results);
+        lowering->fused = fuse_results(node, in, steps, &results);
     for (unsigned i = 0; node->attached && i < MOST_FUSED_INPUTS && i < wnn_own_inputs(node); i++) {
         const struct attached *attached = wnn_attached(node, i);
         if (!attached)
@@ -153,10 +153,10 @@ static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, st
         in[i].type = last_step(attached)->type.type;
         in[i].fused = &inputs[i];
     }
-    row->lower(&lowering);
-    if (!lowering.failed && apart)
-        wnn_lower_activation(&lowering, node->activation, &out[0]);
-    return !lowering.failed ||
+    row->lower(lowering);
+    if (!lowering->failed && apart)
+        wnn_lower_activation(lowering, node->activation, &out[0]);
+    return !lowering->failed ||
            wnn_fail(error, WNNStatus_OperationError, "Vulkan: %s cannot be lowered", wnn_ops[node->op].name);
 }
 
@@ -314,7 +314,9 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
 {
     const struct graph *graph = &executable->plan->graph;
     for (size_t i = 0; i < graph->node_count; i++) {
-        const struct node *node = graph->nodes[i];
+        struct node *node = graph->nodes[i];
+        node->kernel = "view";
+        node->reason = NULL;
         if (node->lowering == WNN_LOWER_VIEW)
             continue;
         if (scratch_of(&vulkan->gpu, node) == SIZE_MAX)
@@ -331,9 +333,12 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
         for (unsigned k = 0; k < node->out_count; k++)
             tensors[node->in_count + k] = describe(node->out[k], executable->regions[node->out[k]->index]);
         struct region scratch = {&executable->variables[0], node->scratch_offset, node->scratch_bytes};
+        struct lowering lowering;
         if (!lower_node(vulkan, &wnn_gpu_operators[node->op], &executable->program, node, tensors,
-                        tensors + node->in_count, scratch, error))
+                        tensors + node->in_count, scratch, &lowering, error))
             return false;
+        node->kernel = lowering.kernel ? lowering.kernel : "copy";
+        node->reason = lowering.reason;
         wnn_arena_rewind(&executable->records, mark);
     }
     return true;
@@ -370,6 +375,25 @@ static bool lower(void *state, const struct plan *plan, void **result, struct er
     else
         release(state, executable);
     return done;
+}
+
+static void measure(void *state, const void *pointer, struct executable_size *size)
+{
+    const struct executable *executable = pointer;
+    (void)state;
+    *size = (struct executable_size){.device = executable->program.parameters.charged};
+    for (size_t i = 0; i < executable->constant_count; i++) {
+        size->weights += executable->constants[i].bytes;
+        size->device += executable->constants[i].charged;
+    }
+    for (size_t i = 0; i < executable->flight_count; i++) {
+        const struct flight *flight = &executable->flights[i];
+        const struct buffer *const buffers[] = {&flight->arena, &flight->inputs, &flight->upload,
+                                                &flight->readback};
+        size->execution += i == 0 ? flight->arena.bytes : 0;
+        for (size_t k = 0; k < sizeof buffers / sizeof buffers[0]; k++)
+            size->device += buffers[k]->charged;
+    }
 }
 
 static bool submit(void *state, void *executable, const struct bindings *bindings, void **flight,
@@ -434,10 +458,11 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
             single->uploads[uploads++] = (struct upload){in[i], region};
     }
     struct region room = {&single->buffer, at, scratch};
+    struct lowering lowering;
     struct tensor *outputs = single->tensors + node->in_count;
     if (!wnn_buffer_create(gpu, at + wnn_aligned(scratch), BUFFER_DEVICE, &single->buffer, error) ||
         !wnn_gpu_upload(gpu, single->uploads, uploads, error) ||
-        !lower_node(vulkan, row, &single->program, node, single->tensors, outputs, room, error))
+        !lower_node(vulkan, row, &single->program, node, single->tensors, outputs, room, &lowering, error))
         return false;
     const struct buffer *from = &single->buffer;
     size_t begin = node->out_count ? outputs[0].region.offset : at, bytes = at - begin;
@@ -628,6 +653,11 @@ static const char *device_name(void *state)
     return ((const struct vulkan *)state)->gpu.can.name;
 }
 
+static void identify(void *state, WNNDeviceInfo *info)
+{
+    *info = ((const struct vulkan *)state)->gpu.info;
+}
+
 static bool is_lost(void *state)
 {
     return ((const struct vulkan *)state)->gpu.lost;
@@ -715,12 +745,12 @@ static bool turns(const struct node *node, uint32_t groups)
     .preferred_layout = WNNInputOperandLayout_NHWC, .turns = turns, .views = true, .joins = true,            \
     .levels = true, .view_alignment = sizeof(uint32_t), .destroy = destroy, .attaches = attaches,            \
     .evaluate = evaluate, .partition = partition, .in_place = in_place, .enumerate = wnn_gpu_enumerate,      \
-    .most_bytes = most_bytes, .device_name = device_name, .lost = is_lost,                                   \
-    .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .execute = execute,          \
-    .submit = submit, .land = land, .computes = computes, .tensor_create = tensor_create,                    \
-    .tensor_free = tensor_free, .tensor_read = tensor_read, .tensor_write = tensor_write,                    \
-    .tensor_mapped = tensor_mapped, .tensor_export = tensor_export, .tensor_buffer = tensor_buffer,          \
-    .handles = handles, .syncs = syncs
+    .most_bytes = most_bytes, .device_name = device_name, .identify = identify, .lost = is_lost,             \
+    .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .measure = measure,          \
+    .execute = execute, .submit = submit, .land = land, .computes = computes,                                \
+    .tensor_create = tensor_create, .tensor_free = tensor_free, .tensor_read = tensor_read,                  \
+    .tensor_write = tensor_write, .tensor_mapped = tensor_mapped, .tensor_export = tensor_export,            \
+    .tensor_buffer = tensor_buffer, .handles = handles, .syncs = syncs
 
 const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
 const struct backend wnn_backend_vulkan_minimal = {

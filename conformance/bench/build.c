@@ -90,7 +90,7 @@ static size_t weight_bytes(const struct node *node)
 static const struct kernel *packer(const struct node *node)
 {
     const struct kernel *kernel = wnn_cpu_kernel(node);
-    const char *name = wnn_backend_find("cpu")->kernel(node);
+    const char *name = node->kernel ? node->kernel : "";
     bool ours = strcmp(name, "native") == 0 || strcmp(name, "quantized") == 0;
     return ours && kernel->packed_bytes && weight_bytes(node) && kernel->packed_bytes(node) ? kernel : NULL;
 }

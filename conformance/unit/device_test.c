@@ -315,7 +315,7 @@ static void test_limits(void)
 
 int main(void)
 {
-    WNNDeviceInfo devices[8];
+    WNNDeviceInfo devices[8] = {WNN_DEVICE_INFO_INIT};
     test_best();
     size_t count = wnnEnumerateDevices(8, devices), usable = 0;
     REQUIRE_EQUAL_INT(wnnEnumerateDevices(0, NULL), count);

@@ -21,7 +21,12 @@ int main(void)
     const WNNComputeDescriptor v12 = WNN_COMPUTE_DESCRIPTOR_INIT;
     const WNNTensorDescriptor v13 = WNN_TENSOR_DESCRIPTOR_INIT;
     const WNNDispatchDescriptor v14 = WNN_DISPATCH_DESCRIPTOR_INIT;
+    const WNNDeviceInfo v15 = WNN_DEVICE_INFO_INIT;
+    const WNNTrace v16 = WNN_TRACE_INIT;
+    const WNNGraphInfo v17 = WNN_GRAPH_INFO_INIT;
+    const WNNNodeInfo v18 = WNN_NODE_INFO_INIT;
     return !(sizeof v0 > 0 && sizeof v1 > 0 && sizeof v2 > 0 && sizeof v3 > 0 && sizeof v4 > 0 &&
              sizeof v5 > 0 && sizeof v6 > 0 && sizeof v7 > 0 && sizeof v8 > 0 && sizeof v9 > 0 &&
-             sizeof v10 > 0 && sizeof v11 > 0 && sizeof v12 > 0 && sizeof v13 > 0 && sizeof v14 > 0);
+             sizeof v10 > 0 && sizeof v11 > 0 && sizeof v12 > 0 && sizeof v13 > 0 && sizeof v14 > 0 &&
+             sizeof v15 > 0 && sizeof v16 > 0 && sizeof v17 > 0 && sizeof v18 > 0);
 }

@@ -380,8 +380,8 @@ static inline void make_backends(void)
     flying.execute = execute_flying;
     flying.submit = submit_flying;
     flying.land = land_flying;
-    flying.kernel = NULL;
     flying.builds_apart = false;
+    flying.measure = NULL;
 }
 
 static inline const struct backend *gated_backend(void)

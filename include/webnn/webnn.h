@@ -16,8 +16,10 @@
 //   Errors       Statuses carry the names of the specification's exceptions. Nothing that a caller passes ends the
 //                process; out of memory is a status. A message names the operator, its label, the operand, what
 //                came and what was expected.
-//   Extension    Every descriptor begins with `nextInChain`. What can be chained to which is in webnn/vulkan.h; anything
-//                else is refused with TypeError.
+//   Extension    Every descriptor begins with `nextInChain`. What can be chained to which is said where a chained struct
+//                is declared, here or in webnn/vulkan.h; anything else is refused with TypeError. Structs that the library
+//                fills begin with it too: the caller sets it (the *_INIT macros to NULL), the library leaves it as it
+//                is and does not touch chained structs that it does not know, of which there are none yet.
 //   Defaults     Come from the *_INIT macros. A struct filled with zeros is not a default one.
 //
 // Numbers, on every backend
@@ -164,10 +166,11 @@ typedef enum WNNSType {
     WNNSType_VulkanExport = 4,
     WNNSType_VulkanSync = 5,
     WNNSType_TimeLimit = 6,
+    WNNSType_Trace = 7, // WNNTrace
     WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
 
-// The first member of every struct that can be chained to a descriptor: see "Extension" above.
+// The first member of every struct that can be chained to another: see "Extension" above.
 typedef struct WNNChainedStruct {
     const struct WNNChainedStruct *next;
     uint32_t sType; // WNNSType
@@ -479,21 +482,117 @@ typedef enum WNNDeviceKind {
     WNNDeviceKind_Force32 = 0x7FFFFFFF
 } WNNDeviceKind;
 
-// One GPU. What a page is told of it is its engine's decision.
+// The index of a device that has none.
+#define WNN_DEVICE_INDEX_UNKNOWN UINT32_MAX
+
+// A device: a GPU, or the processor. What a page is told of it is its engine's decision: much of this tells one user
+// from another. Text ends with a NUL, and is empty where nothing is known; so are numbers 0.
 typedef struct WNNDeviceInfo {
+    WNNChainedStruct *nextInChain;
     WNNDeviceType deviceType;
-    WNNDeviceKind kind;
-    uint32_t index;   // by which a WNNContextDescriptor can name it, as long as none comes or goes
-    uint8_t uuid[16]; // likewise, for ever
-    bool usable;      // the driver is new enough, and the device can do what the library needs
-    uint32_t apiVersion, driverVersion; // as Vulkan writes them
-    uint64_t memoryBytes; // of its own
-    char name[256];       // ends with a NUL
+    WNNDeviceKind kind; // of the processor as the device type CPU: Processor
+    uint32_t index;     // by which a WNNContextDescriptor can name it, as long as none comes or goes. Of the processor and
+                        // of a device that the caller lends (WNNVulkanDevice): WNN_DEVICE_INDEX_UNKNOWN
+    uint8_t uuid[16];   // likewise, for ever; zeros for the processor
+    bool usable;        // the driver is new enough, and the device can do what the library needs
+    uint64_t memoryBytes; // of its own; 0 for the processor
+
+    // Who made it. The vendor's PCI id (0x10DE), or from 0x10000 on one that Khronos gave it (VkVendorId: 0x10005 is
+    // Mesa, for drivers without hardware). The device's PCI id as its vendor uses it. Of the processor: its maker's PCI id,
+    // and its signature, that is register EAX of CPUID leaf 1 on x86, and MIDR_EL1 on AArch64.
+    uint32_t vendorId, deviceId;
+    char vendorName[64]; // of the vendor's id, "NVIDIA"; "0x1234" for those that this library does not know
+    char name[256];      // as the driver has it, "NVIDIA H200"; of the processor its brand
+
+    // What runs it. driverId is Vulkan's VkDriverId (4: NVIDIA's own driver, 13: Mesa's llvmpipe); driverName and driverInfo
+    // are the driver's words for itself ("NVIDIA", "570.124.06"). driverVersion and apiVersion are as Vulkan writes them,
+    // each beside it as text ("570.124.06", "1.4.303"), decoded as the driver encodes it. Of the processor: this library's.
+    uint32_t driverId, driverVersion, apiVersion;
+    char driverVersionText[64], apiVersionText[32];
+    char driverName[256], driverInfo[256];
+
+    // Of the processor: the extensions of the instruction set that this library uses on it, most modern ones last
+    // ("AVX2 FMA F16C AVX-512F"), and how many processors this process may run on.
+    char instructionSets[256];
+    uint32_t processorCount;
 } WNNDeviceInfo;
+#define WNN_DEVICE_INFO_INIT                                                                                         \
+    { NULL, WNNDeviceType_CPU, WNNDeviceKind_Other, WNN_DEVICE_INDEX_UNKNOWN, { 0 }, false, 0, 0, 0, "", "", 0, 0, 0,   \
+      "", "", "", "", "", 0 }
 
 // Fills in up to `capacity` GPUs and returns how many there are; 0 where there is no driver. Any thread. Slow: loads the
-// driver.
+// driver. Of each struct nextInChain must be set.
 WNN_EXPORT size_t wnnEnumerateDevices(size_t capacity, WNNDeviceInfo *devices);
+
+// The device that the context computes on. It was found out when the context was made: no file is opened, and a lost
+// context still answers. Any thread.
+WNN_EXPORT void wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Tracing
+// ---------------------------------------------------------------------------------------------------------------
+
+typedef enum WNNTracePhase {
+    WNNTracePhase_Begin = 1,   // of a slice, which ends on the same thread; slices of a thread are nested
+    WNNTracePhase_End = 2,     // of the slice that began last on this thread
+    WNNTracePhase_Instant = 3, // a point in time
+    WNNTracePhase_Force32 = 0x7FFFFFFF
+} WNNTracePhase;
+
+// What an event is in the flow whose id it has. Each flow begins once and ends once, whatever becomes of its request.
+typedef enum WNNTraceFlow {
+    WNNTraceFlow_None = 0,
+    WNNTraceFlow_Begin = 1,
+    WNNTraceFlow_Step = 2,
+    WNNTraceFlow_End = 3,
+    WNNTraceFlow_Force32 = 0x7FFFFFFF
+} WNNTraceFlow;
+
+// Something that happens now, on this thread: the host takes the time. Valid during the call, but for static text.
+//
+//   category       name            phase       flow       what
+//   webnn          compute ...     Begin, End  Begin      the call of the API: build, compute, dispatch, readTensor,
+//                                                         writeTensor, exportVulkanMemory, getVulkanBuffer. label: of
+//                                                         the descriptor
+//   webnn          run             Begin, End  Step       the request is run or, where a device computes, begun. One that
+//                                                         has to wait for the device may do so several times
+//   webnn          wait            Begin, End  Step       a thread waits for the device, and takes the results
+//   webnn          compile, lower  Begin, End             parts of the run of a build: the passes; kernels, weights and
+//                                                         shaders
+//   webnn          complete        Begin, End  End        the callback, if there is one; status: what it gets
+//   webnn          releaseGraph    Begin, End             what a graph held is given back
+//   webnn          lost            Instant                the context; label: the message
+//   webnn.node     conv2d ...      Begin, End             one node, with WNNTrace.nodes. label: of the operator
+//
+// The events of runs, waits and completions have the label of the execution too, and the id of their graph: that of
+// the flow of the build that made it.
+typedef struct WNNTraceEvent {
+    const WNNChainedStruct *nextInChain;
+    WNNTracePhase phase;
+    WNNTraceFlow flow;
+    WNNStringView category, name; // static text; of an End: those of the Begin
+    WNNStringView label;          // may be empty
+    uint64_t flowId;              // 0: none; differs, as good as always, from those of other contexts. Below 2^53
+    uint64_t graphId;             // 0: none
+    WNNStatus status;             // of complete
+} WNNTraceEvent;
+
+// Chained to WNNContextDescriptor: where the events of the context go. Without it tracing costs one comparison where an
+// event would be. `event` is called on whatever thread it happens, several at a time, without a lock held; it must not
+// call the library, and should be quick. It must stay valid until the last handle of the context was released and no
+// thread is inside of a call; if that is released in one of its callbacks, until that callback's thread has ended.
+typedef struct WNNTrace {
+    WNNChainedStruct chain; // sType: WNNSType_Trace
+    void (*event)(const WNNTraceEvent *event, void *userdata1, void *userdata2);
+    void *userdata1, *userdata2;
+    bool nodes; // those of webnn.node too, where the processor computes them: a GPU runs a graph as a whole, and
+                // wnnGraphSetProfiling has its times
+} WNNTrace;
+#define WNN_TRACE_INIT { { NULL, WNNSType_Trace }, NULL, NULL, NULL, false }
+
+// ---------------------------------------------------------------------------------------------------------------
+// Creating contexts
+// ---------------------------------------------------------------------------------------------------------------
 
 // https://www.w3.org/TR/2024/CRD-webnn-20240415/#dictdef-mlcontextoptions
 typedef struct WNNContextDescriptor {
@@ -525,7 +624,7 @@ typedef struct WNNContextDescriptor {
 
 // Makes a context and its worker thread, with a GPU also one that waits for that. `descriptor` NULL: the INIT values.
 // On failure *context is NULL and the error callback of the descriptor has the message.
-// TypeError: an enumerator or a callback mode that does not exist, an unusable allocator, parallelFor or cache, a device
+// TypeError: an enumerator or a callback mode that does not exist, an unusable allocator, parallelFor, cache or trace, a device
 // that is neither an index nor a UUID, or named although the type is CPU. NotSupportedError: no such device, or the
 // process may not start threads and the thread pool has none to spare. OutOfMemory. Any thread.
 WNN_EXPORT WNNStatus wnnCreateContext(const WNNContextDescriptor *descriptor, WNNContext *context);
@@ -712,6 +811,50 @@ typedef struct WNNNamedDescriptor {
 WNN_EXPORT const WNNNamedDescriptor *wnnGraphGetInputs(WNNGraph graph, size_t *count);
 WNN_EXPORT const WNNNamedDescriptor *wnnGraphGetOutputs(WNNGraph graph, size_t *count);
 
+// What the compiler made of a graph. Known when it is built, and as long as it is held.
+typedef struct WNNGraphInfo {
+    WNNChainedStruct *nextInChain;
+    WNNStringView backend;        // static text
+    uint64_t id;                  // WNNTraceEvent.graphId; 0: the context is not traced
+    uint64_t recordedOperators;   // that the outputs depend on
+    uint64_t nodeCount;           // what became of them, for wnnGraphGetNodes
+
+    // Of the build: the passes of the compiler, then kernels, weights and shaders; and all of it, which begins when a thread
+    // takes the build up.
+    uint64_t compileNanoseconds, lowerNanoseconds, buildNanoseconds;
+
+    uint64_t constantBytes;  // of the constants that were recorded, as far as the outputs depend on them
+    uint64_t weightBytes;    // that the graph holds of them for its kernels: packed, uploaded, or as they were
+    uint64_t executionBytes; // of one execution: what lies between its inputs and its outputs, and scratch memory. Held
+                             // from the build on
+    uint64_t deviceBytes;    // of the latter two, and of all else that the graph holds, in memory of a GPU; 0: none
+} WNNGraphInfo;
+#define WNN_GRAPH_INFO_INIT { NULL, WNN_STRING_VIEW_INIT, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+// One node of the graph that the compiler made: an operator with what was fused into it. Operators that the compiler
+// removed have none.
+typedef struct WNNNodeInfo {
+    WNNChainedStruct *nextInChain;
+    WNNStringView label;     // of the operator, may be empty
+    WNNStringView operation; // the specification's name of the operator: "conv2d"; static text
+    WNNStringView kernel;    // what computes it: "native", "XNNPACK", "Winograd", "quantized"; on a GPU the family of the
+                             // shader that comes first; "view" where nothing needs to be computed. Static text
+    WNNStringView reason;    // why not by another kernel that the backend has for the operator, in a few words for a
+                             // developer; empty where there is no other or it is the best. Static text
+    uint64_t bytes;          // of inputs, constants and outputs, each counted once: of one execution
+    uint64_t operations;     // arithmetic operations of one execution; a multiply-add counts as two
+} WNNNodeInfo;
+#define WNN_NODE_INFO_INIT                                                                                           \
+    { NULL, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT, 0, 0 }
+
+// Any thread.
+WNN_EXPORT void wnnGraphGetInfo(WNNGraph graph, WNNGraphInfo *info);
+
+// Fills in up to `capacity` entries in the order of execution, and returns how many nodes there are. Of each struct
+// nextInChain must be set. The strings are valid while the graph is held. The first call copies the labels, which are
+// empty if there is no memory for that, or if the graph was destroyed before. Any thread.
+WNN_EXPORT size_t wnnGraphGetNodes(WNNGraph graph, size_t capacity, WNNNodeInfo *nodes);
+
 // What executions of a graph cost: all of them, since profiling was switched on last.
 typedef struct WNNGraphProfile {
     WNNStringView backend;     // static text
@@ -726,12 +869,11 @@ typedef struct WNNGraphProfile {
     uint64_t totalDeviceNanoseconds, leastDeviceNanoseconds, lastDeviceNanoseconds;
 } WNNGraphProfile;
 
-// One node of the graph that the compiler made: an operator with what was fused into it. Operators that the compiler
-// removed have none. The times of the nodes are pieces of the graph's: of the device's where that has a clock.
+// One node, as in WNNNodeInfo. The times of the nodes are pieces of the graph's: of the device's where that has a clock.
 typedef struct WNNNodeProfile {
     WNNStringView label;       // of the operator, may be empty
     WNNStringView operation;   // the specification's name of the operator: "conv2d"
-    WNNStringView kernel;      // what computes it: "native", "XNNPACK" ...
+    WNNStringView kernel;      // WNNNodeInfo.kernel
     uint64_t runs;
     uint64_t totalNanoseconds, leastNanoseconds;
     uint64_t lastBegin, lastNanoseconds;
