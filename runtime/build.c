@@ -4,6 +4,7 @@
 // a copy of what the outputs depend on, the worker compiles it.
 
 #include "runtime/internal.h"
+#include "runtime/trace.h"
 
 // ---------------------------------------------------------------------------------------------------------------
 // Builders
@@ -248,6 +249,9 @@ WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount, cons
         return wnn_refuse_without_context(&callback);
     struct builder *whole = (struct builder *)builder;
     struct error error = {0};
+    struct trace_call trace;
+    wnn_trace_call(&trace, whole->context, "build", (WNNStringView){0});
+    callback.flow = trace.flow;
     if (!callback.build)
         wnn_fail(&error, WNNStatus_TypeError, "build: there is no callback to take the graph");
     wnn_check_callback(callbackInfo.nextInChain, 1u << WNNSType_TimeLimit, &callback, &error);
@@ -256,5 +260,7 @@ WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount, cons
         request->limit = wnn_time_limit(callbackInfo.nextInChain, whole->context->limits.maxBuildNanoseconds);
     if (!callback.build)
         wnn_context_report(whole->context, &error);
-    return wnn_submit(whole->context, (struct request *)request, &callback, &error);
+    WNNFuture future = wnn_submit(whole->context, (struct request *)request, &callback, &error);
+    wnn_trace_return(&trace);
+    return future;
 }

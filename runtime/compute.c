@@ -4,6 +4,7 @@
 // before anything is queued, so that a request that was taken fails only with its device.
 
 #include "runtime/internal.h"
+#include "runtime/trace.h"
 
 #include <string.h>
 
@@ -135,9 +136,15 @@ static bool run_execution(WNNContext context, struct request *request, struct er
     }
     take_staged_inputs(e);
     wnn_request_begin(request, e->limit);
-    const struct bindings bindings = bindings_of(e);
-    if (!backend->submit)
-        return end_execution(context, e, compute_here(context, e, &bindings, error), error);
+    struct bindings bindings = bindings_of(e);
+    if (!backend->submit) {
+        struct trace_nodes nodes;
+        bindings.watcher = wnn_trace_nodes(&nodes, context);
+        bool done = compute_here(context, e, &bindings, error);
+        if (bindings.watcher)
+            wnn_trace_nodes_end(&nodes);
+        return end_execution(context, e, done, error);
+    }
     if (!e->joins && atomic_load_explicit(&e->graph->watched, memory_order_relaxed))
         return end_execution(context, e, wnn_profile_execute(e->graph, &bindings, error), error);
     if (!backend->submit(context->state, e->graph->executable, &bindings, &e->flight, error))
@@ -227,14 +234,20 @@ static struct execution *create(const struct call *call)
              (unsigned long long)work);
         return NULL;
     }
-    struct execution *e = wnn_request_create(
-        call->context, &execution_kind, sizeof *e + 2 * (inputs + outputs) * sizeof(void *), call->error);
+    struct string label = call->context->trace.event ? wnn_string(call->label) : STRING("");
+    struct execution *e =
+        wnn_request_create(call->context, &execution_kind,
+                           sizeof *e + 2 * (inputs + outputs) * sizeof(void *) + label.length, call->error);
     if (!e) {
         wnn_budget_give(call->context->budget, WNNResource_Work, work);
         return NULL;
     }
     e->work = work;
     void **arrays = (void **)(e + 1);
+    e->request.label = (WNNStringView){(char *)(arrays + 2 * (inputs + outputs)), label.length};
+    if (label.length)
+        memcpy(arrays + 2 * (inputs + outputs), label.data, label.length);
+    e->request.graph_id = call->graph->info.info.id;
     e->inputs = (const void **)arrays;
     e->outputs = arrays + inputs;
     e->caller_inputs = (const void **)(arrays + inputs + outputs);
@@ -572,6 +585,9 @@ static WNNFuture queue_execution(struct call *call, const WNNRequestCallbackInfo
         return wnn_refuse_without_context(&callback);
     struct error error = {0};
     call->error = &error;
+    struct trace_call trace;
+    wnn_trace_call(&trace, call->context, call->method, call->label);
+    callback.flow = trace.flow;
     wnn_check_callback(info->nextInChain, 0, &callback, &error);
     struct execution *e = NULL;
     if (check_graph(call) && (e = create(call)) && !call->bind(call, e)) {
@@ -579,7 +595,9 @@ static WNNFuture queue_execution(struct call *call, const WNNRequestCallbackInfo
         wnn_request_free(call->context, e);
         e = NULL;
     }
-    return wnn_submit(call->context, (struct request *)e, &callback, &error);
+    WNNFuture future = wnn_submit(call->context, (struct request *)e, &callback, &error);
+    wnn_trace_return(&trace);
+    return future;
 }
 
 // What both descriptors have.

@@ -63,7 +63,8 @@ bool wnn_context_usable(WNNContext context, struct error *error)
 static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
 {
     static const WNNLimits default_limits = WNN_LIMITS_INIT;
-    if (!wnn_check_chain(d->nextInChain, 1u << WNNSType_VulkanDevice, "context descriptor", error) ||
+    if (!wnn_check_chain(d->nextInChain, 1u << WNNSType_VulkanDevice | 1u << WNNSType_Trace,
+                         "context descriptor", error) ||
         !wnn_check_chain(d->lostCallbackInfo.nextInChain, 0, "lost callback info", error) ||
         !wnn_check_chain(d->errorCallbackInfo.nextInChain, 0, "error callback info", error))
         return false;
@@ -82,6 +83,9 @@ static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
     if (d->parallelFor && (!d->parallelFor->parallelFor || d->parallelFor->concurrency == 0))
         return wnn_fail(error, WNNStatus_TypeError,
                         "parallelFor: a function and a concurrency of at least 1 are needed");
+    const WNNTrace *trace = wnn_chained(d->nextInChain, WNNSType_Trace);
+    if (trace && !trace->event)
+        return wnn_fail(error, WNNStatus_TypeError, "trace: a function for its events is needed");
     if (d->cache && (!d->cache->load || !d->cache->store))
         return wnn_fail(error, WNNStatus_TypeError, "cache: load and store are both needed");
     const WNNLimits *limits = d->limits ? d->limits : &default_limits;
@@ -322,6 +326,10 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     wnn_thread_pool_ref(context->thread_pool);
     if (descriptor->cache)
         context->cache = *descriptor->cache;
+    const WNNTrace *trace = wnn_chained(descriptor->nextInChain, WNNSType_Trace);
+    if (trace)
+        context->trace = *trace;
+    atomic_init(&context->trace_flows, context->queue.first_id);
     if (descriptor->parallelFor)
         context->host_parallel = *descriptor->parallelFor;
     context->parallel.threads = descriptor->parallelFor   ? descriptor->parallelFor->concurrency
@@ -373,10 +381,10 @@ void wnnContextAddRef(WNNContext context)
         atomic_fetch_add(&context->handles, 1);
 }
 
-static void lose(WNNContext context, const char *message)
+static void lose(WNNContext context, WNNContextLostReason reason, const char *message)
 {
     struct request_list cancelled = {NULL, NULL};
-    if (wnn_lose_begin(context, message, &cancelled))
+    if (wnn_lose_begin(context, reason, message, &cancelled))
         wnn_lose_end(context, &cancelled);
 }
 
@@ -385,7 +393,7 @@ void wnnContextRelease(WNNContext context)
     if (!context || atomic_fetch_sub(&context->handles, 1) != 1)
         return;
     struct queue *queue = &context->queue;
-    lose(context, "its last handle was released");
+    lose(context, WNNContextLostReason_Released, "its last handle was released");
     pthread_mutex_lock(&queue->lock);
     queue->ending = true;
     pthread_cond_signal(&queue->work);
@@ -408,7 +416,7 @@ void wnnContextDestroy(WNNContext context)
     if (!context)
         return;
     wnn_context_hold(context);
-    lose(context, "wnnContextDestroy was called");
+    lose(context, WNNContextLostReason_Destroyed, "wnnContextDestroy was called");
     wnn_context_drop(context);
 }
 
@@ -416,6 +424,16 @@ bool wnnContextIsLost(WNNContext context)
 {
     struct error error = {0};
     return !context || !wnn_context_usable(context, &error);
+}
+
+WNNContextLostReason wnnContextGetLostReason(WNNContext context)
+{
+    if (!context)
+        return WNNContextLostReason_Destroyed;
+    pthread_mutex_lock(&context->queue.lock);
+    WNNContextLostReason reason = context->queue.lost_reason;
+    pthread_mutex_unlock(&context->queue.lock);
+    return reason;
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 // backend or the allocator is called while it is held.
 
 #include "runtime/internal.h"
+#include "runtime/trace.h"
 
 #include <string.h>
 #include <time.h>
@@ -180,14 +181,17 @@ static void free_request(WNNContext context, struct request *request)
     }
 }
 
-static void call_back(const struct request *request)
+// Context NULL: there is none.
+static void call_back(WNNContext context, const struct request *request)
 {
     const struct callback *callback = &request->callback;
+    wnn_trace_complete(context, request);
     if (callback->build)
         callback->build(request->status, request->graph, request->message, callback->userdata1,
                         callback->userdata2);
     else if (callback->request)
         callback->request(request->status, request->message, callback->userdata1, callback->userdata2);
+    wnn_trace_completed(context);
 }
 
 // Runs the callback of a request in state DELIVERING, which ends it. The lock is held before and after, not
@@ -204,7 +208,7 @@ static void deliver(WNNContext context, struct request *request)
     request->deliverer = pthread_self();
     pthread_mutex_unlock(&queue->lock);
 
-    call_back(request);
+    call_back(context, request);
 
     pthread_mutex_lock(&queue->lock);
     if (spontaneous)
@@ -240,9 +244,11 @@ static void conclude(WNNContext context, struct request *request, bool here)
     if (request->kind)
         request->kind->drop(context, request);
 
+    const struct callback *callback = &request->callback;
+    if (!callback->build && !callback->request)
+        call_back(context, request);
     pthread_mutex_lock(&queue->lock);
     leave_current(queue, request);
-    const struct callback *callback = &request->callback;
     if (!callback->build && !callback->request) {
         leave(queue, request);
         pthread_mutex_unlock(&queue->lock);
@@ -413,7 +419,7 @@ static WNNFuture refuse(WNNContext context, struct request *request, const struc
     pthread_mutex_unlock(&queue->lock);
     struct request answer = {
         .callback = *callback, .status = error->status, .message = wnn_error_message(error)};
-    call_back(&answer);
+    call_back(context, &answer);
     pthread_mutex_lock(&queue->lock);
     leave_spontaneous(queue, &record);
     pthread_mutex_unlock(&queue->lock);
@@ -425,7 +431,7 @@ WNNFuture wnn_refuse_without_context(const struct callback *callback)
     static const char message[] = "no context or builder was given";
     struct request answer = {
         .callback = *callback, .status = WNNStatus_TypeError, .message = {message, sizeof message - 1}};
-    call_back(&answer);
+    call_back(NULL, &answer);
     return (WNNFuture){0};
 }
 
@@ -481,11 +487,19 @@ void wnn_queue_dispose(struct queue *queue, struct request *request)
 // The worker
 // ---------------------------------------------------------------------------------------------------------------
 
+// Why a request has failed that loses the context.
+static WNNContextLostReason reason_of(WNNContext context)
+{
+    const struct backend *backend = context->backend;
+    return backend->lost && backend->lost(context->state) ? WNNContextLostReason_DeviceLost
+                                                          : WNNContextLostReason_Failed;
+}
+
 // The end of a request that has run or landed and has its result; `good` says that the context goes on.
 static void end(WNNContext context, struct request *request, bool good)
 {
     struct request_list cancelled = {NULL, NULL};
-    bool lost = !good && wnn_lose_begin(context, request->message.data, &cancelled);
+    bool lost = !good && wnn_lose_begin(context, reason_of(context), request->message.data, &cancelled);
     conclude(context, request, true);
     if (lost)
         wnn_lose_end(context, &cancelled);
@@ -543,11 +557,15 @@ static void run(WNNContext context, struct request *request)
     struct error error = {0};
     wnn_floating_point_default();
     if (!request->kind->drop) {
+        wnn_trace_begin(context, "releaseGraph", NULL);
         request->kind->run(context, request, &error);
+        wnn_trace_end(context, "releaseGraph");
         return;
     }
     request->course = REQUEST_ENDED;
+    wnn_trace_begin(context, "run", request);
     bool good = request->kind->run(context, request, &error);
+    wnn_trace_end(context, "run");
     if (!good)
         request->course = REQUEST_ENDED;
     if (request->course == REQUEST_AGAIN && put_back(queue, request, &error))
@@ -633,7 +651,9 @@ static void land_first(WNNContext context)
     bool good = !request->failed;
     if (request->course == REQUEST_FLIES) {
         struct error error = {0};
+        wnn_trace_begin(context, "wait", request);
         good = request->kind->land(context, request, &error);
+        wnn_trace_end(context, "wait");
         explain_interrupt(queue, request, &error);
         set_result(context, request, &error);
     }
@@ -742,7 +762,9 @@ void wnn_queue_build(WNNContext context)
             pthread_mutex_unlock(&queue->lock);
             struct error error = {0};
             wnn_floating_point_default();
+            wnn_trace_begin(context, "run", request);
             bool good = request->kind->run(context, request, &error);
+            wnn_trace_end(context, "run");
             explain_interrupt(queue, request, &error);
             set_result(context, request, &error);
             end(context, request, good);
@@ -819,19 +841,23 @@ static bool matches_all(const struct request *request, const void *argument)
     return true;
 }
 
-bool wnn_lose_begin(WNNContext context, const char *message, struct request_list *cancelled)
+bool wnn_lose_begin(WNNContext context, WNNContextLostReason reason, const char *message,
+                    struct request_list *cancelled)
 {
     struct queue *queue = &context->queue;
     pthread_mutex_lock(&queue->lock);
     bool first = !queue->lost;
     if (first) {
         queue->lost = true;
+        queue->lost_reason = reason;
         struct text text = TEXT(queue->lost_message);
         wnn_text_add(&text, "%s", message);
         stop_matches(queue, matches_all, NULL, cancelled);
         queue->lost_callback = LOST_WAITS;
     }
     pthread_mutex_unlock(&queue->lock);
+    if (first)
+        wnn_trace_lost(context);
     return first;
 }
 
@@ -850,8 +876,8 @@ static void tell_lost(WNNContext context)
     if (spontaneous)
         enter_spontaneous(queue, &record);
     pthread_mutex_unlock(&queue->lock);
-    info->callback((WNNStringView){queue->lost_message, strlen(queue->lost_message)}, info->userdata1,
-                   info->userdata2);
+    info->callback(queue->lost_reason, (WNNStringView){queue->lost_message, strlen(queue->lost_message)},
+                   info->userdata1, info->userdata2);
     pthread_mutex_lock(&queue->lock);
     if (spontaneous)
         leave_spontaneous(queue, &record);

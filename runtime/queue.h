@@ -149,6 +149,7 @@ struct queue {
     bool ending; // the worker goes when nothing waits any more
     bool ended;  // the worker takes nothing any more
     bool closed; // nobody can wait any more: every callback runs where its result arises
+    WNNContextLostReason lost_reason;
     char lost_message[WNN_MESSAGE_SIZE];
     enum {
         LOST_UNTOLD,
@@ -210,7 +211,8 @@ void wnn_request_begin(struct request *request, uint64_t limit);
 // Marks the context lost, unless it is already: requests that wait are taken off the timeline and can be
 // ended with wnn_lose_end, which also calls the lost callback. Between the two the caller may end what it has
 // in hand.
-bool wnn_lose_begin(WNNContext context, const char *message, struct request_list *cancelled);
+bool wnn_lose_begin(WNNContext context, WNNContextLostReason reason, const char *message,
+                    struct request_list *cancelled);
 void wnn_lose_end(WNNContext context, struct request_list *cancelled);
 
 // Takes back what `matches`, as wnnContextCancel does: ends what waits, and interrupts what runs.

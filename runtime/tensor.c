@@ -4,6 +4,7 @@
 // change in the order of the timeline only, and stay as long as a request needs them.
 
 #include "runtime/internal.h"
+#include "runtime/trace.h"
 
 #include <string.h>
 
@@ -476,12 +477,17 @@ WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor, void *data,
     if (!context)
         return wnn_refuse_without_context(&callback);
     struct error error = {0};
+    struct trace_call trace;
+    wnn_trace_call(&trace, context, "readTensor", (WNNStringView){0});
+    callback.flow = trace.flow;
     wnn_check_callback(callbackInfo.nextInChain, 0, &callback, &error);
     struct transfer *transfer = NULL;
     if (check_transfer(context, &read_kind, tensor, data, byteLength, &error) &&
         (transfer = prepare(context, &read_kind, tensor, &error)))
         transfer->target = data;
-    return wnn_submit(context, (struct request *)transfer, &callback, &error);
+    WNNFuture future = wnn_submit(context, (struct request *)transfer, &callback, &error);
+    wnn_trace_return(&trace);
+    return future;
 }
 
 // Where nothing is before it on the timeline, the bytes are copied once, not twice. False: the device would
@@ -501,13 +507,16 @@ static bool write_at_once(WNNContext context, WNNTensor tensor, const void *data
     return quick;
 }
 
-static void write_later(WNNContext context, WNNTensor tensor, const void *data, struct error *error)
+// False: it is not on the timeline, and the error says why.
+static bool write_later(WNNContext context, WNNTensor tensor, const void *data, uint64_t flow,
+                        struct error *error)
 {
     struct transfer *transfer = prepare(context, &write_kind, tensor, error);
     if (!transfer)
-        return;
+        return false;
     memcpy(transfer + 1, data, tensor->bytes);
-    wnn_submit_silently(context, &transfer->request, error);
+    transfer->request.callback.flow = flow;
+    return wnn_submit_silently(context, &transfer->request, error);
 }
 
 WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void *data, size_t byteLength)
@@ -515,6 +524,9 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void
     if (!context)
         return WNNStatus_TypeError;
     struct error error = {0};
+    struct trace_call trace;
+    bool queued = false;
+    wnn_trace_call(&trace, context, "writeTensor", (WNNStringView){0});
     if (check_transfer(context, &write_kind, tensor, data, byteLength, &error)) {
         bool written = false;
         if (wnn_queue_take(context)) {
@@ -522,8 +534,11 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void
             wnn_queue_give(context);
         }
         if (!written)
-            write_later(context, tensor, data, &error);
+            queued = write_later(context, tensor, data, trace.flow, &error);
     }
+    if (!queued)
+        wnn_trace_complete_call(&trace, error.status);
+    wnn_trace_return(&trace);
     return wnn_context_report(context, &error);
 }
 
@@ -538,12 +553,17 @@ static WNNFuture ask(WNNContext context, const struct request_kind *kind, WNNTen
     if (!context)
         return wnn_refuse_without_context(&callback);
     struct error error = {0};
+    struct trace_call trace;
+    wnn_trace_call(&trace, context, method_of(kind), (WNNStringView){0});
+    callback.flow = trace.flow;
     wnn_check_callback(info->nextInChain, 0, &callback, &error);
     struct transfer *transfer = NULL;
     if (check_transfer(context, kind, tensor, target, tensor ? tensor->bytes : 0, &error) &&
         (transfer = prepare(context, kind, tensor, &error)))
         transfer->target = target;
-    return wnn_submit(context, (struct request *)transfer, &callback, &error);
+    WNNFuture future = wnn_submit(context, (struct request *)transfer, &callback, &error);
+    wnn_trace_return(&trace);
+    return future;
 }
 
 WNNFuture wnnContextExportVulkanMemory(WNNContext context, WNNTensor tensor, WNNVulkanMemory *memory,

@@ -7,9 +7,10 @@
 #include <fenv.h>
 #include <sys/resource.h>
 
-static void on_lost(WNNStringView message, void *answer, void *unused)
+static void on_lost(WNNContextLostReason reason, WNNStringView message, void *answer, void *unused)
 {
     (void)unused;
+    ((struct answer *)answer)->reason = reason;
     note_answer(answer, WNNStatus_UnknownError, message);
 }
 
@@ -46,9 +47,9 @@ static void test_descriptors(void)
 {
     const WNNContextDescriptor good = WNN_CONTEXT_DESCRIPTOR_INIT;
     WNNContextDescriptor d = good;
-    WNNChainedStruct chained = {NULL, 7};
+    WNNChainedStruct chained = {NULL, 1000};
     d.nextInChain = &chained;
-    require_refused(d, WNNStatus_TypeError, "struct of type 7");
+    require_refused(d, WNNStatus_TypeError, "struct of type 1000");
     d = good;
     d.lostCallbackInfo.nextInChain = &chained;
     require_refused(d, WNNStatus_TypeError, "lost callback info");
@@ -155,7 +156,9 @@ static void test_loss(void)
         WNNGraph graph = build_chain(context, 2, 4);
         WNNTensor tensor = create_tensor(context, 1, 4);
         WNNGraphBuilder builder = create_builder(context);
+        REQUIRE_EQUAL_INT(wnnContextGetLostReason(context), WNNContextLostReason_None);
         wnnContextDestroy(context);
+        REQUIRE_EQUAL_INT(wnnContextGetLostReason(context), WNNContextLostReason_Destroyed);
         REQUIRE_EQUAL_INT(lost.calls, mode == WNNCallbackMode_AllowSpontaneous);
         REQUIRE(wnnContextIsLost(context));
         wnnContextDestroy(context);
@@ -163,6 +166,7 @@ static void test_loss(void)
         wait_for(context, compute_chain(context, graph, x, y, 4, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
         REQUIRE_EQUAL_INT(lost.calls, 1);
         REQUIRE_CONTAINS(lost.message, "wnnContextDestroy");
+        REQUIRE_EQUAL_INT(lost.reason, WNNContextLostReason_Destroyed);
         REQUIRE_EQUAL_INT(answer.status, WNNStatus_InvalidStateError);
         REQUIRE_CONTAINS(answer.message, "the context is lost: wnnContextDestroy");
         REQUIRE_EQUAL_INT(wnnContextWriteTensor(context, tensor, x, sizeof x), WNNStatus_InvalidStateError);
@@ -199,6 +203,7 @@ static void test_orphans(void)
     wnnContextRelease(context);
     REQUIRE_EQUAL_INT(lost.calls, 1);
     REQUIRE_CONTAINS(lost.message, "released");
+    REQUIRE_EQUAL_INT(lost.reason, WNNContextLostReason_Released);
 
     size_t count;
     const WNNNamedDescriptor *inputs = wnnGraphGetInputs(graph, &count);

@@ -106,13 +106,15 @@ struct ears {
     struct answer error;
     atomic_int losses;
     char message[1024]; // of the last loss
+    WNNContextLostReason reason;
 };
 
-static void on_lost(WNNStringView message, void *ears, void *unused)
+static void on_lost(WNNContextLostReason reason, WNNStringView message, void *ears, void *unused)
 {
     struct ears *e = ears;
     (void)unused;
     REQUIRE(message.length > 0 && message.length < sizeof e->message);
+    e->reason = reason;
     memcpy(e->message, message.data, message.length + 1);
     atomic_fetch_add(&e->losses, 1);
 }
@@ -330,6 +332,11 @@ static void require_lost(WNNContext context, const struct ears *ears, WNNContext
     REQUIRE(wnnContextIsLost(context));
     REQUIRE_EQUAL_INT(ears->losses, 1);
     REQUIRE(ears->message[0]);
+    // A device that cannot be waited for is given up as well.
+    bool is_loss = faults[trial.fault].result == VK_ERROR_DEVICE_LOST;
+    REQUIRE(ears->reason == WNNContextLostReason_DeviceLost ||
+            (!is_loss && ears->reason == WNNContextLostReason_Failed));
+    REQUIRE_EQUAL_INT(wnnContextGetLostReason(context), ears->reason);
     build(context, trial.subject, &built);
     REQUIRE_EQUAL_INT(built.status, WNNStatus_InvalidStateError);
     require_works(other, trial.subject);

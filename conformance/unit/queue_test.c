@@ -13,9 +13,10 @@ enum {
 
 static const float x[WIDTH] = {1, 2, 3, 4};
 
-static void on_lost(WNNStringView message, void *answer, void *unused)
+static void on_lost(WNNContextLostReason reason, WNNStringView message, void *answer, void *unused)
 {
     (void)unused;
+    ((struct answer *)answer)->reason = reason;
     note_answer(answer, WNNStatus_UnknownError, message);
 }
 
@@ -409,9 +410,11 @@ static void test_failing_device(void)
     REQUIRE(answers[1].status == WNNStatus_Cancelled ||
             (everything_flies && answers[1].status == WNNStatus_UnknownError));
     wnnGraphRelease(graph);
+    REQUIRE_EQUAL_INT(wnnContextGetLostReason(context), WNNContextLostReason_Failed);
     wnnContextRelease(context);
     REQUIRE_EQUAL_INT(lost.calls, 1);
     REQUIRE_EQUAL_STR(lost.message, "the device fell off the bus");
+    REQUIRE_EQUAL_INT(lost.reason, WNNContextLostReason_Failed);
 }
 
 // Infos that are wrong in themselves are answered inside of the call.

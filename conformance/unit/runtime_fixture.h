@@ -26,6 +26,7 @@ struct answer {
     WNNGraph graph;
     pthread_t thread;
     int order; // the how manieth of all answers it is
+    WNNContextLostReason reason; // of a lost context
     char message[1024];
 };
 

@@ -452,9 +452,20 @@ typedef struct WNNLimits {
 } WNNLimits;
 #define WNN_LIMITS_INIT { 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, 0x8000000 }
 
+// Why a context is lost. New reasons may be added: treat an unknown one as Failed.
+typedef enum WNNContextLostReason {
+    WNNContextLostReason_None = 0,       // it is not
+    WNNContextLostReason_Destroyed = 1,  // wnnContextDestroy
+    WNNContextLostReason_Released = 2,   // the last wnnContextRelease
+    WNNContextLostReason_DeviceLost = 3, // the device is gone, was reset, or no longer answers; another context may work
+    WNNContextLostReason_Failed = 4,     // an execution or a transfer failed in a way that leaves data in doubt
+    WNNContextLostReason_Force32 = 0x7FFFFFFF
+} WNNContextLostReason;
+
 // Called once when the context is lost: by wnnContextDestroy, by the last release, or by a failing device. In mode
-// WaitAnyOnly it runs inside of the next wait for any future.
-typedef void (*WNNContextLostCallback)(WNNStringView message, void *userdata1, void *userdata2);
+// WaitAnyOnly it runs inside of the next wait for any future. `reason` is never None.
+typedef void (*WNNContextLostCallback)(WNNContextLostReason reason, WNNStringView message, void *userdata1,
+                                       void *userdata2);
 typedef struct WNNContextLostCallbackInfo {
     const WNNChainedStruct *nextInChain;
     WNNCallbackMode mode;
@@ -643,6 +654,9 @@ WNN_EXPORT void wnnContextDestroy(WNNContext context);
 
 // True once the context is lost. Any thread.
 WNN_EXPORT bool wnnContextIsLost(WNNContext context);
+
+// Why it is, or None. NULL: Destroyed. Any thread.
+WNN_EXPORT WNNContextLostReason wnnContextGetLostReason(WNNContext context);
 
 // What the descriptor asked for. https://www.w3.org/TR/webnn/#dom-mlcontext-accelerated
 WNN_EXPORT bool wnnContextGetAccelerated(WNNContext context);

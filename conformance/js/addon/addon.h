@@ -122,7 +122,7 @@ void wnn_js_request_free(napi_env env, struct request *request);
 napi_value wnn_js_request_started(napi_env env, struct request *request);
 void wnn_js_on_built(WNNStatus status, WNNGraph graph, WNNStringView message, void *request, void *unused);
 void wnn_js_on_done(WNNStatus status, WNNStringView message, void *request, void *unused);
-void wnn_js_on_lost(WNNStringView message, void *request, void *unused);
+void wnn_js_on_lost(WNNContextLostReason reason, WNNStringView message, void *request, void *unused);
 // Settles what is done; the function of instance->wake.
 void wnn_js_settle(napi_env env, napi_value unused, void *instance, void *nothing);
 // Without an environment: frees what is done.

@@ -78,8 +78,9 @@ void wnn_js_on_built(WNNStatus status, WNNGraph graph, WNNStringView message, vo
     finish(request, status, message);
 }
 
-void wnn_js_on_lost(WNNStringView message, void *request, void *unused)
+void wnn_js_on_lost(WNNContextLostReason reason, WNNStringView message, void *request, void *unused)
 {
+    (void)reason;
     (void)unused;
     finish(request, WNNStatus_InvalidStateError, message);
 }
