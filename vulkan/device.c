@@ -57,7 +57,49 @@ bool wnn_gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct err
         status = WNNStatus_NotSupportedError;
     if (result == VK_ERROR_DEVICE_LOST)
         gpu->lost = true;
+    if (gpu->gone)
+        return wnn_fail(error, status, "Vulkan: the process ends, and the device is gone (%s)", what);
     return wnn_fail(error, status, "Vulkan: %s gives %s (%d)", what, result_name(result), (int)result);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The end of the process
+// ---------------------------------------------------------------------------------------------------------------
+
+// The functions of a driver that is gone. Callers may give a function more arguments than it takes, wherever
+// there is Vulkan.
+static VKAPI_ATTR VkResult VKAPI_CALL answer_lost(void)
+{
+    return VK_ERROR_DEVICE_LOST;
+}
+
+// In the exit handler. What the device works on should have ended when its driver ends.
+static void abandon(struct exit_gate *gate, bool empty)
+{
+    struct gpu *gpu = (struct gpu *)(void *)((char *)gate - offsetof(struct gpu, gate));
+    const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                      .semaphoreCount = 1,
+                                      .pSemaphores = &gpu->timeline,
+                                      .pValues = &gpu->submitted};
+    if (empty && gpu->timeline && !gpu->is_lent && !gpu->lost)
+        gpu->vk.WaitSemaphores(gpu->device, &info, GPU_LAST_WAIT);
+#define F(name) gpu->vk.name = (PFN_vk##name)(PFN_vkVoidFunction)answer_lost;
+    VK_GLOBAL_FUNCTIONS(F)
+    VK_INSTANCE_FUNCTIONS(F)
+    VK_DEVICE_FUNCTIONS(F)
+    VK_TIMELINE_FUNCTIONS(F)
+    VK_SHARING_FUNCTIONS(F)
+#undef F
+    gpu->gone = gpu->lost = true;
+}
+
+// The first step to open a device; false: there is none any more.
+static bool enter_new(struct gpu *gpu, struct error *error)
+{
+    pthread_mutex_init(&gpu->lock, NULL);
+    wnn_gate_open(&gpu->gate, abandon);
+    wnn_gate_enter(&gpu->gate);
+    return !wnn_gate_closes() || wnn_fail(error, WNNStatus_InvalidStateError, "Vulkan: the process ends");
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -328,8 +370,8 @@ size_t wnn_gpu_enumerate(size_t capacity, WNNDeviceInfo *infos)
     uint32_t count = 0;
     wnn_allocator_init(&host, NULL, 0);
     gpu.allocator = &host;
-    if (find_loader(&gpu, &(struct gpu_origin){0}, &error) && create_instance(&gpu, &error) &&
-        list_devices(&gpu, devices, &count, &error))
+    if (enter_new(&gpu, &error) && find_loader(&gpu, &(struct gpu_origin){0}, &error) &&
+        create_instance(&gpu, &error) && list_devices(&gpu, devices, &count, &error))
         for (uint32_t i = 0; i < count && i < capacity; i++)
             describe_device(&gpu, devices[i], i, &infos[i]);
     wnn_gpu_close(&gpu);
@@ -693,9 +735,11 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
         if (!check_lent(&gpu->lent, error))
             return false;
     }
-    bool opened = find_loader(gpu, &from, error) &&
+    bool opened = enter_new(gpu, error) && find_loader(gpu, &from, error) &&
                   (gpu->is_lent ? open_lent(gpu, origin, error) : open_own(gpu, options, origin, error)) &&
                   create_objects(gpu, error);
+    if (opened)
+        wnn_gate_register(); // again when all that the driver loads is there
     if (!opened) {
         wnn_gpu_close(gpu);
         return false;
@@ -723,7 +767,10 @@ void wnn_gpu_close(struct gpu *gpu)
     }
     if (gpu->instance && !gpu->is_lent)
         gpu->vk.DestroyInstance(gpu->instance, NULL);
-    if (gpu->library)
+    if (gpu->library && !gpu->gone)
         dlclose(gpu->library);
+    wnn_gate_leave(&gpu->gate);
+    wnn_gate_close(&gpu->gate);
+    pthread_mutex_destroy(&gpu->lock);
     *gpu = (struct gpu){0};
 }

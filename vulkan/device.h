@@ -7,8 +7,10 @@
 #define VULKAN_DEVICE_H_
 
 #include "compiler/backend.h"
+#include "vulkan/exit.h"
 #include "vulkan/functions.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 // What multiplies matrices by itself.
@@ -91,6 +93,9 @@ struct gpu_origin {
 // turn.
 #define GPU_BUDGET 100e6
 
+// Nanoseconds that the device may work on while the process ends.
+#define GPU_LAST_WAIT 1000000000u
+
 // timeline.h
 struct moment {
     uint64_t count; // on the timeline
@@ -102,7 +107,9 @@ struct moment {
 
 struct gpu {
     struct allocator *allocator;
-    void *library; // NULL: the functions come from elsewhere
+    struct exit_gate gate; // passed by whoever uses the device
+    bool gone;        // the process has ended: nobody uses it any more
+    void *library;    // NULL: the functions come from elsewhere
     PFN_vkGetInstanceProcAddr get;
     struct vk_functions vk;
     uint32_t version;     // of Vulkan, as far as the instance goes
@@ -120,7 +127,8 @@ struct gpu {
     VkDescriptorSetLayout set_layouts[GPU_BUFFERS + 1]; // by number of buffers
     VkPipelineLayout layouts[GPU_BUFFERS + 1];
     VkSemaphore timeline;  // or none
-    uint64_t submitted;    // the greatest count it was told to reach
+    pthread_mutex_t lock;  // of the queue and of the next:
+    uint64_t submitted;    // the greatest count that the timeline was told to reach
     struct moment own;     // of wnn_gpu_run
     double budget;         // nanoseconds of a submission; 0: as short as can be
     atomic_ullong tensors; // that there have been
@@ -130,7 +138,8 @@ struct gpu {
 // Opens the library. NotSupportedError if there is none. Any thread.
 bool wnn_gpu_load(void **library, struct error *error);
 
-// NotSupportedError: no library, no device that will do. What has been opened is closed on failure.
+// NotSupportedError: no library, no device that will do. What has been opened is closed on failure. The
+// thread is inside of the gate then, as it has to be for closing.
 bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const struct gpu_origin *origin,
                   struct error *error);
 void wnn_gpu_close(struct gpu *gpu);

@@ -481,9 +481,9 @@ static bool start(struct gpu *gpu, struct executable *executable, struct flight 
     return true;
 }
 
-// Tensors are left as they are: the device that they are on is lost.
-static void clear_outputs(const struct graph *graph, const struct bindings *bindings)
+void wnn_execution_clear(const struct executable *executable, const struct bindings *bindings)
 {
+    const struct graph *graph = &executable->plan->graph;
     for (size_t i = 0; !bindings->tensors && i < graph->output_count; i++)
         if (bindings->outputs[i])
             memset(bindings->outputs[i], 0, port_bytes(&graph->outputs[i]));
@@ -506,7 +506,7 @@ bool wnn_execution_submit(struct gpu *gpu, struct executable *executable, const 
         *result = flight;
     } else {
         flight->last = NULL;
-        clear_outputs(&executable->plan->graph, bindings);
+        wnn_execution_clear(executable, bindings);
     }
     return done;
 }
@@ -583,7 +583,7 @@ bool wnn_execution_land(struct gpu *gpu, const struct executable *executable, st
     bool done = wnn_gpu_wait(gpu, &flight->moment, error) &&
                 (bindings->tensors || give_outputs(gpu, executable, flight, bindings, error));
     if (!done)
-        clear_outputs(&executable->plan->graph, bindings);
+        wnn_execution_clear(executable, bindings);
     else if (bindings->watcher && bindings->watcher->timed)
         tell_times(gpu, executable, flight->last, bindings->watcher);
     atomic_store(&flight->flies, false);

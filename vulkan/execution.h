@@ -53,6 +53,9 @@ bool wnn_executable_begin(struct gpu *gpu, struct executable *executable, struct
 bool wnn_executable_end(struct gpu *gpu, struct executable *executable, struct error *error);
 void wnn_executable_free(struct gpu *gpu, struct executable *executable); // but for the constants
 
+// Writes zeros to outputs in the host's memory: an execution has failed.
+void wnn_execution_clear(const struct executable *executable, const struct bindings *bindings);
+
 // As struct backend has them.
 bool wnn_execution_submit(struct gpu *gpu, struct executable *executable, const struct bindings *bindings,
                           void **flight, struct error *error);

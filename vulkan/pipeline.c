@@ -64,9 +64,10 @@ void wnn_pipelines_close(struct pipelines *pipelines)
             destroy(pipelines, pipeline);
         }
     wnn_release(pipelines->gpu->allocator, pipelines->buckets);
-    if (pipelines->compiler)
+    // At the end of the process the library has gone before.
+    if (pipelines->compiler && !wnn_gate_closes())
         pipelines->glsl->destroy(pipelines->compiler);
-    if (pipelines->library)
+    if (pipelines->library && !wnn_gate_closes())
         dlclose(pipelines->library);
     *pipelines = (struct pipelines){0};
 }
@@ -220,6 +221,13 @@ static void compile_text(const struct pipelines *pipelines, struct task *task)
     pipelines->glsl->release(&spirv);
 }
 
+// Whether nothing speaks against one more shader: they take long.
+static bool may_compile(const struct pipelines *pipelines, struct error *error)
+{
+    return !wnn_gate_closes() ||
+           wnn_gpu_fail(pipelines->gpu, VK_ERROR_DEVICE_LOST, "the process ends", error);
+}
+
 // False: the entry is of no use, and the text has to do.
 static bool compile_entry(const struct pipelines *pipelines, struct task *task)
 {
@@ -244,7 +252,9 @@ static bool compile_entry(const struct pipelines *pipelines, struct task *task)
 static void compile(void *argument, size_t index)
 {
     const struct job *job = argument;
-    compile_text(job->pipelines, &job->tasks[index]);
+    struct task *task = &job->tasks[index];
+    if (may_compile(job->pipelines, &task->error))
+        compile_text(job->pipelines, task);
 }
 
 // Makes what the host has; what is left comes first in the list, and is counted. One behind the other: a
@@ -256,7 +266,7 @@ static size_t compile_entries(const struct job *job, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct task *task = &job->tasks[i];
         bool done = false;
-        if (cache->host) {
+        if (cache->host && may_compile(job->pipelines, &task->error)) {
             task->key = wnn_cache_key(cache, task->pipeline->text, task->pipeline->length);
             done = wnn_cache_load(cache, &task->key, &task->entry) && compile_entry(job->pipelines, task);
         }
@@ -302,6 +312,7 @@ bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *
     size_t left = compile_entries(&job, missing);
     if (left > 0)
         pipelines->parallel->run(pipelines->parallel, left, compile, &job);
+    wnn_gate_pass(&pipelines->gpu->gate);
     store_entries(&job, missing);
     bool done = true;
     for (size_t i = 0; i < missing; i++) {

@@ -71,6 +71,7 @@ static VkResult submit(struct gpu *gpu, const struct batch *batch, const WNNVulk
         signal[signal_count] = (VkSemaphore)signals->signals[i].semaphore;
         signal_values[signal_count++] = signals->signals[i].value;
     }
+    pthread_mutex_lock(&gpu->lock);
     if (moment && gpu->timeline) {
         gpu->submitted = moment->count = gpu->submitted + 1;
         signal[signal_count] = gpu->timeline;
@@ -95,16 +96,19 @@ static VkResult submit(struct gpu *gpu, const struct batch *batch, const WNNVulk
     VkResult result = gpu->vk.QueueSubmit(gpu->queue, 1, &info, moment ? moment->fence : VK_NULL_HANDLE);
     if (gpu->lent.unlockQueue)
         gpu->lent.unlockQueue(gpu->lent.userdata);
+    pthread_mutex_unlock(&gpu->lock);
     return result;
 }
 
 bool wnn_gpu_settle(struct gpu *gpu)
 {
+    pthread_mutex_lock(&gpu->lock);
     if (gpu->lent.lockQueue)
         gpu->lent.lockQueue(gpu->lent.userdata);
     VkResult result = gpu->vk.QueueWaitIdle(gpu->queue);
     if (gpu->lent.unlockQueue)
         gpu->lent.unlockQueue(gpu->lent.userdata);
+    pthread_mutex_unlock(&gpu->lock);
     return result == VK_SUCCESS;
 }
 
@@ -146,6 +150,23 @@ static bool look(struct gpu *gpu, const struct moment *moment)
     return count >= moment->count;
 }
 
+// For longer no thread stays inside of the driver, so that the process can end.
+#define SLICE_NANOSECONDS 50000000u
+
+static VkResult wait_for_slice(struct gpu *gpu, const struct moment *moment, const VkSemaphoreWaitInfo *info)
+{
+    return gpu->timeline ? gpu->vk.WaitSemaphores(gpu->device, info, SLICE_NANOSECONDS)
+                         : gpu->vk.WaitForFences(gpu->device, 1, &moment->fence, VK_TRUE, SLICE_NANOSECONDS);
+}
+
+static VkResult wait_in_slices(struct gpu *gpu, const struct moment *moment, const VkSemaphoreWaitInfo *info)
+{
+    VkResult result;
+    while ((result = wait_for_slice(gpu, moment, info)) == VK_TIMEOUT)
+        wnn_gate_pass(&gpu->gate);
+    return result;
+}
+
 static VkResult wait_once(struct gpu *gpu, const struct moment *moment)
 {
     const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
@@ -153,20 +174,22 @@ static VkResult wait_once(struct gpu *gpu, const struct moment *moment)
                                       .pSemaphores = &gpu->timeline,
                                       .pValues = &moment->count};
     if (!gpu->timeline) {
-        VkResult result = gpu->vk.WaitForFences(gpu->device, 1, &moment->fence, VK_TRUE, UINT64_MAX);
+        VkResult result = wait_in_slices(gpu, moment, &info);
         return result == VK_SUCCESS ? gpu->vk.ResetFences(gpu->device, 1, &moment->fence) : result;
     }
     if (gpu->can.type != VK_PHYSICAL_DEVICE_TYPE_CPU) {
-        double left = moment->begin + moment->length - LOOK_NANOSECONDS / 2 - nanoseconds();
-        if (left > LOOK_NANOSECONDS) {
-            VkResult result = gpu->vk.WaitSemaphores(gpu->device, &info, (uint64_t)left);
+        double due = moment->begin + moment->length - LOOK_NANOSECONDS / 2, left;
+        while ((left = due - nanoseconds()) > LOOK_NANOSECONDS) {
+            uint64_t slice = left < SLICE_NANOSECONDS ? (uint64_t)left : SLICE_NANOSECONDS;
+            VkResult result = gpu->vk.WaitSemaphores(gpu->device, &info, slice);
             if (result != VK_TIMEOUT)
                 return result;
+            wnn_gate_pass(&gpu->gate);
         }
         if (look(gpu, moment))
             return VK_SUCCESS;
     }
-    return gpu->vk.WaitSemaphores(gpu->device, &info, UINT64_MAX);
+    return wait_in_slices(gpu, moment, &info);
 }
 
 bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error)

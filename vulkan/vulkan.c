@@ -162,6 +162,22 @@ static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, st
 
 static void test_matrices(struct vulkan *vulkan);
 
+// Comes in to the device. False (and `error`): it is gone.
+static bool enter(struct vulkan *vulkan, struct error *error)
+{
+    wnn_gate_enter(&vulkan->gpu.gate);
+    if (!vulkan->gpu.gone)
+        return true;
+    wnn_gate_leave(&vulkan->gpu.gate);
+    return wnn_gpu_fail(&vulkan->gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
+}
+
+static bool leave(struct vulkan *vulkan, bool done)
+{
+    wnn_gate_leave(&vulkan->gpu.gate);
+    return done;
+}
+
 static bool may_use_matrices(enum op op)
 {
     return op == WNN_OP_matmul || op == WNN_OP_gemm || op == WNN_OP_conv2d || op == WNN_OP_convTranspose2d ||
@@ -174,8 +190,11 @@ static void partition(void *state, struct graph *graph)
     bool products = false;
     for (size_t i = 0; i < graph->node_count; i++)
         products = products || may_use_matrices((enum op)graph->nodes[i]->op);
-    if (products && (vulkan->untested[0].m > 0 || vulkan->untested[1].m > 0))
+    struct error ignored = {0};
+    if (products && (vulkan->untested[0].m > 0 || vulkan->untested[1].m > 0) && enter(vulkan, &ignored)) {
         test_matrices(vulkan);
+        leave(vulkan, true);
+    }
     wnn_graph_count_uses(graph);
     wnn_turn_filters(graph, vulkan->allocator);
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -344,10 +363,8 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
     return true;
 }
 
-static void release(void *state, void *pointer)
+static void free_executable(struct vulkan *vulkan, struct executable *executable)
 {
-    struct vulkan *vulkan = state;
-    struct executable *executable = pointer;
     wnn_executable_free(&vulkan->gpu, executable);
     for (size_t i = 0; i < executable->constant_count; i++)
         wnn_buffer_free(&vulkan->gpu, &executable->constants[i]);
@@ -355,9 +372,17 @@ static void release(void *state, void *pointer)
     wnn_release(vulkan->allocator, executable);
 }
 
-static bool lower(void *state, const struct plan *plan, void **result, struct error *error)
+static void release(void *state, void *executable)
 {
     struct vulkan *vulkan = state;
+    wnn_gate_enter(&vulkan->gpu.gate);
+    free_executable(vulkan, executable);
+    wnn_gate_leave(&vulkan->gpu.gate);
+}
+
+static bool make_executable(struct vulkan *vulkan, const struct plan *plan, void **result,
+                            struct error *error)
+{
     if (vulkan->gpu.lost)
         return wnn_gpu_fail(&vulkan->gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
     struct executable *executable = wnn_allocate_zero(vulkan->allocator, sizeof *executable);
@@ -373,7 +398,7 @@ static bool lower(void *state, const struct plan *plan, void **result, struct er
     if (done)
         *result = executable;
     else
-        release(state, executable);
+        free_executable(vulkan, executable);
     return done;
 }
 
@@ -396,16 +421,28 @@ static void measure(void *state, const void *pointer, struct executable_size *si
     }
 }
 
+static bool lower(void *state, const struct plan *plan, void **executable, struct error *error)
+{
+    struct vulkan *vulkan = state;
+    return enter(vulkan, error) && leave(vulkan, make_executable(vulkan, plan, executable, error));
+}
+
 static bool submit(void *state, void *executable, const struct bindings *bindings, void **flight,
                    struct error *error)
 {
-    return wnn_execution_submit(&((struct vulkan *)state)->gpu, executable, bindings, flight, error);
+    struct vulkan *vulkan = state;
+    if (enter(vulkan, error))
+        return leave(vulkan, wnn_execution_submit(&vulkan->gpu, executable, bindings, flight, error));
+    wnn_execution_clear(executable, bindings);
+    return false;
 }
 
 static bool land(void *state, void *executable, void *flight, const struct bindings *bindings,
                  struct error *error)
 {
-    return wnn_execution_land(&((struct vulkan *)state)->gpu, executable, flight, bindings, error);
+    struct vulkan *vulkan = state;
+    wnn_gate_enter(&vulkan->gpu.gate);
+    return leave(vulkan, wnn_execution_land(&vulkan->gpu, executable, flight, bindings, error));
 }
 
 static bool execute(void *state, void *executable, const struct bindings *bindings, struct error *error)
@@ -511,21 +548,30 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
                      const struct interrupt *interrupt)
 {
     (void)interrupt; // one operator, in submissions of the device's budget
+    struct vulkan *vulkan = state;
     struct error error = {0};
-    return run_operator(state, &wnn_gpu_operators[node->op], node, in, out, &error);
+    return enter(vulkan, &error) &&
+           leave(vulkan, run_operator(vulkan, &wnn_gpu_operators[node->op], node, in, out, &error));
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // The state
 // ---------------------------------------------------------------------------------------------------------------
 
-static void destroy(void *state)
+// Inside of the gate.
+static void close_state(struct vulkan *vulkan)
 {
-    struct vulkan *vulkan = state;
     wnn_pipelines_close(&vulkan->pipelines);
     wnn_transfers_close(&vulkan->gpu, &vulkan->transfers);
     wnn_gpu_close(&vulkan->gpu);
     wnn_release(vulkan->allocator, vulkan);
+}
+
+static void destroy(void *state)
+{
+    struct vulkan *vulkan = state;
+    wnn_gate_enter(&vulkan->gpu.gate);
+    close_state(vulkan);
 }
 
 // Whether known answers come out, and what the device's arithmetic does.
@@ -576,7 +622,8 @@ static bool multiplies(struct vulkan *vulkan, WNNDataType type)
     struct node node = {.op = WNN_OP_matmul, .in = inputs, .out = outputs, .in_count = 2, .out_count = 1};
     const void *from[] = {half ? (void *)half_a : a, half ? (void *)half_b : b};
     void *to[] = {half ? (void *)half_out : out};
-    bool right = evaluate(vulkan, &node, from, to, NULL);
+    struct error ignored = {0};
+    bool right = run_operator(vulkan, &wnn_gpu_operators[node.op], &node, from, to, &ignored);
     for (unsigned i = 0; right && i < TEST_ROWS * TEST_COLUMNS; i++) {
         const float *row = a + i / TEST_COLUMNS * TEST_INNER, *column = b + i % TEST_COLUMNS;
         double sum = 0, most = 0, result = half ? wnn_half_to_float(half_out[i]) : out[i];
@@ -622,11 +669,13 @@ bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_o
             vulkan->untested[1] = can->bfloat16_matrices;
             can->half_matrices = can->bfloat16_matrices = (struct matrix_size){0};
         }
-        *state = vulkan;
-        return true;
+        if (wnn_gate_register() || wnn_fail_memory(error)) {
+            *state = vulkan;
+            return leave(vulkan, true);
+        }
     }
     if (opened) {
-        destroy(vulkan);
+        close_state(vulkan);
         return false;
     }
     wnn_release(options->allocator, vulkan);
@@ -673,7 +722,8 @@ static bool tensor_create(void *state, size_t bytes, const WNNChainedStruct *cha
 {
     struct vulkan *vulkan = state;
     struct gpu_tensor *result;
-    if (!wnn_gpu_tensor_create(&vulkan->gpu, &vulkan->transfers, bytes, chain, &result, error))
+    if (!enter(vulkan, error) ||
+        !leave(vulkan, wnn_gpu_tensor_create(&vulkan->gpu, &vulkan->transfers, bytes, chain, &result, error)))
         return false;
     *tensor = result;
     return true;
@@ -681,19 +731,24 @@ static bool tensor_create(void *state, size_t bytes, const WNNChainedStruct *cha
 
 static void tensor_free(void *state, void *tensor)
 {
-    wnn_gpu_tensor_free(&((struct vulkan *)state)->gpu, tensor);
+    struct vulkan *vulkan = state;
+    wnn_gate_enter(&vulkan->gpu.gate);
+    wnn_gpu_tensor_free(&vulkan->gpu, tensor);
+    wnn_gate_leave(&vulkan->gpu.gate);
 }
 
 static bool tensor_read(void *state, void *tensor, void *data, struct error *error)
 {
     struct vulkan *vulkan = state;
-    return wnn_gpu_tensor_read(&vulkan->gpu, &vulkan->transfers, tensor, data, error);
+    return enter(vulkan, error) &&
+           leave(vulkan, wnn_gpu_tensor_read(&vulkan->gpu, &vulkan->transfers, tensor, data, error));
 }
 
 static bool tensor_write(void *state, void *tensor, const void *data, struct error *error)
 {
     struct vulkan *vulkan = state;
-    return wnn_gpu_tensor_write(&vulkan->gpu, &vulkan->transfers, tensor, data, error);
+    return enter(vulkan, error) &&
+           leave(vulkan, wnn_gpu_tensor_write(&vulkan->gpu, &vulkan->transfers, tensor, data, error));
 }
 
 static bool tensor_mapped(void *state, void *tensor)
@@ -705,18 +760,25 @@ static bool tensor_mapped(void *state, void *tensor)
 static bool tensor_export(void *state, void *tensor, WNNVulkanMemory *memory, struct error *error)
 {
     struct vulkan *vulkan = state;
-    return wnn_gpu_tensor_export(&vulkan->gpu, &vulkan->transfers, tensor, memory, error);
+    return enter(vulkan, error) &&
+           leave(vulkan, wnn_gpu_tensor_export(&vulkan->gpu, &vulkan->transfers, tensor, memory, error));
 }
 
 static bool tensor_buffer(void *state, void *tensor, WNNVulkanBuffer *buffer, struct error *error)
 {
     struct vulkan *vulkan = state;
-    return wnn_gpu_tensor_buffer(&vulkan->gpu, &vulkan->transfers, tensor, buffer, error);
+    return enter(vulkan, error) &&
+           leave(vulkan, wnn_gpu_tensor_buffer(&vulkan->gpu, &vulkan->transfers, tensor, buffer, error));
 }
 
 static void handles(void *state, WNNVulkanHandles *handles)
 {
-    wnn_gpu_handles(&((struct vulkan *)state)->gpu, handles);
+    struct vulkan *vulkan = state;
+    struct error ignored = {0};
+    if (enter(vulkan, &ignored)) {
+        wnn_gpu_handles(&vulkan->gpu, handles);
+        leave(vulkan, true);
+    }
 }
 
 static bool syncs(void *state)

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static PFN_vkGetInstanceProcAddr real_get;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of all that follows
@@ -234,6 +236,52 @@ static const void *device_of(VkQueue queue)
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// The end of the process
+// ---------------------------------------------------------------------------------------------------------------
+
+static atomic_uint inside; // calls that have not returned
+static atomic_bool watches, watched, ended;
+
+void fault_watch_exit(void)
+{
+    watches = true;
+}
+
+static void complain(const char *name, const char *what)
+{
+    fprintf(stderr, "fault layer: %s %s\n", name, what);
+    fflush(stderr);
+    _exit(FAULT_LATE);
+}
+
+static void begin_call(const char *name)
+{
+    atomic_fetch_add(&inside, 1);
+    if (atomic_load(&ended))
+        complain(name, "is called when the driver has ended");
+}
+
+static void end_call(void)
+{
+    atomic_fetch_sub(&inside, 1);
+}
+
+// Taking a driver down takes time.
+static void end_driver(void)
+{
+    atomic_store(&ended, true);
+    if (atomic_load(&inside) > 0)
+        complain("a function", "has not returned when the driver ends");
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+}
+
+static void load_driver(void)
+{
+    if (watches && !atomic_exchange(&watched, true))
+        atexit(end_driver);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 // The functions
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -271,9 +319,11 @@ static struct wrapper *wrappers;
     static VKAPI_ATTR VkResult VKAPI_CALL do_##name parameters                                               \
     {                                                                                                        \
         static const VkResult list[] = {STRIP results, VK_SUCCESS};                                          \
+        begin_call(#name);                                                                                   \
         VkResult result = decide(#name, owner, list);                                                        \
         if (result == VK_SUCCESS)                                                                            \
             result = call;                                                                                   \
+        end_call();                                                                                          \
         if (result == VK_SUCCESS) {                                                                          \
             then;                                                                                            \
         } else {                                                                                             \
@@ -296,8 +346,10 @@ static struct wrapper *wrappers;
     static VKAPI_ATTR void VKAPI_CALL do_##name(VkDevice device, type handle,                                \
                                                 const VkAllocationCallbacks *callbacks)                      \
     {                                                                                                        \
+        begin_call(#name);                                                                                   \
         take(#creator, device, HANDLE(handle));                                                              \
         NEXT(name)(device, handle, callbacks);                                                               \
+        end_call();                                                                                          \
     }                                                                                                        \
     WRAPS(name)
 
@@ -324,6 +376,8 @@ static void drop_device(void)
 static VkResult create_instance(const VkInstanceCreateInfo *info, const VkAllocationCallbacks *callbacks,
                                 VkInstance *made)
 {
+    if (watches)
+        return NEXT(CreateInstance)(info, callbacks, made);
     if (kept.instance && kept.version == info->pApplicationInfo->apiVersion) {
         *made = kept.instance;
         return VK_SUCCESS;
@@ -342,6 +396,11 @@ static VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInf
 {
     char asked[sizeof kept.asked] = "";
     size_t length = 0;
+    if (watches) {
+        VkResult result = NEXT(CreateDevice)(physical, info, callbacks, made);
+        load_driver();
+        return result;
+    }
     for (uint32_t i = 0; i < info->enabledExtensionCount && length < sizeof asked; i++)
         length +=
             (size_t)snprintf(asked + length, sizeof asked - length, "%s ", info->ppEnabledExtensionNames[i]);
@@ -393,15 +452,17 @@ static VkResult create_module(VkDevice device, const VkShaderModuleCreateInfo *i
 static VKAPI_ATTR void VKAPI_CALL do_DestroyInstance(VkInstance instance,
                                                      const VkAllocationCallbacks *callbacks)
 {
-    (void)callbacks;
     take("CreateInstance", NULL, HANDLE(instance));
+    if (watches)
+        NEXT(DestroyInstance)(instance, callbacks);
 }
 WRAPS(DestroyInstance)
 
 static VKAPI_ATTR void VKAPI_CALL do_DestroyDevice(VkDevice device, const VkAllocationCallbacks *callbacks)
 {
-    (void)callbacks;
     take("CreateDevice", NULL, HANDLE(device));
+    if (watches)
+        NEXT(DestroyDevice)(device, callbacks);
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < lost_count; i++)
         if (lost_devices[i] == device)
@@ -532,7 +593,9 @@ static VKAPI_ATTR void VKAPI_CALL do_FreeCommandBuffers(VkDevice device, VkComma
 {
     for (uint32_t i = 0; i < count; i++)
         take("AllocateCommandBuffers", device, HANDLE(buffers[i]));
+    begin_call("FreeCommandBuffers");
     NEXT(FreeCommandBuffers)(device, pool, count, buffers);
+    end_call();
 }
 WRAPS(FreeCommandBuffers)
 

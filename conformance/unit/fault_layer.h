@@ -38,6 +38,11 @@ void fault_subtract(bool on);
 // way from or to the host.
 uint64_t fault_staging(void);
 
+// From the next device on the driver has an exit handler, as real ones do: whoever is inside of a function of
+// it then, or calls one later, ends the process with this status. Contexts share nothing then.
+#define FAULT_LATE 3
+void fault_watch_exit(void);
+
 // How often buffers have been filled.
 unsigned fault_fills(void);
 
