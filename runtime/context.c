@@ -49,6 +49,8 @@ WNNStatus wnn_context_report(WNNContext context, const struct error *error)
 bool wnn_context_usable(WNNContext context, struct error *error)
 {
     struct queue *queue = &context->queue;
+    if (wnn_forked(context->forks))
+        return wnn_fail_forked(error);
     pthread_mutex_lock(&queue->lock);
     bool lost = queue->lost;
     pthread_mutex_unlock(&queue->lock);
@@ -300,6 +302,7 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
         return wnn_fail_memory(error);
     }
 
+    context->forks = wnn_forks_begin();
     pthread_mutex_init(&context->pthreadpool_lock, NULL);
     pthread_mutex_init(&context->stored.lock, NULL);
     pthread_cond_init(&context->stored.changed, NULL);
@@ -390,7 +393,7 @@ static void lose(WNNContext context, WNNContextLostReason reason, const char *me
 
 void wnnContextRelease(WNNContext context)
 {
-    if (!context || atomic_fetch_sub(&context->handles, 1) != 1)
+    if (!context || atomic_fetch_sub(&context->handles, 1) != 1 || wnn_forked(context->forks))
         return;
     struct queue *queue = &context->queue;
     lose(context, WNNContextLostReason_Released, "its last handle was released");
@@ -413,7 +416,7 @@ void wnnContextRelease(WNNContext context)
 
 void wnnContextDestroy(WNNContext context)
 {
-    if (!context)
+    if (!context || wnn_forked(context->forks))
         return;
     wnn_context_hold(context);
     lose(context, WNNContextLostReason_Destroyed, "wnnContextDestroy was called");
@@ -487,6 +490,10 @@ void wnnContextGetCounters(WNNContext context, WNNContextCounters *counters)
 {
     if (!context || !counters)
         return;
+    if (wnn_forked(context->forks)) {
+        *counters = (WNNContextCounters){0};
+        return;
+    }
     pthread_mutex_lock(&context->queue.lock);
     counters->pendingRequests = context->queue.pending;
     pthread_mutex_unlock(&context->queue.lock);

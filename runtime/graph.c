@@ -154,6 +154,8 @@ static const struct request_kind dispose_kind = {.run = run_dispose};
 static bool dispose(WNNGraph graph)
 {
     struct queue *queue = &graph->context->queue;
+    if (wnn_forked(graph->context->forks))
+        return true; // it stays as it is
     pthread_mutex_lock(&queue->lock);
     bool needed = graph->plan && !queue->ended;
     if (needed) {

@@ -13,6 +13,7 @@
 #include "runtime/budget.h"
 #include "runtime/context.h"
 #include "runtime/graph_info.h"
+#include "runtime/fork.h"
 #include "runtime/queue.h"
 #include "runtime/thread_pool.h"
 
@@ -27,6 +28,7 @@ struct WNNContextImpl {
     struct thread lander;  // of a backend with `submit`
 
     // Do not change after wnnCreateContext.
+    unsigned forks; // fork.h
     const struct backend *backend;
     WNNLimits limits;
     WNNContextLostCallbackInfo lost_callback;

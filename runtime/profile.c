@@ -187,7 +187,7 @@ void wnn_graph_watch(WNNGraph graph, const struct watcher *watcher)
 
 void wnnGraphSetProfiling(WNNGraph graph, bool enabled)
 {
-    if (!graph)
+    if (!graph || wnn_forked(graph->context->forks))
         return;
     pthread_mutex_lock(&graph->context->queue.lock);
     // What runs now belongs to neither side.
@@ -203,7 +203,7 @@ size_t wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile, size_t capac
 {
     if (profile)
         *profile = (WNNGraphProfile){.backend = {"", 0}};
-    if (!graph)
+    if (!graph || wnn_forked(graph->context->forks))
         return 0;
     size_t count = 0;
     pthread_mutex_lock(&graph->context->queue.lock);

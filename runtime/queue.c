@@ -426,13 +426,19 @@ static WNNFuture refuse(WNNContext context, struct request *request, const struc
     return future;
 }
 
-WNNFuture wnn_refuse_without_context(const struct callback *callback)
+static WNNFuture answer_here(const struct callback *callback, const struct error *error)
 {
-    static const char message[] = "no context or builder was given";
     struct request answer = {
-        .callback = *callback, .status = WNNStatus_TypeError, .message = {message, sizeof message - 1}};
+        .callback = *callback, .status = error->status, .message = wnn_error_message(error)};
     call_back(NULL, &answer);
     return (WNNFuture){0};
+}
+
+WNNFuture wnn_refuse_without_context(const struct callback *callback)
+{
+    struct error error = {0};
+    wnn_fail(&error, WNNStatus_TypeError, "no context or builder was given");
+    return answer_here(callback, &error);
 }
 
 WNNFuture wnn_submit(WNNContext context, struct request *request, const struct callback *callback,
@@ -441,6 +447,10 @@ WNNFuture wnn_submit(WNNContext context, struct request *request, const struct c
     struct queue *queue = &context->queue;
     WNNFuture future = {0};
     pthread_cond_t *tell = NULL;
+    if (wnn_forked(context->forks)) {
+        wnn_fail_forked(error);
+        return answer_here(callback, error);
+    }
     wnn_context_hold(context); // the callback may release it
     if (error->status == WNNStatus_Success) {
         request->callback = *callback;
@@ -1004,7 +1014,7 @@ static WNNWaitStatus wait_any(WNNContext context, size_t count, WNNFutureWaitInf
 WNNWaitStatus wnnContextWaitAny(WNNContext context, size_t futureCount, WNNFutureWaitInfo *futures,
                                 uint64_t timeoutNanoseconds)
 {
-    if (!context || futureCount == 0 || !futures)
+    if (!context || futureCount == 0 || !futures || wnn_forked(context->forks))
         return WNNWaitStatus_Error;
     for (size_t i = 0; i < futureCount; i++)
         futures[i].completed = false;
@@ -1021,7 +1031,7 @@ WNNWaitStatus wnnContextWaitAny(WNNContext context, size_t futureCount, WNNFutur
 
 void wnnContextProcessEvents(WNNContext context)
 {
-    if (!context)
+    if (!context || wnn_forked(context->forks))
         return;
     struct queue *queue = &context->queue;
     wnn_context_hold(context);
@@ -1045,6 +1055,10 @@ WNNStatus wnnContextCancel(WNNContext context, WNNFuture future)
     struct queue *queue = &context->queue;
     struct error error = {0};
     struct request *request = NULL;
+    if (wnn_forked(context->forks)) {
+        wnn_fail_forked(&error);
+        return wnn_context_report(context, &error);
+    }
     pthread_mutex_lock(&queue->lock);
     if (!id_exists(queue, future.id)) {
         wnn_fail(&error, WNNStatus_TypeError, "cancel: the context has no future %llu",

@@ -70,6 +70,8 @@ static void free_stored(WNNTensor tensor)
     WNNContext context = tensor->context;
     struct stored *stored = &context->stored;
     void *memory = NULL;
+    if (wnn_forked(context->forks))
+        return;
     pthread_mutex_lock(&stored->lock);
     if (tensor->stored && !stored->closed) {
         memory = leave(stored, tensor);

@@ -240,6 +240,7 @@ static void use_at_exit(void)
     wait_for(context, start_task(context, tell(&second, WNNCallbackMode_WaitAnyOnly)));
     WNNTensor tensor;
     WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+    descriptor.dataType = WNNDataType_Float32;
     descriptor.shape = (WNNUint32List){(uint32_t[]){4}, 1};
     WNNVulkanHandles handles;
     if (second.status == WNNStatus_Success ||
