@@ -186,10 +186,10 @@ struct backend {
 
     // (optional, both or none) The same in two halves, so that a device has its next work before it has done
     // the last. `submit` takes the inputs and begins; what is then to be given to `land` goes to *flight.
-    // NULL there: there is no room for it before an earlier execution of the executable has landed (with none
-    // in flight there always is). `land` waits for the end and writes the outputs, also when that fails. It
-    // is called once for each flight, in the order of submission, one at a time, on any thread, while other
-    // functions but `release` of the executable run.
+    // NULL there: it cannot begin before an earlier execution has landed (with none in flight it always can).
+    // `land` waits for the end and writes the outputs, also when that fails. It is called once for each
+    // flight, in the order of submission, one at a time, on any thread, while other functions but `release`
+    // of the executable run.
     bool (*submit)(void *state, void *executable, const struct bindings *bindings, void **flight,
                    struct error *error);
     bool (*land)(void *state, void *executable, void *flight, const struct bindings *bindings,

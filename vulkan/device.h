@@ -108,8 +108,8 @@ struct moment {
 struct gpu {
     struct allocator *allocator;
     struct exit_gate gate; // passed by whoever uses the device
-    bool gone;        // the process has ended: nobody uses it any more
-    void *library;    // NULL: the functions come from elsewhere
+    bool gone;             // the process has ended: nobody uses it any more
+    void *library;         // NULL: the functions come from elsewhere
     PFN_vkGetInstanceProcAddr get;
     struct vk_functions vk;
     uint32_t version;     // of Vulkan, as far as the instance goes
@@ -126,12 +126,13 @@ struct gpu {
     VkCommandPool commands;
     VkDescriptorSetLayout set_layouts[GPU_BUFFERS + 1]; // by number of buffers
     VkPipelineLayout layouts[GPU_BUFFERS + 1];
-    VkSemaphore timeline;  // or none
-    pthread_mutex_t lock;  // of the queue and of the next:
-    uint64_t submitted;    // the greatest count that the timeline was told to reach
-    struct moment own;     // of wnn_gpu_run
-    double budget;         // nanoseconds of a submission; 0: as short as can be
-    atomic_ullong tensors; // that there have been
+    VkSemaphore timeline;   // or none
+    pthread_mutex_t lock;   // of the queue and of the next:
+    uint64_t submitted;     // the greatest count that the timeline was told to reach
+    struct moment own;      // of wnn_gpu_run
+    atomic_bool unfinished; // an execution has submissions to come, before those of any other
+    double budget;          // nanoseconds of a submission; 0: as short as can be
+    atomic_ullong tensors;  // that there have been
     atomic_bool lost;
 };
 

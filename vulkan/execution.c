@@ -351,8 +351,11 @@ static void free_flight(struct gpu *gpu, struct flight *flight)
         free_take(gpu, remove_take(flight, &flight->takes));
     if (flight->preparation)
         gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &flight->preparation);
-    flight->preparation = VK_NULL_HANDLE;
-    wnn_moment_free(gpu, &flight->moment);
+    if (flight->clearing)
+        gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &flight->clearing);
+    flight->preparation = flight->clearing = VK_NULL_HANDLE;
+    for (unsigned i = 0; i < PIECES; i++)
+        wnn_moment_free(gpu, &flight->ends[i]);
     wnn_buffer_free(gpu, &flight->arena);
     wnn_buffer_free(gpu, &flight->inputs);
     wnn_buffer_free(gpu, &flight->upload);
@@ -372,8 +375,9 @@ static bool make_flight(struct gpu *gpu, struct executable *executable, struct e
     // With nothing beyond the minimum there is no memory for both sides.
     enum buffer_use shared = gpu->can.minimal ? BUFFER_DEVICE : BUFFER_TENSOR;
     bool done = make_buffer(gpu, executable->plan->arena_bytes, BUFFER_DEVICE, &flight->arena, error) &&
-                make_buffer(gpu, executable->input_bytes, shared, &flight->inputs, error) &&
-                wnn_moment_create(gpu, &flight->moment, error);
+                make_buffer(gpu, executable->input_bytes, shared, &flight->inputs, error);
+    for (unsigned i = 0; done && i < PIECES; i++)
+        done = wnn_moment_create(gpu, &flight->ends[i], error);
     if (done && !gpu->is_lent)
         done = (flight->inputs.mapped ||
                 make_buffer(gpu, executable->input_bytes, BUFFER_UPLOAD, &flight->upload, error)) &&
@@ -458,6 +462,55 @@ static bool prepare_tensors(struct gpu *gpu, const struct executable *executable
     return wnn_gpu_preparation_end(gpu, flight->preparation, error);
 }
 
+// What is to be done if the execution is left in the middle, which another thread than this would do.
+static bool record_clearing(struct gpu *gpu, const struct executable *executable, struct flight *flight,
+                            const struct bindings *bindings, struct error *error)
+{
+    size_t inputs = executable->plan->graph.input_count, count = tensor_count(executable);
+    if (!wnn_gpu_preparation_begin(gpu, &flight->clearing, error))
+        return false;
+    for (size_t i = inputs; i < count; i++)
+        wnn_gpu_tensor_clear(gpu, flight->clearing, tensor_of(executable, bindings, i));
+    for (size_t i = 0; i < count; i++)
+        wnn_gpu_tensor_return(gpu, flight->clearing, tensor_of(executable, bindings, i));
+    return wnn_gpu_preparation_end(gpu, flight->clearing, error);
+}
+
+// Submits so much of what is left; the last piece lets other executions follow.
+static bool submit_piece(struct gpu *gpu, struct flight *flight, size_t submissions,
+                         const WNNVulkanSync *sync, struct error *error)
+{
+    size_t left = flight->count - flight->submitted, count = submissions < left ? submissions : left;
+    struct moment *end = &flight->ends[flight->pieces % PIECES];
+    if (!wnn_gpu_submit(gpu, flight->batches + flight->submitted, count, flight->pieces == 0 ? sync : NULL,
+                        count == left ? sync : NULL, end, error))
+        return false;
+    if (flight->pieces++ == 0)
+        flight->begin = end->begin;
+    flight->submitted += count;
+    if (count == left && flight->pieces > 1)
+        atomic_store(&gpu->unfinished, false);
+    return true;
+}
+
+static bool submit_first_pieces(struct gpu *gpu, struct flight *flight, const WNNVulkanSync *sync,
+                                struct error *error)
+{
+    flight->submitted = flight->pieces = flight->ended = 0;
+    if (flight->count <= AT_ONCE)
+        return submit_piece(gpu, flight, AT_ONCE, sync, error);
+    if (!submit_piece(gpu, flight, PIECE, sync, error))
+        return false;
+    atomic_store(&gpu->unfinished, true);
+    if (submit_piece(gpu, flight, PIECE, sync, error))
+        return true;
+    // The first would use memory that is given to others.
+    if (!gpu->lost)
+        gpu->lost = (sync && sync->waitCount > 0) || !wnn_gpu_settle(gpu);
+    atomic_store(&gpu->unfinished, false);
+    return false;
+}
+
 static bool start(struct gpu *gpu, struct executable *executable, struct flight *flight,
                   const struct bindings *bindings, enum stamps stamps, struct error *error)
 {
@@ -473,8 +526,12 @@ static bool start(struct gpu *gpu, struct executable *executable, struct flight 
     batches[0] = (struct batch){&flight->preparation, 1};
     for (size_t i = 0; i < count; i++)
         batches[1 + i] = (struct batch){&flight->last->commands[i], 1};
-    if (!wnn_gpu_submit(gpu, prepares ? batches : batches + 1, prepares ? count + 1 : count, bindings->sync,
-                        &flight->moment, error))
+    flight->batches = prepares ? batches : batches + 1;
+    flight->count = prepares ? count + 1 : count;
+    if (bindings->tensors && flight->count > AT_ONCE &&
+        !record_clearing(gpu, executable, flight, bindings, error))
+        return false;
+    if (!submit_first_pieces(gpu, flight, bindings->sync, error))
         return false;
     for (size_t i = 0; bindings->tensors && i < tensor_count(executable); i++)
         wnn_gpu_tensor_used(tensor_of(executable, bindings, i));
@@ -492,15 +549,18 @@ void wnn_execution_clear(const struct executable *executable, const struct bindi
 bool wnn_execution_submit(struct gpu *gpu, struct executable *executable, const struct bindings *bindings,
                           void **result, struct error *error)
 {
-    struct flight *flight = find_flight(gpu, executable, bindings);
     *result = NULL;
+    if (atomic_load(&gpu->unfinished))
+        return true;
+    struct flight *flight = find_flight(gpu, executable, bindings);
     if (!flight)
         return true;
     const struct watcher *watcher = bindings->watcher && bindings->watcher->timed ? bindings->watcher : NULL;
     enum stamps stamps = !watcher ? STAMPS_NONE : watcher->whole ? STAMPS_WHOLE : STAMPS_NODES;
     if (flight->last)
-        wnn_program_learn(&executable->program, flight->last, flight->moment.length);
-    bool done = start(gpu, executable, flight, bindings, stamps, error);
+        wnn_program_learn(&executable->program, flight->last, flight->length);
+    bool done = wnn_interrupt_check(bindings->interrupt, error) &&
+                start(gpu, executable, flight, bindings, stamps, error);
     if (done) {
         atomic_store(&flight->flies, true);
         *result = flight;
@@ -577,11 +637,58 @@ static bool give_outputs(struct gpu *gpu, const struct executable *executable, c
     return true;
 }
 
+static bool wait_for_piece(struct gpu *gpu, struct flight *flight, struct error *error)
+{
+    return wnn_gpu_wait(gpu, &flight->ends[flight->ended++ % PIECES], error);
+}
+
+// Leaves out what has not been submitted. Whoever waits for signals gets them. What cannot be cleared is
+// lost.
+static void stop(struct gpu *gpu, struct flight *flight, const struct bindings *bindings, struct error *error)
+{
+    bool done = true;
+    while (flight->ended < flight->pieces)
+        done = wait_for_piece(gpu, flight, error) && done;
+    if (done && bindings->tensors)
+        done = wnn_gpu_submit(gpu, &(struct batch){&flight->clearing, 1}, 1, NULL, bindings->sync,
+                              &flight->ends[0], error) &&
+               wnn_gpu_wait(gpu, &flight->ends[0], error);
+    gpu->lost = gpu->lost || !done;
+    flight->last = NULL; // nothing can be learned from it
+}
+
+// Submits the rest piece by piece. Pieces that are much shorter than a budget become longer.
+static bool wait_for_all(struct gpu *gpu, struct flight *flight, const struct bindings *bindings,
+                         struct error *error)
+{
+    double before = flight->begin, now = before;
+    size_t piece = PIECE;
+    while (flight->ended < flight->pieces) {
+        const struct moment *end = &flight->ends[flight->ended % PIECES];
+        if (!wait_for_piece(gpu, flight, error))
+            return false;
+        now = end->begin + end->length;
+        if (flight->submitted == flight->count)
+            continue;
+        piece *= now - before < gpu->budget / 2 ? 2 : 1;
+        before = now;
+        bool stops = wnn_interrupted(bindings->interrupt);
+        if (!stops && submit_piece(gpu, flight, piece, bindings->sync, error))
+            continue;
+        stop(gpu, flight, bindings, error);
+        return stops && wnn_interrupt_check(bindings->interrupt, error);
+    }
+    flight->length = now - flight->begin;
+    return true;
+}
+
 bool wnn_execution_land(struct gpu *gpu, const struct executable *executable, struct flight *flight,
                         const struct bindings *bindings, struct error *error)
 {
-    bool done = wnn_gpu_wait(gpu, &flight->moment, error) &&
+    bool done = wait_for_all(gpu, flight, bindings, error) &&
                 (bindings->tensors || give_outputs(gpu, executable, flight, bindings, error));
+    if (flight->submitted < flight->count) // it never will be
+        atomic_store(&gpu->unfinished, false);
     if (!done)
         wnn_execution_clear(executable, bindings);
     else if (bindings->watcher && bindings->watcher->timed)

@@ -18,7 +18,14 @@ struct take {
 };
 
 enum {
-    FLIGHTS = 2 // executions of a graph that can be under way, each on memory of its own
+    FLIGHTS = 2, // executions of a graph that can be under way, each on memory of its own
+
+    // An execution of more submissions than AT_ONCE is submitted in pieces, of PIECE submissions at first,
+    // each when the one before the last has ended: what is ahead takes about two budgets (gpu.budget), and
+    // the rest can be left out.
+    PIECE = 2,
+    PIECES = 2,
+    AT_ONCE = PIECE * PIECES
 };
 
 struct flight {
@@ -29,7 +36,15 @@ struct flight {
     size_t take_count;
     struct recording *last; // that was submitted
     VkCommandBuffer preparation;
-    struct moment moment;
+    VkCommandBuffer clearing; // of tensors, if it is stopped
+
+    // Its submissions, how many have been made, and in how many pieces, which end at these moments by turns.
+    const struct batch *batches;
+    size_t count, submitted;
+    unsigned pieces, ended;
+    struct moment ends[PIECES];
+    double begin, length; // nanoseconds, from the first submission to the last one's end
+
     atomic_bool flies;
 };
 

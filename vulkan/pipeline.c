@@ -224,8 +224,9 @@ static void compile_text(const struct pipelines *pipelines, struct task *task)
 // Whether nothing speaks against one more shader: they take long.
 static bool may_compile(const struct pipelines *pipelines, struct error *error)
 {
-    return !wnn_gate_closes() ||
-           wnn_gpu_fail(pipelines->gpu, VK_ERROR_DEVICE_LOST, "the process ends", error);
+    if (wnn_gate_closes())
+        return wnn_gpu_fail(pipelines->gpu, VK_ERROR_DEVICE_LOST, "the process ends", error);
+    return wnn_interrupt_check(pipelines->interrupt, error);
 }
 
 // False: the entry is of no use, and the text has to do.

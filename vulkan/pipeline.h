@@ -26,6 +26,7 @@ struct pipeline {
 struct pipelines {
     struct gpu *gpu;
     const struct parallel *parallel;
+    const struct interrupt *interrupt; // of the build that is under way, or NULL
     void *library;
     const struct glsl_compiler *glsl;
     void *compiler;

@@ -114,6 +114,19 @@ bool wnn_gpu_tensor_binds(const struct gpu_tensor *tensor)
            (tensor->bytes % 4 == 0 || (!tensor->lent.buffer && tensor->size == room_of(tensor->bytes)));
 }
 
+void wnn_gpu_tensor_clear(struct gpu *gpu, VkCommandBuffer commands, const struct gpu_tensor *tensor)
+{
+    bool alone = !tensor->lent.buffer && tensor->size == room_of(tensor->bytes);
+    if (alone || wnn_gpu_tensor_binds(tensor)) // others get their bytes at the end only
+        gpu->vk.CmdFillBuffer(commands, tensor->handle, tensor->offset, room_of(tensor->bytes), 0);
+}
+
+void wnn_gpu_tensor_return(struct gpu *gpu, VkCommandBuffer commands, const struct gpu_tensor *tensor)
+{
+    if (tensor->shared)
+        hand_over(gpu, commands, tensor, true);
+}
+
 static bool check_piece(const char *what, uint64_t size, uint64_t offset, uint32_t usage, size_t bytes,
                         struct error *error)
 {

@@ -61,6 +61,10 @@ bool wnn_gpu_tensor_waits(const struct gpu_tensor *tensor, bool written);
 bool wnn_gpu_preparation_begin(struct gpu *gpu, VkCommandBuffer *commands, struct error *error);
 void wnn_gpu_prepare(struct gpu *gpu, VkCommandBuffer commands, struct gpu_tensor *tensor, bool written);
 bool wnn_gpu_preparation_end(struct gpu *gpu, VkCommandBuffer commands, struct error *error);
+// Recorded likewise, for an execution that is left in the middle: zeros for a tensor that it may have written
+// to, and every tensor back to the other users of its memory.
+void wnn_gpu_tensor_clear(struct gpu *gpu, VkCommandBuffer commands, const struct gpu_tensor *tensor);
+void wnn_gpu_tensor_return(struct gpu *gpu, VkCommandBuffer commands, const struct gpu_tensor *tensor);
 // When what needs it has been submitted.
 void wnn_gpu_tensor_used(struct gpu_tensor *tensor);
 

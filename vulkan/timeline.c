@@ -112,8 +112,8 @@ bool wnn_gpu_settle(struct gpu *gpu)
     return result == VK_SUCCESS;
 }
 
-bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, const WNNVulkanSync *sync,
-                    struct moment *moment, struct error *error)
+bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, const WNNVulkanSync *waits,
+                    const WNNVulkanSync *signals, struct moment *moment, struct error *error)
 {
     if (gpu->lost)
         return wnn_gpu_fail(gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
@@ -121,13 +121,13 @@ bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, 
     for (size_t i = 0; i < count; i++) {
         bool last = i + 1 == count;
         VkResult result =
-            submit(gpu, &batches[i], i == 0 ? sync : NULL, last ? sync : NULL, last ? moment : NULL);
+            submit(gpu, &batches[i], i == 0 ? waits : NULL, last ? signals : NULL, last ? moment : NULL);
         if (result == VK_SUCCESS)
             continue;
         wnn_gpu_fail(gpu, result, "vkQueueSubmit", error);
         // What was submitted before may run, and would use memory that is given to others.
         if (i > 0 && !gpu->lost)
-            gpu->lost = (sync && sync->waitCount > 0) || !wnn_gpu_settle(gpu);
+            gpu->lost = (waits && waits->waitCount > 0) || !wnn_gpu_settle(gpu);
         return false;
     }
     moment->ahead = count > 0;
@@ -213,7 +213,8 @@ bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error)
 
 bool wnn_gpu_run_batches(struct gpu *gpu, const struct batch *batches, size_t count, struct error *error)
 {
-    if (wnn_gpu_submit(gpu, batches, count, NULL, &gpu->own, error) && wnn_gpu_wait(gpu, &gpu->own, error))
+    if (wnn_gpu_submit(gpu, batches, count, NULL, NULL, &gpu->own, error) &&
+        wnn_gpu_wait(gpu, &gpu->own, error))
         return true;
     if (gpu->lost)
         wnn_gpu_settle(gpu);

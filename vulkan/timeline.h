@@ -22,10 +22,10 @@ struct batch {
 };
 
 // Submits batches, one submission each; `moment` comes when the last has ended. On failure none
-// of them runs any more, or the device counts as lost. `sync` or NULL: what the first waits for and the last
-// signals besides.
-bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, const WNNVulkanSync *sync,
-                    struct moment *moment, struct error *error);
+// of them runs any more, or the device counts as lost. `waits` and `signals` or NULL: what the first waits
+// for and the last signals besides. Any thread.
+bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, const WNNVulkanSync *waits,
+                    const WNNVulkanSync *signals, struct moment *moment, struct error *error);
 
 // Waits for a moment that is ahead. Any thread, one at a time for a moment. When it fails the device counts
 // as lost, and what was submitted may still run.

@@ -338,6 +338,8 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
         node->reason = NULL;
         if (node->lowering == WNN_LOWER_VIEW)
             continue;
+        if (!wnn_interrupt_check(executable->plan->interrupt, error))
+            return false;
         if (scratch_of(&vulkan->gpu, node) == SIZE_MAX)
             return wnn_fail(error, WNNStatus_OutOfMemory, "Vulkan: %s needs more memory than can be",
                             wnn_ops[node->op].name);
@@ -424,7 +426,12 @@ static void measure(void *state, const void *pointer, struct executable_size *si
 static bool lower(void *state, const struct plan *plan, void **executable, struct error *error)
 {
     struct vulkan *vulkan = state;
-    return enter(vulkan, error) && leave(vulkan, make_executable(vulkan, plan, executable, error));
+    if (!enter(vulkan, error))
+        return false;
+    vulkan->pipelines.interrupt = plan->interrupt;
+    bool done = make_executable(vulkan, plan, executable, error);
+    vulkan->pipelines.interrupt = NULL;
+    return leave(vulkan, done);
 }
 
 static bool submit(void *state, void *executable, const struct bindings *bindings, void **flight,

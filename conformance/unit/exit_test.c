@@ -8,7 +8,7 @@
 // Skipped where Vulkan has no device.
 
 #include "conformance/unit/fault_layer.h"
-#include "conformance/unit/runtime_fixture.h"
+#include "conformance/unit/long_task.h"
 #include "vulkan/device.h"
 #include "vulkan/vulkan.h"
 
@@ -46,59 +46,6 @@ static WNNContext create_one(void)
     WNNContext context;
     REQUIRE_EQUAL_INT(create(&context), WNNStatus_Success);
     return context;
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// What takes long
-// ---------------------------------------------------------------------------------------------------------------
-
-// y = x, multiplied `length` times by x, float32 [size, size].
-static WNNGraph build_powers(WNNContext context, uint32_t size, unsigned length)
-{
-    WNNGraphBuilder builder = create_builder(context);
-    WNNOperand x = add_input(builder, "x", size, size), y = x;
-    for (unsigned i = 0; i < length; i++)
-        y = wnnGraphBuilderMatmul(builder, y, x, NULL);
-    WNNNamedOperand output = {view("y"), y};
-    WNNGraph graph = build_outputs(context, builder, 1, &output);
-    wnnGraphBuilderRelease(builder);
-    return graph;
-}
-
-static struct {
-    uint32_t size;
-    WNNGraph graph;
-    float *x, *y;
-} task;
-
-static WNNFuture start_task(WNNContext context, WNNRequestCallbackInfo info)
-{
-    return compute_chain(context, task.graph, task.x, task.y, (size_t)task.size * task.size, info);
-}
-
-// Makes a task that takes the device a second and more.
-static void make_task(WNNContext context)
-{
-    enum {
-        MOST_SIZE = 8192,
-        LENGTH = 40
-    };
-    double seconds = 0;
-    for (task.size = 256; seconds < 0.04 && task.size < MOST_SIZE;) {
-        task.size *= 2;
-        free(task.x);
-        free(task.y);
-        task.x = calloc((size_t)task.size * task.size, sizeof *task.x);
-        task.y = calloc((size_t)task.size * task.size, sizeof *task.y);
-        REQUIRE(task.x && task.y);
-        task.graph = build_powers(context, task.size, 4);
-        wait_for(context, start_task(context, tell_nobody()));
-        double begin = now_seconds();
-        wait_for(context, start_task(context, tell_nobody()));
-        seconds = (now_seconds() - begin) / 4;
-        wnnGraphRelease(task.graph);
-    }
-    task.graph = build_powers(context, task.size, LENGTH);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
