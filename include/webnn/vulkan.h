@@ -176,7 +176,9 @@ typedef struct WNNVulkanTimelinePoint {
 //
 // The semaphores stay the caller's, and must live until the dispatch's callback. What signals the awaited values must
 // come without the library's doing: a context cannot end before. If it goes through the same queue, it must have been
-// submitted before the dispatch is asked for. A dispatch that fails or is cancelled signals nothing; its callback says so.
+// submitted before the dispatch is asked for. A dispatch that fails, or is cancelled before it has begun, signals nothing;
+// its callback says so. One that is stopped while it runs (Cancelled, too) signals when nothing of it runs any more and
+// its outputs are zeros, so that what waits for it is not left waiting.
 // TypeError: more than 16 of either, no semaphore. NotSupportedError: the device has no timeline semaphores, or they are
 // not among the enabled features.
 typedef struct WNNVulkanSync {

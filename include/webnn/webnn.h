@@ -670,8 +670,11 @@ WNN_EXPORT bool wnnContextGetAccelerated(WNNContext context);
 // The limits in force: those of the descriptor, maxTensorByteLength cut down to what the device can do.
 WNN_EXPORT void wnnContextGetLimits(WNNContext context, WNNLimits *limits);
 
-// Opens, loads and initialises everything that later calls could need, so that a process may give up the right to
-// open files and to make threads or executable memory. Blocks. UnknownError, OutOfMemory. Any thread.
+// Opens, loads and initialises everything of the library's that later calls could need. Afterwards, with a context on the
+// CPU, a process may give up the right to open files, to start threads and programs, and to make executable memory; 17
+// system calls are enough, which webnn/INTEGRATION.md lists. With one on a GPU the library itself needs no more than
+// that, but its driver does what it likes: lavapipe makes memory executable for every new shader, and looks for files
+// that it can be refused; graphs that are built are run without either. Blocks. UnknownError, OutOfMemory. Any thread.
 WNN_EXPORT WNNStatus wnnContextPreload(WNNContext context);
 
 // Live objects of the context and the bytes that it has allocated now and at most.
