@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that several devices share, and a loop of frames between them. Skipped where Vulkan has no device;
-// what the device lacks is said.
+// Memory that several devices share, of one process and of two, and a loop of frames between them. Skipped
+// where Vulkan has no device; what the device lacks is said.
 
 #include "conformance/unit/interop.h"
 
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -114,6 +117,164 @@ static void test_memory(struct host *host)
     }
     wnnContextRelease(own);
     wnnContextRelease(lender);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Two processes
+// ---------------------------------------------------------------------------------------------------------------
+
+enum {
+    SHARED = 777 // elements
+};
+
+// The descriptor belongs to the process; what goes over the socket is a copy.
+static void send_memory(int to, const WNNVulkanMemory *memory)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    struct iovec data = {(void *)(uintptr_t)memory, sizeof *memory};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    *rights = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(rights), &memory->fd, sizeof memory->fd);
+    REQUIRE_EQUAL_INT(sendmsg(to, &message, MSG_NOSIGNAL), sizeof *memory);
+    close(memory->fd);
+}
+
+static WNNVulkanMemory receive_memory(int from)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    WNNVulkanMemory memory;
+    struct iovec data = {&memory, sizeof memory};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    REQUIRE_EQUAL_INT(recvmsg(from, &message, 0), sizeof memory);
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    REQUIRE(rights && rights->cmsg_type == SCM_RIGHTS);
+    memcpy(&memory.fd, CMSG_DATA(rights), sizeof memory.fd);
+    memory.chain =
+        (WNNChainedStruct){NULL, WNNSType_VulkanMemory}; // addresses of the other process mean nothing
+    return memory;
+}
+
+// The other process: what it gets is x and y, and for every byte it computes y from x and answers with one;
+// after a zero it computes without being asked, until somebody ends it.
+static int run_peer(int with)
+{
+    const WNNVulkanMemory from = receive_memory(with), to = receive_memory(with);
+    WNNContext context = create_own(NULL);
+    WNNGraph graph = build_graph(context, SHARED);
+    WNNTensor x = make_tensor(context, WNNDataType_Int32, SHARED, &from),
+              y = make_tensor(context, WNNDataType_Int32, SHARED, &to),
+              ones = make_tensor(context, WNNDataType_Int32, SHARED, NULL);
+    char byte = 1;
+    while (byte == 0 || read(with, &byte, 1) == 1) {
+        wait_for(context, dispatch(context, graph, x, y, ones));
+        if (byte != 0)
+            REQUIRE_EQUAL_INT(write(with, &byte, 1), 1);
+    }
+    wnnTensorRelease(x);
+    wnnTensorRelease(y);
+    wnnTensorRelease(ones);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+    return 0;
+}
+
+static pid_t start_peer(WNNContext context, WNNTensor x, WNNTensor y, int *with)
+{
+    int ends[2];
+    char number[16];
+    REQUIRE_EQUAL_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        close(ends[0]);
+        snprintf(number, sizeof number, "%d", ends[1]);
+        alarm(60);
+        execl("/proc/self/exe", "shared_memory_test", "peer", number, (char *)NULL);
+        _exit(1);
+    }
+    close(ends[1]);
+    const WNNVulkanMemory from = export_memory(context, x), to = export_memory(context, y);
+    send_memory(ends[0], &from);
+    send_memory(ends[0], &to);
+    *with = ends[0];
+    return child;
+}
+
+// One turn: this process writes x, the other computes y.
+static void take_turn(WNNContext context, WNNTensor x, WNNTensor y, int with, int first)
+{
+    int32_t data[SHARED];
+    char byte = 1;
+    for (int i = 0; i < SHARED; i++)
+        data[i] = i + first;
+    write_tensor(context, x, data, sizeof data);
+    read_tensor(context, x, data, sizeof data); // has been written when this is answered
+    REQUIRE_EQUAL_INT(send(with, &byte, 1, MSG_NOSIGNAL), 1);
+    REQUIRE_EQUAL_INT(read(with, &byte, 1), 1);
+    read_tensor(context, y, data, sizeof data);
+    for (int i = 0; i < SHARED; i++)
+        REQUIRE_EQUAL_INT(data[i], 2 * (i + first) + 1);
+}
+
+// The other process ends in good order, or is killed at any point, while it starts or computes: this one goes
+// on with the same memory, and with a new partner.
+static void test_processes(void)
+{
+    enum {
+        PARTNERS = 8
+    };
+    const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
+    WNNContext context = create_own(NULL);
+    WNNTensor x, y;
+    if (try_tensor(context, WNNDataType_Int32, SHARED, &export, &x) != WNNStatus_Success) {
+        fprintf(stderr, "not tested: the device does not export memory\n");
+        wnnContextRelease(context);
+        return;
+    }
+    y = make_tensor(context, WNNDataType_Int32, SHARED, &export);
+    WNNGraph graph = build_graph(context, SHARED);
+    WNNTensor ones = make_tensor(context, WNNDataType_Int32, SHARED, NULL);
+    for (int partner = 0; partner < PARTNERS; partner++) {
+        int with, status, first = 100 * partner;
+        pid_t child = start_peer(context, x, y, &with);
+        bool killed = partner % 4 != 0, starts = partner % 4 == 1;
+        for (int turn = 0; turn < 3 && !starts; turn++)
+            take_turn(context, x, y, with, first + turn);
+        if (killed && !starts)
+            REQUIRE_EQUAL_INT(send(with, &(char){0}, 1, MSG_NOSIGNAL), 1);
+        if (killed) {
+            sleep_milliseconds((long)((unsigned)partner * 2654435761u >> 26));
+            REQUIRE_EQUAL_INT(kill(child, SIGKILL), 0);
+        }
+        close(with);
+        REQUIRE_EQUAL_INT(waitpid(child, &status, 0), child);
+        REQUIRE(killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        int32_t data[SHARED];
+        for (int i = 0; i < SHARED; i++)
+            data[i] = 3 * i;
+        write_tensor(context, x, data, sizeof data);
+        wait_for(context, dispatch(context, graph, x, y, ones));
+        read_tensor(context, y, data, sizeof data);
+        for (int i = 0; i < SHARED; i++)
+            REQUIRE_EQUAL_INT(data[i], 6 * i + 1);
+        REQUIRE(!wnnContextIsLost(context));
+    }
+    wnnTensorRelease(x);
+    wnnTensorRelease(y);
+    wnnTensorRelease(ones);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+    fprintf(stderr, "memory: shared with %d processes\n", PARTNERS);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -276,14 +437,17 @@ static void test_frames_between_devices(struct host *host)
     fprintf(stderr, "frames: %d between two devices\n", FRAMES);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     struct host host;
+    if (count == 3 && strcmp(arguments[1], "peer") == 0)
+        return run_peer(atoi(arguments[2]));
     if (!open_host(&host)) {
         fprintf(stderr, "skipped: there is no Vulkan device with timeline semaphores\n");
         return SKIPPED;
     }
     test_memory(&host);
+    test_processes();
     test_frames_between_devices(&host);
     close_host(&host);
     return 0;
