@@ -637,7 +637,7 @@ static bool is_of_graph(const struct request *request, const void *argument)
 
 void wnnGraphCancel(WNNGraph graph)
 {
-    if (!graph)
+    if (!graph || wnn_forked(graph->context->forks))
         return;
     wnn_context_hold(graph->context);
     wnn_queue_cancel(graph->context, is_of_graph, graph, "cancelled by wnnGraphCancel");

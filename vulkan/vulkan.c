@@ -472,11 +472,18 @@ struct single {
     struct upload *uploads;
 };
 
-static bool run_recording(struct gpu *gpu, const struct recording *recording, struct error *error)
+// In pieces, between which it can be stopped.
+static bool run_recording(struct vulkan *vulkan, const struct recording *recording, struct error *error)
 {
     for (size_t i = 0; i < recording->count; i++)
         recording->batches[i] = (struct batch){&recording->commands[i], 1};
-    return wnn_gpu_run_batches(gpu, recording->batches, recording->count, error);
+    for (size_t i = 0, count; i < recording->count; i += count) {
+        count = recording->count - i < AT_ONCE ? recording->count - i : AT_ONCE;
+        if (!wnn_interrupt_check(vulkan->pipelines.interrupt, error) ||
+            !wnn_gpu_run_batches(&vulkan->gpu, recording->batches + i, count, error))
+            return false;
+    }
+    return true;
 }
 
 static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, struct single *single,
@@ -525,7 +532,7 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
     }
     if (!wnn_program_finish(&single->program, error) ||
         !wnn_program_record(&single->program, &(struct setting){0}, &single->recording, error) ||
-        !run_recording(gpu, &single->recording, error) || !wnn_buffer_invalidate(gpu, from, error))
+        !run_recording(vulkan, &single->recording, error) || !wnn_buffer_invalidate(gpu, from, error))
         return false;
     for (unsigned i = 0; i < node->out_count; i++)
         memcpy(out[i], (const char *)from->mapped + outputs[i].region.offset - begin,
@@ -554,11 +561,14 @@ static bool run_operator(struct vulkan *vulkan, const struct gpu_operator *row, 
 static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out,
                      const struct interrupt *interrupt)
 {
-    (void)interrupt; // one operator, in submissions of the device's budget
     struct vulkan *vulkan = state;
     struct error error = {0};
-    return enter(vulkan, &error) &&
-           leave(vulkan, run_operator(vulkan, &wnn_gpu_operators[node->op], node, in, out, &error));
+    if (!enter(vulkan, &error))
+        return false;
+    vulkan->pipelines.interrupt = interrupt;
+    bool done = run_operator(vulkan, &wnn_gpu_operators[node->op], node, in, out, &error);
+    vulkan->pipelines.interrupt = NULL;
+    return leave(vulkan, done);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

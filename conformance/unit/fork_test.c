@@ -73,6 +73,7 @@ static void require_no_waiting(WNNContext context)
     for (size_t i = 0; i < sizeof timeouts / sizeof *timeouts; i++)
         REQUIRE_EQUAL_INT(wnnContextWaitAny(context, 2, waits, timeouts[i]), WNNWaitStatus_Error);
     wnnContextProcessEvents(context);
+    wnnGraphCancel(parent.graph);
     REQUIRE_EQUAL_INT(wnnContextCancel(context, parent.flying), WNNStatus_InvalidStateError);
 }
 
