@@ -90,7 +90,8 @@ static void abandon(struct exit_gate *gate, bool empty)
     VK_TIMELINE_FUNCTIONS(F)
     VK_SHARING_FUNCTIONS(F)
 #undef F
-    gpu->gone = gpu->lost = true;
+    gpu->lost = true;
+    gpu->gone = true;
 }
 
 // The first step to open a device; false: there is none any more.
