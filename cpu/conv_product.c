@@ -66,6 +66,7 @@ struct packing {
     const struct conv *conv;
     size_t group;
     float *to;
+    const struct interrupt *interrupt;
 };
 
 static void pack_halves(const uint16_t *from, size_t lane_stride, size_t k_stride, unsigned lanes,
@@ -93,6 +94,8 @@ static void pack_panels(void *argument, size_t begin, size_t end)
         unsigned padded = (unsigned)round_up(columns, kernels->lanes);
         float *to = packing->to + panel * width * term_count(conv);
         for (size_t tap = 0; tap < conv->y.taps * conv->x.taps; tap++, to += padded * conv->inputs) {
+            if (wnn_interrupted(packing->interrupt))
+                return;
             size_t ky = tap / conv->x.taps, kx = tap % conv->x.taps;
             size_t from = packing->group * conv->filter_group + panel * width * conv->filter_out +
                           (conv->y.tap + ky * conv->y.tap_step) * conv->filter_y +
@@ -112,7 +115,7 @@ void wnn_conv_product_pack(const struct conv *conv, size_t group, const struct p
 {
     const struct conv_kernels *kernels = wnn_conv_kernels();
     size_t width = kernels->lanes * kernels->vectors;
-    struct packing packing = {conv, group, packed};
+    struct packing packing = {conv, group, packed, parallel->interrupt};
     wnn_parallel_for(parallel, (conv->outputs + width - 1) / width, 1 + 16384 / (width * term_count(conv)),
                      pack_panels, &packing);
 }

@@ -408,7 +408,7 @@ static void compute_packed_columns(const struct gemm *gemm, size_t column, const
         rows.row = row;
         rows.row_end = wnn_smaller(row + step, region->row_end);
         size_t k = 0;
-        for (bool more = true; more;) {
+        for (bool more = true; more && !wnn_interrupted(gemm->interrupt);) {
             block = block_at(gemm, column, k, PACKED_NC, gemm->packed, true);
             struct ahead ahead = {NULL, NULL};
             more = next_terms(&block, &k);
@@ -455,7 +455,7 @@ static void compute_alone(void *argument, size_t begin, size_t end)
     float *room = alone->scratch + begin * width * wnn_smaller(alone->gemm->k, WNN_GEMM_KC);
     for (size_t panel = first_panel(alone, begin); panel < first_panel(alone, end); panel++) {
         size_t k = 0;
-        for (bool more = true; more;) {
+        for (bool more = true; more && !wnn_interrupted(alone->gemm->interrupt);) {
             struct block block = block_at(alone->gemm, panel * width, k, width, room, false);
             struct region region = {0, alone->rows, 0, 1};
             struct ahead nothing = {NULL, NULL};
@@ -500,7 +500,7 @@ void wnn_gemm_run(const struct gemm *description, const struct parallel *paralle
         return;
     for (size_t column = 0; column < gemm->n; column += WNN_GEMM_NC) {
         size_t k = 0;
-        for (bool more = true; more;) {
+        for (bool more = true; more && !wnn_interrupted(gemm->interrupt);) {
             struct block block = block_at(gemm, column, k, WNN_GEMM_NC, scratch, false);
             struct parts parts = cut(gemm, &block, block.segments * block.length, parallel);
             pack_block(&block, parallel);
@@ -514,7 +514,7 @@ void wnn_gemm_pack_all(const struct gemm *gemm, const struct parallel *parallel,
 {
     for (size_t column = 0; column < gemm->n; column += PACKED_NC) {
         size_t k = 0;
-        for (bool more = true; more;) {
+        for (bool more = true; more && !wnn_interrupted(parallel->interrupt);) {
             struct block block = block_at(gemm, column, k, PACKED_NC, packed, true);
             pack_block(&block, parallel);
             more = next_terms(&block, &k);

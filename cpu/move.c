@@ -150,6 +150,7 @@ struct tiles {
     size_t row_count, column_count; // of a tile
     size_t row_tiles, column_tiles;
     bool streams; // tiles have TILE bytes at most, or are parts of one run
+    const struct interrupt *interrupt;
 };
 
 static size_t magnitude(ptrdiff_t stride)
@@ -196,11 +197,32 @@ static void stream_elements(const char *from, char *to, size_t size, struct loop
         wnn_stream(to + (ptrdiff_t)r * rows.to, buffer + r * bytes, dense ? rows.count * bytes : bytes);
 }
 
+// Elements that are runs of so many bytes or more are moved in pieces, between which an interrupt may come.
+#define RUN_PIECE ((size_t)1 << 20)
+
+static void copy_long_runs(const struct tiles *tiles, const char *from, char *to, struct loop rows,
+                           struct loop columns)
+{
+    size_t size = tiles->copy->size;
+    for (size_t i = 0; i < rows.count * columns.count; i++) {
+        ptrdiff_t row = (ptrdiff_t)(i / columns.count), column = (ptrdiff_t)(i % columns.count);
+        const char *x = from + row * rows.from + column * columns.from;
+        char *y = to + row * rows.to + column * columns.to;
+        for (size_t at = 0, piece; at < size && !wnn_interrupted(tiles->interrupt); at += piece) {
+            piece = wnn_smaller(size - at, RUN_PIECE);
+            if (tiles->streams)
+                wnn_stream(y + at, x + at, piece);
+            else
+                memcpy(y + at, x + at, piece);
+        }
+    }
+}
+
 static void copy_tiles(void *argument, size_t begin, size_t end)
 {
     const struct tiles *tiles = argument;
     const struct copy *copy = tiles->copy;
-    for (size_t tile = begin; tile < end; tile++) {
+    for (size_t tile = begin; tile < end && !wnn_interrupted(tiles->interrupt); tile++) {
         struct loop rows = copy->loops[copy->rank - 2], columns = copy->loops[copy->rank - 1];
         size_t column = tile % tiles->column_tiles * tiles->column_count, rest = tile / tiles->column_tiles;
         size_t row = rest % tiles->row_tiles * tiles->row_count;
@@ -215,8 +237,11 @@ static void copy_tiles(void *argument, size_t begin, size_t end)
         rows.count = rows.count - row < tiles->row_count ? rows.count - row : tiles->row_count;
         columns.count =
             columns.count - column < tiles->column_count ? columns.count - column : tiles->column_count;
-        (tiles->streams ? stream_elements : copy_elements)(copy->from + from, copy->to + to, copy->size, rows,
-                                                           columns);
+        if (copy->size >= RUN_PIECE)
+            copy_long_runs(tiles, copy->from + from, copy->to + to, rows, columns);
+        else
+            (tiles->streams ? stream_elements : copy_elements)(copy->from + from, copy->to + to, copy->size,
+                                                               rows, columns);
     }
     if (tiles->streams)
         wnn_stream_end();
@@ -293,7 +318,7 @@ static void run_copy(struct copy *copy, const struct parallel *parallel)
         memcpy(copy->to + (copy->size - tail), copy->from + (copy->size - tail), tail);
         copy->size = TILE;
     }
-    struct tiles tiles = {.copy = copy};
+    struct tiles tiles = {.copy = copy, .interrupt = parallel->interrupt};
     size_t total = copy->size, elements = copy->size < TILE ? TILE / copy->size : 1, row_run = 1;
     for (unsigned d = 0; d < rank; d++)
         total *= copy->loops[d].count;

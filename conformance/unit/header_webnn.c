@@ -25,8 +25,13 @@ int main(void)
     const WNNTrace v16 = WNN_TRACE_INIT;
     const WNNGraphInfo v17 = WNN_GRAPH_INFO_INIT;
     const WNNNodeInfo v18 = WNN_NODE_INFO_INIT;
+    const WNNTimeLimit v19 = WNN_TIME_LIMIT_INIT;
+    const WNNResources v20 = WNN_RESOURCES_INIT;
+    const WNNBudgetDescriptor v21 = WNN_BUDGET_DESCRIPTOR_INIT;
+    const WNNThreadPoolDescriptor v22 = WNN_THREAD_POOL_DESCRIPTOR_INIT;
     return !(sizeof v0 > 0 && sizeof v1 > 0 && sizeof v2 > 0 && sizeof v3 > 0 && sizeof v4 > 0 &&
              sizeof v5 > 0 && sizeof v6 > 0 && sizeof v7 > 0 && sizeof v8 > 0 && sizeof v9 > 0 &&
              sizeof v10 > 0 && sizeof v11 > 0 && sizeof v12 > 0 && sizeof v13 > 0 && sizeof v14 > 0 &&
-             sizeof v15 > 0 && sizeof v16 > 0 && sizeof v17 > 0 && sizeof v18 > 0);
+             sizeof v15 > 0 && sizeof v16 > 0 && sizeof v17 > 0 && sizeof v18 > 0 && sizeof v19 > 0 &&
+             sizeof v20 > 0 && sizeof v21 > 0 && sizeof v22 > 0);
 }

@@ -107,7 +107,7 @@ static void test_refused_sizes(void)
     REQUIRE(!accepted(&s));
 
     c = plain;
-    c.group_in = 1 << 20; // a row of sums on the stack of a thread
+    c.group_in = 1 << 15; // a row of sums on the stack of a thread
     make_pool(&s, WNN_OP_averagePool2d, &c);
     REQUIRE(!accepted(&s));
     make_pool(&s, WNN_OP_maxPool2d, &c);

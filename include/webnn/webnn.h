@@ -874,8 +874,7 @@ typedef struct WNNNodeInfo {
 WNN_EXPORT void wnnGraphGetInfo(WNNGraph graph, WNNGraphInfo *info);
 
 // Fills in up to `capacity` entries in the order of execution, and returns how many nodes there are. Of each struct
-// nextInChain must be set. The strings are valid while the graph is held. The first call copies the labels, which are
-// empty if there is no memory for that, or if the graph was destroyed before. Any thread.
+// nextInChain must be set. The strings are valid while the graph is held. Any thread.
 WNN_EXPORT size_t wnnGraphGetNodes(WNNGraph graph, size_t capacity, WNNNodeInfo *nodes);
 
 // What executions of a graph cost: all of them, since profiling was switched on last.
