@@ -29,6 +29,8 @@ void wnnGraphBuilderGetError(WNNGraphBuilder builder, WNNError *error)
 {
     static const struct error no_builder = {WNNStatus_TypeError, "there is no builder"};
     const struct error *from = builder ? &builder->error : &no_builder;
+    if (!error)
+        return;
     *error = (WNNError){from->status, wnn_error_message(from)};
 }
 

@@ -2,6 +2,7 @@
 //
 // Budgets: lib/budget.h as counted objects.
 
+#include "ops/builder.h"
 #include "runtime/budget.h"
 
 #include "lib/allocator.h"
@@ -23,11 +24,13 @@ static void spread(const WNNResources *from, uint64_t to[WNN_RESOURCES])
 
 WNNStatus wnnCreateBudget(const WNNBudgetDescriptor *descriptor, WNNBudget *budget)
 {
+    static const WNNLimits limits_of_strings = WNN_LIMITS_INIT;
     struct error error = {0};
     if (!budget)
         return WNNStatus_TypeError;
     *budget = NULL;
     if (!descriptor || !wnn_check_chain(descriptor->nextInChain, 0, "budget descriptor", &error) ||
+        !wnn_check_string(&limits_of_strings, "budget label", descriptor->label, &error) ||
         !wnn_check_chain(descriptor->limits.nextInChain, 0, "limits of a budget", &error) ||
         !wnn_check_chain(descriptor->thresholds.nextInChain, 0, "thresholds of a budget", &error))
         return WNNStatus_TypeError;

@@ -393,7 +393,9 @@ static bool start_spares(WNNThreadPool pool, uint32_t count, struct error *error
 
 static WNNThreadPool create(const WNNThreadPoolDescriptor *d, struct error *error)
 {
-    if (!wnn_check_chain(d->nextInChain, 0, "thread pool descriptor", error))
+    static const WNNLimits limits = WNN_LIMITS_INIT;
+    if (!wnn_check_chain(d->nextInChain, 0, "thread pool descriptor", error) ||
+        !wnn_check_string(&limits, "thread pool label", d->label, error))
         return NULL;
     if (d->allocator && (!d->allocator->allocate || !d->allocator->release)) {
         wnn_fail(error, WNNStatus_TypeError, "allocator: allocate and release are both needed");

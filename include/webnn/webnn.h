@@ -749,7 +749,7 @@ WNN_EXPORT WNNStatus wnnContextCreateGraphBuilder(WNNContext context, WNNGraphBu
 WNN_EXPORT void wnnGraphBuilderRelease(WNNGraphBuilder builder);
 
 // The first error since the builder was made or the error was cleared; the message is valid until the builder is used
-// again.
+// again. `error` NULL: nothing happens.
 WNN_EXPORT void wnnGraphBuilderGetError(WNNGraphBuilder builder, WNNError *error);
 WNN_EXPORT void wnnGraphBuilderClearError(WNNGraphBuilder builder);
 
