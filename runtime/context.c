@@ -500,8 +500,10 @@ void wnnContextGetCounters(WNNContext context, WNNContextCounters *counters)
     counters->builders = atomic_load(&context->builder_count);
     counters->graphs = atomic_load(&context->graph_count);
     counters->tensors = atomic_load(&context->tensor_count);
-    counters->allocatedBytes = atomic_load(&context->allocator.now);
-    counters->peakAllocatedBytes = atomic_load(&context->allocator.peak);
+    // An allocation that is being tried counts for a moment, and may be refused then.
+    uint64_t now = atomic_load(&context->allocator.now), peak = atomic_load(&context->allocator.peak);
+    counters->allocatedBytes = now < peak ? now : peak;
+    counters->peakAllocatedBytes = peak;
 }
 
 const char *wnn_context_device(WNNContext context)
