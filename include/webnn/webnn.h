@@ -33,7 +33,7 @@
 //   Integer arithmetic wraps. x / 0 is x and MIN / -1 is MIN. A float that becomes an integer is truncated and
 //   saturated, NaN becomes 0. NaN goes through max, min, relu, clamp, pooling and reductions. Out-of-range indices
 //   of the gather and scatter families are clamped to [-N, N-1] and then wrapped. The same graph, inputs and thread
-//   count give the same bits. An operator of float16 is computed in float32 and its result rounded to 16 bits.
+//   count give the same bits, but for the signs and payloads of NaN. An operator of float16 is computed in float32 and its result rounded to 16 bits.
 //
 //   What lies between operators that are computed as one may be more precise than its type, and what is folded
 //   into constants of float16 is not rounded to it. An overflow to infinity that the separate operators would
