@@ -168,7 +168,8 @@ static bool create_instance(struct gpu *gpu, struct error *error)
         gpu->instance = VK_NULL_HANDLE;
         return wnn_gpu_fail(gpu, result, "vkCreateInstance", error);
     }
-    return load_instance(gpu, error);
+    // Drivers have been loaded, and what they do when the process ends comes before what was registered until now.
+    return (wnn_gate_register() || wnn_fail_memory(error)) && load_instance(gpu, error);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
