@@ -8,6 +8,7 @@
 #include <math.h>
 
 // Those of windows that end in the row.
+__attribute__((unused)) // where there are only plain kernels
 WNN_INLINE const float *find_factors(const struct slide *slide, size_t row)
 {
     size_t low = row + 1 - slide->height, high = row + 1;

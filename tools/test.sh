@@ -35,6 +35,7 @@ check() {
 
 mkdir -p build-test
 rm -f build-test/*/meson-logs/testlog*.json
+export LSAN_OPTIONS="suppressions=$PWD/conformance/leaks.txt:print_suppressions=0"
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
 
 # Where WNN_STREAMED is small, outputs are written past the caches (cpu/stream.h) that are too small for it elsewhere.

@@ -12,16 +12,7 @@
 
 // From the cancellation to the callback, in milliseconds that the process had a processor for each of its
 // threads, so that it does not matter what else the machine does. Sanitizers get more time.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MOST_MILLISECONDS 200
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define MOST_MILLISECONDS 200
-#endif
-#endif
-#ifndef MOST_MILLISECONDS
-#define MOST_MILLISECONDS 20
-#endif
+#define MOST_MILLISECONDS (SANITIZED ? 200 : 20)
 #define TRIES 8
 
 #define DIMS(...) (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)

@@ -363,8 +363,17 @@ static void test_bad_descriptors(void)
     wnnThreadPoolAddRef(NULL);
 }
 
+static void *do_nothing(void *unused)
+{
+    return unused;
+}
+
 int main(void)
 {
+    // ThreadSanitizer has a thread of its own from the first one on.
+    pthread_t thread;
+    REQUIRE_EQUAL_INT(pthread_create(&thread, NULL, do_nothing, NULL), 0);
+    pthread_join(thread, NULL);
     test_bad_descriptors();
     test_spare_threads();
     test_release_in_callback();

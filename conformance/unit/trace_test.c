@@ -460,6 +460,8 @@ int main(void)
     test_descriptor();
     test_failing_build();
     for (subject = ON_CPU; subject <= ON_GPU; subject++) {
+        if (subject == ON_GPU && SANITIZED)
+            break; // the driver has races of its own
         if (subject == ON_GPU) {
             WNNContext context = create(NULL, NULL, false);
             if (!context) {
