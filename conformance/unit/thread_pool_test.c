@@ -114,8 +114,8 @@ static void test_release_in_callback(void)
         WNNContext context = create_on(pool, WNNPriority_Normal);
         wnnThreadPoolRelease(pool);
         WNNGraph graph = build_chain(context, 2, WIDTH);
-        static float x[WIDTH], y[WIDTH];
-        compute_chain(context, graph, x, y, WIDTH,
+        static float x[WIDTH], y[20][WIDTH];
+        compute_chain(context, graph, x, y[i], WIDTH,
                       (WNNRequestCallbackInfo){NULL, WNNCallbackMode_AllowSpontaneous, release_in_callback,
                                                context, &calls});
         wnnGraphRelease(graph);
