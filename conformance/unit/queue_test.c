@@ -621,8 +621,7 @@ static void test_release_while_running_here(void)
         for (int i = 0; i < 3; i++) {
             pthread_join(threads[i], NULL);
             REQUIRE_EQUAL_INT(answers[i].calls, 1);
-            REQUIRE_EQUAL_INT(answers[i].status,
-                              everything_flies && i == 0 ? WNNStatus_Success : WNNStatus_Cancelled);
+            require_cancelled(&answers[i]); // what flies here has been computed, and may have landed
         }
     }
 }
