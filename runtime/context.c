@@ -406,9 +406,15 @@ void wnnContextRelease(WNNContext context)
     bool own = wnn_thread_is_current(&context->worker) ||
                (queue->builds_apart && wnn_thread_is_current(&context->builder)) ||
                (context->backend->submit && wnn_thread_is_current(&context->lander));
-    if (own)
+    if (own) {
+        // The other of the two threads may be in the middle of a request, which was told to stop.
+        pthread_mutex_lock(&queue->lock);
+        bool builds = queue->builds_apart && wnn_thread_is_current(&context->builder);
+        while (builds ? queue->running : queue->builder_busy)
+            pthread_cond_wait(&queue->changed, &queue->lock);
+        pthread_mutex_unlock(&queue->lock);
         wnn_thread_detach(&context->worker);
-    else
+    } else
         wnn_thread_join(&context->worker);
     wnn_queue_close(context);
     wnn_context_drop(context);

@@ -615,6 +615,8 @@ static void run_first(WNNContext context)
     run(context, request);
     pthread_mutex_lock(&queue->lock);
     queue->running = false;
+    if (queue->ending) // a callback of the builder may wait for this
+        pthread_cond_broadcast(&queue->changed);
 }
 
 bool wnn_queue_take(WNNContext context)
@@ -769,6 +771,7 @@ void wnn_queue_build(WNNContext context)
         if (request) {
             request->state = REQUEST_RUNNING;
             queue->building = request;
+            queue->builder_busy = true;
             pthread_mutex_unlock(&queue->lock);
             struct error error = {0};
             wnn_floating_point_default();
@@ -779,6 +782,8 @@ void wnn_queue_build(WNNContext context)
             set_result(context, request, &error);
             end(context, request, good);
             pthread_mutex_lock(&queue->lock);
+            queue->builder_busy = false;
+            pthread_cond_broadcast(&queue->changed);
         } else if (queue->ending) {
             break;
         } else {

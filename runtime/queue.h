@@ -128,6 +128,7 @@ struct queue {
     bool builds_apart;             // builds are not on it; does not change
     struct request_list builds;    // but here
     struct request *building;      // the one that runs
+    bool builder_busy;             // with that, its callback included
     struct request_list flying;    // and what is in flight of it
     atomic_uint flight_count;      // of them; grows only while `running`
     bool landing;                  // the first of them lands

@@ -13,7 +13,7 @@
 // From the cancellation to the callback, in milliseconds that the process had a processor for each of its
 // threads, so that it does not matter what else the machine does. Sanitizers get more time.
 #define MOST_MILLISECONDS (SANITIZED ? 200 : 20)
-#define TRIES 8
+#define TRIES             8
 
 #define DIMS(...) (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)
 #define LIST(...)                                                                                            \
@@ -602,9 +602,127 @@ static int stop(const struct subject *subject, uint32_t threads, bool strict)
     return slow;
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Other ways
+// ---------------------------------------------------------------------------------------------------------------
+
+// All executions of a graph, and nothing else; the graph goes on.
+static void test_graph(void)
+{
+    WNNContext context = create(1, false, NULL);
+    WNNGraphBuilder builder = create_builder(context);
+    WNNNamedOperand output = {view("y"), matmul(builder)};
+    WNNGraph graph = build_outputs(context, builder, 1, &output), other = build_chain(context, 1, 4);
+    wnnGraphBuilderRelease(builder);
+    struct execution running, waiting;
+    prepare(&running, graph);
+    prepare(&waiting, graph);
+    struct answer last = {0};
+    float x[4] = {1, 2, 3, 4}, y[4];
+    WNNFuture first = start_compute(context, graph, running.input_count, running.inputs, 1, &running.output,
+                                    tell(&running.answer, WNNCallbackMode_WaitAnyOnly));
+    WNNFuture second = start_compute(context, graph, waiting.input_count, waiting.inputs, 1, &waiting.output,
+                                     tell(&waiting.answer, WNNCallbackMode_WaitAnyOnly));
+    WNNFuture third = compute_chain(context, other, x, y, 4, tell(&last, WNNCallbackMode_WaitAnyOnly));
+    sleep_milliseconds(20);
+    wnnGraphCancel(graph);
+    wait_for(context, first);
+    wait_for(context, second);
+    wait_for(context, third);
+    REQUIRE_EQUAL_INT(running.answer.status, WNNStatus_Cancelled);
+    REQUIRE_EQUAL_INT(waiting.answer.status, WNNStatus_Cancelled);
+    REQUIRE_EQUAL_STR(waiting.answer.message, "cancelled by wnnGraphCancel");
+    REQUIRE_EQUAL_INT(last.status, WNNStatus_Success);
+    REQUIRE_EQUAL_FLOAT(y[3], 8);
+    wnnGraphCancel(NULL);
+    finish(&running);
+    finish(&waiting);
+    wnnGraphRelease(graph);
+    wnnGraphRelease(other);
+    wnnContextRelease(context);
+}
+
+// Of the context, and of one execution; the smaller counts.
+static void test_time_limits(void)
+{
+    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
+    WNNLimits limits = WNN_LIMITS_INIT;
+    descriptor.threadCount = 1;
+    descriptor.limits = &limits;
+    for (int chained = 0; chained < 2; chained++) {
+        limits.maxExecutionNanoseconds = chained ? 3600u * 1000000000ull : 20000000;
+        WNNContext context;
+        REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+        WNNGraphBuilder builder = create_builder(context);
+        WNNNamedOperand output = {view("y"), matmul(builder)};
+        WNNGraph graph = build_outputs(context, builder, 1, &output);
+        wnnGraphBuilderRelease(builder);
+        struct execution e;
+        prepare(&e, graph);
+        WNNTimeLimit limit = WNN_TIME_LIMIT_INIT;
+        limit.nanoseconds = 20000000;
+        WNNComputeDescriptor compute = WNN_COMPUTE_DESCRIPTOR_INIT;
+        compute.nextInChain = chained ? &limit.chain : NULL;
+        compute.graph = graph;
+        compute.inputCount = e.input_count;
+        compute.inputs = e.inputs;
+        compute.outputCount = 1;
+        compute.outputs = &e.output;
+        wait_for(context, wnnContextCompute(context, &compute, tell(&e.answer, WNNCallbackMode_WaitAnyOnly)));
+        REQUIRE_EQUAL_INT(e.answer.status, WNNStatus_Cancelled);
+        REQUIRE_EQUAL_STR(e.answer.message, "its time limit passed");
+        finish(&e);
+        wnnGraphRelease(graph);
+        wnnContextRelease(context);
+    }
+}
+
+// A build runs beside an execution, and has a time limit of its own.
+static void test_builds(void)
+{
+    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
+    WNNLimits limits = WNN_LIMITS_INIT;
+    limits.maxBuildNanoseconds = 1;
+    descriptor.limits = &limits;
+    WNNContext limited, context = create(1, false, NULL);
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &limited), WNNStatus_Success);
+    WNNGraphBuilder builder = create_builder(limited);
+    struct answer built = {0};
+    wait_for(limited,
+             start_build(builder, "y", wnnGraphBuilderTanh(builder, add_input(builder, "x", 1, 1), NULL),
+                         &built, WNNCallbackMode_WaitAnyOnly));
+    REQUIRE_EQUAL_INT(built.status, WNNStatus_Cancelled);
+    REQUIRE(!built.graph);
+    wnnGraphBuilderRelease(builder);
+    wnnContextRelease(limited);
+
+    builder = create_builder(context);
+    WNNNamedOperand output = {view("y"), matmul(builder)};
+    WNNGraph graph = build_outputs(context, builder, 1, &output);
+    wnnGraphBuilderRelease(builder);
+    struct execution e;
+    prepare(&e, graph);
+    WNNFuture future = start_compute(context, graph, e.input_count, e.inputs, 1, &e.output,
+                                     tell(&e.answer, WNNCallbackMode_WaitAnyOnly));
+    sleep_milliseconds(20); // or this thread would run it while it waits
+    WNNGraph beside = build_chain(context, 3, 4);
+    REQUIRE_EQUAL_INT(wnnContextCancel(context, future), WNNStatus_Success);
+    wait_for(context, future);
+    REQUIRE_EQUAL_INT(e.answer.status, WNNStatus_Cancelled); // it was still running
+    finish(&e);
+    wnnGraphRelease(beside);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+}
+
 int main(int argc, char **argv)
 {
     int slow = 0;
+    if (argc == 1) {
+        test_graph();
+        test_time_limits();
+        test_builds();
+    }
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
         if (argc > 1 && strcmp(argv[1], subjects[i].name) != 0)
             continue;
