@@ -28,7 +28,8 @@ static inline void wnn_interrupt_raise(struct interrupt *interrupt)
     atomic_store_explicit(&interrupt->raised, true, memory_order_relaxed);
 }
 
-static inline uint64_t wnn_interrupt_clock(void)
+// CLOCK_MONOTONIC.
+static inline uint64_t wnn_nanoseconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -39,7 +40,7 @@ static inline uint64_t wnn_interrupt_clock(void)
 static inline bool wnn_interrupted(const struct interrupt *interrupt)
 {
     return interrupt && (atomic_load_explicit(&interrupt->raised, memory_order_relaxed) ||
-                         (interrupt->deadline != 0 && wnn_interrupt_clock() >= interrupt->deadline));
+                         (interrupt->deadline != 0 && wnn_nanoseconds() >= interrupt->deadline));
 }
 
 // Fails with Cancelled if the work is to stop; otherwise true.

@@ -350,7 +350,7 @@ void wnn_request_begin(struct request *request, uint64_t limit)
 {
     if (limit == 0 || request->interrupt.deadline != 0)
         return;
-    uint64_t now = wnn_interrupt_clock();
+    uint64_t now = wnn_nanoseconds();
     request->interrupt.deadline = limit < UINT64_MAX - now ? now + limit : 0;
 }
 

@@ -6,17 +6,10 @@
 #ifndef RUNTIME_SPIN_H_
 #define RUNTIME_SPIN_H_
 
+#include "lib/interrupt.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
-
-// CLOCK_MONOTONIC.
-static inline uint64_t wnn_nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 struct spin {
     uint64_t length, end;

@@ -257,7 +257,7 @@ static void wait_for_turn(WNNThreadPool pool, WNNPriority priority)
     // The system divides the processors then.
     if (!turn.granted)
         leave_line(pool, &turn);
-    atomic_store(&pool->turn_since, wnn_interrupt_clock());
+    atomic_store(&pool->turn_since, wnn_nanoseconds());
 }
 
 void wnn_turn_begin(WNNThreadPool pool, WNNPriority priority)
@@ -277,7 +277,7 @@ void wnn_turn_offer(WNNThreadPool pool, WNNPriority priority)
     if (atomic_load_explicit(&pool->waiting, memory_order_relaxed) == 0 || priority == WNNPriority_High)
         return;
     pthread_mutex_lock(&pool->lock);
-    bool over = wnn_interrupt_clock() - atomic_load(&pool->turn_since) >= TURN_NANOSECONDS;
+    bool over = wnn_nanoseconds() - atomic_load(&pool->turn_since) >= TURN_NANOSECONDS;
     if (pool->turns && (pool->turns->priority > priority || (pool->turns->priority == priority && over))) {
         atomic_fetch_sub(&pool->computing, 1);
         wait_for_turn(pool, priority);

@@ -159,7 +159,7 @@ static void test_deadline(WNNContext context)
     struct answer stopped = {0};
     struct interrupt interrupt;
     double begin = now_seconds();
-    wnn_interrupt_init(&interrupt, wnn_interrupt_clock() + 100000000);
+    wnn_interrupt_init(&interrupt, wnn_nanoseconds() + 100000000);
     execution_interrupt = &interrupt;
     fill_task();
     wait_for(context, start_task(context, tell(&stopped, WNNCallbackMode_WaitAnyOnly)));
