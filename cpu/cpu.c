@@ -6,7 +6,7 @@
 
 #include "cpu/identity.h"
 #include "cpu/kernel.h"
-#include "cpu/xnnpack.h"
+#include "cpu/xnnpack/xnnpack.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "cpu/identity.h"
 
-#include "cpu/xnnpack.h"
+#include "cpu/xnnpack/xnnpack.h"
 #include "lib/text.h"
 
 #include <string.h>

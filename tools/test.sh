@@ -38,7 +38,7 @@ rm -f build-test/*/meson-logs/testlog*.json
 export LSAN_OPTIONS="suppressions=$PWD/conformance/leaks.txt:print_suppressions=0"
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
 
-# Where WNN_STREAMED is small, outputs are written past the caches (cpu/stream.h) that are too small for it elsewhere.
+# Where WNN_STREAMED is small, outputs are written past the caches (cpu/simd/non_temporal.h) that are too small for it elsewhere.
 sanitize=(--buildtype=debugoptimized -Db_lundef=false)
 build release gcc && check release
 build plain gcc -Dxnnpack=disabled -Dvulkan=disabled -Dc_args=-DWNN_STREAMED=1 && check plain --suite=webnn:vectors --suite=webnn:unit

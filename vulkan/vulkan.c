@@ -5,9 +5,9 @@
 #include "vulkan/vulkan.h"
 
 #include "lib/half.h"
-#include "vulkan/execution.h"
-#include "vulkan/operators.h"
-#include "vulkan/probe.h"
+#include "vulkan/program/execution.h"
+#include "vulkan/ops/operators.h"
+#include "vulkan/device/probe.h"
 
 #include <math.h>
 #include <string.h>

@@ -13,7 +13,7 @@ extern const struct backend wnn_backend_vulkan_minimal;
 // Tests: all products on matrix units, emulated ones if need be.
 extern const struct backend wnn_backend_vulkan_matrices;
 
-// A state of either backend on a device that is opened so (vulkan/device.h): for tests.
+// A state of either backend on a device that is opened so (vulkan/device/device.h): for tests.
 struct gpu_origin;
 bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_origin *origin, void **state,
                        struct error *error);

@@ -9,7 +9,7 @@
 #include "conformance/bench/subject.h"
 #include "tools/bench_models.h"
 #include "tools/memory.h"
-#include "vulkan/device.h"
+#include "vulkan/device/device.h"
 #include "vulkan/vulkan.h"
 
 #include <dlfcn.h>

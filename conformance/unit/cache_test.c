@@ -5,7 +5,7 @@
 // what a cache gets wrong changes no result.
 
 #include "conformance/unit/runtime_fixture.h"
-#include "vulkan/cache.h"
+#include "vulkan/program/cache.h"
 #include "vulkan/vulkan.h"
 
 // ---------------------------------------------------------------------------------------------------------------

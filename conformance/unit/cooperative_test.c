@@ -7,8 +7,8 @@
 
 #include "conformance/unit/require.h"
 #include "lib/half.h"
-#include "vulkan/cooperative.h"
-#include "vulkan/spirv.h"
+#include "vulkan/ops/gemm_cooperative.h"
+#include "vulkan/program/spirv.h"
 
 #include <math.h>
 #include <string.h>

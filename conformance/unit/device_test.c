@@ -5,7 +5,7 @@
 // none.
 
 #include "conformance/unit/runtime_fixture.h"
-#include "vulkan/device.h"
+#include "vulkan/device/device.h"
 
 // ---------------------------------------------------------------------------------------------------------------
 // A machine with several, of which only as much is there as a choice needs: none can be opened

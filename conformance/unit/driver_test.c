@@ -6,7 +6,7 @@
 
 #include "conformance/unit/fault_layer.h"
 #include "conformance/unit/runtime_fixture.h"
-#include "vulkan/device.h"
+#include "vulkan/device/device.h"
 #include "vulkan/vulkan.h"
 
 // The memory that shaders work on: the host's too, or out of which the host does not read, or out of its

@@ -7,7 +7,7 @@
 #ifndef CONFORMANCE_UNIT_FAULT_LAYER_H_
 #define CONFORMANCE_UNIT_FAULT_LAYER_H_
 
-#include "vulkan/functions.h"
+#include "vulkan/device/functions.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,7 +9,7 @@
 
 #include "conformance/unit/fault_layer.h"
 #include "conformance/unit/runtime_fixture.h"
-#include "vulkan/device.h"
+#include "vulkan/device/device.h"
 #include "vulkan/vulkan.h"
 
 #include <math.h>

@@ -3,8 +3,8 @@
 // Products of 8-bit integers by every set of vector loops that the processor has, against sums in 64 bits.
 
 #include "conformance/unit/require.h"
-#include "cpu/gemm.h"
-#include "cpu/int8.h"
+#include "cpu/matmul/gemm.h"
+#include "cpu/matmul/int8.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #define CONFORMANCE_UNIT_INTEROP_H_
 
 #include "conformance/unit/runtime_fixture.h"
-#include "vulkan/functions.h"
+#include "vulkan/device/functions.h"
 
 #include <webnn/vulkan.h>
 

@@ -3,7 +3,7 @@
 // The vectors of each instruction set that the processor has, against plain arithmetic: conversions, parts of
 // vectors, maxima with NaN, powers of two down to denormal results.
 #include "conformance/unit/require.h"
-#include "cpu/lanes.h"
+#include "cpu/simd/lanes.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 
 #include "conformance/unit/fault_layer.h"
 #include "conformance/unit/runtime_fixture.h"
-#include "vulkan/schedule.h"
+#include "vulkan/program/schedule.h"
 #include "vulkan/vulkan.h"
 
 // ---------------------------------------------------------------------------------------------------------------

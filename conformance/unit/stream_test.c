@@ -2,7 +2,7 @@
 //
 // Stores past the caches: every byte that is asked for and no other, from and to any address.
 #include "conformance/unit/require.h"
-#include "cpu/stream.h"
+#include "cpu/simd/non_temporal.h"
 
 #include <string.h>
 

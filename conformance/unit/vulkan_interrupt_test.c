@@ -6,7 +6,7 @@
 
 #include "conformance/unit/interop.h"
 #include "conformance/unit/long_task.h"
-#include "vulkan/device.h"
+#include "vulkan/device/device.h"
 #include "vulkan/vulkan.h"
 
 // Of what is asked for next; NULL: what the runtime has.

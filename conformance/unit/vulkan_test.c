@@ -4,7 +4,7 @@
 // one another, memory that there is not, the check for missing barriers. Skipped where Vulkan has no device.
 
 #include "conformance/unit/runtime_fixture.h"
-#include "vulkan/program.h"
+#include "vulkan/program/program.h"
 #include "vulkan/vulkan.h"
 
 #include <math.h>

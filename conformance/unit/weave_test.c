@@ -3,9 +3,9 @@
 // Elements that are transposed, woven, thinned out and repeated: every element of the result, no byte around
 // it, and nothing is read that does not belong to the source, which ends where its memory does.
 #include "conformance/unit/require.h"
-#include "cpu/stream.h"
-#include "cpu/transpose.h"
-#include "cpu/weave.h"
+#include "cpu/simd/non_temporal.h"
+#include "cpu/movement/transpose.h"
+#include "cpu/simd/interleave.h"
 
 #include <stdint.h>
 #include <stdlib.h>

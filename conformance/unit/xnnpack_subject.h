@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes made by hand for the tests of cpu/xnnpack.c, with memory that lies right in front of a page that
-// cannot be touched.
+// Nodes made by hand for the tests of cpu/xnnpack/xnnpack.c, with memory that lies right in front of a page
+// that cannot be touched.
 
 #ifndef CONFORMANCE_UNIT_XNNPACK_SUBJECT_H_
 #define CONFORMANCE_UNIT_XNNPACK_SUBJECT_H_
 
-#include "cpu/xnnpack.h"
+#include "cpu/xnnpack/xnnpack.h"
 #include "lib/status.h"
 
 #include "conformance/unit/require.h"

@@ -1,0 +1,866 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv2d and convTranspose2d: products of the filter with patches of the input, which never exist as a whole
+// (conv_product.c, or below for channels_first), or loops for small groups. Padding counts as zeros. A
+// constant filter is packed once: for the product, or as struct conv wants it for the loops.
+
+#include "cpu/conv/conv.h"
+
+// A product of channels_first: one image and one group.
+struct part {
+    const struct conv *conv;
+    const float *input, *bias; // of the image and group
+    size_t filter;             // offset of the group
+    const float *rows;         // of the group, packed, or NULL
+};
+
+static void scatter_pixels(const struct gemm *gemm, size_t first, unsigned count, size_t *offsets)
+{
+    const struct conv *conv = ((const struct part *)gemm->argument)->conv;
+    for (unsigned i = 0; i < count; i++) {
+        size_t x = (first + i) % conv->x.count, y = (first + i) / conv->x.count;
+        offsets[i] = (conv->y.out + y * conv->y.out_step) * conv->out_y +
+                     (conv->x.out + x * conv->x.out_step) * conv->out_x;
+    }
+}
+
+// The offset of a tap's elements in the filter.
+static size_t filter_tap(const struct part *part, size_t ky, size_t kx)
+{
+    const struct conv *conv = part->conv;
+    return part->filter + (conv->y.tap + ky * conv->y.tap_step) * conv->filter_y +
+           (conv->x.tap + kx * conv->x.tap_step) * conv->filter_x;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Channels first: output channels [m] by pixels [n]; terms are input channels, then taps
+// ---------------------------------------------------------------------------------------------------------------
+
+// Whether the terms of an output channel lie side by side in the filter.
+static bool rows_are_contiguous(const struct conv *conv)
+{
+    return (conv->x.taps == 1 || conv->filter_x * conv->x.tap_step == 1) &&
+           (conv->y.taps == 1 || conv->filter_y * conv->y.tap_step == conv->x.taps) &&
+           (conv->inputs == 1 || conv->filter_in == conv->y.taps * conv->x.taps);
+}
+
+// Terms [k, k + length) of an output channel, side by side.
+static void copy_row(const struct part *part, size_t row, size_t k, size_t length, float *to)
+{
+    const struct conv *conv = part->conv;
+    size_t from = filter_tap(part, 0, 0) + row * conv->filter_out, taps = conv->y.taps * conv->x.taps;
+    size_t channel = k / taps, ky = k % taps / conv->x.taps, kx = k % conv->x.taps;
+    for (size_t i = 0; i < length; i++) {
+        size_t at = from + channel * conv->filter_in + ky * conv->y.tap_step * conv->filter_y +
+                    kx * conv->x.tap_step * conv->filter_x;
+        to[i] = conv->filter_halves != NULL ? wnn_half_to_float(conv->filter_halves[at]) : conv->filter[at];
+        if (++kx == conv->x.taps) {
+            kx = 0;
+            if (++ky == conv->y.taps) {
+                ky = 0;
+                channel++;
+            }
+        }
+    }
+}
+
+static void filter_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
+                        size_t length, unsigned mr, const float **pointers, float *buffer)
+{
+    const struct part *part = gemm->argument;
+    const struct conv *conv = part->conv;
+    bool contiguous = part->rows == NULL && rows_are_contiguous(conv);
+    (void)segments;
+    (void)mr;
+
+    for (unsigned r = 0; r < count; r++) {
+        if (part->rows != NULL) {
+            pointers[r] = part->rows + (row + r) * gemm->k + k;
+        } else if (contiguous) {
+            pointers[r] = conv->filter + filter_tap(part, 0, 0) + (row + r) * conv->filter_out + k;
+        } else {
+            float *to = buffer + r * WNN_GEMM_KC;
+            copy_row(part, row + r, k, length, to);
+            pointers[r] = to;
+        }
+    }
+}
+
+// One tap of `count` neighbouring output elements, the first of which has input coordinate `first`; zeros
+// outside.
+static void copy_taps(const float *line, int64_t first, int64_t step, int64_t size, size_t count, float *to)
+{
+    if (step == 1 && first >= 0 && first + (int64_t)count <= size) {
+        if (count == WNN_GEMM_MAX_NR) // what usually happens, without a call
+            memcpy(to, line + first, WNN_GEMM_MAX_NR * sizeof *to);
+        else
+            memcpy(to, line + first, count * sizeof *to);
+        return;
+    }
+    int64_t begin = first < 0 ? (step - 1 - first) / step : 0;
+    int64_t end = first < size ? (size - 1 - first) / step + 1 : 0;
+    size_t high = end < (int64_t)count ? (size_t)end : count;
+    size_t low = begin < (int64_t)high ? (size_t)begin : high;
+    for (size_t j = 0; j < low; j++)
+        to[j] = 0;
+    first += (int64_t)low * step;
+    for (size_t j = low; j < high; j++, first += step)
+        to[j] = line[first];
+    for (size_t j = high; j < count; j++)
+        to[j] = 0;
+}
+
+static void patch_panel(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
+                        float *panel, unsigned width)
+{
+    const struct part *part = gemm->argument;
+    const struct conv *conv = part->conv;
+    size_t taps = conv->y.taps * conv->x.taps;
+
+    // Pieces of the panel's columns that belong to one row of the output.
+    for (size_t lane = 0, lanes; lane < count; lane += lanes) {
+        size_t x = (column + lane) % conv->x.count, y = (column + lane) / conv->x.count;
+        lanes = wnn_smaller(conv->x.count - x, count - lane);
+        int64_t first_y = conv->y.offset + (int64_t)y * conv->y.step;
+        int64_t first_x = conv->x.offset + (int64_t)x * conv->x.step;
+        size_t channel = k / taps, ky = k % taps / conv->x.taps, kx = k % conv->x.taps;
+        float *to = panel + lane;
+        for (size_t i = 0; i < length; i++, to += width) {
+            int64_t iy = first_y + (int64_t)ky * conv->y.offset_step;
+            if (iy < 0 || iy >= conv->y.in) {
+                for (size_t j = 0; j < lanes; j++)
+                    to[j] = 0;
+            } else {
+                copy_taps(part->input + channel * conv->in_channel + (size_t)iy * conv->in_y,
+                          first_x + (int64_t)kx * conv->x.offset_step, conv->x.step, conv->x.in, lanes, to);
+            }
+            if (++kx == conv->x.taps) {
+                kx = 0;
+                if (++ky == conv->y.taps) {
+                    ky = 0;
+                    channel++;
+                }
+            }
+        }
+    }
+    if (count < width) {
+        for (size_t i = 0; i < length; i++)
+            memset(panel + i * width + count, 0, (width - count) * sizeof *panel);
+    }
+}
+
+static void add_bias_to_rows(const struct gemm *gemm, float *tile, unsigned width, size_t row, unsigned rows,
+                             size_t column, unsigned columns)
+{
+    const float *bias = ((const struct part *)gemm->argument)->bias + row;
+    (void)column;
+    for (unsigned r = 0; r < rows; r++) {
+        for (unsigned j = 0; j < columns; j++)
+            tile[r * width + j] += bias[r];
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// All parts of a phase
+// ---------------------------------------------------------------------------------------------------------------
+
+static size_t term_count(const struct conv *conv)
+{
+    return conv->y.taps * conv->x.taps * conv->inputs;
+}
+
+// The packed filter of one group.
+static size_t packed_floats(const struct conv *conv)
+{
+    size_t unit = WNN_ALIGNMENT / sizeof(float);
+    if (conv->winograd)
+        return wnn_conv_winograd_floats(conv);
+    return conv->channels_last ? wnn_conv_product_floats(conv)
+                               : (conv->outputs * term_count(conv) + unit - 1) / unit * unit;
+}
+
+// Filters are packed before there is an input.
+static struct part describe_part(const struct conv *conv, size_t image, size_t group)
+{
+    size_t first = image * conv->in_image + group * conv->inputs * conv->in_channel;
+    return (struct part){
+        .conv = conv,
+        .input = conv->input == NULL ? NULL : conv->input + first,
+        .filter = group * conv->filter_group,
+        .bias = conv->bias == NULL ? NULL : conv->bias + group * conv->outputs,
+        .rows = conv->packed == NULL ? NULL : conv->packed + group * packed_floats(conv),
+    };
+}
+
+static struct gemm describe_product(const struct part *part)
+{
+    const struct conv *conv = part->conv;
+    size_t pixels = conv->y.count * conv->x.count, terms = term_count(conv);
+    struct gemm gemm = {
+        .m = conv->outputs,
+        .n = pixels,
+        .k = terms,
+        .unit = terms,
+        .rows = filter_rows,
+        .panel = patch_panel,
+        .finish = part->bias == NULL ? NULL : add_bias_to_rows,
+        .range = conv->range,
+        .row_stride = conv->out_channel,
+        .scatter_columns = true,
+        .scatter = conv->y.out_step > 1 || conv->x.out_step > 1 ? scatter_pixels : NULL,
+        .argument = part,
+    };
+    return gemm;
+}
+
+static void run_part(const struct conv *conv, size_t image, size_t group, const struct parallel *parallel,
+                     float *scratch)
+{
+    if (conv->winograd) {
+        wnn_conv_winograd(conv, parallel, scratch);
+        return;
+    }
+    if (conv->channels_last) {
+        wnn_conv_product(conv, group, parallel);
+        return;
+    }
+    struct part part = describe_part(conv, image, group);
+    struct gemm gemm = describe_product(&part);
+    gemm.c = conv->output + image * conv->out_image + group * conv->outputs * conv->out_channel;
+    wnn_gemm_run(&gemm, parallel, scratch);
+}
+
+struct parts {
+    const struct conv *conv;
+    size_t count, chunks;
+    float *scratch;
+    size_t scratch_floats; // of one chunk
+};
+
+static size_t part_count(const struct conv *conv)
+{
+    return conv->groups * (conv->channels_last ? 1 : conv->batch);
+}
+
+static size_t chunk_count(size_t parts, unsigned threads)
+{
+    return parts < 4 * (size_t)threads ? parts : 4 * (size_t)threads;
+}
+
+static void run_chunks(void *argument, size_t begin, size_t end)
+{
+    const struct parts *parts = argument;
+    const struct conv *conv = parts->conv;
+    for (size_t chunk = begin; chunk < end; chunk++) {
+        float *scratch =
+            parts->scratch_floats > 0 ? parts->scratch + chunk * parts->scratch_floats : parts->scratch;
+        const struct parallel alone = wnn_parallel_alone(conv->interrupt);
+        for (size_t i = parts->count * chunk / parts->chunks; i < parts->count * (chunk + 1) / parts->chunks;
+             i++)
+            run_part(conv, i / conv->groups, i % conv->groups, &alone, scratch);
+    }
+}
+
+static bool by_product(const struct conv *conv, size_t taps)
+{
+    return conv->groups == 1 ||
+           (conv->outputs >= (conv->channels_last ? 16 : 8) && conv->inputs * taps >= 16);
+}
+
+static bool by_pixels(const struct conv *conv)
+{
+    return conv->channels_last && conv->groups > 1 && conv->inputs == 1 && conv->outputs == 1;
+}
+
+static void pack_groups(const struct conv *conv, const struct parallel *parallel, float *packed)
+{
+    if (conv->winograd)
+        wnn_conv_winograd_pack(conv, parallel, packed);
+    for (size_t group = 0; group < conv->groups && !conv->winograd; group++)
+        wnn_conv_product_pack(conv, group, parallel, packed + group * packed_floats(conv));
+}
+
+static void run_phase(struct conv *conv, bool product, const struct parallel *parallel, float *scratch)
+{
+    if (!product) {
+        if (by_pixels(conv))
+            wnn_conv_depthwise(conv, parallel);
+        else if (!wnn_conv_planes(conv, parallel, scratch))
+            wnn_conv_direct(conv, parallel);
+        return;
+    }
+    struct parts parts = {.conv = conv, .count = part_count(conv), .scratch = scratch};
+    if (conv->channels_last && conv->packed == NULL) {
+        pack_groups(conv, parallel, scratch);
+        conv->packed = scratch;
+    }
+    if (parts.count >= 2 * (size_t)parallel->threads) {
+        parts.chunks = chunk_count(parts.count, parallel->threads);
+        if (!conv->channels_last)
+            parts.scratch_floats =
+                wnn_gemm_scratch(conv->y.count * conv->x.count, term_count(conv)) / sizeof(float);
+        wnn_parallel_for(parallel, parts.chunks, 1, run_chunks, &parts);
+    } else {
+        for (size_t i = 0; i < parts.count; i++)
+            run_part(conv, i / conv->groups, i % conv->groups, parallel, scratch);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// From nodes
+// ---------------------------------------------------------------------------------------------------------------
+
+// The filter's dimensions, by meaning. For convTranspose2d, "in" counts all input channels, and "out" those
+// of a group; for conv2d it is the other way round.
+struct filter_dims {
+    unsigned out, in, y, x;
+};
+
+static struct filter_dims conv_filter(WNNConv2dFilterOperandLayout layout)
+{
+    switch (layout) {
+    case WNNConv2dFilterOperandLayout_HWIO:
+        return (struct filter_dims){3, 2, 0, 1};
+    case WNNConv2dFilterOperandLayout_OHWI:
+        return (struct filter_dims){0, 3, 1, 2};
+    case WNNConv2dFilterOperandLayout_IHWO:
+        return (struct filter_dims){3, 0, 1, 2};
+    default:
+        return (struct filter_dims){0, 1, 2, 3};
+    }
+}
+
+static struct filter_dims transpose_filter(WNNConvTranspose2dFilterOperandLayout layout)
+{
+    switch (layout) {
+    case WNNConvTranspose2dFilterOperandLayout_HWOI:
+        return (struct filter_dims){2, 3, 0, 1};
+    case WNNConvTranspose2dFilterOperandLayout_OHWI:
+        return (struct filter_dims){0, 3, 1, 2};
+    default:
+        return (struct filter_dims){1, 0, 2, 3};
+    }
+}
+
+// Everything but the data and the axes. `divided` is the filter's dimension that counts all channels of all
+// groups.
+static struct conv describe(const struct shape *input, const struct shape *filter, const struct shape *output,
+                            uint32_t groups, WNNInputOperandLayout layout, struct filter_dims dims,
+                            unsigned divided)
+{
+    size_t in[WNN_MAX_RANK], out[WNN_MAX_RANK], strides[WNN_MAX_RANK];
+    bool last = layout == WNNInputOperandLayout_NHWC;
+    unsigned c = last ? 3 : 1, y = last ? 1 : 2, x = last ? 2 : 3;
+
+    wnn_shape_strides(input, in);
+    wnn_shape_strides(output, out);
+    wnn_shape_strides(filter, strides);
+    return (struct conv){
+        .batch = input->dim[0],
+        .groups = groups,
+        .inputs = input->dim[c] / groups,
+        .outputs = output->dim[c] / groups,
+        .channels_last = last,
+        .in_image = in[0],
+        .in_y = in[y],
+        .in_x = in[x],
+        .in_channel = in[c],
+        .out_image = out[0],
+        .out_y = out[y],
+        .out_x = out[x],
+        .out_channel = out[c],
+        .filter_group = filter->dim[divided] / groups * strides[divided],
+        .filter_out = strides[dims.out],
+        .filter_in = strides[dims.in],
+        .filter_y = strides[dims.y],
+        .filter_x = strides[dims.x],
+        .y = {.in = input->dim[y], .count = output->dim[y]},
+        .x = {.in = input->dim[x], .count = output->dim[x]},
+    };
+}
+
+static struct conv describe_conv(const WNNConv2dOptions *options, const struct shape *input,
+                                 const struct shape *filter, const struct shape *output,
+                                 struct filter_dims *dims)
+{
+    *dims = conv_filter(options->filterLayout);
+    return describe(input, filter, output, options->groups, options->inputLayout, *dims, dims->out);
+}
+
+static struct conv describe_transpose(const WNNConvTranspose2dOptions *options, const struct shape *input,
+                                      const struct shape *filter, const struct shape *output,
+                                      struct filter_dims *dims)
+{
+    *dims = transpose_filter(options->filterLayout);
+    return describe(input, filter, output, options->groups, options->inputLayout, *dims, dims->in);
+}
+
+// The direct loops over vectors of channels want output channels side by side.
+static bool must_copy_filter(const struct conv *conv)
+{
+    bool depthwise = conv->inputs == 1 && conv->outputs == 1;
+    return conv->channels_last && (depthwise ? conv->filter_group : conv->filter_out) != 1;
+}
+
+static size_t copied_channels(const struct conv *conv)
+{
+    return conv->groups * conv->inputs * conv->outputs;
+}
+
+static void copy_filter(const struct conv *conv, size_t height, size_t width, float *to)
+{
+    for (size_t tap = 0; tap < height * width; tap++) {
+        size_t from = tap / width * conv->filter_y + tap % width * conv->filter_x;
+        for (size_t group = 0; group < conv->groups; group++) {
+            for (size_t i = 0; i < conv->inputs; i++) {
+                for (size_t o = 0; o < conv->outputs; o++) {
+                    size_t at =
+                        from + group * conv->filter_group + i * conv->filter_in + o * conv->filter_out;
+                    *to++ = conv->filter_halves != NULL ? wnn_half_to_float(conv->filter_halves[at])
+                                                        : conv->filter[at];
+                }
+            }
+        }
+    }
+}
+
+static void use_copied_filter(struct conv *conv, size_t width, const float *copy)
+{
+    conv->filter = copy;
+    conv->filter_x = copied_channels(conv);
+    conv->filter_y = width * conv->filter_x;
+    conv->filter_group = conv->inputs * conv->outputs;
+    conv->filter_in = conv->outputs;
+    conv->filter_out = 1;
+}
+
+static struct conv_axis conv_axis(const struct conv_axis *sizes, size_t taps, uint32_t padding,
+                                  uint32_t stride, uint32_t dilation)
+{
+    return (struct conv_axis){
+        .taps = taps,
+        .tap_step = 1,
+        .offset = -(int64_t)padding,
+        .offset_step = dilation,
+        .step = stride,
+        .out_step = 1,
+        .count = sizes->count,
+        .in = sizes->in,
+    };
+}
+
+static bool is_pointwise(const struct conv_axis *axis)
+{
+    return axis->taps == 1 && axis->step == 1 && axis->offset == 0 && axis->in == (int64_t)axis->count;
+}
+
+// The number i < modulus for which a * i leaves 1; a and modulus have no common divisor.
+static uint64_t inverse(uint64_t a, uint64_t modulus)
+{
+    int64_t before = 0, now = 1;
+    uint64_t high = modulus, low = a % modulus;
+    if (modulus == 1)
+        return 0;
+    while (low > 1) {
+        uint64_t quotient = high / low, rest = high % low;
+        int64_t next = before - (int64_t)quotient * now;
+        before = now;
+        now = next;
+        high = low;
+        low = rest;
+    }
+    return (uint64_t)(now < 0 ? now + (int64_t)modulus : now);
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static struct conv_reach reach_of(size_t taps, uint32_t padding, uint32_t stride, uint32_t dilation)
+{
+    uint64_t divisor = common_divisor(stride, dilation), period = stride / divisor;
+    return (struct conv_reach){divisor, period,  inverse(dilation / divisor, period), taps, padding,
+                               stride,  dilation};
+}
+
+// The phase of output elements first, first + stride, ... whose first tap is number `tap`, which is less than
+// the period. An input element i meets filter element k at output element i * stride + k * dilation -
+// padding, so that the others are a period apart. The count is 0 if the phase lies behind the output.
+static struct conv_axis transpose_axis(const struct conv_axis *sizes, const struct conv_reach *reach,
+                                       uint32_t stride, uint32_t dilation, size_t tap)
+{
+    uint64_t reached = (uint64_t)tap * dilation;
+    uint64_t first = (reached % stride + stride - reach->padding % stride) % stride;
+    return (struct conv_axis){
+        .tap = tap,
+        .tap_step = (size_t)reach->period,
+        .taps = (size_t)((reach->taps - 1 - tap) / reach->period + 1),
+        .offset = ((int64_t)(first + reach->padding) - (int64_t)reached) / stride,
+        .offset_step = -(int64_t)(dilation / reach->divisor),
+        .step = 1,
+        .out = (size_t)first,
+        .out_step = stride,
+        .count = first < sizes->count ? (size_t)((sizes->count - first + stride - 1) / stride) : 0,
+        .in = sizes->in,
+    };
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Both operators: a number of phases, one for conv2d
+// ---------------------------------------------------------------------------------------------------------------
+
+struct layer {
+    const struct node *node;
+    struct conv conv;              // without axes
+    size_t height, width;          // of the filter
+    size_t rows_of_phases, phases; // phases: in a row of them
+    struct conv_reach reach[2];    // of convTranspose2d
+    const uint32_t *padding, *strides, *dilations;
+    bool transposed, product;
+    bool scattered; // convTranspose2d, element by element
+};
+
+#define MANY_PHASES 16
+#define PHASE_WORK  128 // multiplications that are worth a phase
+
+// Whether there are many phases with next to nothing to multiply each.
+static bool phases_are_tiny(const struct layer *layer)
+{
+    const struct conv *conv = &layer->conv;
+    const struct conv_reach *y = &layer->reach[0], *x = &layer->reach[1];
+    const size_t factors[] = {
+        conv->batch,
+        conv->groups,
+        conv->inputs,
+        conv->outputs,
+        (conv->y.count - 1) / (size_t)y->stride + 1,
+        (conv->x.count - 1) / (size_t)x->stride + 1,
+        (layer->height - 1) / (size_t)y->period + 1,
+        (layer->width - 1) / (size_t)x->period + 1,
+    };
+    size_t work = 1;
+    for (size_t i = 0; i < sizeof factors / sizeof factors[0] && work < PHASE_WORK; i++)
+        work = factors[i] < PHASE_WORK ? work * factors[i] : PHASE_WORK;
+    return work < PHASE_WORK && layer->rows_of_phases * layer->phases >= MANY_PHASES;
+}
+
+static struct layer describe_layer(const struct node *node)
+{
+    const struct shape *filter = &node->in[1]->type.shape, *in = &node->in[0]->type.shape;
+    const struct shape *out = &node->out[0]->type.shape;
+    struct layer layer = {.node = node, .transposed = node->op == WNN_OP_convTranspose2d};
+    struct filter_dims dims;
+    layer.rows_of_phases = layer.phases = 1;
+    if (layer.transposed) {
+        const WNNConvTranspose2dOptions *options = node->attrs;
+        layer.conv = describe_transpose(options, in, filter, out, &dims);
+        layer.padding = options->padding.data;
+        layer.strides = options->strides.data;
+        layer.dilations = options->dilations.data;
+    } else {
+        const WNNConv2dOptions *options = node->attrs;
+        layer.conv = describe_conv(options, in, filter, out, &dims);
+        layer.padding = options->padding.data;
+        layer.strides = options->strides.data;
+        layer.dilations = options->dilations.data;
+    }
+    layer.height = filter->dim[dims.y];
+    layer.width = filter->dim[dims.x];
+    if (layer.transposed) {
+        layer.reach[0] = reach_of(layer.height, layer.padding[0], layer.strides[0], layer.dilations[0]);
+        layer.reach[1] = reach_of(layer.width, layer.padding[2], layer.strides[1], layer.dilations[1]);
+        layer.rows_of_phases = wnn_smaller(layer.height, layer.reach[0].period);
+        layer.phases = wnn_smaller(layer.width, layer.reach[1].period);
+    }
+    layer.scattered = layer.transposed && phases_are_tiny(&layer);
+    layer.product = !layer.scattered && by_product(&layer.conv, layer.height * layer.width);
+    return layer;
+}
+
+// Phase number `index` of all that taps reach, with its axes.
+static struct conv phase_of(const struct layer *layer, size_t index)
+{
+    const uint32_t *padding = layer->padding, *strides = layer->strides, *dilations = layer->dilations;
+    struct conv conv = layer->conv;
+    if (layer->transposed) {
+        conv.y =
+            transpose_axis(&layer->conv.y, &layer->reach[0], strides[0], dilations[0], index / layer->phases);
+        conv.x =
+            transpose_axis(&layer->conv.x, &layer->reach[1], strides[1], dilations[1], index % layer->phases);
+        return conv;
+    }
+    conv.winograd = layer->node->lowering == LOWER_FAST;
+    conv.y = conv_axis(&layer->conv.y, layer->height, padding[0], strides[0], dilations[0]);
+    conv.x = conv_axis(&layer->conv.x, layer->width, padding[2], strides[1], dilations[1]);
+    if (is_pointwise(&conv.y) && is_pointwise(&conv.x)) {
+        // Rows may as well be one long row.
+        conv.x.count *= conv.y.count;
+        conv.x.in *= conv.y.in;
+        conv.y.count = 1;
+        conv.y.in = 1;
+    }
+    return conv;
+}
+
+static size_t phase_count(const struct layer *layer)
+{
+    return layer->rows_of_phases * layer->phases;
+}
+
+// Whether all of a phase lies behind the output.
+static bool is_empty(const struct conv *phase)
+{
+    return phase->y.count == 0 || phase->x.count == 0;
+}
+
+static size_t copied_floats(const struct layer *layer)
+{
+    return layer->height * layer->width * copied_channels(&layer->conv);
+}
+
+static bool takes_range(const struct layer *layer)
+{
+    return layer->product || layer->scattered || by_pixels(&layer->conv);
+}
+
+static size_t packed_filter_floats(const struct layer *layer)
+{
+    size_t floats = 0;
+    for (size_t i = 0; i < phase_count(layer); i++) {
+        struct conv phase = phase_of(layer, i);
+        if (!is_empty(&phase))
+            floats += phase.groups * packed_floats(&phase);
+    }
+    return floats;
+}
+
+// Whether float16 is read and written by the loops themselves, or the former by strips.
+static bool takes_halves(const struct layer *layer)
+{
+    return !layer->transposed && layer->node->in[0]->type.type == WNNDataType_Float16 &&
+           layer->conv.channels_last &&
+           (layer->product || (by_pixels(&layer->conv) && layer->height * layer->width <= WNN_CONV_TAPS));
+}
+
+struct strip_call {
+    const struct layer *layer;
+    const struct parallel *parallel;
+    float *scratch;
+};
+
+static void run_strip(const struct conv *strip, const void *argument)
+{
+    const struct strip_call *call = argument;
+    struct conv conv = *strip;
+    run_phase(&conv, call->layer->product, call->parallel, call->scratch);
+}
+
+// Of float16, with a filter as `conv` wants it.
+static void run_halves(const struct layer *layer, const struct kernel_call *call, struct scratch *scratch)
+{
+    struct conv whole = phase_of(layer, 0);
+    whole.input_halves = call->in[0].data;
+    whole.output_halves = call->out[0].data;
+    if (call->node->addend)
+        whole.addend_halves = call->in[call->node->addend].data;
+    if (!layer->product) {
+        wnn_conv_depthwise(&whole, call->parallel);
+        return;
+    }
+    float *strip = wnn_scratch_take(scratch, wnn_conv_strips_scratch(&whole, call->parallel->threads));
+    whole.packed = call->packed;
+    if (whole.packed == NULL) {
+        pack_groups(&whole, call->parallel, (float *)scratch->next);
+        whole.packed = (float *)scratch->next;
+    }
+    struct strip_call run = {layer, call->parallel, (float *)scratch->next};
+    wnn_conv_strips(&whole, run_strip, &run, call->parallel, strip);
+}
+
+void wnn_cpu_conv2d(const struct kernel_call *call)
+{
+    struct scratch scratch = {call->scratch};
+    if (call->out[0].count == 0)
+        return;
+
+    struct layer layer = describe_layer(call->node);
+    struct conv *conv = &layer.conv;
+    conv->interrupt = call->parallel->interrupt;
+    const float *packed = call->packed;
+    bool halves = takes_halves(&layer);
+    if (!halves)
+        conv->input = wnn_floats_in(call, 0, &scratch);
+    if (packed == NULL)
+        conv->filter = wnn_floats_in(call, 1, &scratch);
+    conv->bias = call->node->in_count > 2 ? wnn_floats_in(call, 2, &scratch) : NULL;
+    if (!halves)
+        conv->output = wnn_floats_out(call, 0, &scratch);
+    float range[2];
+    conv->range = takes_range(&layer) && wnn_activation_range(call->node, range) ? range : NULL;
+    if (layer.scattered) {
+        wnn_conv_reach(conv, &layer.reach[0], &layer.reach[1], call->parallel);
+        wnn_floats_store(call, 0, conv->output);
+        return;
+    }
+    if (!layer.product && packed != NULL) {
+        use_copied_filter(conv, layer.width, packed);
+    } else if (!layer.product && must_copy_filter(conv)) {
+        float *copy = wnn_scratch_take(&scratch, copied_floats(&layer) * sizeof *copy);
+        copy_filter(conv, layer.height, layer.width, copy);
+        use_copied_filter(conv, layer.width, copy);
+    }
+    if (halves) {
+        run_halves(&layer, call, &scratch);
+        return;
+    }
+    if (call->node->addend)
+        conv->addend = call->in[call->node->addend].data;
+    if (layer.transposed)
+        wnn_conv_unreached(conv, &layer.reach[0], &layer.reach[1], call->parallel);
+    for (size_t i = 0; i < phase_count(&layer); i++) {
+        struct conv phase = phase_of(&layer, i);
+        if (wnn_interrupted(call->parallel->interrupt))
+            return;
+        if (is_empty(&phase))
+            continue;
+        if (packed != NULL && layer.product) {
+            phase.packed = packed;
+            packed += phase.groups * packed_floats(&phase);
+        }
+        run_phase(&phase, layer.product, call->parallel, (float *)scratch.next);
+    }
+    wnn_floats_store(call, 0, conv->output);
+}
+
+size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
+{
+    struct layer layer = describe_layer(node);
+    const struct conv *conv = &layer.conv;
+    size_t taps = layer.height * layer.width;
+    bool packed = wnn_cpu_conv2d_packed_bytes(node) > 0;
+    uint32_t without = packed ? 2 : 0; // the inputs of which there is no copy
+    size_t bytes = 0;
+    if (layer.scattered)
+        return wnn_floats_scratch(node);
+    if (takes_halves(&layer)) {
+        const struct conv phase = phase_of(&layer, 0);
+        without |= node->addend ? 1 | 1u << node->addend : 1;
+        bytes = wnn_floats_scratch_without(node, without) - wnn_floats_copy_bytes(node->out[0]);
+        if (layer.product)
+            bytes += wnn_conv_strips_scratch(&phase, threads);
+    } else {
+        bytes = wnn_floats_scratch_without(node, without);
+    }
+    if (layer.product) {
+        if (!conv->channels_last)
+            bytes += chunk_count(part_count(conv), threads) *
+                     wnn_gemm_scratch(conv->y.count * conv->x.count, taps * conv->inputs);
+        else if (!packed)
+            bytes += wnn_aligned(packed_filter_floats(&layer) * sizeof(float));
+        const struct conv phase = phase_of(&layer, 0);
+        if (phase.winograd)
+            bytes += wnn_conv_winograd_scratch(&phase, threads);
+        return bytes;
+    }
+    if (!packed && must_copy_filter(conv))
+        bytes += wnn_aligned(copied_floats(&layer) * sizeof(float));
+    size_t most = 0;
+    for (size_t i = 0; !by_pixels(conv) && i < phase_count(&layer); i++) {
+        struct conv phase = phase_of(&layer, i);
+        size_t planes = is_empty(&phase) ? 0 : wnn_conv_planes_scratch(&phase, threads);
+        most = planes > most ? planes : most;
+    }
+    return bytes + most;
+}
+
+// Whether the filter serves as it is. Then it stays where it is.
+static bool filter_serves(const struct layer *layer)
+{
+    const struct conv phase = phase_of(layer, 0);
+    if (layer->node->in[1]->type.type != WNNDataType_Float32)
+        return false;
+    if (!layer->product)
+        return !must_copy_filter(&layer->conv);
+    return !layer->conv.channels_last && phase_count(layer) == 1 && rows_are_contiguous(&phase);
+}
+
+size_t wnn_cpu_conv2d_packed_bytes(const struct node *node)
+{
+    struct layer layer = describe_layer(node);
+    if (!wnn_has_weights(node) || layer.scattered || wnn_shape_elements(&node->out[0]->type.shape) == 0 ||
+        filter_serves(&layer))
+        return 0;
+    return (layer.product ? packed_filter_floats(&layer) : copied_floats(&layer)) * sizeof(float);
+}
+
+struct packing {
+    const struct conv *conv;
+    float *to;
+};
+
+// Items are output channels of one group after the other.
+static void pack_rows(void *argument, size_t begin, size_t end)
+{
+    const struct packing *packing = argument;
+    const struct conv *conv = packing->conv;
+    size_t terms = term_count(conv);
+    for (size_t i = begin; i < end; i++) {
+        size_t group = i / conv->outputs, row = i % conv->outputs;
+        struct part part = describe_part(conv, 0, group);
+        copy_row(&part, row, 0, terms, packing->to + group * packed_floats(conv) + row * terms);
+    }
+}
+
+void wnn_cpu_conv2d_pack(const struct kernel_call *call, void *packed)
+{
+    struct layer layer = describe_layer(call->node);
+    struct conv *conv = &layer.conv;
+    float *to = packed;
+    if (call->in[1].type == WNNDataType_Float16)
+        conv->filter_halves = call->in[1].data;
+    else
+        conv->filter = call->in[1].data;
+    if (!layer.product) {
+        copy_filter(conv, layer.height, layer.width, to);
+        return;
+    }
+    for (size_t i = 0; i < phase_count(&layer); i++) {
+        struct conv phase = phase_of(&layer, i);
+        struct packing packing = {&phase, to};
+        if (is_empty(&phase))
+            continue;
+        if (!phase.channels_last)
+            wnn_parallel_for(call->parallel, phase.groups * phase.outputs,
+                             1 + 16384 / (term_count(&phase) + 1), pack_rows, &packing);
+        else
+            pack_groups(&phase, call->parallel, to);
+        to += phase.groups * packed_floats(&phase);
+    }
+}
+
+bool wnn_cpu_conv2d_activates(const struct node *node)
+{
+    struct layer layer = describe_layer(node);
+    float range[2];
+    return takes_range(&layer) && wnn_activation_range(node, range);
+}
+
+bool wnn_cpu_conv2d_fast(const struct node *node)
+{
+    struct layer layer = describe_layer(node);
+    const struct conv phase = phase_of(&layer, 0);
+    return layer.product && wnn_has_weights(node) && wnn_conv_winograd_suits(&phase);
+}
+
+bool wnn_cpu_conv2d_adds(const struct node *node)
+{
+    struct layer layer = describe_layer(node);
+    return layer.product && layer.conv.channels_last &&
+           (node->out[0]->type.type == WNNDataType_Float32 || takes_halves(&layer));
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators of two inputs that look at single elements, which broadcast: arithmetic, comparisons, logic,
+// prelu.
+
+#include "cpu/elementwise/elementwise.h"
+#include "cpu/simd/vmath.h"
+
+// `expression` of a and b.
+#define BINARY_BODY(name, In, Out, expression)                                                               \
+    WNN_BODY name##_body(const void *left, const void *right, void *out, size_t count)                       \
+    {                                                                                                        \
+        const In *as = left, *bs = right;                                                                    \
+        Out *ys = out;                                                                                       \
+        WNN_INDEPENDENT                                                                                      \
+        for (size_t i = 0; i < count; i++) {                                                                 \
+            const In a = as[i], b = bs[i];                                                                   \
+            ys[i] = (Out)(expression);                                                                       \
+        }                                                                                                    \
+    }
+#define BINARY(name, In, Out, expression)                                                                    \
+    BINARY_BODY(name, In, Out, expression)                                                                   \
+    WNN_DISPATCH(name, (const void *left, const void *right, void *out, size_t count),                       \
+                 (left, right, out, count))
+#define BINARY_FLOAT(name, Out, expression)                                                                  \
+    BINARY_BODY(name##_f32_narrow, float, Out, expression)                                                   \
+    WNN_DISPATCH_512(name##_f32, (const void *left, const void *right, void *out, size_t count),             \
+                     (left, right, out, count))
+
+// ---------------------------------------------------------------------------------------------------------------
+// Loops
+// ---------------------------------------------------------------------------------------------------------------
+
+// Sums, differences and products wrap, so that they are the same bits with and without a sign; so is
+// equality.
+#define BINARY_BITS(type, Unsigned)                                                                          \
+    BINARY(add_##type, Unsigned, Unsigned, a + b)                                                            \
+    BINARY(sub_##type, Unsigned, Unsigned, a - b)                                                            \
+    BINARY(mul_##type, Unsigned, Unsigned, a *b)                                                             \
+    BINARY(equal_##type, Unsigned, uint8_t, a == b)                                                          \
+    BINARY(not_equal_##type, Unsigned, uint8_t, a != b)
+
+// By squaring, modulo 2^64.
+static uint64_t power(uint64_t base, uint64_t exponent)
+{
+    uint64_t result = 1;
+    for (; exponent > 0; exponent >>= 1) {
+        if (exponent & 1)
+            result *= base;
+        base *= base;
+    }
+    return result;
+}
+
+// The inverse of a number other than 1 and -1 is 0, that of 0 too.
+static uint64_t signed_power(int64_t base, int64_t exponent)
+{
+    if (exponent >= 0)
+        return power((uint64_t)base, (uint64_t)exponent);
+    if (base == -1)
+        return exponent % 2 == 0 ? 1 : UINT64_MAX;
+    return base == 1;
+}
+
+// Dividing by 0 leaves the dividend, and dividing by -1 negates, which wraps.
+#define BINARY_SIGNED(type, Int, Unsigned)                                                                   \
+    BINARY(div_##type, Int, Int, b == 0 ? a : b == -1 ? (Int)(0 - (Unsigned)a) : (Int)(a / b))               \
+    BINARY(pow_##type, Int, Int, signed_power(a, b))                                                         \
+    BINARY(prelu_##type, Int, Int, a < 0 ? (Int)((Unsigned)a * (Unsigned)b) : a)                             \
+    BINARY_ORDER(type, Int)
+#define BINARY_UNSIGNED(type, Unsigned)                                                                      \
+    BINARY(div_##type, Unsigned, Unsigned, b == 0 ? a : a / b)                                               \
+    BINARY(pow_##type, Unsigned, Unsigned, power(a, b))                                                      \
+    BINARY_ORDER(type, Unsigned)                                                                             \
+    BINARY_BITS(type, Unsigned)
+#define BINARY_ORDER(type, Int)                                                                              \
+    BINARY(max_##type, Int, Int, a > b ? a : b)                                                              \
+    BINARY(min_##type, Int, Int, a < b ? a : b)                                                              \
+    BINARY(greater_##type, Int, uint8_t, a > b)                                                              \
+    BINARY(greater_or_equal_##type, Int, uint8_t, a >= b)
+
+BINARY_SIGNED(i8, int8_t, uint8_t)
+BINARY_SIGNED(i32, int32_t, uint32_t)
+BINARY_SIGNED(i64, int64_t, uint64_t)
+BINARY_UNSIGNED(u8, uint8_t)
+BINARY_UNSIGNED(u32, uint32_t)
+BINARY_UNSIGNED(u64, uint64_t)
+
+BINARY_FLOAT(add, float, a + b)
+BINARY_FLOAT(sub, float, a - b)
+BINARY_FLOAT(mul, float, a *b)
+BINARY_FLOAT(div, float, a / b)
+BINARY_FLOAT(max, float, ((a > b) | (a != a)) ? a : b)
+BINARY_FLOAT(min, float, ((a < b) | (a != a)) ? a : b)
+BINARY_FLOAT(prelu, float, a < 0 ? a * b : a)
+BINARY_FLOAT(equal, uint8_t, a == b)
+BINARY_FLOAT(not_equal, uint8_t, a != b)
+BINARY_FLOAT(greater, uint8_t, a > b)
+BINARY_FLOAT(greater_or_equal, uint8_t, a >= b)
+
+static void pow_f32(const void *left, const void *right, void *out, size_t count)
+{
+    wnn_vmath_pair(VMATH_POW, left, right, out, count);
+}
+
+BINARY(and_u8, uint8_t, uint8_t, (a != 0) & (b != 0))
+BINARY(or_u8, uint8_t, uint8_t, (a | b) != 0)
+BINARY(xor_u8, uint8_t, uint8_t, (a != 0) ^ (b != 0))
+
+// ---------------------------------------------------------------------------------------------------------------
+// The table
+// ---------------------------------------------------------------------------------------------------------------
+
+// float16 goes through the loop of float32.
+struct binary {
+    binary_loop loop[WNN_DATA_TYPE_COUNT];
+    size_t grain;
+    bool swapped; // the loop takes the operands the other way round
+};
+
+#define FLOAT(name) [WNNDataType_Float32] = name##_f32, [WNNDataType_Float16] = name##_f32
+#define SIGNED(name)                                                                                         \
+    [WNNDataType_Int32] = name##_i32, [WNNDataType_Int64] = name##_i64, [WNNDataType_Int8] = name##_i8
+#define UNSIGNED(name)                                                                                       \
+    [WNNDataType_Uint32] = name##_u32, [WNNDataType_Uint64] = name##_u64, [WNNDataType_Uint8] = name##_u8
+#define BITS(name)                                                                                           \
+    UNSIGNED(name), [WNNDataType_Int32] = name##_u32, [WNNDataType_Int64] = name##_u64,                      \
+                    [WNNDataType_Int8] = name##_u8
+
+static const struct binary operators[WNN_OP_COUNT] = {
+    [WNN_OP_add] = {{FLOAT(add), BITS(add)}, WNN_GRAIN_CHEAP, false},
+    [WNN_OP_sub] = {{FLOAT(sub), BITS(sub)}, WNN_GRAIN_CHEAP, false},
+    [WNN_OP_mul] = {{FLOAT(mul), BITS(mul)}, WNN_GRAIN_CHEAP, false},
+    [WNN_OP_div] = {{FLOAT(div), SIGNED(div), UNSIGNED(div)}, WNN_GRAIN_CHEAP, false},
+    [WNN_OP_max] = {{FLOAT(max), SIGNED(max), UNSIGNED(max)}, WNN_GRAIN_CHEAP, false},
+    [WNN_OP_min] = {{FLOAT(min), SIGNED(min), UNSIGNED(min)}, WNN_GRAIN_CHEAP, false},
+    [WNN_OP_pow] = {{FLOAT(pow), SIGNED(pow), UNSIGNED(pow)}, WNN_GRAIN_COSTLY, false},
+    [WNN_OP_prelu] = {{FLOAT(prelu), SIGNED(prelu)}, WNN_GRAIN_CHEAP, false},
+    [WNN_OP_equal] = {{FLOAT(equal), BITS(equal)}, WNN_GRAIN_CHEAP, false},
+    [WNN_OP_notEqual] = {{FLOAT(not_equal), BITS(not_equal)}, WNN_GRAIN_CHEAP, false},
+    [WNN_OP_greater] = {{FLOAT(greater), SIGNED(greater), UNSIGNED(greater)}, WNN_GRAIN_CHEAP, false},
+    [WNN_OP_greaterOrEqual] = {{FLOAT(greater_or_equal), SIGNED(greater_or_equal),
+                                UNSIGNED(greater_or_equal)},
+                               WNN_GRAIN_CHEAP,
+                               false},
+    [WNN_OP_lesser] = {{FLOAT(greater), SIGNED(greater), UNSIGNED(greater)}, WNN_GRAIN_CHEAP, true},
+    [WNN_OP_lesserOrEqual] = {{FLOAT(greater_or_equal), SIGNED(greater_or_equal), UNSIGNED(greater_or_equal)},
+                              WNN_GRAIN_CHEAP,
+                              true},
+    [WNN_OP_logicalAnd] = {{[WNNDataType_Uint8] = and_u8}, WNN_GRAIN_CHEAP, false},
+    [WNN_OP_logicalOr] = {{[WNNDataType_Uint8] = or_u8}, WNN_GRAIN_CHEAP, false},
+    [WNN_OP_logicalXor] = {{[WNNDataType_Uint8] = xor_u8}, WNN_GRAIN_CHEAP, false},
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+// Running
+// ---------------------------------------------------------------------------------------------------------------
+
+struct job {
+    binary_loop loop;
+    struct view left, right;
+    unsigned char *out;
+    size_t out_size;
+    bool streams;
+};
+
+static void binary_piece(void *argument, size_t begin, size_t end)
+{
+    const struct job *job = argument;
+    struct cursor left, right;
+    struct chunk_room room;
+    room.streams = job->streams;
+    wnn_cpu_cursor_init(&left, &job->left);
+    wnn_cpu_cursor_init(&right, &job->right);
+    for (size_t i = begin, n; i < end; i += n) {
+        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        unsigned char *out = job->out + i * job->out_size;
+        job->loop(wnn_cpu_cursor_read(&left, i, n), wnn_cpu_cursor_read(&right, i, n),
+                  wnn_cpu_chunk_begin(&room, out), n);
+        wnn_cpu_chunk_end(&room, out, n * job->out_size);
+    }
+    wnn_cpu_chunks_end(&room);
+}
+
+static void half_piece(void *argument, size_t begin, size_t end)
+{
+    const struct job *job = argument;
+    struct cursor left, right;
+    struct chunk_room room;
+    _Alignas(64) float a[WNN_CHUNK], b[WNN_CHUNK];
+    room.streams = job->streams;
+    wnn_cpu_cursor_init(&left, &job->left);
+    wnn_cpu_cursor_init(&right, &job->right);
+    for (size_t i = begin, n; i < end; i += n) {
+        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        unsigned char *out = job->out + i * job->out_size;
+        void *place = wnn_cpu_chunk_begin(&room, out);
+        const uint16_t *x = wnn_cpu_cursor_read(&left, i, n), *y = wnn_cpu_cursor_read(&right, i, n);
+        wnn_cpu_expect(&room, x + WNN_CHUNK, place, n);
+        wnn_cpu_expect(&room, y + WNN_CHUNK, place, n);
+        wnn_half_to_float_array(x, a, n);
+        wnn_half_to_float_array(y, b, n);
+        if (job->out_size == sizeof(uint16_t)) {
+            job->loop(a, b, a, n);
+            wnn_half_from_float_array(a, place, n);
+        } else {
+            job->loop(a, b, place, n);
+        }
+        wnn_cpu_chunk_end(&room, out, n * job->out_size);
+    }
+    wnn_cpu_chunks_end(&room);
+}
+
+static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+{
+    step->loop.binary(in[0], in[1], out, count);
+}
+
+static void run_swapped_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+{
+    step->loop.binary(in[1], in[0], out, count);
+}
+
+struct chunk_step wnn_cpu_binary_step(enum op op, WNNDataType type)
+{
+    const struct binary *binary = &operators[op];
+    return (struct chunk_step){.run = binary->swapped ? run_swapped_step : run_step,
+                               .loop.binary = binary->loop[type],
+                               .grain = binary->grain};
+}
+
+void wnn_cpu_binary(const struct kernel_call *call)
+{
+    const struct binary *binary = &operators[call->node->op];
+    const struct tensor *out = call->out;
+    if (out->count == 0)
+        return;
+    WNNDataType type = call->in[0].type;
+    struct job job = {
+        .loop = binary->loop[type],
+        .out = out->data,
+        .out_size = wnn_dtype_bits(out->type) / 8,
+        .streams = wnn_cpu_chunks_stream(call),
+    };
+    wnn_cpu_view_init(&job.left, &call->in[binary->swapped], &out->shape);
+    wnn_cpu_view_init(&job.right, &call->in[!binary->swapped], &out->shape);
+    wnn_parallel_for(call->parallel, out->count, binary->grain,
+                     type == WNNDataType_Float16 ? half_piece : binary_piece, &job);
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What element-wise kernels share. They work on chunks: at most WNN_CHUNK consecutive elements of the output,
+// together with the elements of every operand that belong to them, side by side in memory whatever the
+// operand's shape. Hence each inner loop exists once, without strides, for the compiler to vectorise.
+
+#ifndef CPU_ELEMENTWISE_H_
+#define CPU_ELEMENTWISE_H_
+
+#include "cpu/kernel.h"
+#include "cpu/simd/non_temporal.h"
+#include "cpu/simd/variants.h"
+
+#define WNN_CHUNK 512
+
+// Elements that are worth a thread: for a loop that only moves and adds, and for one that calls a function.
+#define WNN_GRAIN_CHEAP  16384
+#define WNN_GRAIN_COSTLY 2048
+
+// Stands before a loop whose iterations do not depend on one another, although its arrays may be the same
+// memory: the output in place of an input, element by element.
+#ifdef __clang__
+#define WNN_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#pragma clang diagnostic ignored "-Wpass-failed" // loops that call functions stay as they are
+#else
+#define WNN_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+// WNN_BODY stands before the function `name`_body, from which WNN_DISPATCH makes the function `name`: the
+// same code with wider vectors where the processor has them. There is no FMA among them, so that results are
+// the same.
+#define WNN_BODY static inline __attribute__((always_inline)) void
+#if WNN_X86
+#define WNN_DISPATCH(name, parameters, arguments)                                                            \
+    static __attribute__((target("avx2"))) void name##_avx2 parameters                                       \
+    {                                                                                                        \
+        name##_body arguments;                                                                               \
+    }                                                                                                        \
+    static void name parameters                                                                              \
+    {                                                                                                        \
+        if (__builtin_cpu_supports("avx2"))                                                                  \
+            name##_avx2 arguments;                                                                           \
+        else                                                                                                 \
+            name##_body arguments;                                                                           \
+    }
+#else
+#define WNN_DISPATCH(name, parameters, arguments)                                                            \
+    static void name parameters                                                                              \
+    {                                                                                                        \
+        name##_body arguments;                                                                               \
+    }
+#endif
+
+// The same with AVX-512 too, for loops that do much with an element, and those of float32: float16 goes
+// through them in the first-level cache.
+#if WNN_X86_64
+#define WNN_DISPATCH_512(name, parameters, arguments)                                                        \
+    WNN_DISPATCH(name##_narrow, parameters, arguments)                                                       \
+    WNN_AVX512 static void name##_avx512 parameters                                                          \
+    {                                                                                                        \
+        name##_narrow_body arguments;                                                                        \
+    }                                                                                                        \
+    static void name parameters                                                                              \
+    {                                                                                                        \
+        if (wnn_has_avx512())                                                                                \
+            name##_avx512 arguments;                                                                         \
+        else                                                                                                 \
+            name##_narrow arguments;                                                                         \
+    }
+#else
+#define WNN_DISPATCH_512(name, parameters, arguments)                                                        \
+    WNN_DISPATCH(name##_narrow, parameters, arguments)                                                       \
+    static void name parameters                                                                              \
+    {                                                                                                        \
+        name##_narrow arguments;                                                                             \
+    }
+#endif
+
+// A tensor read as if it had another shape, in which an element may stand several times: where the sizes
+// differ, each index is repeated size / own size times. A broadcast dimension (of size 1, or missing in
+// front) is the special case of one block, the blocks of quantised tensors the general one.
+struct view {
+    const unsigned char *data;
+    WNNDataType type;
+    unsigned rank;                   // at least 1
+    size_t dim[2 * WNN_MAX_RANK];    // from the last dimension on; neighbours that act as one are one
+    size_t stride[2 * WNN_MAX_RANK]; // in elements; the first is 0 or 1
+};
+
+// No size of `from` is 0.
+void wnn_cpu_view_init(struct view *view, const struct tensor *from, const struct shape *to);
+
+// One thread's way through a view. About 4 KiB.
+struct cursor {
+    const struct view *view;
+    size_t filled, offset; // that many elements of the buffer repeat the one at this offset
+    _Alignas(64) unsigned char buffer[WNN_CHUNK * sizeof(uint64_t)];
+};
+
+void wnn_cpu_cursor_init(struct cursor *cursor, const struct view *view);
+
+// Elements [index, index + count) of the shape that is viewed, one after another: in the tensor's own memory
+// or in the cursor's. Elements of 4-bit types become int8 or uint8. count is at most WNN_CHUNK.
+const void *wnn_cpu_cursor_read(struct cursor *cursor, size_t index, size_t count);
+
+// The same for float types, as float32: `floats` (WNN_CHUNK of them) is used for float16.
+const float *wnn_cpu_cursor_read_floats(struct cursor *cursor, size_t index, size_t count, float *floats);
+
+// Puts elements [index, index + count) of a 4-bit type into `out`, where element 0 begins: two a byte, the
+// even one in the low half. index is even.
+void wnn_cpu_pack_pairs(const unsigned char *values, unsigned char *out, size_t index, size_t count);
+
+// Where a thread makes chunks of an output: in their place, or on the way past the caches.
+struct chunk_room {
+    bool streams;
+    _Alignas(64) unsigned char buffer[WNN_CHUNK * sizeof(uint64_t)];
+};
+
+// Whether chunks of an output go past the caches. What takes the place of an input is in them.
+static inline bool wnn_cpu_chunks_stream(const struct kernel_call *call)
+{
+    const struct tensor *out = call->out;
+    for (unsigned i = 0; i < call->node->in_count; i++)
+        if (call->in[i].data == out->data)
+            return false;
+    return wnn_streams(out->count * (wnn_dtype_bits(out->type) / 8));
+}
+
+static inline void *wnn_cpu_chunk_begin(struct chunk_room *room, void *out)
+{
+    return room->streams ? room->buffer : out;
+}
+
+static inline void wnn_cpu_chunk_end(const struct chunk_room *room, void *out, size_t bytes)
+{
+    if (room->streams)
+        wnn_stream(out, room->buffer, bytes);
+}
+
+// Behind a thread's last chunk.
+static inline void wnn_cpu_chunks_end(const struct chunk_room *room)
+{
+    if (room->streams)
+        wnn_stream_end();
+}
+
+// The options of an operator of one input, converted to the data type.
+struct unary_constants {
+    float alpha, beta;         // clamp: the bounds
+    WNNNumber least, greatest; // clamp of integers
+};
+
+typedef void (*unary_loop)(const void *in, void *out, size_t count, const struct unary_constants *constants);
+typedef void (*binary_loop)(const void *left, const void *right, void *out, size_t count);
+typedef void (*cast_loop)(const void *in, void *out, size_t count);
+typedef void (*quantize_loop)(const void *x, const float *scale, const void *zero, void *out, size_t count);
+
+// One operator on a chunk whose elements lie side by side: those of float16 as float32, before the rounding
+// that the caller owes them, and those of 4-bit types as int8 or uint8.
+struct chunk_step {
+    void (*run)(const struct chunk_step *step, const void *const in[3], void *out, size_t count);
+    union {
+        unary_loop unary;
+        binary_loop binary;
+        cast_loop cast; // NULL: the bits stay
+        quantize_loop quantize;
+    } loop;
+    struct unary_constants constants;
+    size_t size;  // of an element of the result, where the loop does not know it
+    size_t grain; // WNN_GRAIN_...
+};
+
+// The steps of the kernels; `type` is that of the first operand (where: of the values).
+struct chunk_step wnn_cpu_unary_step(enum op op, const void *attrs, WNNDataType type);
+struct chunk_step wnn_cpu_binary_step(enum op op, WNNDataType type);
+struct chunk_step wnn_cpu_where_step(WNNDataType type);
+struct chunk_step wnn_cpu_cast_step(WNNDataType from, WNNDataType to);
+struct chunk_step wnn_cpu_quantize_step(WNNDataType to);
+struct chunk_step wnn_cpu_dequantize_step(WNNDataType from);
+
+// The bytes of an element in a chunk.
+static inline size_t wnn_cpu_chunk_size(WNNDataType type)
+{
+    unsigned bits = wnn_dtype_bits(type);
+    return type == WNNDataType_Float16 ? sizeof(float) : bits < 8 ? 1 : bits / 8;
+}
+
+// Fetches so many elements of float16 that are read in the next chunk, and those that this one writes in
+// their place, while numbers are converted.
+static inline void wnn_cpu_expect(const struct chunk_room *room, const void *in, void *out, size_t count)
+{
+    for (size_t i = 0; i < count * sizeof(uint16_t); i += 64) {
+        __builtin_prefetch((const char *)in + i);
+        if (!room->streams)
+            __builtin_prefetch((char *)out + i, 1);
+    }
+}
+
+// The integral value nearest to x, the even one of two; NaN and infinities as they are. In this form, and not
+// rintf, since it vectorises everywhere.
+static inline float wnn_cpu_round_even(float x)
+{
+    float size = __builtin_fabsf(x),
+          rounded = (size + 0x1p23f) - 0x1p23f; // no room for a fraction in the sum
+    return __builtin_copysignf(size < 0x1p23f ? rounded : size, x);
+}
+
+// The same as an integer, of what is nearest to x from -1024 to 1024; of NaN 0.
+static inline int32_t wnn_cpu_round_small(float x)
+{
+    x = x < -1024.0f ? -1024.0f : x;
+    x = x > 1024.0f ? 1024.0f : x;
+    float shifted = (x == x ? x : 0.0f) + 0x1.8p23f;
+    int32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    return bits - 0x4B400000;
+}
+
+#endif

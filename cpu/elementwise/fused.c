@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// elementwise: the steps of a chain one after the other on a chunk at a time, so that what lies between them
+// stays in the first-level cache. Each step is the loop of its operator's own kernel, and rounds to float16
+// as that does: the results are the same bits.
+
+#include "cpu/elementwise/elementwise.h"
+
+enum {
+    VALUES = WNN_ELEMENTWISE_INPUTS + WNN_ELEMENTWISE_STEPS,
+    POOL_BYTES = 32768, // for the chunks that have no other place
+};
+
+// Where a value lies while a chunk is computed.
+struct value {
+    WNNDataType type;
+    uint8_t last; // the last step that reads it
+    uint8_t slot; // of the pool
+    bool pooled;  // in that slot; else an input in its tensor or cursor, or an output in its tensor
+    const struct tensor *out; // of an output, or NULL
+};
+
+struct chain {
+    const struct elementwise_step *steps;
+    unsigned input_count, step_count;
+    struct chunk_step loops[WNN_ELEMENTWISE_STEPS];
+    struct view views[WNN_ELEMENTWISE_INPUTS];
+    struct value values[VALUES]; // inputs, results of steps
+    size_t count;                // elements
+    size_t chunk, slot_bytes;
+};
+
+static struct chunk_step step_of(const struct elementwise_step *step, const struct value *values)
+{
+    WNNDataType type = values[step->in[0]].type;
+    switch (step->op) {
+    case WNN_OP_cast:
+        return wnn_cpu_cast_step(type, step->type.type);
+    case WNN_OP_where:
+        return wnn_cpu_where_step(step->type.type);
+    case WNN_OP_quantizeLinear:
+        return wnn_cpu_quantize_step(step->type.type);
+    case WNN_OP_dequantizeLinear:
+        return wnn_cpu_dequantize_step(type);
+    default:
+        return step->in_count == 2 ? wnn_cpu_binary_step((enum op)step->op, type)
+                                   : wnn_cpu_unary_step((enum op)step->op, step->attrs, type);
+    }
+}
+
+// Whether elements lie in a chunk as they do in the tensor.
+static bool is_plain(WNNDataType type)
+{
+    return type != WNNDataType_Float16 && wnn_dtype_bits(type) >= 8;
+}
+
+// Puts a value that step `from` makes into the first slot that is free then. The last read of a slot's old
+// value must lie before, since the loops may not write over their operands in chunks of another size.
+static void assign_slot(struct value *value, unsigned from, uint8_t *busy_until, unsigned *slots)
+{
+    unsigned slot = 0;
+    while (slot < *slots && busy_until[slot] >= from)
+        slot++;
+    *slots += slot == *slots;
+    busy_until[slot] = value->last;
+    value->slot = (uint8_t)slot;
+    value->pooled = true;
+}
+
+// Returns the number of slots.
+static unsigned assign_slots(struct chain *chain)
+{
+    uint8_t busy_until[VALUES]; // by slot: the last step that reads what lies there
+    unsigned slots = 0;
+    for (unsigned i = 0; i < chain->step_count; i++) {
+        const struct elementwise_step *step = &chain->steps[i];
+        for (unsigned j = 0; j < step->in_count; j++) {
+            struct value *value = &chain->values[step->in[j]];
+            if (step->in[j] < chain->input_count && value->type == WNNDataType_Float16 && !value->pooled)
+                assign_slot(value, i, busy_until, &slots);
+        }
+        struct value *result = &chain->values[chain->input_count + i];
+        if (!result->out || !is_plain(result->type))
+            assign_slot(result, i, busy_until, &slots);
+    }
+    return slots;
+}
+
+static void prepare(const struct kernel_call *call, struct chain *chain)
+{
+    const struct elementwise_attrs *attrs = call->node->attrs;
+    chain->steps = attrs->steps;
+    chain->step_count = attrs->count;
+    chain->input_count = call->node->in_count;
+    chain->count = call->out[0].count;
+    size_t size = 1;
+    for (unsigned i = 0; i < chain->input_count + chain->step_count; i++)
+        chain->values[i] =
+            (struct value){.type = i < chain->input_count ? call->in[i].type
+                                                          : chain->steps[i - chain->input_count].type.type};
+    for (unsigned i = 0; i < chain->step_count; i++) {
+        const struct elementwise_step *step = &chain->steps[i];
+        struct value *result = &chain->values[chain->input_count + i];
+        result->last = (uint8_t)i;
+        result->out = step->output == WNN_NO_OUTPUT ? NULL : &call->out[step->output];
+        for (unsigned j = 0; j < step->in_count; j++) {
+            struct value *value = &chain->values[step->in[j]];
+            value->last = (uint8_t)i;
+            if (step->in[j] < chain->input_count)
+                wnn_cpu_view_init(&chain->views[step->in[j]], &call->in[step->in[j]], &step->type.shape);
+        }
+        chain->loops[i] = step_of(step, chain->values);
+        size_t own = wnn_cpu_chunk_size(result->type);
+        size = own > size ? own : size;
+    }
+    for (unsigned i = 0; i < chain->input_count; i++)
+        if (chain->values[i].type == WNNDataType_Float16 && size < sizeof(float))
+            size = sizeof(float);
+    unsigned slots = assign_slots(chain);
+    chain->chunk = WNN_CHUNK;
+    while (slots * chain->chunk * size > POOL_BYTES)
+        chain->chunk /= 2;
+    chain->slot_bytes = chain->chunk * size;
+}
+_Static_assert(VALUES * 64 * sizeof(uint64_t) <= POOL_BYTES, "chunks have at least 64 elements");
+
+// What one thread needs besides.
+struct room {
+    struct cursor cursors[WNN_ELEMENTWISE_INPUTS];
+    _Alignas(64) unsigned char pool[POOL_BYTES];
+    uint16_t halves[WNN_CHUNK];
+};
+
+// Elements [index, index + count) of an input.
+static const void *read_input(const struct chain *chain, struct room *room, unsigned input, size_t index,
+                              size_t count)
+{
+    const struct value *value = &chain->values[input];
+    const void *elements = wnn_cpu_cursor_read(&room->cursors[input], index, count);
+    if (!value->pooled)
+        return elements;
+    float *floats = (float *)(void *)(room->pool + value->slot * chain->slot_bytes);
+    wnn_half_to_float_array(elements, floats, count);
+    return floats;
+}
+
+// Runs a step, and puts its result into the output that it is. Returns where the steps behind it find the
+// result.
+static const void *run_step(const struct chain *chain, struct room *room, unsigned number,
+                            const void *const in[3], size_t index, size_t count)
+{
+    const struct value *value = &chain->values[chain->input_count + number];
+    const struct chunk_step *loop = &chain->loops[number];
+    unsigned char *slot = room->pool + value->slot * chain->slot_bytes;
+    if (!value->pooled) {
+        unsigned char *out = (unsigned char *)value->out->data + index * wnn_cpu_chunk_size(value->type);
+        loop->run(loop, in, out, count);
+        return out;
+    }
+    loop->run(loop, in, slot, count);
+    if (value->type == WNNDataType_Float16) {
+        uint16_t *halves = value->out ? (uint16_t *)value->out->data + index : room->halves;
+        wnn_half_from_float_array((const float *)(const void *)slot, halves, count);
+        if (value->last > number)
+            wnn_half_to_float_array(halves, (float *)(void *)slot, count);
+    } else if (value->out) {
+        wnn_cpu_pack_pairs(slot, value->out->data, index, count);
+    }
+    return slot;
+}
+
+static void run_chunk(const struct chain *chain, struct room *room, size_t index, size_t count)
+{
+    const void *at[VALUES] = {NULL};
+    for (unsigned i = 0; i < chain->step_count; i++) {
+        const struct elementwise_step *step = &chain->steps[i];
+        const void *in[3] = {NULL};
+        for (unsigned j = 0; j < step->in_count; j++) {
+            unsigned value = step->in[j];
+            if (!at[value])
+                at[value] = read_input(chain, room, value, index, count);
+            in[j] = at[value];
+        }
+        at[chain->input_count + i] = run_step(chain, room, i, in, index, count);
+    }
+}
+
+// Over chunks, so that two 4-bit elements of one byte are written by one thread.
+static void run_piece(void *argument, size_t begin, size_t end)
+{
+    const struct chain *chain = argument;
+    struct room room;
+    for (unsigned i = 0; i < chain->input_count; i++)
+        wnn_cpu_cursor_init(&room.cursors[i], &chain->views[i]);
+    for (size_t i = begin; i < end; i++) {
+        size_t index = i * chain->chunk;
+        run_chunk(chain, &room, index,
+                  chain->count - index < chain->chunk ? chain->count - index : chain->chunk);
+    }
+}
+
+void wnn_cpu_elementwise(const struct kernel_call *call)
+{
+    struct chain chain;
+    if (call->out[0].count == 0)
+        return;
+    prepare(call, &chain);
+    // As many elements as together are worth a thread.
+    double work = 0;
+    for (unsigned i = 0; i < chain.step_count; i++)
+        work += 1.0 / (double)chain.loops[i].grain;
+    size_t grain = (size_t)(1 / work / (double)chain.chunk) + 1;
+    wnn_parallel_for(call->parallel, (chain.count + chain.chunk - 1) / chain.chunk, grain, run_piece, &chain);
+}
+
+// The output must not be written before the input has been read for the last time.
+bool wnn_cpu_elementwise_shares(const struct node *node, unsigned input)
+{
+    const struct elementwise_attrs *attrs = node->attrs;
+    unsigned last = 0, written = 0;
+    for (unsigned i = 0; i < attrs->count; i++) {
+        const struct elementwise_step *step = &attrs->steps[i];
+        for (unsigned j = 0; j < step->in_count; j++)
+            if (step->in[j] == input)
+                last = i;
+        if (step->output == 0)
+            written = i;
+    }
+    return last <= written;
+}

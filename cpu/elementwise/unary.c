@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators of one input that look at single elements, and the same functions as fused activations.
+
+#include "cpu/elementwise/elementwise.h"
+#include "cpu/matmul/gemm.h"
+#include "cpu/simd/vmath.h"
+
+#include <math.h>
+
+// `expression` of x and the constants c.
+#define UNARY_BODY(name, In, Out, expression)                                                                \
+    WNN_BODY name##_body(const void *in, void *out, size_t count, const struct unary_constants *constants)   \
+    {                                                                                                        \
+        const struct unary_constants c = *constants;                                                         \
+        const In *xs = in;                                                                                   \
+        Out *ys = out;                                                                                       \
+        (void)c;                                                                                             \
+        WNN_INDEPENDENT                                                                                      \
+        for (size_t i = 0; i < count; i++) {                                                                 \
+            const In x = xs[i];                                                                              \
+            ys[i] = (Out)(expression);                                                                       \
+        }                                                                                                    \
+    }
+#define UNARY(name, In, Out, expression)                                                                     \
+    UNARY_BODY(name, In, Out, expression)                                                                    \
+    WNN_DISPATCH(name, (const void *in, void *out, size_t count, const struct unary_constants *constants),   \
+                 (in, out, count, constants))
+#define UNARY_FLOAT(name, Out, expression)                                                                   \
+    UNARY_BODY(name##_f32_narrow, float, Out, expression)                                                    \
+    WNN_DISPATCH_512(name##_f32,                                                                             \
+                     (const void *in, void *out, size_t count, const struct unary_constants *constants),     \
+                     (in, out, count, constants))
+
+// ---------------------------------------------------------------------------------------------------------------
+// float32
+// ---------------------------------------------------------------------------------------------------------------
+
+static inline float clamped(float x, float least, float greatest)
+{
+    float y = x < least ? least : x;
+    return y > greatest ? greatest : y;
+}
+
+static inline float rounded_down(float x)
+{
+    float nearest = wnn_cpu_round_even(x);
+    return nearest - (nearest > x ? 1.0f : 0.0f);
+}
+
+// alpha * x + beta with one rounding: the product has no more than 48 bits.
+static inline float linear(float x, float alpha, float beta)
+{
+    return (float)((double)alpha * (double)x + (double)beta);
+}
+
+// x / 6, rounded correctly, of 0 and what is not below 2^-100: no such quotient is nearer to the middle of
+// two float32 than a sixth of their distance. The differences of near numbers, and so the rest, are exact.
+static inline float sixth(float x)
+{
+    float quotient = x * (1.0f / 6.0f), rest = x - 4.0f * quotient - 2.0f * quotient;
+    return quotient + rest * (1.0f / 6.0f);
+}
+
+static inline float softsign(float x)
+{
+    return fabsf(x) == INFINITY ? copysignf(1.0f, x) : x / (1.0f + fabsf(x));
+}
+
+UNARY_FLOAT(abs, float, fabsf(x))
+UNARY_FLOAT(ceil, float, -rounded_down(-x))
+UNARY_FLOAT(clamp, float, clamped(x, c.alpha, c.beta))
+UNARY_FLOAT(floor, float, rounded_down(x))
+UNARY_FLOAT(hard_swish, float, x *sixth(clamped(x + 3.0f, 0.0f, 6.0f)))
+UNARY_FLOAT(is_infinite, uint8_t, fabsf(x) == INFINITY)
+UNARY_FLOAT(is_nan, uint8_t, x != x)
+UNARY_FLOAT(leaky_relu, float, x < 0 ? c.alpha * x : x)
+UNARY_FLOAT(linear, float, linear(x, c.alpha, c.beta))
+UNARY_FLOAT(neg, float, -x)
+UNARY_FLOAT(reciprocal, float, 1.0f / x)
+UNARY_FLOAT(relu, float, x < 0 ? 0.0f : x)
+UNARY_FLOAT(round_even, float, wnn_cpu_round_even(x))
+UNARY_FLOAT(sign, float, (x > 0) - (x < 0))
+UNARY_FLOAT(softsign, float, softsign(x))
+UNARY_FLOAT(sqrt, float, sqrtf(x))
+
+// In two loops, since compilers do badly with conditions behind a conversion.
+static void hard_sigmoid_f32(const void *in, void *out, size_t count, const struct unary_constants *constants)
+{
+    const struct unary_constants bounds = {.alpha = 0.0f, .beta = 1.0f};
+    const float *x = in;
+    float *y = out;
+    for (size_t i = 0, n; i < count; i += n) {
+        n = count - i < WNN_CHUNK ? count - i : WNN_CHUNK;
+        linear_f32(x + i, y + i, n, constants);
+        clamp_f32(y + i, y + i, n, &bounds);
+    }
+}
+
+#define FUNCTION(name, function)                                                                             \
+    static void name(const void *in, void *out, size_t count, const struct unary_constants *constants)       \
+    {                                                                                                        \
+        wnn_vmath(function, in, out, count, constants->alpha);                                               \
+    }
+
+FUNCTION(cos_f32, VMATH_COS)
+FUNCTION(elu_f32, VMATH_ELU)
+FUNCTION(erf_f32, VMATH_ERF)
+FUNCTION(exp_f32, VMATH_EXP)
+FUNCTION(gelu_f32, VMATH_GELU)
+FUNCTION(log_f32, VMATH_LOG)
+FUNCTION(sigmoid_f32, VMATH_SIGMOID)
+FUNCTION(sin_f32, VMATH_SIN)
+FUNCTION(softplus_f32, VMATH_SOFTPLUS)
+FUNCTION(tan_f32, VMATH_TAN)
+FUNCTION(tanh_f32, VMATH_TANH)
+
+// ---------------------------------------------------------------------------------------------------------------
+// Integers
+// ---------------------------------------------------------------------------------------------------------------
+
+UNARY(logical_not_u8, uint8_t, uint8_t, x == 0)
+
+// Negation wraps, for which it has to be unsigned.
+#define UNARY_SIGNED(type, Int, Unsigned)                                                                    \
+    UNARY(abs_##type, Int, Int, x < 0 ? (Int)(0 - (Unsigned)x) : x)                                          \
+    UNARY(clamp_##type, Int, Int,                                                                            \
+          x<c.least.value.i64 ? c.least.value.i64 : x> c.greatest.value.i64 ? c.greatest.value.i64 : x)      \
+    UNARY(neg_##type, Int, Int, 0 - (Unsigned)x)                                                             \
+    UNARY(relu_##type, Int, Int, x < 0 ? 0 : x)                                                              \
+    UNARY(sign_##type, Int, Int, (x > 0) - (x < 0))
+#define UNARY_UNSIGNED(type, Int)                                                                            \
+    UNARY(clamp_##type, Int, Int,                                                                            \
+          x<c.least.value.u64 ? c.least.value.u64 : x> c.greatest.value.u64 ? c.greatest.value.u64 : x)
+
+UNARY_SIGNED(i8, int8_t, uint8_t)
+UNARY_SIGNED(i32, int32_t, uint32_t)
+UNARY_SIGNED(i64, int64_t, uint64_t)
+UNARY_UNSIGNED(u8, uint8_t)
+UNARY_UNSIGNED(u32, uint32_t)
+UNARY_UNSIGNED(u64, uint64_t)
+
+// ---------------------------------------------------------------------------------------------------------------
+// The table
+// ---------------------------------------------------------------------------------------------------------------
+
+// float16 goes through the loop of float32.
+struct unary {
+    unary_loop loop[WNN_DATA_TYPE_COUNT];
+    size_t grain;
+};
+
+#define FLOAT(name) [WNNDataType_Float32] = name##_f32, [WNNDataType_Float16] = name##_f32
+#define SIGNED(name)                                                                                         \
+    [WNNDataType_Int32] = name##_i32, [WNNDataType_Int64] = name##_i64, [WNNDataType_Int8] = name##_i8
+#define UNSIGNED(name)                                                                                       \
+    [WNNDataType_Uint32] = name##_u32, [WNNDataType_Uint64] = name##_u64, [WNNDataType_Uint8] = name##_u8
+
+static const struct unary operators[WNN_OP_COUNT] = {
+    [WNN_OP_abs] = {{FLOAT(abs), SIGNED(abs)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_ceil] = {{FLOAT(ceil)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_clamp] = {{FLOAT(clamp), SIGNED(clamp), UNSIGNED(clamp)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_cos] = {{FLOAT(cos)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_elu] = {{FLOAT(elu)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_erf] = {{FLOAT(erf)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_exp] = {{FLOAT(exp)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_floor] = {{FLOAT(floor)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_gelu] = {{FLOAT(gelu)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_hardSigmoid] = {{FLOAT(hard_sigmoid)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_hardSwish] = {{FLOAT(hard_swish)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_isInfinite] = {{FLOAT(is_infinite)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_isNaN] = {{FLOAT(is_nan)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_leakyRelu] = {{FLOAT(leaky_relu)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_linear] = {{FLOAT(linear)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_log] = {{FLOAT(log)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_logicalNot] = {{[WNNDataType_Uint8] = logical_not_u8}, WNN_GRAIN_CHEAP},
+    [WNN_OP_neg] = {{FLOAT(neg), SIGNED(neg)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_reciprocal] = {{FLOAT(reciprocal)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_relu] = {{FLOAT(relu), SIGNED(relu)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_roundEven] = {{FLOAT(round_even)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_sigmoid] = {{FLOAT(sigmoid)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_sign] = {{FLOAT(sign), SIGNED(sign)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_sin] = {{FLOAT(sin)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_softplus] = {{FLOAT(softplus)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_softsign] = {{FLOAT(softsign)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_sqrt] = {{FLOAT(sqrt)}, WNN_GRAIN_CHEAP},
+    [WNN_OP_tan] = {{FLOAT(tan)}, WNN_GRAIN_COSTLY},
+    [WNN_OP_tanh] = {{FLOAT(tanh)}, WNN_GRAIN_COSTLY},
+};
+
+// A bound that is not given, or NaN, is none.
+static WNNNumber bound(WNNNumber number, double none, WNNDataType type)
+{
+    if (number.type == WNNNumberType_Undefined ||
+        (number.type == WNNNumberType_Float64 && isnan(number.value.f64)))
+        number = wnnNumberFloat64(none);
+    return wnn_number_convert(number, type);
+}
+
+// The attributes of a node have been rounded to its type, those of an activation were made before there was
+// one.
+static struct unary_constants read_constants(unsigned op, const void *attrs, WNNDataType type)
+{
+    struct unary_constants constants = {0};
+    double alpha = 0, beta = 0;
+    switch (op) {
+    case WNN_OP_clamp: {
+        const WNNClampOptions *options = attrs;
+        constants.least = bound(options->minValue, -INFINITY, type);
+        constants.greatest = bound(options->maxValue, INFINITY, type);
+        alpha = wnn_number_double(constants.least);
+        beta = wnn_number_double(constants.greatest);
+        break;
+    }
+    case WNN_OP_elu:
+        alpha = ((const WNNEluOptions *)attrs)->alpha;
+        break;
+    case WNN_OP_hardSigmoid:
+        alpha = ((const WNNHardSigmoidOptions *)attrs)->alpha;
+        beta = ((const WNNHardSigmoidOptions *)attrs)->beta;
+        break;
+    case WNN_OP_leakyRelu:
+        alpha = ((const WNNLeakyReluOptions *)attrs)->alpha;
+        break;
+    case WNN_OP_linear:
+        alpha = ((const WNNLinearOptions *)attrs)->alpha;
+        beta = ((const WNNLinearOptions *)attrs)->beta;
+        break;
+    case WNN_OP_softplus:
+        alpha = ((const WNNSoftplusOptions *)attrs)->steepness;
+        break;
+    default:
+        break;
+    }
+    if (wnn_dtype_is_float(type)) {
+        constants.alpha = (float)wnn_round_to_dtype(alpha, type);
+        constants.beta = (float)wnn_round_to_dtype(beta, type);
+    }
+    return constants;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Running
+// ---------------------------------------------------------------------------------------------------------------
+
+struct job {
+    unary_loop loop;
+    struct unary_constants constants;
+    const unsigned char *in;
+    unsigned char *out;
+    size_t in_size, out_size;
+    bool half_in, half_out, streams;
+};
+
+static void unary_piece(void *argument, size_t begin, size_t end)
+{
+    const struct job *job = argument;
+    struct chunk_room room;
+    _Alignas(64) float values[WNN_CHUNK];
+    room.streams = job->streams;
+    size_t most = job->half_in || room.streams ? WNN_CHUNK : end - begin;
+    for (size_t i = begin, n; i < end; i += n) {
+        n = end - i < most ? end - i : most;
+        const unsigned char *in = job->in + i * job->in_size;
+        unsigned char *out = job->out + i * job->out_size;
+        void *place = wnn_cpu_chunk_begin(&room, out);
+        if (job->half_in) {
+            wnn_cpu_expect(&room, in + WNN_CHUNK * job->in_size, place, n);
+            wnn_half_to_float_array((const uint16_t *)(const void *)in, values, n);
+            job->loop(values, job->half_out ? (void *)values : place, n, &job->constants);
+            if (job->half_out)
+                wnn_half_from_float_array(values, place, n);
+        } else {
+            job->loop(in, place, n, &job->constants);
+        }
+        wnn_cpu_chunk_end(&room, out, n * job->out_size);
+    }
+    wnn_cpu_chunks_end(&room);
+}
+
+static void run_unary(unsigned op, const void *attrs, const struct tensor *in, const struct tensor *out,
+                      const struct parallel *parallel)
+{
+    struct job job = {
+        .loop = operators[op].loop[in->type],
+        .constants = read_constants(op, attrs, in->type),
+        .in = in->data,
+        .out = out->data,
+        .in_size = wnn_dtype_bits(in->type) / 8,
+        .out_size = wnn_dtype_bits(out->type) / 8,
+        .half_in = in->type == WNNDataType_Float16,
+        .half_out = out->type == WNNDataType_Float16,
+        .streams = in->data != out->data && wnn_streams(out->count * (wnn_dtype_bits(out->type) / 8)),
+    };
+    wnn_parallel_for(parallel, out->count, operators[op].grain, unary_piece, &job);
+}
+
+static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+{
+    step->loop.unary(in[0], out, count, &step->constants);
+}
+
+struct chunk_step wnn_cpu_unary_step(enum op op, const void *attrs, WNNDataType type)
+{
+    return (struct chunk_step){.run = run_step,
+                               .loop.unary = operators[op].loop[type],
+                               .constants = read_constants(op, attrs, type),
+                               .grain = operators[op].grain};
+}
+
+void wnn_cpu_unary(const struct kernel_call *call)
+{
+    run_unary(call->node->op, call->node->attrs, call->in, call->out, call->parallel);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Activations
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool is_softmax(const struct activation *activation)
+{
+    return activation->op == WNN_OP_softmax || activation->op == WNN_OP_softmax2d;
+}
+
+void wnn_cpu_activate(const struct activation *activation, const struct tensor *tensor,
+                      const struct parallel *parallel)
+{
+    if (!is_softmax(activation)) {
+        run_unary(activation->op, activation->attrs, tensor, tensor, parallel);
+        return;
+    }
+    wnn_cpu_soften(tensor, tensor->shape.rank > 0 ? tensor->shape.dim[tensor->shape.rank - 1] : 1, parallel);
+}
+
+void wnn_cpu_activate_floats(const struct activation *activation, float *values, size_t count, size_t row)
+{
+    if (is_softmax(activation)) {
+        struct tensor tensor = {.data = values, .type = WNNDataType_Float32, .count = count};
+        wnn_cpu_soften(&tensor, row, &wnn_serial);
+        return;
+    }
+    struct unary_constants constants = read_constants(activation->op, activation->attrs, WNNDataType_Float32);
+    operators[activation->op].loop[WNNDataType_Float32](values, values, count, &constants);
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention: softmax(Q * K * scale + mask) * V for each head, some rows of Q at a time, so that the scores of
+// these rows never leave the cache. K and V are packed once a head. Heads are read where they lie, whatever
+// the order of their dimensions.
+
+#include "cpu/matmul/gemm.h"
+#include "cpu/simd/variants.h"
+#include "cpu/simd/vmath.h"
+
+#include <math.h>
+
+enum {
+    LANES = 32,               // of maxima and sums
+    MOST_ROWS = 64,           // of Q at a time
+    SCORES = 32768,           // floats of their scores
+    PART_ROWS = 64,           // of a head that are worth a thread's packing of K and V once more
+    MOST_SCRATCH = 64 << 20,  // bytes of all threads, if it goes with so little
+    UNIT = WNN_ALIGNMENT / 4, // floats
+};
+
+// Matrices in a tensor, one for each head: strides of elements.
+struct view {
+    const struct tensor *tensor;
+    size_t head[WNN_MAX_RANK], row, column;
+};
+
+struct attention {
+    struct view query, key, value, mask, out; // mask.tensor NULL: none
+    struct shape heads;                       // the leading dimensions
+    size_t head_count, rows, columns, depth, width;
+    float scale;
+    const struct interrupt *interrupt;
+    size_t parts;        // of the rows of a head
+    size_t slots, block; // parts of the work that have scratch memory, rows at a time
+    float *scratch;
+};
+
+// A slot's scratch memory.
+struct slot {
+    const struct attention *attention;
+    float *keys, *values, *scores, *mixed, *mask;
+    size_t head; // whose keys and values are packed
+};
+
+static size_t rounded(size_t floats)
+{
+    return (floats + UNIT - 1) / UNIT * UNIT;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Views
+// ---------------------------------------------------------------------------------------------------------------
+
+static size_t head_offset(const struct attention *a, const struct view *view, size_t head)
+{
+    size_t offset = 0;
+    for (unsigned d = a->heads.rank; d-- > 0;) {
+        offset += head % a->heads.dim[d] * view->head[d];
+        head /= a->heads.dim[d];
+    }
+    return offset;
+}
+
+// `count` elements from `offset` on: in place, or in `buffer`.
+static const float *load(const struct view *view, size_t offset, size_t stride, size_t count, float *buffer)
+{
+    const uint16_t *halves = view->tensor->data;
+    const float *floats = view->tensor->data;
+    if (view->tensor->type == WNNDataType_Float32) {
+        if (stride == 1)
+            return floats + offset;
+        for (size_t i = 0; i < count; i++)
+            buffer[i] = floats[offset + i * stride];
+    } else if (stride == 1) {
+        wnn_half_to_float_array(halves + offset, buffer, count);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            buffer[i] = wnn_half_to_float(halves[offset + i * stride]);
+    }
+    return buffer;
+}
+
+static void store(const struct view *view, size_t offset, size_t stride, const float *values, size_t count)
+{
+    uint16_t *halves = view->tensor->data;
+    float *floats = view->tensor->data;
+    if (view->tensor->type == WNNDataType_Float32) {
+        for (size_t i = 0; i < count; i++)
+            floats[offset + i * stride] = values[i];
+    } else if (stride == 1) {
+        wnn_half_from_float_array(values, halves + offset, count);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            halves[offset + i * stride] = wnn_half_from_float(values[i]);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Products
+// ---------------------------------------------------------------------------------------------------------------
+
+// A matrix of a view, from `offset` on.
+struct matrix {
+    const struct view *view;
+    size_t offset;
+};
+
+static void matrix_panel(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
+                         float *panel, unsigned width)
+{
+    const struct matrix *matrix = gemm->argument;
+    const struct view *view = matrix->view;
+    size_t first = matrix->offset + k * view->row + column * view->column;
+    if (view->tensor->type == WNNDataType_Float32)
+        wnn_gemm_pack((const float *)view->tensor->data + first, view->column, view->row, count, length,
+                      panel, width);
+    else
+        wnn_gemm_pack_halves((const uint16_t *)view->tensor->data + first, view->column, view->row, count,
+                             length, panel, width);
+}
+
+static void matrix_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
+                        size_t length, unsigned mr, const float **pointers, float *buffer)
+{
+    const struct matrix *matrix = gemm->argument;
+    const struct view *view = matrix->view;
+    (void)segments, (void)mr;
+    for (unsigned r = 0; r < count; r++)
+        pointers[r] = load(view, matrix->offset + (row + r) * view->row + k * view->column, view->column,
+                           length, buffer + r * WNN_GEMM_KC);
+}
+
+static void score_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
+                       size_t length, unsigned mr, const float **pointers, float *buffer)
+{
+    (void)segments, (void)length, (void)mr, (void)buffer;
+    for (unsigned r = 0; r < count; r++)
+        pointers[r] = (const float *)gemm->argument + (row + r) * rounded(gemm->k) + k;
+}
+
+static void pack_head(struct slot *slot, size_t head)
+{
+    const struct parallel alone = wnn_parallel_alone(slot->attention->interrupt);
+    const struct attention *a = slot->attention;
+    const struct view *views[2] = {&a->key, &a->value};
+    size_t terms[2] = {a->depth, a->columns}, columns[2] = {a->columns, a->width};
+    float *panels[2] = {slot->keys, slot->values};
+    for (unsigned i = 0; i < 2; i++) {
+        struct matrix matrix = {views[i], head_offset(a, views[i], head)};
+        struct gemm gemm = {
+            .n = columns[i], .k = terms[i], .unit = terms[i], .panel = matrix_panel, .argument = &matrix};
+        wnn_gemm_pack_all(&gemm, &alone, panels[i]);
+    }
+    slot->head = head;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Softmax
+// ---------------------------------------------------------------------------------------------------------------
+
+// A NaN stays: nothing is above it.
+WNN_INLINE float max_nan(float a, float x)
+{
+    return a >= x ? a : a != a ? a : x;
+}
+
+struct row {
+    float *scores;
+    const float *mask; // NULL: none; one number for all if the stride is 0
+    size_t mask_stride;
+    float scale, most, sum;
+};
+
+// scores = scores * scale + mask, and the greatest of them.
+static void scale_scores(void *argument, size_t begin, size_t end)
+{
+    struct row *row = argument;
+    float *scores = row->scores, scale = row->scale, most[LANES];
+    for (size_t j = 0; j < LANES; j++)
+        most[j] = -INFINITY;
+    if (row->mask != NULL && row->mask_stride == 1) {
+        for (size_t i = begin; i < end; i++)
+            scores[i] = scores[i] * scale + row->mask[i];
+    } else {
+        float shift = row->mask != NULL ? row->mask[0] : 0.0f;
+        for (size_t i = begin; i < end; i++)
+            scores[i] = scores[i] * scale + shift;
+    }
+    size_t i = begin;
+    for (; i + LANES <= end; i += LANES) {
+        for (size_t j = 0; j < LANES; j++)
+            most[j] = max_nan(most[j], scores[i + j]);
+    }
+    for (; i < end; i++)
+        most[0] = max_nan(most[0], scores[i]);
+    for (size_t j = 1; j < LANES; j++)
+        most[0] = max_nan(most[0], most[j]);
+    row->most = most[0];
+}
+WNN_VARIANTS(scale_scores)
+
+static void sum_scores(void *argument, size_t begin, size_t end)
+{
+    struct row *row = argument;
+    float lanes[LANES] = {0};
+    size_t i = begin;
+    for (; i + LANES <= end; i += LANES) {
+        for (size_t j = 0; j < LANES; j++)
+            lanes[j] += row->scores[i + j];
+    }
+    for (; i < end; i++)
+        lanes[0] += row->scores[i];
+    double sum = 0;
+    for (size_t j = 0; j < LANES; j++)
+        sum += (double)lanes[j];
+    row->sum = (float)sum;
+}
+WNN_VARIANTS(sum_scores)
+
+// exp(scores - the greatest); returns what they are to be multiplied with.
+static float soften(const struct slot *slot, float *scores, size_t mask_offset)
+{
+    const struct attention *a = slot->attention;
+    const struct view *mask = &a->mask;
+    struct row row = {.scores = scores, .scale = a->scale, .mask_stride = mask->column != 0};
+    if (mask->tensor != NULL)
+        row.mask = load(mask, mask_offset, mask->column != 0 ? mask->column : 1,
+                        mask->column != 0 ? a->columns : 1, slot->mask);
+    WNN_BEST(scale_scores)(&row, 0, a->columns);
+    wnn_vmath_exp_below(scores, scores, a->columns, row.most);
+    WNN_BEST(sum_scores)(&row, 0, a->columns);
+    return 1 / row.sum;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Work
+// ---------------------------------------------------------------------------------------------------------------
+
+// Some rows of a head that has been packed.
+static void attend(const struct slot *slot, size_t first, size_t count)
+{
+    const struct parallel alone = wnn_parallel_alone(slot->attention->interrupt);
+    const struct attention *a = slot->attention;
+    size_t stride = rounded(a->columns);
+    struct matrix query = {&a->query, head_offset(a, &a->query, slot->head) + first * a->query.row};
+    struct gemm scores = {.m = count,
+                          .n = a->columns,
+                          .k = a->depth,
+                          .unit = a->depth,
+                          .rows = matrix_rows,
+                          .c = slot->scores,
+                          .row_stride = stride,
+                          .argument = &query,
+                          .packed = slot->keys};
+    wnn_gemm_run(&scores, &alone, NULL);
+
+    float factors[MOST_ROWS];
+    size_t mask_offset = a->mask.tensor != NULL ? head_offset(a, &a->mask, slot->head) : 0;
+    for (size_t r = 0; r < count; r++)
+        factors[r] = soften(slot, slot->scores + r * stride, mask_offset + (first + r) * a->mask.row);
+
+    struct gemm mix = {.m = count,
+                       .n = a->width,
+                       .k = a->columns,
+                       .unit = a->columns,
+                       .rows = score_rows,
+                       .c = slot->mixed,
+                       .row_stride = a->width,
+                       .argument = slot->scores,
+                       .packed = slot->values};
+    wnn_gemm_run(&mix, &alone, NULL);
+    size_t out = head_offset(a, &a->out, slot->head) + first * a->out.row;
+    for (size_t r = 0; r < count; r++) {
+        float *values = slot->mixed + r * a->width;
+        for (size_t j = 0; j < a->width; j++)
+            values[j] *= factors[r];
+        store(&a->out, out + r * a->out.row, a->out.column, values, a->width);
+    }
+}
+
+static size_t slot_floats(const struct attention *a)
+{
+    return wnn_gemm_packed_floats(a->columns, a->depth) + wnn_gemm_packed_floats(a->width, a->columns) +
+           (a->block + 1) * rounded(a->columns) + rounded(a->block * a->width);
+}
+
+static void run_slots(void *argument, size_t begin, size_t end)
+{
+    const struct attention *a = argument;
+    size_t items = a->head_count * a->parts;
+    for (size_t s = begin; s < end; s++) {
+        struct slot slot = {.attention = a, .keys = a->scratch + s * slot_floats(a), .head = SIZE_MAX};
+        slot.values = slot.keys + wnn_gemm_packed_floats(a->columns, a->depth);
+        slot.scores = slot.values + wnn_gemm_packed_floats(a->width, a->columns);
+        slot.mask = slot.scores + a->block * rounded(a->columns);
+        slot.mixed = slot.mask + rounded(a->columns);
+        for (size_t i = items * s / a->slots; i < items * (s + 1) / a->slots; i++) {
+            size_t head = i / a->parts, part = i % a->parts;
+            size_t row = a->rows * part / a->parts, row_end = a->rows * (part + 1) / a->parts;
+            if (head != slot.head)
+                pack_head(&slot, head);
+            for (; row < row_end && !wnn_interrupted(a->interrupt); row += a->block)
+                attend(&slot, row, wnn_smaller(a->block, row_end - row));
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// From nodes
+// ---------------------------------------------------------------------------------------------------------------
+
+// The tensor with its dimensions in the order of the permutation: [heads, rows, columns].
+static struct view view_of(const struct shape *shape, WNNUint32List permutation)
+{
+    struct view view = {0};
+    size_t strides[WNN_MAX_RANK];
+    unsigned rank = shape->rank;
+    wnn_shape_strides(shape, strides);
+    for (unsigned d = 0; d + 2 < rank; d++)
+        view.head[d] = shape->dim[permutation.data[d]] > 1 ? strides[permutation.data[d]] : 0;
+    view.row = strides[permutation.data[rank - 2]];
+    view.column = strides[permutation.data[rank - 1]];
+    return view;
+}
+
+static struct attention describe(const struct node *node, unsigned threads)
+{
+    const struct attention_attrs *attrs = node->attrs;
+    const struct shape *query = &node->in[0]->type.shape, *key = &node->in[1]->type.shape;
+    const struct shape *value = &node->in[2]->type.shape, *out = &node->out[0]->type.shape;
+    unsigned rank = query->rank;
+    struct attention a = {
+        .query = view_of(query, attrs->queryPermutation),
+        .key = view_of(key, attrs->keyPermutation),
+        .value = view_of(value, attrs->valuePermutation),
+        .heads = {.rank = rank - 2},
+        .head_count = 1,
+        .rows = query->dim[attrs->queryPermutation.data[rank - 2]],
+        .depth = query->dim[attrs->queryPermutation.data[rank - 1]],
+        .columns = key->dim[attrs->keyPermutation.data[rank - 1]],
+        .width = value->dim[attrs->valuePermutation.data[rank - 1]],
+        .scale = (float)attrs->scale,
+        .parts = 1,
+    };
+    for (unsigned d = 0; d + 2 < rank; d++) {
+        a.heads.dim[d] = query->dim[attrs->queryPermutation.data[d]];
+        a.head_count *= a.heads.dim[d];
+    }
+    // Dimension d of the result goes to where the permutation has d.
+    size_t strides[WNN_MAX_RANK], place[WNN_MAX_RANK] = {0};
+    wnn_shape_strides(out, strides);
+    for (unsigned d = 0; d < rank; d++)
+        place[attrs->outputPermutation.data[d]] = strides[d];
+    memcpy(a.out.head, place, sizeof a.out.head);
+    a.out.row = place[rank - 2];
+    a.out.column = place[rank - 1];
+    if (node->in[3] != NULL) {
+        struct shape scores = a.heads;
+        wnn_shape_append(&scores, (uint32_t[]){(uint32_t)a.rows, (uint32_t)a.columns}, 2);
+        wnn_shape_broadcast_strides(&node->in[3]->type.shape, &scores, strides);
+        memcpy(a.mask.head, strides, sizeof a.mask.head);
+        a.mask.row = strides[rank - 2];
+        a.mask.column = strides[rank - 1];
+    }
+    size_t block = SCORES / (a.columns + 1) / 8 * 8, most = 4 * (size_t)threads;
+    a.block = block < 8 ? 8 : block > MOST_ROWS ? MOST_ROWS : block;
+    if (threads > 1 && a.head_count < most)
+        a.parts = wnn_smaller((a.rows + PART_ROWS - 1) / PART_ROWS, (most + a.head_count - 1) / a.head_count);
+    size_t items = a.head_count * a.parts, affordable = MOST_SCRATCH / sizeof(float) / slot_floats(&a);
+    a.slots =
+        threads == 1 ? 1 : wnn_smaller(wnn_smaller(items, most), affordable < threads ? threads : affordable);
+    return a;
+}
+
+void wnn_cpu_attention(const struct kernel_call *call)
+{
+    struct attention a = describe(call->node, call->parallel->threads);
+    a.query.tensor = &call->in[0];
+    a.key.tensor = &call->in[1];
+    a.value.tensor = &call->in[2];
+    a.mask.tensor = call->in[3].data != NULL ? &call->in[3] : NULL;
+    a.out.tensor = &call->out[0];
+    a.scratch = call->scratch;
+    a.interrupt = call->parallel->interrupt;
+    if (call->out[0].count == 0)
+        return;
+    wnn_parallel_for(call->parallel, a.slots, 1, run_slots, &a);
+}
+
+size_t wnn_cpu_attention_scratch(const struct node *node, unsigned threads)
+{
+    struct attention a = describe(node, threads);
+    return a.slots * slot_floats(&a) * sizeof(float);
+}

@@ -1,0 +1,669 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The product of matrices of 8-bit integers: B is packed once, with everything that is done to a column;
+// tiles of C are computed from rows of A and one panel of B each, over all terms at once. And gemm and matmul
+// on it.
+
+#include "cpu/matmul/int8.h"
+
+#include "cpu/matmul/gemm.h"
+
+#include <math.h>
+
+// More terms could overflow 32 bits: differences of bytes are at most 255.
+#define MOST_TERMS 33000
+
+// Bytes of B that stay in the second-level cache while rows of A go by.
+#define BLOCK_BYTES (512u * 1024)
+
+static size_t round_up(size_t value, size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// From nodes
+// ---------------------------------------------------------------------------------------------------------------
+
+static double constant_value(const struct operand *operand, size_t index)
+{
+    return wnn_number_double(wnn_number_load(operand->type.type, operand->constant->data, index));
+}
+
+static bool is_byte(const struct operand *operand)
+{
+    return operand->type.type == WNNDataType_Int8 || operand->type.type == WNNDataType_Uint8;
+}
+
+static bool has_one_scale(const struct node *node, unsigned i)
+{
+    return wnn_shape_elements(&node->in[wnn_scale_index(node, i)]->type.shape) == 1;
+}
+
+// One scale for all weights, or one for each column; one zero point.
+static bool weights_fit(const struct node *node, const struct int8_layer *layer)
+{
+    const struct operand *scale = node->in[wnn_scale_index(node, 1)],
+                         *zero = node->in[wnn_scale_index(node, 1) + 1];
+    size_t count = wnn_shape_elements(&scale->type.shape);
+    if (count != 1 &&
+        (count != layer->columns || scale->type.shape.dim[layer->column_axis] != layer->columns))
+        return false;
+    for (size_t i = 1; i < count; i++)
+        if (constant_value(zero, i) != constant_value(zero, 0))
+            return false;
+    return true;
+}
+
+// The range that an activation moves its operand into. False: it is something else.
+static bool activation_range(const struct activation *activation, double range[2])
+{
+    range[0] = -INFINITY;
+    range[1] = INFINITY;
+    if (!activation)
+        return true;
+    if (activation->op == WNN_OP_relu) {
+        range[0] = 0;
+        return true;
+    }
+    if (activation->op != WNN_OP_clamp)
+        return false;
+    const WNNClampOptions *clamp = activation->attrs;
+    const WNNNumber bounds[2] = {clamp->minValue, clamp->maxValue};
+    for (unsigned i = 0; i < 2; i++)
+        if (bounds[i].type != WNNNumberType_Undefined && !isnan(wnn_number_double(bounds[i])))
+            range[i] = wnn_number_double(bounds[i]);
+    return true;
+}
+
+struct int8_scales wnn_int8_scales(const struct node *node, const struct int8_layer *layer)
+{
+    struct int8_scales scales = {.weights = node->in[wnn_scale_index(node, 1)],
+                                 .bias = layer->bias,
+                                 .product =
+                                     layer->alpha * constant_value(node->in[wnn_scale_index(node, 0)], 0),
+                                 .beta = layer->beta,
+                                 .out = 1};
+    scales.weight_step = wnn_shape_elements(&scales.weights->type.shape) > 1;
+    scales.bias_step = layer->bias && wnn_shape_elements(&layer->bias->type.shape) > 1;
+    if (wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT))
+        scales.out = constant_value(node->in[wnn_scale_index(node, WNN_QUANTIZED_OUTPUT)], 0);
+    return scales;
+}
+
+static double scale_of(const struct int8_scales *scales, size_t column)
+{
+    return scales->product * constant_value(scales->weights, column * scales->weight_step) / scales->out;
+}
+
+static double offset_of(const struct int8_scales *scales, size_t column)
+{
+    return scales->bias
+               ? scales->beta * constant_value(scales->bias, column * scales->bias_step) / scales->out
+               : 0;
+}
+
+void wnn_int8_scale(const struct int8_scales *scales, size_t column, float *scale, float *offset)
+{
+    *scale = (float)scale_of(scales, column);
+    *offset = (float)offset_of(scales, column);
+}
+
+bool wnn_int8_accepts(const struct node *node, const struct int8_layer *layer)
+{
+    double range[2];
+    bool quantized = wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT);
+    if ((node->quantized & 7) != 3 || !wnn_has_weights(node) || !is_byte(node->in[0]) ||
+        !is_byte(node->in[1]) || !has_one_scale(node, 0) || !weights_fit(node, layer) ||
+        layer->terms > MOST_TERMS)
+        return false;
+    if (layer->bias && !layer->bias->constant)
+        return false;
+    if (quantized ? !is_byte(node->out[0]) || !has_one_scale(node, WNN_QUANTIZED_OUTPUT) ||
+                        !activation_range(node->activation, range)
+                  : node->out[0]->type.type != WNNDataType_Float32)
+        return false;
+    struct int8_scales scales = wnn_int8_scales(node, layer);
+    for (size_t i = 0; i < layer->columns; i++) {
+        double scale = scale_of(&scales, i), offset = offset_of(&scales, i);
+        if (!(fabs(scale) < 0x1p90) || !(fabs(offset) < 0x1p120) || (scale != 0 && fabs(scale) < 0x1p-120))
+            return false;
+    }
+    return true;
+}
+
+static int32_t zero_point(const struct node *node, unsigned i)
+{
+    return (int32_t)constant_value(node->in[wnn_scale_index(node, i) + 1], 0);
+}
+
+// A bound, as quantizeLinear makes an integer of it.
+static float quantized_bound(double bound, float scale, int32_t zero, float low, float high)
+{
+    float steps = nearbyintf((float)bound / scale) + (float)zero;
+    return (steps < low ? low : steps > high ? high : steps) - (float)zero;
+}
+
+struct int8_numbers wnn_int8_read(const struct node *node)
+{
+    struct int8_numbers numbers = {.a_type = node->in[0]->type.type,
+                                   .b_type = node->in[1]->type.type,
+                                   .a_zero = zero_point(node, 0),
+                                   .b_zero = zero_point(node, 1)};
+    double range[2];
+    if (!activation_range(node->activation, range))
+        range[0] = -INFINITY, range[1] = INFINITY;
+    numbers.finish.low = (float)range[0];
+    numbers.finish.high = (float)range[1];
+    if (!wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT))
+        return numbers;
+    float scale = (float)constant_value(node->in[wnn_scale_index(node, WNN_QUANTIZED_OUTPUT)], 0);
+    int32_t zero = zero_point(node, WNN_QUANTIZED_OUTPUT);
+    float low = node->out[0]->type.type == WNNDataType_Int8 ? INT8_MIN : 0;
+    numbers.finish.low = quantized_bound(range[0], scale, zero, low, low + 255);
+    numbers.finish.high = quantized_bound(range[1], scale, zero, low, low + 255);
+    numbers.finish.bytes = true;
+    numbers.finish.is_signed = low < 0;
+    numbers.finish.zero = zero;
+    return numbers;
+}
+
+bool wnn_int8_activates(const struct node *node)
+{
+    double range[2];
+    return activation_range(node->activation, range);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Packing: what happens to columns, then the panels. The last panel of half as many columns is half as wide.
+// ---------------------------------------------------------------------------------------------------------------
+
+// How many elements make 32 bits.
+static size_t group_terms(const struct int8_kernels *kernels)
+{
+    return 4 / kernels->size;
+}
+
+// Of a row of A in pieces of `unit` terms.
+static size_t group_count(const struct int8_kernels *kernels, size_t k, size_t unit)
+{
+    size_t terms = group_terms(kernels);
+    return k / unit * ((unit + terms - 1) / terms);
+}
+
+static size_t padded_columns(const struct int8_kernels *kernels, size_t n)
+{
+    return round_up(n, kernels->lanes);
+}
+
+size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, size_t k, size_t unit)
+{
+    size_t columns = padded_columns(kernels, n);
+    return wnn_aligned(columns * 3 * sizeof(int32_t) +
+                       columns * group_count(kernels, k, unit) * sizeof(int32_t));
+}
+
+// The numbers of a product as tiles take them: what is added to every b, and the zero points then.
+struct form {
+    bool a_signed;
+    int32_t change, a_zero, b_zero;
+};
+
+static struct form form_of(const struct int8_gemm *gemm)
+{
+    const struct int8_numbers *numbers = &gemm->numbers;
+    struct form form = {.a_signed = numbers->a_type == WNNDataType_Int8,
+                        .a_zero = numbers->a_zero,
+                        .b_zero = numbers->b_zero};
+    if (gemm->kernels->size == 2) { // the zero points are gone by then
+        form.a_signed = false;
+        form.change = -numbers->b_zero;
+        form.a_zero = form.b_zero = 0;
+        return form;
+    }
+    bool b_signed = numbers->b_type == WNNDataType_Int8;
+    if (b_signed == form.a_signed)
+        form.change = b_signed ? 128 : -128;
+    form.b_zero += form.change;
+    return form;
+}
+
+struct packing {
+    const struct int8_gemm *gemm;
+    char *packed;
+};
+
+#define PIECE 256 // terms that are read at a time, so that columns side by side meet in the first-level cache
+
+// `count` terms of a column, as tiles take them, to every `stride`th group from `to` on. Returns their sum,
+// where it is needed.
+static uint32_t pack_column(const struct int8_gemm *gemm, const struct form *form, const uint8_t *weights,
+                            size_t count, char *to, size_t stride)
+{
+    const struct int8_kernels *kernels = gemm->kernels;
+    bool b_signed = gemm->numbers.b_type == WNNDataType_Int8;
+    uint8_t bytes[PIECE] = {0};
+    int16_t wide[PIECE] = {0};
+    const char *from = kernels->size == 2 ? (const char *)wide : (const char *)bytes;
+    size_t groups = (count + group_terms(kernels) - 1) / group_terms(kernels);
+    if (kernels->size == 1) {
+        for (size_t i = 0; i < count; i++)
+            bytes[i] = (uint8_t)(weights[i] + form->change);
+    } else if (b_signed) {
+        for (size_t i = 0; i < count; i++)
+            wide[i] = (int16_t)((int8_t)weights[i] + form->change);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            wide[i] = (int16_t)(weights[i] + form->change);
+    }
+    for (size_t i = 0; i < groups; i++)
+        memcpy(to + 4 * i * stride, from + 4 * i, 4);
+    return kernels->size == 1 ? (uint32_t)kernels->sum(bytes, round_up(count, 64), !form->a_signed) : 0;
+}
+
+// Items are panels.
+static void pack_panels(void *argument, size_t begin, size_t end)
+{
+    const struct packing *packing = argument;
+    const struct int8_gemm *gemm = packing->gemm;
+    const struct int8_kernels *kernels = gemm->kernels;
+    struct form form = form_of(gemm);
+    size_t terms = group_terms(kernels), groups = group_count(kernels, gemm->unit, gemm->unit);
+    size_t columns = padded_columns(kernels, gemm->n), whole = 2 * kernels->lanes;
+    int32_t *start = (int32_t *)(void *)packing->packed;
+    float *scale = (float *)(start + columns), *offset = scale + columns;
+    char *panels = (char *)(offset + columns);
+
+    for (size_t panel = begin; panel < end; panel++) {
+        size_t first = panel * whole, width = wnn_smaller(whole, columns - first);
+        size_t count = wnn_smaller(width, gemm->n - first), place[WNN_INT8_MAX_NR];
+        char *to = panels + 4 * first * group_count(kernels, gemm->k, gemm->unit);
+        uint8_t weights[PIECE];
+        uint32_t sum[WNN_INT8_MAX_NR] = {0};
+        for (size_t i = 0; i < width; i++)
+            place[i] = kernels->ordered && width == whole ? wnn_int8_column_order(i) : i;
+        if (count < width)
+            memset(to, 0, 4 * width * group_count(kernels, gemm->k, gemm->unit));
+        for (size_t piece = 0; piece < gemm->k; piece += gemm->unit, to += 4 * width * groups)
+            for (size_t i = 0, length; i < gemm->unit; i += length) {
+                length = wnn_smaller(PIECE, gemm->unit - i);
+                for (size_t j = 0; j < count; j++) {
+                    gemm->weights(gemm, piece + i, length, first + j, weights);
+                    sum[j] += pack_column(gemm, &form, weights, length,
+                                          to + 4 * (i / terms * width + place[j]), width);
+                }
+            }
+        for (size_t i = 0; i < width; i++) {
+            size_t at = first + place[i];
+            start[at] = (int32_t)((uint32_t)gemm->k * (uint32_t)(form.a_zero * form.b_zero) -
+                                  (uint32_t)form.a_zero * sum[i]);
+            scale[at] = offset[at] = 0;
+            if (i < count)
+                gemm->scale(gemm, first + i, &scale[at], &offset[at]);
+        }
+    }
+}
+
+void wnn_int8_gemm_pack(const struct int8_gemm *gemm, const struct parallel *parallel, char *packed)
+{
+    struct packing packing = {gemm, packed};
+    size_t width = 2 * gemm->kernels->lanes;
+    wnn_parallel_for(parallel, (gemm->n + width - 1) / width, 1 + 1024 / gemm->k, pack_panels, &packing);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Running
+// ---------------------------------------------------------------------------------------------------------------
+
+struct block {
+    const struct int8_gemm *gemm;
+    struct form form;
+    size_t column, columns; // of C
+    size_t groups;          // of panels, that share an item
+    size_t items, chunks;
+    char *scratch;
+    size_t scratch_bytes; // of one chunk
+};
+
+// Memory of one chunk: pointers to the pieces of rows, copies of rows, and of one row before it is widened.
+struct room {
+    const void **pointers;
+    char *rows;
+    uint8_t *bytes;
+};
+
+static size_t row_bytes(const struct int8_kernels *kernels, size_t k, size_t unit)
+{
+    return 4 * group_count(kernels, k, unit);
+}
+
+static size_t room_bytes(const struct int8_gemm *gemm)
+{
+    size_t mr = gemm->kernels->mr, bytes = row_bytes(gemm->kernels, gemm->k, gemm->unit);
+    return wnn_aligned(gemm->k / gemm->unit * mr * sizeof(void *)) +
+           wnn_aligned(!gemm->in_place || gemm->copies ? mr * bytes : 0) +
+           wnn_aligned(gemm->in_place ? 0 : bytes);
+}
+
+static struct room room_of(const struct int8_gemm *gemm, char *memory)
+{
+    struct scratch scratch = {memory};
+    const struct int8_kernels *kernels = gemm->kernels;
+    size_t bytes = row_bytes(kernels, gemm->k, gemm->unit);
+    struct room room = {.pointers =
+                            wnn_scratch_take(&scratch, gemm->k / gemm->unit * kernels->mr * sizeof(void *))};
+    if (gemm->in_place && !gemm->copies)
+        return room;
+    room.rows = wnn_scratch_take(&scratch, kernels->mr * bytes);
+    if (!gemm->in_place)
+        room.bytes = wnn_scratch_take(&scratch, bytes);
+    return room;
+}
+
+static void widen(const struct int8_numbers *numbers, const uint8_t *from, size_t count, int16_t *to)
+{
+    if (numbers->a_type == WNNDataType_Int8) {
+        for (size_t i = 0; i < count; i++)
+            to[i] = (int16_t)((int8_t)from[i] - numbers->a_zero);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            to[i] = (int16_t)(from[i] - numbers->a_zero);
+    }
+}
+
+// Points at `count` rows, those up to `height` at the first again, and sums them up where that is needed.
+static void load_rows(const struct block *block, size_t row, unsigned count, unsigned height,
+                      const struct room *room, int32_t *row_start)
+{
+    const struct int8_gemm *gemm = block->gemm;
+    const struct int8_kernels *kernels = gemm->kernels;
+    size_t pieces = gemm->k / gemm->unit;
+    if (gemm->in_place) {
+        gemm->find(gemm, row, count, room->pointers, (uint8_t *)room->rows);
+    } else {
+        size_t bytes = row_bytes(kernels, gemm->k, gemm->unit);
+        for (unsigned r = 0; r < count; r++) {
+            uint8_t *to = (uint8_t *)room->rows + r * bytes;
+            room->pointers[r] = to;
+            gemm->copy(gemm, row + r, kernels->size == 1 ? to : room->bytes);
+            if (kernels->size == 2)
+                widen(&gemm->numbers, room->bytes, gemm->k, (int16_t *)(void *)to);
+            memset(to + gemm->k * kernels->size, 0, bytes - gemm->k * kernels->size);
+        }
+    }
+    for (size_t s = 0; s < pieces && count < height; s++)
+        for (unsigned r = count; r < height; r++)
+            room->pointers[s * kernels->mr + r] = room->pointers[s * kernels->mr];
+    for (unsigned r = 0; r < count && block->form.b_zero != 0; r++) {
+        uint32_t sum = 0;
+        for (size_t s = 0; s < pieces; s++)
+            sum +=
+                (uint32_t)kernels->sum(room->pointers[s * kernels->mr + r], gemm->unit, block->form.a_signed);
+        row_start[r] = (int32_t)(0u - sum * (uint32_t)block->form.b_zero);
+    }
+}
+
+static void store(const struct int8_gemm *gemm, const char *tile, size_t tile_row, size_t row, unsigned rows,
+                  size_t column, unsigned columns)
+{
+    size_t size = gemm->numbers.finish.bytes ? 1 : sizeof(float);
+    for (unsigned r = 0; r < rows; r++) {
+        size_t place = gemm->place ? gemm->place(gemm, row + r) : (row + r) * gemm->row_stride;
+        char *to = gemm->c + (place + column * gemm->column_stride) * size;
+        const char *from = tile + r * tile_row;
+        if (gemm->column_stride == 1) {
+            memcpy(to, from, columns * size);
+        } else {
+            for (unsigned j = 0; j < columns; j++)
+                memcpy(to + j * gemm->column_stride * size, from + j * size, size);
+        }
+    }
+}
+
+// A row of tiles: panels [begin, end) of the block.
+static void compute_tiles(const struct block *block, size_t row, unsigned rows, unsigned height, size_t begin,
+                          size_t end, const struct room *room, const int32_t *row_start)
+{
+    const struct int8_gemm *gemm = block->gemm;
+    const struct int8_kernels *kernels = gemm->kernels;
+    unsigned lanes = kernels->lanes, width = 2 * lanes;
+    size_t all = padded_columns(kernels, gemm->n), pieces = gemm->k / gemm->unit;
+    size_t groups = group_count(kernels, gemm->unit, gemm->unit);
+    size_t size = gemm->numbers.finish.bytes ? 1 : sizeof(float);
+    struct int8_finish finish = gemm->numbers.finish;
+    const int32_t *start = (const int32_t *)(const void *)gemm->packed;
+    const float *scale = (const float *)(start + all), *offset = scale + all;
+    const char *panels = (const char *)(offset + all);
+    bool direct = gemm->place == NULL && gemm->column_stride == 1 && rows == height;
+    _Alignas(64) char tile[WNN_INT8_MAX_MR * WNN_INT8_MAX_NR * sizeof(float)];
+
+    for (size_t column = block->column + begin * width; begin < end; begin++, column += width) {
+        unsigned columns = (unsigned)wnn_smaller(width, gemm->n - column), vectors = columns > lanes ? 2 : 1;
+        bool whole = direct && columns == vectors * lanes;
+        size_t ldc = whole ? gemm->row_stride * size : width * size;
+        finish.start = start + column;
+        finish.scale = scale + column;
+        finish.offset = offset + column;
+        kernels->tile[block->form.a_signed][vectors - 1][height](
+            room->pointers, pieces, groups, panels + 4 * column * pieces * groups, row_start, &finish,
+            whole ? gemm->c + (row * gemm->row_stride + column) * size : tile, ldc);
+        if (!whole)
+            store(gemm, tile, ldc, row, rows, column, columns);
+    }
+}
+
+// Items are groups of panels of one row of tiles.
+static void compute_items(const struct block *block, size_t begin, size_t end, const struct room *room)
+{
+    const struct int8_gemm *gemm = block->gemm;
+    const struct int8_kernels *kernels = gemm->kernels;
+    size_t panels = (block->columns + 2 * kernels->lanes - 1) / (2 * kernels->lanes);
+    size_t row = begin / block->groups * kernels->mr, group = begin % block->groups;
+
+    for (size_t item = begin; item < end; row += kernels->mr, group = 0) {
+        if (wnn_interrupted(gemm->interrupt))
+            return;
+        int32_t row_start[WNN_INT8_MAX_MR] = {0};
+        unsigned rows = (unsigned)wnn_smaller(kernels->mr, gemm->m - row), height = rows;
+        while (kernels->tile[0][0][height] == NULL)
+            height++;
+        load_rows(block, row, rows, height, room, row_start);
+        size_t last = wnn_smaller(block->groups, group + (end - item));
+        compute_tiles(block, row, rows, height, panels * group / block->groups, panels * last / block->groups,
+                      room, row_start);
+        item += last - group;
+    }
+}
+
+static void compute_chunks(void *argument, size_t begin, size_t end)
+{
+    const struct block *block = argument;
+    for (size_t chunk = begin; chunk < end; chunk++) {
+        struct room room = room_of(block->gemm, block->scratch + chunk * block->scratch_bytes);
+        compute_items(block, block->items * chunk / block->chunks, block->items * (chunk + 1) / block->chunks,
+                      &room);
+    }
+}
+
+static size_t most_chunks(unsigned threads)
+{
+    return threads == 1 ? 1 : 4 * (size_t)threads;
+}
+
+size_t wnn_int8_gemm_scratch(const struct int8_gemm *gemm, unsigned threads)
+{
+    return most_chunks(threads) * room_bytes(gemm);
+}
+
+void wnn_int8_gemm_run(const struct int8_gemm *description, const struct parallel *parallel, char *scratch)
+{
+    struct int8_gemm interruptible = *description, *gemm = &interruptible;
+    gemm->interrupt = parallel->interrupt;
+    const struct int8_kernels *kernels = gemm->kernels;
+    size_t width = 2 * kernels->lanes, row_count = (gemm->m + kernels->mr - 1) / kernels->mr;
+    size_t column_bytes = row_bytes(kernels, gemm->k, gemm->unit);
+    struct block block = {
+        .gemm = gemm, .form = form_of(gemm), .scratch = scratch, .scratch_bytes = room_bytes(gemm)};
+    size_t step =
+        row_count == 1 ? gemm->n : wnn_smaller(gemm->n, (1 + BLOCK_BYTES / column_bytes / width) * width);
+    for (; block.column < gemm->n; block.column += step) {
+        block.columns = wnn_smaller(step, gemm->n - block.column);
+        size_t panel_count = (block.columns + width - 1) / width;
+        block.groups =
+            parallel->threads == 1
+                ? 1
+                : wnn_smaller(panel_count, (4 * (size_t)parallel->threads + row_count - 1) / row_count);
+        block.items = row_count * block.groups;
+        block.chunks = wnn_smaller(block.items, most_chunks(parallel->threads));
+        size_t work = (gemm->k + 32) * block.columns * gemm->m / block.chunks;
+        wnn_parallel_for(parallel, block.chunks, 1 + (1 << 18) / (work + 1), compute_chunks, &block);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// gemm and matmul
+// ---------------------------------------------------------------------------------------------------------------
+
+struct product {
+    const struct node *node;
+    const uint8_t *a, *b;
+    size_t m, n, k;
+    size_t b_term, b_column; // strides
+    struct int8_layer layer;
+    struct int8_scales scales; // for packing
+};
+
+static struct product measure(const struct node *node)
+{
+    const struct shape *a = &node->in[0]->type.shape, *b = &node->in[1]->type.shape;
+    struct product product = {
+        .node = node, .k = a->dim[a->rank - 1], .n = b->dim[b->rank - 1], .b_column = 1};
+    product.m = wnn_shape_elements(a) / product.k;
+    product.b_term = product.n;
+    if (node->op == WNN_OP_gemm && ((const WNNGemmOptions *)node->attrs)->bTranspose) {
+        product.n = b->dim[0];
+        product.b_term = 1;
+        product.b_column = product.k;
+    }
+    return product;
+}
+
+static struct int8_layer describe_layer(const struct node *node)
+{
+    const struct product product = measure(node);
+    struct int8_layer layer = {.columns = product.n, .alpha = 1, .beta = 1, .terms = product.k};
+    layer.column_axis = node->in[1]->type.shape.rank - 1;
+    if (node->op == WNN_OP_gemm) {
+        const WNNGemmOptions *options = node->attrs;
+        layer.column_axis = !options->bTranspose;
+        layer.bias = node->in[2];
+        layer.alpha = options->alpha;
+        layer.beta = options->beta;
+    }
+    return layer;
+}
+
+static struct product describe(const struct node *node)
+{
+    struct product product = measure(node);
+    product.layer = describe_layer(node);
+    return product;
+}
+
+bool wnn_cpu_gemm_int8_accepts(const struct node *node)
+{
+    const struct shape *b = &node->in[1]->type.shape;
+    if (node->op == WNN_OP_gemm && ((const WNNGemmOptions *)node->attrs)->aTranspose)
+        return false;
+    struct int8_layer layer = describe_layer(node);
+    if (wnn_shape_elements(b) != layer.terms * layer.columns) // one matrix on the right
+        return false;
+    if (layer.bias) {
+        const struct shape *c = &layer.bias->type.shape;
+        size_t count = wnn_shape_elements(c);
+        if (count != 1 && (count != layer.columns || c->dim[c->rank - 1] != layer.columns))
+            return false;
+    }
+    return wnn_int8_accepts(node, &layer);
+}
+
+static void find_rows(const struct int8_gemm *gemm, size_t row, unsigned count, const void **pointers,
+                      uint8_t *room)
+{
+    (void)room;
+    const struct product *product = gemm->argument;
+    for (unsigned r = 0; r < count; r++)
+        pointers[r] = product->a + (row + r) * product->k;
+}
+
+static void copy_row(const struct int8_gemm *gemm, size_t row, uint8_t *to)
+{
+    const struct product *product = gemm->argument;
+    memcpy(to, product->a + row * product->k, product->k);
+}
+
+static void read_weights(const struct int8_gemm *gemm, size_t term, size_t count, size_t column, uint8_t *to)
+{
+    const struct product *product = gemm->argument;
+    wnn_int8_gather(product->b + term * product->b_term + column * product->b_column, product->b_term, count,
+                    to);
+}
+
+static void read_scale(const struct int8_gemm *gemm, size_t column, float *scale, float *offset)
+{
+    const struct product *product = gemm->argument;
+    wnn_int8_scale(&product->scales, column, scale, offset);
+}
+
+static struct int8_gemm gemm_of(const struct product *product)
+{
+    const struct int8_kernels *kernels = wnn_int8_kernels();
+    return (struct int8_gemm){
+        .kernels = kernels,
+        .numbers = wnn_int8_read(product->node),
+        .m = product->m,
+        .n = product->n,
+        .k = product->k,
+        .unit = product->k,
+        .in_place = kernels->size == 1 && product->k % 4 == 0,
+        .argument = product,
+        .find = find_rows,
+        .copy = copy_row,
+        .weights = read_weights,
+        .scale = read_scale,
+        .row_stride = product->n,
+        .column_stride = 1,
+    };
+}
+
+size_t wnn_cpu_gemm_int8_packed_bytes(const struct node *node)
+{
+    struct product product = describe(node);
+    return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(), product.n, product.k, product.k);
+}
+
+void wnn_cpu_gemm_int8_pack(const struct kernel_call *call, void *packed)
+{
+    struct product product = describe(call->node);
+    product.b = call->in[1].data;
+    product.scales = wnn_int8_scales(call->node, &product.layer);
+    struct int8_gemm gemm = gemm_of(&product);
+    wnn_int8_gemm_pack(&gemm, call->parallel, packed);
+}
+
+size_t wnn_cpu_gemm_int8_scratch(const struct node *node, unsigned threads)
+{
+    struct product product = describe(node);
+    struct int8_gemm gemm = gemm_of(&product);
+    return wnn_int8_gemm_scratch(&gemm, threads);
+}
+
+void wnn_cpu_gemm_int8(const struct kernel_call *call)
+{
+    struct product product = describe(call->node);
+    product.a = call->in[0].data;
+    struct int8_gemm gemm = gemm_of(&product);
+    gemm.packed = call->packed;
+    gemm.c = call->out[0].data;
+    wnn_int8_gemm_run(&gemm, call->parallel, call->scratch);
+}

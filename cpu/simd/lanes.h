@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vectors of float32 for three instruction sets: AVX-512, AVX2 with FMA and F16C, and what every compiler
+// makes of vectors of 16 bytes. The loops that are written with them stand in .inc files, which are included
+// once for each set, with
+//   NAME(x)  the name of x in this set: NAME(vector), NAME(load) ...
+//   TARGET   the attribute that selects the set
+// Vectors are added, subtracted, multiplied and divided with C's operators; the rest is here.
+// clang-format off
+//   LANES                       floats of a vector; vectors of doubles have half of them
+//   load, store                 LANES floats
+//   load_half, store_half       the same as float16, which is rounded to once
+//   load_some ...               the first `count` lanes only, less than all; the others are those of `rest`
+//   load_doubles, store_doubles LANES / 2 floats, which are doubles in registers
+//   spread, spread_double       the same number in each lane
+//   fma, fma_doubles            a * b + c; rounded once if the set can
+//   larger                      x > a ? x : a; hence a if x is NaN
+//   largest, sum, sum_doubles   of the lanes
+//   powers                      p * 2^n for integral n from -160 to 2, even where the result is denormal
+// clang-format on
+
+#ifndef CPU_LANES_H_
+#define CPU_LANES_H_
+
+#include "cpu/simd/variants.h"
+#include "lib/half.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+enum {
+    LANES_any = 4,
+    LANES_MOST = 16 // a multiple of those of every set
+};
+typedef float vector_any __attribute__((vector_size(16)));
+typedef double doubles_any __attribute__((vector_size(16)));
+typedef int32_t ints_any __attribute__((vector_size(16)));
+
+WNN_INLINE vector_any load_any(const float *from)
+{
+    vector_any v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+WNN_INLINE void store_any(float *to, vector_any v)
+{
+    memcpy(to, &v, sizeof v);
+}
+
+WNN_INLINE vector_any load_half_any(const uint16_t *from)
+{
+    return (vector_any){wnn_half_to_float(from[0]), wnn_half_to_float(from[1]), wnn_half_to_float(from[2]),
+                        wnn_half_to_float(from[3])};
+}
+
+WNN_INLINE void store_half_any(uint16_t *to, vector_any v)
+{
+    uint16_t halves[LANES_any]; // `to` may be where floats were
+    for (int i = 0; i < LANES_any; i++)
+        halves[i] = wnn_half_from_float(v[i]);
+    memcpy(to, halves, sizeof halves);
+}
+
+WNN_INLINE vector_any load_some_any(const float *from, size_t count, float rest)
+{
+    vector_any v = {rest, rest, rest, rest};
+    memcpy(&v, from, count * sizeof *from);
+    return v;
+}
+
+WNN_INLINE void store_some_any(float *to, size_t count, vector_any v)
+{
+    memcpy(to, &v, count * sizeof *to);
+}
+
+WNN_INLINE vector_any load_some_half_any(const uint16_t *from, size_t count, float rest)
+{
+    vector_any v = {rest, rest, rest, rest};
+    for (size_t i = 0; i < count; i++)
+        v[i] = wnn_half_to_float(from[i]);
+    return v;
+}
+
+WNN_INLINE void store_some_half_any(uint16_t *to, size_t count, vector_any v)
+{
+    uint16_t halves[LANES_any]; // as above
+    for (size_t i = 0; i < count; i++)
+        halves[i] = wnn_half_from_float(v[i]);
+    memcpy(to, halves, count * sizeof *to);
+}
+
+WNN_INLINE doubles_any load_doubles_any(const float *from)
+{
+    return (doubles_any){(double)from[0], (double)from[1]};
+}
+
+WNN_INLINE void store_doubles_any(float *to, doubles_any v)
+{
+    to[0] = (float)v[0];
+    to[1] = (float)v[1];
+}
+
+WNN_INLINE vector_any spread_any(float x)
+{
+    return (vector_any){x, x, x, x};
+}
+
+WNN_INLINE doubles_any spread_double_any(double x)
+{
+    return (doubles_any){x, x};
+}
+
+WNN_INLINE vector_any fma_any(vector_any a, vector_any b, vector_any c)
+{
+    return a * b + c;
+}
+
+WNN_INLINE doubles_any fma_doubles_any(doubles_any a, doubles_any b, doubles_any c)
+{
+    return a * b + c;
+}
+
+WNN_INLINE vector_any larger_any(vector_any a, vector_any x)
+{
+    ints_any mask = x > a;
+    return (vector_any)(((ints_any)x & mask) | ((ints_any)a & ~mask));
+}
+
+WNN_INLINE float largest_any(vector_any v)
+{
+    float a = v[0] > v[1] ? v[0] : v[1], b = v[2] > v[3] ? v[2] : v[3];
+    return a > b ? a : b;
+}
+
+WNN_INLINE float sum_any(vector_any v)
+{
+    return (v[0] + v[2]) + (v[1] + v[3]);
+}
+
+WNN_INLINE double sum_doubles_any(doubles_any v)
+{
+    return v[0] + v[1];
+}
+
+WNN_INLINE vector_any shifted_any(vector_any v, const int by)
+{
+    return by == 1 ? (vector_any){0, v[0], v[1], v[2]} : (vector_any){0, 0, v[0], v[1]};
+}
+
+WNN_INLINE doubles_any shifted_doubles_any(doubles_any v, const int by)
+{
+    (void)by;
+    return (doubles_any){0, v[0]};
+}
+
+WNN_INLINE vector_any turned_any(vector_any v)
+{
+    return (vector_any){v[3], v[2], v[1], v[0]};
+}
+
+WNN_INLINE doubles_any turned_doubles_any(doubles_any v)
+{
+    return (doubles_any){v[1], v[0]};
+}
+
+WNN_INLINE float last_any(vector_any v)
+{
+    return v[3];
+}
+
+WNN_INLINE doubles_any last_doubles_any(doubles_any v)
+{
+    return (doubles_any){v[1], v[1]};
+}
+
+// In two factors, of which neither is denormal.
+WNN_INLINE vector_any powers_any(vector_any p, vector_any n)
+{
+    ints_any power = (ints_any)(n + 0x1.8p23f) - 0x4B400000, half = power >> 1;
+    return p * (vector_any)((half + 127) << 23) * (vector_any)((power - half + 127) << 23);
+}
+
+#if WNN_X86_64
+#include <immintrin.h>
+
+#define WNN_LANES_AVX2 __attribute__((target("avx2,fma,f16c")))
+#ifdef __clang__
+#define WNN_LANES_AVX512                                                                                     \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,f16c"), min_vector_width(512)))
+#else
+#define WNN_LANES_AVX512                                                                                     \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,f16c,prefer-vector-width=512")))
+#endif
+
+static inline int wnn_has_lanes_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+
+#define INLINE WNN_INLINE WNN_LANES_AVX2
+
+enum {
+    LANES_avx2 = 8
+};
+typedef float vector_avx2 __attribute__((vector_size(32)));
+typedef double doubles_avx2 __attribute__((vector_size(32)));
+typedef int32_t ints_avx2 __attribute__((vector_size(32)));
+
+INLINE vector_avx2 load_avx2(const float *from)
+{
+    return (vector_avx2)_mm256_loadu_ps(from);
+}
+
+INLINE void store_avx2(float *to, vector_avx2 v)
+{
+    _mm256_storeu_ps(to, (__m256)v);
+}
+
+INLINE vector_avx2 load_half_avx2(const uint16_t *from)
+{
+    return (vector_avx2)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)from));
+}
+
+INLINE void store_half_avx2(uint16_t *to, vector_avx2 v)
+{
+    _mm_storeu_si128((__m128i *)(void *)to, _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+INLINE vector_avx2 load_some_avx2(const float *from, size_t count, float rest)
+{
+    float lanes[LANES_avx2] = {rest, rest, rest, rest, rest, rest, rest, rest};
+    memcpy(lanes, from, count * sizeof *from);
+    return load_avx2(lanes);
+}
+
+INLINE void store_some_avx2(float *to, size_t count, vector_avx2 v)
+{
+    float lanes[LANES_avx2];
+    store_avx2(lanes, v);
+    memcpy(to, lanes, count * sizeof *to);
+}
+
+INLINE vector_avx2 load_some_half_avx2(const uint16_t *from, size_t count, float rest)
+{
+    uint16_t halves[LANES_avx2] = {0};
+    float lanes[LANES_avx2];
+    memcpy(halves, from, count * sizeof *from);
+    store_avx2(lanes, load_half_avx2(halves));
+    for (size_t i = count; i < LANES_avx2; i++)
+        lanes[i] = rest;
+    return load_avx2(lanes);
+}
+
+INLINE void store_some_half_avx2(uint16_t *to, size_t count, vector_avx2 v)
+{
+    uint16_t halves[LANES_avx2];
+    store_half_avx2(halves, v);
+    memcpy(to, halves, count * sizeof *to);
+}
+
+INLINE doubles_avx2 load_doubles_avx2(const float *from)
+{
+    return (doubles_avx2)_mm256_cvtps_pd(_mm_loadu_ps(from));
+}
+
+INLINE void store_doubles_avx2(float *to, doubles_avx2 v)
+{
+    _mm_storeu_ps(to, _mm256_cvtpd_ps((__m256d)v));
+}
+
+INLINE vector_avx2 spread_avx2(float x)
+{
+    return (vector_avx2)_mm256_set1_ps(x);
+}
+
+INLINE doubles_avx2 spread_double_avx2(double x)
+{
+    return (doubles_avx2)_mm256_set1_pd(x);
+}
+
+INLINE vector_avx2 fma_avx2(vector_avx2 a, vector_avx2 b, vector_avx2 c)
+{
+    return (vector_avx2)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+
+INLINE doubles_avx2 fma_doubles_avx2(doubles_avx2 a, doubles_avx2 b, doubles_avx2 c)
+{
+    return (doubles_avx2)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+}
+
+INLINE vector_avx2 larger_avx2(vector_avx2 a, vector_avx2 x)
+{
+    return (vector_avx2)_mm256_max_ps((__m256)x, (__m256)a);
+}
+
+INLINE float largest_avx2(vector_avx2 v)
+{
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
+    four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
+}
+
+INLINE float sum_avx2(vector_avx2 v)
+{
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+}
+
+INLINE double sum_doubles_avx2(doubles_avx2 v)
+{
+    __m128d two = _mm_add_pd(_mm256_castpd256_pd128((__m256d)v), _mm256_extractf128_pd((__m256d)v, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+}
+
+INLINE vector_avx2 shifted_avx2(vector_avx2 v, const int by)
+{
+    const __m256 none = _mm256_setzero_ps();
+    __m256 one = _mm256_permutevar8x32_ps((__m256)v, _mm256_setr_epi32(0, 0, 1, 2, 3, 4, 5, 6));
+    __m256 two = (__m256)_mm256_permute4x64_pd((__m256d)v, 0x90);
+    return by == 1   ? (vector_avx2)_mm256_blend_ps(one, none, 0x01)
+           : by == 2 ? (vector_avx2)_mm256_blend_ps(two, none, 0x03)
+                     : (vector_avx2)_mm256_permute2f128_ps((__m256)v, (__m256)v, 0x08);
+}
+
+INLINE doubles_avx2 shifted_doubles_avx2(doubles_avx2 v, const int by)
+{
+    __m256d one = _mm256_permute4x64_pd((__m256d)v, 0x90);
+    return by == 1 ? (doubles_avx2)_mm256_blend_pd(one, _mm256_setzero_pd(), 0x01)
+                   : (doubles_avx2)_mm256_permute2f128_pd((__m256d)v, (__m256d)v, 0x08);
+}
+
+INLINE vector_avx2 turned_avx2(vector_avx2 v)
+{
+    return (vector_avx2)_mm256_permutevar8x32_ps((__m256)v, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+}
+
+INLINE doubles_avx2 turned_doubles_avx2(doubles_avx2 v)
+{
+    return (doubles_avx2)_mm256_permute4x64_pd((__m256d)v, 0x1B);
+}
+
+INLINE float last_avx2(vector_avx2 v)
+{
+    return v[7];
+}
+
+INLINE doubles_avx2 last_doubles_avx2(doubles_avx2 v)
+{
+    return (doubles_avx2)_mm256_permute4x64_pd((__m256d)v, 0xFF);
+}
+
+INLINE vector_avx2 powers_avx2(vector_avx2 p, vector_avx2 n)
+{
+    __m256i power = _mm256_cvtps_epi32((__m256)n), half = _mm256_srai_epi32(power, 1);
+    __m256i one = _mm256_set1_epi32(127), first = _mm256_slli_epi32(_mm256_add_epi32(half, one), 23);
+    __m256i second = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(power, half), one), 23);
+    return p * (vector_avx2)first * (vector_avx2)second;
+}
+
+#undef INLINE
+
+// ---------------------------------------------------------------------------------------------------------------
+
+#define INLINE WNN_INLINE WNN_LANES_AVX512
+
+enum {
+    LANES_avx512 = 16
+};
+typedef float vector_avx512 __attribute__((vector_size(64)));
+typedef double doubles_avx512 __attribute__((vector_size(64)));
+typedef int32_t ints_avx512 __attribute__((vector_size(64)));
+
+INLINE __mmask16 first_lanes(size_t count)
+{
+    return (__mmask16)((1u << count) - 1);
+}
+
+INLINE vector_avx512 load_avx512(const float *from)
+{
+    return (vector_avx512)_mm512_loadu_ps(from);
+}
+
+INLINE void store_avx512(float *to, vector_avx512 v)
+{
+    _mm512_storeu_ps(to, (__m512)v);
+}
+
+INLINE vector_avx512 load_half_avx512(const uint16_t *from)
+{
+    return (vector_avx512)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)from));
+}
+
+INLINE void store_half_avx512(uint16_t *to, vector_avx512 v)
+{
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+INLINE vector_avx512 load_some_avx512(const float *from, size_t count, float rest)
+{
+    return (vector_avx512)_mm512_mask_loadu_ps(_mm512_set1_ps(rest), first_lanes(count), from);
+}
+
+INLINE void store_some_avx512(float *to, size_t count, vector_avx512 v)
+{
+    _mm512_mask_storeu_ps(to, first_lanes(count), (__m512)v);
+}
+
+INLINE vector_avx512 load_some_half_avx512(const uint16_t *from, size_t count, float rest)
+{
+    __m256i halves = _mm256_maskz_loadu_epi16(first_lanes(count), from);
+    return (vector_avx512)_mm512_mask_cvtph_ps(_mm512_set1_ps(rest), first_lanes(count), halves);
+}
+
+INLINE void store_some_half_avx512(uint16_t *to, size_t count, vector_avx512 v)
+{
+    _mm256_mask_storeu_epi16(to, first_lanes(count), _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+INLINE doubles_avx512 load_doubles_avx512(const float *from)
+{
+    return (doubles_avx512)_mm512_cvtps_pd(_mm256_loadu_ps(from));
+}
+
+INLINE void store_doubles_avx512(float *to, doubles_avx512 v)
+{
+    _mm256_storeu_ps(to, _mm512_cvtpd_ps((__m512d)v));
+}
+
+INLINE vector_avx512 spread_avx512(float x)
+{
+    return (vector_avx512)_mm512_set1_ps(x);
+}
+
+INLINE doubles_avx512 spread_double_avx512(double x)
+{
+    return (doubles_avx512)_mm512_set1_pd(x);
+}
+
+INLINE vector_avx512 fma_avx512(vector_avx512 a, vector_avx512 b, vector_avx512 c)
+{
+    return (vector_avx512)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+
+INLINE doubles_avx512 fma_doubles_avx512(doubles_avx512 a, doubles_avx512 b, doubles_avx512 c)
+{
+    return (doubles_avx512)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+}
+
+INLINE vector_avx512 larger_avx512(vector_avx512 a, vector_avx512 x)
+{
+    return (vector_avx512)_mm512_max_ps((__m512)x, (__m512)a);
+}
+
+INLINE float largest_avx512(vector_avx512 v)
+{
+    __m512 folded = _mm512_shuffle_f32x4((__m512)v, (__m512)v, 0x4E);
+    return largest_avx2((vector_avx2)_mm512_castps512_ps256(_mm512_max_ps((__m512)v, folded)));
+}
+
+INLINE float sum_avx512(vector_avx512 v)
+{
+    __m512 folded = _mm512_shuffle_f32x4((__m512)v, (__m512)v, 0x4E);
+    return sum_avx2((vector_avx2)_mm512_castps512_ps256(_mm512_add_ps((__m512)v, folded)));
+}
+
+INLINE double sum_doubles_avx512(doubles_avx512 v)
+{
+    __m512d folded = _mm512_shuffle_f64x2((__m512d)v, (__m512d)v, 0x4E);
+    return sum_doubles_avx2((doubles_avx2)_mm512_castpd512_pd256(_mm512_add_pd((__m512d)v, folded)));
+}
+
+INLINE vector_avx512 shifted_avx512(vector_avx512 v, const int by)
+{
+    const __m512i none = _mm512_setzero_si512();
+    return by == 1   ? (vector_avx512)_mm512_alignr_epi32((__m512i)v, none, 15)
+           : by == 2 ? (vector_avx512)_mm512_alignr_epi32((__m512i)v, none, 14)
+           : by == 4 ? (vector_avx512)_mm512_alignr_epi32((__m512i)v, none, 12)
+                     : (vector_avx512)_mm512_alignr_epi32((__m512i)v, none, 8);
+}
+
+INLINE doubles_avx512 shifted_doubles_avx512(doubles_avx512 v, const int by)
+{
+    const __m512i none = _mm512_setzero_si512();
+    return by == 1   ? (doubles_avx512)_mm512_alignr_epi64((__m512i)v, none, 7)
+           : by == 2 ? (doubles_avx512)_mm512_alignr_epi64((__m512i)v, none, 6)
+                     : (doubles_avx512)_mm512_alignr_epi64((__m512i)v, none, 4);
+}
+
+INLINE vector_avx512 turned_avx512(vector_avx512 v)
+{
+    const __m512i order = _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    return (vector_avx512)_mm512_permutexvar_ps(order, (__m512)v);
+}
+
+INLINE doubles_avx512 turned_doubles_avx512(doubles_avx512 v)
+{
+    return (doubles_avx512)_mm512_permutexvar_pd(_mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0), (__m512d)v);
+}
+
+INLINE float last_avx512(vector_avx512 v)
+{
+    return v[15];
+}
+
+INLINE doubles_avx512 last_doubles_avx512(doubles_avx512 v)
+{
+    return (doubles_avx512)_mm512_permutexvar_pd(_mm512_set1_epi64(7), (__m512d)v);
+}
+
+INLINE vector_avx512 powers_avx512(vector_avx512 p, vector_avx512 n)
+{
+    return (vector_avx512)_mm512_scalef_ps((__m512)p, (__m512)n);
+}
+
+#undef INLINE
+
+// The function of the best set that the processor has.
+#define WNN_BEST_LANES(name)                                                                                 \
+    (wnn_has_avx512() ? name##_avx512 : wnn_has_lanes_avx2() ? name##_avx2 : name##_any)
+#else
+#define WNN_BEST_LANES(name) (name##_any)
+#endif
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The choice between instruction sets, and the way through an array in blocks that lie on the stack: the last
+// one is filled up, so that each element goes through the same code.
+
+#include "cpu/simd/vmath.h"
+
+#include "lib/isa.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+// Elements of a block, and what their number is a multiple of, so that none is left over by a loop over
+// vectors.
+enum {
+    BLOCK = 128,
+    GROUP = 16
+};
+
+// Reducing an argument of sin, cos or tan beyond this needs more digits of pi.
+#define TURN_LIMIT      0x1p20f
+#define TURN_LIMIT_BITS 0x49800000u
+
+struct loops {
+    void (*floats[VMATH_COUNT])(float *values, int count, double alpha, double inverse);
+    void (*pairs[VMATH_PAIR_COUNT])(float *restrict left, const float *restrict right, int count);
+    void (*exp_below)(const float *x, float *y, int count, float most);
+    void (*doubles[VMATH_COUNT])(double *values, int count);
+};
+
+static inline __attribute__((always_inline)) uint64_t bits_from_double(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline __attribute__((always_inline)) double double_from_bits(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+#if WNN_X86
+#define NAME(x)       avx512_##x
+#define TARGET        __attribute__((target("avx512f,avx512dq,avx2,fma")))
+#define FMA(a, b, c)  __builtin_fma(a, b, c)
+#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
+#include "cpu/simd/vmath.inc"
+
+#define NAME(x)       avx2_##x
+#define TARGET        __attribute__((target("avx2,fma")))
+#define FMA(a, b, c)  __builtin_fma(a, b, c)
+#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
+#include "cpu/simd/vmath.inc"
+#endif
+
+#define NAME(x) base_##x
+#define TARGET
+#if defined(__aarch64__)
+#define FMA(a, b, c)  __builtin_fma(a, b, c)
+#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
+#else
+#define FMA(a, b, c)  ((a) * (b) + (c))
+#define FMAF(a, b, c) ((a) * (b) + (c))
+#endif
+#include "cpu/simd/vmath.inc"
+
+static const struct loops *best_loops(void)
+{
+#if WNN_X86
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") ? &avx512_loops
+                                                                                       : &avx2_loops;
+#endif
+    return &base_loops;
+}
+
+static int whole_groups(size_t count)
+{
+    return (int)(count + GROUP - 1) / GROUP * GROUP;
+}
+
+static float turn_far(enum vmath function, float x)
+{
+    double wide = x;
+    return (float)(function == VMATH_SIN ? sin(wide) : function == VMATH_COS ? cos(wide) : tan(wide));
+}
+
+// The elements of a block that are too large.
+static void fix_turns(enum vmath function, const float *x, float *y, size_t count)
+{
+    uint32_t most = 0; // as bits, which are in the same order and have a maximum that vectorises
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= 0x7FFFFFFFu;
+        most = bits > most ? bits : most;
+    }
+    for (size_t i = 0; most > TURN_LIMIT_BITS && i < count; i++) {
+        if (fabsf(x[i]) > TURN_LIMIT)
+            y[i] = turn_far(function, x[i]);
+    }
+}
+
+// In place as far as whole groups go.
+void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, float alpha)
+{
+    void (*loop)(float *, int, double, double) = best_loops()->floats[function];
+    bool turns = function == VMATH_SIN || function == VMATH_COS || function == VMATH_TAN;
+    double inverse = 1 / (double)alpha;
+    _Alignas(64) float block[BLOCK];
+    for (size_t i = 0, n; i < count; i += n) {
+        n = count - i < BLOCK ? count - i : BLOCK;
+        int whole = whole_groups(n);
+        bool apart = turns || n % GROUP != 0;
+        float *values = apart ? block : y + i;
+        if (values != x + i)
+            memcpy(values, x + i, n * sizeof *x);
+        if (apart)
+            memset(block + n, 0, ((size_t)whole - n) * sizeof *block);
+        loop(values, whole, (double)alpha, inverse);
+        if (turns)
+            fix_turns(function, x + i, block, n);
+        if (apart)
+            memcpy(y + i, block, n * sizeof *y);
+    }
+}
+
+void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, float *y, size_t count)
+{
+    void (*loop)(float *restrict, const float *restrict, int) = best_loops()->pairs[function];
+    _Alignas(64) float left[BLOCK], right[BLOCK];
+    for (size_t i = 0, n; i < count; i += n) {
+        n = count - i < BLOCK ? count - i : BLOCK;
+        int whole = whole_groups(n);
+        bool apart = y == b || n % GROUP != 0;
+        float *values = apart ? left : y + i;
+        const float *others = apart ? right : b + i;
+        if (values != a + i)
+            memcpy(values, a + i, n * sizeof *a);
+        if (apart) {
+            memcpy(right, b + i, n * sizeof *b);
+            memset(left + n, 0, ((size_t)whole - n) * sizeof *left);
+            memset(right + n, 0, ((size_t)whole - n) * sizeof *right);
+        }
+        loop(values, others, whole);
+        if (apart)
+            memcpy(y + i, left, n * sizeof *y);
+    }
+}
+
+void wnn_vmath_exp_below(const float *x, float *y, size_t count, float most)
+{
+    void (*loop)(const float *, float *, int, float) = best_loops()->exp_below;
+    float block[GROUP];
+    size_t rest = count % GROUP;
+    for (size_t i = 0, n; i < count - rest; i += n) {
+        n = count - rest - i < 1 << 20 ? count - rest - i : 1 << 20;
+        loop(x + i, y + i, (int)n, most);
+    }
+    if (rest == 0)
+        return;
+    for (size_t i = 0; i < GROUP; i++)
+        block[i] = i < rest ? x[count - rest + i] : most;
+    loop(block, block, GROUP, most);
+    memcpy(y + count - rest, block, rest * sizeof *block);
+}
+
+void wnn_vmath_doubles(enum vmath function, double *values, size_t count)
+{
+    void (*loop)(double *, int) = best_loops()->doubles[function];
+    _Alignas(64) double block[BLOCK];
+    for (size_t i = 0, n; i < count; i += n) {
+        n = count - i < BLOCK ? count - i : BLOCK;
+        int whole = whole_groups(n);
+        memcpy(block, values + i, n * sizeof *values);
+        memset(block + n, 0, ((size_t)whole - n) * sizeof *block);
+        loop(block, whole);
+        memcpy(values + i, block, n * sizeof *values);
+    }
+}

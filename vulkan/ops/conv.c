@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv2d and convTranspose2d: products of what the filter sees and the filter where channels come last and
+// groups are not too small; filters of a channel each, four of them at a time; other small groups in blocks;
+// anything else an element at a time.
+
+#include "vulkan/ops/image.h"
+#include "vulkan/ops/operators.h"
+#include "vulkan/ops/gemm.h"
+
+#include <string.h>
+
+struct filter {
+    uint32_t height, width;
+    uint32_t o, i, y, x; // steps of elements
+};
+
+// What the shapes and options of a node say.
+struct convolution {
+    bool transposed;
+    struct image from, to;
+    struct filter filter;
+    uint32_t groups;
+    const uint32_t *padding, *strides, *dilations;
+};
+
+// The size of a filter along the dimension that `layout` ("oihw") names by a letter, and the step of its
+// elements.
+static uint32_t along(const struct shape *filter, const char *layout, char letter, uint32_t *step)
+{
+    size_t strides[WNN_MAX_RANK], at = (size_t)(strchr(layout, letter) - layout);
+    wnn_shape_strides(filter, strides);
+    *step = (uint32_t)strides[at];
+    return filter->dim[at];
+}
+
+static struct filter filter_of(const struct shape *shape, const char *layout)
+{
+    struct filter filter;
+    filter.height = along(shape, layout, 'h', &filter.y);
+    filter.width = along(shape, layout, 'w', &filter.x);
+    along(shape, layout, 'o', &filter.o);
+    along(shape, layout, 'i', &filter.i);
+    return filter;
+}
+
+static struct convolution convolution_of(const struct node *node)
+{
+    static const char *const layouts[] = {"", "oihw", "hwio", "ohwi", "ihwo"}, *const transposed_layouts[] = {
+                                                                                   "", "iohw", "hwoi",
+                                                                                   "ohwi"};
+    const struct shape *in = &node->in[0]->type.shape, *filter = &node->in[1]->type.shape,
+                       *out = &node->out[0]->type.shape;
+    if (node->op == WNN_OP_convTranspose2d) {
+        const WNNConvTranspose2dOptions *options = node->attrs;
+        return (struct convolution){.transposed = true,
+                                    .from = wnn_image_of(in, options->inputLayout),
+                                    .to = wnn_image_of(out, options->inputLayout),
+                                    .filter = filter_of(filter, transposed_layouts[options->filterLayout]),
+                                    .groups = options->groups,
+                                    .padding = options->padding.data,
+                                    .strides = options->strides.data,
+                                    .dilations = options->dilations.data};
+    }
+    const WNNConv2dOptions *options = node->attrs;
+    return (struct convolution){.from = wnn_image_of(in, options->inputLayout),
+                                .to = wnn_image_of(out, options->inputLayout),
+                                .filter = filter_of(filter, layouts[options->filterLayout]),
+                                .groups = options->groups,
+                                .padding = options->padding.data,
+                                .strides = options->strides.data,
+                                .dilations = options->dilations.data};
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// As a product
+// ---------------------------------------------------------------------------------------------------------------
+
+// The product's `gather` is to outlive it. False: tiles would be mostly empty, or channels do not come last.
+static bool product_of(const struct convolution *c, struct product *p, struct gather *gather)
+{
+    const struct image *from = &c->from, *to = &c->to;
+    const struct filter *filter = &c->filter;
+    uint32_t inputs = from->channels / c->groups, outputs = to->channels / c->groups;
+    if (!from->nhwc || (c->groups > 1 && (outputs < GPU_LEAST_GROUP || inputs < GPU_LEAST_GROUP)))
+        return false;
+    *p = (struct product){
+        .rows = to->batches * to->height * to->width,
+        .columns = outputs,
+        .inner = filter->height * filter->width * inputs,
+        .matrices = c->groups,
+        .a_row = from->x,
+        .a_inner = 1,
+        .b_column = filter->o,
+        .out_row = to->x,
+        .b_run = inputs,
+        .b_jump = filter->x,
+        .b_inner = filter->i,
+        .alpha = 1,
+        .beta = 1,
+        .rank = 1,
+        .dims = {c->groups},
+        .a_steps = {inputs},
+        .b_steps = {c->transposed ? (int64_t)inputs * filter->i : (int64_t)outputs * filter->o},
+        .out_steps = {outputs},
+        .c_dims = {to->batches * to->height * to->width, to->channels},
+        .c_steps = {0, 1}};
+    if (p->b_jump == p->b_run * p->b_inner)
+        p->b_run = p->inner;
+    bool plain = filter->height == 1 && filter->width == 1 && c->strides[0] == 1 && c->strides[1] == 1 &&
+                 c->padding[0] == 0 && c->padding[2] == 0 && from->height == to->height &&
+                 from->width == to->width;
+    if (plain)
+        return true;
+    *gather = (struct gather){.transposed = c->transposed,
+                              .in_height = from->height,
+                              .in_width = from->width,
+                              .out_height = to->height,
+                              .out_width = to->width,
+                              .filter_width = filter->width,
+                              .channels = inputs,
+                              .image = from->n,
+                              .line = from->y,
+                              .pixel = from->x,
+                              .padding = {c->padding[0], c->padding[2]},
+                              .strides = {c->strides[0], c->strides[1]},
+                              .dilations = {c->dilations[0], c->dilations[1]}};
+    p->gather = gather;
+    return true;
+}
+
+size_t wnn_scratch_of_conv2d(const struct node *node)
+{
+    struct convolution convolution = convolution_of(node);
+    struct product product;
+    struct gather gather;
+    if (!product_of(&convolution, &product, &gather))
+        return 0;
+    return wnn_scratch_of_product(&product, node->out[0]->type.type);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Directly
+// ---------------------------------------------------------------------------------------------------------------
+
+static void describe(struct shader *shader, const struct convolution *c)
+{
+    wnn_shader_images(shader, &c->from, &c->to);
+    wnn_shader_windows(shader, c->padding, c->strides, c->dilations);
+    wnn_shader_number(shader, "OUT_CHANNELS", c->to.channels);
+    wnn_shader_number(shader, "F_HEIGHT", c->filter.height);
+    wnn_shader_number(shader, "F_WIDTH", c->filter.width);
+    wnn_shader_number(shader, "F_O", c->filter.o);
+    wnn_shader_number(shader, "F_I", c->filter.i);
+    wnn_shader_number(shader, "F_Y", c->filter.y);
+    wnn_shader_number(shader, "F_X", c->filter.x);
+}
+
+static void lower_elements(struct lowering *lowering, const struct convolution *c, uint64_t work)
+{
+    struct shader shader;
+    lowering->reason = c->from.nhwc ? "too little work, or groups of too few channels, for tiles"
+                                    : "its channels come second";
+    wnn_shader_begin(&shader, lowering, "conv", work > SIZE_MAX ? SIZE_MAX : (size_t)work);
+    wnn_shader_define(&shader, "TRANSPOSED", "%d", c->transposed);
+    describe(&shader, c);
+    wnn_shader_number(&shader, "GROUP_INPUTS", c->from.channels / c->groups);
+    wnn_shader_number(&shader, "GROUP_OUTPUTS", c->to.channels / c->groups);
+    wnn_shader_input(&shader, "a", &lowering->in[0], FORM_VALUE);
+    wnn_shader_input(&shader, "b", &lowering->in[1], FORM_VALUE);
+    if (lowering->in[2].region.buffer) {
+        wnn_shader_define(&shader, "BIAS", "1");
+        wnn_shader_input(&shader, "c", &lowering->in[2], FORM_VALUE);
+    }
+    wnn_shader_output(&shader, &lowering->out[0], FORM_VALUE, lowering->fused);
+    wnn_shader_end(&shader);
+}
+
+enum {
+    MOST_SPAN = 16,   // pixels of a line that an invocation looks at
+    MOST_STRIP = 4,   // pixels of a line that it computes
+    ENOUGH = 1 << 17, // invocations that keep a device busy
+};
+
+// Whether it is a filter for each channel, of a size that can be unrolled, and loads can be of four channels.
+static bool is_depthwise(const struct lowering *lowering, const struct convolution *c)
+{
+    const struct image *from = &c->from;
+    return from->nhwc && !c->transposed && c->groups == from->channels && c->to.channels == from->channels &&
+           from->channels % 4 == 0 && (c->filter.width - 1) * c->dilations[1] < MOST_SPAN &&
+           c->filter.height <= 16 && wnn_shader_has_quads(lowering, &lowering->in[0]) &&
+           wnn_shader_has_quads(lowering, &lowering->out[0]);
+}
+
+static void lower_depthwise(struct lowering *lowering, const struct convolution *c)
+{
+    const struct image *to = &c->to;
+    const struct tensor *filter = &lowering->in[1];
+    uint64_t quads = lowering->out[0].count / 4;
+    uint32_t strip = 1, span = (c->filter.width - 1) * c->dilations[1] + 1;
+    while (strip < MOST_STRIP && span + (2 * strip - 1) * (uint64_t)c->strides[1] <= MOST_SPAN &&
+           (quads / (2 * strip) >= ENOUGH || lowering->gpu->can.minimal))
+        strip *= 2;
+    uint32_t strips = (to->width + strip - 1) / strip;
+    uint64_t units = (uint64_t)to->batches * to->height * strips * (to->channels / 4);
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "depthwise", SIZE_MAX);
+    describe(&shader, c);
+    wnn_shader_number(&shader, "UNITS", (uint32_t)units);
+    wnn_shader_number(&shader, "STRIP", strip);
+    wnn_shader_number(&shader, "STRIPS", strips);
+    wnn_shader_number(&shader, "SPAN", span + (strip - 1) * c->strides[1]);
+    wnn_shader_input(&shader, "a", &lowering->in[0], FORM_VALUE);
+    wnn_shader_quads(&shader, "a", &lowering->in[0]);
+    wnn_shader_input(&shader, "b", filter, FORM_VALUE);
+    bool quads_b = c->filter.o == 1 && wnn_shader_has_quads(lowering, filter);
+    wnn_shader_define(&shader, "QUADS_B", "%d", quads_b);
+    if (quads_b)
+        wnn_shader_quads(&shader, "b", filter);
+    if (lowering->in[2].region.buffer) {
+        wnn_shader_define(&shader, "BIAS", "1");
+        wnn_shader_input(&shader, "c", &lowering->in[2], FORM_VALUE);
+    }
+    wnn_shader_output_quads(&shader, &lowering->out[0]);
+    wnn_shader_output(&shader, &lowering->out[0], FORM_VALUE, lowering->fused);
+    wnn_shader_end_groups(&shader, (units + shader.local_size - 1) / shader.local_size);
+}
+
+// How many neighbouring channels of a group are computed together; 0: words have those of two pixels.
+static uint32_t outputs_together(const struct convolution *c, WNNDataType type)
+{
+    uint32_t outputs = c->to.channels / c->groups, most = outputs % 4 == 0 ? 4 : outputs % 2 == 0 ? 2 : 1;
+    return type == WNNDataType_Float16 && most == 1 ? 0 : most;
+}
+
+static void lower_grouped(struct lowering *lowering, const struct convolution *c, uint32_t outs)
+{
+    const struct image *to = &c->to;
+    const struct tensor *in = &lowering->in[0], *filter = &lowering->in[1], *out = &lowering->out[0];
+    uint64_t blocks = out->count / outs;
+    uint32_t strip = 1, inputs = c->from.channels / c->groups;
+    while (strip < MOST_STRIP && (blocks / (2 * strip) >= ENOUGH || lowering->gpu->can.minimal))
+        strip *= 2;
+    uint32_t strips = (to->width + strip - 1) / strip;
+    uint64_t units = (uint64_t)to->batches * to->height * strips * (to->channels / outs);
+    bool quads_a = inputs % 4 == 0 && wnn_shader_has_quads(lowering, in),
+         quads_b = outs == 4 && c->filter.o == 1 && wnn_shader_has_quads(lowering, filter),
+         quads_out = outs == 4 && wnn_shader_has_quads(lowering, out);
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "grouped", SIZE_MAX);
+    describe(&shader, c);
+    wnn_shader_number(&shader, "GROUP_INPUTS", inputs);
+    wnn_shader_number(&shader, "GROUP_OUTPUTS", to->channels / c->groups);
+    wnn_shader_number(&shader, "UNITS", (uint32_t)units);
+    wnn_shader_number(&shader, "STRIP", strip);
+    wnn_shader_number(&shader, "STRIPS", strips);
+    wnn_shader_define(&shader, "OUTS", "%uu", outs);
+    wnn_shader_define(&shader, "INS", "%d", quads_a ? 4 : 1);
+    wnn_shader_define(&shader, "QUADS_B", "%d", quads_b);
+    wnn_shader_define(&shader, "QUADS_OUT", "%d", quads_out);
+    wnn_shader_define(&shader, "UNROLL", "%s", c->filter.width * inputs <= 32 ? "[[unroll]]" : "");
+    wnn_shader_input(&shader, "a", in, FORM_VALUE);
+    if (quads_a)
+        wnn_shader_quads(&shader, "a", in);
+    wnn_shader_input(&shader, "b", filter, FORM_VALUE);
+    if (quads_b)
+        wnn_shader_quads(&shader, "b", filter);
+    if (lowering->in[2].region.buffer) {
+        wnn_shader_define(&shader, "BIAS", "1");
+        wnn_shader_input(&shader, "c", &lowering->in[2], FORM_VALUE);
+    }
+    if (quads_out)
+        wnn_shader_output_quads(&shader, out);
+    wnn_shader_output(&shader, out, FORM_VALUE, lowering->fused);
+    wnn_shader_end_groups(&shader, (units + shader.local_size - 1) / shader.local_size);
+}
+
+void wnn_lower_conv2d(struct lowering *lowering)
+{
+    struct convolution convolution = convolution_of(lowering->node);
+    const struct filter *filter = &convolution.filter;
+    uint64_t work = (uint64_t)lowering->out[0].count * filter->height * filter->width;
+    struct product product;
+    struct gather gather;
+    if (product_of(&convolution, &product, &gather)) {
+        product.a = &lowering->in[0];
+        product.b = &lowering->in[1];
+        product.c = lowering->in[2].region.buffer ? &lowering->in[2] : NULL;
+        product.out = &lowering->out[0];
+        if (wnn_is_large_product(lowering, &product)) {
+            wnn_lower_product(lowering, &product);
+            return;
+        }
+    }
+    bool large = work >= 1 << 14 || lowering->gpu->can.minimal;
+    uint32_t outs = outputs_together(&convolution, lowering->out[0].type);
+    if (large && is_depthwise(lowering, &convolution))
+        lower_depthwise(lowering, &convolution);
+    else if (large && convolution.from.nhwc && !convolution.transposed && convolution.groups > 1 && outs > 0)
+        lower_grouped(lowering, &convolution, outs);
+    else
+        lower_elements(lowering, &convolution, work);
+}

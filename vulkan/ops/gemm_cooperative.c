@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/ops/gemm_cooperative.h"
+
+#include "vulkan/program/spirv.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---------------------------------------------------------------------------------------------------------------
+// What a device has
+// ---------------------------------------------------------------------------------------------------------------
+
+// VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, for headers that are older.
+enum {
+    TYPE_MATRIX_PROPERTIES = 1000506001,
+    COMPONENT_FLOAT16 = 0,
+    COMPONENT_FLOAT32 = 1,
+    COMPONENT_BFLOAT16 = 1000141000,
+    SCOPE_SUBGROUP = 3,
+    MOST_SIZES = 128
+};
+
+// VkCooperativeMatrixPropertiesKHR; NV's is the same but for `saturates`.
+struct khr_properties {
+    VkStructureType type;
+    void *next;
+    uint32_t m, n, k;
+    int32_t a, b, c, result;
+    VkBool32 saturates;
+    int32_t scope;
+};
+typedef VkResult(VKAPI_PTR *PFN_matrix_properties)(VkPhysicalDevice device, uint32_t *count,
+                                                   struct khr_properties *properties);
+
+// Takes a size if it is one of `component` with sums of float32, and the best so far: of 16 along all
+// dimensions, or else the first.
+static void consider(struct matrix_size *best, const struct khr_properties *p, int32_t component)
+{
+    bool square = p->m == 16 && p->n == 16 && p->k == 16;
+    if (p->a == component && p->b == component && p->c == COMPONENT_FLOAT32 &&
+        p->result == COMPONENT_FLOAT32 && p->scope == SCOPE_SUBGROUP && p->m % 8 == 0 && p->n % 8 == 0 &&
+        p->k % 8 == 0 && p->m <= 16 && p->n <= 16 && p->k <= 16 && (square || best->m == 0))
+        *best = (struct matrix_size){p->m, p->n, p->k};
+}
+
+static void read_khr_sizes(struct gpu *gpu)
+{
+    struct khr_properties properties[MOST_SIZES] = {{0}};
+    PFN_matrix_properties get =
+        (PFN_matrix_properties)gpu->get(gpu->instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+    uint32_t count = MOST_SIZES;
+    for (uint32_t i = 0; i < count; i++)
+        properties[i].type = (VkStructureType)TYPE_MATRIX_PROPERTIES;
+    VkResult result = get ? get(gpu->physical, &count, properties) : VK_ERROR_EXTENSION_NOT_PRESENT;
+    for (uint32_t i = 0; (result == VK_SUCCESS || result == VK_INCOMPLETE) && i < count; i++) {
+        consider(&gpu->can.half_matrices, &properties[i], COMPONENT_FLOAT16);
+        consider(&gpu->can.bfloat16_matrices, &properties[i], COMPONENT_BFLOAT16);
+    }
+}
+
+static void read_nv_sizes(struct gpu *gpu)
+{
+    VkCooperativeMatrixPropertiesNV properties[MOST_SIZES] = {{0}};
+    PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesNV get =
+        (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesNV)gpu->get(
+            gpu->instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesNV");
+    uint32_t count = MOST_SIZES;
+    for (uint32_t i = 0; i < count; i++)
+        properties[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV;
+    VkResult result = get ? get(gpu->physical, &count, properties) : VK_ERROR_EXTENSION_NOT_PRESENT;
+    for (uint32_t i = 0; (result == VK_SUCCESS || result == VK_INCOMPLETE) && i < count; i++) {
+        const VkCooperativeMatrixPropertiesNV *p = &properties[i];
+        const struct khr_properties same = {.m = p->MSize,
+                                            .n = p->NSize,
+                                            .k = p->KSize,
+                                            .a = (int32_t)p->AType,
+                                            .b = (int32_t)p->BType,
+                                            .c = (int32_t)p->CType,
+                                            .result = (int32_t)p->DType,
+                                            .scope = (int32_t)p->scope};
+        consider(&gpu->can.half_matrices, &same, COMPONENT_FLOAT16);
+    }
+}
+
+// Puts a structure of features in front of the chain.
+#define CHAIN(features, structure, member)                                                                   \
+    ((structure).member = (void *)(uintptr_t)(features)->chain, (features)->chain = &(structure))
+
+void wnn_cooperative_query(struct gpu *gpu, struct cooperative_features *features)
+{
+    struct capabilities *can = &gpu->can;
+    *features = (struct cooperative_features){
+        .matrices.type = (VkStructureType)GPU_TYPE_MATRIX_FEATURES,
+        .bfloat16.type = (VkStructureType)GPU_TYPE_BFLOAT16_FEATURES,
+        .half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
+        .memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
+    if (can->minimal || can->api_version < VK_API_VERSION_1_2 || gpu->version < VK_API_VERSION_1_2)
+        return;
+    bool khr = wnn_gpu_has_extension(gpu, "VK_KHR_cooperative_matrix"),
+         nv = !khr && wnn_gpu_has_extension(gpu, "VK_NV_cooperative_matrix"),
+         bfloat16 = khr && wnn_gpu_has_extension(gpu, "VK_KHR_shader_bfloat16");
+    if (!khr && !nv)
+        return;
+    if (nv)
+        features->matrices.type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
+
+    VkPhysicalDeviceSubgroupProperties subgroup = {.sType =
+                                                       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                              .pNext = &subgroup};
+    gpu->vk.GetPhysicalDeviceProperties2(gpu->physical, &properties);
+    CHAIN(features, features->half, pNext);
+    CHAIN(features, features->memory, pNext);
+    CHAIN(features, features->matrices, next);
+    if (bfloat16)
+        CHAIN(features, features->bfloat16, next);
+    VkPhysicalDeviceFeatures2 asked = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                       .pNext = (void *)(uintptr_t)features->chain};
+    wnn_gpu_get_features(gpu, &asked);
+    features->half.shaderInt8 = features->memory.vulkanMemoryModelDeviceScope =
+        features->memory.vulkanMemoryModelAvailabilityVisibilityChains = VK_FALSE;
+    features->matrices.robust = features->bfloat16.dot_product = VK_FALSE;
+
+    if (!features->matrices.cooperative || !features->half.shaderFloat16 ||
+        !features->memory.vulkanMemoryModel || !(subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT)) {
+        features->chain = NULL;
+        return;
+    }
+    if (khr)
+        read_khr_sizes(gpu);
+    else
+        read_nv_sizes(gpu);
+    if (!features->bfloat16.bfloat16 || !features->bfloat16.cooperative)
+        can->bfloat16_matrices = (struct matrix_size){0};
+    can->matrix_units = khr ? MATRIX_UNITS_KHR : MATRIX_UNITS_NV;
+    can->subgroup = subgroup.subgroupSize;
+    features->extensions[features->extension_count++] =
+        khr ? "VK_KHR_cooperative_matrix" : "VK_NV_cooperative_matrix";
+    if (bfloat16)
+        features->extensions[features->extension_count++] = "VK_KHR_shader_bfloat16";
+}
+
+void wnn_cooperative_emulate(struct gpu *gpu)
+{
+    struct capabilities *can = &gpu->can;
+    can->always_matrices = true;
+    if (can->matrix_units == MATRIX_UNITS_NONE) {
+        can->matrix_units = MATRIX_UNITS_EMULATED;
+        can->subgroup = 32;
+        can->half_matrices = can->bfloat16_matrices = (struct matrix_size){16, 16, 16};
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Tiles
+// ---------------------------------------------------------------------------------------------------------------
+
+// What a work group makes at once, and the share of a subgroup of it. How long that takes on an H200, in
+// microseconds: around the steps along k; a step, if a processor has nothing else to do; and if it has
+// enough.
+struct tile {
+    uint32_t m, n, k, warp_m, warp_n;
+    float start, step, busy;
+};
+static const struct tile half_tiles[COOPERATIVE_TILES] = {{128, 128, 64, 64, 64, 15.5f, 0.87f, 0.7f},
+                                                          {64, 64, 64, 32, 32, 7, 0.46f, 0.29f},
+                                                          {32, 64, 64, 16, 32, 4, 0.37f, 0.28f},
+                                                          {32, 32, 64, 16, 16, 2.4f, 0.32f, 0.23f}};
+static const struct tile single_tiles[COOPERATIVE_TILES] = {{128, 128, 16, 64, 64, 16, 1.34f, 1.02f},
+                                                            {64, 64, 32, 32, 32, 3, 1.17f, 0.69f},
+                                                            {32, 64, 32, 16, 32, 3.5f, 0.7f, 0.5f},
+                                                            {32, 32, 32, 16, 16, 3, 0.46f, 0.34f}};
+
+enum {
+    PIECES = 3,       // of a float32
+    PROCESSORS = 132, // of an H200
+    MOST_SPLITS = 16,
+    LEAST_HALF_WORK = 1 << 20, // multiplications
+    LEAST_SINGLE_WORK = 1 << 29
+};
+
+struct schedule {
+    struct tile tile;
+    uint32_t splits, split; // of so many inner indices each
+    uint32_t tiles_m, tiles_n;
+};
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static bool tile_fits(const struct capabilities *can, const struct tile *tile, const struct matrix_size *size,
+                      unsigned pieces, bool a_turned, bool b_turned)
+{
+    uint32_t invocations = tile->m / tile->warp_m * (tile->n / tile->warp_n) * can->subgroup;
+    uint32_t a_lines = a_turned ? tile->k : tile->m, a_chunks = (a_turned ? tile->m : tile->k) / 8;
+    uint32_t b_lines = b_turned ? tile->n : tile->k, b_chunks = (b_turned ? tile->k : tile->n) / 8;
+    uint32_t warps = tile->m / tile->warp_m * (tile->n / tile->warp_n);
+    uint32_t shared = pieces * 16 * (a_lines * (a_chunks + 1) + b_lines * (b_chunks + 1)) +
+                      4 * warps * size->m * (size->n + 4);
+    uint32_t each = size->m * size->n / can->subgroup;
+    return invocations <= can->invocations && invocations % a_chunks == 0 && invocations % b_chunks == 0 &&
+           a_lines * a_chunks % invocations == 0 && b_lines * b_chunks % invocations == 0 &&
+           shared <= can->shared_bytes && tile->warp_m % size->m == 0 && tile->warp_n % size->n == 0 &&
+           tile->k % size->k == 0 && size->n % each == 0 && each % 4 == 0;
+}
+
+// How long a product takes, in microseconds, if nobody else is at work: splits cost a dispatch, and memory.
+static double time_of(const struct product *p, const struct tile *tile, uint32_t splits)
+{
+    double groups =
+        (double)divide_up(p->rows, tile->m) * divide_up(p->columns, tile->n) * p->matrices * splits;
+    double rounds = ceil(groups / PROCESSORS), steps = divide_up(divide_up(p->inner, splits), tile->k);
+    double step = rounds * tile->busy > tile->step ? rounds * tile->busy : tile->step;
+    double sums = (double)p->rows * p->columns * p->matrices * splits;
+    return tile->start + steps * step + (splits > 1 ? 2.5 + sums * 2e-6 : 0);
+}
+
+// What takes the least time, with no more splits than scratch memory has room for.
+static bool choose(const struct capabilities *can, const struct product *p, size_t scratch,
+                   struct schedule *schedule)
+{
+    bool half = p->out->type == WNNDataType_Float16;
+    const struct tile *tiles = half ? half_tiles : single_tiles;
+    const struct matrix_size *size = half ? &can->half_matrices : &can->bfloat16_matrices;
+    uint32_t most = scratch < MOST_SPLITS ? (uint32_t)scratch : MOST_SPLITS, splits = 0;
+    double least = INFINITY;
+    for (unsigned i = 0; i < COOPERATIVE_TILES; i++) {
+        if ((can->matrix_tile > 0 && i + 1 != can->matrix_tile) ||
+            !tile_fits(can, &tiles[i], size, half ? 1 : PIECES, !p->gather && p->a_inner != 1,
+                       p->b_inner == 1) ||
+            (uint64_t)divide_up(p->rows, tiles[i].m) * divide_up(p->columns, tiles[i].n) > can->groups[0])
+            continue;
+        uint32_t first = can->matrix_tile > 0 && most > 1 ? most : 1;
+        for (uint32_t s = first; s == first || s <= most; s *= 2) {
+            double time = time_of(p, &tiles[i], s);
+            if (time >= least)
+                continue;
+            least = time;
+            splits = s;
+            schedule->tile = tiles[i];
+        }
+    }
+    if (splits == 0)
+        return false;
+    const struct tile *tile = &schedule->tile;
+    schedule->tiles_m = divide_up(p->rows, tile->m);
+    schedule->tiles_n = divide_up(p->columns, tile->n);
+    schedule->split = divide_up(divide_up(p->inner, splits), tile->k) * tile->k;
+    schedule->splits = divide_up(p->inner, schedule->split);
+    return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Shaders
+// ---------------------------------------------------------------------------------------------------------------
+
+#define EXTENSIONS                                                                                           \
+    "#pragma use_vulkan_memory_model\n"                                                                      \
+    "#extension GL_KHR_memory_scope_semantics : require\n"                                                   \
+    "#extension GL_KHR_shader_subgroup_basic : require\n"
+static const char khr_extensions[] = EXTENSIONS "#extension GL_EXT_spirv_intrinsics : require\n";
+static const char nv_extensions[] =
+    EXTENSIONS "#extension GL_NV_cooperative_matrix : require\n"
+               "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require\n";
+
+// How many elements beside one another a load takes: what divides all steps, up to a chunk.
+static unsigned unit_of(const struct tensor *tensor, const uint32_t *steps, unsigned count, unsigned rank,
+                        const int64_t *matrix_steps)
+{
+    unsigned bytes = wnn_dtype_bits(tensor->type) / 8, unit = 8;
+    for (; unit > 1; unit /= 2) {
+        bool divides = tensor->region.offset % (unit * bytes < 16 ? unit * bytes : 16) == 0;
+        for (unsigned i = 0; divides && i < count; i++)
+            divides = steps[i] % unit == 0;
+        for (unsigned i = 0; divides && i < rank; i++)
+            divides = matrix_steps[i] % unit == 0;
+        if (divides)
+            break;
+    }
+    return unit;
+}
+
+// <name>_chunk(at, rest): eight elements, zeros from `rest` on, which is a multiple of `unit`.
+// <name>_single(chunk, e, at): puts one in place e, where zero is.
+static void add_operand(struct shader *shader, const char *name, const struct tensor *tensor, unsigned unit)
+{
+    unsigned k = shader->binding_count;
+    bool half = tensor->type == WNNDataType_Float16;
+    wnn_shader_input(shader, name, tensor, FORM_VALUE);
+    if (unit * (half ? 2 : 4) >= 16)
+        wnn_shader_text(shader,
+                        "layout(std430, set = 0, binding = %u) readonly buffer U%u { uvec4 u%u[]; };\n"
+                        "#define %s_quad(at) u%u[(base%u >> 2) + ((at) >> %u)]\n",
+                        k, k, k, name, k, k, half ? 3 : 2);
+    if (half)
+        wnn_shader_text(shader,
+                        "void %s_single(inout Chunk chunk, uint e, uint at) { chunk[e / 2u] |= "
+                        "bitfieldExtract(w%u(at >> 1), int(at & 1u) * 16, 16) << (e %% 2u * 16u); }\n",
+                        name, k);
+    else
+        wnn_shader_text(shader,
+                        "void %s_single(inout Chunk chunk, uint e, uint at) { if (e < 4u) chunk.low[e] = "
+                        "%s_at(at); else chunk.high[e - 4u] = %s_at(at); }\n",
+                        name, name, name);
+    if (half && unit == 8)
+        wnn_shader_text(shader, "#define %s_chunk(at, rest) %s_quad(at)\n", name, name);
+    else if (half && unit >= 2)
+        wnn_shader_text(
+            shader,
+            "Chunk %s_chunk(uint at, uint rest) { Chunk chunk = no_chunk(); UNROLL for (uint e = 0u; "
+            "e < 4u; e++) if (2u * e < rest) chunk[e] = w%u((at >> 1) + e); return chunk; }\n",
+            name, k);
+    else if (unit >= 4)
+        wnn_shader_text(shader,
+                        "Chunk %s_chunk(uint at, uint rest) { return Chunk(uintBitsToFloat(%s_quad(at)), "
+                        "%suintBitsToFloat(%s_quad((at) + 4u))); }\n",
+                        name, name, unit == 8 ? "" : "rest <= 4u ? vec4(0.0) : ", name);
+    else
+        wnn_shader_text(
+            shader,
+            "Chunk %s_chunk(uint at, uint rest) { Chunk chunk = no_chunk(); UNROLL for (uint e = 0u; "
+            "e < 8u; e++) if (e < rest) %s_single(chunk, e, at + e); return chunk; }\n",
+            name, name);
+}
+
+static void describe_tile(struct shader *shader, const struct schedule *schedule,
+                          const struct matrix_size *size)
+{
+    const struct capabilities *can = &shader->lowering->gpu->can;
+    const struct tile *tile = &schedule->tile;
+    wnn_shader_define(shader, "MATRICES", "%d", can->matrix_units);
+    wnn_shader_define(shader, "TILE_M", "%uu", tile->m);
+    wnn_shader_define(shader, "TILE_N", "%uu", tile->n);
+    wnn_shader_define(shader, "TILE_K", "%uu", tile->k);
+    wnn_shader_define(shader, "WARP_M", "%uu", tile->warp_m);
+    wnn_shader_define(shader, "WARP_N", "%uu", tile->warp_n);
+    wnn_shader_define(shader, "PART_M", "%uu", size->m);
+    wnn_shader_define(shader, "PART_N", "%uu", size->n);
+    wnn_shader_define(shader, "PART_K", "%uu", size->k);
+    wnn_shader_define(shader, "SUBGROUP", "%uu", can->subgroup);
+    wnn_shader_define(shader, "BAND", "8u");
+    wnn_shader_define(shader, "SPLIT", "%uu", schedule->split);
+    shader->local_size = tile->m / tile->warp_m * (tile->n / tile->warp_n) * can->subgroup;
+}
+
+static void describe_components(struct shader *shader, bool half)
+{
+    // Arrays of matrices are indexed by constants only. Drivers for processors take long to unroll as much.
+    wnn_shader_define(shader, "UNROLL", "%s",
+                      shader->lowering->gpu->can.matrix_units == MATRIX_UNITS_EMULATED ? "[[dont_unroll]]"
+                                                                                       : "[[unroll]]");
+    if (half) {
+        wnn_shader_text(shader, "#define Chunk uvec4\n#define no_chunk() uvec4(0u)\n");
+        wnn_shader_define(shader, "COMPONENT", "0x%x", SPIRV_FLOAT16);
+        wnn_shader_define(shader, "COMPONENT_EXTENSIONS", "\"SPV_KHR_cooperative_matrix\"");
+        wnn_shader_define(shader, "COMPONENT_CAPABILITIES", "6022, 9");
+    } else {
+        wnn_shader_text(shader, "struct Chunk { vec4 low, high; };\n"
+                                "Chunk no_chunk() { return Chunk(vec4(0.0), vec4(0.0)); }\n");
+        wnn_shader_define(shader, "COMPONENT", "0x%x", SPIRV_BFLOAT16);
+        wnn_shader_define(shader, "COMPONENT_EXTENSIONS",
+                          "\"SPV_KHR_cooperative_matrix\", \"SPV_KHR_bfloat16\"");
+        wnn_shader_define(shader, "COMPONENT_CAPABILITIES", "6022, 5116, 5118");
+    }
+    wnn_shader_define(shader, "SINGLE", "0x%x", SPIRV_FLOAT32);
+    wnn_shader_define(shader, "PIECES", "%d", half ? 1 : PIECES);
+}
+
+static void multiply(struct lowering *lowering, const struct product *p, const struct schedule *schedule,
+                     const struct tensor *out)
+{
+    const struct capabilities *can = &lowering->gpu->can;
+    const struct gather *g = p->gather;
+    bool half = p->a->type == WNNDataType_Float16, whole = out == p->out;
+    bool a_turned = !g && p->a_inner != 1, b_turned = p->b_inner == 1;
+    const uint32_t a_steps[4] = {a_turned ? p->a_inner : p->a_row, a_turned ? p->rows : p->inner},
+                   b_steps[2] = {b_turned ? p->b_column : p->b_inner, b_turned ? p->inner : p->columns},
+                   pixel_steps[4] = {g ? g->channels : 0, g ? g->image : 0, g ? g->line : 0,
+                                     g ? g->pixel : 0};
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "cooperative", SIZE_MAX);
+    shader.extensions = can->matrix_units == MATRIX_UNITS_KHR  ? khr_extensions
+                        : can->matrix_units == MATRIX_UNITS_NV ? nv_extensions
+                                                               : NULL;
+    describe_tile(&shader, schedule, half ? &can->half_matrices : &can->bfloat16_matrices);
+    describe_components(&shader, half);
+    wnn_product_steps(&shader, p);
+    wnn_shader_number(&shader, "OUT_ROW", p->out_row);
+    wnn_shader_number(&shader, "SPLIT_STEP", (uint32_t)p->out->count);
+    wnn_shader_define(&shader, "A_TURNED", "%d", a_turned);
+    wnn_shader_define(&shader, "B_TURNED", "%d", b_turned);
+    wnn_shader_define(&shader, "GATHERED", "%d", g != NULL);
+    if (g) {
+        wnn_shader_define(&shader, "CHANNELS_IN_CHUNKS", "%d", g->channels % 8 == 0);
+        wnn_product_gather(&shader, g);
+    }
+    wnn_shader_map(&shader, "a", p->rank, p->dims, p->a_steps, 0);
+    wnn_shader_map(&shader, "b", p->rank, p->dims, p->b_steps, 0);
+    wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
+    add_operand(&shader, "a", p->a, unit_of(p->a, g ? pixel_steps : a_steps, g ? 4 : 2, p->rank, p->a_steps));
+    add_operand(&shader, "b", p->b, unit_of(p->b, b_steps, 2, p->rank, p->b_steps));
+    if (whole)
+        wnn_product_scale(&shader, p);
+    else
+        wnn_shader_text(&shader, "#define scaled(sum, i) (sum)\n");
+    bool quads = wnn_shader_has_quads(lowering, out) && p->columns % 4 == 0 &&
+                 unit_of(out, &p->out_row, 1, p->rank, p->out_steps) >= 4 &&
+                 (schedule->splits == 1 || p->out->count % 4 == 0);
+    wnn_shader_define(&shader, "QUADS_OUT", "%d", quads);
+    if (quads)
+        wnn_shader_output_quads(&shader, out);
+    wnn_shader_output(&shader, out, FORM_VALUE, whole ? lowering->fused : NULL);
+    wnn_shader_end_grid(&shader, schedule->tiles_m * schedule->tiles_n, schedule->splits, p->matrices);
+}
+
+// Of words that hold elements of two rows, two invocations would be the writers.
+static bool is_odd(const struct product *p)
+{
+    bool odd = p->columns % 2 != 0 || p->out_row % 2 != 0;
+    for (unsigned d = 0; d < p->rank; d++)
+        odd |= p->out_steps[d] % 2 != 0;
+    return odd && p->out->type == WNNDataType_Float16;
+}
+
+// Too little, and the others are as fast: fewer rows than a matrix has, or a device that is busy for as long
+// with what is around the multiplications.
+static bool is_worth_it(const struct capabilities *can, const struct product *p)
+{
+    uint64_t work = (uint64_t)p->rows * p->columns * p->matrices * p->inner;
+    bool half = p->out->type == WNNDataType_Float16;
+    // Pixels of few channels are read one element at a time, which costs more than it saves.
+    bool whole = !p->gather || p->gather->channels % 8 == 0;
+    return can->always_matrices || (whole && p->rows >= 16 && p->columns >= 16 && p->inner >= 16 &&
+                                    work >= (half ? LEAST_HALF_WORK : LEAST_SINGLE_WORK));
+}
+
+// Why a product is not for matrix units, or NULL.
+static const char *find_refusal(const struct gpu *gpu, const struct product *p)
+{
+    const struct capabilities *can = &gpu->can;
+    WNNDataType type = p->out->type;
+    bool half = type == WNNDataType_Float16;
+    const struct matrix_size *size = half ? &can->half_matrices : &can->bfloat16_matrices;
+    if (!wnn_dtype_is_float(type))
+        return "matrix units are used for floats only";
+    if (can->matrix_units == MATRIX_UNITS_NONE)
+        return "the device has no matrix units that the driver lets Vulkan use";
+    if (size->m == 0)
+        return half ? "the device has no matrix units for float16 that work"
+                    : "the device has no matrix units for bfloat16 that work, of which float32 products are "
+                      "made";
+    if (p->a->type != type || p->b->type != type || p->a->fused || p->b->fused)
+        return "an operand is converted on the way, which matrix units cannot";
+    if ((p->gather && p->gather->transposed) || (!p->gather && p->a_row != 1 && p->a_inner != 1) ||
+        (p->b_inner != 1 && p->b_column != 1) ||
+        (p->b_run != p->inner && p->b_jump != p->b_run * p->b_inner) || p->matrices > can->groups[2] ||
+        wnn_shader_bindings(gpu, p->a->region.bytes) != 1 ||
+        wnn_shader_bindings(gpu, p->b->region.bytes) != 1)
+        return "the operands lie in a way that matrix units cannot read";
+    return is_worth_it(can, p) ? NULL : "too small, or too few channels, to be worth matrix units";
+}
+
+bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
+{
+    const struct capabilities *can = &lowering->gpu->can;
+    lowering->reason = find_refusal(lowering->gpu, p);
+    if (lowering->reason)
+        return false;
+    size_t scratch = lowering->scratch.bytes / sizeof(float) / p->out->count;
+    struct schedule schedule;
+    if ((is_odd(p) && scratch == 0) || !choose(can, p, scratch, &schedule)) {
+        lowering->reason = "no tile of matrix units fits the device";
+        return false;
+    }
+    if (schedule.splits == 1 && !is_odd(p)) {
+        multiply(lowering, p, &schedule, p->out);
+        return true;
+    }
+    struct tensor sums = wnn_scratch(lowering, 0, WNNDataType_Float32, p->out->count * schedule.splits);
+    multiply(lowering, p, &schedule, &sums);
+    wnn_product_sum(lowering, p, &sums, schedule.splits);
+    return true;
+}

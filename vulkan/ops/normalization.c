@@ -1,0 +1,688 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// softmax and normalisations: in one dispatch where what belongs together lies together, else in two: what is
+// to be known of each group of elements, and then each element.
+
+#include "vulkan/ops/normalization.h"
+
+#include "vulkan/ops/elements.h"
+#include "vulkan/ops/reduce.h"
+
+#include <stdio.h>
+
+// ---------------------------------------------------------------------------------------------------------------
+// Rows
+// ---------------------------------------------------------------------------------------------------------------
+
+enum {
+    FEWEST_MEMBERS = 2, // of a row
+    GOOD_LANES = 128,   // of a row: rather than have more, they are given
+    MOST_HELD = 16,     // vectors each, which stay in registers
+    WIDE_LANES = 256,   // of a row, or twice as many, if registers hold halves
+    MOST_LANES = 1024,  // where there are few rows
+    FEW_GROUPS = 256,   // work groups that do not fill a device
+    EDGE_LANES = 8,     // of a row that begins anywhere, at least
+    NEAR_LANES = 4,     // of others: what they read at once is whole sectors of memory
+    PART_LANES = 128,   // of a part of a row,
+    PART_QUADS = 1536,  // and its vectors
+    CHUNK_QUADS = 32,   // parts end at multiples of
+    WAITING_PARTS = 64, // of a row, which a device has at once
+    TURNS = 256,        // of waiting for another part, each about a microsecond
+    PART_WORDS = 3
+};
+
+// Whether the groups are rows that the kernel for these can do.
+static bool are_rows(const struct lowering *lowering, const struct groups *groups, const struct tensor *in,
+                     const struct tensor *out)
+{
+    uint32_t sizes[WNN_MAX_RANK];
+    int64_t steps[WNN_MAX_RANK];
+    unsigned inner =
+        wnn_shader_collapse(groups->inner, groups->inner_dims, groups->inner_steps, sizes, steps);
+    if (inner != 1 || steps[0] != 1 || groups->members < FEWEST_MEMBERS || in->count < 4)
+        return false;
+    unsigned outer =
+        wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, sizes, steps);
+    if (outer > 1 || (outer == 1 && steps[0] != (int64_t)groups->members))
+        return false;
+    return wnn_shader_has_quads(lowering, in) && wnn_shader_has_quads(lowering, out) &&
+           in->count <= INT32_MAX - 64;
+}
+
+// How rows are done; the stages are those of kernels/rows.comp.
+struct rows {
+    const struct groups *groups;
+    const struct tensor *in, *out;
+    bool edges;         // rows begin anywhere
+    size_t full, chunk; // whole vectors that a row has at least, and a part at most
+    size_t parts;
+    unsigned lanes;
+    bool packed;         // halves stay halves in registers
+    struct tensor known; // words, if there are several parts
+    enum {
+        ALONE,
+        KEEP,
+        FINISH,
+        TOGETHER
+    } stage;
+};
+
+static bool overlap(const struct region *a, const struct region *b)
+{
+    return a->buffer == b->buffer && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+}
+
+// Whether work groups may read elements of others, which have perhaps written their results already.
+static bool reads_results(const struct tensor *in, const struct tensor *out)
+{
+    bool reads = overlap(&in->region, &out->region);
+    for (unsigned i = 0; in->fused && i < in->fused->input_count; i++)
+        reads = reads || overlap(&in->fused->inputs[i].region, &out->region);
+    return reads;
+}
+
+// Parts of about as many vectors, the last of which has some in every row.
+static void cut_rows(struct rows *rows, size_t quads)
+{
+    size_t parts = (quads + PART_QUADS - 1) / PART_QUADS;
+    rows->chunk = (quads - 1) / parts;
+    do {
+        rows->chunk = (rows->chunk / CHUNK_QUADS + 1) * CHUNK_QUADS;
+        rows->parts = (rows->full + rows->chunk - 1) / rows->chunk;
+    } while (rows->parts * rows->chunk < quads);
+}
+
+// `busy`: vectors of a lane, of a few lanes; `halves`: those that stay in registers if they are of halves.
+static struct rows plan_rows(const struct lowering *lowering, const struct groups *groups,
+                             const struct tensor *in, const struct tensor *out, size_t busy, size_t halves)
+{
+    struct rows rows = {.groups = groups, .in = in, .out = out, .parts = 1};
+    uint32_t most = lowering->gpu->can.invocations;
+    most = most < MOST_LANES ? most : MOST_LANES;
+    size_t quads = rows.chunk = groups->members / 4, wide = most < WIDE_LANES ? most : WIDE_LANES;
+    rows.edges = groups->members % 4 != 0;
+    rows.full = (rows.edges ? groups->members - 3 : groups->members) / 4;
+    rows.lanes = rows.edges ? EDGE_LANES : NEAR_LANES;
+    rows.packed = in->type == WNNDataType_Float16 && !in->fused && quads > wide * MOST_HELD;
+    if (rows.edges && in->type == WNNDataType_Float16)
+        busy *= 2;
+    if (rows.packed && 2 * wide <= most)
+        wide *= 2;
+    if (quads > wide * (rows.packed ? halves : MOST_HELD)) {
+        cut_rows(&rows, quads);
+        rows.lanes = PART_LANES;
+        rows.known = wnn_scratch(lowering, 0, WNNDataType_Uint32, groups->count * rows.parts * PART_WORDS);
+        bool waits = rows.parts <= WAITING_PARTS && !lowering->gpu->can.minimal && !reads_results(in, out);
+        rows.stage = waits ? TOGETHER : KEEP;
+        return rows;
+    }
+    while ((2 * rows.lanes <= wide && rows.lanes * (rows.lanes < GOOD_LANES ? busy : MOST_HELD) < quads) ||
+           (2 * rows.lanes <= most && rows.lanes < quads && groups->count * rows.lanes < 64 * FEW_GROUPS))
+        rows.lanes *= 2;
+    return rows;
+}
+
+// Of so many lanes that exchange sums, those that sum up the others'.
+static unsigned near_lanes(unsigned lanes)
+{
+    unsigned near = lanes < 8 ? lanes : 4;
+    while (lanes > 8 && near * near < lanes)
+        near *= 2;
+    return lanes == 8 ? 8 : near;
+}
+
+// EACH_HELD(DO): DO(0) to DO(held - 1); TWO_HELD(DO): the same, two at a time if IN_TURN.
+static void define_held(struct shader *shader, size_t held)
+{
+    wnn_shader_define(shader, "HELD", "%zu", held);
+    wnn_shader_text(shader, "#define EACH_HELD(DO)");
+    for (size_t k = 0; k < held; k++)
+        wnn_shader_text(shader, " DO(%zu)", k);
+    wnn_shader_text(shader, "\n#define TWO_HELD(DO)");
+    for (size_t k = 0; k < held; k++)
+        wnn_shader_text(shader, "%s DO(%zu)%s", k % 2 ? "" : " IN_TURN {", k,
+                        k % 2 || k + 1 == held ? " }" : "");
+    wnn_shader_text(shader, "\n");
+}
+
+// Begins a dispatch of the kernel for rows.
+static void begin_rows(struct shader *shader, struct lowering *lowering, const struct rows *rows,
+                       const struct fused *fused)
+{
+    const struct groups *groups = rows->groups;
+    const struct tensor *in = rows->in, *out = rows->out;
+    unsigned lanes = rows->lanes, shuffles = lowering->gpu->can.shuffles;
+    bool pairs = in->type == WNNDataType_Float16 && !in->fused && out->type == WNNDataType_Float16;
+    wnn_shader_begin(shader, lowering, "rows", in->count);
+    shader->local_size = lanes >= 128 ? lanes : groups->count * lanes < 128 * FEW_GROUPS ? 64 : 128;
+    if (shuffles)
+        shader->extensions = "#extension GL_KHR_shader_subgroup_basic : require\n"
+                             "#extension GL_KHR_shader_subgroup_shuffle : require\n";
+    unsigned k = wnn_shader_input(shader, "a", in, FORM_VALUE);
+    wnn_shader_quads(shader, "a", in);
+    if (pairs)
+        wnn_shader_define(shader, "a_pair(i)", "loaded_halves(w%u((i) / 2u))", k);
+    if (rows->packed)
+        wnn_shader_define(shader, "a_halves(i)", "q%u[(base%u + (i) / 2u) / 2u]", k, k);
+    wnn_shader_output_quads(shader, out);
+    wnn_shader_output(shader, out, FORM_VALUE, fused);
+    if (rows->parts > 1)
+        wnn_shader_words(shader, "known", &rows->known.region);
+    wnn_shader_define(shader, "EDGES", "%d", rows->edges);
+    wnn_shader_define(shader, "PAIRS", "%d", pairs);
+    wnn_shader_define(shader, "PACKED", "%d", rows->packed);
+    wnn_shader_define(shader, "LANES", "%u", lanes);
+    wnn_shader_define(shader, "SHUFFLES", "%u", shuffles);
+    wnn_shader_define(shader, "NEAR", "%u", near_lanes(lanes));
+    define_held(shader, (rows->chunk + lanes - 1) / lanes);
+    wnn_shader_define(shader, "PARTS", "%zu", rows->parts);
+    wnn_shader_define(shader, "STAGE", "%d", rows->stage);
+    wnn_shader_define(shader, "TURNS", "%uu", TURNS);
+    wnn_shader_number(shader, "CHUNK", (uint32_t)rows->chunk);
+    wnn_shader_number(shader, "LEAST", (uint32_t)(rows->full - (rows->parts - 1) * rows->chunk));
+    wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
+    wnn_shader_number(shader, "GROUPS", (uint32_t)groups->count);
+}
+
+static void end_rows(struct shader *shader, const struct rows *rows)
+{
+    struct lowering *lowering = shader->lowering;
+    unsigned together = shader->local_size / rows->lanes;
+    if (rows->stage == TOGETHER)
+        wnn_fill(lowering, &rows->known.region);
+    wnn_shader_end_groups(shader, ((uint64_t)rows->groups->count * rows->parts + together - 1) / together);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Short rows
+// ---------------------------------------------------------------------------------------------------------------
+
+// How they are done: `held` sets of so many rows by each work group.
+struct sets {
+    unsigned lanes, rows, held;
+};
+
+enum {
+    SHORT_MEMBERS = 64,
+    SHORT_ODD_MEMBERS = 100, // of an odd number of vectors, which few lanes share badly
+    SET_LANES = 48,          // at least
+    SET_HELD = 4             // twice as many of float16, if rows begin with vectors
+};
+
+// How good so many lanes are: few of a subgroup are idle, and few wait for one another.
+static int rate_lanes(unsigned lanes)
+{
+    return (int)(lanes * 1024 / ((lanes + 31) / 32 * 32)) - (int)lanes;
+}
+
+// Sets are of rows that begin and end with vectors.
+static bool are_short_rows(const struct lowering *lowering, const struct groups *groups,
+                           const struct tensor *in, struct sets *sets)
+{
+    size_t members = groups->members, together = members % 4 == 0 ? 1 : members % 2 == 0 ? 2 : 4;
+    if (members > (members % 8 == 4 ? SHORT_ODD_MEMBERS : SHORT_MEMBERS))
+        return false;
+    unsigned step = (unsigned)(members * together / 4);
+    sets->lanes = step;
+    for (unsigned lanes = step; lanes <= lowering->gpu->can.invocations; lanes += step)
+        if (sets->lanes < SET_LANES || rate_lanes(lanes) > rate_lanes(sets->lanes))
+            sets->lanes = lanes;
+    sets->rows = sets->lanes * 4 / (unsigned)members;
+    sets->held = in->type == WNNDataType_Float16 && together == 1 ? 2 * SET_HELD : SET_HELD;
+    size_t row_bytes = ((members + 3) / 4 + 1) * 2 * sizeof(float) + 4 * sizeof(float); // of shared memory
+    while (sets->held > 1 && ((sets->rows * sets->held + 32) * row_bytes > GPU_LEAST_SHARED ||
+                              groups->count < (size_t)sets->rows * sets->held * 2 * FEW_GROUPS))
+        sets->held /= 2;
+    return true;
+}
+
+static void begin_short_rows(struct shader *shader, struct lowering *lowering, const struct groups *groups,
+                             const struct sets *sets, const struct tensor *in, const struct tensor *out,
+                             const struct fused *fused)
+{
+    wnn_shader_begin(shader, lowering, "short_rows", in->count);
+    shader->local_size = sets->lanes;
+    wnn_shader_input(shader, "a", in, FORM_VALUE);
+    wnn_shader_quads(shader, "a", in);
+    wnn_shader_output_quads(shader, out);
+    wnn_shader_output(shader, out, FORM_VALUE, fused);
+    wnn_shader_define(shader, "EDGES", "%d", groups->members % 4 != 0);
+    wnn_shader_define(shader, "TAIL", "%d", in->count % 4 != 0);
+    wnn_shader_define(shader, "MEMBERS", "%zu", groups->members);
+    wnn_shader_define(shader, "SET_ROWS", "%u", sets->rows);
+    wnn_shader_define(shader, "HALF", "%d", in->type == WNNDataType_Float16);
+    define_held(shader, sets->held);
+    wnn_shader_number(shader, "GROUPS", (uint32_t)groups->count);
+}
+
+static void end_short_rows(struct shader *shader, const struct groups *groups, const struct sets *sets)
+{
+    unsigned together = sets->rows * sets->held;
+    wnn_shader_end_groups(shader, ((uint64_t)groups->count + together - 1) / together);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Columns
+// ---------------------------------------------------------------------------------------------------------------
+
+struct columns {
+    uint32_t stride; // from member to member
+    unsigned lanes;
+};
+
+enum {
+    COLUMN_LANES = 32,
+    COLUMN_HELD = 8
+};
+
+// Whether the groups are such that the kernel for columns can do it, and how.
+static bool are_columns(const struct lowering *lowering, const struct groups *groups, const struct tensor *in,
+                        const struct tensor *out, struct columns *columns)
+{
+    uint32_t sizes[WNN_MAX_RANK], least = lowering->gpu->can.invocations / 4;
+    int64_t steps[WNN_MAX_RANK];
+    unsigned inner =
+        wnn_shader_collapse(groups->inner, groups->inner_dims, groups->inner_steps, sizes, steps);
+    if (inner != 1 || steps[0] % 4 != 0 || groups->members > (size_t)2 * COLUMN_HELD * COLUMN_LANES)
+        return false;
+    columns->stride = (uint32_t)steps[0];
+    unsigned outer =
+        wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, sizes, steps);
+    if (outer == 0 || steps[0] != 1 || sizes[0] % 4 != 0)
+        return false;
+    for (unsigned d = 1; d < outer; d++)
+        if (steps[d] % 4 != 0)
+            return false;
+    columns->lanes = 1;
+    while (columns->lanes < COLUMN_LANES && columns->lanes < least &&
+           (columns->lanes * COLUMN_HELD < groups->members ||
+            (2 * columns->lanes <= groups->members && groups->count / 4 * columns->lanes < 64 * FEW_GROUPS)))
+        columns->lanes *= 2;
+    return wnn_shader_has_quads(lowering, in) && wnn_shader_has_quads(lowering, out) &&
+           in->count <= INT32_MAX - 64;
+}
+
+static void begin_columns(struct shader *shader, struct lowering *lowering, const struct groups *groups,
+                          const struct columns *columns, const struct tensor *in, const struct tensor *out,
+                          const struct fused *fused)
+{
+    size_t held = (groups->members + columns->lanes - 1) / columns->lanes;
+    wnn_shader_begin(shader, lowering, "columns", in->count);
+    shader->local_size = columns->lanes < 8 || lowering->gpu->can.invocations < 256 ? 128 : 256;
+    wnn_shader_input(shader, "a", in, FORM_VALUE);
+    wnn_shader_quads(shader, "a", in);
+    wnn_shader_output_quads(shader, out);
+    wnn_shader_output(shader, out, FORM_VALUE, fused);
+    wnn_shader_map(shader, "group", groups->outer, groups->outer_dims, groups->outer_steps, 0);
+    wnn_shader_define(shader, "LANES", "%u", columns->lanes);
+    define_held(shader, held);
+    wnn_shader_number(shader, "STRIDE", columns->stride);
+    wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
+    wnn_shader_number(shader, "GROUPS", (uint32_t)groups->count);
+}
+
+static void end_columns(struct shader *shader, const struct groups *groups, const struct columns *columns)
+{
+    unsigned across = 4 * shader->local_size / columns->lanes;
+    wnn_shader_end_groups(shader, ((uint64_t)groups->count + across - 1) / across);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// softmax: for each group its greatest element and the sum of exponentials, then each element
+// ---------------------------------------------------------------------------------------------------------------
+
+static size_t group_count(const struct shape *shape, uint32_t axes)
+{
+    size_t count = 1;
+    for (unsigned d = 0; d < shape->rank; d++)
+        count *= axes >> d & 1 ? 1 : shape->dim[d];
+    return count;
+}
+
+// What is known of groups, or of the parts of rows.
+static size_t scratch_of_groups(size_t count, size_t members, unsigned width)
+{
+    size_t words = (members / 2048 + 1) * PART_WORDS;
+    return count * (words > width ? words : width) * sizeof(float);
+}
+
+// An input with an element for each group of the output's elements.
+static void add_groups(struct elements *elements, const struct tensor *tensor, enum form form,
+                       const struct shape *shape, uint32_t axes)
+{
+    int64_t steps[WNN_MAX_RANK], step = 1;
+    for (unsigned d = shape->rank; d-- > 0;) {
+        bool listed = axes >> d & 1;
+        steps[d] = listed ? 0 : step;
+        step *= listed ? 1 : shape->dim[d];
+    }
+    wnn_elements_map(elements, "s", tensor, form, shape->rank, shape->dim, steps, 0);
+}
+
+static struct tensor vectors(const struct lowering *lowering, size_t groups, unsigned width)
+{
+    struct tensor tensor = wnn_scratch(lowering, 0, WNNDataType_Float32, groups);
+    tensor.region.bytes = groups * width * sizeof(float);
+    return tensor;
+}
+
+// x times scale plus mask, of element i.
+static void define_prepared(struct shader *shader, const struct softmax_input *input,
+                            const struct shape *shape)
+{
+    if (!input) {
+        wnn_shader_text(shader, "#define prepared(x, i) (x)\n");
+        return;
+    }
+    wnn_shader_float(shader, "INPUT_SCALE", input->scale);
+    if (input->mask) {
+        wnn_shader_broadcast(shader, "mask", &input->mask->shape, shape);
+        wnn_shader_input(shader, "mask", input->mask, FORM_VALUE);
+    }
+    wnn_shader_text(shader, "float prepared(float x, uint i) { return x * INPUT_SCALE%s; }\n",
+                    input->mask ? " + mask_at(mask_index(i))" : "");
+}
+
+// The same, in place.
+static void prepare(struct lowering *lowering, const struct tensor *tensor, const struct softmax_input *input)
+{
+    struct elements elements;
+    wnn_elements_begin(&elements, lowering, tensor->count);
+    define_prepared(&elements.shader, input, &tensor->shape);
+    wnn_elements_same(&elements, "x", tensor, FORM_VALUE);
+    wnn_elements_output(&elements, "prepared(x, i)", tensor, FORM_VALUE);
+    wnn_elements_end(&elements, NULL);
+}
+
+static void define_softmax(struct shader *shader, const struct tensor *in, const struct softmax_input *input)
+{
+    wnn_shader_define(shader, "SOFTMAX", "1");
+    wnn_shader_define(shader, "weight(x, top)", "%s(x, top)",
+                      in->type == WNNDataType_Float16 ? "exp_down_half" : "exp_down");
+    define_prepared(shader, input, &in->shape);
+}
+
+// `input` NULL: of the elements as they are; else in place.
+static void softmax(struct lowering *lowering, uint32_t axis, const struct tensor *in,
+                    const struct tensor *out, const struct softmax_input *input, const struct fused *fused)
+{
+    struct groups groups = wnn_groups_along(&in->shape, &axis, 1);
+    struct tensor known = vectors(lowering, groups.count, 2);
+    struct shader shader;
+    struct sets sets;
+    bool in_rows = are_rows(lowering, &groups, in, out);
+    if (in_rows && are_short_rows(lowering, &groups, in, &sets)) {
+        begin_short_rows(&shader, lowering, &groups, &sets, in, out, fused);
+        define_softmax(&shader, in, input);
+        end_short_rows(&shader, &groups, &sets);
+        return;
+    }
+    if (in_rows) {
+        struct rows rows = plan_rows(lowering, &groups, in, out, 4, 25);
+        do {
+            begin_rows(&shader, lowering, &rows, fused);
+            define_softmax(&shader, in, input);
+            end_rows(&shader, &rows);
+        } while (rows.stage++ == KEEP);
+        return;
+    }
+    struct columns columns;
+    if (are_columns(lowering, &groups, in, out, &columns)) {
+        begin_columns(&shader, lowering, &groups, &columns, in, out, fused);
+        define_softmax(&shader, in, input);
+        end_columns(&shader, &groups, &columns);
+        return;
+    }
+    if (input) {
+        prepare(lowering, in, input);
+        in = out;
+    }
+    wnn_reduce_begin(&shader, lowering, &groups, in, &known, FORM_PAIR, NULL);
+    wnn_reduce_twice(&shader, "vec2(-INF, 0.0)", "vec2(greatest(a.x, b.x), 0.0)", "vec2(x, 0.0)", "s",
+                     "vec2(0.0)", "vec2(exp_below(x, known.x), 0.0)", "vec2(known.x, s.x + s.y)");
+    wnn_reduce_end(&shader, &groups);
+
+    struct elements elements;
+    wnn_elements_begin(&elements, lowering, out->count);
+    wnn_elements_same(&elements, "x", in, FORM_VALUE);
+    add_groups(&elements, &known, FORM_PAIR, &in->shape, 1u << axis);
+    wnn_elements_output(&elements, "quotient(exp_below(x, s.x), s.y)", out, FORM_VALUE);
+    wnn_elements_end(&elements, fused);
+}
+
+size_t wnn_scratch_of_softmax(const struct node *node)
+{
+    const struct softmax_attrs *attrs = node->attrs;
+    const struct shape *shape = &node->in[0]->type.shape;
+    return scratch_of_groups(group_count(shape, 1u << attrs->axis), shape->dim[attrs->axis], 2);
+}
+
+void wnn_lower_softmax(struct lowering *lowering)
+{
+    const struct softmax_attrs *attrs = lowering->node->attrs;
+    softmax(lowering, attrs->axis, &lowering->in[0], &lowering->out[0], NULL, lowering->fused);
+}
+
+size_t wnn_scratch_of_last_softmax(const struct descriptor *type)
+{
+    unsigned last = type->shape.rank ? type->shape.rank - 1 : 0;
+    return wnn_scratch_of_softmax_of(group_count(&type->shape, 1u << last), type->shape.dim[last]);
+}
+
+void wnn_lower_last_softmax(struct lowering *lowering, const struct tensor *tensor)
+{
+    softmax(lowering, tensor->shape.rank - 1, tensor, tensor, NULL, NULL);
+}
+
+size_t wnn_scratch_of_softmax_of(size_t rows, size_t members)
+{
+    return scratch_of_groups(rows, members, 2);
+}
+
+void wnn_lower_softmax_of(struct lowering *lowering, const struct tensor *tensor,
+                          const struct softmax_input *input)
+{
+    softmax(lowering, tensor->shape.rank - 1, tensor, tensor, input, NULL);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Normalisations: mean and 1 / sqrt(variance + epsilon) of each group, then each element
+// ---------------------------------------------------------------------------------------------------------------
+
+// Where the parameters of normalisations lie, and what else their kernels are told.
+struct normalization {
+    double epsilon, share; // share: 1 / members
+    bool of_members;       // there is a parameter for each member, else one for some groups
+    unsigned outer;
+    uint32_t outer_dims[WNN_MAX_RANK];
+    int64_t outer_steps[WNN_MAX_RANK];
+};
+
+// <name>_words(i, whole): the words of four elements from element i on, or of those that there are.
+static void define_words(struct shader *shader, const char *name, const struct tensor *tensor, unsigned k)
+{
+    bool half = tensor->type == WNNDataType_Float16;
+    unsigned count = half ? 2 : 4;
+    wnn_shader_text(shader, "uvec%u %s_words(uint i, bool whole)\n{\nif (whole)\n", count, name);
+    if (half)
+        wnn_shader_text(shader, "return q%u[(base%u + i / 2u) / 2u];\n", k, k);
+    else
+        wnn_shader_text(shader, "return floatBitsToUint(q%u[(base%u + i) / 4u]);\n", k, k);
+    wnn_shader_text(shader, "i = i * %uu / 4u;\nreturn uvec%u(", count, count);
+    for (unsigned e = 0; e < count; e++)
+        wnn_shader_text(shader, "%sw%u(min(i + %uu, %zuu))", e ? ", " : "", k, e,
+                        (tensor->count * count - 1) / 4);
+    wnn_shader_text(shader, ");\n}\n");
+}
+
+// <function>(r, k, j): the four elements of a parameter that a kernel needs at once; <function>_OF(r, i): of
+// element i.
+static void define_parameter(struct shader *shader, const char *function, const char *name,
+                             const struct tensor *tensor, const struct normalization *how, bool in_rows,
+                             const char *none)
+{
+    char four[32], one[32];
+    snprintf(four, sizeof four, "%s(r, k, j)", function);
+    snprintf(one, sizeof one, "%s_OF(r, i)", function);
+    if (!tensor->region.buffer) {
+        wnn_shader_define(shader, four, "vec4(%s)", none);
+        wnn_shader_define(shader, one, "%s", none);
+        return;
+    }
+    unsigned k = wnn_shader_input(shader, name, tensor, FORM_VALUE);
+    bool quads = in_rows && how->of_members && wnn_shader_has_quads(shader->lowering, tensor);
+    wnn_shader_define(shader, one, "%s(%s_at, r, i)", how->of_members ? "OF_MEMBER" : "OF_GROUP", name);
+    if (quads && tensor->count % 4 == 0) {
+        wnn_shader_quads(shader, name, tensor);
+        wnn_shader_define(shader, four, "OF_QUADS(%s_quad, r, k, j)", name);
+    } else if (quads && !tensor->fused) {
+        wnn_shader_quads(shader, name, tensor);
+        define_words(shader, name, tensor, k);
+        wnn_shader_define(shader, four, "OF_WORDS(%s_words, r, k, j)", name);
+    } else {
+        wnn_shader_define(shader, four, "%s(%s_at, r, k, j)", how->of_members ? "OF_MEMBERS" : "OF_GROUPS",
+                          name);
+    }
+}
+
+static void define_normalization(struct shader *shader, const struct normalization *how, bool in_rows)
+{
+    const struct tensor *in = shader->lowering->in;
+    wnn_shader_define(shader, "SOFTMAX", "0");
+    wnn_shader_define(shader, "BY_MEMBER", "%d", how->of_members);
+    wnn_shader_define(shader, "prepared(x, i)", "(x)");
+    wnn_shader_map(shader, "parameter", how->outer, how->outer_dims, how->outer_steps, 0);
+    wnn_shader_float(shader, "EPSILON", how->epsilon);
+    wnn_shader_float(shader, "SHARE", how->share);
+    define_parameter(shader, "SCALE", "scale", &in[1], how, in_rows, "1.0");
+    define_parameter(shader, "BIAS", "bias", &in[2], how, in_rows, "-0.0");
+    wnn_shader_define(shader, "NORMALISED", "%s",
+                      in->type == WNNDataType_Float16 ? "normalised_half" : "normalised");
+}
+
+static bool normalize_at_once(struct lowering *lowering, const struct groups *groups, uint32_t axes,
+                              double epsilon, const int64_t parameter_steps[WNN_MAX_RANK])
+{
+    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
+    const struct shape *shape = &in->shape;
+    struct normalization how = {
+        .epsilon = epsilon, .share = 1.0 / (double)groups->members, .of_members = true};
+    bool of_groups = true;
+    int64_t step = 1;
+    for (unsigned d = shape->rank; d-- > 0;)
+        if (axes >> d & 1) {
+            how.of_members = how.of_members && (shape->dim[d] == 1 || parameter_steps[d] == step);
+            of_groups = of_groups && parameter_steps[d] == 0;
+            step *= shape->dim[d];
+        }
+    for (unsigned d = 0; d < shape->rank; d++)
+        if (!(axes >> d & 1)) {
+            how.of_members = how.of_members && parameter_steps[d] == 0;
+            how.outer_dims[how.outer] = shape->dim[d];
+            how.outer_steps[how.outer++] = parameter_steps[d];
+        }
+    bool has_any = lowering->in[1].region.buffer || lowering->in[2].region.buffer;
+    if (has_any && !how.of_members && !of_groups)
+        return false;
+    struct shader shader;
+    struct columns columns;
+    struct sets sets;
+    bool in_rows = are_rows(lowering, groups, in, out);
+    if (in_rows && are_short_rows(lowering, groups, in, &sets)) {
+        begin_short_rows(&shader, lowering, groups, &sets, in, out, lowering->fused);
+        define_normalization(&shader, &how, groups->members % 4 == 0);
+        end_short_rows(&shader, groups, &sets);
+        return true;
+    }
+    if (in_rows) {
+        struct rows rows = plan_rows(lowering, groups, in, out, 8, 16);
+        do {
+            begin_rows(&shader, lowering, &rows, lowering->fused);
+            define_normalization(&shader, &how, true);
+            end_rows(&shader, &rows);
+        } while (rows.stage++ == KEEP);
+        return true;
+    }
+    if (!are_columns(lowering, groups, in, out, &columns))
+        return false;
+    begin_columns(&shader, lowering, groups, &columns, in, out, lowering->fused);
+    define_normalization(&shader, &how, false);
+    end_columns(&shader, groups, &columns);
+    return true;
+}
+
+static void normalize(struct lowering *lowering, const uint32_t *axes, size_t axis_count, double epsilon,
+                      const int64_t parameter_steps[WNN_MAX_RANK])
+{
+    const struct tensor *in = &lowering->in[0], *scale = &lowering->in[1], *bias = &lowering->in[2],
+                        *out = &lowering->out[0];
+    struct groups groups = wnn_groups_along(&in->shape, axes, axis_count);
+    struct tensor known = vectors(lowering, groups.count, 4);
+    struct shader shader;
+    uint32_t listed = 0;
+    for (size_t i = 0; i < axis_count; i++)
+        listed |= 1u << axes[i];
+    if (normalize_at_once(lowering, &groups, listed, epsilon, parameter_steps))
+        return;
+    wnn_reduce_begin(&shader, lowering, &groups, in, &known, FORM_QUAD, NULL);
+    wnn_shader_float(&shader, "EPSILON", epsilon);
+    wnn_reduce_twice(&shader, "vec2(0.0)", "sum2(a, b)", "vec2(x, 0.0)", "mean2(s, float(MEMBERS))",
+                     "vec2(0.0)", "square2(sum2(vec2(x, 0.0), -known))",
+                     "vec4(known, inverse_root(sum2(mean2(s, float(MEMBERS)), vec2(EPSILON, 0.0))))");
+    wnn_reduce_end(&shader, &groups);
+
+    struct elements elements;
+    wnn_elements_begin(&elements, lowering, out->count);
+    wnn_elements_same(&elements, "x", in, FORM_VALUE);
+    add_groups(&elements, &known, FORM_QUAD, &in->shape, listed);
+    const struct tensor *parameters[] = {scale, bias};
+    static const char *const names[] = {"scale", "bias"}, *const absent[] = {"1.0", "-0.0"};
+    for (unsigned i = 0; i < 2; i++) {
+        if (parameters[i]->region.buffer)
+            wnn_elements_map(&elements, names[i], parameters[i], FORM_VALUE, in->shape.rank, in->shape.dim,
+                             parameter_steps, 0);
+        else
+            wnn_elements_do(&elements, "float %s = %s;", names[i], absent[i]);
+    }
+    wnn_elements_output(&elements, "normalised(x, s, scale, bias)", out, FORM_VALUE);
+    wnn_elements_end(&elements, lowering->fused);
+}
+
+size_t wnn_scratch_of_normalization(const struct node *node)
+{
+    const struct shape *shape = &node->in[0]->type.shape;
+    uint32_t axes = 0;
+    if (node->op == WNN_OP_instanceNormalization) {
+        const WNNInstanceNormalizationOptions *options = node->attrs;
+        axes = options->layout == WNNInputOperandLayout_NHWC ? 0x6 : 0xC;
+    } else {
+        const WNNLayerNormalizationOptions *options = node->attrs;
+        for (size_t i = 0; i < options->axes.count; i++)
+            axes |= 1u << options->axes.data[i];
+    }
+    size_t count = group_count(shape, axes);
+    return scratch_of_groups(count, count ? wnn_shape_elements(shape) / count : 0, 4);
+}
+
+void wnn_lower_instance_normalization(struct lowering *lowering)
+{
+    const WNNInstanceNormalizationOptions *options = lowering->node->attrs;
+    bool last = options->layout == WNNInputOperandLayout_NHWC;
+    const uint32_t axes[2] = {last ? 1 : 2, last ? 2 : 3};
+    int64_t steps[WNN_MAX_RANK] = {0};
+    steps[last ? 3 : 1] = 1;
+    normalize(lowering, axes, 2, options->epsilon, steps);
+}
+
+void wnn_lower_layer_normalization(struct lowering *lowering)
+{
+    const WNNLayerNormalizationOptions *options = lowering->node->attrs;
+    const struct shape *shape = &lowering->in[0].shape;
+    int64_t steps[WNN_MAX_RANK] = {0}, step = 1;
+    // scale and bias have the axes in the order in which they are listed.
+    for (size_t i = options->axes.count; i-- > 0;) {
+        steps[options->axes.data[i]] = step;
+        step *= shape->dim[options->axes.data[i]];
+    }
+    normalize(lowering, options->axes.data, options->axes.count, options->epsilon, steps);
+}

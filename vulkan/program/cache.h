@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What pipelines are made of, kept by the host (WNNCache) beyond the life of a context. An entry is the
+// SPIR-V of one shader and the driver's data of its pipeline. It is found by a digest of the shader's text,
+// the compiler's version and the driver; it is checked as if a stranger had written it, so that one that is
+// lost, cut off or damaged costs time and nothing else.
+
+#ifndef VULKAN_CACHE_H_
+#define VULKAN_CACHE_H_
+
+#include "lib/allocator.h"
+#include "lib/sha256.h"
+#include "vulkan/device/functions.h"
+
+// Entries that are larger are not taken, nor offered.
+#define GPU_CACHE_ENTRY ((size_t)64 << 20)
+
+// What an entry depends on besides the text.
+struct cache_identity {
+    uint32_t vendor, device, driver_version, api_version;
+    uint8_t uuid[VK_UUID_SIZE]; // pipelineCacheUUID
+    const char *compiler;       // its version
+};
+
+// Worker only.
+struct cache {
+    struct allocator *allocator;
+    const WNNCache *host; // NULL: nothing is kept
+    struct cache_identity identity;
+};
+
+struct cache_key {
+    unsigned char bytes[WNN_SHA256_BYTES];
+};
+
+struct cache_entry {
+    void *memory; // NULL: there is none
+    size_t bytes;
+    // Of an entry that has been checked.
+    const uint32_t *words; // SPIR-V
+    size_t word_count;
+    const void *data; // the driver's; NULL: none, or of another driver
+    size_t data_bytes;
+};
+
+struct cache_key wnn_cache_key(const struct cache *cache, const char *text, size_t length);
+
+// Asks the host for an entry, which is not checked yet. False: it has none that could be one.
+bool wnn_cache_load(const struct cache *cache, const struct cache_key *key, struct cache_entry *entry);
+
+// Whether it is what has been stored under the key; fills in the rest of the entry. Any thread.
+bool wnn_cache_check(const struct cache *cache, const struct cache_key *key, struct cache_entry *entry);
+
+// Makes an entry. False: no memory, or larger than entries may be. Any thread.
+bool wnn_cache_make(const struct cache *cache, const struct cache_key *key, const uint32_t *words,
+                    size_t word_count, const void *data, size_t data_bytes, struct cache_entry *entry);
+
+// Offers it to the host.
+void wnn_cache_store(const struct cache *cache, const struct cache_key *key, const struct cache_entry *entry);
+
+void wnn_cache_drop(const struct cache *cache, struct cache_entry *entry); // one of zeros is accepted
+
+#endif

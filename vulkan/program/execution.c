@@ -1,0 +1,698 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/program/execution.h"
+
+#include <string.h>
+
+// Above this an executable has memory for one execution only.
+#define MOST_FOR_MORE_FLIGHTS ((uint64_t)256 << 20)
+
+static size_t port_bytes(const struct graph_port *port)
+{
+    return wnn_descriptor_bytes(&port->operand->type);
+}
+
+// The bytes of inputs, or of outputs that are not constant, one behind the other.
+static size_t bytes_of(const struct graph_port *ports, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += ports[i].operand->constant ? 0 : wnn_aligned(port_bytes(&ports[i]));
+    return bytes;
+}
+
+static size_t tensor_count(const struct executable *executable)
+{
+    return executable->plan->graph.input_count + executable->plan->graph.output_count;
+}
+
+// The inputs, and behind them the outputs.
+static struct gpu_tensor *tensor_of(const struct executable *executable, const struct bindings *bindings,
+                                    size_t i)
+{
+    size_t inputs = executable->plan->graph.input_count;
+    return i < inputs ? (struct gpu_tensor *)(uintptr_t)bindings->inputs[i] : bindings->outputs[i - inputs];
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Regions
+// ---------------------------------------------------------------------------------------------------------------
+
+static const struct buffer *input_variable(const struct executable *executable, size_t slot)
+{
+    return &executable->variables[1 + slot];
+}
+
+static const struct buffer *output_variable(const struct executable *executable, size_t slot)
+{
+    return &executable->variables[1 + executable->plan->graph.input_count + slot];
+}
+
+static struct region region_of(const struct executable *executable, const struct operand *operand)
+{
+    const struct placement *place = &operand->placement;
+    size_t bytes = wnn_descriptor_bytes(&operand->type);
+    switch (place->place) {
+    case PLACE_INPUT:
+        return (struct region){input_variable(executable, place->slot), 0, bytes};
+    case PLACE_OUTPUT:
+        return (struct region){output_variable(executable, place->slot), place->within, bytes};
+    default:
+        return (struct region){&executable->variables[0], place->offset, bytes};
+    }
+}
+
+bool wnn_executable_begin(struct gpu *gpu, struct executable *executable, struct error *error)
+{
+    const struct plan *plan = executable->plan;
+    const struct graph *graph = &plan->graph;
+    size_t variables = 1 + graph->input_count + graph->output_count;
+    executable->regions =
+        wnn_arena_allocate(&executable->records, graph->operand_count * sizeof(struct region));
+    executable->variables = wnn_arena_allocate(&executable->records, variables * sizeof(struct buffer));
+    if (!executable->regions || !executable->variables)
+        return wnn_fail_memory(error);
+    executable->program.variables = executable->variables;
+    executable->program.variable_count = variables;
+    for (size_t i = 0; i < graph->operand_count; i++)
+        if (!graph->operands[i]->constant)
+            executable->regions[i] = region_of(executable, graph->operands[i]);
+    executable->input_bytes = bytes_of(graph->inputs, graph->input_count);
+    if (!gpu->is_lent) // which computes on tensors only
+        executable->readback_bytes = bytes_of(graph->outputs, graph->output_count);
+    uint64_t bytes = (uint64_t)plan->arena_bytes + executable->input_bytes + executable->readback_bytes;
+    executable->most_flights = bytes > MOST_FOR_MORE_FLIGHTS ? 1 : FLIGHTS;
+    return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What a program is recorded for
+// ---------------------------------------------------------------------------------------------------------------
+
+// Everything that a setting needs, while it is made and recorded.
+struct scene {
+    const struct executable *executable;
+    const struct flight *flight;
+    const struct bindings *bindings; // with tensors, or NULL
+    struct arena arena;
+    struct site *sites;
+    struct step *before, *after;
+    VkBuffer *foreign;
+    size_t foreign_count;
+    bool has_lent; // a tensor in a buffer of the caller's
+    bool failed;
+};
+
+static void *allocate(struct scene *scene, size_t size)
+{
+    void *memory = wnn_arena_allocate(&scene->arena, size);
+    scene->failed |= !memory;
+    return memory;
+}
+
+static void add_copy(struct scene *scene, struct step **list, struct region from, struct region to)
+{
+    struct step *step = allocate(scene, sizeof *step);
+    if (!step)
+        return;
+    *step = (struct step){.kind = STEP_COPY,
+                          .next = *list,
+                          .parts = 1,
+                          .binding_count = 2,
+                          .bindings = {{from, false}, {to, true}}};
+    *list = step;
+}
+
+static struct region tensor_region(struct scene *scene, const struct gpu_tensor *tensor)
+{
+    struct buffer *buffer = allocate(scene, sizeof *buffer);
+    if (buffer)
+        buffer->handle = tensor->handle;
+    return (struct region){buffer, tensor->offset, tensor->bytes};
+}
+
+static bool overlap(const struct gpu_tensor *a, const struct gpu_tensor *b)
+{
+    return a->handle == b->handle && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+}
+
+// Whether tensor `i` shares bytes with another, as only those in buffers of the caller's can.
+static bool is_aliased(const struct scene *scene, size_t i)
+{
+    const struct gpu_tensor *tensor = tensor_of(scene->executable, scene->bindings, i), *other;
+    bool aliased = false;
+    for (size_t k = 0; scene->has_lent && k < tensor_count(scene->executable); k++) {
+        other = tensor_of(scene->executable, scene->bindings, k);
+        aliased |= k != i && overlap(tensor, other);
+    }
+    return aliased;
+}
+
+// The tensor number `i`, or NULL: there are none.
+static const struct gpu_tensor *meet(struct scene *scene, size_t i)
+{
+    const struct gpu_tensor *tensor =
+        scene->bindings ? tensor_of(scene->executable, scene->bindings, i) : NULL;
+    if (tensor && tensor->shared)
+        scene->foreign[scene->foreign_count++] = tensor->handle;
+    return tensor;
+}
+
+static void place_inputs(struct scene *scene)
+{
+    const struct executable *executable = scene->executable;
+    const struct graph *graph = &executable->plan->graph;
+    const struct flight *flight = scene->flight;
+    size_t at = 0;
+    for (size_t i = 0; i < graph->input_count; i++) {
+        const struct gpu_tensor *tensor = meet(scene, i);
+        size_t bytes = port_bytes(&graph->inputs[i]);
+        struct site site = {flight->inputs.handle, at};
+        if (tensor && wnn_gpu_tensor_binds(tensor))
+            site = (struct site){tensor->handle, tensor->offset};
+        else if (tensor)
+            add_copy(scene, &scene->before, tensor_region(scene, tensor),
+                     (struct region){&flight->inputs, at, bytes});
+        scene->sites[1 + i] = site;
+        at += wnn_aligned(bytes);
+    }
+    if (!scene->bindings && !flight->inputs.mapped && at > 0)
+        add_copy(scene, &scene->before, (struct region){&flight->upload, 0, at},
+                 (struct region){&flight->inputs, 0, at});
+}
+
+static void place_outputs(struct scene *scene)
+{
+    const struct executable *executable = scene->executable;
+    const struct graph *graph = &executable->plan->graph;
+    const struct flight *flight = scene->flight;
+    size_t at = 0;
+    for (size_t i = 0; i < graph->output_count; i++) {
+        const struct operand *operand = graph->outputs[i].operand;
+        const struct gpu_tensor *tensor = meet(scene, graph->input_count + i);
+        size_t bytes = port_bytes(&graph->outputs[i]);
+        bool computed = operand->placement.place == PLACE_OUTPUT && operand->placement.slot == i;
+        struct site site = {flight->arena.handle, operand->placement.offset};
+        if (tensor && computed && wnn_gpu_tensor_binds(tensor) && !is_aliased(scene, graph->input_count + i))
+            site = (struct site){tensor->handle, tensor->offset};
+        else if (tensor)
+            add_copy(scene, &scene->after, executable->regions[operand->index], tensor_region(scene, tensor));
+        else if (!flight->arena.mapped && !operand->constant)
+            add_copy(scene, &scene->after, executable->regions[operand->index],
+                     (struct region){&flight->readback, at, bytes});
+        scene->sites[1 + graph->input_count + i] = site;
+        at += operand->constant ? 0 : wnn_aligned(bytes);
+    }
+}
+
+// `bindings`: with tensors, or NULL.
+static bool record(struct gpu *gpu, struct executable *executable, const struct flight *flight,
+                   const struct bindings *bindings, enum stamps stamps, struct recording *recording,
+                   struct error *error)
+{
+    size_t ports = tensor_count(executable);
+    struct scene scene = {.executable = executable, .flight = flight, .bindings = bindings};
+    for (size_t i = 0; bindings && i < ports; i++)
+        scene.has_lent |= tensor_of(executable, bindings, i)->lent.buffer != 0;
+    wnn_arena_init(&scene.arena, gpu->allocator);
+    scene.sites = allocate(&scene, (1 + ports) * sizeof scene.sites[0]);
+    scene.foreign = allocate(&scene, (1 + ports) * sizeof scene.foreign[0]);
+    if (!scene.failed) {
+        scene.sites[0] = (struct site){flight->arena.handle, 0};
+        place_inputs(&scene);
+        place_outputs(&scene);
+    }
+    const struct setting setting = {.sites = scene.sites,
+                                    .before = scene.before,
+                                    .after = scene.after,
+                                    .foreign = scene.foreign,
+                                    .foreign_count = scene.foreign_count,
+                                    .ordered = bindings != NULL,
+                                    .stamps = stamps};
+    bool done = scene.failed ? wnn_fail_memory(error)
+                             : wnn_program_record(&executable->program, &setting, recording, error);
+    wnn_arena_free(&scene.arena);
+    return done;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Takes
+// ---------------------------------------------------------------------------------------------------------------
+
+// More sets of tensors by turns are recorded anew. The least is for any graph, and so many dispatches that a
+// take of all of them has some megabytes.
+enum {
+    LEAST_TAKES = 8,
+    MOST_TAKES = 64,
+    MOST_DISPATCHES = 8192
+};
+
+static size_t most_takes(const struct executable *executable)
+{
+    size_t count = MOST_DISPATCHES / (executable->program.dispatches + 1);
+    return count < LEAST_TAKES ? LEAST_TAKES : count > MOST_TAKES ? MOST_TAKES : count;
+}
+
+static bool is_for(const struct executable *executable, const struct take *take,
+                   const struct bindings *bindings)
+{
+    if (take->on_tensors != (bindings != NULL))
+        return false;
+    for (size_t i = 0; bindings && i < tensor_count(executable); i++)
+        if (take->numbers[i] != tensor_of(executable, bindings, i)->number)
+            return false;
+    return true;
+}
+
+static bool has_take(const struct executable *executable, const struct flight *flight,
+                     const struct bindings *bindings)
+{
+    const struct take *take = flight->takes;
+    while (take && !is_for(executable, take, bindings))
+        take = take->next;
+    return take;
+}
+
+static void free_take(struct gpu *gpu, struct take *take)
+{
+    wnn_recording_free(&take->recording);
+    wnn_release(gpu->allocator, take);
+}
+
+// NULL: it failed.
+static struct take *make_take(struct gpu *gpu, struct executable *executable, const struct flight *flight,
+                              const struct bindings *bindings, enum stamps stamps, struct error *error)
+{
+    size_t count = bindings ? tensor_count(executable) : 0;
+    struct take *take = wnn_allocate_zero(gpu->allocator, sizeof *take + count * sizeof take->numbers[0]);
+    if (!take) {
+        wnn_fail_memory(error);
+        return NULL;
+    }
+    take->on_tensors = bindings;
+    for (size_t i = 0; i < count; i++)
+        take->numbers[i] = tensor_of(executable, bindings, i)->number;
+    if (record(gpu, executable, flight, bindings, stamps, &take->recording, error))
+        return take;
+    free_take(gpu, take);
+    return NULL;
+}
+
+static struct take *remove_take(struct flight *flight, struct take **place)
+{
+    struct take *take = *place;
+    *place = take->next;
+    flight->take_count--;
+    return take;
+}
+
+static struct recording *add_take(struct flight *flight, struct take *take)
+{
+    take->next = flight->takes;
+    flight->takes = take;
+    flight->take_count++;
+    return &take->recording;
+}
+
+// The take of a flight that is not under way: made now if there is none that is as it should be; if that
+// fails, another for the same memory will do. NULL: there is none. `bindings`: with tensors, or NULL.
+static struct recording *find_recording(struct gpu *gpu, struct executable *executable, struct flight *flight,
+                                        const struct bindings *bindings, enum stamps stamps,
+                                        struct error *error)
+{
+    struct take **last = NULL, **other = NULL, *take;
+    if (stamps == STAMPS_NONE && executable->program.measured)
+        stamps = STAMPS_SUBMISSIONS;
+    for (struct take **place = &flight->takes; *place; place = &(*place)->next) {
+        const struct recording *recording = &(*place)->recording;
+        last = place;
+        if (!is_for(executable, *place, bindings))
+            continue;
+        if (recording->stamps == stamps && recording->version == executable->program.version)
+            return add_take(flight, remove_take(flight, place));
+        if (recording->stamps <= stamps)
+            other = place;
+    }
+    if (!(take = make_take(gpu, executable, flight, bindings, stamps, error)))
+        return other ? &(*other)->recording : NULL;
+    // What is out of date is not needed any more.
+    bool outdated = other && (*other)->recording.stamps == stamps;
+    if (outdated || flight->take_count >= most_takes(executable))
+        free_take(gpu, remove_take(flight, outdated ? other : last));
+    return add_take(flight, take);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Flights
+// ---------------------------------------------------------------------------------------------------------------
+
+static void free_flight(struct gpu *gpu, struct flight *flight)
+{
+    while (flight->takes)
+        free_take(gpu, remove_take(flight, &flight->takes));
+    if (flight->preparation)
+        gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &flight->preparation);
+    if (flight->clearing)
+        gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &flight->clearing);
+    flight->preparation = flight->clearing = VK_NULL_HANDLE;
+    for (unsigned i = 0; i < PIECES; i++)
+        wnn_moment_free(gpu, &flight->ends[i]);
+    wnn_buffer_free(gpu, &flight->arena);
+    wnn_buffer_free(gpu, &flight->inputs);
+    wnn_buffer_free(gpu, &flight->upload);
+    wnn_buffer_free(gpu, &flight->readback);
+}
+
+static bool make_buffer(struct gpu *gpu, size_t bytes, enum buffer_use use, struct buffer *buffer,
+                        struct error *error)
+{
+    return bytes == 0 || wnn_buffer_create(gpu, bytes, use, buffer, error);
+}
+
+// Makes the next flight of a program that is finished.
+static bool make_flight(struct gpu *gpu, struct executable *executable, struct error *error)
+{
+    struct flight *flight = &executable->flights[executable->flight_count];
+    // With nothing beyond the minimum there is no memory for both sides.
+    enum buffer_use shared = gpu->can.minimal ? BUFFER_DEVICE : BUFFER_TENSOR;
+    bool done = make_buffer(gpu, executable->plan->arena_bytes, BUFFER_DEVICE, &flight->arena, error) &&
+                make_buffer(gpu, executable->input_bytes, shared, &flight->inputs, error);
+    for (unsigned i = 0; done && i < PIECES; i++)
+        done = wnn_moment_create(gpu, &flight->ends[i], error);
+    if (done && !gpu->is_lent)
+        done = (flight->inputs.mapped ||
+                make_buffer(gpu, executable->input_bytes, BUFFER_UPLOAD, &flight->upload, error)) &&
+               (flight->arena.mapped ||
+                make_buffer(gpu, executable->readback_bytes, BUFFER_READBACK, &flight->readback, error)) &&
+               find_recording(gpu, executable, flight, NULL, STAMPS_NONE, error);
+    if (done)
+        executable->flight_count++;
+    else
+        free_flight(gpu, flight);
+    return done;
+}
+
+bool wnn_executable_end(struct gpu *gpu, struct executable *executable, struct error *error)
+{
+    return make_flight(gpu, executable, error);
+}
+
+void wnn_executable_free(struct gpu *gpu, struct executable *executable)
+{
+    if (gpu->lost)
+        wnn_gpu_settle(gpu);
+    for (size_t i = 0; i < FLIGHTS; i++)
+        free_flight(gpu, &executable->flights[i]);
+    wnn_program_free(&executable->program);
+}
+
+// One that does not fly, if there is a choice one with a take for these tensors. NULL: there is no memory for
+// one more, or not so much that one should take it.
+static struct flight *find_flight(struct gpu *gpu, struct executable *executable,
+                                  const struct bindings *bindings)
+{
+    struct error ignored = {0};
+    struct flight *found = NULL;
+    for (size_t i = 0; i < executable->flight_count; i++) {
+        struct flight *flight = &executable->flights[i];
+        if (!atomic_load(&flight->flies) &&
+            (!found || (bindings->tensors && has_take(executable, flight, bindings))))
+            found = flight;
+    }
+    if (found || executable->flight_count == executable->most_flights)
+        return found;
+    if (!make_flight(gpu, executable, &ignored)) {
+        executable->most_flights = executable->flight_count;
+        return NULL;
+    }
+    return &executable->flights[executable->flight_count - 1];
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Submission
+// ---------------------------------------------------------------------------------------------------------------
+
+// Takes the inputs from the host.
+static bool take_inputs(struct gpu *gpu, const struct executable *executable, struct flight *flight,
+                        const struct bindings *bindings, struct error *error)
+{
+    const struct graph *graph = &executable->plan->graph;
+    const struct buffer *to = flight->inputs.mapped ? &flight->inputs : &flight->upload;
+    size_t at = 0;
+    for (size_t i = 0; i < graph->input_count; i++) {
+        size_t bytes = port_bytes(&graph->inputs[i]);
+        memcpy((char *)to->mapped + at, bindings->inputs[i], bytes);
+        at += wnn_aligned(bytes);
+    }
+    return wnn_buffer_flush(gpu, to, error);
+}
+
+// What has to come before the recording. *prepares: something has.
+static bool prepare_tensors(struct gpu *gpu, const struct executable *executable, struct flight *flight,
+                            const struct bindings *bindings, bool *prepares, struct error *error)
+{
+    size_t inputs = executable->plan->graph.input_count, count = tensor_count(executable);
+    for (size_t i = 0; i < count; i++)
+        *prepares |= wnn_gpu_tensor_waits(tensor_of(executable, bindings, i), i >= inputs);
+    if (!*prepares)
+        return true;
+    if (!wnn_gpu_preparation_begin(gpu, &flight->preparation, error))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        wnn_gpu_prepare(gpu, flight->preparation, tensor_of(executable, bindings, i), i >= inputs);
+    return wnn_gpu_preparation_end(gpu, flight->preparation, error);
+}
+
+// What is to be done if the execution is left in the middle, which another thread than this would do.
+static bool record_clearing(struct gpu *gpu, const struct executable *executable, struct flight *flight,
+                            const struct bindings *bindings, struct error *error)
+{
+    size_t inputs = executable->plan->graph.input_count, count = tensor_count(executable);
+    if (!wnn_gpu_preparation_begin(gpu, &flight->clearing, error))
+        return false;
+    for (size_t i = inputs; i < count; i++)
+        wnn_gpu_tensor_clear(gpu, flight->clearing, tensor_of(executable, bindings, i));
+    for (size_t i = 0; i < count; i++)
+        wnn_gpu_tensor_return(gpu, flight->clearing, tensor_of(executable, bindings, i));
+    return wnn_gpu_preparation_end(gpu, flight->clearing, error);
+}
+
+// Submits so much of what is left; the last piece lets other executions follow.
+static bool submit_piece(struct gpu *gpu, struct flight *flight, size_t submissions,
+                         const WNNVulkanSync *sync, struct error *error)
+{
+    size_t left = flight->count - flight->submitted, count = submissions < left ? submissions : left;
+    struct moment *end = &flight->ends[flight->pieces % PIECES];
+    if (!wnn_gpu_submit(gpu, flight->batches + flight->submitted, count, flight->pieces == 0 ? sync : NULL,
+                        count == left ? sync : NULL, end, error))
+        return false;
+    if (flight->pieces++ == 0)
+        flight->begin = end->begin;
+    flight->submitted += count;
+    if (count == left && flight->pieces > 1)
+        atomic_store(&gpu->unfinished, false);
+    return true;
+}
+
+static bool submit_first_pieces(struct gpu *gpu, struct flight *flight, const WNNVulkanSync *sync,
+                                struct error *error)
+{
+    flight->submitted = flight->pieces = flight->ended = 0;
+    if (flight->count <= AT_ONCE)
+        return submit_piece(gpu, flight, AT_ONCE, sync, error);
+    if (!submit_piece(gpu, flight, PIECE, sync, error))
+        return false;
+    atomic_store(&gpu->unfinished, true);
+    if (submit_piece(gpu, flight, PIECE, sync, error))
+        return true;
+    // The first would use memory that is given to others.
+    if (!gpu->lost)
+        gpu->lost = (sync && sync->waitCount > 0) || !wnn_gpu_settle(gpu);
+    atomic_store(&gpu->unfinished, false);
+    return false;
+}
+
+static bool start(struct gpu *gpu, struct executable *executable, struct flight *flight,
+                  const struct bindings *bindings, enum stamps stamps, struct error *error)
+{
+    bool prepares = false;
+    flight->last =
+        find_recording(gpu, executable, flight, bindings->tensors ? bindings : NULL, stamps, error);
+    if (!flight->last ||
+        !(bindings->tensors ? prepare_tensors(gpu, executable, flight, bindings, &prepares, error)
+                            : take_inputs(gpu, executable, flight, bindings, error)))
+        return false;
+    struct batch *batches = flight->last->batches;
+    size_t count = flight->last->count;
+    batches[0] = (struct batch){&flight->preparation, 1};
+    for (size_t i = 0; i < count; i++)
+        batches[1 + i] = (struct batch){&flight->last->commands[i], 1};
+    flight->batches = prepares ? batches : batches + 1;
+    flight->count = prepares ? count + 1 : count;
+    if (bindings->tensors && flight->count > AT_ONCE &&
+        !record_clearing(gpu, executable, flight, bindings, error))
+        return false;
+    if (!submit_first_pieces(gpu, flight, bindings->sync, error))
+        return false;
+    for (size_t i = 0; bindings->tensors && i < tensor_count(executable); i++)
+        wnn_gpu_tensor_used(tensor_of(executable, bindings, i));
+    return true;
+}
+
+void wnn_execution_clear(const struct executable *executable, const struct bindings *bindings)
+{
+    const struct graph *graph = &executable->plan->graph;
+    for (size_t i = 0; !bindings->tensors && i < graph->output_count; i++)
+        if (bindings->outputs[i])
+            memset(bindings->outputs[i], 0, port_bytes(&graph->outputs[i]));
+}
+
+bool wnn_execution_submit(struct gpu *gpu, struct executable *executable, const struct bindings *bindings,
+                          void **result, struct error *error)
+{
+    *result = NULL;
+    if (atomic_load(&gpu->unfinished))
+        return true;
+    struct flight *flight = find_flight(gpu, executable, bindings);
+    if (!flight)
+        return true;
+    const struct watcher *watcher = bindings->watcher && bindings->watcher->timed ? bindings->watcher : NULL;
+    enum stamps stamps = !watcher ? STAMPS_NONE : watcher->whole ? STAMPS_WHOLE : STAMPS_NODES;
+    if (flight->last)
+        wnn_program_learn(&executable->program, flight->last, flight->length);
+    bool done = wnn_interrupt_check(bindings->interrupt, error) &&
+                start(gpu, executable, flight, bindings, stamps, error);
+    if (done) {
+        atomic_store(&flight->flies, true);
+        *result = flight;
+    } else {
+        flight->last = NULL;
+        wnn_execution_clear(executable, bindings);
+    }
+    return done;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The end
+// ---------------------------------------------------------------------------------------------------------------
+
+// What the device has noted of an execution. Where it notes nodes, their steps were recorded one behind the
+// other, in the order of the nodes.
+static void tell_times(struct gpu *gpu, const struct executable *executable,
+                       const struct recording *recording, const struct watcher *watcher)
+{
+    const struct graph *graph = &executable->plan->graph;
+    if (recording->stamps < STAMPS_NODES || (recording->stamps == STAMPS_WHOLE && !watcher->whole))
+        return;
+    double *times = recording->stamp_count > 1
+                        ? wnn_allocate(gpu->allocator, recording->stamp_count * sizeof times[0])
+                        : NULL;
+    if (!times || !wnn_recording_times(recording, times)) {
+        wnn_release(gpu->allocator, times);
+        return;
+    }
+    double whole = 0;
+    const struct step *step = executable->program.first;
+    for (uint32_t i = 0; i + 1 < recording->stamp_count; i++)
+        whole += times[i];
+    for (size_t i = 0, taken = 0; !watcher->whole && i < graph->node_count; i++) {
+        while (step && !step->node)
+            step = step->next;
+        bool has = step && step->node == graph->nodes[i];
+        watcher->timed(watcher, graph->nodes[i], has ? (uint64_t)(times[taken++] + 0.5) : 0);
+        while (step && step->node == graph->nodes[i])
+            step = step->next;
+    }
+    watcher->timed(watcher, NULL, (uint64_t)(whole + 0.5));
+    wnn_release(gpu->allocator, times);
+}
+
+// Where the host finds an output, but a constant one; `at`: of staging memory.
+static const char *find_output(const struct flight *flight, const struct executable *executable,
+                               const struct operand *operand, size_t at)
+{
+    const struct graph_port *inputs = executable->plan->graph.inputs;
+    if (!flight->arena.mapped)
+        return (const char *)flight->readback.mapped + at;
+    if (operand->placement.place == PLACE_INPUT)
+        return (const char *)flight->inputs.mapped + bytes_of(inputs, operand->placement.slot);
+    return (const char *)flight->arena.mapped + operand->placement.offset;
+}
+
+static bool give_outputs(struct gpu *gpu, const struct executable *executable, const struct flight *flight,
+                         const struct bindings *bindings, struct error *error)
+{
+    const struct graph *graph = &executable->plan->graph;
+    size_t at = 0;
+    if (!wnn_buffer_invalidate(gpu, flight->arena.mapped ? &flight->arena : &flight->readback, error))
+        return false;
+    for (size_t i = 0; i < graph->output_count; i++) {
+        const struct operand *operand = graph->outputs[i].operand;
+        size_t bytes = port_bytes(&graph->outputs[i]);
+        if (bindings->outputs[i])
+            memcpy(bindings->outputs[i],
+                   operand->constant ? operand->constant->data : find_output(flight, executable, operand, at),
+                   bytes);
+        at += operand->constant ? 0 : wnn_aligned(bytes);
+    }
+    return true;
+}
+
+static bool wait_for_piece(struct gpu *gpu, struct flight *flight, struct error *error)
+{
+    return wnn_gpu_wait(gpu, &flight->ends[flight->ended++ % PIECES], error);
+}
+
+// Leaves out what has not been submitted. Whoever waits for signals gets them. What cannot be cleared is
+// lost.
+static void stop(struct gpu *gpu, struct flight *flight, const struct bindings *bindings, struct error *error)
+{
+    bool done = true;
+    while (flight->ended < flight->pieces)
+        done = wait_for_piece(gpu, flight, error) && done;
+    if (done && bindings->tensors)
+        done = wnn_gpu_submit(gpu, &(struct batch){&flight->clearing, 1}, 1, NULL, bindings->sync,
+                              &flight->ends[0], error) &&
+               wnn_gpu_wait(gpu, &flight->ends[0], error);
+    gpu->lost = gpu->lost || !done;
+    flight->last = NULL; // nothing can be learned from it
+}
+
+// Submits the rest piece by piece. Pieces that are much shorter than a budget become longer.
+static bool wait_for_all(struct gpu *gpu, struct flight *flight, const struct bindings *bindings,
+                         struct error *error)
+{
+    double before = flight->begin, now = before;
+    size_t piece = PIECE;
+    while (flight->ended < flight->pieces) {
+        const struct moment *end = &flight->ends[flight->ended % PIECES];
+        if (!wait_for_piece(gpu, flight, error))
+            return false;
+        now = end->begin + end->length;
+        if (flight->submitted == flight->count)
+            continue;
+        piece *= now - before < gpu->budget / 2 ? 2 : 1;
+        before = now;
+        bool stops = wnn_interrupted(bindings->interrupt);
+        if (!stops && submit_piece(gpu, flight, piece, bindings->sync, error))
+            continue;
+        stop(gpu, flight, bindings, error);
+        return stops && wnn_interrupt_check(bindings->interrupt, error);
+    }
+    flight->length = now - flight->begin;
+    return true;
+}
+
+bool wnn_execution_land(struct gpu *gpu, const struct executable *executable, struct flight *flight,
+                        const struct bindings *bindings, struct error *error)
+{
+    bool done = wait_for_all(gpu, flight, bindings, error) &&
+                (bindings->tensors || give_outputs(gpu, executable, flight, bindings, error));
+    if (flight->submitted < flight->count) // it never will be
+        atomic_store(&gpu->unfinished, false);
+    if (!done)
+        wnn_execution_clear(executable, bindings);
+    else if (bindings->watcher && bindings->watcher->timed)
+        tell_times(gpu, executable, flight->last, bindings->watcher);
+    atomic_store(&flight->flies, false);
+    return done;
+}

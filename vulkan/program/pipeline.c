@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/program/pipeline.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BUCKETS = 1024,
+    MOST_IDLE = 1024 // pipelines that nobody uses at present
+};
+
+static bool load_compiler(void **library, struct error *error)
+{
+    static const char name[] = "libwebnn-glsl.so.0";
+    *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    return *library || wnn_fail(error, WNNStatus_NotSupportedError,
+                                "Vulkan needs %s, which compiles shaders and is not there", name);
+}
+
+bool wnn_pipelines_open(struct pipelines *pipelines, struct gpu *gpu, const struct backend_options *options,
+                        struct error *error)
+{
+    *pipelines = (struct pipelines){.gpu = gpu, .parallel = options->parallel, .bucket_count = BUCKETS};
+    bool opened = load_compiler(&pipelines->library, error);
+    if (opened) {
+        pipelines->glsl = dlsym(pipelines->library, GLSL_SYMBOL);
+        pipelines->compiler = pipelines->glsl ? pipelines->glsl->create() : NULL;
+        pipelines->buckets = wnn_allocate_zero(gpu->allocator, BUCKETS * sizeof pipelines->buckets[0]);
+        opened = (pipelines->compiler && pipelines->buckets) || wnn_fail_memory(error);
+    }
+    if (opened) {
+        const struct capabilities *can = &gpu->can;
+        pipelines->cache = (struct cache){gpu->allocator,
+                                          options->cache,
+                                          {.vendor = can->vendor,
+                                           .device = can->device,
+                                           .driver_version = can->driver_version,
+                                           .api_version = can->api_version,
+                                           .compiler = pipelines->glsl->version}};
+        memcpy(pipelines->cache.identity.uuid, can->pipeline_cache, VK_UUID_SIZE);
+    }
+    if (!opened)
+        wnn_pipelines_close(pipelines);
+    return opened;
+}
+
+static void destroy(struct pipelines *pipelines, struct pipeline *pipeline)
+{
+    struct gpu *gpu = pipelines->gpu;
+    gpu->vk.DestroyPipeline(gpu->device, pipeline->handle, NULL);
+    wnn_release(gpu->allocator, pipeline->text);
+    wnn_release(gpu->allocator, pipeline);
+    pipelines->count--;
+}
+
+void wnn_pipelines_close(struct pipelines *pipelines)
+{
+    if (!pipelines->gpu)
+        return;
+    for (size_t i = 0; pipelines->buckets && i < pipelines->bucket_count; i++)
+        for (struct pipeline *next, *pipeline = pipelines->buckets[i]; pipeline; pipeline = next) {
+            next = pipeline->next;
+            destroy(pipelines, pipeline);
+        }
+    wnn_release(pipelines->gpu->allocator, pipelines->buckets);
+    // At the end of the process the library has gone before.
+    if (pipelines->compiler && !wnn_gate_closes())
+        pipelines->glsl->destroy(pipelines->compiler);
+    if (pipelines->library && !wnn_gate_closes())
+        dlclose(pipelines->library);
+    *pipelines = (struct pipelines){0};
+}
+
+static uint64_t hash_of(const char *text, size_t length)
+{
+    uint64_t hash = 0xCBF29CE484222325u;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 0x100000001B3u;
+    return hash;
+}
+
+struct pipeline *wnn_pipelines_find(struct pipelines *pipelines, const char *text, size_t length,
+                                    unsigned buffers)
+{
+    struct allocator *allocator = pipelines->gpu->allocator;
+    uint64_t hash = hash_of(text, length);
+    struct pipeline **bucket = &pipelines->buckets[hash % pipelines->bucket_count];
+    for (struct pipeline *pipeline = *bucket; pipeline; pipeline = pipeline->next) {
+        if (pipeline->hash != hash || pipeline->length != length || memcmp(pipeline->text, text, length) != 0)
+            continue;
+        pipelines->idle -= pipeline->users++ == 0;
+        return pipeline;
+    }
+    struct pipeline *pipeline = wnn_allocate_zero(allocator, sizeof *pipeline);
+    char *copy = wnn_allocate(allocator, length);
+    if (!pipeline || !copy) {
+        wnn_release(allocator, pipeline);
+        wnn_release(allocator, copy);
+        return NULL;
+    }
+    memcpy(copy, text, length);
+    *pipeline = (struct pipeline){
+        .next = *bucket, .hash = hash, .text = copy, .length = length, .buffers = buffers, .users = 1};
+    *bucket = pipeline;
+    pipelines->count++;
+    return pipeline;
+}
+
+// Drops every pipeline without users.
+static void clean(struct pipelines *pipelines)
+{
+    for (size_t i = 0; i < pipelines->bucket_count; i++)
+        for (struct pipeline **place = &pipelines->buckets[i]; *place;) {
+            struct pipeline *pipeline = *place;
+            if (pipeline->users > 0) {
+                place = &pipeline->next;
+                continue;
+            }
+            *place = pipeline->next;
+            destroy(pipelines, pipeline);
+        }
+    pipelines->idle = 0;
+}
+
+void wnn_pipelines_leave(struct pipelines *pipelines, struct pipeline *pipeline)
+{
+    pipelines->idle += --pipeline->users == 0;
+    if (pipelines->idle > MOST_IDLE)
+        clean(pipelines);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Compiling
+// ---------------------------------------------------------------------------------------------------------------
+
+// What becomes of one pipeline.
+struct task {
+    struct pipeline *pipeline;
+    struct cache_key key;
+    struct cache_entry entry; // the host's, or what it is to be offered
+    bool made;                // the entry is new
+    struct error error;
+};
+
+struct job {
+    struct pipelines *pipelines;
+    struct task *tasks;
+};
+
+// `cache` may be VK_NULL_HANDLE.
+static bool create(struct gpu *gpu, struct pipeline *pipeline, const uint32_t *words, size_t count,
+                   VkPipelineCache cache, struct error *error)
+{
+    VkShaderModule module;
+    const VkShaderModuleCreateInfo module_info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                                  .codeSize = count * sizeof words[0],
+                                                  .pCode = words};
+    VkResult result = gpu->vk.CreateShaderModule(gpu->device, &module_info, NULL, &module);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkCreateShaderModule", error);
+    const VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .flags = VK_PIPELINE_CREATE_DISPATCH_BASE, // long dispatches are cut
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .module = module,
+                  .pName = "main"},
+        .layout = gpu->layouts[pipeline->buffers]};
+    result = gpu->vk.CreateComputePipelines(gpu->device, cache, 1, &info, NULL, &pipeline->handle);
+    gpu->vk.DestroyShaderModule(gpu->device, module, NULL);
+    if (result == VK_SUCCESS)
+        return true;
+    pipeline->handle = VK_NULL_HANDLE;
+    return wnn_gpu_fail(gpu, result, "vkCreateComputePipelines", error);
+}
+
+// One of the driver's caches, for one pipeline, so that threads have nothing to share; VK_NULL_HANDLE: it is
+// not to be had, and does without.
+static VkPipelineCache create_cache(struct gpu *gpu, const void *data, size_t bytes)
+{
+    const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+                                            .initialDataSize = bytes,
+                                            .pInitialData = data};
+    VkPipelineCache cache;
+    VkResult result = gpu->vk.CreatePipelineCache(gpu->device, &info, NULL, &cache);
+    return result == VK_SUCCESS ? cache : VK_NULL_HANDLE;
+}
+
+// Makes the entry of a new pipeline, if the driver and the memory allow.
+static void make_entry(const struct pipelines *pipelines, struct task *task, const struct glsl_result *spirv,
+                       VkPipelineCache cache)
+{
+    struct gpu *gpu = pipelines->gpu;
+    size_t bytes = 0;
+    void *data = NULL;
+    if (cache && gpu->vk.GetPipelineCacheData(gpu->device, cache, &bytes, NULL) == VK_SUCCESS && bytes > 0 &&
+        bytes <= GPU_CACHE_ENTRY && (data = wnn_allocate(gpu->allocator, bytes)) &&
+        gpu->vk.GetPipelineCacheData(gpu->device, cache, &bytes, data) != VK_SUCCESS)
+        bytes = 0;
+    task->made = wnn_cache_make(&pipelines->cache, &task->key, spirv->words, spirv->count, data,
+                                data ? bytes : 0, &task->entry);
+    wnn_release(gpu->allocator, data);
+}
+
+static void compile_text(const struct pipelines *pipelines, struct task *task)
+{
+    struct gpu *gpu = pipelines->gpu;
+    struct pipeline *pipeline = task->pipeline;
+    struct glsl_result spirv = {.words = pipeline->words, .count = pipeline->word_count};
+    if (!spirv.words)
+        spirv = pipelines->glsl->compile(pipelines->compiler, pipeline->text, pipeline->length);
+    if (!spirv.words) {
+        wnn_fail(&task->error, WNNStatus_OperationError, "a shader does not compile: %s", spirv.message);
+    } else {
+        VkPipelineCache cache = pipelines->cache.host ? create_cache(gpu, NULL, 0) : VK_NULL_HANDLE;
+        if (create(gpu, pipeline, spirv.words, spirv.count, cache, &task->error) && pipelines->cache.host)
+            make_entry(pipelines, task, &spirv, cache);
+        gpu->vk.DestroyPipelineCache(gpu->device, cache, NULL);
+    }
+    pipelines->glsl->release(&spirv);
+}
+
+// Whether nothing speaks against one more shader: they take long.
+static bool may_compile(const struct pipelines *pipelines, struct error *error)
+{
+    if (wnn_gate_closes())
+        return wnn_gpu_fail(pipelines->gpu, VK_ERROR_DEVICE_LOST, "the process ends", error);
+    return wnn_interrupt_check(pipelines->interrupt, error);
+}
+
+// False: the entry is of no use, and the text has to do.
+static bool compile_entry(const struct pipelines *pipelines, struct task *task)
+{
+    struct gpu *gpu = pipelines->gpu;
+    struct cache_entry *entry = &task->entry;
+    bool done = false;
+    if (wnn_cache_check(&pipelines->cache, &task->key, entry)) {
+        VkPipelineCache cache =
+            entry->data ? create_cache(gpu, entry->data, entry->data_bytes) : VK_NULL_HANDLE;
+        struct error error = {0};
+        done = create(gpu, task->pipeline, entry->words, entry->word_count, cache, &error);
+        gpu->vk.DestroyPipelineCache(gpu->device, cache, NULL);
+        if (!done && gpu->lost) {
+            task->error = error;
+            done = true;
+        }
+    }
+    wnn_cache_drop(&pipelines->cache, entry);
+    return done;
+}
+
+static void compile(void *argument, size_t index)
+{
+    const struct job *job = argument;
+    struct task *task = &job->tasks[index];
+    if (may_compile(job->pipelines, &task->error))
+        compile_text(job->pipelines, task);
+}
+
+// Makes what the host has; what is left comes first in the list, and is counted. One behind the other: a
+// driver that has its data is quicker than threads are, which would wait for one another in it.
+static size_t compile_entries(const struct job *job, size_t count)
+{
+    const struct cache *cache = &job->pipelines->cache;
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct task *task = &job->tasks[i];
+        bool done = false;
+        if (cache->host && may_compile(job->pipelines, &task->error)) {
+            task->key = wnn_cache_key(cache, task->pipeline->text, task->pipeline->length);
+            done = wnn_cache_load(cache, &task->key, &task->entry) && compile_entry(job->pipelines, task);
+        }
+        if (!done) {
+            struct task other = job->tasks[left];
+            job->tasks[left++] = *task;
+            *task = other;
+        }
+    }
+    return left;
+}
+
+static void store_entries(const struct job *job, size_t count)
+{
+    const struct cache *cache = &job->pipelines->cache;
+    for (size_t i = 0; i < count; i++) {
+        struct task *task = &job->tasks[i];
+        if (task->made)
+            wnn_cache_store(cache, &task->key, &task->entry);
+        wnn_cache_drop(cache, &task->entry);
+    }
+}
+
+bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *list, size_t count,
+                           struct error *error)
+{
+    struct allocator *allocator = pipelines->gpu->allocator;
+    size_t missing = 0;
+    for (size_t i = 0; i < count; i++)
+        missing += !list[i]->handle;
+    if (missing == 0)
+        return true;
+    struct job job = {pipelines, wnn_allocate_zero(allocator, missing * sizeof job.tasks[0])};
+    if (!job.tasks)
+        return wnn_fail_memory(error);
+    missing = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (list[i]->handle || list[i]->taken)
+            continue;
+        list[i]->taken = true;
+        job.tasks[missing++].pipeline = list[i];
+    }
+    size_t left = compile_entries(&job, missing);
+    if (left > 0)
+        pipelines->parallel->run(pipelines->parallel, left, compile, &job);
+    wnn_gate_pass(&pipelines->gpu->gate);
+    store_entries(&job, missing);
+    bool done = true;
+    for (size_t i = 0; i < missing; i++) {
+        job.tasks[i].pipeline->taken = false;
+        if (done && job.tasks[i].error.status != WNNStatus_Success) {
+            *error = job.tasks[i].error;
+            done = false;
+        }
+    }
+    wnn_release(allocator, job.tasks);
+    return done;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pipelines by the text of their shaders: what is equal is compiled once and shared by all graphs of a
+// context.
+
+#ifndef VULKAN_PIPELINE_H_
+#define VULKAN_PIPELINE_H_
+
+#include "vulkan/program/cache.h"
+#include "vulkan/device/device.h"
+#include "vulkan/program/glsl.h"
+
+struct pipeline {
+    struct pipeline *next; // in its bucket
+    uint64_t hash;
+    char *text;
+    size_t length;
+    const uint32_t *words; // SPIR-V that the text has been compiled to already, or NULL
+    size_t word_count;
+    unsigned buffers;  // of its layout
+    unsigned users;    // executables
+    VkPipeline handle; // VK_NULL_HANDLE until it is compiled
+    bool taken;        // while it is compiled
+};
+
+struct pipelines {
+    struct gpu *gpu;
+    const struct parallel *parallel;
+    const struct interrupt *interrupt; // of the build that is under way, or NULL
+    void *library;
+    const struct glsl_compiler *glsl;
+    void *compiler;
+    struct cache cache;
+    struct pipeline **buckets;
+    size_t bucket_count, count, idle;
+};
+
+// Opens the library with the compiler. NotSupportedError if there is none.
+bool wnn_pipelines_open(struct pipelines *pipelines, struct gpu *gpu, const struct backend_options *options,
+                        struct error *error);
+void wnn_pipelines_close(struct pipelines *pipelines);
+
+// The pipeline of that text, compiled or not, with one more user. NULL: out of memory.
+struct pipeline *wnn_pipelines_find(struct pipelines *pipelines, const char *text, size_t length,
+                                    unsigned buffers);
+void wnn_pipelines_leave(struct pipelines *pipelines, struct pipeline *pipeline); // one user less
+
+// Compiles those of the list that are not yet; on all threads.
+bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *list, size_t count,
+                           struct error *error);
+
+#endif

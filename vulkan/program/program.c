@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/program/program.h"
+
+#include "ops/op.h"
+
+#include <string.h>
+
+void wnn_program_init(struct program *program, struct gpu *gpu, struct pipelines *pipelines)
+{
+    *program = (struct program){.gpu = gpu, .pipelines = pipelines};
+    wnn_arena_init(&program->records, gpu->allocator);
+    wnn_arena_init(&program->texts, gpu->allocator);
+    program->last = &program->first;
+}
+
+void wnn_program_free(struct program *program)
+{
+    struct gpu *gpu = program->gpu;
+    for (const struct step *step = program->first; step; step = step->next)
+        if (step->pipeline)
+            wnn_pipelines_leave(program->pipelines, step->pipeline);
+    wnn_buffer_free(gpu, &program->parameters);
+    wnn_arena_free(&program->records);
+    wnn_arena_free(&program->texts);
+}
+
+struct step *wnn_program_add(struct program *program, enum step_kind kind, const struct node *node)
+{
+    struct step *step = wnn_arena_allocate(&program->records, sizeof *step);
+    if (!step)
+        return NULL;
+    step->kind = kind;
+    step->node = node;
+    *program->last = step;
+    program->last = &step->next;
+    program->steps++;
+    program->dispatches += kind == STEP_DISPATCH;
+    return step;
+}
+
+struct step *wnn_program_repeat(struct program *program, const struct step *step)
+{
+    struct step *copy = wnn_program_add(program, step->kind, step->node);
+    if (!copy)
+        return NULL;
+    *copy = *step;
+    copy->next = NULL;
+    copy->pipeline->users++;
+    return copy;
+}
+
+uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, size_t count)
+{
+    uint32_t first = (uint32_t)program->word_count;
+    if (program->word_count + count > UINT32_MAX / sizeof(uint32_t))
+        return UINT32_MAX;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t *grown = wnn_arena_grow(&program->records, program->words, program->word_count,
+                                         &program->word_capacity, sizeof program->words[0]);
+        if (!grown)
+            return UINT32_MAX;
+        program->words = grown;
+        program->words[program->word_count++] = words[i];
+    }
+    return first;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Finishing
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool compile(struct program *program, struct error *error)
+{
+    struct pipeline **list =
+        wnn_arena_allocate(&program->records, (program->dispatches + 1) * sizeof list[0]);
+    if (!list)
+        return wnn_fail_memory(error);
+    size_t count = 0;
+    for (const struct step *step = program->first; step; step = step->next)
+        if (step->pipeline)
+            list[count++] = step->pipeline;
+    return wnn_pipelines_compile(program->pipelines, list, count, error);
+}
+
+static bool upload_parameters(struct program *program, struct error *error)
+{
+    size_t bytes = program->word_count * sizeof program->words[0];
+    if (bytes == 0)
+        return true;
+    if (!wnn_buffer_create(program->gpu, bytes, BUFFER_DEVICE, &program->parameters, error))
+        return false;
+    const struct upload upload = {program->words, {&program->parameters, 0, bytes}};
+    return wnn_gpu_upload(program->gpu, &upload, 1, error);
+}
+
+bool wnn_program_finish(struct program *program, struct error *error)
+{
+    if (!compile(program, error) || !upload_parameters(program, error))
+        return false;
+    for (struct step *step = program->first; step; step = step->next)
+        if (step->has_parameters)
+            step->bindings[0].region.buffer = &program->parameters;
+    wnn_program_estimate(program);
+    return true;
+}
+
+struct access wnn_program_access(const struct program *program, const struct setting *setting,
+                                 const struct binding *binding)
+{
+    const struct region *region = &binding->region;
+    size_t variable = ((uintptr_t)region->buffer - (uintptr_t)program->variables) / sizeof *region->buffer;
+    bool varies = region->buffer >= program->variables && variable < program->variable_count;
+    const struct site site = varies ? setting->sites[variable] : (struct site){region->buffer->handle, 0};
+    size_t begin = site.offset + region->offset;
+    return (struct access){site.handle, begin / 4 * 4, (begin + region->bytes + 3) / 4 * 4, binding->writes};
+}
+
+bool wnn_access_conflicts(const struct access *a, const struct access *b)
+{
+    return (a->writes || b->writes) && a->buffer == b->buffer && a->begin < b->end && b->begin < a->end;
+}
+
+static bool conflict(const struct program *program, const struct setting *setting, const struct step *a,
+                     const struct step *b)
+{
+    for (unsigned i = 0; i < a->binding_count; i++)
+        for (unsigned k = 0; k < b->binding_count; k++) {
+            struct access one = wnn_program_access(program, setting, &a->bindings[i]),
+                          other = wnn_program_access(program, setting, &b->bindings[k]);
+            if (wnn_access_conflicts(&one, &other))
+                return true;
+        }
+    return false;
+}
+
+bool wnn_program_check(const struct program *program, const struct setting *setting, struct error *error)
+{
+    for (const struct step *a = program->first; a; a = a->next)
+        for (const struct step *b = a->next; b; b = b->next)
+            if (b->barriers <= a->barriers && conflict(program, setting, a, b))
+                return wnn_fail(error, WNNStatus_UnknownError,
+                                "Vulkan: there is no barrier between %s and %s",
+                                a->node ? wnn_ops[a->node->op].name : "a copy",
+                                b->node ? wnn_ops[b->node->op].name : "a copy");
+    return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Uploading
+// ---------------------------------------------------------------------------------------------------------------
+
+#define STAGING ((size_t)64 << 20)
+
+static bool copy_pieces(struct gpu *gpu, VkCommandBuffer commands, const struct buffer *staging,
+                        const VkBufferCopy *copies, const VkBuffer *to, size_t count, struct error *error)
+{
+    if (!wnn_buffer_flush(gpu, staging, error))
+        return false;
+    const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                           .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+    VkResult result = gpu->vk.BeginCommandBuffer(commands, &info);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkBeginCommandBuffer", error);
+    for (size_t i = 0; i < count; i++)
+        gpu->vk.CmdCopyBuffer(commands, staging->handle, to[i], 1, &copies[i]);
+    const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                     .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+                                     .dstAccessMask =
+                                         VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT};
+    gpu->vk.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                               VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1,
+                               &barrier, 0, NULL, 0, NULL);
+    result = gpu->vk.EndCommandBuffer(commands);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkEndCommandBuffer", error);
+    return wnn_gpu_run(gpu, commands, error);
+}
+
+static bool upload_staged(struct gpu *gpu, const struct upload *uploads, size_t count, size_t total,
+                          struct error *error)
+{
+    enum {
+        MOST_COPIES = 256
+    };
+    VkBufferCopy copies[MOST_COPIES];
+    VkBuffer to[MOST_COPIES];
+    size_t pieces = 0, used = 0;
+    struct buffer staging = {0};
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                              .commandPool = gpu->commands,
+                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                              .commandBufferCount = 1};
+    VkResult result = gpu->vk.AllocateCommandBuffers(gpu->device, &info, &commands);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkAllocateCommandBuffers", error);
+    bool done = wnn_buffer_create(gpu, total < STAGING ? total : STAGING, BUFFER_UPLOAD, &staging, error);
+    for (size_t i = 0; done && i < count; i++) {
+        const struct upload *upload = &uploads[i];
+        for (size_t at = 0, bytes; done && at < upload->to.bytes; at += bytes) {
+            if (used == staging.bytes || pieces == MOST_COPIES) {
+                done = copy_pieces(gpu, commands, &staging, copies, to, pieces, error);
+                pieces = used = 0;
+            }
+            bytes =
+                upload->to.bytes - at < staging.bytes - used ? upload->to.bytes - at : staging.bytes - used;
+            memcpy((char *)staging.mapped + used, (const char *)upload->data + at, bytes);
+            copies[pieces] = (VkBufferCopy){used, upload->to.offset + at, bytes};
+            to[pieces++] = upload->to.buffer->handle;
+            used += bytes;
+        }
+    }
+    if (done && pieces > 0)
+        done = copy_pieces(gpu, commands, &staging, copies, to, pieces, error);
+    gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &commands);
+    wnn_buffer_free(gpu, &staging);
+    return done;
+}
+
+bool wnn_gpu_upload(struct gpu *gpu, const struct upload *uploads, size_t count, struct error *error)
+{
+    size_t staged = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct region *to = &uploads[i].to;
+        if (to->buffer->mapped) {
+            memcpy((char *)to->buffer->mapped + to->offset, uploads[i].data, to->bytes);
+            if (!wnn_buffer_flush(gpu, to->buffer, error))
+                return false;
+        } else {
+            staged += to->bytes;
+        }
+    }
+    return staged == 0 || upload_staged(gpu, uploads, count, staged, error);
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a graph becomes: a list of dispatches, copies and fills on regions of buffers, recorded into command
+// buffers once for each set of buffers that it runs on, with barriers between the levels of what may run at
+// the same time (schedule.h).
+
+#ifndef VULKAN_PROGRAM_H_
+#define VULKAN_PROGRAM_H_
+
+#include "lib/arena.h"
+#include "vulkan/device/memory.h"
+#include "vulkan/program/pipeline.h"
+#include "vulkan/device/timeline.h"
+
+// A piece of a buffer.
+struct region {
+    const struct buffer *buffer;
+    size_t offset, bytes;
+};
+
+struct binding {
+    struct region region;
+    bool writes;
+};
+
+enum step_kind {
+    STEP_DISPATCH,
+    STEP_COPY, // bindings: from, to
+    STEP_FILL, // binding: what becomes zeros, whole words
+};
+
+struct step {
+    enum step_kind kind;
+    struct step *next;
+    const struct node *node; // NULL: of no node
+    struct pipeline *pipeline;
+    unsigned binding_count;
+    struct binding bindings[GPU_BUFFERS];
+    bool has_parameters; // binding 0 is a piece of the program's
+    bool has_bases; // push constants say where in each binding its region begins; else all do where it does
+    uint32_t pushed[GPU_PUSHED], pushed_count; // parameters that are push constants
+    uint32_t groups[3];
+    uint32_t turns;    // dispatches that do the node's work in turns; 0: any one may do it all
+    double cost;       // nanoseconds that it takes: estimated, then measured
+    size_t submission; // that it is in, the first if it is cut
+    uint32_t parts;    // dispatches that it is cut into, each a submission
+    size_t barriers;   // before it in the last recording
+};
+
+struct program {
+    struct gpu *gpu;
+    struct pipelines *pipelines;
+    struct arena records, texts; // texts: while shaders are written
+    struct step *first, **last;
+    size_t steps, dispatches;
+    const struct buffer *variables; // that stand for buffers which only a recording knows
+    size_t variable_count;
+    uint32_t *words; // parameters of all dispatches
+    size_t word_count, word_capacity;
+    struct buffer parameters;
+    size_t submissions;
+    unsigned version; // recordings of another are out of date
+    bool measured;    // it is so long that its recordings measure their submissions
+    bool settled;     // and that has shown that they are as they should be
+};
+
+// Where a variable lies.
+struct site {
+    VkBuffer handle;
+    size_t offset;
+};
+
+// What a program is recorded for.
+struct setting {
+    const struct site *sites;    // of its variables
+    struct step *before, *after; // lists of copies around its steps; while it is recorded
+    const VkBuffer *foreign;     // buffers of VK_QUEUE_FAMILY_EXTERNAL, taken from there and given back
+    size_t foreign_count;
+    bool ordered; // it follows what was submitted before it, and what is submitted later follows it
+    enum stamps {
+        STAMPS_NONE,
+        STAMPS_SUBMISSIONS, // the device notes the begin and the end of each submission,
+        STAMPS_NODES,       // the begin of the first node and the end of each,
+        STAMPS_WHOLE        // the begin of the first node and the end of the last
+    } stamps;
+};
+
+// What is submitted, in pieces of which none should keep the device for longer than its budget (gpu.budget).
+struct recording {
+    struct gpu *gpu;
+    unsigned version; // of the program
+    VkDescriptorPool pool;
+    VkCommandBuffer *commands; // one for each submission
+    struct batch *batches;     // room for one more
+    size_t count, capacity;
+    size_t barriers; // between levels
+    enum stamps stamps;
+    VkQueryPool queries;
+    uint32_t stamp_count, stamp_capacity;
+};
+
+void wnn_program_init(struct program *program, struct gpu *gpu, struct pipelines *pipelines);
+void wnn_program_free(struct program *program);
+
+// Appends a step, which is to be filled in; NULL: out of memory.
+struct step *wnn_program_add(struct program *program, enum step_kind kind, const struct node *node);
+// Appends a copy of a dispatch, the bindings of which may be changed then; NULL: out of memory.
+struct step *wnn_program_repeat(struct program *program, const struct step *step);
+// Appends words to the parameters and returns where; UINT32_MAX: out of memory.
+uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, size_t count);
+
+// Compiles all pipelines, and uploads the parameters. Nothing can be added then.
+bool wnn_program_finish(struct program *program, struct error *error);
+
+// Records a finished program; what has been recorded is to be freed in any case. A device that has no clock
+// notes nothing.
+bool wnn_program_record(struct program *program, const struct setting *setting, struct recording *recording,
+                        struct error *error);
+void wnn_recording_free(struct recording *recording); // one of zeros is accepted
+
+// Nanoseconds between the stamps of a recording that has been run: one less than stamp_count, or one for each
+// submission with STAMPS_SUBMISSIONS. False: they are not to be had.
+bool wnn_recording_times(const struct recording *recording, double *times);
+
+// Learns from an execution that took so many nanoseconds, as seen from the host, how long the steps take; the
+// program's version is another then if what is recorded is not good enough.
+void wnn_program_learn(struct program *program, const struct recording *recording, double nanoseconds);
+
+// budget.c: how long the steps take, before anything is known; and what submissions they are in, by that.
+void wnn_program_estimate(struct program *program);
+void wnn_program_cut(struct program *program);
+
+// The words of a buffer that a binding touches: shaders read and write whole ones.
+struct access {
+    VkBuffer buffer;
+    size_t begin, end;
+    bool writes;
+};
+struct access wnn_program_access(const struct program *program, const struct setting *setting,
+                                 const struct binding *binding);
+// Whether they touch the same bytes, one of them to write.
+bool wnn_access_conflicts(const struct access *a, const struct access *b);
+
+// Whether of any two steps that conflict the first has been recorded before a barrier, and the second behind
+// it. Quadratic; looks at what was recorded, not at how.
+bool wnn_program_check(const struct program *program, const struct setting *setting, struct error *error);
+
+// Copies host memory to regions of device memory through at most 64 MiB of staging memory, and waits.
+struct upload {
+    const void *data;
+    struct region to;
+};
+bool wnn_gpu_upload(struct gpu *gpu, const struct upload *uploads, size_t count, struct error *error);
+
+#endif

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products on the matrix units of the device: matmul, gemm, and convolutions of NHWC images as products of the pixels
+// under the filter. A work group of WARPS subgroups makes a tile of TILE_M x TILE_N sums, TILE_K steps at a time, which
+// lie in shared memory as 16-bit numbers: those of float16 operands as they are, a float32 as PIECES bfloat16 that add
+// up to it. Of the products of pieces the six greatest are taken; what a matrix unit adds up is short, since it drops
+// bits that float32 would round.
+//
+// Chunks are eight elements that lie beside one another in memory: along a line. A line of an operand is a row, or an
+// inner index where the operand is TURNED.
+
+#define KHR      1 // GL_KHR_cooperative_matrix, in instructions that vulkan/program/spirv.c completes
+#define NV       2 // GL_NV_cooperative_matrix
+#define EMULATED 3 // by the invocations of the work group: tests
+
+#define WARPS_N (TILE_N / WARP_N)
+#define WARPS (TILE_M / WARP_M * WARPS_N)
+#define PARTS_M (WARP_M / PART_M)
+#define PARTS_N (WARP_N / PART_N)
+#define INVOCATIONS (WARPS * SUBGROUP)
+
+// Lines in shared memory, their chunks, and how far one is from the next: no power of two, for the sake of the banks.
+#define A_LINES (A_TURNED != 0 ? TILE_K : TILE_M)
+#define B_LINES (B_TURNED != 0 ? TILE_N : TILE_K)
+#define A_CHUNKS ((A_TURNED != 0 ? TILE_M : TILE_K) / 8u)
+#define B_CHUNKS ((B_TURNED != 0 ? TILE_K : TILE_N) / 8u)
+#define A_PITCH (A_CHUNKS + 1u)
+#define B_PITCH (B_CHUNKS + 1u)
+#define A_HELD (A_LINES * A_CHUNKS / INVOCATIONS)
+#define B_HELD (B_LINES * B_CHUNKS / INVOCATIONS)
+
+shared uvec4 tile_a[PIECES * A_LINES * A_PITCH];
+shared uvec4 tile_b[PIECES * B_LINES * B_PITCH];
+
+// Where a subgroup lays a part of its sums, to be read by element.
+#define SLAB_PITCH (PART_N + 4u)
+#define SLAB (PART_M * SLAB_PITCH)
+shared float slabs[WARPS * SLAB];
+
+// Elements that are written at once: COLUMNS is a multiple.
+#if QUADS_OUT
+#define BESIDE 4u
+#else
+#define BESIDE PER
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Matrices of PART_M x PART_K, PART_K x PART_N and PART_M x PART_N elements
+// ---------------------------------------------------------------------------------------------------------------------
+
+#if MATRICES == KHR
+// glslang knows no types as arguments of types: COMPONENT and SINGLE are numbers that stand for them.
+const uint BY_SUBGROUP = 3u, BY_WORKGROUP = 2u, USE_A = 0u, USE_B = 1u, USE_SUM = 2u;
+const uint SIZE_M = PART_M, SIZE_N = PART_N, SIZE_K = PART_K;
+#define MATRIX_OF(type, rows, columns, use)                                                                          \
+    spirv_type(extensions = [COMPONENT_EXTENSIONS], capabilities = [COMPONENT_CAPABILITIES], id = 4456, type,        \
+               BY_SUBGROUP, rows, columns, use)
+#define INSTRUCTION(number)                                                                                          \
+    spirv_instruction(extensions = ["SPV_KHR_cooperative_matrix"], capabilities = [6022], id = number)
+#define MATRIX_A MATRIX_OF(COMPONENT, SIZE_M, SIZE_K, USE_A)
+#define MATRIX_B MATRIX_OF(COMPONENT, SIZE_K, SIZE_N, USE_B)
+#define MATRIX_SUM MATRIX_OF(SINGLE, SIZE_M, SIZE_N, USE_SUM)
+INSTRUCTION(4457)
+MATRIX_A read_a(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv_literal int access, uint visible);
+INSTRUCTION(4457)
+MATRIX_B read_b(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv_literal int access, uint visible);
+INSTRUCTION(4458)
+void write_sum(spirv_by_reference float to, MATRIX_SUM sum, int layout_of, uint stride, spirv_literal int access,
+               uint available);
+INSTRUCTION(4459) MATRIX_SUM multiply_add(MATRIX_A a, MATRIX_B b, MATRIX_SUM sum);
+spirv_instruction(id = 80) MATRIX_SUM all_of(float x);
+spirv_instruction(id = 129) MATRIX_SUM add_sums(MATRIX_SUM x, MATRIX_SUM y);
+// Memory that other invocations write (0x20) is made visible (0x10) or available (0x8) to the work group.
+#define READ_A(matrix, index) matrix = read_a(tile_a[index], A_TURNED, A_PITCH, 0x30, BY_WORKGROUP)
+#define READ_B(matrix, index) matrix = read_b(tile_b[index], B_TURNED, B_PITCH, 0x30, BY_WORKGROUP)
+#define WRITE_SUM(index, sum) write_sum(slabs[index], sum, 0, SLAB_PITCH, 0x28, BY_WORKGROUP)
+
+#elif MATRICES == NV
+#define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, PART_M, PART_K>
+#define MATRIX_B fcoopmatNV<16, gl_ScopeSubgroup, PART_K, PART_N>
+#define MATRIX_SUM fcoopmatNV<32, gl_ScopeSubgroup, PART_M, PART_N>
+#define all_of(x) MATRIX_SUM(x)
+#define add_sums(x, y) ((x) + (y))
+#define multiply_add(a, b, sum) coopMatMulAddNV(a, b, sum)
+#define READ_A(matrix, index) coopMatLoadNV(matrix, tile_a, index, A_PITCH, A_TURNED != 0)
+#define READ_B(matrix, index) coopMatLoadNV(matrix, tile_b, index, B_PITCH, B_TURNED != 0)
+#define WRITE_SUM(index, sum) coopMatStoreNV(sum, slabs, index, SLAB_PITCH, false)
+
+#else
+// What is read stays where it is; an invocation has every SUBGROUP-th of the sums.
+#define OWN (PART_M * PART_N / SUBGROUP)
+struct Sum { float own[OWN]; };
+#define MATRIX_A uint
+#define MATRIX_B uint
+#define MATRIX_SUM Sum
+#define READ_A(matrix, index) matrix = index
+#define READ_B(matrix, index) matrix = index
+Sum all_of(float x)
+{
+    Sum sum;
+    for (uint e = 0u; e < OWN; e++)
+        sum.own[e] = x;
+    return sum;
+}
+Sum add_sums(Sum x, Sum y)
+{
+    for (uint e = 0u; e < OWN; e++)
+        x.own[e] += y.own[e];
+    return x;
+}
+float piece_of(uvec4 chunk, uint place)
+{
+    uint bits = chunk[place / 2u % 4u] >> (place % 2u * 16u);
+    return PIECES == 1 ? half_value(bits & 0xFFFFu) : uintBitsToFloat(bits << 16);
+}
+float piece_at_a(uint index, uint place) { return piece_of(tile_a[index + place / 8u], place); }
+float piece_at_b(uint index, uint place) { return piece_of(tile_b[index + place / 8u], place); }
+Sum multiply_add(uint a, uint b, Sum sum)
+{
+    for (uint e = 0u; e < OWN; e++) {
+        uint place = e * SUBGROUP + gl_LocalInvocationIndex % SUBGROUP, m = place / PART_N, n = place % PART_N;
+        for (uint k = 0u; k < PART_K; k++)
+            sum.own[e] += piece_at_a(a + (A_TURNED != 0 ? k : m) * A_PITCH, A_TURNED != 0 ? m : k) *
+                          piece_at_b(b + (B_TURNED != 0 ? n : k) * B_PITCH, B_TURNED != 0 ? k : n);
+    }
+    return sum;
+}
+void write_own(uint index, Sum sum)
+{
+    for (uint e = 0u; e < OWN; e++) {
+        uint place = e * SUBGROUP + gl_LocalInvocationIndex % SUBGROUP;
+        slabs[index + place / PART_N * SLAB_PITCH + place % PART_N] = sum.own[e];
+    }
+}
+#define WRITE_SUM(index, sum) write_own(index, sum)
+#endif
+
+#if MATRICES == EMULATED
+#define WARP (gl_LocalInvocationIndex / SUBGROUP)
+#define LANE (gl_LocalInvocationIndex % SUBGROUP)
+#define MEET() barrier()
+#else
+#define WARP gl_SubgroupID
+#define LANE gl_SubgroupInvocationID
+#define MEET() subgroupBarrier()
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Operands: from memory to registers, and on to shared memory
+// ---------------------------------------------------------------------------------------------------------------------
+
+#if PIECES == 1
+#define WORDS_OF(chunk, piece) (chunk)
+#else
+// Rounds to bfloat16, or cuts where nothing is to be left; takes what it returns off the chunk.
+uvec4 take_piece(inout Chunk chunk, bool last)
+{
+    uvec4 low = floatBitsToUint(chunk.low), high = floatBitsToUint(chunk.high);
+    low = (last ? low : low + 0x8000u) & 0xFFFF0000u;
+    high = (last ? high : high + 0x8000u) & 0xFFFF0000u;
+    chunk.low -= uintBitsToFloat(low);
+    chunk.high -= uintBitsToFloat(high);
+    return uvec4(low.x >> 16 | low.y, low.z >> 16 | low.w, high.x >> 16 | high.y, high.z >> 16 | high.w);
+}
+#define WORDS_OF(chunk, piece) take_piece(chunk, piece + 1u == PIECES)
+#endif
+
+#if GATHERED
+// The pixel of a row, and the element at the corner of its window; rows that there are not lie outside of all images.
+struct Pixel { int y, x; uint from; };
+Pixel pixel_of(uint row, uint from)
+{
+    if (row >= ROWS)
+        return Pixel(-0x40000000, -0x40000000, 0u);
+    uint x = row % OUT_WIDTH, rest = row / OUT_WIDTH, y = rest % OUT_HEIGHT, n = rest / OUT_HEIGHT;
+    int from_y = int(y * STRIDE_Y) - int(PAD_Y), from_x = int(x * STRIDE_X) - int(PAD_X);
+    return Pixel(from_y, from_x, from + n * IMAGE + uint(from_y) * LINE + uint(from_x) * PIXEL);
+}
+
+// Whether the image has inner index k of a row, and where.
+bool find(Pixel pixel, uint k, out uint at)
+{
+    uint c = k % CHANNELS, tap = k / CHANNELS;
+    uint tap_x = tap % FILTER_WIDTH * DILATION_X, tap_y = tap / FILTER_WIDTH * DILATION_Y;
+    at = pixel.from + tap_y * LINE + tap_x * PIXEL + c;
+    return k < INNER && uint(pixel.y + int(tap_y)) < IN_HEIGHT && uint(pixel.x + int(tap_x)) < IN_WIDTH;
+}
+
+Chunk read_pixel(Pixel pixel, uint k)
+{
+    uint at;
+#if CHANNELS_IN_CHUNKS
+    return find(pixel, k, at) ? a_chunk(at, 8u) : no_chunk();
+#else
+    Chunk chunk = no_chunk();
+    UNROLL for (uint e = 0u; e < 8u; e++)
+        if (find(pixel, k + e, at))
+            a_single(chunk, e, at);
+    return chunk;
+#endif
+}
+#endif
+
+#if PIECES > 1
+// Infinities, and numbers that round to them, break in pieces: their sums are made anew.
+float sum_of(uint from_a, uint from_b, uint m, uint n, uint begin, uint end)
+{
+    float sum = 0.0;
+#if GATHERED
+    Pixel pixel = pixel_of(m, from_a);
+    uint at;
+    for (uint k = begin; k < end; k++)
+        if (find(pixel, k, at))
+            sum += a_at(at) * b_at(from_b + k * B_INNER + n * B_COLUMN);
+#else
+    for (uint k = begin; k < end; k++)
+        sum += a_at(from_a + m * A_ROW + k * A_INNER) * b_at(from_b + k * B_INNER + n * B_COLUMN);
+#endif
+    return sum;
+}
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+void main()
+{
+    uint self = gl_LocalInvocationIndex, matrix = gl_WorkGroupID.z, split = gl_WorkGroupID.y;
+    // Work groups that run at once share operands: tiles are numbered down a few rows of them, then across.
+    const uint tiles_m = (ROWS + TILE_M - 1u) / TILE_M, tiles_n = (COLUMNS + TILE_N - 1u) / TILE_N;
+    uint band = gl_WorkGroupID.x / (BAND * tiles_n) * BAND, height = min(tiles_m - band, BAND);
+    uint place = gl_WorkGroupID.x % (BAND * tiles_n);
+    uint first_m = (band + place % height) * TILE_M, first_n = place / height * TILE_N;
+    uint from_a = a_index(matrix), from_b = b_index(matrix);
+    uint begin = split * SPLIT, end = min(begin + SPLIT, INNER);
+    uint warp_m = WARP / WARPS_N * WARP_M, warp_n = WARP % WARPS_N * WARP_N;
+
+    Chunk held_a[A_HELD], held_b[B_HELD];
+    uint line_a = self / A_CHUNKS, place_a = self % A_CHUNKS, step_a = INVOCATIONS / A_CHUNKS;
+    uint line_b = self / B_CHUNKS, place_b = self % B_CHUNKS, step_b = INVOCATIONS / B_CHUNKS;
+#if GATHERED
+    Pixel pixels[A_HELD];
+    UNROLL for (uint i = 0u; i < A_HELD; i++)
+        pixels[i] = pixel_of(first_m + line_a + i * step_a, from_a);
+#endif
+    MATRIX_SUM sums[PARTS_M * PARTS_N];
+    UNROLL for (uint i = 0u; i < PARTS_M * PARTS_N; i++)
+        sums[i] = all_of(0.0);
+
+    for (uint k0 = begin; k0 < end + TILE_K; k0 += TILE_K) {
+        // What the round before read from memory goes to shared memory, and the next is read while it is used.
+        if (k0 != begin) {
+            barrier();
+            UNROLL for (uint i = 0u; i < A_HELD; i++)
+                UNROLL for (uint p = 0u; p < PIECES; p++)
+                    tile_a[(p * A_LINES + line_a + i * step_a) * A_PITCH + place_a] = WORDS_OF(held_a[i], p);
+            UNROLL for (uint i = 0u; i < B_HELD; i++)
+                UNROLL for (uint p = 0u; p < PIECES; p++)
+                    tile_b[(p * B_LINES + line_b + i * step_b) * B_PITCH + place_b] = WORDS_OF(held_b[i], p);
+            barrier();
+        }
+        if (k0 < end) {
+            UNROLL for (uint i = 0u; i < A_HELD; i++) {
+                uint line = line_a + i * step_a;
+#if GATHERED
+                held_a[i] = read_pixel(pixels[i], k0 + place_a * 8u);
+#elif A_TURNED
+                uint m = first_m + place_a * 8u, k = k0 + line;
+                held_a[i] = m < ROWS && k < INNER ? a_chunk(from_a + k * A_INNER + m, ROWS - m) : no_chunk();
+#else
+                uint m = first_m + line, k = k0 + place_a * 8u;
+                held_a[i] = m < ROWS && k < INNER ? a_chunk(from_a + m * A_ROW + k, INNER - k) : no_chunk();
+#endif
+            }
+            UNROLL for (uint i = 0u; i < B_HELD; i++) {
+                uint line = line_b + i * step_b;
+#if B_TURNED
+                uint n = first_n + line, k = k0 + place_b * 8u;
+                held_b[i] = n < COLUMNS && k < INNER ? b_chunk(from_b + n * B_COLUMN + k, INNER - k) : no_chunk();
+#else
+                uint n = first_n + place_b * 8u, k = k0 + line;
+                held_b[i] = n < COLUMNS && k < INNER ? b_chunk(from_b + k * B_INNER + n, COLUMNS - n) : no_chunk();
+#endif
+            }
+        }
+        if (k0 == begin)
+            continue;
+        UNROLL for (uint k = 0u; k < TILE_K; k += PART_K) {
+            MATRIX_A a[PIECES * PARTS_M];
+            MATRIX_B b[PIECES];
+            UNROLL for (uint p = 0u; p < PIECES; p++)
+                UNROLL for (uint i = 0u; i < PARTS_M; i++) {
+                    uint m = warp_m + i * PART_M;
+                    READ_A(a[p * PARTS_M + i],
+                           A_TURNED != 0 ? (p * A_LINES + k) * A_PITCH + m / 8u : (p * A_LINES + m) * A_PITCH + k / 8u);
+                }
+            UNROLL for (uint j = 0u; j < PARTS_N; j++) {
+                uint n = warp_n + j * PART_N;
+                UNROLL for (uint p = 0u; p < PIECES; p++)
+                    READ_B(b[p],
+                           B_TURNED != 0 ? (p * B_LINES + n) * B_PITCH + k / 8u : (p * B_LINES + k) * B_PITCH + n / 8u);
+#if PIECES == 1
+                UNROLL for (uint i = 0u; i < PARTS_M; i++)
+                    sums[i * PARTS_N + j] = multiply_add(a[i], b[0], sums[i * PARTS_N + j]);
+#else
+                MATRIX_SUM some[PARTS_M];
+                UNROLL for (uint i = 0u; i < PARTS_M; i++)
+                    some[i] = all_of(0.0);
+                // The least products first.
+                UNROLL for (uint q = 0u; q < PIECES; q++)
+                    UNROLL for (uint p = 0u; p < PIECES - q; p++)
+                        UNROLL for (uint i = 0u; i < PARTS_M; i++)
+                            some[i] = multiply_add(a[p * PARTS_M + i], b[PIECES - 1u - q - p], some[i]);
+                UNROLL for (uint i = 0u; i < PARTS_M; i++)
+                    sums[i * PARTS_N + j] = add_sums(sums[i * PARTS_N + j], some[i]);
+#endif
+            }
+        }
+    }
+
+    // A subgroup lays its sums down part by part; an invocation finishes those that are beside one another in a row. It
+    // is the loop over these that must not be unrolled: those around it are, or the sums would leave their registers.
+    uint to = out_index(matrix) + split * SPLIT_STEP;
+    const uint each = PART_M * PART_N / SUBGROUP;
+    uint slab = WARP * SLAB, row = LANE * each / PART_N, column = LANE * each % PART_N;
+    UNROLL for (uint i = 0u; i < PARTS_M; i++)
+        UNROLL for (uint j = 0u; j < PARTS_N; j++) {
+            uint m = first_m + warp_m + i * PART_M + row, first = first_n + warp_n + j * PART_N + column;
+            MEET();
+            WRITE_SUM(slab, sums[i * PARTS_N + j]);
+            MEET();
+            uint from = slab + row * SLAB_PITCH + column, line = to + m * OUT_ROW;
+            [[dont_unroll]] for (uint e = 0u; e < each && m < ROWS && first + e < COLUMNS; e += BESIDE) {
+                uint n = first + e, o = line + n;
+                float results[BESIDE];
+                for (uint w = 0u; w < BESIDE; w++) {
+                    float sum = slabs[from + e + w];
+#if PIECES > 1
+                    if ((floatBitsToUint(sum) & 0x7F800000u) == 0x7F800000u)
+                        sum = sum_of(from_a, from_b, m, n + w, begin, end);
+#endif
+                    results[w] = finish(scaled(sum, o + w), o + w);
+                }
+#if QUADS_OUT
+                out_quad(o, vec4(results[0], results[1], results[2], results[3]));
+#else
+                WORD word = WORD(0u);
+                for (uint w = 0u; w < PER; w++)
+                    put(word, w, results[w]);
+                store(o / PER, word);
+#endif
+            }
+        }
+}
