@@ -18,6 +18,8 @@ static double exact_sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
+#define STEEPNESS 1.75
+
 static double exact_softplus(double x)
 {
     return x > 700 ? x : log1p(exp(x));
@@ -57,6 +59,17 @@ static double exact_third(double x)
 static double exact_share(double x)
 {
     return 7 / x;
+}
+
+// x / 2^127, whose reciprocal is denormal; of float16 numbers x / 2^15.
+static double exact_part(double x)
+{
+    return x / (fabs(x) > 65504 ? 0x1p127 : 0x1p15);
+}
+
+static double exact_steep_softplus(double x)
+{
+    return exact_softplus(STEEPNESS * x) / STEEPNESS;
 }
 
 // pow(x, 1.75) and pow(3, x).
@@ -117,6 +130,20 @@ static WNNOperand make_share(WNNGraphBuilder builder, WNNOperand x, WNNDataType 
     return wnnGraphBuilderDiv(builder, number(builder, type, 7), x, NULL);
 }
 
+static WNNOperand make_part(WNNGraphBuilder builder, WNNOperand x, WNNDataType type)
+{
+    float divisor = type == WNNDataType_Float16 ? 0x1p15f : 0x1p127f;
+    return wnnGraphBuilderDiv(builder, x, number(builder, type, divisor), NULL);
+}
+
+static WNNOperand make_steep_softplus(WNNGraphBuilder builder, WNNOperand x, WNNDataType type)
+{
+    WNNSoftplusOptions options = WNN_SOFTPLUS_OPTIONS_INIT;
+    (void)type;
+    options.steepness = STEEPNESS;
+    return wnnGraphBuilderSoftplus(builder, x, &options);
+}
+
 static WNNOperand make_power(WNNGraphBuilder builder, WNNOperand x, WNNDataType type)
 {
     return wnnGraphBuilderPow(builder, x, number(builder, type, 1.75f), NULL);
@@ -145,13 +172,15 @@ static const struct function {
     {"x / 2^-6", make_multiple, exact_multiple, 0.5001, 0.51, INFINITY},
     {"x / 3", make_third, exact_third, 0.5001, 0.51, 1e29, 1e-29},
     {"7 / x", make_share, exact_share, 0.5001, 0.51, 1e29, 1e-29},
+    {"x / 2^127", make_part, exact_part, 0.5001, 0.51, INFINITY, 65520},
     {"pow(x, 1.75)", make_power, exact_power, 3, 0.51, INFINITY},
     {"pow(3, x)", make_exponent, exact_exponent, 3, 0.51, INFINITY},
     {"reciprocal", make_reciprocal, exact_reciprocal, 2, 0.51, INFINITY},
     {"sigmoid", make_sigmoid, exact_sigmoid, 4, 0.51, 80},
     {"sin", make_sin, sin, 4, 0.51, 1000},
     {"softplus", make_softplus, exact_softplus, 3, 0.53, 80},
-    {"softsign", make_softsign, exact_softsign, 2, 0.51, 1e15},
+    {"softplus, steep", make_steep_softplus, exact_steep_softplus, 3, 0.53, 45},
+    {"softsign", make_softsign, exact_softsign, 2, 0.51, INFINITY},
     {"sqrt", make_sqrt, sqrt, 1, 0.51, INFINITY},
     {"tan", make_tan, tan, 8, 0.51, 1000},
     {"tanh", make_tanh, tanh, 4, 0.51, INFINITY},

@@ -361,6 +361,9 @@ float quotient(float a, float b)
     if (!(least > 1e-30 && most < 1e30)) {
         // Native quotients beyond the range may be NaN.
         bool beyond = is_nan(q) && !is_nan(a) && !is_nan(b) && a != 0.0 && b != 0.0 && !is_inf(b);
+        // The reciprocal of a divisor above 2^126 is denormal, which some devices take for 0.
+        if (abs(b) > 8.507059e37)
+            q = (a * 0.0625) / (b * 0.0625);
         uint sign = (floatBitsToUint(a) ^ floatBitsToUint(b)) & 0x80000000u;
         return beyond ? uintBitsToFloat(sign | 0x7F800000u) : q;
     }
@@ -829,9 +832,10 @@ float gelu_of(float x)
 //: softplus_of
 float softplus_of(float x, float steepness)
 {
-    precise float y = steepness * x;
-    float a = abs(y);
-    precise float sum = (y > 0.0 ? y : 0.0) + log1p_within(exp_within(a > 104.0 ? -104.0 : -a, 0.0));
+    float rest, y = exact_product(steepness, x, rest), a = abs(y);
+    // What rounding takes from the product: the exponential would make many units of it.
+    rest = a > 104.0 || is_nan(rest) ? 0.0 : y > 0.0 ? -rest : rest;
+    precise float sum = (y > 0.0 ? y : 0.0) + log1p_within(exp_within(a > 104.0 ? -104.0 : -a, rest));
     sum = steepness == 1.0 ? sum : quotient(sum, steepness);
     return kept_nan(y, sum);
 }
