@@ -95,8 +95,8 @@ const struct op_row *wnn_op_operand_row(const struct op_info *info, struct strin
                                         unsigned *input_index);
 const struct op_row *wnn_op_attr_row(const struct op_info *info, struct string name, int attr);
 
-// Copies the attributes with all lists and activations. Labels are not copied: their bytes belong to the string pool
-// of a graph, or to the caller.
+// Copies the attributes with all lists and activations. Labels are not copied: their bytes belong to the
+// string pool of a graph, or to the caller.
 void *wnn_op_copy_attrs(struct arena *arena, enum op op, const void *attrs);
 
 // The attribute rows that are arguments, which come before the options. Rows of one name or member are one

@@ -384,12 +384,17 @@ static bool create(struct side *side, const char *name, const struct backend *ba
 static bool read_options(struct program *program, int count, char **arguments)
 {
     static const struct option options[] = {
-        {"count", required_argument, NULL, 'c'}, {"seed", required_argument, NULL, 's'},
-        {"start", required_argument, NULL, 'i'}, {"backend", required_argument, NULL, 'b'},
-        {"coverage", no_argument, NULL, 'v'},    {"without-pass", required_argument, NULL, 'p'},
-        {"tensors", no_argument, NULL, 't'},     {"strict", no_argument, NULL, 'x'},
+        {"count", required_argument, NULL, 'c'},
+        {"seed", required_argument, NULL, 's'},
+        {"start", required_argument, NULL, 'i'},
+        {"backend", required_argument, NULL, 'b'},
+        {"coverage", no_argument, NULL, 'v'},
+        {"without-pass", required_argument, NULL, 'p'},
+        {"tensors", no_argument, NULL, 't'},
+        {"strict", no_argument, NULL, 'x'},
         {"edges", no_argument, NULL, 'e'},
-        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(count, arguments, "", options, NULL)) != -1;) {
         switch (option) {

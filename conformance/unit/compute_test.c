@@ -82,8 +82,9 @@ static void test_refused_computes(WNNGraph graph, WNNContext other)
     prepare(&c, graph);
     WNNChainedStruct chained = {NULL, 5};
     c.descriptor.nextInChain = &chained;
-    require_refused(&c, WNNStatus_TypeError,
-                    "compute: nextInChain holds a struct of type 5, which means nothing there or is there twice");
+    require_refused(
+        &c, WNNStatus_TypeError,
+        "compute: nextInChain holds a struct of type 5, which means nothing there or is there twice");
     prepare(&c, graph);
     c.descriptor.label = (WNNStringView){"\xC3", 1};
     require_refused(&c, WNNStatus_TypeError, "the label of an execution is not well-formed UTF-8");

@@ -291,7 +291,8 @@ static void test_release_with_work(void)
         REQUIRE_EQUAL_INT(waiting.calls, 1);
         REQUIRE_EQUAL_INT(waiting.status, WNNStatus_Cancelled);
         REQUIRE_EQUAL_INT(building.calls, 1);
-        REQUIRE(building.status == WNNStatus_Success || building.status == WNNStatus_Cancelled); // beside the rest
+        REQUIRE(building.status == WNNStatus_Success ||
+                building.status == WNNStatus_Cancelled); // beside the rest
         wnnGraphRelease(building.graph);
         pthread_join(thread, NULL);
     }

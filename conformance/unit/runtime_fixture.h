@@ -25,7 +25,7 @@ struct answer {
     WNNStatus status;
     WNNGraph graph;
     pthread_t thread;
-    int order; // the how manieth of all answers it is
+    int order;                   // the how manieth of all answers it is
     WNNContextLostReason reason; // of a lost context
     char message[1024];
 };
