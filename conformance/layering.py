@@ -2,12 +2,15 @@
 """Checks that the folders are the architecture.
 
 usage: layering.py [LIBWEBNN_SO]
+       layering.py --circles
 
 A source file includes its own folder and those to its left in
 include <- lib <- ops <- compiler <- {cpu | vulkan} <- runtime <- {conformance | tools}; runtime/backends.c alone names
 the backends; the scalar reference shares nothing with cpu/. Every file begins with its license. With the path of the
 shared library of a release build (buildtype=release, b_ndebug=if-release, without sanitizers and coverage) it also
 checks that the library cannot end the process by its own decision and exports nothing but wnn[A-Z]*.
+
+--circles checks only whether modules, each the files of one name in a folder, include each other in a circle.
 """
 
 import pathlib
@@ -76,6 +79,39 @@ def check_includes(folder, path, text):
             yield f'{name}: the reference includes "{target}"'
 
 
+def module(path):
+    """What a .c file, its header and its templates are together."""
+    return path.with_suffix("").as_posix()
+
+
+def find_circles(edges):
+    """The strongly connected components of more than one module (Tarjan)."""
+    index, low, stack, circles = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for target in sorted(edges.get(node, ())):
+            if target not in index:
+                visit(target)
+            if target in stack:
+                low[node] = min(low[node], low[target])
+        if low[node] == index[node]:
+            start = stack.index(node)
+            circles.append(sorted(stack[start:]))
+            del stack[start:]
+
+    for node in sorted(edges):
+        if node not in index:
+            visit(node)
+    return [circle for circle in circles if len(circle) > 1]
+
+
+def check_circles(edges):
+    for circle in find_circles(edges):
+        yield "these include each other in a circle: " + ", ".join(circle)
+
+
 def check_license(path, text):
     name = path.relative_to(ROOT).as_posix()
     comment = "#" if path.name in ("meson.build", "meson_options.txt") else COMMENTS.get(path.suffix)
@@ -102,6 +138,8 @@ def check_library(library):
 def main():
     problems = []
     count = 0
+    edges = {}
+    only_circles = sys.argv[1:] == ["--circles"]
     for folder, path in sources():
         if path.suffix not in COMMENTS and path.name not in ("meson.build",):
             continue
@@ -110,10 +148,16 @@ def main():
         problems += check_license(path, text)
         if COMMENTS.get(path.suffix) == "//" and path.suffix not in (".js", ".mjs"):
             problems += check_includes(folder, path, text)
+            name = module(path.relative_to(ROOT))
+            edges.setdefault(name, set()).update(module(pathlib.Path(target)) for target in INCLUDE.findall(text)
+                                                 if (ROOT / target).is_file() and module(pathlib.Path(target)) != name)
     for path in (ROOT / "meson.build", ROOT / "meson_options.txt"):
         problems += check_license(path, path.read_text(encoding="utf-8"))
-    for library in sys.argv[1:]:
-        problems += check_library(library)
+    if only_circles:
+        problems = list(check_circles(edges))
+    else:
+        for library in sys.argv[1:]:
+            problems += check_library(library)
     for problem in problems:
         print(problem)
     print(f"{count} files, {len(problems)} problems")
