@@ -12,6 +12,8 @@ need "${build_packages[@]}" clang libclang-rt-14-dev binutils python3-minimal py
   mesa-vulkan-drivers vulkan-validationlayers
 want gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 want_clients
+want clang-format
+conformance/bench/peers/install.sh || echo "Tests of the libraries that benchmarks compare with are skipped" >&2
 failed=()
 
 # build NAME COMPILER [MESON OPTIONS]: configures and builds build-test/NAME; warnings are errors.
