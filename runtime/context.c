@@ -80,6 +80,8 @@ static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
     WNNCallbackMode mode = d->lostCallbackInfo.mode;
     if (mode < WNNCallbackMode_WaitAnyOnly || mode > WNNCallbackMode_AllowSpontaneous)
         return wnn_fail(error, WNNStatus_TypeError, "lost callback: mode %d does not exist", (int)mode);
+    if (d->threadPool && wnn_thread_pool_forked(d->threadPool))
+        return wnn_fail_forked(error);
     if (d->allocator && (!d->allocator->allocate || !d->allocator->release))
         return wnn_fail(error, WNNStatus_TypeError, "allocator: allocate and release are both needed");
     if (d->parallelFor && (!d->parallelFor->parallelFor || d->parallelFor->concurrency == 0))
@@ -439,6 +441,8 @@ WNNContextLostReason wnnContextGetLostReason(WNNContext context)
 {
     if (!context)
         return WNNContextLostReason_Destroyed;
+    if (wnn_forked(context->forks))
+        return WNNContextLostReason_DeviceLost;
     pthread_mutex_lock(&context->queue.lock);
     WNNContextLostReason reason = context->queue.lost_reason;
     pthread_mutex_unlock(&context->queue.lock);

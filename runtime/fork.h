@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Children of fork(). They have the memory of a context and none of its threads, and a lock may be held for
-// ever by a thread that was not copied: whatever they ask of it is refused before a lock is taken.
+// Children of fork(). They have the memory of a context or thread pool and none of its threads, and a lock
+// may be held for ever by a thread that was not copied: whatever they ask of it is refused before a lock is
+// taken.
 
 #ifndef RUNTIME_FORK_H_
 #define RUNTIME_FORK_H_
@@ -27,7 +28,7 @@ static inline bool wnn_forked(unsigned forks)
 static inline bool wnn_fail_forked(struct error *error)
 {
     return wnn_fail(error, WNNStatus_InvalidStateError,
-                    "the process was forked: a child cannot use its parent's contexts");
+                    "the process was forked: a child cannot use its parent's contexts or thread pools");
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "lib/allocator.h"
 #include "lib/interrupt.h"
 #include "lib/signals.h"
+#include "runtime/fork.h"
 #include "runtime/internal.h"
 #include "runtime/pool.h"
 
@@ -46,6 +47,7 @@ struct turn {
 
 struct WNNThreadPoolImpl {
     atomic_uint references; // handles and contexts
+    unsigned forks;         // fork.h
     struct allocator allocator;
     struct pool *compute; // NULL: one thread
     uint32_t threads;     // that compute
@@ -325,6 +327,11 @@ void wnn_thread_pool_ref(WNNThreadPool pool)
         atomic_fetch_add(&pool->references, 1);
 }
 
+bool wnn_thread_pool_forked(WNNThreadPool pool)
+{
+    return wnn_forked(pool->forks);
+}
+
 // Ends the threads. A spare one that does this, at the end of a context, ends last and frees the pool.
 static void end_pool(WNNThreadPool pool)
 {
@@ -355,7 +362,7 @@ static void end_pool(WNNThreadPool pool)
 
 void wnn_thread_pool_unref(WNNThreadPool pool)
 {
-    if (pool && atomic_fetch_sub(&pool->references, 1) == 1)
+    if (pool && atomic_fetch_sub(&pool->references, 1) == 1 && !wnn_forked(pool->forks))
         end_pool(pool);
 }
 
@@ -417,6 +424,7 @@ static WNNThreadPool create(const WNNThreadPoolDescriptor *d, struct error *erro
         return NULL;
     }
     atomic_init(&pool->references, 1);
+    pool->forks = wnn_forks_begin();
     wnn_allocator_init(&pool->allocator, &host.host, 0);
     pool->threads = threads;
     bool made = start_spares(pool, d->spareThreads, error);

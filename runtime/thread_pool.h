@@ -53,6 +53,9 @@ void wnn_turn_end(WNNThreadPool pool);
 // Whether only one context computes, which may use all threads.
 bool wnn_turn_is_alone(WNNThreadPool pool);
 
+// Whether it is the pool of a parent process, and has no threads in this one.
+bool wnn_thread_pool_forked(WNNThreadPool pool);
+
 void wnn_thread_pool_ref(WNNThreadPool pool);
 void wnn_thread_pool_unref(WNNThreadPool pool);
 

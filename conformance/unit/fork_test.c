@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fork() with a context: the child has none of its threads. Whatever it asks of the context is refused, at
-// once and without waiting for anybody, the handles can be released, and contexts of its own work; the parent
-// does not notice. On the CPU, and on Vulkan where there is a device.
+// fork() with contexts and thread pools: the child has none of their threads. Whatever it asks of them is
+// refused, at once and without waiting for anybody, the handles can be released, and contexts and pools of
+// its own work; the parent does not notice. On the CPU, and on Vulkan where there is a device.
 
 #include "conformance/unit/runtime_fixture.h"
 
@@ -21,6 +21,7 @@ static float x[WIDTH], y[WIDTH];
 
 // What the child inherits.
 static struct {
+    WNNThreadPool pool, idle; // of the context, or NULL; and of no context
     WNNContext context;
     WNNGraphBuilder builder;
     WNNOperand operand;
@@ -30,12 +31,23 @@ static struct {
     struct answer told; // by the error callback
 } parent;
 
-static WNNContext create_context(struct answer *error)
+static WNNThreadPool create_pool(void)
+{
+    WNNThreadPoolDescriptor descriptor = WNN_THREAD_POOL_DESCRIPTOR_INIT;
+    WNNThreadPool pool;
+    descriptor.computeThreads = 2;
+    descriptor.spareThreads = 2;
+    REQUIRE_EQUAL_INT(wnnCreateThreadPool(&descriptor, &pool), WNNStatus_Success);
+    return pool;
+}
+
+static WNNContext create_context(WNNThreadPool pool, struct answer *error)
 {
     WNNContextDescriptor descriptor = describe_context(error, NULL);
     WNNContext context;
     descriptor.deviceType = type;
     descriptor.threadCount = 2;
+    descriptor.threadPool = pool;
     return wnnCreateContext(&descriptor, &context) == WNNStatus_Success ? context : NULL;
 }
 
@@ -95,6 +107,7 @@ static void require_no_objects(WNNContext context)
     REQUIRE(!wnnGraphBuilderAdd(parent.builder, parent.operand, parent.operand, NULL));
     REQUIRE_EQUAL_INT(wnnContextPreload(context), WNNStatus_InvalidStateError);
     REQUIRE(wnnContextIsLost(context));
+    REQUIRE_EQUAL_INT(wnnContextGetLostReason(context), WNNContextLostReason_DeviceLost);
     WNNGraphProfile profile;
     wnnGraphSetProfiling(parent.graph, true);
     REQUIRE_EQUAL_INT(wnnGraphGetProfile(parent.graph, &profile, 0, NULL), 0);
@@ -102,8 +115,20 @@ static void require_no_objects(WNNContext context)
     REQUIRE_CONTAINS(parent.told.message, "the process was forked");
 }
 
+// A pool without threads makes no contexts, and ends none of the threads that it has not.
+static void require_no_threads(WNNThreadPool pool)
+{
+    struct answer error = {0};
+    wnnThreadPoolAddRef(pool);
+    REQUIRE(!create_context(pool, &error));
+    require_refused(&error);
+    wnnThreadPoolRelease(pool);
+}
+
 static void release_parent(void)
 {
+    wnnThreadPoolRelease(parent.pool);
+    wnnThreadPoolRelease(parent.idle);
     wnnContextDestroy(parent.context);
     wnnGraphDestroy(parent.graph);
     wnnGraphRelease(parent.graph);
@@ -121,11 +146,12 @@ static void require_chain(WNNContext context, WNNGraph graph)
         REQUIRE(y[i] == (LENGTH + 1) * x[i]);
 }
 
-static void use_own_context(void)
+static void use_own_context(WNNThreadPool pool)
 {
     type = WNNDeviceType_CPU;
-    WNNContext context = create_context(NULL);
+    WNNContext context = create_context(pool, NULL);
     REQUIRE(context);
+    wnnThreadPoolRelease(pool);
     WNNGraph graph = build_chain(context, LENGTH, WIDTH);
     require_chain(context, graph);
     wnnGraphRelease(graph);
@@ -138,17 +164,21 @@ static void run_child(void)
     require_no_requests(parent.context);
     require_no_waiting(parent.context);
     require_no_objects(parent.context);
+    require_no_threads(parent.idle);
     release_parent();
-    use_own_context();
+    use_own_context(NULL);
+    use_own_context(create_pool());
 }
 
 // Forks while the parent's threads compute, build and wait, so that some lock or other is held.
-static void test_forks(void)
+static void test_forks(bool shared)
 {
     enum {
         FORKS = 25
     };
-    if (!(parent.context = create_context(&parent.told))) {
+    parent.pool = shared ? create_pool() : NULL;
+    parent.idle = create_pool();
+    if (!(parent.context = create_context(parent.pool, &parent.told))) {
         fprintf(stderr, "not tested: there is no device of type %d\n", (int)type);
         return;
     }
@@ -191,7 +221,8 @@ static void test_forks(void)
     require_chain(context, parent.graph);
     REQUIRE_EQUAL_INT(parent.told.calls, 0);
     release_parent();
-    printf("%s: %d children\n", type == WNNDeviceType_CPU ? "CPU" : "GPU", FORKS);
+    printf("%s%s: %d children\n", type == WNNDeviceType_CPU ? "CPU" : "GPU",
+           shared ? ", with a thread pool" : "", FORKS);
 }
 
 int main(void)
@@ -201,8 +232,9 @@ int main(void)
         return SKIPPED;
     }
     type = WNNDeviceType_CPU;
-    test_forks();
+    test_forks(false);
+    test_forks(true);
     type = WNNDeviceType_GPU;
-    test_forks();
+    test_forks(false);
     return 0;
 }

@@ -15,10 +15,10 @@
 //                used by one thread at a time.
 //   Processes    A process may end while contexts work: an exit handler takes the library's threads out of a GPU's driver
 //                before that ends, and what is asked later finds the device lost. A child of fork() has none of the
-//                threads: whatever it asks of its parent's contexts fails at once with InvalidStateError (callbacks run
-//                inside of the call, wnnContextWaitAny returns Error), releasing them frees nothing, and contexts that
-//                it makes itself are as usual on the CPU. A child that is made without the handlers of fork() is not
-//                noticed, and waits for ever.
+//                threads: whatever it asks of its parent's contexts and thread pools fails at once with InvalidStateError
+//                (callbacks run inside of the call, wnnContextWaitAny returns Error, contexts are lost: DeviceLost),
+//                releasing them frees nothing, and those that it makes itself are as usual on the CPU. A child that is
+//                made without the handlers of fork() is not noticed, and waits for ever.
 //   Errors       Statuses carry the names of the specification's exceptions. Nothing that a caller passes ends the
 //                process; out of memory is a status. A message names the operator, its label, the operand, what
 //                came and what was expected.
