@@ -31,14 +31,6 @@ uint32_t wnn_processor_count(void)
     return count > 0 ? (uint32_t)count : 1;
 }
 
-static void run_here(const struct parallel *parallel, size_t count,
-                     void (*task)(void *argument, size_t index), void *argument)
-{
-    (void)parallel;
-    for (size_t i = 0; i < count; i++)
-        task(argument, i);
-}
-
 static void run_on_pool(const struct parallel *parallel, size_t count,
                         void (*task)(void *argument, size_t index), void *argument)
 {
@@ -69,7 +61,7 @@ static void run_on_host(const struct parallel *parallel, size_t count,
                         void (*task)(void *argument, size_t index), void *argument)
 {
     if (count <= 1) {
-        run_here(parallel, count, task, argument);
+        wnn_serial.run(parallel, count, task, argument);
         return;
     }
     const WNNParallelFor *host = &((const struct WNNContextImpl *)parallel->host)->host_parallel;
@@ -134,7 +126,7 @@ static void run_on_shared_pool(const struct parallel *parallel, size_t count,
     if (wnn_turn_is_alone(context->thread_pool))
         wnn_pool_run(context->pool, count, task, argument);
     else
-        run_here(parallel, count, task, argument);
+        wnn_serial.run(parallel, count, task, argument);
 }
 
 static bool shared_pool_rests(const struct parallel *parallel)
@@ -173,7 +165,7 @@ bool wnn_threads_create(WNNContext context, uint32_t threads, struct error *erro
     struct parallel *parallel = &context->parallel;
     parallel->threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     parallel->host = context;
-    parallel->run = context->host_parallel.parallelFor ? run_on_host : run_here;
+    parallel->run = context->host_parallel.parallelFor ? run_on_host : wnn_serial.run;
     if (context->thread_pool && !context->host_parallel.parallelFor)
         return use_thread_pool(context);
     if (context->host_parallel.parallelFor || parallel->threads == 1)

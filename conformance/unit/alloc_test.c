@@ -77,8 +77,6 @@ static WNNOperand add_constant(WNNGraphBuilder builder, const uint32_t *dims, si
     return wnnGraphBuilderConstant(builder, &descriptor, values, count * sizeof *values);
 }
 
-#define DIMS(...) (const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)
-
 // Records graph number `index` with one input "x" of [1, 4, 6, 6] and one output of any shape.
 static WNNOperand record(WNNGraphBuilder b, int index)
 {

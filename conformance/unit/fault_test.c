@@ -156,8 +156,6 @@ static WNNOperand add_constant(WNNGraphBuilder builder, const uint32_t *dims, si
     return wnnGraphBuilderConstant(builder, &descriptor, values, count * sizeof values[0]);
 }
 
-#define DIMS(...) (const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)
-
 static WNNOperand record_sum(WNNGraphBuilder b, WNNOperand x)
 {
     return wnnGraphBuilderAdd(b, x, x, NULL);

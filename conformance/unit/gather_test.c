@@ -139,7 +139,7 @@ static void check(WNNOperand result, const struct subject *s,
         fill_indices(&in[1], s->size);
     plainly(s, in, &expected);
     for (unsigned threads = 1; threads <= 3; threads += 2) {
-        struct parallel parallel = {.run = run_in_turn, .threads = threads};
+        struct parallel parallel = in_turn(threads);
         struct kernel_call call = {node, in, &out, NULL, &parallel};
         memset(out.data, 0xee, bytes);
         wnn_cpu_kernels[node->op].run(&call);

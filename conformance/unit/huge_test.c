@@ -25,11 +25,6 @@ int main(void)
 #else
 
 #define MOST 2147483647u // elements, a prime number
-#define LIST(...)                                                                                            \
-    (WNNUint32List)                                                                                          \
-    {                                                                                                        \
-        (uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)                      \
-    }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Memory
@@ -153,7 +148,7 @@ static void set(const struct tensor *tensor, size_t i, double value)
 
 static void run(void)
 {
-    static const struct parallel parallel = {.run = run_in_turn, .threads = 3};
+    const struct parallel parallel = in_turn(3);
     const struct kernel *kernel = &wnn_cpu_kernels[node->op];
     size_t bytes = kernel->scratch ? kernel->scratch(node, parallel.threads) : 0;
     struct kernel_call call = {node, in, out, NULL, &parallel, NULL};

@@ -34,12 +34,12 @@ static inline WNNOperand input(WNNDataType type, const uint32_t *dimensions, siz
     return wnnGraphBuilderInput(builder, view(name), &descriptor);
 }
 
-static inline void run_in_turn(const struct parallel *parallel, size_t count, void (*task)(void *, size_t),
-                               void *argument)
+// The calling thread, which cuts loops as that many threads would.
+static inline struct parallel in_turn(unsigned threads)
 {
-    (void)parallel;
-    for (size_t i = 0; i < count; i++)
-        task(argument, i);
+    struct parallel parallel = wnn_serial;
+    parallel.threads = threads;
+    return parallel;
 }
 
 static inline size_t size_of(const struct tensor *tensor)

@@ -12,12 +12,6 @@
 static uint32_t state = 7;
 static float magnitude = 1; // the greatest of floating-point numbers
 
-#define LIST(...)                                                                                            \
-    (WNNUint32List)                                                                                          \
-    {                                                                                                        \
-        (uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)                      \
-    }
-
 static float load(const struct tensor *tensor, size_t i)
 {
     if (tensor->type == WNNDataType_Float32)
@@ -60,7 +54,7 @@ static void check(WNNOperand result, plain_value value, const void *what)
     struct tensor in = random_tensor(node->in[0], 0), out = random_tensor(node->out[0], BEHIND),
                   again = random_tensor(node->out[0], BEHIND);
     size_t bytes = out.count * wnn_dtype_bits(out.type) / 8;
-    struct parallel one = {.run = run_in_turn, .threads = 1}, some = {.run = run_in_turn, .threads = 3};
+    struct parallel one = in_turn(1), some = in_turn(3);
     struct kernel_call call = {node, &in, &out, NULL, &one}, other = {node, &in, &again, NULL, &some};
     wnn_cpu_kernels[node->op].run(&call);
     wnn_cpu_kernels[node->op].run(&other);
@@ -225,7 +219,7 @@ static void test_not_a_number(void)
         WNNOperand result = wnnGraphBuilderMaxPool2d(builder, input(types[t], shape, 4), &options);
         const struct node *node = wnn_operand(result)->producer;
         struct tensor in = random_tensor(node->in[0], 0), out = random_tensor(node->out[0], 0);
-        struct parallel one = {.run = run_in_turn, .threads = 1};
+        struct parallel one = in_turn(1);
         struct kernel_call call = {node, &in, &out, NULL, &one};
         for (size_t at = 0; at < in.count; at += 37) {
             uint32_t kept = 0, nan = t == 0 ? 0xFF812345u : at % 2 == 0 ? 0xFD01u : 0x7C01u;

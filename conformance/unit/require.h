@@ -15,16 +15,23 @@
 
 #define SKIPPED 77
 
-// Whether a sanitizer is built in.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED 1
+// Whether the program is slowed down by a sanitizer, so that time limits mean nothing; and whether that is
+// the thread sanitizer, which does not see how a library that was built without it (pthreadpool) orders its
+// threads.
+#if defined(__has_feature)
+#define HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define HAS_FEATURE(feature) 0
 #endif
+#if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
+#define THREAD_SANITIZED 1
+#else
+#define THREAD_SANITIZED 0
 #endif
-#ifndef SANITIZED
-#define SANITIZED 0
+#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer) || HAS_FEATURE(memory_sanitizer)
+#define SANITIZED 1
+#else
+#define SANITIZED THREAD_SANITIZED
 #endif
 
 #define REQUIRE(condition)                                                                                   \
@@ -37,6 +44,10 @@
 
 #define REQUIRE_EQUAL_INT(got, expected)                                                                     \
     require_equal_int((intmax_t)(got), (intmax_t)(expected), #got, __FILE__, __LINE__)
+
+// The dimensions of a shape: as two arguments, and as a list.
+#define DIMS(...) (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)
+#define LIST(...) ((WNNUint32List){DIMS(__VA_ARGS__)})
 
 // Two C strings.
 #define REQUIRE_EQUAL_STR(got, expected)                                                                     \
@@ -85,29 +96,5 @@ static inline void require_equal_text(const char *got, size_t got_length, const 
             expected);
     exit(1);
 }
-
-// Whether the program is slowed down by a sanitizer, so that time limits mean nothing; and whether that is
-// the thread sanitizer, which does not see how a library that was built without it (pthreadpool) orders its
-// threads.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#if __has_feature(thread_sanitizer)
-#define THREAD_SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZED 1
-#endif
-#ifndef THREAD_SANITIZED
-#define THREAD_SANITIZED 0
-#endif
-#ifndef SANITIZED
-#define SANITIZED THREAD_SANITIZED
-#endif
 
 #endif

@@ -24,7 +24,7 @@ static const struct node *producer(WNNOperand result)
 
 static void run(const struct node *node, const struct tensor *in, const struct tensor *out)
 {
-    struct parallel parallel = {.run = run_in_turn, .threads = 3};
+    struct parallel parallel = in_turn(3);
     struct kernel_call call = {node, in, out, NULL, &parallel};
     wnn_cpu_kernels[node->op].run(&call);
 }

@@ -52,9 +52,6 @@ static inline WNNStringView view(const char *text)
 // Lists and operands
 // ---------------------------------------------------------------------------------------------------------------
 
-#define LIST(...)                                                                                            \
-    ((WNNUint32List){(const uint32_t[]){__VA_ARGS__},                                                        \
-                     sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)})
 #define EMPTY  ((WNNUint32List){NULL, 0})
 #define ABSENT ((WNNUint32List)WNN_UINT32_LIST_INIT)
 #define BIG    0x7FFFFFFFu // the largest dimension

@@ -292,14 +292,6 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void run_serially(const struct parallel *parallel, size_t count,
-                         void (*task)(void *argument, size_t index), void *argument)
-{
-    (void)parallel;
-    for (size_t i = 0; i < count; i++)
-        task(argument, i);
-}
-
 // What creating a context takes beyond opening the driver: the known-answer test is short where shaders
 // compile fast.
 static void test_opening(void)
@@ -309,8 +301,7 @@ static void test_opening(void)
     };
     struct allocator allocator;
     struct error error = {0};
-    const struct parallel serial = {.run = run_serially, .threads = 1};
-    const struct backend_options options = {.allocator = &allocator, .parallel = &serial};
+    const struct backend_options options = {.allocator = &allocator, .parallel = &wnn_serial};
     const struct gpu_origin origin = {0};
     double opening = INFINITY, creating = INFINITY; // the least of each: others may have the processor
     bool is_processor = false;

@@ -8,15 +8,7 @@
 #include <pthreadpool.h>
 
 static struct allocator allocator;
-static struct parallel serial, pooled;
-
-static void run_serially(const struct parallel *parallel, size_t count, void (*task)(void *, size_t),
-                         void *argument)
-{
-    (void)parallel;
-    for (size_t i = 0; i < count; i++)
-        task(argument, i);
-}
+static struct parallel pooled;
 
 // ---------------------------------------------------------------------------------------------------------------
 // Computing
@@ -81,7 +73,7 @@ static void check(struct subject *s, unsigned activation, expect expected)
 {
     struct error error = {0};
     struct xnnpack_step *step;
-    const struct parallel *parallel = below(4) == 0 ? &pooled : &serial;
+    const struct parallel *parallel = below(4) == 0 ? &pooled : &wnn_serial;
     if (!wnn_xnnpack_create(&s->node, &allocator, parallel, &step, &error)) {
         fprintf(stderr, "op %u: %s\n", s->node.op, error.message);
         REQUIRE(!"the step can be made");
@@ -464,13 +456,13 @@ static void test_infinity(void)
         weights[i] = i % 17 == 0 ? 1 : 0.5f;
     struct error error = {0};
     struct xnnpack_step *step;
-    REQUIRE(wnn_xnnpack_create(&s.node, &allocator, &serial, &step, &error));
+    REQUIRE(wnn_xnnpack_create(&s.node, &allocator, &wnn_serial, &step, &error));
     float *input = guarded(16 * sizeof *input), *output = guarded(16 * sizeof *output);
     for (int i = 0; i < 16; i++)
         input[i] = i == 3 ? INFINITY : 1;
     struct tensor in = {input, WNNDataType_Float32, s.in[0]->type.shape, 16};
     struct tensor out = {output, WNNDataType_Float32, s.out[0]->type.shape, 16};
-    struct kernel_call call = {&s.node, &in, &out, guarded(wnn_xnnpack_scratch(&s.node)), &serial};
+    struct kernel_call call = {&s.node, &in, &out, guarded(wnn_xnnpack_scratch(&s.node)), &wnn_serial};
     REQUIRE(wnn_xnnpack_run(step, &call));
     for (int i = 0; i < 16; i++)
         REQUIRE(output[i] == INFINITY);
@@ -515,11 +507,11 @@ static void test_lent_bytes(void)
         struct error error = {0};
         struct xnnpack_step *step;
         outputs[i] = guarded(288 * sizeof(float));
-        REQUIRE(wnn_xnnpack_create(&subject->node, &allocator, &serial, &step, &error));
+        REQUIRE(wnn_xnnpack_create(&subject->node, &allocator, &wnn_serial, &step, &error));
         struct tensor in = {input, WNNDataType_Float32, subject->in[0]->type.shape, 256};
         struct tensor out = {outputs[i], WNNDataType_Float32, subject->out[0]->type.shape, 288};
         struct kernel_call call = {&subject->node, &in, &out, guarded(wnn_xnnpack_scratch(&subject->node)),
-                                   &serial};
+                                   &wnn_serial};
         REQUIRE(wnn_xnnpack_run(step, &call));
         wnn_xnnpack_destroy(step);
     }
@@ -537,7 +529,7 @@ static void test_memory(void)
     struct conv_case c = plain;
     make_conv2d(&s, &c);
     wnn_allocator_init(&limited, NULL, 1 << 20);
-    REQUIRE(wnn_xnnpack_create(&s.node, &limited, &serial, &step, &error));
+    REQUIRE(wnn_xnnpack_create(&s.node, &limited, &wnn_serial, &step, &error));
     REQUIRE(atomic_load(&limited.now) > 4 * 9 * 8 * sizeof(float));
     wnn_xnnpack_destroy(step);
     REQUIRE(atomic_load(&limited.now) == 0);
@@ -550,7 +542,7 @@ static void test_memory(void)
     for (uint64_t limit = 1;; limit += 64) {
         wnn_allocator_init(&limited, NULL, limit);
         error = (struct error){0};
-        bool made = wnn_xnnpack_create(&s.node, &limited, &serial, &step, &error);
+        bool made = wnn_xnnpack_create(&s.node, &limited, &wnn_serial, &step, &error);
         REQUIRE(made == (step != NULL));
         wnn_xnnpack_destroy(step);
         REQUIRE(atomic_load(&limited.now) == 0);
@@ -568,9 +560,8 @@ int main(void)
 {
     skip_without_xnnpack();
     wnn_allocator_init(&allocator, NULL, 0);
-    serial = (struct parallel){run_serially, 1, NULL, NULL};
     pthreadpool_t pool = pthreadpool_create(2);
-    pooled = (struct parallel){run_serially, 2, pool, NULL};
+    pooled = (struct parallel){wnn_serial.run, 2, pool, NULL};
     struct error error = {0};
     REQUIRE(wnn_xnnpack_preload(&error));
     REQUIRE(wnn_xnnpack_preload(&error));
