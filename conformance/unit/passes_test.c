@@ -11,12 +11,10 @@
 //   passes_test passes.txt           checks
 //   passes_test passes.txt --print   prints the file with what the passes do now
 
-#include "conformance/unit/runtime_fixture.h"
-#include "tools/graph_file.h"
+#include "conformance/unit/graph_fixture.h"
 
 #include <limits.h>
 #include <math.h>
-#include <unistd.h>
 
 struct pass_case {
     char *name;
@@ -141,86 +139,27 @@ static void observe(void *argument, const char *pass, const struct graph *graph)
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Text in
-// ---------------------------------------------------------------------------------------------------------------
-
-static void write_file(const char *blocks, char path[64])
-{
-    strcpy(path, "/tmp/wnn_passes_test_XXXXXX");
-    int descriptor = mkstemp(path);
-    REQUIRE(descriptor >= 0);
-    FILE *file = fdopen(descriptor, "w");
-    REQUIRE(file);
-    fprintf(file, "webnn_graph \"test\" v1 {\n%s}\n", blocks);
-    REQUIRE(fclose(file) == 0);
-}
-
-static WNNGraph build(WNNContext context, const struct pass_case *test, const char *blocks,
-                      struct model *model)
-{
-    char path[64];
-    struct error error = {0};
-    write_file(blocks, path);
-    REQUIRE(model_begin(model, context, &error));
-    bool read = graph_file_read(model, path, NULL, &error);
-    unlink(path);
-    if (!read)
-        fprintf(stderr, "%s: %s\n", test->name, error.message);
-    REQUIRE(read);
-    return build_outputs(context, model->builder, model->output_count, model->outputs);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
 // Numbers
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    MOST_PORTS = 8,
-    MOST_ELEMENTS = 8192
+    MAX_RESULTS = 1 << 16
 };
 
-static size_t port_bytes(const struct graph_port *port)
+// Computes the outputs, one after the other in `results`. Returns how many elements those have.
+static size_t compute(WNNContext context, WNNGraph graph, double results[MAX_RESULTS])
 {
-    return wnn_descriptor_bytes(&port->operand->type);
-}
-
-static void fill(const struct descriptor *type, void *data)
-{
-    size_t count = wnn_shape_elements(&type->shape);
-    uint32_t state = 12345;
-    for (size_t i = 0; i < count; i++) {
-        state = state * 1664525u + 1013904223u;
-        WNNNumber number = wnnNumberFloat64(((double)(state >> 8) / (1 << 24) - 0.5) * 8);
-        wnn_number_store(wnn_number_convert(number, type->type), type->type, data, i);
-    }
-}
-
-// Computes the outputs, one after the other in `result`.
-static void compute(WNNContext context, WNNGraph graph, double *result)
-{
-    static _Alignas(64) unsigned char memory[2 * MOST_PORTS][MOST_ELEMENTS * 8];
+    static _Alignas(64) unsigned char outputs[MAX_PORTS][MAX_PORT_BYTES];
     const struct graph *planned = &wnn_graph_plan(graph)->graph;
-    WNNNamedBuffer inputs[MOST_PORTS], outputs[MOST_PORTS];
-    REQUIRE(planned->input_count <= MOST_PORTS && planned->output_count <= MOST_PORTS);
-    for (size_t i = 0; i < planned->input_count; i++) {
-        const struct graph_port *port = &planned->inputs[i];
-        REQUIRE(port_bytes(port) <= sizeof memory[i]);
-        fill(&port->operand->type, memory[i]);
-        inputs[i] = (WNNNamedBuffer){wnn_string_view(port->name), memory[i], port_bytes(port),
-                                     port->operand->type.type};
-    }
-    for (size_t i = 0; i < planned->output_count; i++) {
-        const struct graph_port *port = &planned->outputs[i];
-        REQUIRE(port_bytes(port) <= sizeof memory[MOST_PORTS + i]);
-        outputs[i] = (WNNNamedBuffer){wnn_string_view(port->name), memory[MOST_PORTS + i], port_bytes(port),
-                                      port->operand->type.type};
-    }
-    compute_buffers(context, graph, planned->input_count, inputs, planned->output_count, outputs);
+    size_t count = 0;
+    compute_ports(context, graph, fill_randomly, NULL, outputs);
     for (size_t i = 0; i < planned->output_count; i++) {
         const struct descriptor *type = &planned->outputs[i].operand->type;
+        REQUIRE(count + wnn_shape_elements(&type->shape) <= MAX_RESULTS);
         for (size_t j = 0; j < wnn_shape_elements(&type->shape); j++)
-            *result++ = wnn_number_double(wnn_number_load(type->type, memory[MOST_PORTS + i], j));
+            results[count++] = wnn_number_double(wnn_number_load(type->type, outputs[i], j));
     }
+    return count;
 }
 
 static void require_same_numbers(const struct pass_case *test, const double *a, const double *b, size_t count,
@@ -242,15 +181,12 @@ static size_t compute_without(WNNContext context, const struct pass_case *test, 
 {
     struct model model;
     wnn_context_set_compile_options(context, skip, true, NULL, NULL);
-    WNNGraph graph = build(context, test, blocks, &model);
-    compute(context, graph, result);
-    size_t count = 0;
+    WNNGraph graph = build_blocks(context, test->name, blocks, &model);
+    size_t count = compute(context, graph, result);
     const struct graph *planned = &wnn_graph_plan(graph)->graph;
     *half = false;
-    for (size_t i = 0; i < planned->output_count; i++) {
-        count += wnn_shape_elements(&planned->outputs[i].operand->type.shape);
+    for (size_t i = 0; i < planned->output_count; i++)
         *half |= planned->outputs[i].operand->type.type == WNNDataType_Float16;
-    }
     wnnGraphRelease(graph);
     model_end(&model);
     return count;
@@ -273,7 +209,7 @@ static void see_dump(WNNContext context, const struct pass_case *test, struct du
 {
     struct model model;
     wnn_context_set_compile_options(context, 0, true, observe, dump);
-    WNNGraph graph = build(context, test, test->input, &model);
+    WNNGraph graph = build_blocks(context, test->name, test->input, &model);
     wnnGraphRelease(graph);
     model_end(&model);
 }
@@ -286,11 +222,11 @@ static bool is_strict(const struct pass_case *test)
 
 static void run_case(WNNContext context, WNNContext taker, const struct pass_case *test, bool print)
 {
-    static double results[2][MOST_PORTS * MOST_ELEMENTS];
+    static double results[2][MAX_RESULTS];
     struct dump dump = {.pass = test->pass};
     struct model model;
     wnn_context_set_compile_options(context, 0, true, observe, &dump);
-    WNNGraph graph = build(context, test, test->input, &model);
+    WNNGraph graph = build_blocks(context, test->name, test->input, &model);
     if (strcmp(test->pass, "plan") == 0)
         observe(&dump, "plan", &wnn_graph_plan(graph)->graph);
     else if (strcmp(test->pass, "attach_chains") == 0)
@@ -349,7 +285,7 @@ static void starve_case(WNNContext context, const struct pass_case *test)
 {
     struct model model;
     wnn_context_set_compile_options(context, 0, false, NULL, NULL);
-    wnnGraphRelease(build(context, test, test->input, &model)); // what is allocated once a context
+    wnnGraphRelease(build_blocks(context, test->name, test->input, &model)); // what is allocated once a context
     for (int allowed = 0;; allowed++) {
         REQUIRE(allowed < 10000);
         struct answer answer = {0};

@@ -5,18 +5,9 @@
 //
 //   strict_test [BACKEND]
 
-#include "conformance/unit/runtime_fixture.h"
-#include "runtime/backends.h"
-#include "runtime/context.h"
-#include "tools/graph_file.h"
+#include "conformance/unit/graph_fixture.h"
 
 #include <math.h>
-#include <unistd.h>
-
-enum {
-    MOST_INPUTS = 4,
-    MOST_ELEMENTS = 4096
-};
 
 struct example {
     const char *name, *graph;
@@ -63,6 +54,13 @@ static const struct example examples[] = {
      {4000, 4000, 4000, 4000},
      -INFINITY,
      {-INFINITY, -64000}},
+    {"conv2d of many terms, and an addend that comes between them",
+     "inputs { x: f32[1, 2, 2, 4096]; r: f32[1, 2, 2, 16]; }"
+     "consts { w: f32[16, 1, 1, 4096] @scalar(-0.004150390625); }" // 17 / 4096
+     "nodes { t = conv2d(x, w, inputLayout=\"nhwc\", filterLayout=\"ohwi\"); y = add(t, r); } outputs { y }",
+     {2.1e37f, 2.1e37f, 2.1e37f, 2.1e37f},
+     -INFINITY,
+     {-INFINITY, -16 * 2.1e37}},
     {"mul and sub of float16",
      "inputs { x: f16[40]; } consts { c: f16[] @scalar(60000); }"
      "nodes { t = mul(x, x); y = sub(t, c); } outputs { y }",
@@ -160,51 +158,25 @@ static const struct example examples[] = {
      {INFINITY, 70048}},
 };
 
-static void write_graph(const char *blocks, char path[64])
+// The elements of `numbers`, again and again.
+static void repeat(const struct descriptor *type, void *data, const void *numbers)
 {
-    strcpy(path, "/tmp/wnn_strict_test_XXXXXX");
-    int descriptor = mkstemp(path);
-    REQUIRE(descriptor >= 0);
-    FILE *file = fdopen(descriptor, "w");
-    REQUIRE(file);
-    fprintf(file, "webnn_graph \"test\" v1 {\n%s\n}\n", blocks);
-    REQUIRE(fclose(file) == 0);
+    for (size_t i = 0; i < wnn_shape_elements(&type->shape); i++)
+        wnn_number_store(wnnNumberFloat64(((const float *)numbers)[i % 4]), type->type, data, i);
 }
 
-// Element 0 of the output; all of its bytes go to `bytes`, which has room for so many elements. Returns how
-// many there are.
+// Element 0 of the output, all of whose bytes go to `bytes`. Returns how many those are.
 static size_t compute(WNNContext context, const struct example *example, uint32_t skip, double *first,
-                      unsigned char *bytes)
+                      unsigned char bytes[MAX_PORT_BYTES])
 {
-    static _Alignas(64) unsigned char memory[MOST_INPUTS][MOST_ELEMENTS * 4];
-    char path[64];
     struct model model;
-    struct error error = {0};
-    write_graph(example->graph, path);
     wnn_context_set_compile_options(context, skip, true, NULL, NULL);
-    REQUIRE(model_begin(&model, context, &error));
-    bool read = graph_file_read(&model, path, NULL, &error);
-    unlink(path);
-    if (!read)
-        fprintf(stderr, "%s: %s\n", example->name, error.message);
-    REQUIRE(read);
-    WNNGraph graph = build_outputs(context, model.builder, model.output_count, model.outputs);
+    WNNGraph graph = build_blocks(context, example->name, example->graph, &model);
     const struct graph *planned = &wnn_graph_plan(graph)->graph;
-    WNNNamedBuffer inputs[MOST_INPUTS];
-    REQUIRE(planned->input_count <= MOST_INPUTS && planned->output_count == 1);
-    for (size_t i = 0; i < planned->input_count; i++) {
-        const struct descriptor *type = &planned->inputs[i].operand->type;
-        REQUIRE(wnn_shape_elements(&type->shape) <= MOST_ELEMENTS);
-        for (size_t j = 0; j < wnn_shape_elements(&type->shape); j++)
-            wnn_number_store(wnnNumberFloat64(example->x[j % 4]), type->type, memory[i], j);
-        inputs[i] = (WNNNamedBuffer){wnn_string_view(planned->inputs[i].name), memory[i],
-                                     wnn_descriptor_bytes(type), type->type};
-    }
+    REQUIRE_EQUAL_INT(planned->output_count, 1);
+    compute_ports(context, graph, repeat, example->x, (unsigned char(*)[MAX_PORT_BYTES])bytes);
     const struct descriptor *type = &planned->outputs[0].operand->type;
     size_t count = wnn_descriptor_bytes(type);
-    REQUIRE(count <= MOST_ELEMENTS * 4);
-    WNNNamedBuffer output = {wnn_string_view(planned->outputs[0].name), bytes, count, type->type};
-    compute_buffers(context, graph, planned->input_count, inputs, 1, &output);
     *first = wnn_number_double(wnn_number_load(type->type, bytes, 0));
     wnnGraphRelease(graph);
     model_end(&model);
@@ -219,7 +191,7 @@ static bool near(double got, double expected)
 
 static bool check(WNNContext strict, WNNContext loose, const struct example *example)
 {
-    static _Alignas(64) unsigned char bytes[2][MOST_ELEMENTS * 4];
+    static _Alignas(64) unsigned char bytes[2][MAX_PORT_BYTES];
     double fused, apart, free;
     size_t count = compute(strict, example, 0, &fused, bytes[0]);
     compute(strict, example, ~0u, &apart, bytes[1]);
