@@ -43,13 +43,6 @@ static void open_counter(void)
 #endif
 }
 
-static double processor_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 // Instructions, or microseconds.
 static double count_work(void)
 {

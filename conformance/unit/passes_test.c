@@ -285,7 +285,8 @@ static void starve_case(WNNContext context, const struct pass_case *test)
 {
     struct model model;
     wnn_context_set_compile_options(context, 0, false, NULL, NULL);
-    wnnGraphRelease(build_blocks(context, test->name, test->input, &model)); // what is allocated once a context
+    wnnGraphRelease(
+        build_blocks(context, test->name, test->input, &model)); // what is allocated once a context
     for (int allowed = 0;; allowed++) {
         REQUIRE(allowed < 10000);
         struct answer answer = {0};

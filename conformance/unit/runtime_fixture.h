@@ -92,11 +92,22 @@ static inline void sleep_milliseconds(long milliseconds)
     nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
 }
 
-static inline double now_seconds(void)
+static inline double clock_seconds(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static inline double now_seconds(void)
+{
+    return clock_seconds(CLOCK_MONOTONIC);
+}
+
+// Of all threads of the process.
+static inline double processor_seconds(void)
+{
+    return clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static inline WNNContextCounters counters_of(WNNContext context)

@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <sched.h>
-#include <sys/resource.h>
 
 enum {
     WIDTH = 200000,
@@ -194,14 +193,6 @@ static void test_rest(void)
     wnnContextRelease(context);
     free(expected);
     free(y);
-}
-
-static double processor_seconds(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
 enum {
