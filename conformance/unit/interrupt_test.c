@@ -15,12 +15,6 @@
 #define MOST_MILLISECONDS (SANITIZED ? 200 : 20)
 #define TRIES             8
 
-#define DIMS(...) (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)
-#define LIST(...)                                                                                            \
-    {                                                                                                        \
-        DIMS(__VA_ARGS__)                                                                                    \
-    }
-
 // ---------------------------------------------------------------------------------------------------------------
 // Operands
 // ---------------------------------------------------------------------------------------------------------------
@@ -69,87 +63,85 @@ static WNNOperand constant(WNNGraphBuilder b, WNNDataType type, const uint32_t *
 #define U8  WNNDataType_Uint8
 #define I32 WNNDataType_Int32
 
-static WNNConv2dOptions conv(WNNInputOperandLayout layout, WNNConv2dFilterOperandLayout filter,
-                             uint32_t groups)
-{
-    WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
-    options.inputLayout = layout;
-    options.filterLayout = filter;
-    options.groups = groups;
-    return options;
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // Nodes that take long
 // ---------------------------------------------------------------------------------------------------------------
 
 #define CASE(name) static WNNOperand name(WNNGraphBuilder b)
 
+static WNNOperand convolve(WNNGraphBuilder b, WNNOperand x, WNNInputOperandLayout layout, WNNOperand filter,
+                           WNNConv2dFilterOperandLayout filter_layout, uint32_t groups, uint32_t padding)
+{
+    WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
+    options.inputLayout = layout;
+    options.filterLayout = filter_layout;
+    options.groups = groups;
+    options.padding = LIST(padding, padding, padding, padding);
+    return wnnGraphBuilderConv2d(b, x, filter, &options);
+}
+
+#define NCHW           WNNInputOperandLayout_NCHW
+#define NHWC           WNNInputOperandLayout_NHWC
+#define FILTER(layout) WNNConv2dFilterOperandLayout_##layout
+
 CASE(conv_nchw)
 {
-    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 128, 256, 256)),
-                                 constant(b, F32, DIMS(512, 128, 5, 5)), NULL);
+    return convolve(b, input(b, F32, DIMS(1, 128, 256, 256)), NCHW, constant(b, F32, DIMS(512, 128, 5, 5)),
+                    FILTER(OIHW), 1, 0);
 }
 
 CASE(conv_nhwc)
 {
-    WNNConv2dOptions options = conv(WNNInputOperandLayout_NHWC, WNNConv2dFilterOperandLayout_OHWI, 1);
-    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 256, 256, 128)),
-                                 constant(b, F32, DIMS(512, 5, 5, 128)), &options);
+    return convolve(b, input(b, F32, DIMS(1, 256, 256, 128)), NHWC, constant(b, F32, DIMS(512, 5, 5, 128)),
+                    FILTER(OHWI), 1, 0);
 }
 
 CASE(conv_runtime_filter)
 {
-    WNNConv2dOptions options = conv(WNNInputOperandLayout_NHWC, WNNConv2dFilterOperandLayout_HWIO, 1);
-    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 256, 256, 128)),
-                                 input(b, F32, DIMS(5, 5, 128, 512)), &options);
+    return convolve(b, input(b, F32, DIMS(1, 256, 256, 128)), NHWC, input(b, F32, DIMS(5, 5, 128, 512)),
+                    FILTER(HWIO), 1, 0);
 }
 
 CASE(conv_winograd)
 {
-    WNNConv2dOptions options = conv(WNNInputOperandLayout_NCHW, WNNConv2dFilterOperandLayout_OIHW, 1);
-    options.padding = (WNNUint32List)LIST(1, 1, 1, 1);
-    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(8, 128, 256, 256)),
-                                 constant(b, F32, DIMS(128, 128, 3, 3)), &options);
+    return convolve(b, input(b, F32, DIMS(8, 128, 256, 256)), NCHW, constant(b, F32, DIMS(128, 128, 3, 3)),
+                    FILTER(OIHW), 1, 1);
 }
 
 CASE(conv_half)
 {
-    return wnnGraphBuilderConv2d(b, input(b, F16, DIMS(1, 128, 256, 256)),
-                                 constant(b, F16, DIMS(512, 128, 5, 5)), NULL);
+    return convolve(b, input(b, F16, DIMS(1, 128, 256, 256)), NCHW, constant(b, F16, DIMS(512, 128, 5, 5)),
+                    FILTER(OIHW), 1, 0);
 }
 
 CASE(conv_depthwise)
 {
-    WNNConv2dOptions options = conv(WNNInputOperandLayout_NCHW, WNNConv2dFilterOperandLayout_OIHW, 128);
-    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 128, 512, 512)),
-                                 constant(b, F32, DIMS(128, 1, 31, 31)), &options);
+    return convolve(b, input(b, F32, DIMS(1, 128, 512, 512)), NCHW, constant(b, F32, DIMS(128, 1, 31, 31)),
+                    FILTER(OIHW), 128, 0);
 }
 
 CASE(conv_depthwise_nhwc)
 {
-    WNNConv2dOptions options = conv(WNNInputOperandLayout_NHWC, WNNConv2dFilterOperandLayout_IHWO, 128);
-    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 512, 512, 128)),
-                                 constant(b, F32, DIMS(1, 31, 31, 128)), &options);
+    return convolve(b, input(b, F32, DIMS(1, 512, 512, 128)), NHWC, constant(b, F32, DIMS(1, 31, 31, 128)),
+                    FILTER(IHWO), 128, 0);
 }
 
 CASE(conv_groups)
 {
-    WNNConv2dOptions options = conv(WNNInputOperandLayout_NCHW, WNNConv2dFilterOperandLayout_OIHW, 4);
-    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 512, 256, 256)),
-                                 input(b, F32, DIMS(512, 128, 5, 5)), &options);
+    return convolve(b, input(b, F32, DIMS(1, 512, 256, 256)), NCHW, input(b, F32, DIMS(512, 128, 5, 5)),
+                    FILTER(OIHW), 4, 0);
 }
 
 CASE(conv_one_pixel) // few windows, each enormous
 {
-    return wnnGraphBuilderConv2d(b, input(b, F32, DIMS(1, 64, 800, 800)),
-                                 input(b, F32, DIMS(2, 64, 790, 790)), NULL);
+    return convolve(b, input(b, F32, DIMS(1, 64, 800, 800)), NCHW, input(b, F32, DIMS(2, 64, 790, 790)),
+                    FILTER(OIHW), 1, 0);
 }
 
 CASE(conv_transpose)
 {
     WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
-    options.strides = (WNNUint32List)LIST(2, 2);
+    options.strides = LIST(2, 2);
     return wnnGraphBuilderConvTranspose2d(b, input(b, F32, DIMS(1, 128, 128, 128)),
                                           input(b, F32, DIMS(128, 256, 9, 9)), &options);
 }
@@ -190,6 +182,77 @@ CASE(matmul_many_small)
                                  NULL);
 }
 
+#define TERMS (1u << 26)
+CASE(matmul_one_product) // of two vectors
+{
+    return wnnGraphBuilderMatmul(b, input(b, F32, DIMS(1, TERMS)), input(b, F32, DIMS(TERMS, 1)), NULL);
+}
+
+CASE(matmul_one_product_half)
+{
+    return wnnGraphBuilderMatmul(b, input(b, F16, DIMS(1, TERMS)), input(b, F16, DIMS(TERMS, 1)), NULL);
+}
+
+CASE(matmul_one_product_half_constant)
+{
+    return wnnGraphBuilderMatmul(b, input(b, F16, DIMS(1, TERMS)), constant(b, F16, DIMS(TERMS, 1)), NULL);
+}
+
+CASE(matmul_one_product_int8)
+{
+    WNNOperand one = constant(b, F32, DIMS(1, 1)), zero = constant(b, U8, DIMS(1, 1));
+    WNNOperand x = wnnGraphBuilderDequantizeLinear(b, input(b, U8, DIMS(1, 2 * TERMS)), one, zero, NULL);
+    WNNOperand w = wnnGraphBuilderDequantizeLinear(b, constant(b, U8, DIMS(2 * TERMS, 1)), one, zero, NULL);
+    return wnnGraphBuilderQuantizeLinear(b, wnnGraphBuilderMatmul(b, x, w, NULL), one, zero, NULL);
+}
+
+// A row by quantised weights.
+static WNNOperand dequantized(WNNGraphBuilder b, uint32_t terms, uint32_t columns, bool transposed)
+{
+    WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
+    options.bTranspose = transposed;
+    WNNOperand one = constant(b, F32, DIMS(1, 1)), zero = constant(b, U8, DIMS(1, 1));
+    WNNOperand weights =
+        transposed ? constant(b, U8, DIMS(columns, terms)) : constant(b, U8, DIMS(terms, columns));
+    return wnnGraphBuilderGemm(b, input(b, F32, DIMS(1, terms)),
+                               wnnGraphBuilderDequantizeLinear(b, weights, one, zero, NULL), &options);
+}
+
+CASE(dequantized_one_product)
+{
+    return dequantized(b, 2 * TERMS, 1, false);
+}
+CASE(dequantized_columns)
+{
+    return dequantized(b, TERMS / 64, 64, false);
+}
+CASE(dequantized_rows)
+{
+    return dequantized(b, TERMS / 4, 8, true);
+}
+
+CASE(matmul_rows) // of a matrix of few columns, which are added up
+{
+    return wnnGraphBuilderMatmul(b, input(b, F32, DIMS(1, TERMS / 64)), input(b, F32, DIMS(TERMS / 64, 64)),
+                                 NULL);
+}
+
+CASE(gemm_rows) // that lie in memory as they are
+{
+    WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
+    options.bTranspose = true;
+    return wnnGraphBuilderGemm(b, input(b, F32, DIMS(2, TERMS / 4)), input(b, F32, DIMS(3, TERMS / 4)),
+                               &options);
+}
+
+CASE(gemm_rows_half)
+{
+    WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
+    options.bTranspose = true;
+    return wnnGraphBuilderGemm(b, input(b, F16, DIMS(1, TERMS / 4)), constant(b, F16, DIMS(3, TERMS / 4)),
+                               &options);
+}
+
 CASE(gemm)
 {
     WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
@@ -200,7 +263,7 @@ CASE(gemm)
 CASE(attention)
 {
     WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
-    options.permutation = (WNNUint32List)LIST(0, 1, 3, 2);
+    options.permutation = LIST(0, 1, 3, 2);
     WNNOperand q = input(b, F32, DIMS(1, 4, 4096, 64)), k = input(b, F32, DIMS(1, 4, 4096, 64)),
                v = input(b, F32, DIMS(1, 4, 4096, 64));
     WNNOperand scores = wnnGraphBuilderMatmul(b, q, wnnGraphBuilderTranspose(b, k, &options), NULL);
@@ -255,8 +318,8 @@ static WNNOperand pool(WNNGraphBuilder b, WNNDataType type, uint32_t size, uint3
                        WNNOperand (*method)(WNNGraphBuilder, WNNOperand, const WNNPool2dOptions *))
 {
     WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
-    options.windowDimensions = (WNNUint32List)LIST(window, window);
-    options.dilations = (WNNUint32List)LIST(dilation, dilation);
+    options.windowDimensions = LIST(window, window);
+    options.dilations = LIST(dilation, dilation);
     return method(b, input(b, type, DIMS(1, 64, size, size)), &options);
 }
 
@@ -285,7 +348,7 @@ CASE(resample)
 {
     WNNResample2dOptions options = WNN_RESAMPLE2D_OPTIONS_INIT;
     options.mode = WNNInterpolationMode_Linear;
-    options.sizes = (WNNUint32List)LIST(8191, 8191);
+    options.sizes = LIST(8191, 8191);
     return wnnGraphBuilderResample2d(b, input(b, F16, DIMS(1, 3, 1000, 1000)), &options);
 }
 
@@ -293,7 +356,7 @@ CASE(resample_xnnpack)
 {
     WNNResample2dOptions options = WNN_RESAMPLE2D_OPTIONS_INIT;
     options.mode = WNNInterpolationMode_Linear;
-    options.sizes = (WNNUint32List)LIST(4096, 4096);
+    options.sizes = LIST(4096, 4096);
     return wnnGraphBuilderResample2d(b, input(b, F32, DIMS(1, 8, 1024, 1024)), &options);
 }
 
@@ -346,6 +409,22 @@ CASE(reduce_rows)
 {
     return wnnGraphBuilderReduceL2(b, input(b, F16, DIMS(3, 1 << 26)), NULL);
 }
+CASE(reduce_sum)
+{
+    return wnnGraphBuilderReduceSum(b, input(b, F32, DIMS(1 << 28)), NULL);
+}
+CASE(reduce_sum_half)
+{
+    return wnnGraphBuilderReduceSum(b, input(b, F16, DIMS(1 << 28)), NULL);
+}
+CASE(reduce_sum_integers)
+{
+    return wnnGraphBuilderReduceSum(b, input(b, I32, DIMS(1 << 28)), NULL);
+}
+CASE(reduce_product)
+{
+    return wnnGraphBuilderReduceProduct(b, input(b, F32, DIMS(1 << 28)), NULL);
+}
 CASE(arg_max)
 {
     WNNArgMinMaxOptions options = WNN_ARG_MIN_MAX_OPTIONS_INIT;
@@ -354,6 +433,14 @@ CASE(arg_max)
 CASE(cumulative_sum)
 {
     return wnnGraphBuilderCumulativeSum(b, input(b, F32, DIMS(1 << 26)), 0, NULL);
+}
+CASE(cumulative_sum_half)
+{
+    return wnnGraphBuilderCumulativeSum(b, input(b, F16, DIMS(1 << 26)), 0, NULL);
+}
+CASE(cumulative_sum_integers)
+{
+    return wnnGraphBuilderCumulativeSum(b, input(b, I32, DIMS(1 << 25)), 0, NULL);
 }
 CASE(gather)
 {
@@ -376,12 +463,11 @@ CASE(scatter_nd)
 }
 CASE(tile)
 {
-    return wnnGraphBuilderTile(b, input(b, U8, DIMS(100, 1000)), (WNNUint32List)LIST(50, 60), NULL);
+    return wnnGraphBuilderTile(b, input(b, U8, DIMS(100, 1000)), LIST(50, 60), NULL);
 }
 CASE(pad)
 {
-    return wnnGraphBuilderPad(b, input(b, U8, DIMS(1000, 1000)), (WNNUint32List)LIST(9000, 9000),
-                              (WNNUint32List)LIST(9000, 9000), NULL);
+    return wnnGraphBuilderPad(b, input(b, U8, DIMS(1000, 1000)), LIST(9000, 9000), LIST(9000, 9000), NULL);
 }
 CASE(triangular)
 {
@@ -444,6 +530,16 @@ static const struct subject {
     SUBJECT(matmul_constant),
     SUBJECT(matmul_batched),
     SUBJECT(matmul_many_small),
+    SUBJECT(matmul_one_product),
+    SUBJECT(matmul_one_product_half),
+    SUBJECT(matmul_one_product_half_constant),
+    SUBJECT(matmul_one_product_int8),
+    SUBJECT(dequantized_one_product),
+    SUBJECT(dequantized_columns),
+    SUBJECT(dequantized_rows),
+    SUBJECT(matmul_rows),
+    SUBJECT(gemm_rows),
+    SUBJECT(gemm_rows_half),
     SUBJECT(gemm),
     SUBJECT(attention),
     SUBJECT(dequantized_product),
@@ -470,8 +566,14 @@ static const struct subject {
     SUBJECT(transpose),
     SUBJECT(reduce_all),
     SUBJECT(reduce_rows),
+    SUBJECT(reduce_sum),
+    SUBJECT(reduce_sum_half),
+    SUBJECT(reduce_sum_integers),
+    SUBJECT(reduce_product),
     SUBJECT(arg_max),
     SUBJECT(cumulative_sum),
+    SUBJECT(cumulative_sum_half),
+    SUBJECT(cumulative_sum_integers),
     SUBJECT(gather),
     SUBJECT(gather_elements),
     SUBJECT(scatter_elements),
@@ -530,13 +632,6 @@ static void require_untouched_or_zero(const struct execution *e)
     for (size_t i = 0; i < e->output.byteLength; i++)
         if (bytes[i] != bytes[0])
             REQUIRE_EQUAL_INT(bytes[i], bytes[0]);
-}
-
-static double processor_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 // Milliseconds that stopping took; negative: the execution had ended.

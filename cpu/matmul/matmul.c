@@ -17,6 +17,7 @@ struct product {
     const float *range;                  // of C where it is computed from panels, or NULL
     const struct activation *activation; // where it is, or NULL
     float alpha, beta;
+    const struct interrupt *interrupt;
 };
 
 static void finish_values(const struct product *product, float *values, size_t row, size_t column,
@@ -96,8 +97,16 @@ static void product_polish(const struct gemm *gemm, float *c, size_t rows, size_
 #define THIN_UNIT    64   // columns are divided between threads at multiples of this, which vectors divide
 #define THIN_COLUMNS 1024 // at a time
 #define THIN_TERMS   32
-#define THIN_HALVES  256  // columns of float16 at a time
-#define DOT_HALVES   2048 // terms of float16 at a time
+#define THIN_HALVES  256       // columns of float16 at a time
+#define DOT_HALVES   2048      // terms of float16 at a time
+#define DOT_TERMS    (1 << 17) // terms of float32 at a time, and between two looks at the interrupt
+#define ROW_TERMS    1024      // likewise of rows that are added up
+
+// Whether the product is to stop before term k, which is asked every `period` terms.
+static bool is_over(const struct product *product, size_t k, size_t period)
+{
+    return k > 0 && k % period == 0 && wnn_interrupted(product->interrupt);
+}
 
 // Rows of B are contiguous: they are added up, some at a time, to rows of C.
 static void add_terms(const struct product *product, size_t k, size_t terms, size_t column, size_t count)
@@ -128,7 +137,7 @@ static void add_rows(void *argument, size_t begin, size_t end)
         size_t count = end - column < most ? end - column : most;
         for (size_t i = 0; i < product->m; i++)
             memset(product->c + i * product->n + column, 0, count * sizeof *product->c);
-        for (size_t k = 0; k < product->k; k += THIN_TERMS)
+        for (size_t k = 0; k < product->k && !is_over(product, k, ROW_TERMS); k += THIN_TERMS)
             add_terms(product, k, product->k - k < THIN_TERMS ? product->k - k : THIN_TERMS, column, count);
         for (size_t i = 0; i < product->m; i++)
             finish_values(product, product->c + i * product->n + column, i, column, count);
@@ -141,11 +150,11 @@ static void dot_columns(void *argument, size_t begin, size_t end)
 {
     const struct product *product = argument;
     const struct float_kernels *kernels = wnn_float_kernels();
-    size_t step = product->b_halves != NULL ? DOT_HALVES : product->k;
+    size_t step = product->b_halves != NULL ? DOT_HALVES : DOT_TERMS;
     float copy[DOT_HALVES];
     for (size_t j = begin; j < end; j++) {
         float sums[THIN_ROWS] = {0};
-        for (size_t k = 0, terms; k < product->k; k += terms) {
+        for (size_t k = 0, terms; k < product->k && !is_over(product, k, DOT_TERMS); k += terms) {
             size_t from = j * product->b_column + k;
             terms = product->k - k < step ? product->k - k : step;
             if (product->b_halves != NULL)
@@ -169,8 +178,12 @@ static void dot_rows(void *argument, size_t begin, size_t end)
     for (size_t i = begin; i < end; i++) {
         for (size_t j = 0; j < product->n; j++) {
             float *c = product->c + i * product->n + j;
-            *c =
-                kernels->dot(product->a + i * product->a_row, product->b + j * product->b_column, product->k);
+            const float *a = product->a + i * product->a_row, *b = product->b + j * product->b_column;
+            *c = 0;
+            for (size_t k = 0, terms; k < product->k && !is_over(product, k, DOT_TERMS); k += terms) {
+                terms = product->k - k < DOT_TERMS ? product->k - k : DOT_TERMS;
+                *c += kernels->dot(a + k, b + k, terms);
+            }
             finish_values(product, c, i, j, 1);
         }
     }
@@ -293,7 +306,6 @@ struct batch {
     struct shape shape;     // the leading dimensions of the result
     size_t a_stride[WNN_MAX_RANK], b_stride[WNN_MAX_RANK];
     size_t count, chunks;
-    const struct interrupt *interrupt;
     float *scratch;        // NULL: not needed
     size_t scratch_floats; // of one chunk
 };
@@ -321,12 +333,12 @@ static void run_one(const struct batch *batch, size_t index, const struct parall
 static void run_chunks(void *argument, size_t begin, size_t end)
 {
     const struct batch *batch = argument;
-    const struct parallel alone = wnn_parallel_alone(batch->interrupt);
+    const struct parallel alone = wnn_parallel_alone(batch->product.interrupt);
     for (size_t chunk = begin; chunk < end; chunk++) {
         float *scratch = batch->scratch == NULL ? NULL : batch->scratch + chunk * batch->scratch_floats;
         size_t last = batch->count * (chunk + 1) / batch->chunks;
-        for (size_t i = batch->count * chunk / batch->chunks; i < last && !wnn_interrupted(batch->interrupt);
-             i++)
+        for (size_t i = batch->count * chunk / batch->chunks;
+             i < last && !wnn_interrupted(batch->product.interrupt); i++)
             run_one(batch, i, &alone, scratch);
     }
 }
@@ -449,7 +461,7 @@ void wnn_cpu_matmul(const struct kernel_call *call)
     load_b(call, &batch.product, &scratch);
     float *values = batch.product.c = wnn_floats_out(call, 0, &scratch), range[2];
     set_activation(&batch.product, call->node, range);
-    batch.interrupt = call->parallel->interrupt;
+    batch.product.interrupt = call->parallel->interrupt;
     batch.scratch = batch.product.packed != NULL ? NULL : (float *)scratch.next;
 
     size_t work = batch.product.m * batch.product.n * (batch.product.k + 1);
@@ -482,6 +494,7 @@ void wnn_cpu_gemm(const struct kernel_call *call)
         product.addend_column = strides[1];
     }
     product.c = wnn_floats_out(call, 0, &scratch);
+    product.interrupt = call->parallel->interrupt;
     float range[2];
     set_activation(&product, call->node, range);
     run_product(&product, call->parallel, (float *)scratch.next);

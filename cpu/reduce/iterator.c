@@ -104,7 +104,7 @@ void wnn_walk_start_rows(struct piece *piece, const struct walk *walk, size_t un
 
 // Of a piece that is read in place. It has a multiple of 2^14 rows, so that as many lanes as there may be
 // come out even.
-#define IN_PLACE_ELEMENTS ((size_t)1 << 22)
+#define IN_PLACE_ELEMENTS ((size_t)1 << 20)
 
 bool wnn_walk_next(struct piece *piece)
 {
