@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes become a program of calls of the public API: contexts, graphs of all operators, executions on buffers
-// and on tensors, cancelling, destroying and releasing, with allocations that fail, and with a second thread
-// that gets in the way. What must hold whatever the program is: every callback comes exactly once, with a
-// status that the header allows for what was done; outputs are complete, untouched or zeros, and the same for
-// the same graph and inputs; inputs and the bytes around buffers stay as they are; nothing is left when
-// everything is released. WNN_FUZZ_DEVICE=gpu: on a GPU. WNN_FUZZ_TRACE=1: says what is recorded.
+// Bytes become a program of calls of the public API: contexts that share a budget and a thread pool, graphs
+// of all operators, executions on buffers and on tensors, cancelling, destroying and releasing, in callbacks
+// too, with allocations that fail, and with a second thread that gets in the way. What must hold whatever the
+// program is: every callback comes exactly once, with a status that the header allows for what was done;
+// outputs are complete, untouched or zeros, and the same for the same graph and inputs; inputs and the bytes
+// around buffers stay as they are; nothing is refused but to who has a limit; nothing is left when everything
+// is released, in the budget neither. WNN_FUZZ_DEVICE=gpu: on a GPU. WNN_FUZZ_TRACE=1: says what is recorded.
 
 #include "conformance/fuzz/fuzz.h"
-#include "conformance/fuzz/recorder.h"
+#include "conformance/fuzz/shared.h"
 #include "conformance/unit/require.h"
 
 #include <pthread.h>
@@ -19,13 +20,14 @@
 #include <time.h>
 
 enum {
-    MAX_SESSIONS = 2,
+    MAX_SESSIONS = 3,
     MAX_GRAPHS = 4,
     MAX_REQUESTS = 40,
     MAX_COMMANDS = 90,
     MAX_PORTS = 40, // inputs or outputs of one graph that are computed
     SEEDS = 2,      // sets of inputs of one graph
-    GUARD = 64      // bytes before and behind a buffer
+    GUARD = 64,     // bytes before and behind a buffer
+    SHARED = 8      // bytes at the end of a program that say what contexts share
 };
 
 #define MAX_MEMORY  (96u << 20)
@@ -40,10 +42,9 @@ unsigned long fuzz_built;
 struct session {
     WNNContext context;
     struct recorder recorder;
-    struct heap {
-        atomic_llong bytes, blocks;
-        atomic_long until_failure; // allocations; 0: none fails
-    } heap;
+    struct heap heap;
+    struct shared *shared;
+    struct trace_log log;
     bool counted;       // its memory comes from the heap
     bool starved;       // allocations may have failed, or limits on memory and requests been reached
     bool hurried;       // it has limits of time
@@ -56,6 +57,7 @@ struct built {
     WNNGraph handle;
     struct session *session;
     atomic_bool destroyed;
+    atomic_bool hunted;              // a callback may have cancelled its executions
     char *results[SEEDS][MAX_PORTS]; // the outputs as they came first; NULL: not yet
 };
 
@@ -63,6 +65,17 @@ struct buffer {
     char *memory;         // GUARD bytes, the data at some alignment, GUARD bytes
     WNNNamedBuffer named; // which may say that it has plain bytes
     WNNDataType type;
+};
+
+// What a callback does.
+enum action {
+    ACT_NOTHING,
+    ACT_COMPUTE_NOTHING,
+    ACT_CANCEL,
+    ACT_CANCEL_GRAPH,
+    ACT_DESTROY_GRAPH,
+    ACT_DESTROY_CONTEXT,
+    ACT_LOOK
 };
 
 struct request {
@@ -75,8 +88,11 @@ struct request {
     WNNGraph built;
     char message[200];
     uint32_t allowed; // statuses besides Success, and those that later events allow
-    bool is_build, nests, finished;
-    bool unknown; // what it reads is not known
+    bool is_build, finished;
+    enum action action;
+    struct request *victim; // an earlier one of the session, or NULL
+    WNNGraph held;          // the graph, for the callback
+    bool unknown;           // what it reads is not known
     atomic_bool cancelled;
     struct request *after; // whose success the result needs
     unsigned seed;
@@ -87,7 +103,8 @@ struct request {
 };
 
 struct world {
-    struct bytes bytes;
+    struct bytes bytes, sharing;
+    struct shared shared;
     struct session sessions[MAX_SESSIONS];
     size_t session_count;
     struct session *now;
@@ -129,32 +146,6 @@ static bool on_gpu(void)
 // Contexts
 // ---------------------------------------------------------------------------------------------------------------
 
-static void *heap_allocate(size_t size, size_t alignment, void *userdata)
-{
-    struct heap *heap = userdata;
-    if (atomic_load(&heap->until_failure) > 0 && atomic_fetch_sub(&heap->until_failure, 1) == 1)
-        return NULL;
-    void *memory = NULL;
-    if (size == 0 ||
-        posix_memalign(&memory, alignment < sizeof(void *) ? sizeof(void *) : alignment, size) != 0)
-        return NULL;
-    memset(memory, 0x7E, size < 4096 ? size : 4096); // who reads what it has not written gets something else
-    atomic_fetch_add(&heap->bytes, (long long)size);
-    atomic_fetch_add(&heap->blocks, 1);
-    return memory;
-}
-
-static void heap_release(void *memory, size_t size, size_t alignment, void *userdata)
-{
-    struct heap *heap = userdata;
-    (void)alignment;
-    if (!memory)
-        abort();
-    atomic_fetch_sub(&heap->bytes, (long long)size);
-    atomic_fetch_sub(&heap->blocks, 1);
-    free(memory);
-}
-
 // A pool of the host's that has one thread and begins at the end.
 static void backwards(size_t count, void (*task)(void *argument, size_t index), void *argument,
                       void *userdata)
@@ -180,6 +171,22 @@ static void on_error(WNNStatus status, WNNStringView message, void *unused1, voi
         fail("an error without a status or message", NULL);
 }
 
+static void share(struct world *w, struct session *s, WNNContextDescriptor *descriptor)
+{
+    uint8_t byte = take(&w->sharing);
+    s->shared = &w->shared;
+    descriptor->priority = (WNNPriority)(1 + byte / 16 % 3);
+    descriptor->threadPool = byte & 1 ? w->shared.pool : NULL;
+    if (byte & 2) {
+        descriptor->budget = w->shared.budget;
+        s->starved |= fuzz_is_limited(&w->shared);
+    }
+    if (byte & 4) {
+        fuzz_trace_begin(&s->log, byte & 8);
+        descriptor->nextInChain = &s->log.trace.chain;
+    }
+}
+
 static bool open_session(struct world *w)
 {
     struct bytes *b = &w->bytes;
@@ -202,7 +209,7 @@ static bool open_session(struct world *w)
     limits.maxExecutionNanoseconds = tight % 32 == 26 ? 50000 : 0;
     limits.maxBuildNanoseconds = tight % 32 == 25 ? 1000000 : 0;
     s->hurried = tight % 32 == 26 || tight % 32 == 25;
-    const WNNAllocator allocator = {heap_allocate, heap_release, &s->heap};
+    const WNNAllocator allocator = fuzz_allocator(&s->heap);
     const WNNParallelFor parallel = {backwards, 1 + byte % 4, NULL};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.deviceType = on_gpu() ? WNNDeviceType_GPU : WNNDeviceType_CPU;
@@ -216,9 +223,10 @@ static bool open_session(struct world *w)
         (WNNContextLostCallbackInfo){NULL, (WNNCallbackMode)(1 + byte % 3), on_lost, s, NULL};
     descriptor.errorCallbackInfo.callback = on_error;
     s->starved = tight >= 250 || tight % 32 == 27;
+    share(w, s, &descriptor);
     if (tight >= 246 && tight < 250) {
         s->heap.until_failure = 1 + take(b);
-        s->starved = s->counted;
+        s->starved |= s->counted;
     }
     WNNStatus status = wnnCreateContext(&descriptor, &s->context);
     if (status == WNNStatus_Success) {
@@ -230,8 +238,9 @@ static bool open_session(struct world *w)
         puts("skipped: there is no GPU");
         exit(SKIPPED);
     }
-    if (!s->starved || status != WNNStatus_OutOfMemory || s->context || s->heap.blocks != 0)
+    if (!s->starved || status != WNNStatus_OutOfMemory || s->context || !fuzz_heap_is_empty(&s->heap))
         fail("a context cannot be made, or leaves something", NULL);
+    fuzz_trace_end(&s->log);
     memset(s, 0, sizeof *s);
     return false;
 }
@@ -277,6 +286,49 @@ static void check_buffer(const struct request *request, const struct buffer *buf
             fail("an execution that failed has left a part of its results", request);
 }
 
+// In a callback, on any thread.
+static void act(const struct request *request)
+{
+    struct session *s = request->session;
+    if (atomic_load(&s->ending))
+        return;
+    switch (request->action) {
+    case ACT_NOTHING:
+        break;
+    case ACT_COMPUTE_NOTHING:
+        wnnContextCompute(s->context, NULL, (WNNRequestCallbackInfo)WNN_REQUEST_CALLBACK_INFO_INIT);
+        if (request->mode != WNNCallbackMode_AllowSpontaneous)
+            wnnContextProcessEvents(s->context);
+        break;
+    case ACT_CANCEL:
+        if (request->victim) {
+            atomic_store(&request->victim->cancelled, true);
+            wnnContextCancel(s->context, request->victim->future);
+        }
+        break;
+    case ACT_CANCEL_GRAPH:
+        if (request->held) {
+            atomic_store(&request->graph->hunted, true);
+            wnnGraphCancel(request->held);
+        }
+        break;
+    case ACT_DESTROY_GRAPH:
+        if (request->held) {
+            atomic_store(&request->graph->destroyed, true);
+            wnnGraphDestroy(request->held);
+        }
+        break;
+    case ACT_DESTROY_CONTEXT:
+        atomic_store(&s->lost, true);
+        wnnContextDestroy(s->context);
+        break;
+    case ACT_LOOK:
+        fuzz_check_budget(s->shared);
+        wnnContextGetCounters(s->context, &(WNNContextCounters){0});
+        break;
+    }
+}
+
 static void answer(struct request *request, WNNStatus status, WNNStringView message)
 {
     if (!message.data || message.data[message.length] != 0 ||
@@ -284,12 +336,7 @@ static void answer(struct request *request, WNNStatus status, WNNStringView mess
         fail("a message that does not go with its status", request);
     request->status = status;
     snprintf(request->message, sizeof request->message, "%s", message.data);
-    struct session *s = request->session;
-    if (request->nests && !atomic_load(&s->ending)) {
-        wnnContextCompute(s->context, NULL, (WNNRequestCallbackInfo)WNN_REQUEST_CALLBACK_INFO_INIT);
-        if (request->mode != WNNCallbackMode_AllowSpontaneous)
-            wnnContextProcessEvents(s->context);
-    }
+    act(request);
     if (atomic_fetch_add(&request->calls, 1) != 0)
         fail("a callback came twice", request);
 }
@@ -309,6 +356,14 @@ static void on_built(WNNStatus status, WNNGraph graph, WNNStringView message, vo
     answer(request, status, message);
 }
 
+static enum action action_of(uint8_t byte)
+{
+    static const enum action actions[] = {ACT_COMPUTE_NOTHING, ACT_CANCEL,         ACT_CANCEL,
+                                          ACT_CANCEL_GRAPH,    ACT_CANCEL_GRAPH,   ACT_LOOK,
+                                          ACT_DESTROY_GRAPH,   ACT_DESTROY_CONTEXT};
+    return byte < 224 ? ACT_NOTHING : actions[(byte & 31) / 4];
+}
+
 static struct request *new_request(struct world *w, bool is_build)
 {
     if (w->request_count == MAX_REQUESTS)
@@ -320,11 +375,21 @@ static struct request *new_request(struct world *w, bool is_build)
     request->session = w->now;
     request->is_build = is_build;
     request->mode = (WNNCallbackMode)(1 + byte % 3);
-    request->nests = byte >= 224;
+    request->action = action_of(byte);
+    if (w->request_count > 0 && w->requests[w->request_count - 1]->session == w->now &&
+        w->requests[w->request_count - 1]->future.id)
+        request->victim = w->requests[w->request_count - 1];
     request->seed = byte >> 2 & 1;
     request->pattern = w->request_count % 2 ? 0x5A : 0xA5;
     w->requests[w->request_count++] = request;
     return request;
+}
+
+static void aim(struct request *request, struct built *graph)
+{
+    request->graph = graph;
+    if (request->action == ACT_CANCEL_GRAPH || request->action == ACT_DESTROY_GRAPH)
+        wnnGraphAddRef(request->held = graph->handle);
 }
 
 static WNNRequestCallbackInfo tell(struct request *request)
@@ -365,6 +430,8 @@ static uint32_t allowed_statuses(const struct world *w, const struct request *re
         allowed |= BIT(Cancelled);
     if (request->graph && atomic_load(&request->graph->destroyed))
         allowed |= BIT(InvalidStateError);
+    if (request->graph && atomic_load(&request->graph->hunted))
+        allowed |= BIT(Cancelled);
     if (s->starved)
         allowed |= BIT(OutOfMemory);
     return allowed;
@@ -412,6 +479,7 @@ static void finish(struct world *w, struct request *request)
         (request->after && atomic_load(&request->after->calls) == 0))
         return;
     request->finished = true;
+    wnnGraphRelease(request->held);
     if (!(allowed_statuses(w, request) >> request->status & 1))
         fail("a status that nothing explains", request);
     for (size_t i = 0; i < request->input_count; i++) {
@@ -557,7 +625,6 @@ static bool make_buffers(struct request *request, struct built *graph, uint8_t b
     const WNNNamedDescriptor *outputs = wnnGraphGetOutputs(graph->handle, &output_count);
     if (input_count > MAX_PORTS || output_count > MAX_PORTS)
         return false;
-    request->graph = graph;
     for (size_t i = 0; i < input_count; i++) {
         struct buffer *input = &request->inputs[request->input_count++];
         struct descriptor type;
@@ -585,6 +652,7 @@ static struct request *compute(struct world *w, struct built *graph)
     WNNTimeLimit limit;
     descriptor.nextInChain = maybe_limit(w, request, &limit);
     if (make_buffers(request, graph, byte)) {
+        aim(request, graph);
         for (size_t i = 0; i < request->input_count; i++)
             inputs[i] = request->inputs[i].named;
         for (size_t i = 0; i < request->output_count; i++)
@@ -679,7 +747,7 @@ static void dispatch(struct world *w, struct built *graph)
     descriptor.outputs = outputs;
     WNNTimeLimit limit;
     descriptor.nextInChain = maybe_limit(w, request, &limit);
-    request->graph = graph;
+    aim(request, graph);
     request->allowed = good && byte < 250 ? 0 : BIT(TypeError);
     WNNTensor replaced = inputs[0].tensor;
     if (byte >= 250 && descriptor.inputCount > 0)
@@ -698,7 +766,7 @@ static void dispatch(struct world *w, struct built *graph)
         struct request *reading = outputs[i].tensor ? new_request(w, false) : NULL;
         if (!reading)
             break;
-        reading->graph = graph;
+        aim(reading, graph);
         reading->seed = request->seed;
         reading->after = request;
         reading->unknown = !good;
@@ -737,8 +805,8 @@ static void *race(void *argument)
         uint8_t byte = take(&racer->bytes);
         nanosleep(&(struct timespec){0, (long)(byte >> 3) * 9000}, NULL);
         pthread_mutex_lock(&racer->lock);
-        struct session *session = &w->sessions[byte >> 7];
-        WNNContext context = racer->contexts[byte >> 7];
+        struct session *session = &w->sessions[byte / 8 % MAX_SESSIONS];
+        WNNContext context = racer->contexts[byte / 8 % MAX_SESSIONS];
         WNNGraph graph = racer->graphs[byte >> 6];
         WNNTensor tensor = racer->tensor;
         uint64_t last = racer->last_future;
@@ -765,6 +833,7 @@ static void *race(void *argument)
         case 6:
             wnnContextGetCounters(context, &(WNNContextCounters){0});
             wnnGraphSetProfiling(graph, byte & 64);
+            fuzz_check_budget(&w->shared);
             break;
         case 7:
             if (byte >= 200) {
@@ -869,6 +938,17 @@ static void cancel_graph(struct world *w)
     wnnGraphCancel(graph->handle);
 }
 
+// One execution of each context, side by side.
+static void compute_everywhere(struct world *w)
+{
+    struct session *now = w->now;
+    for (size_t i = 0; i < w->session_count; i++) {
+        w->now = &w->sessions[i];
+        compute(w, choose_graph(w));
+    }
+    w->now = now;
+}
+
 static void run_command(struct world *w, uint8_t byte)
 {
     struct session *s = w->now;
@@ -876,6 +956,15 @@ static void run_command(struct world *w, uint8_t byte)
     switch (byte % 64) {
     default:
         record(w, fuzz_record_operator);
+        break;
+    case 21:
+        fuzz_renew_pool(&w->shared, take(&w->bytes));
+        break;
+    case 22:
+        compute_everywhere(w);
+        break;
+    case 23:
+        fuzz_check_budget(&w->shared);
         break;
     case 24 ... 27:
         record(w, fuzz_record_source);
@@ -959,7 +1048,7 @@ static void run_command(struct world *w, uint8_t byte)
         }
         break;
     case 63: // an operand, graph or tensor of elsewhere, and nothing at all
-        if (w->session_count == 2) {
+        if (w->session_count > 1) {
             struct recorder *other = &w->sessions[s == w->sessions].recorder;
             if (builder_of(s) && other->operand_count)
                 wnnGraphBuilderRelu(s->recorder.builder, other->operands[0].operand, NULL);
@@ -1012,8 +1101,9 @@ static void close_sessions(struct world *w, uint8_t how)
         struct session *s = &w->sessions[i];
         if (s->lost_calls != 1)
             fail("a context was not lost once", NULL);
-        if (s->heap.blocks != 0 || s->heap.bytes != 0)
+        if (!fuzz_heap_is_empty(&s->heap))
             fail("memory is left, or was given back twice", NULL);
+        fuzz_trace_end(&s->log);
     }
 }
 
@@ -1025,8 +1115,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pthread_mutex_init(&w->racer.lock, NULL);
     w->bytes = (struct bytes){data, size};
     uint8_t how = take(&w->bytes), race_bytes = take(&w->bytes);
-    if (!open_session(w))
+    size_t sharing = w->bytes.left < SHARED ? w->bytes.left : SHARED;
+    w->bytes.left -= sharing;
+    w->sharing = (struct bytes){w->bytes.at + w->bytes.left, sharing};
+    fuzz_share(&w->shared, &w->sharing);
+    if (!open_session(w)) {
+        fuzz_unshare(&w->shared);
         return 0;
+    }
     w->now = &w->sessions[0];
     if (race_bytes >= 192 && w->bytes.left > 64) {
         w->bytes.left -= 40;
@@ -1043,6 +1139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < 2 && w->graph_count > before && w->graphs[before].session == w->now; i++)
         compute(w, &w->graphs[before]);
     close_sessions(w, how);
+    fuzz_unshare(&w->shared);
     pthread_mutex_destroy(&w->racer.lock);
     return 0;
 }
