@@ -51,7 +51,7 @@ struct recorder {
     size_t operand_count;
     unsigned input_count;
     WNNOperand next; // what the next operator had better work on, or NULL
-    union {
+    union list {
         uint32_t integers[MAX_ITEMS];
         float floats[MAX_ITEMS];
         WNNActivation activations[MAX_ITEMS];
