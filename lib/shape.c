@@ -54,6 +54,14 @@ void wnn_shape_strides(const struct shape *shape, size_t strides[WNN_MAX_RANK])
     }
 }
 
+void wnn_shape_steps(const struct shape *shape, int64_t steps[WNN_MAX_RANK])
+{
+    size_t strides[WNN_MAX_RANK];
+    wnn_shape_strides(shape, strides);
+    for (unsigned d = 0; d < shape->rank; d++)
+        steps[d] = (int64_t)strides[d];
+}
+
 void wnn_shape_broadcast_strides(const struct shape *from, const struct shape *to,
                                  size_t strides[WNN_MAX_RANK])
 {

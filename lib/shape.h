@@ -41,6 +41,9 @@ bool wnn_shape_append(struct shape *shape, const uint32_t *dims, unsigned count)
 // Row-major strides in elements.
 void wnn_shape_strides(const struct shape *shape, size_t strides[WNN_MAX_RANK]);
 
+// The same for those who step backwards too.
+void wnn_shape_steps(const struct shape *shape, int64_t steps[WNN_MAX_RANK]);
+
 // Strides in elements for reading `from` as if it had the shape `to`, to which it broadcasts: 0 where it
 // repeats.
 void wnn_shape_broadcast_strides(const struct shape *from, const struct shape *to,

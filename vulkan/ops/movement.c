@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators that move elements without looking at them, and those that are told by indices where to.
+// Operators that move elements without looking at them.
 
 #include "vulkan/ops/elements.h"
 #include "vulkan/ops/operators.h"
 
 #include <stdio.h>
-#include <string.h>
 
 // ---------------------------------------------------------------------------------------------------------------
 // By steps
@@ -152,14 +151,6 @@ void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const 
     wnn_elements_end(&elements, NULL);
 }
 
-static void signed_strides(const struct shape *shape, int64_t steps[WNN_MAX_RANK])
-{
-    size_t strides[WNN_MAX_RANK];
-    wnn_shape_strides(shape, strides);
-    for (unsigned d = 0; d < shape->rank; d++)
-        steps[d] = (int64_t)strides[d];
-}
-
 void wnn_lower_copy(struct lowering *lowering)
 {
     const struct region *from = &lowering->in[0].region, *to = &lowering->out[0].region;
@@ -184,7 +175,7 @@ void wnn_lower_reverse(struct lowering *lowering)
     const WNNReverseOptions *options = lowering->node->attrs;
     const struct shape *shape = &lowering->in[0].shape;
     int64_t steps[WNN_MAX_RANK], offset = 0;
-    signed_strides(shape, steps);
+    wnn_shape_steps(shape, steps);
     for (size_t i = 0; i < options->axes.count; i++) {
         uint32_t axis = options->axes.data[i];
         offset += steps[axis] * (int64_t)(shape->dim[axis] - 1);
@@ -198,7 +189,7 @@ void wnn_lower_slice(struct lowering *lowering)
     const struct slice_attrs *attrs = lowering->node->attrs;
     const struct shape *to = &lowering->out[0].shape;
     int64_t steps[WNN_MAX_RANK], offset = 0;
-    signed_strides(&lowering->in[0].shape, steps);
+    wnn_shape_steps(&lowering->in[0].shape, steps);
     for (unsigned d = 0; d < to->rank; d++) {
         offset += steps[d] * attrs->starts.data[d];
         steps[d] *= attrs->options.strides.data[d];
@@ -210,7 +201,7 @@ void wnn_lower_split(struct lowering *lowering)
 {
     const struct split_attrs *attrs = lowering->node->attrs;
     int64_t steps[WNN_MAX_RANK], offset = 0;
-    signed_strides(&lowering->in[0].shape, steps);
+    wnn_shape_steps(&lowering->in[0].shape, steps);
     for (unsigned k = 0; k < lowering->node->out_count; k++) {
         const struct tensor *out = &lowering->out[k];
         wnn_lower_move(lowering, &lowering->in[0], out, out->shape.rank, out->shape.dim, steps, offset);
@@ -223,7 +214,7 @@ void wnn_lower_tile(struct lowering *lowering)
     const struct shape *from = &lowering->in[0].shape, *to = &lowering->out[0].shape;
     uint32_t dims[2 * WNN_MAX_RANK];
     int64_t strides[WNN_MAX_RANK], steps[2 * WNN_MAX_RANK];
-    signed_strides(from, strides);
+    wnn_shape_steps(from, strides);
     for (unsigned d = 0; d < from->rank; d++) {
         dims[2 * d] = to->dim[d] / from->dim[d];
         dims[2 * d + 1] = from->dim[d];
@@ -238,7 +229,7 @@ void wnn_lower_transpose(struct lowering *lowering)
     const WNNTransposeOptions *options = lowering->node->attrs;
     const struct shape *to = &lowering->out[0].shape;
     int64_t strides[WNN_MAX_RANK], steps[WNN_MAX_RANK];
-    signed_strides(&lowering->in[0].shape, strides);
+    wnn_shape_steps(&lowering->in[0].shape, strides);
     for (unsigned d = 0; d < to->rank; d++)
         steps[d] = strides[options->permutation.data[d]];
     wnn_lower_move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, 0);
@@ -401,145 +392,4 @@ void wnn_lower_concat(struct lowering *lowering)
         count = made;
     }
     join(lowering, parts, count, axis, &lowering->out[0]);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// gather and scatter
-// ---------------------------------------------------------------------------------------------------------------
-
-static void define_kinds(struct shader *shader, const char *kind)
-{
-    wnn_shader_text(shader, "#define GATHER 1\n#define ELEMENTS 2\n#define ND 3\n#define KIND %s\n", kind);
-}
-
-// Where along the axis an element lies is data; the other positions are those in the indices.
-static void describe_elements(struct shader *shader, const struct shape *tensor, const struct shape *indices,
-                              uint32_t axis)
-{
-    int64_t steps[WNN_MAX_RANK];
-    signed_strides(tensor, steps);
-    wnn_shader_number(shader, "SIZE", tensor->dim[axis]);
-    wnn_shader_number(shader, "STRIDE", (uint32_t)steps[axis]);
-    steps[axis] = 0;
-    wnn_shader_map(shader, "a", indices->rank, indices->dim, steps, 0);
-}
-
-// Rows of indices name slices of the tensor.
-static void describe_slices(struct shader *shader, const struct shape *tensor, const struct shape *indices)
-{
-    uint32_t given = indices->dim[indices->rank - 1], steps[WNN_MAX_RANK], inner = 1;
-    size_t strides[WNN_MAX_RANK];
-    wnn_shape_strides(tensor, strides);
-    for (unsigned d = 0; d < tensor->rank; d++) {
-        steps[d] = (uint32_t)strides[d];
-        inner *= d >= given ? tensor->dim[d] : 1;
-    }
-    wnn_shader_number(shader, "INNER", inner);
-    wnn_shader_number(shader, "GIVEN", given);
-    wnn_shader_numbers(shader, "IN_SIZE", tensor->dim, tensor->rank);
-    wnn_shader_numbers(shader, "STEP", steps, tensor->rank);
-}
-
-bool wnn_gather_prepares(const struct node *node, unsigned input)
-{
-    return input == 0 &&
-           wnn_shape_elements(&node->out[0]->type.shape) / 2 <= wnn_shape_elements(&node->in[0]->type.shape);
-}
-
-// Bits, whatever they mean, unless something is to be made of them.
-static enum form gathered_form(const struct lowering *lowering)
-{
-    return lowering->fused || lowering->in[0].fused ? FORM_VALUE : FORM_BITS;
-}
-
-void wnn_lower_gather(struct lowering *lowering)
-{
-    const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *out = &lowering->out[0];
-    uint32_t axis = ((const WNNGatherOptions *)lowering->node->attrs)->axis, inner = 1;
-    for (unsigned d = axis + 1; d < in->shape.rank; d++)
-        inner *= in->shape.dim[d];
-    struct shader shader;
-    wnn_shader_begin(&shader, lowering, "gather", out->count);
-    define_kinds(&shader, "GATHER");
-    wnn_shader_number(&shader, "INNER", inner);
-    wnn_shader_number(&shader, "INDICES", (uint32_t)indices->count);
-    wnn_shader_number(&shader, "SIZE", in->shape.dim[axis]);
-    wnn_shader_input(&shader, "a", in, gathered_form(lowering));
-    wnn_shader_input(&shader, "b", indices, FORM_VALUE);
-    wnn_shader_output(&shader, out, gathered_form(lowering), lowering->fused);
-    wnn_shader_end(&shader);
-}
-
-void wnn_lower_gather_elements(struct lowering *lowering)
-{
-    const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *out = &lowering->out[0];
-    struct shader shader;
-    wnn_shader_begin(&shader, lowering, "gather", out->count);
-    define_kinds(&shader, "ELEMENTS");
-    describe_elements(&shader, &in->shape, &indices->shape,
-                      ((const WNNGatherOptions *)lowering->node->attrs)->axis);
-    wnn_shader_input(&shader, "a", in, gathered_form(lowering));
-    wnn_shader_input(&shader, "b", indices, FORM_VALUE);
-    wnn_shader_output(&shader, out, gathered_form(lowering), lowering->fused);
-    wnn_shader_end(&shader);
-}
-
-void wnn_lower_gather_nd(struct lowering *lowering)
-{
-    const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *out = &lowering->out[0];
-    struct shader shader;
-    wnn_shader_begin(&shader, lowering, "gather", out->count);
-    define_kinds(&shader, "ND");
-    describe_slices(&shader, &in->shape, &indices->shape);
-    wnn_shader_input(&shader, "a", in, gathered_form(lowering));
-    wnn_shader_input(&shader, "b", indices, FORM_VALUE);
-    wnn_shader_output(&shader, out, gathered_form(lowering), lowering->fused);
-    wnn_shader_end(&shader);
-}
-
-size_t wnn_scratch_of_scatter(const struct node *node)
-{
-    return wnn_shape_elements(&node->out[0]->type.shape) * sizeof(uint32_t);
-}
-
-// A mark for each element of the output: 1 plus the number of the last update that goes there. Then each
-// element is taken from where its mark says, so that updates of one element cannot race.
-static void scatter(struct lowering *lowering, bool by_element)
-{
-    const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *updates = &lowering->in[2],
-                        *out = &lowering->out[0];
-    struct tensor marks = wnn_scratch(lowering, 0, WNNDataType_Uint32, out->count);
-    wnn_fill(lowering, &marks.region);
-
-    struct shader shader;
-    wnn_shader_begin(&shader, lowering, "scatter_mark", updates->count);
-    define_kinds(&shader, by_element ? "ELEMENTS" : "ND");
-    if (by_element)
-        describe_elements(&shader, &out->shape, &indices->shape,
-                          ((const WNNScatterElementsOptions *)lowering->node->attrs)->axis);
-    else
-        describe_slices(&shader, &out->shape, &indices->shape);
-    wnn_shader_number(&shader, "UPDATES", (uint32_t)updates->count);
-    wnn_shader_input(&shader, "b", indices, FORM_VALUE);
-    wnn_shader_words(&shader, "marks", &marks.region);
-    wnn_shader_end_groups(&shader, ((uint64_t)updates->count + 63) / 64);
-
-    struct elements elements;
-    wnn_elements_begin(&elements, lowering, out->count);
-    wnn_shader_input(&elements.shader, "u", updates, FORM_BITS);
-    wnn_elements_same(&elements, "a", in, FORM_BITS);
-    wnn_elements_same(&elements, "m", &marks, FORM_VALUE);
-    wnn_elements_do(&elements, "if (m != 0u) { a = u_at(m - 1u); }");
-    wnn_elements_output(&elements, "a", out, FORM_BITS);
-    wnn_elements_end(&elements, NULL);
-}
-
-void wnn_lower_scatter_elements(struct lowering *lowering)
-{
-    scatter(lowering, true);
-}
-
-void wnn_lower_scatter_nd(struct lowering *lowering)
-{
-    scatter(lowering, false);
 }

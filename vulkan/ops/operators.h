@@ -64,8 +64,6 @@ size_t wnn_scratch_of_scatter(const struct node *node);
 bool wnn_fold_prepares(const struct node *node, unsigned input);
 void wnn_lower_reduce(struct lowering *lowering);
 size_t wnn_scratch_of_reduce(const struct node *node);
-bool wnn_is_global_pool(const struct node *node);
-void wnn_lower_global_pool(struct lowering *lowering); // one of those
 size_t wnn_scratch_of_pool2d(const struct node *node);
 void wnn_lower_arg_min_max(struct lowering *lowering);
 size_t wnn_scratch_of_arg_min_max(const struct node *node);

@@ -5,10 +5,6 @@
 
 #include "vulkan/ops/reduce.h"
 
-#include "vulkan/ops/image.h"
-
-#include <stdio.h>
-
 struct groups wnn_groups_along(const struct shape *shape, const uint32_t *axes, size_t axis_count)
 {
     struct groups groups = {.count = 1, .members = 1};
@@ -93,24 +89,8 @@ void wnn_reduce_twice(struct shader *shader, const char *neutral, const char *fi
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Folds in one pass
+// Reductions in one pass
 // ---------------------------------------------------------------------------------------------------------------
-
-// In GLSL. Between two dispatches sums are elements of a type and form.
-struct fold {
-    const char *declarations; // NULL: none
-    const char *sum, *neutral;
-    const char *join;        // of a and b
-    const char *accumulate;  // statements: element x, which is member k, to s
-    const char *block;       // statements: elements x[BLOCK] to s, or false: they cannot; NULL: none can
-    const char *settled;     // s, when all have been
-    const char *result;      // of s
-    const char *kept, *back; // s as it is kept between dispatches, and from x
-    WNNDataType kept_type;
-    enum form kept_form;
-    const char *kept_element;
-    bool dear; // to join
-};
 
 // How a dispatch works.
 struct schedule {
@@ -147,8 +127,7 @@ static unsigned form_bits(WNNDataType type, enum form form)
     return form == FORM_QUAD ? 128 : form == FORM_PAIR ? 64 : wnn_dtype_bits(type);
 }
 
-// All steps but the innermost are multiples of so many elements.
-static bool are_multiples(unsigned count, const int64_t *steps, unsigned wide, unsigned first)
+bool wnn_are_multiples(unsigned count, const int64_t *steps, unsigned wide, unsigned first)
 {
     for (unsigned d = first; d < count; d++)
         if (steps[d] % wide != 0)
@@ -156,9 +135,9 @@ static bool are_multiples(unsigned count, const int64_t *steps, unsigned wide, u
     return true;
 }
 
-static size_t sum_bytes(const struct fold *fold)
+size_t wnn_reduction_bytes(const struct reduction *reduction)
 {
-    return form_bits(fold->kept_type, fold->kept_form) / 8;
+    return form_bits(reduction->kept_type, reduction->kept_form) / 8;
 }
 
 // Rows that lie one behind the other, short and many, are brought to shared memory together, if those of a
@@ -216,11 +195,11 @@ static void choose_columns(struct schedule *s, const struct groups *groups, uint
 }
 
 static struct schedule schedule_of(const struct gpu *gpu, const struct groups *groups, WNNDataType type,
-                                   const struct fold *fold, bool from_kept, unsigned per, bool aligned,
-                                   bool pieces, bool can_tile)
+                                   const struct reduction *reduction, bool from_kept, unsigned per,
+                                   bool aligned, bool pieces, bool can_tile)
 {
-    enum form form = from_kept ? fold->kept_form : FORM_VALUE;
-    bool blocks = fold->block && !from_kept;
+    enum form form = from_kept ? reduction->kept_form : FORM_VALUE;
+    bool blocks = reduction->block && !from_kept;
     uint32_t sizes[WNN_MAX_RANK], outer_sizes[WNN_MAX_RANK];
     int64_t steps[WNN_MAX_RANK], outer_steps[WNN_MAX_RANK];
     unsigned inner =
@@ -237,13 +216,13 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
             wide = few || outer_sizes[0] * 2 % LINE_BYTES != 0 ? 4 : 2;
         else if (bits == 8 && per == 1 && few)
             wide = 4;
-        while (wide > 1 && (outer_sizes[0] % wide != 0 || !are_multiples(outer, outer_steps, wide, 1) ||
-                            !are_multiples(inner, steps, wide, 0)))
+        while (wide > 1 && (outer_sizes[0] % wide != 0 || !wnn_are_multiples(outer, outer_steps, wide, 1) ||
+                            !wnn_are_multiples(inner, steps, wide, 0)))
             wide /= 2;
         s.words = aligned && wide * bits >= 32 && wide >= per && bits <= 64;
     } else {
         s.words = aligned && inner > 0 && steps[0] == 1 && sizes[0] % wide == 0 &&
-                  are_multiples(inner, steps, wide, 1) && are_multiples(outer, outer_steps, wide, 0);
+                  wnn_are_multiples(inner, steps, wide, 1) && wnn_are_multiples(outer, outer_steps, wide, 0);
         s.edges = !s.words && aligned && wide > 1 && inner == 1 && steps[0] == 1 &&
                   groups->members >= EDGED_VECTORS * wide;
         s.words |= s.edges;
@@ -251,7 +230,7 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
     s.wide = s.words ? wide : s.columns ? per : 1;
     size_t units = s.columns ? (groups->count + s.wide - 1) / s.wide : groups->count,
            loads = s.columns ? groups->members : groups->members / s.wide;
-    unsigned side_lanes = blocks && fold->dear && !s.edges ? 1 : SIDE_LANES,
+    unsigned side_lanes = blocks && reduction->dear && !s.edges ? 1 : SIDE_LANES,
              side_loads = s.edges ? 2 : 2 * SIDE_LANES;
     if (s.columns)
         choose_columns(&s, groups, outer_sizes[0], bits);
@@ -265,7 +244,7 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
         s.turns *= 2;
     // Lanes of a group, and groups that share a word of the output, are in one work group.
     unsigned together = s.columns ? s.beside : per, least = units * s.lanes >= LARGE ? 256 : 64;
-    size_t most = MOST_SHARED / ((s.columns ? s.wide : 1) * sum_bytes(fold));
+    size_t most = MOST_SHARED / ((s.columns ? s.wide : 1) * wnn_reduction_bytes(reduction));
     most = most < gpu->can.invocations ? most : gpu->can.invocations;
     while (s.lanes > 1 && together * s.lanes > most)
         s.lanes /= 2;
@@ -273,7 +252,7 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
     least = least < most ? least : (unsigned)most;
     s.local_size = together < least ? least / together * together : together;
     if (!from_kept && can_tile)
-        choose_tile(&s, groups, bits, per, blocks && fold->dear);
+        choose_tile(&s, groups, bits, per, blocks && reduction->dear);
     size_t busy = units * s.lanes, most_pieces = groups->members / LEAST_PIECE;
     if (pieces && busy <= FILLED / 2 && most_pieces > 1) {
         size_t count = FILLED / busy;
@@ -368,8 +347,8 @@ static void define_block(struct shader *shader, const struct schedule *s, const 
 }
 
 // One dispatch: of elements of the input, or of what the dispatch before has kept.
-static void lower_fold(struct lowering *lowering, const struct groups *groups, const struct schedule *s,
-                       const struct fold *fold, const struct tensor *in, bool from_kept,
+static void lower_pass(struct lowering *lowering, const struct groups *groups, const struct schedule *s,
+                       const struct reduction *reduction, const struct tensor *in, bool from_kept,
                        const struct tensor *out, bool to_kept, size_t all_members)
 {
     size_t pieces = (groups->members + s->piece - 1) / s->piece;
@@ -392,8 +371,9 @@ static void lower_fold(struct lowering *lowering, const struct groups *groups, c
     wnn_shader_number(&shader, "ALL_MEMBERS", (uint32_t)all_members);
     wnn_shader_map(&shader, "group", groups->outer, groups->outer_dims, groups->outer_steps, 0);
     wnn_shader_map(&shader, "member", groups->inner, groups->inner_dims, groups->inner_steps, 0);
-    unsigned k = wnn_shader_input(&shader, "a", in, from_kept ? fold->kept_form : FORM_VALUE);
-    wnn_shader_define(&shader, "ELEMENT", "%s", from_kept ? fold->kept_element : wnn_shader_type(in->type));
+    unsigned k = wnn_shader_input(&shader, "a", in, from_kept ? reduction->kept_form : FORM_VALUE);
+    wnn_shader_define(&shader, "ELEMENT", "%s",
+                      from_kept ? reduction->kept_element : wnn_shader_type(in->type));
     if (s->words)
         wnn_shader_text(&shader, "layout(std430, set = 0, binding = %u) readonly buffer V%u { %s v%u[]; };\n",
                         k, k,
@@ -402,23 +382,25 @@ static void lower_fold(struct lowering *lowering, const struct groups *groups, c
                                                                    : "uint",
                         k);
     define_load(&shader, s, k, in->type);
-    wnn_shader_output(&shader, out, to_kept ? fold->kept_form : FORM_VALUE, to_kept ? NULL : lowering->fused);
-    if (fold->declarations)
-        wnn_shader_text(&shader, "%s", fold->declarations);
-    wnn_shader_define(&shader, "SUM", "%s", fold->sum);
-    wnn_shader_define(&shader, "NEUTRAL", "%s", fold->neutral);
-    wnn_shader_define(&shader, "BLOCKS", "%d", fold->block && !from_kept);
-    wnn_shader_text(&shader, "SUM join(SUM a, SUM b) {\n%s\n}\n", fold->join);
+    wnn_shader_output(&shader, out, to_kept ? reduction->kept_form : FORM_VALUE,
+                      to_kept ? NULL : lowering->fused);
+    if (reduction->declarations)
+        wnn_shader_text(&shader, "%s", reduction->declarations);
+    wnn_shader_define(&shader, "SUM", "%s", reduction->sum);
+    wnn_shader_define(&shader, "NEUTRAL", "%s", reduction->neutral);
+    wnn_shader_define(&shader, "BLOCKS", "%d", reduction->block && !from_kept);
+    wnn_shader_text(&shader, "SUM join(SUM a, SUM b) {\n%s\n}\n", reduction->join);
     if (from_kept)
         wnn_shader_text(&shader, "void accumulate(inout SUM s, ELEMENT x, uint k) { s = join(s, %s); }\n",
-                        fold->back);
+                        reduction->back);
     else
         wnn_shader_text(&shader, "void accumulate(inout SUM s, ELEMENT x, uint k) {\n%s\n}\n",
-                        fold->accumulate);
-    if (fold->block && !from_kept)
-        define_block(&shader, s, fold->block);
-    wnn_shader_text(&shader, "SUM settled(SUM s) { return %s; }\n", from_kept ? "s" : fold->settled);
-    wnn_shader_text(&shader, "OUT result_of(SUM s) { return %s; }\n", to_kept ? fold->kept : fold->result);
+                        reduction->accumulate);
+    if (reduction->block && !from_kept)
+        define_block(&shader, s, reduction->block);
+    wnn_shader_text(&shader, "SUM settled(SUM s) { return %s; }\n", from_kept ? "s" : reduction->settled);
+    wnn_shader_text(&shader, "OUT result_of(SUM s) { return %s; }\n",
+                    to_kept ? reduction->kept : reduction->result);
     uint64_t together = s->rows ? s->rows : s->local_size / s->lanes,
              units = s->columns ? (groups->count + s->wide - 1) / s->wide * pieces : shader.count;
     wnn_shader_end_groups(&shader, (units + together - 1) / together);
@@ -426,29 +408,30 @@ static void lower_fold(struct lowering *lowering, const struct groups *groups, c
 
 // What is folded of the input in pieces is folded again. `pieces`: it may be.
 static struct schedule first_schedule(const struct gpu *gpu, const struct groups *groups,
-                                      const struct tensor *in, WNNDataType out, const struct fold *fold,
-                                      bool pieces)
+                                      const struct tensor *in, WNNDataType out,
+                                      const struct reduction *reduction, bool pieces)
 {
     unsigned per = wnn_dtype_bits(out) < 32 ? 32 / wnn_dtype_bits(out) : 1;
     bool aligned =
         !in->fused && in->region.offset % 16 == 0 && wnn_shader_bindings(gpu, in->region.bytes) == 1;
-    return schedule_of(gpu, groups, in->type, fold, false, per, aligned, pieces, pieces && !in->fused);
+    return schedule_of(gpu, groups, in->type, reduction, false, per, aligned, pieces, pieces && !in->fused);
 }
 
-static void lower_folds(struct lowering *lowering, const struct groups *groups, const struct fold *fold,
-                        bool can_piece)
+void wnn_lower_reduction(struct lowering *lowering, const struct groups *groups,
+                         const struct reduction *reduction)
 {
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct schedule s = first_schedule(lowering->gpu, groups, in, out->type, fold, can_piece);
-    size_t pieces = (groups->members + s.piece - 1) / s.piece, bytes = groups->count * sum_bytes(fold);
+    struct schedule s = first_schedule(lowering->gpu, groups, in, out->type, reduction, true);
+    size_t pieces = (groups->members + s.piece - 1) / s.piece,
+           bytes = groups->count * wnn_reduction_bytes(reduction);
     if (pieces == 1 || lowering->scratch.bytes / bytes < pieces) {
         s.piece = groups->members;
-        lower_fold(lowering, groups, &s, fold, in, false, out, false, groups->members);
+        lower_pass(lowering, groups, &s, reduction, in, false, out, false, groups->members);
         return;
     }
-    struct tensor kept = wnn_scratch(lowering, 0, fold->kept_type, groups->count * pieces);
+    struct tensor kept = wnn_scratch(lowering, 0, reduction->kept_type, groups->count * pieces);
     kept.region.bytes = bytes * pieces;
-    lower_fold(lowering, groups, &s, fold, in, false, &kept, true, groups->members);
+    lower_pass(lowering, groups, &s, reduction, in, false, &kept, true, groups->members);
     struct groups rest = {.outer = 1,
                           .inner = 1,
                           .outer_dims = {(uint32_t)groups->count},
@@ -458,12 +441,21 @@ static void lower_folds(struct lowering *lowering, const struct groups *groups, 
                           .count = groups->count,
                           .members = pieces};
     unsigned per = wnn_dtype_bits(out->type) < 32 ? 32 / wnn_dtype_bits(out->type) : 1;
-    s = schedule_of(lowering->gpu, &rest, fold->kept_type, fold, true, per, false, false, false);
-    lower_fold(lowering, &rest, &s, fold, &kept, true, out, false, groups->members);
+    s = schedule_of(lowering->gpu, &rest, reduction->kept_type, reduction, true, per, false, false, false);
+    lower_pass(lowering, &rest, &s, reduction, &kept, true, out, false, groups->members);
+}
+
+void wnn_lower_partial_reduction(struct lowering *lowering, const struct groups *groups,
+                                 const struct reduction *reduction, size_t members, const struct tensor *kept)
+{
+    struct schedule s =
+        first_schedule(lowering->gpu, groups, &lowering->in[0], lowering->out[0].type, reduction, false);
+    s.piece = members;
+    lower_pass(lowering, groups, &s, reduction, &lowering->in[0], false, kept, true, groups->members);
 }
 
 // Bytes for as many pieces as any device has work for.
-static size_t scratch_of_folds(const struct groups *groups)
+size_t wnn_reduction_scratch(const struct groups *groups)
 {
     size_t most = groups->members / LEAST_PIECE, pieces = groups->count < FILLED ? FILLED / groups->count : 1;
     pieces = pieces < most ? pieces : most;
@@ -489,8 +481,7 @@ static const char *integer(WNNDataType type, bool one)
     }
 }
 
-// The least or greatest number of a type of integers.
-static const char *extreme(WNNDataType type, bool least)
+const char *wnn_shader_extreme(WNNDataType type, bool least)
 {
     switch (type) {
     case WNNDataType_Int64:
@@ -516,17 +507,17 @@ static WNNDataType wide_type(WNNDataType type)
 }
 
 // Of numbers of that type, as they are.
-static struct fold plain_fold(WNNDataType type)
+static struct reduction plain_reduction(WNNDataType type)
 {
     const char *name = wnn_shader_type(type);
-    return (struct fold){.sum = name,
-                         .settled = "s",
-                         .result = "s",
-                         .kept = "s",
-                         .back = "x",
-                         .kept_type = wide_type(type),
-                         .kept_form = FORM_VALUE,
-                         .kept_element = name};
+    return (struct reduction){.sum = name,
+                              .settled = "s",
+                              .result = "s",
+                              .kept = "s",
+                              .back = "x",
+                              .kept_type = wide_type(type),
+                              .kept_form = FORM_VALUE,
+                              .kept_element = name};
 }
 
 // Floats in an order that integers have too, in which a NaN wins.
@@ -536,23 +527,24 @@ static struct fold plain_fold(WNNDataType type)
     "if (is_nan(all) || is_inf(all) || y == 0.0) return false;\n"                                            \
     "accumulate(s, y, k);\nreturn true;"
 
-static struct fold extreme_fold(WNNDataType type, bool greatest)
+static struct reduction extreme_reduction(WNNDataType type, bool greatest)
 {
     bool is_float = wnn_dtype_is_float(type);
-    struct fold fold = plain_fold(is_float ? WNNDataType_Int32 : type);
-    fold.neutral = extreme(is_float ? WNNDataType_Int32 : type, greatest);
-    fold.join = greatest ? "return greatest(a, b);" : "return least(a, b);";
-    fold.accumulate = greatest ? "s = greatest(s, x);" : "s = least(s, x);";
+    struct reduction reduction = plain_reduction(is_float ? WNNDataType_Int32 : type);
+    reduction.neutral = wnn_shader_extreme(is_float ? WNNDataType_Int32 : type, greatest);
+    reduction.join = greatest ? "return greatest(a, b);" : "return least(a, b);";
+    reduction.accumulate = greatest ? "s = greatest(s, x);" : "s = least(s, x);";
     if (is_float) {
-        fold.neutral = greatest ? "int(0x807FFFFFu)" : "0x7F800000"; // the infinities
-        fold.accumulate = greatest ? "s = max(s, is_nan(x) ? 0x7FFFFFFF : ranked(floatBitsToInt(x)));"
+        reduction.neutral = greatest ? "int(0x807FFFFFu)" : "0x7F800000"; // the infinities
+        reduction.accumulate = greatest
+                                   ? "s = max(s, is_nan(x) ? 0x7FFFFFFF : ranked(floatBitsToInt(x)));"
                                    : "s = min(s, is_nan(x) ? int(0x80000000u) : ranked(floatBitsToInt(x)));";
-        fold.result = "intBitsToFloat(ranked(s))";
+        reduction.result = "intBitsToFloat(ranked(s))";
         // A zero may be of either sign.
         if (type == WNNDataType_Float16)
-            fold.block = greatest ? EXTREME("max") : EXTREME("min");
+            reduction.block = greatest ? EXTREME("max") : EXTREME("min");
     }
-    return fold;
+    return reduction;
 }
 
 // Pairs of floats: while elements are added, the second is what the first has lost, and not a number if the
@@ -581,49 +573,50 @@ static struct fold extreme_fold(WNNDataType type, bool greatest)
     "[[unroll]] for (uint i = 0u; i < BLOCK; i++) { sum += is_member(k, i, end) ? " magnitude " : 0.0; }\n"  \
     "if (is_nan(sum) || is_inf(sum)) return false;\n" ADD_BLOCK("sum", "lost")
 
-static struct fold sum_fold(enum op op, WNNDataType type)
+static struct reduction sum_reduction(enum op op, WNNDataType type)
 {
-    struct fold fold = {.sum = "vec2",
-                        .neutral = "vec2(0.0)",
-                        .join = "return sum2(a, b);",
-                        .accumulate = ADD("x", "lost"),
-                        .settled = "is_nan(s.y) || is_inf(s.y) ? vec2(s.x, 0.0) : sum2(vec2(s.x, 0.0), "
-                                   "vec2(s.y, 0.0))",
-                        .result = "s.x + s.y",
-                        .kept = "s",
-                        .back = "x",
-                        .kept_type = WNNDataType_Float32,
-                        .kept_form = FORM_PAIR,
-                        .kept_element = "vec2"};
+    struct reduction reduction = {.sum = "vec2",
+                                  .neutral = "vec2(0.0)",
+                                  .join = "return sum2(a, b);",
+                                  .accumulate = ADD("x", "lost"),
+                                  .settled =
+                                      "is_nan(s.y) || is_inf(s.y) ? vec2(s.x, 0.0) : sum2(vec2(s.x, 0.0), "
+                                      "vec2(s.y, 0.0))",
+                                  .result = "s.x + s.y",
+                                  .kept = "s",
+                                  .back = "x",
+                                  .kept_type = WNNDataType_Float32,
+                                  .kept_form = FORM_PAIR,
+                                  .kept_element = "vec2"};
     bool half = type == WNNDataType_Float16;
     if (half) {
-        fold.block = BLOCK_SUM;
-        fold.settled = "vec2(s.x, is_nan(s.y) ? 0.0 : s.y)";
+        reduction.block = BLOCK_SUM;
+        reduction.settled = "vec2(s.x, is_nan(s.y) ? 0.0 : s.y)";
     }
     switch (op) {
     case WNN_OP_reduceL1:
-        fold.accumulate = ADD("magnitude(x)", "lost");
-        fold.block = half ? BLOCK_SUM_OF("abs(x[i])") : NULL;
+        reduction.accumulate = ADD("magnitude(x)", "lost");
+        reduction.block = half ? BLOCK_SUM_OF("abs(x[i])") : NULL;
         break;
     case WNN_OP_reduceL2:
-        fold.accumulate = SQUARE;
-        fold.block = half ? BLOCK_SUM_OF("x[i] * x[i]") : NULL;
-        fold.result = "sqrt_of(s.x + s.y)";
+        reduction.accumulate = SQUARE;
+        reduction.block = half ? BLOCK_SUM_OF("x[i] * x[i]") : NULL;
+        reduction.result = "sqrt_of(s.x + s.y)";
         break;
     case WNN_OP_reduceSumSquare:
-        fold.accumulate = SQUARE;
-        fold.block = half ? BLOCK_SUM_OF("x[i] * x[i]") : NULL;
+        reduction.accumulate = SQUARE;
+        reduction.block = half ? BLOCK_SUM_OF("x[i] * x[i]") : NULL;
         break;
     case WNN_OP_reduceLogSum:
-        fold.result = half ? "log_half(s.x + s.y)" : "log_sum2(s)";
+        reduction.result = half ? "log_half(s.x + s.y)" : "log_sum2(s)";
         break;
     case WNN_OP_reduceMean:
-        fold.result = half ? "(s.x + s.y) / float(ALL_MEMBERS)" : "mean2(s, float(ALL_MEMBERS)).x";
+        reduction.result = half ? "(s.x + s.y) / float(ALL_MEMBERS)" : "mean2(s, float(ALL_MEMBERS)).x";
         break;
     default:
         break;
     }
-    return fold;
+    return reduction;
 }
 
 #define EXPONENTIALS(exponential)                                                                            \
@@ -637,9 +630,9 @@ static struct fold sum_fold(enum op op, WNNDataType type)
 
 // A finite number that is nearly the greatest, the sum of exponentials below it as a pair, and +Inf or NaN if
 // there is one. Of a block that has neither them nor -Inf, as its sum tells, the greatest is found first.
-static struct fold exponential_fold(WNNDataType type)
+static struct reduction exponential_reduction(WNNDataType type)
 {
-    return (struct fold){
+    return (struct reduction){
         // What is less by so much hardly matters, and so do the last bits of the difference.
         .declarations = "void raise(inout vec4 s, float x) {\n"
                         "if (x > s.x + 8.0) {\ns.yz *= exp_normal(max(s.x - x, -86.0));\ns.x = x;\n}\n}\n",
@@ -665,36 +658,36 @@ static struct fold exponential_fold(WNNDataType type)
         .dear = true};
 }
 
-static struct fold fold_of(enum op op, WNNDataType type)
+struct reduction wnn_reduction_of(enum op op, WNNDataType type)
 {
-    struct fold fold = plain_fold(type);
+    struct reduction reduction = plain_reduction(type);
     switch (op) {
     case WNN_OP_reduceMax:
     case WNN_OP_reduceMin:
-        return extreme_fold(type, op == WNN_OP_reduceMax);
+        return extreme_reduction(type, op == WNN_OP_reduceMax);
     case WNN_OP_reduceProduct:
-        fold.neutral = integer(type, true);
-        fold.join = "return mul(a, b);";
-        fold.accumulate = "s = mul(s, x);";
+        reduction.neutral = integer(type, true);
+        reduction.join = "return mul(a, b);";
+        reduction.accumulate = "s = mul(s, x);";
         // Products of four float16 numbers are within the range of float32.
         if (type == WNNDataType_Float16)
-            fold.block = "[[unroll]] for (uint i = 0u; i < BLOCK; i += 4u) {\nprecise float p = 1.0;\n"
-                         "[[unroll]] for (uint j = i; j < i + 4u && j < BLOCK; j++)\n"
-                         "p = p * (is_member(k, j, end) ? x[j] : 1.0);\ns = mul(s, p);\n}\nreturn true;";
-        return fold;
+            reduction.block = "[[unroll]] for (uint i = 0u; i < BLOCK; i += 4u) {\nprecise float p = 1.0;\n"
+                              "[[unroll]] for (uint j = i; j < i + 4u && j < BLOCK; j++)\n"
+                              "p = p * (is_member(k, j, end) ? x[j] : 1.0);\ns = mul(s, p);\n}\nreturn true;";
+        return reduction;
     case WNN_OP_reduceLogSumExp:
-        return exponential_fold(type);
+        return exponential_reduction(type);
     default:
         break;
     }
     if (wnn_dtype_is_float(type))
-        return sum_fold(op, type);
-    fold.neutral = integer(type, false);
-    fold.join = "return add(a, b);";
-    fold.accumulate = op == WNN_OP_reduceL1          ? "s = add(s, magnitude(x));"
-                      : op == WNN_OP_reduceSumSquare ? "s = add(s, mul(x, x));"
-                                                     : "s = add(s, x);";
-    return fold;
+        return sum_reduction(op, type);
+    reduction.neutral = integer(type, false);
+    reduction.join = "return add(a, b);";
+    reduction.accumulate = op == WNN_OP_reduceL1          ? "s = add(s, magnitude(x));"
+                           : op == WNN_OP_reduceSumSquare ? "s = add(s, mul(x, x));"
+                                                          : "s = add(s, x);";
+    return reduction;
 }
 
 size_t wnn_scratch_of_reduce(const struct node *node)
@@ -702,10 +695,10 @@ size_t wnn_scratch_of_reduce(const struct node *node)
     const WNNReduceOptions *options = node->attrs;
     struct groups groups =
         wnn_groups_along(&node->in[0]->type.shape, options->axes.data, options->axes.count);
-    return scratch_of_folds(&groups);
+    return wnn_reduction_scratch(&groups);
 }
 
-// Normalisations and softmax, too, read what they fold up to three times.
+// Normalisations and softmax, too, read what they reduction up to three times.
 bool wnn_fold_prepares(const struct node *node, unsigned input)
 {
     (void)node;
@@ -717,268 +710,6 @@ void wnn_lower_reduce(struct lowering *lowering)
     const WNNReduceOptions *options = lowering->node->attrs;
     const struct tensor *in = &lowering->in[0];
     struct groups groups = wnn_groups_along(&in->shape, options->axes.data, options->axes.count);
-    struct fold fold = fold_of((enum op)lowering->node->op, in->type);
-    lower_folds(lowering, &groups, &fold, true);
-}
-
-// A pool whose window is all of an image is a fold.
-bool wnn_is_global_pool(const struct node *node)
-{
-    const WNNPool2dOptions *options = node->attrs;
-    const uint32_t *window = options->windowDimensions.data, *padding = options->padding.data,
-                   *dilations = options->dilations.data;
-    struct image image = wnn_image_of(&node->in[0]->type.shape, options->layout);
-    return window[0] == image.height && window[1] == image.width && dilations[0] == 1 && dilations[1] == 1 &&
-           (padding[0] | padding[1] | padding[2] | padding[3]) == 0;
-}
-
-static struct groups images_of(const struct node *node)
-{
-    const WNNPool2dOptions *options = node->attrs;
-    uint32_t first = options->layout == WNNInputOperandLayout_NHWC ? 1 : 2;
-    return wnn_groups_along(&node->in[0]->type.shape, (const uint32_t[]){first, first + 1}, 2);
-}
-
-size_t wnn_scratch_of_pool2d(const struct node *node)
-{
-    struct groups groups = images_of(node);
-    return wnn_is_global_pool(node) ? scratch_of_folds(&groups) : 0;
-}
-
-void wnn_lower_global_pool(struct lowering *lowering)
-{
-    struct groups groups = images_of(lowering->node);
-    enum op op = (enum op)lowering->node->op;
-    struct fold fold = fold_of(op == WNN_OP_averagePool2d ? WNN_OP_reduceMean
-                               : op == WNN_OP_l2Pool2d    ? WNN_OP_reduceL2
-                                                          : WNN_OP_reduceMax,
-                               lowering->in[0].type);
-    lower_folds(lowering, &groups, &fold, true);
-}
-
-#define JOIN_FOUND(first)                                                                                    \
-    "if (a.k == ~0u || b.k == ~0u) { if (a.k == ~0u) return b; return a; }\n"                                \
-    "if (better(a.x, b.x)) return a;\nif (better(b.x, a.x)) return b;\n"                                     \
-    "if (a.k " first " b.k) return a;\nreturn b;"
-
-size_t wnn_scratch_of_arg_min_max(const struct node *node)
-{
-    const struct arg_min_max_attrs *attrs = node->attrs;
-    struct groups groups = wnn_groups_along(&node->in[0]->type.shape, attrs->axes.data, attrs->axes.count);
-    return scratch_of_folds(&groups);
-}
-
-// Members by numbers, of which ~0 is that of none: a NaN has none.
-void wnn_lower_arg_min_max(struct lowering *lowering)
-{
-    const struct arg_min_max_attrs *attrs = lowering->node->attrs;
-    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct groups groups = wnn_groups_along(&in->shape, attrs->axes.data, attrs->axes.count);
-    bool is_float = wnn_dtype_is_float(in->type), least = lowering->node->op == WNN_OP_argMin;
-    bool large = wnn_dtype_bits(in->type) == 64;
-    const char *type = is_float ? "int" : wnn_shader_type(in->type); // of floats the order
-    const char *better = least ? "less(a, b)" : "less(b, a)";
-    char declarations[256], neutral[64], accumulate[256], block[448], kept[64], back[96], result[96];
-    snprintf(declarations, sizeof declarations,
-             "struct Found { %s x; uint k; };\nbool better(%s a, %s b) { return %s; }\n", type, type, type,
-             better);
-    // The worst that there is: what is no better may as well be the first.
-    snprintf(neutral, sizeof neutral, "Found(%s, ~0u)",
-             extreme(is_float ? WNNDataType_Int32 : in->type, !least));
-    snprintf(accumulate, sizeof accumulate, "%s y = %s;\n%sif (%s) s = Found(y, k);", type,
-             is_float ? "order_of(x)" : "x", is_float ? "if (is_nan(x)) return;\n" : "",
-             attrs->selectLastIndex ? "!better(s.x, y)" : "better(y, s.x)");
-    // Of 8 bits the place within a block, too, is part of what is compared.
-    bool last = attrs->selectLastIndex, up = least != last;
-    if (in->type == WNNDataType_Float16)
-        snprintf(block, sizeof block,
-                 "float best = x[0], all = 0.0;\nuint at = 0u;\n"
-                 "[[unroll]] for (uint i = 0u; i < BLOCK; i++) {\n"
-                 "bool is = x[i] %s best; best = is ? x[i] : best; at = is ? i : at; all += x[i];\n}\n"
-                 "if (is_nan(all) || is_inf(all)) return false;\nint y = order_of(best);\n"
-                 "if (%s) s = Found(y, member_of(k, at, end));\nreturn true;",
-                 least  ? last ? "<=" : "<"
-                 : last ? ">="
-                        : ">",
-                 last ? "!better(s.x, y)" : "better(y, s.x)");
-    else
-        snprintf(block, sizeof block,
-                 "%s best = x[0] * 256 + %s(%s);\n"
-                 "[[unroll]] for (uint i = 1u; i < BLOCK; i++) { best = %s(best, x[i] * 256 + %s(%s)); }\n"
-                 "%s y = best >> 8;\nuint i = uint(best) & 255u;\n"
-                 "if (%s) s = Found(y, member_of(k, %s, end));\nreturn true;",
-                 type, type, up ? "0" : "255", least ? "min" : "max", type, up ? "i" : "255u - i", type,
-                 last ? "!better(s.x, y)" : "better(y, s.x)", up ? "i" : "255u - i");
-    snprintf(kept, sizeof kept,
-             large ? "uintBitsToFloat(uvec4(s.x.lo, s.x.hi, s.k, 0u))" : "uvec2(s.x, s.k)");
-    snprintf(back, sizeof back,
-             large ? "Found(%s(floatBitsToUint(x.x), floatBitsToUint(x.y)), floatBitsToUint(x.z))"
-                   : "Found(%s(x.x), x.y)",
-             type);
-    snprintf(result, sizeof result, "%s(s.k == ~0u ? 0u : s.k)",
-             out->type == WNNDataType_Int64 ? "i64_of" : "int");
-    struct fold fold = {.declarations = declarations,
-                        .sum = "Found",
-                        .neutral = neutral,
-                        .join = attrs->selectLastIndex ? JOIN_FOUND(">") : JOIN_FOUND("<"),
-                        .accumulate = accumulate,
-                        .block = wnn_dtype_bits(in->type) <= 16 ? block : NULL,
-                        .settled = "s",
-                        .result = result,
-                        .kept = kept,
-                        .back = back,
-                        .kept_type = WNNDataType_Uint64,
-                        .kept_form = large ? FORM_QUAD : FORM_BITS,
-                        .kept_element = large ? "vec4" : "uvec2",
-                        .dear = true};
-    lower_folds(lowering, &groups, &fold, true);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// cumulativeSum
-// ---------------------------------------------------------------------------------------------------------------
-
-// How a group is shared by invocations, and by work groups if there are few of them.
-struct scan {
-    bool columns,
-        by_float32; // by_float32: words of float16 numbers would be of two groups that nobody has both of
-    unsigned lanes, held, rows, local_size;
-    size_t chunk, share, pieces; // members; chunks; pieces of a group
-};
-
-enum {
-    SCAN_LANES = 128,
-    HELD_COLUMNS = 8,
-    LEAST_SHARE = 4, // chunks
-    MOST_PIECES = 512
-};
-
-static struct scan scan_of(const struct groups *groups, WNNDataType type)
-{
-    bool half = type == WNNDataType_Float16;
-    size_t members = groups->members;
-    uint32_t sizes[WNN_MAX_RANK];
-    int64_t steps[WNN_MAX_RANK];
-    unsigned outer =
-        wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, sizes, steps);
-    struct scan s = {.columns = members > 1 && groups->inner_steps[0] != 1, .lanes = 1, .rows = 1};
-    if (s.columns) {
-        s.held = HELD_COLUMNS;
-        while (s.lanes < COLUMN_LANES && s.lanes * s.held < members)
-            s.lanes *= 2;
-        s.local_size = s.lanes == 1 ? 64 : 32 * s.lanes;
-        s.by_float32 = half && (outer == 0 || steps[0] != 1 || sizes[0] % 2 != 0 ||
-                                !are_multiples(outer, steps, 2, 1) || groups->inner_steps[0] % 2 != 0);
-    } else {
-        // Where few lanes are enough, more work groups are under way, which wait for fewer lanes.
-        unsigned most = wnn_dtype_bits(type) == 64 ? 9 : 17, lanes = half ? 32 : 64,
-                 held_most = half ? 33 : most;
-        bool few = members <= (size_t)lanes * held_most;
-        most = few ? held_most : most;
-        s.local_size = few ? lanes : SCAN_LANES;
-        while (s.lanes < s.local_size && s.lanes * (size_t)most < members)
-            s.lanes *= 2;
-        size_t held = ((members + s.lanes - 1) / s.lanes) | 1;
-        s.held = held < most ? (unsigned)held : most;
-        s.rows = s.local_size / s.lanes;
-        s.by_float32 = half && members % 2 != 0 && s.rows == 1 && groups->count > 1;
-    }
-    s.chunk = s.lanes * s.held;
-    size_t chunks = (members + s.chunk - 1) / s.chunk, busy = groups->count * s.lanes,
-           pieces = busy < FILLED / 4 ? FILLED / (busy ? busy : 1) : 1;
-    pieces = pieces < MOST_PIECES ? pieces : MOST_PIECES;
-    s.share = pieces > 1 ? (chunks + pieces - 1) / pieces : chunks;
-    s.share = s.share < LEAST_SHARE ? LEAST_SHARE : s.share;
-    s.share = s.share < chunks ? s.share : chunks;
-    s.pieces = s.share ? (chunks + s.share - 1) / s.share : 1;
-    return s;
-}
-
-// What the pieces have comes first, then, at a multiple of 256 bytes, float16 numbers as float32.
-static size_t kept_bytes(const struct groups *groups, const struct scan *s, const struct fold *fold)
-{
-    return s->pieces > 1 ? (groups->count * s->pieces * sum_bytes(fold) + 255) / 256 * 256 : 0;
-}
-
-size_t wnn_scratch_of_cumulative_sum(const struct node *node)
-{
-    const struct cumulative_sum_attrs *attrs = node->attrs;
-    const struct descriptor *type = &node->in[0]->type;
-    struct groups groups = wnn_groups_along(&type->shape, &attrs->axis, 1);
-    struct scan s = scan_of(&groups, type->type);
-    struct fold fold = fold_of(WNN_OP_reduceSum, type->type);
-    return kept_bytes(&groups, &s, &fold) +
-           (s.by_float32 ? wnn_shape_elements(&type->shape) * sizeof(float) : 0);
-}
-
-static void lower_scan(struct lowering *lowering, const struct groups *groups, const struct scan *s,
-                       const struct fold *fold, const struct tensor *out, const struct tensor *kept)
-{
-    const struct cumulative_sum_attrs *attrs = lowering->node->attrs;
-    const struct tensor *in = &lowering->in[0];
-    struct shader shader;
-    wnn_shader_begin(&shader, lowering, "scan", out->count);
-    shader.local_size = s->local_size;
-    wnn_shader_map(&shader, "group", groups->outer, groups->outer_dims, groups->outer_steps, 0);
-    unsigned k = wnn_shader_input(&shader, "a", in, FORM_VALUE);
-    wnn_shader_define(&shader, "a_word(i)", "w%u(i)", k);
-    if (s->pieces > 1)
-        wnn_shader_input(&shader, "kept", kept, fold->kept_form);
-    wnn_shader_output(&shader, out, FORM_VALUE, NULL);
-    wnn_shader_define(&shader, "PAIRS", "%d", shader.per == 2);
-    wnn_shader_define(&shader, "COLUMNS", "%d", s->columns);
-    wnn_shader_define(&shader, "LANES", "%u", s->lanes);
-    wnn_shader_define(&shader, "HELD", "%uu", s->held);
-    wnn_shader_define(&shader, "ROWS", "%u", s->rows);
-    wnn_shader_define(&shader, "PIECES", "%zu", s->pieces);
-    wnn_shader_define(&shader, "REVERSED", "%d", attrs->options.reversed);
-    wnn_shader_define(&shader, "EXCLUSIVE", "%d", attrs->options.exclusive);
-    wnn_shader_number(&shader, "SHARE", (uint32_t)s->share);
-    wnn_shader_number(&shader, "MEMBERS", (uint32_t)groups->members);
-    wnn_shader_number(&shader, "GROUPS", (uint32_t)groups->count);
-    wnn_shader_number(&shader, "STRIDE", (uint32_t)groups->inner_steps[0]);
-    wnn_shader_define(&shader, "CELL", "%s", wnn_shader_type(in->type));
-    wnn_shader_define(&shader, "NOTHING", "%s", integer(in->type, false));
-    wnn_shader_define(&shader, "SUM", "%s", fold->sum);
-    wnn_shader_define(&shader, "NEUTRAL", "%s", fold->neutral);
-    wnn_shader_text(&shader, "SUM kept_sum(%s x) { return %s; }\n", fold->kept_element, fold->back);
-    wnn_shader_text(&shader, "void accumulate(inout SUM s, CELL x) {\n%s\n}\n", fold->accumulate);
-    // Pairs of floats are not put in order: the second is not a number where the first is not finite.
-    if (!wnn_dtype_is_float(in->type))
-        wnn_shader_text(&shader, "SUM join(SUM a, SUM b) { return add(a, b); }\n"
-                                 "CELL result_of(SUM s) { return s; }\n");
-    else
-        wnn_shader_text(&shader,
-                        "vec2 join(vec2 a, vec2 b) {\nfloat lost, high = exact_sum(a.x, b.x, lost);\n"
-                        "precise float low = a.y + b.y + lost;\nreturn vec2(high, low);\n}\n"
-                        "float result_of(vec2 s) {\n"
-                        "precise float y = s.x + s.y;\nreturn is_nan(s.y) ? s.x : y;\n}\n");
-    uint64_t together = s->columns ? s->local_size / s->lanes : s->rows, per = s->columns ? shader.per : 1,
-             units = (groups->count + per - 1) / per * s->pieces;
-    wnn_shader_end_groups(&shader, s->columns ? (units + together - 1) / together
-                                              : (groups->count + together - 1) / together * s->pieces);
-}
-
-void wnn_lower_cumulative_sum(struct lowering *lowering)
-{
-    const struct cumulative_sum_attrs *attrs = lowering->node->attrs;
-    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct groups groups = wnn_groups_along(&in->shape, &attrs->axis, 1);
-    struct scan s = scan_of(&groups, in->type);
-    struct fold fold = fold_of(WNN_OP_reduceSum, in->type);
-    struct tensor kept = wnn_scratch(lowering, 0, fold.kept_type, groups.count * s.pieces);
-    kept.region.bytes = groups.count * s.pieces * sum_bytes(&fold);
-    if (s.pieces > 1) {
-        struct schedule pieces = first_schedule(lowering->gpu, &groups, in, out->type, &fold, false);
-        pieces.piece = s.share * s.chunk;
-        lower_fold(lowering, &groups, &pieces, &fold, in, false, &kept, true, groups.members);
-    }
-    if (!s.by_float32) {
-        lower_scan(lowering, &groups, &s, &fold, out, &kept);
-        return;
-    }
-    struct tensor sums =
-        wnn_scratch(lowering, kept_bytes(&groups, &s, &fold), WNNDataType_Float32, out->count);
-    lower_scan(lowering, &groups, &s, &fold, &sums, &kept);
-    wnn_lower_convert(lowering, &sums, out);
+    struct reduction reduction = wnn_reduction_of((enum op)lowering->node->op, in->type);
+    wnn_lower_reduction(lowering, &groups, &reduction);
 }

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pooling.
+
+#include "vulkan/ops/image.h"
+#include "vulkan/ops/reduce.h"
+
+// A pool whose window is all of an image is a reduction.
+static bool is_global_pool(const struct node *node)
+{
+    const WNNPool2dOptions *options = node->attrs;
+    const uint32_t *window = options->windowDimensions.data, *padding = options->padding.data,
+                   *dilations = options->dilations.data;
+    struct image image = wnn_image_of(&node->in[0]->type.shape, options->layout);
+    return window[0] == image.height && window[1] == image.width && dilations[0] == 1 && dilations[1] == 1 &&
+           (padding[0] | padding[1] | padding[2] | padding[3]) == 0;
+}
+
+static struct groups images_of(const struct node *node)
+{
+    const WNNPool2dOptions *options = node->attrs;
+    uint32_t first = options->layout == WNNInputOperandLayout_NHWC ? 1 : 2;
+    return wnn_groups_along(&node->in[0]->type.shape, (const uint32_t[]){first, first + 1}, 2);
+}
+
+size_t wnn_scratch_of_pool2d(const struct node *node)
+{
+    struct groups groups = images_of(node);
+    return is_global_pool(node) ? wnn_reduction_scratch(&groups) : 0;
+}
+
+static void lower_global_pool(struct lowering *lowering)
+{
+    struct groups groups = images_of(lowering->node);
+    enum op op = (enum op)lowering->node->op;
+    struct reduction reduction = wnn_reduction_of(op == WNN_OP_averagePool2d ? WNN_OP_reduceMean
+                                                  : op == WNN_OP_l2Pool2d    ? WNN_OP_reduceL2
+                                                                             : WNN_OP_reduceMax,
+                                                  lowering->in[0].type);
+    wnn_lower_reduction(lowering, &groups, &reduction);
+}
+
+// Windows that do not overlap much.
+bool wnn_pool_prepares(const struct node *node, unsigned input)
+{
+    const WNNPool2dOptions *options = node->attrs;
+    const uint32_t *window = options->windowDimensions.data, *strides = options->strides.data;
+    return input == 0 && (uint64_t)window[0] * window[1] <= 4 * (uint64_t)strides[0] * strides[1];
+}
+
+void wnn_lower_pool2d(struct lowering *lowering)
+{
+    const struct node *node = lowering->node;
+    const WNNPool2dOptions *options = node->attrs;
+    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
+    struct image from = wnn_image_of(&in->shape, options->layout),
+                 to = wnn_image_of(&out->shape, options->layout);
+    const char *type = wnn_shader_type(in->type);
+    bool greatest = node->op == WNN_OP_maxPool2d, average = node->op == WNN_OP_averagePool2d;
+    bool is_float = wnn_dtype_is_float(in->type), wide = wnn_dtype_bits(in->type) == 64;
+    uint64_t window = (uint64_t)options->windowDimensions.data[0] * options->windowDimensions.data[1];
+    struct shader shader;
+    if (is_global_pool(node)) {
+        lower_global_pool(lowering);
+        return;
+    }
+    // Large windows are waited for longest: all of a line is to be on its way at once.
+    wnn_shader_begin(&shader, lowering, "pool", window >= 16 ? SIZE_MAX : out->count);
+    bool unroll = shader.literal && options->windowDimensions.data[1] <= 16;
+    wnn_shader_define(&shader, "UNROLL", "%s", unroll ? "[[unroll]]" : "");
+    wnn_shader_images(&shader, &from, &to);
+    wnn_shader_windows(&shader, options->padding.data, options->strides.data, options->dilations.data);
+    wnn_shader_number(&shader, "CHANNELS", to.channels);
+    wnn_shader_number(&shader, "WINDOW_Y", options->windowDimensions.data[0]);
+    wnn_shader_number(&shader, "WINDOW_X", options->windowDimensions.data[1]);
+    wnn_shader_input(&shader, "a", in, FORM_VALUE);
+    wnn_shader_output(&shader, out, FORM_VALUE, lowering->fused);
+    wnn_shader_define(&shader, "SUM", "%s", greatest ? type : "vec2");
+    // A window without elements has the least number of the type.
+    uint32_t bits = wnn_dtype_bits(in->type);
+    bool is_signed = wnn_dtype_is_signed(in->type);
+    if (!greatest)
+        wnn_shader_define(&shader, "NEUTRAL", "vec2(0.0)");
+    else if (is_float)
+        wnn_shader_define(&shader, "NEUTRAL", "-INF");
+    else if (wide)
+        wnn_shader_define(&shader, "NEUTRAL", "%s(0u, %s)", type, is_signed ? "0x80000000u" : "0u");
+    else
+        wnn_shader_define(&shader, "NEUTRAL", "%s(%s0x%xu)", type, is_signed ? "-" : "",
+                          is_signed ? 1u << (bits - 1) : 0);
+    wnn_shader_text(&shader, "SUM join(SUM a, SUM b) { return %s; }\n",
+                    greatest ? "greatest(a, b)" : "sum2(a, b)");
+    wnn_shader_text(&shader, "SUM mapped(%s x) { return %s; }\n", type,
+                    greatest  ? "x"
+                    : average ? "vec2(x, 0.0)"
+                              : "product2(x, x)");
+    wnn_shader_text(&shader, "OUT result_of(SUM s, uint count) { return %s; }\n",
+                    greatest  ? "s"
+                    : average ? "count == 0u ? 0.0 : mean2(s, float(count)).x"
+                              : "sqrt_of(s.x + s.y)");
+    wnn_shader_end(&shader);
+}
