@@ -143,7 +143,7 @@ static void partition(void *state, struct graph *graph)
 static bool adds(void *state, const struct node *node)
 {
     (void)state;
-    const struct kernel *kernel = &wnn_cpu_kernels[node->op];
+    const struct kernel *kernel = wnn_cpu_kernels[node->op];
     return kernel->adds && kernel->adds(node);
 }
 
@@ -168,7 +168,7 @@ static bool in_place(void *state, const struct node *node, unsigned input)
 
 static bool computes(enum op op)
 {
-    return wnn_cpu_kernels[op].run != NULL;
+    return wnn_cpu_kernels[op] != NULL;
 }
 
 static void release(void *state, void *pointer)

@@ -74,12 +74,24 @@ struct kernel {
     bool (*fast)(const struct node *node);
 
     uint32_t weights;
+
+    // (of quantised operands) Whether it can compute this node.
+    bool (*accepts)(const struct node *node);
 };
 
-extern const struct kernel wnn_cpu_kernels[WNN_OP_END];
+// By operator; NULL for the forms of 2024.
+extern const struct kernel *const wnn_cpu_kernels[WNN_OP_END];
+
+// Each is defined by the file of its family.
+#define KERNEL(id, name) extern const struct kernel wnn_cpu_##name;
+#include "ops/kernels.def"
+
+// Of quantised operands; gemm_nbit is for floats with a quantised matrix, gemm_int8 for matmul too.
+extern const struct kernel wnn_cpu_conv2d_int8, wnn_cpu_elementwise_int8, wnn_cpu_gemm_int8,
+    wnn_cpu_gemm_nbit, wnn_cpu_pool_int8;
 
 // The kernel of a node, which is another than that of its operator if operands are quantised; and whether
-// there is one for the node as it stands. quantized.c
+// there is one for the node as it stands. kernels.c
 const struct kernel *wnn_cpu_kernel(const struct node *node);
 bool wnn_cpu_accepts_quantized(const struct node *node);
 
@@ -94,98 +106,10 @@ void wnn_cpu_activate_floats(const struct activation *activation, float *values,
 // softmax of each `row` elements that follow one another, in place. softmax.c
 void wnn_cpu_soften(const struct tensor *tensor, size_t row, const struct parallel *parallel);
 
-// unary.c, binary.c, elementwise.c, cast.c
-void wnn_cpu_unary(
-    const struct kernel_call *call); // one input: abs ... tan, activations, clamp, linear, tests
-void wnn_cpu_binary(const struct kernel_call *call); // arithmetic, comparison, logic, prelu; broadcasting
-void wnn_cpu_where(const struct kernel_call *call);
-void wnn_cpu_cast(const struct kernel_call *call);
+// Whether float16 weights are read from where they lie, by gemm and matmul. matmul.c
+bool wnn_cpu_matmul_reads_halves(const struct node *node);
 
-// chain.c
-void wnn_cpu_elementwise(const struct kernel_call *call);
-bool wnn_cpu_elementwise_shares(const struct node *node, unsigned input);
-
-// quantize.c
-void wnn_cpu_quantize_linear(const struct kernel_call *call);
-void wnn_cpu_dequantize_linear(const struct kernel_call *call);
-
-// reduce.c, arg.c, scan.c, softmax.c
-void wnn_cpu_reduce(const struct kernel_call *call);
-void wnn_cpu_arg_min_max(const struct kernel_call *call);
-void wnn_cpu_cumulative_sum(const struct kernel_call *call);
-void wnn_cpu_softmax(const struct kernel_call *call);
-
-// normalization.c
-void wnn_cpu_batch_normalization(const struct kernel_call *call);
-void wnn_cpu_instance_normalization(const struct kernel_call *call);
-void wnn_cpu_layer_normalization(const struct kernel_call *call);
-
-// move.c, pad.c, gather.c and scatter.c
-void wnn_cpu_concat(const struct kernel_call *call);
-void wnn_cpu_copy(const struct kernel_call *call); // reshape, identity; in place is a no-op
-void wnn_cpu_expand(const struct kernel_call *call);
-void wnn_cpu_pad(const struct kernel_call *call);
-void wnn_cpu_reverse(const struct kernel_call *call);
-void wnn_cpu_slice(const struct kernel_call *call);
-void wnn_cpu_split(const struct kernel_call *call);
-void wnn_cpu_tile(const struct kernel_call *call);
-void wnn_cpu_transpose(const struct kernel_call *call);
-void wnn_cpu_triangular(const struct kernel_call *call);
-void wnn_cpu_gather(const struct kernel_call *call);
-void wnn_cpu_gather_elements(const struct kernel_call *call);
-void wnn_cpu_gather_nd(const struct kernel_call *call);
-void wnn_cpu_scatter_elements(const struct kernel_call *call);
-void wnn_cpu_scatter_nd(const struct kernel_call *call);
-
-// conv.c, pool.c, resample.c, matmul.c, attention.c, recurrent.c
-void wnn_cpu_conv2d(const struct kernel_call *call); // convTranspose2d too
-size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads);
-size_t wnn_cpu_conv2d_packed_bytes(const struct node *node);
-void wnn_cpu_conv2d_pack(const struct kernel_call *call, void *packed);
-bool wnn_cpu_conv2d_activates(const struct node *node);
-bool wnn_cpu_conv2d_adds(const struct node *node);
-bool wnn_cpu_conv2d_fast(const struct node *node);
-void wnn_cpu_pool2d(const struct kernel_call *call);
-void wnn_cpu_resample2d(const struct kernel_call *call);
-void wnn_cpu_gemm(const struct kernel_call *call);
-void wnn_cpu_matmul(const struct kernel_call *call);
-size_t wnn_cpu_matmul_scratch(const struct node *node, unsigned threads); // gemm too
-size_t wnn_cpu_matmul_packed_bytes(const struct node *node);
-void wnn_cpu_matmul_pack(const struct kernel_call *call, void *packed);
-bool wnn_cpu_matmul_activates(const struct node *node);
-bool wnn_cpu_matmul_reads_halves(const struct node *node); // float16 weights from where they lie
-void wnn_cpu_attention(const struct kernel_call *call);
-size_t wnn_cpu_attention_scratch(const struct node *node, unsigned threads);
-size_t wnn_cpu_recurrent_packed_bytes(const struct node *node); // of all four
-void wnn_cpu_recurrent_pack(const struct kernel_call *call, void *packed);
-void wnn_cpu_gru(const struct kernel_call *call); // gruCell too
-size_t wnn_cpu_gru_scratch(const struct node *node, unsigned threads);
-void wnn_cpu_lstm(const struct kernel_call *call); // lstmCell too
-size_t wnn_cpu_lstm_scratch(const struct node *node, unsigned threads);
-
-// Quantised operands: conv_int8.c, gemm_int8.c (matmul too), pool_int8.c, elementwise_int8.c
-void wnn_cpu_conv2d_int8(const struct kernel_call *call);
-size_t wnn_cpu_conv2d_int8_scratch(const struct node *node, unsigned threads);
-size_t wnn_cpu_conv2d_int8_packed_bytes(const struct node *node);
-void wnn_cpu_conv2d_int8_pack(const struct kernel_call *call, void *packed);
-bool wnn_cpu_conv2d_int8_accepts(const struct node *node);
-void wnn_cpu_gemm_int8(const struct kernel_call *call);
-size_t wnn_cpu_gemm_int8_scratch(const struct node *node, unsigned threads);
-size_t wnn_cpu_gemm_int8_packed_bytes(const struct node *node);
-void wnn_cpu_gemm_int8_pack(const struct kernel_call *call, void *packed);
-bool wnn_cpu_gemm_int8_accepts(const struct node *node);
+// gemm_int8.c
 bool wnn_int8_activates(const struct node *node);
-void wnn_cpu_pool_int8(const struct kernel_call *call);
-bool wnn_cpu_pool_int8_accepts(const struct node *node);
-void wnn_cpu_elementwise_int8(const struct kernel_call *call);
-size_t wnn_cpu_elementwise_int8_packed_bytes(const struct node *node);
-void wnn_cpu_elementwise_int8_pack(const struct kernel_call *call, void *packed);
-bool wnn_cpu_elementwise_int8_accepts(const struct node *node);
-bool wnn_cpu_elementwise_int8_activates(const struct node *node);
-
-// weights.c: gemm and matmul of floats with a quantised matrix
-void wnn_cpu_weights(const struct kernel_call *call);
-size_t wnn_cpu_weights_scratch(const struct node *node, unsigned threads);
-bool wnn_cpu_weights_accepts(const struct node *node);
 
 #endif

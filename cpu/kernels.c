@@ -1,133 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which kernel computes which operator.
+// Which kernel computes which operator, and which computes it on quantised operands.
 
 #include "cpu/kernel.h"
 
-// Which inputs out[0] may lie upon.
-enum {
-    FIRST = 1,
-    BOTH = 3,
-    ALL = 7
+const struct kernel *const wnn_cpu_kernels[WNN_OP_END] = {
+#define KERNEL(id, name) [WNN_OP_##id] = &wnn_cpu_##name,
+#include "ops/kernels.def"
 };
 
-// Which inputs are the weights of gru and lstm.
-enum {
-    RECURRENT = 6
-};
+static const struct kernel *find_quantized(const struct node *node)
+{
+    bool is_product = wnn_ops[node->op].class == CLASS_PRODUCT;
+    if (!wnn_is_quantized(node, 0) && wnn_is_quantized(node, 1))
+        return is_product ? &wnn_cpu_gemm_nbit : &wnn_cpu_elementwise_int8;
+    return is_product                         ? &wnn_cpu_gemm_int8
+           : node->op == WNN_OP_conv2d        ? &wnn_cpu_conv2d_int8
+           : node->op == WNN_OP_averagePool2d ? &wnn_cpu_pool_int8
+                                              : &wnn_cpu_elementwise_int8;
+}
 
-const struct kernel wnn_cpu_kernels[WNN_OP_END] = {
-    [WNN_OP_abs] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_ceil] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_cos] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_erf] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_exp] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_floor] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_log] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_neg] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_reciprocal] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_roundEven] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_sign] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_sin] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_sqrt] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_tan] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_clamp] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_elu] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_gelu] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_hardSigmoid] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_hardSwish] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_leakyRelu] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_linear] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_relu] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_sigmoid] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_softplus] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_softsign] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_tanh] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_logicalNot] = {wnn_cpu_unary, NULL, FIRST},
-    [WNN_OP_isNaN] = {wnn_cpu_unary, NULL, 0},
-    [WNN_OP_isInfinite] = {wnn_cpu_unary, NULL, 0},
+const struct kernel *wnn_cpu_kernel(const struct node *node)
+{
+    return node->quantized ? find_quantized(node) : wnn_cpu_kernels[node->op];
+}
 
-    [WNN_OP_add] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_sub] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_mul] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_div] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_max] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_min] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_pow] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_prelu] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_equal] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_notEqual] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_greater] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_greaterOrEqual] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_lesser] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_lesserOrEqual] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_logicalAnd] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_logicalOr] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_logicalXor] = {wnn_cpu_binary, NULL, BOTH},
-    [WNN_OP_where] = {wnn_cpu_where, NULL, ALL},
-    [WNN_OP_cast] = {wnn_cpu_cast, NULL, FIRST},
-    [WNN_OP_quantizeLinear] = {wnn_cpu_quantize_linear, NULL, ALL},
-    [WNN_OP_dequantizeLinear] = {wnn_cpu_dequantize_linear, NULL, ALL},
-
-    [WNN_OP_elementwise] = {.run = wnn_cpu_elementwise,
-                            .in_place = ~0u,
-                            .shares = wnn_cpu_elementwise_shares},
-
-    [WNN_OP_reduceL1] = {wnn_cpu_reduce, NULL, FIRST},
-    [WNN_OP_reduceL2] = {wnn_cpu_reduce, NULL, FIRST},
-    [WNN_OP_reduceLogSum] = {wnn_cpu_reduce, NULL, FIRST},
-    [WNN_OP_reduceLogSumExp] = {wnn_cpu_reduce, NULL, FIRST},
-    [WNN_OP_reduceMax] = {wnn_cpu_reduce, NULL, FIRST},
-    [WNN_OP_reduceMean] = {wnn_cpu_reduce, NULL, FIRST},
-    [WNN_OP_reduceMin] = {wnn_cpu_reduce, NULL, FIRST},
-    [WNN_OP_reduceProduct] = {wnn_cpu_reduce, NULL, FIRST},
-    [WNN_OP_reduceSum] = {wnn_cpu_reduce, NULL, FIRST},
-    [WNN_OP_reduceSumSquare] = {wnn_cpu_reduce, NULL, FIRST},
-    [WNN_OP_argMin] = {wnn_cpu_arg_min_max, NULL, 0},
-    [WNN_OP_argMax] = {wnn_cpu_arg_min_max, NULL, 0},
-    [WNN_OP_cumulativeSum] = {wnn_cpu_cumulative_sum, NULL, FIRST},
-    [WNN_OP_softmax] = {wnn_cpu_softmax, NULL, FIRST},
-    [WNN_OP_batchNormalization] = {wnn_cpu_batch_normalization, NULL, FIRST},
-    [WNN_OP_instanceNormalization] = {wnn_cpu_instance_normalization, NULL, FIRST},
-    [WNN_OP_layerNormalization] = {wnn_cpu_layer_normalization, NULL, FIRST},
-
-    [WNN_OP_identity] = {wnn_cpu_copy, NULL, FIRST},
-    [WNN_OP_reshape] = {wnn_cpu_copy, NULL, FIRST},
-    [WNN_OP_concat] = {wnn_cpu_concat, NULL, 0},
-    [WNN_OP_expand] = {wnn_cpu_expand, NULL, 0},
-    [WNN_OP_pad] = {wnn_cpu_pad, NULL, 0},
-    [WNN_OP_reverse] = {wnn_cpu_reverse, NULL, 0},
-    [WNN_OP_slice] = {wnn_cpu_slice, NULL, 0},
-    [WNN_OP_split] = {wnn_cpu_split, NULL, 0},
-    [WNN_OP_tile] = {wnn_cpu_tile, NULL, 0},
-    [WNN_OP_transpose] = {wnn_cpu_transpose, NULL, 0},
-    [WNN_OP_triangular] = {wnn_cpu_triangular, NULL, FIRST},
-    [WNN_OP_gather] = {wnn_cpu_gather, NULL, 0},
-    [WNN_OP_gatherElements] = {wnn_cpu_gather_elements, NULL, 0},
-    [WNN_OP_gatherND] = {wnn_cpu_gather_nd, NULL, 0},
-    [WNN_OP_scatterElements] = {wnn_cpu_scatter_elements, NULL, FIRST},
-    [WNN_OP_scatterND] = {wnn_cpu_scatter_nd, NULL, FIRST},
-
-    [WNN_OP_conv2d] = {wnn_cpu_conv2d, wnn_cpu_conv2d_scratch, 0, wnn_cpu_conv2d_packed_bytes,
-                       wnn_cpu_conv2d_pack, wnn_cpu_conv2d_activates, .adds = wnn_cpu_conv2d_adds,
-                       .fast = wnn_cpu_conv2d_fast},
-    [WNN_OP_convTranspose2d] = {wnn_cpu_conv2d, wnn_cpu_conv2d_scratch, 0, wnn_cpu_conv2d_packed_bytes,
-                                wnn_cpu_conv2d_pack, wnn_cpu_conv2d_activates},
-    [WNN_OP_averagePool2d] = {wnn_cpu_pool2d, NULL, 0},
-    [WNN_OP_l2Pool2d] = {wnn_cpu_pool2d, NULL, 0},
-    [WNN_OP_maxPool2d] = {wnn_cpu_pool2d, NULL, 0},
-    [WNN_OP_resample2d] = {wnn_cpu_resample2d, NULL, 0},
-    [WNN_OP_gemm] = {wnn_cpu_gemm, wnn_cpu_matmul_scratch, 0, wnn_cpu_matmul_packed_bytes,
-                     wnn_cpu_matmul_pack, wnn_cpu_matmul_activates},
-    [WNN_OP_matmul] = {wnn_cpu_matmul, wnn_cpu_matmul_scratch, 0, wnn_cpu_matmul_packed_bytes,
-                       wnn_cpu_matmul_pack, wnn_cpu_matmul_activates},
-    [WNN_OP_attention] = {wnn_cpu_attention, wnn_cpu_attention_scratch, 0},
-    [WNN_OP_gru] = {wnn_cpu_gru, wnn_cpu_gru_scratch, 0, wnn_cpu_recurrent_packed_bytes,
-                    wnn_cpu_recurrent_pack, .weights = RECURRENT},
-    [WNN_OP_gruCell] = {wnn_cpu_gru, wnn_cpu_gru_scratch, 0, wnn_cpu_recurrent_packed_bytes,
-                        wnn_cpu_recurrent_pack, .weights = RECURRENT},
-    [WNN_OP_lstm] = {wnn_cpu_lstm, wnn_cpu_lstm_scratch, 0, wnn_cpu_recurrent_packed_bytes,
-                     wnn_cpu_recurrent_pack, .weights = RECURRENT},
-    [WNN_OP_lstmCell] = {wnn_cpu_lstm, wnn_cpu_lstm_scratch, 0, wnn_cpu_recurrent_packed_bytes,
-                         wnn_cpu_recurrent_pack, .weights = RECURRENT},
-};
+bool wnn_cpu_accepts_quantized(const struct node *node)
+{
+    return find_quantized(node)->accepts(node);
+}

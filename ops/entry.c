@@ -13,19 +13,19 @@ static WNNOperand call_one(WNNGraphBuilder builder, enum op op, size_t count, co
     return output;
 }
 
-#define OP1(id, method, options_type, ...)                                                                   \
+#define OP1(class, id, method, options_type, ...)                                                            \
     WNNOperand wnnGraphBuilder##method(WNNGraphBuilder builder, WNNOperand a,                                \
                                        const WNN##options_type##Options *options)                            \
     {                                                                                                        \
         return call_one(builder, WNN_OP_##id, 1, &a, options);                                               \
     }
-#define OP2(id, method, options_type, ...)                                                                   \
+#define OP2(class, id, method, options_type, ...)                                                            \
     WNNOperand wnnGraphBuilder##method(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,                  \
                                        const WNN##options_type##Options *options)                            \
     {                                                                                                        \
         return call_one(builder, WNN_OP_##id, 2, (WNNOperand[]){a, b}, options);                             \
     }
-#define OP3(id, method, options_type, ...)                                                                   \
+#define OP3(class, id, method, options_type, ...)                                                            \
     WNNOperand wnnGraphBuilder##method(WNNGraphBuilder builder, WNNOperand a, WNNOperand b, WNNOperand c,    \
                                        const WNN##options_type##Options *options)                            \
     {                                                                                                        \
@@ -33,7 +33,6 @@ static WNNOperand call_one(WNNGraphBuilder builder, enum op op, size_t count, co
     }
 #define OPX(...)
 #include "ops/ops.def"
-#undef OPX
 
 static WNNOperand arg_min_max(WNNGraphBuilder builder, enum op op, WNNOperand input, uint32_t axis,
                               const WNNArgMinMaxOptions *options)
@@ -210,24 +209,14 @@ WNNOperand wnnGraphBuilderTile(WNNGraphBuilder builder, WNNOperand input, WNNUin
     return call_one(builder, WNN_OP_tile, 1, &input, &attrs);
 }
 
-#define ACTIVATION(id, method, options_type)                                                                 \
+#define OP(...)
+#define OP_ACTIVATION(id, method, options_type, ...)                                                         \
     WNNActivation wnnGraphBuilderActivation##method(WNNGraphBuilder builder,                                 \
                                                     const WNN##options_type##Options *options)               \
     {                                                                                                        \
         return wnn_builder_activation(builder, WNN_OP_##id, options);                                        \
     }
-ACTIVATION(clamp, Clamp, Clamp)
-ACTIVATION(elu, Elu, Elu)
-ACTIVATION(gelu, Gelu, Operator)
-ACTIVATION(hardSigmoid, HardSigmoid, HardSigmoid)
-ACTIVATION(hardSwish, HardSwish, Operator)
-ACTIVATION(leakyRelu, LeakyRelu, LeakyRelu)
-ACTIVATION(linear, Linear, Linear)
-ACTIVATION(relu, Relu, Operator)
-ACTIVATION(sigmoid, Sigmoid, Operator)
-ACTIVATION(softplus, Softplus, Softplus)
-ACTIVATION(softsign, Softsign, Operator)
-ACTIVATION(tanh, Tanh, Operator)
+#include "ops/ops.def"
 
 // The operator's attributes have an axis, the options of the activation do not.
 WNNActivation wnnGraphBuilderActivationSoftmax(WNNGraphBuilder builder, const WNNOperatorOptions *options)

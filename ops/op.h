@@ -14,20 +14,34 @@
 // that have an id of their own only until they are inferred: they are recorded as argMin, argMax and softmax.
 // From WNN_OP_COUNT to WNN_OP_END there are operators that only the compiler makes.
 enum op {
-#define OP(id, ...) WNN_OP_##id,
-#define OPX         OP
+#define OP(class, id, ...) WNN_OP_##id,
 #include "ops/ops.def"
-#undef OP
-#undef OPX
     WNN_OP_COUNT,
-    WNN_OP_LAST = WNN_OP_COUNT - 1,
 #define OP(...)
-#define OPX(...)
-#define OPI(id, ...) WNN_OP_##id,
+#define OPI(class, id, ...) WNN_OP_##id,
 #include "ops/ops.def"
-#undef OP
-#undef OPX
     WNN_OP_END
+};
+
+// What operators have in common. Of those down to CLASS_ELEMENTWISE each element of the result depends on one
+// element of each operand, broadcast to its shape; of those from CLASS_CONVOLUTION to CLASS_RECURRENT the
+// work is multiply-adds.
+enum op_class {
+    CLASS_UNARY,
+    CLASS_ACTIVATION, // a unary one that other operators can apply to their results
+    CLASS_BINARY,
+    CLASS_ELEMENTWISE, // any other
+    CLASS_CONVOLUTION,
+    CLASS_PRODUCT,
+    CLASS_ATTENTION,
+    CLASS_RECURRENT,
+    CLASS_POOLING,
+    CLASS_REDUCTION,
+    CLASS_FUSED,  // several element-wise operators
+    CLASS_GATHER, // input 1 says which elements of input 0 are read or written
+    CLASS_COPY,   // the elements of its input in their order
+    CLASS_OTHER,
+    CLASS_FORM, // a form of 2024
 };
 
 enum row_kind {
@@ -38,6 +52,17 @@ enum row_kind {
     ROW_OPTIONAL_OUTPUT, // there only if an option asks for it
     ROW_OUTPUT_LIST,     // split's results
     ROW_ATTRIBUTE,
+};
+
+// What an attribute says about dimensions of input 0, and of the operands that have the same.
+enum attr_role {
+    ROLE_NONE,
+    ROLE_AXIS,           // one of them
+    ROLE_AXES,           // a list of them, in any order
+    ROLE_ORDERED_AXES,   // a list of them, in an order that other operands follow
+    ROLE_SPATIAL_AXES,   // a list of height and width
+    ROLE_EACH_DIMENSION, // a list of one item a dimension
+    ROLE_LAYOUT,         // an enumerator that says which are the channels
 };
 
 // How an attribute is stored.
@@ -66,6 +91,7 @@ struct op_row {
     uint8_t min_rank, max_rank;
     uint16_t offset; // of an optional operand or an attribute in the attributes struct
     enum attr_kind attr;
+    enum attr_role role;
     const char *const *names;
     bool argument; // an attribute that has no default: a positional argument of the method
 };
@@ -79,6 +105,7 @@ struct op_call;
 
 struct op_info {
     const char *name; // the specification's
+    enum op_class class;
     const struct op_row *rows;
     uint16_t attrs_size;
     const void *defaults; // the attributes when no option is given
@@ -212,10 +239,22 @@ size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_coun
 
 // An activation of one of the 13 operators that have one.
 WNNActivation wnn_builder_activation(WNNGraphBuilder builder, enum op op, const void *attrs);
-bool wnn_op_is_activation(enum op op);
+static inline bool wnn_op_is_activation(enum op op)
+{
+    return wnn_ops[op].class == CLASS_ACTIVATION || op == WNN_OP_softmax;
+}
 
-// Whether each element of the result depends on one element of each operand: what elementwise can do.
-bool wnn_op_is_elementwise(enum op op);
+// Whether elementwise can do it.
+static inline bool wnn_op_is_elementwise(enum op op)
+{
+    return wnn_ops[op].class <= CLASS_ELEMENTWISE;
+}
+
+// Whether its work is multiply-adds.
+static inline bool wnn_op_multiplies(enum op op)
+{
+    return wnn_ops[op].class >= CLASS_CONVOLUTION && wnn_ops[op].class <= CLASS_RECURRENT;
+}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Inference: one function an operator family, in the order of the specification's steps
@@ -241,11 +280,10 @@ bool wnn_op_fail(struct op_call *call, const char *format, ...) __attribute__((f
 uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descriptor *out, unsigned out_count,
                      const void *attrs);
 
-#define OP(id, method, options, defaults, infer, ...)         bool wnn_infer_##infer(struct op_call *call);
-#define OPX(id, method, options, defaults, attrs, infer, ...) bool wnn_infer_##infer(struct op_call *call);
-#define OPI(id, attrs, infer, ...)                            bool wnn_infer_##infer(struct op_call *call);
+#define OP(class, id, method, options, defaults, infer, ...) bool wnn_infer_##infer(struct op_call *call);
+#define OPX(class, id, method, options, defaults, attrs, infer, ...)                                         \
+    bool wnn_infer_##infer(struct op_call *call);
+#define OPI(class, id, attrs, infer, ...) bool wnn_infer_##infer(struct op_call *call);
 #include "ops/ops.def"
-#undef OP
-#undef OPX
 
 #endif

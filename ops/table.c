@@ -23,47 +23,59 @@ static const char *const lstmLayout_names[] = {"iofg", "ifgo", NULL};
 
 #define SAME(i) (WNN_SAME | (i))
 #define OPERAND(kind, name, allowed, required, low, high, offset)                                            \
-    {ROW_##kind, #name, allowed, required, low, high, offset, ATTR_u32, NULL, false},
+    {ROW_##kind, #name, allowed, required, low, high, offset, ATTR_u32, ROLE_NONE, NULL, false},
 #define IN(name, ...)  OPERAND(INPUT, name, __VA_ARGS__, 0)
 #define INS(name, ...) OPERAND(INPUT_LIST, name, __VA_ARGS__, 0)
 #define INO(options, name, ...)                                                                              \
     OPERAND(OPTIONAL_INPUT, name, __VA_ARGS__, offsetof(WNN##options##Options, name))
-#define OUT(name, ...)                       OPERAND(OUTPUT, name, __VA_ARGS__, 0)
-#define OUTO(name, ...)                      OPERAND(OPTIONAL_OUTPUT, name, __VA_ARGS__, 0)
-#define OUTS(name, ...)                      OPERAND(OUTPUT_LIST, name, __VA_ARGS__, 0)
-#define ATTRIBUTE(name, offset, kind, names) {ROW_ATTRIBUTE, name, 0, 0, 0, 0, offset, kind, names, false},
+#define OUT(name, ...)  OPERAND(OUTPUT, name, __VA_ARGS__, 0)
+#define OUTO(name, ...) OPERAND(OPTIONAL_OUTPUT, name, __VA_ARGS__, 0)
+#define OUTS(name, ...) OPERAND(OUTPUT_LIST, name, __VA_ARGS__, 0)
+#define ATTRIBUTE(name, offset, names, argument, ...)                                                        \
+    {ROW_ATTRIBUTE, #name, 0, 0, 0, 0, offset, __VA_ARGS__, names, argument},
 #define OPT(options, member, kind)                                                                           \
-    ATTRIBUTE(#member, offsetof(WNN##options##Options, member), ATTR_##kind, NULL)
-#define OPE(options, member, enumeration)                                                                    \
-    ATTRIBUTE(#member, offsetof(WNN##options##Options, member), ATTR_enum, enumeration##_names)
+    ATTRIBUTE(member, offsetof(WNN##options##Options, member), NULL, false, KIND_##kind)
+#define OPE(options, member, enumeration) OPA(options, member, member, enumeration)
 #define OPA(options, member, name, enumeration)                                                              \
-    ATTRIBUTE(#name, offsetof(WNN##options##Options, member), ATTR_enum, enumeration##_names)
-#define ARG(type, member, name, kind)                                                                        \
-    {ROW_ATTRIBUTE, #name, 0, 0, 0, 0, offsetof(struct type, member), ATTR_##kind, NULL, true},
+    ATTRIBUTE(name, offsetof(WNN##options##Options, member), enumeration##_names, false, ATTR_enum, ROLE_NONE)
+#define OPL(options, member)                                                                                 \
+    ATTRIBUTE(member, offsetof(WNN##options##Options, member), layout_names, false, ATTR_enum, ROLE_LAYOUT)
+#define ARG(type, member, name, kind) ATTRIBUTE(name, offsetof(struct type, member), NULL, true, KIND_##kind)
 
-#define OP(id, method, options, defaults, infer, ...)                                                        \
+#define KIND_u32            ATTR_u32, ROLE_NONE
+#define KIND_i32            ATTR_i32, ROLE_NONE
+#define KIND_bool           ATTR_bool, ROLE_NONE
+#define KIND_f64            ATTR_f64, ROLE_NONE
+#define KIND_number         ATTR_number, ROLE_NONE
+#define KIND_u32s           ATTR_u32s, ROLE_NONE
+#define KIND_f32s           ATTR_f32s, ROLE_NONE
+#define KIND_dtype          ATTR_dtype, ROLE_NONE
+#define KIND_activation     ATTR_activation, ROLE_NONE
+#define KIND_activations    ATTR_activations, ROLE_NONE
+#define KIND_axis           ATTR_u32, ROLE_AXIS
+#define KIND_axes           ATTR_u32s, ROLE_AXES
+#define KIND_ordered_axes   ATTR_u32s, ROLE_ORDERED_AXES
+#define KIND_spatial_axes   ATTR_u32s, ROLE_SPATIAL_AXES
+#define KIND_each_dimension ATTR_u32s, ROLE_EACH_DIMENSION
+
+#define OP(class, id, method, options, defaults, infer, ...)                                                 \
     static const WNN##options##Options id##_defaults = WNN_##defaults##_OPTIONS_INIT;                        \
     static const struct op_row id##_rows[] = {__VA_ARGS__{.name = NULL}};
-#define OPX(id, method, option_struct, defaults, attrs, infer, ...)                                          \
+#define OPX(class, id, method, option_struct, defaults, attrs, infer, ...)                                   \
     static const struct attrs id##_defaults = {.options = WNN_##defaults##_OPTIONS_INIT};                    \
     static const struct op_row id##_rows[] = {__VA_ARGS__{.name = NULL}};
-#define OPI(id, attrs, infer, ...)                                                                           \
+#define OPI(class, id, attrs, infer, ...)                                                                    \
     static const struct attrs id##_defaults = {.options = WNN_OPERATOR_OPTIONS_INIT};                        \
     static const struct op_row id##_rows[] = {__VA_ARGS__{.name = NULL}};
 #include "ops/ops.def"
-#undef OP
-#undef OPX
 
 const struct op_info wnn_ops[WNN_OP_END] = {
-#define OP(id, method, options, defaults, infer, ...)                                                        \
-    [WNN_OP_##id] = {#id, id##_rows, sizeof id##_defaults, &id##_defaults, wnn_infer_##infer},
-#define OPX(id, method, options, defaults, attrs, infer, ...)                                                \
-    [WNN_OP_##id] = {#id, id##_rows, sizeof id##_defaults, &id##_defaults, wnn_infer_##infer},
-#define OPI(id, attrs, infer, ...)                                                                           \
-    [WNN_OP_##id] = {#id, id##_rows, sizeof id##_defaults, &id##_defaults, wnn_infer_##infer},
+#define INFO(class, id, infer)                                                                               \
+    [WNN_OP_##id] = {#id, CLASS_##class, id##_rows, sizeof id##_defaults, &id##_defaults, wnn_infer_##infer},
+#define OP(class, id, method, options, defaults, infer, ...)         INFO(class, id, infer)
+#define OPX(class, id, method, options, defaults, attrs, infer, ...) INFO(class, id, infer)
+#define OPI(class, id, attrs, infer, ...)                            INFO(class, id, infer)
 #include "ops/ops.def"
-#undef OP
-#undef OPX
 };
 
 enum op wnn_op_find(struct string name)
@@ -116,85 +128,4 @@ const struct op_row *wnn_op_attr_row(const struct op_info *info, struct string n
         if (row->kind == ROW_ATTRIBUTE && is_named(row, name) && (attr < 0 || (int)row->attr == attr))
             return row;
     return NULL;
-}
-
-bool wnn_op_is_activation(enum op op)
-{
-    switch (op) {
-    case WNN_OP_clamp:
-    case WNN_OP_elu:
-    case WNN_OP_gelu:
-    case WNN_OP_hardSigmoid:
-    case WNN_OP_hardSwish:
-    case WNN_OP_leakyRelu:
-    case WNN_OP_linear:
-    case WNN_OP_relu:
-    case WNN_OP_sigmoid:
-    case WNN_OP_softmax:
-    case WNN_OP_softplus:
-    case WNN_OP_softsign:
-    case WNN_OP_tanh:
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool wnn_op_is_elementwise(enum op op)
-{
-    switch (op) {
-    case WNN_OP_abs:
-    case WNN_OP_add:
-    case WNN_OP_cast:
-    case WNN_OP_ceil:
-    case WNN_OP_clamp:
-    case WNN_OP_cos:
-    case WNN_OP_dequantizeLinear:
-    case WNN_OP_div:
-    case WNN_OP_elu:
-    case WNN_OP_equal:
-    case WNN_OP_erf:
-    case WNN_OP_exp:
-    case WNN_OP_floor:
-    case WNN_OP_gelu:
-    case WNN_OP_greater:
-    case WNN_OP_greaterOrEqual:
-    case WNN_OP_hardSigmoid:
-    case WNN_OP_hardSwish:
-    case WNN_OP_isInfinite:
-    case WNN_OP_isNaN:
-    case WNN_OP_leakyRelu:
-    case WNN_OP_lesser:
-    case WNN_OP_lesserOrEqual:
-    case WNN_OP_linear:
-    case WNN_OP_log:
-    case WNN_OP_logicalAnd:
-    case WNN_OP_logicalNot:
-    case WNN_OP_logicalOr:
-    case WNN_OP_logicalXor:
-    case WNN_OP_max:
-    case WNN_OP_min:
-    case WNN_OP_mul:
-    case WNN_OP_neg:
-    case WNN_OP_notEqual:
-    case WNN_OP_pow:
-    case WNN_OP_prelu:
-    case WNN_OP_quantizeLinear:
-    case WNN_OP_reciprocal:
-    case WNN_OP_relu:
-    case WNN_OP_roundEven:
-    case WNN_OP_sigmoid:
-    case WNN_OP_sign:
-    case WNN_OP_sin:
-    case WNN_OP_softplus:
-    case WNN_OP_softsign:
-    case WNN_OP_sqrt:
-    case WNN_OP_sub:
-    case WNN_OP_tan:
-    case WNN_OP_tanh:
-    case WNN_OP_where:
-        return true;
-    default:
-        return false;
-    }
 }

@@ -63,57 +63,65 @@ static uint64_t transposed_work(struct operand *const *in, const struct descript
     return max(work, times(phases, PHASE_WORK));
 }
 
+static uint64_t conv2d_work(struct operand *const *in, const struct descriptor *out,
+                            const WNNConv2dOptions *options)
+{
+    // Every output element meets the filter of its channel.
+    bool last = options->filterLayout == WNNConv2dFilterOperandLayout_HWIO ||
+                options->filterLayout == WNNConv2dFilterOperandLayout_IHWO;
+    return times(elements(&out[0]), elements(&in[1]->type) / in[1]->type.shape.dim[last ? 3 : 0]);
+}
+
+// Every element of the query meets all keys, and every element of the result all values.
+static uint64_t attention_work(struct operand *const *in, const struct descriptor *out,
+                               const struct attention_attrs *attention)
+{
+    const struct shape *key = &in[1]->type.shape;
+    uint32_t columns = key->dim[attention->keyPermutation.data[key->rank - 1]];
+    return times(elements(&in[0]->type) + elements(&out[0]), columns);
+}
+
 // Multiply-adds, or where there are none, elements of inputs that may be larger than the first and the
 // output.
 static uint64_t products(enum op op, struct operand *const *in, const struct descriptor *out,
                          const void *attrs)
 {
-    switch (op) {
-    case WNN_OP_conv2d: {
-        // Every output element meets the filter of its channel.
-        const WNNConv2dOptions *options = attrs;
-        const struct shape *filter = &in[1]->type.shape;
-        bool last = options->filterLayout == WNNConv2dFilterOperandLayout_HWIO ||
-                    options->filterLayout == WNNConv2dFilterOperandLayout_IHWO;
-        return times(elements(&out[0]), elements(&in[1]->type) / filter->dim[last ? 3 : 0]);
+    switch (wnn_ops[op].class) {
+    case CLASS_CONVOLUTION:
+        return op == WNN_OP_conv2d ? conv2d_work(in, out, attrs) : transposed_work(in, out, attrs);
+    case CLASS_POOLING: {
+        const uint32_t *window = ((const WNNPool2dOptions *)attrs)->windowDimensions.data;
+        return times(elements(&out[0]), times(window[0], window[1]));
     }
-    case WNN_OP_convTranspose2d:
-        return transposed_work(in, out, attrs);
-    case WNN_OP_averagePool2d:
-    case WNN_OP_l2Pool2d:
-    case WNN_OP_maxPool2d: {
-        const WNNPool2dOptions *options = attrs;
-        return times(elements(&out[0]),
-                     times(options->windowDimensions.data[0], options->windowDimensions.data[1]));
+    case CLASS_PRODUCT: {
+        const struct shape *a = &in[0]->type.shape;
+        bool transposed = op == WNN_OP_gemm && ((const WNNGemmOptions *)attrs)->aTranspose;
+        return times(elements(&out[0]), a->dim[a->rank - 1 - transposed]);
     }
-    case WNN_OP_matmul:
-        return times(elements(&out[0]), in[0]->type.shape.dim[in[0]->type.shape.rank - 1]);
-    case WNN_OP_attention: {
-        // Every element of the query meets all keys, and every element of the result all values.
-        const struct attention_attrs *attention = attrs;
-        const struct shape *key = &in[1]->type.shape;
-        uint32_t columns = key->dim[attention->keyPermutation.data[key->rank - 1]];
-        return times(elements(&in[0]->type) + elements(&out[0]), columns);
-    }
-    case WNN_OP_gemm:
-        return times(elements(&out[0]), in[0]->type.shape.dim[!((const WNNGemmOptions *)attrs)->aTranspose]);
-    case WNN_OP_gru:
-    case WNN_OP_lstm:
-        return times(times(in[0]->type.shape.dim[0], in[0]->type.shape.dim[1]),
+    case CLASS_ATTENTION:
+        return attention_work(in, out, attrs);
+    case CLASS_RECURRENT: {
+        const struct shape *input = &in[0]->type.shape; // a cell's has one dimension less
+        return times(times(input->dim[0], input->rank == 3 ? input->dim[1] : 1),
                      elements(&in[1]->type) + elements(&in[2]->type));
-    case WNN_OP_gruCell:
-    case WNN_OP_lstmCell:
-        return times(in[0]->type.shape.dim[0], elements(&in[1]->type) + elements(&in[2]->type));
-    case WNN_OP_elementwise:
-        return times(elements(&out[0]), ((const struct elementwise_attrs *)attrs)->count);
-    case WNN_OP_gatherND:
-        return elements(&in[1]->type);
-    case WNN_OP_scatterElements:
-    case WNN_OP_scatterND:
-        return max(elements(&in[1]->type), elements(&in[2]->type));
-    default:
-        return 0;
     }
+    case CLASS_FUSED:
+        return times(elements(&out[0]), ((const struct elementwise_attrs *)attrs)->count);
+    case CLASS_GATHER: {
+        uint64_t indices = elements(&in[1]->type);
+        return wnn_op_input_rows(&wnn_ops[op]) < 3 ? indices : max(indices, elements(&in[2]->type));
+    }
+    case CLASS_UNARY:
+    case CLASS_ACTIVATION:
+    case CLASS_BINARY:
+    case CLASS_ELEMENTWISE:
+    case CLASS_REDUCTION:
+    case CLASS_COPY:
+    case CLASS_OTHER:
+    case CLASS_FORM:
+        break;
+    }
+    return 0;
 }
 
 // No less than the elements of any operand: each may have to be read or written.

@@ -27,31 +27,13 @@ static uint64_t node_bytes(const struct node *node, uint32_t *reader)
     return bytes;
 }
 
-static bool multiplies_and_adds(uint16_t op)
-{
-    switch (op) {
-    case WNN_OP_attention:
-    case WNN_OP_conv2d:
-    case WNN_OP_convTranspose2d:
-    case WNN_OP_gemm:
-    case WNN_OP_gru:
-    case WNN_OP_gruCell:
-    case WNN_OP_lstm:
-    case WNN_OP_lstmCell:
-    case WNN_OP_matmul:
-        return true;
-    default:
-        return false;
-    }
-}
-
 // `types` has room for the outputs of the node.
 static uint64_t node_operations(const struct node *node, struct descriptor *types)
 {
     for (unsigned i = 0; i < node->out_count; i++)
         types[i] = node->out[i]->type;
     uint64_t work = wnn_op_work((enum op)node->op, node->in, types, node->out_count, node->attrs);
-    if (multiplies_and_adds(node->op))
+    if (wnn_op_multiplies((enum op)node->op))
         work = work <= UINT64_MAX / 2 ? 2 * work : UINT64_MAX;
     uint64_t activated = node->activation ? wnn_shape_elements(&types[0].shape) : 0;
     return work <= UINT64_MAX - activated ? work + activated : UINT64_MAX;

@@ -29,7 +29,7 @@ struct vulkan {
 
 static bool is_softmax(const struct activation *activation)
 {
-    return activation->op == WNN_OP_softmax || activation->op == WNN_OP_softmax2d;
+    return activation->op == WNN_OP_softmax;
 }
 
 enum {
@@ -74,8 +74,8 @@ static size_t scratch_of(const struct gpu *gpu, const struct node *node)
     struct seen seen;
     if (node->op == WNN_OP_elementwise)
         return wnn_scratch_of_elementwise(gpu, node);
-    const struct gpu_operator *operator= & wnn_gpu_operators[node->op];
-    size_t bytes = operator->scratch ? operator->scratch(see(node, &seen)) : 0;
+    const struct gpu_operator *row = wnn_gpu_operators[node->op];
+    size_t bytes = row->scratch ? row->scratch(see(node, &seen)) : 0;
     size_t after = node->activation && is_softmax(node->activation)
                        ? wnn_scratch_of_last_softmax(&node->out[0]->type)
                        : 0;
@@ -178,18 +178,12 @@ static bool leave(struct vulkan *vulkan, bool done)
     return done;
 }
 
-static bool may_use_matrices(enum op op)
-{
-    return op == WNN_OP_matmul || op == WNN_OP_gemm || op == WNN_OP_conv2d || op == WNN_OP_convTranspose2d ||
-           op == WNN_OP_attention || op == WNN_OP_gru || op == WNN_OP_lstm;
-}
-
 static void partition(void *state, struct graph *graph)
 {
     struct vulkan *vulkan = state;
     bool products = false;
     for (size_t i = 0; i < graph->node_count; i++)
-        products = products || may_use_matrices((enum op)graph->nodes[i]->op);
+        products = products || wnn_op_multiplies((enum op)graph->nodes[i]->op);
     struct error ignored = {0};
     if (products && (vulkan->untested[0].m > 0 || vulkan->untested[1].m > 0) && enter(vulkan, &ignored)) {
         test_matrices(vulkan);
@@ -220,7 +214,7 @@ static unsigned bindings_of(const struct gpu *gpu, const struct node *node)
 static bool attaches(void *state, const struct node *node)
 {
     const struct gpu *gpu = &((const struct vulkan *)state)->gpu;
-    const struct gpu_operator *row = &wnn_gpu_operators[node->op];
+    const struct gpu_operator *row = wnn_gpu_operators[node->op];
     unsigned at = node->attached->at;
     struct seen seen;
     bool taken = at == WNN_AT_OUTPUT ? row->finishes && !(node->activation && is_softmax(node->activation))
@@ -243,7 +237,7 @@ static bool in_place(void *state, const struct node *node, unsigned input)
     if (attached && input >= attached->first && input < attached->first + attached->count)
         return wnn_shape_elements(&in->type.shape) == wnn_shape_elements(&out->type.shape) &&
                wnn_dtype_bits(in->type.type) == wnn_dtype_bits(out->type.type);
-    return input < 32 && wnn_gpu_operators[node->op].in_place >> input & 1 &&
+    return input < 32 && wnn_gpu_operators[node->op]->in_place >> input & 1 &&
            (node->op == WNN_OP_reshape || wnn_shape_equal(&in->type.shape, &out->type.shape));
 }
 
@@ -355,7 +349,7 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
             tensors[node->in_count + k] = describe(node->out[k], executable->regions[node->out[k]->index]);
         struct region scratch = {&executable->variables[0], node->scratch_offset, node->scratch_bytes};
         struct lowering lowering;
-        if (!lower_node(vulkan, &wnn_gpu_operators[node->op], &executable->program, node, tensors,
+        if (!lower_node(vulkan, wnn_gpu_operators[node->op], &executable->program, node, tensors,
                         tensors + node->in_count, scratch, &lowering, error))
             return false;
         node->kernel = lowering.kernel ? lowering.kernel : "copy";
@@ -566,7 +560,7 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
     if (!enter(vulkan, &error))
         return false;
     vulkan->pipelines.interrupt = interrupt;
-    bool done = run_operator(vulkan, &wnn_gpu_operators[node->op], node, in, out, &error);
+    bool done = run_operator(vulkan, wnn_gpu_operators[node->op], node, in, out, &error);
     vulkan->pipelines.interrupt = NULL;
     return leave(vulkan, done);
 }
@@ -640,7 +634,7 @@ static bool multiplies(struct vulkan *vulkan, WNNDataType type)
     const void *from[] = {half ? (void *)half_a : a, half ? (void *)half_b : b};
     void *to[] = {half ? (void *)half_out : out};
     struct error ignored = {0};
-    bool right = run_operator(vulkan, &wnn_gpu_operators[node.op], &node, from, to, &ignored);
+    bool right = run_operator(vulkan, wnn_gpu_operators[node.op], &node, from, to, &ignored);
     for (unsigned i = 0; right && i < TEST_ROWS * TEST_COLUMNS; i++) {
         const float *row = a + i / TEST_COLUMNS * TEST_INNER, *column = b + i % TEST_COLUMNS;
         double sum = 0, most = 0, result = half ? wnn_half_to_float(half_out[i]) : out[i];

@@ -108,7 +108,7 @@ static void measure(const char *name, const char *size, const struct node *node)
         out[i] = make_tensor(node->out[i]);
         bytes += wnn_descriptor_bytes(&node->out[i]->type);
     }
-    const struct kernel *kernel = &wnn_cpu_kernels[node->op];
+    const struct kernel *kernel = wnn_cpu_kernels[node->op];
     size_t scratch = kernel->scratch ? kernel->scratch(node, threads) : 0;
     struct kernel_call call = {node, in, out, scratch ? aligned_alloc(64, (scratch + 63) / 64 * 64) : NULL,
                                &parallel};
@@ -482,7 +482,7 @@ static void compare(const char *name, float (*function)(float), WNNOperand resul
         memcpy(in->data, from, in->count * sizeof *from);
     for (int i = 0; i < 3 || now() - start < budget; i++) {
         double before = now();
-        wnn_cpu_kernels[node->op].run(&call);
+        wnn_cpu_kernels[node->op]->run(&call);
         double middle = now();
         run_plainly(function, from, to, in->count);
         double after = now();

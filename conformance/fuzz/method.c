@@ -117,20 +117,19 @@ size_t fuzz_call(WNNGraphBuilder builder, enum op op, size_t count, const WNNOpe
     const struct method_call call = {builder, count, capacity, in, outputs, no_options ? NULL : attrs};
     memset(outputs, 0, capacity * sizeof outputs[0]);
     switch (op) {
-#define OP1(id, method, ...)                                                                                 \
+#define OP1(class, id, method, ...)                                                                          \
     case WNN_OP_##id:                                                                                        \
         return single(&call, wnnGraphBuilder##method(builder, in[0], call.options));
-#define OP2(id, method, ...)                                                                                 \
+#define OP2(class, id, method, ...)                                                                          \
     case WNN_OP_##id:                                                                                        \
         return single(&call, wnnGraphBuilder##method(builder, in[0], in[1], call.options));
-#define OP3(id, method, ...)                                                                                 \
+#define OP3(class, id, method, ...)                                                                          \
     case WNN_OP_##id:                                                                                        \
         return single(&call, wnnGraphBuilder##method(builder, in[0], in[1], in[2], call.options));
-#define OPX(id, ...)                                                                                         \
+#define OPX(class, id, ...)                                                                                  \
     case WNN_OP_##id:                                                                                        \
         return call_##id(&call, attrs);
 #include "ops/ops.def"
-#undef OPX
     default:
         return 0;
     }

@@ -142,11 +142,11 @@ static void check(WNNOperand result, const struct subject *s,
         struct parallel parallel = in_turn(threads);
         struct kernel_call call = {node, in, &out, NULL, &parallel};
         memset(out.data, 0xee, bytes);
-        wnn_cpu_kernels[node->op].run(&call);
+        wnn_cpu_kernels[node->op]->run(&call);
         REQUIRE(memcmp(out.data, expected.data, bytes) == 0);
         if (node->in_count > 2 && threads > 1) {
             call.out = &in[0];
-            wnn_cpu_kernels[node->op].run(&call);
+            wnn_cpu_kernels[node->op]->run(&call);
             REQUIRE(memcmp(in[0].data, expected.data, bytes) == 0);
         }
     }

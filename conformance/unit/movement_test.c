@@ -56,8 +56,8 @@ static void check(WNNOperand result, plain_value value, const void *what)
     size_t bytes = out.count * wnn_dtype_bits(out.type) / 8;
     struct parallel one = in_turn(1), some = in_turn(3);
     struct kernel_call call = {node, &in, &out, NULL, &one}, other = {node, &in, &again, NULL, &some};
-    wnn_cpu_kernels[node->op].run(&call);
-    wnn_cpu_kernels[node->op].run(&other);
+    wnn_cpu_kernels[node->op]->run(&call);
+    wnn_cpu_kernels[node->op]->run(&other);
     REQUIRE(memcmp(out.data, again.data, bytes + BEHIND) == 0);
     for (size_t i = 0; i < BEHIND; i++)
         REQUIRE(((unsigned char *)out.data)[bytes + i] == GUARD);
@@ -225,7 +225,7 @@ static void test_not_a_number(void)
             uint32_t kept = 0, nan = t == 0 ? 0xFF812345u : at % 2 == 0 ? 0xFD01u : 0x7C01u;
             memcpy(&kept, (char *)in.data + at * size_of(&in), size_of(&in));
             memcpy((char *)in.data + at * size_of(&in), &nan, size_of(&in));
-            wnn_cpu_kernels[node->op].run(&call);
+            wnn_cpu_kernels[node->op]->run(&call);
             memcpy((char *)in.data + at * size_of(&in), &kept, size_of(&in));
             for (size_t i = 0; i < out.count; i++) {
                 const size_t y = i / 70, x = i % 70, row = at / 70, column = at % 70;

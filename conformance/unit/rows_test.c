@@ -26,7 +26,7 @@ static void run(const struct node *node, const struct tensor *in, const struct t
 {
     struct parallel parallel = in_turn(3);
     struct kernel_call call = {node, in, out, NULL, &parallel};
-    wnn_cpu_kernels[node->op].run(&call);
+    wnn_cpu_kernels[node->op]->run(&call);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -683,7 +683,7 @@ static void run_halves(const struct layer *layer, const struct kernel_call *call
     wnn_conv_strips(&whole, run_strip, &run, call->parallel, strip);
 }
 
-void wnn_cpu_conv2d(const struct kernel_call *call)
+static void run_conv2d(const struct kernel_call *call)
 {
     struct scratch scratch = {call->scratch};
     if (call->out[0].count == 0)
@@ -738,12 +738,32 @@ void wnn_cpu_conv2d(const struct kernel_call *call)
     wnn_floats_store(call, 0, conv->output);
 }
 
-size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
+// Whether the filter serves as it is. Then it stays where it is.
+static bool filter_serves(const struct layer *layer)
+{
+    const struct conv phase = phase_of(layer, 0);
+    if (layer->node->in[1]->type.type != WNNDataType_Float32)
+        return false;
+    if (!layer->product)
+        return !must_copy_filter(&layer->conv);
+    return !layer->conv.channels_last && phase_count(layer) == 1 && rows_are_contiguous(&phase);
+}
+
+static size_t packed_bytes(const struct node *node)
+{
+    struct layer layer = describe_layer(node);
+    if (!wnn_has_weights(node) || layer.scattered || wnn_shape_elements(&node->out[0]->type.shape) == 0 ||
+        filter_serves(&layer))
+        return 0;
+    return (layer.product ? packed_filter_floats(&layer) : copied_floats(&layer)) * sizeof(float);
+}
+
+static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
     struct layer layer = describe_layer(node);
     const struct conv *conv = &layer.conv;
     size_t taps = layer.height * layer.width;
-    bool packed = wnn_cpu_conv2d_packed_bytes(node) > 0;
+    bool packed = packed_bytes(node) > 0;
     uint32_t without = packed ? 2 : 0; // the inputs of which there is no copy
     size_t bytes = 0;
     if (layer.scattered)
@@ -779,26 +799,6 @@ size_t wnn_cpu_conv2d_scratch(const struct node *node, unsigned threads)
     return bytes + most;
 }
 
-// Whether the filter serves as it is. Then it stays where it is.
-static bool filter_serves(const struct layer *layer)
-{
-    const struct conv phase = phase_of(layer, 0);
-    if (layer->node->in[1]->type.type != WNNDataType_Float32)
-        return false;
-    if (!layer->product)
-        return !must_copy_filter(&layer->conv);
-    return !layer->conv.channels_last && phase_count(layer) == 1 && rows_are_contiguous(&phase);
-}
-
-size_t wnn_cpu_conv2d_packed_bytes(const struct node *node)
-{
-    struct layer layer = describe_layer(node);
-    if (!wnn_has_weights(node) || layer.scattered || wnn_shape_elements(&node->out[0]->type.shape) == 0 ||
-        filter_serves(&layer))
-        return 0;
-    return (layer.product ? packed_filter_floats(&layer) : copied_floats(&layer)) * sizeof(float);
-}
-
 struct packing {
     const struct conv *conv;
     float *to;
@@ -817,7 +817,7 @@ static void pack_rows(void *argument, size_t begin, size_t end)
     }
 }
 
-void wnn_cpu_conv2d_pack(const struct kernel_call *call, void *packed)
+static void pack_filter(const struct kernel_call *call, void *packed)
 {
     struct layer layer = describe_layer(call->node);
     struct conv *conv = &layer.conv;
@@ -844,23 +844,36 @@ void wnn_cpu_conv2d_pack(const struct kernel_call *call, void *packed)
     }
 }
 
-bool wnn_cpu_conv2d_activates(const struct node *node)
+static bool activates(const struct node *node)
 {
     struct layer layer = describe_layer(node);
     float range[2];
     return takes_range(&layer) && wnn_activation_range(node, range);
 }
 
-bool wnn_cpu_conv2d_fast(const struct node *node)
+static bool has_fast(const struct node *node)
 {
     struct layer layer = describe_layer(node);
     const struct conv phase = phase_of(&layer, 0);
     return layer.product && wnn_has_weights(node) && wnn_conv_winograd_suits(&phase);
 }
 
-bool wnn_cpu_conv2d_adds(const struct node *node)
+static bool can_add(const struct node *node)
 {
     struct layer layer = describe_layer(node);
     return layer.product && layer.conv.channels_last &&
            (node->out[0]->type.type == WNNDataType_Float32 || takes_halves(&layer));
 }
+
+const struct kernel wnn_cpu_conv2d = {.run = run_conv2d,
+                                      .scratch = scratch_bytes,
+                                      .packed_bytes = packed_bytes,
+                                      .pack = pack_filter,
+                                      .activates = activates,
+                                      .adds = can_add,
+                                      .fast = has_fast};
+const struct kernel wnn_cpu_convTranspose2d = {.run = run_conv2d,
+                                               .scratch = scratch_bytes,
+                                               .packed_bytes = packed_bytes,
+                                               .pack = pack_filter,
+                                               .activates = activates};

@@ -103,7 +103,7 @@ static struct conv describe(const struct node *node)
     return conv;
 }
 
-bool wnn_cpu_conv2d_int8_accepts(const struct node *node)
+static bool accepts(const struct node *node)
 {
     struct conv conv = describe(node);
     return wnn_int8_accepts(node, &conv.layer);
@@ -566,14 +566,14 @@ static size_t group_bytes(const struct conv *conv)
     return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(), conv->outputs, term_count(conv), unit_of(conv));
 }
 
-size_t wnn_cpu_conv2d_int8_packed_bytes(const struct node *node)
+static size_t packed_bytes(const struct node *node)
 {
     struct conv conv = describe(node);
     return is_depthwise(&conv) ? depthwise_bytes(&conv)
                                : line_bytes(&conv) + conv.groups * group_bytes(&conv);
 }
 
-void wnn_cpu_conv2d_int8_pack(const struct kernel_call *call, void *packed)
+static void pack_filter(const struct kernel_call *call, void *packed)
 {
     struct conv conv = describe(call->node);
     const uint8_t *filter = call->in[1].data;
@@ -593,7 +593,7 @@ void wnn_cpu_conv2d_int8_pack(const struct kernel_call *call, void *packed)
     }
 }
 
-size_t wnn_cpu_conv2d_int8_scratch(const struct node *node, unsigned threads)
+static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
     struct conv conv = describe(node);
     if (is_depthwise(&conv))
@@ -602,7 +602,7 @@ size_t wnn_cpu_conv2d_int8_scratch(const struct node *node, unsigned threads)
     return wnn_int8_gemm_scratch(&gemm, threads);
 }
 
-void wnn_cpu_conv2d_int8(const struct kernel_call *call)
+static void run_conv2d(const struct kernel_call *call)
 {
     struct conv conv = describe(call->node);
     conv.input = call->in[0].data;
@@ -628,3 +628,10 @@ void wnn_cpu_conv2d_int8(const struct kernel_call *call)
         wnn_int8_gemm_run(&gemm, call->parallel, call->scratch);
     }
 }
+
+const struct kernel wnn_cpu_conv2d_int8 = {.run = run_conv2d,
+                                           .scratch = scratch_bytes,
+                                           .packed_bytes = packed_bytes,
+                                           .pack = pack_filter,
+                                           .activates = wnn_int8_activates,
+                                           .accepts = accepts};

@@ -127,29 +127,32 @@ struct binary {
     UNSIGNED(name), [WNNDataType_Int32] = name##_u32, [WNNDataType_Int64] = name##_u64,                      \
                     [WNNDataType_Int8] = name##_u8
 
-static const struct binary operators[WNN_OP_COUNT] = {
-    [WNN_OP_add] = {{FLOAT(add), BITS(add)}, WNN_GRAIN_CHEAP, false},
-    [WNN_OP_sub] = {{FLOAT(sub), BITS(sub)}, WNN_GRAIN_CHEAP, false},
-    [WNN_OP_mul] = {{FLOAT(mul), BITS(mul)}, WNN_GRAIN_CHEAP, false},
-    [WNN_OP_div] = {{FLOAT(div), SIGNED(div), UNSIGNED(div)}, WNN_GRAIN_CHEAP, false},
-    [WNN_OP_max] = {{FLOAT(max), SIGNED(max), UNSIGNED(max)}, WNN_GRAIN_CHEAP, false},
-    [WNN_OP_min] = {{FLOAT(min), SIGNED(min), UNSIGNED(min)}, WNN_GRAIN_CHEAP, false},
-    [WNN_OP_pow] = {{FLOAT(pow), SIGNED(pow), UNSIGNED(pow)}, WNN_GRAIN_COSTLY, false},
-    [WNN_OP_prelu] = {{FLOAT(prelu), SIGNED(prelu)}, WNN_GRAIN_CHEAP, false},
-    [WNN_OP_equal] = {{FLOAT(equal), BITS(equal)}, WNN_GRAIN_CHEAP, false},
-    [WNN_OP_notEqual] = {{FLOAT(not_equal), BITS(not_equal)}, WNN_GRAIN_CHEAP, false},
-    [WNN_OP_greater] = {{FLOAT(greater), SIGNED(greater), UNSIGNED(greater)}, WNN_GRAIN_CHEAP, false},
-    [WNN_OP_greaterOrEqual] = {{FLOAT(greater_or_equal), SIGNED(greater_or_equal),
-                                UNSIGNED(greater_or_equal)},
-                               WNN_GRAIN_CHEAP,
-                               false},
-    [WNN_OP_lesser] = {{FLOAT(greater), SIGNED(greater), UNSIGNED(greater)}, WNN_GRAIN_CHEAP, true},
-    [WNN_OP_lesserOrEqual] = {{FLOAT(greater_or_equal), SIGNED(greater_or_equal), UNSIGNED(greater_or_equal)},
-                              WNN_GRAIN_CHEAP,
-                              true},
-    [WNN_OP_logicalAnd] = {{[WNNDataType_Uint8] = and_u8}, WNN_GRAIN_CHEAP, false},
-    [WNN_OP_logicalOr] = {{[WNNDataType_Uint8] = or_u8}, WNN_GRAIN_CHEAP, false},
-    [WNN_OP_logicalXor] = {{[WNNDataType_Uint8] = xor_u8}, WNN_GRAIN_CHEAP, false},
+static const struct binary add_row = {{FLOAT(add), BITS(add)}, WNN_GRAIN_CHEAP, false};
+static const struct binary sub_row = {{FLOAT(sub), BITS(sub)}, WNN_GRAIN_CHEAP, false};
+static const struct binary mul_row = {{FLOAT(mul), BITS(mul)}, WNN_GRAIN_CHEAP, false};
+static const struct binary div_row = {{FLOAT(div), SIGNED(div), UNSIGNED(div)}, WNN_GRAIN_CHEAP, false};
+static const struct binary max_row = {{FLOAT(max), SIGNED(max), UNSIGNED(max)}, WNN_GRAIN_CHEAP, false};
+static const struct binary min_row = {{FLOAT(min), SIGNED(min), UNSIGNED(min)}, WNN_GRAIN_CHEAP, false};
+static const struct binary pow_row = {{FLOAT(pow), SIGNED(pow), UNSIGNED(pow)}, WNN_GRAIN_COSTLY, false};
+static const struct binary prelu_row = {{FLOAT(prelu), SIGNED(prelu)}, WNN_GRAIN_CHEAP, false};
+static const struct binary equal_row = {{FLOAT(equal), BITS(equal)}, WNN_GRAIN_CHEAP, false};
+static const struct binary notEqual_row = {{FLOAT(not_equal), BITS(not_equal)}, WNN_GRAIN_CHEAP, false};
+static const struct binary greater_row = {
+    {FLOAT(greater), SIGNED(greater), UNSIGNED(greater)}, WNN_GRAIN_CHEAP, false};
+static const struct binary greaterOrEqual_row = {
+    {FLOAT(greater_or_equal), SIGNED(greater_or_equal), UNSIGNED(greater_or_equal)}, WNN_GRAIN_CHEAP, false};
+static const struct binary lesser_row = {
+    {FLOAT(greater), SIGNED(greater), UNSIGNED(greater)}, WNN_GRAIN_CHEAP, true};
+static const struct binary lesserOrEqual_row = {
+    {FLOAT(greater_or_equal), SIGNED(greater_or_equal), UNSIGNED(greater_or_equal)}, WNN_GRAIN_CHEAP, true};
+static const struct binary logicalAnd_row = {{[WNNDataType_Uint8] = and_u8}, WNN_GRAIN_CHEAP, false};
+static const struct binary logicalOr_row = {{[WNNDataType_Uint8] = or_u8}, WNN_GRAIN_CHEAP, false};
+static const struct binary logicalXor_row = {{[WNNDataType_Uint8] = xor_u8}, WNN_GRAIN_CHEAP, false};
+
+static const struct binary *const operators[WNN_OP_COUNT] = {
+#define OP(...)
+#define OP_BINARY(id, ...) [WNN_OP_##id] = &id##_row,
+#include "ops/ops.def"
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -223,15 +226,15 @@ static void run_swapped_step(const struct chunk_step *step, const void *const in
 
 struct chunk_step wnn_cpu_binary_step(enum op op, WNNDataType type)
 {
-    const struct binary *binary = &operators[op];
+    const struct binary *binary = operators[op];
     return (struct chunk_step){.run = binary->swapped ? run_swapped_step : run_step,
                                .loop.binary = binary->loop[type],
                                .grain = binary->grain};
 }
 
-void wnn_cpu_binary(const struct kernel_call *call)
+static void run_binary(const struct kernel_call *call)
 {
-    const struct binary *binary = &operators[call->node->op];
+    const struct binary *binary = operators[call->node->op];
     const struct tensor *out = call->out;
     if (out->count == 0)
         return;
@@ -247,3 +250,5 @@ void wnn_cpu_binary(const struct kernel_call *call)
     wnn_parallel_for(call->parallel, out->count, binary->grain,
                      type == WNNDataType_Float16 ? half_piece : binary_piece, &job);
 }
+
+const struct kernel wnn_cpu_binary = {.run = run_binary, .in_place = 3};

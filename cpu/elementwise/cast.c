@@ -174,7 +174,7 @@ struct chunk_step wnn_cpu_cast_step(WNNDataType from, WNNDataType to)
                                .grain = WNN_GRAIN_CHEAP};
 }
 
-void wnn_cpu_cast(const struct kernel_call *call)
+static void run_cast(const struct kernel_call *call)
 {
     const struct tensor *in = call->in, *out = call->out;
     bool half_in = in->type == WNNDataType_Float16, half_out = out->type == WNNDataType_Float16;
@@ -191,3 +191,5 @@ void wnn_cpu_cast(const struct kernel_call *call)
     };
     wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP, cast_piece, &job);
 }
+
+const struct kernel wnn_cpu_cast = {.run = run_cast, .in_place = 1};

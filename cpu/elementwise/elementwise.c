@@ -303,7 +303,7 @@ struct chunk_step wnn_cpu_where_step(WNNDataType type)
     return (struct chunk_step){.run = run_step, .size = wnn_cpu_chunk_size(type), .grain = WNN_GRAIN_CHEAP};
 }
 
-void wnn_cpu_where(const struct kernel_call *call)
+static void run_where(const struct kernel_call *call)
 {
     const struct tensor *out = call->out;
     if (out->count == 0)
@@ -314,3 +314,5 @@ void wnn_cpu_where(const struct kernel_call *call)
     wnn_cpu_view_init(&where.no, &call->in[2], &out->shape);
     wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP, where_piece, &where);
 }
+
+const struct kernel wnn_cpu_where = {.run = run_where, .in_place = 7};

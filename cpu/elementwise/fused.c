@@ -199,7 +199,7 @@ static void run_piece(void *argument, size_t begin, size_t end)
     }
 }
 
-void wnn_cpu_elementwise(const struct kernel_call *call)
+static void run_elementwise(const struct kernel_call *call)
 {
     struct chain chain;
     if (call->out[0].count == 0)
@@ -214,7 +214,7 @@ void wnn_cpu_elementwise(const struct kernel_call *call)
 }
 
 // The output must not be written before the input has been read for the last time.
-bool wnn_cpu_elementwise_shares(const struct node *node, unsigned input)
+static bool may_alias(const struct node *node, unsigned input)
 {
     const struct elementwise_attrs *attrs = node->attrs;
     unsigned last = 0, written = 0;
@@ -228,3 +228,5 @@ bool wnn_cpu_elementwise_shares(const struct node *node, unsigned input)
     }
     return last <= written;
 }
+
+const struct kernel wnn_cpu_elementwise = {.run = run_elementwise, .in_place = ~0u, .shares = may_alias};

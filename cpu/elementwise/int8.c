@@ -154,12 +154,12 @@ static void look_up(void *argument, size_t begin, size_t end)
         lookup->out[i] = lookup->table[lookup->in[i]];
 }
 
-size_t wnn_cpu_elementwise_int8_packed_bytes(const struct node *node)
+static size_t packed_bytes(const struct node *node)
 {
     return is_binary((enum op)node->op) ? 0 : 256;
 }
 
-void wnn_cpu_elementwise_int8_pack(const struct kernel_call *call, void *packed)
+static void pack_table(const struct kernel_call *call, void *packed)
 {
     struct quantum in = quantum_of(call->node, 0), out = quantum_of(call->node, WNN_QUANTIZED_OUTPUT);
     uint8_t bytes[256];
@@ -170,13 +170,13 @@ void wnn_cpu_elementwise_int8_pack(const struct kernel_call *call, void *packed)
     struct tensor tensor = {values, WNNDataType_Float32, {1, {256}}, 256};
     struct kernel_call inner = {
         .node = call->node, .in = &tensor, .out = &tensor, .parallel = call->parallel};
-    wnn_cpu_kernels[call->node->op].run(&inner);
+    wnn_cpu_kernels[call->node->op]->run(&inner);
     if (call->node->activation)
         wnn_cpu_activate(call->node->activation, &tensor, call->parallel);
     quantize(&out, values, 256, packed);
 }
 
-void wnn_cpu_elementwise_int8(const struct kernel_call *call)
+static void run_elementwise(const struct kernel_call *call)
 {
     struct lookup lookup = {call->packed, call->in[0].data, call->out[0].data};
     if (call->out[0].count == 0)
@@ -187,13 +187,13 @@ void wnn_cpu_elementwise_int8(const struct kernel_call *call)
         wnn_parallel_for(call->parallel, call->out[0].count, WNN_GRAIN_CHEAP, look_up, &lookup);
 }
 
-bool wnn_cpu_elementwise_int8_accepts(const struct node *node)
+static bool accepts(const struct node *node)
 {
     bool binary = is_binary((enum op)node->op);
     if (!output_fits(node) || (node->quantized & 0xFF) != (binary ? 3 : 1) || node->in[0]->constant)
         return false;
     if (!binary)
-        return wnn_cpu_kernels[node->op].run == wnn_cpu_unary && is_byte(node->in[0]->type.type) &&
+        return wnn_cpu_kernels[node->op] == &wnn_cpu_unary && is_byte(node->in[0]->type.type) &&
                has_one_scale(node, 0);
     for (unsigned i = 0; i < 2; i++)
         if (!is_byte(node->in[i]->type.type) || !has_one_scale(node, i))
@@ -201,8 +201,15 @@ bool wnn_cpu_elementwise_int8_accepts(const struct node *node)
     return !node->activation || node->activation->op != WNN_OP_softmax;
 }
 
-bool wnn_cpu_elementwise_int8_activates(const struct node *node)
+static bool activates(const struct node *node)
 {
     (void)node;
     return true;
 }
+
+const struct kernel wnn_cpu_elementwise_int8 = {.run = run_elementwise,
+                                                .in_place = 3,
+                                                .packed_bytes = packed_bytes,
+                                                .pack = pack_table,
+                                                .activates = activates,
+                                                .accepts = accepts};

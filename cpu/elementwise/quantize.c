@@ -169,7 +169,7 @@ static void quantize_piece(void *argument, size_t begin, size_t end)
     quantize_range(job, 2 * begin, 2 * end < job->count ? 2 * end : job->count);
 }
 
-void wnn_cpu_quantize_linear(const struct kernel_call *call)
+static void run_quantize_linear(const struct kernel_call *call)
 {
     const struct tensor *out = call->out;
     if (out->count == 0)
@@ -241,7 +241,7 @@ static void dequantize_piece(void *argument, size_t begin, size_t end)
     wnn_cpu_chunks_end(&room);
 }
 
-void wnn_cpu_dequantize_linear(const struct kernel_call *call)
+static void run_dequantize_linear(const struct kernel_call *call)
 {
     const struct tensor *out = call->out;
     if (out->count == 0)
@@ -279,3 +279,6 @@ struct chunk_step wnn_cpu_dequantize_step(WNNDataType from)
     return (struct chunk_step){
         .run = run_step, .loop.quantize = dequantize_loops[from], .grain = WNN_GRAIN_CHEAP};
 }
+
+const struct kernel wnn_cpu_quantizeLinear = {.run = run_quantize_linear, .in_place = 7};
+const struct kernel wnn_cpu_dequantizeLinear = {.run = run_dequantize_linear, .in_place = 7};

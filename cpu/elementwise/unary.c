@@ -156,36 +156,41 @@ struct unary {
 #define UNSIGNED(name)                                                                                       \
     [WNNDataType_Uint32] = name##_u32, [WNNDataType_Uint64] = name##_u64, [WNNDataType_Uint8] = name##_u8
 
-static const struct unary operators[WNN_OP_COUNT] = {
-    [WNN_OP_abs] = {{FLOAT(abs), SIGNED(abs)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_ceil] = {{FLOAT(ceil)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_clamp] = {{FLOAT(clamp), SIGNED(clamp), UNSIGNED(clamp)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_cos] = {{FLOAT(cos)}, WNN_GRAIN_COSTLY},
-    [WNN_OP_elu] = {{FLOAT(elu)}, WNN_GRAIN_COSTLY},
-    [WNN_OP_erf] = {{FLOAT(erf)}, WNN_GRAIN_COSTLY},
-    [WNN_OP_exp] = {{FLOAT(exp)}, WNN_GRAIN_COSTLY},
-    [WNN_OP_floor] = {{FLOAT(floor)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_gelu] = {{FLOAT(gelu)}, WNN_GRAIN_COSTLY},
-    [WNN_OP_hardSigmoid] = {{FLOAT(hard_sigmoid)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_hardSwish] = {{FLOAT(hard_swish)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_isInfinite] = {{FLOAT(is_infinite)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_isNaN] = {{FLOAT(is_nan)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_leakyRelu] = {{FLOAT(leaky_relu)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_linear] = {{FLOAT(linear)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_log] = {{FLOAT(log)}, WNN_GRAIN_COSTLY},
-    [WNN_OP_logicalNot] = {{[WNNDataType_Uint8] = logical_not_u8}, WNN_GRAIN_CHEAP},
-    [WNN_OP_neg] = {{FLOAT(neg), SIGNED(neg)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_reciprocal] = {{FLOAT(reciprocal)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_relu] = {{FLOAT(relu), SIGNED(relu)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_roundEven] = {{FLOAT(round_even)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_sigmoid] = {{FLOAT(sigmoid)}, WNN_GRAIN_COSTLY},
-    [WNN_OP_sign] = {{FLOAT(sign), SIGNED(sign)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_sin] = {{FLOAT(sin)}, WNN_GRAIN_COSTLY},
-    [WNN_OP_softplus] = {{FLOAT(softplus)}, WNN_GRAIN_COSTLY},
-    [WNN_OP_softsign] = {{FLOAT(softsign)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_sqrt] = {{FLOAT(sqrt)}, WNN_GRAIN_CHEAP},
-    [WNN_OP_tan] = {{FLOAT(tan)}, WNN_GRAIN_COSTLY},
-    [WNN_OP_tanh] = {{FLOAT(tanh)}, WNN_GRAIN_COSTLY},
+static const struct unary abs_row = {{FLOAT(abs), SIGNED(abs)}, WNN_GRAIN_CHEAP};
+static const struct unary ceil_row = {{FLOAT(ceil)}, WNN_GRAIN_CHEAP};
+static const struct unary clamp_row = {{FLOAT(clamp), SIGNED(clamp), UNSIGNED(clamp)}, WNN_GRAIN_CHEAP};
+static const struct unary cos_row = {{FLOAT(cos)}, WNN_GRAIN_COSTLY};
+static const struct unary elu_row = {{FLOAT(elu)}, WNN_GRAIN_COSTLY};
+static const struct unary erf_row = {{FLOAT(erf)}, WNN_GRAIN_COSTLY};
+static const struct unary exp_row = {{FLOAT(exp)}, WNN_GRAIN_COSTLY};
+static const struct unary floor_row = {{FLOAT(floor)}, WNN_GRAIN_CHEAP};
+static const struct unary gelu_row = {{FLOAT(gelu)}, WNN_GRAIN_COSTLY};
+static const struct unary hardSigmoid_row = {{FLOAT(hard_sigmoid)}, WNN_GRAIN_CHEAP};
+static const struct unary hardSwish_row = {{FLOAT(hard_swish)}, WNN_GRAIN_CHEAP};
+static const struct unary isInfinite_row = {{FLOAT(is_infinite)}, WNN_GRAIN_CHEAP};
+static const struct unary isNaN_row = {{FLOAT(is_nan)}, WNN_GRAIN_CHEAP};
+static const struct unary leakyRelu_row = {{FLOAT(leaky_relu)}, WNN_GRAIN_CHEAP};
+static const struct unary linear_row = {{FLOAT(linear)}, WNN_GRAIN_CHEAP};
+static const struct unary log_row = {{FLOAT(log)}, WNN_GRAIN_COSTLY};
+static const struct unary logicalNot_row = {{[WNNDataType_Uint8] = logical_not_u8}, WNN_GRAIN_CHEAP};
+static const struct unary neg_row = {{FLOAT(neg), SIGNED(neg)}, WNN_GRAIN_CHEAP};
+static const struct unary reciprocal_row = {{FLOAT(reciprocal)}, WNN_GRAIN_CHEAP};
+static const struct unary relu_row = {{FLOAT(relu), SIGNED(relu)}, WNN_GRAIN_CHEAP};
+static const struct unary roundEven_row = {{FLOAT(round_even)}, WNN_GRAIN_CHEAP};
+static const struct unary sigmoid_row = {{FLOAT(sigmoid)}, WNN_GRAIN_COSTLY};
+static const struct unary sign_row = {{FLOAT(sign), SIGNED(sign)}, WNN_GRAIN_CHEAP};
+static const struct unary sin_row = {{FLOAT(sin)}, WNN_GRAIN_COSTLY};
+static const struct unary softplus_row = {{FLOAT(softplus)}, WNN_GRAIN_COSTLY};
+static const struct unary softsign_row = {{FLOAT(softsign)}, WNN_GRAIN_CHEAP};
+static const struct unary sqrt_row = {{FLOAT(sqrt)}, WNN_GRAIN_CHEAP};
+static const struct unary tan_row = {{FLOAT(tan)}, WNN_GRAIN_COSTLY};
+static const struct unary tanh_row = {{FLOAT(tanh)}, WNN_GRAIN_COSTLY};
+
+static const struct unary *const operators[WNN_OP_COUNT] = {
+#define OP(...)
+#define OP_UNARY(id, ...) [WNN_OP_##id] = &id##_row,
+#define OP_ACTIVATION     OP_UNARY
+#include "ops/ops.def"
 };
 
 // A bound that is not given, or NaN, is none.
@@ -278,11 +283,11 @@ static void unary_piece(void *argument, size_t begin, size_t end)
     wnn_cpu_chunks_end(&room);
 }
 
-static void run_unary(unsigned op, const void *attrs, const struct tensor *in, const struct tensor *out,
-                      const struct parallel *parallel)
+static void apply(unsigned op, const void *attrs, const struct tensor *in, const struct tensor *out,
+                  const struct parallel *parallel)
 {
     struct job job = {
-        .loop = operators[op].loop[in->type],
+        .loop = operators[op]->loop[in->type],
         .constants = read_constants(op, attrs, in->type),
         .in = in->data,
         .out = out->data,
@@ -292,7 +297,7 @@ static void run_unary(unsigned op, const void *attrs, const struct tensor *in, c
         .half_out = out->type == WNNDataType_Float16,
         .streams = in->data != out->data && wnn_streams(out->count * (wnn_dtype_bits(out->type) / 8)),
     };
-    wnn_parallel_for(parallel, out->count, operators[op].grain, unary_piece, &job);
+    wnn_parallel_for(parallel, out->count, operators[op]->grain, unary_piece, &job);
 }
 
 static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
@@ -303,14 +308,14 @@ static void run_step(const struct chunk_step *step, const void *const in[3], voi
 struct chunk_step wnn_cpu_unary_step(enum op op, const void *attrs, WNNDataType type)
 {
     return (struct chunk_step){.run = run_step,
-                               .loop.unary = operators[op].loop[type],
+                               .loop.unary = operators[op]->loop[type],
                                .constants = read_constants(op, attrs, type),
-                               .grain = operators[op].grain};
+                               .grain = operators[op]->grain};
 }
 
-void wnn_cpu_unary(const struct kernel_call *call)
+static void run_unary(const struct kernel_call *call)
 {
-    run_unary(call->node->op, call->node->attrs, call->in, call->out, call->parallel);
+    apply(call->node->op, call->node->attrs, call->in, call->out, call->parallel);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -319,14 +324,14 @@ void wnn_cpu_unary(const struct kernel_call *call)
 
 static bool is_softmax(const struct activation *activation)
 {
-    return activation->op == WNN_OP_softmax || activation->op == WNN_OP_softmax2d;
+    return activation->op == WNN_OP_softmax;
 }
 
 void wnn_cpu_activate(const struct activation *activation, const struct tensor *tensor,
                       const struct parallel *parallel)
 {
     if (!is_softmax(activation)) {
-        run_unary(activation->op, activation->attrs, tensor, tensor, parallel);
+        apply(activation->op, activation->attrs, tensor, tensor, parallel);
         return;
     }
     wnn_cpu_soften(tensor, tensor->shape.rank > 0 ? tensor->shape.dim[tensor->shape.rank - 1] : 1, parallel);
@@ -340,5 +345,7 @@ void wnn_cpu_activate_floats(const struct activation *activation, float *values,
         return;
     }
     struct unary_constants constants = read_constants(activation->op, activation->attrs, WNNDataType_Float32);
-    operators[activation->op].loop[WNNDataType_Float32](values, values, count, &constants);
+    operators[activation->op]->loop[WNNDataType_Float32](values, values, count, &constants);
 }
+
+const struct kernel wnn_cpu_unary = {.run = run_unary, .in_place = 1};

@@ -288,7 +288,7 @@ static void gather_runs(void *argument, size_t begin, size_t end)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gather
-void wnn_cpu_gather(const struct kernel_call *call)
+static void run_gather(const struct kernel_call *call)
 {
     const WNNGatherOptions *options = call->node->attrs;
     const struct tensor *in = &call->in[0];
@@ -483,7 +483,7 @@ static void gather_tiles(void *argument, size_t begin, size_t end)
 #endif
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gatherelements
-void wnn_cpu_gather_elements(const struct kernel_call *call)
+static void run_gather_elements(const struct kernel_call *call)
 {
     const WNNGatherOptions *options = call->node->attrs;
     if (nothing_to_gather(call))
@@ -528,7 +528,7 @@ static void gather_blocks(void *argument, size_t begin, size_t end)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gathernd
-void wnn_cpu_gather_nd(const struct kernel_call *call)
+static void run_gather_nd(const struct kernel_call *call)
 {
     struct tuples tuples = wnn_tuple_sides(&call->in[0], &call->in[1]);
     if (nothing_to_gather(call))
@@ -538,3 +538,7 @@ void wnn_cpu_gather_nd(const struct kernel_call *call)
     tuples.to = call->out[0].data;
     wnn_parallel_for(call->parallel, tuples.count, wnn_blocks_grain(tuples.bytes), gather_blocks, &tuples);
 }
+
+const struct kernel wnn_cpu_gather = {.run = run_gather};
+const struct kernel wnn_cpu_gatherElements = {.run = run_gather_elements};
+const struct kernel wnn_cpu_gatherND = {.run = run_gather_nd};

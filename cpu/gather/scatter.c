@@ -139,7 +139,7 @@ static void scatter_columns(void *argument, size_t begin, size_t end)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatterelements
-void wnn_cpu_scatter_elements(const struct kernel_call *call)
+static void run_scatter_elements(const struct kernel_call *call)
 {
     const WNNScatterElementsOptions *options = call->node->attrs;
     const struct tensor *out = &call->out[0];
@@ -185,7 +185,7 @@ static void scatter_blocks(void *argument, size_t begin, size_t end)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatternd
-void wnn_cpu_scatter_nd(const struct kernel_call *call)
+static void run_scatter_nd(const struct kernel_call *call)
 {
     struct tuples tuples = wnn_tuple_sides(&call->in[0], &call->in[1]);
     tuples.interrupt = call->parallel->interrupt;
@@ -197,3 +197,6 @@ void wnn_cpu_scatter_nd(const struct kernel_call *call)
     // Indices that change between the readings of two threads could tear a block, but not leave the tensor.
     wnn_parallel_for(call->parallel, tuples.bytes, 4096, scatter_blocks, &tuples);
 }
+
+const struct kernel wnn_cpu_scatterElements = {.run = run_scatter_elements, .in_place = 1};
+const struct kernel wnn_cpu_scatterND = {.run = run_scatter_nd, .in_place = 1};

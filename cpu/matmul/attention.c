@@ -373,7 +373,7 @@ static struct attention describe(const struct node *node, unsigned threads)
     return a;
 }
 
-void wnn_cpu_attention(const struct kernel_call *call)
+static void run_attention(const struct kernel_call *call)
 {
     struct attention a = describe(call->node, call->parallel->threads);
     a.query.tensor = &call->in[0];
@@ -388,8 +388,10 @@ void wnn_cpu_attention(const struct kernel_call *call)
     wnn_parallel_for(call->parallel, a.slots, 1, run_slots, &a);
 }
 
-size_t wnn_cpu_attention_scratch(const struct node *node, unsigned threads)
+static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
     struct attention a = describe(node, threads);
     return a.slots * slot_floats(&a) * sizeof(float);
 }
+
+const struct kernel wnn_cpu_attention = {.run = run_attention, .scratch = scratch_bytes};

@@ -570,7 +570,7 @@ static struct product describe(const struct node *node)
     return product;
 }
 
-bool wnn_cpu_gemm_int8_accepts(const struct node *node)
+static bool accepts(const struct node *node)
 {
     const struct shape *b = &node->in[1]->type.shape;
     if (node->op == WNN_OP_gemm && ((const WNNGemmOptions *)node->attrs)->aTranspose)
@@ -636,13 +636,13 @@ static struct int8_gemm gemm_of(const struct product *product)
     };
 }
 
-size_t wnn_cpu_gemm_int8_packed_bytes(const struct node *node)
+static size_t packed_bytes(const struct node *node)
 {
     struct product product = describe(node);
     return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(), product.n, product.k, product.k);
 }
 
-void wnn_cpu_gemm_int8_pack(const struct kernel_call *call, void *packed)
+static void pack_weights(const struct kernel_call *call, void *packed)
 {
     struct product product = describe(call->node);
     product.b = call->in[1].data;
@@ -651,14 +651,14 @@ void wnn_cpu_gemm_int8_pack(const struct kernel_call *call, void *packed)
     wnn_int8_gemm_pack(&gemm, call->parallel, packed);
 }
 
-size_t wnn_cpu_gemm_int8_scratch(const struct node *node, unsigned threads)
+static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
     struct product product = describe(node);
     struct int8_gemm gemm = gemm_of(&product);
     return wnn_int8_gemm_scratch(&gemm, threads);
 }
 
-void wnn_cpu_gemm_int8(const struct kernel_call *call)
+static void run_gemm(const struct kernel_call *call)
 {
     struct product product = describe(call->node);
     product.a = call->in[0].data;
@@ -667,3 +667,10 @@ void wnn_cpu_gemm_int8(const struct kernel_call *call)
     gemm.c = call->out[0].data;
     wnn_int8_gemm_run(&gemm, call->parallel, call->scratch);
 }
+
+const struct kernel wnn_cpu_gemm_int8 = {.run = run_gemm,
+                                         .scratch = scratch_bytes,
+                                         .packed_bytes = packed_bytes,
+                                         .pack = pack_weights,
+                                         .activates = wnn_int8_activates,
+                                         .accepts = accepts};

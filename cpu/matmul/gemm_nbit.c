@@ -810,7 +810,7 @@ static struct product describe(const struct node *node)
     return product;
 }
 
-bool wnn_cpu_weights_accepts(const struct node *node)
+static bool accepts(const struct node *node)
 {
     if (node->quantized != 2 || (node->op != WNN_OP_gemm && node->op != WNN_OP_matmul) ||
         !wnn_has_weights(node) || node->in[1]->type.shape.rank != 2 ||
@@ -828,7 +828,7 @@ static size_t thin_scratch(const struct product *product)
            wnn_aligned(product->m * product->k / 32 * sizeof(float));
 }
 
-size_t wnn_cpu_weights_scratch(const struct node *node, unsigned threads)
+static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
     struct product product = describe(node);
     size_t bytes = wnn_floats_scratch_without_weights(node);
@@ -853,7 +853,7 @@ static void run_thin(const struct product *product, const struct parallel *paral
     wnn_parallel_for(parallel, product->n, 1 + 65536 / work, WNN_BEST(dot_rows), &thin);
 }
 
-void wnn_cpu_weights(const struct kernel_call *call)
+static void run_gemm(const struct kernel_call *call)
 {
     const struct node *node = call->node;
     struct scratch scratch = {call->scratch};
@@ -889,3 +889,5 @@ void wnn_cpu_weights(const struct kernel_call *call)
     }
     wnn_floats_store(call, 0, product.c);
 }
+
+const struct kernel wnn_cpu_gemm_nbit = {.run = run_gemm, .scratch = scratch_bytes, .accepts = accepts};

@@ -450,7 +450,7 @@ static void set_activation(struct product *product, const struct node *node, flo
         product->activation = node->activation;
 }
 
-void wnn_cpu_matmul(const struct kernel_call *call)
+static void run_matmul(const struct kernel_call *call)
 {
     struct scratch scratch = {call->scratch};
     if (call->out[0].count == 0)
@@ -477,7 +477,7 @@ void wnn_cpu_matmul(const struct kernel_call *call)
     wnn_floats_store(call, 0, values);
 }
 
-void wnn_cpu_gemm(const struct kernel_call *call)
+static void run_gemm(const struct kernel_call *call)
 {
     struct scratch scratch = {call->scratch};
     if (call->out[0].count == 0)
@@ -505,20 +505,8 @@ void wnn_cpu_gemm(const struct kernel_call *call)
 // Memory and weights of both
 // ---------------------------------------------------------------------------------------------------------------
 
-size_t wnn_cpu_matmul_scratch(const struct node *node, unsigned threads)
-{
-    const struct product product = describe_node(node);
-    bool packed = wnn_cpu_matmul_packed_bytes(node) > 0;
-    size_t bytes = packed || reads_halves(&product) ? wnn_floats_scratch_without_weights(node)
-                                                    : wnn_floats_scratch(node);
-    if (!packed && way_of(&product) == PANELS)
-        bytes += batch_chunks(leading(&node->out[0]->type.shape), threads) *
-                 wnn_gemm_scratch(product.n, product.k);
-    return bytes;
-}
-
 // Products that read B as it is have it packed only to spare them the conversion.
-size_t wnn_cpu_matmul_packed_bytes(const struct node *node)
+static size_t packed_bytes(const struct node *node)
 {
     const struct descriptor *b = &node->in[1]->type;
     const struct product product = describe_node(node);
@@ -531,7 +519,19 @@ size_t wnn_cpu_matmul_packed_bytes(const struct node *node)
                : 0;
 }
 
-void wnn_cpu_matmul_pack(const struct kernel_call *call, void *packed)
+static size_t scratch_bytes(const struct node *node, unsigned threads)
+{
+    const struct product product = describe_node(node);
+    bool packed = packed_bytes(node) > 0;
+    size_t bytes = packed || reads_halves(&product) ? wnn_floats_scratch_without_weights(node)
+                                                    : wnn_floats_scratch(node);
+    if (!packed && way_of(&product) == PANELS)
+        bytes += batch_chunks(leading(&node->out[0]->type.shape), threads) *
+                 wnn_gemm_scratch(product.n, product.k);
+    return bytes;
+}
+
+static void pack_weights(const struct kernel_call *call, void *packed)
 {
     const struct tensor *b = &call->in[1];
     struct product product = describe_node(call->node);
@@ -550,7 +550,7 @@ void wnn_cpu_matmul_pack(const struct kernel_call *call, void *packed)
     }
 }
 
-bool wnn_cpu_matmul_activates(const struct node *node)
+static bool applies_activation(const struct node *node)
 {
     const struct product product = describe_node(node);
     return activates(&product, node);
@@ -561,3 +561,14 @@ bool wnn_cpu_matmul_reads_halves(const struct node *node)
     const struct product product = describe_node(node);
     return reads_halves(&product);
 }
+
+const struct kernel wnn_cpu_gemm = {.run = run_gemm,
+                                    .scratch = scratch_bytes,
+                                    .packed_bytes = packed_bytes,
+                                    .pack = pack_weights,
+                                    .activates = applies_activation};
+const struct kernel wnn_cpu_matmul = {.run = run_matmul,
+                                      .scratch = scratch_bytes,
+                                      .packed_bytes = packed_bytes,
+                                      .pack = pack_weights,
+                                      .activates = applies_activation};

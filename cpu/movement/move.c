@@ -302,7 +302,7 @@ static size_t tile_of(size_t count, size_t most, size_t size)
     return even < most ? even : most;
 }
 
-static void run_copy(struct copy *copy, const struct parallel *parallel)
+static void copy_blocks(struct copy *copy, const struct parallel *parallel)
 {
     for (unsigned d = 0; d < copy->rank; d++) {
         if (copy->loops[d].count == 0)
@@ -358,7 +358,7 @@ static void gather_strided(const struct kernel_call *call, ptrdiff_t first,
     copy.from += first * (ptrdiff_t)copy.size;
     for (unsigned d = 0; d < out->shape.rank; d++)
         add_loop(&copy, out->shape.dim[d], strides[d], (ptrdiff_t)to[d]);
-    run_copy(&copy, call->parallel);
+    copy_blocks(&copy, call->parallel);
 }
 
 // Elements of one position of `axis`.
@@ -368,7 +368,7 @@ static size_t elements_after(const struct shape *shape, unsigned axis)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-concat
-void wnn_cpu_concat(const struct kernel_call *call)
+static void run_concat(const struct kernel_call *call)
 {
     const struct concat_attrs *attrs = call->node->attrs;
     const struct tensor *out = &call->out[0];
@@ -382,13 +382,13 @@ void wnn_cpu_concat(const struct kernel_call *call)
         add_loop(&copy, out->count / line, (ptrdiff_t)run, (ptrdiff_t)line);
         add_loop(&copy, run, 1, 1);
         if (copy.from != copy.to) // it may have been computed where it belongs
-            run_copy(&copy, call->parallel);
+            copy_blocks(&copy, call->parallel);
         at += run;
     }
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-split
-void wnn_cpu_split(const struct kernel_call *call)
+static void run_split(const struct kernel_call *call)
 {
     const struct split_attrs *attrs = call->node->attrs;
     const struct tensor *in = &call->in[0];
@@ -401,22 +401,22 @@ void wnn_cpu_split(const struct kernel_call *call)
         copy.from += at * copy.size;
         add_loop(&copy, in->count / line, (ptrdiff_t)line, (ptrdiff_t)run);
         add_loop(&copy, run, 1, 1);
-        run_copy(&copy, call->parallel);
+        copy_blocks(&copy, call->parallel);
         at += run;
     }
 }
 
-void wnn_cpu_copy(const struct kernel_call *call)
+static void run_copy(const struct kernel_call *call)
 {
     const struct tensor *in = &call->in[0], *out = &call->out[0];
     struct copy copy = {.from = in->data, .to = out->data, .size = 1};
     add_loop(&copy, wnn_dtype_bytes(in->type, in->count), 1, 1);
     if (copy.from != copy.to)
-        run_copy(&copy, call->parallel);
+        copy_blocks(&copy, call->parallel);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-expand
-void wnn_cpu_expand(const struct kernel_call *call)
+static void run_expand(const struct kernel_call *call)
 {
     size_t from[WNN_MAX_RANK];
     ptrdiff_t strides[WNN_MAX_RANK] = {0};
@@ -427,7 +427,7 @@ void wnn_cpu_expand(const struct kernel_call *call)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reverse-method
-void wnn_cpu_reverse(const struct kernel_call *call)
+static void run_reverse(const struct kernel_call *call)
 {
     const WNNReverseOptions *options = call->node->attrs;
     const struct shape *shape = &call->in[0].shape;
@@ -445,7 +445,7 @@ void wnn_cpu_reverse(const struct kernel_call *call)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-slice
-void wnn_cpu_slice(const struct kernel_call *call)
+static void run_slice(const struct kernel_call *call)
 {
     const struct slice_attrs *attrs = call->node->attrs;
     const struct shape *shape = &call->in[0].shape;
@@ -462,7 +462,7 @@ void wnn_cpu_slice(const struct kernel_call *call)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-tile
-void wnn_cpu_tile(const struct kernel_call *call)
+static void run_tile(const struct kernel_call *call)
 {
     const struct tensor *in = &call->in[0], *out = &call->out[0];
     struct copy copy = begin_copy(in, out);
@@ -476,11 +476,11 @@ void wnn_cpu_tile(const struct kernel_call *call)
         add_loop(&copy, out->shape.dim[d] / size, 0, (ptrdiff_t)(to[d] * size));
         add_loop(&copy, size, (ptrdiff_t)from[d], (ptrdiff_t)to[d]);
     }
-    run_copy(&copy, call->parallel);
+    copy_blocks(&copy, call->parallel);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-transpose
-void wnn_cpu_transpose(const struct kernel_call *call)
+static void run_transpose(const struct kernel_call *call)
 {
     const WNNTransposeOptions *options = call->node->attrs;
     size_t from[WNN_MAX_RANK];
@@ -519,7 +519,7 @@ static void triangle_rows(void *argument, size_t begin, size_t end)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-triangular
-void wnn_cpu_triangular(const struct kernel_call *call)
+static void run_triangular(const struct kernel_call *call)
 {
     const WNNTriangularOptions *options = call->node->attrs;
     const struct tensor *in = &call->in[0];
@@ -536,3 +536,14 @@ void wnn_cpu_triangular(const struct kernel_call *call)
     size_t grain = 65536 / (triangle.width * triangle.size) + 1;
     wnn_parallel_for(call->parallel, in->count / triangle.width, grain, triangle_rows, &triangle);
 }
+
+const struct kernel wnn_cpu_identity = {.run = run_copy, .in_place = 1};
+const struct kernel wnn_cpu_reshape = {.run = run_copy, .in_place = 1};
+const struct kernel wnn_cpu_concat = {.run = run_concat};
+const struct kernel wnn_cpu_expand = {.run = run_expand};
+const struct kernel wnn_cpu_reverse = {.run = run_reverse};
+const struct kernel wnn_cpu_slice = {.run = run_slice};
+const struct kernel wnn_cpu_split = {.run = run_split};
+const struct kernel wnn_cpu_tile = {.run = run_tile};
+const struct kernel wnn_cpu_transpose = {.run = run_transpose};
+const struct kernel wnn_cpu_triangular = {.run = run_triangular, .in_place = 1};

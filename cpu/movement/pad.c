@@ -216,7 +216,7 @@ static void pad_rows(void *argument, size_t begin, size_t end)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pad
-void wnn_cpu_pad(const struct kernel_call *call)
+static void run_pad(const struct kernel_call *call)
 {
     const struct pad_attrs *attrs = call->node->attrs;
     const struct tensor *in = &call->in[0], *out = &call->out[0];
@@ -271,3 +271,5 @@ void wnn_cpu_pad(const struct kernel_call *call)
         pad.plane = pad.outer[--pad.rank];
     wnn_parallel_for(call->parallel, rows, 65536 / out_line + 1, pad_rows, &pad);
 }
+
+const struct kernel wnn_cpu_pad = {.run = run_pad};

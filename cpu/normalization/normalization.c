@@ -334,7 +334,7 @@ static void normalize(const struct kernel_call *call, double epsilon, uint32_t r
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-instancenorm
-void wnn_cpu_instance_normalization(const struct kernel_call *call)
+static void run_instance_normalization(const struct kernel_call *call)
 {
     const WNNInstanceNormalizationOptions *options = call->node->attrs;
     bool last = options->layout == WNNInputOperandLayout_NHWC;
@@ -363,7 +363,7 @@ static void single_units(void *argument, size_t begin, size_t end)
 WNN_VARIANTS(single_units)
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-layernorm
-void wnn_cpu_layer_normalization(const struct kernel_call *call)
+static void run_layer_normalization(const struct kernel_call *call)
 {
     const WNNLayerNormalizationOptions *options = call->node->attrs;
     if (options->axes.count == 0) { // every element is its own mean
@@ -449,7 +449,7 @@ static void batch_units(void *argument, size_t begin, size_t end)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-batchnorm
-void wnn_cpu_batch_normalization(const struct kernel_call *call)
+static void run_batch_normalization(const struct kernel_call *call)
 {
     const WNNBatchNormalizationOptions *options = call->node->attrs;
     const struct tensor *in = call->in;
@@ -482,3 +482,7 @@ void wnn_cpu_batch_normalization(const struct kernel_call *call)
     }
     wnn_parallel_for(call->parallel, units, 16384 / work + 1, batch_units, &b);
 }
+
+const struct kernel wnn_cpu_batchNormalization = {.run = run_batch_normalization, .in_place = 1};
+const struct kernel wnn_cpu_instanceNormalization = {.run = run_instance_normalization, .in_place = 1};
+const struct kernel wnn_cpu_layerNormalization = {.run = run_layer_normalization, .in_place = 1};

@@ -71,7 +71,7 @@ void wnn_cpu_soften(const struct tensor *tensor, size_t row, const struct parall
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softmax-method
-void wnn_cpu_softmax(const struct kernel_call *call)
+static void run_softmax(const struct kernel_call *call)
 {
     const struct softmax_attrs *attrs = call->node->attrs;
     const struct tensor *in = &call->in[0];
@@ -82,3 +82,5 @@ void wnn_cpu_softmax(const struct kernel_call *call)
                               .columns = wnn_shape_product(&in->shape, attrs->axis + 1, in->shape.rank)};
     run(&softmax, in->count, call->parallel);
 }
+
+const struct kernel wnn_cpu_softmax = {.run = run_softmax, .in_place = 1};

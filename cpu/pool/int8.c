@@ -38,7 +38,7 @@ static bool is_fine(const struct node *node, const struct operand *operand, unsi
            wnn_shape_elements(&node->in[wnn_scale_index(node, i)]->type.shape) == 1;
 }
 
-bool wnn_cpu_pool_int8_accepts(const struct node *node)
+static bool accepts(const struct node *node)
 {
     if (node->quantized != (1u | 1u << WNN_QUANTIZED_OUTPUT) || node->activation || node->in[0]->constant ||
         !is_fine(node, node->in[0], 0) || !is_fine(node, node->out[0], WNN_QUANTIZED_OUTPUT))
@@ -120,7 +120,7 @@ static void pool_rows(void *argument, size_t begin, size_t end)
 }
 WNN_VARIANTS(pool_rows)
 
-void wnn_cpu_pool_int8(const struct kernel_call *call)
+static void run_pool2d(const struct kernel_call *call)
 {
     const struct node *node = call->node;
     const WNNPool2dOptions *options = node->attrs;
@@ -161,3 +161,5 @@ void wnn_cpu_pool_int8(const struct kernel_call *call)
     wnn_parallel_for(call->parallel, in->dim[0] * pool.out_size[0], 1 + 65536 / (work + 1),
                      WNN_BEST(pool_rows), &pool);
 }
+
+const struct kernel wnn_cpu_pool_int8 = {.run = run_pool2d, .accepts = accepts};

@@ -37,10 +37,10 @@ static void reduce(const struct kernel_call *call, bool last)
     node.attrs = &options;
     struct kernel_call reduction = *call;
     reduction.node = &node;
-    wnn_cpu_reduce(&reduction);
+    wnn_cpu_reduction.run(&reduction);
 }
 
-void wnn_cpu_pool2d(const struct kernel_call *call)
+static void run_pool2d(const struct kernel_call *call)
 {
     const WNNPool2dOptions *options = call->node->attrs;
     const uint32_t *in = call->in[0].shape.dim, *out = call->out[0].shape.dim;
@@ -100,3 +100,5 @@ void wnn_cpu_pool2d(const struct kernel_call *call)
                                  : wnn_pool_sparse,
                          &pool);
 }
+
+const struct kernel wnn_cpu_pooling = {.run = run_pool2d};

@@ -111,7 +111,7 @@ static size_t packed_floats(const struct sizes *sizes)
                               : wnn_aligned(all) / sizeof(float);
 }
 
-size_t wnn_cpu_recurrent_packed_bytes(const struct node *node)
+static size_t packed_bytes(const struct node *node)
 {
     if (!wnn_has_weights(node) || !node->in[2]->constant ||
         wnn_shape_elements(&node->out[0]->type.shape) == 0)
@@ -132,7 +132,7 @@ static void pack_weights(const struct gemm *gemm, size_t k, size_t length, size_
         wnn_gemm_pack((const float *)weights->data + first, gemm->k, 1, count, length, panel, width);
 }
 
-void wnn_cpu_recurrent_pack(const struct kernel_call *call, void *packed)
+static void pack_matrices(const struct kernel_call *call, void *packed)
 {
     struct sizes sizes = sizes_of(call->node);
     size_t direction_bytes = sizes.width * sizes.inputs * (wnn_dtype_bits(call->in[1].type) / 8);
@@ -526,7 +526,7 @@ static void set_lstm_layout(struct recurrent *r, WNNLstmWeightLayout layout)
     r->block[3] = forget_second ? 2 : 3;
 }
 
-void wnn_cpu_gru(const struct kernel_call *call)
+static void run_gru(const struct kernel_call *call)
 {
     struct scratch scratch = {call->scratch};
     bool cell = call->node->op == WNN_OP_gruCell;
@@ -561,7 +561,7 @@ void wnn_cpu_gru(const struct kernel_call *call)
     store_outputs(call, &r, 1);
 }
 
-void wnn_cpu_lstm(const struct kernel_call *call)
+static void run_lstm(const struct kernel_call *call)
 {
     struct scratch scratch = {call->scratch};
     bool cell = call->node->op == WNN_OP_lstmCell;
@@ -609,20 +609,45 @@ static size_t recurrent_scratch(const struct node *node, size_t gates)
         return 0;
     size_t directions = output->rank == 3 ? output->dim[0] : 1, rows = steps_of_chunk(steps, batch) * batch;
     size_t bytes = (gates + 4) * gate_bytes(batch, hidden) + gate_bytes(rows * gates, hidden);
-    if (wnn_cpu_recurrent_packed_bytes(node) > 0) // without copies of weights
+    if (packed_bytes(node) > 0) // without copies of weights
         return bytes + wnn_floats_scratch_without(node, 6) +
                wnn_aligned(rows * gates * hidden * sizeof(float));
     return bytes + wnn_floats_scratch(node) + wnn_aligned(weight_bytes(steps, directions, gates, hidden));
 }
 
-size_t wnn_cpu_gru_scratch(const struct node *node, unsigned threads)
+static size_t gru_scratch(const struct node *node, unsigned threads)
 {
     (void)threads;
     return recurrent_scratch(node, 3);
 }
 
-size_t wnn_cpu_lstm_scratch(const struct node *node, unsigned threads)
+static size_t lstm_scratch(const struct node *node, unsigned threads)
 {
     (void)threads;
     return recurrent_scratch(node, 4);
 }
+
+enum {
+    WEIGHTS = 1 << 1 | 1 << 2 // the inputs
+};
+
+const struct kernel wnn_cpu_gru = {.run = run_gru,
+                                   .scratch = gru_scratch,
+                                   .packed_bytes = packed_bytes,
+                                   .pack = pack_matrices,
+                                   .weights = WEIGHTS};
+const struct kernel wnn_cpu_gruCell = {.run = run_gru,
+                                       .scratch = gru_scratch,
+                                       .packed_bytes = packed_bytes,
+                                       .pack = pack_matrices,
+                                       .weights = WEIGHTS};
+const struct kernel wnn_cpu_lstm = {.run = run_lstm,
+                                    .scratch = lstm_scratch,
+                                    .packed_bytes = packed_bytes,
+                                    .pack = pack_matrices,
+                                    .weights = WEIGHTS};
+const struct kernel wnn_cpu_lstmCell = {.run = run_lstm,
+                                        .scratch = lstm_scratch,
+                                        .packed_bytes = packed_bytes,
+                                        .pack = pack_matrices,
+                                        .weights = WEIGHTS};

@@ -215,7 +215,7 @@ static wnn_loop_body find_body(WNNDataType type)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-argminmax
-void wnn_cpu_arg_min_max(const struct kernel_call *call)
+static void run_arg_min_max(const struct kernel_call *call)
 {
     const struct arg_min_max_attrs *attrs = call->node->attrs;
     struct search search = {
@@ -228,3 +228,6 @@ void wnn_cpu_arg_min_max(const struct kernel_call *call)
     wnn_parallel_for(call->parallel, search.walk.units, wnn_walk_grain(&search.walk),
                      find_body(call->in[0].type), &search);
 }
+
+const struct kernel wnn_cpu_argMin = {.run = run_arg_min_max};
+const struct kernel wnn_cpu_argMax = {.run = run_arg_min_max};

@@ -537,7 +537,7 @@ static void reduce_log_sum_exp(void *argument, size_t begin, size_t end)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
-void wnn_cpu_reduce(const struct kernel_call *call)
+static void run_reduce(const struct kernel_call *call)
 {
     const WNNReduceOptions *options = call->node->attrs;
     struct reduce reduce = {
@@ -574,3 +574,5 @@ void wnn_cpu_reduce(const struct kernel_call *call)
                                       : reduce_units,
                          &reduce);
 }
+
+const struct kernel wnn_cpu_reduction = {.run = run_reduce, .in_place = 1};

@@ -91,7 +91,7 @@ static wnn_loop_body find_body(const struct scan *scan)
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-cumulativesum
-void wnn_cpu_cumulative_sum(const struct kernel_call *call)
+static void run_cumulative_sum(const struct kernel_call *call)
 {
     const struct cumulative_sum_attrs *attrs = call->node->attrs;
     const struct tensor *in = &call->in[0];
@@ -111,3 +111,5 @@ void wnn_cpu_cumulative_sum(const struct kernel_call *call)
     size_t grain = 16384 / (scan.steps * wnn_smaller(scan.columns, WIDTH)) + 1;
     wnn_parallel_for(call->parallel, units, grain, find_body(&scan), &scan);
 }
+
+const struct kernel wnn_cpu_cumulativeSum = {.run = run_cumulative_sum, .in_place = 1};

@@ -938,7 +938,7 @@ WNN_INLINE size_t size_of(const WNNDataType type)
 #define LOOPS "cpu/resample/resample.inc"
 #include "cpu/simd/each_isa.inc"
 
-void wnn_cpu_resample2d(const struct kernel_call *call)
+static void run_resample2d(const struct kernel_call *call)
 {
     const WNNResample2dOptions *options = call->node->attrs;
     const uint32_t *in = call->in[0].shape.dim, *out = call->out[0].shape.dim;
@@ -981,3 +981,5 @@ void wnn_cpu_resample2d(const struct kernel_call *call)
                      resample.linear ? WNN_BEST_LANES(linear_lines) : WNN_BEST_LANES(nearest_lines),
                      &resample);
 }
+
+const struct kernel wnn_cpu_resample2d = {.run = run_resample2d};

@@ -11,7 +11,7 @@
     "if (better(a.x, b.x)) return a;\nif (better(b.x, a.x)) return b;\n"                                     \
     "if (a.k " first " b.k) return a;\nreturn b;"
 
-size_t wnn_scratch_of_arg_min_max(const struct node *node)
+static size_t scratch_bytes(const struct node *node)
 {
     const struct arg_min_max_attrs *attrs = node->attrs;
     struct groups groups = wnn_groups_along(&node->in[0]->type.shape, attrs->axes.data, attrs->axes.count);
@@ -19,7 +19,7 @@ size_t wnn_scratch_of_arg_min_max(const struct node *node)
 }
 
 // Members by numbers, of which ~0 is that of none: a NaN has none.
-void wnn_lower_arg_min_max(struct lowering *lowering)
+static void lower_arg_min_max(struct lowering *lowering)
 {
     const struct arg_min_max_attrs *attrs = lowering->node->attrs;
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
@@ -83,3 +83,8 @@ void wnn_lower_arg_min_max(struct lowering *lowering)
                                   .dear = true};
     wnn_lower_reduction(lowering, &groups, &reduction);
 }
+
+const struct gpu_operator wnn_gpu_argMin = {
+    .lower = lower_arg_min_max, .scratch = scratch_bytes, .prepares = wnn_reduction_prepares};
+const struct gpu_operator wnn_gpu_argMax = {
+    .lower = lower_arg_min_max, .scratch = scratch_bytes, .prepares = wnn_reduction_prepares};

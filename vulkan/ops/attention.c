@@ -140,7 +140,7 @@ static struct places places_of(const struct attention *a, WNNDataType type)
     return places;
 }
 
-size_t wnn_scratch_of_attention(const struct node *node)
+static size_t scratch_bytes(const struct node *node)
 {
     struct attention a = describe(node);
     return places_of(&a, node->out[0]->type.type).end;
@@ -175,7 +175,7 @@ static void move_mixed(struct lowering *lowering, const struct attention *a, con
     wnn_lower_move(lowering, mixed, out, out->shape.rank, out->shape.dim, steps, 0);
 }
 
-void wnn_lower_attention(struct lowering *lowering)
+static void lower_attention(struct lowering *lowering)
 {
     const struct node *node = lowering->node;
     const struct attention_attrs *attrs = node->attrs;
@@ -219,3 +219,5 @@ void wnn_lower_attention(struct lowering *lowering)
     if (!direct)
         move_mixed(lowering, &a, &mixed);
 }
+
+const struct gpu_operator wnn_gpu_attention = {.lower = lower_attention, .scratch = scratch_bytes};

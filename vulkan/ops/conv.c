@@ -129,7 +129,7 @@ static bool product_of(const struct convolution *c, struct product *p, struct ga
     return true;
 }
 
-size_t wnn_scratch_of_conv2d(const struct node *node)
+static size_t scratch_bytes(const struct node *node)
 {
     struct convolution convolution = convolution_of(node);
     struct product product;
@@ -275,7 +275,7 @@ static void lower_grouped(struct lowering *lowering, const struct convolution *c
     wnn_shader_end_groups(&shader, (units + shader.local_size - 1) / shader.local_size);
 }
 
-void wnn_lower_conv2d(struct lowering *lowering)
+static void lower_conv2d(struct lowering *lowering)
 {
     struct convolution convolution = convolution_of(lowering->node);
     const struct filter *filter = &convolution.filter;
@@ -301,3 +301,8 @@ void wnn_lower_conv2d(struct lowering *lowering)
     else
         lower_elements(lowering, &convolution, work);
 }
+
+const struct gpu_operator wnn_gpu_conv2d = {
+    .lower = lower_conv2d, .scratch = scratch_bytes, .finishes = true};
+const struct gpu_operator wnn_gpu_convTranspose2d = {
+    .lower = lower_conv2d, .scratch = scratch_bytes, .finishes = true};

@@ -14,36 +14,34 @@
 // Functions
 // ---------------------------------------------------------------------------------------------------------------
 
-static const char *const binaries[WNN_OP_COUNT] = {
-    [WNN_OP_add] = "add(a, b)",
-    [WNN_OP_sub] = "sub(a, b)",
-    [WNN_OP_mul] = "mul(a, b)",
-    [WNN_OP_div] = "div(a, b)",
-    [WNN_OP_max] = "greatest(a, b)",
-    [WNN_OP_min] = "least(a, b)",
-    [WNN_OP_pow] = "power(a, b)",
-    [WNN_OP_prelu] = "prelu_of(a, b)",
-    [WNN_OP_equal] = "uint(equal(a, b))",
-    [WNN_OP_notEqual] = "uint(!equal(a, b))",
-    [WNN_OP_greater] = "uint(less(b, a))",
-    [WNN_OP_greaterOrEqual] = "uint(at_least(a, b))",
-    [WNN_OP_lesser] = "uint(less(a, b))",
-    [WNN_OP_lesserOrEqual] = "uint(at_least(b, a))",
-    [WNN_OP_logicalAnd] = "uint(a != 0u && b != 0u)",
-    [WNN_OP_logicalOr] = "uint(a != 0u || b != 0u)",
-    [WNN_OP_logicalXor] = "uint((a != 0u) != (b != 0u))",
+// Of a and b.
+struct function {
+    const char *text;
+    const char *half; // of float16 numbers, which are never denormal floats; or NULL
 };
 
-// The same for float16 numbers, which are never denormal floats.
-static const char *const half_binaries[WNN_OP_COUNT] = {
-    [WNN_OP_add] = "a + b",
-    [WNN_OP_sub] = "a - b",
-    [WNN_OP_mul] = "a * b",
-    [WNN_OP_div] = "a / b",
-    [WNN_OP_max] = "is_nan(a) || a > b ? a : b",
-    [WNN_OP_min] = "is_nan(a) || a < b ? a : b",
-    [WNN_OP_pow] = "pow_half(a, b)",
-    [WNN_OP_prelu] = "a < 0.0 ? a * b : a",
+static const struct function add_row = {"add(a, b)", "a + b"};
+static const struct function sub_row = {"sub(a, b)", "a - b"};
+static const struct function mul_row = {"mul(a, b)", "a * b"};
+static const struct function div_row = {"div(a, b)", "a / b"};
+static const struct function max_row = {"greatest(a, b)", "is_nan(a) || a > b ? a : b"};
+static const struct function min_row = {"least(a, b)", "is_nan(a) || a < b ? a : b"};
+static const struct function pow_row = {"power(a, b)", "pow_half(a, b)"};
+static const struct function prelu_row = {"prelu_of(a, b)", "a < 0.0 ? a * b : a"};
+static const struct function equal_row = {"uint(equal(a, b))", NULL};
+static const struct function notEqual_row = {"uint(!equal(a, b))", NULL};
+static const struct function greater_row = {"uint(less(b, a))", NULL};
+static const struct function greaterOrEqual_row = {"uint(at_least(a, b))", NULL};
+static const struct function lesser_row = {"uint(less(a, b))", NULL};
+static const struct function lesserOrEqual_row = {"uint(at_least(b, a))", NULL};
+static const struct function logicalAnd_row = {"uint(a != 0u && b != 0u)", NULL};
+static const struct function logicalOr_row = {"uint(a != 0u || b != 0u)", NULL};
+static const struct function logicalXor_row = {"uint((a != 0u) != (b != 0u))", NULL};
+
+static const struct function *const functions[WNN_OP_COUNT] = {
+#define OP(...)
+#define OP_BINARY(id, ...) [WNN_OP_##id] = &id##_row,
+#include "ops/ops.def"
 };
 
 static const char *conversion(WNNDataType type)
@@ -102,15 +100,6 @@ static void define_body(struct shader *shader, const char *prefix, const struct 
         wnn_shader_value(shader, constants[1], from, ((const WNNClampOptions *)step->attrs)->maxValue);
         snprintf(text, size, "return within(x, %s, %s);", constants[0], constants[1]);
         return;
-    case WNN_OP_isNaN:
-        snprintf(text, size, "return uint(is_nan(x));");
-        return;
-    case WNN_OP_isInfinite:
-        snprintf(text, size, "return uint(is_inf(x));");
-        return;
-    case WNN_OP_logicalNot:
-        snprintf(text, size, "return uint(x == 0u);");
-        return;
     case WNN_OP_where:
         snprintf(text, size, "if (c != 0u) { return a; }\nreturn b;");
         return;
@@ -139,9 +128,10 @@ static void define_body(struct shader *shader, const char *prefix, const struct 
         return;
     }
     if (step->in_count == 2) {
-        bool half = from == WNNDataType_Float16 && half_binaries[step->op];
+        const struct function *function = functions[step->op];
+        bool half = from == WNNDataType_Float16 && function->half;
         snprintf(text, size, half ? "precise float y = %s;\nreturn y;" : "return %s;",
-                 half ? half_binaries[step->op] : binaries[step->op]);
+                 half ? function->half : function->text);
         return;
     }
     char expression[256];
@@ -517,7 +507,7 @@ static void lower_part(struct lowering *lowering, const struct chain *chain, con
     wnn_elements_end(&elements, fused);
 }
 
-void wnn_lower_elementwise(struct lowering *lowering)
+static void lower_elementwise(struct lowering *lowering)
 {
     const struct elementwise_attrs *attrs = lowering->node->attrs;
     struct chain chain = describe(lowering->gpu, attrs->steps, attrs->count, lowering->node);
@@ -548,7 +538,7 @@ bool wnn_elementwise_shares(const struct gpu *gpu, const struct node *node, unsi
 // ---------------------------------------------------------------------------------------------------------------
 
 // A chain of one step.
-void wnn_lower_step(struct lowering *lowering)
+static void lower_step(struct lowering *lowering)
 {
     const struct node *node = lowering->node;
     const struct elementwise_step step = {.op = node->op,
@@ -565,7 +555,7 @@ void wnn_lower_step(struct lowering *lowering)
 void wnn_lower_activation(struct lowering *lowering, const struct activation *activation,
                           const struct tensor *tensor)
 {
-    if (activation->op == WNN_OP_softmax || activation->op == WNN_OP_softmax2d) {
+    if (activation->op == WNN_OP_softmax) {
         wnn_lower_last_softmax(lowering, tensor);
         return;
     }
@@ -582,7 +572,7 @@ void wnn_lower_activation(struct lowering *lowering, const struct activation *ac
 }
 
 // As bits, whatever they mean.
-void wnn_lower_where(struct lowering *lowering)
+static void lower_where(struct lowering *lowering)
 {
     const struct tensor *out = &lowering->out[0];
     struct elements elements;
@@ -595,7 +585,7 @@ void wnn_lower_where(struct lowering *lowering)
 }
 
 // (x - mean) / sqrt(variance + epsilon) * scale + bias, along one axis.
-void wnn_lower_batch_normalization(struct lowering *lowering)
+static void lower_batch_normalization(struct lowering *lowering)
 {
     const WNNBatchNormalizationOptions *options = lowering->node->attrs;
     static const char *const names[5] = {"x", "mean", "variance", "scale", "bias"};
@@ -633,7 +623,17 @@ void wnn_lower_convert(struct lowering *lowering, const struct tensor *from, con
     wnn_elements_end(&elements, NULL);
 }
 
-void wnn_lower_cast(struct lowering *lowering)
+static void lower_cast(struct lowering *lowering)
 {
     wnn_lower_convert(lowering, &lowering->in[0], &lowering->out[0]);
 }
+
+const struct gpu_operator wnn_gpu_unary = {.lower = lower_step, .in_place = ~0u, .finishes = true};
+const struct gpu_operator wnn_gpu_binary = {.lower = lower_step, .in_place = ~0u, .finishes = true};
+const struct gpu_operator wnn_gpu_quantizeLinear = {.lower = lower_step};
+const struct gpu_operator wnn_gpu_dequantizeLinear = {.lower = lower_step};
+const struct gpu_operator wnn_gpu_cast = {.lower = lower_cast};
+const struct gpu_operator wnn_gpu_where = {.lower = lower_where, .in_place = 6};
+const struct gpu_operator wnn_gpu_batchNormalization = {
+    .lower = lower_batch_normalization, .in_place = 1, .finishes = true};
+const struct gpu_operator wnn_gpu_elementwise = {.lower = lower_elementwise};

@@ -38,7 +38,7 @@ static void describe_slices(struct shader *shader, const struct shape *tensor, c
     wnn_shader_numbers(shader, "STEP", steps, tensor->rank);
 }
 
-bool wnn_gather_prepares(const struct node *node, unsigned input)
+static bool prepares(const struct node *node, unsigned input)
 {
     return input == 0 &&
            wnn_shape_elements(&node->out[0]->type.shape) / 2 <= wnn_shape_elements(&node->in[0]->type.shape);
@@ -50,7 +50,7 @@ static enum form gathered_form(const struct lowering *lowering)
     return lowering->fused || lowering->in[0].fused ? FORM_VALUE : FORM_BITS;
 }
 
-void wnn_lower_gather(struct lowering *lowering)
+static void lower_gather(struct lowering *lowering)
 {
     const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *out = &lowering->out[0];
     uint32_t axis = ((const WNNGatherOptions *)lowering->node->attrs)->axis, inner = 1;
@@ -68,7 +68,7 @@ void wnn_lower_gather(struct lowering *lowering)
     wnn_shader_end(&shader);
 }
 
-void wnn_lower_gather_elements(struct lowering *lowering)
+static void lower_gather_elements(struct lowering *lowering)
 {
     const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *out = &lowering->out[0];
     struct shader shader;
@@ -82,7 +82,7 @@ void wnn_lower_gather_elements(struct lowering *lowering)
     wnn_shader_end(&shader);
 }
 
-void wnn_lower_gather_nd(struct lowering *lowering)
+static void lower_gather_nd(struct lowering *lowering)
 {
     const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *out = &lowering->out[0];
     struct shader shader;
@@ -95,7 +95,7 @@ void wnn_lower_gather_nd(struct lowering *lowering)
     wnn_shader_end(&shader);
 }
 
-size_t wnn_scratch_of_scatter(const struct node *node)
+static size_t scatter_scratch(const struct node *node)
 {
     return wnn_shape_elements(&node->out[0]->type.shape) * sizeof(uint32_t);
 }
@@ -132,12 +132,22 @@ static void scatter(struct lowering *lowering, bool by_element)
     wnn_elements_end(&elements, NULL);
 }
 
-void wnn_lower_scatter_elements(struct lowering *lowering)
+static void lower_scatter_elements(struct lowering *lowering)
 {
     scatter(lowering, true);
 }
 
-void wnn_lower_scatter_nd(struct lowering *lowering)
+static void lower_scatter_nd(struct lowering *lowering)
 {
     scatter(lowering, false);
 }
+
+const struct gpu_operator wnn_gpu_gather = {.lower = lower_gather, .finishes = true, .prepares = prepares};
+const struct gpu_operator wnn_gpu_gatherElements = {
+    .lower = lower_gather_elements, .finishes = true, .prepares = prepares};
+const struct gpu_operator wnn_gpu_gatherND = {
+    .lower = lower_gather_nd, .finishes = true, .prepares = prepares};
+const struct gpu_operator wnn_gpu_scatterElements = {
+    .lower = lower_scatter_elements, .scratch = scatter_scratch, .in_place = 1};
+const struct gpu_operator wnn_gpu_scatterND = {
+    .lower = lower_scatter_nd, .scratch = scatter_scratch, .in_place = 1};

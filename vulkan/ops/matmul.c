@@ -99,7 +99,7 @@ static void lower(struct lowering *lowering, struct product *p)
     }
 }
 
-void wnn_lower_gemm(struct lowering *lowering)
+static void lower_gemm(struct lowering *lowering)
 {
     struct product p = product_of_gemm(lowering->node);
     if (lowering->in[2].region.buffer)
@@ -107,13 +107,13 @@ void wnn_lower_gemm(struct lowering *lowering)
     lower(lowering, &p);
 }
 
-void wnn_lower_matmul(struct lowering *lowering)
+static void lower_matmul(struct lowering *lowering)
 {
     struct product p = product_of_matmul(lowering->node);
     lower(lowering, &p);
 }
 
-bool wnn_product_prepares(const struct node *node, unsigned input)
+static bool prepares(const struct node *node, unsigned input)
 {
     // float16 gains nothing: it is rounded on the way by arithmetic, and would miss matrix units.
     if (input != 1 || node->out[0]->type.type != WNNDataType_Float32)
@@ -122,14 +122,19 @@ bool wnn_product_prepares(const struct node *node, unsigned input)
     return wnn_reads_second_once(&p);
 }
 
-size_t wnn_scratch_of_gemm(const struct node *node)
+static size_t gemm_scratch(const struct node *node)
 {
     struct product p = product_of_gemm(node);
     return wnn_scratch_of_product(&p, node->out[0]->type.type);
 }
 
-size_t wnn_scratch_of_matmul(const struct node *node)
+static size_t matmul_scratch(const struct node *node)
 {
     struct product p = product_of_matmul(node);
     return wnn_scratch_of_product(&p, node->out[0]->type.type);
 }
+
+const struct gpu_operator wnn_gpu_gemm = {
+    .lower = lower_gemm, .scratch = gemm_scratch, .finishes = true, .prepares = prepares};
+const struct gpu_operator wnn_gpu_matmul = {
+    .lower = lower_matmul, .scratch = matmul_scratch, .finishes = true, .prepares = prepares};

@@ -151,7 +151,7 @@ void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const 
     wnn_elements_end(&elements, NULL);
 }
 
-void wnn_lower_copy(struct lowering *lowering)
+static void lower_copy(struct lowering *lowering)
 {
     const struct region *from = &lowering->in[0].region, *to = &lowering->out[0].region;
     if (from->buffer == to->buffer && from->offset == to->offset)
@@ -159,7 +159,7 @@ void wnn_lower_copy(struct lowering *lowering)
     wnn_lower_convert(lowering, &lowering->in[0], &lowering->out[0]);
 }
 
-void wnn_lower_expand(struct lowering *lowering)
+static void lower_expand(struct lowering *lowering)
 {
     const struct shape *to = &lowering->out[0].shape;
     size_t strides[WNN_MAX_RANK];
@@ -170,7 +170,7 @@ void wnn_lower_expand(struct lowering *lowering)
     wnn_lower_move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, 0);
 }
 
-void wnn_lower_reverse(struct lowering *lowering)
+static void lower_reverse(struct lowering *lowering)
 {
     const WNNReverseOptions *options = lowering->node->attrs;
     const struct shape *shape = &lowering->in[0].shape;
@@ -184,7 +184,7 @@ void wnn_lower_reverse(struct lowering *lowering)
     wnn_lower_move(lowering, &lowering->in[0], &lowering->out[0], shape->rank, shape->dim, steps, offset);
 }
 
-void wnn_lower_slice(struct lowering *lowering)
+static void lower_slice(struct lowering *lowering)
 {
     const struct slice_attrs *attrs = lowering->node->attrs;
     const struct shape *to = &lowering->out[0].shape;
@@ -197,7 +197,7 @@ void wnn_lower_slice(struct lowering *lowering)
     wnn_lower_move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, offset);
 }
 
-void wnn_lower_split(struct lowering *lowering)
+static void lower_split(struct lowering *lowering)
 {
     const struct split_attrs *attrs = lowering->node->attrs;
     int64_t steps[WNN_MAX_RANK], offset = 0;
@@ -209,7 +209,7 @@ void wnn_lower_split(struct lowering *lowering)
     }
 }
 
-void wnn_lower_tile(struct lowering *lowering)
+static void lower_tile(struct lowering *lowering)
 {
     const struct shape *from = &lowering->in[0].shape, *to = &lowering->out[0].shape;
     uint32_t dims[2 * WNN_MAX_RANK];
@@ -224,7 +224,7 @@ void wnn_lower_tile(struct lowering *lowering)
     wnn_lower_move(lowering, &lowering->in[0], &lowering->out[0], 2 * from->rank, dims, steps, 0);
 }
 
-void wnn_lower_transpose(struct lowering *lowering)
+static void lower_transpose(struct lowering *lowering)
 {
     const WNNTransposeOptions *options = lowering->node->attrs;
     const struct shape *to = &lowering->out[0].shape;
@@ -235,7 +235,7 @@ void wnn_lower_transpose(struct lowering *lowering)
     wnn_lower_move(lowering, &lowering->in[0], &lowering->out[0], to->rank, to->dim, steps, 0);
 }
 
-void wnn_lower_triangular(struct lowering *lowering)
+static void lower_triangular(struct lowering *lowering)
 {
     const WNNTriangularOptions *options = lowering->node->attrs;
     const struct tensor *out = &lowering->out[0];
@@ -254,7 +254,7 @@ void wnn_lower_triangular(struct lowering *lowering)
 // pad
 // ---------------------------------------------------------------------------------------------------------------
 
-void wnn_lower_pad(struct lowering *lowering)
+static void lower_pad(struct lowering *lowering)
 {
     const struct pad_attrs *attrs = lowering->node->attrs;
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
@@ -334,7 +334,7 @@ static size_t half_of_concat(const struct node *node)
            (size_t)node->in_count * 2 * WNN_ALIGNMENT;
 }
 
-size_t wnn_scratch_of_concat(const struct node *node)
+static size_t concat_scratch(const struct node *node)
 {
     return node->in_count <= MOST_JOINED ? 0 : 2 * half_of_concat(node);
 }
@@ -363,7 +363,7 @@ static bool complete(struct lowering *lowering)
     return true;
 }
 
-void wnn_lower_concat(struct lowering *lowering)
+static void lower_concat(struct lowering *lowering)
 {
     if (complete(lowering))
         return;
@@ -393,3 +393,15 @@ void wnn_lower_concat(struct lowering *lowering)
     }
     join(lowering, parts, count, axis, &lowering->out[0]);
 }
+
+const struct gpu_operator wnn_gpu_concat = {.lower = lower_concat, .scratch = concat_scratch};
+const struct gpu_operator wnn_gpu_identity = {.lower = lower_copy, .in_place = 1};
+const struct gpu_operator wnn_gpu_reshape = {.lower = lower_copy, .in_place = 1};
+const struct gpu_operator wnn_gpu_expand = {.lower = lower_expand};
+const struct gpu_operator wnn_gpu_reverse = {.lower = lower_reverse};
+const struct gpu_operator wnn_gpu_slice = {.lower = lower_slice};
+const struct gpu_operator wnn_gpu_split = {.lower = lower_split};
+const struct gpu_operator wnn_gpu_tile = {.lower = lower_tile};
+const struct gpu_operator wnn_gpu_transpose = {.lower = lower_transpose};
+const struct gpu_operator wnn_gpu_triangular = {.lower = lower_triangular};
+const struct gpu_operator wnn_gpu_pad = {.lower = lower_pad};

@@ -450,14 +450,14 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
     wnn_elements_end(&elements, fused);
 }
 
-size_t wnn_scratch_of_softmax(const struct node *node)
+static size_t softmax_scratch(const struct node *node)
 {
     const struct softmax_attrs *attrs = node->attrs;
     const struct shape *shape = &node->in[0]->type.shape;
     return scratch_of_groups(group_count(shape, 1u << attrs->axis), shape->dim[attrs->axis], 2);
 }
 
-void wnn_lower_softmax(struct lowering *lowering)
+static void lower_softmax(struct lowering *lowering)
 {
     const struct softmax_attrs *attrs = lowering->node->attrs;
     softmax(lowering, attrs->axis, &lowering->in[0], &lowering->out[0], NULL, lowering->fused);
@@ -648,7 +648,7 @@ static void normalize(struct lowering *lowering, const uint32_t *axes, size_t ax
     wnn_elements_end(&elements, lowering->fused);
 }
 
-size_t wnn_scratch_of_normalization(const struct node *node)
+static size_t normalization_scratch(const struct node *node)
 {
     const struct shape *shape = &node->in[0]->type.shape;
     uint32_t axes = 0;
@@ -664,7 +664,7 @@ size_t wnn_scratch_of_normalization(const struct node *node)
     return scratch_of_groups(count, count ? wnn_shape_elements(shape) / count : 0, 4);
 }
 
-void wnn_lower_instance_normalization(struct lowering *lowering)
+static void lower_instance_normalization(struct lowering *lowering)
 {
     const WNNInstanceNormalizationOptions *options = lowering->node->attrs;
     bool last = options->layout == WNNInputOperandLayout_NHWC;
@@ -674,7 +674,7 @@ void wnn_lower_instance_normalization(struct lowering *lowering)
     normalize(lowering, axes, 2, options->epsilon, steps);
 }
 
-void wnn_lower_layer_normalization(struct lowering *lowering)
+static void lower_layer_normalization(struct lowering *lowering)
 {
     const WNNLayerNormalizationOptions *options = lowering->node->attrs;
     const struct shape *shape = &lowering->in[0].shape;
@@ -686,3 +686,19 @@ void wnn_lower_layer_normalization(struct lowering *lowering)
     }
     normalize(lowering, options->axes.data, options->axes.count, options->epsilon, steps);
 }
+
+const struct gpu_operator wnn_gpu_instanceNormalization = {.lower = lower_instance_normalization,
+                                                           .scratch = normalization_scratch,
+                                                           .in_place = 1,
+                                                           .finishes = true,
+                                                           .prepares = wnn_reduction_prepares};
+const struct gpu_operator wnn_gpu_layerNormalization = {.lower = lower_layer_normalization,
+                                                        .scratch = normalization_scratch,
+                                                        .in_place = 1,
+                                                        .finishes = true,
+                                                        .prepares = wnn_reduction_prepares};
+const struct gpu_operator wnn_gpu_softmax = {.lower = lower_softmax,
+                                             .scratch = softmax_scratch,
+                                             .in_place = 1,
+                                             .finishes = true,
+                                             .prepares = wnn_reduction_prepares};

@@ -23,7 +23,7 @@ static struct groups images_of(const struct node *node)
     return wnn_groups_along(&node->in[0]->type.shape, (const uint32_t[]){first, first + 1}, 2);
 }
 
-size_t wnn_scratch_of_pool2d(const struct node *node)
+static size_t scratch_bytes(const struct node *node)
 {
     struct groups groups = images_of(node);
     return is_global_pool(node) ? wnn_reduction_scratch(&groups) : 0;
@@ -41,14 +41,14 @@ static void lower_global_pool(struct lowering *lowering)
 }
 
 // Windows that do not overlap much.
-bool wnn_pool_prepares(const struct node *node, unsigned input)
+static bool prepares(const struct node *node, unsigned input)
 {
     const WNNPool2dOptions *options = node->attrs;
     const uint32_t *window = options->windowDimensions.data, *strides = options->strides.data;
     return input == 0 && (uint64_t)window[0] * window[1] <= 4 * (uint64_t)strides[0] * strides[1];
 }
 
-void wnn_lower_pool2d(struct lowering *lowering)
+static void lower_pool2d(struct lowering *lowering)
 {
     const struct node *node = lowering->node;
     const WNNPool2dOptions *options = node->attrs;
@@ -100,3 +100,6 @@ void wnn_lower_pool2d(struct lowering *lowering)
                               : "sqrt_of(s.x + s.y)");
     wnn_shader_end(&shader);
 }
+
+const struct gpu_operator wnn_gpu_pooling = {
+    .lower = lower_pool2d, .scratch = scratch_bytes, .finishes = true, .prepares = prepares};

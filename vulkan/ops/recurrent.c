@@ -167,7 +167,7 @@ static struct places places_of(const struct network *n)
     return p;
 }
 
-size_t wnn_scratch_of_recurrent(const struct node *node)
+static size_t scratch_bytes(const struct node *node)
 {
     struct network n = network_of(node);
     // The input's part has as many elements as an operand can have, or is too large.
@@ -311,7 +311,7 @@ static bool has_softmax(const struct network *n)
 {
     for (size_t i = 0; i < n->activations.count; i++) {
         enum op op = (enum op)wnn_activation(n->activations.data[i])->op;
-        if (op == WNN_OP_softmax || op == WNN_OP_softmax2d)
+        if (op == WNN_OP_softmax)
             return true;
     }
     return false;
@@ -366,7 +366,7 @@ static struct schedule choose(const struct lowering *lowering, const struct netw
 static void define_activation(struct shader *shader, const struct network *n, unsigned which)
 {
     const struct activation *activation = wnn_activation(n->activations.data[which]);
-    bool softmax = activation->op == WNN_OP_softmax || activation->op == WNN_OP_softmax2d;
+    bool softmax = activation->op == WNN_OP_softmax;
     char expression[256], prefix[16] = {'A', 'C', 'T', (char)('0' + which), 0};
     wnn_shader_text(shader, "#define SOFTMAX_%u %d\n", which, softmax);
     if (softmax)
@@ -647,7 +647,7 @@ static void lower_steps(struct lowering *lowering, const struct network *n, cons
             }
 }
 
-void wnn_lower_recurrent(struct lowering *lowering)
+static void lower_recurrent(struct lowering *lowering)
 {
     struct network n = network_of(lowering->node);
     struct places places = places_of(&n);
@@ -686,3 +686,8 @@ void wnn_lower_recurrent(struct lowering *lowering)
     if (kept && n.sequence->type != WNNDataType_Float32)
         wnn_lower_convert(lowering, kept, n.sequence);
 }
+
+const struct gpu_operator wnn_gpu_gru = {.lower = lower_recurrent, .scratch = scratch_bytes};
+const struct gpu_operator wnn_gpu_gruCell = {.lower = lower_recurrent, .scratch = scratch_bytes};
+const struct gpu_operator wnn_gpu_lstm = {.lower = lower_recurrent, .scratch = scratch_bytes};
+const struct gpu_operator wnn_gpu_lstmCell = {.lower = lower_recurrent, .scratch = scratch_bytes};

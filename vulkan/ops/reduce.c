@@ -690,7 +690,7 @@ struct reduction wnn_reduction_of(enum op op, WNNDataType type)
     return reduction;
 }
 
-size_t wnn_scratch_of_reduce(const struct node *node)
+static size_t scratch_bytes(const struct node *node)
 {
     const WNNReduceOptions *options = node->attrs;
     struct groups groups =
@@ -698,14 +698,13 @@ size_t wnn_scratch_of_reduce(const struct node *node)
     return wnn_reduction_scratch(&groups);
 }
 
-// Normalisations and softmax, too, read what they reduction up to three times.
-bool wnn_fold_prepares(const struct node *node, unsigned input)
+bool wnn_reduction_prepares(const struct node *node, unsigned input)
 {
     (void)node;
     return input == 0;
 }
 
-void wnn_lower_reduce(struct lowering *lowering)
+static void lower_reduce(struct lowering *lowering)
 {
     const WNNReduceOptions *options = lowering->node->attrs;
     const struct tensor *in = &lowering->in[0];
@@ -713,3 +712,6 @@ void wnn_lower_reduce(struct lowering *lowering)
     struct reduction reduction = wnn_reduction_of((enum op)lowering->node->op, in->type);
     wnn_lower_reduction(lowering, &groups, &reduction);
 }
+
+const struct gpu_operator wnn_gpu_reduction = {
+    .lower = lower_reduce, .scratch = scratch_bytes, .finishes = true, .prepares = wnn_reduction_prepares};

@@ -23,6 +23,9 @@ void wnn_reduce_begin(struct shader *shader, struct lowering *lowering, const st
                       const struct fused *fused);
 void wnn_reduce_end(struct shader *shader, const struct groups *groups);
 
+// Whether it reads an input, which normalizations and softmax do up to three times, by wnn_shader_input.
+bool wnn_reduction_prepares(const struct node *node, unsigned input);
+
 // Reduces in two passes, the first of which finds what the second needs to know.
 void wnn_reduce_twice(struct shader *shader, const char *neutral, const char *first_join,
                       const char *prepared, const char *between, const char *second_neutral,

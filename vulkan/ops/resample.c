@@ -4,7 +4,7 @@
 
 #include "vulkan/ops/operators.h"
 
-void wnn_lower_resample2d(struct lowering *lowering)
+static void lower_resample2d(struct lowering *lowering)
 {
     const WNNResample2dOptions *options = lowering->node->attrs;
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
@@ -39,3 +39,5 @@ void wnn_lower_resample2d(struct lowering *lowering)
                                                       : "uint_of(roundEven(x), 255.0)");
     wnn_shader_end(&shader);
 }
+
+const struct gpu_operator wnn_gpu_resample2d = {.lower = lower_resample2d, .finishes = true};

@@ -68,7 +68,7 @@ static size_t kept_bytes(const struct groups *groups, const struct scan *s, cons
     return s->pieces > 1 ? (groups->count * s->pieces * wnn_reduction_bytes(reduction) + 255) / 256 * 256 : 0;
 }
 
-size_t wnn_scratch_of_cumulative_sum(const struct node *node)
+static size_t scratch_bytes(const struct node *node)
 {
     const struct cumulative_sum_attrs *attrs = node->attrs;
     const struct descriptor *type = &node->in[0]->type;
@@ -127,7 +127,7 @@ static void lower_scan(struct lowering *lowering, const struct groups *groups, c
                                               : (groups->count + together - 1) / together * s->pieces);
 }
 
-void wnn_lower_cumulative_sum(struct lowering *lowering)
+static void lower_cumulative_sum(struct lowering *lowering)
 {
     const struct cumulative_sum_attrs *attrs = lowering->node->attrs;
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
@@ -147,3 +147,5 @@ void wnn_lower_cumulative_sum(struct lowering *lowering)
     lower_scan(lowering, &groups, &s, &reduction, &sums, &kept);
     wnn_lower_convert(lowering, &sums, out);
 }
+
+const struct gpu_operator wnn_gpu_cumulativeSum = {.lower = lower_cumulative_sum, .scratch = scratch_bytes};
