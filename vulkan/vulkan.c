@@ -287,7 +287,7 @@ static bool upload_constants(struct vulkan *vulkan, struct executable *executabl
     for (size_t i = 0; i < graph->operand_count; i++)
         if (graph->operands[i]->constant && executable->regions[i].buffer)
             uploads[count++] = (struct upload){graph->operands[i]->constant->data, executable->regions[i]};
-    if (!wnn_gpu_upload(&vulkan->gpu, uploads, count, error))
+    if (!wnn_gpu_upload(&vulkan->gpu, &executable->program.command_pool, uploads, count, error))
         return false;
     for (size_t i = 0; i < graph->operand_count; i++) {
         struct operand *operand = graph->operands[i];
@@ -469,12 +469,13 @@ struct single {
 // In pieces, between which it can be stopped.
 static bool run_recording(struct vulkan *vulkan, const struct recording *recording, struct error *error)
 {
+    struct command_pool *pool = &recording->program->command_pool;
     for (size_t i = 0; i < recording->count; i++)
         recording->batches[i] = (struct batch){&recording->commands[i], 1};
     for (size_t i = 0, count; i < recording->count; i += count) {
         count = recording->count - i < AT_ONCE ? recording->count - i : AT_ONCE;
         if (!wnn_interrupt_check(vulkan->pipelines.interrupt, error) ||
-            !wnn_gpu_run_batches(&vulkan->gpu, recording->batches + i, count, error))
+            !wnn_gpu_run_batches(&vulkan->gpu, pool, recording->batches + i, count, error))
             return false;
     }
     return true;
@@ -506,7 +507,7 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
     struct lowering lowering;
     struct tensor *outputs = single->tensors + node->in_count;
     if (!wnn_buffer_create(gpu, at + wnn_aligned(scratch), BUFFER_DEVICE, &single->buffer, error) ||
-        !wnn_gpu_upload(gpu, single->uploads, uploads, error) ||
+        !wnn_gpu_upload(gpu, &single->program.command_pool, single->uploads, uploads, error) ||
         !lower_node(vulkan, row, &single->program, node, single->tensors, outputs, room, &lowering, error))
         return false;
     const struct buffer *from = &single->buffer;

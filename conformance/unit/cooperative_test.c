@@ -19,6 +19,7 @@ enum {
 };
 
 static struct gpu gpu;
+static struct command_pool command_pool;
 static struct pipelines pipelines;
 static struct buffer arena, readback;
 static float a[ROOM], b[ROOM], c[ROOM];
@@ -71,7 +72,7 @@ static void upload(const float *values, const struct tensor *tensor)
     for (size_t i = 0; half && i < tensor->count; i++)
         halves[i] = wnn_half_from_float(values[i]);
     const struct upload piece = {half ? (const void *)halves : values, tensor->region};
-    REQUIRE(wnn_gpu_upload(&gpu, &piece, 1, &error));
+    REQUIRE(wnn_gpu_upload(&gpu, &command_pool, &piece, 1, &error));
 }
 
 static bool element_of_a(const struct product *p, uint32_t matrix, uint32_t m, uint32_t k, size_t *at)
@@ -203,7 +204,7 @@ static void run(const struct test_case *t)
     bool done = wnn_program_finish(&program, &error) &&
                 wnn_program_record(&program, &(struct setting){0}, &recording, &error);
     for (size_t i = 0; done && i < recording.count; i++)
-        done = wnn_gpu_run(&gpu, recording.commands[i], &error);
+        done = wnn_gpu_run(&gpu, &command_pool, recording.commands[i], &error);
     if (!done || !wnn_buffer_invalidate(&gpu, &readback, &error))
         fprintf(stderr, "%s\n", error.message);
     REQUIRE(error.status == WNNStatus_Success);
@@ -439,6 +440,7 @@ int main(void)
     wnn_buffer_free(&gpu, &readback);
     wnn_buffer_free(&gpu, &arena);
     wnn_pipelines_close(&pipelines);
+    wnn_command_pool_free(&gpu, &command_pool);
     wnn_gpu_close(&gpu);
     return 0;
 }

@@ -58,7 +58,6 @@ static void add_object(struct object object)
                                           "CreateComputePipelines",
                                           "CreatePipelineLayout",
                                           "CreateDescriptorSetLayout",
-                                          "CreateCommandPool",
                                           "CreateSemaphore",
                                           "CreateFence"};
     for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++)

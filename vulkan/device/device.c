@@ -650,14 +650,6 @@ static bool create_layouts(struct gpu *gpu, struct error *error)
 
 static bool create_objects(struct gpu *gpu, struct error *error)
 {
-    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                          .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-                                          .queueFamilyIndex = gpu->family};
-    VkResult result = gpu->vk.CreateCommandPool(gpu->device, &pool, NULL, &gpu->commands);
-    if (result != VK_SUCCESS) {
-        gpu->commands = VK_NULL_HANDLE;
-        return wnn_gpu_fail(gpu, result, "vkCreateCommandPool", error);
-    }
     return create_layouts(gpu, error) && wnn_timeline_open(gpu, error);
 }
 
@@ -764,7 +756,6 @@ void wnn_gpu_close(struct gpu *gpu)
             gpu->vk.DestroyDescriptorSetLayout(gpu->device, gpu->set_layouts[i], NULL);
         }
         wnn_timeline_close(gpu);
-        gpu->vk.DestroyCommandPool(gpu->device, gpu->commands, NULL);
         if (!gpu->is_lent)
             gpu->vk.DestroyDevice(gpu->device, NULL);
     }

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One logical device of one context: opening the library, choosing among the devices, what the chosen one can
-// do, and what becomes of its errors. The functions are the worker's, unless they say otherwise.
+// do, and what becomes of its errors.
+//
+// Threads: one builds; beside it one at a time executes, transfers tensors or releases executables, one waits
+// for executions, and any makes and frees tensors. They share the queue (gpu->lock), the table of pipelines
+// (pipelines.lock) and the making of staging memory (transfers.lock). No thread takes one of these locks
+// while it has another; of the caller's only lockQueue is taken within one, gpu->lock. Nothing is compiled
+// while a lock is held, and nobody waits for the device, but for a queue that fails. Everything else has one
+// owner at a time: an executable is the build's until that ends, and then belongs to whoever executes.
 
 #ifndef VULKAN_DEVICE_H_
 #define VULKAN_DEVICE_H_
@@ -122,14 +129,12 @@ struct gpu {
     uint32_t family;
     VkPhysicalDeviceMemoryProperties memory;
     struct capabilities can;
-    WNNDeviceInfo info; // of the physical device
-    VkCommandPool commands;
+    WNNDeviceInfo info;                                 // of the physical device
     VkDescriptorSetLayout set_layouts[GPU_BUFFERS + 1]; // by number of buffers
     VkPipelineLayout layouts[GPU_BUFFERS + 1];
     VkSemaphore timeline;   // or none
     pthread_mutex_t lock;   // of the queue and of the next:
     uint64_t submitted;     // the greatest count that the timeline was told to reach
-    struct moment own;      // of wnn_gpu_run
     atomic_bool unfinished; // an execution has submissions to come, before those of any other
     double budget;          // nanoseconds of a submission; 0: as short as can be
     atomic_ullong tensors;  // that there have been

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory of a device: which of its types suits which use, and buffers, each with a piece of memory of its
-// own. The functions are the worker's.
+// own. Any thread, one at a time for a buffer.
 
 #ifndef VULKAN_MEMORY_H_
 #define VULKAN_MEMORY_H_

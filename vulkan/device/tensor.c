@@ -27,19 +27,11 @@ static void order(struct gpu *gpu, VkCommandBuffer commands, VkPipelineStageFlag
     gpu->vk.CmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
-bool wnn_gpu_preparation_begin(struct gpu *gpu, VkCommandBuffer *commands, struct error *error)
+bool wnn_gpu_preparation_begin(struct gpu *gpu, struct command_pool *pool, VkCommandBuffer *commands,
+                               struct error *error)
 {
-    if (!*commands) {
-        const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-                                                  .commandPool = gpu->commands,
-                                                  .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                                                  .commandBufferCount = 1};
-        VkResult result = gpu->vk.AllocateCommandBuffers(gpu->device, &info, commands);
-        if (result != VK_SUCCESS) {
-            *commands = VK_NULL_HANDLE;
-            return wnn_gpu_fail(gpu, result, "vkAllocateCommandBuffers", error);
-        }
-    }
+    if (!*commands && !wnn_command_pool_allocate(gpu, pool, commands, error))
+        return false;
     const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     VkResult result = gpu->vk.BeginCommandBuffer(*commands, &info);
     if (result != VK_SUCCESS)
@@ -341,7 +333,7 @@ bool wnn_transfers_open(struct gpu *gpu, struct transfers *transfers, struct err
 {
     pthread_mutex_init(&transfers->lock, NULL);
     transfers->open = true;
-    return wnn_gpu_preparation_begin(gpu, &transfers->commands, error) &&
+    return wnn_gpu_preparation_begin(gpu, &transfers->pool, &transfers->commands, error) &&
            wnn_gpu_preparation_end(gpu, transfers->commands, error);
 }
 
@@ -349,8 +341,7 @@ void wnn_transfers_close(struct gpu *gpu, struct transfers *transfers)
 {
     if (!transfers->open)
         return;
-    if (transfers->commands)
-        gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &transfers->commands);
+    wnn_command_pool_free(gpu, &transfers->pool);
     wnn_buffer_free(gpu, &transfers->staging);
     pthread_mutex_destroy(&transfers->lock);
 }
@@ -360,7 +351,7 @@ static bool move_piece(struct gpu *gpu, struct transfers *transfers, struct gpu_
                        size_t bytes, bool write, struct error *error)
 {
     VkBuffer staging = transfers->staging.handle;
-    if (!wnn_gpu_preparation_begin(gpu, &transfers->commands, error))
+    if (!wnn_gpu_preparation_begin(gpu, &transfers->pool, &transfers->commands, error))
         return false;
     if (tensor->outside)
         hand_over(gpu, transfers->commands, tensor, false);
@@ -372,7 +363,7 @@ static bool move_piece(struct gpu *gpu, struct transfers *transfers, struct gpu_
     if (tensor->shared)
         hand_over(gpu, transfers->commands, tensor, true);
     if (!wnn_gpu_preparation_end(gpu, transfers->commands, error) ||
-        !wnn_gpu_run(gpu, transfers->commands, error))
+        !wnn_gpu_run(gpu, &transfers->pool, transfers->commands, error))
         return false;
     wnn_gpu_tensor_used(tensor);
     return true;
@@ -420,11 +411,11 @@ static bool settle(struct gpu *gpu, struct transfers *transfers, struct gpu_tens
 {
     if (!wnn_gpu_tensor_waits(tensor, false))
         return true;
-    if (!wnn_gpu_preparation_begin(gpu, &transfers->commands, error))
+    if (!wnn_gpu_preparation_begin(gpu, &transfers->pool, &transfers->commands, error))
         return false;
     wnn_gpu_prepare(gpu, transfers->commands, tensor, false);
     if (!wnn_gpu_preparation_end(gpu, transfers->commands, error) ||
-        !wnn_gpu_run(gpu, transfers->commands, error))
+        !wnn_gpu_run(gpu, &transfers->pool, transfers->commands, error))
         return false;
     wnn_gpu_tensor_used(tensor);
     return true;

@@ -25,11 +25,12 @@ struct gpu_tensor {
     WNNVulkanMemory memory; // of one that can be exported, but for the descriptor
 };
 
-// What moves bytes between the host and tensors that it cannot map; of the worker, once it is there.
+// What moves bytes between the host and tensors that it cannot map.
 struct transfers {
     bool open;
-    pthread_mutex_t lock; // while it is made
+    pthread_mutex_t lock; // while the staging memory is made
     struct buffer staging;
+    struct command_pool pool;
     VkCommandBuffer commands;
 };
 bool wnn_transfers_open(struct gpu *gpu, struct transfers *transfers, struct error *error);
@@ -58,7 +59,8 @@ bool wnn_gpu_tensor_binds(const struct gpu_tensor *tensor);
 bool wnn_gpu_tensor_waits(const struct gpu_tensor *tensor, bool written);
 // Records it into a command buffer, which is made if it is none: behind all that was submitted before it, and
 // before all that is submitted later, the host's reading included.
-bool wnn_gpu_preparation_begin(struct gpu *gpu, VkCommandBuffer *commands, struct error *error);
+bool wnn_gpu_preparation_begin(struct gpu *gpu, struct command_pool *pool, VkCommandBuffer *commands,
+                               struct error *error);
 void wnn_gpu_prepare(struct gpu *gpu, VkCommandBuffer commands, struct gpu_tensor *tensor, bool written);
 bool wnn_gpu_preparation_end(struct gpu *gpu, VkCommandBuffer commands, struct error *error);
 // Recorded likewise, for an execution that is left in the middle: zeros for a tensor that it may have written

@@ -15,12 +15,11 @@ bool wnn_timeline_open(struct gpu *gpu, struct error *error)
             return wnn_gpu_fail(gpu, result, "vkCreateSemaphore", error);
         }
     }
-    return wnn_moment_create(gpu, &gpu->own, error);
+    return true;
 }
 
 void wnn_timeline_close(struct gpu *gpu)
 {
-    wnn_moment_free(gpu, &gpu->own);
     gpu->vk.DestroySemaphore(gpu->device, gpu->timeline, NULL);
 }
 
@@ -43,6 +42,44 @@ void wnn_moment_free(struct gpu *gpu, struct moment *moment)
     *moment = (struct moment){0};
 }
 
+static bool create_pool(struct gpu *gpu, struct command_pool *pool, struct error *error)
+{
+    const VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                                          .queueFamilyIndex = gpu->family};
+    if (!wnn_moment_create(gpu, &pool->end, error))
+        return false;
+    VkResult result = gpu->vk.CreateCommandPool(gpu->device, &info, NULL, &pool->handle);
+    if (result == VK_SUCCESS)
+        return true;
+    pool->handle = VK_NULL_HANDLE; // whatever the driver says
+    wnn_moment_free(gpu, &pool->end);
+    return wnn_gpu_fail(gpu, result, "vkCreateCommandPool", error);
+}
+
+bool wnn_command_pool_allocate(struct gpu *gpu, struct command_pool *pool, VkCommandBuffer *commands,
+                               struct error *error)
+{
+    if (!pool->handle && !create_pool(gpu, pool, error))
+        return false;
+    const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                              .commandPool = pool->handle,
+                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                              .commandBufferCount = 1};
+    VkResult result = gpu->vk.AllocateCommandBuffers(gpu->device, &info, commands);
+    if (result == VK_SUCCESS)
+        return true;
+    *commands = VK_NULL_HANDLE;
+    return wnn_gpu_fail(gpu, result, "vkAllocateCommandBuffers", error);
+}
+
+void wnn_command_pool_free(struct gpu *gpu, struct command_pool *pool)
+{
+    gpu->vk.DestroyCommandPool(gpu->device, pool->handle, NULL);
+    wnn_moment_free(gpu, &pool->end);
+    pool->handle = VK_NULL_HANDLE;
+}
+
 static double nanoseconds(void)
 {
     struct timespec now;
@@ -54,9 +91,25 @@ enum {
     MOST_POINTS = 17 // with the timeline's own
 };
 
-// One submission: waits for what comes before it if it is the first, and signals if it is the last.
+// vkQueueSubmit or vkQueueWaitIdle without anybody else in the queue.
+static void lock_queue(struct gpu *gpu)
+{
+    pthread_mutex_lock(&gpu->lock);
+    if (gpu->lent.lockQueue)
+        gpu->lent.lockQueue(gpu->lent.userdata);
+}
+
+static void unlock_queue(struct gpu *gpu)
+{
+    if (gpu->lent.unlockQueue)
+        gpu->lent.unlockQueue(gpu->lent.userdata);
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+// One submission: waits for what comes before it if it is the first, and signals if it is the last, of which
+// the moment is the end.
 static VkResult submit(struct gpu *gpu, const struct batch *batch, const WNNVulkanSync *waits,
-                       const WNNVulkanSync *signals, struct moment *moment)
+                       const WNNVulkanSync *signals, struct moment *moment, bool last)
 {
     VkSemaphore wait[MOST_POINTS], signal[MOST_POINTS];
     uint64_t wait_values[MOST_POINTS], signal_values[MOST_POINTS];
@@ -67,13 +120,13 @@ static VkResult submit(struct gpu *gpu, const struct batch *batch, const WNNVulk
         stages[wait_count] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
         wait_values[wait_count++] = waits->waits[i].value;
     }
-    for (size_t i = 0; signals && i < signals->signalCount; i++) {
+    for (size_t i = 0; last && signals && i < signals->signalCount; i++) {
         signal[signal_count] = (VkSemaphore)signals->signals[i].semaphore;
         signal_values[signal_count++] = signals->signals[i].value;
     }
-    pthread_mutex_lock(&gpu->lock);
-    if (moment && gpu->timeline) {
-        gpu->submitted = moment->count = gpu->submitted + 1;
+    lock_queue(gpu);
+    if (gpu->timeline) {
+        moment->count = gpu->submitted + 1;
         signal[signal_count] = gpu->timeline;
         signal_values[signal_count++] = moment->count;
     }
@@ -91,25 +144,11 @@ static VkResult submit(struct gpu *gpu, const struct batch *batch, const WNNVulk
                                .pCommandBuffers = batch->commands,
                                .signalSemaphoreCount = signal_count,
                                .pSignalSemaphores = signal};
-    if (gpu->lent.lockQueue)
-        gpu->lent.lockQueue(gpu->lent.userdata);
-    VkResult result = gpu->vk.QueueSubmit(gpu->queue, 1, &info, moment ? moment->fence : VK_NULL_HANDLE);
-    if (gpu->lent.unlockQueue)
-        gpu->lent.unlockQueue(gpu->lent.userdata);
-    pthread_mutex_unlock(&gpu->lock);
+    VkResult result = gpu->vk.QueueSubmit(gpu->queue, 1, &info, last ? moment->fence : VK_NULL_HANDLE);
+    if (result == VK_SUCCESS && gpu->timeline)
+        gpu->submitted = moment->count;
+    unlock_queue(gpu);
     return result;
-}
-
-bool wnn_gpu_settle(struct gpu *gpu)
-{
-    pthread_mutex_lock(&gpu->lock);
-    if (gpu->lent.lockQueue)
-        gpu->lent.lockQueue(gpu->lent.userdata);
-    VkResult result = gpu->vk.QueueWaitIdle(gpu->queue);
-    if (gpu->lent.unlockQueue)
-        gpu->lent.unlockQueue(gpu->lent.userdata);
-    pthread_mutex_unlock(&gpu->lock);
-    return result == VK_SUCCESS;
 }
 
 bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, const WNNVulkanSync *waits,
@@ -119,9 +158,7 @@ bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, 
         return wnn_gpu_fail(gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
     moment->begin = nanoseconds();
     for (size_t i = 0; i < count; i++) {
-        bool last = i + 1 == count;
-        VkResult result =
-            submit(gpu, &batches[i], i == 0 ? waits : NULL, last ? signals : NULL, last ? moment : NULL);
+        VkResult result = submit(gpu, &batches[i], i == 0 ? waits : NULL, signals, moment, i + 1 == count);
         if (result == VK_SUCCESS)
             continue;
         wnn_gpu_fail(gpu, result, "vkQueueSubmit", error);
@@ -153,35 +190,35 @@ static bool look(struct gpu *gpu, const struct moment *moment)
 // For longer no thread stays inside of the driver, so that the process can end.
 #define SLICE_NANOSECONDS 50000000u
 
-static VkResult wait_for_slice(struct gpu *gpu, const struct moment *moment, const VkSemaphoreWaitInfo *info)
+static VkResult wait_for_slice(struct gpu *gpu, const struct moment *moment, uint64_t slice)
 {
-    return gpu->timeline ? gpu->vk.WaitSemaphores(gpu->device, info, SLICE_NANOSECONDS)
-                         : gpu->vk.WaitForFences(gpu->device, 1, &moment->fence, VK_TRUE, SLICE_NANOSECONDS);
+    const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                      .semaphoreCount = 1,
+                                      .pSemaphores = &gpu->timeline,
+                                      .pValues = &moment->count};
+    return gpu->timeline ? gpu->vk.WaitSemaphores(gpu->device, &info, slice)
+                         : gpu->vk.WaitForFences(gpu->device, 1, &moment->fence, VK_TRUE, slice);
 }
 
-static VkResult wait_in_slices(struct gpu *gpu, const struct moment *moment, const VkSemaphoreWaitInfo *info)
+static VkResult wait_in_slices(struct gpu *gpu, const struct moment *moment)
 {
     VkResult result;
-    while ((result = wait_for_slice(gpu, moment, info)) == VK_TIMEOUT)
+    while ((result = wait_for_slice(gpu, moment, SLICE_NANOSECONDS)) == VK_TIMEOUT)
         wnn_gate_pass(&gpu->gate);
     return result;
 }
 
 static VkResult wait_once(struct gpu *gpu, const struct moment *moment)
 {
-    const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
-                                      .semaphoreCount = 1,
-                                      .pSemaphores = &gpu->timeline,
-                                      .pValues = &moment->count};
     if (!gpu->timeline) {
-        VkResult result = wait_in_slices(gpu, moment, &info);
+        VkResult result = wait_in_slices(gpu, moment);
         return result == VK_SUCCESS ? gpu->vk.ResetFences(gpu->device, 1, &moment->fence) : result;
     }
     if (gpu->can.type != VK_PHYSICAL_DEVICE_TYPE_CPU) {
         double due = moment->begin + moment->length - LOOK_NANOSECONDS / 2, left;
         while ((left = due - nanoseconds()) > LOOK_NANOSECONDS) {
             uint64_t slice = left < SLICE_NANOSECONDS ? (uint64_t)left : SLICE_NANOSECONDS;
-            VkResult result = gpu->vk.WaitSemaphores(gpu->device, &info, slice);
+            VkResult result = wait_for_slice(gpu, moment, slice);
             if (result != VK_TIMEOUT)
                 return result;
             wnn_gate_pass(&gpu->gate);
@@ -189,7 +226,7 @@ static VkResult wait_once(struct gpu *gpu, const struct moment *moment)
         if (look(gpu, moment))
             return VK_SUCCESS;
     }
-    return wait_in_slices(gpu, moment, &info);
+    return wait_in_slices(gpu, moment);
 }
 
 bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error)
@@ -211,17 +248,33 @@ bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error)
     return wnn_gpu_fail(gpu, result, gpu->timeline ? "vkWaitSemaphores" : "vkWaitForFences", error);
 }
 
-bool wnn_gpu_run_batches(struct gpu *gpu, const struct batch *batches, size_t count, struct error *error)
+// Without a lock while the device works, where semaphores count; the queue is idle also when they fail.
+bool wnn_gpu_settle(struct gpu *gpu)
 {
-    if (wnn_gpu_submit(gpu, batches, count, NULL, NULL, &gpu->own, error) &&
-        wnn_gpu_wait(gpu, &gpu->own, error))
+    struct moment last = {0};
+    pthread_mutex_lock(&gpu->lock);
+    last.count = gpu->submitted;
+    pthread_mutex_unlock(&gpu->lock);
+    if (gpu->timeline && wait_in_slices(gpu, &last) == VK_SUCCESS)
+        return true;
+    lock_queue(gpu);
+    VkResult result = gpu->vk.QueueWaitIdle(gpu->queue);
+    unlock_queue(gpu);
+    return result == VK_SUCCESS;
+}
+
+bool wnn_gpu_run_batches(struct gpu *gpu, struct command_pool *pool, const struct batch *batches,
+                         size_t count, struct error *error)
+{
+    if (wnn_gpu_submit(gpu, batches, count, NULL, NULL, &pool->end, error) &&
+        wnn_gpu_wait(gpu, &pool->end, error))
         return true;
     if (gpu->lost)
         wnn_gpu_settle(gpu);
     return false;
 }
 
-bool wnn_gpu_run(struct gpu *gpu, VkCommandBuffer commands, struct error *error)
+bool wnn_gpu_run(struct gpu *gpu, struct command_pool *pool, VkCommandBuffer commands, struct error *error)
 {
-    return wnn_gpu_run_batches(gpu, &(struct batch){&commands, 1}, 1, error);
+    return wnn_gpu_run_batches(gpu, pool, &(struct batch){&commands, 1}, 1, error);
 }

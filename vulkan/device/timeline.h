@@ -2,7 +2,7 @@
 //
 // The queue of a device: what is submitted to it ends in that order, and moments tell when: a moment is the
 // end of a submission and of all before it. It counts on the device's timeline semaphore, or is a fence where
-// there is none.
+// there is none. Any thread may submit and wait, but only one at a time with the same moment or command pool.
 
 #ifndef VULKAN_TIMELINE_H_
 #define VULKAN_TIMELINE_H_
@@ -15,6 +15,17 @@ void wnn_timeline_close(struct gpu *gpu);
 bool wnn_moment_create(struct gpu *gpu, struct moment *moment, struct error *error);
 void wnn_moment_free(struct gpu *gpu, struct moment *moment); // one of zeros is accepted
 
+// A command pool, and the end of what its owner ran last, both made when they are first needed; zeros until
+// then. An executable has one, which its build uses and later its executions, and so do transfers.
+struct command_pool {
+    VkCommandPool handle;
+    struct moment end;
+};
+
+bool wnn_command_pool_allocate(struct gpu *gpu, struct command_pool *pool, VkCommandBuffer *commands,
+                               struct error *error);
+void wnn_command_pool_free(struct gpu *gpu, struct command_pool *pool); // with all of its command buffers
+
 // Command buffers that are submitted together.
 struct batch {
     const VkCommandBuffer *commands;
@@ -23,20 +34,20 @@ struct batch {
 
 // Submits batches, one submission each; `moment` comes when the last has ended. On failure none
 // of them runs any more, or the device counts as lost. `waits` and `signals` or NULL: what the first waits
-// for and the last signals besides. Any thread.
+// for and the last signals besides.
 bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, const WNNVulkanSync *waits,
                     const WNNVulkanSync *signals, struct moment *moment, struct error *error);
 
-// Waits for a moment that is ahead. Any thread, one at a time for a moment. When it fails the device counts
-// as lost, and what was submitted may still run.
+// Waits for a moment that is ahead. When it fails the device counts as lost, and what was submitted may still
+// run.
 bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error);
 
-// Waits for everything that was submitted, where nothing better can be done. Nobody may submit meanwhile.
-// False: it may still run.
+// Waits for everything that has been submitted, where nothing better can be done. False: it may still run.
 bool wnn_gpu_settle(struct gpu *gpu);
 
-// Submits and waits; when it fails, nothing of it runs any more.
-bool wnn_gpu_run_batches(struct gpu *gpu, const struct batch *batches, size_t count, struct error *error);
-bool wnn_gpu_run(struct gpu *gpu, VkCommandBuffer commands, struct error *error);
+// Submits command buffers of the pool and waits; when it fails, nothing of it runs any more.
+bool wnn_gpu_run_batches(struct gpu *gpu, struct command_pool *pool, const struct batch *batches,
+                         size_t count, struct error *error);
+bool wnn_gpu_run(struct gpu *gpu, struct command_pool *pool, VkCommandBuffer commands, struct error *error);
 
 #endif

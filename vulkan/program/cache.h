@@ -22,7 +22,7 @@ struct cache_identity {
     const char *compiler;       // its version
 };
 
-// Worker only.
+// Loads and stores while a context is opened and while it builds, one at a time.
 struct cache {
     struct allocator *allocator;
     const WNNCache *host; // NULL: nothing is kept

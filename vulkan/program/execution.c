@@ -349,11 +349,6 @@ static void free_flight(struct gpu *gpu, struct flight *flight)
 {
     while (flight->takes)
         free_take(gpu, remove_take(flight, &flight->takes));
-    if (flight->preparation)
-        gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &flight->preparation);
-    if (flight->clearing)
-        gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &flight->clearing);
-    flight->preparation = flight->clearing = VK_NULL_HANDLE;
     for (unsigned i = 0; i < PIECES; i++)
         wnn_moment_free(gpu, &flight->ends[i]);
     wnn_buffer_free(gpu, &flight->arena);
@@ -447,7 +442,7 @@ static bool take_inputs(struct gpu *gpu, const struct executable *executable, st
 }
 
 // What has to come before the recording. *prepares: something has.
-static bool prepare_tensors(struct gpu *gpu, const struct executable *executable, struct flight *flight,
+static bool prepare_tensors(struct gpu *gpu, struct executable *executable, struct flight *flight,
                             const struct bindings *bindings, bool *prepares, struct error *error)
 {
     size_t inputs = executable->plan->graph.input_count, count = tensor_count(executable);
@@ -455,7 +450,7 @@ static bool prepare_tensors(struct gpu *gpu, const struct executable *executable
         *prepares |= wnn_gpu_tensor_waits(tensor_of(executable, bindings, i), i >= inputs);
     if (!*prepares)
         return true;
-    if (!wnn_gpu_preparation_begin(gpu, &flight->preparation, error))
+    if (!wnn_gpu_preparation_begin(gpu, &executable->program.command_pool, &flight->preparation, error))
         return false;
     for (size_t i = 0; i < count; i++)
         wnn_gpu_prepare(gpu, flight->preparation, tensor_of(executable, bindings, i), i >= inputs);
@@ -463,11 +458,11 @@ static bool prepare_tensors(struct gpu *gpu, const struct executable *executable
 }
 
 // What is to be done if the execution is left in the middle, which another thread than this would do.
-static bool record_clearing(struct gpu *gpu, const struct executable *executable, struct flight *flight,
+static bool record_clearing(struct gpu *gpu, struct executable *executable, struct flight *flight,
                             const struct bindings *bindings, struct error *error)
 {
     size_t inputs = executable->plan->graph.input_count, count = tensor_count(executable);
-    if (!wnn_gpu_preparation_begin(gpu, &flight->clearing, error))
+    if (!wnn_gpu_preparation_begin(gpu, &executable->program.command_pool, &flight->clearing, error))
         return false;
     for (size_t i = inputs; i < count; i++)
         wnn_gpu_tensor_clear(gpu, flight->clearing, tensor_of(executable, bindings, i));

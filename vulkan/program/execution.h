@@ -34,9 +34,9 @@ struct flight {
     struct buffer upload, readback; // where the host cannot map those
     struct take *takes;             // what was used last comes first
     size_t take_count;
-    struct recording *last; // that was submitted
-    VkCommandBuffer preparation;
-    VkCommandBuffer clearing; // of tensors, if it is stopped
+    struct recording *last;      // that was submitted
+    VkCommandBuffer preparation; // made when it is needed, as is the next, and freed with its pool
+    VkCommandBuffer clearing;    // of tensors, if it is stopped
 
     // Its submissions, how many have been made, and in how many pieces, which end at these moments by turns.
     const struct batch *batches;

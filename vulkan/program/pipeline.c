@@ -22,6 +22,7 @@ bool wnn_pipelines_open(struct pipelines *pipelines, struct gpu *gpu, const stru
                         struct error *error)
 {
     *pipelines = (struct pipelines){.gpu = gpu, .parallel = options->parallel, .bucket_count = BUCKETS};
+    pthread_mutex_init(&pipelines->lock, NULL);
     bool opened = load_compiler(&pipelines->library, error);
     if (opened) {
         pipelines->glsl = dlsym(pipelines->library, GLSL_SYMBOL);
@@ -45,13 +46,14 @@ bool wnn_pipelines_open(struct pipelines *pipelines, struct gpu *gpu, const stru
     return opened;
 }
 
-static void destroy(struct pipelines *pipelines, struct pipeline *pipeline)
+static void destroy_list(struct gpu *gpu, struct pipeline *pipeline)
 {
-    struct gpu *gpu = pipelines->gpu;
-    gpu->vk.DestroyPipeline(gpu->device, pipeline->handle, NULL);
-    wnn_release(gpu->allocator, pipeline->text);
-    wnn_release(gpu->allocator, pipeline);
-    pipelines->count--;
+    for (struct pipeline *next; pipeline; pipeline = next) {
+        next = pipeline->next;
+        gpu->vk.DestroyPipeline(gpu->device, pipeline->handle, NULL);
+        wnn_release(gpu->allocator, pipeline->text);
+        wnn_release(gpu->allocator, pipeline);
+    }
 }
 
 void wnn_pipelines_close(struct pipelines *pipelines)
@@ -59,16 +61,14 @@ void wnn_pipelines_close(struct pipelines *pipelines)
     if (!pipelines->gpu)
         return;
     for (size_t i = 0; pipelines->buckets && i < pipelines->bucket_count; i++)
-        for (struct pipeline *next, *pipeline = pipelines->buckets[i]; pipeline; pipeline = next) {
-            next = pipeline->next;
-            destroy(pipelines, pipeline);
-        }
+        destroy_list(pipelines->gpu, pipelines->buckets[i]);
     wnn_release(pipelines->gpu->allocator, pipelines->buckets);
     // At the end of the process the library has gone before.
     if (pipelines->compiler && !wnn_gate_closes())
         pipelines->glsl->destroy(pipelines->compiler);
     if (pipelines->library && !wnn_gate_closes())
         dlclose(pipelines->library);
+    pthread_mutex_destroy(&pipelines->lock);
     *pipelines = (struct pipelines){0};
 }
 
@@ -80,19 +80,30 @@ static uint64_t hash_of(const char *text, size_t length)
     return hash;
 }
 
+void wnn_pipelines_share(struct pipelines *pipelines, struct pipeline *pipeline)
+{
+    pthread_mutex_lock(&pipelines->lock);
+    pipelines->idle -= pipeline->users++ == 0;
+    pthread_mutex_unlock(&pipelines->lock);
+}
+
 struct pipeline *wnn_pipelines_find(struct pipelines *pipelines, const char *text, size_t length,
                                     unsigned buffers)
 {
     struct allocator *allocator = pipelines->gpu->allocator;
     uint64_t hash = hash_of(text, length);
-    struct pipeline **bucket = &pipelines->buckets[hash % pipelines->bucket_count];
-    for (struct pipeline *pipeline = *bucket; pipeline; pipeline = pipeline->next) {
-        if (pipeline->hash != hash || pipeline->length != length || memcmp(pipeline->text, text, length) != 0)
-            continue;
+    struct pipeline **bucket = &pipelines->buckets[hash % pipelines->bucket_count], *pipeline;
+    pthread_mutex_lock(&pipelines->lock);
+    pipeline = *bucket;
+    while (pipeline && (pipeline->hash != hash || pipeline->length != length ||
+                        memcmp(pipeline->text, text, length) != 0))
+        pipeline = pipeline->next;
+    if (pipeline)
         pipelines->idle -= pipeline->users++ == 0;
+    pthread_mutex_unlock(&pipelines->lock);
+    if (pipeline)
         return pipeline;
-    }
-    struct pipeline *pipeline = wnn_allocate_zero(allocator, sizeof *pipeline);
+    pipeline = wnn_allocate_zero(allocator, sizeof *pipeline);
     char *copy = wnn_allocate(allocator, length);
     if (!pipeline || !copy) {
         wnn_release(allocator, pipeline);
@@ -100,16 +111,19 @@ struct pipeline *wnn_pipelines_find(struct pipelines *pipelines, const char *tex
         return NULL;
     }
     memcpy(copy, text, length);
-    *pipeline = (struct pipeline){
-        .next = *bucket, .hash = hash, .text = copy, .length = length, .buffers = buffers, .users = 1};
+    *pipeline =
+        (struct pipeline){.hash = hash, .text = copy, .length = length, .buffers = buffers, .users = 1};
+    pthread_mutex_lock(&pipelines->lock);
+    pipeline->next = *bucket;
     *bucket = pipeline;
-    pipelines->count++;
+    pthread_mutex_unlock(&pipelines->lock);
     return pipeline;
 }
 
-// Drops every pipeline without users.
-static void clean(struct pipelines *pipelines)
+// Under the lock: takes every pipeline without users out of the table; returns their list.
+static struct pipeline *take_idle(struct pipelines *pipelines)
 {
+    struct pipeline *idle = NULL;
     for (size_t i = 0; i < pipelines->bucket_count; i++)
         for (struct pipeline **place = &pipelines->buckets[i]; *place;) {
             struct pipeline *pipeline = *place;
@@ -118,16 +132,22 @@ static void clean(struct pipelines *pipelines)
                 continue;
             }
             *place = pipeline->next;
-            destroy(pipelines, pipeline);
+            pipeline->next = idle;
+            idle = pipeline;
         }
     pipelines->idle = 0;
+    return idle;
 }
 
 void wnn_pipelines_leave(struct pipelines *pipelines, struct pipeline *pipeline)
 {
+    struct pipeline *idle = NULL;
+    pthread_mutex_lock(&pipelines->lock);
     pipelines->idle += --pipeline->users == 0;
     if (pipelines->idle > MOST_IDLE)
-        clean(pipelines);
+        idle = take_idle(pipelines);
+    pthread_mutex_unlock(&pipelines->lock);
+    destroy_list(pipelines->gpu, idle);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pipelines by the text of their shaders: what is equal is compiled once and shared by all graphs of a
-// context.
+// context. One thread at a time finds and compiles; beside it others may leave what they have.
 
 #ifndef VULKAN_PIPELINE_H_
 #define VULKAN_PIPELINE_H_
@@ -18,7 +18,7 @@ struct pipeline {
     const uint32_t *words; // SPIR-V that the text has been compiled to already, or NULL
     size_t word_count;
     unsigned buffers;  // of its layout
-    unsigned users;    // executables
+    unsigned users;    // executables; under the lock
     VkPipeline handle; // VK_NULL_HANDLE until it is compiled
     bool taken;        // while it is compiled
 };
@@ -31,8 +31,9 @@ struct pipelines {
     const struct glsl_compiler *glsl;
     void *compiler;
     struct cache cache;
+    pthread_mutex_t lock; // of the next
     struct pipeline **buckets;
-    size_t bucket_count, count, idle;
+    size_t bucket_count, idle;
 };
 
 // Opens the library with the compiler. NotSupportedError if there is none.
@@ -43,7 +44,8 @@ void wnn_pipelines_close(struct pipelines *pipelines);
 // The pipeline of that text, compiled or not, with one more user. NULL: out of memory.
 struct pipeline *wnn_pipelines_find(struct pipelines *pipelines, const char *text, size_t length,
                                     unsigned buffers);
-void wnn_pipelines_leave(struct pipelines *pipelines, struct pipeline *pipeline); // one user less
+void wnn_pipelines_share(struct pipelines *pipelines, struct pipeline *pipeline); // one more
+void wnn_pipelines_leave(struct pipelines *pipelines, struct pipeline *pipeline); // one less
 
 // Compiles those of the list that are not yet; on all threads.
 bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *list, size_t count,

@@ -20,6 +20,7 @@ void wnn_program_free(struct program *program)
         if (step->pipeline)
             wnn_pipelines_leave(program->pipelines, step->pipeline);
     wnn_buffer_free(gpu, &program->parameters);
+    wnn_command_pool_free(gpu, &program->command_pool);
     wnn_arena_free(&program->records);
     wnn_arena_free(&program->texts);
 }
@@ -45,7 +46,7 @@ struct step *wnn_program_repeat(struct program *program, const struct step *step
         return NULL;
     *copy = *step;
     copy->next = NULL;
-    copy->pipeline->users++;
+    wnn_pipelines_share(program->pipelines, copy->pipeline);
     return copy;
 }
 
@@ -90,7 +91,7 @@ static bool upload_parameters(struct program *program, struct error *error)
     if (!wnn_buffer_create(program->gpu, bytes, BUFFER_DEVICE, &program->parameters, error))
         return false;
     const struct upload upload = {program->words, {&program->parameters, 0, bytes}};
-    return wnn_gpu_upload(program->gpu, &upload, 1, error);
+    return wnn_gpu_upload(program->gpu, &program->command_pool, &upload, 1, error);
 }
 
 bool wnn_program_finish(struct program *program, struct error *error)
@@ -151,8 +152,9 @@ bool wnn_program_check(const struct program *program, const struct setting *sett
 
 #define STAGING ((size_t)64 << 20)
 
-static bool copy_pieces(struct gpu *gpu, VkCommandBuffer commands, const struct buffer *staging,
-                        const VkBufferCopy *copies, const VkBuffer *to, size_t count, struct error *error)
+static bool copy_pieces(struct gpu *gpu, struct command_pool *pool, VkCommandBuffer commands,
+                        const struct buffer *staging, const VkBufferCopy *copies, const VkBuffer *to,
+                        size_t count, struct error *error)
 {
     if (!wnn_buffer_flush(gpu, staging, error))
         return false;
@@ -173,11 +175,11 @@ static bool copy_pieces(struct gpu *gpu, VkCommandBuffer commands, const struct 
     result = gpu->vk.EndCommandBuffer(commands);
     if (result != VK_SUCCESS)
         return wnn_gpu_fail(gpu, result, "vkEndCommandBuffer", error);
-    return wnn_gpu_run(gpu, commands, error);
+    return wnn_gpu_run(gpu, pool, commands, error);
 }
 
-static bool upload_staged(struct gpu *gpu, const struct upload *uploads, size_t count, size_t total,
-                          struct error *error)
+static bool upload_staged(struct gpu *gpu, struct command_pool *pool, const struct upload *uploads,
+                          size_t count, size_t total, struct error *error)
 {
     enum {
         MOST_COPIES = 256
@@ -186,20 +188,15 @@ static bool upload_staged(struct gpu *gpu, const struct upload *uploads, size_t 
     VkBuffer to[MOST_COPIES];
     size_t pieces = 0, used = 0;
     struct buffer staging = {0};
-    VkCommandBuffer commands = VK_NULL_HANDLE;
-    const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-                                              .commandPool = gpu->commands,
-                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                                              .commandBufferCount = 1};
-    VkResult result = gpu->vk.AllocateCommandBuffers(gpu->device, &info, &commands);
-    if (result != VK_SUCCESS)
-        return wnn_gpu_fail(gpu, result, "vkAllocateCommandBuffers", error);
+    VkCommandBuffer commands;
+    if (!wnn_command_pool_allocate(gpu, pool, &commands, error))
+        return false;
     bool done = wnn_buffer_create(gpu, total < STAGING ? total : STAGING, BUFFER_UPLOAD, &staging, error);
     for (size_t i = 0; done && i < count; i++) {
         const struct upload *upload = &uploads[i];
         for (size_t at = 0, bytes; done && at < upload->to.bytes; at += bytes) {
             if (used == staging.bytes || pieces == MOST_COPIES) {
-                done = copy_pieces(gpu, commands, &staging, copies, to, pieces, error);
+                done = copy_pieces(gpu, pool, commands, &staging, copies, to, pieces, error);
                 pieces = used = 0;
             }
             bytes =
@@ -211,13 +208,14 @@ static bool upload_staged(struct gpu *gpu, const struct upload *uploads, size_t 
         }
     }
     if (done && pieces > 0)
-        done = copy_pieces(gpu, commands, &staging, copies, to, pieces, error);
-    gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, 1, &commands);
+        done = copy_pieces(gpu, pool, commands, &staging, copies, to, pieces, error);
+    gpu->vk.FreeCommandBuffers(gpu->device, pool->handle, 1, &commands);
     wnn_buffer_free(gpu, &staging);
     return done;
 }
 
-bool wnn_gpu_upload(struct gpu *gpu, const struct upload *uploads, size_t count, struct error *error)
+bool wnn_gpu_upload(struct gpu *gpu, struct command_pool *pool, const struct upload *uploads, size_t count,
+                    struct error *error)
 {
     size_t staged = 0;
     for (size_t i = 0; i < count; i++) {
@@ -230,5 +228,5 @@ bool wnn_gpu_upload(struct gpu *gpu, const struct upload *uploads, size_t count,
             staged += to->bytes;
         }
     }
-    return staged == 0 || upload_staged(gpu, uploads, count, staged, error);
+    return staged == 0 || upload_staged(gpu, pool, uploads, count, staged, error);
 }

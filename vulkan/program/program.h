@@ -58,6 +58,7 @@ struct program {
     uint32_t *words; // parameters of all dispatches
     size_t word_count, word_capacity;
     struct buffer parameters;
+    struct command_pool command_pool; // of its recordings, and of uploads while it is made
     size_t submissions;
     unsigned version; // recordings of another are out of date
     bool measured;    // it is so long that its recordings measure their submissions
@@ -87,8 +88,8 @@ struct setting {
 
 // What is submitted, in pieces of which none should keep the device for longer than its budget (gpu.budget).
 struct recording {
-    struct gpu *gpu;
-    unsigned version; // of the program
+    struct program *program; // which outlives it
+    unsigned version;        // of the program
     VkDescriptorPool pool;
     VkCommandBuffer *commands; // one for each submission
     struct batch *batches;     // room for one more
@@ -150,6 +151,7 @@ struct upload {
     const void *data;
     struct region to;
 };
-bool wnn_gpu_upload(struct gpu *gpu, const struct upload *uploads, size_t count, struct error *error);
+bool wnn_gpu_upload(struct gpu *gpu, struct command_pool *pool, const struct upload *uploads, size_t count,
+                    struct error *error);
 
 #endif

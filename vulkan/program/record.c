@@ -234,17 +234,12 @@ static bool begin_submission(struct recorder *recorder, struct error *error)
     bool first = recording->count == 0;
     if (!first && !end_submission(recorder, error))
         return false;
-    const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-                                              .commandPool = gpu->commands,
-                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                                              .commandBufferCount = 1};
-    VkResult result =
-        gpu->vk.AllocateCommandBuffers(gpu->device, &info, &recording->commands[recording->count]);
-    if (result != VK_SUCCESS)
-        return wnn_gpu_fail(gpu, result, "vkAllocateCommandBuffers", error);
+    if (!wnn_command_pool_allocate(gpu, &recorder->program->command_pool,
+                                   &recording->commands[recording->count], error))
+        return false;
     recorder->commands = recording->commands[recording->count++];
     const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    result = gpu->vk.BeginCommandBuffer(recorder->commands, &begin);
+    VkResult result = gpu->vk.BeginCommandBuffer(recorder->commands, &begin);
     if (result != VK_SUCCESS)
         return wnn_gpu_fail(gpu, result, "vkBeginCommandBuffer", error);
     if (first && recording->queries)
@@ -376,7 +371,7 @@ bool wnn_program_record(struct program *program, const struct setting *setting, 
                         struct error *error)
 {
     *recording =
-        (struct recording){.gpu = program->gpu, .stamps = setting->stamps, .version = program->version};
+        (struct recording){.program = program, .stamps = setting->stamps, .version = program->version};
     wnn_program_cut(program);
     if (!prepare(program, recording, error))
         return false;
@@ -398,12 +393,12 @@ bool wnn_program_record(struct program *program, const struct setting *setting, 
 
 void wnn_recording_free(struct recording *recording)
 {
-    struct gpu *gpu = recording->gpu;
-    if (!gpu)
+    if (!recording->program)
         return;
+    struct gpu *gpu = recording->program->gpu;
     if (recording->count > 0)
-        gpu->vk.FreeCommandBuffers(gpu->device, gpu->commands, (uint32_t)recording->count,
-                                   recording->commands);
+        gpu->vk.FreeCommandBuffers(gpu->device, recording->program->command_pool.handle,
+                                   (uint32_t)recording->count, recording->commands);
     wnn_release(gpu->allocator, recording->commands);
     wnn_release(gpu->allocator, recording->batches);
     gpu->vk.DestroyDescriptorPool(gpu->device, recording->pool, NULL);
@@ -413,7 +408,7 @@ void wnn_recording_free(struct recording *recording)
 
 bool wnn_recording_times(const struct recording *recording, double *times)
 {
-    struct gpu *gpu = recording->gpu;
+    struct gpu *gpu = recording->program->gpu;
     uint32_t count = recording->stamp_count, pairs = recording->stamps == STAMPS_SUBMISSIONS ? 2 : 1;
     uint64_t *stamps = count > 1 ? wnn_allocate(gpu->allocator, count * sizeof stamps[0]) : NULL;
     if (!stamps)
