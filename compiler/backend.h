@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A backend: what turns an optimised graph into something that runs. Each is one constant struct;
-// runtime/backends.c names them. All functions of one state are called one at a time: on the worker of its
-// context, and `execute` on threads that wait for it too; those of builds on another thread beside them if
-// `builds_apart`.
+// runtime/backends.c names them. Of one state the functions that a build needs, `lower` and `measure` the
+// last of them, are called one at a time on the builder's thread; beside them the others one at a time on the
+// worker of its context, `execute` on threads that wait for it too; and some on any thread, which say so.
 
 #ifndef COMPILER_BACKEND_H_
 #define COMPILER_BACKEND_H_
@@ -81,9 +81,6 @@ struct backend {
 
     // Runs nodes of one level (node->level) at the same time.
     bool levels;
-
-    // A graph can be compiled and lowered on one thread while `execute` runs on another, and `release`.
-    bool builds_apart;
 
     // (optional) The data types of one row of an operator that the backend can do; NULL: all of the table.
     uint32_t (*types)(enum op op, const struct op_row *row);

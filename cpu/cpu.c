@@ -527,7 +527,6 @@ const struct backend wnn_backend_cpu = {
     .preferred_layout = WNNInputOperandLayout_NHWC,
     .views = true,
     .joins = true,
-    .builds_apart = true,
     .preload = wnn_xnnpack_preload,
     .create = create,
     .destroy = destroy,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From a builder to a graph: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build. The caller's thread takes
-// a copy of what the outputs depend on, the worker compiles it.
+// a copy of what the outputs depend on, the builder's thread compiles it.
 
 #include "runtime/internal.h"
 #include "runtime/trace.h"
@@ -201,16 +201,8 @@ static void drop_build(WNNContext context, struct request *base)
         wnn_graph_free(&request->graph);
 }
 
-// A build changes nothing that executions see.
-static bool join_build(struct request *request, const struct request_list *flying)
-{
-    (void)request;
-    (void)flying;
-    return true;
-}
-
 static const struct request_kind build_kind = {
-    .run = run_build, .drop = drop_build, .builds = true, .interruptible = true, .joins = join_build};
+    .run = run_build, .drop = drop_build, .builds = true, .interruptible = true};
 
 static struct build_request *prepare(struct builder *builder, size_t outputCount,
                                      const WNNNamedOperand *outputs, struct error *error)

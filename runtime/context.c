@@ -167,20 +167,6 @@ static void *builder(void *argument)
     return NULL;
 }
 
-// On the worker, as above.
-static bool start_builder(WNNContext context, struct error *error)
-{
-    return !context->queue.builds_apart ||
-           wnn_thread_start(context->thread_pool, &context->builder, builder, context, error);
-}
-
-// When the queue is ending.
-static void end_builder(WNNContext context)
-{
-    if (context->queue.builds_apart)
-        wnn_thread_join(&context->builder);
-}
-
 static void return_lent(const WNNVulkanDevice *lent)
 {
     if (lent && lent->ended)
@@ -205,7 +191,8 @@ static void *worker(void *argument)
     bool threads = wnn_threads_create(context, context->parallel.threads, context->start_error);
     bool created = threads && context->backend->create(&options, &context->state, context->start_error);
     bool runs = created && start_lander(context, context->start_error);
-    if (runs && !start_builder(context, context->start_error)) {
+    if (runs &&
+        !wnn_thread_start(context->thread_pool, &context->builder, builder, context, context->start_error)) {
         end_lander(context);
         runs = false;
     }
@@ -221,7 +208,7 @@ static void *worker(void *argument)
 
     if (runs) {
         wnn_queue_work(context);
-        end_builder(context); // which may have made graphs until now
+        wnn_thread_join(&context->builder); // which may have made graphs until now
         while (!wnn_graphs_end(context))
             wnn_queue_work(context);
         end_lander(context);
@@ -261,7 +248,7 @@ static bool start_worker(WNNContext context, const WNNContextDescriptor *descrip
 // The context itself and its threads.
 static bool take_of_budget(WNNContext context, struct error *error)
 {
-    uint64_t threads = 1 + context->queue.builds_apart + (context->backend->submit != NULL);
+    uint64_t threads = 2 + (context->backend->submit != NULL);
     if (!context->thread_pool && !context->host_parallel.parallelFor)
         threads += context->parallel.threads - 1;
     if (wnn_budget_take(context->budget, WNNResource_Threads, threads))
@@ -311,7 +298,6 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     atomic_init(&context->handles, 1);
     atomic_init(&context->references, 1);
     context->backend = backend;
-    context->queue.builds_apart = backend->builds_apart;
     context->limits = descriptor->limits ? *descriptor->limits : (WNNLimits)WNN_LIMITS_INIT;
     context->queue.max_pending = context->limits.maxPendingRequests;
     wnn_allocator_init(&context->allocator, &host.host, context->limits.maxMemory);
@@ -405,14 +391,15 @@ void wnnContextRelease(WNNContext context)
     pthread_cond_signal(&queue->build_work);
     pthread_mutex_unlock(&queue->lock);
     // In a callback on a thread of the context: it goes on to its end by itself.
-    bool own = wnn_thread_is_current(&context->worker) ||
-               (queue->builds_apart && wnn_thread_is_current(&context->builder)) ||
+    bool own = wnn_thread_is_current(&context->worker) || wnn_thread_is_current(&context->builder) ||
                (context->backend->submit && wnn_thread_is_current(&context->lander));
     if (own) {
-        // The other of the two threads may be in the middle of a request, which was told to stop.
+        // Other threads of the context may be in the middle of requests, which were told to stop.
+        bool builds = wnn_thread_is_current(&context->builder),
+             lands = context->backend->submit && wnn_thread_is_current(&context->lander);
         pthread_mutex_lock(&queue->lock);
-        bool builds = queue->builds_apart && wnn_thread_is_current(&context->builder);
-        while (builds ? queue->running : queue->builder_busy)
+        while ((builds ? queue->running : queue->builder_busy) ||
+               (!lands && (queue->flying.first || queue->landing)))
             pthread_cond_wait(&queue->changed, &queue->lock);
         pthread_mutex_unlock(&queue->lock);
         wnn_thread_detach(&context->worker);

@@ -24,8 +24,8 @@ struct WNNContextImpl {
     struct allocator allocator; // of everything but this struct, which comes straight from the host
     struct queue queue;
     struct thread worker;
-    struct thread builder; // of a backend that builds beside executions
-    struct thread lander;  // of a backend with `submit`
+    struct thread builder;
+    struct thread lander; // of a backend with `submit`
 
     // Do not change after wnnCreateContext.
     unsigned forks; // fork.h

@@ -378,7 +378,7 @@ static bool push(struct queue *queue, struct request *request, pthread_cond_t **
                         "%llu requests are pending; the context accepts no more",
                         (unsigned long long)queue->pending);
     request->state = REQUEST_QUEUED;
-    if (request->kind->builds && queue->builds_apart) {
+    if (request->kind->builds) {
         append(&queue->builds, request);
         *tell = &queue->build_work;
         return true;
@@ -615,7 +615,7 @@ static void run_first(WNNContext context)
     run(context, request);
     pthread_mutex_lock(&queue->lock);
     queue->running = false;
-    if (queue->ending) // a callback of the builder may wait for this
+    if (queue->ending) // likewise
         pthread_cond_broadcast(&queue->changed);
 }
 
@@ -682,6 +682,8 @@ static void land_first(WNNContext context)
     queue->landing = false;
     if (queue->waiting.first || queue->ending)
         pthread_cond_signal(&queue->work);
+    if (queue->ending) // a callback on another thread may wait for this
+        pthread_cond_broadcast(&queue->changed);
 }
 
 void wnn_queue_land(WNNContext context)

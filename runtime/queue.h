@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The timeline of a context: requests in call order, a worker that runs them one at a time, and the delivery
-// of results to callbacks in the three callback modes. Builds have a line and a thread of their own where the
-// backend can build beside executions, so that neither waits for the other. A thread that waits takes the
-// worker's place where it can: to hand a request to another thread and its result back takes longer than many
-// a request. What a request does is in its kind; the queue knows nothing about graphs.
+// of results to callbacks in the three callback modes. Builds have a line and a thread of their own beside
+// it, so that neither they nor executions wait for the other. A thread that waits takes the worker's place
+// where it can: to hand a request to another thread and its result back takes longer than many a request.
+// What a request does is in its kind; the queue knows nothing about graphs.
 //
 // Where a device does the work, a run only begins it: the request is in flight then, and the worker goes on
 // with the next. Requests in flight land in the order of the timeline, on a second thread or on one that
@@ -25,8 +25,8 @@ struct request_list;
 
 // All but `joins` are called without a lock, and once at most for a request that does not ask for more.
 struct request_kind {
-    // One at a time, on the worker, or on any thread if it may. Failing is said with `error`; false means
-    // that the context is lost by it.
+    // One at a time, on the worker, or on any thread if it may; one build beside that, on the builder's
+    // thread. Failing is said with `error`; false means that the context is lost by it.
     bool (*run)(WNNContext context, struct request *request, struct error *error);
     // Gives back what the request refers to, before the callback: after the run, or instead of it. NULL is
     // for the end of an executable: nobody waits for it, a lost context runs it too, and `run` disposes of
@@ -125,8 +125,7 @@ struct queue {
     struct request_list waiting;   // the timeline
     bool running;                  // one that was on it runs
     struct request *current;       // which one; NULL also while a thread has taken the timeline
-    bool builds_apart;             // builds are not on it; does not change
-    struct request_list builds;    // but here
+    struct request_list builds;    // which are not on it
     struct request *building;      // the one that runs
     bool builder_busy;             // with that, its callback included
     struct request_list flying;    // and what is in flight of it

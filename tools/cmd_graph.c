@@ -56,7 +56,7 @@ static void dump(const struct graph_options *options, const struct graph *graph)
         wnn_dump_text(graph, &sink);
 }
 
-// Runs on the context's worker, while this thread waits for the build.
+// Runs on the thread of the context that builds, while this one waits for that.
 static void observe(void *argument, const char *pass, const struct graph *graph)
 {
     struct observer *observer = argument;

@@ -631,7 +631,7 @@ static void test_release_while_running_here(void)
 // Requests in flight
 // ---------------------------------------------------------------------------------------------------------------
 
-// As many as there is room for fly at once, a build runs meanwhile, and what has ended waits for its turn.
+// As many as there is room for fly at once, and a build that is asked for meanwhile ends before them.
 static void test_flights(void)
 {
     enum {
@@ -657,19 +657,18 @@ static void test_flights(void)
             wnnGraphBuilderRelease(builder);
         }
     }
-    for (int i = 0; i < 5000 && counters_of(context).graphs < 2; i++)
+    for (int i = 0; i < 60000 && built.calls == 0; i++)
         sleep_milliseconds(1);
-    REQUIRE_EQUAL_INT(counters_of(context).graphs, 2);
-    REQUIRE_EQUAL_INT(built.calls, 0);
+    REQUIRE_EQUAL_INT(built.calls, 1);
+    REQUIRE_EQUAL_INT(answers[0].calls, 0);
     set_gate(false);
     wait_for(context, last);
     REQUIRE_EQUAL_INT(flights_at_once, 3);
     for (int i = 0; i < COUNT; i++) {
         REQUIRE_EQUAL_INT(answers[i].status, WNNStatus_Success);
-        REQUIRE_EQUAL_INT(answers[i].order, answers[0].order + i + (i > 2));
+        REQUIRE_EQUAL_INT(answers[i].order, answers[0].order + i);
         REQUIRE_EQUAL_FLOAT(out[i][1], 2 * in[i][1]);
     }
-    REQUIRE_EQUAL_INT(built.order, answers[2].order + 1);
     most_flights = 1;
     wnnGraphRelease(built.graph);
     wnnGraphRelease(graph);

@@ -392,7 +392,6 @@ static inline void make_backends(void)
     flying.execute = execute_flying;
     flying.submit = submit_flying;
     flying.land = land_flying;
-    flying.builds_apart = false;
     flying.measure = NULL;
 }
 

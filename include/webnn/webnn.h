@@ -339,8 +339,8 @@ typedef struct WNNAllocator {
 } WNNAllocator;
 
 // The host's own thread pool. `parallelFor` calls task(argument, i) once for every i in [0, count), on any threads,
-// and returns when all are done. With it the library makes no compute threads of its own (one worker remains, which
-// calls parallelFor, as do threads in wnnContextWaitAny). `concurrency` is the number of tasks that can make progress at
+// and returns when all are done. With it the library makes no compute threads of its own (the threads remain that execute
+// and build, which call parallelFor, as do those in wnnContextWaitAny). `concurrency` is the number of tasks that can make progress at
 // once, at least 1.
 typedef struct WNNParallelFor {
     void (*parallelFor)(size_t count, void (*task)(void *argument, size_t index), void *argument, void *userdata);
@@ -420,7 +420,7 @@ typedef enum WNNPriority {
 } WNNPriority;
 
 // Where the host keeps what a GPU context compiles, so that later contexts and processes need not compile it again. The
-// library asks for entries and offers new ones on the worker thread, while a context is made and while a graph is built,
+// library asks for entries and offers new ones on threads of its own, while a context is made and while a graph is built,
 // one call at a time for a context; the functions must not call the library, and should not take long. A host may share
 // one cache among its contexts, keep it in files, forget entries at any time, and return wrong ones: an entry carries a
 // checksum over itself and its key, and is compiled anew if it does not fit.
@@ -639,7 +639,8 @@ typedef struct WNNContextDescriptor {
       NULL, NULL, NULL, WNNPriority_Normal, NULL, NULL, NULL,                                                                \
       WNN_CONTEXT_LOST_CALLBACK_INFO_INIT, WNN_ERROR_CALLBACK_INFO_INIT }
 
-// Makes a context and its worker thread, with a GPU also one that waits for that. `descriptor` NULL: the INIT values.
+// Makes a context and its threads: a worker, which executes, and beside it one that builds, so that neither waits for the
+// other; with a GPU also one that waits for that. `descriptor` NULL: the INIT values.
 // On failure *context is NULL and the error callback of the descriptor has the message.
 // TypeError: an enumerator or a callback mode that does not exist, an unusable allocator, parallelFor, cache or trace, a device
 // that is neither an index nor a UUID, or named although the type is CPU. NotSupportedError: no such device, or the
