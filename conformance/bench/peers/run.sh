@@ -13,7 +13,7 @@ cd "$(dirname "$0")/../../.."
 need "${build_packages[@]}"
 conformance/bench/peers/install.sh
 [ -f build/build.ninja ] || quietly meson setup build
-quietly ninja -C build
+quietly ninja -C build tools/webnn
 vs=()
 for peer in onednn onnxruntime pytorch; do
   vs+=("--vs=conformance/bench/peers/peer.sh $peer")
