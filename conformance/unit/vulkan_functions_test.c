@@ -166,7 +166,7 @@ static const struct function {
     {"elu", make_elu, exact_elu, 3, 0.53, INFINITY},
     {"erf", make_erf, erf, 4, 0.54, INFINITY},
     {"exp", make_exp, exp, 1.5, 0.51, INFINITY},
-    {"gelu", make_gelu, exact_gelu, 8, 0.53, 12},
+    {"gelu", make_gelu, exact_gelu, 8, 0.53, 14},
     {"hardSwish", make_hard_swish, exact_hard_swish, 3, 0.51, INFINITY},
     {"log", make_log, log, 1.5, 0.51, INFINITY},
     {"x / 2^-6", make_multiple, exact_multiple, 0.5001, 0.51, INFINITY},

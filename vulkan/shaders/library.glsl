@@ -803,8 +803,8 @@ float erf_of(float x)
 
 //: erfc_far
 // What gelu makes of x from 0 on where x is below 0: erfc(x / sqrt(2)) / 2, which is exp(-x^2 / 2) / (x + 4) times a
-// polynomial of (x - 4) / (x + 4).
-float erfc_far(float x)
+// polynomial of (x - 4) / (x + 4); times a factor, without which it may be a denormal number.
+float erfc_far(float x, float factor)
 {
     float error, s = exact_product(x, x, error);
     precise float share = 1.0 / (x + 4.0), t = mad(-8.0, share, 1.0);
@@ -818,14 +818,14 @@ float erfc_far(float x)
     p = mad(p, t, 3.871368985e-1);
     p = mad(p, t, -6.078965900e-1);
     p = mad(p, t, 7.552851354e-1);
-    return p * share * exp_within(-0.5 * s, -0.5 * error);
+    return factor * (p * share) * exp_within(-0.5 * s, -0.5 * error);
 }
 
 //: gelu_of
 float gelu_of(float x)
 {
-    float low = x < -14.4 ? -14.4 : x, p = erfc_far(low > 14.4 ? 14.4 : abs(low));
-    precise float y = low * (x < 0.0 ? p : 1.0 - p);
+    float low = x < -14.4 ? -14.4 : x, part = erfc_far(low > 14.4 ? 14.4 : abs(low), x < 0.0 ? low : 1.0);
+    precise float y = x < 0.0 ? part : low * (1.0 - part);
     return kept_nan(x, y);
 }
 
