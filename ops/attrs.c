@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attrs.h"
 
-#include "ops/builder.h"
+#include "ops/check.h"
 
 #include <math.h>
 #include <string.h>
@@ -184,5 +184,32 @@ bool wnn_attrs_take(struct op_call *call, const struct graph *owner, const void 
     if (!copy)
         return wnn_fail_memory(call->error);
     call->attrs = copy;
+    return true;
+}
+
+bool wnn_activation_complete(struct op_call *call, const struct activation *activation, WNNDataType type,
+                             struct activation *complete)
+{
+    // The operator is inferred on an operand that stands for any of its type.
+    struct operand sample = {.type = {.type = type, .shape = {.rank = 2, .dim = {1, 1}}}};
+    struct operand *in[] = {&sample};
+    struct descriptor out;
+    struct op_call inner = {.op = (enum op)activation->op,
+                            .info = &wnn_ops[activation->op],
+                            .in = in,
+                            .in_count = 1,
+                            .attrs =
+                                wnn_op_copy_attrs(call->arena, (enum op)activation->op, activation->attrs),
+                            .out = &out,
+                            .out_count = 1,
+                            .out_capacity = 1,
+                            .arena = call->arena,
+                            .limits = call->limits,
+                            .error = call->error};
+    if (!inner.attrs)
+        return wnn_fail_memory(call->error);
+    if (!inner.info->infer(&inner))
+        return false;
+    *complete = (struct activation){NULL, (uint16_t)inner.op, inner.attrs};
     return true;
 }

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define MOST_TENSORS 8192 // https://www.w3.org/TR/webnn/#valid-tensor-count
-#define LABEL_TEXT   128
 
 void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *allocator,
                       const WNNLimits *limits, const struct builder_host *host, void *context)
@@ -45,58 +44,6 @@ void wnnGraphBuilderClearError(WNNGraphBuilder builder)
 // ---------------------------------------------------------------------------------------------------------------
 // Limits
 // ---------------------------------------------------------------------------------------------------------------
-
-bool wnn_check_limits(const WNNLimits *limits, const char *what, const struct descriptor *descriptor,
-                      struct error *error)
-{
-    const struct shape *shape = &descriptor->shape;
-    for (unsigned i = 0; i < shape->rank; i++)
-        if (shape->dim[i] < WNN_MIN_DIMENSION || shape->dim[i] > WNN_MAX_DIMENSION)
-            return wnn_fail(error, WNNStatus_TypeError,
-                            "%s has shape %s; expected each dimension to be 1 to 2147483647", what,
-                            SHAPE_TEXT(shape));
-    size_t elements;
-    if (!wnn_shape_count(shape, &elements))
-        return wnn_fail(error, WNNStatus_TypeError, "%s has shape %s; expected at most 2147483647 elements",
-                        what, SHAPE_TEXT(shape));
-    uint64_t bytes = wnn_dtype_bytes(descriptor->type, elements);
-    if (limits->maxTensorByteLength && bytes > limits->maxTensorByteLength)
-        return wnn_fail(error, WNNStatus_TypeError, "%s of %s %s has %llu bytes; expected at most %llu", what,
-                        wnn_dtype_name(descriptor->type), SHAPE_TEXT(shape), (unsigned long long)bytes,
-                        (unsigned long long)limits->maxTensorByteLength);
-    return true;
-}
-
-bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType type, WNNUint32List shape,
-                          struct descriptor *descriptor, struct error *error)
-{
-    if (!wnn_dtype_valid(type))
-        return wnn_fail(error, WNNStatus_TypeError, "%s has data type %d, which does not exist", what,
-                        (int)type);
-    if (shape.count == WNN_LIST_ABSENT)
-        return wnn_fail(error, WNNStatus_TypeError, "%s has no shape", what);
-    if (shape.count > WNN_MAX_RANK)
-        return wnn_fail(error, WNNStatus_TypeError, "%s has rank %zu; expected at most %d", what, shape.count,
-                        WNN_MAX_RANK);
-    if (shape.count && !shape.data)
-        return wnn_fail(error, WNNStatus_TypeError, "%s has rank %zu but no dimensions", what, shape.count);
-    *descriptor = (struct descriptor){.type = type};
-    wnn_shape_append(&descriptor->shape, shape.data, (unsigned)shape.count);
-    return wnn_check_limits(limits, what, descriptor, error);
-}
-
-bool wnn_check_string(const WNNLimits *limits, const char *what, WNNStringView view, struct error *error)
-{
-    if (!view.data && view.length != WNN_STRLEN && view.length != 0)
-        return wnn_fail(error, WNNStatus_TypeError, "%s has %zu bytes but no data", what, view.length);
-    struct string string = wnn_string(view);
-    if (limits->maxStringLength && string.length > limits->maxStringLength)
-        return wnn_fail(error, WNNStatus_TypeError, "%s has %zu bytes; expected at most %u", what,
-                        string.length, limits->maxStringLength);
-    if (!wnn_string_is_utf8(string))
-        return wnn_fail(error, WNNStatus_TypeError, "%s is not well-formed UTF-8", what);
-    return true;
-}
 
 // Whether the builder takes one more operand of `count`, and one more operator.
 static bool check_room(struct WNNGraphBuilderImpl *builder, size_t operands, size_t nodes,
@@ -187,10 +134,10 @@ WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
         wnn_fail(error, WNNStatus_TypeError, "the name of an input is empty");
         return NULL;
     }
-    char buffer[LABEL_TEXT + 16];
+    char buffer[WNN_LABEL_TEXT + 16];
     struct text what = TEXT(buffer);
     wnn_text_add(&what, "input \"");
-    wnn_text_add_quoted(&what, string, LABEL_TEXT / 2);
+    wnn_text_add_quoted(&what, string, WNN_LABEL_TEXT / 2);
     wnn_text_add(&what, "\"");
     struct descriptor type;
     if (!check_call(builder, buffer, descriptor, &type) ||
@@ -421,25 +368,6 @@ WNNUint32List wnnOperandGetShape(WNNOperand operand)
 // Operators
 // ---------------------------------------------------------------------------------------------------------------
 
-bool wnn_op_fail(struct op_call *call, const char *format, ...)
-{
-    char buffer[WNN_MESSAGE_SIZE];
-    struct text text = TEXT(buffer);
-    wnn_text_add(&text, "%s", call->info->name);
-    struct string label = wnn_string(((const WNNOperatorOptions *)call->attrs)->label);
-    if (label.length) {
-        wnn_text_add(&text, " \"");
-        wnn_text_add_quoted(&text, label, LABEL_TEXT);
-        wnn_text_add(&text, "\"");
-    }
-    wnn_text_add(&text, ": ");
-    va_list arguments;
-    va_start(arguments, format);
-    wnn_text_add_list(&text, format, arguments);
-    va_end(arguments);
-    return wnn_fail(call->error, WNNStatus_TypeError, "%s", buffer);
-}
-
 // Puts the operands in table order into `in`: the positional ones, then those of the options.
 static bool collect_operands(struct WNNGraphBuilderImpl *builder, struct op_call *call, size_t count,
                              const WNNOperand *operands, struct operand **in)
@@ -665,33 +593,6 @@ size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_coun
 // ---------------------------------------------------------------------------------------------------------------
 // Activations
 // ---------------------------------------------------------------------------------------------------------------
-
-bool wnn_activation_complete(struct op_call *call, const struct activation *activation, WNNDataType type,
-                             struct activation *complete)
-{
-    // The operator is inferred on an operand that stands for any of its type.
-    struct operand sample = {.type = {.type = type, .shape = {.rank = 2, .dim = {1, 1}}}};
-    struct operand *in[] = {&sample};
-    struct descriptor out;
-    struct op_call inner = {.op = (enum op)activation->op,
-                            .info = &wnn_ops[activation->op],
-                            .in = in,
-                            .in_count = 1,
-                            .attrs =
-                                wnn_op_copy_attrs(call->arena, (enum op)activation->op, activation->attrs),
-                            .out = &out,
-                            .out_count = 1,
-                            .out_capacity = 1,
-                            .arena = call->arena,
-                            .limits = call->limits,
-                            .error = call->error};
-    if (!inner.attrs)
-        return wnn_fail_memory(call->error);
-    if (!inner.info->infer(&inner))
-        return false;
-    *complete = (struct activation){NULL, (uint16_t)inner.op, inner.attrs};
-    return true;
-}
 
 WNNActivation wnn_builder_activation(WNNGraphBuilder builder, enum op op, const void *attrs)
 {

@@ -5,7 +5,7 @@
 #ifndef OPS_BUILDER_H_
 #define OPS_BUILDER_H_
 
-#include "ops/op.h"
+#include "ops/check.h"
 
 // What the builder needs of the context that it belongs to; the runtime's.
 struct builder_host {
@@ -38,17 +38,5 @@ void wnn_builder_free(struct WNNGraphBuilderImpl *builder);
 bool wnn_builder_snapshot(struct WNNGraphBuilderImpl *builder, size_t output_count,
                           const WNNNamedOperand *outputs, bool (*tensor_alive)(const void *origin),
                           struct graph *graph, struct error *error);
-
-// Checks a public descriptor against the limits and converts it:
-// https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions. `what` begins the message.
-bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType type, WNNUint32List shape,
-                          struct descriptor *descriptor, struct error *error);
-
-// The same for a descriptor that exists: dimensions, element count, byte length.
-bool wnn_check_limits(const WNNLimits *limits, const char *what, const struct descriptor *descriptor,
-                      struct error *error);
-
-// A name or label: length and UTF-8.
-bool wnn_check_string(const WNNLimits *limits, const char *what, WNNStringView view, struct error *error);
 
 #endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks of what callers pass, whoever records it.
+
+#ifndef OPS_CHECK_H_
+#define OPS_CHECK_H_
+
+#include "ops/op.h"
+
+#define WNN_LABEL_TEXT 128 // characters of a label in messages
+
+// Checks a public descriptor against the limits and converts it:
+// https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions. `what` begins the message.
+bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType type, WNNUint32List shape,
+                          struct descriptor *descriptor, struct error *error);
+
+// The same for a descriptor that exists: dimensions, element count, byte length.
+bool wnn_check_limits(const WNNLimits *limits, const char *what, const struct descriptor *descriptor,
+                      struct error *error);
+
+// A name or label: length and UTF-8.
+bool wnn_check_string(const WNNLimits *limits, const char *what, WNNStringView view, struct error *error);
+
+#endif
