@@ -11,6 +11,7 @@
 // sum in float32.
 
 #include "compiler/rewrite.h"
+#include "ops/geometry.h"
 #include "lib/half.h"
 
 #include <float.h>
@@ -33,35 +34,18 @@ struct affine {
     bool scales;
 };
 
-static void describe_filter(const struct node *node, WNNInputOperandLayout layout, unsigned axis,
-                            struct channels *channels)
-{
-    const struct shape *filter = &node->in[1]->type.shape;
-    channels->axis = layout == WNNInputOperandLayout_NCHW ? 1 : 3;
-    channels->count = filter->dim[axis];
-    channels->inner = 1;
-    for (unsigned i = axis + 1; i < filter->rank; i++)
-        channels->inner *= filter->dim[i];
-}
-
 // False: not a producer that can take a factor or an offset.
 static bool describe(const struct node *node, struct channels *channels)
 {
-    // Where the output channels stand in the shape of a filter, by its layout.
-    static const uint8_t conv_axis[] = {0, 0, 3, 0, 3}, transpose_axis[] = {0, 1, 2, 0};
     if (node->activation || node->in_count < 2 || !wnn_rewrite_is_floats(node->in[1]))
         return false;
     const struct shape *out = &node->out[0]->type.shape;
     switch (node->op) {
-    case WNN_OP_conv2d: {
-        const WNNConv2dOptions *options = node->attrs;
-        describe_filter(node, options->inputLayout, conv_axis[options->filterLayout], channels);
-        return true;
-    }
+    case WNN_OP_conv2d:
     case WNN_OP_convTranspose2d: {
-        const WNNConvTranspose2dOptions *options = node->attrs;
-        describe_filter(node, options->inputLayout, transpose_axis[options->filterLayout], channels);
-        return options->groups == 1;
+        const struct convolution c = wnn_node_convolution(node);
+        *channels = (struct channels){c.filter.outputs, c.to.nhwc ? 3 : 1, c.filter.o};
+        return !c.transposed || c.groups == 1;
     }
     case WNN_OP_gemm: {
         const WNNGemmOptions *options = node->attrs;

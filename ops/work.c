@@ -2,7 +2,7 @@
 //
 // How much an operator has to do.
 
-#include "ops/op.h"
+#include "ops/geometry.h"
 
 // Saturating.
 static uint64_t times(uint64_t a, uint64_t b)
@@ -42,34 +42,22 @@ static uint64_t meetings(uint64_t size, uint64_t taps, uint64_t stride, uint64_t
     return times(min(size, times(reached, (size - 1) / stride + 1)), (taps - 1) / period + 1);
 }
 
-static uint64_t transposed_work(struct operand *const *in, const struct descriptor *out,
-                                const WNNConvTranspose2dOptions *options)
+static uint64_t convolution_work(enum op op, struct operand *const *in, const struct descriptor *out,
+                                 const void *attrs)
 {
     enum {
         PHASE_WORK = 256 // about what it takes to begin with a phase
     };
-    static const uint8_t places[][4] = {
-        [WNNConvTranspose2dFilterOperandLayout_IOHW] = {0, 1, 2, 3},
-        [WNNConvTranspose2dFilterOperandLayout_HWOI] = {3, 2, 0, 1},
-        [WNNConvTranspose2dFilterOperandLayout_OHWI] = {3, 0, 1, 2},
-    };
-    const uint8_t *place = places[options->filterLayout];
-    const uint32_t *filter = in[1]->type.shape.dim, *image = out[0].shape.dim;
-    unsigned y = options->inputLayout == WNNInputOperandLayout_NHWC ? 1 : 2;
-    uint64_t phases = 1, work = times((uint64_t)filter[place[0]] * image[0], filter[place[1]]);
-    for (unsigned i = 0; i < 2; i++)
-        work = times(work, meetings(image[y + i], filter[place[2 + i]], options->strides.data[i],
-                                    options->dilations.data[i], &phases));
-    return max(work, times(phases, PHASE_WORK));
-}
-
-static uint64_t conv2d_work(struct operand *const *in, const struct descriptor *out,
-                            const WNNConv2dOptions *options)
-{
+    const struct convolution c =
+        wnn_convolution_of(op, attrs, &in[0]->type.shape, &in[1]->type.shape, &out[0].shape);
+    const struct filter *filter = &c.filter;
     // Every output element meets the filter of its channel.
-    bool last = options->filterLayout == WNNConv2dFilterOperandLayout_HWIO ||
-                options->filterLayout == WNNConv2dFilterOperandLayout_IHWO;
-    return times(elements(&out[0]), elements(&in[1]->type) / in[1]->type.shape.dim[last ? 3 : 0]);
+    if (!c.transposed)
+        return times(elements(&out[0]), times((uint64_t)filter->inputs * filter->height, filter->width));
+    uint64_t phases = 1, work = times((uint64_t)filter->inputs * c.to.batches, filter->outputs);
+    work = times(work, meetings(c.to.height, filter->height, c.strides[0], c.dilations[0], &phases));
+    work = times(work, meetings(c.to.width, filter->width, c.strides[1], c.dilations[1], &phases));
+    return max(work, times(phases, PHASE_WORK));
 }
 
 // Every element of the query meets all keys, and every element of the result all values.
@@ -88,7 +76,7 @@ static uint64_t products(enum op op, struct operand *const *in, const struct des
 {
     switch (wnn_ops[op].class) {
     case CLASS_CONVOLUTION:
-        return op == WNN_OP_conv2d ? conv2d_work(in, out, attrs) : transposed_work(in, out, attrs);
+        return convolution_work(op, in, out, attrs);
     case CLASS_POOLING: {
         const uint32_t *window = ((const WNNPool2dOptions *)attrs)->windowDimensions.data;
         return times(elements(&out[0]), times(window[0], window[1]));

@@ -5,6 +5,7 @@
 // constant filter is packed once: for the product, or as struct conv wants it for the loops.
 
 #include "cpu/conv/conv.h"
+#include "ops/geometry.h"
 
 // A product of channels_first: one image and one group.
 struct part {
@@ -310,89 +311,31 @@ static void run_phase(struct conv *conv, bool product, const struct parallel *pa
 // From nodes
 // ---------------------------------------------------------------------------------------------------------------
 
-// The filter's dimensions, by meaning. For convTranspose2d, "in" counts all input channels, and "out" those
-// of a group; for conv2d it is the other way round.
-struct filter_dims {
-    unsigned out, in, y, x;
-};
-
-static struct filter_dims conv_filter(WNNConv2dFilterOperandLayout layout)
+// Everything but the data and the axes.
+static struct conv describe(const struct convolution *c)
 {
-    switch (layout) {
-    case WNNConv2dFilterOperandLayout_HWIO:
-        return (struct filter_dims){3, 2, 0, 1};
-    case WNNConv2dFilterOperandLayout_OHWI:
-        return (struct filter_dims){0, 3, 1, 2};
-    case WNNConv2dFilterOperandLayout_IHWO:
-        return (struct filter_dims){3, 0, 1, 2};
-    default:
-        return (struct filter_dims){0, 1, 2, 3};
-    }
-}
-
-static struct filter_dims transpose_filter(WNNConvTranspose2dFilterOperandLayout layout)
-{
-    switch (layout) {
-    case WNNConvTranspose2dFilterOperandLayout_HWOI:
-        return (struct filter_dims){2, 3, 0, 1};
-    case WNNConvTranspose2dFilterOperandLayout_OHWI:
-        return (struct filter_dims){0, 3, 1, 2};
-    default:
-        return (struct filter_dims){1, 0, 2, 3};
-    }
-}
-
-// Everything but the data and the axes. `divided` is the filter's dimension that counts all channels of all
-// groups.
-static struct conv describe(const struct shape *input, const struct shape *filter, const struct shape *output,
-                            uint32_t groups, WNNInputOperandLayout layout, struct filter_dims dims,
-                            unsigned divided)
-{
-    size_t in[WNN_MAX_RANK], out[WNN_MAX_RANK], strides[WNN_MAX_RANK];
-    bool last = layout == WNNInputOperandLayout_NHWC;
-    unsigned c = last ? 3 : 1, y = last ? 1 : 2, x = last ? 2 : 3;
-
-    wnn_shape_strides(input, in);
-    wnn_shape_strides(output, out);
-    wnn_shape_strides(filter, strides);
     return (struct conv){
-        .batch = input->dim[0],
-        .groups = groups,
-        .inputs = input->dim[c] / groups,
-        .outputs = output->dim[c] / groups,
-        .channels_last = last,
-        .in_image = in[0],
-        .in_y = in[y],
-        .in_x = in[x],
-        .in_channel = in[c],
-        .out_image = out[0],
-        .out_y = out[y],
-        .out_x = out[x],
-        .out_channel = out[c],
-        .filter_group = filter->dim[divided] / groups * strides[divided],
-        .filter_out = strides[dims.out],
-        .filter_in = strides[dims.in],
-        .filter_y = strides[dims.y],
-        .filter_x = strides[dims.x],
-        .y = {.in = input->dim[y], .count = output->dim[y]},
-        .x = {.in = input->dim[x], .count = output->dim[x]},
+        .batch = c->from.batches,
+        .groups = c->groups,
+        .inputs = c->inputs,
+        .outputs = c->outputs,
+        .channels_last = c->from.nhwc,
+        .in_image = c->from.n,
+        .in_y = c->from.y,
+        .in_x = c->from.x,
+        .in_channel = c->from.c,
+        .out_image = c->to.n,
+        .out_y = c->to.y,
+        .out_x = c->to.x,
+        .out_channel = c->to.c,
+        .filter_group = c->filter_group,
+        .filter_out = c->filter.o,
+        .filter_in = c->filter.i,
+        .filter_y = c->filter.y,
+        .filter_x = c->filter.x,
+        .y = {.in = c->from.height, .count = c->to.height},
+        .x = {.in = c->from.width, .count = c->to.width},
     };
-}
-
-static struct conv describe_conv(const WNNConv2dOptions *options, const struct shape *input,
-                                 const struct shape *filter, const struct shape *output,
-                                 struct filter_dims *dims)
-{
-    *dims = conv_filter(options->filterLayout);
-    return describe(input, filter, output, options->groups, options->inputLayout, *dims, dims->out);
-}
-
-static struct conv describe_transpose(const WNNConvTranspose2dOptions *options, const struct shape *input,
-                                      const struct shape *filter, const struct shape *output,
-                                      struct filter_dims *dims)
-{
-    *dims = transpose_filter(options->filterLayout);
-    return describe(input, filter, output, options->groups, options->inputLayout, *dims, dims->in);
 }
 
 // The direct loops over vectors of channels want output channels side by side.
@@ -552,26 +495,17 @@ static bool phases_are_tiny(const struct layer *layer)
 
 static struct layer describe_layer(const struct node *node)
 {
-    const struct shape *filter = &node->in[1]->type.shape, *in = &node->in[0]->type.shape;
-    const struct shape *out = &node->out[0]->type.shape;
-    struct layer layer = {.node = node, .transposed = node->op == WNN_OP_convTranspose2d};
-    struct filter_dims dims;
-    layer.rows_of_phases = layer.phases = 1;
-    if (layer.transposed) {
-        const WNNConvTranspose2dOptions *options = node->attrs;
-        layer.conv = describe_transpose(options, in, filter, out, &dims);
-        layer.padding = options->padding.data;
-        layer.strides = options->strides.data;
-        layer.dilations = options->dilations.data;
-    } else {
-        const WNNConv2dOptions *options = node->attrs;
-        layer.conv = describe_conv(options, in, filter, out, &dims);
-        layer.padding = options->padding.data;
-        layer.strides = options->strides.data;
-        layer.dilations = options->dilations.data;
-    }
-    layer.height = filter->dim[dims.y];
-    layer.width = filter->dim[dims.x];
+    const struct convolution c = wnn_node_convolution(node);
+    struct layer layer = {.node = node,
+                          .conv = describe(&c),
+                          .height = c.filter.height,
+                          .width = c.filter.width,
+                          .rows_of_phases = 1,
+                          .phases = 1,
+                          .padding = c.padding,
+                          .strides = c.strides,
+                          .dilations = c.dilations,
+                          .transposed = c.transposed};
     if (layer.transposed) {
         layer.reach[0] = reach_of(layer.height, layer.padding[0], layer.strides[0], layer.dilations[0]);
         layer.reach[1] = reach_of(layer.width, layer.padding[2], layer.strides[1], layer.dilations[1]);

@@ -5,6 +5,7 @@
 // loops over vectors of channels. Padding is the zero point of the input, from a line of its own.
 
 #include "cpu/matmul/int8.h"
+#include "ops/geometry.h"
 
 #include "cpu/elementwise/elementwise.h"
 #include "cpu/matmul/gemm.h"
@@ -37,45 +38,34 @@ static size_t round_up(size_t value, size_t unit)
 
 static struct conv measure(const struct node *node)
 {
-    static const uint8_t dims[5][4] = {
-        {0}, {0, 1, 2, 3}, {3, 2, 0, 1}, {0, 3, 1, 2}, {3, 0, 1, 2}}; // out, in, y, x
-    const WNNConv2dOptions *options = node->attrs;
-    const struct shape *in = &node->in[0]->type.shape, *filter = &node->in[1]->type.shape;
-    const struct shape *out = &node->out[0]->type.shape;
-    const uint8_t *dim = dims[options->filterLayout];
-    bool last = options->inputLayout == WNNInputOperandLayout_NHWC;
-    unsigned c = last ? 3 : 1, y = last ? 1 : 2;
-    size_t from[WNN_MAX_RANK], to[WNN_MAX_RANK], weight[WNN_MAX_RANK];
-    wnn_shape_strides(in, from);
-    wnn_shape_strides(out, to);
-    wnn_shape_strides(filter, weight);
+    const struct convolution c = wnn_node_convolution(node);
     struct conv conv = {
         .node = node,
-        .batch = in->dim[0],
-        .groups = options->groups,
-        .inputs = in->dim[c] / options->groups,
-        .outputs = out->dim[c] / options->groups,
-        .in_image = from[0],
-        .in_y = from[y],
-        .in_x = from[y + 1],
-        .in_channel = from[c],
-        .out_image = to[0],
-        .out_x = to[y + 1],
-        .out_channel = to[c],
-        .filter_out = weight[dim[0]],
-        .filter_in = weight[dim[1]],
-        .filter_y = weight[dim[2]],
-        .filter_x = weight[dim[3]],
-        .channels_last = last,
+        .batch = c.from.batches,
+        .groups = c.groups,
+        .inputs = c.inputs,
+        .outputs = c.outputs,
+        .in_image = c.from.n,
+        .in_y = c.from.y,
+        .in_x = c.from.x,
+        .in_channel = c.from.c,
+        .out_image = c.to.n,
+        .out_x = c.to.x,
+        .out_channel = c.to.c,
+        .filter_group = c.filter_group,
+        .filter_out = c.filter.o,
+        .filter_in = c.filter.i,
+        .filter_y = c.filter.y,
+        .filter_x = c.filter.x,
+        .channels_last = c.from.nhwc,
+        .in_size = {c.from.height, c.from.width},
+        .out_size = {c.to.height, c.to.width},
+        .taps = {c.filter.height, c.filter.width},
     };
-    conv.filter_group = conv.outputs * conv.filter_out;
     for (unsigned i = 0; i < 2; i++) {
-        conv.in_size[i] = in->dim[y + i];
-        conv.out_size[i] = out->dim[y + i];
-        conv.taps[i] = filter->dim[dim[2 + i]];
-        conv.padding[i] = options->padding.data[2 * i];
-        conv.stride[i] = options->strides.data[i];
-        conv.dilation[i] = options->dilations.data[i];
+        conv.padding[i] = c.padding[2 * i];
+        conv.stride[i] = c.strides[i];
+        conv.dilation[i] = c.dilations[i];
     }
     return conv;
 }
@@ -87,9 +77,8 @@ static size_t term_count(const struct conv *conv)
 
 static struct int8_layer describe_layer(const struct node *node, const struct conv *conv)
 {
-    static const uint8_t axis[5] = {0, 0, 3, 0, 3};
     return (struct int8_layer){.columns = conv->groups * conv->outputs,
-                               .column_axis = axis[((const WNNConv2dOptions *)node->attrs)->filterLayout],
+                               .column_axis = wnn_filter_axes(WNN_OP_conv2d, node->attrs)[0],
                                .bias = node->in[2],
                                .alpha = 1,
                                .beta = 1,

@@ -9,6 +9,7 @@
 // (pool_sparse.c); one over all of the input is a reduction.
 
 #include "cpu/pool/pool.h"
+#include "ops/geometry.h"
 
 // One window over all of the input, whatever is beyond it.
 static bool is_global(const struct pool *pool)
@@ -42,11 +43,7 @@ static void reduce(const struct kernel_call *call, bool last)
 
 static void run_pool2d(const struct kernel_call *call)
 {
-    const WNNPool2dOptions *options = call->node->attrs;
-    const uint32_t *in = call->in[0].shape.dim, *out = call->out[0].shape.dim;
-    bool last = options->layout == WNNInputOperandLayout_NHWC;
-    unsigned y = last ? 1 : 2, x = last ? 2 : 3;
-    size_t channels = in[last ? 3 : 1];
+    const struct pooling p = wnn_node_pooling(call->node);
     if (call->out[0].count == 0)
         return;
 
@@ -55,28 +52,28 @@ static void run_pool2d(const struct kernel_call *call)
         .input = call->in[0].data,
         .output = call->out[0].data,
         .count = call->in[0].count,
-        .lines = last ? in[0] : in[0] * channels,
-        .run = last ? channels : 1,
+        .size = {p.from.height, p.from.width},
+        .out = {p.to.height, p.to.width},
+        .lines = p.from.nhwc ? p.from.batches : p.from.batches * (size_t)p.from.channels,
+        .run = p.from.nhwc ? p.from.channels : 1,
     };
     for (unsigned axis = 0; axis < 2; axis++) {
-        pool.size[axis] = in[y + axis];
-        pool.out[axis] = out[y + axis];
-        pool.window[axis] = options->windowDimensions.data[axis];
-        pool.stride[axis] = options->strides.data[axis];
-        pool.dilation[axis] = options->dilations.data[axis];
-        pool.padding[axis] = options->padding.data[2 * axis];
+        pool.window[axis] = p.window[axis];
+        pool.stride[axis] = p.strides[axis];
+        pool.dilation[axis] = p.dilations[axis];
+        pool.padding[axis] = p.padding[2 * axis];
     }
     if (is_global(&pool)) {
-        reduce(call, last);
+        reduce(call, p.from.nhwc);
         return;
     }
     pool.loops = wnn_pool_loops((enum op)call->node->op, call->in[0].type,
                                 (uint64_t)pool.window[0] * (uint64_t)pool.window[1]);
     pool.in_x = pool.out_x = pool.run;
-    pool.in_y = in[x] * pool.in_x;
-    pool.out_y = out[x] * pool.out_x;
-    pool.in_line = in[y] * pool.in_y;
-    pool.out_line = out[y] * pool.out_y;
+    pool.in_y = p.from.y;
+    pool.out_y = p.to.y;
+    pool.in_line = p.from.height * pool.in_y;
+    pool.out_line = p.to.height * pool.out_y;
     pool.streams = wnn_streams(call->out[0].count * pool.element);
     pool.room = WNN_POOL_ROOM / pool.loops->sum;
     bool slides = wnn_pool_planes_suits(&pool), bands = wnn_pool_pixels_suits(&pool);

@@ -32,15 +32,16 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-static size_t pixels(const struct image *image)
+static size_t pixels(const struct xnnpack_image *image)
 {
     return image->height * image->width;
 }
 
-static void image_of(const struct shape *shape, bool channels_first, struct image *image)
+static void image_of(const struct shape *shape, bool channels_first, struct xnnpack_image *image)
 {
-    const uint32_t *dim = shape->dim;
-    *image = channels_first ? (struct image){dim[2], dim[3], dim[1]} : (struct image){dim[1], dim[2], dim[3]};
+    struct image from =
+        wnn_image_of(shape, channels_first ? WNNInputOperandLayout_NCHW : WNNInputOperandLayout_NHWC);
+    *image = (struct xnnpack_image){from.height, from.width, from.channels};
 }
 
 static bool images_of(const struct node *node, bool channels_first, struct xnnpack_op *op)
@@ -55,7 +56,7 @@ static bool images_of(const struct node *node, bool channels_first, struct xnnpa
     return true;
 }
 
-static bool image_fits(const struct xnnpack_op *op, const struct image *image)
+static bool image_fits(const struct xnnpack_op *op, const struct xnnpack_image *image)
 {
     return image->height <= MAX_DIMENSION && image->width <= MAX_DIMENSION &&
            image->channels <= MAX_DIMENSION && wnn_image_elements(image, op->batch) <= MAX_ELEMENTS;
@@ -99,7 +100,7 @@ static int64_t extent(const struct xnnpack_op *op, int i)
     return (int64_t)(op->kernel[i] - 1) * op->dilation[i] + 1;
 }
 
-static int64_t length(const struct image *image, int i)
+static int64_t length(const struct xnnpack_image *image, int i)
 {
     return (int64_t)(i == 0 ? image->height : image->width);
 }
@@ -279,49 +280,37 @@ static bool channels_fit(const struct node *node, const struct xnnpack_op *op)
     return is_weight(node->in[2]) && bias->rank == 1 && bias->dim[0] == op->out.channels;
 }
 
-// What a convolution has of its filter, in whose shape `axes` says where output, input, height and width
-// stand; these four, too.
-static bool filter_of(const struct node *node, const uint8_t axes[4], uint32_t groups, struct xnnpack_op *op,
-                      uint32_t dims[4])
+// What a convolution has of its filter.
+static bool filter_of(const struct node *node, struct xnnpack_op *op, struct convolution *c)
 {
-    const struct shape *shape = &node->in[1]->type.shape;
-    size_t strides[WNN_MAX_RANK];
     op->refusal = variable;
-    if (!is_weight(node->in[1]) || groups == 0 || shape->rank != 4)
+    if (!is_weight(node->in[1]) || node->in[1]->type.shape.rank != 4 ||
+        !wnn_filter_axes((enum op)node->op, node->attrs))
         return false;
     op->refusal = beyond;
-    wnn_shape_strides(shape, strides);
-    for (int i = 0; i < 4; i++)
-        dims[i] = shape->dim[axes[i]];
-    op->groups = groups;
-    op->out_step = strides[axes[0]];
-    op->in_step = strides[axes[1]];
-    op->step[0] = strides[axes[2]];
-    op->step[1] = strides[axes[3]];
+    *c = wnn_node_convolution(node);
+    op->groups = c->groups;
+    op->group_in = c->transposed && c->groups > 0 ? c->filter.inputs / c->groups : c->filter.inputs;
+    op->group_out = c->outputs;
+    op->group_step = c->transposed ? op->group_in * c->filter.i : c->filter_group;
+    op->out_step = c->filter.o;
+    op->in_step = c->filter.i;
+    op->step[0] = c->filter.y;
+    op->step[1] = c->filter.x;
     range_of(node->activation, true, op);
-    return true;
+    return c->groups > 0;
 }
 
 static bool describe_conv2d(const struct node *node, struct xnnpack_op *op)
 {
-    // Where output, input, height and width stand in the filter's shape.
-    static const uint8_t axes[][4] = {
-        [WNNConv2dFilterOperandLayout_OIHW] = {0, 1, 2, 3},
-        [WNNConv2dFilterOperandLayout_HWIO] = {3, 2, 0, 1},
-        [WNNConv2dFilterOperandLayout_OHWI] = {0, 3, 1, 2},
-        [WNNConv2dFilterOperandLayout_IHWO] = {3, 0, 1, 2},
-    };
     const WNNConv2dOptions *options = node->attrs;
-    unsigned layout = (unsigned)options->filterLayout;
-    uint32_t filter[4];
-    if (layout < 1 || layout > 4 || !filter_of(node, axes[layout], options->groups, op, filter))
+    struct convolution c;
+    if (!filter_of(node, op, &c))
         return false;
     op->kind = XNNPACK_CONVOLUTION;
-    op->group_in = filter[1];
-    op->group_out = filter[0] / op->groups;
-    op->group_step = op->group_out * op->out_step;
+    const uint32_t window[2] = {c.filter.height, c.filter.width};
     if (!images_of(node, options->inputLayout == WNNInputOperandLayout_NCHW, op) || !sizes_fit(op) ||
-        !windows_of(filter + 2, options->strides, options->dilations, options->padding, op) ||
+        !windows_of(window, options->strides, options->dilations, options->padding, op) ||
         !windows_give_output(op) || !channels_fit(node, op))
         return false;
     if (is_depthwise(op)) {
@@ -342,22 +331,14 @@ static bool describe_conv2d(const struct node *node, struct xnnpack_op *op)
 
 static bool describe_conv_transpose2d(const struct node *node, struct xnnpack_op *op)
 {
-    static const uint8_t axes[][4] = {
-        [WNNConvTranspose2dFilterOperandLayout_IOHW] = {1, 0, 2, 3},
-        [WNNConvTranspose2dFilterOperandLayout_HWOI] = {2, 3, 0, 1},
-        [WNNConvTranspose2dFilterOperandLayout_OHWI] = {0, 3, 1, 2},
-    };
     const WNNConvTranspose2dOptions *options = node->attrs;
-    unsigned layout = (unsigned)options->filterLayout;
-    uint32_t filter[4];
-    if (layout < 1 || layout > 3 || !filter_of(node, axes[layout], options->groups, op, filter))
+    struct convolution c;
+    if (!filter_of(node, op, &c))
         return false;
     op->kind = XNNPACK_DECONVOLUTION;
-    op->group_in = filter[1] / op->groups;
-    op->group_out = filter[0];
-    op->group_step = op->group_in * op->in_step;
+    const uint32_t window[2] = {c.filter.height, c.filter.width};
     if (!images_of(node, options->inputLayout == WNNInputOperandLayout_NCHW, op) || !sizes_fit(op) ||
-        !windows_of(filter + 2, options->strides, options->dilations, options->padding, op) ||
+        !windows_of(window, options->strides, options->dilations, options->padding, op) ||
         !channels_fit(node, op))
         return false;
     for (int i = 0; i < 2; i++) {
@@ -392,8 +373,8 @@ static bool describe_product(size_t rows, size_t in, size_t out, bool transposed
     op->kind = XNNPACK_CONVOLUTION;
     op->channels_first = false;
     op->batch = 1;
-    op->in = (struct image){rows, 1, in};
-    op->out = (struct image){rows, 1, out};
+    op->in = (struct xnnpack_image){rows, 1, in};
+    op->out = (struct xnnpack_image){rows, 1, out};
     op->groups = 1;
     op->group_in = in;
     op->group_out = out;

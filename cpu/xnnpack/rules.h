@@ -7,9 +7,9 @@
 #ifndef CPU_XNNPACK_RULES_H_
 #define CPU_XNNPACK_RULES_H_
 
-#include "ops/op.h"
+#include "ops/geometry.h"
 
-struct image {
+struct xnnpack_image {
     size_t height, width, channels;
 };
 
@@ -24,7 +24,7 @@ struct xnnpack_op {
     } kind;
     bool channels_first; // how the node's input and output lie
     size_t batch;
-    struct image in, out;
+    struct xnnpack_image in, out;
 
     // Height and width.
     uint32_t kernel[2], stride[2], dilation[2], before[2], after[2], adjustment[2];
@@ -44,13 +44,13 @@ struct xnnpack_op {
 // False if XNNPACK must not compute the node.
 bool wnn_xnnpack_describe(const struct node *node, struct xnnpack_op *op);
 
-static inline size_t wnn_image_elements(const struct image *image, size_t batch)
+static inline size_t wnn_image_elements(const struct xnnpack_image *image, size_t batch)
 {
     return batch * image->height * image->width * image->channels;
 }
 
 // Whether channels first and channels last differ.
-static inline bool wnn_image_reordered(const struct xnnpack_op *op, const struct image *image)
+static inline bool wnn_image_reordered(const struct xnnpack_op *op, const struct xnnpack_image *image)
 {
     return op->channels_first && image->channels > 1 && image->height * image->width > 1;
 }

@@ -80,7 +80,7 @@ const char *wnn_xnnpack_edition(void)
 // ---------------------------------------------------------------------------------------------------------------
 
 // Bytes of a copy of an image, with slack, as a multiple of the alignment.
-static size_t copy_bytes(const struct xnnpack_op *op, const struct image *image)
+static size_t copy_bytes(const struct xnnpack_op *op, const struct xnnpack_image *image)
 {
     return wnn_aligned(wnn_image_elements(image, op->batch) * sizeof(float) + WNN_SLACK);
 }
@@ -215,7 +215,7 @@ static enum xnn_status define_tensor(xnn_subgraph_t graph, size_t rank, const si
 }
 
 static enum xnn_status define_image(xnn_subgraph_t graph, const struct xnnpack_op *op,
-                                    const struct image *image, uint32_t external, uint32_t flags)
+                                    const struct xnnpack_image *image, uint32_t external, uint32_t flags)
 {
     uint32_t id;
     return define_tensor(graph, 4, (const size_t[]){op->batch, image->height, image->width, image->channels},

@@ -8,70 +8,6 @@
 #include "vulkan/ops/operators.h"
 #include "vulkan/ops/gemm.h"
 
-#include <string.h>
-
-struct filter {
-    uint32_t height, width;
-    uint32_t o, i, y, x; // steps of elements
-};
-
-// What the shapes and options of a node say.
-struct convolution {
-    bool transposed;
-    struct image from, to;
-    struct filter filter;
-    uint32_t groups;
-    const uint32_t *padding, *strides, *dilations;
-};
-
-// The size of a filter along the dimension that `layout` ("oihw") names by a letter, and the step of its
-// elements.
-static uint32_t along(const struct shape *filter, const char *layout, char letter, uint32_t *step)
-{
-    size_t strides[WNN_MAX_RANK], at = (size_t)(strchr(layout, letter) - layout);
-    wnn_shape_strides(filter, strides);
-    *step = (uint32_t)strides[at];
-    return filter->dim[at];
-}
-
-static struct filter filter_of(const struct shape *shape, const char *layout)
-{
-    struct filter filter;
-    filter.height = along(shape, layout, 'h', &filter.y);
-    filter.width = along(shape, layout, 'w', &filter.x);
-    along(shape, layout, 'o', &filter.o);
-    along(shape, layout, 'i', &filter.i);
-    return filter;
-}
-
-static struct convolution convolution_of(const struct node *node)
-{
-    static const char *const layouts[] = {"", "oihw", "hwio", "ohwi", "ihwo"}, *const transposed_layouts[] = {
-                                                                                   "", "iohw", "hwoi",
-                                                                                   "ohwi"};
-    const struct shape *in = &node->in[0]->type.shape, *filter = &node->in[1]->type.shape,
-                       *out = &node->out[0]->type.shape;
-    if (node->op == WNN_OP_convTranspose2d) {
-        const WNNConvTranspose2dOptions *options = node->attrs;
-        return (struct convolution){.transposed = true,
-                                    .from = wnn_image_of(in, options->inputLayout),
-                                    .to = wnn_image_of(out, options->inputLayout),
-                                    .filter = filter_of(filter, transposed_layouts[options->filterLayout]),
-                                    .groups = options->groups,
-                                    .padding = options->padding.data,
-                                    .strides = options->strides.data,
-                                    .dilations = options->dilations.data};
-    }
-    const WNNConv2dOptions *options = node->attrs;
-    return (struct convolution){.from = wnn_image_of(in, options->inputLayout),
-                                .to = wnn_image_of(out, options->inputLayout),
-                                .filter = filter_of(filter, layouts[options->filterLayout]),
-                                .groups = options->groups,
-                                .padding = options->padding.data,
-                                .strides = options->strides.data,
-                                .dilations = options->dilations.data};
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // As a product
 // ---------------------------------------------------------------------------------------------------------------
@@ -81,30 +17,29 @@ static bool product_of(const struct convolution *c, struct product *p, struct ga
 {
     const struct image *from = &c->from, *to = &c->to;
     const struct filter *filter = &c->filter;
-    uint32_t inputs = from->channels / c->groups, outputs = to->channels / c->groups;
+    uint32_t inputs = c->inputs, outputs = c->outputs;
     if (!from->nhwc || (c->groups > 1 && (outputs < GPU_LEAST_GROUP || inputs < GPU_LEAST_GROUP)))
         return false;
-    *p = (struct product){
-        .rows = to->batches * to->height * to->width,
-        .columns = outputs,
-        .inner = filter->height * filter->width * inputs,
-        .matrices = c->groups,
-        .a_row = from->x,
-        .a_inner = 1,
-        .b_column = filter->o,
-        .out_row = to->x,
-        .b_run = inputs,
-        .b_jump = filter->x,
-        .b_inner = filter->i,
-        .alpha = 1,
-        .beta = 1,
-        .rank = 1,
-        .dims = {c->groups},
-        .a_steps = {inputs},
-        .b_steps = {c->transposed ? (int64_t)inputs * filter->i : (int64_t)outputs * filter->o},
-        .out_steps = {outputs},
-        .c_dims = {to->batches * to->height * to->width, to->channels},
-        .c_steps = {0, 1}};
+    *p = (struct product){.rows = to->batches * to->height * to->width,
+                          .columns = outputs,
+                          .inner = filter->height * filter->width * inputs,
+                          .matrices = c->groups,
+                          .a_row = from->x,
+                          .a_inner = 1,
+                          .b_column = filter->o,
+                          .out_row = to->x,
+                          .b_run = inputs,
+                          .b_jump = filter->x,
+                          .b_inner = filter->i,
+                          .alpha = 1,
+                          .beta = 1,
+                          .rank = 1,
+                          .dims = {c->groups},
+                          .a_steps = {inputs},
+                          .b_steps = {c->filter_group},
+                          .out_steps = {outputs},
+                          .c_dims = {to->batches * to->height * to->width, to->channels},
+                          .c_steps = {0, 1}};
     if (p->b_jump == p->b_run * p->b_inner)
         p->b_run = p->inner;
     bool plain = filter->height == 1 && filter->width == 1 && c->strides[0] == 1 && c->strides[1] == 1 &&
@@ -131,7 +66,7 @@ static bool product_of(const struct convolution *c, struct product *p, struct ga
 
 static size_t scratch_bytes(const struct node *node)
 {
-    struct convolution convolution = convolution_of(node);
+    struct convolution convolution = wnn_node_convolution(node);
     struct product product;
     struct gather gather;
     if (!product_of(&convolution, &product, &gather))
@@ -164,8 +99,8 @@ static void lower_elements(struct lowering *lowering, const struct convolution *
     wnn_shader_begin(&shader, lowering, "conv", work > SIZE_MAX ? SIZE_MAX : (size_t)work);
     wnn_shader_define(&shader, "TRANSPOSED", "%d", c->transposed);
     describe(&shader, c);
-    wnn_shader_number(&shader, "GROUP_INPUTS", c->from.channels / c->groups);
-    wnn_shader_number(&shader, "GROUP_OUTPUTS", c->to.channels / c->groups);
+    wnn_shader_number(&shader, "GROUP_INPUTS", c->inputs);
+    wnn_shader_number(&shader, "GROUP_OUTPUTS", c->outputs);
     wnn_shader_input(&shader, "a", &lowering->in[0], FORM_VALUE);
     wnn_shader_input(&shader, "b", &lowering->in[1], FORM_VALUE);
     if (lowering->in[2].region.buffer) {
@@ -229,7 +164,7 @@ static void lower_depthwise(struct lowering *lowering, const struct convolution 
 // How many neighbouring channels of a group are computed together; 0: words have those of two pixels.
 static uint32_t outputs_together(const struct convolution *c, WNNDataType type)
 {
-    uint32_t outputs = c->to.channels / c->groups, most = outputs % 4 == 0 ? 4 : outputs % 2 == 0 ? 2 : 1;
+    uint32_t outputs = c->outputs, most = outputs % 4 == 0 ? 4 : outputs % 2 == 0 ? 2 : 1;
     return type == WNNDataType_Float16 && most == 1 ? 0 : most;
 }
 
@@ -238,7 +173,7 @@ static void lower_grouped(struct lowering *lowering, const struct convolution *c
     const struct image *to = &c->to;
     const struct tensor *in = &lowering->in[0], *filter = &lowering->in[1], *out = &lowering->out[0];
     uint64_t blocks = out->count / outs;
-    uint32_t strip = 1, inputs = c->from.channels / c->groups;
+    uint32_t strip = 1, inputs = c->inputs;
     while (strip < MOST_STRIP && (blocks / (2 * strip) >= ENOUGH || lowering->gpu->can.minimal))
         strip *= 2;
     uint32_t strips = (to->width + strip - 1) / strip;
@@ -250,7 +185,7 @@ static void lower_grouped(struct lowering *lowering, const struct convolution *c
     wnn_shader_begin(&shader, lowering, "grouped", SIZE_MAX);
     describe(&shader, c);
     wnn_shader_number(&shader, "GROUP_INPUTS", inputs);
-    wnn_shader_number(&shader, "GROUP_OUTPUTS", to->channels / c->groups);
+    wnn_shader_number(&shader, "GROUP_OUTPUTS", c->outputs);
     wnn_shader_number(&shader, "UNITS", (uint32_t)units);
     wnn_shader_number(&shader, "STRIP", strip);
     wnn_shader_number(&shader, "STRIPS", strips);
@@ -277,7 +212,7 @@ static void lower_grouped(struct lowering *lowering, const struct convolution *c
 
 static void lower_conv2d(struct lowering *lowering)
 {
-    struct convolution convolution = convolution_of(lowering->node);
+    struct convolution convolution = wnn_node_convolution(lowering->node);
     const struct filter *filter = &convolution.filter;
     uint64_t work = (uint64_t)lowering->out[0].count * filter->height * filter->width;
     struct product product;

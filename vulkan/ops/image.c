@@ -1,18 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Images in shaders.
-
 #include "vulkan/ops/image.h"
-
-struct image wnn_image_of(const struct shape *shape, WNNInputOperandLayout layout)
-{
-    const uint32_t *dim = shape->dim;
-    if (layout == WNNInputOperandLayout_NHWC)
-        return (struct image){true, dim[0],          dim[3], dim[1], dim[2], dim[1] * dim[2] * dim[3],
-                              1,    dim[2] * dim[3], dim[3]};
-    return (struct image){false,           dim[0], dim[1], dim[2], dim[3], dim[1] * dim[2] * dim[3],
-                          dim[2] * dim[3], dim[3], 1};
-}
 
 void wnn_shader_images(struct shader *shader, const struct image *in, const struct image *out)
 {

@@ -5,17 +5,6 @@
 #include "vulkan/ops/image.h"
 #include "vulkan/ops/reduce.h"
 
-// A pool whose window is all of an image is a reduction.
-static bool is_global_pool(const struct node *node)
-{
-    const WNNPool2dOptions *options = node->attrs;
-    const uint32_t *window = options->windowDimensions.data, *padding = options->padding.data,
-                   *dilations = options->dilations.data;
-    struct image image = wnn_image_of(&node->in[0]->type.shape, options->layout);
-    return window[0] == image.height && window[1] == image.width && dilations[0] == 1 && dilations[1] == 1 &&
-           (padding[0] | padding[1] | padding[2] | padding[3]) == 0;
-}
-
 static struct groups images_of(const struct node *node)
 {
     const WNNPool2dOptions *options = node->attrs;
@@ -26,7 +15,7 @@ static struct groups images_of(const struct node *node)
 static size_t scratch_bytes(const struct node *node)
 {
     struct groups groups = images_of(node);
-    return is_global_pool(node) ? wnn_reduction_scratch(&groups) : 0;
+    return wnn_node_pooling(node).global ? wnn_reduction_scratch(&groups) : 0;
 }
 
 static void lower_global_pool(struct lowering *lowering)
@@ -43,36 +32,33 @@ static void lower_global_pool(struct lowering *lowering)
 // Windows that do not overlap much.
 static bool prepares(const struct node *node, unsigned input)
 {
-    const WNNPool2dOptions *options = node->attrs;
-    const uint32_t *window = options->windowDimensions.data, *strides = options->strides.data;
-    return input == 0 && (uint64_t)window[0] * window[1] <= 4 * (uint64_t)strides[0] * strides[1];
+    const struct pooling p = wnn_node_pooling(node);
+    return input == 0 && (uint64_t)p.window[0] * p.window[1] <= 4 * (uint64_t)p.strides[0] * p.strides[1];
 }
 
 static void lower_pool2d(struct lowering *lowering)
 {
     const struct node *node = lowering->node;
-    const WNNPool2dOptions *options = node->attrs;
+    const struct pooling p = wnn_node_pooling(node);
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct image from = wnn_image_of(&in->shape, options->layout),
-                 to = wnn_image_of(&out->shape, options->layout);
     const char *type = wnn_shader_type(in->type);
     bool greatest = node->op == WNN_OP_maxPool2d, average = node->op == WNN_OP_averagePool2d;
     bool is_float = wnn_dtype_is_float(in->type), wide = wnn_dtype_bits(in->type) == 64;
-    uint64_t window = (uint64_t)options->windowDimensions.data[0] * options->windowDimensions.data[1];
+    uint64_t window = (uint64_t)p.window[0] * p.window[1];
     struct shader shader;
-    if (is_global_pool(node)) {
+    if (p.global) {
         lower_global_pool(lowering);
         return;
     }
     // Large windows are waited for longest: all of a line is to be on its way at once.
     wnn_shader_begin(&shader, lowering, "pool", window >= 16 ? SIZE_MAX : out->count);
-    bool unroll = shader.literal && options->windowDimensions.data[1] <= 16;
+    bool unroll = shader.literal && p.window[1] <= 16;
     wnn_shader_define(&shader, "UNROLL", "%s", unroll ? "[[unroll]]" : "");
-    wnn_shader_images(&shader, &from, &to);
-    wnn_shader_windows(&shader, options->padding.data, options->strides.data, options->dilations.data);
-    wnn_shader_number(&shader, "CHANNELS", to.channels);
-    wnn_shader_number(&shader, "WINDOW_Y", options->windowDimensions.data[0]);
-    wnn_shader_number(&shader, "WINDOW_X", options->windowDimensions.data[1]);
+    wnn_shader_images(&shader, &p.from, &p.to);
+    wnn_shader_windows(&shader, p.padding, p.strides, p.dilations);
+    wnn_shader_number(&shader, "CHANNELS", p.to.channels);
+    wnn_shader_number(&shader, "WINDOW_Y", p.window[0]);
+    wnn_shader_number(&shader, "WINDOW_X", p.window[1]);
     wnn_shader_input(&shader, "a", in, FORM_VALUE);
     wnn_shader_output(&shader, out, FORM_VALUE, lowering->fused);
     wnn_shader_define(&shader, "SUM", "%s", greatest ? type : "vec2");
