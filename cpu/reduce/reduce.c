@@ -32,17 +32,22 @@ struct reduction {
     enum finish finish;
 };
 
-static const struct reduction *find_reduction(uint16_t op)
-{
-    static const struct reduction reductions[WNN_OP_COUNT] = {
-        [WNN_OP_reduceL1] = {SUM_ABS, FINISH_NONE},  [WNN_OP_reduceL2] = {SUM_SQUARE, FINISH_SQRT},
-        [WNN_OP_reduceLogSum] = {SUM, FINISH_LOG},   [WNN_OP_reduceLogSumExp] = {EXPONENTIALS, FINISH_NONE},
-        [WNN_OP_reduceMax] = {MAXIMUM, FINISH_NONE}, [WNN_OP_reduceMean] = {SUM, FINISH_MEAN},
-        [WNN_OP_reduceMin] = {MINIMUM, FINISH_NONE}, [WNN_OP_reduceProduct] = {PRODUCT, FINISH_NONE},
-        [WNN_OP_reduceSum] = {SUM, FINISH_NONE},     [WNN_OP_reduceSumSquare] = {SUM_SQUARE, FINISH_NONE},
-    };
-    return &reductions[op];
-}
+static const struct reduction reduceL1_row = {SUM_ABS, FINISH_NONE};
+static const struct reduction reduceL2_row = {SUM_SQUARE, FINISH_SQRT};
+static const struct reduction reduceLogSum_row = {SUM, FINISH_LOG};
+static const struct reduction reduceLogSumExp_row = {EXPONENTIALS, FINISH_NONE};
+static const struct reduction reduceMax_row = {MAXIMUM, FINISH_NONE};
+static const struct reduction reduceMean_row = {SUM, FINISH_MEAN};
+static const struct reduction reduceMin_row = {MINIMUM, FINISH_NONE};
+static const struct reduction reduceProduct_row = {PRODUCT, FINISH_NONE};
+static const struct reduction reduceSum_row = {SUM, FINISH_NONE};
+static const struct reduction reduceSumSquare_row = {SUM_SQUARE, FINISH_NONE};
+
+static const struct reduction *const reductions[WNN_OP_COUNT] = {
+#define OP(...)
+#define OP_REDUCTION(id, ...) [WNN_OP_##id] = &id##_row,
+#include "ops/ops.def"
+};
 
 // ---------------------------------------------------------------------------------------------------------------
 // The loops
@@ -543,7 +548,7 @@ static void run_reduce(const struct kernel_call *call)
     struct reduce reduce = {
         .in = &call->in[0],
         .out = &call->out[0],
-        .reduction = find_reduction(call->node->op),
+        .reduction = reductions[call->node->op],
         .size = wnn_dtype_bits(call->in[0].type) / 8,
         .parts = 1,
     };

@@ -573,49 +573,79 @@ static struct reduction extreme_reduction(WNNDataType type, bool greatest)
     "[[unroll]] for (uint i = 0u; i < BLOCK; i++) { sum += is_member(k, i, end) ? " magnitude " : 0.0; }\n"  \
     "if (is_nan(sum) || is_inf(sum)) return false;\n" ADD_BLOCK("sum", "lost")
 
-static struct reduction sum_reduction(enum op op, WNNDataType type)
+// Of floats in pairs; integers are added as they are, which `integers` does with one.
+static struct reduction sum_reduction(WNNDataType type, const char *integers)
 {
-    struct reduction reduction = {.sum = "vec2",
-                                  .neutral = "vec2(0.0)",
-                                  .join = "return sum2(a, b);",
-                                  .accumulate = ADD("x", "lost"),
-                                  .settled =
-                                      "is_nan(s.y) || is_inf(s.y) ? vec2(s.x, 0.0) : sum2(vec2(s.x, 0.0), "
-                                      "vec2(s.y, 0.0))",
-                                  .result = "s.x + s.y",
-                                  .kept = "s",
-                                  .back = "x",
-                                  .kept_type = WNNDataType_Float32,
-                                  .kept_form = FORM_PAIR,
-                                  .kept_element = "vec2"};
+    struct reduction reduction = plain_reduction(type);
+    if (!wnn_dtype_is_float(type)) {
+        reduction.neutral = integer(type, false);
+        reduction.join = "return add(a, b);";
+        reduction.accumulate = integers;
+        return reduction;
+    }
     bool half = type == WNNDataType_Float16;
-    if (half) {
-        reduction.block = BLOCK_SUM;
-        reduction.settled = "vec2(s.x, is_nan(s.y) ? 0.0 : s.y)";
-    }
-    switch (op) {
-    case WNN_OP_reduceL1:
+    return (struct reduction){.sum = "vec2",
+                              .neutral = "vec2(0.0)",
+                              .join = "return sum2(a, b);",
+                              .accumulate = ADD("x", "lost"),
+                              .block = half ? BLOCK_SUM : NULL,
+                              .settled = half
+                                             ? "vec2(s.x, is_nan(s.y) ? 0.0 : s.y)"
+                                             : "is_nan(s.y) || is_inf(s.y) ? vec2(s.x, 0.0) : sum2(vec2(s.x, "
+                                               "0.0), vec2(s.y, 0.0))",
+                              .result = "s.x + s.y",
+                              .kept = "s",
+                              .back = "x",
+                              .kept_type = WNNDataType_Float32,
+                              .kept_form = FORM_PAIR,
+                              .kept_element = "vec2"};
+}
+
+static struct reduction reduceSum_of(WNNDataType type)
+{
+    return sum_reduction(type, "s = add(s, x);");
+}
+
+static struct reduction reduceL1_of(WNNDataType type)
+{
+    struct reduction reduction = sum_reduction(type, "s = add(s, magnitude(x));");
+    if (wnn_dtype_is_float(type))
         reduction.accumulate = ADD("magnitude(x)", "lost");
-        reduction.block = half ? BLOCK_SUM_OF("abs(x[i])") : NULL;
-        break;
-    case WNN_OP_reduceL2:
+    if (reduction.block)
+        reduction.block = BLOCK_SUM_OF("abs(x[i])");
+    return reduction;
+}
+
+static struct reduction reduceSumSquare_of(WNNDataType type)
+{
+    struct reduction reduction = sum_reduction(type, "s = add(s, mul(x, x));");
+    if (wnn_dtype_is_float(type))
         reduction.accumulate = SQUARE;
-        reduction.block = half ? BLOCK_SUM_OF("x[i] * x[i]") : NULL;
-        reduction.result = "sqrt_of(s.x + s.y)";
-        break;
-    case WNN_OP_reduceSumSquare:
-        reduction.accumulate = SQUARE;
-        reduction.block = half ? BLOCK_SUM_OF("x[i] * x[i]") : NULL;
-        break;
-    case WNN_OP_reduceLogSum:
-        reduction.result = half ? "log_half(s.x + s.y)" : "log_sum2(s)";
-        break;
-    case WNN_OP_reduceMean:
-        reduction.result = half ? "(s.x + s.y) / float(ALL_MEMBERS)" : "mean2(s, float(ALL_MEMBERS)).x";
-        break;
-    default:
-        break;
-    }
+    if (reduction.block)
+        reduction.block = BLOCK_SUM_OF("x[i] * x[i]");
+    return reduction;
+}
+
+// This and the next three are of floats only.
+static struct reduction reduceL2_of(WNNDataType type)
+{
+    struct reduction reduction = reduceSumSquare_of(type);
+    reduction.result = "sqrt_of(s.x + s.y)";
+    return reduction;
+}
+
+static struct reduction reduceLogSum_of(WNNDataType type)
+{
+    struct reduction reduction = reduceSum_of(type);
+    reduction.result = type == WNNDataType_Float16 ? "log_half(s.x + s.y)" : "log_sum2(s)";
+    return reduction;
+}
+
+static struct reduction reduceMean_of(WNNDataType type)
+{
+    struct reduction reduction = reduceSum_of(type);
+    reduction.result =
+        type == WNNDataType_Float16 ? "(s.x + s.y) / float(ALL_MEMBERS)" : "mean2(s, float(ALL_MEMBERS)).x";
     return reduction;
 }
 
@@ -630,7 +660,7 @@ static struct reduction sum_reduction(enum op op, WNNDataType type)
 
 // A finite number that is nearly the greatest, the sum of exponentials below it as a pair, and +Inf or NaN if
 // there is one. Of a block that has neither them nor -Inf, as its sum tells, the greatest is found first.
-static struct reduction exponential_reduction(WNNDataType type)
+static struct reduction reduceLogSumExp_of(WNNDataType type)
 {
     return (struct reduction){
         // What is less by so much hardly matters, and so do the last bits of the difference.
@@ -658,36 +688,38 @@ static struct reduction exponential_reduction(WNNDataType type)
         .dear = true};
 }
 
-struct reduction wnn_reduction_of(enum op op, WNNDataType type)
+static struct reduction reduceMax_of(WNNDataType type)
+{
+    return extreme_reduction(type, true);
+}
+
+static struct reduction reduceMin_of(WNNDataType type)
+{
+    return extreme_reduction(type, false);
+}
+
+static struct reduction reduceProduct_of(WNNDataType type)
 {
     struct reduction reduction = plain_reduction(type);
-    switch (op) {
-    case WNN_OP_reduceMax:
-    case WNN_OP_reduceMin:
-        return extreme_reduction(type, op == WNN_OP_reduceMax);
-    case WNN_OP_reduceProduct:
-        reduction.neutral = integer(type, true);
-        reduction.join = "return mul(a, b);";
-        reduction.accumulate = "s = mul(s, x);";
-        // Products of four float16 numbers are within the range of float32.
-        if (type == WNNDataType_Float16)
-            reduction.block = "[[unroll]] for (uint i = 0u; i < BLOCK; i += 4u) {\nprecise float p = 1.0;\n"
-                              "[[unroll]] for (uint j = i; j < i + 4u && j < BLOCK; j++)\n"
-                              "p = p * (is_member(k, j, end) ? x[j] : 1.0);\ns = mul(s, p);\n}\nreturn true;";
-        return reduction;
-    case WNN_OP_reduceLogSumExp:
-        return exponential_reduction(type);
-    default:
-        break;
-    }
-    if (wnn_dtype_is_float(type))
-        return sum_reduction(op, type);
-    reduction.neutral = integer(type, false);
-    reduction.join = "return add(a, b);";
-    reduction.accumulate = op == WNN_OP_reduceL1          ? "s = add(s, magnitude(x));"
-                           : op == WNN_OP_reduceSumSquare ? "s = add(s, mul(x, x));"
-                                                          : "s = add(s, x);";
+    reduction.neutral = integer(type, true);
+    reduction.join = "return mul(a, b);";
+    reduction.accumulate = "s = mul(s, x);";
+    // Products of four float16 numbers are within the range of float32.
+    if (type == WNNDataType_Float16)
+        reduction.block = "[[unroll]] for (uint i = 0u; i < BLOCK; i += 4u) {\nprecise float p = 1.0;\n"
+                          "[[unroll]] for (uint j = i; j < i + 4u && j < BLOCK; j++)\n"
+                          "p = p * (is_member(k, j, end) ? x[j] : 1.0);\ns = mul(s, p);\n}\nreturn true;";
     return reduction;
+}
+
+struct reduction wnn_reduction_of(enum op op, WNNDataType type)
+{
+    static struct reduction (*const reductions[WNN_OP_COUNT])(WNNDataType type) = {
+#define OP(...)
+#define OP_REDUCTION(id, ...) [WNN_OP_##id] = id##_of,
+#include "ops/ops.def"
+    };
+    return reductions[op](type);
 }
 
 static size_t scratch_bytes(const struct node *node)
