@@ -76,7 +76,7 @@ static void require_half(float value)
     uint16_t got = wnn_half_from_float(value);
     if (got != expected) {
         fprintf(stderr, "half of %a is %04x; expected %04x\n", (double)value, got, expected);
-        exit(1);
+        case_fail();
     }
     float values[9];
     for (int i = 0; i < 9; i++) // eight go together, the ninth alone
@@ -163,7 +163,7 @@ static void require_float(WNNNumber number, WNNDataType type, double expected)
     if (memcmp(&got.value.f64, &expected, sizeof expected) != 0 &&
         !(isnan(got.value.f64) && isnan(expected))) {
         fprintf(stderr, "converted to %s: %a; expected %a\n", wnn_dtype_name(type), got.value.f64, expected);
-        exit(1);
+        case_fail();
     }
 }
 
@@ -640,19 +640,20 @@ static void test_digests(void)
     require_digest("a", 1000000, 777, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    test_half();
-    test_integers();
-    test_floats();
-    test_store();
-    test_shapes();
-    test_text();
-    test_allocator();
-    test_arena();
-    test_string_pool();
-    test_constant();
-    test_parallel();
-    test_digests();
-    return 0;
+    cases_begin(argc, argv);
+    CASE(test_half());
+    CASE(test_integers());
+    CASE(test_floats());
+    CASE(test_store());
+    CASE(test_shapes());
+    CASE(test_text());
+    CASE(test_allocator());
+    CASE(test_arena());
+    CASE(test_string_pool());
+    CASE(test_constant());
+    CASE(test_parallel());
+    CASE(test_digests());
+    return cases_end();
 }

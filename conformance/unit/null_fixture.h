@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Valid arguments for every exported function, and what is expected of one that gets NULL instead of one of
-// them. The functions that use it are written by conformance/null_sweep.py; null_test.c runs them.
+// them. The functions that use it are written by conformance/null_sweep.py; runtime_null_test.c runs them.
 
 #ifndef CONFORMANCE_UNIT_NULL_FIXTURE_H_
 #define CONFORMANCE_UNIT_NULL_FIXTURE_H_

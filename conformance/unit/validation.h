@@ -91,7 +91,7 @@ static inline void require_refused(bool made, const char *call, WNNStatus status
         fprintf(stderr, "line %d: %s\n  %s: %s \"%s\"\n  expected %s \"%s\"\n", line, call,
                 made ? "accepted" : "refused", wnnStatusName(error.status).data, error.message.data,
                 wnnStatusName(status).data, message);
-        exit(1);
+        case_fail();
     }
     wnnGraphBuilderClearError(b);
 }
@@ -103,7 +103,7 @@ static inline void require_accepted(WNNOperand result, const char *call, WNNData
     wnnGraphBuilderGetError(b, &error);
     if (!result || error.status != WNNStatus_Success) {
         fprintf(stderr, "line %d: %s\n  refused: \"%s\"\n", line, call, error.message.data);
-        exit(1);
+        case_fail();
     }
     WNNUint32List got = wnnOperandGetShape(result);
     bool equal = wnnOperandGetDataType(result) == type && got.count == shape.count;
@@ -115,7 +115,7 @@ static inline void require_accepted(WNNOperand result, const char *call, WNNData
     for (size_t i = 0; i < got.count; i++)
         fprintf(stderr, "%s%u", i ? ", " : "", got.data[i]);
     fprintf(stderr, "]\n");
-    exit(1);
+    case_fail();
 }
 
 // The call returns NULL or 0, and the builder's error is exactly this; it is cleared.

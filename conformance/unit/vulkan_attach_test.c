@@ -276,7 +276,7 @@ static void test_case(WNNContext context, const struct backend *backend, unsigne
     if (attached != expected) {
         fprintf(stderr, "%s, %s: %u nodes have something attached; expected %u\n", backend->name,
                 cases[k].name, attached, expected);
-        exit(1);
+        case_fail();
     }
     REQUIRE_EQUAL_INT(compute(context, path, wnn_pass_bit("attach_chains"), types, &count, plain), 0);
     unlink(path);
@@ -287,20 +287,23 @@ static void test_case(WNNContext context, const struct backend *backend, unsigne
                         backend->name, cases[k].name, half ? "float16" : "float32", e, i,
                         wnn_number_double(wnn_number_load(types[i].type, fused + i * PORT_BYTES, e)),
                         wnn_number_double(wnn_number_load(types[i].type, plain + i * PORT_BYTES, e)));
-                exit(1);
+                case_fail();
             }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    cases_begin(argc, argv);
     for (unsigned b = 0; b < sizeof backends / sizeof backends[0]; b++) {
         WNNContext context = create_on(backends[b]);
         if (!context)
-            return SKIPPED;
+            return cases_skip("there is no device");
         for (unsigned k = 0; k < sizeof cases / sizeof cases[0]; k++)
             for (int half = 0; half < 2 && (b == 0 || cases[k].tiled); half++)
-                test_case(context, backends[b], k, half);
+                CASE_AS(
+                    case_name("%s, %s on %s", cases[k].name, half ? "float16" : "float32", backends[b]->name),
+                    test_case(context, backends[b], k, half));
         wnnContextRelease(context);
     }
-    return 0;
+    return cases_end();
 }

@@ -4,7 +4,7 @@
 // build, not even for one that stands still, and a build that is cancelled, limited, destroyed or loses the
 // device in the middle of all that ends as any other. Skipped where Vulkan has no device.
 //
-// vulkan_builds_test [seconds [seed]]: of each of the races
+// Before patterns: --seconds=N of each of the races, --seed=N.
 
 #include "conformance/unit/fault_layer.h"
 #include "conformance/unit/runtime_fixture.h"
@@ -450,19 +450,21 @@ static void test_loss(void)
 
 int main(int argc, char **argv)
 {
-    double seconds = argc > 1 ? atof(argv[1]) : 1.5;
-    race.seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : (unsigned)time(NULL);
+    double seconds = 1.5;
+    race.seed = (unsigned)time(NULL);
+    while (case_option(&argc, &argv, "--seconds=%lf", &seconds) ||
+           case_option(&argc, &argv, "--seed=%u", &race.seed))
+        continue;
+    cases_begin(argc, argv);
     WNNContext context = create_context(NULL);
-    if (!context) {
-        fprintf(stderr, "skipped: there is no Vulkan device\n");
-        return SKIPPED;
-    }
+    if (!context)
+        return cases_skip("there is no Vulkan device");
     wnnContextRelease(context);
-    printf("vulkan_builds_test %g %u\n", seconds, race.seed);
-    test_order();
-    test_stopping();
-    test_release_in_callback();
-    test_races(seconds);
-    test_loss();
-    return 0;
+    fprintf(stderr, "--seconds=%g --seed=%u\n", seconds, race.seed);
+    CASE(test_order());
+    CASE(test_stopping());
+    CASE(test_release_in_callback());
+    CASE(test_races(seconds));
+    CASE(test_loss());
+    return cases_end();
 }

@@ -104,21 +104,20 @@ static void test_transposed(WNNContext context)
     wnnGraphBuilderRelease(builder);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    cases_begin(argc, argv);
     static const char *const names[] = {"cpu", "vulkan", "vulkan-minimal"};
     for (int i = 0; i < 3; i++) {
         struct answer error = {0};
         WNNContextDescriptor descriptor = describe_context(&error, NULL);
         WNNContext context;
-        if (wnn_create_context_on(wnn_backend_find(names[i]), &descriptor, &context) != WNNStatus_Success) {
-            fprintf(stderr, "skipped: %s\n", error.message);
-            return SKIPPED;
-        }
-        test_convolution(context);
-        test_pool(context);
-        test_transposed(context);
+        if (wnn_create_context_on(wnn_backend_find(names[i]), &descriptor, &context) != WNNStatus_Success)
+            return cases_skip(error.message);
+        CASE(test_convolution(context));
+        CASE(test_pool(context));
+        CASE(test_transposed(context));
         wnnContextRelease(context);
     }
-    return 0;
+    return cases_end();
 }

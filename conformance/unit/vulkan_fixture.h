@@ -150,7 +150,7 @@ static inline void compare(WNNContext context, WNNContext cpu, maker *make, cons
             if (got[i] != expected[i]) {
                 fprintf(stderr, "%s %u of %s: byte %zu is %02x; expected %02x\n", name, number,
                         wnn_dtype_name(type), i, got[i], expected[i]);
-                exit(1);
+                case_fail();
             }
         return;
     }
@@ -161,7 +161,7 @@ static inline void compare(WNNContext context, WNNContext cpu, maker *make, cons
         if (!(fabs(y - want) <= tolerance * (0.1 + fabs(want)))) {
             fprintf(stderr, "%s %u of %s: number %zu is %.9g; expected %.9g\n", name, number,
                     wnn_dtype_name(type), i, y, want);
-            exit(1);
+            case_fail();
         }
     }
 }

@@ -244,7 +244,7 @@ static void test_function(WNNContext context, const struct function *function, W
         if (!(units <= limit)) {
             fprintf(stderr, "%s of the %s %.9g is %.9g; expected %.9g: %.2f units away, %.2f allowed\n",
                     function->name, half ? "float16" : "float32", in, y, exact, units, limit);
-            exit(1);
+            case_fail();
         }
         most = units > most ? units : most;
     }
@@ -253,17 +253,18 @@ static void test_function(WNNContext context, const struct function *function, W
     wnnGraphBuilderRelease(builder);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    cases_begin(argc, argv);
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     WNNContext context;
     descriptor.deviceType = WNNDeviceType_GPU;
     if (wnnCreateContext(&descriptor, &context) != WNNStatus_Success)
-        return SKIPPED;
+        return cases_skip("there is no device");
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        test_function(context, &functions[i], WNNDataType_Float32);
-        test_function(context, &functions[i], WNNDataType_Float16);
+        CASE(test_function(context, &functions[i], WNNDataType_Float32));
+        CASE(test_function(context, &functions[i], WNNDataType_Float16));
     }
     wnnContextRelease(context);
-    return 0;
+    return cases_end();
 }

@@ -160,7 +160,7 @@ static void test_fused(const struct backend *backend)
                 if (!agree(fused + k, plain + k, half)) {
                     fprintf(stderr, "graph %u of %s: byte %zu of %zu is %02x fused, %02x otherwise\n", i,
                             half ? "float16" : "float32", k, bytes, fused[k], plain[k]);
-                    exit(1);
+                    case_fail();
                 }
         }
     wnnContextRelease(literal);
@@ -254,7 +254,7 @@ static void compare_rows(WNNContext context, WNNContext cpu, maker *make, WNNDat
         if (!(fabs(y - want) <= tolerance * (0.1 + fabs(want)))) {
             fprintf(stderr, "%u rows of %u: element %zu is %.9g; expected %.9g\n", row_count, row_length, i,
                     y, want);
-            exit(1);
+            case_fail();
         }
     }
 }
@@ -323,7 +323,7 @@ static void test_joined(const struct backend *backend)
             double y = number_at(got, type, k), want = number_at(expected, type, k);
             if (!(fabs(y - want) <= (half ? 4e-3 : 1e-5) * (0.1 + fabs(want)))) {
                 fprintf(stderr, "joined: number %zu is %.9g; expected %.9g\n", k, y, want);
-                exit(1);
+                case_fail();
             }
         }
     }
@@ -369,7 +369,7 @@ static void test_reductions(const struct backend *backend)
                 if (!(fabs(y - want) <= (half ? 1e-3 : 1e-6) * (1e-3 + fabs(want)))) {
                     fprintf(stderr, "%u x %u along %u: number %zu is %.9g; expected %.9g\n", row_count,
                             row_length, reduced_axis, k, y, want);
-                    exit(1);
+                    case_fail();
                 }
             }
         }
@@ -398,18 +398,19 @@ static void test_rows(const struct backend *backend)
     wnnContextRelease(context);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    cases_begin(argc, argv);
     if (!has_device())
-        return SKIPPED;
-    test_fused(&wnn_backend_vulkan);
-    test_fused(&wnn_backend_vulkan_minimal);
-    test_joined(&wnn_backend_vulkan);
-    test_joined(&wnn_backend_vulkan_minimal);
-    test_rows(&wnn_backend_vulkan);
-    test_reductions(&wnn_backend_vulkan);
-    test_reductions(&wnn_backend_vulkan_minimal);
-    test_attention(&wnn_backend_vulkan);
-    test_attention(&wnn_backend_vulkan_minimal);
-    return 0;
+        return cases_skip("there is no device");
+    CASE(test_fused(&wnn_backend_vulkan));
+    CASE(test_fused(&wnn_backend_vulkan_minimal));
+    CASE(test_joined(&wnn_backend_vulkan));
+    CASE(test_joined(&wnn_backend_vulkan_minimal));
+    CASE(test_rows(&wnn_backend_vulkan));
+    CASE(test_reductions(&wnn_backend_vulkan));
+    CASE(test_reductions(&wnn_backend_vulkan_minimal));
+    CASE(test_attention(&wnn_backend_vulkan));
+    CASE(test_attention(&wnn_backend_vulkan_minimal));
+    return cases_end();
 }

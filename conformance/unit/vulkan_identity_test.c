@@ -124,18 +124,16 @@ static void test_kernels(void)
     REQUIRE_EQUAL_STR(reason, "");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    test_vendors();
-    test_versions();
+    cases_begin(argc, argv);
+    CASE(test_vendors());
+    CASE(test_versions());
     WNNContext context = create_on(&wnn_backend_vulkan);
-    if (!context) {
-        fprintf(stderr, "skipped: there is no device\n");
-        return SKIPPED;
-    }
-    test_device(context);
+    if (!context)
+        return cases_skip("there is no device");
+    CASE(test_device(context));
     wnnContextRelease(context);
-    test_kernels();
-    puts("vulkan identity: passed");
-    return 0;
+    CASE(test_kernels());
+    return cases_end();
 }

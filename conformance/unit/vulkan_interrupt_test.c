@@ -358,23 +358,22 @@ static void test_build(void)
     origin = (struct gpu_origin){0};
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    cases_begin(argc, argv);
     WNNContext context = create_context();
-    if (!context) {
-        fprintf(stderr, "skipped: there is no Vulkan device\n");
-        return SKIPPED;
-    }
+    if (!context)
+        return cases_skip("there is no Vulkan device");
     make_task(context);
     for (int i = 0; i < 2; i++) {
-        test_compute(context);
-        test_deadline(context);
-        test_dispatch(context, task.graph, NULL);
+        CASE(test_compute(context));
+        CASE(test_deadline(context));
+        CASE(test_dispatch(context, task.graph, NULL));
     }
     wnnGraphRelease(task.graph);
     wnnContextRelease(context);
-    test_signals();
-    test_build();
-    test_pieces();
-    return 0;
+    CASE(test_signals());
+    CASE(test_build());
+    CASE(test_pieces());
+    return cases_end();
 }

@@ -300,24 +300,25 @@ static void test_elements(WNNContext context, WNNContext cpu)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    cases_begin(argc, argv);
     WNNContext cpu = create_on(wnn_backend_find("cpu")), context = create_on(&wnn_backend_vulkan);
     REQUIRE(cpu);
     if (!context)
-        return SKIPPED;
-    test_transposes(context, cpu);
-    test_places(context, cpu);
-    test_pieces(context, cpu);
-    test_networks(context, cpu);
-    test_convolutions(context, cpu);
-    test_elements(context, cpu);
+        return cases_skip("there is no device");
+    CASE(test_transposes(context, cpu));
+    CASE(test_places(context, cpu));
+    CASE(test_pieces(context, cpu));
+    CASE(test_networks(context, cpu));
+    CASE(test_convolutions(context, cpu));
+    CASE(test_elements(context, cpu));
     wnnContextRelease(context);
     context = create_on(&wnn_backend_vulkan_minimal);
     REQUIRE(context);
-    test_networks(context, cpu);
-    test_elements(context, cpu);
+    CASE(test_networks(context, cpu));
+    CASE(test_elements(context, cpu));
     wnnContextRelease(context);
     wnnContextRelease(cpu);
-    return 0;
+    return cases_end();
 }

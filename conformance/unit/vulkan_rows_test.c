@@ -191,7 +191,7 @@ static void test(WNNContext context, const struct grouped *s, WNNDataType type)
             continue;
         fprintf(stderr, "operator %d of %s [%u, %u, %u], pattern %d: element %zu is %.9g; expected %.9g\n",
                 s->op, wnn_dtype_name(type), s->outer, s->members, s->inner, s->pattern, i, y, w);
-        exit(1);
+        case_fail();
     }
     to.data = again;
     compute_buffers(context, graph, 1, &from, 1, &to);
@@ -263,11 +263,12 @@ static void test_on(const struct backend *backend)
     wnnContextRelease(context);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    cases_begin(argc, argv);
     if (!has_device())
-        return SKIPPED;
-    test_on(&wnn_backend_vulkan);
-    test_on(&wnn_backend_vulkan_minimal);
-    return 0;
+        return cases_skip("there is no device");
+    CASE(test_on(&wnn_backend_vulkan));
+    CASE(test_on(&wnn_backend_vulkan_minimal));
+    return cases_end();
 }

@@ -32,7 +32,7 @@ test('functions in C', () => {
     if (program) {
       file = `conformance/unit/${program}.c`;
       assert.ok(existsSync(new URL(file, root)), file);
-      assert.ok(isRun('vulkan_test') ? isRun(program) : isNamed(program), `no test runs ${program}`);
+      assert.ok(isRun('vulkan_backend_test') ? isRun(program) : isNamed(program), `no test runs ${program}`);
     }
     if (!name) continue;
     const text = read(file);

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The vectors of each instruction set that the processor has, against plain arithmetic: conversions, parts of
+// vectors, maxima with NaN, powers of two down to denormal results.
+#include "conformance/unit/require.h"
+#include "cpu/simd/lanes.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+static bool same(float a, float b)
+{
+    return (isnan(a) && isnan(b)) || (a == b && signbit(a) == signbit(b));
+}
+
+#define NEAR(a, b) REQUIRE(fabs((double)(a) - (double)(b)) <= 0x1p-22 * fabs((double)(b)))
+
+#define DEFINE_TEST(set, TARGET)                                                                             \
+    static TARGET void test_parts_##set(void)                                                                \
+    {                                                                                                        \
+        float from[LANES_MOST + 1], to[LANES_MOST + 1];                                                      \
+        uint16_t halves[LANES_MOST + 1], back[LANES_MOST + 1];                                               \
+        for (int i = 0; i <= LANES_MOST; i++) {                                                              \
+            from[i] = (float)i * 1.25f - 3;                                                                  \
+            halves[i] = wnn_half_from_float(from[i]);                                                        \
+        }                                                                                                    \
+        for (size_t n = 0; n <= LANES_##set; n++) {                                                          \
+            bool whole = n == LANES_##set;                                                                   \
+            for (int i = 0; i <= LANES_MOST; i++) {                                                          \
+                to[i] = 77;                                                                                  \
+                back[i] = 77;                                                                                \
+            }                                                                                                \
+            vector_##set a = whole ? load_##set(from) : load_some_##set(from, n, 5);                         \
+            vector_##set b = whole ? load_half_##set(halves) : load_some_half_##set(halves, n, 5);           \
+            float lanes[2][LANES_##set];                                                                     \
+            memcpy(lanes[0], &a, sizeof a);                                                                  \
+            memcpy(lanes[1], &b, sizeof b);                                                                  \
+            for (size_t i = 0; i < LANES_##set; i++) {                                                       \
+                REQUIRE(same(lanes[0][i], i < n ? from[i] : 5));                                             \
+                REQUIRE(same(lanes[1][i], i < n ? from[i] : 5));                                             \
+            }                                                                                                \
+            if (whole) {                                                                                     \
+                store_##set(to, a);                                                                          \
+                store_half_##set(back, b);                                                                   \
+            } else {                                                                                         \
+                store_some_##set(to, n, a);                                                                  \
+                store_some_half_##set(back, n, b);                                                           \
+            }                                                                                                \
+            for (size_t i = 0; i <= LANES_MOST; i++) {                                                       \
+                REQUIRE(same(to[i], i < n ? from[i] : 77));                                                  \
+                REQUIRE_EQUAL_INT(back[i], i < n ? halves[i] : 77);                                          \
+            }                                                                                                \
+        }                                                                                                    \
+        doubles_##set d = load_doubles_##set(from);                                                          \
+        store_doubles_##set(to, fma_doubles_##set(d, spread_double_##set(3), spread_double_##set(0.125)));   \
+        double sum = 0;                                                                                      \
+        for (size_t i = 0; i < LANES_##set / 2; i++) {                                                       \
+            sum += (double)from[i];                                                                          \
+            REQUIRE(same(to[i], from[i] * 3 + 0.125f));                                                      \
+        }                                                                                                    \
+        REQUIRE(sum_doubles_##set(d) == sum);                                                                \
+    }                                                                                                        \
+    static TARGET void test_folds_##set(void)                                                                \
+    {                                                                                                        \
+        for (size_t at = 0; at < LANES_##set; at++) {                                                        \
+            float from[LANES_##set], sum = 0;                                                                \
+            for (size_t i = 0; i < LANES_##set; i++) {                                                       \
+                from[i] = i == at ? 9 : (float)i - 20;                                                       \
+                sum += from[i];                                                                              \
+            }                                                                                                \
+            vector_##set v = load_##set(from);                                                               \
+            REQUIRE(largest_##set(v) == 9);                                                                  \
+            REQUIRE(sum_##set(v) == sum);                                                                    \
+            from[at] = NAN;                                                                                  \
+            store_##set(from, larger_##set(v, load_##set(from)));                                            \
+            REQUIRE(from[at] == 9); /* a NaN is passed over */                                               \
+            store_##set(from, larger_##set(spread_##set(NAN), v));                                           \
+            REQUIRE(isnan(from[at]));                                                                        \
+        }                                                                                                    \
+        for (int n = -160; n <= 2; n++) {                                                                    \
+            float to[LANES_##set], p = 1.3125f;                                                              \
+            store_##set(to, powers_##set(spread_##set(p), spread_##set((float)n)));                          \
+            for (size_t i = 0; i < LANES_##set; i++)                                                         \
+                REQUIRE(fabs((double)to[i] - ldexp((double)p, n)) <= 0x1p-149);                              \
+        }                                                                                                    \
+        float line[LANES_##set], moved[LANES_##set];                                                         \
+        for (size_t i = 0; i < LANES_##set; i++)                                                             \
+            line[i] = (float)i + 1;                                                                          \
+        for (size_t by = 1; by < LANES_##set; by *= 2) {                                                     \
+            store_##set(moved, shifted_##set(load_##set(line), (int)by));                                    \
+            for (size_t i = 0; i < LANES_##set; i++)                                                         \
+                REQUIRE(moved[i] == (i < by ? 0 : line[i - by]));                                            \
+        }                                                                                                    \
+        for (size_t by = 1; by < LANES_##set / 2; by *= 2) {                                                 \
+            store_doubles_##set(moved, shifted_doubles_##set(load_doubles_##set(line), (int)by));            \
+            for (size_t i = 0; i < LANES_##set / 2; i++)                                                     \
+                REQUIRE(moved[i] == (i < by ? 0 : line[i - by]));                                            \
+        }                                                                                                    \
+        store_##set(moved, turned_##set(load_##set(line)));                                                  \
+        for (size_t i = 0; i < LANES_##set; i++)                                                             \
+            REQUIRE(moved[i] == line[LANES_##set - 1 - i]);                                                  \
+        store_doubles_##set(moved, turned_doubles_##set(load_doubles_##set(line)));                          \
+        for (size_t i = 0; i < LANES_##set / 2; i++)                                                         \
+            REQUIRE(moved[i] == line[LANES_##set / 2 - 1 - i]);                                              \
+        store_doubles_##set(moved, last_doubles_##set(load_doubles_##set(line)));                            \
+        REQUIRE(last_##set(load_##set(line)) == LANES_##set && moved[0] == LANES_##set / 2);                 \
+        float product[LANES_##set];                                                                          \
+        store_##set(product, fma_##set(spread_##set(1.1f), spread_##set(-2.3f), spread_##set(0.7f)));        \
+        NEAR(product[0], 0.7f - 1.1f * 2.3f);                                                                \
+    }
+
+DEFINE_TEST(any, )
+#if WNN_X86_64
+DEFINE_TEST(avx2, WNN_LANES_AVX2)
+DEFINE_TEST(avx512, WNN_LANES_AVX512)
+#endif
+
+int main(int argc, char **argv)
+{
+    cases_begin(argc, argv);
+    CASE(test_parts_any());
+    CASE(test_folds_any());
+#if WNN_X86_64
+    if (wnn_has_lanes_avx2()) {
+        CASE(test_parts_avx2());
+        CASE(test_folds_avx2());
+    }
+    if (wnn_has_avx512()) {
+        CASE(test_parts_avx512());
+        CASE(test_folds_avx512());
+    }
+#endif
+    return cases_end();
+}

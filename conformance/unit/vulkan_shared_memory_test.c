@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory that several devices share, of one process and of two, and a loop of frames between them. Skipped
+// where Vulkan has no device; what the device lacks is said.
+
+#include "conformance/unit/interop.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// ---------------------------------------------------------------------------------------------------------------
+// Memory
+// ---------------------------------------------------------------------------------------------------------------
+
+static WNNVulkanMemory export_memory(WNNContext context, WNNTensor tensor)
+{
+    WNNVulkanMemory memory;
+    struct answer answer = {0};
+    wait_for(context, wnnContextExportVulkanMemory(context, tensor, &memory,
+                                                   tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_EQUAL_STR(answer.message, "");
+    REQUIRE(memory.fd >= 0 && memory.chain.sType == WNNSType_VulkanMemory);
+    return memory;
+}
+
+// The device of one context writes what that of another has computed, and reads what that makes of it.
+static void test_sharing(WNNContext one_side, WNNContext other_side)
+{
+    enum {
+        COUNT = 777
+    };
+    int32_t data[COUNT];
+    const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
+    WNNGraph graph = build_graph(other_side, COUNT);
+    WNNTensor x = make_tensor(one_side, WNNDataType_Int32, COUNT, &export),
+              y = make_tensor(one_side, WNNDataType_Int32, COUNT, &export);
+    WNNVulkanMemory from = export_memory(one_side, x), to = export_memory(one_side, y);
+    WNNTensor x_there = make_tensor(other_side, WNNDataType_Int32, COUNT, &from),
+              y_there = make_tensor(other_side, WNNDataType_Int32, COUNT, &to),
+              ones = make_tensor(other_side, WNNDataType_Int32, COUNT, NULL);
+    read_tensor(other_side, x_there, data, sizeof data);
+    for (int i = 0; i < COUNT; i++)
+        REQUIRE_EQUAL_INT(data[i], 0);
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < COUNT; i++)
+            data[i] = i + turn;
+        write_tensor(one_side, x, data, sizeof data);
+        read_tensor(one_side, x, data, sizeof data); // has been written when this is answered
+        wait_for(other_side, dispatch(other_side, graph, x_there, y_there, ones));
+        read_tensor(one_side, y, data, sizeof data);
+        for (int i = 0; i < COUNT; i++)
+            REQUIRE_EQUAL_INT(data[i], 2 * (i + turn) + 1);
+    }
+    // The memory stays while somebody has it.
+    wnnTensorRelease(y);
+    read_tensor(other_side, y_there, data, sizeof data);
+    REQUIRE_EQUAL_INT(data[5], 15);
+    wnnTensorRelease(x);
+    wnnTensorRelease(x_there);
+    wnnTensorRelease(y_there);
+    wnnTensorRelease(ones);
+    wnnGraphRelease(graph);
+}
+
+static void test_refused_memory(WNNContext context, struct answer *answer)
+{
+    const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
+    WNNTensor tensor = make_tensor(context, WNNDataType_Int32, 10, &export), plain;
+    plain = make_tensor(context, WNNDataType_Int32, 10, NULL);
+    const WNNVulkanMemory good = export_memory(context, tensor);
+    WNNVulkanMemory bad = good;
+    bad.fd = -1;
+    require_no_tensor(context, answer, &bad, WNNStatus_TypeError, "descriptor -1");
+    bad.fd = 1 << 20;
+    require_no_tensor(context, answer, &bad, WNNStatus_TypeError, "is not open");
+    bad = good;
+    bad.memoryTypeIndex = 32;
+    require_no_tensor(context, answer, &bad, WNNStatus_TypeError, "type 32");
+    bad = good;
+    bad.offset = 4;
+    require_no_tensor(context, answer, &bad, WNNStatus_TypeError, "cannot begin at 4");
+    bad = good;
+    bad.allocationSize = 8;
+    require_no_tensor(context, answer, &bad, WNNStatus_TypeError, "has 8 bytes");
+    close(good.fd); // still the caller's
+    struct answer refused = {0};
+    WNNVulkanMemory memory;
+    wait_for(context, wnnContextExportVulkanMemory(context, plain, &memory,
+                                                   tell(&refused, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_CONTAINS(refused.message, "not exportable");
+    wnnTensorRelease(plain);
+    wnnTensorRelease(tensor);
+}
+
+static void test_memory(struct host *host)
+{
+    if (!host->shares) {
+        fprintf(stderr, "not tested: the device has no " VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME "\n");
+        return;
+    }
+    struct answer answer = {0};
+    WNNVulkanDevice lent = lend(host);
+    WNNContext lender = create_on(&lent, &answer), own = create_own(NULL);
+    WNNTensor tensor;
+    const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
+    if (try_tensor(lender, WNNDataType_Int32, 10, &export, &tensor) == WNNStatus_NotSupportedError) {
+        fprintf(stderr, "not tested: %s\n", answer.message);
+    } else {
+        wnnTensorRelease(tensor);
+        test_refused_memory(lender, &answer);
+        test_transfers(own, &export);
+        test_sharing(lender, own);
+        test_sharing(own, lender);
+        fprintf(stderr, "memory: shared by two devices\n");
+    }
+    wnnContextRelease(own);
+    wnnContextRelease(lender);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Two processes
+// ---------------------------------------------------------------------------------------------------------------
+
+enum {
+    SHARED = 777 // elements
+};
+
+// The descriptor belongs to the process; what goes over the socket is a copy.
+static void send_memory(int to, const WNNVulkanMemory *memory)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    struct iovec data = {(void *)(uintptr_t)memory, sizeof *memory};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    *rights = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(rights), &memory->fd, sizeof memory->fd);
+    REQUIRE_EQUAL_INT(sendmsg(to, &message, MSG_NOSIGNAL), sizeof *memory);
+    close(memory->fd);
+}
+
+static WNNVulkanMemory receive_memory(int from)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    WNNVulkanMemory memory;
+    struct iovec data = {&memory, sizeof memory};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    REQUIRE_EQUAL_INT(recvmsg(from, &message, 0), sizeof memory);
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    REQUIRE(rights && rights->cmsg_type == SCM_RIGHTS);
+    memcpy(&memory.fd, CMSG_DATA(rights), sizeof memory.fd);
+    memory.chain =
+        (WNNChainedStruct){NULL, WNNSType_VulkanMemory}; // addresses of the other process mean nothing
+    return memory;
+}
+
+// The other process: what it gets is x and y, and for every byte it computes y from x and answers with one;
+// after a zero it computes without being asked, until somebody ends it.
+static int run_peer(int with)
+{
+    const WNNVulkanMemory from = receive_memory(with), to = receive_memory(with);
+    WNNContext context = create_own(NULL);
+    WNNGraph graph = build_graph(context, SHARED);
+    WNNTensor x = make_tensor(context, WNNDataType_Int32, SHARED, &from),
+              y = make_tensor(context, WNNDataType_Int32, SHARED, &to),
+              ones = make_tensor(context, WNNDataType_Int32, SHARED, NULL);
+    char byte = 1;
+    while (byte == 0 || read(with, &byte, 1) == 1) {
+        wait_for(context, dispatch(context, graph, x, y, ones));
+        if (byte != 0)
+            REQUIRE_EQUAL_INT(write(with, &byte, 1), 1);
+    }
+    wnnTensorRelease(x);
+    wnnTensorRelease(y);
+    wnnTensorRelease(ones);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+    return 0;
+}
+
+static pid_t start_peer(WNNContext context, WNNTensor x, WNNTensor y, int *with)
+{
+    int ends[2];
+    char number[16];
+    REQUIRE_EQUAL_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        close(ends[0]);
+        snprintf(number, sizeof number, "%d", ends[1]);
+        alarm(60);
+        execl("/proc/self/exe", "vulkan_shared_memory_test", "peer", number, (char *)NULL);
+        _exit(1);
+    }
+    close(ends[1]);
+    const WNNVulkanMemory from = export_memory(context, x), to = export_memory(context, y);
+    send_memory(ends[0], &from);
+    send_memory(ends[0], &to);
+    *with = ends[0];
+    return child;
+}
+
+// One turn: this process writes x, the other computes y.
+static void take_turn(WNNContext context, WNNTensor x, WNNTensor y, int with, int first)
+{
+    int32_t data[SHARED];
+    char byte = 1;
+    for (int i = 0; i < SHARED; i++)
+        data[i] = i + first;
+    write_tensor(context, x, data, sizeof data);
+    read_tensor(context, x, data, sizeof data); // has been written when this is answered
+    REQUIRE_EQUAL_INT(send(with, &byte, 1, MSG_NOSIGNAL), 1);
+    REQUIRE_EQUAL_INT(read(with, &byte, 1), 1);
+    read_tensor(context, y, data, sizeof data);
+    for (int i = 0; i < SHARED; i++)
+        REQUIRE_EQUAL_INT(data[i], 2 * (i + first) + 1);
+}
+
+// The other process ends in good order, or is killed at any point, while it starts or computes: this one goes
+// on with the same memory, and with a new partner.
+static void test_processes(void)
+{
+    enum {
+        PARTNERS = 8
+    };
+    const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
+    WNNContext context = create_own(NULL);
+    WNNTensor x, y;
+    if (try_tensor(context, WNNDataType_Int32, SHARED, &export, &x) != WNNStatus_Success) {
+        fprintf(stderr, "not tested: the device does not export memory\n");
+        wnnContextRelease(context);
+        return;
+    }
+    y = make_tensor(context, WNNDataType_Int32, SHARED, &export);
+    WNNGraph graph = build_graph(context, SHARED);
+    WNNTensor ones = make_tensor(context, WNNDataType_Int32, SHARED, NULL);
+    for (int partner = 0; partner < PARTNERS; partner++) {
+        int with, status, first = 100 * partner;
+        pid_t child = start_peer(context, x, y, &with);
+        bool killed = partner % 4 != 0, starts = partner % 4 == 1;
+        for (int turn = 0; turn < 3 && !starts; turn++)
+            take_turn(context, x, y, with, first + turn);
+        if (killed && !starts)
+            REQUIRE_EQUAL_INT(send(with, &(char){0}, 1, MSG_NOSIGNAL), 1);
+        if (killed) {
+            sleep_milliseconds((long)((unsigned)partner * 2654435761u >> 26));
+            REQUIRE_EQUAL_INT(kill(child, SIGKILL), 0);
+        }
+        close(with);
+        REQUIRE_EQUAL_INT(waitpid(child, &status, 0), child);
+        REQUIRE(killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        int32_t data[SHARED];
+        for (int i = 0; i < SHARED; i++)
+            data[i] = 3 * i;
+        write_tensor(context, x, data, sizeof data);
+        wait_for(context, dispatch(context, graph, x, y, ones));
+        read_tensor(context, y, data, sizeof data);
+        for (int i = 0; i < SHARED; i++)
+            REQUIRE_EQUAL_INT(data[i], 6 * i + 1);
+        REQUIRE(!wnnContextIsLost(context));
+    }
+    wnnTensorRelease(x);
+    wnnTensorRelease(y);
+    wnnTensorRelease(ones);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+    fprintf(stderr, "memory: shared with %d processes\n", PARTNERS);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Frames
+// ---------------------------------------------------------------------------------------------------------------
+
+static struct frame_buffer import_buffer(struct host *host, WNNContext context, WNNTensor tensor)
+{
+    const WNNVulkanMemory memory = export_memory(context, tensor);
+    struct frame_buffer result = {.size = memory.bufferSize, .usage = memory.bufferUsage};
+    const VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                     .pNext = &external,
+                                     .size = result.size,
+                                     .usage = result.usage};
+    must(host->vk.CreateBuffer(host->device, &info, NULL, &result.buffer));
+    const VkImportMemoryFdInfoKHR source = {.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
+                                            .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
+                                            .fd = memory.fd};
+    const VkMemoryDedicatedAllocateInfo dedicated = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .pNext = &source, .buffer = result.buffer};
+    const VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                           .pNext = memory.dedicated ? (const void *)&dedicated
+                                                                     : (const void *)&source,
+                                           .allocationSize = memory.allocationSize,
+                                           .memoryTypeIndex = memory.memoryTypeIndex};
+    must(host->vk.AllocateMemory(host->device, &allocate, NULL, &result.memory));
+    must(host->vk.BindBufferMemory(host->device, result.buffer, result.memory, 0));
+    return result;
+}
+
+// Takes a buffer over from the other device, or gives it to that.
+static void hand_over(struct host *host, VkCommandBuffer commands, const struct frame_buffer *buffer,
+                      bool out)
+{
+    const VkAccessFlags copies = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    const VkBufferMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER,
+        .srcAccessMask = out ? copies : 0,
+        .dstAccessMask = out ? 0 : copies,
+        .srcQueueFamilyIndex = out ? host->family : VK_QUEUE_FAMILY_EXTERNAL,
+        .dstQueueFamilyIndex = out ? VK_QUEUE_FAMILY_EXTERNAL : host->family,
+        .buffer = buffer->buffer,
+        .size = VK_WHOLE_SIZE};
+    host->vk.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0,
+                                0, NULL, 1, &barrier, 0, NULL);
+}
+
+// A semaphore of the test's device and the same one on the library's; false: the device cannot.
+static bool share_semaphore(struct host *host, VkDevice other, VkSemaphore *here, VkSemaphore *there)
+{
+    PFN_vkGetPhysicalDeviceExternalSemaphoreProperties properties =
+        (PFN_vkGetPhysicalDeviceExternalSemaphoreProperties)host->get(
+            host->instance, "vkGetPhysicalDeviceExternalSemaphoreProperties");
+    VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                      .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkPhysicalDeviceExternalSemaphoreInfo question = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO,
+        .pNext = &type,
+        .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+    VkExternalSemaphoreProperties answer = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES};
+    properties(host->physical, &question, &answer);
+    const VkExternalSemaphoreFeatureFlags needed =
+        VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
+    if ((answer.externalSemaphoreFeatures & needed) != needed)
+        return false;
+    const VkExportSemaphoreCreateInfo export = {.sType = VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO,
+                                                .pNext = &type,
+                                                .handleTypes =
+                                                    VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+    VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &export};
+    must(host->more.CreateSemaphore(host->device, &info, NULL, here));
+    PFN_vkGetSemaphoreFdKHR get =
+        (PFN_vkGetSemaphoreFdKHR)host->vk.GetDeviceProcAddr(host->device, "vkGetSemaphoreFdKHR");
+    const VkSemaphoreGetFdInfoKHR from = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR,
+                                          .semaphore = *here,
+                                          .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+    int fd;
+    must(get(host->device, &from, &fd));
+    PFN_vkCreateSemaphore create =
+        (PFN_vkCreateSemaphore)host->vk.GetDeviceProcAddr(other, "vkCreateSemaphore");
+    PFN_vkImportSemaphoreFdKHR import =
+        (PFN_vkImportSemaphoreFdKHR)host->vk.GetDeviceProcAddr(other, "vkImportSemaphoreFdKHR");
+    info.pNext = &type;
+    must(create(other, &info, NULL, there));
+    const VkImportSemaphoreFdInfoKHR to = {.sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR,
+                                           .semaphore = *there,
+                                           .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT,
+                                           .fd = fd};
+    must(import(other, &to));
+    return true;
+}
+
+// A producer fills a buffer with the number of the frame, the library computes on it, and a consumer copies
+// the result; they are on another device than the library: nothing but memory and a semaphore in common, and
+// no waiting of the host.
+static void test_frames_between_devices(struct host *host)
+{
+    enum {
+        FRAMES = 12,
+        COUNT = 300
+    };
+    WNNContext context = create_own(NULL);
+    WNNVulkanHandles handles;
+    VkSemaphore here, there;
+    REQUIRE_EQUAL_INT(wnnContextGetVulkanHandles(context, &handles), WNNStatus_Success);
+    if (!host->shares_semaphores || !share_semaphore(host, handles.device, &here, &there)) {
+        fprintf(stderr, "not tested: the device does not share semaphores that count\n");
+        wnnContextRelease(context);
+        return;
+    }
+    const size_t bytes = COUNT * sizeof(int32_t);
+    const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
+    WNNGraph graph = build_graph(context, COUNT);
+    WNNTensor x = make_tensor(context, WNNDataType_Int32, COUNT, &export),
+              y = make_tensor(context, WNNDataType_Int32, COUNT, &export),
+              all = make_tensor(context, WNNDataType_Int32, FRAMES * COUNT, &export),
+              one = make_tensor(context, WNNDataType_Int32, COUNT, NULL);
+    struct frame_buffer source = import_buffer(host, context, x), result = import_buffer(host, context, y),
+                        kept = import_buffer(host, context, all);
+    VkCommandBuffer commands[2 * FRAMES];
+    for (uint64_t frame = 0; frame < FRAMES; frame++) {
+        VkCommandBuffer produce = commands[2 * frame] = begin_commands(host);
+        hand_over(host, produce, &source, false);
+        host->vk.CmdFillBuffer(produce, source.buffer, 0, bytes, (uint32_t)frame + 10);
+        hand_over(host, produce, &source, true);
+        submit(host, produce, here, 3 * frame, 3 * frame + 1);
+        start_frame(context, graph, x, y, one, there, 3 * frame + 1, false);
+        VkCommandBuffer consume = commands[2 * frame + 1] = begin_commands(host);
+        const VkBufferCopy copy = {0, frame * bytes, bytes};
+        hand_over(host, consume, &result, false);
+        hand_over(host, consume, &kept, false);
+        host->vk.CmdCopyBuffer(consume, result.buffer, kept.buffer, 1, &copy);
+        hand_over(host, consume, &result, true);
+        hand_over(host, consume, &kept, true);
+        submit(host, consume, here, 3 * frame + 2, 3 * frame + 3);
+    }
+    wait_semaphore(host, here, 3 * FRAMES);
+    int32_t data[FRAMES * COUNT];
+    read_tensor(context, all, data, sizeof data);
+    for (int i = 0; i < FRAMES * COUNT; i++)
+        REQUIRE_EQUAL_INT(data[i], 2 * (i / COUNT + 10) + 1);
+    PFN_vkDestroySemaphore destroy =
+        (PFN_vkDestroySemaphore)host->vk.GetDeviceProcAddr(handles.device, "vkDestroySemaphore");
+    destroy(handles.device, there, NULL);
+    wnnTensorRelease(x);
+    wnnTensorRelease(y);
+    wnnTensorRelease(all);
+    wnnTensorRelease(one);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+    must(host->vk.DeviceWaitIdle(host->device));
+    host->vk.FreeCommandBuffers(host->device, host->pool, 2 * FRAMES, commands);
+    host->more.DestroySemaphore(host->device, here, NULL);
+    destroy_buffer(host, &source);
+    destroy_buffer(host, &result);
+    destroy_buffer(host, &kept);
+    fprintf(stderr, "frames: %d between two devices\n", FRAMES);
+}
+
+int main(int count, char **arguments)
+{
+    cases_begin(count, arguments);
+    struct host host;
+    if (count == 3 && strcmp(arguments[1], "peer") == 0)
+        return run_peer(atoi(arguments[2]));
+    if (!open_host(&host))
+        return cases_skip("there is no Vulkan device with timeline semaphores");
+    CASE(test_memory(&host));
+    CASE(test_processes());
+    CASE(test_frames_between_devices(&host));
+    close_host(&host);
+    return cases_end();
+}
