@@ -95,15 +95,16 @@ struct backend {
     bool (*create)(const struct backend_options *options, void **state, struct error *error);
     void (*destroy)(void *state);
 
-    // (optional) Whether a node can add another operand of its output's type to output 0, before an
-    // activation. The node then has it as `addend`. NULL: none can.
-    bool (*adds)(void *state, const struct node *node);
-
-    // (optional) Whether it computes a node with what has just been attached to it (node->attached), as fast
-    // as it would the two alone. NULL: never. What goes into each step of a chain, attached or not, and into
-    // an activation, is rounded to its type, and no product is contracted with a sum: the results are the
-    // bits of the separate operators.
-    bool (*attaches)(void *state, const struct node *node);
+    // (optional) Whether it computes a node with all that is fused with it (node->fused), as fast as it would
+    // the parts alone. What was put there last is the first of the list. NULL: with nothing. It is asked
+    // about activations; about chains of operators of single elements at inputs and outputs, with
+    // `fuses_chains`; if not, about the addition of an operand of the result's type; and about
+    // dequantizeLinear at inputs and quantizeLinear at the output, with `supports_quantized`.
+    //
+    // What goes into each step of a chain, fused or not, and into an activation, is rounded to its type, and
+    // no product is contracted with a sum: the results are the bits of the separate operators.
+    bool (*can_fuse)(void *state, const struct node *node);
+    bool fuses_chains, supports_quantized;
 
     // (optional) Whether it computes a float16 convolution or product of matrices as fast with constant
     // weights and biases of float32. NULL: never.
@@ -122,10 +123,6 @@ struct backend {
     // (optional) Whether it computes an operator that only the compiler makes (from WNN_OP_COUNT on); no pass
     // makes one that it does not. NULL: none.
     bool (*computes)(enum op op);
-
-    // (optional) Whether it computes a node with quantised operands (node->quantized) as it stands, constants
-    // included. NULL: none.
-    bool (*quantized)(void *state, const struct node *node);
 
     // (optional) Looks at the finished graph before memory is planned: sets node->lowering and
     // node->scratch_bytes, and placement.staged of inputs that it needs in memory of its own.

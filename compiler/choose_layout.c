@@ -209,11 +209,7 @@ static void permute(const struct shape *from, const uint32_t permutation[4], str
 static struct operand *add_reshape(struct islands *islands, struct operand *operand,
                                    const struct descriptor *type, size_t before)
 {
-    struct graph *graph = islands->graph;
-    struct expand_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_reshape);
-    if (!attrs || !wnn_rewrite_list(graph, &attrs->newShape, type->shape.dim, type->shape.rank))
-        return NULL;
-    struct node *node = wnn_rewrite_add(graph, WNN_OP_reshape, operand, type, attrs, before);
+    struct node *node = wnn_rewrite_add_reshape(islands->graph, operand, type, before);
     return node ? node->out[0] : NULL;
 }
 

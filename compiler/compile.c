@@ -9,7 +9,7 @@
 //   NEEDED    a plan cannot do without it
 //   EXACT     NaN, infinities, denormals and overflow come out as the separate operators give them, each of
 //             which rounds its result to its type; of sums only the order may change, and what a pass of
-//             this kind fuses is rounded in between by whoever computes it (backend.attaches)
+//             this kind fuses is rounded in between by whoever computes it (backend.can_fuse)
 //   CHECKED   the same where pass_context.strict says so, which the pass looks at itself
 //   LOOSE     what lies between operators may be more precise than its type, so that overflow may vanish:
 //             strictNumerics leaves the pass out
@@ -100,7 +100,7 @@ static bool runs(const struct compile_options *options, unsigned pass)
 // Whether a backend that wants quantised operands gets them.
 static bool fuses_quantized(const struct compile_options *options)
 {
-    return options->backend->quantized && runs(options, FUSE_QUANTIZED);
+    return options->backend->supports_quantized && runs(options, FUSE_QUANTIZED);
 }
 
 static bool run_passes(const struct compile_options *options, struct pass_context *context,

@@ -19,6 +19,13 @@ static void destroy(void *state)
     (void)state;
 }
 
+// Activations, as every backend does.
+static bool can_fuse(void *state, const struct node *node)
+{
+    (void)state;
+    return node->fused->operand_count == 0;
+}
+
 static bool lower(void *state, const struct plan *plan, void **executable, struct error *error)
 {
     (void)state;
@@ -49,6 +56,7 @@ const struct backend wnn_backend_dummy = {
     .preferred_layout = WNNInputOperandLayout_NHWC,
     .create = create,
     .destroy = destroy,
+    .can_fuse = can_fuse,
     .lower = lower,
     .release = release,
     .execute = execute,

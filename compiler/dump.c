@@ -215,46 +215,97 @@ static void add_arg_axes(const struct node *node, const char *separator, struct 
 
 typedef void (*write_name)(void *argument, const struct operand *operand, struct text *text);
 
-static void add_scale(const struct node *node, unsigned i, write_name name, void *argument, struct text *text)
+// Whether each step takes what the one before made, and operands behind that: then one call stands in the
+// other, or behind it.
+static bool is_pipeline(const struct node *node, const struct expression *fused)
 {
-    name(argument, node->in[wnn_scale_index(node, i)], text);
-    wnn_text_add(text, ", ");
-    name(argument, node->in[wnn_scale_index(node, i) + 1], text);
+    const struct shape *shape = &fused->steps[fused->count - 1].type.shape;
+    if (fused->at == WNN_AT_OUTPUT && !wnn_shape_equal(shape, &node->out[0]->type.shape))
+        return false;
+    for (unsigned i = 0; i < fused->count; i++) {
+        const struct elementwise_step *step = &fused->steps[i];
+        if (step->in[0] != (i ? fused->operand_count + i : 0))
+            return false;
+        for (unsigned j = 1; j < step->in_count; j++)
+            if (step->in[j] == 0 || step->in[j] > fused->operand_count)
+                return false;
+    }
+    return true;
+}
+
+// Whether all that is fused is; if not, a node is written as statements in braces.
+static bool is_one_statement(const struct node *node)
+{
+    for (const struct expression *fused = node->fused; fused; fused = fused->next)
+        if (!is_pipeline(node, fused))
+            return false;
+    return true;
+}
+
+// The operands of a step of a pipeline, but for the first, and its attributes.
+static void add_arguments(const struct node *node, const struct expression *fused, unsigned step,
+                          const char *separator, write_name name, void *argument, struct text *text)
+{
+    const struct elementwise_step *call = &fused->steps[step];
+    for (unsigned i = 1; i < call->in_count; i++, separator = ", ") {
+        wnn_text_add(text, "%s", separator);
+        name(argument, node->in[fused->first + call->in[i] - 1], text);
+    }
+    add_attributes((enum op)call->op, call->attrs, separator, text);
+}
+
+// "cast(dequantizeLinear(x, s, z), dataType=...)": the first `count` steps of what is fused at an input.
+static void add_nested(const struct node *node, const struct expression *fused, unsigned count,
+                       write_name name, void *argument, struct text *text)
+{
+    if (count == 0) {
+        name(argument, node->in[fused->at], text);
+        return;
+    }
+    wnn_text_add(text, "%s(", wnn_ops[fused->steps[count - 1].op].name);
+    add_nested(node, fused, count - 1, name, argument, text);
+    add_arguments(node, fused, count - 1, ", ", name, argument, text);
     wnn_text_add(text, ")");
 }
 
-// "t9.1": a step of a node that makes t9. Of those that are attached to it, the steps of inputs come first,
+// " + add(r) + relu": what is fused at the output.
+static void add_behind(const struct node *node, const struct expression *fused, write_name name,
+                       void *argument, struct text *text)
+{
+    for (unsigned i = 0; i < fused->count; i++) {
+        char buffer[1024] = "";
+        struct text inner = TEXT(buffer);
+        add_arguments(node, fused, i, "", name, argument, &inner);
+        wnn_text_add(text, inner.length ? " + %s(%s)" : " + %s", wnn_ops[fused->steps[i].op].name, buffer);
+    }
+}
+
+// "t9.1": a step of a node that makes t9. Of those that are fused with it, the steps of inputs come first,
 // then the operator, then those of its result, the last of which is the node's.
 static void add_step_name(const struct node *node, unsigned step, struct text *text)
 {
     wnn_text_add(text, "t%u.%u", node->out[0]->index, step);
 }
 
-// The steps that are attached to inputs before the one of `end`; NULL: all of them.
-static unsigned steps_before(const struct node *node, const struct attached *end)
+// The steps that are fused at inputs before those of `end`; NULL: all of them.
+static unsigned steps_before(const struct node *node, const struct expression *end)
 {
     unsigned count = 0;
-    for (const struct attached *a = node->attached; a && a != end; a = a->next)
-        if (a->at != WNN_AT_OUTPUT)
-            count += ((const struct elementwise_attrs *)a->attrs)->count;
+    for (const struct expression *f = node->fused; f && f != end; f = f->next)
+        if (f->at != WNN_AT_OUTPUT)
+            count += f->count;
     return count;
 }
 
 static void add_input(const struct node *node, unsigned i, write_name name, void *argument, struct text *text)
 {
-    const struct attached *attached = wnn_attached(node, i);
-    if (attached) {
-        add_step_name(node, steps_before(node, attached->next) - 1, text);
-        return;
-    }
-    bool quantized = i < WNN_QUANTIZED_OUTPUT && wnn_is_quantized(node, i);
-    if (quantized)
-        wnn_text_add(text, "dequantizeLinear(");
-    name(argument, node->in[i], text);
-    if (quantized) {
-        wnn_text_add(text, ", ");
-        add_scale(node, i, name, argument, text);
-    }
+    const struct expression *fused = wnn_fused(node, i);
+    if (!fused)
+        name(argument, node->in[i], text);
+    else if (is_one_statement(node))
+        add_nested(node, fused, fused->count, name, argument, text);
+    else
+        add_step_name(node, steps_before(node, fused->next) - 1, text);
 }
 
 void wnn_dump_call(const struct node *node,
@@ -268,7 +319,7 @@ void wnn_dump_call(const struct node *node,
     for (const struct op_row *row = info->rows; row->name; row++) {
         if (!wnn_op_row_is_input(row))
             continue;
-        unsigned end = row->kind == ROW_INPUT_LIST ? wnn_own_inputs(node) : index + 1;
+        unsigned end = row->kind == ROW_INPUT_LIST ? node->in_count : index + 1;
         for (; index < end; index++) {
             if (!node->in[index])
                 continue;
@@ -284,19 +335,9 @@ void wnn_dump_call(const struct node *node,
     else
         add_attributes((enum op)node->op, node->attrs, separator, text);
     wnn_text_add(text, ")");
-    if (node->addend) {
-        wnn_text_add(text, " + add(");
-        name(argument, node->in[node->addend], text);
-        wnn_text_add(text, ")");
-    }
-    if (node->activation) {
-        wnn_text_add(text, " + ");
-        add_activation(text, node->activation);
-    }
-    if (wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT)) {
-        wnn_text_add(text, " + quantizeLinear(");
-        add_scale(node, WNN_QUANTIZED_OUTPUT, name, argument, text);
-    }
+    const struct expression *fused = wnn_fused(node, WNN_AT_OUTPUT);
+    if (fused && is_one_statement(node))
+        add_behind(node, fused, name, argument, text);
 }
 
 // Whether a name of an input needs quotes: if it is no word, or might be a name that the dump makes.
@@ -377,7 +418,7 @@ static void add_value_name(const struct node *node, unsigned value, struct text 
     if (output != WNN_NO_OUTPUT)
         add_name(NULL, node->out[output], text);
     else
-        wnn_text_add(text, "t%u.%u", node->out[0]->index, step);
+        add_step_name(node, step, text);
 }
 
 // The statements of an elementwise node in braces.
@@ -414,25 +455,24 @@ static void add_new_shape(const struct shape *shape, struct text *text)
     wnn_text_add(text, "]); ");
 }
 
-// The statements of what is attached; the first has number `number`. Value 0 is what is attached to. Steps
-// that see a result in another shape stand between reshapes.
-static void add_attached(const struct node *node, const struct attached *attached, unsigned number,
-                         struct text *text)
+// The statements of what is fused; the first has number `number`. Steps that see a result in another shape
+// stand between reshapes.
+static void add_fused(const struct node *node, const struct expression *fused, unsigned number,
+                      struct text *text)
 {
-    const struct elementwise_attrs *attrs = attached->attrs;
-    const struct shape *shape = &attrs->steps[attrs->count - 1].type.shape;
-    bool output = attached->at == WNN_AT_OUTPUT,
+    const struct shape *shape = &fused->steps[fused->count - 1].type.shape;
+    bool output = fused->at == WNN_AT_OUTPUT,
          reshaped = output && !wnn_shape_equal(shape, &node->out[0]->type.shape);
     if (reshaped) {
         add_step_name(node, number, text);
         wnn_text_add(text, " = reshape(");
         add_step_name(node, number - 1, text);
         add_new_shape(shape, text);
-        number++;
     }
-    for (unsigned i = 0; i < attrs->count; i++) {
-        const struct elementwise_step *step = &attrs->steps[i];
-        if (output && !reshaped && i + 1 == attrs->count)
+    number += reshaped;
+    for (unsigned i = 0; i < fused->count; i++) {
+        const struct elementwise_step *step = &fused->steps[i];
+        if (output && !reshaped && i + 1 == fused->count)
             add_name(NULL, node->out[0], text);
         else
             add_step_name(node, number + i, text);
@@ -440,14 +480,12 @@ static void add_attached(const struct node *node, const struct attached *attache
         for (unsigned j = 0; j < step->in_count; j++) {
             unsigned value = step->in[j];
             wnn_text_add(text, "%s", j ? ", " : "");
-            if (value > attached->count)
-                add_step_name(node, number + value - attached->count - 1, text);
-            else if (value > 0)
-                add_name(NULL, node->in[attached->first + value - 1], text);
-            else if (output)
+            if (value > fused->operand_count)
+                add_step_name(node, number + value - fused->operand_count - 1, text);
+            else if (value == 0 && output)
                 add_step_name(node, number - 1, text);
             else
-                add_name(NULL, node->in[attached->at], text);
+                add_name(NULL, node->in[value ? fused->first + value - 1 : fused->at], text);
         }
         add_attributes((enum op)step->op, step->attrs, ", ", text);
         wnn_text_add(text, "); ");
@@ -455,19 +493,19 @@ static void add_attached(const struct node *node, const struct attached *attache
     if (reshaped) {
         add_name(NULL, node->out[0], text);
         wnn_text_add(text, " = reshape(");
-        add_step_name(node, number + attrs->count - 1, text);
+        add_step_name(node, number + fused->count - 1, text);
         add_new_shape(&node->out[0]->type.shape, text);
     }
 }
 
-// A node and what is attached to it, as statements in braces.
-static void add_with_attached(const struct node *node, struct text *text)
+// A node and what is fused with it, as statements in braces.
+static void add_statements(const struct node *node, struct text *text)
 {
-    const struct attached *output = wnn_attached(node, WNN_AT_OUTPUT);
+    const struct expression *output = wnn_fused(node, WNN_AT_OUTPUT);
     wnn_text_add(text, "{ ");
-    for (const struct attached *a = node->attached; a; a = a->next)
-        if (a != output)
-            add_attached(node, a, steps_before(node, a), text);
+    for (const struct expression *f = node->fused; f; f = f->next)
+        if (f != output)
+            add_fused(node, f, steps_before(node, f), text);
     if (output)
         add_step_name(node, steps_before(node, NULL), text);
     else
@@ -476,7 +514,7 @@ static void add_with_attached(const struct node *node, struct text *text)
     wnn_dump_call(node, add_name, NULL, text);
     wnn_text_add(text, "; ");
     if (output)
-        add_attached(node, output, steps_before(node, NULL) + 1, text);
+        add_fused(node, output, steps_before(node, NULL) + 1, text);
     wnn_text_add(text, "}");
 }
 
@@ -589,9 +627,9 @@ void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
         const struct node *node = graph->nodes[i];
         if (node->op == WNN_OP_elementwise) {
             add_steps(node, &text);
-        } else if (node->attached) {
-            add_with_attached(node, &text);
-        } else if (node->op == WNN_OP_attention) {
+        } else if (!is_one_statement(node)) {
+            add_statements(node, &text);
+        } else if (node->op == WNN_OP_attention && !node->fused) {
             add_attention(node, &text);
         } else {
             add_outputs(node, &text);
@@ -641,6 +679,21 @@ static void add_escaped(struct string name, struct text *text)
         wnn_text_add(text, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
 }
 
+// "(dequantizeLinear) + relu": what is fused at inputs, and at the output.
+static void add_fused_names(const struct node *node, struct text *text)
+{
+    const char *separator = "(";
+    for (unsigned i = 0; i < node->in_count; i++) {
+        const struct expression *fused = wnn_fused(node, i);
+        for (unsigned j = 0; fused && j < fused->count; j++, separator = ", ")
+            wnn_text_add(text, "%s%s", separator, wnn_ops[fused->steps[j].op].name);
+    }
+    wnn_text_add(text, separator[0] == ',' ? ")" : "");
+    const struct expression *fused = wnn_fused(node, WNN_AT_OUTPUT);
+    for (unsigned j = 0; fused && j < fused->count; j++)
+        wnn_text_add(text, " + %s", wnn_ops[fused->steps[j].op].name);
+}
+
 void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink)
 {
     char buffer[LINE] = "";
@@ -664,16 +717,7 @@ void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink)
         wnn_text_add(&text, "  n%u [label=\"%s", node->index, chain ? "" : wnn_ops[node->op].name);
         for (unsigned j = 0; chain && j < chain->count; j++)
             wnn_text_add(&text, "%s%s", j ? ", " : "", wnn_ops[chain->steps[j].op].name);
-        if (node->addend)
-            wnn_text_add(&text, " + add");
-        if (node->activation)
-            wnn_text_add(&text, " + %s", wnn_ops[node->activation->op].name);
-        if (node->quantized)
-            wnn_text_add(&text, ", quantized");
-        for (const struct attached *a = node->attached; a; a = a->next)
-            for (unsigned j = 0; j < ((const struct elementwise_attrs *)a->attrs)->count; j++)
-                wnn_text_add(&text, " + %s",
-                             wnn_ops[((const struct elementwise_attrs *)a->attrs)->steps[j].op].name);
+        add_fused_names(node, &text);
         if (node->label.length) {
             wnn_text_add(&text, "\\n");
             add_escaped(node->label, &text);
@@ -681,7 +725,7 @@ void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink)
         wnn_text_add(&text, "\\n");
         add_type(&node->out[0]->type, &text);
         wnn_text_add(&text, "\"];\n");
-        for (unsigned j = 0; j < node->in_count; j++) {
+        for (unsigned j = 0; j < wnn_operand_count(node); j++) {
             const struct operand *in = node->in[j];
             if (in && in->producer)
                 wnn_text_add(&text, "  n%u -> n%u;\n", in->producer->index, node->index);

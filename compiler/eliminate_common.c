@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requires: nodes in order, complete attributes. Guarantees: of nodes with one operator, equal attributes and
-// the same inputs only the first is left, and of constants with the same bytes (one object, or small) too;
-// but for a few that collide in the table of what has been seen, in which a search looks at no more than
-// PROBES entries.
+// Requires: nodes in order with nothing fused, complete attributes. Guarantees: of nodes with one operator,
+// equal attributes and the same inputs only the first is left, and of constants with the same bytes (one
+// object, or small) too; but for a few that collide in the table of what has been seen, in which a search
+// looks at no more than PROBES entries.
 
 #include "compiler/rewrite.h"
 
@@ -158,8 +158,7 @@ static uint64_t hash_node(const struct node *node)
 static bool nodes_equal(const void *first, const void *second)
 {
     const struct node *a = first, *b = second;
-    if (a->op != b->op || a->in_count != b->in_count || a->out_count != b->out_count || a->activation ||
-        b->activation)
+    if (a->op != b->op || a->in_count != b->in_count || a->out_count != b->out_count)
         return false;
     for (unsigned i = 0; i < a->in_count; i++)
         if (follow(a->in[i]) != follow(b->in[i]))

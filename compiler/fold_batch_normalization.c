@@ -7,7 +7,7 @@
 //
 // What is folded is never rounded to float16: the weights and biases of float16 nodes become float32 where
 // the backend takes that (backend.wide_weights), and otherwise only what float16 holds exactly is folded.
-// There, if chains can be attached, a batchNormalization behind such a node is spelled out as a product and a
+// There, if chains can be fused, a batchNormalization behind such a node is spelled out as a product and a
 // sum in float32.
 
 #include "compiler/rewrite.h"
@@ -37,7 +37,7 @@ struct affine {
 // False: not a producer that can take a factor or an offset.
 static bool describe(const struct node *node, struct channels *channels)
 {
-    if (node->activation || node->in_count < 2 || !wnn_rewrite_is_floats(node->in[1]))
+    if (node->in_count < 2 || !wnn_rewrite_is_floats(node->in[1]))
         return false;
     const struct shape *out = &node->out[0]->type.shape;
     switch (node->op) {
@@ -355,7 +355,7 @@ static bool fold_into(struct pass_context *context, struct graph *graph, struct 
     good = good || wnn_fail_memory(context->error);
     if (good && folds)
         good = fold(context, graph, producer, &channels, &affine, room, done);
-    if (good && known && !*done && node->op == WNN_OP_batchNormalization && context->backend->attaches &&
+    if (good && known && !*done && node->op == WNN_OP_batchNormalization && context->backend->fuses_chains &&
         node->out[0]->type.type == WNNDataType_Float16)
         good = spell_out(context, graph, node, &channels, &affine);
     wnn_release(context->allocator, room);
@@ -371,8 +371,8 @@ static bool join_sum(struct pass_context *context, struct graph *graph, struct n
 {
     struct node *product = only_producer(node, side);
     struct operand *c = node->in[1 - side];
-    if (!product || product->activation || (c->producer && c->producer->index >= product->index) ||
-        c->type.shape.rank > 2 || product->out[0]->type.shape.rank != 2)
+    if (!product || (c->producer && c->producer->index >= product->index) || c->type.shape.rank > 2 ||
+        product->out[0]->type.shape.rank != 2)
         return true;
     if (product->op == WNN_OP_matmul ? !has_matrices(product) : product->op != WNN_OP_gemm || product->in[2])
         return true;

@@ -18,7 +18,7 @@ static void mark_filters(const struct graph *graph, unsigned char *is_filter)
 {
     for (size_t i = 0; i < graph->node_count; i++) {
         const struct node *node = graph->nodes[i];
-        if ((node->op == WNN_OP_conv2d || node->op == WNN_OP_convTranspose2d) && !node->quantized)
+        if ((node->op == WNN_OP_conv2d || node->op == WNN_OP_convTranspose2d) && !wnn_fused(node, 1))
             is_filter[node->in[1]->index] = 1;
     }
 }
@@ -27,7 +27,7 @@ static void mark_filters(const struct graph *graph, unsigned char *is_filter)
 static uint64_t work_of(const struct node *node)
 {
     uint64_t work = wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs);
-    for (unsigned i = 0; i < node->in_count; i++)
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
         if (node->in[i] && node->in[i]->constant->lent)
             work += node->in[i]->constant->bytes;
     for (unsigned i = 0; i < node->out_count; i++)
@@ -50,7 +50,7 @@ static bool worth_folding(const struct pass_context *context, const struct node 
         wnn_dtype_bits(node->in[0]->type.type) <= 8)
         return false;
     uint64_t in = 0, out = bytes_made(node);
-    for (unsigned i = 0; i < node->in_count; i++) {
+    for (unsigned i = 0; i < wnn_operand_count(node); i++) {
         if (!node->in[i])
             continue;
         if (!node->in[i]->constant)
@@ -80,7 +80,7 @@ static const void *readable(struct pass_context *context, struct constant *const
 // made it.
 static void drop_inputs(struct pass_context *context, const struct node *node, const unsigned char *made)
 {
-    for (unsigned i = 0; i < node->in_count; i++) {
+    for (unsigned i = 0; i < wnn_operand_count(node); i++) {
         struct operand *in = node->in[i];
         if (!in || --in->uses > 0)
             continue;
@@ -95,12 +95,12 @@ static void drop_inputs(struct pass_context *context, const struct node *node, c
 static bool fold(struct pass_context *context, struct graph *graph, struct node *node, unsigned char *made)
 {
     struct arena_mark mark = wnn_arena_mark(&graph->arena);
-    const void **in = wnn_arena_allocate(&graph->arena, node->in_count * sizeof in[0]);
+    const void **in = wnn_arena_allocate(&graph->arena, wnn_operand_count(node) * sizeof in[0]);
     void **out = wnn_arena_allocate(&graph->arena, node->out_count * sizeof out[0]);
-    struct constant **copies = wnn_arena_allocate(&graph->arena, node->in_count * sizeof copies[0]);
+    struct constant **copies = wnn_arena_allocate(&graph->arena, wnn_operand_count(node) * sizeof copies[0]);
     struct constant **results = wnn_arena_allocate(&graph->arena, node->out_count * sizeof results[0]);
     bool enough = in && out && copies && results;
-    for (unsigned i = 0; enough && i < node->in_count; i++)
+    for (unsigned i = 0; enough && i < wnn_operand_count(node); i++)
         enough = !node->in[i] || (in[i] = readable(context, node->in[i]->constant, &copies[i]));
     for (unsigned i = 0; enough && i < node->out_count; i++) {
         results[i] = wnn_constant_create(context->allocator, wnn_descriptor_bytes(&node->out[i]->type));
@@ -109,7 +109,7 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
     }
     bool folded = enough && context->backend->evaluate(context->state, node, in, out, context->interrupt) &&
                   !wnn_interrupted(context->interrupt);
-    for (unsigned i = 0; copies && i < node->in_count; i++)
+    for (unsigned i = 0; copies && i < wnn_operand_count(node); i++)
         wnn_constant_release(copies[i]);
     for (unsigned i = 0; results && i < node->out_count; i++) {
         if (folded) {

@@ -24,7 +24,7 @@ struct match {
 static struct node *only_producer(const struct operand *operand, enum op op)
 {
     struct node *node = operand->producer;
-    return node && node->op == op && !node->activation && operand->uses == 1 ? node : NULL;
+    return node && node->op == op && operand->uses == 1 ? node : NULL;
 }
 
 // x of mul(x, number) and div(x, number), or NULL.
@@ -66,7 +66,7 @@ static bool matches(const struct node *mixed, struct match *match)
 {
     *match = (struct match){.mixed = mixed, .value = mixed->in[1]};
     const struct node *softmax = only_producer(mixed->in[0], WNN_OP_softmax);
-    if (!softmax || mixed->activation || mixed->in[1]->type.type != mixed->out[0]->type.type)
+    if (!softmax || mixed->in[1]->type.type != mixed->out[0]->type.type)
         return false;
     const struct shape *shape = &softmax->out[0]->type.shape;
     if (((const struct softmax_attrs *)softmax->attrs)->axis + 1 != shape->rank)
@@ -97,7 +97,7 @@ static bool take_input(struct graph *graph, struct node *attention, unsigned inp
     uint32_t order[WNN_MAX_RANK];
     for (unsigned d = 0; d < operand->type.shape.rank; d++)
         order[d] = d;
-    if (transpose && transpose->op == WNN_OP_transpose && !transpose->activation) {
+    if (transpose && transpose->op == WNN_OP_transpose) {
         memcpy(order, ((const WNNTransposeOptions *)transpose->attrs)->permutation.data,
                operand->type.shape.rank * sizeof order[0]);
         operand = transpose->in[0];
@@ -141,9 +141,8 @@ bool wnn_fuse_attention(struct pass_context *context, struct graph *graph)
     // From the end: a transpose of the result comes before the result.
     for (size_t i = graph->node_count; i-- > 0;) {
         struct node *root = graph->nodes[i];
-        const struct node *mixed = root->op == WNN_OP_transpose && !root->activation
-                                       ? only_producer(root->in[0], WNN_OP_matmul)
-                                       : root;
+        const struct node *mixed =
+            root->op == WNN_OP_transpose ? only_producer(root->in[0], WNN_OP_matmul) : root;
         struct match match;
         if (!mixed || mixed->op != WNN_OP_matmul || !matches(mixed, &match))
             continue;

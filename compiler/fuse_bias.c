@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requires: nodes in order, no dead nodes. Guarantees: where a row is added to the product of matrices by one
-// matrix, and the product is used by nothing else, one gemm does both, between reshapes unless everything has
-// two dimensions. (There fold_batch_normalization has joined other sums, too.)
+// Requires: nodes in order with nothing fused, no dead nodes. Guarantees: where a row is added to the product
+// of matrices by one matrix, and the product is used by nothing else, one gemm does both, between reshapes
+// unless everything has two dimensions. (There fold_batch_normalization has joined other sums, too.)
 
 #include "compiler/rewrite.h"
 
@@ -16,8 +16,7 @@ static size_t last(const struct operand *operand)
 static struct node *only_product(const struct operand *operand)
 {
     struct node *node = operand->producer;
-    if (!node || node->op != WNN_OP_matmul || node->activation || operand->uses != 1 ||
-        !wnn_dtype_is_float(operand->type.type))
+    if (!node || node->op != WNN_OP_matmul || operand->uses != 1 || !wnn_dtype_is_float(operand->type.type))
         return NULL;
     const struct shape *b = &node->in[1]->type.shape;
     size_t matrix = (size_t)b->dim[b->rank - 2] * b->dim[b->rank - 1];
@@ -38,10 +37,7 @@ static struct operand *flatten(struct graph *graph, struct operand *operand, siz
                       : (struct shape){.rank = 1, .dim = {(uint32_t)columns}};
     if (wnn_shape_equal(&type.shape, &operand->type.shape))
         return operand;
-    struct expand_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_reshape);
-    if (!attrs || !wnn_rewrite_list(graph, &attrs->newShape, type.shape.dim, type.shape.rank))
-        return NULL;
-    struct node *node = wnn_rewrite_add(graph, WNN_OP_reshape, operand, &type, attrs, before);
+    struct node *node = wnn_rewrite_add_reshape(graph, operand, &type, before);
     return node ? node->out[0] : NULL;
 }
 
@@ -88,7 +84,7 @@ bool wnn_fuse_bias(struct pass_context *context, struct graph *graph)
     wnn_graph_count_uses(graph);
     for (size_t i = 0; i < count; i++) {
         struct node *add = graph->nodes[i];
-        if (add->op != WNN_OP_add || add->activation)
+        if (add->op != WNN_OP_add)
             continue;
         for (unsigned j = 0; j < 2; j++) {
             struct node *product = only_product(add->in[j]);

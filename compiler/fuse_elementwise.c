@@ -39,18 +39,17 @@ struct fusion {
     unsigned char *drop; // by node
 };
 
-// A node that was given an activation is two steps.
+// A node that has an activation fused is two steps.
 static unsigned steps_of(const struct node *node)
 {
-    return node->activation ? 2 : 1;
+    return node->fused ? 1 + node->fused->count : 1;
 }
 
-// A node with more inputs than its operator has does something else besides.
 static bool is_fusable(const struct node *node)
 {
+    const struct expression *fused = node->fused;
     return wnn_op_is_elementwise((enum op)node->op) &&
-           node->in_count == wnn_op_input_rows(&wnn_ops[node->op]) &&
-           (!node->activation || wnn_op_is_elementwise((enum op)node->activation->op));
+           (!fused || (fused->at == WNN_AT_OUTPUT && !fused->next && fused->operand_count == 0));
 }
 
 // Whether the chain has room for the inputs of the node, when the node's result is none any more; adds them
@@ -133,7 +132,7 @@ static void find_chains(struct fusion *fusion)
             fusion->next[i] = chain->first;
             chain->first = i;
         }
-        for (unsigned j = 0; j < node->in_count; j++)
+        for (unsigned j = 0; j < wnn_operand_count(node); j++)
             if (node->in[j])
                 note_reader(&fusion->readers[node->in[j]->index], i, chain);
     }
@@ -152,13 +151,12 @@ static void make_steps(const struct fusion *fusion, const struct node *node, uns
                                          .type = result->type};
     for (unsigned i = 0; i < node->in_count; i++)
         steps[0].in[i] = fusion->number[node->in[i]->index];
-    if (node->activation)
-        steps[1] = (struct elementwise_step){.op = node->activation->op,
-                                             .in_count = 1,
-                                             .in = {(uint8_t)first},
-                                             .output = WNN_NO_OUTPUT,
-                                             .attrs = node->activation->attrs,
-                                             .type = result->type};
+    for (unsigned i = 1; i < steps_of(node); i++) {
+        steps[i] = node->fused->steps[i - 1];
+        steps[i].output = WNN_NO_OUTPUT;
+        for (unsigned j = 0; j < steps[i].in_count; j++)
+            steps[i].in[j] = (uint8_t)(steps[i].in[j] + first);
+    }
     fusion->number[result->index] = (uint8_t)(first + steps_of(node) - 1);
 }
 
@@ -211,7 +209,7 @@ static bool build(struct fusion *fusion, struct chain *chain)
     attrs->count = step_count;
     last->op = WNN_OP_elementwise;
     last->attrs = attrs;
-    last->activation = NULL;
+    last->fused = NULL;
     last->in = in;
     last->in_count = in_count;
     last->out = out;

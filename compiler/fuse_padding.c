@@ -47,7 +47,7 @@ bool wnn_fuse_padding(struct pass_context *context, struct graph *graph)
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *conv = graph->nodes[i], *pad = conv->op == WNN_OP_conv2d ? conv->in[0]->producer : NULL;
         uint32_t added[4];
-        if (!pad || pad->op != WNN_OP_pad || pad->activation || !conv->in[1]->constant)
+        if (!pad || pad->op != WNN_OP_pad || !conv->in[1]->constant)
             continue;
         WNNConv2dOptions *options = conv->attrs;
         if (!image_padding(pad, options->inputLayout, added) || (context->strict && !is_finite(conv->in[1])))

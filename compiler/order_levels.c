@@ -45,7 +45,7 @@ static bool hands_on(const struct node *node)
 // What only hands on an operand is mostly a view of it, and need not wait.
 static bool is_ready(const struct node *node, uint32_t level, unsigned *ready)
 {
-    for (; *ready < node->in_count; ++*ready) {
+    for (; *ready < wnn_operand_count(node); ++*ready) {
         const struct node *producer = node->in[*ready] ? node->in[*ready]->producer : NULL;
         if (producer && (producer->level == UNPLACED || (producer->level == level && !hands_on(node))))
             return false;
@@ -61,7 +61,7 @@ static void count_reads(struct ordering *ordering)
     for (size_t i = 0; i < graph->output_count; i++)
         ordering->unread[graph->outputs[i].operand->index]++; // that never comes
     for (size_t i = 0; i < graph->node_count; i++)
-        for (unsigned j = 0; j < graph->nodes[i]->in_count; j++)
+        for (unsigned j = 0; j < wnn_operand_count(graph->nodes[i]); j++)
             if (graph->nodes[i]->in[j])
                 ordering->unread[graph->nodes[i]->in[j]->index]++;
 }
@@ -72,7 +72,7 @@ static void end_node(struct ordering *ordering, const struct node *node)
     for (unsigned i = 0; i < node->out_count; i++)
         if (ordering->unread[node->out[i]->index] == 0)
             ordering->live -= bytes_of(node->out[i]);
-    for (unsigned i = 0; i < node->in_count; i++)
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
         if (node->in[i] && --ordering->unread[node->in[i]->index] == 0 && node->in[i]->producer)
             ordering->live -= bytes_of(node->in[i]);
 }

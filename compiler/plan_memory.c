@@ -88,7 +88,7 @@ static void find_last_uses(struct planner *planner)
         for (unsigned j = 0; j < node->out_count; j++)
             planner->last_use[node->out[j]->index] =
                 (struct use){.level = node->level}; // not read: needed while it is written
-        for (unsigned j = 0; j < node->in_count; j++)
+        for (unsigned j = 0; j < wnn_operand_count(node); j++)
             if (node->in[j])
                 note_reader(&planner->last_use[node->in[j]->index], node);
     }
@@ -113,7 +113,7 @@ static bool ends_with(const struct planner *planner, size_t i, unsigned j)
     // Views go on as long as the block does.
     if (!is_alone(planner->graph, i))
         return false;
-    for (unsigned k = 0; k < node->in_count; k++)
+    for (unsigned k = 0; k < wnn_operand_count(node); k++)
         if (node->in[k] && node->in[k] != node->in[j] && planner->block_of[node->in[k]->index] == block)
             return false;
     return planner->blocks[block].last == node->level && planner->within[node->in[j]->index] == 0 &&
@@ -129,13 +129,13 @@ static struct operand *reusable_input(const struct planner *planner, size_t i)
         planner->block_of[node->out[0]->index] != SIZE_MAX)
         return NULL;
     size_t bytes = wnn_descriptor_bytes(&node->out[0]->type);
-    for (unsigned j = 0; j < node->in_count; j++) {
+    for (unsigned j = 0; j < wnn_operand_count(node); j++) {
         struct operand *input = node->in[j];
         if (!input || input->placement.place != PLACE_ARENA || wnn_descriptor_bytes(&input->type) != bytes ||
             !ends_with(planner, i, j))
             continue;
         bool allowed = true;
-        for (unsigned k = 0; allowed && k < node->in_count; k++)
+        for (unsigned k = 0; allowed && k < wnn_operand_count(node); k++)
             allowed = node->in[k] != input || context->backend->in_place(context->state, node, k);
         if (allowed)
             return input;
@@ -196,7 +196,7 @@ static bool is_pieces(const struct node *node, size_t *first)
 static bool is_view(const struct planner *planner, const struct node *node, size_t *first)
 {
     if (!planner->context->backend->views || node->in_count == 0 ||
-        node->in[0]->placement.place != PLACE_ARENA || node->activation || planner->fixed[node->index] ||
+        node->in[0]->placement.place != PLACE_ARENA || node->fused || planner->fixed[node->index] ||
         wnn_dtype_bits(node->in[0]->type.type) < 8)
         return false;
     return is_pieces(node, first);
@@ -212,7 +212,7 @@ static void lower_to_view(struct node *node)
 static bool place_on_input(const struct planner *planner, struct node *node)
 {
     if (!planner->context->backend->views || (node->op != WNN_OP_reshape && node->op != WNN_OP_identity) ||
-        node->activation || node->in[0]->placement.place != PLACE_INPUT || node->in[0]->placement.staged ||
+        node->fused || node->in[0]->placement.place != PLACE_INPUT || node->in[0]->placement.staged ||
         node->out[0]->placement.place != PLACE_ARENA || planner->block_of[node->out[0]->index] != SIZE_MAX)
         return false;
     node->out[0]->placement.place = PLACE_INPUT;
@@ -253,7 +253,7 @@ static bool is_joint(const struct planner *planner, const struct node *node)
 {
     const struct operand *output = node->out[0];
     size_t alignment = planner->context->backend->view_alignment;
-    if (!planner->context->backend->joins || node->op != WNN_OP_concat || node->activation ||
+    if (!planner->context->backend->joins || node->op != WNN_OP_concat || node->fused ||
         wnn_dtype_bits(output->type.type) < 8)
         return false;
     for (unsigned i = 0; i < ((const struct concat_attrs *)node->attrs)->axis; i++)

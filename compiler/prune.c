@@ -39,7 +39,7 @@ bool wnn_prune(struct pass_context *context, struct graph *graph)
         for (unsigned j = 0; j < node->out_count; j++)
             if (node->out[j]->uses)
                 drop[i] = 0;
-        for (unsigned j = 0; drop[i] && j < node->in_count; j++)
+        for (unsigned j = 0; drop[i] && j < wnn_operand_count(node); j++)
             if (node->in[j])
                 node->in[j]->uses--;
     }

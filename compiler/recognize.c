@@ -160,7 +160,7 @@ static bool match_operand(const char *text, struct operand *operand, bool again,
     struct node *node = operand->producer;
     size_t length = strcspn(text, "(");
     const char *name = node ? wnn_ops[node->op].name : "";
-    if (strlen(name) != length || memcmp(name, text, length) != 0 || node->activation)
+    if (strlen(name) != length || memcmp(name, text, length) != 0)
         return false;
     unsigned i = 0;
     while (i < match->count && match->node[i] != node)

@@ -27,6 +27,15 @@ struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in
     return node;
 }
 
+struct node *wnn_rewrite_add_reshape(struct graph *graph, struct operand *in, const struct descriptor *out,
+                                     size_t before)
+{
+    struct expand_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_reshape);
+    if (!attrs || !wnn_rewrite_list(graph, &attrs->newShape, out->shape.dim, out->shape.rank))
+        return NULL;
+    return wnn_rewrite_add(graph, WNN_OP_reshape, in, out, attrs, before);
+}
+
 bool wnn_rewrite_order(struct pass_context *context, struct graph *graph, size_t old_count)
 {
     size_t count = graph->node_count;
@@ -64,6 +73,7 @@ void wnn_rewrite_take_over(struct node *into, struct node *node)
     left->producer = node;
     left->uses = 0;
     node->in_count = 0;
+    node->fused = NULL;
 }
 
 bool wnn_rewrite_is_floats(const struct operand *operand)

@@ -18,6 +18,9 @@ bool wnn_rewrite_list(struct graph *graph, WNNUint32List *list, const uint32_t *
 struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in,
                              const struct descriptor *out, void *attrs, size_t before);
 
+struct node *wnn_rewrite_add_reshape(struct graph *graph, struct operand *in, const struct descriptor *out,
+                                     size_t before);
+
 // Moves the nodes from number `old_count` on to where they belong, in the order in which they were added.
 bool wnn_rewrite_order(struct pass_context *context, struct graph *graph, size_t old_count);
 

@@ -58,9 +58,9 @@ static bool is_movement(const struct node *node)
     case WNN_OP_reverse:
     case WNN_OP_slice:
     case WNN_OP_transpose:
-        return !node->activation;
+        return true;
     case WNN_OP_maxPool2d:
-        return !node->activation && windows_hold_something(node);
+        return windows_hold_something(node);
     default:
         return false;
     }

@@ -36,7 +36,7 @@ static bool verify_ends(const struct graph *graph, size_t i, const char *pass, s
     const struct node *node = graph->nodes[i];
     if (node->index != i)
         return broken(pass, error, "a node has the wrong index", i);
-    for (unsigned j = 0; j < node->in_count; j++) {
+    for (unsigned j = 0; j < wnn_operand_count(node); j++) {
         const struct operand *in = node->in[j];
         if (!in)
             continue;
@@ -45,116 +45,79 @@ static bool verify_ends(const struct graph *graph, size_t i, const char *pass, s
         if (in->producer && in->producer->index >= i)
             return broken(pass, error, "a node stands before the producer of its input", i);
     }
-    if (node->addend && (node->addend + 1 != node->in_count || node->quantized || !node->in[node->addend] ||
-                         !wnn_descriptor_equal(&node->in[node->addend]->type, &node->out[0]->type)))
-        return broken(pass, error,
-                      "a node's addend is not its last input, of another type than its output, or beside "
-                      "quantised operands",
-                      i);
     for (unsigned j = 0; j < node->out_count; j++)
         if (!belongs(graph, node->out[j]) || node->out[j]->producer != node || node->out[j]->output != j)
             return broken(pass, error, "a node's output does not know it", i);
     return true;
 }
 
-// What stands for a node with quantised operands: the same on float numbers. Scales and zero points have to
-// be what dequantizeLinear and quantizeLinear want; `in` has room for the node's own inputs.
-static bool take_quantized(const struct node *node, struct arena *arena, struct operand **in,
-                           struct descriptor *out)
-{
-    for (unsigned i = 0; i <= WNN_QUANTIZED_OUTPUT; i++) {
-        if (!wnn_is_quantized(node, i))
-            continue;
-        struct operand *operand = i == WNN_QUANTIZED_OUTPUT  ? node->out[0]
-                                  : i < wnn_own_inputs(node) ? in[i]
-                                                             : NULL;
-        const struct operand *scale = node->in[wnn_scale_index(node, i)],
-                             *zero = node->in[wnn_scale_index(node, i) + 1];
-        if (!operand || !scale || !zero || !wnn_dtype_is_float(scale->type.type) ||
-            zero->type.type != operand->type.type ||
-            !wnn_shape_equal(&zero->type.shape, &scale->type.shape) ||
-            scale->type.shape.rank != operand->type.shape.rank)
-            return false;
-        for (unsigned d = 0; d < scale->type.shape.rank; d++)
-            if (operand->type.shape.dim[d] % scale->type.shape.dim[d])
-                return false;
-        if (i == WNN_QUANTIZED_OUTPUT) {
-            out->type = scale->type.type;
-        } else {
-            in[i] = wnn_arena_copy(arena, operand, sizeof *operand);
-            if (!in[i])
-                return false;
-            in[i]->type.type = scale->type.type;
-        }
-    }
-    return true;
-}
-
-// What is attached, as the elementwise operator that it is: value 0 and the inputs in `in`, which has room
-// for them, and the result in *type.
-static bool infer_attached(const struct node *node, const struct attached *attached, struct arena *arena,
-                           const struct descriptor *from, struct descriptor *type)
+// What is fused, as the elementwise operator that it is: value 0 is of the type `from`, the result of *type.
+static bool infer_fused(const struct node *node, const struct expression *fused, struct arena *arena,
+                        const struct descriptor *from, struct descriptor *type)
 {
     struct error inner = {0};
     WNNLimits none = {0};
-    struct operand value = {.type = *from}, **in;
-    struct op_call call = {.op = WNN_OP_elementwise,
-                           .info = &wnn_ops[WNN_OP_elementwise],
-                           .in_count = attached->count + 1,
-                           .attrs = (void *)(uintptr_t)attached->attrs,
-                           .arena = arena,
-                           .limits = &none,
-                           .error = &inner};
-    in = wnn_arena_allocate(arena, call.in_count * sizeof in[0]);
-    if (!in || attached->first + attached->count > node->in_count)
+    struct operand value = {.type = *from};
+    struct elementwise_attrs attrs = {.steps = fused->steps, .count = fused->count};
+    struct operand **in = wnn_arena_allocate(arena, (fused->operand_count + 1) * sizeof in[0]);
+    if (!in || fused->first < node->in_count || fused->first + fused->operand_count > wnn_operand_count(node))
         return false;
     in[0] = &value;
-    for (unsigned i = 0; i < attached->count; i++) {
-        in[i + 1] = node->in[attached->first + i];
+    for (unsigned i = 0; i < fused->operand_count; i++) {
+        in[i + 1] = node->in[fused->first + i];
         if (!in[i + 1])
             return false;
     }
-    call.in = in;
+    struct op_call call = {.op = WNN_OP_elementwise,
+                           .info = &wnn_ops[WNN_OP_elementwise],
+                           .in = in,
+                           .in_count = fused->operand_count + 1,
+                           .attrs = &attrs,
+                           .arena = arena,
+                           .limits = &none,
+                           .error = &inner};
     if (!call.info->infer(&call) || call.out_count != 1)
         return false;
     *type = call.out[0];
     return true;
 }
 
-// The types of the inputs become those that the operator takes.
-static bool take_attached(const struct node *node, struct arena *arena, struct operand **in)
+// The types of the inputs become those that the operator takes, *out the one that it makes.
+static bool take_fused(const struct node *node, struct arena *arena, struct operand **in,
+                       struct descriptor *out)
 {
-    for (const struct attached *a = node->attached; a; a = a->next) {
-        bool output = a->at == WNN_AT_OUTPUT;
-        if (wnn_attached(node, a->at) != a || (!output && (a->at >= wnn_own_inputs(node) || !in[a->at])))
+    for (const struct expression *f = node->fused; f; f = f->next) {
+        bool output = f->at == WNN_AT_OUTPUT;
+        if (wnn_fused(node, f->at) != f || f->count == 0 ||
+            (!output && (f->at >= node->in_count || !in[f->at])))
             return false;
         // Steps may see a result in another shape of as many elements.
-        const struct elementwise_attrs *attrs = a->attrs;
-        struct descriptor from = output ? node->out[0]->type : in[a->at]->type, type;
-        if (output && attrs->count > 0)
-            from.shape = attrs->steps[attrs->count - 1].type.shape;
-        if (!infer_attached(node, a, arena, &from, &type) || !wnn_shape_equal(&type.shape, &from.shape) ||
-            (output && (type.type != from.type ||
-                        wnn_shape_elements(&type.shape) != wnn_shape_elements(&node->out[0]->type.shape))))
+        const struct shape *shape = &f->steps[f->count - 1].type.shape;
+        struct descriptor from = {f->from, output ? *shape : in[f->at]->type.shape}, type;
+        if (!infer_fused(node, f, arena, &from, &type) || !wnn_shape_equal(&type.shape, &from.shape) ||
+            (output ? type.type != out->type || wnn_shape_elements(shape) != wnn_shape_elements(&out->shape)
+                    : f->from != in[f->at]->type.type))
             return false;
-        if (output)
+        if (output) {
+            out->type = f->from;
             continue;
-        in[a->at] = wnn_arena_copy(arena, in[a->at], sizeof **in);
-        if (!in[a->at])
+        }
+        in[f->at] = wnn_arena_copy(arena, in[f->at], sizeof **in);
+        if (!in[f->at])
             return false;
-        in[a->at]->type.type = type.type;
+        in[f->at]->type.type = type.type;
     }
     return true;
 }
 
 // Constant weights and biases of float16 nodes may be float32 (backend.wide_weights).
-static bool take_wide(const struct node *node, struct arena *arena, struct operand **in, unsigned count)
+static bool take_wide(const struct node *node, struct arena *arena, struct operand **in)
 {
     if ((node->op != WNN_OP_conv2d && node->op != WNN_OP_convTranspose2d && node->op != WNN_OP_gemm &&
          node->op != WNN_OP_matmul) ||
         in[0]->type.type != WNNDataType_Float16)
         return true;
-    for (unsigned i = 1; i < count && i < 3; i++) {
+    for (unsigned i = 1; i < node->in_count && i < 3; i++) {
         if (!in[i] || !in[i]->constant || in[i]->type.type != WNNDataType_Float32)
             continue;
         in[i] = wnn_arena_copy(arena, in[i], sizeof *in[i]);
@@ -168,16 +131,13 @@ static bool take_wide(const struct node *node, struct arena *arena, struct opera
 static bool verify_inference(const struct node *node, struct arena *arena, const char *pass,
                              struct error *error)
 {
-    unsigned in_count = wnn_own_inputs(node);
-    struct operand **in = wnn_arena_copy(arena, node->in, in_count * sizeof in[0]);
+    struct operand **in = wnn_arena_copy(arena, node->in, node->in_count * sizeof in[0]);
     struct descriptor first = node->out_count ? node->out[0]->type : (struct descriptor){0};
     if (!in)
         return wnn_fail_memory(error);
-    if (!take_quantized(node, arena, in, &first))
-        return broken(pass, error, "a node has a scale or zero point that does not fit", node->index);
-    if (!take_attached(node, arena, in))
-        return broken(pass, error, "a node has a chain attached that does not fit", node->index);
-    if (!take_wide(node, arena, in, in_count))
+    if (!take_fused(node, arena, in, &first))
+        return broken(pass, error, "a node has something fused that does not fit", node->index);
+    if (!take_wide(node, arena, in))
         return wnn_fail_memory(error);
     struct error inner = {0};
     WNNLimits none = {0};
@@ -185,7 +145,7 @@ static bool verify_inference(const struct node *node, struct arena *arena, const
     struct op_call call = {.op = (enum op)node->op,
                            .info = &wnn_ops[node->op],
                            .in = in,
-                           .in_count = in_count,
+                           .in_count = node->in_count,
                            .attrs = wnn_op_copy_attrs(arena, (enum op)node->op, node->attrs),
                            .out = out,
                            .out_count = 1,

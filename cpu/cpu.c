@@ -7,6 +7,7 @@
 #include "cpu/identity.h"
 #include "cpu/kernel.h"
 #include "cpu/xnnpack/xnnpack.h"
+#include "ops/expression.h"
 
 #include <string.h>
 
@@ -64,8 +65,9 @@ static void run_kernel(const struct kernel_call *call)
     const struct node *node = call->node;
     const struct kernel *kernel = wnn_cpu_kernel(node);
     kernel->run(call);
-    if (node->activation && !(kernel->activates && kernel->activates(node)))
-        wnn_cpu_activate(node->activation, &call->out[0], call->parallel);
+    const struct activation activation = wnn_epilogue(node).activation;
+    if (activation.attrs && !(kernel->activates && kernel->activates(node)))
+        wnn_cpu_activate(&activation, &call->out[0], call->parallel);
 }
 
 static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out,
@@ -74,24 +76,25 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
     const struct cpu *cpu = state;
     const struct kernel *kernel = wnn_cpu_kernel(node);
     size_t scratch_bytes = kernel->scratch ? kernel->scratch(node, 1) : 0;
-    size_t tensors = (size_t)node->in_count + node->out_count;
+    unsigned in_count = wnn_operand_count(node);
+    size_t tensors = (size_t)in_count + node->out_count;
     struct tensor *tensor = wnn_allocate(cpu->allocator, tensors * sizeof tensor[0]);
     void *scratch = scratch_bytes ? wnn_allocate(cpu->allocator, scratch_bytes) : NULL;
     // Kernels of quantised operands know their weights only packed.
-    size_t packed_bytes = node->quantized && kernel->packed_bytes ? kernel->packed_bytes(node) : 0;
+    size_t packed_bytes = wnn_is_quantized(node) && kernel->packed_bytes ? kernel->packed_bytes(node) : 0;
     void *packed = packed_bytes ? wnn_allocate(cpu->allocator, packed_bytes) : NULL;
     bool enough = tensor && (scratch || !scratch_bytes) && (packed || !packed_bytes);
     if (enough) {
-        for (unsigned i = 0; i < node->in_count; i++) {
+        for (unsigned i = 0; i < in_count; i++) {
             tensor[i] = describe(node->in[i]);
             tensor[i].data = (void *)(uintptr_t)in[i];
         }
         for (unsigned i = 0; i < node->out_count; i++) {
-            tensor[node->in_count + i] = describe(node->out[i]);
-            tensor[node->in_count + i].data = out[i];
+            tensor[in_count + i] = describe(node->out[i]);
+            tensor[in_count + i].data = out[i];
         }
         const struct parallel alone = wnn_parallel_alone(interrupt);
-        struct kernel_call call = {node, tensor, tensor + node->in_count, scratch, &alone, NULL};
+        struct kernel_call call = {node, tensor, tensor + in_count, scratch, &alone, NULL};
         if (packed)
             kernel->pack(&call, packed);
         call.packed = packed;
@@ -103,10 +106,16 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
     return enough;
 }
 
-static bool quantized(void *state, const struct node *node)
+static bool can_fuse(void *state, const struct node *node)
 {
     (void)state;
-    return wnn_cpu_accepts_quantized(node);
+    const struct epilogue epilogue = wnn_epilogue(node);
+    const struct kernel *kernel = wnn_cpu_kernels[node->op];
+    if (epilogue.other)
+        return false;
+    if (wnn_is_quantized(node))
+        return !epilogue.addend && wnn_cpu_accepts_quantized(node);
+    return !epilogue.addend || (kernel->adds && kernel->adds(node));
 }
 
 static enum cpu_lowering lowering_of(const struct cpu *cpu, const struct node *node)
@@ -140,13 +149,6 @@ static void partition(void *state, struct graph *graph)
     }
 }
 
-static bool adds(void *state, const struct node *node)
-{
-    (void)state;
-    const struct kernel *kernel = wnn_cpu_kernels[node->op];
-    return kernel->adds && kernel->adds(node);
-}
-
 // Weights are packed to float32, but for matrices that are read as they are, once.
 static bool wide_weights(void *state, const struct node *node)
 {
@@ -157,8 +159,8 @@ static bool wide_weights(void *state, const struct node *node)
 static bool in_place(void *state, const struct node *node, unsigned input)
 {
     (void)state;
-    if (node->addend && input == node->addend)
-        return true;
+    if (input >= node->in_count)
+        return input == wnn_epilogue(node).addend;
     const struct kernel *kernel = wnn_cpu_kernel(node);
     return node->lowering != LOWER_XNNPACK && input < 32 && kernel->in_place >> input & 1 &&
            (!kernel->shares || kernel->shares(node, input)) &&
@@ -264,7 +266,7 @@ static bool drop_unread_constants(const struct cpu *cpu, struct executable *exec
 {
     const struct node *node = step->node;
     uint32_t unread = unread_inputs(step);
-    for (unsigned i = 0; i < node->in_count && i < 32; i++) {
+    for (unsigned i = 0; i < wnn_operand_count(node) && i < 32; i++) {
         struct operand *operand = node->in[i];
         if (operand && operand->constant && unread >> i & 1 && --operand->uses == 0 &&
             !drop_constant(cpu, executable, operand, error))
@@ -288,7 +290,7 @@ static bool pack(const struct cpu *cpu, const struct parallel *parallel, const s
     if (!step->packed)
         return wnn_fail_memory(error);
     step->packed_bytes = bytes;
-    for (unsigned i = 0; i < step->node->in_count; i++)
+    for (unsigned i = 0; i < wnn_operand_count(step->node); i++)
         if (step->node->in[i] && step->node->in[i]->constant)
             step->in[i].data = constant_data(executable, step->node->in[i]);
     struct kernel_call call = {step->node, step->in, step->out, NULL, parallel, NULL};
@@ -301,7 +303,7 @@ static const char *kernel_name(const struct node *node)
     return node->lowering == WNN_LOWER_VIEW  ? "view"
            : node->lowering == LOWER_XNNPACK ? "XNNPACK"
            : node->lowering == LOWER_FAST    ? "Winograd"
-           : node->quantized                 ? "quantized"
+           : wnn_is_quantized(node)          ? "quantized"
                                              : "native";
 }
 
@@ -309,7 +311,7 @@ static const char *kernel_name(const struct node *node)
 static const char *find_reason(const struct cpu *cpu, const struct node *node)
 {
     const struct kernel *kernel = wnn_cpu_kernel(node);
-    if (node->lowering != LOWER_NATIVE || node->quantized)
+    if (node->lowering != LOWER_NATIVE || wnn_is_quantized(node))
         return NULL;
     const char *refusal = wnn_xnnpack_refusal(node);
     bool fast = kernel->fast && kernel->fast(node), wanted = wnn_xnnpack_has((enum op)node->op) && !refusal;
@@ -324,11 +326,11 @@ static bool lower_node(const struct cpu *cpu, const struct parallel *parallel, s
     struct arena *arena = &executable->records;
     struct step *step = &executable->steps[executable->step_count++];
     step->node = node;
-    step->in = wnn_arena_allocate(arena, node->in_count * sizeof step->in[0]);
+    step->in = wnn_arena_allocate(arena, wnn_operand_count(node) * sizeof step->in[0]);
     step->out = wnn_arena_allocate(arena, node->out_count * sizeof step->out[0]);
     if (!step->in || !step->out)
         return wnn_fail_memory(error);
-    for (unsigned i = 0; i < node->in_count; i++) {
+    for (unsigned i = 0; i < wnn_operand_count(node); i++) {
         step->in[i] = describe(node->in[i]);
         if (node->in[i] && !align_constant(cpu, executable, node->in[i], error))
             return false;
@@ -432,7 +434,7 @@ static bool run_step(const struct parallel *parallel, const struct executable *e
     const struct node *node = step->node;
     if (node->lowering == WNN_LOWER_VIEW)
         return true;
-    for (unsigned i = 0; i < node->in_count; i++)
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
         if (node->in[i])
             step->in[i].data = locate(executable, node->in[i], bindings);
     for (unsigned i = 0; i < node->out_count; i++)
@@ -530,12 +532,12 @@ const struct backend wnn_backend_cpu = {
     .preload = wnn_xnnpack_preload,
     .create = create,
     .destroy = destroy,
-    .adds = adds,
+    .can_fuse = can_fuse,
+    .supports_quantized = true,
     .wide_weights = wide_weights,
     .turns = turns,
     .evaluate = evaluate,
     .computes = computes,
-    .quantized = quantized,
     .partition = partition,
     .in_place = in_place,
     .identify = wnn_cpu_identify,

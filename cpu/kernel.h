@@ -18,7 +18,7 @@
 #include "lib/half.h"
 #include "lib/isa.h"
 #include "lib/parallel.h"
-#include "ops/op.h"
+#include "ops/expression.h"
 
 struct tensor {
     void *data; // NULL: an optional operand that is absent
@@ -29,7 +29,7 @@ struct tensor {
 
 struct kernel_call {
     const struct node *node;
-    const struct tensor *in, *out; // as node->in and node->out
+    const struct tensor *in, *out; // as node->in, with the operands of what is fused, and node->out
     void *scratch;                 // as many bytes as asked for, aligned to WNN_ALIGNMENT
     const struct parallel *parallel;
     const void *packed; // what `pack` has made of the node's weights, or NULL
@@ -66,8 +66,8 @@ struct kernel {
     // (optional) What else `in_place` depends on.
     bool (*shares)(const struct node *node, unsigned input);
 
-    // (optional) Whether a run can add an operand to the output of this node, which may be the same memory,
-    // before the activation.
+    // (optional) Whether a run can add an operand (wnn_epilogue) to the output of this node, which may be the
+    // same memory, before the activation.
     bool (*adds)(const struct node *node);
 
     // (optional) Whether there is a faster way that does not keep all of IEEE's details.
@@ -95,7 +95,7 @@ extern const struct kernel wnn_cpu_conv2d_int8, wnn_cpu_elementwise_int8, wnn_cp
 const struct kernel *wnn_cpu_kernel(const struct node *node);
 bool wnn_cpu_accepts_quantized(const struct node *node);
 
-// Applies the function in place; softmax (rows of the last dimension) included. unary.c
+// Applies the function of single elements in place. unary.c
 void wnn_cpu_activate(const struct activation *activation, const struct tensor *tensor,
                       const struct parallel *parallel);
 

@@ -12,7 +12,7 @@ const struct kernel *const wnn_cpu_kernels[WNN_OP_END] = {
 static const struct kernel *find_quantized(const struct node *node)
 {
     bool is_product = wnn_ops[node->op].class == CLASS_PRODUCT;
-    if (!wnn_is_quantized(node, 0) && wnn_is_quantized(node, 1))
+    if (!wnn_prologue_scale(node, 0) && wnn_prologue_scale(node, 1))
         return is_product ? &wnn_cpu_gemm_nbit : &wnn_cpu_elementwise_int8;
     return is_product                         ? &wnn_cpu_gemm_int8
            : node->op == WNN_OP_conv2d        ? &wnn_cpu_conv2d_int8
@@ -22,7 +22,7 @@ static const struct kernel *find_quantized(const struct node *node)
 
 const struct kernel *wnn_cpu_kernel(const struct node *node)
 {
-    return node->quantized ? find_quantized(node) : wnn_cpu_kernels[node->op];
+    return wnn_is_quantized(node) ? find_quantized(node) : wnn_cpu_kernels[node->op];
 }
 
 bool wnn_cpu_accepts_quantized(const struct node *node)

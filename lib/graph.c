@@ -86,7 +86,7 @@ void wnn_graph_count_uses(struct graph *graph)
     for (size_t i = 0; i < graph->operand_count; i++)
         graph->operands[i]->uses = 0;
     for (size_t i = 0; i < graph->node_count; i++)
-        for (unsigned j = 0; j < graph->nodes[i]->in_count; j++)
+        for (unsigned j = 0; j < wnn_operand_count(graph->nodes[i]); j++)
             if (graph->nodes[i]->in[j])
                 graph->nodes[i]->in[j]->uses++;
     for (size_t i = 0; i < graph->output_count; i++)
@@ -116,7 +116,7 @@ void wnn_graph_rewire(struct graph *graph, const unsigned char *drop)
         if (drop && drop[i])
             continue;
         struct node *node = graph->nodes[i];
-        for (unsigned j = 0; j < node->in_count; j++)
+        for (unsigned j = 0; j < wnn_operand_count(node); j++)
             node->in[j] = follow(node->in[j]);
         node->index = (uint32_t)kept;
         graph->nodes[kept++] = node;

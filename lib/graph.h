@@ -56,15 +56,34 @@ struct activation {
     const void *attrs;         // of the operator of that name, complete
 };
 
-// Operators of single elements that a node computes on the way: of what it reads as input `at`, or of what
-// its own operator and activation make (WNN_AT_OUTPUT). Value 0 is that element, the next are the node's
-// inputs from `first` on, behind them are the results of the steps, the last of which takes the place of
-// value 0.
-struct attached {
-    const struct attached *next;
+// One operator of single elements. A value is known by its number: the inputs of the whole come first, then
+// the results of the steps. All results have as many elements.
+struct elementwise_step {
+    uint16_t op;             // enum op
+    uint8_t in_count, in[3]; // numbers of values
+    uint8_t output;          // which output of the whole the result is, or WNN_NO_OUTPUT
+    const void *attrs;       // of the operator, complete
+    struct descriptor type;  // of the result
+};
+
+enum {
+    WNN_NO_OUTPUT = 0xFF,
+    WNN_ELEMENTWISE_INPUTS = 8,
+    WNN_ELEMENTWISE_STEPS = 32,
+    WNN_ELEMENTWISE_OUTPUTS = 4
+};
+
+// What a node computes on the way: of the elements that it reads as input `at` (a prologue), or of those that
+// its operator makes (an epilogue, at WNN_AT_OUTPUT). Value 0 is that element, the next are the expression's
+// own operands at the same place, behind them are the results of the steps, the last of which takes the place
+// of value 0. So the operator sees an input of the last step's type, and makes an output of the type `from`.
+struct expression {
+    const struct expression *next;
     unsigned at;
-    unsigned first, count;
-    const void *attrs; // struct elementwise_attrs of ops/op.h
+    WNNDataType from;              // of value 0
+    unsigned first, operand_count; // its operands in node.in
+    unsigned count;                // of the steps
+    const struct elementwise_step *steps;
 };
 
 #define WNN_AT_OUTPUT (~0u)
@@ -76,24 +95,14 @@ struct node {
     // The operator's attributes: its options struct, or the struct of ops/op.h that holds one. Complete: no
     // list is absent, every number is converted to the data type it is used with.
     void *attrs;
-    // In the order of the operator's rows in ops.def; an optional operand that is not given is NULL.
+    // In the order of the operator's rows in ops.def; an optional operand that is not given is NULL. The
+    // operands of fused expressions stand behind the `in_count` of the operator.
     struct operand **in, **out;
     unsigned in_count, out_count;
-    // Applied to out[0] in place, after the operator; put here by compiler/fuse_activations.c, NULL in a
-    // builder.
-    const struct activation *activation;
-    // If not 0, the input, behind those of ops.def, that is added to out[0] before the activation; put here
-    // by compiler/fuse_residual.c, 0 in a builder. A node has no addend if it has quantised operands.
-    unsigned addend;
-    // Quantised operands; put here by compiler/fuse_quantized.c, 0 in a builder. Bit i: in[i] holds integers,
-    // and the operator takes dequantizeLinear(in[i], scale, zeroPoint). Bit WNN_QUANTIZED_OUTPUT: out[0] is
-    // quantizeLinear of what the operator and its activation compute. Scale and zero point stand behind the
-    // operator's own inputs, two for each bit that is set, in the order of the bits.
-    uint32_t quantized;
-    // At most one for each input and the output, the last to be put here first; by compiler/attach_chains.c,
-    // NULL in a builder. Their inputs stand behind all others. The shapes of inputs are as the operator takes
-    // them, types may differ.
-    const struct attached *attached;
+    // At most one for each input and the output, the last to be put here first; NULL in a builder. The shapes
+    // of inputs are as the operator takes them; the output may have another shape of as many elements than
+    // the steps.
+    const struct expression *fused;
     // In a plan: the nodes of a level follow each other and do not wait for one another; put here by
     // compiler/order_levels.c.
     uint32_t level;
@@ -105,36 +114,19 @@ struct node {
     const char *kernel, *reason;
 };
 
-#define WNN_QUANTIZED_OUTPUT 31
-
-// The inputs that the operator has by its own rows.
-static inline unsigned wnn_own_inputs(const struct node *node)
+// All operands in node.in: the operator's and those of fused expressions.
+static inline unsigned wnn_operand_count(const struct node *node)
 {
-    unsigned count = node->in_count;
-    for (const struct attached *attached = node->attached; attached; attached = attached->next)
-        count = attached->first;
-    return node->addend ? node->addend : count - 2 * (unsigned)__builtin_popcount(node->quantized);
+    return node->fused ? node->fused->first + node->fused->operand_count : node->in_count;
 }
 
-// What is attached to input `at` or WNN_AT_OUTPUT, or NULL.
-static inline const struct attached *wnn_attached(const struct node *node, unsigned at)
+// What is fused at input `at` or WNN_AT_OUTPUT, or NULL.
+static inline const struct expression *wnn_fused(const struct node *node, unsigned at)
 {
-    const struct attached *attached = node->attached;
-    while (attached && attached->at != at)
-        attached = attached->next;
-    return attached;
-}
-
-// Whether input i (or WNN_QUANTIZED_OUTPUT: the output) is quantised, and where its scale stands among the
-// inputs; the zero point is behind it.
-static inline bool wnn_is_quantized(const struct node *node, unsigned i)
-{
-    return node->quantized >> i & 1;
-}
-
-static inline unsigned wnn_scale_index(const struct node *node, unsigned i)
-{
-    return wnn_own_inputs(node) + 2 * (unsigned)__builtin_popcount(node->quantized & ((1u << i) - 1));
+    const struct expression *fused = node->fused;
+    while (fused && fused->at != at)
+        fused = fused->next;
+    return fused;
 }
 
 static inline struct operand *wnn_operand(WNNOperand handle)

@@ -162,28 +162,11 @@ struct cumulative_sum_attrs {
     uint32_t axis;
 };
 
-// elementwise: a few operators of single elements, one after the other. A value is known by its number: first
-// come the inputs of the node, then the results of the steps. All results have as many elements as the
-// outputs.
-struct elementwise_step {
-    uint16_t op;
-    uint8_t in_count, in[3]; // numbers of values
-    uint8_t output;          // the node's output that the result is, or WNN_NO_OUTPUT
-    const void *attrs;       // of the operator, complete
-    struct descriptor type;  // of the result
-};
-struct elementwise_attrs {
+struct elementwise_attrs { // elementwise: a few operators of single elements, one after the other
     WNNOperatorOptions options;
-    const struct elementwise_step *steps;
+    const struct elementwise_step *steps; // their inputs are those of the node
     unsigned count;
 };
-enum {
-    WNN_NO_OUTPUT = 0xFF,
-    WNN_ELEMENTWISE_INPUTS = 8,
-    WNN_ELEMENTWISE_STEPS = 32,
-    WNN_ELEMENTWISE_OUTPUTS = 4
-};
-
 struct expand_attrs { // expand, reshape
     WNNOperatorOptions options;
     WNNUint32List newShape;

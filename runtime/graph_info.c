@@ -15,7 +15,7 @@
 static uint64_t node_bytes(const struct node *node, uint32_t *reader)
 {
     uint64_t bytes = 0;
-    for (unsigned i = 0; i < node->in_count; i++) {
+    for (unsigned i = 0; i < wnn_operand_count(node); i++) {
         const struct operand *in = node->in[i];
         if (!in || reader[in->index] == node->index + 1)
             continue;
@@ -35,8 +35,12 @@ static uint64_t node_operations(const struct node *node, struct descriptor *type
     uint64_t work = wnn_op_work((enum op)node->op, node->in, types, node->out_count, node->attrs);
     if (wnn_op_multiplies((enum op)node->op))
         work = work <= UINT64_MAX / 2 ? 2 * work : UINT64_MAX;
-    uint64_t activated = node->activation ? wnn_shape_elements(&types[0].shape) : 0;
-    return work <= UINT64_MAX - activated ? work + activated : UINT64_MAX;
+    for (const struct expression *fused = node->fused; fused; fused = fused->next) {
+        uint64_t elements = wnn_shape_elements(&fused->steps[fused->count - 1].type.shape);
+        if (__builtin_add_overflow(work, fused->count * elements, &work))
+            return UINT64_MAX;
+    }
+    return work;
 }
 
 // ---------------------------------------------------------------------------------------------------------------

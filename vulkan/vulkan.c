@@ -27,42 +27,35 @@ struct vulkan {
 // Lowering a node
 // ---------------------------------------------------------------------------------------------------------------
 
-static bool is_softmax(const struct activation *activation)
-{
-    return activation->op == WNN_OP_softmax;
-}
-
 enum {
     MOST_FUSED_INPUTS = 4 // of a node, the first
 };
 
-// A node as its operator sees it: inputs are of the types that what is attached to them makes.
+// A node as its operator sees it: inputs are of the types that what is fused at them makes.
 struct seen {
     struct node node;
     struct operand operands[MOST_FUSED_INPUTS], *in[MOST_FUSED_INPUTS];
 };
 
-static const struct elementwise_step *last_step(const struct attached *attached)
+static WNNDataType made_type(const struct expression *fused)
 {
-    const struct elementwise_attrs *attrs = attached->attrs;
-    return &attrs->steps[attrs->count - 1];
+    return fused->steps[fused->count - 1].type.type;
 }
 
 static const struct node *see(const struct node *node, struct seen *seen)
 {
-    unsigned own = wnn_own_inputs(node);
-    if (!node->attached || own > MOST_FUSED_INPUTS) // to outputs only
+    if (!node->fused || node->in_count > MOST_FUSED_INPUTS) // at outputs only
         return node;
     seen->node = *node;
     seen->node.in = seen->in;
-    seen->node.in_count = own;
-    for (unsigned i = 0; i < own; i++) {
-        const struct attached *attached = wnn_attached(node, i);
+    seen->node.fused = NULL;
+    for (unsigned i = 0; i < node->in_count; i++) {
+        const struct expression *fused = wnn_fused(node, i);
         seen->in[i] = node->in[i];
-        if (!attached)
+        if (!fused)
             continue;
         seen->operands[i] = *node->in[i];
-        seen->operands[i].type.type = last_step(attached)->type.type;
+        seen->operands[i].type.type = made_type(fused);
         seen->in[i] = &seen->operands[i];
     }
     return &seen->node;
@@ -75,11 +68,7 @@ static size_t scratch_of(const struct gpu *gpu, const struct node *node)
     if (node->op == WNN_OP_elementwise)
         return wnn_scratch_of_elementwise(gpu, node);
     const struct gpu_operator *row = wnn_gpu_operators[node->op];
-    size_t bytes = row->scratch ? row->scratch(see(node, &seen)) : 0;
-    size_t after = node->activation && is_softmax(node->activation)
-                       ? wnn_scratch_of_last_softmax(&node->out[0]->type)
-                       : 0;
-    return bytes > after ? bytes : after;
+    return row->scratch ? row->scratch(see(node, &seen)) : 0;
 }
 
 static struct tensor describe(const struct operand *operand, struct region region)
@@ -90,40 +79,9 @@ static struct tensor describe(const struct operand *operand, struct region regio
                            .count = wnn_shape_elements(&operand->type.shape)};
 }
 
-static struct fused fused_of(const struct attached *attached, const struct tensor *in, WNNDataType from)
+static struct fused fused_of(const struct expression *fused, const struct tensor *in)
 {
-    const struct elementwise_attrs *attrs = attached->attrs;
-    return (struct fused){attrs->steps, attrs->count, in + attached->first, attached->count, from};
-}
-
-// What becomes of a node's results: its activation is the first step, unless it is done apart. `steps` has
-// room for one more than there can be.
-static const struct fused *fuse_results(const struct node *node, const struct tensor *in,
-                                        struct elementwise_step *steps, struct fused *fused)
-{
-    const struct attached *attached = wnn_attached(node, WNN_AT_OUTPUT);
-    const struct activation *activation = node->activation;
-    if (!attached && !activation)
-        return NULL;
-    *fused = (struct fused){.list = steps, .from = node->out[0]->type.type};
-    if (attached)
-        *fused = fused_of(attached, in, fused->from);
-    if (!activation)
-        return fused;
-    // Its value stands behind the inputs, before those of the other steps.
-    uint8_t number = (uint8_t)(fused->input_count + 1);
-    steps[0] = (struct elementwise_step){
-        .op = activation->op, .in_count = 1, .attrs = activation->attrs, .type = node->out[0]->type};
-    for (unsigned i = 0; i < fused->count; i++) {
-        steps[i + 1] = fused->list[i];
-        for (unsigned j = 0; attached && j < steps[i + 1].in_count; j++) {
-            uint8_t *value = &steps[i + 1].in[j];
-            *value = *value == 0 ? number : *value >= number ? (uint8_t)(*value + 1) : *value;
-        }
-    }
-    fused->list = steps;
-    fused->count++;
-    return fused;
+    return (struct fused){fused->steps, fused->count, in + fused->first, fused->operand_count, fused->from};
 }
 
 // `in` and `out` have the regions of the operands. What was chosen stands in the lowering then.
@@ -138,24 +96,23 @@ static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, st
                                   .in = in,
                                   .out = out,
                                   .scratch = scratch};
-    struct elementwise_step steps[WNN_ELEMENTWISE_STEPS + 1];
+    const struct expression *fused = wnn_fused(node, WNN_AT_OUTPUT);
     struct fused results, inputs[MOST_FUSED_INPUTS];
     if (!row->lower)
         return wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan: there is no %s", wnn_ops[node->op].name);
-    bool apart = node->activation && (!row->finishes || is_softmax(node->activation));
-    if (!apart)
-        lowering->fused = fuse_results(node, in, steps, &results);
-    for (unsigned i = 0; node->attached && i < MOST_FUSED_INPUTS && i < wnn_own_inputs(node); i++) {
-        const struct attached *attached = wnn_attached(node, i);
-        if (!attached)
+    if (fused) {
+        results = fused_of(fused, in);
+        lowering->fused = &results;
+    }
+    for (unsigned i = 0; i < MOST_FUSED_INPUTS && i < node->in_count; i++) {
+        fused = wnn_fused(node, i);
+        if (!fused)
             continue;
-        inputs[i] = fused_of(attached, in, in[i].type);
-        in[i].type = last_step(attached)->type.type;
+        inputs[i] = fused_of(fused, in);
+        in[i].type = made_type(fused);
         in[i].fused = &inputs[i];
     }
     row->lower(lowering);
-    if (!lowering->failed && apart)
-        wnn_lower_activation(lowering, node->activation, &out[0]);
     return !lowering->failed ||
            wnn_fail(error, WNNStatus_OperationError, "Vulkan: %s cannot be lowered", wnn_ops[node->op].name);
 }
@@ -202,7 +159,7 @@ static void partition(void *state, struct graph *graph)
 static unsigned bindings_of(const struct gpu *gpu, const struct node *node)
 {
     unsigned bindings = 2 + wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->out[0]->type));
-    for (unsigned i = 0; i < node->in_count; i++)
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
         if (node->in[i])
             bindings += wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->in[i]->type));
     return bindings;
@@ -211,14 +168,14 @@ static unsigned bindings_of(const struct gpu *gpu, const struct node *node)
 // Results are at hand where a kernel finishes them, whatever it is. Elements that are read are computed each
 // time, so that only operators that read each of them a few times at most say that they do
 // (gpu_operator.prepares).
-static bool attaches(void *state, const struct node *node)
+static bool can_fuse(void *state, const struct node *node)
 {
     const struct gpu *gpu = &((const struct vulkan *)state)->gpu;
     const struct gpu_operator *row = wnn_gpu_operators[node->op];
-    unsigned at = node->attached->at;
+    unsigned at = node->fused->at;
     struct seen seen;
-    bool taken = at == WNN_AT_OUTPUT ? row->finishes && !(node->activation && is_softmax(node->activation))
-                                     : at < MOST_FUSED_INPUTS && wnn_own_inputs(node) <= MOST_FUSED_INPUTS &&
+    bool taken = at == WNN_AT_OUTPUT ? row->finishes
+                                     : at < MOST_FUSED_INPUTS && node->in_count <= MOST_FUSED_INPUTS &&
                                            row->prepares && row->prepares(see(node, &seen), at);
     return taken && bindings_of(gpu, node) <= gpu->can.buffers;
 }
@@ -233,11 +190,11 @@ static bool in_place(void *state, const struct node *node, unsigned input)
     if (node->op == WNN_OP_elementwise)
         return wnn_elementwise_shares(&((const struct vulkan *)state)->gpu, node, input);
     const struct operand *in = node->in[input], *out = node->out[0];
-    const struct attached *attached = wnn_attached(node, WNN_AT_OUTPUT);
-    if (attached && input >= attached->first && input < attached->first + attached->count)
+    const struct expression *fused = wnn_fused(node, WNN_AT_OUTPUT);
+    if (fused && input >= fused->first && input < fused->first + fused->operand_count)
         return wnn_shape_elements(&in->type.shape) == wnn_shape_elements(&out->type.shape) &&
                wnn_dtype_bits(in->type.type) == wnn_dtype_bits(out->type.type);
-    return input < 32 && wnn_gpu_operators[node->op]->in_place >> input & 1 &&
+    return input < node->in_count && input < 32 && wnn_gpu_operators[node->op]->in_place >> input & 1 &&
            (node->op == WNN_OP_reshape || wnn_shape_equal(&in->type.shape, &out->type.shape));
 }
 
@@ -338,19 +295,20 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
             return wnn_fail(error, WNNStatus_OutOfMemory, "Vulkan: %s needs more memory than can be",
                             wnn_ops[node->op].name);
         struct arena_mark mark = wnn_arena_mark(&executable->records);
-        struct tensor *tensors = wnn_arena_allocate(
-            &executable->records, ((size_t)node->in_count + node->out_count) * sizeof tensors[0]);
+        unsigned in_count = wnn_operand_count(node);
+        struct tensor *tensors = wnn_arena_allocate(&executable->records,
+                                                    ((size_t)in_count + node->out_count) * sizeof tensors[0]);
         if (!tensors)
             return wnn_fail_memory(error);
-        for (unsigned k = 0; k < node->in_count; k++)
+        for (unsigned k = 0; k < in_count; k++)
             if (node->in[k])
                 tensors[k] = describe(node->in[k], executable->regions[node->in[k]->index]);
         for (unsigned k = 0; k < node->out_count; k++)
-            tensors[node->in_count + k] = describe(node->out[k], executable->regions[node->out[k]->index]);
+            tensors[in_count + k] = describe(node->out[k], executable->regions[node->out[k]->index]);
         struct region scratch = {&executable->variables[0], node->scratch_offset, node->scratch_bytes};
         struct lowering lowering;
         if (!lower_node(vulkan, wnn_gpu_operators[node->op], &executable->program, node, tensors,
-                        tensors + node->in_count, scratch, &lowering, error))
+                        tensors + in_count, scratch, &lowering, error))
             return false;
         node->kernel = lowering.kernel ? lowering.kernel : "copy";
         node->reason = lowering.reason;
@@ -486,26 +444,26 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
                        struct error *error)
 {
     struct gpu *gpu = &vulkan->gpu;
-    size_t count = (size_t)node->in_count + node->out_count, at = 0, scratch = scratch_of(gpu, node),
-           uploads = 0;
+    unsigned in_count = wnn_operand_count(node);
+    size_t count = (size_t)in_count + node->out_count, at = 0, scratch = scratch_of(gpu, node), uploads = 0;
     single->tensors = wnn_arena_allocate(arena, count * sizeof single->tensors[0]);
-    single->uploads = wnn_arena_allocate(arena, (node->in_count + 1) * sizeof single->uploads[0]);
+    single->uploads = wnn_arena_allocate(arena, (in_count + 1) * sizeof single->uploads[0]);
     if (!single->tensors || !single->uploads || scratch == SIZE_MAX)
         return wnn_fail_memory(error);
     for (size_t i = 0; i < count; i++) {
-        const struct operand *operand = i < node->in_count ? node->in[i] : node->out[i - node->in_count];
+        const struct operand *operand = i < in_count ? node->in[i] : node->out[i - in_count];
         if (!operand)
             continue;
         size_t bytes = wnn_descriptor_bytes(&operand->type);
         struct region region = {&single->buffer, at, bytes};
         single->tensors[i] = describe(operand, region);
         at += wnn_aligned(bytes);
-        if (i < node->in_count)
+        if (i < in_count)
             single->uploads[uploads++] = (struct upload){in[i], region};
     }
     struct region room = {&single->buffer, at, scratch};
     struct lowering lowering;
-    struct tensor *outputs = single->tensors + node->in_count;
+    struct tensor *outputs = single->tensors + in_count;
     if (!wnn_buffer_create(gpu, at + wnn_aligned(scratch), BUFFER_DEVICE, &single->buffer, error) ||
         !wnn_gpu_upload(gpu, &single->program.command_pool, single->uploads, uploads, error) ||
         !lower_node(vulkan, row, &single->program, node, single->tensors, outputs, room, &lowering, error))
@@ -817,14 +775,14 @@ static bool turns(const struct node *node, uint32_t groups)
 
 #define FUNCTIONS                                                                                            \
     .preferred_layout = WNNInputOperandLayout_NHWC, .turns = turns, .views = true, .joins = true,            \
-    .levels = true, .view_alignment = sizeof(uint32_t), .destroy = destroy, .attaches = attaches,            \
-    .evaluate = evaluate, .partition = partition, .in_place = in_place, .enumerate = wnn_gpu_enumerate,      \
-    .most_bytes = most_bytes, .device_name = device_name, .identify = identify, .lost = is_lost,             \
-    .flushes_denormals = flushes_denormals, .lower = lower, .release = release, .measure = measure,          \
-    .execute = execute, .submit = submit, .land = land, .computes = computes,                                \
-    .tensor_create = tensor_create, .tensor_free = tensor_free, .tensor_read = tensor_read,                  \
-    .tensor_write = tensor_write, .tensor_mapped = tensor_mapped, .tensor_export = tensor_export,            \
-    .tensor_buffer = tensor_buffer, .handles = handles, .syncs = syncs
+    .levels = true, .view_alignment = sizeof(uint32_t), .destroy = destroy, .can_fuse = can_fuse,            \
+    .fuses_chains = true, .evaluate = evaluate, .partition = partition, .in_place = in_place,                \
+    .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes, .device_name = device_name,                    \
+    .identify = identify, .lost = is_lost, .flushes_denormals = flushes_denormals, .lower = lower,           \
+    .release = release, .measure = measure, .execute = execute, .submit = submit, .land = land,              \
+    .computes = computes, .tensor_create = tensor_create, .tensor_free = tensor_free,                        \
+    .tensor_read = tensor_read, .tensor_write = tensor_write, .tensor_mapped = tensor_mapped,                \
+    .tensor_export = tensor_export, .tensor_buffer = tensor_buffer, .handles = handles, .syncs = syncs
 
 const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
 const struct backend wnn_backend_vulkan_minimal = {

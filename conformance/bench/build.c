@@ -119,7 +119,7 @@ static void pack(const struct node *node, const struct parallel *parallel, const
         return;
     }
     struct tensor in[8] = {{NULL}}, out[1];
-    for (unsigned i = 0; i < node->in_count && i < 8; i++)
+    for (unsigned i = 0; i < wnn_operand_count(node) && i < 8; i++)
         if (node->in[i])
             in[i] = (struct tensor){node->in[i]->constant ? (void *)(uintptr_t)from : NULL,
                                     node->in[i]->type.type, node->in[i]->type.shape,

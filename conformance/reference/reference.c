@@ -4,6 +4,7 @@
 
 #include "conformance/reference/kernels.h"
 #include "conformance/tolerance.h"
+#include "ops/expression.h"
 
 static const reference_kernel kernels[WNN_OP_COUNT] = {
     [WNN_OP_argMin] = wnn_reference_arg_min_max,
@@ -194,10 +195,10 @@ static void destroy(void *opaque)
     wnn_release(state->allocator, state);
 }
 
-// The bit of node->quantized that says what tensor k of step->numbers is.
-static unsigned bit_of(const struct node *node, unsigned k)
+// Where the scale of tensor k of step->numbers stands in node->in; 0: the tensor is not quantised.
+static unsigned scale_of(const struct node *node, unsigned k)
 {
-    return k < wnn_own_inputs(node) ? k : WNN_QUANTIZED_OUTPUT;
+    return k < node->in_count ? wnn_prologue_scale(node, k) : wnn_epilogue(node).scale;
 }
 
 static void release(void *opaque, void *opaque_executable)
@@ -213,8 +214,8 @@ static void release(void *opaque, void *opaque_executable)
         for (unsigned k = 0; step->perturbed != NULL && k < graph->nodes[i]->in_count; k++)
             if (step->perturbed[k].data != step->in[k].data)
                 wnn_release(state->allocator, step->perturbed[k].data);
-        for (unsigned k = 0; step->numbers != NULL && k <= wnn_own_inputs(graph->nodes[i]); k++)
-            if (wnn_is_quantized(graph->nodes[i], bit_of(graph->nodes[i], k)))
+        for (unsigned k = 0; step->numbers != NULL && k <= graph->nodes[i]->in_count; k++)
+            if (scale_of(graph->nodes[i], k))
                 wnn_release(state->allocator, step->numbers[k].data);
         wnn_release(state->allocator, step->numbers);
         wnn_release(state->allocator, step->perturbed);
@@ -263,17 +264,17 @@ static bool gather_tensors(const struct executable *executable, struct operand *
 
 static bool make_numbers(const struct executable *executable, const struct node *node, struct step *step)
 {
-    unsigned own = wnn_own_inputs(node);
+    unsigned own = node->in_count;
     step->numbers = wnn_allocate_zero(executable->allocator, (own + 1) * sizeof *step->numbers);
     if (step->numbers == NULL)
         return false;
     for (unsigned k = 0; k <= own; k++) {
         struct tensor *tensor = &step->numbers[k];
         *tensor = k < own ? step->in[k] : step->out[0];
-        if (!wnn_is_quantized(node, bit_of(node, k)))
+        if (!scale_of(node, k))
             continue;
         tensor->data = NULL;
-        tensor->type = node->in[wnn_scale_index(node, bit_of(node, k))]->type.type;
+        tensor->type = node->in[scale_of(node, k)]->type.type;
         tensor->data = wnn_allocate(executable->allocator, tensor->count * sizeof(float));
         if (tensor->data == NULL)
             return false;
@@ -292,10 +293,10 @@ static bool make_steps(struct executable *executable, bool perturbed)
         const struct node *node = graph->nodes[i];
         struct step *step = &executable->steps[i];
         step->node = node;
-        if (!gather_tensors(executable, node->in, node->in_count, &step->in) ||
+        if (!gather_tensors(executable, node->in, wnn_operand_count(node), &step->in) ||
             !gather_tensors(executable, node->out, node->out_count, &step->out))
             return false;
-        if (node->quantized && !make_numbers(executable, node, step))
+        if (wnn_is_quantized(node) && !make_numbers(executable, node, step))
             return false;
         if (!perturbed)
             continue;
@@ -337,20 +338,20 @@ static bool lower(void *opaque, const struct plan *plan, void **result, struct e
 static void run_quantized(const struct step *step)
 {
     const struct node *node = step->node;
-    unsigned own = wnn_own_inputs(node), scale = wnn_scale_index(node, WNN_QUANTIZED_OUTPUT);
-    const struct tensor *result = &step->numbers[own];
-    for (unsigned k = 0; k < own; k++) {
-        if (!wnn_is_quantized(node, k))
+    const struct epilogue epilogue = wnn_epilogue(node);
+    const struct tensor *result = &step->numbers[node->in_count];
+    for (unsigned k = 0; k < node->in_count; k++) {
+        unsigned scale = scale_of(node, k);
+        if (!scale)
             continue;
-        const struct tensor in[3] = {step->in[k], step->in[wnn_scale_index(node, k)],
-                                     step->in[wnn_scale_index(node, k) + 1]};
+        const struct tensor in[3] = {step->in[k], step->in[scale], step->in[scale + 1]};
         wnn_reference_dequantize(node, in, &step->numbers[k]);
     }
     kernels[node->op](node, step->numbers, result);
-    if (node->activation != NULL)
-        wnn_reference_activate(node->activation, result);
-    if (wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT)) {
-        const struct tensor in[3] = {*result, step->in[scale], step->in[scale + 1]};
+    if (epilogue.activation.attrs != NULL)
+        wnn_reference_activate(&epilogue.activation, result);
+    if (epilogue.scale) {
+        const struct tensor in[3] = {*result, step->in[epilogue.scale], step->in[epilogue.scale + 1]};
         wnn_reference_quantize(node, in, &step->out[0]);
     }
 }
@@ -358,14 +359,15 @@ static void run_quantized(const struct step *step)
 static void run_step(struct state *state, const struct step *step)
 {
     const struct node *node = step->node;
-    if (node->quantized) {
+    if (wnn_is_quantized(node)) {
         run_quantized(step);
         return;
     }
     double units = state->perturbed ? units_of(node) : 0;
     kernels[node->op](node, units > 0 ? perturbed_inputs(state, step, units) : step->in, step->out);
-    if (node->activation != NULL)
-        wnn_reference_activate(node->activation, &step->out[0]);
+    const struct activation activation = wnn_epilogue(node).activation;
+    if (activation.attrs != NULL)
+        wnn_reference_activate(&activation, &step->out[0]);
     for (unsigned i = 0; units > 0 && i < node->out_count; i++)
         if (step->out[i].data != NULL)
             perturb(state, &step->out[i], &step->out[i], units);
@@ -428,11 +430,15 @@ const struct backend wnn_backend_reference = {
     .execute = execute,
 };
 
-// All but concat, whose kernel counts its inputs.
-static bool accepts_quantized(void *state, const struct node *node)
+// Activations and quantised operands.
+static bool can_fuse(void *state, const struct node *node)
 {
     (void)state;
-    return node->op != WNN_OP_concat && kernels[node->op] != NULL;
+    const struct epilogue epilogue = wnn_epilogue(node);
+    for (unsigned i = 0; i < node->in_count; i++)
+        if (wnn_fused(node, i) && !wnn_prologue_scale(node, i))
+            return false;
+    return !epilogue.other && !epilogue.addend && kernels[node->op] != NULL;
 }
 
 // Operands are loaded whatever their types are.
@@ -449,7 +455,8 @@ const struct backend wnn_backend_compiled = {
     .create = create,
     .destroy = destroy,
     .wide_weights = wide_weights,
-    .quantized = accepts_quantized,
+    .can_fuse = can_fuse,
+    .supports_quantized = true,
     .lower = lower,
     .release = release,
     .execute = execute,

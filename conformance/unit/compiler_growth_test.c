@@ -966,10 +966,10 @@ static bool computes(enum op op)
     return true;
 }
 
-static bool attaches(void *state, const struct node *node)
+static bool can_fuse(void *state, const struct node *node)
 {
     (void)state;
-    return node->attached->at == WNN_AT_OUTPUT || wnn_own_inputs(node) <= 4;
+    return node->fused->at == WNN_AT_OUTPUT || node->in_count <= 4;
 }
 
 static bool in_place(void *state, const struct node *node, unsigned input)
@@ -988,7 +988,8 @@ static void make_eager(void)
     eager.views = eager.joins = eager.levels = true;
     eager.view_alignment = 4;
     eager.computes = computes;
-    eager.attaches = attaches;
+    eager.can_fuse = can_fuse;
+    eager.fuses_chains = true;
     eager.in_place = in_place;
 }
 

@@ -36,7 +36,7 @@ static size_t count_levels(const struct graph *graph)
         REQUIRE_EQUAL_INT(node->index, i);
         REQUIRE(i > 0 || node->level == 0);
         REQUIRE(node->level == before || node->level == before + 1);
-        for (unsigned j = 0; j < node->in_count; j++) {
+        for (unsigned j = 0; j < wnn_operand_count(node); j++) {
             const struct node *producer = node->in[j] ? node->in[j]->producer : NULL;
             if (!producer)
                 continue;

@@ -94,8 +94,9 @@ static size_t find_pieces(const struct graph *g, const struct operand *const *wh
     }
     for (size_t i = 0; i < g->node_count; i++) {
         const struct node *node = g->nodes[i];
-        for (unsigned j = 0; j < node->in_count + node->out_count; j++) {
-            const struct operand *x = j < node->in_count ? node->in[j] : node->out[j - node->in_count];
+        unsigned in_count = wnn_operand_count(node);
+        for (unsigned j = 0; j < in_count + node->out_count; j++) {
+            const struct operand *x = j < in_count ? node->in[j] : node->out[j - in_count];
             struct piece *piece = x ? of[whole[x->index]->index] : NULL;
             if (!piece)
                 continue;
@@ -115,7 +116,7 @@ static size_t find_pieces(const struct graph *g, const struct operand *const *wh
 
 static bool reads(const struct operand *const *whole, const struct node *node, const struct operand *operand)
 {
-    for (unsigned j = 0; j < node->in_count; j++)
+    for (unsigned j = 0; j < wnn_operand_count(node); j++)
         if (node->in[j] && whole[node->in[j]->index] == operand)
             return true;
     return false;
@@ -191,7 +192,7 @@ static void begin_schedule(struct schedule *s)
     memset(s->live, 0, g->operand_count * sizeof *s->live);
     for (size_t i = 0; i < g->node_count; i++) {
         s->waiting[i] = 0;
-        for (unsigned j = 0; j < g->nodes[i]->in_count; j++)
+        for (unsigned j = 0; j < wnn_operand_count(g->nodes[i]); j++)
             if (g->nodes[i]->in[j]) {
                 s->reads[s->whole[g->nodes[i]->in[j]->index]->index]++;
                 s->waiting[i] += g->nodes[i]->in[j]->producer != NULL;
@@ -223,10 +224,10 @@ static void cost_of(const struct schedule *s, const struct node *node, size_t *m
         *made += whole == last || s->live[whole->index] ? 0 : bytes_of(whole);
         last = whole;
     }
-    for (unsigned j = 0; j < node->in_count; j++) {
+    for (unsigned j = 0; j < wnn_operand_count(node); j++) {
         const struct operand *whole = node->in[j] ? s->whole[node->in[j]->index] : NULL;
         unsigned reads = 0, first = j;
-        for (unsigned k = 0; whole && k < node->in_count; k++)
+        for (unsigned k = 0; whole && k < wnn_operand_count(node); k++)
             if (node->in[k] && s->whole[node->in[k]->index] == whole) {
                 reads++;
                 first = k < first ? k : first;
@@ -249,7 +250,7 @@ static void run_node(struct schedule *s, const struct node *node)
     s->now += made - ended;
     for (unsigned j = 0; j < node->out_count; j++)
         s->live[s->whole[node->out[j]->index]->index] = true;
-    for (unsigned j = 0; j < node->in_count; j++)
+    for (unsigned j = 0; j < wnn_operand_count(node); j++)
         if (node->in[j] && --s->reads[s->whole[node->in[j]->index]->index] == 0)
             s->live[s->whole[node->in[j]->index]->index] = false;
 }
@@ -279,7 +280,7 @@ static size_t peak_of(struct schedule *s, unsigned how)
         done[chosen] = true;
         run_node(s, g->nodes[chosen]);
         for (size_t i = 0; how && i < g->node_count; i++)
-            for (unsigned j = 0; j < g->nodes[i]->in_count; j++)
+            for (unsigned j = 0; j < wnn_operand_count(g->nodes[i]); j++)
                 if (g->nodes[i]->in[j] && g->nodes[i]->in[j]->producer == g->nodes[chosen])
                     s->waiting[i]--;
     }

@@ -96,7 +96,7 @@ static bool has_wide_weights(const struct graph *graph)
         const struct node *node = graph->nodes[i];
         bool product = node->op == WNN_OP_conv2d || node->op == WNN_OP_convTranspose2d ||
                        node->op == WNN_OP_gemm || node->op == WNN_OP_matmul;
-        for (unsigned j = 1; product && !node->quantized && j < node->in_count && j < 3; j++)
+        for (unsigned j = 1; product && !wnn_fused(node, j) && j < node->in_count && j < 3; j++)
             wide |= node->in[j] && node->in[j]->type.type != node->in[0]->type.type;
     }
     return wide;
@@ -192,17 +192,17 @@ static size_t compute_without(WNNContext context, const struct pass_case *test, 
     return count;
 }
 
-// The processor attaches nothing: what attach_chains does for a backend that takes everything is seen on one,
+// The processor takes no chains: what attach_chains does for a backend that takes everything is seen on one,
 // and what the dump says is computed on the processor.
 static bool computes(enum op op)
 {
     return op == WNN_OP_elementwise;
 }
 
-static bool attaches(void *state, const struct node *node)
+static bool can_fuse(void *state, const struct node *node)
 {
     (void)state;
-    return node->attached != NULL;
+    return node->fused != NULL;
 }
 
 static void see_dump(WNNContext context, const struct pass_case *test, struct dump *dump)
@@ -372,7 +372,8 @@ int main(int argc, char **argv)
     descriptor.strictNumerics = false;
     struct backend taking = wnn_backend_dummy;
     taking.computes = computes;
-    taking.attaches = attaches;
+    taking.can_fuse = can_fuse;
+    taking.fuses_chains = true;
     REQUIRE_EQUAL_INT(wnn_create_context_on(&taking, &descriptor, &taker), WNNStatus_Success);
     char *text = read_file(argv[1]), *at = text;
     struct pass_case test;

@@ -6,6 +6,7 @@
 
 #include "conformance/unit/runtime_fixture.h"
 #include "lib/half.h"
+#include "ops/expression.h"
 
 #include <math.h>
 
@@ -118,7 +119,7 @@ static unsigned fused; // products that read their matrix as it is
 static void count_fused(const struct graph *graph)
 {
     for (size_t i = 0; i < graph->node_count; i++)
-        fused += graph->nodes[i]->quantized != 0;
+        fused += wnn_prologue_scale(graph->nodes[i], 1) > 0;
 }
 
 static void test_product(WNNContext context, uint32_t m, uint32_t k, uint32_t n, WNNDataType type,

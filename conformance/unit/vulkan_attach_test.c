@@ -210,6 +210,14 @@ static void fill(const struct descriptor *type, void *data)
     }
 }
 
+// Whether more than an activation is fused with a node.
+static bool has_chain(const struct node *node)
+{
+    const struct expression *fused = node->fused;
+    return fused && (fused->next || fused->at != WNN_AT_OUTPUT || fused->count > 1 ||
+                     fused->operand_count > 0 || !wnn_op_is_activation((enum op)fused->steps[0].op));
+}
+
 // The bytes of all outputs, at PORT_BYTES each; returns how many nodes have something attached.
 static unsigned compute(WNNContext context, const char *path, uint32_t skip, struct descriptor *types,
                         size_t *count, unsigned char *results)
@@ -244,7 +252,7 @@ static unsigned compute(WNNContext context, const char *path, uint32_t skip, str
     compute_buffers(context, graph, planned->input_count, inputs, planned->output_count, outputs);
     unsigned attached = 0;
     for (size_t i = 0; i < planned->node_count; i++)
-        attached += planned->nodes[i]->attached != NULL;
+        attached += has_chain(planned->nodes[i]);
     wnnGraphRelease(graph);
     model_end(&model);
     return attached;

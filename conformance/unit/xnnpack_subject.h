@@ -84,7 +84,8 @@ struct subject {
     struct operand operands[4];
     struct operand *in[3], *out[1];
     struct constant constants[2];
-    struct activation activation;
+    struct expression fused;
+    struct elementwise_step step;
     WNNClampOptions clamp;
     WNNLeakyReluOptions leaky;
     uint32_t padding[4], strides[2], dilations[2], window[2], axes[2], extra[2];
@@ -159,16 +160,22 @@ static inline void add_activation(struct subject *s, unsigned which)
     static const double low[] = {0, 0, -0.5, 0.25, 0.125}, high[] = {0, 0, 0.75, 0.25, INFINITY};
     if (which == NO_ACTIVATION)
         return;
-    s->activation = (struct activation){.op = (uint16_t)ops[which], .attrs = &s->attrs.none};
+    s->step = (struct elementwise_step){
+        .op = (uint16_t)ops[which], .in_count = 1, .attrs = &s->attrs.none, .type = s->out[0]->type};
     if (ops[which] == WNN_OP_clamp) {
         s->clamp.minValue = wnnNumberFloat64(low[which]);
         s->clamp.maxValue = wnnNumberFloat64(high[which]);
-        s->activation.attrs = &s->clamp;
+        s->step.attrs = &s->clamp;
     } else if (which == LEAKY_RELU) {
         s->leaky.alpha = 0.125;
-        s->activation.attrs = &s->leaky;
+        s->step.attrs = &s->leaky;
     }
-    s->node.activation = &s->activation;
+    s->fused = (struct expression){.at = WNN_AT_OUTPUT,
+                                   .from = s->out[0]->type.type,
+                                   .first = s->node.in_count,
+                                   .count = 1,
+                                   .steps = &s->step};
+    s->node.fused = &s->fused;
 }
 
 // Ends the program where the library is built without XNNPACK.

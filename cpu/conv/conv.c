@@ -601,8 +601,9 @@ static void run_halves(const struct layer *layer, const struct kernel_call *call
     struct conv whole = phase_of(layer, 0);
     whole.input_halves = call->in[0].data;
     whole.output_halves = call->out[0].data;
-    if (call->node->addend)
-        whole.addend_halves = call->in[call->node->addend].data;
+    unsigned addend = wnn_epilogue(call->node).addend;
+    if (addend)
+        whole.addend_halves = call->in[addend].data;
     if (!layer->product) {
         wnn_conv_depthwise(&whole, call->parallel);
         return;
@@ -653,8 +654,9 @@ static void run_conv2d(const struct kernel_call *call)
         run_halves(&layer, call, &scratch);
         return;
     }
-    if (call->node->addend)
-        conv->addend = call->in[call->node->addend].data;
+    unsigned addend = wnn_epilogue(call->node).addend;
+    if (addend)
+        conv->addend = call->in[addend].data;
     if (layer.transposed)
         wnn_conv_unreached(conv, &layer.reach[0], &layer.reach[1], call->parallel);
     for (size_t i = 0; i < phase_count(&layer); i++) {
@@ -704,7 +706,7 @@ static size_t scratch_bytes(const struct node *node, unsigned threads)
         return wnn_floats_scratch(node);
     if (takes_halves(&layer)) {
         const struct conv phase = phase_of(&layer, 0);
-        without |= node->addend ? 1 | 1u << node->addend : 1;
+        without |= 1;
         bytes = wnn_floats_scratch_without(node, without) - wnn_floats_copy_bytes(node->out[0]);
         if (layer.product)
             bytes += wnn_conv_strips_scratch(&phase, threads);

@@ -12,16 +12,15 @@ static bool is_byte(WNNDataType type)
     return type == WNNDataType_Int8 || type == WNNDataType_Uint8;
 }
 
-static bool has_one_scale(const struct node *node, unsigned i)
+static bool has_one_scale(const struct node *node, unsigned at)
 {
-    const struct operand *scale = node->in[wnn_scale_index(node, i)];
-    return scale->type.type == WNNDataType_Float32 && wnn_shape_elements(&scale->type.shape) == 1;
+    const struct operand *scale = at ? node->in[at] : NULL;
+    return scale && scale->type.type == WNNDataType_Float32 && wnn_shape_elements(&scale->type.shape) == 1;
 }
 
 static bool output_fits(const struct node *node)
 {
-    return wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT) && is_byte(node->out[0]->type.type) &&
-           has_one_scale(node, WNN_QUANTIZED_OUTPUT);
+    return is_byte(node->out[0]->type.type) && has_one_scale(node, wnn_epilogue(node).scale);
 }
 
 struct quantum {
@@ -30,9 +29,8 @@ struct quantum {
     int32_t zero;
 };
 
-static struct quantum quantum_of(const struct node *node, unsigned i)
+static struct quantum quantum_of(const struct node *node, unsigned at)
 {
-    unsigned at = wnn_scale_index(node, i);
     const struct operand *scale = node->in[at], *zero = node->in[at + 1];
     struct quantum quantum = {.type = zero->type.type};
     quantum.scale = (float)wnn_number_double(wnn_number_load(scale->type.type, scale->constant->data, 0));
@@ -75,7 +73,7 @@ WNN_INLINE void quantize(const struct quantum *quantum, const float *from, size_
 
 struct job {
     enum op op;
-    const struct activation *activation;
+    struct activation activation;
     struct view a, b;
     struct quantum a_quantum, b_quantum, quantum;
     uint8_t *out;
@@ -116,8 +114,8 @@ static void run_piece(void *argument, size_t begin, size_t end)
         dequantize(&job->a_quantum, wnn_cpu_cursor_read(&a, at, count), count, x);
         dequantize(&job->b_quantum, wnn_cpu_cursor_read(&b, at, count), count, y);
         combine(job->op, x, y, count);
-        if (job->activation)
-            wnn_cpu_activate_floats(job->activation, x, count, count);
+        if (job->activation.attrs)
+            wnn_cpu_activate_floats(&job->activation, x, count, count);
         quantize(&job->quantum, x, count, job->out + at);
     }
 }
@@ -126,12 +124,13 @@ WNN_VARIANTS_512(run_piece)
 static void run_binary(const struct kernel_call *call)
 {
     const struct node *node = call->node;
+    const struct epilogue epilogue = wnn_epilogue(node);
     const struct tensor *out = call->out;
     struct job job = {.op = (enum op)node->op,
-                      .activation = node->activation,
-                      .a_quantum = quantum_of(node, 0),
-                      .b_quantum = quantum_of(node, 1),
-                      .quantum = quantum_of(node, WNN_QUANTIZED_OUTPUT),
+                      .activation = epilogue.activation,
+                      .a_quantum = quantum_of(node, wnn_prologue_scale(node, 0)),
+                      .b_quantum = quantum_of(node, wnn_prologue_scale(node, 1)),
+                      .quantum = quantum_of(node, epilogue.scale),
                       .out = out->data};
     wnn_cpu_view_init(&job.a, &call->in[0], &out->shape);
     wnn_cpu_view_init(&job.b, &call->in[1], &out->shape);
@@ -161,7 +160,9 @@ static size_t packed_bytes(const struct node *node)
 
 static void pack_table(const struct kernel_call *call, void *packed)
 {
-    struct quantum in = quantum_of(call->node, 0), out = quantum_of(call->node, WNN_QUANTIZED_OUTPUT);
+    const struct epilogue epilogue = wnn_epilogue(call->node);
+    struct quantum in = quantum_of(call->node, wnn_prologue_scale(call->node, 0)),
+                   out = quantum_of(call->node, epilogue.scale);
     uint8_t bytes[256];
     float values[256];
     for (unsigned i = 0; i < 256; i++)
@@ -171,8 +172,8 @@ static void pack_table(const struct kernel_call *call, void *packed)
     struct kernel_call inner = {
         .node = call->node, .in = &tensor, .out = &tensor, .parallel = call->parallel};
     wnn_cpu_kernels[call->node->op]->run(&inner);
-    if (call->node->activation)
-        wnn_cpu_activate(call->node->activation, &tensor, call->parallel);
+    if (epilogue.activation.attrs)
+        wnn_cpu_activate(&epilogue.activation, &tensor, call->parallel);
     quantize(&out, values, 256, packed);
 }
 
@@ -190,15 +191,13 @@ static void run_elementwise(const struct kernel_call *call)
 static bool accepts(const struct node *node)
 {
     bool binary = is_binary((enum op)node->op);
-    if (!output_fits(node) || (node->quantized & 0xFF) != (binary ? 3 : 1) || node->in[0]->constant)
+    if (!output_fits(node) || (!binary && wnn_cpu_kernels[node->op] != &wnn_cpu_unary) ||
+        node->in[0]->constant)
         return false;
-    if (!binary)
-        return wnn_cpu_kernels[node->op] == &wnn_cpu_unary && is_byte(node->in[0]->type.type) &&
-               has_one_scale(node, 0);
-    for (unsigned i = 0; i < 2; i++)
-        if (!is_byte(node->in[i]->type.type) || !has_one_scale(node, i))
+    for (unsigned i = 0; i <= binary; i++)
+        if (!is_byte(node->in[i]->type.type) || !has_one_scale(node, wnn_prologue_scale(node, i)))
             return false;
-    return !node->activation || node->activation->op != WNN_OP_softmax;
+    return true;
 }
 
 static bool activates(const struct node *node)

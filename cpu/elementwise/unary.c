@@ -322,24 +322,15 @@ static void run_unary(const struct kernel_call *call)
 // Activations
 // ---------------------------------------------------------------------------------------------------------------
 
-static bool is_softmax(const struct activation *activation)
-{
-    return activation->op == WNN_OP_softmax;
-}
-
 void wnn_cpu_activate(const struct activation *activation, const struct tensor *tensor,
                       const struct parallel *parallel)
 {
-    if (!is_softmax(activation)) {
-        apply(activation->op, activation->attrs, tensor, tensor, parallel);
-        return;
-    }
-    wnn_cpu_soften(tensor, tensor->shape.rank > 0 ? tensor->shape.dim[tensor->shape.rank - 1] : 1, parallel);
+    apply(activation->op, activation->attrs, tensor, tensor, parallel);
 }
 
 void wnn_cpu_activate_floats(const struct activation *activation, float *values, size_t count, size_t row)
 {
-    if (is_softmax(activation)) {
+    if (activation->op == WNN_OP_softmax) {
         struct tensor tensor = {.data = values, .type = WNNDataType_Float32, .count = count};
         wnn_cpu_soften(&tensor, row, &wnn_serial);
         return;

@@ -595,20 +595,20 @@ static float float_bound(WNNNumber number, WNNDataType type, float none)
 
 bool wnn_activation_range(const struct node *node, float range[2])
 {
-    const struct activation *activation = node->activation;
+    const struct activation activation = wnn_epilogue(node).activation;
     // Bounds are numbers of the type, so that sums may as well be rounded to it when they are within.
     WNNDataType type = node->out[0]->type.type;
-    if (activation == NULL || !wnn_dtype_is_float(type))
+    if (!activation.attrs || !wnn_dtype_is_float(type))
         return false;
-    if (activation->op == WNN_OP_clamp) {
-        const WNNClampOptions *clamp = activation->attrs;
+    if (activation.op == WNN_OP_clamp) {
+        const WNNClampOptions *clamp = activation.attrs;
         range[0] = float_bound(clamp->minValue, type, -INFINITY);
         range[1] = float_bound(clamp->maxValue, type, INFINITY);
         return true;
     }
     range[0] = 0;
     range[1] = INFINITY;
-    return activation->op == WNN_OP_relu;
+    return activation.op == WNN_OP_relu;
 }
 
 bool wnn_has_weights(const struct node *node)

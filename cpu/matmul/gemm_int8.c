@@ -35,16 +35,16 @@ static bool is_byte(const struct operand *operand)
     return operand->type.type == WNNDataType_Int8 || operand->type.type == WNNDataType_Uint8;
 }
 
-static bool has_one_scale(const struct node *node, unsigned i)
+static bool has_one_scale(const struct node *node, unsigned at)
 {
-    return wnn_shape_elements(&node->in[wnn_scale_index(node, i)]->type.shape) == 1;
+    return wnn_shape_elements(&node->in[at]->type.shape) == 1;
 }
 
 // One scale for all weights, or one for each column; one zero point.
 static bool weights_fit(const struct node *node, const struct int8_layer *layer)
 {
-    const struct operand *scale = node->in[wnn_scale_index(node, 1)],
-                         *zero = node->in[wnn_scale_index(node, 1) + 1];
+    const struct operand *scale = node->in[wnn_prologue_scale(node, 1)],
+                         *zero = node->in[wnn_prologue_scale(node, 1) + 1];
     size_t count = wnn_shape_elements(&scale->type.shape);
     if (count != 1 &&
         (count != layer->columns || scale->type.shape.dim[layer->column_axis] != layer->columns))
@@ -56,19 +56,19 @@ static bool weights_fit(const struct node *node, const struct int8_layer *layer)
 }
 
 // The range that an activation moves its operand into. False: it is something else.
-static bool activation_range(const struct activation *activation, double range[2])
+static bool activation_range(struct activation activation, double range[2])
 {
     range[0] = -INFINITY;
     range[1] = INFINITY;
-    if (!activation)
+    if (!activation.attrs)
         return true;
-    if (activation->op == WNN_OP_relu) {
+    if (activation.op == WNN_OP_relu) {
         range[0] = 0;
         return true;
     }
-    if (activation->op != WNN_OP_clamp)
+    if (activation.op != WNN_OP_clamp)
         return false;
-    const WNNClampOptions *clamp = activation->attrs;
+    const WNNClampOptions *clamp = activation.attrs;
     const WNNNumber bounds[2] = {clamp->minValue, clamp->maxValue};
     for (unsigned i = 0; i < 2; i++)
         if (bounds[i].type != WNNNumberType_Undefined && !isnan(wnn_number_double(bounds[i])))
@@ -78,16 +78,16 @@ static bool activation_range(const struct activation *activation, double range[2
 
 struct int8_scales wnn_int8_scales(const struct node *node, const struct int8_layer *layer)
 {
-    struct int8_scales scales = {.weights = node->in[wnn_scale_index(node, 1)],
+    unsigned in = wnn_prologue_scale(node, 0), out = wnn_epilogue(node).scale;
+    struct int8_scales scales = {.weights = node->in[wnn_prologue_scale(node, 1)],
                                  .bias = layer->bias,
-                                 .product =
-                                     layer->alpha * constant_value(node->in[wnn_scale_index(node, 0)], 0),
+                                 .product = layer->alpha * constant_value(node->in[in], 0),
                                  .beta = layer->beta,
                                  .out = 1};
     scales.weight_step = wnn_shape_elements(&scales.weights->type.shape) > 1;
     scales.bias_step = layer->bias && wnn_shape_elements(&layer->bias->type.shape) > 1;
-    if (wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT))
-        scales.out = constant_value(node->in[wnn_scale_index(node, WNN_QUANTIZED_OUTPUT)], 0);
+    if (out)
+        scales.out = constant_value(node->in[out], 0);
     return scales;
 }
 
@@ -112,16 +112,17 @@ void wnn_int8_scale(const struct int8_scales *scales, size_t column, float *scal
 bool wnn_int8_accepts(const struct node *node, const struct int8_layer *layer)
 {
     double range[2];
-    bool quantized = wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT);
-    if ((node->quantized & 7) != 3 || !wnn_has_weights(node) || !is_byte(node->in[0]) ||
-        !is_byte(node->in[1]) || !has_one_scale(node, 0) || !weights_fit(node, layer) ||
-        layer->terms > MOST_TERMS)
+    const struct epilogue epilogue = wnn_epilogue(node);
+    unsigned in = wnn_prologue_scale(node, 0);
+    if (!in || !wnn_prologue_scale(node, 1) || wnn_fused(node, 2) || !wnn_has_weights(node) ||
+        !is_byte(node->in[0]) || !is_byte(node->in[1]) || !has_one_scale(node, in) ||
+        !weights_fit(node, layer) || layer->terms > MOST_TERMS)
         return false;
     if (layer->bias && !layer->bias->constant)
         return false;
-    if (quantized ? !is_byte(node->out[0]) || !has_one_scale(node, WNN_QUANTIZED_OUTPUT) ||
-                        !activation_range(node->activation, range)
-                  : node->out[0]->type.type != WNNDataType_Float32)
+    if (epilogue.scale ? !is_byte(node->out[0]) || !has_one_scale(node, epilogue.scale) ||
+                             !activation_range(epilogue.activation, range)
+                       : node->out[0]->type.type != WNNDataType_Float32)
         return false;
     struct int8_scales scales = wnn_int8_scales(node, layer);
     for (size_t i = 0; i < layer->columns; i++) {
@@ -132,9 +133,9 @@ bool wnn_int8_accepts(const struct node *node, const struct int8_layer *layer)
     return true;
 }
 
-static int32_t zero_point(const struct node *node, unsigned i)
+static int32_t zero_point(const struct node *node, unsigned scale)
 {
-    return (int32_t)constant_value(node->in[wnn_scale_index(node, i) + 1], 0);
+    return (int32_t)constant_value(node->in[scale + 1], 0);
 }
 
 // A bound, as quantizeLinear makes an integer of it.
@@ -148,17 +149,18 @@ struct int8_numbers wnn_int8_read(const struct node *node)
 {
     struct int8_numbers numbers = {.a_type = node->in[0]->type.type,
                                    .b_type = node->in[1]->type.type,
-                                   .a_zero = zero_point(node, 0),
-                                   .b_zero = zero_point(node, 1)};
+                                   .a_zero = zero_point(node, wnn_prologue_scale(node, 0)),
+                                   .b_zero = zero_point(node, wnn_prologue_scale(node, 1))};
+    const struct epilogue epilogue = wnn_epilogue(node);
     double range[2];
-    if (!activation_range(node->activation, range))
+    if (!activation_range(epilogue.activation, range))
         range[0] = -INFINITY, range[1] = INFINITY;
     numbers.finish.low = (float)range[0];
     numbers.finish.high = (float)range[1];
-    if (!wnn_is_quantized(node, WNN_QUANTIZED_OUTPUT))
+    if (!epilogue.scale)
         return numbers;
-    float scale = (float)constant_value(node->in[wnn_scale_index(node, WNN_QUANTIZED_OUTPUT)], 0);
-    int32_t zero = zero_point(node, WNN_QUANTIZED_OUTPUT);
+    float scale = (float)constant_value(node->in[epilogue.scale], 0);
+    int32_t zero = zero_point(node, epilogue.scale);
     float low = node->out[0]->type.type == WNNDataType_Int8 ? INT8_MIN : 0;
     numbers.finish.low = quantized_bound(range[0], scale, zero, low, low + 255);
     numbers.finish.high = quantized_bound(range[1], scale, zero, low, low + 255);
@@ -171,7 +173,7 @@ struct int8_numbers wnn_int8_read(const struct node *node)
 bool wnn_int8_activates(const struct node *node)
 {
     double range[2];
-    return activation_range(node->activation, range);
+    return activation_range(wnn_epilogue(node).activation, range);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -789,7 +789,7 @@ static void prepare_rows(struct thin *thin)
 static struct product describe(const struct node *node)
 {
     const struct shape *a = &node->in[0]->type.shape, *b = &node->in[1]->type.shape;
-    const struct operand *scale = node->in[wnn_scale_index(node, 1)];
+    const struct operand *scale = node->in[wnn_prologue_scale(node, 1)];
     const struct shape *blocks = &scale->type.shape;
     struct product product = {.k = a->dim[a->rank - 1], .alpha = 1, .beta = 1};
     product.m = wnn_shape_elements(a) / product.k;
@@ -812,7 +812,8 @@ static struct product describe(const struct node *node)
 
 static bool accepts(const struct node *node)
 {
-    if (node->quantized != 2 || (node->op != WNN_OP_gemm && node->op != WNN_OP_matmul) ||
+    if (wnn_fused(node, 0) || wnn_fused(node, 2) || !wnn_prologue_scale(node, 1) ||
+        wnn_epilogue(node).scale || (node->op != WNN_OP_gemm && node->op != WNN_OP_matmul) ||
         !wnn_has_weights(node) || node->in[1]->type.shape.rank != 2 ||
         wnn_dtype_bits(node->in[1]->type.type) > 8 ||
         wnn_shape_elements(&node->in[1]->type.shape) < LEAST_ELEMENTS)
@@ -858,7 +859,7 @@ static void run_gemm(const struct kernel_call *call)
     const struct node *node = call->node;
     struct scratch scratch = {call->scratch};
     struct product product = describe(node);
-    unsigned scale = wnn_scale_index(node, 1);
+    unsigned scale = wnn_prologue_scale(node, 1);
     product.a = wnn_floats_in(call, 0, &scratch);
     product.weights.data = call->in[1].data;
     product.weights.scales = call->in[scale].data;

@@ -13,9 +13,9 @@ struct product {
     const uint16_t *b_halves;               // B instead of b: to be packed, or of a thin product
     size_t a_row, a_term, b_term, b_column; // strides
     size_t addend_row, addend_column;
-    float *c;                            // [m, n], dense
-    const float *range;                  // of C where it is computed from panels, or NULL
-    const struct activation *activation; // where it is, or NULL
+    float *c;                     // [m, n], dense
+    const float *range;           // of C where it is computed from panels, or NULL
+    struct activation activation; // where it is; attrs NULL: none
     float alpha, beta;
     const struct interrupt *interrupt;
 };
@@ -86,7 +86,7 @@ static void product_polish(const struct gemm *gemm, float *c, size_t rows, size_
 {
     const struct product *product = gemm->argument;
     for (size_t r = 0; r < rows; r++)
-        wnn_cpu_activate_floats(product->activation, c + r * gemm->row_stride, columns, columns);
+        wnn_cpu_activate_floats(&product->activation, c + r * gemm->row_stride, columns, columns);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ static struct gemm gemm_of(const struct product *product)
         .in_place = product->a_term == 1,
         .packed = product->packed,
         .range = product->range,
-        .polish = product->activation != NULL ? product_polish : NULL,
+        .polish = product->activation.attrs != NULL ? product_polish : NULL,
     };
 }
 
@@ -436,7 +436,7 @@ static void load_b(const struct kernel_call *call, struct product *product, stru
 // Products from panels apply the activations of float32 by themselves.
 static bool activates(const struct product *product, const struct node *node)
 {
-    return node->activation != NULL && node->out[0]->type.type == WNNDataType_Float32 &&
+    return wnn_epilogue(node).activation.attrs && node->out[0]->type.type == WNNDataType_Float32 &&
            way_of(product) == PANELS;
 }
 
@@ -447,7 +447,7 @@ static void set_activation(struct product *product, const struct node *node, flo
     if (wnn_activation_range(node, range))
         product->range = range;
     else
-        product->activation = node->activation;
+        product->activation = wnn_epilogue(node).activation;
 }
 
 static void run_matmul(const struct kernel_call *call)

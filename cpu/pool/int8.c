@@ -20,32 +20,34 @@ struct pool {
     float scale, low, high; // low, high: of what is rounded
 };
 
-static float scale_of(const struct node *node, unsigned i)
+static float scale_of(const struct node *node, unsigned at)
 {
-    const struct operand *scale = node->in[wnn_scale_index(node, i)];
+    const struct operand *scale = node->in[at];
     return (float)wnn_number_double(wnn_number_load(scale->type.type, scale->constant->data, 0));
 }
 
-static int32_t zero_of(const struct node *node, unsigned i)
+static int32_t zero_of(const struct node *node, unsigned at)
 {
-    const struct operand *zero = node->in[wnn_scale_index(node, i) + 1];
+    const struct operand *zero = node->in[at + 1];
     return (int32_t)wnn_number_double(wnn_number_load(zero->type.type, zero->constant->data, 0));
 }
 
-static bool is_fine(const struct node *node, const struct operand *operand, unsigned i)
+static bool is_fine(const struct node *node, const struct operand *operand, unsigned at)
 {
-    return (operand->type.type == WNNDataType_Int8 || operand->type.type == WNNDataType_Uint8) &&
-           wnn_shape_elements(&node->in[wnn_scale_index(node, i)]->type.shape) == 1;
+    return (operand->type.type == WNNDataType_Int8 || operand->type.type == WNNDataType_Uint8) && at &&
+           wnn_shape_elements(&node->in[at]->type.shape) == 1;
 }
 
 static bool accepts(const struct node *node)
 {
-    if (node->quantized != (1u | 1u << WNN_QUANTIZED_OUTPUT) || node->activation || node->in[0]->constant ||
-        !is_fine(node, node->in[0], 0) || !is_fine(node, node->out[0], WNN_QUANTIZED_OUTPUT))
+    const struct epilogue epilogue = wnn_epilogue(node);
+    unsigned from = wnn_prologue_scale(node, 0), to = epilogue.scale;
+    if (epilogue.activation.attrs || node->in[0]->constant || !is_fine(node, node->in[0], from) ||
+        !is_fine(node, node->out[0], to))
         return false;
     const WNNPool2dOptions *options = node->attrs;
     uint64_t taps = (uint64_t)options->windowDimensions.data[0] * options->windowDimensions.data[1];
-    float ratio = scale_of(node, 0) / scale_of(node, WNN_QUANTIZED_OUTPUT);
+    float ratio = scale_of(node, from) / scale_of(node, to);
     return taps < INT32_MAX / 256 && ratio > 0x1p-90f && ratio < 0x1p90f;
 }
 
@@ -132,6 +134,7 @@ static void run_pool2d(const struct kernel_call *call)
     wnn_shape_strides(in, from);
     wnn_shape_strides(out, to);
     bool is_signed = call->out[0].type == WNNDataType_Int8;
+    unsigned in_scale = wnn_prologue_scale(node, 0), out_scale = wnn_epilogue(node).scale;
     struct pool pool = {.input = call->in[0].data,
                         .output = call->out[0].data,
                         .in_signed = call->in[0].type == WNNDataType_Int8,
@@ -144,9 +147,9 @@ static void run_pool2d(const struct kernel_call *call)
                         .out_y = to[h],
                         .out_x = to[h + 1],
                         .out_channel = to[c],
-                        .in_zero = zero_of(node, 0),
-                        .out_zero = zero_of(node, WNN_QUANTIZED_OUTPUT),
-                        .scale = scale_of(node, 0) / scale_of(node, WNN_QUANTIZED_OUTPUT)};
+                        .in_zero = zero_of(node, in_scale),
+                        .out_zero = zero_of(node, out_scale),
+                        .scale = scale_of(node, in_scale) / scale_of(node, out_scale)};
     pool.low = (float)((is_signed ? INT8_MIN : 0) - pool.out_zero);
     pool.high = pool.low + 255;
     for (unsigned i = 0; i < 2; i++) {

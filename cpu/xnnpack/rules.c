@@ -145,19 +145,20 @@ static bool bound_of(WNNNumber number, float absent, float *bound)
 
 // Relu and clamp are ranges of the output. XNNPACK refuses a range that is empty, or a single number, or has
 // a NaN.
-static void range_of(const struct activation *activation, bool has_range, struct xnnpack_op *op)
+static void range_of(const struct node *node, bool has_range, struct xnnpack_op *op)
 {
+    const struct activation activation = wnn_epilogue(node).activation;
     op->min = -INFINITY;
     op->max = INFINITY;
     op->activate = false;
-    if (!activation)
+    if (!activation.attrs)
         return;
-    if (has_range && activation->op == WNN_OP_relu) {
+    if (has_range && activation.op == WNN_OP_relu) {
         op->min = 0;
         return;
     }
-    if (has_range && activation->op == WNN_OP_clamp) {
-        const WNNClampOptions *clamp = activation->attrs;
+    if (has_range && activation.op == WNN_OP_clamp) {
+        const WNNClampOptions *clamp = activation.attrs;
         float min, max;
         if (bound_of(clamp->minValue, -INFINITY, &min) && bound_of(clamp->maxValue, INFINITY, &max) &&
             min < max) {
@@ -297,7 +298,7 @@ static bool filter_of(const struct node *node, struct xnnpack_op *op, struct con
     op->in_step = c->filter.i;
     op->step[0] = c->filter.y;
     op->step[1] = c->filter.x;
-    range_of(node->activation, true, op);
+    range_of(node, true, op);
     return c->groups > 0;
 }
 
@@ -402,7 +403,7 @@ static bool describe_gemm(const struct node *node, struct xnnpack_op *op)
     double alpha = fabs(options->alpha);
     if (!(alpha >= 1.0 / (1 << 20) && alpha <= 1) || !isfinite(options->beta) || fabs(options->beta) > 3.4e38)
         return false;
-    range_of(node->activation, true, op);
+    range_of(node, true, op);
     if (!describe_product(a->dim[0], a->dim[1], out->dim[1], options->bTranspose, op) ||
         out->dim[0] != a->dim[0] ||
         wnn_shape_elements(&node->in[1]->type.shape) != op->group_in * op->group_out)
@@ -426,7 +427,7 @@ static bool describe_matmul(const struct node *node, struct xnnpack_op *op)
     if (wnn_shape_elements(b) != in * out || b->dim[b->rank - 2] != in || in == 0)
         return false;
     size_t rows = wnn_shape_elements(a) / in;
-    range_of(node->activation, true, op);
+    range_of(node, true, op);
     return wnn_shape_elements(&node->out[0]->type.shape) == rows * out &&
            describe_product(rows, in, out, false, op);
 }
@@ -439,7 +440,7 @@ static bool describe_pool2d(const struct node *node, struct xnnpack_op *op)
 {
     const WNNPool2dOptions *options = node->attrs;
     op->kind = node->op == WNN_OP_averagePool2d ? XNNPACK_AVERAGE_POOL : XNNPACK_MAX_POOL;
-    range_of(node->activation, true, op);
+    range_of(node, true, op);
     if (options->windowDimensions.count != 2 ||
         !images_of(node, options->layout == WNNInputOperandLayout_NCHW, op) || !sizes_fit(op) ||
         op->in.channels != op->out.channels ||
@@ -492,7 +493,7 @@ static bool describe_resample2d(const struct node *node, struct xnnpack_op *op)
 {
     const WNNResample2dOptions *options = node->attrs;
     op->kind = XNNPACK_RESIZE;
-    range_of(node->activation, false, op);
+    range_of(node, false, op);
     op->refusal = "XNNPACK resamples linearly only";
     if (options->mode != WNNInterpolationMode_Linear || options->axes.count != 2)
         return false;
@@ -511,10 +512,11 @@ static bool describe_resample2d(const struct node *node, struct xnnpack_op *op)
 bool wnn_xnnpack_describe(const struct node *node, struct xnnpack_op *op)
 {
     *op = (struct xnnpack_op){.groups = 1};
-    op->refusal = node->quantized ? "XNNPACK is not used for quantized operands"
-                  : node->addend  ? "XNNPACK adds no residual on the way"
-                                  : "XNNPACK is used for float32 only";
-    if (node->quantized || node->addend || !is_float(node->in[0]) || !is_float(node->out[0]))
+    bool quantized = wnn_is_quantized(node), adds = wnn_epilogue(node).addend > 0;
+    op->refusal = quantized ? "XNNPACK is not used for quantized operands"
+                  : adds    ? "XNNPACK adds no residual on the way"
+                            : "XNNPACK is used for float32 only";
+    if (quantized || adds || !is_float(node->in[0]) || !is_float(node->out[0]))
         return false;
     op->refusal = beyond;
     switch (node->op) {

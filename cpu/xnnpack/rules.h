@@ -7,6 +7,7 @@
 #ifndef CPU_XNNPACK_RULES_H_
 #define CPU_XNNPACK_RULES_H_
 
+#include "ops/expression.h"
 #include "ops/geometry.h"
 
 struct xnnpack_image {

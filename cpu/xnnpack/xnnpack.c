@@ -449,7 +449,8 @@ bool wnn_xnnpack_run(struct xnnpack_step *step, const struct kernel_call *call)
                   call->parallel);
     else if (result != output)
         memcpy(output, result, out_bytes);
+    const struct activation activation = wnn_epilogue(call->node).activation;
     if (op->activate)
-        wnn_cpu_activate(call->node->activation, &call->out[0], call->parallel);
+        wnn_cpu_activate(&activation, &call->out[0], call->parallel);
     return true;
 }

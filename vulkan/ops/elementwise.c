@@ -552,25 +552,6 @@ static void lower_step(struct lowering *lowering)
     lower_part(lowering, &chain, lowering->fused);
 }
 
-void wnn_lower_activation(struct lowering *lowering, const struct activation *activation,
-                          const struct tensor *tensor)
-{
-    if (activation->op == WNN_OP_softmax) {
-        wnn_lower_last_softmax(lowering, tensor);
-        return;
-    }
-    const struct elementwise_step step = {.op = activation->op,
-                                          .in_count = 1,
-                                          .attrs = activation->attrs,
-                                          .type = {tensor->type, tensor->shape}};
-    struct elements elements;
-    wnn_elements_begin(&elements, lowering, tensor->count);
-    define_function(&elements.shader, "f0", &step, &tensor->type);
-    wnn_elements_same(&elements, "x", tensor, FORM_VALUE);
-    wnn_elements_output(&elements, "f0(x)", tensor, FORM_VALUE);
-    wnn_elements_end(&elements, NULL);
-}
-
 // As bits, whatever they mean.
 static void lower_where(struct lowering *lowering)
 {

@@ -463,17 +463,6 @@ static void lower_softmax(struct lowering *lowering)
     softmax(lowering, attrs->axis, &lowering->in[0], &lowering->out[0], NULL, lowering->fused);
 }
 
-size_t wnn_scratch_of_last_softmax(const struct descriptor *type)
-{
-    unsigned last = type->shape.rank ? type->shape.rank - 1 : 0;
-    return wnn_scratch_of_softmax_of(group_count(&type->shape, 1u << last), type->shape.dim[last]);
-}
-
-void wnn_lower_last_softmax(struct lowering *lowering, const struct tensor *tensor)
-{
-    softmax(lowering, tensor->shape.rank - 1, tensor, tensor, NULL, NULL);
-}
-
 size_t wnn_scratch_of_softmax_of(size_t rows, size_t members)
 {
     return scratch_of_groups(rows, members, 2);

@@ -28,9 +28,6 @@ extern const struct gpu_operator *const wnn_gpu_operators[WNN_OP_END];
 // elementwise.c
 size_t wnn_scratch_of_elementwise(const struct gpu *gpu, const struct node *node);
 bool wnn_elementwise_shares(const struct gpu *gpu, const struct node *node, unsigned input); // output 0
-// An activation on a tensor in place.
-void wnn_lower_activation(struct lowering *lowering, const struct activation *activation,
-                          const struct tensor *tensor);
 // The same values in another type, or elsewhere.
 void wnn_lower_convert(struct lowering *lowering, const struct tensor *from, const struct tensor *to);
 
@@ -38,12 +35,6 @@ void wnn_lower_convert(struct lowering *lowering, const struct tensor *from, con
 // Element i of `to` is element offset + sum of position * step of `from`; dims are those that i counts.
 void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const struct tensor *to,
                     unsigned rank, const uint32_t *dims, const int64_t *steps, int64_t offset);
-
-// normalization.c
-// softmax in place along the last axis; `scratch` in the lowering is as much as wnn_scratch_of_last_softmax
-// says.
-void wnn_lower_last_softmax(struct lowering *lowering, const struct tensor *tensor);
-size_t wnn_scratch_of_last_softmax(const struct descriptor *type);
 
 // conv_filters.c: lets constant filters lie as convolutions read them best; uses are counted. Groups of so
 // many channels are multiplied as matrices, and read filters as these do.
