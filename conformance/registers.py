@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 UNFELT = 12  # multiply-adds for each that waits for the stack
-FUNCTION = re.compile(r"^[0-9a-f]+ <((?:avx2|avx512)_(?:tile_\d+x\d+|pixels_(?:halves_)?\d+))>:")
+FUNCTION = re.compile(r"^[0-9a-f]+ <((?:tile_\d+x\d+|pixels_(?:halves_)?\d+)_(?:avx2|avx512))>:")
 LINE = re.compile(r"^\s*([0-9a-f]+):\t(.*)")
 JUMP = re.compile(r"^j\w+\s+([0-9a-f]+)\b")
 ADD = re.compile(r"^vfn?madd\d+ps\b")

@@ -4,6 +4,7 @@
 
 #include "cpu/identity.h"
 
+#include "cpu/simd/isa.h"
 #include "cpu/xnnpack/xnnpack.h"
 #include "lib/text.h"
 
@@ -63,23 +64,20 @@ static void identify_model(WNNDeviceInfo *info)
 
 static void list_instructions(struct text *text)
 {
-    static const char separator[] = " ";
-    uint32_t eax = 0, ebx, ecx, edx;
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    bool avx2 = wnn_isa() >= WNN_ISA_AVX2;
 #define LIST(name, has)                                                                                      \
     if (has)                                                                                                 \
-    wnn_text_add(text, "%s%s", text->length ? separator : "", name)
-    LIST("AVX2", __builtin_cpu_supports("avx2"));
-    LIST("FMA", __builtin_cpu_supports("fma"));
-    LIST("F16C", __get_cpuid(1, &eax, &ebx, &ecx, &edx) && __builtin_cpu_supports("avx2") && ecx & bit_F16C);
-    LIST("AVX-VNNI", avx2 && !__builtin_cpu_supports("avx512vnni") &&
-                         __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && eax >> 4 & 1);
-    LIST("AVX-512F", avx2 && __builtin_cpu_supports("avx512f"));
-    LIST("AVX-512DQ", avx2 && __builtin_cpu_supports("avx512dq"));
-    LIST("AVX-512BW", avx2 && __builtin_cpu_supports("avx512bw"));
-    LIST("AVX-512VL", avx2 && __builtin_cpu_supports("avx512vl"));
-    LIST("AVX-512VBMI", avx2 && __builtin_cpu_supports("avx512vbmi"));
-    LIST("AVX-512VNNI", avx2 && __builtin_cpu_supports("avx512vnni"));
+    wnn_text_add(text, "%s%s", text->length ? " " : "", name)
+    LIST("AVX2", WNN_CPU_HAS("avx2"));
+    LIST("FMA", WNN_CPU_HAS("fma"));
+    LIST("F16C", avx2);
+    LIST("AVX-VNNI", wnn_has_avx_vnni() && !WNN_CPU_HAS("avx512vnni"));
+    LIST("AVX-512F", avx2 && WNN_CPU_HAS("avx512f"));
+    LIST("AVX-512DQ", avx2 && WNN_CPU_HAS("avx512dq"));
+    LIST("AVX-512BW", avx2 && WNN_CPU_HAS("avx512bw"));
+    LIST("AVX-512VL", avx2 && WNN_CPU_HAS("avx512vl"));
+    LIST("AVX-512VBMI", avx2 && WNN_CPU_HAS("avx512vbmi"));
+    LIST("AVX-512VNNI", avx2 && WNN_CPU_HAS("avx512vnni"));
 #undef LIST
 }
 

@@ -38,10 +38,7 @@ static void from_float(const float *restrict values, uint16_t *restrict halves, 
 #if WNN_X86_64
 #include <immintrin.h>
 
-#define AVX2   __attribute__((target("avx2,f16c")))
-#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl")))
-
-AVX2 static void to_float_avx2(const uint16_t *halves, float *values, size_t count)
+WNN_TARGET_AVX2 static void to_float_avx2(const uint16_t *halves, float *values, size_t count)
 {
     size_t i = 0;
     for (; i + 8 <= count; i += 8)
@@ -51,7 +48,7 @@ AVX2 static void to_float_avx2(const uint16_t *halves, float *values, size_t cou
         values[i] = _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(halves[i])));
 }
 
-AVX2 static void from_float_avx2(const float *values, uint16_t *halves, size_t count)
+WNN_TARGET_AVX2 static void from_float_avx2(const float *values, uint16_t *halves, size_t count)
 {
     size_t i = 0;
     for (; i + 8 <= count; i += 8)
@@ -63,7 +60,7 @@ AVX2 static void from_float_avx2(const float *values, uint16_t *halves, size_t c
     }
 }
 
-AVX512 static void to_float_avx512(const uint16_t *halves, float *values, size_t count)
+WNN_TARGET_AVX512 static void to_float_avx512(const uint16_t *halves, float *values, size_t count)
 {
     size_t i = 0;
     for (; i + 32 <= count; i += 32) {
@@ -78,7 +75,7 @@ AVX512 static void to_float_avx512(const uint16_t *halves, float *values, size_t
     }
 }
 
-AVX512 static void from_float_avx512(const float *values, uint16_t *halves, size_t count)
+WNN_TARGET_AVX512 static void from_float_avx512(const float *values, uint16_t *halves, size_t count)
 {
     size_t i = 0;
     for (; i + 16 <= count; i += 16)
@@ -91,18 +88,11 @@ AVX512 static void from_float_avx512(const float *values, uint16_t *halves, size
     }
 }
 
-static int has_avx512(void)
-{
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl");
-}
-
-// Every processor with AVX2 has conversions too; not every compiler knows how to ask for them by name.
 void wnn_half_to_float_array(const uint16_t *halves, float *values, size_t count)
 {
-    if (has_avx512())
+    if (wnn_isa() == WNN_ISA_AVX512)
         to_float_avx512(halves, values, count);
-    else if (__builtin_cpu_supports("avx2"))
+    else if (wnn_isa() >= WNN_ISA_AVX2)
         to_float_avx2(halves, values, count);
     else
         to_float(halves, values, count);
@@ -110,9 +100,9 @@ void wnn_half_to_float_array(const uint16_t *halves, float *values, size_t count
 
 void wnn_half_from_float_array(const float *values, uint16_t *halves, size_t count)
 {
-    if (has_avx512())
+    if (wnn_isa() == WNN_ISA_AVX512)
         from_float_avx512(values, halves, count);
-    else if (__builtin_cpu_supports("avx2"))
+    else if (wnn_isa() >= WNN_ISA_AVX2)
         from_float_avx2(values, halves, count);
     else
         from_float(values, halves, count);

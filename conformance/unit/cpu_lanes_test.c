@@ -52,7 +52,8 @@ static bool same(float a, float b)
             }                                                                                                \
         }                                                                                                    \
         doubles_##set d = load_doubles_##set(from);                                                          \
-        store_doubles_##set(to, fma_doubles_##set(d, spread_double_##set(3), spread_double_##set(0.125)));   \
+        store_doubles_##set(to,                                                                              \
+                            fma_doubles_##set(d, broadcast_double_##set(3), broadcast_double_##set(0.125))); \
         double sum = 0;                                                                                      \
         for (size_t i = 0; i < LANES_##set / 2; i++) {                                                       \
             sum += (double)from[i];                                                                          \
@@ -69,17 +70,17 @@ static bool same(float a, float b)
                 sum += from[i];                                                                              \
             }                                                                                                \
             vector_##set v = load_##set(from);                                                               \
-            REQUIRE(largest_##set(v) == 9);                                                                  \
+            REQUIRE(max_lane_##set(v) == 9);                                                                 \
             REQUIRE(sum_##set(v) == sum);                                                                    \
             from[at] = NAN;                                                                                  \
-            store_##set(from, larger_##set(v, load_##set(from)));                                            \
+            store_##set(from, max_##set(v, load_##set(from)));                                               \
             REQUIRE(from[at] == 9); /* a NaN is passed over */                                               \
-            store_##set(from, larger_##set(spread_##set(NAN), v));                                           \
+            store_##set(from, max_##set(broadcast_##set(NAN), v));                                           \
             REQUIRE(isnan(from[at]));                                                                        \
         }                                                                                                    \
         for (int n = -160; n <= 2; n++) {                                                                    \
             float to[LANES_##set], p = 1.3125f;                                                              \
-            store_##set(to, powers_##set(spread_##set(p), spread_##set((float)n)));                          \
+            store_##set(to, scale_by_pow2_##set(broadcast_##set(p), broadcast_##set((float)n)));             \
             for (size_t i = 0; i < LANES_##set; i++)                                                         \
                 REQUIRE(fabs((double)to[i] - ldexp((double)p, n)) <= 0x1p-149);                              \
         }                                                                                                    \
@@ -105,14 +106,15 @@ static bool same(float a, float b)
         store_doubles_##set(moved, last_doubles_##set(load_doubles_##set(line)));                            \
         REQUIRE(last_##set(load_##set(line)) == LANES_##set && moved[0] == LANES_##set / 2);                 \
         float product[LANES_##set];                                                                          \
-        store_##set(product, fma_##set(spread_##set(1.1f), spread_##set(-2.3f), spread_##set(0.7f)));        \
+        store_##set(product,                                                                                 \
+                    fma_##set(broadcast_##set(1.1f), broadcast_##set(-2.3f), broadcast_##set(0.7f)));        \
         NEAR(product[0], 0.7f - 1.1f * 2.3f);                                                                \
     }
 
 DEFINE_TEST(any, )
 #if WNN_X86_64
-DEFINE_TEST(avx2, WNN_LANES_AVX2)
-DEFINE_TEST(avx512, WNN_LANES_AVX512)
+DEFINE_TEST(avx2, WNN_TARGET_AVX2)
+DEFINE_TEST(avx512, WNN_TARGET_AVX512)
 #endif
 
 int main(int argc, char **argv)
@@ -121,11 +123,11 @@ int main(int argc, char **argv)
     CASE(test_parts_any());
     CASE(test_folds_any());
 #if WNN_X86_64
-    if (wnn_has_lanes_avx2()) {
+    if (wnn_isa() >= WNN_ISA_AVX2) {
         CASE(test_parts_avx2());
         CASE(test_folds_avx2());
     }
-    if (wnn_has_avx512()) {
+    if (wnn_isa() == WNN_ISA_AVX512) {
         CASE(test_parts_avx512());
         CASE(test_folds_avx512());
     }

@@ -9,7 +9,7 @@
 
 #include "cpu/elementwise/elementwise.h"
 #include "cpu/matmul/gemm.h"
-#include "cpu/simd/variants.h"
+#include "cpu/simd/isa.h"
 
 #define ALIGNED 64
 
@@ -485,7 +485,7 @@ static void run_depthwise_rows(void *argument, size_t begin, size_t end)
         }
     }
 }
-WNN_VARIANTS(run_depthwise_rows)
+WNN_VARIANTS_256(run_depthwise_rows)
 
 #define MOST_PIXELS 1024 // of at least one result: the kernel has MOST_TAPS of them, in columns of fours
 
@@ -600,7 +600,7 @@ static void run_conv2d(const struct kernel_call *call)
         struct depthwise depthwise = depthwise_of(&conv, (char *)(uintptr_t)call->packed);
         size_t work = conv.out_size[1] * conv.groups * conv.taps[0] * conv.taps[1];
         wnn_parallel_for(call->parallel, conv.batch * conv.out_size[0], 1 + 65536 / work,
-                         depthwise.vectors ? run_depthwise_vectors : WNN_BEST(run_depthwise_rows),
+                         depthwise.vectors ? run_depthwise_vectors : WNN_BEST_ISA_256(run_depthwise_rows),
                          &depthwise);
         return;
     }

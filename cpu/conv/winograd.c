@@ -11,7 +11,7 @@
 
 #include "cpu/conv/conv.h"
 #include "cpu/conv/kernel.h"
-#include "cpu/simd/variants.h"
+#include "cpu/simd/lanes.h"
 
 enum {
     POINTS = 16,              // elements of a transformed tile
@@ -142,37 +142,14 @@ static struct place place_of(const struct conv *conv, size_t tile)
     return (struct place){tile / across / down, tile / across % down * 2, tile % across * 2};
 }
 
-// The transformations, by instruction set.
+// The transformations.
 struct transforms {
     void (*inputs)(const struct band *band);
     void (*outputs)(const struct band *band);
 };
 
-#if WNN_X86_64
-#define NAME(x) avx512_##x
-#define TARGET  WNN_AVX512
-#define LANES   16
-#include "cpu/conv/winograd.inc"
-
-#define NAME(x) avx2_##x
-#define TARGET  WNN_AVX2
-#define LANES   8
-#include "cpu/conv/winograd.inc"
-#endif
-
-#define NAME(x) base_##x
-#define TARGET
-#define LANES 4
-#include "cpu/conv/winograd.inc"
-
-static const struct transforms *best_transforms(void)
-{
-#if WNN_X86_64
-    if (__builtin_cpu_supports("avx2"))
-        return wnn_has_avx512() ? &avx512_transforms : &avx2_transforms;
-#endif
-    return &base_transforms;
-}
+#define LOOPS "cpu/conv/winograd.inc"
+#include "cpu/simd/each_isa.inc"
 
 static void multiply(const struct band *band)
 {
@@ -271,7 +248,7 @@ size_t wnn_conv_winograd_scratch(const struct conv *conv, unsigned threads)
 static void run_item(void *argument, size_t item)
 {
     const struct bands *bands = argument;
-    const struct transforms *transforms = best_transforms();
+    const struct transforms *transforms = WNN_BEST_ISA(&transforms);
     float *scratch = bands->scratch + item * band_floats(bands);
     for (size_t i = bands->count * item / bands->items; i < bands->count * (item + 1) / bands->items; i++) {
         if (wnn_interrupted(bands->conv->interrupt))

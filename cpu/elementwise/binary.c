@@ -20,12 +20,12 @@
     }
 #define BINARY(name, In, Out, expression)                                                                    \
     BINARY_BODY(name, In, Out, expression)                                                                   \
-    WNN_DISPATCH(name, (const void *left, const void *right, void *out, size_t count),                       \
-                 (left, right, out, count))
-#define BINARY_FLOAT(name, Out, expression)                                                                  \
-    BINARY_BODY(name##_f32_narrow, float, Out, expression)                                                   \
-    WNN_DISPATCH_512(name##_f32, (const void *left, const void *right, void *out, size_t count),             \
+    WNN_DISPATCH_256(name, (const void *left, const void *right, void *out, size_t count),                   \
                      (left, right, out, count))
+#define BINARY_FLOAT(name, Out, expression)                                                                  \
+    BINARY_BODY(name##_f32, float, Out, expression)                                                          \
+    WNN_DISPATCH(name##_f32, (const void *left, const void *right, void *out, size_t count),                 \
+                 (left, right, out, count))
 
 // ---------------------------------------------------------------------------------------------------------------
 // Loops

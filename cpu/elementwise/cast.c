@@ -17,11 +17,11 @@
     }
 #define CAST(name, From, To, expression)                                                                     \
     CAST_BODY(name, From, To, expression)                                                                    \
-    WNN_DISPATCH(name, (const void *in, void *out, size_t count), (in, out, count))
+    WNN_DISPATCH_256(name, (const void *in, void *out, size_t count), (in, out, count))
 // For those that AVX-512 has instructions for, and AVX2 has not.
 #define CAST_512(name, From, To, expression)                                                                 \
-    CAST_BODY(name##_narrow, From, To, expression)                                                           \
-    WNN_DISPATCH_512(name, (const void *in, void *out, size_t count), (in, out, count))
+    CAST_BODY(name, From, To, expression)                                                                    \
+    WNN_DISPATCH(name, (const void *in, void *out, size_t count), (in, out, count))
 
 // Integers keep their low bits, or are extended by what the type they come from has above them. The sign of
 // the resulting type makes no difference.

@@ -9,7 +9,7 @@
 
 #include "cpu/kernel.h"
 #include "cpu/simd/non_temporal.h"
-#include "cpu/simd/variants.h"
+#include "cpu/simd/isa.h"
 
 #define WNN_CHUNK 512
 
@@ -24,56 +24,6 @@
 #pragma clang diagnostic ignored "-Wpass-failed" // loops that call functions stay as they are
 #else
 #define WNN_INDEPENDENT _Pragma("GCC ivdep")
-#endif
-
-// WNN_BODY stands before the function `name`_body, from which WNN_DISPATCH makes the function `name`: the
-// same code with wider vectors where the processor has them. There is no FMA among them, so that results are
-// the same.
-#define WNN_BODY static inline __attribute__((always_inline)) void
-#if WNN_X86
-#define WNN_DISPATCH(name, parameters, arguments)                                                            \
-    static __attribute__((target("avx2"))) void name##_avx2 parameters                                       \
-    {                                                                                                        \
-        name##_body arguments;                                                                               \
-    }                                                                                                        \
-    static void name parameters                                                                              \
-    {                                                                                                        \
-        if (__builtin_cpu_supports("avx2"))                                                                  \
-            name##_avx2 arguments;                                                                           \
-        else                                                                                                 \
-            name##_body arguments;                                                                           \
-    }
-#else
-#define WNN_DISPATCH(name, parameters, arguments)                                                            \
-    static void name parameters                                                                              \
-    {                                                                                                        \
-        name##_body arguments;                                                                               \
-    }
-#endif
-
-// The same with AVX-512 too, for loops that do much with an element, and those of float32: float16 goes
-// through them in the first-level cache.
-#if WNN_X86_64
-#define WNN_DISPATCH_512(name, parameters, arguments)                                                        \
-    WNN_DISPATCH(name##_narrow, parameters, arguments)                                                       \
-    WNN_AVX512 static void name##_avx512 parameters                                                          \
-    {                                                                                                        \
-        name##_narrow_body arguments;                                                                        \
-    }                                                                                                        \
-    static void name parameters                                                                              \
-    {                                                                                                        \
-        if (wnn_has_avx512())                                                                                \
-            name##_avx512 arguments;                                                                         \
-        else                                                                                                 \
-            name##_narrow arguments;                                                                         \
-    }
-#else
-#define WNN_DISPATCH_512(name, parameters, arguments)                                                        \
-    WNN_DISPATCH(name##_narrow, parameters, arguments)                                                       \
-    static void name parameters                                                                              \
-    {                                                                                                        \
-        name##_narrow arguments;                                                                             \
-    }
 #endif
 
 // A tensor read as if it had another shape, in which an element may stand several times: where the sizes

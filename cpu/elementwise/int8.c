@@ -5,7 +5,7 @@
 // results of that.
 
 #include "cpu/elementwise/elementwise.h"
-#include "cpu/simd/variants.h"
+#include "cpu/simd/isa.h"
 
 static bool is_byte(WNNDataType type)
 {
@@ -119,7 +119,7 @@ static void run_piece(void *argument, size_t begin, size_t end)
         quantize(&job->quantum, x, count, job->out + at);
     }
 }
-WNN_VARIANTS_512(run_piece)
+WNN_VARIANTS(run_piece)
 
 static void run_binary(const struct kernel_call *call)
 {
@@ -134,7 +134,7 @@ static void run_binary(const struct kernel_call *call)
                       .out = out->data};
     wnn_cpu_view_init(&job.a, &call->in[0], &out->shape);
     wnn_cpu_view_init(&job.b, &call->in[1], &out->shape);
-    wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP, WNN_BEST_512(run_piece), &job);
+    wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP, WNN_BEST_ISA(run_piece), &job);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

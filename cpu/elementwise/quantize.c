@@ -43,17 +43,17 @@ struct job {
         for (size_t i = 0; i < count; i++)                                                                   \
             ys[i] = (Int)sums[i];                                                                            \
     }                                                                                                        \
-    WNN_DISPATCH(quantize_##name,                                                                            \
-                 (const void *x, const float *scale, const void *zero, void *out, size_t count),             \
-                 (x, scale, zero, out, count))
+    WNN_DISPATCH_256(quantize_##name,                                                                        \
+                     (const void *x, const float *scale, const void *zero, void *out, size_t count),         \
+                     (x, scale, zero, out, count))
 
 // For types of at most 8 bits, outside of which lies all that is beyond 1024. With AVX-512, which has
 // instructions for all that is to be done with a quotient; returns whether the processor has it.
 #if WNN_X86_64
 #define AHEAD 2048 // bytes from what is read to what is fetched
 
-WNN_AVX512 static void quantize_small_avx512(const float *x, const float *scale, const uint8_t *zero,
-                                             uint8_t *out, size_t count, int lowest, int highest)
+WNN_TARGET_AVX512 static void quantize_small_avx512(const float *x, const float *scale, const uint8_t *zero,
+                                                    uint8_t *out, size_t count, int lowest, int highest)
 {
     for (size_t i = 0; i < count; i += 16) {
         __mmask16 some = (__mmask16)wnn_first_bits(count - i);
@@ -74,7 +74,7 @@ WNN_AVX512 static void quantize_small_avx512(const float *x, const float *scale,
 static bool quantize_small(const void *x, const float *scale, const void *zero, void *out, size_t count,
                            int lowest, int highest)
 {
-    if (!wnn_has_avx512())
+    if (wnn_isa() != WNN_ISA_AVX512)
         return false;
     quantize_small_avx512(x, scale, zero, out, count, lowest, highest);
     return true;
@@ -104,9 +104,9 @@ static bool quantize_small(const void *x, const float *scale, const void *zero, 
         for (size_t i = 0; i < count; i++)                                                                   \
             ys[i] = (Int)sums[i];                                                                            \
     }                                                                                                        \
-    WNN_DISPATCH(quantize_##name##_plain,                                                                    \
-                 (const void *x, const float *scale, const void *zero, void *out, size_t count),             \
-                 (x, scale, zero, out, count))                                                               \
+    WNN_DISPATCH_256(quantize_##name##_plain,                                                                \
+                     (const void *x, const float *scale, const void *zero, void *out, size_t count),         \
+                     (x, scale, zero, out, count))                                                           \
     static void quantize_##name(const void *x, const float *scale, const void *zero, void *out,              \
                                 size_t count)                                                                \
     {                                                                                                        \
@@ -202,9 +202,9 @@ static void run_quantize_linear(const struct kernel_call *call)
         for (size_t i = 0; i < count; i++)                                                                   \
             ys[i] = (float)((Difference)xs[i] - (Difference)zs[i]) * scale[i];                               \
     }                                                                                                        \
-    WNN_DISPATCH(dequantize_##name,                                                                          \
-                 (const void *x, const float *scale, const void *zero, void *out, size_t count),             \
-                 (x, scale, zero, out, count))
+    WNN_DISPATCH_256(dequantize_##name,                                                                      \
+                     (const void *x, const float *scale, const void *zero, void *out, size_t count),         \
+                     (x, scale, zero, out, count))
 
 DEQUANTIZE(i8, int8_t, int32_t)
 DEQUANTIZE(u8, uint8_t, int32_t)

@@ -24,13 +24,14 @@
     }
 #define UNARY(name, In, Out, expression)                                                                     \
     UNARY_BODY(name, In, Out, expression)                                                                    \
-    WNN_DISPATCH(name, (const void *in, void *out, size_t count, const struct unary_constants *constants),   \
-                 (in, out, count, constants))
-#define UNARY_FLOAT(name, Out, expression)                                                                   \
-    UNARY_BODY(name##_f32_narrow, float, Out, expression)                                                    \
-    WNN_DISPATCH_512(name##_f32,                                                                             \
+    WNN_DISPATCH_256(name,                                                                                   \
                      (const void *in, void *out, size_t count, const struct unary_constants *constants),     \
                      (in, out, count, constants))
+#define UNARY_FLOAT(name, Out, expression)                                                                   \
+    UNARY_BODY(name##_f32, float, Out, expression)                                                           \
+    WNN_DISPATCH(name##_f32,                                                                                 \
+                 (const void *in, void *out, size_t count, const struct unary_constants *constants),         \
+                 (in, out, count, constants))
 
 // ---------------------------------------------------------------------------------------------------------------
 // float32

@@ -26,8 +26,8 @@ struct source {
 #if WNN_X86_64
 // 16 elements from their places. Those of 1 and 2 bytes are a part of a word, which lies in one cache line,
 // but for the `last` one: that ends where the last element does.
-WNN_AVX512 WNN_INLINE void gather_vector(char *to, const void *from, __m512i place, __m512i last,
-                                         size_t bytes)
+WNN_TARGET_AVX512 WNN_INLINE void gather_vector(char *to, const void *from, __m512i place, __m512i last,
+                                                size_t bytes)
 {
     const __m512i aligned = _mm512_set1_epi32(-(int)(sizeof(uint32_t) / bytes));
     __m512i word = _mm512_min_epu32(_mm512_and_si512(place, aligned), last);
@@ -44,8 +44,8 @@ WNN_AVX512 WNN_INLINE void gather_vector(char *to, const void *from, __m512i pla
 }
 
 // Returns how many elements it has chosen.
-WNN_AVX512 static size_t gather_vectors(char *to, const struct source *source, const uint32_t *places,
-                                        size_t count, size_t bytes)
+WNN_TARGET_AVX512 static size_t gather_vectors(char *to, const struct source *source, const uint32_t *places,
+                                               size_t count, size_t bytes)
 {
     size_t i = 0, whole = sizeof(uint32_t) / bytes;
     if (source->count < whole)
@@ -67,7 +67,7 @@ WNN_INLINE void gather_places(char *to, const struct source *source, const uint3
     const char *from = source->from;
     size_t i = 0;
 #if WNN_X86_64
-    if ((bytes == 1 || bytes == 2 || bytes == 4) && wnn_has_avx512())
+    if ((bytes == 1 || bytes == 2 || bytes == 4) && wnn_isa() == WNN_ISA_AVX512)
         i = gather_vectors(to, source, places, count, bytes);
 #endif
     for (; bytes <= sizeof(uint64_t) && i + WNN_UNROLLED <= count; i += WNN_UNROLLED) {
@@ -186,8 +186,8 @@ AVX512_VBMI static void look_up_8(char *to, const char *row, size_t size, const 
 }
 
 // One of 16-bit elements is eight, from which 32 places do.
-WNN_AVX512 static void look_up_16(char *to, const char *row, size_t size, const uint16_t *places,
-                                  size_t count)
+WNN_TARGET_AVX512 static void look_up_16(char *to, const char *row, size_t size, const uint16_t *places,
+                                         size_t count)
 {
     __m512i table[LOOKED_UP / 32];
     const __m512i quarter = _mm512_set1_epi16(64), half = _mm512_set1_epi16(128);
@@ -210,8 +210,8 @@ WNN_AVX512 static void look_up_16(char *to, const char *row, size_t size, const 
 
 static bool can_look_up(const struct gather *g, size_t bytes)
 {
-    return g->size <= LOOKED_UP && wnn_has_avx512() &&
-           (bytes == 2 || (bytes == 1 && __builtin_cpu_supports("avx512vbmi")));
+    return g->size <= LOOKED_UP && wnn_isa() == WNN_ISA_AVX512 &&
+           (bytes == 2 || (bytes == 1 && WNN_CPU_HAS("avx512vbmi")));
 }
 
 WNN_INLINE void look_up_rows(const struct gather *g, struct writer *writer, size_t row, size_t last,
@@ -309,8 +309,9 @@ static void run_gather(const struct kernel_call *call)
 
 #if WNN_X86_64
 // `count` neighbours in a row, straight from their indices of 32 bits. Returns how many it has chosen.
-WNN_AVX512 static size_t gather_neighbours(char *to, const struct source *source, const struct elements *e,
-                                           size_t first, size_t count, size_t bytes)
+WNN_TARGET_AVX512 static size_t gather_neighbours(char *to, const struct source *source,
+                                                  const struct elements *e, size_t first, size_t count,
+                                                  size_t bytes)
 {
     const char *indices = (const char *)e->indices->data + first * sizeof(int32_t);
     bool from_end = e->indices->type == WNNDataType_Int32;
@@ -397,7 +398,7 @@ struct named {
     size_t first, count; // rows; 0: there are too many, or an index is negative or too large
 };
 
-WNN_AVX512 static struct named find_named(const struct elements *e, const struct tile *t)
+WNN_TARGET_AVX512 static struct named find_named(const struct elements *e, const struct tile *t)
 {
     const char *indices = (const char *)e->indices->data + t->first * sizeof(uint32_t);
     __m512i least = _mm512_set1_epi32(-1), most = _mm512_setzero_si512();
@@ -415,8 +416,8 @@ WNN_AVX512 static struct named find_named(const struct elements *e, const struct
     return (struct named){first, few ? count : 0};
 }
 
-WNN_AVX512 static void gather_tile(const struct elements *e, const struct tile *t, struct named named,
-                                   bool streams)
+WNN_TARGET_AVX512 static void gather_tile(const struct elements *e, const struct tile *t, struct named named,
+                                          bool streams)
 {
     _Alignas(COLUMNS) char rows[NAMED * COLUMNS + sizeof(uint32_t)]; // words end behind the last byte
     const __m512i first = _mm512_set1_epi32((int)named.first), last = _mm512_set1_epi32((int)named.count - 1);
@@ -494,7 +495,8 @@ static void run_gather_elements(const struct kernel_call *call)
     elements.to = call->out[0].data;
 #if WNN_X86_64
     size_t row = elements.inner > 1 ? elements.inner : elements.steps;
-    if (elements.bytes <= 4 && wnn_element_size(elements.indices) == 4 && row >= STRAIGHT && wnn_has_avx512())
+    if (elements.bytes <= 4 && wnn_element_size(elements.indices) == 4 && row >= STRAIGHT &&
+        wnn_isa() == WNN_ISA_AVX512)
         elements.straight = row;
     if (elements.straight > 0 && elements.bytes == 1 && elements.inner >= COLUMNS &&
         elements.size * elements.inner > WNN_NEAR) {

@@ -81,36 +81,21 @@ WNN_INLINE void load_places_body(const struct elements *e, size_t first, size_t 
     }
 }
 
-#if WNN_X86_64
-#define DEFINE_LOADS(set, SET)                                                                               \
-    SET static void load_indices_##set(const struct tensor *indices, size_t first, size_t count,             \
-                                       size_t size, uint32_t *valid)                                         \
-    {                                                                                                        \
-        load_indices_body(indices, first, count, size, valid);                                               \
-    }                                                                                                        \
-    SET static void load_places_##set(const struct elements *e, size_t first, size_t count, size_t origin,   \
-                                      uint32_t *places)                                                      \
-    {                                                                                                        \
-        load_places_body(e, first, count, origin, places);                                                   \
-    }
-DEFINE_LOADS(avx2, WNN_AVX2)
-DEFINE_LOADS(avx512, WNN_AVX512)
-#define LOAD(what, ...)                                                                                      \
-    (wnn_has_avx512()                 ? load_##what##_avx512(__VA_ARGS__)                                    \
-     : __builtin_cpu_supports("avx2") ? load_##what##_avx2(__VA_ARGS__)                                      \
-                                      : load_##what##_body(__VA_ARGS__))
-#else
-#define LOAD(what, ...) load_##what##_body(__VA_ARGS__)
-#endif
+WNN_DISPATCH(load_indices,
+             (const struct tensor *indices, size_t first, size_t count, size_t size, uint32_t *valid),
+             (indices, first, count, size, valid))
+WNN_DISPATCH(load_places,
+             (const struct elements *e, size_t first, size_t count, size_t origin, uint32_t *places),
+             (e, first, count, origin, places))
 
 void wnn_load_indices(const struct tensor *indices, size_t first, size_t count, size_t size, uint32_t *valid)
 {
-    LOAD(indices, indices, first, count, size, valid);
+    load_indices(indices, first, count, size, valid);
 }
 
 void wnn_load_places(const struct elements *e, size_t first, size_t count, size_t origin, uint32_t *places)
 {
-    LOAD(places, e, first, count, origin, places);
+    load_places(e, first, count, origin, places);
 }
 
 struct elements wnn_element_sides(const struct tensor *tensor, const struct tensor *indices, unsigned axis,

@@ -12,7 +12,7 @@
 
 #include "cpu/kernel.h"
 #include "cpu/simd/runs.h"
-#include "cpu/simd/variants.h"
+#include "cpu/simd/isa.h"
 
 enum {
     WNN_INDICES = 512, // at a time

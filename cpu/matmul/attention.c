@@ -5,7 +5,7 @@
 // the order of their dimensions.
 
 #include "cpu/matmul/gemm.h"
-#include "cpu/simd/variants.h"
+#include "cpu/simd/isa.h"
 #include "cpu/simd/vmath.h"
 
 #include <math.h>
@@ -198,7 +198,7 @@ static void scale_scores(void *argument, size_t begin, size_t end)
         most[0] = max_nan(most[0], most[j]);
     row->most = most[0];
 }
-WNN_VARIANTS(scale_scores)
+WNN_VARIANTS_256(scale_scores)
 
 static void sum_scores(void *argument, size_t begin, size_t end)
 {
@@ -216,7 +216,7 @@ static void sum_scores(void *argument, size_t begin, size_t end)
         sum += (double)lanes[j];
     row->sum = (float)sum;
 }
-WNN_VARIANTS(sum_scores)
+WNN_VARIANTS_256(sum_scores)
 
 // exp(scores - the greatest); returns what they are to be multiplied with.
 static float soften(const struct slot *slot, float *scores, size_t mask_offset)
@@ -227,9 +227,9 @@ static float soften(const struct slot *slot, float *scores, size_t mask_offset)
     if (mask->tensor != NULL)
         row.mask = load(mask, mask_offset, mask->column != 0 ? mask->column : 1,
                         mask->column != 0 ? a->columns : 1, slot->mask);
-    WNN_BEST(scale_scores)(&row, 0, a->columns);
+    WNN_BEST_ISA_256(scale_scores)(&row, 0, a->columns);
     wnn_vmath_exp_below(scores, scores, a->columns, row.most);
-    WNN_BEST(sum_scores)(&row, 0, a->columns);
+    WNN_BEST_ISA_256(sum_scores)(&row, 0, a->columns);
     return 1 / row.sum;
 }
 

@@ -7,7 +7,7 @@
 #include "cpu/matmul/gemm.h"
 
 #include "cpu/elementwise/elementwise.h"
-#include "cpu/simd/variants.h"
+#include "cpu/simd/isa.h"
 
 #define FEW_ROWS 4 // are not worth panels
 
@@ -103,7 +103,7 @@ WNN_INLINE void read_row(const struct weights *weights, size_t row, size_t first
 #if WNN_X86_64
 #include <immintrin.h>
 
-#define AVX512       __attribute__((target("avx512f,avx512bw,avx512vl,avx2,fma")))
+#define AVX512       WNN_TARGET_AVX512
 #define HAVE_VECTORS 1
 
 static bool is_signed(WNNDataType type)
@@ -121,7 +121,7 @@ static int32_t middle_of(WNNDataType type)
 
 static bool has_vectors(void)
 {
-    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    return wnn_isa() == WNN_ISA_AVX512;
 }
 
 // The floats of the 4-bit numbers from 0 to 15, less the middle.
@@ -389,13 +389,13 @@ static void fill_panel(void *argument, size_t begin, size_t end)
         wnn_gemm_pack(piece[0], PIECE, 1, panel->count, n, panel->to + i * panel->width, panel->width);
     }
 }
-WNN_VARIANTS(fill_panel)
+WNN_VARIANTS_256(fill_panel)
 
 static void make_panel(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
                        float *to, unsigned width)
 {
     struct panel panel = {gemm->argument, k, column, count, width, to};
-    WNN_BEST(fill_panel)(&panel, 0, length);
+    WNN_BEST_ISA_256(fill_panel)(&panel, 0, length);
 }
 
 static void finish_values(const struct product *product, float *values, size_t row, size_t column,
@@ -661,7 +661,7 @@ static void dot_rows(void *argument, size_t begin, size_t end)
         }
     }
 }
-WNN_VARIANTS(dot_rows)
+WNN_VARIANTS_256(dot_rows)
 
 #define STRIPE 128 // columns that are summed at a time
 
@@ -742,7 +742,7 @@ static void sum_columns(void *argument, size_t begin, size_t end)
             finish_values(product, product->c + i * product->n + column, i, column, count);
     }
 }
-WNN_VARIANTS(sum_columns)
+WNN_VARIANTS_256(sum_columns)
 
 // Whether vectors can read the rows of the matrix.
 static bool vectors_fit(const struct product *product)
@@ -843,7 +843,7 @@ static void run_thin(const struct product *product, const struct parallel *paral
     size_t work = product->m * product->k;
     if (!product->transposed) {
         wnn_parallel_for(parallel, (product->n + STRIPE - 1) / STRIPE, 1 + 65536 / (work * STRIPE),
-                         WNN_BEST(sum_columns), &thin);
+                         WNN_BEST_ISA_256(sum_columns), &thin);
         return;
     }
     if (thin.vectors) {
@@ -851,7 +851,7 @@ static void run_thin(const struct product *product, const struct parallel *paral
         thin.x_sums = wnn_scratch_take(scratch, product->m * product->k / 32 * sizeof(float));
         prepare_rows(&thin);
     }
-    wnn_parallel_for(parallel, product->n, 1 + 65536 / work, WNN_BEST(dot_rows), &thin);
+    wnn_parallel_for(parallel, product->n, 1 + 65536 / work, WNN_BEST_ISA_256(dot_rows), &thin);
 }
 
 static void run_gemm(const struct kernel_call *call)

@@ -6,30 +6,20 @@
 #include "cpu/matmul/int8.h"
 
 #include "cpu/elementwise/elementwise.h"
+#include "cpu/simd/lanes.h"
 
-// Loops over the vectors of a tile must disappear, so that the tile stays in registers.
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
+// Sums wrap.
+typedef uint32_t words_any __attribute__((vector_size(16)));
 
 #if WNN_X86_64
-#include <cpuid.h>
-#include <immintrin.h>
-
-static inline int32_t load_group(const void *from)
-{
-    int32_t group;
-    memcpy(&group, from, sizeof group);
-    return group;
-}
+typedef uint32_t words_avx2 __attribute__((vector_size(32)));
+typedef uint32_t words_avx512 __attribute__((vector_size(64)));
 
 // ---------------------------------------------------------------------------------------------------------------
 // AVX-512 with VNNI
 // ---------------------------------------------------------------------------------------------------------------
 
-#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni,avx2,fma")))
+#define AVX512 __attribute__((target(WNN_AVX512_FEATURES ",avx512vnni")))
 
 #define NAME(x)                 x##_64
 #define LANES                   16
@@ -78,8 +68,8 @@ static void depthwise_avx512(const struct int8_depthwise *work, const uint8_t *c
 }
 
 // Sums to floats, both vectors of a row.
-static inline __attribute__((always_inline)) AVX512 void
-finish_floats(__m512i sum[8][2], int height, const struct int8_finish *finish, char *c, size_t ldc)
+WNN_INLINE AVX512 void finish_floats(words_avx512 sum[8][2], int height, const struct int8_finish *finish,
+                                     char *c, size_t ldc)
 {
     // Pairs of lanes of 128 bits, as wnn_int8_column_order took them apart.
     const __m512i halves[2] = {_mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
@@ -95,7 +85,7 @@ finish_floats(__m512i sum[8][2], int height, const struct int8_finish *finish, c
         __m512d value[2];
         UNROLL
         for (int v = 0; v < 2; v++) {
-            __m512 product = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r][v]), scale[v], offset[v]);
+            __m512 product = _mm512_fmadd_ps(_mm512_cvtepi32_ps((__m512i)sum[r][v]), scale[v], offset[v]);
             value[v] = _mm512_castps_pd(_mm512_min_ps(_mm512_max_ps(product, low), high));
         }
         UNROLL
@@ -111,21 +101,20 @@ struct to_bytes {
     __m512i zero, least, flip;
 };
 
-static inline __attribute__((always_inline)) AVX512 __m512i pack_row(const __m512i sum[2],
-                                                                     const struct to_bytes *to)
+WNN_INLINE AVX512 __m512i pack_row(const words_avx512 sum[2], const struct to_bytes *to)
 {
     __m512i rounded[2];
     UNROLL
     for (int v = 0; v < 2; v++) {
-        __m512 value = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[v]), to->scale[v], to->offset[v]);
+        __m512 value = _mm512_fmadd_ps(_mm512_cvtepi32_ps((__m512i)sum[v]), to->scale[v], to->offset[v]);
         rounded[v] = _mm512_cvtps_epi32(_mm512_min_ps(value, to->high));
     }
     return _mm512_adds_epi16(_mm512_packs_epi32(rounded[0], rounded[1]), to->zero);
 }
 
 // Two rows at a time.
-static inline __attribute__((always_inline)) AVX512 void
-finish_bytes(__m512i sum[8][2], int height, const struct int8_finish *finish, char *c, size_t ldc)
+WNN_INLINE AVX512 void finish_bytes(words_avx512 sum[8][2], int height, const struct int8_finish *finish,
+                                    char *c, size_t ldc)
 {
     int shift = finish->is_signed ? 128 : 0;
     struct to_bytes to = {.high = _mm512_set1_ps(finish->high),
@@ -149,8 +138,8 @@ finish_bytes(__m512i sum[8][2], int height, const struct int8_finish *finish, ch
     }
 }
 
-static inline __attribute__((always_inline)) AVX512 void
-finish_avx512(__m512i sum[8][2], int height, const struct int8_finish *finish, char *c, size_t ldc)
+WNN_INLINE AVX512 void finish_avx512(words_avx512 sum[8][2], int height, const struct int8_finish *finish,
+                                     char *c, size_t ldc)
 {
     if (finish->bytes)
         finish_bytes(sum, height, finish, c, ldc);
@@ -158,27 +147,37 @@ finish_avx512(__m512i sum[8][2], int height, const struct int8_finish *finish, c
         finish_floats(sum, height, finish, c, ldc);
 }
 
-#define NAME(x)              avx512_##x
+#define INLINE WNN_INLINE AVX512
+
+INLINE vector_avx512 words_to_float_avx512(words_avx512 words)
+{
+    return (vector_avx512)_mm512_cvtepi32_ps((__m512i)words);
+}
+
+INLINE words_avx512 round_words_avx512(vector_avx512 values)
+{
+    return (words_avx512)_mm512_cvtps_epi32((__m512)values);
+}
+
+// The low bytes of all lanes.
+INLINE void store_bytes_avx512(void *to, words_avx512 words)
+{
+    _mm_storeu_si128(to, _mm512_cvtepi32_epi8((__m512i)words));
+}
+
+INLINE words_avx512 dot_avx512(words_avx512 sum, words_avx512 a, words_avx512 b)
+{
+    return (words_avx512)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+}
+#undef INLINE
+
+#define OWN(x)               avx512_vnni_##x
+#define NAME(x)              x##_avx512
+#define ISA                  512
 #define TARGET               AVX512
 #define MR                   8
-#define LANES                16
 #define SIZE                 1
-#define INTS                 __m512i
-#define FLOATS               __m512
-#define LOAD(p)              _mm512_loadu_si512(p)
-#define SPLAT(i)             _mm512_set1_epi32(i)
-#define SPLAT_GROUP(p)       _mm512_set1_epi32(load_group(p))
-#define ADD(a, b)            _mm512_add_epi32(a, b)
-#define DOT(sum, a, b, flip) ((flip) ? _mm512_dpbusd_epi32(sum, b, a) : _mm512_dpbusd_epi32(sum, a, b))
-#define TO_FLOAT(i)          _mm512_cvtepi32_ps(i)
-#define ROUND(f)             _mm512_cvtps_epi32(f)
-#define LOAD_FLOATS(p)       _mm512_loadu_ps(p)
-#define STORE_FLOATS(p, f)   _mm512_storeu_ps(p, f)
-#define SPLAT_FLOAT(x)       _mm512_set1_ps(x)
-#define FMA(a, b, c)         _mm512_fmadd_ps(a, b, c)
-#define LEAST(a, b)          _mm512_min_ps(a, b)
-#define GREATEST(a, b)       _mm512_max_ps(a, b)
-#define STORE_BYTES(p, i)    _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8(i))
+#define DOT(sum, a, b, flip) ((flip) ? dot_avx512(sum, b, a) : dot_avx512(sum, a, b))
 #define DEPTHWISE            depthwise_avx512
 #define FINISH               finish_avx512
 #include "cpu/matmul/int8_kernel.inc"
@@ -187,61 +186,56 @@ finish_avx512(__m512i sum[8][2], int height, const struct int8_finish *finish, c
 // AVX2, with and without VNNI
 // ---------------------------------------------------------------------------------------------------------------
 
-static inline __attribute__((always_inline, target("avx2"))) void store_bytes_avx2(void *to, __m256i values)
+#define AVX_VNNI __attribute__((target(WNN_AVX2_FEATURES ",avxvnni")))
+#define INLINE   WNN_INLINE WNN_TARGET_AVX2
+
+INLINE vector_avx2 words_to_float_avx2(words_avx2 words)
+{
+    return (vector_avx2)_mm256_cvtepi32_ps((__m256i)words);
+}
+
+INLINE words_avx2 round_words_avx2(vector_avx2 values)
+{
+    return (words_avx2)_mm256_cvtps_epi32((__m256)values);
+}
+
+INLINE void store_bytes_avx2(void *to, words_avx2 words)
 {
     __m256i order = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8, 12,
                                      -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
-    __m256i bytes = _mm256_shuffle_epi8(values, order);
+    __m256i bytes = _mm256_shuffle_epi8((__m256i)words, order);
     int32_t low = _mm256_extract_epi32(bytes, 0), high = _mm256_extract_epi32(bytes, 4);
     memcpy(to, &low, sizeof low);
     memcpy((char *)to + sizeof low, &high, sizeof high);
 }
 
-#define INTS               __m256i
-#define FLOATS             __m256
-#define LOAD(p)            _mm256_loadu_si256((const __m256i *)(const void *)(p))
-#define SPLAT(i)           _mm256_set1_epi32(i)
-#define SPLAT_GROUP(p)     _mm256_set1_epi32(load_group(p))
-#define ADD(a, b)          _mm256_add_epi32(a, b)
-#define TO_FLOAT(i)        _mm256_cvtepi32_ps(i)
-#define ROUND(f)           _mm256_cvtps_epi32(f)
-#define LOAD_FLOATS(p)     _mm256_loadu_ps(p)
-#define STORE_FLOATS(p, f) _mm256_storeu_ps(p, f)
-#define SPLAT_FLOAT(x)     _mm256_set1_ps(x)
-#define FMA(a, b, c)       _mm256_fmadd_ps(a, b, c)
-#define LEAST(a, b)        _mm256_min_ps(a, b)
-#define GREATEST(a, b)     _mm256_max_ps(a, b)
-#define STORE_BYTES(p, i)  store_bytes_avx2(p, i)
-#define NAME(x)            avxvnni_##x
-#define TARGET             __attribute__((target("avxvnni,avx2,fma")))
-#define MR                 4
-#define LANES              8
-#define SIZE               1
-#define DOT(sum, a, b, flip)                                                                                 \
-    ((flip) ? _mm256_dpbusd_avx_epi32(sum, b, a) : _mm256_dpbusd_avx_epi32(sum, a, b))
+INLINE words_avx2 dot_avx2(words_avx2 sum, words_avx2 a, words_avx2 b)
+{
+    return sum + (words_avx2)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+}
+#undef INLINE
+
+WNN_INLINE AVX_VNNI words_avx2 dot_avx_vnni(words_avx2 sum, words_avx2 a, words_avx2 b)
+{
+    return (words_avx2)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)a, (__m256i)b);
+}
+
+#define OWN(x)               avx_vnni_##x
+#define NAME(x)              x##_avx2
+#define ISA                  256
+#define TARGET               AVX_VNNI
+#define MR                   4
+#define SIZE                 1
+#define DOT(sum, a, b, flip) ((flip) ? dot_avx_vnni(sum, b, a) : dot_avx_vnni(sum, a, b))
 #include "cpu/matmul/int8_kernel.inc"
 
-#define INTS                 __m256i
-#define FLOATS               __m256
-#define LOAD(p)              _mm256_loadu_si256((const __m256i *)(const void *)(p))
-#define SPLAT(i)             _mm256_set1_epi32(i)
-#define SPLAT_GROUP(p)       _mm256_set1_epi32(load_group(p))
-#define ADD(a, b)            _mm256_add_epi32(a, b)
-#define TO_FLOAT(i)          _mm256_cvtepi32_ps(i)
-#define ROUND(f)             _mm256_cvtps_epi32(f)
-#define LOAD_FLOATS(p)       _mm256_loadu_ps(p)
-#define STORE_FLOATS(p, f)   _mm256_storeu_ps(p, f)
-#define SPLAT_FLOAT(x)       _mm256_set1_ps(x)
-#define FMA(a, b, c)         _mm256_fmadd_ps(a, b, c)
-#define LEAST(a, b)          _mm256_min_ps(a, b)
-#define GREATEST(a, b)       _mm256_max_ps(a, b)
-#define STORE_BYTES(p, i)    store_bytes_avx2(p, i)
-#define NAME(x)              avx2_##x
-#define TARGET               __attribute__((target("avx2,fma")))
+#define OWN(x)               avx2_##x
+#define NAME(x)              x##_avx2
+#define ISA                  256
+#define TARGET               WNN_TARGET_AVX2
 #define MR                   4
-#define LANES                8
 #define SIZE                 2
-#define DOT(sum, a, b, flip) _mm256_add_epi32(sum, _mm256_madd_epi16(a, b))
+#define DOT(sum, a, b, flip) dot_avx2(sum, a, b)
 #include "cpu/matmul/int8_kernel.inc"
 #endif
 
@@ -249,117 +243,56 @@ static inline __attribute__((always_inline, target("avx2"))) void store_bytes_av
 // Any processor
 // ---------------------------------------------------------------------------------------------------------------
 
-typedef int32_t base_ints __attribute__((vector_size(16)));
-typedef float base_floats __attribute__((vector_size(16)));
-
-static inline __attribute__((always_inline)) base_ints base_load(const void *from)
+WNN_INLINE vector_any words_to_float_any(words_any words)
 {
-    base_ints vector;
-    memcpy(&vector, from, sizeof vector);
-    return vector;
-}
-
-static inline __attribute__((always_inline)) base_ints base_splat_group(const void *from)
-{
-    int32_t group;
-    memcpy(&group, from, sizeof group);
-    return (base_ints){group, group, group, group};
-}
-
-// The two halves of each lane. Sums wrap, as the instructions that this stands for do.
-static inline __attribute__((always_inline)) base_ints base_dot(base_ints sum, base_ints a, base_ints b)
-{
-#if WNN_X86_64
-    return (base_ints)_mm_add_epi32((__m128i)sum, _mm_madd_epi16((__m128i)a, (__m128i)b));
-#else
-    typedef uint32_t wraps __attribute__((vector_size(16)));
-    base_ints low = (base_ints)((wraps)a << 16) >> 16, low_b = (base_ints)((wraps)b << 16) >> 16;
-    return (base_ints)((wraps)sum + (wraps)(low * low_b) + (wraps)((a >> 16) * (b >> 16)));
-#endif
-}
-
-static inline __attribute__((always_inline)) base_ints base_add(base_ints a, base_ints b)
-{
-    typedef uint32_t wraps __attribute__((vector_size(16)));
-    return (base_ints)((wraps)a + (wraps)b);
-}
-
-static inline __attribute__((always_inline)) base_floats base_choose(base_ints first, base_floats a,
-                                                                     base_floats b)
-{
-    return (base_floats)((first & (base_ints)a) | (~first & (base_ints)b));
-}
-
-static inline __attribute__((always_inline)) base_floats base_to_float(base_ints i)
-{
-    return (base_floats){(float)i[0], (float)i[1], (float)i[2], (float)i[3]};
+    ints_any ints = (ints_any)words;
+    return (vector_any){(float)ints[0], (float)ints[1], (float)ints[2], (float)ints[3]};
 }
 
 // The values are in the range of 9-bit integers.
-static inline __attribute__((always_inline)) base_ints base_round(base_floats f)
+WNN_INLINE words_any round_words_any(vector_any f)
 {
-    return (base_ints){(int32_t)wnn_cpu_round_even(f[0]), (int32_t)wnn_cpu_round_even(f[1]),
-                       (int32_t)wnn_cpu_round_even(f[2]), (int32_t)wnn_cpu_round_even(f[3])};
+    return (words_any)(ints_any){(int32_t)wnn_cpu_round_even(f[0]), (int32_t)wnn_cpu_round_even(f[1]),
+                                 (int32_t)wnn_cpu_round_even(f[2]), (int32_t)wnn_cpu_round_even(f[3])};
 }
 
-static inline __attribute__((always_inline)) base_floats base_load_floats(const float *from)
-{
-    base_floats vector;
-    memcpy(&vector, from, sizeof vector);
-    return vector;
-}
-
-static inline __attribute__((always_inline)) void base_store_bytes(char *to, base_ints values)
+WNN_INLINE void store_bytes_any(char *to, words_any words)
 {
     for (int i = 0; i < 4; i++)
-        to[i] = (char)values[i];
+        to[i] = (char)words[i];
 }
 
-#define NAME(x) base_##x
+// The two halves of each lane.
+WNN_INLINE words_any dot_any(words_any sum, words_any a, words_any b)
+{
+#if WNN_X86_64
+    return sum + (words_any)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#else
+    ints_any low = (ints_any)(a << 16) >> 16, low_b = (ints_any)(b << 16) >> 16;
+    return sum + (words_any)(low * low_b) + (words_any)(((ints_any)a >> 16) * ((ints_any)b >> 16));
+#endif
+}
+
+#define OWN(x)  any_##x
+#define NAME(x) x##_any
+#define ISA     128
 #define TARGET
 #define MR                   4
-#define LANES                4
 #define SIZE                 2
-#define INTS                 base_ints
-#define FLOATS               base_floats
-#define LOAD(p)              base_load(p)
-#define SPLAT(i)             ((base_ints){(i), (i), (i), (i)})
-#define SPLAT_GROUP(p)       base_splat_group(p)
-#define ADD(a, b)            base_add(a, b)
-#define DOT(sum, a, b, flip) base_dot(sum, a, b)
-#define TO_FLOAT(i)          base_to_float(i)
-#define ROUND(f)             base_round(f)
-#define LOAD_FLOATS(p)       base_load_floats(p)
-#define STORE_FLOATS(p, f)   memcpy(p, &(f), sizeof(f))
-#define SPLAT_FLOAT(x)       ((base_floats){(x), (x), (x), (x)})
-#define FMA(a, b, c)         ((a) * (b) + (c))
-#define LEAST(a, b)          base_choose((a) < (b), a, b)
-#define GREATEST(a, b)       base_choose((a) > (b), a, b)
-#define STORE_BYTES(p, i)    base_store_bytes(p, i)
+#define DOT(sum, a, b, flip) dot_any(sum, a, b)
 #include "cpu/matmul/int8_kernel.inc"
-
-#if WNN_X86_64
-// Not every compiler knows its name.
-static bool has_avx_vnni(void)
-{
-    unsigned eax, ebx, ecx, edx;
-    return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && eax >> 4 & 1;
-}
-#endif
 
 const struct int8_kernels *wnn_int8_kernel_set(unsigned number)
 {
 #if WNN_X86_64
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    bool avx512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    if (avx512 && __builtin_cpu_supports("avx512vnni") && number-- == 0)
-        return &avx512_kernels;
-    if (avx2 && has_avx_vnni() && number-- == 0)
-        return &avxvnni_kernels;
-    if (avx2 && number-- == 0)
+    if (wnn_has_avx512_vnni() && number-- == 0)
+        return &avx512_vnni_kernels;
+    if (wnn_has_avx_vnni() && number-- == 0)
+        return &avx_vnni_kernels;
+    if (wnn_isa() >= WNN_ISA_AVX2 && number-- == 0)
         return &avx2_kernels;
 #endif
-    return number == 0 ? &base_kernels : NULL;
+    return number == 0 ? &any_kernels : NULL;
 }
 
 const struct int8_kernels *wnn_int8_kernels(void)

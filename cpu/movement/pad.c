@@ -5,7 +5,7 @@
 #include "cpu/kernel.h"
 #include "cpu/simd/runs.h"
 #include "cpu/simd/non_temporal.h"
-#include "cpu/simd/variants.h"
+#include "cpu/simd/isa.h"
 
 enum {
     VECTOR = 16,     // bytes

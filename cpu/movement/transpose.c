@@ -2,7 +2,7 @@
 #include "cpu/movement/transpose.h"
 
 #include "cpu/simd/runs.h"
-#include "cpu/simd/variants.h"
+#include "cpu/simd/isa.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -89,7 +89,8 @@ typedef uint64_t uint8_type;
         for (int i = 0; i < VECTOR / (size); i++)                                                            \
             memcpy(to + i * to_stride, &rows[i], VECTOR);                                                    \
     }                                                                                                        \
-    static void transpose_##size(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride)     \
+    static void transpose_##size##_any(const char *from, ptrdiff_t from_stride, char *to,                    \
+                                       ptrdiff_t to_stride)                                                  \
     {                                                                                                        \
         enum {                                                                                               \
             SIDE = VECTOR / (size)                                                                           \
@@ -155,26 +156,19 @@ DEFINE_TRANSPOSE(8)
     DEFINE_TRANSPOSE_WIDE(set, TARGET, width, 2, 16)                                                         \
     DEFINE_TRANSPOSE_WIDE(set, TARGET, width, 4, 32)                                                         \
     DEFINE_TRANSPOSE_WIDE(set, TARGET, width, 8, 64)
-DEFINE_TRANSPOSES_WIDE(avx2, WNN_AVX2, 256)
-DEFINE_TRANSPOSES_WIDE(avx512, WNN_AVX512, 512)
+DEFINE_TRANSPOSES_WIDE(avx2, WNN_TARGET_AVX2, 256)
+DEFINE_TRANSPOSES_WIDE(avx512, WNN_TARGET_AVX512, 512)
 #endif
 
 #define BLOCKS(name, set)                                                                                    \
-    {                                                                                                        \
-        name##_1##set, name##_2##set, name##_4##set, name##_8##set                                           \
-    }
-static transpose_block find_transpose(unsigned log)
-{
-    static const transpose_block any[] = BLOCKS(transpose, );
+    static const transpose_block name##_blocks##set[] = {name##_1##set, name##_2##set, name##_4##set,        \
+                                                         name##_8##set}
+BLOCKS(small, );
+BLOCKS(transpose, _any);
 #if WNN_X86_64
-    static const transpose_block avx2[] = BLOCKS(transpose, _avx2), avx512[] = BLOCKS(transpose, _avx512);
-    if (wnn_has_avx512())
-        return avx512[log];
-    if (__builtin_cpu_supports("avx2"))
-        return avx2[log];
+BLOCKS(transpose, _avx2);
+BLOCKS(transpose, _avx512);
 #endif
-    return any[log];
-}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Any size
@@ -189,10 +183,9 @@ static size_t next_block(size_t at, size_t side, size_t count)
 void wnn_transpose(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, size_t size,
                    size_t rows, size_t columns)
 {
-    static const transpose_block small[] = BLOCKS(small, );
     unsigned log = (unsigned)__builtin_ctz((unsigned)size);
     bool lines = rows >= LINE / size && columns >= LINE / size;
-    transpose_block block = lines ? find_transpose(log) : small[log];
+    transpose_block block = (lines ? WNN_BEST_ISA(transpose_blocks) : small_blocks)[log];
     size_t side = (lines ? LINE : VECTOR) / size;
     size_t height = rows < side ? rows : side, width = columns < side ? columns : side;
     bool far = lines && rows * (size_t)to_stride > 262144; // lines of the destination are not in a cache

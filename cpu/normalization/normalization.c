@@ -65,7 +65,7 @@ static void put_run(const struct target *target, char *y, const char *x, size_t 
 static struct target make_target(const struct tensor *out)
 {
     size_t size = wnn_dtype_bits(out->type) / 8;
-    return (struct target){.loops = &WNN_BEST_LANES(loops)[out->type == WNNDataType_Float16],
+    return (struct target){.loops = &WNN_BEST_ISA(loops)[out->type == WNNDataType_Float16],
                            .size = size,
                            .streams = wnn_streams(out->count * size)};
 }
@@ -360,7 +360,7 @@ static void single_units(void *argument, size_t begin, size_t end)
         wnn_store_doubles(values, n->out, i, count);
     }
 }
-WNN_VARIANTS(single_units)
+WNN_VARIANTS_256(single_units)
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-layernorm
 static void run_layer_normalization(const struct kernel_call *call)
@@ -372,7 +372,7 @@ static void run_layer_normalization(const struct kernel_call *call)
                               .scale = &call->in[1],
                               .bias = &call->in[2],
                               .epsilon = options->epsilon};
-        wnn_parallel_for(call->parallel, n.out->count, 65536, WNN_BEST(single_units), &n);
+        wnn_parallel_for(call->parallel, n.out->count, 65536, WNN_BEST_ISA_256(single_units), &n);
         return;
     }
     uint32_t reduced = 0;

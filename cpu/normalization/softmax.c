@@ -57,7 +57,7 @@ static void run(struct softmax *softmax, size_t count, const struct parallel *pa
     size_t units = count / softmax->rows / softmax->columns * softmax->blocks;
     softmax->streams = wnn_streams(count * (softmax->half ? sizeof(uint16_t) : sizeof(float)));
     size_t grain = 4096 / (softmax->rows * wnn_smaller(softmax->columns, softmax->wide)) + 1;
-    wnn_parallel_for(parallel, units, grain, WNN_BEST_LANES(softmax_units), softmax);
+    wnn_parallel_for(parallel, units, grain, WNN_BEST_ISA(softmax_units), softmax);
 }
 
 void wnn_cpu_soften(const struct tensor *tensor, size_t row, const struct parallel *parallel)

@@ -4,7 +4,7 @@
 // scales and the reciprocal of their number, one rounding.
 
 #include "cpu/elementwise/elementwise.h"
-#include "cpu/simd/variants.h"
+#include "cpu/simd/isa.h"
 
 #define SPAN 128 // channels that are summed at a time
 
@@ -120,7 +120,7 @@ static void pool_rows(void *argument, size_t begin, size_t end)
         }
     }
 }
-WNN_VARIANTS(pool_rows)
+WNN_VARIANTS_256(pool_rows)
 
 static void run_pool2d(const struct kernel_call *call)
 {
@@ -162,7 +162,7 @@ static void run_pool2d(const struct kernel_call *call)
     }
     size_t work = out->dim[h + 1] * pool.channels * (size_t)(pool.window[0] * pool.window[1]);
     wnn_parallel_for(call->parallel, in->dim[0] * pool.out_size[0], 1 + 65536 / (work + 1),
-                     WNN_BEST(pool_rows), &pool);
+                     WNN_BEST_ISA_256(pool_rows), &pool);
 }
 
 const struct kernel wnn_cpu_pool_int8 = {.run = run_pool2d, .accepts = accepts};

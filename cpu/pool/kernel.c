@@ -70,59 +70,59 @@ typedef float floats16 __attribute__((vector_size(HALF_LANES * sizeof(float))));
 typedef int32_t ints16 __attribute__((vector_size(HALF_LANES * sizeof(int32_t))));
 
 // Squares of float16 are exact in float32: added to in one rounding or after one, sums are the same.
-WNN_INLINE void add_squares(floats16 *sum, const floats16 *x)
+WNN_INLINE void add_squares_any(floats16 *sum, const floats16 *x)
 {
     *sum += *x * *x;
 }
 
-static void load_halves(floats16 *to, const uint16_t *from)
+static void load_halves_any(floats16 *to, const uint16_t *from)
 {
     wnn_half_to_float_array(from, (float *)to, HALF_LANES);
 }
 
-static void store_halves(uint16_t *to, const float *from)
+static void store_halves_any(uint16_t *to, const float *from)
 {
     wnn_half_from_float_array(from, to, HALF_LANES);
 }
 
-WNN_INLINE void take_roots(float *sums, size_t count)
+WNN_INLINE void take_roots_any(float *sums, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         sums[i] = sqrtf(sums[i]);
 }
 
-WNN_INLINE void take_half_roots(float *sums)
+WNN_INLINE void take_half_roots_any(float *sums)
 {
-    take_roots(sums, HALF_LANES);
+    take_roots_any(sums, HALF_LANES);
 }
 
 #if WNN_X86_64
 #include <immintrin.h>
 
-WNN_AVX2 WNN_INLINE void add_squares_avx2(floats16 *sum, const floats16 *x)
+WNN_TARGET_AVX2 WNN_INLINE void add_squares_avx2(floats16 *sum, const floats16 *x)
 {
     *sum += *x * *x;
 }
 
-WNN_AVX512 WNN_INLINE void add_squares_avx512(floats16 *sum, const floats16 *x)
+WNN_TARGET_AVX512 WNN_INLINE void add_squares_avx512(floats16 *sum, const floats16 *x)
 {
     __m512 value = _mm512_loadu_ps((const float *)x);
     _mm512_storeu_ps((float *)sum, _mm512_fmadd_ps(value, value, _mm512_loadu_ps((const float *)sum)));
 }
 
-WNN_AVX2 WNN_INLINE void take_roots_avx2(float *sums, size_t count)
+WNN_TARGET_AVX2 WNN_INLINE void take_roots_avx2(float *sums, size_t count)
 {
     for (size_t i = 0; i < count; i += 8)
         _mm256_storeu_ps(sums + i, _mm256_sqrt_ps(_mm256_loadu_ps(sums + i)));
 }
 
-WNN_AVX2 WNN_INLINE void take_half_roots_avx2(float *sums)
+WNN_TARGET_AVX2 WNN_INLINE void take_half_roots_avx2(float *sums)
 {
     take_roots_avx2(sums, HALF_LANES);
 }
 
 // The instruction takes as long as all the rest: from an estimate and one step of Newton's, to a unit or so.
-WNN_AVX512 WNN_INLINE __m512 root_avx512(__m512 sum)
+WNN_TARGET_AVX512 WNN_INLINE __m512 root_avx512(__m512 sum)
 {
     __m512 inverse = _mm512_rsqrt14_ps(sum), half = _mm512_set1_ps(0.5f);
     __m512 root = _mm512_mul_ps(sum, inverse);
@@ -131,44 +131,44 @@ WNN_AVX512 WNN_INLINE __m512 root_avx512(__m512 sum)
     return _mm512_mask_mov_ps(_mm512_fmadd_ps(root, rest, root), own, sum);
 }
 
-WNN_AVX512 WNN_INLINE void take_roots_avx512(float *sums, size_t count)
+WNN_TARGET_AVX512 WNN_INLINE void take_roots_avx512(float *sums, size_t count)
 {
     for (size_t i = 0; i < count; i += 16)
         _mm512_storeu_ps(sums + i, root_avx512(_mm512_loadu_ps(sums + i)));
 }
 
 // The estimate is exact to an eighth of a unit of float16.
-WNN_AVX512 WNN_INLINE __m512 half_root_avx512(__m512 sum)
+WNN_TARGET_AVX512 WNN_INLINE __m512 half_root_avx512(__m512 sum)
 {
     const __m512i own = _mm512_set1_epi32(1 << 8 | 1 << 20); // zeros and infinity
     return _mm512_fixupimm_ps(_mm512_mul_ps(sum, _mm512_rsqrt14_ps(sum)), sum, own, 0);
 }
 
-WNN_AVX512 WNN_INLINE void take_half_roots_avx512(float *sums)
+WNN_TARGET_AVX512 WNN_INLINE void take_half_roots_avx512(float *sums)
 {
     _mm512_storeu_ps(sums, half_root_avx512(_mm512_loadu_ps(sums)));
 }
 
-WNN_AVX2 static inline void load_halves_avx2(floats16 *to, const uint16_t *from)
+WNN_TARGET_AVX2 static inline void load_halves_avx2(floats16 *to, const uint16_t *from)
 {
     for (int i = 0; i < HALF_LANES; i += 8)
         _mm256_storeu_ps((float *)to + i,
                          _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(from + i))));
 }
 
-WNN_AVX2 static inline void store_halves_avx2(uint16_t *to, const float *from)
+WNN_TARGET_AVX2 static inline void store_halves_avx2(uint16_t *to, const float *from)
 {
     for (int i = 0; i < HALF_LANES; i += 8)
         _mm_storeu_si128((__m128i *)(void *)(to + i),
                          _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
 }
 
-WNN_AVX512 static inline void load_halves_avx512(floats16 *to, const uint16_t *from)
+WNN_TARGET_AVX512 static inline void load_halves_avx512(floats16 *to, const uint16_t *from)
 {
     _mm512_storeu_ps((float *)to, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)from)));
 }
 
-WNN_AVX512 static inline void store_halves_avx512(uint16_t *to, const float *from)
+WNN_TARGET_AVX512 static inline void store_halves_avx512(uint16_t *to, const float *from)
 {
     _mm256_storeu_si256((__m256i *)(void *)to,
                         _mm512_cvtps_ph(_mm512_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT));
@@ -186,66 +186,37 @@ FIRST(int64_t);
 
 #define RUN_BYTES 256 // of sums that grow side by side
 
-#define SET(x) x
-#define TARGET
-#define VECTOR   32
-#define INTEGERS 1
-#define WIDE     1
-#define SLIDE(x) NULL
-#include "cpu/pool/kernel.inc"
-
-#if WNN_X86_64
-#define SET(x)   x##_avx2
-#define TARGET   WNN_AVX2
-#define VECTOR   32
-#define INTEGERS 1
-#define WIDE     0
-#define SLIDE(x) NULL
-#include "cpu/pool/kernel.inc"
-
-#define SET(x)   x##_avx512
-#define TARGET   WNN_AVX512
-#define VECTOR   64
-#define INTEGERS 0
-#define WIDE     0
-#define SLIDE(x) x##_slide
-#include "cpu/pool/kernel.inc"
-
-#define BEST(x)       (__builtin_cpu_supports("avx2") ? &x##_avx2 : &x)
-#define BEST_FLOAT(x) (wnn_has_avx512() ? &x##_avx512 : BEST(x))
-#else
-#define BEST(x)       (&x)
-#define BEST_FLOAT(x) (&x)
-#endif
+#define LOOPS "cpu/pool/kernel.inc"
+#include "cpu/simd/each_isa.inc"
 
 const struct loops *wnn_pool_loops(enum op op, WNNDataType type, uint64_t taps)
 {
     bool mean = op == WNN_OP_averagePool2d;
     if (op != WNN_OP_maxPool2d && type == WNNDataType_Float16) {
         if (taps > FEW_HALVES)
-            return mean ? &average_half_wide : &l2_half_wide;
-        return mean ? BEST_FLOAT(average_half) : BEST_FLOAT(l2_half);
+            return mean ? &average_half_wide_any : &l2_half_wide_any;
+        return mean ? WNN_BEST_ISA(&average_half) : WNN_BEST_ISA(&l2_half);
     }
     if (op != WNN_OP_maxPool2d && taps > FEW_TAPS)
-        return mean ? BEST_FLOAT(average) : BEST_FLOAT(l2);
+        return mean ? WNN_BEST_ISA(&average) : WNN_BEST_ISA(&l2);
     if (op != WNN_OP_maxPool2d)
-        return mean ? BEST_FLOAT(average_few) : BEST_FLOAT(l2_few);
+        return mean ? WNN_BEST_ISA(&average_few) : WNN_BEST_ISA(&l2_few);
     switch (type) {
     case WNNDataType_Int32:
-        return BEST(max_i32);
+        return WNN_BEST_ISA_256(&max_i32);
     case WNNDataType_Uint32:
-        return BEST(max_u32);
+        return WNN_BEST_ISA_256(&max_u32);
     case WNNDataType_Int64:
-        return BEST(max_i64);
+        return WNN_BEST_ISA_256(&max_i64);
     case WNNDataType_Uint64:
-        return BEST(max_u64);
+        return WNN_BEST_ISA_256(&max_u64);
     case WNNDataType_Int8:
-        return BEST_FLOAT(max_i8);
+        return WNN_BEST_ISA(&max_i8);
     case WNNDataType_Uint8:
-        return BEST_FLOAT(max_u8);
+        return WNN_BEST_ISA(&max_u8);
     case WNNDataType_Float16:
-        return BEST_FLOAT(max_half);
+        return WNN_BEST_ISA(&max_half);
     default:
-        return BEST_FLOAT(max_float);
+        return WNN_BEST_ISA(&max_float);
     }
 }

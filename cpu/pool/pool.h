@@ -8,8 +8,8 @@
 #define CPU_POOL_H_
 
 #include "cpu/kernel.h"
+#include "cpu/simd/isa.h"
 #include "cpu/simd/non_temporal.h"
-#include "cpu/simd/variants.h"
 
 #define WNN_POOL_ROOM      16384 // bytes of sums that are worked on at a time
 #define WNN_POOL_GATHERED  4096  // bytes of results that are written together

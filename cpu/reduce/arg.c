@@ -193,7 +193,7 @@ static void store(const struct search *search, size_t offset, size_t width, cons
                   left < WNN_WALK_WIDTH ? left : WNN_WALK_WIDTH, where);                                     \
         }                                                                                                    \
     }                                                                                                        \
-    WNN_VARIANTS_512(name##_units)
+    WNN_VARIANTS(name##_units)
 #define INTEGER_CHANGE(Unsigned, Int, LEAST)                                                                 \
     (Int)((search->min ? -1 : 0) ^ (search->in->type == WNNDataType_##Unsigned ? LEAST : 0))
 
@@ -206,12 +206,12 @@ DEFINE_UNITS(search_int64, INTEGER_CHANGE(Uint64, int64_t, INT64_MIN))
 static wnn_loop_body find_body(WNNDataType type)
 {
     if (type == WNNDataType_Float32)
-        return WNN_BEST_512(search_floats_units);
+        return WNN_BEST_ISA(search_floats_units);
     if (type == WNNDataType_Float16)
-        return WNN_BEST_512(search_halves_units);
-    return wnn_dtype_bits(type) == 64   ? WNN_BEST_512(search_int64_units)
-           : wnn_dtype_bits(type) == 32 ? WNN_BEST_512(search_int32_units)
-                                        : WNN_BEST_512(search_int8_units);
+        return WNN_BEST_ISA(search_halves_units);
+    return wnn_dtype_bits(type) == 64   ? WNN_BEST_ISA(search_int64_units)
+           : wnn_dtype_bits(type) == 32 ? WNN_BEST_ISA(search_int32_units)
+                                        : WNN_BEST_ISA(search_int8_units);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-argminmax

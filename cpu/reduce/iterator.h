@@ -13,7 +13,7 @@
 #define CPU_WALK_H_
 
 #include "cpu/kernel.h"
-#include "cpu/simd/variants.h"
+#include "cpu/simd/isa.h"
 
 #include <math.h>
 

@@ -189,31 +189,22 @@ struct fold {
 #define DEFINE_SUM_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL)                                              \
     DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, name##_rows_##set, name##_runs_##set)
 
-#define NO_TARGET
-#if WNN_X86_64
-#define FOR_SETS(DEFINE, ...)       DEFINE(any, NO_TARGET, __VA_ARGS__) DEFINE(avx2, WNN_AVX2, __VA_ARGS__)
-#define FOR_FLOAT_SETS(DEFINE, ...) FOR_SETS(DEFINE, __VA_ARGS__) DEFINE(avx512, WNN_AVX512, __VA_ARGS__)
-#else
-#define FOR_SETS(DEFINE, ...)       DEFINE(any, NO_TARGET, __VA_ARGS__)
-#define FOR_FLOAT_SETS(DEFINE, ...) FOR_SETS(DEFINE, __VA_ARGS__)
-#endif
-
 #define DEFINE_FLOAT_FOLD(name, Sum, NEUTRAL, MAPPED, FOLDED)                                                \
     DEFINE_STEPS(name, Sum, float, MAPPED, FOLDED)                                                           \
-    FOR_FLOAT_SETS(DEFINE_ALL_LOOPS, name, Sum, float, NEUTRAL)
+    WNN_FOR_EACH_ISA(DEFINE_ALL_LOOPS, name, Sum, float, NEUTRAL)
 #define DEFINE_SUM_FOLD(name, NEUTRAL, FOLDED)                                                               \
     DEFINE_BOTH(name, double, FOLDED)                                                                        \
-    FOR_FLOAT_SETS(DEFINE_SUM_LOOPS, name, double, float, NEUTRAL)
+    WNN_FOR_EACH_ISA(DEFINE_SUM_LOOPS, name, double, float, NEUTRAL)
 
 // float16 is converted in registers, but for short runs.
 #define DEFINE_HALF_LOOPS(set, TARGET, name, like)                                                           \
     static const struct fold name##_##set = {sizeof(double),    like##_clear_##set, name##_rows_##set,       \
                                              like##_join_##set, like##_halve_##set, like##_runs_##set};
-#define DEFINE_HALF_FOLD(name, like) FOR_FLOAT_SETS(DEFINE_HALF_LOOPS, name, like)
+#define DEFINE_HALF_FOLD(name, like) WNN_FOR_EACH_ISA(DEFINE_HALF_LOOPS, name, like)
 
 #define DEFINE_FOLD(name, Int, NEUTRAL, MAPPED, FOLDED)                                                      \
     DEFINE_STEPS(name, Int, Int, MAPPED, FOLDED)                                                             \
-    FOR_SETS(DEFINE_ALL_LOOPS, name, Int, Int, NEUTRAL)
+    WNN_FOR_EACH_ISA_256(DEFINE_ALL_LOOPS, name, Int, Int, NEUTRAL)
 
 // -0 + x is x, -0 too.
 DEFINE_SUM_FOLD(sum_float, -0.0, a + x)
@@ -239,14 +230,14 @@ DEFINE_FOLD(product_64, uint64_t, 1, x, a *x)
 #define DEFINE_EXTREMES(type, Int, LEAST, GREATEST)                                                          \
     DEFINE_STEPS(max_##type, Int, Int, x, x > a ? x : a)                                                     \
     DEFINE_STEPS(min_##type, Int, Int, x, x < a ? x : a)                                                     \
-    FOR_SETS(DEFINE_ALL_LOOPS, max_##type, Int, Int, LEAST)                                                  \
-    FOR_SETS(DEFINE_ALL_LOOPS, min_##type, Int, Int, GREATEST)
+    WNN_FOR_EACH_ISA_256(DEFINE_ALL_LOOPS, max_##type, Int, Int, LEAST)                                      \
+    WNN_FOR_EACH_ISA_256(DEFINE_ALL_LOOPS, min_##type, Int, Int, GREATEST)
 
 // float16 as keys, of which infinities are the least and the greatest that are no NaN.
 DEFINE_STEPS(max_half, uint16_t, uint16_t, wnn_half_key(x, WNN_HALF_NAN_LAST), x > a ? x : a)
 DEFINE_STEPS(min_half, uint16_t, uint16_t, wnn_half_key(x, WNN_HALF_NAN_FIRST), x < a ? x : a)
-FOR_SETS(DEFINE_ALL_LOOPS, max_half, uint16_t, uint16_t, 0)
-FOR_SETS(DEFINE_ALL_LOOPS, min_half, uint16_t, uint16_t, UINT16_MAX)
+WNN_FOR_EACH_ISA_256(DEFINE_ALL_LOOPS, max_half, uint16_t, uint16_t, 0)
+WNN_FOR_EACH_ISA_256(DEFINE_ALL_LOOPS, min_half, uint16_t, uint16_t, UINT16_MAX)
 
 DEFINE_EXTREMES(i8, int8_t, INT8_MIN, INT8_MAX)
 DEFINE_EXTREMES(u8, uint8_t, 0, UINT8_MAX)
@@ -283,16 +274,12 @@ DEFINE_EXTREMES(u64, uint64_t, 0, UINT64_MAX)
 
 static const struct fold *find_fold(WNNDataType type, enum kind kind)
 {
-    typedef const struct fold *set[WNN_DATA_TYPE_COUNT][KINDS];
-    static const set any = FOLDS(any, any);
+    typedef const struct fold *table[WNN_DATA_TYPE_COUNT][KINDS];
+    static const table folds_any = FOLDS(any, any);
 #if WNN_X86_64
-    static const set avx2 = FOLDS(avx2, avx2), avx512 = FOLDS(avx2, avx512);
-    if (wnn_has_avx512())
-        return avx512[type][kind];
-    if (wnn_has_lanes_avx2())
-        return avx2[type][kind];
+    static const table folds_avx2 = FOLDS(avx2, avx2), folds_avx512 = FOLDS(avx2, avx512);
 #endif
-    return any[type][kind];
+    return WNN_BEST_ISA(folds)[type][kind];
 }
 
 // ---------------------------------------------------------------------------------------------------------------

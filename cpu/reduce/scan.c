@@ -75,7 +75,7 @@ WNN_INLINE void expect(const struct scan *scan, size_t at, size_t step, size_t s
         if (scan->streams)                                                                                   \
             wnn_stream_end();                                                                                \
     }                                                                                                        \
-    WNN_VARIANTS(name)
+    WNN_VARIANTS_256(name)
 
 DEFINE_INTEGERS(scan_words, uint32_t)
 DEFINE_INTEGERS(scan_long_words, uint64_t)
@@ -84,10 +84,10 @@ static wnn_loop_body find_body(const struct scan *scan)
 {
     bool wide = wnn_dtype_bits(scan->type) == 64;
     if (scan->columns == 1 && !wide)
-        return WNN_BEST_LANES(scan_runs);
+        return WNN_BEST_ISA(scan_runs);
     if (wnn_dtype_is_float(scan->type))
-        return WNN_BEST_LANES(scan_columns);
-    return wide ? WNN_BEST(scan_long_words) : WNN_BEST(scan_words);
+        return WNN_BEST_ISA(scan_columns);
+    return wide ? WNN_BEST_ISA_256(scan_long_words) : WNN_BEST_ISA_256(scan_words);
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-cumulativesum

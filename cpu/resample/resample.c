@@ -657,7 +657,7 @@ WNN_INLINE void pick_lines_any(const struct picks *picks, size_t run, const char
 }
 
 #if WNN_X86_64
-#define INLINE WNN_INLINE WNN_LANES_AVX2
+#define INLINE WNN_INLINE WNN_TARGET_AVX2
 
 INLINE vector_avx2 load_int8_avx2(const int8_t *from)
 {
@@ -791,7 +791,7 @@ INLINE void pick_lines_avx2(const struct picks *picks, size_t run, const char *p
 }
 
 #undef INLINE
-#define INLINE WNN_INLINE WNN_LANES_AVX512
+#define INLINE WNN_INLINE WNN_TARGET_AVX512
 
 INLINE vector_avx512 load_int8_avx512(const int8_t *from)
 {
@@ -978,8 +978,7 @@ static void run_resample2d(const struct kernel_call *call)
         find_units(&resample);
     resample.streams = wnn_streams(call->out[0].count * resample.size);
     wnn_parallel_for(call->parallel, outer * resample.middle * resample.out[0], 1 + 8192 / resample.out_line,
-                     resample.linear ? WNN_BEST_LANES(linear_lines) : WNN_BEST_LANES(nearest_lines),
-                     &resample);
+                     resample.linear ? WNN_BEST_ISA(linear_lines) : WNN_BEST_ISA(nearest_lines), &resample);
 }
 
 const struct kernel wnn_cpu_resample2d = {.run = run_resample2d};

@@ -2,8 +2,8 @@
 //
 #include "cpu/simd/interleave.h"
 
+#include "cpu/simd/isa.h"
 #include "cpu/simd/runs.h"
-#include "cpu/simd/variants.h"
 
 #include <stdint.h>
 
@@ -62,16 +62,9 @@ enum {
                 y[i] = x[4 * i];                                                                             \
         }                                                                                                    \
     }
-#define DEFINE_WEAVES(set, TARGET)                                                                           \
-    DEFINE_WEAVE(set, TARGET, 8)                                                                             \
-    DEFINE_WEAVE(set, TARGET, 16)                                                                            \
-    DEFINE_WEAVE(set, TARGET, 32)
-
-DEFINE_WEAVES(any, )
-#if WNN_X86_64
-DEFINE_WEAVES(avx2, WNN_AVX2)
-DEFINE_WEAVES(avx512, WNN_AVX512)
-#endif
+WNN_FOR_EACH_ISA(DEFINE_WEAVE, 8)
+WNN_FOR_EACH_ISA(DEFINE_WEAVE, 16)
+WNN_FOR_EACH_ISA(DEFINE_WEAVE, 32)
 
 #if WNN_X86_64
 #define SPLAT_256(from) _mm256_broadcastsi128_si256(from)
@@ -137,8 +130,8 @@ static void find_shuffles(struct shuffles *shuffles, size_t rows, size_t size)
             return unweave_rows_##set(from, to, to_stride, &shuffles, 4, count * size, streams) / size;      \
         }                                                                                                    \
     }
-DEFINE_UNWEAVE(avx2, WNN_AVX2, 256)
-DEFINE_UNWEAVE(avx512, WNN_AVX512, 512)
+DEFINE_UNWEAVE(avx2, WNN_TARGET_AVX2, 256)
+DEFINE_UNWEAVE(avx512, WNN_TARGET_AVX512, 512)
 #endif
 
 struct weaving {
@@ -146,24 +139,14 @@ struct weaving {
     void (*take)(const char *from, ptrdiff_t step, char *to, size_t count);
 };
 
+#define WEAVES(set, TARGET, name)                                                                            \
+    static const struct weaving name##_##set[] = {                                                           \
+        {weave_8_##set, take_8_##set}, {weave_16_##set, take_16_##set}, {weave_32_##set, take_32_##set}};
+WNN_FOR_EACH_ISA(WEAVES, weaves)
+
 static const struct weaving *find_weaving(size_t size)
 {
-#define WEAVES(set)                                                                                          \
-    {                                                                                                        \
-        {weave_8_##set, take_8_##set}, {weave_16_##set, take_16_##set},                                      \
-        {                                                                                                    \
-            weave_32_##set, take_32_##set                                                                    \
-        }                                                                                                    \
-    }
-    static const struct weaving any[] = WEAVES(any);
-#if WNN_X86_64
-    static const struct weaving avx2[] = WEAVES(avx2), avx512[] = WEAVES(avx512);
-    if (wnn_has_avx512())
-        return &avx512[size / 2];
-    if (__builtin_cpu_supports("avx2"))
-        return &avx2[size / 2];
-#endif
-    return &any[size / 2];
+    return WNN_BEST_ISA(weaves) + size / 2;
 }
 
 void wnn_weave(const char *from, ptrdiff_t from_stride, char *to, size_t size, size_t rows, size_t count)
@@ -179,7 +162,8 @@ void wnn_take(const char *from, ptrdiff_t step, char *to, size_t size, size_t co
 #if WNN_X86_64
 // Rows that are no longer than a vector: each vector of the source gives several by the same shuffles as any
 // other. Returns the rows that are done.
-WNN_AVX2 static size_t repeat_vectors(const char *from, char *to, size_t size, size_t count, size_t times)
+WNN_TARGET_AVX2 static size_t repeat_vectors(const char *from, char *to, size_t size, size_t count,
+                                             size_t times)
 {
     __m128i shuffles[VECTOR];
     for (size_t i = 0, at = 0; i < VECTOR; i += size) {
@@ -205,9 +189,9 @@ void wnn_unweave(const char *from, char *to, ptrdiff_t to_stride, size_t size, s
 #if WNN_X86_64
     // Whole lines only.
     streams &= (uintptr_t)to % 64 == 0 && to_stride % 64 == 0;
-    if (wnn_has_avx512())
+    if (wnn_isa() == WNN_ISA_AVX512)
         done = unweave_avx512(from, to, to_stride, size, rows, count, streams);
-    else if (__builtin_cpu_supports("avx2"))
+    else if (wnn_isa() >= WNN_ISA_AVX2)
         done = unweave_avx2(from, to, to_stride, size, rows, count, streams);
 #else
     (void)streams;
@@ -220,61 +204,48 @@ void wnn_unweave(const char *from, char *to, ptrdiff_t to_stride, size_t size, s
 
 // Rows of `times` elements each. Short ones that follow one another are written with what comes behind them,
 // as long as there is room for it.
-#define DEFINE_REPEAT(set, TARGET, width, bits)                                                              \
+enum {
+    WIDTH_any = 16, // bytes
+    WIDTH_avx2 = 32
+};
+#define DEFINE_REPEAT(set, TARGET, bits)                                                                     \
     TARGET static void repeat_##bits##_##set(const char *from, ptrdiff_t from_stride, char *to,              \
                                              ptrdiff_t to_stride, size_t rows, size_t times)                 \
     {                                                                                                        \
-        typedef uint##bits##_t wide __attribute__((vector_size(width)));                                     \
+        typedef uint##bits##_t wide __attribute__((vector_size(WIDTH_##set)));                               \
         size_t bytes = times * ((bits) / 8), over = 0;                                                       \
-        if (bytes <= (width) && to_stride == (ptrdiff_t)bytes && rows * bytes >= (width))                    \
-            over = rows - ((width)-1) / bytes;                                                               \
+        if (bytes <= WIDTH_##set && to_stride == (ptrdiff_t)bytes && rows * bytes >= WIDTH_##set)            \
+            over = rows - (WIDTH_##set - 1) / bytes;                                                         \
         for (size_t row = 0; row < over; row++, from += from_stride, to += bytes) {                          \
             uint##bits##_t value;                                                                            \
             memcpy(&value, from, sizeof value);                                                              \
             wide values = (wide){0} + value;                                                                 \
-            memcpy(to, &values, width);                                                                      \
+            memcpy(to, &values, WIDTH_##set);                                                                \
         }                                                                                                    \
         for (size_t row = over; row < rows; row++, from += from_stride, to += to_stride) {                   \
             uint##bits##_t value;                                                                            \
             memcpy(&value, from, sizeof value);                                                              \
             wide values = (wide){0} + value;                                                                 \
-            if (bytes < (width)) {                                                                           \
+            if (bytes < WIDTH_##set) {                                                                       \
                 wnn_fill_run(to, (const char *)&values, bytes);                                              \
                 continue;                                                                                    \
             }                                                                                                \
-            for (size_t i = 0; i + (width) < bytes; i += (width))                                            \
-                memcpy(to + i, &values, width);                                                              \
-            memcpy(to + bytes - (width), &values, width);                                                    \
+            for (size_t i = 0; i + WIDTH_##set < bytes; i += WIDTH_##set)                                    \
+                memcpy(to + i, &values, WIDTH_##set);                                                        \
+            memcpy(to + bytes - WIDTH_##set, &values, WIDTH_##set);                                          \
         }                                                                                                    \
     }
-#define DEFINE_REPEATS(set, TARGET, width)                                                                   \
-    DEFINE_REPEAT(set, TARGET, width, 8)                                                                     \
-    DEFINE_REPEAT(set, TARGET, width, 16)                                                                    \
-    DEFINE_REPEAT(set, TARGET, width, 32)                                                                    \
-    DEFINE_REPEAT(set, TARGET, width, 64)
-
-DEFINE_REPEATS(any, , 16)
-#if WNN_X86_64
-DEFINE_REPEATS(avx2, WNN_AVX2, 32)
-#endif
+WNN_FOR_EACH_ISA_256(DEFINE_REPEAT, 8)
+WNN_FOR_EACH_ISA_256(DEFINE_REPEAT, 16)
+WNN_FOR_EACH_ISA_256(DEFINE_REPEAT, 32)
+WNN_FOR_EACH_ISA_256(DEFINE_REPEAT, 64)
 
 typedef void (*repeat_loop)(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride,
                             size_t rows, size_t times);
-
-static repeat_loop find_repeat(unsigned log)
-{
-#define REPEATS(set)                                                                                         \
-    {                                                                                                        \
-        repeat_8_##set, repeat_16_##set, repeat_32_##set, repeat_64_##set                                    \
-    }
-    static const repeat_loop any[] = REPEATS(any);
-#if WNN_X86_64
-    static const repeat_loop avx2[] = REPEATS(avx2);
-    if (__builtin_cpu_supports("avx2"))
-        return avx2[log];
-#endif
-    return any[log];
-}
+#define REPEATS(set, TARGET, name)                                                                           \
+    static const repeat_loop name##_##set[] = {repeat_8_##set, repeat_16_##set, repeat_32_##set,             \
+                                               repeat_64_##set};
+WNN_FOR_EACH_ISA_256(REPEATS, repeats)
 
 void wnn_repeat(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, size_t size,
                 size_t rows, size_t times)
@@ -288,10 +259,10 @@ void wnn_repeat(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_
 #if WNN_X86_64
     size_t bytes = times * size;
     if (bytes <= VECTOR && from_stride == (ptrdiff_t)size && to_stride == (ptrdiff_t)bytes &&
-        __builtin_cpu_supports("avx2"))
+        wnn_isa() >= WNN_ISA_AVX2)
         done = repeat_vectors(from, to, size, rows, times);
 #endif
-    find_repeat((unsigned)__builtin_ctz((unsigned)size))(from + (ptrdiff_t)done * from_stride, from_stride,
-                                                         to + (ptrdiff_t)done * to_stride, to_stride,
-                                                         rows - done, times);
+    WNN_BEST_ISA_256(repeats)
+    [__builtin_ctz((unsigned)size)](from + (ptrdiff_t)done * from_stride, from_stride,
+                                    to + (ptrdiff_t)done * to_stride, to_stride, rows - done, times);
 }

@@ -1,37 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vectors of float32 for three instruction sets: AVX-512, AVX2 with FMA and F16C, and what every compiler
-// makes of vectors of 16 bytes. The loops that are written with them stand in .inc files, which are included
-// once for each set, with
-//   NAME(x)  the name of x in this set: NAME(vector), NAME(load) ...
-//   TARGET   the attribute that selects the set
-// Vectors are added, subtracted, multiplied and divided with C's operators; the rest is here.
+// Vectors of float32 for each ISA (isa.h); portable ones have 16 bytes, and every compiler knows them. The
+// loops that are written with them stand in .inc files that each_isa.inc includes for each ISA. Vectors are
+// added, subtracted, multiplied and divided with C's operators; the rest is here.
 // clang-format off
 //   LANES                       floats of a vector; vectors of doubles have half of them
 //   load, store                 LANES floats
 //   load_half, store_half       the same as float16, which is rounded to once
-//   load_some ...               the first `count` lanes only, less than all; the others are those of `rest`
+//   round_half                  to what float16 holds
+//   load_some ...               the first `count` lanes only, at most all; the others are those of `rest`
 //   load_doubles, store_doubles LANES / 2 floats, which are doubles in registers
-//   spread, spread_double       the same number in each lane
-//   fma, fma_doubles            a * b + c; rounded once if the set can
-//   larger                      x > a ? x : a; hence a if x is NaN
-//   largest, sum, sum_doubles   of the lanes
-//   powers                      p * 2^n for integral n from -160 to 2, even where the result is denormal
+//   broadcast, broadcast_double the same number in each lane
+//   fma, fma_doubles            a * b + c; rounded once if the ISA can
+//   min, max                    b if it is less, or greater, else a: NaN of b is passed over, that of a stays
+//   max_lane, sum, sum_doubles  of the lanes
+//   scale_by_pow2               p * 2^n for integral n from -160 to 2, even where the result is denormal
 // clang-format on
 
 #ifndef CPU_LANES_H_
 #define CPU_LANES_H_
 
-#include "cpu/simd/variants.h"
+#include "cpu/simd/isa.h"
 #include "lib/half.h"
 
 #include <stdint.h>
 #include <string.h>
-
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 enum {
@@ -54,6 +49,27 @@ WNN_INLINE void store_any(float *to, vector_any v)
     memcpy(to, &v, sizeof v);
 }
 
+#if defined(__aarch64__)
+WNN_INLINE vector_any load_half_any(const uint16_t *from)
+{
+    return (vector_any)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)));
+}
+
+WNN_INLINE void store_half_any(uint16_t *to, vector_any v)
+{
+    vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)v)));
+}
+
+WNN_INLINE vector_any fma_any(vector_any a, vector_any b, vector_any c)
+{
+    return (vector_any)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+}
+
+WNN_INLINE doubles_any fma_doubles_any(doubles_any a, doubles_any b, doubles_any c)
+{
+    return (doubles_any)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+}
+#else
 WNN_INLINE vector_any load_half_any(const uint16_t *from)
 {
     return (vector_any){wnn_half_to_float(from[0]), wnn_half_to_float(from[1]), wnn_half_to_float(from[2]),
@@ -68,6 +84,24 @@ WNN_INLINE void store_half_any(uint16_t *to, vector_any v)
     memcpy(to, halves, sizeof halves);
 }
 
+WNN_INLINE vector_any fma_any(vector_any a, vector_any b, vector_any c)
+{
+    return a * b + c;
+}
+
+WNN_INLINE doubles_any fma_doubles_any(doubles_any a, doubles_any b, doubles_any c)
+{
+    return a * b + c;
+}
+#endif
+
+WNN_INLINE vector_any round_half_any(vector_any v)
+{
+    uint16_t halves[LANES_any];
+    store_half_any(halves, v);
+    return load_half_any(halves);
+}
+
 WNN_INLINE vector_any load_some_any(const float *from, size_t count, float rest)
 {
     vector_any v = {rest, rest, rest, rest};
@@ -77,7 +111,10 @@ WNN_INLINE vector_any load_some_any(const float *from, size_t count, float rest)
 
 WNN_INLINE void store_some_any(float *to, size_t count, vector_any v)
 {
-    memcpy(to, &v, count * sizeof *to);
+    if (count == LANES_any) // a call of memcpy would be felt
+        store_any(to, v);
+    else
+        memcpy(to, &v, count * sizeof *to);
 }
 
 WNN_INLINE vector_any load_some_half_any(const uint16_t *from, size_t count, float rest)
@@ -107,33 +144,29 @@ WNN_INLINE void store_doubles_any(float *to, doubles_any v)
     to[1] = (float)v[1];
 }
 
-WNN_INLINE vector_any spread_any(float x)
+WNN_INLINE vector_any broadcast_any(float x)
 {
     return (vector_any){x, x, x, x};
 }
 
-WNN_INLINE doubles_any spread_double_any(double x)
+WNN_INLINE doubles_any broadcast_double_any(double x)
 {
     return (doubles_any){x, x};
 }
 
-WNN_INLINE vector_any fma_any(vector_any a, vector_any b, vector_any c)
+WNN_INLINE vector_any min_any(vector_any a, vector_any b)
 {
-    return a * b + c;
+    ints_any mask = b < a;
+    return (vector_any)(((ints_any)b & mask) | ((ints_any)a & ~mask));
 }
 
-WNN_INLINE doubles_any fma_doubles_any(doubles_any a, doubles_any b, doubles_any c)
+WNN_INLINE vector_any max_any(vector_any a, vector_any b)
 {
-    return a * b + c;
+    ints_any mask = b > a;
+    return (vector_any)(((ints_any)b & mask) | ((ints_any)a & ~mask));
 }
 
-WNN_INLINE vector_any larger_any(vector_any a, vector_any x)
-{
-    ints_any mask = x > a;
-    return (vector_any)(((ints_any)x & mask) | ((ints_any)a & ~mask));
-}
-
-WNN_INLINE float largest_any(vector_any v)
+WNN_INLINE float max_lane_any(vector_any v)
 {
     float a = v[0] > v[1] ? v[0] : v[1], b = v[2] > v[3] ? v[2] : v[3];
     return a > b ? a : b;
@@ -181,7 +214,7 @@ WNN_INLINE doubles_any last_doubles_any(doubles_any v)
 }
 
 // In two factors, of which neither is denormal.
-WNN_INLINE vector_any powers_any(vector_any p, vector_any n)
+WNN_INLINE vector_any scale_by_pow2_any(vector_any p, vector_any n)
 {
     ints_any power = (ints_any)(n + 0x1.8p23f) - 0x4B400000, half = power >> 1;
     return p * (vector_any)((half + 127) << 23) * (vector_any)((power - half + 127) << 23);
@@ -190,23 +223,9 @@ WNN_INLINE vector_any powers_any(vector_any p, vector_any n)
 #if WNN_X86_64
 #include <immintrin.h>
 
-#define WNN_LANES_AVX2 __attribute__((target("avx2,fma,f16c")))
-#ifdef __clang__
-#define WNN_LANES_AVX512                                                                                     \
-    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,f16c"), min_vector_width(512)))
-#else
-#define WNN_LANES_AVX512                                                                                     \
-    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,f16c,prefer-vector-width=512")))
-#endif
-
-static inline int wnn_has_lanes_avx2(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 
-#define INLINE WNN_INLINE WNN_LANES_AVX2
+#define INLINE WNN_INLINE WNN_TARGET_AVX2
 
 enum {
     LANES_avx2 = 8
@@ -235,22 +254,32 @@ INLINE void store_half_avx2(uint16_t *to, vector_avx2 v)
     _mm_storeu_si128((__m128i *)(void *)to, _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
 }
 
+INLINE vector_avx2 round_half_avx2(vector_avx2 v)
+{
+    return (vector_avx2)_mm256_cvtph_ps(_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+INLINE __m256i first_lanes_avx2(size_t count)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
 INLINE vector_avx2 load_some_avx2(const float *from, size_t count, float rest)
 {
-    float lanes[LANES_avx2] = {rest, rest, rest, rest, rest, rest, rest, rest};
-    memcpy(lanes, from, count * sizeof *from);
-    return load_avx2(lanes);
+    __m256i first = first_lanes_avx2(count);
+    __m256 some = _mm256_maskload_ps(from, first);
+    return (vector_avx2)_mm256_blendv_ps(_mm256_set1_ps(rest), some, _mm256_castsi256_ps(first));
 }
 
 INLINE void store_some_avx2(float *to, size_t count, vector_avx2 v)
 {
-    float lanes[LANES_avx2];
-    store_avx2(lanes, v);
-    memcpy(to, lanes, count * sizeof *to);
+    _mm256_maskstore_ps(to, first_lanes_avx2(count), (__m256)v);
 }
 
 INLINE vector_avx2 load_some_half_avx2(const uint16_t *from, size_t count, float rest)
 {
+    if (count >= LANES_avx2)
+        return load_half_avx2(from);
     uint16_t halves[LANES_avx2] = {0};
     float lanes[LANES_avx2];
     memcpy(halves, from, count * sizeof *from);
@@ -262,6 +291,10 @@ INLINE vector_avx2 load_some_half_avx2(const uint16_t *from, size_t count, float
 
 INLINE void store_some_half_avx2(uint16_t *to, size_t count, vector_avx2 v)
 {
+    if (count >= LANES_avx2) {
+        store_half_avx2(to, v);
+        return;
+    }
     uint16_t halves[LANES_avx2];
     store_half_avx2(halves, v);
     memcpy(to, halves, count * sizeof *to);
@@ -277,12 +310,12 @@ INLINE void store_doubles_avx2(float *to, doubles_avx2 v)
     _mm_storeu_ps(to, _mm256_cvtpd_ps((__m256d)v));
 }
 
-INLINE vector_avx2 spread_avx2(float x)
+INLINE vector_avx2 broadcast_avx2(float x)
 {
     return (vector_avx2)_mm256_set1_ps(x);
 }
 
-INLINE doubles_avx2 spread_double_avx2(double x)
+INLINE doubles_avx2 broadcast_double_avx2(double x)
 {
     return (doubles_avx2)_mm256_set1_pd(x);
 }
@@ -297,12 +330,17 @@ INLINE doubles_avx2 fma_doubles_avx2(doubles_avx2 a, doubles_avx2 b, doubles_avx
     return (doubles_avx2)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 }
 
-INLINE vector_avx2 larger_avx2(vector_avx2 a, vector_avx2 x)
+INLINE vector_avx2 min_avx2(vector_avx2 a, vector_avx2 b)
 {
-    return (vector_avx2)_mm256_max_ps((__m256)x, (__m256)a);
+    return (vector_avx2)_mm256_min_ps((__m256)b, (__m256)a);
 }
 
-INLINE float largest_avx2(vector_avx2 v)
+INLINE vector_avx2 max_avx2(vector_avx2 a, vector_avx2 b)
+{
+    return (vector_avx2)_mm256_max_ps((__m256)b, (__m256)a);
+}
+
+INLINE float max_lane_avx2(vector_avx2 v)
 {
     __m128 four = _mm_max_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
     four = _mm_max_ps(four, _mm_movehl_ps(four, four));
@@ -359,7 +397,7 @@ INLINE doubles_avx2 last_doubles_avx2(doubles_avx2 v)
     return (doubles_avx2)_mm256_permute4x64_pd((__m256d)v, 0xFF);
 }
 
-INLINE vector_avx2 powers_avx2(vector_avx2 p, vector_avx2 n)
+INLINE vector_avx2 scale_by_pow2_avx2(vector_avx2 p, vector_avx2 n)
 {
     __m256i power = _mm256_cvtps_epi32((__m256)n), half = _mm256_srai_epi32(power, 1);
     __m256i one = _mm256_set1_epi32(127), first = _mm256_slli_epi32(_mm256_add_epi32(half, one), 23);
@@ -371,7 +409,7 @@ INLINE vector_avx2 powers_avx2(vector_avx2 p, vector_avx2 n)
 
 // ---------------------------------------------------------------------------------------------------------------
 
-#define INLINE WNN_INLINE WNN_LANES_AVX512
+#define INLINE WNN_INLINE WNN_TARGET_AVX512
 
 enum {
     LANES_avx512 = 16
@@ -380,7 +418,7 @@ typedef float vector_avx512 __attribute__((vector_size(64)));
 typedef double doubles_avx512 __attribute__((vector_size(64)));
 typedef int32_t ints_avx512 __attribute__((vector_size(64)));
 
-INLINE __mmask16 first_lanes(size_t count)
+INLINE __mmask16 first_lanes_avx512(size_t count)
 {
     return (__mmask16)((1u << count) - 1);
 }
@@ -405,25 +443,31 @@ INLINE void store_half_avx512(uint16_t *to, vector_avx512 v)
     _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
 }
 
+INLINE vector_avx512 round_half_avx512(vector_avx512 v)
+{
+    return (vector_avx512)_mm512_cvtph_ps(_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
+}
+
 INLINE vector_avx512 load_some_avx512(const float *from, size_t count, float rest)
 {
-    return (vector_avx512)_mm512_mask_loadu_ps(_mm512_set1_ps(rest), first_lanes(count), from);
+    return (vector_avx512)_mm512_mask_loadu_ps(_mm512_set1_ps(rest), first_lanes_avx512(count), from);
 }
 
 INLINE void store_some_avx512(float *to, size_t count, vector_avx512 v)
 {
-    _mm512_mask_storeu_ps(to, first_lanes(count), (__m512)v);
+    _mm512_mask_storeu_ps(to, first_lanes_avx512(count), (__m512)v);
 }
 
 INLINE vector_avx512 load_some_half_avx512(const uint16_t *from, size_t count, float rest)
 {
-    __m256i halves = _mm256_maskz_loadu_epi16(first_lanes(count), from);
-    return (vector_avx512)_mm512_mask_cvtph_ps(_mm512_set1_ps(rest), first_lanes(count), halves);
+    __m256i halves = _mm256_maskz_loadu_epi16(first_lanes_avx512(count), from);
+    return (vector_avx512)_mm512_mask_cvtph_ps(_mm512_set1_ps(rest), first_lanes_avx512(count), halves);
 }
 
 INLINE void store_some_half_avx512(uint16_t *to, size_t count, vector_avx512 v)
 {
-    _mm256_mask_storeu_epi16(to, first_lanes(count), _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
+    _mm256_mask_storeu_epi16(to, first_lanes_avx512(count),
+                             _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
 }
 
 INLINE doubles_avx512 load_doubles_avx512(const float *from)
@@ -436,12 +480,12 @@ INLINE void store_doubles_avx512(float *to, doubles_avx512 v)
     _mm256_storeu_ps(to, _mm512_cvtpd_ps((__m512d)v));
 }
 
-INLINE vector_avx512 spread_avx512(float x)
+INLINE vector_avx512 broadcast_avx512(float x)
 {
     return (vector_avx512)_mm512_set1_ps(x);
 }
 
-INLINE doubles_avx512 spread_double_avx512(double x)
+INLINE doubles_avx512 broadcast_double_avx512(double x)
 {
     return (doubles_avx512)_mm512_set1_pd(x);
 }
@@ -456,15 +500,20 @@ INLINE doubles_avx512 fma_doubles_avx512(doubles_avx512 a, doubles_avx512 b, dou
     return (doubles_avx512)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
 }
 
-INLINE vector_avx512 larger_avx512(vector_avx512 a, vector_avx512 x)
+INLINE vector_avx512 min_avx512(vector_avx512 a, vector_avx512 b)
 {
-    return (vector_avx512)_mm512_max_ps((__m512)x, (__m512)a);
+    return (vector_avx512)_mm512_min_ps((__m512)b, (__m512)a);
 }
 
-INLINE float largest_avx512(vector_avx512 v)
+INLINE vector_avx512 max_avx512(vector_avx512 a, vector_avx512 b)
+{
+    return (vector_avx512)_mm512_max_ps((__m512)b, (__m512)a);
+}
+
+INLINE float max_lane_avx512(vector_avx512 v)
 {
     __m512 folded = _mm512_shuffle_f32x4((__m512)v, (__m512)v, 0x4E);
-    return largest_avx2((vector_avx2)_mm512_castps512_ps256(_mm512_max_ps((__m512)v, folded)));
+    return max_lane_avx2((vector_avx2)_mm512_castps512_ps256(_mm512_max_ps((__m512)v, folded)));
 }
 
 INLINE float sum_avx512(vector_avx512 v)
@@ -517,18 +566,13 @@ INLINE doubles_avx512 last_doubles_avx512(doubles_avx512 v)
     return (doubles_avx512)_mm512_permutexvar_pd(_mm512_set1_epi64(7), (__m512d)v);
 }
 
-INLINE vector_avx512 powers_avx512(vector_avx512 p, vector_avx512 n)
+INLINE vector_avx512 scale_by_pow2_avx512(vector_avx512 p, vector_avx512 n)
 {
     return (vector_avx512)_mm512_scalef_ps((__m512)p, (__m512)n);
 }
 
 #undef INLINE
 
-// The function of the best set that the processor has.
-#define WNN_BEST_LANES(name)                                                                                 \
-    (wnn_has_avx512() ? name##_avx512 : wnn_has_lanes_avx2() ? name##_avx2 : name##_any)
-#else
-#define WNN_BEST_LANES(name) (name##_any)
 #endif
 
 #endif

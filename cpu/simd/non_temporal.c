@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/simd/non_temporal.h"
 
-#include "cpu/simd/variants.h"
+#include "cpu/simd/isa.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void stream_lines(char *to, const char *from, size_t step, size_t lines)
     }
 }
 
-WNN_AVX512 static void stream_lines_avx512(char *to, const char *from, size_t step, size_t lines)
+WNN_TARGET_AVX512 static void stream_lines_avx512(char *to, const char *from, size_t step, size_t lines)
 {
     for (size_t i = 0; i < lines; i++, to += LINE, from += step)
         _mm512_stream_si512((void *)to, _mm512_loadu_si512(from));
@@ -28,7 +28,7 @@ WNN_AVX512 static void stream_lines_avx512(char *to, const char *from, size_t st
 
 static void lines(char *to, const char *from, size_t step, size_t count)
 {
-    if (wnn_has_avx512())
+    if (wnn_isa() == WNN_ISA_AVX512)
         stream_lines_avx512(to, from, step, count);
     else
         stream_lines(to, from, step, count);

@@ -5,7 +5,7 @@
 
 #include "cpu/simd/vmath.h"
 
-#include "lib/isa.h"
+#include "cpu/simd/isa.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -44,40 +44,8 @@ static inline __attribute__((always_inline)) double double_from_bits(uint64_t bi
     return value;
 }
 
-#if WNN_X86
-#define NAME(x)       avx512_##x
-#define TARGET        __attribute__((target("avx512f,avx512dq,avx2,fma")))
-#define FMA(a, b, c)  __builtin_fma(a, b, c)
-#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
-#include "cpu/simd/vmath.inc"
-
-#define NAME(x)       avx2_##x
-#define TARGET        __attribute__((target("avx2,fma")))
-#define FMA(a, b, c)  __builtin_fma(a, b, c)
-#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
-#include "cpu/simd/vmath.inc"
-#endif
-
-#define NAME(x) base_##x
-#define TARGET
-#if defined(__aarch64__)
-#define FMA(a, b, c)  __builtin_fma(a, b, c)
-#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
-#else
-#define FMA(a, b, c)  ((a) * (b) + (c))
-#define FMAF(a, b, c) ((a) * (b) + (c))
-#endif
-#include "cpu/simd/vmath.inc"
-
-static const struct loops *best_loops(void)
-{
-#if WNN_X86
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") ? &avx512_loops
-                                                                                       : &avx2_loops;
-#endif
-    return &base_loops;
-}
+#define LOOPS "cpu/simd/vmath.inc"
+#include "cpu/simd/each_isa.inc"
 
 static int whole_groups(size_t count)
 {
@@ -109,7 +77,7 @@ static void fix_turns(enum vmath function, const float *x, float *y, size_t coun
 // In place as far as whole groups go.
 void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, float alpha)
 {
-    void (*loop)(float *, int, double, double) = best_loops()->floats[function];
+    void (*loop)(float *, int, double, double) = WNN_BEST_ISA(&loops)->floats[function];
     bool turns = function == VMATH_SIN || function == VMATH_COS || function == VMATH_TAN;
     double inverse = 1 / (double)alpha;
     _Alignas(64) float block[BLOCK];
@@ -132,7 +100,7 @@ void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, floa
 
 void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, float *y, size_t count)
 {
-    void (*loop)(float *restrict, const float *restrict, int) = best_loops()->pairs[function];
+    void (*loop)(float *restrict, const float *restrict, int) = WNN_BEST_ISA(&loops)->pairs[function];
     _Alignas(64) float left[BLOCK], right[BLOCK];
     for (size_t i = 0, n; i < count; i += n) {
         n = count - i < BLOCK ? count - i : BLOCK;
@@ -155,7 +123,7 @@ void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, fl
 
 void wnn_vmath_exp_below(const float *x, float *y, size_t count, float most)
 {
-    void (*loop)(const float *, float *, int, float) = best_loops()->exp_below;
+    void (*loop)(const float *, float *, int, float) = WNN_BEST_ISA(&loops)->exp_below;
     float block[GROUP];
     size_t rest = count % GROUP;
     for (size_t i = 0, n; i < count - rest; i += n) {
@@ -172,7 +140,7 @@ void wnn_vmath_exp_below(const float *x, float *y, size_t count, float most)
 
 void wnn_vmath_doubles(enum vmath function, double *values, size_t count)
 {
-    void (*loop)(double *, int) = best_loops()->doubles[function];
+    void (*loop)(double *, int) = WNN_BEST_ISA(&loops)->doubles[function];
     _Alignas(64) double block[BLOCK];
     for (size_t i = 0, n; i < count; i += n) {
         n = count - i < BLOCK ? count - i : BLOCK;

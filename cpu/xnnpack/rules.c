@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/xnnpack/rules.h"
 
+#include "lib/isa.h"
+
 #include <math.h>
 
 // Bounds that keep every 32-bit product inside of XNNPACK from overflowing.
@@ -185,11 +187,7 @@ static void range_of(const struct node *node, bool has_range, struct xnnpack_op 
 // which makes them almost three times slower than the processor allows.
 static bool matrices_are_slow(void)
 {
-#if defined(__x86_64__)
-    return !IS_NEWER && __builtin_cpu_supports("fma") && !__builtin_cpu_supports("avx512f");
-#else
-    return false;
-#endif
+    return !IS_NEWER && WNN_CPU_HAS("fma") && !WNN_CPU_HAS("avx512f");
 }
 
 // Whether the backend's own kernels are the faster ones. Measured on a Xeon with AVX-512, batch 1, with
