@@ -1,234 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // conv2d and convTranspose2d: products of the filter with patches of the input, which never exist as a whole
-// (conv_product.c, or below for channels_first), or loops for small groups. Padding counts as zeros. A
+// (product.c, product_nchw.c, winograd.c), or loops for small groups. Padding counts as zeros. A
 // constant filter is packed once: for the product, or as struct conv wants it for the loops.
 
 #include "cpu/conv/conv.h"
 #include "ops/geometry.h"
 
-// A product of channels_first: one image and one group.
-struct part {
-    const struct conv *conv;
-    const float *input, *bias; // of the image and group
-    size_t filter;             // offset of the group
-    const float *rows;         // of the group, packed, or NULL
-};
-
-static void scatter_pixels(const struct gemm *gemm, size_t first, unsigned count, size_t *offsets)
-{
-    const struct conv *conv = ((const struct part *)gemm->argument)->conv;
-    for (unsigned i = 0; i < count; i++) {
-        size_t x = (first + i) % conv->x.count, y = (first + i) / conv->x.count;
-        offsets[i] = (conv->y.out + y * conv->y.out_step) * conv->out_y +
-                     (conv->x.out + x * conv->x.out_step) * conv->out_x;
-    }
-}
-
-// The offset of a tap's elements in the filter.
-static size_t filter_tap(const struct part *part, size_t ky, size_t kx)
-{
-    const struct conv *conv = part->conv;
-    return part->filter + (conv->y.tap + ky * conv->y.tap_step) * conv->filter_y +
-           (conv->x.tap + kx * conv->x.tap_step) * conv->filter_x;
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Channels first: output channels [m] by pixels [n]; terms are input channels, then taps
-// ---------------------------------------------------------------------------------------------------------------
-
-// Whether the terms of an output channel lie side by side in the filter.
-static bool rows_are_contiguous(const struct conv *conv)
-{
-    return (conv->x.taps == 1 || conv->filter_x * conv->x.tap_step == 1) &&
-           (conv->y.taps == 1 || conv->filter_y * conv->y.tap_step == conv->x.taps) &&
-           (conv->inputs == 1 || conv->filter_in == conv->y.taps * conv->x.taps);
-}
-
-// Terms [k, k + length) of an output channel, side by side.
-static void copy_row(const struct part *part, size_t row, size_t k, size_t length, float *to)
-{
-    const struct conv *conv = part->conv;
-    size_t from = filter_tap(part, 0, 0) + row * conv->filter_out, taps = conv->y.taps * conv->x.taps;
-    size_t channel = k / taps, ky = k % taps / conv->x.taps, kx = k % conv->x.taps;
-    for (size_t i = 0; i < length; i++) {
-        size_t at = from + channel * conv->filter_in + ky * conv->y.tap_step * conv->filter_y +
-                    kx * conv->x.tap_step * conv->filter_x;
-        to[i] = conv->filter_halves != NULL ? wnn_half_to_float(conv->filter_halves[at]) : conv->filter[at];
-        if (++kx == conv->x.taps) {
-            kx = 0;
-            if (++ky == conv->y.taps) {
-                ky = 0;
-                channel++;
-            }
-        }
-    }
-}
-
-static void filter_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
-                        size_t length, unsigned mr, const float **pointers, float *buffer)
-{
-    const struct part *part = gemm->argument;
-    const struct conv *conv = part->conv;
-    bool contiguous = part->rows == NULL && rows_are_contiguous(conv);
-    (void)segments;
-    (void)mr;
-
-    for (unsigned r = 0; r < count; r++) {
-        if (part->rows != NULL) {
-            pointers[r] = part->rows + (row + r) * gemm->k + k;
-        } else if (contiguous) {
-            pointers[r] = conv->filter + filter_tap(part, 0, 0) + (row + r) * conv->filter_out + k;
-        } else {
-            float *to = buffer + r * WNN_GEMM_KC;
-            copy_row(part, row + r, k, length, to);
-            pointers[r] = to;
-        }
-    }
-}
-
-// One tap of `count` neighbouring output elements, the first of which has input coordinate `first`; zeros
-// outside.
-static void copy_taps(const float *line, int64_t first, int64_t step, int64_t size, size_t count, float *to)
-{
-    if (step == 1 && first >= 0 && first + (int64_t)count <= size) {
-        if (count == WNN_GEMM_MAX_NR) // what usually happens, without a call
-            memcpy(to, line + first, WNN_GEMM_MAX_NR * sizeof *to);
-        else
-            memcpy(to, line + first, count * sizeof *to);
-        return;
-    }
-    int64_t begin = first < 0 ? (step - 1 - first) / step : 0;
-    int64_t end = first < size ? (size - 1 - first) / step + 1 : 0;
-    size_t high = end < (int64_t)count ? (size_t)end : count;
-    size_t low = begin < (int64_t)high ? (size_t)begin : high;
-    for (size_t j = 0; j < low; j++)
-        to[j] = 0;
-    first += (int64_t)low * step;
-    for (size_t j = low; j < high; j++, first += step)
-        to[j] = line[first];
-    for (size_t j = high; j < count; j++)
-        to[j] = 0;
-}
-
-static void patch_panel(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
-                        float *panel, unsigned width)
-{
-    const struct part *part = gemm->argument;
-    const struct conv *conv = part->conv;
-    size_t taps = conv->y.taps * conv->x.taps;
-
-    // Pieces of the panel's columns that belong to one row of the output.
-    for (size_t lane = 0, lanes; lane < count; lane += lanes) {
-        size_t x = (column + lane) % conv->x.count, y = (column + lane) / conv->x.count;
-        lanes = wnn_smaller(conv->x.count - x, count - lane);
-        int64_t first_y = conv->y.offset + (int64_t)y * conv->y.step;
-        int64_t first_x = conv->x.offset + (int64_t)x * conv->x.step;
-        size_t channel = k / taps, ky = k % taps / conv->x.taps, kx = k % conv->x.taps;
-        float *to = panel + lane;
-        for (size_t i = 0; i < length; i++, to += width) {
-            int64_t iy = first_y + (int64_t)ky * conv->y.offset_step;
-            if (iy < 0 || iy >= conv->y.in) {
-                for (size_t j = 0; j < lanes; j++)
-                    to[j] = 0;
-            } else {
-                copy_taps(part->input + channel * conv->in_channel + (size_t)iy * conv->in_y,
-                          first_x + (int64_t)kx * conv->x.offset_step, conv->x.step, conv->x.in, lanes, to);
-            }
-            if (++kx == conv->x.taps) {
-                kx = 0;
-                if (++ky == conv->y.taps) {
-                    ky = 0;
-                    channel++;
-                }
-            }
-        }
-    }
-    if (count < width) {
-        for (size_t i = 0; i < length; i++)
-            memset(panel + i * width + count, 0, (width - count) * sizeof *panel);
-    }
-}
-
-static void add_bias_to_rows(const struct gemm *gemm, float *tile, unsigned width, size_t row, unsigned rows,
-                             size_t column, unsigned columns)
-{
-    const float *bias = ((const struct part *)gemm->argument)->bias + row;
-    (void)column;
-    for (unsigned r = 0; r < rows; r++) {
-        for (unsigned j = 0; j < columns; j++)
-            tile[r * width + j] += bias[r];
-    }
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // All parts of a phase
 // ---------------------------------------------------------------------------------------------------------------
 
-static size_t term_count(const struct conv *conv)
+static bool is_product(const struct conv *conv)
 {
-    return conv->y.taps * conv->x.taps * conv->inputs;
+    return conv->method == CONV_PRODUCT || conv->method == CONV_WINOGRAD || conv->method == CONV_PRODUCT_NCHW;
 }
 
 // The packed filter of one group.
 static size_t packed_floats(const struct conv *conv)
 {
-    size_t unit = WNN_ALIGNMENT / sizeof(float);
-    if (conv->winograd)
-        return wnn_conv_winograd_floats(conv);
-    return conv->channels_last ? wnn_conv_product_floats(conv)
-                               : (conv->outputs * term_count(conv) + unit - 1) / unit * unit;
-}
-
-// Filters are packed before there is an input.
-static struct part describe_part(const struct conv *conv, size_t image, size_t group)
-{
-    size_t first = image * conv->in_image + group * conv->inputs * conv->in_channel;
-    return (struct part){
-        .conv = conv,
-        .input = conv->input == NULL ? NULL : conv->input + first,
-        .filter = group * conv->filter_group,
-        .bias = conv->bias == NULL ? NULL : conv->bias + group * conv->outputs,
-        .rows = conv->packed == NULL ? NULL : conv->packed + group * packed_floats(conv),
-    };
-}
-
-static struct gemm describe_product(const struct part *part)
-{
-    const struct conv *conv = part->conv;
-    size_t pixels = conv->y.count * conv->x.count, terms = term_count(conv);
-    struct gemm gemm = {
-        .m = conv->outputs,
-        .n = pixels,
-        .k = terms,
-        .unit = terms,
-        .rows = filter_rows,
-        .panel = patch_panel,
-        .finish = part->bias == NULL ? NULL : add_bias_to_rows,
-        .range = conv->range,
-        .row_stride = conv->out_channel,
-        .scatter_columns = true,
-        .scatter = conv->y.out_step > 1 || conv->x.out_step > 1 ? scatter_pixels : NULL,
-        .argument = part,
-    };
-    return gemm;
+    return conv->method == CONV_WINOGRAD  ? wnn_conv_winograd_floats(conv)
+           : conv->method == CONV_PRODUCT ? wnn_conv_product_floats(conv)
+                                          : wnn_conv_product_nchw_floats(conv);
 }
 
 static void run_part(const struct conv *conv, size_t image, size_t group, const struct parallel *parallel,
                      float *scratch)
 {
-    if (conv->winograd) {
+    if (conv->method == CONV_WINOGRAD)
         wnn_conv_winograd(conv, parallel, scratch);
-        return;
-    }
-    if (conv->channels_last) {
+    else if (conv->method == CONV_PRODUCT)
         wnn_conv_product(conv, group, parallel);
-        return;
-    }
-    struct part part = describe_part(conv, image, group);
-    struct gemm gemm = describe_product(&part);
-    gemm.c = conv->output + image * conv->out_image + group * conv->outputs * conv->out_channel;
-    wnn_gemm_run(&gemm, parallel, scratch);
+    else
+        wnn_conv_product_nchw(conv, image, group, parallel, scratch);
 }
 
 struct parts {
@@ -262,49 +66,45 @@ static void run_chunks(void *argument, size_t begin, size_t end)
     }
 }
 
-static bool by_product(const struct conv *conv, size_t taps)
-{
-    return conv->groups == 1 ||
-           (conv->outputs >= (conv->channels_last ? 16 : 8) && conv->inputs * taps >= 16);
-}
-
-static bool by_pixels(const struct conv *conv)
-{
-    return conv->channels_last && conv->groups > 1 && conv->inputs == 1 && conv->outputs == 1;
-}
-
+// Of all groups; `packed` has packed_floats for each.
 static void pack_groups(const struct conv *conv, const struct parallel *parallel, float *packed)
 {
-    if (conv->winograd)
+    if (conv->method == CONV_WINOGRAD) {
         wnn_conv_winograd_pack(conv, parallel, packed);
-    for (size_t group = 0; group < conv->groups && !conv->winograd; group++)
-        wnn_conv_product_pack(conv, group, parallel, packed + group * packed_floats(conv));
+    } else if (conv->method == CONV_PRODUCT_NCHW) {
+        wnn_conv_product_nchw_pack(conv, parallel, packed);
+    } else {
+        for (size_t group = 0; group < conv->groups; group++)
+            wnn_conv_product_pack(conv, group, parallel, packed + group * packed_floats(conv));
+    }
 }
 
-static void run_phase(struct conv *conv, bool product, const struct parallel *parallel, float *scratch)
+static void run_products(struct conv *conv, const struct parallel *parallel, float *scratch)
 {
-    if (!product) {
-        if (by_pixels(conv))
-            wnn_conv_depthwise(conv, parallel);
-        else if (!wnn_conv_planes(conv, parallel, scratch))
-            wnn_conv_direct(conv, parallel);
-        return;
-    }
     struct parts parts = {.conv = conv, .count = part_count(conv), .scratch = scratch};
-    if (conv->channels_last && conv->packed == NULL) {
+    if (conv->method != CONV_PRODUCT_NCHW && conv->packed == NULL) {
         pack_groups(conv, parallel, scratch);
         conv->packed = scratch;
     }
     if (parts.count >= 2 * (size_t)parallel->threads) {
         parts.chunks = chunk_count(parts.count, parallel->threads);
-        if (!conv->channels_last)
-            parts.scratch_floats =
-                wnn_gemm_scratch(conv->y.count * conv->x.count, term_count(conv)) / sizeof(float);
+        if (conv->method == CONV_PRODUCT_NCHW)
+            parts.scratch_floats = wnn_conv_product_nchw_scratch(conv) / sizeof(float);
         wnn_parallel_for(parallel, parts.chunks, 1, run_chunks, &parts);
     } else {
         for (size_t i = 0; i < parts.count; i++)
             run_part(conv, i / conv->groups, i % conv->groups, parallel, scratch);
     }
+}
+
+static void run_phase(struct conv *conv, const struct parallel *parallel, float *scratch)
+{
+    if (conv->method == CONV_DEPTHWISE)
+        wnn_conv_depthwise(conv, parallel);
+    else if (is_product(conv))
+        run_products(conv, parallel, scratch);
+    else if (!wnn_conv_planes(conv, parallel, scratch))
+        wnn_conv_direct(conv, parallel);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -465,8 +265,7 @@ struct layer {
     size_t rows_of_phases, phases; // phases: in a row of them
     struct conv_reach reach[2];    // of convTranspose2d
     const uint32_t *padding, *strides, *dilations;
-    bool transposed, product;
-    bool scattered; // convTranspose2d, element by element
+    bool transposed;
 };
 
 #define MANY_PHASES 16
@@ -493,6 +292,20 @@ static bool phases_are_tiny(const struct layer *layer)
     return work < PHASE_WORK && layer->rows_of_phases * layer->phases >= MANY_PHASES;
 }
 
+// The one place where it is chosen how a node is computed.
+static enum conv_method choose_method(const struct layer *layer)
+{
+    const struct conv *conv = &layer->conv;
+    if (layer->transposed && phases_are_tiny(layer))
+        return CONV_REACH;
+    if (conv->groups == 1 || (conv->outputs >= (conv->channels_last ? 16 : 8) &&
+                              conv->inputs * layer->height * layer->width >= 16))
+        return layer->node->lowering == LOWER_FAST ? CONV_WINOGRAD
+               : conv->channels_last               ? CONV_PRODUCT
+                                                   : CONV_PRODUCT_NCHW;
+    return conv->channels_last && conv->inputs == 1 && conv->outputs == 1 ? CONV_DEPTHWISE : CONV_DIRECT;
+}
+
 static struct layer describe_layer(const struct node *node)
 {
     const struct convolution c = wnn_node_convolution(node);
@@ -512,8 +325,7 @@ static struct layer describe_layer(const struct node *node)
         layer.rows_of_phases = wnn_smaller(layer.height, layer.reach[0].period);
         layer.phases = wnn_smaller(layer.width, layer.reach[1].period);
     }
-    layer.scattered = layer.transposed && phases_are_tiny(&layer);
-    layer.product = !layer.scattered && by_product(&layer.conv, layer.height * layer.width);
+    layer.conv.method = choose_method(&layer);
     return layer;
 }
 
@@ -529,7 +341,6 @@ static struct conv phase_of(const struct layer *layer, size_t index)
             transpose_axis(&layer->conv.x, &layer->reach[1], strides[1], dilations[1], index % layer->phases);
         return conv;
     }
-    conv.winograd = layer->node->lowering == LOWER_FAST;
     conv.y = conv_axis(&layer->conv.y, layer->height, padding[0], strides[0], dilations[0]);
     conv.x = conv_axis(&layer->conv.x, layer->width, padding[2], strides[1], dilations[1]);
     if (is_pointwise(&conv.y) && is_pointwise(&conv.x)) {
@@ -560,7 +371,7 @@ static size_t copied_floats(const struct layer *layer)
 
 static bool takes_range(const struct layer *layer)
 {
-    return layer->product || layer->scattered || by_pixels(&layer->conv);
+    return layer->conv.method != CONV_DIRECT;
 }
 
 static size_t packed_filter_floats(const struct layer *layer)
@@ -578,8 +389,8 @@ static size_t packed_filter_floats(const struct layer *layer)
 static bool takes_halves(const struct layer *layer)
 {
     return !layer->transposed && layer->node->in[0]->type.type == WNNDataType_Float16 &&
-           layer->conv.channels_last &&
-           (layer->product || (by_pixels(&layer->conv) && layer->height * layer->width <= WNN_CONV_TAPS));
+           ((layer->conv.channels_last && is_product(&layer->conv)) ||
+            (layer->conv.method == CONV_DEPTHWISE && layer->height * layer->width <= WNN_CONV_TAPS));
 }
 
 struct strip_call {
@@ -592,7 +403,7 @@ static void run_strip(const struct conv *strip, const void *argument)
 {
     const struct strip_call *call = argument;
     struct conv conv = *strip;
-    run_phase(&conv, call->layer->product, call->parallel, call->scratch);
+    run_phase(&conv, call->parallel, call->scratch);
 }
 
 // Of float16, with a filter as `conv` wants it.
@@ -604,7 +415,7 @@ static void run_halves(const struct layer *layer, const struct kernel_call *call
     unsigned addend = wnn_epilogue(call->node).addend;
     if (addend)
         whole.addend_halves = call->in[addend].data;
-    if (!layer->product) {
+    if (whole.method == CONV_DEPTHWISE) {
         wnn_conv_depthwise(&whole, call->parallel);
         return;
     }
@@ -638,14 +449,14 @@ static void run_conv2d(const struct kernel_call *call)
         conv->output = wnn_floats_out(call, 0, &scratch);
     float range[2];
     conv->range = takes_range(&layer) && wnn_activation_range(call->node, range) ? range : NULL;
-    if (layer.scattered) {
+    if (conv->method == CONV_REACH) {
         wnn_conv_reach(conv, &layer.reach[0], &layer.reach[1], call->parallel);
         wnn_floats_store(call, 0, conv->output);
         return;
     }
-    if (!layer.product && packed != NULL) {
+    if (!is_product(&layer.conv) && packed != NULL) {
         use_copied_filter(conv, layer.width, packed);
-    } else if (!layer.product && must_copy_filter(conv)) {
+    } else if (!is_product(&layer.conv) && must_copy_filter(conv)) {
         float *copy = wnn_scratch_take(&scratch, copied_floats(&layer) * sizeof *copy);
         copy_filter(conv, layer.height, layer.width, copy);
         use_copied_filter(conv, layer.width, copy);
@@ -665,11 +476,11 @@ static void run_conv2d(const struct kernel_call *call)
             return;
         if (is_empty(&phase))
             continue;
-        if (packed != NULL && layer.product) {
+        if (packed != NULL && is_product(&layer.conv)) {
             phase.packed = packed;
             packed += phase.groups * packed_floats(&phase);
         }
-        run_phase(&phase, layer.product, call->parallel, (float *)scratch.next);
+        run_phase(&phase, call->parallel, (float *)scratch.next);
     }
     wnn_floats_store(call, 0, conv->output);
 }
@@ -680,18 +491,19 @@ static bool filter_serves(const struct layer *layer)
     const struct conv phase = phase_of(layer, 0);
     if (layer->node->in[1]->type.type != WNNDataType_Float32)
         return false;
-    if (!layer->product)
+    if (!is_product(&layer->conv))
         return !must_copy_filter(&layer->conv);
-    return !layer->conv.channels_last && phase_count(layer) == 1 && rows_are_contiguous(&phase);
+    return phase.method == CONV_PRODUCT_NCHW && phase_count(layer) == 1 &&
+           wnn_conv_product_nchw_reads(&phase);
 }
 
 static size_t packed_bytes(const struct node *node)
 {
     struct layer layer = describe_layer(node);
-    if (!wnn_has_weights(node) || layer.scattered || wnn_shape_elements(&node->out[0]->type.shape) == 0 ||
-        filter_serves(&layer))
+    if (!wnn_has_weights(node) || layer.conv.method == CONV_REACH ||
+        wnn_shape_elements(&node->out[0]->type.shape) == 0 || filter_serves(&layer))
         return 0;
-    return (layer.product ? packed_filter_floats(&layer) : copied_floats(&layer)) * sizeof(float);
+    return (is_product(&layer.conv) ? packed_filter_floats(&layer) : copied_floats(&layer)) * sizeof(float);
 }
 
 static size_t scratch_bytes(const struct node *node, unsigned threads)
@@ -702,55 +514,37 @@ static size_t scratch_bytes(const struct node *node, unsigned threads)
     bool packed = packed_bytes(node) > 0;
     uint32_t without = packed ? 2 : 0; // the inputs of which there is no copy
     size_t bytes = 0;
-    if (layer.scattered)
+    if (conv->method == CONV_REACH)
         return wnn_floats_scratch(node);
     if (takes_halves(&layer)) {
         const struct conv phase = phase_of(&layer, 0);
         without |= 1;
         bytes = wnn_floats_scratch_without(node, without) - wnn_floats_copy_bytes(node->out[0]);
-        if (layer.product)
+        if (is_product(&layer.conv))
             bytes += wnn_conv_strips_scratch(&phase, threads);
     } else {
         bytes = wnn_floats_scratch_without(node, without);
     }
-    if (layer.product) {
-        if (!conv->channels_last)
+    if (is_product(&layer.conv)) {
+        if (conv->method == CONV_PRODUCT_NCHW)
             bytes += chunk_count(part_count(conv), threads) *
                      wnn_gemm_scratch(conv->y.count * conv->x.count, taps * conv->inputs);
         else if (!packed)
             bytes += wnn_aligned(packed_filter_floats(&layer) * sizeof(float));
         const struct conv phase = phase_of(&layer, 0);
-        if (phase.winograd)
+        if (phase.method == CONV_WINOGRAD)
             bytes += wnn_conv_winograd_scratch(&phase, threads);
         return bytes;
     }
     if (!packed && must_copy_filter(conv))
         bytes += wnn_aligned(copied_floats(&layer) * sizeof(float));
     size_t most = 0;
-    for (size_t i = 0; !by_pixels(conv) && i < phase_count(&layer); i++) {
+    for (size_t i = 0; conv->method == CONV_DIRECT && i < phase_count(&layer); i++) {
         struct conv phase = phase_of(&layer, i);
         size_t planes = is_empty(&phase) ? 0 : wnn_conv_planes_scratch(&phase, threads);
         most = planes > most ? planes : most;
     }
     return bytes + most;
-}
-
-struct packing {
-    const struct conv *conv;
-    float *to;
-};
-
-// Items are output channels of one group after the other.
-static void pack_rows(void *argument, size_t begin, size_t end)
-{
-    const struct packing *packing = argument;
-    const struct conv *conv = packing->conv;
-    size_t terms = term_count(conv);
-    for (size_t i = begin; i < end; i++) {
-        size_t group = i / conv->outputs, row = i % conv->outputs;
-        struct part part = describe_part(conv, 0, group);
-        copy_row(&part, row, 0, terms, packing->to + group * packed_floats(conv) + row * terms);
-    }
 }
 
 static void pack_filter(const struct kernel_call *call, void *packed)
@@ -762,20 +556,15 @@ static void pack_filter(const struct kernel_call *call, void *packed)
         conv->filter_halves = call->in[1].data;
     else
         conv->filter = call->in[1].data;
-    if (!layer.product) {
+    if (!is_product(&layer.conv)) {
         copy_filter(conv, layer.height, layer.width, to);
         return;
     }
     for (size_t i = 0; i < phase_count(&layer); i++) {
         struct conv phase = phase_of(&layer, i);
-        struct packing packing = {&phase, to};
         if (is_empty(&phase))
             continue;
-        if (!phase.channels_last)
-            wnn_parallel_for(call->parallel, phase.groups * phase.outputs,
-                             1 + 16384 / (term_count(&phase) + 1), pack_rows, &packing);
-        else
-            pack_groups(&phase, call->parallel, to);
+        pack_groups(&phase, call->parallel, to);
         to += phase.groups * packed_floats(&phase);
     }
 }
@@ -791,13 +580,13 @@ static bool has_fast(const struct node *node)
 {
     struct layer layer = describe_layer(node);
     const struct conv phase = phase_of(&layer, 0);
-    return layer.product && wnn_has_weights(node) && wnn_conv_winograd_suits(&phase);
+    return is_product(&layer.conv) && wnn_has_weights(node) && wnn_conv_winograd_suits(&phase);
 }
 
 static bool can_add(const struct node *node)
 {
     struct layer layer = describe_layer(node);
-    return layer.product && layer.conv.channels_last &&
+    return is_product(&layer.conv) && layer.conv.channels_last &&
            (node->out[0]->type.type == WNNDataType_Float32 || takes_halves(&layer));
 }
 

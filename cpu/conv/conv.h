@@ -31,6 +31,16 @@ static inline void wnn_conv_inside(const struct conv_axis *axis, size_t *low, si
     *low = begin < (int64_t)*high ? (size_t)begin : *high;
 }
 
+// How a node is computed: what it reads its filter as, needs scratch memory for and runs goes by this.
+enum conv_method {
+    CONV_DIRECT,       // groups that are too small for anything else: wnn_conv_planes, or wnn_conv_direct
+    CONV_DEPTHWISE,    // one channel a group, with channels_last
+    CONV_PRODUCT,      // with channels_last
+    CONV_WINOGRAD,     // the same
+    CONV_PRODUCT_NCHW, // with the channels first
+    CONV_REACH,        // convTranspose2d of many phases with next to nothing to multiply: element by element
+};
+
 struct conv {
     const float *input, *filter, *bias;
     const uint16_t *filter_halves; // a filter to be packed, instead of `filter`
@@ -44,7 +54,7 @@ struct conv {
     uint16_t *output_halves;
     size_t batch, groups, inputs, outputs; // inputs and outputs: channels of a group
     bool channels_last;
-    bool winograd;                           // `packed` is for wnn_conv_winograd
+    enum conv_method method;
     size_t in_image, in_y, in_x, in_channel; // strides
     size_t out_image, out_y, out_x, out_channel;
     size_t filter_group, filter_out, filter_in, filter_y, filter_x;
@@ -72,6 +82,12 @@ void wnn_conv_reach(const struct conv *conv, const struct conv_reach *y, const s
 
 // All that follows is for at least one output element, one tap and one input channel.
 
+// Terms of an output.
+static inline size_t wnn_conv_terms(const struct conv *conv)
+{
+    return conv->y.taps * conv->x.taps * conv->inputs;
+}
+
 // The product of all pixels with one group of the filter, with channels_last. `packed` has as many floats for
 // each group, which wnn_conv_product_pack writes.
 void wnn_conv_product(const struct conv *conv, size_t group, const struct parallel *parallel);
@@ -85,6 +101,18 @@ void wnn_conv_winograd(const struct conv *conv, const struct parallel *parallel,
 size_t wnn_conv_winograd_scratch(const struct conv *conv, unsigned threads);
 size_t wnn_conv_winograd_floats(const struct conv *conv);
 void wnn_conv_winograd_pack(const struct conv *conv, const struct parallel *parallel, float *packed);
+
+// The product of one image and one group with the channels first. `packed` has as many floats for each group,
+// which wnn_conv_product_nchw_pack writes for all; it may be NULL. Scratch memory is in bytes.
+void wnn_conv_product_nchw(const struct conv *conv, size_t image, size_t group,
+                           const struct parallel *parallel, float *scratch);
+size_t wnn_conv_product_nchw_scratch(const struct conv *conv);
+size_t wnn_conv_product_nchw_floats(const struct conv *conv);
+void wnn_conv_product_nchw_pack(const struct conv *conv, const struct parallel *parallel, float *packed);
+
+// Whether the terms of an output channel lie side by side in the filter, so that nothing is gained by
+// packing.
+bool wnn_conv_product_nchw_reads(const struct conv *conv);
 
 // With channels_last, where groups have one input and one output channel; filter_group is 1. Of float16 with
 // at most WNN_CONV_TAPS taps.

@@ -31,11 +31,6 @@ struct conv {
     struct int8_scales scales; // for packing
 };
 
-static size_t round_up(size_t value, size_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
-
 static struct conv measure(const struct node *node)
 {
     const struct convolution c = wnn_node_convolution(node);
@@ -174,7 +169,7 @@ static void copy_piece(const struct conv *conv, const uint8_t *image, int64_t y,
     int64_t begin = x < 0 ? -x : 0, end = conv->in_size[1] - x;
     begin = begin < (int64_t)conv->taps[1] ? begin : (int64_t)conv->taps[1];
     end = end < (int64_t)conv->taps[1] ? end : (int64_t)conv->taps[1];
-    memset(to, conv->zero, round_up(unit, 4));
+    memset(to, conv->zero, wnn_round_up(unit, 4));
     if (begin < end)
         memcpy(to + (size_t)begin * conv->inputs, pixel(conv, image, y, x + begin),
                (size_t)(end - begin) * conv->inputs);
@@ -186,7 +181,7 @@ static void find_lines_of_patches(const struct int8_gemm *gemm, size_t row, unsi
 {
     const struct conv *conv = gemm->argument;
     unsigned mr = gemm->kernels->mr;
-    size_t x = row % conv->out_size[1], bytes = round_up(gemm->unit, 4);
+    size_t x = row % conv->out_size[1], bytes = wnn_round_up(gemm->unit, 4);
     struct patch patch = patch_of(conv, row);
     for (unsigned r = 0; r < count; r++) {
         bool inside = patch.x >= 0 && patch.x + (int64_t)conv->taps[1] <= conv->in_size[1];
@@ -355,13 +350,16 @@ struct depthwise {
 
 static size_t depthwise_bytes(const struct conv *conv)
 {
-    size_t channels = round_up(conv->groups, BLOCK), taps = conv->taps[1] * round_up(conv->taps[0], 4);
-    return channels * 3 * sizeof(float) + channels * taps * sizeof(int16_t) + round_up(conv->groups, ALIGNED);
+    size_t channels = wnn_round_up(conv->groups, BLOCK),
+           taps = conv->taps[1] * wnn_round_up(conv->taps[0], 4);
+    return channels * 3 * sizeof(float) + channels * taps * sizeof(int16_t) +
+           wnn_round_up(conv->groups, ALIGNED);
 }
 
 static struct depthwise depthwise_of(const struct conv *conv, char *packed)
 {
-    size_t channels = round_up(conv->groups, BLOCK), taps = conv->taps[1] * round_up(conv->taps[0], 4);
+    size_t channels = wnn_round_up(conv->groups, BLOCK),
+           taps = conv->taps[1] * wnn_round_up(conv->taps[0], 4);
     struct depthwise depthwise = {
         .conv = conv, .numbers = wnn_int8_read(conv->node), .groups = (conv->taps[0] + 3) / 4};
     bool overlap = conv->dilation[1] == 1 && conv->stride[1] < (int64_t)conv->taps[1];
@@ -378,7 +376,7 @@ static struct depthwise depthwise_of(const struct conv *conv, char *packed)
 static void pack_channel(const struct depthwise *depthwise, int32_t a_zero, size_t channel)
 {
     const struct conv *conv = depthwise->conv;
-    size_t channels = round_up(conv->groups, BLOCK), first = channel / BLOCK * BLOCK;
+    size_t channels = wnn_round_up(conv->groups, BLOCK), first = channel / BLOCK * BLOCK;
     size_t width = wnn_int8_depthwise_width(conv->groups - first);
     while (channel - first >= width) { // the last blocks may be of several widths
         first += width;
@@ -420,7 +418,7 @@ WNN_INLINE void sum_block(const struct depthwise *depthwise, const uint8_t *cons
                           size_t count, bool is_signed, int32_t sums[BLOCK])
 {
     const struct conv *conv = depthwise->conv;
-    size_t channels = round_up(conv->groups, BLOCK);
+    size_t channels = wnn_round_up(conv->groups, BLOCK);
     for (size_t i = 0; i < BLOCK; i++)
         sums[i] = depthwise->start[first + i];
     for (size_t tap = 0; tap < conv->taps[0] * conv->taps[1]; tap++) {
@@ -547,7 +545,7 @@ static void run_depthwise_vectors(void *argument, size_t begin, size_t end)
 static size_t line_bytes(const struct conv *conv)
 {
     size_t unit = unit_in_place(conv);
-    return round_up(unit > conv->inputs ? unit : conv->inputs, ALIGNED);
+    return wnn_round_up(unit > conv->inputs ? unit : conv->inputs, ALIGNED);
 }
 
 static size_t group_bytes(const struct conv *conv)

@@ -37,16 +37,6 @@ struct product {
     unsigned threads;
 };
 
-static size_t round_up(size_t value, size_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
-
-static size_t term_count(const struct conv *conv)
-{
-    return conv->y.taps * conv->x.taps * conv->inputs;
-}
-
 static unsigned panel_width(const struct product *product)
 {
     return product->kernels->lanes * product->kernels->vectors;
@@ -58,8 +48,8 @@ static unsigned panel_width(const struct product *product)
 
 size_t wnn_conv_product_floats(const struct conv *conv)
 {
-    return round_up(round_up(conv->outputs, wnn_conv_kernels()->lanes) * term_count(conv),
-                    WNN_ALIGNMENT / sizeof(float));
+    return wnn_round_up(wnn_round_up(conv->outputs, wnn_conv_kernels()->lanes) * wnn_conv_terms(conv),
+                        WNN_ALIGNMENT / sizeof(float));
 }
 
 struct packing {
@@ -91,8 +81,8 @@ static void pack_panels(void *argument, size_t begin, size_t end)
     size_t width = kernels->lanes * kernels->vectors;
     for (size_t panel = begin; panel < end; panel++) {
         unsigned columns = (unsigned)wnn_smaller(width, conv->outputs - panel * width);
-        unsigned padded = (unsigned)round_up(columns, kernels->lanes);
-        float *to = packing->to + panel * width * term_count(conv);
+        unsigned padded = (unsigned)wnn_round_up(columns, kernels->lanes);
+        float *to = packing->to + panel * width * wnn_conv_terms(conv);
         for (size_t tap = 0; tap < conv->y.taps * conv->x.taps; tap++, to += padded * conv->inputs) {
             if (wnn_interrupted(packing->interrupt))
                 return;
@@ -116,8 +106,8 @@ void wnn_conv_product_pack(const struct conv *conv, size_t group, const struct p
     const struct conv_kernels *kernels = wnn_conv_kernels();
     size_t width = kernels->lanes * kernels->vectors;
     struct packing packing = {conv, group, packed, parallel->interrupt};
-    wnn_parallel_for(parallel, (conv->outputs + width - 1) / width, 1 + 16384 / (width * term_count(conv)),
-                     pack_panels, &packing);
+    wnn_parallel_for(parallel, (conv->outputs + width - 1) / width,
+                     1 + 16384 / (width * wnn_conv_terms(conv)), pack_panels, &packing);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -508,7 +498,7 @@ void wnn_conv_product(const struct conv *conv, size_t group, const struct parall
         .output_halves = conv->output_halves == NULL ? NULL : conv->output_halves + group * conv->outputs,
         .m = conv->batch * conv->y.count * conv->x.count,
         .n = conv->outputs,
-        .terms = term_count(conv),
+        .terms = wnn_conv_terms(conv),
         .scatter = conv->y.out_step > 1 || conv->x.out_step > 1,
         .threads = parallel->threads,
     };

@@ -124,11 +124,11 @@ void wnn_conv_strips(const struct conv *conv, void (*run)(const struct conv *str
         struct lines in = {conv->input_halves + image * conv->in_image + (size_t)low * all.in_line, scratch,
                            images * (size_t)(high - low) * all.in_line};
         wnn_parallel_for(parallel, (in.count + LINE_FLOATS - 1) / LINE_FLOATS, 8, widen, &in);
-        if (conv->winograd) // which leaves that to others
+        if (conv->method == CONV_WINOGRAD) // which leaves that to others
             strip.range = NULL;
         run(&strip, argument);
         struct sums sums = {&strip, conv->range, images * lines * all.out_line};
-        if (conv->winograd)
+        if (conv->method == CONV_WINOGRAD)
             wnn_parallel_for(parallel, (sums.count + LINE_FLOATS - 1) / LINE_FLOATS, 8, narrow, &sums);
     }
 }

@@ -18,6 +18,11 @@
 #define WNN_GEMM_MAX_SEGMENTS 32
 #define WNN_GEMM_AHEAD        4
 
+static inline size_t wnn_round_up(size_t value, size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Vector loops
 // ---------------------------------------------------------------------------------------------------------------

@@ -16,11 +16,6 @@
 // Bytes of B that stay in the second-level cache while rows of A go by.
 #define BLOCK_BYTES (512u * 1024)
 
-static size_t round_up(size_t value, size_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // From nodes
 // ---------------------------------------------------------------------------------------------------------------
@@ -195,7 +190,7 @@ static size_t group_count(const struct int8_kernels *kernels, size_t k, size_t u
 
 static size_t padded_columns(const struct int8_kernels *kernels, size_t n)
 {
-    return round_up(n, kernels->lanes);
+    return wnn_round_up(n, kernels->lanes);
 }
 
 size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, size_t k, size_t unit)
@@ -260,7 +255,7 @@ static uint32_t pack_column(const struct int8_gemm *gemm, const struct form *for
     }
     for (size_t i = 0; i < groups; i++)
         memcpy(to + 4 * i * stride, from + 4 * i, 4);
-    return kernels->size == 1 ? (uint32_t)kernels->sum(bytes, round_up(count, 64), !form->a_signed) : 0;
+    return kernels->size == 1 ? (uint32_t)kernels->sum(bytes, wnn_round_up(count, 64), !form->a_signed) : 0;
 }
 
 // Items are panels.
