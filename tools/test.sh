@@ -43,7 +43,7 @@ export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_erro
 # Where WNN_STREAMED is small, outputs are written past the caches (cpu/simd/non_temporal.h) that are too small for it elsewhere.
 sanitize=(--buildtype=debugoptimized -Db_lundef=false)
 build release gcc && check release
-build plain gcc -Dxnnpack=disabled -Dvulkan=disabled -Dc_args=-DWNN_STREAMED=1 && check plain --suite=webnn:vectors --suite=webnn:unit
+build plain gcc -Dxnnpack=disabled -Dvulkan=disabled -Dc_args=-DWNN_STREAMED=1 && check plain --suite=webnn:vectors --suite=webnn:unit --suite=webnn:isa
 build address clang "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args=-DWNN_STREAMED=256 && check address --timeout-multiplier=6 --no-suite=webnn:package
 # Without libraries that MemorySanitizer has not compiled, but for those that read vectors.
 build memory clang "${sanitize[@]}" -Db_sanitize=memory -Dxnnpack=disabled -Dvulkan=disabled -Dtools=disabled -Djs=disabled &&
@@ -54,7 +54,7 @@ build coverage gcc --buildtype=debug -Db_coverage=true && check coverage --suite
 if aarch64_root build-test/aarch64-root; then
   build aarch64 aarch64-linux-gnu-gcc --cross-file build-test/aarch64-root/cross.ini -Dvulkan=disabled &&
     check aarch64 --timeout-multiplier=8 'own vectors on cpu' compiler_memory compiler_passes cpu_gemm_nbit \
-      cpu_int8 cpu_winograd cpu_xnnpack cpu_xnnpack_rules lib runtime_alloc runtime_constants
+      cpu_int8 cpu_lanes cpu_rows cpu_winograd cpu_xnnpack cpu_xnnpack_rules lib runtime_alloc runtime_constants
 else
   echo "There is no compiler, emulator or library for AArch64: its build is skipped" >&2
 fi
