@@ -13,7 +13,12 @@
 #include "lib/parallel.h"
 #include "ops/op.h"
 
-#include <webnn/vulkan.h>
+// Of webnn/vulkan.h, which only the runtime and the backend that they are for include.
+struct WNNVulkanBuffer;
+struct WNNVulkanDevice;
+struct WNNVulkanHandles;
+struct WNNVulkanMemory;
+struct WNNVulkanSync;
 
 struct backend_options {
     struct allocator *allocator;
@@ -22,7 +27,8 @@ struct backend_options {
     WNNPowerPreference power_preference;
     struct string device;        // which one, if there are several (WNNContextDescriptor.device)
     const WNNCache *cache;       // of the host, which outlives the state; NULL: none
-    const WNNVulkanDevice *lent; // the caller's device, or NULL; valid during the creation
+    const WNNLog *log;           // likewise
+    const struct WNNVulkanDevice *lent; // the caller's device, or NULL; valid during the creation
 };
 
 // Where the operands of an execution lie while it runs.
@@ -48,7 +54,7 @@ struct bindings {
     void *const *outputs;
     const struct watcher *watcher; // NULL: nobody watches; backends that cannot be watched ignore it
     bool tensors; // the pointers are the backend's tensors (tensor_create), all outputs are there
-    const WNNVulkanSync *sync;         // of an execution on such tensors, or NULL; valid until its end
+    const struct WNNVulkanSync *sync;         // of an execution on such tensors, or NULL; valid until its end
     const struct interrupt *interrupt; // of the execution, or NULL; valid until its end
 };
 
@@ -143,11 +149,11 @@ struct backend {
     bool (*tensor_read)(void *state, void *tensor, void *data, struct error *error);
     bool (*tensor_write)(void *state, void *tensor, const void *data, struct error *error);
     bool (*tensor_mapped)(void *state, void *tensor);
-    bool (*tensor_export)(void *state, void *tensor, WNNVulkanMemory *memory, struct error *error);
-    bool (*tensor_buffer)(void *state, void *tensor, WNNVulkanBuffer *buffer, struct error *error);
+    bool (*tensor_export)(void *state, void *tensor, struct WNNVulkanMemory *memory, struct error *error);
+    bool (*tensor_buffer)(void *state, void *tensor, struct WNNVulkanBuffer *buffer, struct error *error);
 
     // (optional) Vulkan's own names of what the state works with. Any thread.
-    void (*handles)(void *state, WNNVulkanHandles *handles);
+    void (*handles)(void *state, struct WNNVulkanHandles *handles);
     // (optional) Whether an execution can wait for semaphores and signal them (bindings.sync). NULL: not.
     bool (*syncs)(void *state);
 

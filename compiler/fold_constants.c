@@ -63,7 +63,7 @@ static bool worth_folding(const struct pass_context *context, const struct node 
            work_of(node) <= context->fold_work;
 }
 
-// Memory with the alignment and slack that kernels expect: the constant's own, or a copy of lent bytes.
+// Memory with the alignment and slack that kernels expect: the constant's own, or a copy of external bytes.
 static const void *readable(struct pass_context *context, struct constant *constant, struct constant **copy)
 {
     *copy = NULL;

@@ -6,7 +6,7 @@ usage: layering.py [LIBWEBNN_SO]
 
 A source file includes its own folder and those to its left in
 include <- lib <- ops <- compiler <- {cpu | vulkan} <- runtime <- {conformance | tools}; runtime/backends.c alone names
-the backends; the scalar reference shares nothing with cpu/. Every file begins with its license. With the path of the
+the backends; the scalar reference shares nothing with cpu/, and the addon for Node uses the public headers alone. Every file begins with its license. With the path of the
 shared library of a release build (buildtype=release, b_ndebug=if-release, without sanitizers and coverage) it also
 checks that the library cannot end the process by its own decision and exports nothing but wnn[A-Z]*.
 
@@ -75,6 +75,8 @@ def check_includes(folder, path, text):
             continue
         if to not in allowed(folder, path):
             yield f'{name}: includes "{target}", to the right of {folder}/'
+        if name.startswith("conformance/js/") and not target.startswith("conformance/js/"):
+            yield f'{name}: includes "{target}"; the addon uses the public headers alone'
         if name.startswith("conformance/reference/") and to not in ("include", "lib", "ops", "compiler", "conformance"):
             yield f'{name}: the reference includes "{target}"'
 

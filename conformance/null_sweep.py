@@ -22,20 +22,23 @@ VALUES = {
     'WNNBuildCallbackInfo': 'f->build_info', 'WNNRequestCallbackInfo': 'f->request_info',
     'const WNNOperandDescriptor *': '&f->operand_descriptor', 'const WNNContextDescriptor *': '&f->context_descriptor',
     'const WNNTensorDescriptor *': '&f->tensor_descriptor', 'const WNNComputeDescriptor *': '&f->compute',
-    'const WNNDispatchDescriptor *': '&f->dispatch', 'const WNNLentBytes *': '&f->loan',
+    'const WNNDispatchDescriptor *': '&f->dispatch', 'const WNNExternalBytes *': '&f->loan',
     'const WNNNamedOperand *': '&f->output', 'const WNNOperand *': '&f->matrix', 'WNNOperand *': 'f->outputs',
     'const WNNThreadPoolDescriptor *': '&f->pool_descriptor', 'WNNThreadPool *': '&f->new_pool',
     'const WNNBudgetDescriptor *': '&f->budget_descriptor', 'WNNBudget *': '&f->new_budget',
     'WNNResources *': '&f->resources',
+    'WNNGraph *': '&f->built', 'char *': 'f->text',
     'WNNContext *': '&f->new_context', 'WNNTensor *': '&f->new_tensor', 'WNNGraphBuilder *': '&f->new_builder',
     'WNNError *': '&f->error', 'WNNLimits *': '&f->limits', 'WNNContextCounters *': '&f->counters',
     'WNNOpSupportLimits *': '&f->support', 'WNNFutureWaitInfo *': '&f->wait', 'WNNDeviceInfo *': 'f->devices',
     'size_t *': '&f->count', 'WNNGraphProfile *': '&f->profile', 'WNNNodeProfile *': 'f->nodes',
     'WNNVulkanHandles *': '&f->handles', 'WNNVulkanBuffer *': '&f->buffer', 'WNNVulkanMemory *': '&f->memory',
+    'const WNNOperatorCall *': '&f->call', 'WNNOperatorInfo *': '&f->operator_info',
+    'WNNOperandInfo *': '&f->operand_info', 'WNNAttributeInfo *': '&f->attribute_info',
     'WNNGraphInfo *': '&f->graph_info', 'WNNNodeInfo *': 'f->node_infos',
     'const void *': 'f->floats', 'void *': 'f->floats',
 }
-NAMED = {'byteLength': 'sizeof f->floats', 'capacity': '4', 'outputCount': '1', 'inputCount': '1', 'futureCount': '1',
+NAMED = {'index': '0', 'operatorIndex': '0', 'byteLength': 'sizeof f->floats', 'capacity': '4', 'outputCount': '1', 'inputCount': '1', 'futureCount': '1',
          'timeoutNanoseconds': '0', 'axis': '0', 'splits': '2', 'steps': '2', 'hiddenSize': '2'}
 
 # Where those do not fit: function without its wnnGraphBuilder, parameter.
@@ -43,6 +46,7 @@ IMAGES = ['AveragePool2d', 'L2Pool2d', 'MaxPool2d', 'InstanceNormalization', 'Re
 SPECIAL = {(op, 'input'): 'f->image' for op in IMAGES}
 SPECIAL.update({(op, 'filter'): 'f->filter' for op in ['Conv2d', 'ConvTranspose2d']})
 SPECIAL.update({('Logical' + op, name): 'f->bytes' for op in ['Not', 'And', 'Or', 'Xor'] for name in 'ab'})
+SPECIAL[('Not', 'a')] = 'f->bytes'
 SPECIAL.update({(op, 'indices'): 'f->indices' for op in
                 ['Gather', 'GatherElements', 'GatherND', 'ScatterElements', 'ScatterND']})
 SPECIAL.update({
@@ -57,6 +61,9 @@ SPECIAL.update({
     ('LstmCell', 'weight'): 'f->weights[3]', ('LstmCell', 'recurrentWeight'): 'f->weights[3]',
     ('RangeConstant', 'end'): 'wnnNumberInt64(4)', ('TensorConstant', 'tensor'): 'f->constant', ('wnnContextCreateConstantTensor', 'descriptor'): '&f->constant_descriptor',
     ('wnnContextWriteTensor', 'tensor'): 'f->tensor', ('Build', 'outputs'): '&f->output',
+    ('CallActivation', 'call'): '&f->activation_call',
+    ('BuildSync', 'outputs'): '&f->output', ('BuildSync', 'capacity'): 'sizeof f->text',
+    ('wnnContextComputeSync', 'capacity'): 'sizeof f->text', ('wnnContextReadTensorSync', 'capacity'): 'sizeof f->text',
     ('wnnEnumerateDevices', 'capacity'): '2', ('wnnGraphGetProfile', 'capacity'): '2', ('wnnGraphGetNodes', 'capacity'): '2',
 })
 
@@ -79,9 +86,15 @@ REFUSED = {'wnnContextCancel', 'wnnContextGetVulkanHandles', 'wnnContextGetVulka
 OPTIONAL = {('wnnCreateContext', 'descriptor'), ('wnnCreateThreadPool', 'descriptor'),
             ('WNNThreadPoolDescriptor', 'allocator'), ('WNNContextDescriptor', 'threadPool'),
             ('WNNContextDescriptor', 'budget'),
-            ('wnnGraphGetProfile', 'profile'), ('wnnGraphGetProfile', 'nodes'),
+            ('wnnGraphGetProfile', 'profile'), ('wnnGraphGetProfile', 'nodes'), ('wnnGraphGetProfile', 'count'),
+            ('wnnGraphGetNodes', 'nodes'), ('wnnGraphGetNodes', 'count'), ('wnnEnumerateDevices', 'devices'),
+            ('wnnEnumerateDevices', 'count'), ('wnnBudgetGetResources', 'now'), ('wnnBudgetGetResources', 'peak'),
+            ('wnnGraphBuilderBuildSync', 'message'), ('wnnContextComputeSync', 'message'),
+            ('wnnContextReadTensorSync', 'message'),
             ('WNNContextDescriptor', 'allocator'), ('WNNContextDescriptor', 'parallelFor'),
-            ('WNNContextDescriptor', 'cache'), ('WNNContextDescriptor', 'limits'), ('WNNLentBytes', 'release')}
+            ('WNNContextDescriptor', 'cache'), ('WNNContextDescriptor', 'limits'), ('WNNExternalBytes', 'release')}
+# What one function needs and another has no use for.
+SOMETIMES = {('WNNOperatorCall', 'inputs')}
 LISTS = {'WNNUint32List', 'WNNFloat32List', 'WNNActivationList'}
 CHECKED = {'WNNOperand', 'WNNActivation', 'WNNStatus', 'WNNFuture'}
 
@@ -150,7 +163,7 @@ def member_variants(structs, struct, path, in_options):
         elif kind.endswith('Callback'):
             yield name, f'{place} = NULL;', None
         elif is_pointer(kind) and name not in ('nextInChain', 'userdata', 'userdata1', 'userdata2') and not in_options:
-            yield name, f'{place} = NULL;', True if optional else False
+            yield name, f'{place} = NULL;', None if (struct, name) in SOMETIMES else optional
 
 
 def describe(functions, structs, defaults):

@@ -177,7 +177,7 @@ static WNNStringView view(const char *text)
 // Whether a tensor that the specification allows is larger than what the device can do.
 static bool is_beyond_device(struct run *run, uint64_t bytes)
 {
-    WNNLimits usual = WNN_LIMITS_INIT, limits;
+    WNNLimits usual = WNN_LIMITS_INIT, limits = WNN_LIMITS_INIT;
     wnnContextGetLimits(run->subject->context, &limits);
     run->beyond_device = bytes > limits.maxTensorByteLength && bytes <= usual.maxTensorByteLength;
     if (run->beyond_device)

@@ -33,7 +33,7 @@ struct executable {
     size_t step_count;
     char *memory;              // plan->arena_bytes
     bool *written;             // by output: for clear_outputs
-    struct constant **aligned; // by operand: a copy of lent bytes that are not aligned, or NULL
+    struct constant **aligned; // by operand: a copy of external bytes that are not aligned, or NULL
 };
 
 static bool create(const struct backend_options *options, void **state, struct error *error)
@@ -199,7 +199,7 @@ static bool is_misaligned(const struct operand *operand)
     return bytes > 1 && (uintptr_t)operand->constant->data % bytes != 0;
 }
 
-// Kernels read typed elements, so that lent bytes at odd addresses are copied once.
+// Kernels read typed elements, so that external bytes at odd addresses are copied once.
 static bool align_constant(const struct cpu *cpu, struct executable *executable,
                            const struct operand *operand, struct error *error)
 {
@@ -223,7 +223,7 @@ static void *constant_data(const struct executable *executable, const struct ope
 static bool drop_constant(const struct cpu *cpu, struct executable *executable, struct operand *operand,
                           struct error *error)
 {
-    WNNLentBytes nothing = {.byteLength = operand->constant->bytes};
+    WNNExternalBytes nothing = {.byteLength = operand->constant->bytes};
     struct constant *empty = wnn_constant_lend(cpu->allocator, &nothing);
     if (!empty)
         return wnn_fail_memory(error);

@@ -183,7 +183,7 @@ void wnn_cpu_identify(void *state, WNNDeviceInfo *info)
     info->deviceType = WNNDeviceType_CPU;
     info->kind = WNNDeviceKind_Processor;
     info->index = WNN_DEVICE_INDEX_UNKNOWN;
-    info->usable = true;
+    info->isUsable = true;
     info->driverVersion = WNN_VERSION_MAJOR << 22 | WNN_VERSION_MINOR << 12 | WNN_VERSION_PATCH;
     struct text version = TEXT(info->driverVersionText), name = TEXT(info->driverName),
                 kernels = TEXT(info->driverInfo);

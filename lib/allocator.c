@@ -56,7 +56,7 @@ static void default_release(void *memory, size_t size, size_t alignment, void *u
 
 void wnn_allocator_init(struct allocator *allocator, const WNNAllocator *host, uint64_t limit)
 {
-    allocator->host = host ? *host : (WNNAllocator){default_allocate, default_release, NULL};
+    allocator->host = host ? *host : (WNNAllocator){NULL, default_allocate, default_release, NULL};
     allocator->limit = limit;
     allocator->budget = NULL;
     atomic_init(&allocator->now, 0);

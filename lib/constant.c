@@ -16,7 +16,7 @@ struct constant *wnn_constant_create(struct allocator *allocator, size_t bytes)
     return constant;
 }
 
-struct constant *wnn_constant_lend(struct allocator *allocator, const WNNLentBytes *loan)
+struct constant *wnn_constant_lend(struct allocator *allocator, const WNNExternalBytes *loan)
 {
     struct constant *constant = wnn_allocate(allocator, sizeof *constant);
     if (!constant)
@@ -40,7 +40,7 @@ void wnn_constant_release(struct constant *constant)
 {
     if (!constant || atomic_fetch_sub(&constant->references, 1) != 1)
         return;
-    WNNLentBytes loan = constant->loan;
+    WNNExternalBytes loan = constant->loan;
     wnn_release(constant->allocator, constant);
     if (loan.release)
         loan.release(loan.data, loan.byteLength, loan.userdata1, loan.userdata2);

@@ -13,12 +13,12 @@ struct constant {
     const void *data; // aligned to WNN_ALIGNMENT and padded by WNN_SLACK unless it is lent
     size_t bytes;
     bool lent; // any alignment, no slack
-    WNNLentBytes loan;
+    WNNExternalBytes loan;
 };
 
 // Bytes of its own, not initialised, to be written before anybody else sees them; NULL when memory runs out.
 struct constant *wnn_constant_create(struct allocator *allocator, size_t bytes);
-struct constant *wnn_constant_lend(struct allocator *allocator, const WNNLentBytes *loan);
+struct constant *wnn_constant_lend(struct allocator *allocator, const WNNExternalBytes *loan);
 struct constant *wnn_constant_share(struct constant *constant);
 void wnn_constant_release(struct constant *constant); // NULL is accepted
 

@@ -36,6 +36,16 @@ bool wnn_check_chain(const WNNChainedStruct *chain, uint32_t allowed, const char
     return true;
 }
 
+bool wnn_check_outputs(const void *structs, size_t count, size_t size, const char *what, struct error *error)
+{
+    if (count > 0 && !structs)
+        return wnn_fail(error, WNNStatus_TypeError, "there is no place for the %s", what);
+    for (size_t i = 0; i < count; i++)
+        if (!wnn_check_chain(*(WNNChainedStruct *const *)((const char *)structs + i * size), 0, what, error))
+            return false;
+    return true;
+}
+
 const void *wnn_chained(const WNNChainedStruct *chain, WNNSType type)
 {
     while (chain && chain->sType != (uint32_t)type)

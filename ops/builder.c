@@ -72,11 +72,11 @@ static bool keep_string(struct WNNGraphBuilderImpl *builder, const char *what, s
         graph->strings = wnn_string_pool_create(graph->arena.allocator);
     struct string kept = {NULL, 0};
     if (graph->strings)
-        kept = wnn_string_pool_add(graph->strings, *string, builder->limits.maxStringBytes, &full);
+        kept = wnn_string_pool_add(graph->strings, *string, builder->limits.maxTotalStringBytes, &full);
     if (full)
         return wnn_fail(&builder->error, WNNStatus_OutOfMemory,
                         "%s has %zu bytes; the builder's names and labels may have %llu in all", what,
-                        string->length, (unsigned long long)builder->limits.maxStringBytes);
+                        string->length, (unsigned long long)builder->limits.maxTotalStringBytes);
     if (!kept.data)
         return wnn_fail_memory(&builder->error);
     *string = kept;
@@ -198,19 +198,19 @@ WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, const WNNOperandDesc
 }
 
 static struct operand *lend_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
-                                     const WNNLentBytes *bytes)
+                                     const WNNExternalBytes *bytes)
 {
     struct descriptor type;
     if (!check_call(builder, "constant", descriptor, &type))
         return NULL;
     if (bytes->nextInChain) {
-        wnn_fail(&builder->error, WNNStatus_TypeError, "lent bytes have a chained struct of unknown type %u",
+        wnn_fail(&builder->error, WNNStatus_TypeError, "external bytes have a chained struct of unknown type %u",
                  (unsigned)bytes->nextInChain->sType);
         return NULL;
     }
     if (!check_bytes(builder, &type, bytes->data, bytes->byteLength))
         return NULL;
-    WNNLentBytes loan = *bytes;
+    WNNExternalBytes loan = *bytes;
     loan.release = NULL; // until the operand exists, the caller of this function gives the bytes back
     struct constant *constant = wnn_constant_lend(builder->graph.arena.allocator, &loan);
     struct operand *operand = add_constant(builder, &type, constant);
@@ -219,12 +219,12 @@ static struct operand *lend_constant(WNNGraphBuilder builder, const WNNOperandDe
     return operand;
 }
 
-WNNOperand wnnGraphBuilderLentConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
-                                       const WNNLentBytes *bytes)
+WNNOperand wnnGraphBuilderExternalConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+                                       const WNNExternalBytes *bytes)
 {
     if (!bytes) {
         if (check_usable(builder))
-            wnn_fail(&builder->error, WNNStatus_TypeError, "constant has no lent bytes");
+            wnn_fail(&builder->error, WNNStatus_TypeError, "constant has no external bytes");
         return NULL;
     }
     struct operand *operand = lend_constant(builder, descriptor, bytes);

@@ -209,6 +209,11 @@ WNNOperand wnnGraphBuilderTile(WNNGraphBuilder builder, WNNOperand input, WNNUin
     return call_one(builder, WNN_OP_tile, 1, &input, &attrs);
 }
 
+WNNOperand wnnGraphBuilderNot(WNNGraphBuilder builder, WNNOperand a, const WNNOperatorOptions *options)
+{
+    return wnnGraphBuilderLogicalNot(builder, a, options);
+}
+
 #define OP(...)
 #define OP_ACTIVATION(id, method, options_type, ...)                                                         \
     WNNActivation wnnGraphBuilderActivation##method(WNNGraphBuilder builder,                                 \

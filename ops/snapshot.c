@@ -55,7 +55,7 @@ static bool check_outputs(struct WNNGraphBuilderImpl *builder, size_t count, con
     uint32_t most = builder->limits.maxInputsAndOutputs;
     if (most && count > most)
         return wnn_fail(error, WNNStatus_TypeError, "build: %zu outputs; expected at most %u", count, most);
-    uint64_t room = builder->limits.maxStringBytes;
+    uint64_t room = builder->limits.maxTotalStringBytes;
     for (size_t i = 0; i < count; i++) {
         struct operand *operand = wnn_operand(outputs[i].operand);
         if (!wnn_check_string(&builder->limits, "build: the name of an output", outputs[i].name, error))
@@ -63,11 +63,11 @@ static bool check_outputs(struct WNNGraphBuilderImpl *builder, size_t count, con
         struct string name = wnn_string(outputs[i].name);
         if (name.length == 0)
             return wnn_fail(error, WNNStatus_TypeError, "build: the name of output %zu is empty", i);
-        if (builder->limits.maxStringBytes && name.length >= room)
+        if (builder->limits.maxTotalStringBytes && name.length >= room)
             return wnn_fail(error, WNNStatus_OutOfMemory,
                             "build: the names of outputs have more than the limit of %llu bytes in all",
-                            (unsigned long long)builder->limits.maxStringBytes);
-        room -= builder->limits.maxStringBytes ? name.length + 1 : 0;
+                            (unsigned long long)builder->limits.maxTotalStringBytes);
+        room -= builder->limits.maxTotalStringBytes ? name.length + 1 : 0;
         if (!operand)
             return fail_named(error, "build: output ", name, " is NULL");
         if (operand->graph != &builder->graph)

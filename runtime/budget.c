@@ -86,10 +86,15 @@ static void gather(const struct budget *budget, bool peak, WNNResources *to)
     to->work = amounts[4];
 }
 
-void wnnBudgetGetResources(WNNBudget budget, WNNResources *now, WNNResources *peak)
+WNNStatus wnnBudgetGetResources(WNNBudget budget, WNNResources *now, WNNResources *peak)
 {
-    if (budget && now)
+    struct error error = {0};
+    if (!budget || !wnn_check_outputs(now, now != NULL, sizeof *now, "resources", &error) ||
+        !wnn_check_outputs(peak, peak != NULL, sizeof *peak, "resources", &error))
+        return WNNStatus_TypeError;
+    if (now)
         gather(&budget->budget, false, now);
-    if (budget && peak)
+    if (peak)
         gather(&budget->budget, true, peak);
+    return WNNStatus_Success;
 }

@@ -11,7 +11,12 @@
 #define TEXT_OF_NUMBER(x) #x
 #define TEXT_OF(x)        TEXT_OF_NUMBER(x)
 
-WNNStringView wnnGetVersion(void)
+uint32_t wnnGetVersion(void)
+{
+    return WNN_VERSION;
+}
+
+WNNStringView wnnGetVersionText(void)
 {
     static const char version[] =
         TEXT_OF(WNN_VERSION_MAJOR) "." TEXT_OF(WNN_VERSION_MINOR) "." TEXT_OF(WNN_VERSION_PATCH);
@@ -24,6 +29,12 @@ WNNStringView wnnStatusName(WNNStatus status)
                                         "OperationError", "NotSupportedError", "SecurityError",
                                         "UnknownError",   "OutOfMemory",       "Cancelled"};
     const char *name = (unsigned)status < sizeof names / sizeof *names ? names[status] : "unknown status";
+    return (WNNStringView){name, strlen(name)};
+}
+
+WNNStringView wnnDataTypeName(WNNDataType dataType)
+{
+    const char *name = wnn_dtype_valid(dataType) ? wnn_dtype_name(dataType) : "";
     return (WNNStringView){name, strlen(name)};
 }
 
@@ -65,7 +76,7 @@ bool wnn_context_usable(WNNContext context, struct error *error)
 static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
 {
     static const WNNLimits default_limits = WNN_LIMITS_INIT;
-    if (!wnn_check_chain(d->nextInChain, 1u << WNNSType_VulkanDevice | 1u << WNNSType_Trace,
+    if (!wnn_check_chain(d->nextInChain, 1u << WNNSType_VulkanDevice | 1u << WNNSType_Trace | 1u << WNNSType_Log,
                          "context descriptor", error) ||
         !wnn_check_chain(d->lostCallbackInfo.nextInChain, 0, "lost callback info", error) ||
         !wnn_check_chain(d->errorCallbackInfo.nextInChain, 0, "error callback info", error))
@@ -82,6 +93,11 @@ static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
         return wnn_fail(error, WNNStatus_TypeError, "lost callback: mode %d does not exist", (int)mode);
     if (d->threadPool && wnn_thread_pool_forked(d->threadPool))
         return wnn_fail_forked(error);
+    if ((d->allocator && !wnn_check_chain(d->allocator->nextInChain, 0, "allocator", error)) ||
+        (d->parallelFor && !wnn_check_chain(d->parallelFor->nextInChain, 0, "parallelFor", error)) ||
+        (d->cache && !wnn_check_chain(d->cache->nextInChain, 0, "cache", error)) ||
+        (d->limits && !wnn_check_chain(d->limits->nextInChain, 0, "limits", error)))
+        return false;
     if (d->allocator && (!d->allocator->allocate || !d->allocator->release))
         return wnn_fail(error, WNNStatus_TypeError, "allocator: allocate and release are both needed");
     if (d->parallelFor && (!d->parallelFor->parallelFor || d->parallelFor->concurrency == 0))
@@ -90,6 +106,9 @@ static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
     const WNNTrace *trace = wnn_chained(d->nextInChain, WNNSType_Trace);
     if (trace && !trace->event)
         return wnn_fail(error, WNNStatus_TypeError, "trace: a function for its events is needed");
+    const WNNLog *log = wnn_chained(d->nextInChain, WNNSType_Log);
+    if (log && (!log->callback || log->maxLevel < WNNLogLevel_Error || log->maxLevel > WNNLogLevel_Verbose))
+        return wnn_fail(error, WNNStatus_TypeError, "log: a callback and a level that exists are needed");
     if (d->cache && (!d->cache->load || !d->cache->store))
         return wnn_fail(error, WNNStatus_TypeError, "cache: load and store are both needed");
     const WNNLimits *limits = d->limits ? d->limits : &default_limits;
@@ -187,7 +206,8 @@ static void *worker(void *argument)
                                             .device = wnn_string(descriptor->device),
                                             .lent =
                                                 wnn_chained(descriptor->nextInChain, WNNSType_VulkanDevice),
-                                            .cache = context->cache.load ? &context->cache : NULL};
+                                            .cache = context->cache.load ? &context->cache : NULL,
+                                            .log = &context->log};
     bool threads = wnn_threads_create(context, context->parallel.threads, context->start_error);
     bool created = threads && context->backend->create(&options, &context->state, context->start_error);
     bool runs = created && start_lander(context, context->start_error);
@@ -300,7 +320,7 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     context->backend = backend;
     context->limits = descriptor->limits ? *descriptor->limits : (WNNLimits)WNN_LIMITS_INIT;
     context->queue.max_pending = context->limits.maxPendingRequests;
-    wnn_allocator_init(&context->allocator, &host.host, context->limits.maxMemory);
+    wnn_allocator_init(&context->allocator, &host.host, context->limits.maxMemoryBytes);
     context->lost_callback = descriptor->lostCallbackInfo;
     context->error_callback = descriptor->errorCallbackInfo;
     context->accelerated = descriptor->accelerated;
@@ -320,6 +340,9 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     const WNNTrace *trace = wnn_chained(descriptor->nextInChain, WNNSType_Trace);
     if (trace)
         context->trace = *trace;
+    const WNNLog *log = wnn_chained(descriptor->nextInChain, WNNSType_Log);
+    if (log)
+        context->log = *log;
     atomic_init(&context->trace_flows, context->queue.first_id);
     if (descriptor->parallelFor)
         context->host_parallel = *descriptor->parallelFor;
@@ -337,6 +360,8 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     uint64_t most = backend->most_bytes ? backend->most_bytes(context->state) : 0;
     if (most > 0 && (context->limits.maxTensorByteLength == 0 || most < context->limits.maxTensorByteLength))
         context->limits.maxTensorByteLength = most;
+    wnn_log(&context->log, Info, "context on %s (%s), %u threads", wnn_context_device(context), backend->name,
+            context->parallel.threads);
     *result = context;
     return true;
 }
@@ -440,19 +465,14 @@ WNNContextLostReason wnnContextGetLostReason(WNNContext context)
 // Properties
 // ---------------------------------------------------------------------------------------------------------------
 
-size_t wnnEnumerateDevices(size_t capacity, WNNDeviceInfo *devices)
-{
-    const struct backend *backend = wnn_backend_for_device(WNNDeviceType_GPU);
-    return backend && backend->enumerate ? backend->enumerate(devices ? capacity : 0, devices) : 0;
-}
-
 WNNStatus wnnContextGetVulkanHandles(WNNContext context, WNNVulkanHandles *handles)
 {
     struct error error = {0};
-    if (handles)
-        *handles = (WNNVulkanHandles){0};
-    if (!context || !handles)
+    if (!context)
         return WNNStatus_TypeError;
+    if (!wnn_check_outputs(handles, 1, sizeof *handles, "Vulkan handles", &error))
+        return wnn_context_report(context, &error);
+    *handles = (WNNVulkanHandles)WNN_VULKAN_HANDLES_INIT;
     if (!context->backend->handles)
         wnn_fail(&error, WNNStatus_NotSupportedError, "the backend %s has no Vulkan handles",
                  context->backend->name);
@@ -466,10 +486,14 @@ bool wnnContextGetAccelerated(WNNContext context)
     return context && context->accelerated;
 }
 
-void wnnContextGetLimits(WNNContext context, WNNLimits *limits)
+WNNStatus wnnContextGetLimits(WNNContext context, WNNLimits *limits)
 {
-    if (context && limits)
+    struct error error = {0};
+    if (!context)
+        return WNNStatus_TypeError;
+    if (wnn_check_outputs(limits, 1, sizeof *limits, "limits", &error))
         *limits = context->limits;
+    return wnn_context_report(context, &error);
 }
 
 WNNStatus wnnContextPreload(WNNContext context)
@@ -483,13 +507,17 @@ WNNStatus wnnContextPreload(WNNContext context)
     return wnn_context_report(context, &error);
 }
 
-void wnnContextGetCounters(WNNContext context, WNNContextCounters *counters)
+WNNStatus wnnContextGetCounters(WNNContext context, WNNContextCounters *counters)
 {
-    if (!context || !counters)
-        return;
+    struct error error = {0};
+    if (!context)
+        return WNNStatus_TypeError;
+    if (!wnn_check_outputs(counters, 1, sizeof *counters, "counters", &error))
+        return wnn_context_report(context, &error);
+    *counters = (WNNContextCounters)WNN_CONTEXT_COUNTERS_INIT;
     if (wnn_forked(context->forks)) {
-        *counters = (WNNContextCounters){0};
-        return;
+        wnn_fail_forked(&error);
+        return wnn_context_report(context, &error);
     }
     pthread_mutex_lock(&context->queue.lock);
     counters->pendingRequests = context->queue.pending;
@@ -500,7 +528,8 @@ void wnnContextGetCounters(WNNContext context, WNNContextCounters *counters)
     // An allocation that is being tried counts for a moment, and may be refused then.
     uint64_t now = atomic_load(&context->allocator.now), peak = atomic_load(&context->allocator.peak);
     counters->allocatedBytes = now < peak ? now : peak;
-    counters->peakAllocatedBytes = peak;
+    counters->maxAllocatedBytes = peak;
+    return WNNStatus_Success;
 }
 
 const char *wnn_context_device(WNNContext context)

@@ -103,6 +103,25 @@ void wnn_graph_info_failed(WNNGraph graph)
     wnn_graph_info_free(graph);
 }
 
+static void log_graph(WNNGraph graph)
+{
+    const WNNLog *log = &graph->context->log;
+    const WNNGraphInfo *info = &graph->info.info;
+    if (!wnn_logs(log, WNNLogLevel_Info))
+        return;
+    wnn_log(log, Info, "graph of %llu operators: %llu nodes, built in %.1f ms",
+            (unsigned long long)info->recordedOperators, (unsigned long long)info->nodeCount,
+            (double)info->buildNanoseconds * 1e-6);
+    for (size_t i = 0; i < info->nodeCount; i++) {
+        const struct node_record *node = &graph->info.nodes[i];
+        const char *name = wnn_ops[node->op].name;
+        if (node->reason && node->reason[0])
+            wnn_log(log, Info, "%s \"%.*s\" is computed by %s: %s", name, (int)node->label.length,
+                    node->label.data, node->kernel ? node->kernel : graph->context->backend->name,
+                    node->reason);
+    }
+}
+
 void wnn_graph_info_lowered(WNNGraph graph)
 {
     begin_part(graph, NULL);
@@ -122,6 +141,7 @@ void wnn_graph_info_lowered(WNNGraph graph)
     info->info.compileNanoseconds = info->compiled - info->begin;
     info->info.lowerNanoseconds = end - info->compiled;
     info->info.buildNanoseconds = end - info->begin;
+    log_graph(graph);
 }
 
 void wnn_graph_info_free(WNNGraph graph)
@@ -138,30 +158,37 @@ static WNNStringView text_of(const char *text)
     return (WNNStringView){text ? text : "", text ? strlen(text) : 0};
 }
 
-void wnnGraphGetInfo(WNNGraph graph, WNNGraphInfo *info)
+WNNStatus wnnGraphGetInfo(WNNGraph graph, WNNGraphInfo *info)
 {
-    if (!info)
-        return;
-    WNNChainedStruct *chain = info->nextInChain;
-    *info = graph ? graph->info.info : (WNNGraphInfo){.backend = {"", 0}};
-    info->nextInChain = chain;
+    struct error error = {0};
+    if (!graph)
+        return WNNStatus_TypeError;
+    if (wnn_check_outputs(info, 1, sizeof *info, "graph info", &error))
+        *info = graph->info.info;
+    return wnn_context_report(graph->context, &error);
 }
 
-size_t wnnGraphGetNodes(WNNGraph graph, size_t capacity, WNNNodeInfo *nodes)
+WNNStatus wnnGraphGetNodes(WNNGraph graph, size_t capacity, WNNNodeInfo *nodes, size_t *count)
 {
-    size_t count = graph ? (size_t)graph->info.info.nodeCount : 0;
-    if (!nodes || capacity == 0 || count == 0)
-        return count;
-    for (size_t i = 0; i < count && i < capacity; i++) {
+    struct error error = {0};
+    if (count)
+        *count = 0;
+    if (!graph)
+        return WNNStatus_TypeError;
+    if (!wnn_check_outputs(nodes, nodes ? capacity : 0, sizeof *nodes, "node info", &error))
+        return wnn_context_report(graph->context, &error);
+    size_t node_count = (size_t)graph->info.info.nodeCount;
+    if (count)
+        *count = node_count;
+    for (size_t i = 0; nodes && i < node_count && i < capacity; i++) {
         const struct node_record *record = &graph->info.nodes[i];
         nodes[i] =
-            (WNNNodeInfo){.nextInChain = nodes[i].nextInChain,
-                          .label = wnn_string_view(record->label),
+            (WNNNodeInfo){.label = wnn_string_view(record->label),
                           .operation = text_of(wnn_ops[record->op].name),
                           .kernel = text_of(record->kernel ? record->kernel : graph->context->backend->name),
                           .reason = text_of(record->reason),
                           .bytes = record->bytes,
                           .operations = record->operations};
     }
-    return count;
+    return WNNStatus_Success;
 }

@@ -8,6 +8,7 @@
 #ifndef RUNTIME_INTERNAL_H_
 #define RUNTIME_INTERNAL_H_
 
+#include "lib/log.h"
 #include "lib/parallel.h"
 #include "ops/builder.h"
 #include "runtime/budget.h"
@@ -16,6 +17,8 @@
 #include "runtime/fork.h"
 #include "runtime/queue.h"
 #include "runtime/thread_pool.h"
+
+#include <webnn/vulkan.h>
 
 #include <fenv.h>
 
@@ -46,6 +49,7 @@ struct WNNContextImpl {
     bool counted;                 // as an object of it
     WNNCache cache;               // load NULL: none
     WNNTrace trace;               // event NULL: none
+    WNNLog log;                   // callback NULL: none
     WNNOperatorLimits *operator_limits;
     size_t operator_count;
 

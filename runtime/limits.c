@@ -49,7 +49,7 @@ bool wnn_limits_create(WNNContext context, struct error *error)
                 continue;
             *operand++ = (WNNOperandLimits){
                 .name = {row->name, strlen(row->name)},
-                .optional = row->kind == ROW_OPTIONAL_INPUT || row->kind == ROW_OPTIONAL_OUTPUT,
+                .isOptional = row->kind == ROW_OPTIONAL_INPUT || row->kind == ROW_OPTIONAL_OUTPUT,
                 .limits = {wnn_supported_types(context->backend, (enum op)op, row), row->min_rank,
                            row->max_rank}};
         }
@@ -60,10 +60,13 @@ bool wnn_limits_create(WNNContext context, struct error *error)
     return true;
 }
 
-void wnnContextGetOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits)
+WNNStatus wnnContextGetOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits)
 {
-    if (!context || !limits)
-        return;
+    struct error error = {0};
+    if (!context)
+        return WNNStatus_TypeError;
+    if (!wnn_check_outputs(limits, 1, sizeof *limits, "operator limits", &error))
+        return wnn_context_report(context, &error);
     const WNNTensorLimits all = {ALL_TYPES, 0, WNN_MAX_RANK};
     // The element count is bounded in any case; the widest elements have 8 bytes.
     uint64_t most = (uint64_t)WNN_MAX_DIMENSION * 8, limit = context->limits.maxTensorByteLength;
@@ -74,4 +77,5 @@ void wnnContextGetOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits
                                    .output = all,
                                    .operatorCount = context->operator_count,
                                    .operators = context->operator_limits};
+    return WNNStatus_Success;
 }

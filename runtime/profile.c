@@ -102,21 +102,21 @@ static void merge(const struct timing *timing, struct profile *profile, uint64_t
 {
     WNNGraphProfile *whole = &profile->whole;
     uint64_t runs = whole->runs, origin = 0;
-    add(&whole->totalNanoseconds, &whole->leastNanoseconds, &whole->runs, end - begin);
-    whole->lastBegin = begin;
+    add(&whole->totalNanoseconds, &whole->minNanoseconds, &whole->runs, end - begin);
+    whole->lastBeginNanoseconds = begin;
     whole->lastNanoseconds = end - begin;
     // The clocks differ: the device is supposed to have ended just now.
     if (timing->by_device) {
-        add(&whole->totalDeviceNanoseconds, &whole->leastDeviceNanoseconds, &runs, timing->device);
+        add(&whole->totalDeviceNanoseconds, &whole->minDeviceNanoseconds, &runs, timing->device);
         whole->lastDeviceNanoseconds = timing->device;
         origin = timing->device < end - begin ? end - timing->device : begin;
     }
     for (size_t i = 0; i < profile->count; i++) {
         WNNNodeProfile *node = &profile->nodes[i];
         uint64_t before = i > 0 ? profile->ends[i - 1] : timing->by_device ? 0 : begin;
-        node->lastBegin = origin + before;
+        node->lastBeginNanoseconds = origin + before;
         node->lastNanoseconds = profile->ends[i] - before;
-        add(&node->totalNanoseconds, &node->leastNanoseconds, &node->runs, node->lastNanoseconds);
+        add(&node->totalNanoseconds, &node->minNanoseconds, &node->runs, node->lastNanoseconds);
     }
 }
 
@@ -127,8 +127,8 @@ static void clear(struct profile *profile)
     *whole = (WNNGraphProfile){.backend = whole->backend};
     for (size_t i = 0; i < profile->count; i++) {
         WNNNodeProfile *node = &profile->nodes[i];
-        node->runs = node->totalNanoseconds = node->leastNanoseconds = 0;
-        node->lastBegin = node->lastNanoseconds = 0;
+        node->runs = node->totalNanoseconds = node->minNanoseconds = 0;
+        node->lastBeginNanoseconds = node->lastNanoseconds = 0;
     }
 }
 
@@ -199,22 +199,34 @@ void wnnGraphSetProfiling(WNNGraph graph, bool enabled)
     pthread_mutex_unlock(&graph->context->queue.lock);
 }
 
-size_t wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile, size_t capacity, WNNNodeProfile *nodes)
+WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile, size_t capacity, WNNNodeProfile *nodes,
+                             size_t *count)
 {
+    struct error error = {0};
+    if (count)
+        *count = 0;
+    if (!graph)
+        return WNNStatus_TypeError;
+    if (!wnn_check_outputs(profile, profile != NULL, sizeof *profile, "profile", &error) ||
+        !wnn_check_outputs(nodes, nodes ? capacity : 0, sizeof *nodes, "profile of a node", &error))
+        return wnn_context_report(graph->context, &error);
     if (profile)
         *profile = (WNNGraphProfile){.backend = {"", 0}};
-    if (!graph || wnn_forked(graph->context->forks))
-        return 0;
-    size_t count = 0;
+    if (wnn_forked(graph->context->forks)) {
+        wnn_fail_forked(&error);
+        return wnn_context_report(graph->context, &error);
+    }
     pthread_mutex_lock(&graph->context->queue.lock);
     const struct profile *source = graph->profile;
     if (source && source->whole.runs > 0) {
-        count = source->count;
+        if (count)
+            *count = source->count;
         if (profile)
             *profile = source->whole;
         if (nodes && capacity > 0)
-            memcpy(nodes, source->nodes, (capacity < count ? capacity : count) * sizeof *nodes);
+            memcpy(nodes, source->nodes,
+                   (capacity < source->count ? capacity : source->count) * sizeof *nodes);
     }
     pthread_mutex_unlock(&graph->context->queue.lock);
-    return count;
+    return WNNStatus_Success;
 }

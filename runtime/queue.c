@@ -873,8 +873,11 @@ bool wnn_lose_begin(WNNContext context, WNNContextLostReason reason, const char 
         queue->lost_callback = LOST_WAITS;
     }
     pthread_mutex_unlock(&queue->lock);
-    if (first)
+    if (first) {
         wnn_trace_lost(context);
+        if (reason != WNNContextLostReason_Destroyed && reason != WNNContextLostReason_Released)
+            wnn_log(&context->log, Error, "the context is lost: %s", message);
+    }
     return first;
 }
 
@@ -989,6 +992,14 @@ static void wait_for_change(struct queue *queue)
 {
     queue->waits_seen += queue->running;
     pthread_cond_wait(&queue->changed, &queue->lock);
+}
+
+bool wnn_queue_may_wait(struct queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    bool may = !on_spontaneous_callback(queue);
+    pthread_mutex_unlock(&queue->lock);
+    return may;
 }
 
 static WNNWaitStatus wait_any(WNNContext context, size_t count, WNNFutureWaitInfo *futures, uint64_t timeout)

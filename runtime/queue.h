@@ -230,6 +230,9 @@ void wnn_queue_work(WNNContext context);
 void wnn_queue_land(WNNContext context);
 void wnn_queue_ground(WNNContext context);
 
+// False inside of a spontaneous callback.
+bool wnn_queue_may_wait(struct queue *queue);
+
 // Delivers whatever has not been delivered, and everything that comes later where it arises.
 void wnn_queue_close(WNNContext context);
 

@@ -331,6 +331,11 @@ WNNUint32List wnnTensorGetShape(WNNTensor tensor)
                   : (WNNUint32List){NULL, 0};
 }
 
+size_t wnnTensorGetByteLength(WNNTensor tensor)
+{
+    return tensor ? tensor->bytes : 0;
+}
+
 bool wnnTensorGetReadable(WNNTensor tensor)
 {
     return tensor && tensor->readable;
@@ -548,8 +553,9 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void
 // Exporting
 // ---------------------------------------------------------------------------------------------------------------
 
+// `chain` is what the caller has hung on the target.
 static WNNFuture ask(WNNContext context, const struct request_kind *kind, WNNTensor tensor, void *target,
-                     const WNNRequestCallbackInfo *info)
+                     const WNNChainedStruct *chain, const WNNRequestCallbackInfo *info)
 {
     struct callback callback = wnn_request_callback(info);
     if (!context)
@@ -560,7 +566,8 @@ static WNNFuture ask(WNNContext context, const struct request_kind *kind, WNNTen
     callback.flow = trace.flow;
     wnn_check_callback(info->nextInChain, 0, &callback, &error);
     struct transfer *transfer = NULL;
-    if (check_transfer(context, kind, tensor, target, tensor ? tensor->bytes : 0, &error) &&
+    if (wnn_check_chain(chain, 0, method_of(kind), &error) &&
+        check_transfer(context, kind, tensor, target, tensor ? tensor->bytes : 0, &error) &&
         (transfer = prepare(context, kind, tensor, &error)))
         transfer->target = target;
     WNNFuture future = wnn_submit(context, (struct request *)transfer, &callback, &error);
@@ -571,15 +578,17 @@ static WNNFuture ask(WNNContext context, const struct request_kind *kind, WNNTen
 WNNFuture wnnContextExportVulkanMemory(WNNContext context, WNNTensor tensor, WNNVulkanMemory *memory,
                                        WNNRequestCallbackInfo callbackInfo)
 {
+    const WNNChainedStruct *chain = memory ? memory->chain.next : NULL;
     if (memory)
         *memory = (WNNVulkanMemory)WNN_VULKAN_MEMORY_INIT;
-    return ask(context, &export_kind, tensor, memory, &callbackInfo);
+    return ask(context, &export_kind, tensor, memory, chain, &callbackInfo);
 }
 
 WNNFuture wnnContextGetVulkanBuffer(WNNContext context, WNNTensor tensor, WNNVulkanBuffer *buffer,
                                     WNNRequestCallbackInfo callbackInfo)
 {
+    const WNNChainedStruct *chain = buffer ? buffer->chain.next : NULL;
     if (buffer)
         *buffer = (WNNVulkanBuffer)WNN_VULKAN_BUFFER_INIT;
-    return ask(context, &buffer_kind, tensor, buffer, &callbackInfo);
+    return ask(context, &buffer_kind, tensor, buffer, chain, &callbackInfo);
 }

@@ -402,6 +402,7 @@ static WNNThreadPool create(const WNNThreadPoolDescriptor *d, struct error *erro
 {
     static const WNNLimits limits = WNN_LIMITS_INIT;
     if (!wnn_check_chain(d->nextInChain, 0, "thread pool descriptor", error) ||
+        (d->allocator && !wnn_check_chain(d->allocator->nextInChain, 0, "allocator", error)) ||
         !wnn_check_string(&limits, "thread pool label", d->label, error))
         return NULL;
     if (d->allocator && (!d->allocator->allocate || !d->allocator->release)) {

@@ -133,7 +133,7 @@ static void end_node(const struct watcher *watcher, const struct node *node, con
 const struct watcher *wnn_trace_nodes(struct trace_nodes *nodes, WNNContext context)
 {
     nodes->open = NULL;
-    if (!context->trace.event || !context->trace.nodes)
+    if (!context->trace.event || !context->trace.includeNodes)
         return NULL;
     nodes->watcher = (struct watcher){.before = begin_node, .after = end_node};
     nodes->context = context;

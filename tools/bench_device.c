@@ -2,6 +2,7 @@
 #include "tools/bench_device.h"
 
 #include "tools/memory.h"
+#include "tools/profile_show.h"
 #include "tools/session.h"
 #include "tools/terminal.h"
 
@@ -80,12 +81,11 @@ static bool count_bytes(struct subject *subject, uint64_t *bytes, struct error *
 {
     wnnGraphSetProfiling(subject->graph, true);
     bool good = subject_run(subject, error);
-    size_t count = wnnGraphGetProfile(subject->graph, NULL, 0, NULL);
-    WNNNodeProfile *nodes = must_allocate(count * sizeof *nodes);
-    wnnGraphGetProfile(subject->graph, NULL, count, nodes);
+    size_t count;
+    WNNNodeProfile *nodes = profile_nodes(subject->graph, NULL, &count);
     *bytes = 0;
     for (size_t i = 0; i < count; i++)
-        *bytes += nodes[i].leastNanoseconds > 0 ? nodes[i].bytes : 0;
+        *bytes += nodes[i].minNanoseconds > 0 ? nodes[i].bytes : 0;
     free(nodes);
     wnnGraphSetProfiling(subject->graph, false);
     return good;

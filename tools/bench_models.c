@@ -78,8 +78,8 @@ static WNNOperand weights_around(struct net *net, const uint32_t *dims, size_t r
         WNNNumber number = wnn_number_convert(wnnNumberFloat64((double)value), descriptor.dataType);
         wnn_number_store(number, descriptor.dataType, data, i);
     }
-    WNNLentBytes bytes = {.data = data, .byteLength = size, .release = free_loan, .userdata1 = data};
-    return wnnGraphBuilderLentConstant(net->builder, &descriptor, &bytes);
+    WNNExternalBytes bytes = {.data = data, .byteLength = size, .release = free_loan, .userdata1 = data};
+    return wnnGraphBuilderExternalConstant(net->builder, &descriptor, &bytes);
 }
 
 static WNNOperand weights(struct net *net, const uint32_t *dims, size_t rank, float range)
@@ -122,8 +122,8 @@ static WNNOperand quantized_weights(struct net *net, WNNDataType type, const uin
     }
     WNNOperandDescriptor descriptor = {NULL, type, {dims, rank}},
                          zero_descriptor = {NULL, type, {scales, rank}};
-    WNNLentBytes bytes = {.data = data, .byteLength = count * size, .release = free_loan, .userdata1 = data};
-    WNNOperand weight = wnnGraphBuilderLentConstant(net->builder, &descriptor, &bytes);
+    WNNExternalBytes bytes = {.data = data, .byteLength = count * size, .release = free_loan, .userdata1 = data};
+    WNNOperand weight = wnnGraphBuilderExternalConstant(net->builder, &descriptor, &bytes);
     WNNOperand step = numbers(net, scales, rank, steps, dims[axis]);
     WNNOperand zero = wnnGraphBuilderConstant(net->builder, &zero_descriptor, zeros, dims[axis] * size);
     free(steps);
@@ -455,8 +455,8 @@ static WNNOperand bytes_of(struct net *net, WNNDataType type, const uint32_t *di
     for (size_t i = 0; i < count; i++)
         data[i] = (unsigned char)(128 * (random_number(&net->seed) + 1));
     WNNOperandDescriptor descriptor = {NULL, type, {dims, rank}};
-    WNNLentBytes bytes = {.data = data, .byteLength = count, .release = free_loan, .userdata1 = data};
-    return wnnGraphBuilderLentConstant(net->builder, &descriptor, &bytes);
+    WNNExternalBytes bytes = {.data = data, .byteLength = count, .release = free_loan, .userdata1 = data};
+    return wnnGraphBuilderExternalConstant(net->builder, &descriptor, &bytes);
 }
 
 // As exporters of language models write a layer: the matrix transposed, a scale and a zero point for 32 terms

@@ -64,7 +64,7 @@ void report_head(FILE *file, size_t rounds, double seconds, size_t peer_count, c
     fprintf(file,
             "Benchmarks of libwebnn %s, written by `webnn bench --report`\n\n"
             "  machine    %s, %ld processors,",
-            wnnGetVersion().data, model, sysconf(_SC_NPROCESSORS_ONLN));
+            wnnGetVersionText().data, model, sysconf(_SC_NPROCESSORS_ONLN));
     print_flags(file);
     fprintf(file, "\n  memory     %s\n  system     %s %s\n  compiler   " COMPILER "\n  date       %s\n\n",
             memory, system.sysname, system.release, date);

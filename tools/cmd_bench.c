@@ -227,9 +227,9 @@ static bool measure(const struct bench_options *options, const char *what, struc
         good = measure_runs(options, &subject, what, result, error) &&
                device_measure(&subject, options->time / 4, &result->device, error);
     }
-    WNNContextCounters counters;
+    WNNContextCounters counters = WNN_CONTEXT_COUNTERS_INIT;
     wnnContextGetCounters(session.context, &counters);
-    result->allocated = counters.peakAllocatedBytes;
+    result->allocated = counters.maxAllocatedBytes;
     result->resident = peak_resident();
     if (good && options->session.cache)
         good = build_again(options, what, &result->again, error);

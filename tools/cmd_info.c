@@ -202,7 +202,7 @@ static void print_limits(const WNNDeviceInfo *device)
     double begin = now();
     if (session_open(&session, &options, &error)) {
         double opened = now() - begin;
-        WNNOpSupportLimits limits;
+        WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
         wnnContextGetOpSupportLimits(session.context, &limits);
         printf("       tensors of up to %s, %s denormal numbers, opened in %.0f ms\n",
                bytes_text(limits.maxTensorByteLength, (char[BYTES_TEXT]){0}),
@@ -245,7 +245,8 @@ static int list_devices(void)
         MOST_DEVICES = 32
     };
     static WNNDeviceInfo devices[MOST_DEVICES];
-    size_t count = wnnEnumerateDevices(MOST_DEVICES, devices);
+    size_t count;
+    wnnEnumerateDevices(MOST_DEVICES, devices, &count);
     printf("%sdevices%s\n", STYLE_BOLD, STYLE_NONE);
     print_processor();
     if (count == 0)
@@ -280,7 +281,7 @@ static void print_operands(size_t count, const WNNOperandLimits *operands)
         const char *between = i ? "; " : "";
         for (size_t k = i; k < count; k++, between = ", ")
             if (same_limits(&operands[k], &operands[i]))
-                printf("%s%s%s", between, operands[k].name.data, operands[k].optional ? "?" : "");
+                printf("%s%s%s", between, operands[k].name.data, operands[k].isOptional ? "?" : "");
         printf(": %s, rank %s", wnn_dtypes_text(limits->dataTypes, (char[WNN_DTYPES_TEXT]){0}),
                ranks_text(limits->minRank, limits->maxRank, (char[RANKS_TEXT]){0}));
     }
@@ -295,11 +296,11 @@ static int list_limits(const struct session_options *options)
         session_close(&session);
         return command_failed(&error);
     }
-    WNNOpSupportLimits limits;
+    WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
     wnnContextGetOpSupportLimits(session.context, &limits);
-    const WNNOperandLimits tensors[] = {{{"input", 5}, false, limits.input},
-                                        {{"constant", 8}, false, limits.constant},
-                                        {{"output", 6}, false, limits.output}};
+    const WNNOperandLimits tensors[] = {{NULL, {"input", 5}, false, limits.input},
+                                        {NULL, {"constant", 8}, false, limits.constant},
+                                        {NULL, {"output", 6}, false, limits.output}};
     printf("%slimits of %s%s\n", STYLE_BOLD, SHOWN_STRING(wnn_context_device(session.context)), STYLE_NONE);
     printf("  %-24s%llu bytes (%s)\n", "largest tensor", (unsigned long long)limits.maxTensorByteLength,
            bytes_text(limits.maxTensorByteLength, (char[BYTES_TEXT]){0}));

@@ -114,5 +114,5 @@ void file_cache_close(struct file_cache *cache)
 
 WNNCache file_cache(struct file_cache *cache)
 {
-    return (WNNCache){load, store, cache};
+    return (WNNCache){NULL, load, store, cache};
 }

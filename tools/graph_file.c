@@ -159,14 +159,14 @@ static WNNOperand lend(struct model *model, const struct graph_text *text, const
     WNNOperandDescriptor descriptor = public_descriptor(&constant->type);
     struct mapping *mapping = mapping_share(weights->file.mapping);
     struct string key = wnn_string_copy(&model->arena, constant->key);
-    WNNLentBytes bytes = {
+    WNNExternalBytes bytes = {
         .data = mapping->data + tensor->begin,
         .byteLength = tensor->end - tensor->begin,
         .release = release_loan,
         .userdata1 = mapping,
         .userdata2 = must((void *)(uintptr_t)key.data),
     };
-    return wnnGraphBuilderLentConstant(model->builder, &descriptor, &bytes);
+    return wnnGraphBuilderExternalConstant(model->builder, &descriptor, &bytes);
 }
 
 // `filled`: the bytes of all constants that were made so.

@@ -124,7 +124,7 @@ static int dispatch(int argc, char **argv)
     const char *word = argv[1];
     bool help = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
     if (strcmp(word, "--version") == 0) {
-        printf("webnn %s\n", wnnGetVersion().data);
+        printf("webnn %s\n", wnnGetVersionText().data);
         return CODE_GOOD;
     }
     if (help && argc == 2) {

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// To be freed with free().
-static WNNNodeProfile *get_nodes(WNNGraph graph, WNNGraphProfile *whole, size_t *count)
+WNNNodeProfile *profile_nodes(WNNGraph graph, WNNGraphProfile *whole, size_t *count)
 {
-    *count = wnnGraphGetProfile(graph, whole, 0, NULL);
+    wnnGraphGetProfile(graph, NULL, 0, NULL, count);
     WNNNodeProfile *nodes = must_allocate(*count * sizeof *nodes);
-    wnnGraphGetProfile(graph, whole, *count, nodes);
+    for (size_t i = 0; i < *count; i++)
+        nodes[i].nextInChain = NULL;
+    wnnGraphGetProfile(graph, whole, *count, nodes, NULL);
     return nodes;
 }
 
@@ -25,7 +26,7 @@ static int compare_totals(const void *a, const void *b)
 
 static double rate(uint64_t amount, const WNNNodeProfile *node)
 {
-    return node->leastNanoseconds ? (double)amount / (double)node->leastNanoseconds : 0;
+    return node->minNanoseconds ? (double)amount / (double)node->minNanoseconds : 0;
 }
 
 static double milliseconds(uint64_t total, uint64_t runs)
@@ -35,9 +36,9 @@ static double milliseconds(uint64_t total, uint64_t runs)
 
 void profile_print(WNNGraph graph)
 {
-    WNNGraphProfile whole;
+    WNNGraphProfile whole = WNN_GRAPH_PROFILE_INIT;
     size_t count;
-    WNNNodeProfile *nodes = get_nodes(graph, &whole, &count);
+    WNNNodeProfile *nodes = profile_nodes(graph, &whole, &count);
     if (count == 0) {
         puts("No execution was profiled: the backend cannot be watched.");
         free(nodes);
@@ -45,7 +46,7 @@ void profile_print(WNNGraph graph)
     }
     qsort(nodes, count, sizeof *nodes, compare_totals);
     uint64_t total = whole.totalDeviceNanoseconds ? whole.totalDeviceNanoseconds : whole.totalNanoseconds;
-    uint64_t least = whole.totalDeviceNanoseconds ? whole.leastDeviceNanoseconds : whole.leastNanoseconds;
+    uint64_t least = whole.totalDeviceNanoseconds ? whole.minDeviceNanoseconds : whole.minNanoseconds;
     printf("%s%10s %10s %6s %9s %8s  %-9s %s%s\n", STYLE_BOLD, "mean ms", "min ms", "%", "GFLOP/s", "GB/s",
            "kernel", "operator", STYLE_NONE);
     uint64_t sum = 0, operations = 0;
@@ -54,7 +55,7 @@ void profile_print(WNNGraph graph)
         sum += node->totalNanoseconds;
         operations += node->operations;
         printf("%10.4f %10.4f %6.2f %9.2f %8.2f  %-9s %s%s%s\n",
-               milliseconds(node->totalNanoseconds, node->runs), (double)node->leastNanoseconds * 1e-6,
+               milliseconds(node->totalNanoseconds, node->runs), (double)node->minNanoseconds * 1e-6,
                100 * (double)node->totalNanoseconds / (double)total, rate(node->operations, node),
                rate(node->bytes, node), node->kernel.data, node->operation.data,
                node->label.length ? " " : "", SHOWN(wnn_string(node->label)));
@@ -66,15 +67,15 @@ void profile_print(WNNGraph graph)
     if (whole.totalDeviceNanoseconds)
         printf("%10.4f %10.4f  from call to end; the above is on the device's clock, "
                "without what is copied to and from it\n",
-               milliseconds(whole.totalNanoseconds, whole.runs), (double)whole.leastNanoseconds * 1e-6);
+               milliseconds(whole.totalNanoseconds, whole.runs), (double)whole.minNanoseconds * 1e-6);
     free(nodes);
 }
 
 cJSON *profile_json(WNNGraph graph)
 {
-    WNNGraphProfile whole;
+    WNNGraphProfile whole = WNN_GRAPH_PROFILE_INIT;
     size_t count;
-    WNNNodeProfile *nodes = get_nodes(graph, &whole, &count);
+    WNNNodeProfile *nodes = profile_nodes(graph, &whole, &count);
     cJSON *array = must(cJSON_CreateArray());
     for (size_t i = 0; i < count; i++) {
         const WNNNodeProfile *node = &nodes[i];
@@ -84,7 +85,7 @@ cJSON *profile_json(WNNGraph graph)
         cJSON_AddStringToObject(object, "kernel", node->kernel.data);
         cJSON_AddNumberToObject(object, "runs", (double)node->runs);
         cJSON_AddNumberToObject(object, "mean_ms", milliseconds(node->totalNanoseconds, node->runs));
-        cJSON_AddNumberToObject(object, "min_ms", (double)node->leastNanoseconds * 1e-6);
+        cJSON_AddNumberToObject(object, "min_ms", (double)node->minNanoseconds * 1e-6);
         cJSON_AddNumberToObject(object, "bytes", (double)node->bytes);
         cJSON_AddNumberToObject(object, "operations", (double)node->operations);
         cJSON_AddItemToArray(array, object);
@@ -128,15 +129,15 @@ static void add_event(struct trace *trace, const char *name, uint64_t begin, uin
 
 void trace_add(struct trace *trace, WNNGraph graph)
 {
-    WNNGraphProfile whole;
+    WNNGraphProfile whole = WNN_GRAPH_PROFILE_INIT;
     size_t count;
     if (!trace->file)
         return;
-    WNNNodeProfile *nodes = get_nodes(graph, &whole, &count);
+    WNNNodeProfile *nodes = profile_nodes(graph, &whole, &count);
     if (count && !trace->begun)
-        trace->origin = whole.lastBegin;
+        trace->origin = whole.lastBeginNanoseconds;
     if (count)
-        add_event(trace, "execution", whole.lastBegin, whole.lastNanoseconds, 1, must(cJSON_CreateObject()));
+        add_event(trace, "execution", whole.lastBeginNanoseconds, whole.lastNanoseconds, 1, must(cJSON_CreateObject()));
     for (size_t i = 0; i < count; i++) {
         const WNNNodeProfile *node = &nodes[i];
         cJSON *arguments = must(cJSON_CreateObject());
@@ -144,7 +145,7 @@ void trace_add(struct trace *trace, WNNGraph graph)
         cJSON_AddStringToObject(arguments, "kernel", node->kernel.data);
         cJSON_AddNumberToObject(arguments, "bytes", (double)node->bytes);
         cJSON_AddNumberToObject(arguments, "operations", (double)node->operations);
-        add_event(trace, node->label.length ? node->label.data : node->operation.data, node->lastBegin,
+        add_event(trace, node->label.length ? node->label.data : node->operation.data, node->lastBeginNanoseconds,
                   node->lastNanoseconds, 2, arguments);
     }
     free(nodes);

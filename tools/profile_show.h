@@ -11,6 +11,9 @@
 
 #include <stdio.h>
 
+// What has been measured, with the graph as a whole, unless that is NULL; to be freed with free().
+WNNNodeProfile *profile_nodes(WNNGraph graph, WNNGraphProfile *whole, size_t *count);
+
 // Prints the nodes, those that take longest first.
 void profile_print(WNNGraph graph);
 

@@ -205,7 +205,7 @@ static bool in_place(void *state, const struct node *node, unsigned input)
 // The operand stays a constant, of as many bytes, of which there are none.
 static bool drop_constant(struct allocator *allocator, struct operand *operand, struct error *error)
 {
-    WNNLentBytes nothing = {.byteLength = operand->constant->bytes};
+    WNNExternalBytes nothing = {.byteLength = operand->constant->bytes};
     struct constant *empty = wnn_constant_lend(allocator, &nothing);
     if (!empty)
         return wnn_fail_memory(error);

@@ -246,7 +246,7 @@ static void print(const char *what, const char *how, const struct figures *f, do
 
 static int bench(const char *what)
 {
-    const WNNCache cache = {load, store, NULL};
+    const WNNCache cache = {NULL, load, store, NULL};
     static const char *const names[] = {"no cache", "cold cache", "warm cache", "SPIR-V only"};
     struct error error = {WNNStatus_Success, ""};
     struct figures cold = {0}, figures;

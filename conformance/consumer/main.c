@@ -8,32 +8,6 @@
 
 #include <stdio.h>
 
-static WNNGraph graph;
-static WNNStatus outcome;
-
-static void on_build(WNNStatus status, WNNGraph made, WNNStringView message, void *userdata1, void *userdata2)
-{
-    (void)userdata1, (void)userdata2;
-    outcome = status;
-    graph = made;
-    if (status != WNNStatus_Success)
-        fprintf(stderr, "build: %.*s\n", (int)message.length, message.data);
-}
-
-static void on_compute(WNNStatus status, WNNStringView message, void *userdata1, void *userdata2)
-{
-    (void)userdata1, (void)userdata2;
-    outcome = status;
-    if (status != WNNStatus_Success)
-        fprintf(stderr, "compute: %.*s\n", (int)message.length, message.data);
-}
-
-static void wait_for(WNNContext context, WNNFuture future)
-{
-    WNNFutureWaitInfo info = {future, false};
-    wnnContextWaitAny(context, 1, &info, WNN_WAIT_FOREVER);
-}
-
 int main(void)
 {
     WNNContext context;
@@ -47,12 +21,14 @@ int main(void)
     WNNOperand b = wnnGraphBuilderInput(builder, (WNNStringView){"b", WNN_STRLEN}, &descriptor);
     WNNOperand y = wnnGraphBuilderRelu(builder, wnnGraphBuilderAdd(builder, a, b, NULL), NULL);
     const WNNNamedOperand output = {{"y", WNN_STRLEN}, y};
-    WNNBuildCallbackInfo build = WNN_BUILD_CALLBACK_INFO_INIT;
-    build.callback = on_build;
-    wait_for(context, wnnGraphBuilderBuild(builder, 1, &output, build));
+    WNNGraph graph;
+    char message[256];
+    WNNStatus status = wnnGraphBuilderBuildSync(builder, 1, &output, &graph, sizeof message, message);
     wnnGraphBuilderRelease(builder);
-    if (outcome != WNNStatus_Success)
+    if (status != WNNStatus_Success) {
+        fprintf(stderr, "build: %s\n", message);
         return 1;
+    }
 
     float x[] = {1, 2, 3, 4}, z[] = {1, -3, 1, -5}, result[4] = {0};
     const WNNNamedBuffer inputs[] = {{{"a", WNN_STRLEN}, x, sizeof x, WNNDataType_Float32},
@@ -64,13 +40,13 @@ int main(void)
     compute.inputs = inputs;
     compute.outputCount = 1;
     compute.outputs = outputs;
-    WNNRequestCallbackInfo info = WNN_REQUEST_CALLBACK_INFO_INIT;
-    info.callback = on_compute;
-    wait_for(context, wnnContextCompute(context, &compute, info));
+    status = wnnContextComputeSync(context, &compute, sizeof message, message);
+    if (status != WNNStatus_Success)
+        fprintf(stderr, "compute: %s\n", message);
     wnnGraphRelease(graph);
     wnnContextRelease(context);
-    printf("webnn %.*s: %g %g %g %g\n", (int)wnnGetVersion().length, wnnGetVersion().data, (double)result[0],
-           (double)result[1], (double)result[2], (double)result[3]);
-    return outcome != WNNStatus_Success || result[0] != 2 || result[1] != 0 || result[2] != 4 ||
+    printf("webnn %s: %g %g %g %g\n", wnnGetVersionText().data, (double)result[0], (double)result[1], (double)result[2],
+           (double)result[3]);
+    return status != WNNStatus_Success || result[0] != 2 || result[1] != 0 || result[2] != 4 ||
            result[3] != 0;
 }

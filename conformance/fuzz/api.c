@@ -194,7 +194,7 @@ static bool open_session(struct world *w)
     uint8_t byte = take(b), tight = take(b);
     WNNLimits limits = WNN_LIMITS_INIT;
     limits.maxTensorByteLength = 1u << 20;
-    limits.maxMemory = tight >= 250 ? 1u << 20 : MAX_MEMORY;
+    limits.maxMemoryBytes = tight >= 250 ? 1u << 20 : MAX_MEMORY;
     limits.maxConstantBytes = 8u << 20;
     limits.maxOperators = tight >= 240 ? 6 : 400;
     limits.maxOperands = 2000;
@@ -210,7 +210,7 @@ static bool open_session(struct world *w)
     limits.maxBuildNanoseconds = tight % 32 == 25 ? 1000000 : 0;
     s->hurried = tight % 32 == 26 || tight % 32 == 25;
     const WNNAllocator allocator = fuzz_allocator(&s->heap);
-    const WNNParallelFor parallel = {backwards, 1 + byte % 4, NULL};
+    const WNNParallelFor parallel = {NULL, backwards, 1 + byte % 4, NULL};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.deviceType = on_gpu() ? WNNDeviceType_GPU : WNNDeviceType_CPU;
     descriptor.limits = &limits;
@@ -899,14 +899,15 @@ static void look_around(struct world *w)
     wnnContextGetCounters(s->context, &counters);
     wnnContextGetLimits(s->context, &limits);
     wnnContextGetDeviceInfo(s->context, &device);
-    if (support.operatorCount == 0 || counters.allocatedBytes > counters.peakAllocatedBytes ||
-        (limits.maxMemory && counters.peakAllocatedBytes > limits.maxMemory))
+    if (support.operatorCount == 0 || counters.allocatedBytes > counters.maxAllocatedBytes ||
+        (limits.maxMemoryBytes && counters.maxAllocatedBytes > limits.maxMemoryBytes))
         fail("a context has no operators, or more memory than it may", NULL);
     if (!graph)
         return;
     wnnGraphGetInfo(graph->handle, &info);
-    wnnGraphGetNodes(graph->handle, 3, infos);
-    size_t count = wnnGraphGetProfile(graph->handle, &profile, 3, nodes);
+    wnnGraphGetNodes(graph->handle, 3, infos, NULL);
+    size_t count;
+    wnnGraphGetProfile(graph->handle, &profile, 3, nodes, &count);
     for (size_t i = 0; i < count && i < 3; i++)
         if (nodes[i].operation.length == 0 || nodes[i].runs > profile.runs)
             fail("the profile of a node makes no sense", NULL);

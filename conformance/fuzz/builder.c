@@ -111,12 +111,12 @@ static void add_constant(struct run *run, const WNNOperandDescriptor *type, uint
     for (size_t i = 0; i < bytes; i++, state = state * 1664525u + 1013904223u)
         data[i] = (char)(how & 64 ? state >> 24 : i % 4 == 3 ? 63 : 0); // any bits, or 0.5 in float32
     if (how & 128) {
-        WNNLentBytes loan = WNN_LENT_BYTES_INIT;
+        WNNExternalBytes loan = WNN_EXTERNAL_BYTES_INIT;
         loan.data = data;
         loan.byteLength = bytes;
         loan.release = take_back;
         loan.userdata1 = memory;
-        keep(run, wnnGraphBuilderLentConstant(run->builder, type, &loan));
+        keep(run, wnnGraphBuilderExternalConstant(run->builder, type, &loan));
     } else {
         keep(run, wnnGraphBuilderConstant(run->builder, type, data, bytes));
         free(memory);
@@ -339,7 +339,7 @@ static void build(struct run *run)
 static WNNContext create_context(void)
 {
     static const WNNLimits limits = {.maxTensorByteLength = 1u << 20,
-                                     .maxMemory = MOST_MEMORY,
+                                     .maxMemoryBytes = MOST_MEMORY,
                                      .maxConstantBytes = 8u << 20,
                                      .maxOperators = MOST_CALLS,
                                      .maxOperands = 4 * MOST_OPERANDS,
@@ -359,10 +359,10 @@ static WNNContext create_context(void)
 // Nothing is left but the context, which has kept to its limit.
 static void check_counters(WNNContext context)
 {
-    WNNContextCounters counters;
+    WNNContextCounters counters = WNN_CONTEXT_COUNTERS_INIT;
     wnnContextGetCounters(context, &counters);
     if (counters.builders + counters.graphs + counters.tensors + counters.pendingRequests > 0 ||
-        counters.peakAllocatedBytes > MOST_MEMORY) {
+        counters.maxAllocatedBytes > MOST_MEMORY) {
         fputs("something is left, or took more memory than allowed\n", stderr);
         abort();
     }

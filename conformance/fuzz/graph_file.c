@@ -24,7 +24,7 @@ unsigned long fuzz_built;
 static WNNContext create_context(void)
 {
     static const WNNLimits limits = {.maxTensorByteLength = 16u << 20,
-                                     .maxMemory = MOST_MEMORY,
+                                     .maxMemoryBytes = MOST_MEMORY,
                                      .maxConstantBytes = 64u << 20,
                                      .maxOperators = 2000,
                                      .maxOperands = 4000,

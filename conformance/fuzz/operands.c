@@ -143,12 +143,12 @@ WNNOperand fuzz_new_source(struct recorder *r, const struct descriptor *type)
         if (elements)
             fuzz_fill(data, type, kind >> 3 & 7);
         if (kind % 4 == 0) {
-            WNNLentBytes loan = WNN_LENT_BYTES_INIT;
+            WNNExternalBytes loan = WNN_EXTERNAL_BYTES_INIT;
             loan.data = data;
             loan.byteLength = bytes;
             loan.release = free_loan;
             loan.userdata1 = memory;
-            operand = wnnGraphBuilderLentConstant(r->builder, &descriptor, &loan);
+            operand = wnnGraphBuilderExternalConstant(r->builder, &descriptor, &loan);
             memory = NULL;
         } else if (kind % 4 == 1) {
             operand = tensor_constant(r, type, data, bytes);

@@ -41,7 +41,7 @@ static void release(void *memory, size_t size, size_t alignment, void *userdata)
 
 WNNAllocator fuzz_allocator(struct heap *heap)
 {
-    return (WNNAllocator){allocate, release, heap};
+    return (WNNAllocator){NULL, allocate, release, heap};
 }
 
 bool fuzz_heap_is_empty(const struct heap *heap)
@@ -203,7 +203,7 @@ void fuzz_trace_begin(struct trace_log *log, bool nodes)
     log->trace = (WNNTrace)WNN_TRACE_INIT;
     log->trace.event = on_event;
     log->trace.userdata1 = log;
-    log->trace.nodes = nodes;
+    log->trace.includeNodes = nodes;
     log->count = 0;
     pthread_mutex_init(&log->lock, NULL);
 }

@@ -870,8 +870,8 @@ static void folded_pieces(struct recording *r, size_t n)
     WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
     descriptor.dataType = WNNDataType_Float32;
     descriptor.shape = (WNNUint32List){(uint32_t[]){1 << 18}, 1};
-    WNNLentBytes bytes = {.data = lent, .byteLength = sizeof lent};
-    WNNOperand c = wnnGraphBuilderLentConstant(r->builder, &descriptor, &bytes), x = vector(r, "x", 2);
+    WNNExternalBytes bytes = {.data = lent, .byteLength = sizeof lent};
+    WNNOperand c = wnnGraphBuilderExternalConstant(r->builder, &descriptor, &bytes), x = vector(r, "x", 2);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t size = 2;
         x = wnnGraphBuilderMul(
@@ -1004,7 +1004,7 @@ static void run_once(struct recording *r, WNNGraph graph)
                           WNNDataType_Float32};
     wnnGraphSetProfiling(graph, true);
     compute_buffers(r->context, graph, 1, &in, 1, &out);
-    REQUIRE(wnnGraphGetProfile(graph, NULL, 0, NULL) > 0);
+    REQUIRE(profile_of(graph, NULL, 0, NULL) > 0);
 }
 
 static void build_once(struct recording *r)
@@ -1031,7 +1031,7 @@ static struct cost measure(const struct bomb *bomb, size_t n)
 {
     double work = count_work(), seconds = processor_seconds();
     WNNLimits limits = WNN_LIMITS_INIT;
-    limits.maxMemory = UINT64_C(1) << 30;
+    limits.maxMemoryBytes = UINT64_C(1) << 30;
     WNNContextDescriptor descriptor = describe_context(NULL, NULL);
     descriptor.limits = &limits;
     struct recording r = {.output_capacity = 8 * n + 4096, .random = 1, .builds = 1};
@@ -1050,7 +1050,7 @@ static struct cost measure(const struct bomb *bomb, size_t n)
     free(r.names);
     free(r.outputs);
     return (struct cost){count_work() - work, processor_seconds() - seconds,
-                         (double)counters.peakAllocatedBytes};
+                         (double)counters.maxAllocatedBytes};
 }
 
 static double exponent(double small, double large)

@@ -362,7 +362,7 @@ int main(int argc, char **argv)
     REQUIRE(argc > 1);
     bool print = argc > 2 && strcmp(argv[2], "--print") == 0;
     cases_begin(argc - 1 - print, argv + 1 + print);
-    WNNAllocator allocator = {allocate_counted, release_counted, NULL};
+    WNNAllocator allocator = {NULL, allocate_counted, release_counted, NULL};
     WNNContextDescriptor descriptor = describe_context(NULL, NULL);
     descriptor.allocator = &allocator;
     WNNContext context, strict, taker;

@@ -82,8 +82,8 @@ static double element(const struct matrix *matrix, uint32_t row, uint32_t column
 static WNNOperand lend(WNNGraphBuilder builder, WNNDataType type, const uint32_t dims[2], const void *data)
 {
     WNNOperandDescriptor descriptor = {NULL, type, {dims, 2}};
-    WNNLentBytes bytes = {.data = data, .byteLength = bytes_of(type, dims)};
-    return wnnGraphBuilderLentConstant(builder, &descriptor, &bytes);
+    WNNExternalBytes bytes = {.data = data, .byteLength = bytes_of(type, dims)};
+    return wnnGraphBuilderExternalConstant(builder, &descriptor, &bytes);
 }
 
 static WNNOperand dequantize(WNNGraphBuilder builder, const struct matrix *matrix)

@@ -50,12 +50,12 @@ static void free_bytes(const void *data, size_t length, void *unused1, void *unu
 static WNNOperand constant(WNNGraphBuilder b, WNNDataType type, const uint32_t *dims, size_t rank)
 {
     WNNOperandDescriptor descriptor = describe(type, dims, rank);
-    WNNLentBytes bytes = WNN_LENT_BYTES_INIT;
+    WNNExternalBytes bytes = WNN_EXTERNAL_BYTES_INIT;
     bytes.byteLength = bytes_of(&descriptor);
     bytes.data = calloc(1, bytes.byteLength);
     bytes.release = free_bytes;
     REQUIRE(bytes.data);
-    return wnnGraphBuilderLentConstant(b, &descriptor, &bytes);
+    return wnnGraphBuilderExternalConstant(b, &descriptor, &bytes);
 }
 
 #define F32 WNNDataType_Float32

@@ -110,7 +110,7 @@ bool open_host(struct host *host)
 #undef F
     // The library's choice.
     WNNContextDescriptor descriptor = describe_context(NULL, NULL);
-    WNNVulkanHandles handles, other;
+    WNNVulkanHandles handles = WNN_VULKAN_HANDLES_INIT, other = WNN_VULKAN_HANDLES_INIT;
     WNNContext context;
     descriptor.deviceType = WNNDeviceType_GPU;
     if (wnnCreateContext(&descriptor, &context) != WNNStatus_Success)

@@ -430,7 +430,7 @@ static void release(void *memory, size_t size, size_t alignment, void *userdata)
 static void test_allocator(void)
 {
     struct allocator allocator;
-    wnn_allocator_init(&allocator, &(WNNAllocator){allocate, release, &live_blocks}, 10000);
+    wnn_allocator_init(&allocator, &(WNNAllocator){NULL, allocate, release, &live_blocks}, 10000);
     char *a = wnn_allocate(&allocator, 1000), *c = wnn_allocate_zero(&allocator, 0);
     REQUIRE(a && c && (uintptr_t)a % WNN_ALIGNMENT == 0 && (uintptr_t)c % WNN_ALIGNMENT == 0);
     memset(a, 1, 1000 + WNN_SLACK);
@@ -454,7 +454,7 @@ static void test_allocator(void)
 static void test_arena(void)
 {
     struct allocator allocator;
-    wnn_allocator_init(&allocator, &(WNNAllocator){allocate, release, &live_blocks}, 0);
+    wnn_allocator_init(&allocator, &(WNNAllocator){NULL, allocate, release, &live_blocks}, 0);
     struct arena arena;
     wnn_arena_init(&arena, &allocator);
     struct arena_mark empty = wnn_arena_mark(&arena);
@@ -502,7 +502,7 @@ static void give_back(const void *data, size_t bytes, void *userdata1, void *use
 static void test_string_pool(void)
 {
     struct allocator allocator;
-    wnn_allocator_init(&allocator, &(WNNAllocator){allocate, release, &live_blocks}, 0);
+    wnn_allocator_init(&allocator, &(WNNAllocator){NULL, allocate, release, &live_blocks}, 0);
     int blocks = live_blocks;
     struct string_pool *pool = wnn_string_pool_create(&allocator), *reader = wnn_string_pool_ref(pool);
     static struct string kept[3000];
@@ -542,7 +542,7 @@ static void test_constant(void)
     wnn_constant_release(own);
     memset((void *)(uintptr_t)own->data, 1, 100 + WNN_SLACK);
     wnn_constant_release(own);
-    WNNLentBytes loan = WNN_LENT_BYTES_INIT;
+    WNNExternalBytes loan = WNN_EXTERNAL_BYTES_INIT;
     loan.data = "x";
     loan.byteLength = 1;
     loan.release = give_back;

@@ -9,6 +9,7 @@
 #include "conformance/unit/require.h"
 
 #include <webnn/ops.h>
+#include <webnn/reflection.h>
 #include <webnn/vulkan.h>
 
 enum expected {
@@ -51,7 +52,7 @@ struct fixture {
     WNNTensor result_tensor;
     WNNComputeDescriptor compute;
     WNNDispatchDescriptor dispatch;
-    WNNLentBytes loan;
+    WNNExternalBytes loan;
     WNNBuildCallbackInfo build_info;
     WNNRequestCallbackInfo request_info;
     WNNError error;
@@ -68,6 +69,12 @@ struct fixture {
     WNNVulkanHandles handles;
     WNNVulkanBuffer buffer;
     WNNVulkanMemory memory;
+    WNNOperatorCall call, activation_call;
+    WNNNamedAttribute attribute;
+    WNNOperatorInfo operator_info;
+    WNNOperandInfo operand_info;
+    WNNAttributeInfo attribute_info;
+    char text[64];
     int calls; // of callbacks
     WNNStatus status;
     WNNGraph built;

@@ -174,7 +174,7 @@ static void test_limits(void)
                   {view("y"), wnnGraphBuilderSigmoid(b, last, NULL)});
     end();
 
-    limits = (WNNLimits){.maxStringBytes = 6};
+    limits = (WNNLimits){.maxTotalStringBytes = 6};
     begin(&limits);
     y = wnnGraphBuilderRelu(b, input(view("x"), 2), NULL);
     BUILDS({view("12345"), y});

@@ -129,22 +129,22 @@ static void test_constants(void)
     REFUSES(wnnGraphBuilderConstant(b, NULL, data, 1), "constant has no descriptor");
 
     static size_t bytes = 8;
-    WNNLentBytes loan = {NULL, data, bytes, release, (void *)(uintptr_t)data, &bytes};
+    WNNExternalBytes loan = {NULL, data, bytes, release, (void *)(uintptr_t)data, &bytes};
     WNNOperandDescriptor eight = describe(WNNDataType_Uint8, LIST(8)),
                          nothing = describe(WNNDataType_Uint8, LIST(7));
-    ACCEPTS(wnnGraphBuilderLentConstant(b, &eight, &loan), Uint8, LIST(8));
+    ACCEPTS(wnnGraphBuilderExternalConstant(b, &eight, &loan), Uint8, LIST(8));
     REQUIRE_EQUAL_INT(released, 0);
-    REFUSES(wnnGraphBuilderLentConstant(b, &nothing, &loan), "constant has 8 bytes; expected 7 (uint8 [7])");
+    REFUSES(wnnGraphBuilderExternalConstant(b, &nothing, &loan), "constant has 8 bytes; expected 7 (uint8 [7])");
     REQUIRE_EQUAL_INT(released, 1);
-    REFUSES(wnnGraphBuilderLentConstant(b, NULL, &loan), "constant has no descriptor");
+    REFUSES(wnnGraphBuilderExternalConstant(b, NULL, &loan), "constant has no descriptor");
     loan.nextInChain = &chain;
-    REFUSES(wnnGraphBuilderLentConstant(b, &eight, &loan),
-            "lent bytes have a chained struct of unknown type 77");
+    REFUSES(wnnGraphBuilderExternalConstant(b, &eight, &loan),
+            "external bytes have a chained struct of unknown type 77");
     REQUIRE_EQUAL_INT(released, 3);
-    REFUSES(wnnGraphBuilderLentConstant(b, &eight, NULL), "constant has no lent bytes");
-    loan = (WNNLentBytes)WNN_LENT_BYTES_INIT;
+    REFUSES(wnnGraphBuilderExternalConstant(b, &eight, NULL), "constant has no external bytes");
+    loan = (WNNExternalBytes)WNN_EXTERNAL_BYTES_INIT;
     loan.byteLength = 8;
-    REFUSES(wnnGraphBuilderLentConstant(b, &eight, &loan), "constant has no data");
+    REFUSES(wnnGraphBuilderExternalConstant(b, &eight, &loan), "constant has no data");
 }
 
 static void test_scalars(void)
@@ -390,7 +390,7 @@ static void test_limits(void)
 
     // Names and labels together, each with the byte that ends it; equal ones count once.
     limits = (WNNLimits){0};
-    limits.maxStringBytes = 13; // "in" is the name of inputs here
+    limits.maxTotalStringBytes = 13; // "in" is the name of inputs here
     begin(&limits);
     ACCEPTS(input(view("abcd"), WNNDataType_Float32, EMPTY), Float32, EMPTY);
     o = labelled("efgh");
@@ -537,12 +537,12 @@ static void test_foreign(void)
 static void test_no_builder(void)
 {
     WNNOperandDescriptor descriptor = describe(WNNDataType_Int8, EMPTY);
-    WNNLentBytes loan = WNN_LENT_BYTES_INIT;
+    WNNExternalBytes loan = WNN_EXTERNAL_BYTES_INIT;
     WNNOperand out[3] = {(WNNOperand)&descriptor};
     REQUIRE(!wnnGraphBuilderInput(NULL, view("x"), &descriptor));
     REQUIRE(!wnnGraphBuilderConstant(NULL, &descriptor, "", 1));
-    REQUIRE(!wnnGraphBuilderLentConstant(NULL, &descriptor, &loan));
-    REQUIRE(!wnnGraphBuilderLentConstant(NULL, &descriptor, NULL));
+    REQUIRE(!wnnGraphBuilderExternalConstant(NULL, &descriptor, &loan));
+    REQUIRE(!wnnGraphBuilderExternalConstant(NULL, &descriptor, NULL));
     REQUIRE(!wnnGraphBuilderScalarConstant(NULL, WNNDataType_Int8, I(1)));
     REQUIRE(!wnnGraphBuilderRangeConstant(NULL, I(0), I(1), I(1), WNNDataType_Int8));
     REQUIRE(!wnnGraphBuilderTensorConstant(NULL, NULL));
@@ -582,7 +582,7 @@ static void test_lost_context(void)
     REFUSES_AS(InvalidStateError, wnnGraphBuilderAdd(b, x, x, NULL), lost);
     REFUSES_AS(InvalidStateError, wnnGraphBuilderInput(b, view(""), NULL), lost);
     REFUSES_AS(InvalidStateError, wnnGraphBuilderConstant(b, NULL, NULL, 0), lost);
-    REFUSES_AS(InvalidStateError, wnnGraphBuilderLentConstant(b, NULL, NULL), lost);
+    REFUSES_AS(InvalidStateError, wnnGraphBuilderExternalConstant(b, NULL, NULL), lost);
     REFUSES_AS(InvalidStateError, wnnGraphBuilderScalarConstant(b, WNNDataType_Int4, I(1)), lost);
     REFUSES_AS(InvalidStateError, RANGE(I(0), I(0), I(0), Int4), lost);
     REFUSES_AS(InvalidStateError, wnnGraphBuilderActivationRelu(b, NULL), lost);

@@ -43,7 +43,7 @@ static void release(void *memory, size_t size, size_t alignment, void *userdata)
     free(memory);
 }
 
-static const WNNAllocator allocator = {allocate, release, NULL};
+static const WNNAllocator allocator = {NULL, allocate, release, NULL};
 
 static void fail_at(long n, bool and_after)
 {

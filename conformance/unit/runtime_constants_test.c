@@ -39,7 +39,7 @@ static WNNOperand lend(WNNGraphBuilder builder, struct loan *loan, size_t offset
     atomic_init(&loan->returns, 0);
     for (size_t i = 0; i < WIDTH * WIDTH; i++)
         memcpy(loan->bytes + offset + i * sizeof(float), &(float){weight(i)}, sizeof(float));
-    WNNLentBytes bytes = WNN_LENT_BYTES_INIT;
+    WNNExternalBytes bytes = WNN_EXTERNAL_BYTES_INIT;
     bytes.data = loan->bytes + offset;
     bytes.byteLength = BYTES;
     bytes.release = take_back;
@@ -48,7 +48,7 @@ static WNNOperand lend(WNNGraphBuilder builder, struct loan *loan, size_t offset
     WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
     descriptor.dataType = WNNDataType_Float32;
     descriptor.shape = (WNNUint32List){dims, 2};
-    return wnnGraphBuilderLentConstant(builder, &descriptor, &bytes);
+    return wnnGraphBuilderExternalConstant(builder, &descriptor, &bytes);
 }
 
 static WNNGraph build_and_release(WNNContext context, WNNGraphBuilder builder, WNNOperand *outputs,
@@ -237,9 +237,9 @@ static void test_peak(bool convolutions)
     WNNContextCounters counters = counters_of(context);
     uint64_t all = LAYERS * sizeof weights;
     printf("%s: %.2f of the weights at most while they were packed, %.2f then\n",
-           convolutions ? "convolutions" : "products", (double)(counters.peakAllocatedBytes - before) / all,
+           convolutions ? "convolutions" : "products", (double)(counters.maxAllocatedBytes - before) / all,
            (double)(counters.allocatedBytes - before) / all);
-    REQUIRE(counters.peakAllocatedBytes - before <= all + all / 4);
+    REQUIRE(counters.maxAllocatedBytes - before <= all + all / 4);
     wnnGraphRelease(built.graph);
     wnnGraphRelease(tiny.graph);
     wnnContextRelease(context);

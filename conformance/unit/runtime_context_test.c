@@ -69,18 +69,18 @@ static void test_descriptors(void)
     d.label = (WNNStringView){"\xFF", 1};
     require_refused(d, WNNStatus_TypeError, "UTF-8");
     d = good;
-    WNNAllocator allocator = {allocate_nothing, NULL, NULL};
+    WNNAllocator allocator = {NULL, allocate_nothing, NULL, NULL};
     d.allocator = &allocator;
     require_refused(d, WNNStatus_TypeError, "allocator");
     allocator.release = release_nothing;
     require_refused(d, WNNStatus_OutOfMemory, "out of memory");
     d = good;
-    WNNParallelFor loop = {NULL, 1, NULL};
+    WNNParallelFor loop = {NULL, NULL, 1, NULL};
     d.parallelFor = &loop;
     require_refused(d, WNNStatus_TypeError, "parallelFor");
     d = good;
     WNNLimits limits = WNN_LIMITS_INIT;
-    limits.maxMemory = 100;
+    limits.maxMemoryBytes = 100;
     d.limits = &limits;
     require_refused(d, WNNStatus_OutOfMemory, "out of memory");
     REQUIRE_EQUAL_INT(wnnCreateContext(&good, NULL), WNNStatus_TypeError);
@@ -98,7 +98,7 @@ static void test_names(void)
     REQUIRE_EQUAL_VIEW(wnnStatusName(WNNStatus_InvalidStateError), "InvalidStateError");
     REQUIRE_EQUAL_VIEW(wnnStatusName(WNNStatus_Cancelled), "Cancelled");
     REQUIRE_EQUAL_VIEW(wnnStatusName((WNNStatus)99), "unknown status");
-    REQUIRE_EQUAL_VIEW(wnnGetVersion(), "0.1.0");
+    REQUIRE_EQUAL_VIEW(wnnGetVersionText(), "0.1.0");
 }
 
 static void test_properties(void)
@@ -107,7 +107,7 @@ static void test_properties(void)
     REQUIRE_EQUAL_INT(wnnCreateContext(NULL, &context), WNNStatus_Success);
     REQUIRE(wnnContextGetAccelerated(context));
     REQUIRE(!wnnContextIsLost(context));
-    WNNLimits limits;
+    WNNLimits limits = WNN_LIMITS_INIT;
     wnnContextGetLimits(context, &limits);
     REQUIRE_EQUAL_INT(limits.maxOperators, 1000000);
     REQUIRE_EQUAL_INT(wnnContextPreload(context), WNNStatus_Success);
@@ -115,7 +115,7 @@ static void test_properties(void)
     wnnContextRelease(context);
     REQUIRE(!wnnContextIsLost(context));
 
-    WNNOpSupportLimits support;
+    WNNOpSupportLimits support = WNN_OP_SUPPORT_LIMITS_INIT;
     wnnContextGetOpSupportLimits(context, &support);
     REQUIRE_EQUAL_INT(support.operatorCount, 95);
     REQUIRE_EQUAL_INT(support.maxTensorByteLength, 0x7FFFFFFF);
@@ -134,7 +134,7 @@ static void test_properties(void)
             found = true;
             REQUIRE_EQUAL_INT(op->operandCount, 4);
             REQUIRE_EQUAL_VIEW(op->operands[2].name, "bias");
-            REQUIRE(op->operands[2].optional && !op->operands[1].optional);
+            REQUIRE(op->operands[2].isOptional && !op->operands[1].isOptional);
             REQUIRE_EQUAL_INT(op->operands[1].limits.dataTypes, op->operands[0].limits.dataTypes);
             REQUIRE_EQUAL_INT(op->operands[0].limits.minRank, 4);
         }
@@ -239,7 +239,7 @@ static void test_counters(void)
     REQUIRE_EQUAL_INT(now.tensors, 1);
     REQUIRE_EQUAL_INT(now.pendingRequests, 0);
     REQUIRE(now.allocatedBytes >= before.allocatedBytes + 40000);
-    REQUIRE(now.peakAllocatedBytes >= now.allocatedBytes);
+    REQUIRE(now.maxAllocatedBytes >= now.allocatedBytes);
     wnnTensorDestroy(tensor);
     REQUIRE(counters_of(context).allocatedBytes <= now.allocatedBytes - 40000);
     wnnTensorRelease(tensor);
@@ -256,7 +256,7 @@ static void test_memory_limit(void)
     struct answer error = {0};
     WNNContextDescriptor descriptor = describe_context(&error, NULL);
     WNNLimits limits = WNN_LIMITS_INIT;
-    limits.maxMemory = 1000000;
+    limits.maxMemoryBytes = 1000000;
     descriptor.limits = &limits;
     WNNContext context;
     REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
@@ -268,7 +268,7 @@ static void test_memory_limit(void)
     REQUIRE_EQUAL_INT(wnnContextCreateTensor(context, &tensor_descriptor, &tensor), WNNStatus_OutOfMemory);
     REQUIRE(!tensor);
     REQUIRE_CONTAINS(error.message, "4000000 bytes (float32 [1000, 1000])");
-    REQUIRE(counters_of(context).peakAllocatedBytes <= 1000000);
+    REQUIRE(counters_of(context).maxAllocatedBytes <= 1000000);
     wnnContextRelease(context);
 }
 
@@ -325,8 +325,8 @@ static void test_host_services(void)
     for (size_t i = 0; i < WIDTH; i++)
         x[i] = 1.0f / (float)(i + 3);
     for (int host = 0; host < 2; host++) {
-        const WNNParallelFor loop = {run_backwards, 4, &host_calls};
-        const WNNAllocator allocator = {allocate, release, &accounting};
+        const WNNParallelFor loop = {NULL, run_backwards, 4, &host_calls};
+        const WNNAllocator allocator = {NULL, allocate, release, &accounting};
         WNNContextDescriptor descriptor = describe_context(NULL, NULL);
         if (host) {
             descriptor.parallelFor = &loop;

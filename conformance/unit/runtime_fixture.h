@@ -112,9 +112,36 @@ static inline double processor_seconds(void)
 
 static inline WNNContextCounters counters_of(WNNContext context)
 {
-    WNNContextCounters counters;
+    WNNContextCounters counters = WNN_CONTEXT_COUNTERS_INIT;
     wnnContextGetCounters(context, &counters);
     return counters;
+}
+
+// These return how many there are.
+static inline size_t nodes_of(WNNGraph graph, size_t capacity, WNNNodeInfo *nodes)
+{
+    size_t count = 0;
+    REQUIRE_EQUAL_INT(wnnGraphGetNodes(graph, capacity, nodes, &count), WNNStatus_Success);
+    return count;
+}
+
+static inline size_t profile_of(WNNGraph graph, WNNGraphProfile *profile, size_t capacity,
+                                WNNNodeProfile *nodes)
+{
+    size_t count = 0;
+    if (profile)
+        profile->nextInChain = NULL;
+    for (size_t i = 0; nodes && i < capacity; i++)
+        nodes[i].nextInChain = NULL;
+    REQUIRE_EQUAL_INT(wnnGraphGetProfile(graph, profile, capacity, nodes, &count), WNNStatus_Success);
+    return count;
+}
+
+static inline size_t count_devices(size_t capacity, WNNDeviceInfo *devices)
+{
+    size_t count = 0;
+    REQUIRE_EQUAL_INT(wnnEnumerateDevices(capacity, devices, &count), WNNStatus_Success);
+    return count;
 }
 
 // Executables are released on the worker: waits until that is over.

@@ -108,9 +108,9 @@ static void require_no_objects(WNNContext context)
     REQUIRE_EQUAL_INT(wnnContextPreload(context), WNNStatus_InvalidStateError);
     REQUIRE(wnnContextIsLost(context));
     REQUIRE_EQUAL_INT(wnnContextGetLostReason(context), WNNContextLostReason_DeviceLost);
-    WNNGraphProfile profile;
+    WNNGraphProfile profile = WNN_GRAPH_PROFILE_INIT;
     wnnGraphSetProfiling(parent.graph, true);
-    REQUIRE_EQUAL_INT(wnnGraphGetProfile(parent.graph, &profile, 0, NULL), 0);
+    REQUIRE_EQUAL_INT(wnnGraphGetProfile(parent.graph, &profile, 0, NULL, NULL), WNNStatus_InvalidStateError);
     REQUIRE_EQUAL_INT(counters_of(context).graphs, 0);
     REQUIRE_CONTAINS(parent.told.message, "the process was forked");
 }

@@ -128,9 +128,9 @@ static void begin(struct fixture *f)
     f->zeros = (WNNUint32List){f->zero, 2};
     f->number = wnnNumberInt64(1);
     f->limits = (WNNLimits)WNN_LIMITS_INIT;
-    f->allocator = (WNNAllocator){allocate, release, NULL};
-    f->parallel = (WNNParallelFor){one_by_one, 1, NULL};
-    f->cache = (WNNCache){load, store, NULL};
+    f->allocator = (WNNAllocator){NULL, allocate, release, NULL};
+    f->parallel = (WNNParallelFor){NULL, one_by_one, 1, NULL};
+    f->cache = (WNNCache){NULL, load, store, NULL};
     f->context_descriptor = (WNNContextDescriptor)WNN_CONTEXT_DESCRIPTOR_INIT;
     f->context_descriptor.threadCount = 1;
     f->pool_descriptor = (WNNThreadPoolDescriptor)WNN_THREAD_POOL_DESCRIPTOR_INIT;
@@ -142,7 +142,7 @@ static void begin(struct fixture *f)
     f->constant_descriptor.shape = f->shape;
     f->tensor_descriptor = f->constant_descriptor;
     f->tensor_descriptor.readable = f->tensor_descriptor.writable = true;
-    f->loan = (WNNLentBytes){NULL, f->floats, sizeof f->floats, NULL, NULL, NULL};
+    f->loan = (WNNExternalBytes){NULL, f->floats, sizeof f->floats, NULL, NULL, NULL};
     f->build_info = (WNNBuildCallbackInfo){NULL, WNNCallbackMode_WaitAnyOnly, on_build, f, NULL};
     f->request_info = (WNNRequestCallbackInfo){NULL, WNNCallbackMode_WaitAnyOnly, on_request, f, NULL};
     REQUIRE_EQUAL_INT(wnnCreateBudget(&f->budget_descriptor, &f->budget), WNNStatus_Success);
@@ -150,6 +150,10 @@ static void begin(struct fixture *f)
     REQUIRE_EQUAL_INT(wnnCreateContext(&f->context_descriptor, &f->context), WNNStatus_Success);
     REQUIRE_EQUAL_INT(wnnContextCreateGraphBuilder(f->context, &f->builder), WNNStatus_Success);
     make_operands(f);
+    f->attribute = (WNNNamedAttribute){{"alpha", 5}, {WNNAttributeType_Float64, {.f64 = 0.5}}};
+    f->call = f->activation_call = (WNNOperatorCall){.name = {"elu", 3}, .attributeCount = 1, .attributes = &f->attribute};
+    f->call.inputCount = 1;
+    f->call.inputs = &f->matrix;
     f->future = wnnGraphBuilderBuild(f->builder, 1, &f->output, f->build_info);
     wait_for(f, f->future);
     f->graph = f->built;

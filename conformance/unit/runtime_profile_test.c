@@ -50,19 +50,18 @@ static void test_off(void)
     compute(context, graph);
     uint64_t bytes = counters_of(context).allocatedBytes;
     WNNGraphProfile profile;
-    REQUIRE_EQUAL_INT(wnnGraphGetProfile(graph, &profile, 0, NULL), 0);
+    REQUIRE_EQUAL_INT(profile_of(graph, &profile, 0, NULL), 0);
     REQUIRE_EQUAL_INT(profile.runs, 0);
     REQUIRE_EQUAL_VIEW(profile.backend, "");
     // On, but never run.
     wnnGraphSetProfiling(graph, true);
-    REQUIRE_EQUAL_INT(wnnGraphGetProfile(graph, NULL, 0, NULL), 0);
+    REQUIRE_EQUAL_INT(profile_of(graph, NULL, 0, NULL), 0);
     wnnGraphSetProfiling(graph, false);
     compute(context, graph);
-    REQUIRE_EQUAL_INT(wnnGraphGetProfile(graph, &profile, 0, NULL), 0);
+    REQUIRE_EQUAL_INT(profile_of(graph, &profile, 0, NULL), 0);
     require_bytes(context, bytes);
     wnnGraphSetProfiling(NULL, true);
-    REQUIRE_EQUAL_INT(wnnGraphGetProfile(NULL, &profile, 0, NULL), 0);
-    REQUIRE_EQUAL_INT(profile.runs, 0);
+    REQUIRE_EQUAL_INT(wnnGraphGetProfile(NULL, &profile, 0, NULL, NULL), WNNStatus_TypeError);
     wnnGraphRelease(graph);
     wnnContextRelease(context);
 }
@@ -91,22 +90,22 @@ static void test_on(void)
 
     WNNGraphProfile profile;
     WNNNodeProfile nodes[8];
-    size_t count = wnnGraphGetProfile(graph, &profile, 8, nodes);
+    size_t count = profile_of(graph, &profile, 8, nodes);
     REQUIRE(count >= 1 && count <= 8);
     REQUIRE_EQUAL_VIEW(profile.backend, "cpu");
     REQUIRE_EQUAL_INT(profile.runs, RUNS);
-    REQUIRE(profile.leastNanoseconds > 0 && profile.leastNanoseconds * RUNS <= profile.totalNanoseconds);
-    REQUIRE(profile.lastNanoseconds >= profile.leastNanoseconds);
+    REQUIRE(profile.minNanoseconds > 0 && profile.minNanoseconds * RUNS <= profile.totalNanoseconds);
+    REQUIRE(profile.lastNanoseconds >= profile.minNanoseconds);
     REQUIRE((double)profile.totalNanoseconds <= wall * 1e9);
-    REQUIRE((double)(profile.lastBegin + profile.lastNanoseconds) * 1e-9 <= begin + wall);
+    REQUIRE((double)(profile.lastBeginNanoseconds + profile.lastNanoseconds) * 1e-9 <= begin + wall);
 
-    uint64_t sum = 0, last = profile.lastBegin;
+    uint64_t sum = 0, last = profile.lastBeginNanoseconds;
     for (size_t i = 0; i < count; i++) {
         const WNNNodeProfile *node = &nodes[i];
         REQUIRE_EQUAL_INT(node->runs, RUNS);
-        REQUIRE(node->leastNanoseconds * RUNS <= node->totalNanoseconds);
+        REQUIRE(node->minNanoseconds * RUNS <= node->totalNanoseconds);
         REQUIRE(node->operation.length > 0 && node->kernel.length > 0);
-        REQUIRE_EQUAL_INT(node->lastBegin, last);
+        REQUIRE_EQUAL_INT(node->lastBeginNanoseconds, last);
         last += node->lastNanoseconds;
         sum += node->totalNanoseconds;
     }
@@ -120,24 +119,24 @@ static void test_on(void)
 
     // Less room than nodes.
     memset(nodes, 0, sizeof nodes);
-    REQUIRE_EQUAL_INT(wnnGraphGetProfile(graph, NULL, 1, nodes), count);
+    REQUIRE_EQUAL_INT(profile_of(graph, NULL, 1, nodes), count);
     REQUIRE(nodes[0].runs == RUNS && nodes[1].runs == 0);
 
     // Off: what was measured stays. On again: from zero.
     wnnGraphSetProfiling(graph, false);
     compute(context, graph);
-    wnnGraphGetProfile(graph, &profile, 0, NULL);
+    profile_of(graph, &profile, 0, NULL);
     REQUIRE_EQUAL_INT(profile.runs, RUNS);
     wnnGraphSetProfiling(graph, true);
-    REQUIRE_EQUAL_INT(wnnGraphGetProfile(graph, &profile, 0, NULL), 0);
+    REQUIRE_EQUAL_INT(profile_of(graph, &profile, 0, NULL), 0);
     compute(context, graph);
-    REQUIRE_EQUAL_INT(wnnGraphGetProfile(graph, &profile, 8, nodes), count);
+    REQUIRE_EQUAL_INT(profile_of(graph, &profile, 8, nodes), count);
     REQUIRE(profile.runs == 1 && nodes[0].runs == 1);
 
     // The numbers outlive the executable, and the strings too.
     wnnGraphDestroy(graph);
     wnnContextRelease(context);
-    REQUIRE_EQUAL_INT(wnnGraphGetProfile(graph, &profile, 8, nodes), count);
+    REQUIRE_EQUAL_INT(profile_of(graph, &profile, 8, nodes), count);
     find(nodes, count, "the product");
     wnnGraphRelease(graph);
 }
@@ -172,7 +171,7 @@ static void test_wall(void)
         wait_for(context, compute_chain(context, graph, wide, result, 256 * 256, tell_nobody()));
         double wall = (now_seconds() - begin) * 1e9, sum = 0;
         WNNNodeProfile nodes[2 * LAYERS + 2];
-        size_t count = wnnGraphGetProfile(graph, NULL, 2 * LAYERS + 2, nodes);
+        size_t count = profile_of(graph, NULL, 2 * LAYERS + 2, nodes);
         REQUIRE(count >= LAYERS && count <= 2 * LAYERS + 2);
         for (size_t k = 0; k < count; k++)
             sum += (double)nodes[k].lastNanoseconds;
@@ -195,7 +194,7 @@ static void test_unwatched(void)
     WNNGraph graph = build_scores(context);
     wnnGraphSetProfiling(graph, true);
     compute(context, graph);
-    REQUIRE_EQUAL_INT(wnnGraphGetProfile(graph, NULL, 0, NULL), 0);
+    REQUIRE_EQUAL_INT(profile_of(graph, NULL, 0, NULL), 0);
     wnnGraphRelease(graph);
     wnnContextRelease(context);
 }
@@ -229,10 +228,10 @@ static void test_watcher(void)
     wnn_graph_watch(graph, &witness.watcher);
     compute(context, graph);
     REQUIRE(witness.after > 0 && witness.last == y);
-    REQUIRE_EQUAL_INT(wnnGraphGetProfile(graph, NULL, 0, NULL), 0);
+    REQUIRE_EQUAL_INT(profile_of(graph, NULL, 0, NULL), 0);
     wnn_graph_watch(graph, NULL);
     compute(context, graph);
-    REQUIRE_EQUAL_INT(wnnGraphGetProfile(graph, NULL, 0, NULL), witness.after);
+    REQUIRE_EQUAL_INT(profile_of(graph, NULL, 0, NULL), witness.after);
     wnnGraphRelease(graph);
     wnnContextRelease(context);
 }
@@ -244,7 +243,7 @@ static void *switch_and_read(void *graph)
     for (unsigned i = 0; !atomic_load(&ends); i++) {
         WNNNodeProfile nodes[8];
         wnnGraphSetProfiling(graph, i % 3 != 0);
-        wnnGraphGetProfile(graph, NULL, 8, nodes);
+        profile_of(graph, NULL, 8, nodes);
     }
     return NULL;
 }

@@ -129,7 +129,7 @@ static void compute_convolution(WNNContext context, WNNGraph graph, float *y)
 static void test_thread_count(void)
 {
     unsigned calls = 0, before = count_threads();
-    const WNNParallelFor loop = {run_in_order, 4, &calls};
+    const WNNParallelFor loop = {NULL, run_in_order, 4, &calls};
     WNNContext context = create_context(3, &loop);
     float *x = make_floats(), *y = make_floats();
     WNNGraph graph = build_chain(context, LENGTH, WIDTH), convolution = build_convolution(context);

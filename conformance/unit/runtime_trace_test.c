@@ -163,7 +163,7 @@ static WNNContext create(struct answer *error, struct answer *lost, bool nodes)
     WNNTrace trace = WNN_TRACE_INIT;
     trace.event = hear;
     trace.userdata1 = &heard;
-    trace.nodes = nodes;
+    trace.includeNodes = nodes;
     WNNContextDescriptor descriptor = describe_context(error, lost);
     descriptor.nextInChain = &trace.chain;
     heard.count = 0;
@@ -379,7 +379,7 @@ static void test_nodes(void)
         wait_for(context, compute_with_label(context, graph, "frame", tell_nobody()));
     }
     WNNGraphProfile profile;
-    wnnGraphGetProfile(graph, &profile, 0, NULL);
+    profile_of(graph, &profile, 0, NULL);
     REQUIRE_EQUAL_INT(profile.runs, 2);
     wnnGraphRelease(graph);
     wnnContextRelease(context);

@@ -43,7 +43,7 @@ static void on_lost(WNNContextLostReason reason, WNNStringView message, void *an
 static WNNContext create_context(struct answer *lost)
 {
     static struct backend backend;
-    const WNNCache cache = {load_at_gate, store_nothing, NULL};
+    const WNNCache cache = {NULL, load_at_gate, store_nothing, NULL};
     WNNContextDescriptor descriptor = describe_context(NULL, NULL);
     WNNContext context;
     if (!backend.create) {

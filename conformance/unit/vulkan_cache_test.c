@@ -85,10 +85,10 @@ struct fixture {
 
 static void begin(struct fixture *f)
 {
-    *f = (struct fixture){.callbacks = {load, store, &f->host}};
+    *f = (struct fixture){.callbacks = {NULL, load, store, &f->host}};
     wnn_allocator_init(&f->allocator, NULL, 0);
     f->cache = (struct cache){
-        &f->allocator, &f->callbacks, {0x10DE, 0x2335, 7, VK_API_VERSION_1_2, {1, 2, 3}, "compiler 1"}};
+        &f->allocator, &f->callbacks, NULL, {0x10DE, 0x2335, 7, VK_API_VERSION_1_2, {1, 2, 3}, "compiler 1"}};
     VkPipelineCacheHeaderVersionOne head = {sizeof head,
                                             VK_PIPELINE_CACHE_HEADER_VERSION_ONE,
                                             f->cache.identity.vendor,
@@ -254,7 +254,7 @@ static void test_keys(void)
 
 static bool create(struct host *host, struct answer *answer, WNNContext *context)
 {
-    const WNNCache cache = {load, store, host};
+    const WNNCache cache = {NULL, load, store, host};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.deviceType = WNNDeviceType_GPU;
     descriptor.threadCount = 2;
@@ -363,7 +363,7 @@ static void test_sharing(void)
 static void test_descriptor(void)
 {
     for (int i = 0; i < 3; i++) {
-        const WNNCache cache = {i & 1 ? load : NULL, i & 2 ? store : NULL, NULL};
+        const WNNCache cache = {NULL, i & 1 ? load : NULL, i & 2 ? store : NULL, NULL};
         struct answer answer = {0};
         WNNContextDescriptor descriptor = describe_context(&answer, NULL);
         WNNContext context;

@@ -287,7 +287,7 @@ static void test_limits(void)
     struct answer answer = {0};
     WNNContext context;
     WNNLimits limits = WNN_LIMITS_INIT;
-    WNNOpSupportLimits support;
+    WNNOpSupportLimits support = WNN_OP_SUPPORT_LIMITS_INIT;
     REQUIRE_EQUAL_INT(create_on("", &answer, &context), WNNStatus_Success);
     wnnContextGetLimits(context, &limits);
     wnnContextGetOpSupportLimits(context, &support);
@@ -318,13 +318,13 @@ int main(int argc, char **argv)
     cases_begin(argc, argv);
     WNNDeviceInfo devices[8] = {WNN_DEVICE_INFO_INIT};
     CASE(test_best());
-    size_t count = wnnEnumerateDevices(8, devices), usable = 0;
-    REQUIRE_EQUAL_INT(wnnEnumerateDevices(0, NULL), count);
+    size_t count = count_devices(8, devices), usable = 0;
+    REQUIRE_EQUAL_INT(count_devices(0, NULL), count);
     for (size_t i = 0; i < count && i < 8; i++) {
         REQUIRE_EQUAL_INT(devices[i].index, i);
         REQUIRE_EQUAL_INT(devices[i].deviceType, WNNDeviceType_GPU);
         REQUIRE(devices[i].name[0] && devices[i].memoryBytes > 0);
-        usable += devices[i].usable;
+        usable += devices[i].isUsable;
     }
     struct answer answer = {0};
     WNNContext context;
@@ -335,7 +335,7 @@ int main(int argc, char **argv)
     }
     wnnContextRelease(context);
     for (size_t i = 0; i < count && i < 8; i++)
-        if (devices[i].usable)
+        if (devices[i].isUsable)
             CASE(test_choice(&devices[i]));
     CASE(test_no_choice());
     CASE(test_limits());

@@ -189,7 +189,7 @@ static void use_at_exit(void)
     WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
     descriptor.dataType = WNNDataType_Float32;
     descriptor.shape = (WNNUint32List){(uint32_t[]){4}, 1};
-    WNNVulkanHandles handles;
+    WNNVulkanHandles handles = WNN_VULKAN_HANDLES_INIT;
     if (second.status == WNNStatus_Success ||
         wnnContextCreateTensor(context, &descriptor, &tensor) == WNNStatus_Success ||
         wnnContextGetVulkanHandles(context, &handles) == WNNStatus_Success || !wnnContextIsLost(context))
@@ -276,9 +276,9 @@ static bool has_device(void)
 {
     WNNDeviceInfo infos[16] = {0};
     bool found = false;
-    size_t count = wnnEnumerateDevices(16, infos);
+    size_t count = count_devices(16, infos);
     for (size_t i = 0; i < count && i < 16; i++)
-        found |= infos[i].usable;
+        found |= infos[i].isUsable;
     return found;
 }
 

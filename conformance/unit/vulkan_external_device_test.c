@@ -62,9 +62,9 @@ static void test_refused_devices(struct host *host)
     REQUIRE_EQUAL_INT(try_tensor(context, WNNDataType_Float32, 1, &lent, &tensor), WNNStatus_TypeError);
     const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
     REQUIRE_EQUAL_INT(try_tensor(context, WNNDataType_Float32, 1, &export, &tensor), WNNStatus_TypeError);
-    WNNVulkanHandles handles;
+    WNNVulkanHandles handles = WNN_VULKAN_HANDLES_INIT;
     REQUIRE_EQUAL_INT(wnnContextGetVulkanHandles(context, &handles), WNNStatus_NotSupportedError);
-    WNNVulkanBuffer buffer;
+    WNNVulkanBuffer buffer = WNN_VULKAN_BUFFER_INIT;
     tensor = make_tensor(context, WNNDataType_Float32, 1, NULL);
     wait_for(context,
              wnnContextGetVulkanBuffer(context, tensor, &buffer, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
@@ -78,7 +78,7 @@ static void test_buffers(struct host *host, WNNContext context)
 {
     struct answer answer = {0};
     WNNTensor tensor = make_tensor(context, WNNDataType_Int32, 9, NULL);
-    WNNVulkanBuffer buffer;
+    WNNVulkanBuffer buffer = WNN_VULKAN_BUFFER_INIT;
     wait_for(context,
              wnnContextGetVulkanBuffer(context, tensor, &buffer, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
     REQUIRE_EQUAL_STR(answer.message, "");
@@ -101,7 +101,7 @@ static void test_lent_device(struct host *host)
     WNNVulkanDevice lent = lend(host);
     int ended = atomic_load(&host->ended);
     WNNContext context = create_on(&lent, NULL);
-    WNNVulkanHandles handles;
+    WNNVulkanHandles handles = WNN_VULKAN_HANDLES_INIT;
     REQUIRE_EQUAL_INT(wnnContextGetVulkanHandles(context, &handles), WNNStatus_Success);
     REQUIRE(handles.device == host->device && handles.instance == host->instance);
     test_transfers(context, NULL);

@@ -44,7 +44,7 @@ static void release(void *memory, size_t size, size_t alignment, void *unused)
     free(memory);
 }
 
-static const WNNAllocator allocator = {allocate, release, NULL};
+static const WNNAllocator allocator = {NULL, allocate, release, NULL};
 
 enum {
     MOST_ENTRIES = 256
@@ -121,7 +121,7 @@ static void on_lost(WNNContextLostReason reason, WNNStringView message, void *ea
 static WNNStatus create(struct ears *ears, WNNContext *context)
 {
     static struct backend faulty;
-    const WNNCache cache = {load, store, NULL};
+    const WNNCache cache = {NULL, load, store, NULL};
     *ears = (struct ears){.losses = 0};
     WNNContextDescriptor descriptor = describe_context(&ears->error, NULL);
     descriptor.lostCallbackInfo.callback = on_lost;

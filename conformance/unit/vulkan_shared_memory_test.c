@@ -16,7 +16,7 @@
 
 static WNNVulkanMemory export_memory(WNNContext context, WNNTensor tensor)
 {
-    WNNVulkanMemory memory;
+    WNNVulkanMemory memory = WNN_VULKAN_MEMORY_INIT;
     struct answer answer = {0};
     wait_for(context, wnnContextExportVulkanMemory(context, tensor, &memory,
                                                    tell(&answer, WNNCallbackMode_WaitAnyOnly)));
@@ -86,7 +86,7 @@ static void test_refused_memory(WNNContext context, struct answer *answer)
     require_no_tensor(context, answer, &bad, WNNStatus_TypeError, "has 8 bytes");
     close(good.fd); // still the caller's
     struct answer refused = {0};
-    WNNVulkanMemory memory;
+    WNNVulkanMemory memory = WNN_VULKAN_MEMORY_INIT;
     wait_for(context, wnnContextExportVulkanMemory(context, plain, &memory,
                                                    tell(&refused, WNNCallbackMode_WaitAnyOnly)));
     REQUIRE_CONTAINS(refused.message, "not exportable");
@@ -380,7 +380,7 @@ static void test_frames_between_devices(struct host *host)
         COUNT = 300
     };
     WNNContext context = create_own(NULL);
-    WNNVulkanHandles handles;
+    WNNVulkanHandles handles = WNN_VULKAN_HANDLES_INIT;
     VkSemaphore here, there;
     REQUIRE_EQUAL_INT(wnnContextGetVulkanHandles(context, &handles), WNNStatus_Success);
     if (!host->shares_semaphores || !share_semaphore(host, handles.device, &here, &there)) {

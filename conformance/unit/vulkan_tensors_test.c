@@ -164,7 +164,7 @@ static void test_limit(void)
 {
     struct answer answer = {0};
     WNNLimits limits = WNN_LIMITS_INIT;
-    limits.maxMemory = 24 << 20;
+    limits.maxMemoryBytes = 24 << 20;
     WNNContextDescriptor descriptor = describe_context(&answer, NULL);
     descriptor.deviceType = WNNDeviceType_GPU;
     descriptor.limits = &limits;

@@ -113,15 +113,6 @@ typedef struct WNNArgMinMaxOptions {
 } WNNArgMinMaxOptions;
 #define WNN_ARG_MIN_MAX_OPTIONS_INIT { NULL, WNN_STRING_VIEW_INIT, false, WNNDataType_Int32 }
 
-typedef struct WNNArgMinMaxAxesOptions {
-    const WNNChainedStruct *nextInChain;
-    WNNStringView label;
-    WNNUint32List axes; // absent: all
-    bool keepDimensions;
-    bool selectLastIndex; // of equal elements, the last
-} WNNArgMinMaxAxesOptions;
-#define WNN_ARG_MIN_MAX_AXES_OPTIONS_INIT { NULL, WNN_STRING_VIEW_INIT, WNN_UINT32_LIST_INIT, false, false }
-
 typedef struct WNNBatchNormalizationOptions {
     const WNNChainedStruct *nextInChain;
     WNNStringView label;
@@ -416,13 +407,6 @@ WNN_EXPORT WNNOperand wnnGraphBuilderArgMin(WNNGraphBuilder builder, WNNOperand 
 WNN_EXPORT WNNOperand wnnGraphBuilderArgMax(WNNGraphBuilder builder, WNNOperand input, uint32_t axis,
                                             const WNNArgMinMaxOptions *options);
 
-// The form of 2024: several axes at once; the index counts the reduced elements in row-major order. Output: int64.
-// Repeated axes are refused.
-WNN_EXPORT WNNOperand wnnGraphBuilderArgMinAxes(WNNGraphBuilder builder, WNNOperand input,
-                                                const WNNArgMinMaxAxesOptions *options);
-WNN_EXPORT WNNOperand wnnGraphBuilderArgMaxAxes(WNNGraphBuilder builder, WNNOperand input,
-                                                const WNNArgMinMaxAxesOptions *options);
-
 // (input - mean) / sqrt(variance + epsilon) * scale + bias along `axis`; the other operands are [size of that axis].
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-batchnorm
 WNN_EXPORT WNNOperand wnnGraphBuilderBatchNormalization(WNNGraphBuilder builder, WNNOperand input,
@@ -499,7 +483,7 @@ WNN_EXPORT WNNOperand wnnGraphBuilderLesser(WNNGraphBuilder builder, WNNOperand 
 WNN_EXPORT WNNOperand wnnGraphBuilderLesserOrEqual(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
                                                    const WNNOperatorOptions *options);
 
-// Logic on uint8, where everything but 0 is true; the result is 1 or 0. Not (2024) is LogicalNot.
+// Logic on uint8, where everything but 0 is true; the result is 1 or 0.
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
 WNN_EXPORT WNNOperand wnnGraphBuilderLogicalNot(WNNGraphBuilder builder, WNNOperand a,
                                                 const WNNOperatorOptions *options);
@@ -509,7 +493,6 @@ WNN_EXPORT WNNOperand wnnGraphBuilderLogicalOr(WNNGraphBuilder builder, WNNOpera
                                                const WNNOperatorOptions *options);
 WNN_EXPORT WNNOperand wnnGraphBuilderLogicalXor(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
                                                 const WNNOperatorOptions *options);
-#define wnnGraphBuilderNot wnnGraphBuilderLogicalNot
 
 // Tests of float elements: uint8, 1 or 0.
 WNN_EXPORT WNNOperand wnnGraphBuilderIsNaN(WNNGraphBuilder builder, WNNOperand a,
@@ -761,9 +744,6 @@ WNN_EXPORT WNNOperand wnnGraphBuilderSlice(WNNGraphBuilder builder, WNNOperand i
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softmax-method
 WNN_EXPORT WNNOperand wnnGraphBuilderSoftmax(WNNGraphBuilder builder, WNNOperand input, uint32_t axis,
                                              const WNNOperatorOptions *options);
-// The form of 2024: rank 2, along axis 1.
-WNN_EXPORT WNNOperand wnnGraphBuilderSoftmax2d(WNNGraphBuilder builder, WNNOperand input,
-                                               const WNNOperatorOptions *options);
 
 // log(1 + exp(steepness * x)) / steepness.
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softplus-method
@@ -812,13 +792,37 @@ WNN_EXPORT WNNOperand wnnGraphBuilderWhere(WNNGraphBuilder builder, WNNOperand c
                                            const WNNOperatorOptions *options);
 
 // ---------------------------------------------------------------------------------------------------------------
-// Activations: https://www.w3.org/TR/2024/CRD-webnn-20240415/#api-mlactivation
+// Forms of 2024: https://www.w3.org/TR/2024/CRD-webnn-20240415/#api-mlgraphbuilder
 //
-// Functions to be applied to the result of conv2d, convTranspose2d and batchNormalization, or to the gates of gru and
-// lstm. An activation may be used any number of times by the builder that made it. softmax fits only results of rank
-// 2. The label of the options is not used.
+// Operators that today's text has in another form, and its activations.
 // ---------------------------------------------------------------------------------------------------------------
 
+typedef struct WNNArgMinMaxAxesOptions {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    WNNUint32List axes; // absent: all
+    bool keepDimensions;
+    bool selectLastIndex; // of equal elements, the last
+} WNNArgMinMaxAxesOptions;
+#define WNN_ARG_MIN_MAX_AXES_OPTIONS_INIT { NULL, WNN_STRING_VIEW_INIT, WNN_UINT32_LIST_INIT, false, false }
+
+// argMin and argMax over several axes at once; the index counts the reduced elements in row-major order. Output: int64.
+// Repeated axes are refused.
+WNN_EXPORT WNNOperand wnnGraphBuilderArgMinAxes(WNNGraphBuilder builder, WNNOperand input,
+                                                const WNNArgMinMaxAxesOptions *options);
+WNN_EXPORT WNNOperand wnnGraphBuilderArgMaxAxes(WNNGraphBuilder builder, WNNOperand input,
+                                                const WNNArgMinMaxAxesOptions *options);
+
+// logicalNot by its former name.
+WNN_EXPORT WNNOperand wnnGraphBuilderNot(WNNGraphBuilder builder, WNNOperand a, const WNNOperatorOptions *options);
+
+// softmax of rank 2, along axis 1.
+WNN_EXPORT WNNOperand wnnGraphBuilderSoftmax2d(WNNGraphBuilder builder, WNNOperand input,
+                                               const WNNOperatorOptions *options);
+
+// Activations: functions to be applied to the result of conv2d, convTranspose2d and batchNormalization, or to the gates of
+// gru and lstm. An activation may be used any number of times by the builder that made it. softmax fits only results of
+// rank 2. The label of the options is not used. https://www.w3.org/TR/2024/CRD-webnn-20240415/#api-mlactivation
 WNN_EXPORT WNNActivation wnnGraphBuilderActivationClamp(WNNGraphBuilder builder,
                                                         const WNNClampOptions *options);
 WNN_EXPORT WNNActivation wnnGraphBuilderActivationElu(WNNGraphBuilder builder, const WNNEluOptions *options);

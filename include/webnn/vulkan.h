@@ -80,14 +80,17 @@ typedef struct WNNVulkanDevice {
 
 // The device of a context, the library's own or the caller's: to find the same one elsewhere, or to make semaphores on it
 // (VK_KHR_timeline_semaphore and VK_KHR_external_semaphore_fd are enabled where there are such). It lives as long as the
-// context. NotSupportedError: a context without Vulkan. InvalidStateError: it is lost. Any thread.
+// context. NotSupportedError: a context without Vulkan. InvalidStateError: it is lost. TypeError: no
+// place for the answer, a chained struct. Any thread.
 typedef struct WNNVulkanHandles {
+    WNNChainedStruct *nextInChain;
     struct VkInstance_T *instance;
     struct VkPhysicalDevice_T *physicalDevice;
     struct VkDevice_T *device;
     uint32_t queueFamilyIndex;
     uint8_t deviceUUID[16], driverUUID[16];
 } WNNVulkanHandles;
+#define WNN_VULKAN_HANDLES_INIT { NULL, NULL, NULL, NULL, 0, { 0 }, { 0 } }
 WNN_EXPORT WNNStatus wnnContextGetVulkanHandles(WNNContext context, WNNVulkanHandles *handles);
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -120,7 +123,8 @@ typedef struct WNNVulkanBuffer {
 
 // Queues the opposite: *buffer gets the buffer in which a tensor lies, for use on the same device. It is the library's, is
 // there until the tensor is destroyed, and has at least the usages of transfers and of storage buffers unless it came from
-// the caller. `release` is NULL. `buffer` must not be touched until the callback. Errors as for wnnContextReadTensor, but
+// the caller. `release` is NULL. `buffer` must not be touched until the callback; its chain must be set before, as its
+// INIT macro does. Errors as for wnnContextReadTensor, but
 // for the reading; TypeError also: a context without Vulkan, a constant tensor.
 WNN_EXPORT WNNFuture wnnContextGetVulkanBuffer(WNNContext context, WNNTensor tensor, WNNVulkanBuffer *buffer,
                                                WNNRequestCallbackInfo callbackInfo);
@@ -157,7 +161,7 @@ typedef struct WNNVulkanExport {
 
 // Queues the export of a tensor that was created with a WNNVulkanExport: *memory gets what another device needs to import
 // it, with a new file descriptor that belongs to the caller, as does every further one. The memory lives as long as anybody
-// has it imported. `memory` must not be touched until the callback. Errors as for wnnContextReadTensor (not exportable).
+// has it imported. `memory` must not be touched until the callback, and its chain set before. Errors as for wnnContextReadTensor (not exportable).
 WNN_EXPORT WNNFuture wnnContextExportVulkanMemory(WNNContext context, WNNTensor tensor, WNNVulkanMemory *memory,
                                                   WNNRequestCallbackInfo callbackInfo);
 
@@ -170,6 +174,7 @@ typedef struct WNNVulkanTimelinePoint {
     uint64_t semaphore; // VkSemaphore
     uint64_t value;
 } WNNVulkanTimelinePoint;
+#define WNN_VULKAN_TIMELINE_POINT_INIT { 0, 0 }
 
 // Chained to WNNDispatchDescriptor: the device waits for all of `waits` before it touches a tensor of the dispatch, and
 // sets all of `signals` when it has finished. The arrays are copied. Later requests of the context wait too.

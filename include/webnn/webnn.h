@@ -17,16 +17,28 @@
 //                before that ends, and what is asked later finds the device lost. A child of fork() has none of the
 //                threads: whatever it asks of its parent's contexts and thread pools fails at once with InvalidStateError
 //                (callbacks run inside of the call, wnnContextWaitAny returns Error, contexts are lost: DeviceLost),
-//                releasing them frees nothing, and those that it makes itself are as usual on the CPU. A child that is
-//                made without the handlers of fork() is not noticed, and waits for ever.
+//                releasing them frees nothing, and those that it makes itself are as usual on the CPU.
 //   Errors       Statuses carry the names of the specification's exceptions. Nothing that a caller passes ends the
 //                process; out of memory is a status. A message names the operator, its label, the operand, what
 //                came and what was expected.
-//   Extension    Every descriptor begins with `nextInChain`. What can be chained to which is said where a chained struct
-//                is declared, here or in webnn/vulkan.h; anything else is refused with TypeError. Structs that the library
-//                fills begin with it too: the caller sets it (the *_INIT macros to NULL), the library leaves it as it
-//                is and does not touch chained structs that it does not know, of which there are none yet.
+//   Extension    No struct ever changes its size: what is added comes in chained structs. Every struct that describes
+//                something begins with `nextInChain`; those without (names with a value, lists, numbers, futures, errors)
+//                stay as they are for ever. What can be chained to which is said where a chained struct is declared, here
+//                or in webnn/vulkan.h; anything else is refused with TypeError. Structs that the library fills in begin
+//                with it too, each element of an array by itself: the caller sets it (the *_INIT macros to NULL) before
+//                each call, and the library leaves it as it is. Enumerations grow: an unknown value may come back.
 //   Defaults     Come from the *_INIT macros. A struct filled with zeros is not a default one.
+//
+// What is undefined
+//
+//   A handle after its last release, and an operand or activation after its builder's.
+//   What a child of fork() does with its parent's contexts if it was made without the handlers of fork(), as by the
+//   system call: the library does not notice, and such a child may wait for ever.
+//   The handle of a context inside of a callback that its last wnnContextRelease runs, of whatever mode. Its graphs, tensors
+//   and builders may still be used there: they are those of a lost context.
+//   Ending the process, by exit() or by returning from main, while another thread is inside of wnnCreateContext or
+//   wnnEnumerateDevices for a GPU. The exit handler waits for the library's own threads; a driver that is being loaded or
+//   asked on another one may crash in its own exit handlers, as some do.
 //
 // Numbers, on every backend
 //
@@ -72,6 +84,10 @@ extern "C" {
 #define WNN_VERSION_MAJOR 0
 #define WNN_VERSION_MINOR 1
 #define WNN_VERSION_PATCH 0
+
+// A version as a number: later ones are greater.
+#define WNN_MAKE_VERSION(major, minor, patch) ((uint32_t)(major) << 24 | (uint32_t)(minor) << 16 | (uint32_t)(patch))
+#define WNN_VERSION WNN_MAKE_VERSION(WNN_VERSION_MAJOR, WNN_VERSION_MINOR, WNN_VERSION_PATCH)
 
 // ---------------------------------------------------------------------------------------------------------------
 // Handles
@@ -166,13 +182,14 @@ static inline WNNNumber wnnNumberFloat64(double value)
 
 // What a chained struct is.
 typedef enum WNNSType {
-    WNNSType_VulkanDevice = 1, // of webnn/vulkan.h, as are the following
+    WNNSType_VulkanDevice = 1, // this and the next four are of webnn/vulkan.h
     WNNSType_VulkanBuffer = 2,
     WNNSType_VulkanMemory = 3,
     WNNSType_VulkanExport = 4,
     WNNSType_VulkanSync = 5,
     WNNSType_TimeLimit = 6,
-    WNNSType_Trace = 7, // WNNTrace
+    WNNSType_Trace = 7,
+    WNNSType_Log = 8,
     WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
 
@@ -207,8 +224,11 @@ typedef struct WNNError {
     WNNStringView message; // empty on success
 } WNNError;
 
-// The library's version as "major.minor.patch"; static text.
-WNN_EXPORT WNNStringView wnnGetVersion(void);
+#define WNN_ERROR_INIT { WNNStatus_Success, WNN_STRING_VIEW_INIT }
+
+// The version of the library that runs, as WNN_VERSION is that of this header; and as "major.minor.patch", static text.
+WNN_EXPORT uint32_t wnnGetVersion(void);
+WNN_EXPORT WNNStringView wnnGetVersionText(void);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Data types and descriptors
@@ -231,6 +251,9 @@ typedef enum WNNDataType {
     WNNDataType_Uint4 = 10,
     WNNDataType_Force32 = 0x7FFFFFFF
 } WNNDataType;
+
+// The specification's name of a data type, "float32"; empty for those that there are not. Static text.
+WNN_EXPORT WNNStringView wnnDataTypeName(WNNDataType dataType);
 
 // The highest rank of any operand or tensor.
 #define WNN_MAX_RANK 8
@@ -266,11 +289,13 @@ typedef enum WNNCallbackMode {
 typedef struct WNNFuture {
     uint64_t id;
 } WNNFuture;
+#define WNN_FUTURE_INIT { 0 }
 
 typedef struct WNNFutureWaitInfo {
     WNNFuture future;
     bool completed; // set by wnnContextWaitAny
 } WNNFutureWaitInfo;
+#define WNN_FUTURE_WAIT_INFO_INIT { WNN_FUTURE_INIT, false }
 
 // Chained to WNNComputeDescriptor, WNNDispatchDescriptor or WNNBuildCallbackInfo: how long that one execution or build may
 // run. When so many nanoseconds have passed since it began, not counting the time that it waited, it is stopped as by
@@ -331,26 +356,30 @@ typedef enum WNNPowerPreference {
 // Where the library's memory comes from. Both functions may be called from any thread, and must not call the library.
 // XNNPACK and the C library's threads allocate for themselves.
 typedef struct WNNAllocator {
+    const WNNChainedStruct *nextInChain;
     // Returns `size` bytes (never 0) aligned to `alignment` (a power of two), or NULL.
     void *(*allocate)(size_t size, size_t alignment, void *userdata);
     // Gets what it got from allocate, with the same size and alignment; never NULL.
     void (*release)(void *memory, size_t size, size_t alignment, void *userdata);
     void *userdata;
 } WNNAllocator;
+#define WNN_ALLOCATOR_INIT { NULL, NULL, NULL, NULL }
 
 // The host's own thread pool. `parallelFor` calls task(argument, i) once for every i in [0, count), on any threads,
 // and returns when all are done. With it the library makes no compute threads of its own (the threads remain that execute
 // and build, which call parallelFor, as do those in wnnContextWaitAny). `concurrency` is the number of tasks that can make progress at
 // once, at least 1.
 typedef struct WNNParallelFor {
+    const WNNChainedStruct *nextInChain;
     void (*parallelFor)(size_t count, void (*task)(void *argument, size_t index), void *argument, void *userdata);
     uint32_t concurrency;
     void *userdata;
 } WNNParallelFor;
+#define WNN_PARALLEL_FOR_INIT { NULL, NULL, 1, NULL }
 
 // What contexts may use together.
 typedef enum WNNResource {
-    WNNResource_HostMemory = 1,   // bytes, of everything that a context's maxMemory counts on the host
+    WNNResource_HostMemory = 1,   // bytes, of everything that a context's maxMemoryBytes counts on the host
     WNNResource_DeviceMemory = 2, // bytes in memory of a GPU
     WNNResource_Threads = 3,      // of contexts: those for requests, and compute threads of their own
     WNNResource_Objects = 4,      // contexts, builders, graphs and tensors
@@ -359,7 +388,7 @@ typedef enum WNNResource {
 } WNNResource;
 
 typedef struct WNNResources {
-    const WNNChainedStruct *nextInChain;
+    WNNChainedStruct *nextInChain;
     uint64_t hostBytes, deviceBytes, threads, objects, work;
 } WNNResources;
 #define WNN_RESOURCES_INIT { NULL, 0, 0, 0, 0, 0 }
@@ -384,8 +413,8 @@ WNN_EXPORT WNNStatus wnnCreateBudget(const WNNBudgetDescriptor *descriptor, WNNB
 WNN_EXPORT void wnnBudgetAddRef(WNNBudget budget);
 WNN_EXPORT void wnnBudgetRelease(WNNBudget budget); // contexts keep theirs; NULL is accepted
 
-// What is used now, and has been at most; either may be NULL. Any thread.
-WNN_EXPORT void wnnBudgetGetResources(WNNBudget budget, WNNResources *now, WNNResources *peak);
+// What is used now, and has been at most; either may be NULL. TypeError: no budget, a chained struct. Any thread.
+WNN_EXPORT WNNStatus wnnBudgetGetResources(WNNBudget budget, WNNResources *now, WNNResources *peak);
 
 // Threads that contexts share, made once: before a process gives up the right to make threads, or so that many contexts
 // have no more threads than there are processors.
@@ -430,17 +459,20 @@ typedef enum WNNPriority {
 // in compiled form. Whether a key is there says that somebody has built such a network: those who must not know of each
 // other get caches of their own. An entry is code for the GPU, and as trustworthy as the place where it is kept.
 typedef struct WNNCache {
+    const WNNChainedStruct *nextInChain;
     // Returns the size of the entry, 0 if there is none; copies it to `data` if it is no larger than `capacity`.
     size_t (*load)(const void *key, size_t keyLength, void *data, size_t capacity, void *userdata);
     // Takes a copy of an entry, or does not.
     void (*store)(const void *key, size_t keyLength, const void *data, size_t length, void *userdata);
     void *userdata;
 } WNNCache;
+#define WNN_CACHE_INIT { NULL, NULL, NULL, NULL }
 
 // What one context accepts. 0 in a field of this struct means no limit of that kind.
 typedef struct WNNLimits {
+    WNNChainedStruct *nextInChain;
     uint64_t maxTensorByteLength;    // bytes of one operand or tensor; at most 2^31-1 elements in any case
-    uint64_t maxMemory;              // bytes allocated by the context at one time, on its device too; lent bytes not counted
+    uint64_t maxMemoryBytes;         // allocated by the context at one time, on its device too; external bytes not counted
     uint64_t maxConstantBytes;       // bytes of all constants of one builder
     uint32_t maxOperators;           // of one builder
     uint32_t maxOperands;            // of one builder
@@ -454,9 +486,9 @@ typedef struct WNNLimits {
     uint64_t maxExecutionNanoseconds; // that one execution runs; when they have passed it is stopped, see WNNTimeLimit
     uint64_t maxBuildNanoseconds;     // likewise of one build
     uint32_t maxPendingRequests;      // that have not been answered; more are refused with OutOfMemory
-    uint64_t maxStringBytes;          // bytes of all names and labels of one builder; equal ones mostly count once
+    uint64_t maxTotalStringBytes;     // of all names and labels of one builder; equal ones mostly count once
 } WNNLimits;
-#define WNN_LIMITS_INIT { 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, 0x8000000 }
+#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, 0x8000000 }
 
 // Why a context is lost. New reasons may be added: treat an unknown one as Failed.
 typedef enum WNNContextLostReason {
@@ -509,9 +541,9 @@ typedef struct WNNDeviceInfo {
     WNNDeviceType deviceType;
     WNNDeviceKind kind; // of the processor as the device type CPU: Processor
     uint32_t index;     // by which a WNNContextDescriptor can name it, as long as none comes or goes. Of the processor and
-                        // of a device that the caller lends (WNNVulkanDevice): WNN_DEVICE_INDEX_UNKNOWN
+                        // of a device of the caller's (WNNVulkanDevice): WNN_DEVICE_INDEX_UNKNOWN
     uint8_t uuid[16];   // likewise, for ever; zeros for the processor
-    bool usable;        // the driver is new enough, and the device can do what the library needs
+    bool isUsable;      // the driver is new enough, and the device can do what the library needs
     uint64_t memoryBytes; // of its own; 0 for the processor
 
     // Who made it. The vendor's PCI id (0x10DE), or from 0x10000 on one that Khronos gave it (VkVendorId: 0x10005 is
@@ -537,13 +569,13 @@ typedef struct WNNDeviceInfo {
     { NULL, WNNDeviceType_CPU, WNNDeviceKind_Other, WNN_DEVICE_INDEX_UNKNOWN, { 0 }, false, 0, 0, 0, "", "", 0, 0, 0,   \
       "", "", "", "", "", 0 }
 
-// Fills in up to `capacity` GPUs and returns how many there are; 0 where there is no driver. Any thread. Slow: loads the
-// driver. Of each struct nextInChain must be set.
-WNN_EXPORT size_t wnnEnumerateDevices(size_t capacity, WNNDeviceInfo *devices);
+// Fills in up to `capacity` GPUs; *count is how many there are, 0 where there is no driver. Either pointer may be NULL. Of
+// each struct nextInChain must be set. TypeError: a chained struct. Any thread. Slow: loads the driver.
+WNN_EXPORT WNNStatus wnnEnumerateDevices(size_t capacity, WNNDeviceInfo *devices, size_t *count);
 
 // The device that the context computes on. It was found out when the context was made: no file is opened, and a lost
-// context still answers. Any thread.
-WNN_EXPORT void wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info);
+// context still answers. TypeError: no context, no place for the answer, a chained struct. Any thread.
+WNN_EXPORT WNNStatus wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Tracing
@@ -579,7 +611,7 @@ typedef enum WNNTraceFlow {
 //   webnn          complete        Begin, End  End        the callback, if there is one; status: what it gets
 //   webnn          releaseGraph    Begin, End             what a graph held is given back
 //   webnn          lost            Instant                the context; label: the message
-//   webnn.node     conv2d ...      Begin, End             one node, with WNNTrace.nodes. label: of the operator
+//   webnn.node     conv2d ...      Begin, End             one node, with WNNTrace.includeNodes. label: of the operator
 //
 // The events of runs, waits and completions have the label of the execution too, and the id of their graph: that of
 // the flow of the build that made it.
@@ -593,6 +625,9 @@ typedef struct WNNTraceEvent {
     uint64_t graphId;             // 0: none
     WNNStatus status;             // of complete
 } WNNTraceEvent;
+#define WNN_TRACE_EVENT_INIT                                                                                         \
+    { NULL, WNNTracePhase_Instant, WNNTraceFlow_None, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT,                    \
+      WNN_STRING_VIEW_INIT, 0, 0, WNNStatus_Success }
 
 // Chained to WNNContextDescriptor: where the events of the context go. Without it tracing costs one comparison where an
 // event would be. `event` is called on whatever thread it happens, several at a time, without a lock held; it must not
@@ -602,10 +637,38 @@ typedef struct WNNTrace {
     WNNChainedStruct chain; // sType: WNNSType_Trace
     void (*event)(const WNNTraceEvent *event, void *userdata1, void *userdata2);
     void *userdata1, *userdata2;
-    bool nodes; // those of webnn.node too, where the processor computes them: a GPU runs a graph as a whole, and
-                // wnnGraphSetProfiling has its times
+    bool includeNodes; // those of webnn.node too, where the processor computes them: a GPU runs a graph as a whole, and
+                       // wnnGraphSetProfiling has its times
 } WNNTrace;
 #define WNN_TRACE_INIT { { NULL, WNNSType_Trace }, NULL, NULL, NULL, false }
+
+// ---------------------------------------------------------------------------------------------------------------
+// Logging
+// ---------------------------------------------------------------------------------------------------------------
+
+// The more important, the smaller.
+typedef enum WNNLogLevel {
+    WNNLogLevel_Error = 1,   // the context is lost
+    WNNLogLevel_Warning = 2, // it goes on, but not as it was asked to: a device that was passed over, what a driver objects to
+    WNNLogLevel_Info = 3,    // the device that was chosen, each graph that was built, nodes with a slower kernel and why
+    WNNLogLevel_Verbose = 4, // shaders that the cache did not have
+    WNNLogLevel_Force32 = 0x7FFFFFFF
+} WNNLogLevel;
+
+// Receives one message, a line without its end, valid during the call. It is called on whatever thread it happens, several
+// at a time, without a lock held. It must not call the library, and should be quick. Labels in it are the caller's words.
+typedef void (*WNNLogCallback)(WNNLogLevel level, WNNStringView message, void *userdata1, void *userdata2);
+
+// Chained to WNNContextDescriptor: where the messages of the context go, from its creation on. For people: their words may
+// change. What a function reports by its status is in the error callback, not here. Must stay valid as long as a WNNTrace.
+// TypeError: no callback, or a level that does not exist.
+typedef struct WNNLog {
+    WNNChainedStruct chain; // sType: WNNSType_Log
+    WNNLogLevel maxLevel;   // the least important that are wanted
+    WNNLogCallback callback;
+    void *userdata1, *userdata2;
+} WNNLog;
+#define WNN_LOG_INIT { { NULL, WNNSType_Log }, WNNLogLevel_Info, NULL, NULL, NULL }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Creating contexts
@@ -642,7 +705,7 @@ typedef struct WNNContextDescriptor {
 // Makes a context and its threads: a worker, which executes, and beside it one that builds, so that neither waits for the
 // other; with a GPU also one that waits for that. `descriptor` NULL: the INIT values.
 // On failure *context is NULL and the error callback of the descriptor has the message.
-// TypeError: an enumerator or a callback mode that does not exist, an unusable allocator, parallelFor, cache or trace, a device
+// TypeError: an enumerator or a callback mode that does not exist, an unusable allocator, parallelFor, cache, trace or log, a device
 // that is neither an index nor a UUID, or named although the type is CPU. NotSupportedError: no such device, or the
 // process may not start threads and the thread pool has none to spare. OutOfMemory. Any thread.
 WNN_EXPORT WNNStatus wnnCreateContext(const WNNContextDescriptor *descriptor, WNNContext *context);
@@ -669,7 +732,8 @@ WNN_EXPORT WNNContextLostReason wnnContextGetLostReason(WNNContext context);
 WNN_EXPORT bool wnnContextGetAccelerated(WNNContext context);
 
 // The limits in force: those of the descriptor, maxTensorByteLength cut down to what the device can do.
-WNN_EXPORT void wnnContextGetLimits(WNNContext context, WNNLimits *limits);
+// TypeError: no context, no place for the answer, a chained struct.
+WNN_EXPORT WNNStatus wnnContextGetLimits(WNNContext context, WNNLimits *limits);
 
 // Opens, loads and initialises everything of the library's that later calls could need. Afterwards, with a context on the
 // CPU, a process may give up the right to open files, to start threads and programs, and to make executable memory; 17
@@ -680,10 +744,14 @@ WNN_EXPORT WNNStatus wnnContextPreload(WNNContext context);
 
 // Live objects of the context and the bytes that it has allocated now and at most.
 typedef struct WNNContextCounters {
+    WNNChainedStruct *nextInChain;
     uint64_t builders, graphs, tensors, pendingRequests;
-    uint64_t allocatedBytes, peakAllocatedBytes;
+    uint64_t allocatedBytes, maxAllocatedBytes;
 } WNNContextCounters;
-WNN_EXPORT void wnnContextGetCounters(WNNContext context, WNNContextCounters *counters);
+#define WNN_CONTEXT_COUNTERS_INIT { NULL, 0, 0, 0, 0, 0, 0 }
+
+// TypeError: no context, no place for the answer, a chained struct.
+WNN_EXPORT WNNStatus wnnContextGetCounters(WNNContext context, WNNContextCounters *counters);
 
 // https://www.w3.org/TR/webnn/#api-mlcontext-opsupportlimits
 // A set of data types: bit (1u << WNNDataType_X) for each.
@@ -691,16 +759,21 @@ typedef struct WNNTensorLimits {
     uint32_t dataTypes;
     uint32_t minRank, maxRank;
 } WNNTensorLimits;
+#define WNN_TENSOR_LIMITS_INIT { 0, 0, 0 }
 typedef struct WNNOperandLimits {
+    const WNNChainedStruct *nextInChain;
     WNNStringView name; // the specification's name of the argument, option or output
-    bool optional;
+    bool isOptional;
     WNNTensorLimits limits;
 } WNNOperandLimits;
+#define WNN_OPERAND_LIMITS_INIT { NULL, WNN_STRING_VIEW_INIT, false, WNN_TENSOR_LIMITS_INIT }
 typedef struct WNNOperatorLimits {
+    const WNNChainedStruct *nextInChain;
     WNNStringView name; // the specification's name of the method
     size_t operandCount;
     const WNNOperandLimits *operands;
 } WNNOperatorLimits;
+#define WNN_OPERATOR_LIMITS_INIT { NULL, WNN_STRING_VIEW_INIT, 0, NULL }
 
 typedef enum WNNInputOperandLayout {
     WNNInputOperandLayout_NCHW = 1,
@@ -709,13 +782,19 @@ typedef enum WNNInputOperandLayout {
 } WNNInputOperandLayout;
 
 typedef struct WNNOpSupportLimits {
+    WNNChainedStruct *nextInChain;
     WNNInputOperandLayout preferredInputLayout;
     uint64_t maxTensorByteLength;
     WNNTensorLimits input, constant, output;
     size_t operatorCount;
     const WNNOperatorLimits *operators; // valid while the context is held
 } WNNOpSupportLimits;
-WNN_EXPORT void wnnContextGetOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits);
+#define WNN_OP_SUPPORT_LIMITS_INIT                                                                                   \
+    { NULL, WNNInputOperandLayout_NCHW, 0, WNN_TENSOR_LIMITS_INIT, WNN_TENSOR_LIMITS_INIT, WNN_TENSOR_LIMITS_INIT, 0, NULL }
+
+// TypeError: no context, no place for the answer, a chained struct. The specification's names of data types are those of
+// wnnDataTypeName.
+WNN_EXPORT WNNStatus wnnContextGetOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits);
 
 // Waits until a future of the list is complete or `timeoutNanoseconds` have passed (0: looks only), and runs the
 // callbacks of those that are. A future whose callback has run counts as complete. With WNN_WAIT_FOREVER the calling
@@ -766,16 +845,16 @@ WNN_EXPORT WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, const WNN
 
 // A constant whose bytes stay the caller's: they must not change until `release` is called, once, from any thread,
 // when no builder or graph needs them any more (inside this call if it fails). `release` must not call the library.
-typedef struct WNNLentBytes {
+typedef struct WNNExternalBytes {
     const WNNChainedStruct *nextInChain;
     const void *data;
     size_t byteLength;
     void (*release)(const void *data, size_t byteLength, void *userdata1, void *userdata2); // may be NULL
     void *userdata1, *userdata2;
-} WNNLentBytes;
-#define WNN_LENT_BYTES_INIT { NULL, NULL, 0, NULL, NULL, NULL }
-WNN_EXPORT WNNOperand wnnGraphBuilderLentConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
-                                                  const WNNLentBytes *bytes);
+} WNNExternalBytes;
+#define WNN_EXTERNAL_BYTES_INIT { NULL, NULL, 0, NULL, NULL, NULL }
+WNN_EXPORT WNNOperand wnnGraphBuilderExternalConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+                                                      const WNNExternalBytes *bytes);
 
 // A scalar (rank 0). TypeError: a type without scalars (int4, uint4), a number that is not given.
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-constant-type-value
@@ -799,6 +878,7 @@ typedef struct WNNNamedOperand {
     WNNStringView name;
     WNNOperand operand;
 } WNNNamedOperand;
+#define WNN_NAMED_OPERAND_INIT { WNN_STRING_VIEW_INIT, NULL }
 
 // Builds the graph that computes the given outputs. What the builder holds now is what is built; it may go on being
 // used, and build again. Builds of a context run one at a time in call order, on the CPU on a thread of their own beside
@@ -809,6 +889,12 @@ typedef struct WNNNamedOperand {
 // The builder's error, if it has one, is the result. https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build
 WNN_EXPORT WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount, const WNNNamedOperand *outputs,
                                           WNNBuildCallbackInfo callbackInfo);
+
+// The same, and waits: *graph is the receiver's, NULL after an error. `message` gets what there is to say of an error, cut
+// to `capacity` bytes with its NUL; empty on success. It may be NULL. Any thread, while nobody else uses the builder, but
+// not from a callback of the context (InvalidStateError).
+WNN_EXPORT WNNStatus wnnGraphBuilderBuildSync(WNNGraphBuilder builder, size_t outputCount, const WNNNamedOperand *outputs,
+                                              WNNGraph *graph, size_t capacity, char *message);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Graph: https://www.w3.org/TR/webnn/#api-mlgraph
@@ -829,6 +915,7 @@ typedef struct WNNNamedDescriptor {
     WNNStringView name;
     WNNOperandDescriptor descriptor;
 } WNNNamedDescriptor;
+#define WNN_NAMED_DESCRIPTOR_INIT { WNN_STRING_VIEW_INIT, WNN_OPERAND_DESCRIPTOR_INIT }
 
 // What compute and dispatch need and give, in the order in which they were recorded (inputs) or given to build
 // (outputs). Valid while the graph is held.
@@ -871,48 +958,56 @@ typedef struct WNNNodeInfo {
 #define WNN_NODE_INFO_INIT                                                                                           \
     { NULL, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT, 0, 0 }
 
-// Any thread.
-WNN_EXPORT void wnnGraphGetInfo(WNNGraph graph, WNNGraphInfo *info);
+// TypeError: no graph, no place for the answer, a chained struct. Any thread.
+WNN_EXPORT WNNStatus wnnGraphGetInfo(WNNGraph graph, WNNGraphInfo *info);
 
-// Fills in up to `capacity` entries in the order of execution, and returns how many nodes there are. Of each struct
-// nextInChain must be set. The strings are valid while the graph is held. Any thread.
-WNN_EXPORT size_t wnnGraphGetNodes(WNNGraph graph, size_t capacity, WNNNodeInfo *nodes);
+// Fills in up to `capacity` entries in the order of execution; *count is how many nodes there are. Either pointer may be
+// NULL. Of each struct nextInChain must be set. The strings are valid while the graph is held. TypeError: no graph, a
+// chained struct. Any thread.
+WNN_EXPORT WNNStatus wnnGraphGetNodes(WNNGraph graph, size_t capacity, WNNNodeInfo *nodes, size_t *count);
 
 // What executions of a graph cost: all of them, since profiling was switched on last.
 typedef struct WNNGraphProfile {
-    WNNStringView backend;     // static text
-    uint64_t runs;             // executions that were measured
-    uint64_t totalNanoseconds; // of all of them, from the first node's begin to the last output's end
-    uint64_t leastNanoseconds; // of the fastest
-    uint64_t lastBegin;        // of the last: nanoseconds on CLOCK_MONOTONIC
+    WNNChainedStruct *nextInChain;
+    WNNStringView backend;         // static text
+    uint64_t runs;                 // executions that were measured
+    uint64_t totalNanoseconds;     // of all of them, from the first node's begin to the last output's end
+    uint64_t minNanoseconds;       // of the fastest
+    uint64_t lastBeginNanoseconds; // of the last, on CLOCK_MONOTONIC
     uint64_t lastNanoseconds;
 
     // What of that the device worked on the nodes, by its own clock; 0 where the host computes, whose times are the above.
     // The rest is preparing, copying from and to the device, and waiting for it.
-    uint64_t totalDeviceNanoseconds, leastDeviceNanoseconds, lastDeviceNanoseconds;
+    uint64_t totalDeviceNanoseconds, minDeviceNanoseconds, lastDeviceNanoseconds;
 } WNNGraphProfile;
+#define WNN_GRAPH_PROFILE_INIT { NULL, WNN_STRING_VIEW_INIT, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 // One node, as in WNNNodeInfo. The times of the nodes are pieces of the graph's: of the device's where that has a clock.
 typedef struct WNNNodeProfile {
+    WNNChainedStruct *nextInChain;
     WNNStringView label;       // of the operator, may be empty
     WNNStringView operation;   // the specification's name of the operator: "conv2d"
     WNNStringView kernel;      // WNNNodeInfo.kernel
     uint64_t runs;
-    uint64_t totalNanoseconds, leastNanoseconds;
-    uint64_t lastBegin, lastNanoseconds;
+    uint64_t totalNanoseconds, minNanoseconds;
+    uint64_t lastBeginNanoseconds, lastNanoseconds;
     uint64_t bytes;            // of inputs, constants and outputs, each counted once: of one run
     uint64_t operations;       // arithmetic operations of one run; a multiply-add counts as two
 } WNNNodeProfile;
+#define WNN_NODE_PROFILE_INIT                                                                                        \
+    { NULL, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT, 0, 0, 0, 0, 0, 0, 0 }
 
 // Switches profiling on (from zero) or off, for the executions that begin from now on. It is off at first, and costs
 // nothing while it is. Executions on a backend that cannot be watched, or that find no memory for the numbers, are not
 // counted. NULL is accepted. Any thread.
 WNN_EXPORT void wnnGraphSetProfiling(WNNGraph graph, bool enabled);
 
-// Fills in what has been measured: `profile`, and up to `capacity` entries of `nodes` in the order of execution; either
-// may be NULL. Returns how many nodes the graph has, 0 as long as no execution has been measured. The strings are valid
-// while the graph is held. Any thread; executions that run are not counted yet.
-WNN_EXPORT size_t wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile, size_t capacity, WNNNodeProfile *nodes);
+// Fills in what has been measured: `profile`, and up to `capacity` entries of `nodes` in the order of execution; *count is
+// how many nodes the graph has, 0 as long as no execution has been measured. Each of the three may be NULL. Of each struct
+// nextInChain must be set. The strings are valid while the graph is held. TypeError: no graph, a chained struct. Any
+// thread; executions that run are not counted yet.
+WNN_EXPORT WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile, size_t capacity, WNNNodeProfile *nodes,
+                                        size_t *count);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Execution on the caller's memory: https://www.w3.org/TR/2024/CRD-webnn-20240415/#api-mlcontext-compute
@@ -924,6 +1019,7 @@ typedef struct WNNNamedBuffer {
     size_t byteLength;
     WNNDataType dataType; // the type of the elements, or Undefined for plain bytes
 } WNNNamedBuffer;
+#define WNN_NAMED_BUFFER_INIT { WNN_STRING_VIEW_INIT, NULL, 0, WNNDataType_Undefined }
 
 typedef struct WNNComputeDescriptor {
     const WNNChainedStruct *nextInChain;
@@ -942,6 +1038,11 @@ typedef struct WNNComputeDescriptor {
 // output that overlaps another buffer. InvalidStateError: graph destroyed, context lost. OutOfMemory. Any thread.
 WNN_EXPORT WNNFuture wnnContextCompute(WNNContext context, const WNNComputeDescriptor *descriptor,
                                        WNNRequestCallbackInfo callbackInfo);
+
+// The same, and waits. `message` as in wnnGraphBuilderBuildSync. Any thread, but not from a callback of the context
+// (InvalidStateError).
+WNN_EXPORT WNNStatus wnnContextComputeSync(WNNContext context, const WNNComputeDescriptor *descriptor, size_t capacity,
+                                           char *message);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Tensors and dispatch: https://www.w3.org/TR/webnn/#api-mltensor
@@ -973,6 +1074,7 @@ WNN_EXPORT void wnnTensorDestroy(WNNTensor tensor);
 
 WNN_EXPORT WNNDataType wnnTensorGetDataType(WNNTensor tensor);
 WNN_EXPORT WNNUint32List wnnTensorGetShape(WNNTensor tensor); // valid while the tensor is held
+WNN_EXPORT size_t wnnTensorGetByteLength(WNNTensor tensor);
 WNN_EXPORT bool wnnTensorGetReadable(WNNTensor tensor);
 WNN_EXPORT bool wnnTensorGetWritable(WNNTensor tensor);
 WNN_EXPORT bool wnnTensorGetConstant(WNNTensor tensor);
@@ -982,6 +1084,11 @@ WNN_EXPORT bool wnnTensorGetConstant(WNNTensor tensor);
 WNN_EXPORT WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor, void *data, size_t byteLength,
                                           WNNRequestCallbackInfo callbackInfo);
 
+// The same, and waits. `message` as in wnnGraphBuilderBuildSync. Any thread, but not from a callback of the context
+// (InvalidStateError).
+WNN_EXPORT WNNStatus wnnContextReadTensorSync(WNNContext context, WNNTensor tensor, void *data, size_t byteLength,
+                                              size_t capacity, char *message);
+
 // Copies the bytes now and queues the change of the tensor. Errors as for wnnContextReadTensor (not writable);
 // InvalidStateError: context lost; OutOfMemory.
 WNN_EXPORT WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void *data, size_t byteLength);
@@ -990,6 +1097,7 @@ typedef struct WNNNamedTensor {
     WNNStringView name;
     WNNTensor tensor;
 } WNNNamedTensor;
+#define WNN_NAMED_TENSOR_INIT { WNN_STRING_VIEW_INIT, NULL }
 
 typedef struct WNNDispatchDescriptor {
     const WNNChainedStruct *nextInChain;

@@ -4,9 +4,11 @@
 
 #include "vulkan/device/device.h"
 
+#include "lib/log.h"
 #include "vulkan/ops/gemm_cooperative.h"
 #include "vulkan/device/identity.h"
 #include "vulkan/device/memory.h"
+#include "vulkan/device/messages.h"
 #include "vulkan/device/timeline.h"
 
 #include <assert.h>
@@ -160,8 +162,14 @@ static bool create_instance(struct gpu *gpu, struct error *error)
                                            .pEngineName = "webnn",
                                            .apiVersion = version < VK_API_VERSION_1_2 ? VK_API_VERSION_1_1
                                                                                       : VK_API_VERSION_1_2};
+    VkDebugUtilsMessengerCreateInfoEXT messages;
+    bool logs = wnn_messages_prepare(gpu, &messages);
     const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-                                       .pApplicationInfo = &application};
+                                       .pNext = logs ? &messages : NULL,
+                                       .pApplicationInfo = &application,
+                                       .enabledExtensionCount = logs,
+                                       .ppEnabledExtensionNames =
+                                           (const char *const[]){VK_EXT_DEBUG_UTILS_EXTENSION_NAME}};
     gpu->version = application.apiVersion;
     result = gpu->vk.CreateInstance(&info, NULL, &gpu->instance);
     if (result != VK_SUCCESS) {
@@ -170,7 +178,11 @@ static bool create_instance(struct gpu *gpu, struct error *error)
     }
     // Drivers have been loaded, and what they do when the process ends comes before what was registered until
     // now.
-    return (wnn_gate_register() || wnn_fail_memory(error)) && load_instance(gpu, error);
+    if (!(wnn_gate_register() || wnn_fail_memory(error)) || !load_instance(gpu, error))
+        return false;
+    if (logs)
+        wnn_messages_open(gpu, &messages);
+    return true;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -323,6 +335,8 @@ static bool choose_device(struct gpu *gpu, const struct backend_options *options
             return !flaw || wnn_fail(error, WNNStatus_NotSupportedError,
                                      "the Vulkan device %.64s will not do: %s", p.deviceName, flaw);
         }
+        if (flaw)
+            wnn_log(gpu->log, Warning, "device %u, %.64s, is passed over: %s", i, p.deviceName, flaw);
         int score = flaw ? 0 : score_device(&p, options->power_preference);
         if (wish.kind == WISH_BEST && score > best) {
             best = score;
@@ -361,7 +375,7 @@ static void describe_device(struct gpu *gpu, VkPhysicalDevice physical, uint32_t
         (WNNDeviceInfo){.nextInChain = info->nextInChain, .deviceType = WNNDeviceType_GPU, .index = index};
     wnn_gpu_identify(gpu, physical, info);
     get_properties(gpu, physical, &p, info->uuid);
-    info->usable = !find_flaw(gpu, physical, &p);
+    info->isUsable = !find_flaw(gpu, physical, &p);
 }
 
 size_t wnn_gpu_enumerate(size_t capacity, WNNDeviceInfo *infos)
@@ -718,6 +732,7 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
 {
     struct gpu_origin from = *origin;
     *gpu = (struct gpu){.allocator = options->allocator,
+                        .log = options->log,
                         .is_lent = options->lent != NULL,
                         .info.index = WNN_DEVICE_INDEX_UNKNOWN,
                         .budget = origin->budget > 0 ? origin->budget
@@ -759,6 +774,7 @@ void wnn_gpu_close(struct gpu *gpu)
         if (!gpu->is_lent)
             gpu->vk.DestroyDevice(gpu->device, NULL);
     }
+    wnn_messages_close(gpu);
     if (gpu->instance && !gpu->is_lent)
         gpu->vk.DestroyInstance(gpu->instance, NULL);
     if (gpu->library && !gpu->gone)

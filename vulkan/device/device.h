@@ -17,6 +17,8 @@
 #include "vulkan/device/exit.h"
 #include "vulkan/device/functions.h"
 
+#include <webnn/vulkan.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -122,6 +124,8 @@ struct gpu {
     uint32_t version;     // of Vulkan, as far as the instance goes
     bool is_lent;         // instance, device and queue are the caller's,
     WNNVulkanDevice lent; // as these say; its lists are valid while the device is opened
+    const WNNLog *log;    // of the host, which outlives this; NULL: none
+    VkDebugUtilsMessengerEXT messenger; // to the log, or none
     VkInstance instance;
     VkPhysicalDevice physical;
     VkDevice device;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/program/cache.h"
 
+#include "lib/log.h"
+
 #include <string.h>
 
 // An entry: this, the words of SPIR-V, the driver's data. Numbers are in the order of the machine, whose keys
@@ -58,8 +60,11 @@ bool wnn_cache_load(const struct cache *cache, const struct cache_key *key, stru
     if (!host)
         return false;
     size_t bytes = host->load(key->bytes, sizeof key->bytes, NULL, 0, host->userdata);
-    if (bytes < sizeof(struct head) || bytes > GPU_CACHE_ENTRY)
+    if (bytes < sizeof(struct head) || bytes > GPU_CACHE_ENTRY) {
+        wnn_log(cache->log, Verbose, "the cache has no shader %02x%02x%02x%02x...", key->bytes[0],
+                key->bytes[1], key->bytes[2], key->bytes[3]);
         return false;
+    }
     void *memory = wnn_allocate(cache->allocator, bytes);
     // Somebody else may have changed it meanwhile.
     if (!memory || host->load(key->bytes, sizeof key->bytes, memory, bytes, host->userdata) != bytes) {

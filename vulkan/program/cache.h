@@ -26,6 +26,7 @@ struct cache_identity {
 struct cache {
     struct allocator *allocator;
     const WNNCache *host; // NULL: nothing is kept
+    const WNNLog *log;
     struct cache_identity identity;
 };
 

@@ -34,6 +34,7 @@ bool wnn_pipelines_open(struct pipelines *pipelines, struct gpu *gpu, const stru
         const struct capabilities *can = &gpu->can;
         pipelines->cache = (struct cache){gpu->allocator,
                                           options->cache,
+                                          options->log,
                                           {.vendor = can->vendor,
                                            .device = can->device,
                                            .driver_version = can->driver_version,

@@ -11,14 +11,18 @@
 #ifndef CONFORMANCE_JS_ADDON_ADDON_H_
 #define CONFORMANCE_JS_ADDON_ADDON_H_
 
-#include "lib/status.h"
-#include "lib/text.h"
-#include "ops/op.h"
+#include <webnn/reflection.h>
+#include <webnn/webnn.h>
 
 #include <node_api.h>
 #include <pthread.h>
 
 struct request;
+
+// Memory of one call, zeros at first, freed all at once.
+struct scratch {
+    struct scratch_block *first;
+};
 
 // What belongs to one JavaScript environment: the main thread's, or a worker thread's.
 struct instance {
@@ -28,11 +32,10 @@ struct instance {
     bool closed;         // the environment ends: no JavaScript any more
     struct handle *contexts;
     struct handle *objects; // of all other kinds
-    struct allocator allocator;
     uint32_t live[4];               // handles by kind
     int64_t external_bytes;         // what the garbage collector answered last: those of all modules
     int64_t grown_bytes;            // since the objects were looked through
-    char message[WNN_MESSAGE_SIZE]; // of the call that failed last with a status alone
+    char message[1024];             // of the call that failed last with a status alone
 
     pthread_mutex_t lock;
     struct request *done, **done_end; // under the lock
@@ -66,8 +69,7 @@ struct handle {
     struct request *lost_request; // until it is settled
     int64_t accounted;            // bytes that the garbage collector knows of
 
-    // A builder's, in its arena.
-    struct arena arena;
+    // A builder's, malloc'ed.
     WNNOperand *operands;
     WNNActivation *activations;
     size_t operand_count, operand_capacity, activation_count, activation_capacity;
@@ -137,12 +139,15 @@ bool wnn_js_arguments(napi_env env, napi_callback_info info, size_t count, napi_
 bool wnn_js_get_u32(napi_env env, napi_value value, uint32_t *number);
 bool wnn_js_get_bool(napi_env env, napi_value value, bool *truth);
 bool wnn_js_get_number(napi_env env, napi_value value, WNNNumber *number);
-bool wnn_js_get_string(napi_env env, napi_value value, struct arena *arena, WNNStringView *string);
+bool wnn_js_get_string(napi_env env, napi_value value, struct scratch *scratch, WNNStringView *string);
 bool wnn_js_get_type(napi_env env, napi_value value, WNNDataType *type);
-bool wnn_js_get_u32s(napi_env env, napi_value value, struct arena *arena, WNNUint32List *list);
-bool wnn_js_get_f32s(napi_env env, napi_value value, struct arena *arena, WNNFloat32List *list);
+bool wnn_js_get_u32s(napi_env env, napi_value value, struct scratch *scratch, WNNUint32List *list);
+bool wnn_js_get_f32s(napi_env env, napi_value value, struct scratch *scratch, WNNFloat32List *list);
 bool wnn_js_get_bytes(napi_env env, napi_value value, void **data, size_t *byte_length);
-void *wnn_js_allocate(napi_env env, struct arena *arena, size_t count, size_t size);
+void wnn_js_scratch_free(struct scratch *scratch);
+void *wnn_js_allocate(napi_env env, struct scratch *scratch, size_t count, size_t size);
+// A malloc'ed array with room for one more than `count` items.
+void *wnn_js_grow(napi_env env, void *items, size_t count, size_t *capacity, size_t size);
 bool wnn_js_is_undefined(napi_env env, napi_value value);
 napi_value wnn_js_string(napi_env env, const char *text);
 napi_value wnn_js_string_view(napi_env env, WNNStringView view);

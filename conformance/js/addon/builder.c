@@ -11,14 +11,13 @@
 struct call {
     napi_env env;
     struct handle *builder;
-    struct arena scratch;
+    struct scratch scratch;
     napi_value arguments[6];
 };
 
 static bool begin(struct call *call, napi_env env, napi_callback_info info, size_t count)
 {
     *call = (struct call){.env = env};
-    wnn_arena_init(&call->scratch, &wnn_js_instance(env)->allocator);
     if (!wnn_js_arguments(env, info, count, call->arguments))
         return false;
     call->builder = wnn_js_handle(env, call->arguments[0], HANDLE_BUILDER);
@@ -42,12 +41,10 @@ static void throw_builder_error(const struct call *call)
 static bool append_operand(const struct call *call, WNNOperand operand)
 {
     struct handle *builder = call->builder;
-    WNNOperand *operands = wnn_arena_grow(&builder->arena, builder->operands, builder->operand_count,
-                                          &builder->operand_capacity, sizeof *operands);
-    if (!operands) {
-        wnn_js_throw_memory(call->env);
+    WNNOperand *operands = wnn_js_grow(call->env, builder->operands, builder->operand_count,
+                                       &builder->operand_capacity, sizeof *operands);
+    if (!operands)
         return false;
-    }
     builder->operands = operands;
     operands[builder->operand_count++] = operand;
     return true;
@@ -75,7 +72,7 @@ static napi_value end(struct call *call, WNNOperand operand)
         value = operand_value(call, operand);
     else if (!pending && call->builder)
         throw_builder_error(call);
-    wnn_arena_free(&call->scratch);
+    wnn_js_scratch_free(&call->scratch);
     return value;
 }
 
@@ -256,140 +253,162 @@ static bool get_activations(struct call *call, napi_value array, WNNActivationLi
     return true;
 }
 
-static bool get_enumerator(const struct call *call, napi_value value, const char *const *names,
-                           uint32_t *number)
+static bool get_enumerator(const struct call *call, napi_value value, const WNNAttributeInfo *info,
+                           int32_t *number)
 {
     char text[24];
     size_t length;
     if (!wnn_js_ok(call->env, napi_get_value_string_utf8(call->env, value, text, sizeof text, &length)))
         return false;
     *number = 0; // which the library refuses
-    for (uint32_t i = 0; names[i]; i++)
-        if (strcmp(names[i], text) == 0)
-            *number = i + 1;
+    for (size_t i = 0; i < info->enumeratorCount; i++)
+        if (strcmp(info->enumerators[i], text) == 0)
+            *number = (int32_t)i + 1;
     return true;
 }
 
-static bool set_attribute(struct call *call, const struct op_row *row, napi_value value, void *attrs)
+static bool get_value(struct call *call, napi_value from, const WNNAttributeInfo *info,
+                      WNNAttributeValue *value)
 {
-    void *place = (char *)attrs + row->offset;
-    double number;
-    switch (row->attr) {
-    case ATTR_u32:
-        return wnn_js_get_u32(call->env, value, place);
-    case ATTR_i32:
-        return wnn_js_ok(call->env, napi_get_value_int32(call->env, value, place));
-    case ATTR_bool:
-        return wnn_js_get_bool(call->env, value, place);
-    case ATTR_f64:
-        if (!wnn_js_ok(call->env, napi_get_value_double(call->env, value, &number)))
-            return false;
-        memcpy(place, &number, sizeof number);
-        return true;
-    case ATTR_number:
-        return wnn_js_get_number(call->env, value, place);
-    case ATTR_u32s:
-        return wnn_js_get_u32s(call->env, value, &call->scratch, place);
-    case ATTR_f32s:
-        return wnn_js_get_f32s(call->env, value, &call->scratch, place);
-    case ATTR_dtype:
-        return wnn_js_get_type(call->env, value, place);
-    case ATTR_enum:
-        return get_enumerator(call, value, row->names, place);
-    case ATTR_activation:
-        return get_activation(call, value, place);
-    case ATTR_activations:
-        return get_activations(call, value, place);
-    }
-    return false;
-}
-
-// The attributes struct of the operator, filled in with what `object` has. Where rows share a name, a list
-// goes to the row that takes one.
-static void *get_attributes(struct call *call, const struct op_info *info, napi_value object)
-{
-    void *attrs = wnn_arena_copy(&call->scratch, info->defaults, info->attrs_size);
-    napi_value value;
-    if (!attrs) {
-        wnn_js_throw_memory(call->env);
-        return NULL;
-    }
-    for (const struct op_row *row = info->rows; row->name; row++) {
-        if (row->kind != ROW_ATTRIBUTE && row->kind != ROW_OPTIONAL_INPUT)
-            continue;
-        if (!wnn_js_ok(call->env, napi_get_named_property(call->env, object, row->name, &value)))
-            return NULL;
-        if (wnn_js_is_undefined(call->env, value))
-            continue;
-        if (row->kind == ROW_OPTIONAL_INPUT) {
-            if (!get_operand(call, value, (WNNOperand *)(void *)((char *)attrs + row->offset)))
-                return NULL;
-            continue;
-        }
-        bool is_list = false;
-        napi_is_array(call->env, value, &is_list);
-        if (is_list != (row->attr == ATTR_u32s || row->attr == ATTR_f32s || row->attr == ATTR_activations))
-            continue;
-        if (!set_attribute(call, row, value, attrs))
-            return NULL;
-    }
-    return attrs;
-}
-
-static bool get_op(const struct call *call, napi_value value, enum op *op)
-{
-    uint32_t number;
-    if (!wnn_js_get_u32(call->env, value, &number))
+    value->type = info->type;
+    switch (info->type) {
+    case WNNAttributeType_Uint32:
+        return wnn_js_get_u32(call->env, from, &value->value.u32);
+    case WNNAttributeType_Int32:
+        return wnn_js_ok(call->env, napi_get_value_int32(call->env, from, &value->value.i32));
+    case WNNAttributeType_Bool:
+        return wnn_js_get_bool(call->env, from, &value->value.boolean);
+    case WNNAttributeType_Float64:
+        return wnn_js_ok(call->env, napi_get_value_double(call->env, from, &value->value.f64));
+    case WNNAttributeType_Number:
+        return wnn_js_get_number(call->env, from, &value->value.number);
+    case WNNAttributeType_Uint32List:
+        return wnn_js_get_u32s(call->env, from, &call->scratch, &value->value.u32List);
+    case WNNAttributeType_Float32List:
+        return wnn_js_get_f32s(call->env, from, &call->scratch, &value->value.f32List);
+    case WNNAttributeType_DataType:
+        return wnn_js_get_type(call->env, from, &value->value.dataType);
+    case WNNAttributeType_Enumerator:
+        return get_enumerator(call, from, info, &value->value.i32);
+    case WNNAttributeType_Activation:
+        return get_activation(call, from, &value->value.activation);
+    case WNNAttributeType_ActivationList:
+        return get_activations(call, from, &value->value.activationList);
+    default: // operands have no attribute info
         return false;
-    *op = (enum op)number;
-    if (number < WNN_OP_COUNT)
-        return true;
-    wnn_js_throw(call->env, WNNStatus_TypeError, (WNNStringView){"there is no such operator", WNN_STRLEN});
-    return false;
+    }
 }
 
-// The library's inner call trusts its callers with the number of operands.
-static bool check_operand_count(const struct call *call, const struct op_info *info, size_t count)
+static bool is_list(WNNAttributeType type)
 {
-    size_t expected = 0;
-    for (const struct op_row *row = info->rows; row->name; row++) {
-        if (row->kind == ROW_INPUT_LIST)
-            return true;
-        expected += row->kind == ROW_INPUT;
+    return type == WNNAttributeType_Uint32List || type == WNNAttributeType_Float32List ||
+           type == WNNAttributeType_ActivationList;
+}
+
+// What `object` has by that name; *given: it has something.
+static bool find_member(const struct call *call, napi_value object, WNNStringView name, napi_value *value,
+                        bool *given)
+{
+    if (!wnn_js_ok(call->env, napi_get_named_property(call->env, object, name.data, value)))
+        return false;
+    *given = !wnn_js_is_undefined(call->env, *value);
+    return true;
+}
+
+static bool add_operands(struct call *call, uint32_t op, napi_value object, WNNNamedAttribute *list,
+                         WNNOperatorCall *made)
+{
+    WNNOperandInfo info = WNN_OPERAND_INFO_INIT;
+    for (uint32_t i = 0; wnnGetOperandInfo(op, i, &info) == WNNStatus_Success; i++) {
+        napi_value value;
+        bool given;
+        if (info.kind != WNNOperandKind_Option)
+            continue;
+        if (!find_member(call, object, info.name, &value, &given))
+            return false;
+        if (!given)
+            continue;
+        WNNNamedAttribute *attribute = &list[made->attributeCount++];
+        *attribute = (WNNNamedAttribute){info.name, {.type = WNNAttributeType_Operand}};
+        if (!get_operand(call, value, &attribute->value.value.operand))
+            return false;
     }
-    if (count == expected)
-        return true;
-    wnn_js_throw(call->env, WNNStatus_TypeError, (WNNStringView){"a wrong number of operands", WNN_STRLEN});
-    return false;
+    return true;
+}
+
+// Where attributes share a name, a list goes to the one that takes lists; where they share a place, the last
+// counts.
+static bool add_attributes(struct call *call, uint32_t op, napi_value object, WNNNamedAttribute *list,
+                           WNNOperatorCall *made)
+{
+    WNNAttributeInfo info = WNN_ATTRIBUTE_INFO_INIT;
+    size_t last = 0;
+    uint32_t place = WNN_INDEX_NONE;
+    for (uint32_t i = 0; wnnGetAttributeInfo(op, i, &info) == WNNStatus_Success; i++) {
+        napi_value value;
+        bool given, array = false;
+        if (!find_member(call, object, info.name, &value, &given))
+            return false;
+        if (!given || napi_is_array(call->env, value, &array) != napi_ok || array != is_list(info.type))
+            continue;
+        if (info.place != place)
+            last = made->attributeCount++;
+        place = info.place;
+        list[last].name = info.name;
+        if (!get_value(call, value, &info, &list[last].value))
+            return false;
+    }
+    return true;
+}
+
+// The call of the operator with that number, with the attributes that `object` has.
+static bool get_call(struct call *call, napi_value number, napi_value object, uint32_t *op,
+                     WNNOperatorCall *made)
+{
+    WNNOperatorInfo info = WNN_OPERATOR_INFO_INIT;
+    *made = (WNNOperatorCall)WNN_OPERATOR_CALL_INIT;
+    if (!wnn_js_get_u32(call->env, number, op))
+        return false;
+    if (wnnGetOperatorInfo(*op, &info) != WNNStatus_Success) {
+        wnn_js_throw(call->env, WNNStatus_TypeError, (WNNStringView){"there is no such operator", WNN_STRLEN});
+        return false;
+    }
+    made->name = info.name;
+    WNNNamedAttribute *list =
+        wnn_js_allocate(call->env, &call->scratch, info.operandCount + info.attributeCount, sizeof *list);
+    made->attributes = list;
+    return list && add_operands(call, *op, object, list, made) && add_attributes(call, *op, object, list, made);
+}
+
+// Outputs that an operator can have: split's are as many as it is asked for.
+static size_t capacity_of(const WNNOperatorCall *made)
+{
+    size_t capacity = 8;
+    for (size_t i = 0; i < made->attributeCount; i++) {
+        const WNNAttributeValue *value = &made->attributes[i].value;
+        if (strcmp(made->attributes[i].name.data, "splits") == 0)
+            capacity = value->type == WNNAttributeType_Uint32 ? value->value.u32 : value->value.u32List.count;
+    }
+    return capacity > 8192 ? 8192 : capacity; // more are refused
 }
 
 // The results, [{id, dataType, shape}].
 static napi_value record(struct call *call)
 {
-    enum op op;
-    size_t operand_count, count, capacity = 8;
+    WNNOperatorCall made;
+    uint32_t op;
     WNNOperand *operands, *outputs;
-    void *attrs;
     napi_value array, value;
-    WNNStringView label;
     napi_env env = call->env;
-    if (!get_op(call, call->arguments[1], &op) ||
-        !get_operands(call, call->arguments[2], &operand_count, &operands) ||
-        !check_operand_count(call, &wnn_ops[op], operand_count) ||
-        !(attrs = get_attributes(call, &wnn_ops[op], call->arguments[3])) ||
-        !wnn_js_get_string(env, call->arguments[4], &call->scratch, &label))
+    if (!get_call(call, call->arguments[1], call->arguments[3], &op, &made) ||
+        !get_operands(call, call->arguments[2], &made.inputCount, &operands) ||
+        !wnn_js_get_string(env, call->arguments[4], &call->scratch, &made.label))
         return NULL;
-    // Every attributes struct begins with an options struct, which begins like this one.
-    ((WNNOperatorOptions *)attrs)->label = label;
-    if (op == WNN_OP_split) {
-        const struct split_attrs *split = attrs;
-        capacity = split->sizes.data ? split->sizes.count : split->count;
-        capacity = capacity > 8192 ? 8192 : capacity; // more are refused
-    }
+    made.inputs = operands;
+    size_t capacity = capacity_of(&made);
     if (!(outputs = wnn_js_allocate(env, &call->scratch, capacity, sizeof *outputs)))
         return NULL;
-    count =
-        wnn_builder_call(call->builder->of.builder, op, operand_count, operands, attrs, capacity, outputs);
+    size_t count = wnnGraphBuilderCall(call->builder->of.builder, &made, capacity, outputs);
     if (count == 0) {
         throw_builder_error(call);
         return NULL;
@@ -408,38 +427,30 @@ napi_value wnn_js_operator(napi_env env, napi_callback_info info)
 {
     struct call call;
     napi_value value = begin(&call, env, info, 5) ? record(&call) : NULL;
-    wnn_arena_free(&call.scratch);
+    wnn_js_scratch_free(&call.scratch);
     return value;
 }
 
 static napi_value activation(struct call *call)
 {
-    enum op op;
-    void *attrs;
+    WNNOperatorCall made;
+    uint32_t op;
     napi_value id;
     struct handle *builder = call->builder;
-    if (!get_op(call, call->arguments[1], &op))
+    if (!get_call(call, call->arguments[1], call->arguments[2], &op, &made))
         return NULL;
-    if (!wnn_op_is_activation(op)) {
-        wnn_js_throw(call->env, WNNStatus_TypeError, (WNNStringView){"not an activation", WNN_STRLEN});
-        return NULL;
-    }
-    if (!(attrs = get_attributes(call, &wnn_ops[op], call->arguments[2])))
-        return NULL;
-    WNNActivation made = wnn_builder_activation(builder->of.builder, op, attrs);
-    if (!made) {
+    WNNActivation result = wnnGraphBuilderCallActivation(builder->of.builder, &made);
+    if (!result) {
         throw_builder_error(call);
         return NULL;
     }
     WNNActivation *activations =
-        wnn_arena_grow(&builder->arena, builder->activations, builder->activation_count,
-                       &builder->activation_capacity, sizeof *activations);
-    if (!activations) {
-        wnn_js_throw_memory(call->env);
+        wnn_js_grow(call->env, builder->activations, builder->activation_count,
+                    &builder->activation_capacity, sizeof *activations);
+    if (!activations)
         return NULL;
-    }
     builder->activations = activations;
-    activations[builder->activation_count++] = made;
+    activations[builder->activation_count++] = result;
     return wnn_js_ok(call->env, napi_create_double(call->env, (double)(builder->activation_count - 1), &id))
                ? id
                : NULL;
@@ -450,7 +461,7 @@ napi_value wnn_js_activation(napi_env env, napi_callback_info info)
 {
     struct call call;
     napi_value value = begin(&call, env, info, 3) ? activation(&call) : NULL;
-    wnn_arena_free(&call.scratch);
+    wnn_js_scratch_free(&call.scratch);
     return value;
 }
 
@@ -488,6 +499,6 @@ napi_value wnn_js_build(napi_env env, napi_callback_info info)
 {
     struct call call;
     napi_value value = begin(&call, env, info, 3) ? build(&call) : NULL;
-    wnn_arena_free(&call.scratch);
+    wnn_js_scratch_free(&call.scratch);
     return value;
 }

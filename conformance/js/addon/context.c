@@ -4,6 +4,7 @@
 
 #include "conformance/js/addon/addon.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,7 @@ static void keep_message(WNNStatus status, WNNStringView message, void *data, vo
 {
     (void)status, (void)unused;
     struct instance *instance = data;
-    struct text text = TEXT(instance->message);
-    wnn_text_add(&text, "%.*s", (int)message.length, message.data);
+    snprintf(instance->message, sizeof instance->message, "%.*s", (int)message.length, message.data);
 }
 
 static void throw_last(napi_env env, WNNStatus status)
@@ -120,14 +120,14 @@ napi_value wnn_js_counters(napi_env env, napi_callback_info info)
     struct handle *context = wnn_js_handle(env, argument, HANDLE_CONTEXT);
     if (!context)
         return NULL;
-    WNNContextCounters counters;
+    WNNContextCounters counters = WNN_CONTEXT_COUNTERS_INIT;
     wnnContextGetCounters(context->of.context, &counters);
     wnn_js_set_u32(env, object, "builders", (double)counters.builders);
     wnn_js_set_u32(env, object, "graphs", (double)counters.graphs);
     wnn_js_set_u32(env, object, "tensors", (double)counters.tensors);
     wnn_js_set_u32(env, object, "pendingRequests", (double)counters.pendingRequests);
     wnn_js_set_u32(env, object, "allocatedBytes", (double)counters.allocatedBytes);
-    wnn_js_set_u32(env, object, "peakAllocatedBytes", (double)counters.peakAllocatedBytes);
+    wnn_js_set_u32(env, object, "maxAllocatedBytes", (double)counters.maxAllocatedBytes);
     return object;
 }
 
@@ -140,11 +140,10 @@ napi_value wnn_js_counters(napi_env env, napi_callback_info info)
 static napi_value create_tensor(napi_env env, napi_callback_info info, bool is_constant)
 {
     napi_value arguments[5], external = NULL;
-    struct arena scratch;
+    struct scratch scratch = {NULL};
     void *data = NULL;
     size_t byte_length = 0;
     WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
-    wnn_arena_init(&scratch, &wnn_js_instance(env)->allocator);
     if (!wnn_js_arguments(env, info, is_constant ? 4 : 5, arguments))
         return NULL;
     struct handle *context = wnn_js_handle(env, arguments[0], HANDLE_CONTEXT);
@@ -169,7 +168,7 @@ static napi_value create_tensor(napi_env env, napi_callback_info info, bool is_c
         wnnTensorRelease(tensor);
     wnn_js_account(env, context);
 end:
-    wnn_arena_free(&scratch);
+    wnn_js_scratch_free(&scratch);
     return external;
 }
 
@@ -218,15 +217,6 @@ static WNNRequestCallbackInfo callback_of(struct request *request)
         .mode = WNNCallbackMode_AllowSpontaneous, .callback = wnn_js_on_done, .userdata1 = request};
 }
 
-static size_t byte_length_of(WNNTensor tensor)
-{
-    WNNUint32List shape = wnnTensorGetShape(tensor);
-    size_t elements = 1;
-    for (size_t i = 0; i < shape.count; i++)
-        elements *= shape.data[i]; // which has been checked
-    return wnn_dtype_bytes(wnnTensorGetDataType(tensor), elements);
-}
-
 // readTensor(context, tensor): a promise of an ArrayBuffer
 // readTensor(context, tensor, array): a promise of undefined; the bytes are in the array then
 napi_value wnn_js_read_tensor(napi_env env, napi_callback_info info)
@@ -238,7 +228,7 @@ napi_value wnn_js_read_tensor(napi_env env, napi_callback_info info)
         !(context = wnn_js_handle(env, arguments[0], HANDLE_CONTEXT)) ||
         !(tensor = wnn_js_handle(env, arguments[1], HANDLE_TENSOR)))
         return NULL;
-    size_t byte_length = byte_length_of(tensor->of.tensor);
+    size_t byte_length = wnnTensorGetByteLength(tensor->of.tensor);
     bool to_array = !wnn_js_is_undefined(env, arguments[2]);
     if (!to_array && !wnn_js_ok(env, napi_create_arraybuffer(env, byte_length, &data, &buffer)))
         return NULL;
@@ -272,7 +262,7 @@ napi_value wnn_js_destroy_graph(napi_env env, napi_callback_info info)
     return NULL;
 }
 
-static bool get_tensors(napi_env env, napi_value names, napi_value tensors, struct arena *scratch,
+static bool get_tensors(napi_env env, napi_value names, napi_value tensors, struct scratch *scratch,
                         size_t *count, const WNNNamedTensor **list)
 {
     uint32_t length;
@@ -296,7 +286,7 @@ static bool get_tensors(napi_env env, napi_value names, napi_value tensors, stru
     return true;
 }
 
-static bool get_buffers(napi_env env, napi_value names, napi_value arrays, struct arena *scratch,
+static bool get_buffers(napi_env env, napi_value names, napi_value arrays, struct scratch *scratch,
                         size_t *count, const WNNNamedBuffer **list)
 {
     uint32_t length;
@@ -323,9 +313,8 @@ napi_value wnn_js_dispatch(napi_env env, napi_callback_info info)
     napi_value arguments[6], result = NULL;
     struct handle *context, *graph;
     struct request *request;
-    struct arena scratch;
+    struct scratch scratch = {NULL};
     WNNDispatchDescriptor descriptor = WNN_DISPATCH_DESCRIPTOR_INIT;
-    wnn_arena_init(&scratch, &wnn_js_instance(env)->allocator);
     if (wnn_js_arguments(env, info, 6, arguments) &&
         (context = wnn_js_handle(env, arguments[0], HANDLE_CONTEXT)) &&
         (graph = wnn_js_handle(env, arguments[1], HANDLE_GRAPH)) &&
@@ -337,7 +326,7 @@ napi_value wnn_js_dispatch(napi_env env, napi_callback_info info)
         wnnContextDispatch(context->of.context, &descriptor, callback_of(request));
         result = wnn_js_request_started(env, request);
     }
-    wnn_arena_free(&scratch);
+    wnn_js_scratch_free(&scratch);
     return result;
 }
 
@@ -348,9 +337,8 @@ napi_value wnn_js_compute(napi_env env, napi_callback_info info)
     napi_value arguments[6], kept, result = NULL;
     struct handle *context, *graph;
     struct request *request;
-    struct arena scratch;
+    struct scratch scratch = {NULL};
     WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    wnn_arena_init(&scratch, &wnn_js_instance(env)->allocator);
     if (!wnn_js_arguments(env, info, 6, arguments) ||
         !(context = wnn_js_handle(env, arguments[0], HANDLE_CONTEXT)) ||
         !(graph = wnn_js_handle(env, arguments[1], HANDLE_GRAPH)) ||
@@ -370,6 +358,6 @@ napi_value wnn_js_compute(napi_env env, napi_callback_info info)
         wnn_js_request_free(env, request);
     }
 end:
-    wnn_arena_free(&scratch);
+    wnn_js_scratch_free(&scratch);
     return result;
 }

@@ -51,7 +51,7 @@ void wnn_js_unlist(struct handle **list, struct handle *handle)
 // Adds what the context has allocated or freed since the last call.
 static int64_t tell_collector(napi_env env, struct handle *context)
 {
-    WNNContextCounters counters = {0};
+    WNNContextCounters counters = WNN_CONTEXT_COUNTERS_INIT;
     if (context->of.context)
         wnnContextGetCounters(context->of.context, &counters);
     int64_t change = (int64_t)counters.allocatedBytes - context->accounted;
@@ -134,7 +134,8 @@ void wnn_js_handle_drop(napi_env env, struct handle *handle)
         release_context(env, handle);
     } else {
         release_object(handle);
-        wnn_arena_free(&handle->arena);
+        free(handle->operands);
+        free(handle->activations);
         wnn_js_unlist(&handle->instance->objects, handle);
         if (handle->weak && env)
             napi_delete_reference(env, handle->weak);
@@ -167,7 +168,6 @@ struct handle *wnn_js_handle_create(napi_env env, enum handle_kind kind, struct 
     handle->references = 1;
     handle->instance = instance;
     handle->context = context;
-    wnn_arena_init(&handle->arena, &instance->allocator);
     if (!wnn_js_ok(env, napi_create_external(env, handle, finalize_handle, NULL, external))) {
         free(handle);
         return NULL;
@@ -227,7 +227,6 @@ static bool create_instance(napi_env env)
     }
     instance->references = 1;
     instance->done_end = &instance->done;
-    wnn_allocator_init(&instance->allocator, NULL, 0);
     pthread_mutex_init(&instance->lock, NULL);
     if (!wnn_js_ok(env,
                    napi_create_threadsafe_function(env, NULL, NULL, wnn_js_string(env, "webnn"), 0, 1, NULL,
@@ -283,7 +282,7 @@ NAPI_MODULE_INIT()
     }
     if (!wnn_js_set(env, exports, "operators", wnn_js_operators(env)) ||
         !wnn_js_set(env, exports, "dataTypes", wnn_js_types(env, UINT32_MAX)) ||
-        !wnn_js_set(env, exports, "version", wnn_js_string_view(env, wnnGetVersion())))
+        !wnn_js_set(env, exports, "version", wnn_js_string_view(env, wnnGetVersionText())))
         return NULL;
     return exports;
 }

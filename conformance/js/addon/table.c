@@ -4,56 +4,79 @@
 
 #include "conformance/js/addon/addon.h"
 
-static const char *const row_kinds[] = {
-    [ROW_INPUT] = "input",         [ROW_INPUT_LIST] = "inputs",      [ROW_OPTIONAL_INPUT] = "option",
-    [ROW_OUTPUT] = "output",       [ROW_OPTIONAL_OUTPUT] = "output", [ROW_OUTPUT_LIST] = "outputs",
-    [ROW_ATTRIBUTE] = "attribute",
+static const char *kind_of(const WNNOperandInfo *info)
+{
+    switch (info->kind) {
+    case WNNOperandKind_Input:
+        return info->isList ? "inputs" : "input";
+    case WNNOperandKind_Option:
+        return "option";
+    default:
+        return info->isList ? "outputs" : "output";
+    }
+}
+
+static const char *const types[] = {
+    [WNNAttributeType_Uint32] = "u32",
+    [WNNAttributeType_Int32] = "i32",
+    [WNNAttributeType_Bool] = "bool",
+    [WNNAttributeType_Float64] = "f64",
+    [WNNAttributeType_Number] = "number",
+    [WNNAttributeType_Uint32List] = "u32s",
+    [WNNAttributeType_Float32List] = "f32s",
+    [WNNAttributeType_DataType] = "dataType",
+    [WNNAttributeType_Enumerator] = "enum",
+    [WNNAttributeType_Activation] = "activation",
+    [WNNAttributeType_ActivationList] = "activations",
 };
 
-static const char *const attr_kinds[] = {
-    [ATTR_u32] = "u32",
-    [ATTR_i32] = "i32",
-    [ATTR_bool] = "bool",
-    [ATTR_f64] = "f64",
-    [ATTR_number] = "number",
-    [ATTR_u32s] = "u32s",
-    [ATTR_f32s] = "f32s",
-    [ATTR_dtype] = "dataType",
-    [ATTR_enum] = "enum",
-    [ATTR_activation] = "activation",
-    [ATTR_activations] = "activations",
-};
-
-static bool set_attribute(napi_env env, napi_value object, const struct op_row *row)
+static bool set_attribute(napi_env env, napi_value object, const WNNAttributeInfo *info)
 {
     napi_value names;
-    if (!wnn_js_set(env, object, "type", wnn_js_string(env, attr_kinds[row->attr])) ||
-        !wnn_js_set_bool(env, object, "argument", row->argument) ||
-        !wnn_js_set_u32(env, object, "place", row->offset))
+    if (!wnn_js_set(env, object, "type", wnn_js_string(env, types[info->type])) ||
+        !wnn_js_set_bool(env, object, "argument", info->isArgument) ||
+        !wnn_js_set_u32(env, object, "place", info->place))
         return false;
-    if (!row->names)
+    if (info->enumeratorCount == 0)
         return true;
     if (!wnn_js_ok(env, napi_create_array(env, &names)))
         return false;
-    for (uint32_t i = 0; row->names[i]; i++)
-        if (!wnn_js_ok(env, napi_set_element(env, names, i, wnn_js_string(env, row->names[i]))))
+    for (uint32_t i = 0; i < info->enumeratorCount; i++)
+        if (!wnn_js_ok(env, napi_set_element(env, names, i, wnn_js_string(env, info->enumerators[i]))))
             return false;
     return wnn_js_set(env, object, "values", names);
 }
 
-static napi_value rows_of(napi_env env, const struct op_row *rows)
+static bool add_row(napi_env env, napi_value rows, uint32_t index, WNNStringView name, const char *kind,
+                    napi_value *object)
 {
-    napi_value array, object;
-    if (!wnn_js_ok(env, napi_create_array(env, &array)))
+    return wnn_js_ok(env, napi_create_object(env, object)) &&
+           wnn_js_set(env, *object, "name", wnn_js_string_view(env, name)) &&
+           wnn_js_set(env, *object, "kind", wnn_js_string(env, kind)) &&
+           wnn_js_ok(env, napi_set_element(env, rows, index, *object));
+}
+
+// The operands, then the attributes.
+static napi_value rows_of(napi_env env, uint32_t op, const WNNOperatorInfo *info)
+{
+    napi_value rows, object;
+    uint32_t count = 0;
+    if (!wnn_js_ok(env, napi_create_array(env, &rows)))
         return NULL;
-    for (uint32_t i = 0; rows[i].name; i++)
-        if (!wnn_js_ok(env, napi_create_object(env, &object)) ||
-            !wnn_js_set(env, object, "name", wnn_js_string(env, rows[i].name)) ||
-            !wnn_js_set(env, object, "kind", wnn_js_string(env, row_kinds[rows[i].kind])) ||
-            !(rows[i].kind != ROW_ATTRIBUTE || set_attribute(env, object, &rows[i])) ||
-            !wnn_js_ok(env, napi_set_element(env, array, i, object)))
+    for (uint32_t i = 0; i < info->operandCount; i++) {
+        WNNOperandInfo operand = WNN_OPERAND_INFO_INIT;
+        wnnGetOperandInfo(op, i, &operand);
+        if (!add_row(env, rows, count++, operand.name, kind_of(&operand), &object))
             return NULL;
-    return array;
+    }
+    for (uint32_t i = 0; i < info->attributeCount; i++) {
+        WNNAttributeInfo attribute = WNN_ATTRIBUTE_INFO_INIT;
+        wnnGetAttributeInfo(op, i, &attribute);
+        if (!add_row(env, rows, count++, attribute.name, "attribute", &object) ||
+            !set_attribute(env, object, &attribute))
+            return NULL;
+    }
+    return rows;
 }
 
 // [{name, rows: [{name, kind, type, argument, place, values}], activation}], by the numbers that `operator`
@@ -63,13 +86,16 @@ napi_value wnn_js_operators(napi_env env)
     napi_value operators, object;
     if (!wnn_js_ok(env, napi_create_array(env, &operators)))
         return NULL;
-    for (uint32_t op = 0; op < WNN_OP_COUNT; op++)
+    for (uint32_t op = 0; op < wnnGetOperatorCount(); op++) {
+        WNNOperatorInfo info = WNN_OPERATOR_INFO_INIT;
+        wnnGetOperatorInfo(op, &info);
         if (!wnn_js_ok(env, napi_create_object(env, &object)) ||
-            !wnn_js_set(env, object, "name", wnn_js_string(env, wnn_ops[op].name)) ||
-            !wnn_js_set(env, object, "rows", rows_of(env, wnn_ops[op].rows)) ||
-            !wnn_js_set_bool(env, object, "activation", wnn_op_is_activation((enum op)op)) ||
+            !wnn_js_set(env, object, "name", wnn_js_string_view(env, info.name)) ||
+            !wnn_js_set(env, object, "rows", rows_of(env, op, &info)) ||
+            !wnn_js_set_bool(env, object, "activation", info.isActivation) ||
             !wnn_js_ok(env, napi_set_element(env, operators, op, object)))
             return NULL;
+    }
     return operators;
 }
 
@@ -104,7 +130,7 @@ napi_value wnn_js_op_support_limits(napi_env env, napi_callback_info info)
     struct handle *context = wnn_js_handle(env, argument, HANDLE_CONTEXT);
     if (!context || !wnn_js_ok(env, napi_create_object(env, &object)))
         return NULL;
-    WNNOpSupportLimits limits;
+    WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
     wnnContextGetOpSupportLimits(context->of.context, &limits);
     const char *layout = limits.preferredInputLayout == WNNInputOperandLayout_NHWC ? "nhwc" : "nchw";
     if (!wnn_js_set(env, object, "preferredInputLayout", wnn_js_string(env, layout)) ||

@@ -4,6 +4,8 @@
 
 #include "conformance/js/addon/addon.h"
 
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool wnn_js_ok(napi_env env, napi_status status)
@@ -46,12 +48,45 @@ bool wnn_js_arguments(napi_env env, napi_callback_info info, size_t count, napi_
     return wnn_js_ok(env, napi_get_cb_info(env, info, &count, values, NULL, NULL));
 }
 
-void *wnn_js_allocate(napi_env env, struct arena *arena, size_t count, size_t size)
+struct scratch_block {
+    struct scratch_block *next;
+    max_align_t bytes[];
+};
+
+void *wnn_js_allocate(napi_env env, struct scratch *scratch, size_t count, size_t size)
 {
-    void *memory = count < SIZE_MAX / size ? wnn_arena_allocate(arena, (count + 1) * size) : NULL;
-    if (!memory)
+    struct scratch_block *block = NULL;
+    if (count < (SIZE_MAX - sizeof *block) / size)
+        block = calloc(1, sizeof *block + (count + 1) * size);
+    if (!block) {
         wnn_js_throw_memory(env);
-    return memory;
+        return NULL;
+    }
+    block->next = scratch->first;
+    scratch->first = block;
+    return block->bytes;
+}
+
+void wnn_js_scratch_free(struct scratch *scratch)
+{
+    for (struct scratch_block *block = scratch->first, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    scratch->first = NULL;
+}
+
+void *wnn_js_grow(napi_env env, void *items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return items;
+    size_t wanted = *capacity ? 2 * *capacity : 16;
+    void *grown = wanted < SIZE_MAX / size ? realloc(items, wanted * size) : NULL;
+    if (grown)
+        *capacity = wanted;
+    else
+        wnn_js_throw_memory(env);
+    return grown;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -104,12 +139,12 @@ bool wnn_js_get_number(napi_env env, napi_value value, WNNNumber *number)
     return true;
 }
 
-bool wnn_js_get_string(napi_env env, napi_value value, struct arena *arena, WNNStringView *string)
+bool wnn_js_get_string(napi_env env, napi_value value, struct scratch *scratch, WNNStringView *string)
 {
     size_t length;
     if (!wnn_js_ok(env, napi_get_value_string_utf8(env, value, NULL, 0, &length)))
         return false;
-    char *text = wnn_js_allocate(env, arena, length, 1);
+    char *text = wnn_js_allocate(env, scratch, length, 1);
     if (!text || !wnn_js_ok(env, napi_get_value_string_utf8(env, value, text, length + 1, &length)))
         return false;
     *string = (WNNStringView){text, length};
@@ -122,8 +157,8 @@ bool wnn_js_get_type(napi_env env, napi_value value, WNNDataType *type)
     size_t length;
     if (!wnn_js_ok(env, napi_get_value_string_utf8(env, value, name, sizeof name, &length)))
         return false;
-    for (int i = 1; i < WNN_DATA_TYPE_COUNT; i++)
-        if (strcmp(name, wnn_dtype_name((WNNDataType)i)) == 0) {
+    for (int i = 1; wnnDataTypeName((WNNDataType)i).length > 0; i++)
+        if (strcmp(name, wnnDataTypeName((WNNDataType)i).data) == 0) {
             *type = (WNNDataType)i;
             return true;
         }
@@ -131,13 +166,13 @@ bool wnn_js_get_type(napi_env env, napi_value value, WNNDataType *type)
     return false;
 }
 
-bool wnn_js_get_u32s(napi_env env, napi_value value, struct arena *arena, WNNUint32List *list)
+bool wnn_js_get_u32s(napi_env env, napi_value value, struct scratch *scratch, WNNUint32List *list)
 {
     uint32_t count;
     napi_value item;
     if (!wnn_js_ok(env, napi_get_array_length(env, value, &count)))
         return false;
-    uint32_t *data = wnn_js_allocate(env, arena, count, sizeof *data);
+    uint32_t *data = wnn_js_allocate(env, scratch, count, sizeof *data);
     if (!data)
         return false;
     for (uint32_t i = 0; i < count; i++)
@@ -147,14 +182,14 @@ bool wnn_js_get_u32s(napi_env env, napi_value value, struct arena *arena, WNNUin
     return true;
 }
 
-bool wnn_js_get_f32s(napi_env env, napi_value value, struct arena *arena, WNNFloat32List *list)
+bool wnn_js_get_f32s(napi_env env, napi_value value, struct scratch *scratch, WNNFloat32List *list)
 {
     uint32_t count;
     napi_value item;
     double number;
     if (!wnn_js_ok(env, napi_get_array_length(env, value, &count)))
         return false;
-    float *data = wnn_js_allocate(env, arena, count, sizeof *data);
+    float *data = wnn_js_allocate(env, scratch, count, sizeof *data);
     if (!data)
         return false;
     for (uint32_t i = 0; i < count; i++) {
@@ -232,7 +267,7 @@ bool wnn_js_set_descriptor(napi_env env, napi_value object, WNNDataType type, WN
         if (!wnn_js_ok(env, napi_create_uint32(env, shape.data[i], &dimension)) ||
             !wnn_js_ok(env, napi_set_element(env, dimensions, (uint32_t)i, dimension)))
             return false;
-    return wnn_js_set(env, object, "dataType", wnn_js_string(env, wnn_dtype_name(type))) &&
+    return wnn_js_set(env, object, "dataType", wnn_js_string_view(env, wnnDataTypeName(type))) &&
            wnn_js_set(env, object, "shape", dimensions);
 }
 
@@ -241,8 +276,8 @@ napi_value wnn_js_types(napi_env env, uint32_t types)
     napi_value array = NULL;
     uint32_t count = 0;
     napi_create_array(env, &array);
-    for (int i = 1; i < WNN_DATA_TYPE_COUNT; i++)
+    for (int i = 1; wnnDataTypeName((WNNDataType)i).length > 0; i++)
         if (types & 1u << i)
-            napi_set_element(env, array, count++, wnn_js_string(env, wnn_dtype_name((WNNDataType)i)));
+            napi_set_element(env, array, count++, wnn_js_string_view(env, wnnDataTypeName((WNNDataType)i)));
     return array;
 }
