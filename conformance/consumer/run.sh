@@ -4,7 +4,8 @@
 # usage: run.sh BUILD_DIRECTORY
 #
 # Installs the library from a build directory into a temporary folder and builds and runs a program against it, once
-# with the shared and once with the static library, with meson and with the compiler and pkg-config alone.
+# with the shared and once with the static library, with meson, with the compiler and pkg-config alone, and with CMake if it
+# is there.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -40,3 +41,21 @@ cc=${CC:-cc}
 # shellcheck disable=SC2046
 $cc -std=c11 "$here/main.c" -o "$stage/plain" $(pkg-config --cflags --libs webnn)
 "$stage/plain"
+
+if command -v cmake >/dev/null; then
+    cmake -S "$here" -B "$stage/build-cmake" -DCMAKE_PREFIX_PATH="$stage/root$prefix" >"$stage/log" 2>&1 &&
+        cmake --build "$stage/build-cmake" >"$stage/log" 2>&1 || { cat "$stage/log" >&2; exit 1; }
+    "$stage/build-cmake/consumer"
+    # Another series will not do.
+    sed 's/webnn 0.1 REQUIRED/webnn 0.0 REQUIRED/' "$here/CMakeLists.txt" >"$stage/CMakeLists.txt"
+    cp "$here/main.c" "$stage"
+    if cmake -S "$stage" -B "$stage/build-other" -DCMAKE_PREFIX_PATH="$stage/root$prefix" >/dev/null 2>&1; then
+        echo "CMake takes webnn for version 0.0" >&2
+        exit 1
+    fi
+fi
+pages="doc/webnn/INTEGRATION.md doc/webnn/examples.md"
+[ ! -f "$stage/root$prefix/bin/webnn" ] || pages="$pages man/man1/webnn.1"
+for page in $pages; do
+    [ -f "$stage/root$prefix/share/$page" ] || { echo "$page was not installed" >&2; exit 1; }
+done

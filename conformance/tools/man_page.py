@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that the manual page of the webnn program has every command and option that the program's own help has, no others,
+and is well-formed.
+
+usage: man_page.py WEBNN MAN_PAGE
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+def run(*words):
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def main():
+    webnn, path = sys.argv[1:]
+    page = pathlib.Path(path).read_text(encoding="utf-8").replace("\\-", "-")
+    commands = re.findall(r"^  ([a-z]+) +\S", run(webnn, "help"), re.MULTILINE)
+    commands = [command for command in commands if command != "webnn"]
+    problems = [f"no command {command}" for command in commands if not re.search(rf"^\.B {command}$", page, re.MULTILINE)]
+    options = {"--version"}
+    for command in commands:
+        # Examples have the options of other programs.
+        options |= set(OPTION.findall(run(webnn, "help", command).split("\nExamples:")[0]))
+    named = set(OPTION.findall(page))
+    problems += [f"no option {option}" for option in sorted(options - named)]
+    problems += [f"{option} is no option" for option in sorted(named - options)]
+    if shutil.which("groff"):
+        said = subprocess.run(["groff", "-man", "-Tutf8", "-ww", path], capture_output=True, text=True, check=False).stderr
+        problems += said.splitlines()
+    for problem in problems:
+        print(f"{path}: {problem}")
+    print(f"{len(commands)} commands, {len(options)} options, {len(problems)} problems")
+    return 1 if problems or len(commands) < 5 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
