@@ -13,12 +13,6 @@ enum {
     VECTOR = 16 // bytes
 };
 
-#ifdef __clang__
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
 // Each transpose_`size` takes LINE bytes of as many columns as a line has elements, with from_stride and
 // to_stride bytes between them; small_`size` the same of VECTOR bytes. What goes to a line is put together
 // first: lines that are far from one another leave no room for each other in caches.
