@@ -25,9 +25,9 @@ struct backend_options {
     const struct parallel *parallel;
     bool strict_numerics;
     WNNPowerPreference power_preference;
-    struct string device;        // which one, if there are several (WNNContextDescriptor.device)
-    const WNNCache *cache;       // of the host, which outlives the state; NULL: none
-    const WNNLog *log;           // likewise
+    struct string device;               // which one, if there are several (WNNContextDescriptor.device)
+    const WNNCache *cache;              // of the host, which outlives the state; NULL: none
+    const WNNLog *log;                  // likewise
     const struct WNNVulkanDevice *lent; // the caller's device, or NULL; valid during the creation
 };
 
@@ -54,7 +54,7 @@ struct bindings {
     void *const *outputs;
     const struct watcher *watcher; // NULL: nobody watches; backends that cannot be watched ignore it
     bool tensors; // the pointers are the backend's tensors (tensor_create), all outputs are there
-    const struct WNNVulkanSync *sync;         // of an execution on such tensors, or NULL; valid until its end
+    const struct WNNVulkanSync *sync;  // of an execution on such tensors, or NULL; valid until its end
     const struct interrupt *interrupt; // of the execution, or NULL; valid until its end
 };
 

@@ -24,8 +24,8 @@ bool wnn_fail_memory(struct error *error);
 // Checks that a chain has only structs of the types in `allowed` (a bit of 1u << sType for each), none of
 // them twice. `what` is the struct that it hangs on.
 bool wnn_check_chain(const WNNChainedStruct *chain, uint32_t allowed, const char *what, struct error *error);
-// Checks the structs that the library is to fill in: `count` of `size` bytes, each of which begins with its chain. NULL
-// is refused, but for no structs.
+// Checks the structs that the library is to fill in: `count` of `size` bytes, each of which begins with its
+// chain. NULL is refused, but for no structs.
 bool wnn_check_outputs(const void *structs, size_t count, size_t size, const char *what, struct error *error);
 // The struct of that type, or NULL.
 const void *wnn_chained(const WNNChainedStruct *chain, WNNSType type);

@@ -204,7 +204,8 @@ static struct operand *lend_constant(WNNGraphBuilder builder, const WNNOperandDe
     if (!check_call(builder, "constant", descriptor, &type))
         return NULL;
     if (bytes->nextInChain) {
-        wnn_fail(&builder->error, WNNStatus_TypeError, "external bytes have a chained struct of unknown type %u",
+        wnn_fail(&builder->error, WNNStatus_TypeError,
+                 "external bytes have a chained struct of unknown type %u",
                  (unsigned)bytes->nextInChain->sType);
         return NULL;
     }
@@ -220,7 +221,7 @@ static struct operand *lend_constant(WNNGraphBuilder builder, const WNNOperandDe
 }
 
 WNNOperand wnnGraphBuilderExternalConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
-                                       const WNNExternalBytes *bytes)
+                                           const WNNExternalBytes *bytes)
 {
     if (!bytes) {
         if (check_usable(builder))

@@ -16,11 +16,16 @@ _Static_assert(TYPE_OF(ATTR_activations) == WNNAttributeType_ActivationList, "th
 
 // Bytes of an attribute, by kind.
 static const uint8_t attribute_bytes[] = {
-    [ATTR_u32] = sizeof(uint32_t),       [ATTR_i32] = sizeof(int32_t),
-    [ATTR_bool] = sizeof(bool),          [ATTR_f64] = sizeof(double),
-    [ATTR_number] = sizeof(WNNNumber),   [ATTR_u32s] = sizeof(WNNUint32List),
-    [ATTR_f32s] = sizeof(WNNFloat32List), [ATTR_dtype] = sizeof(WNNDataType),
-    [ATTR_enum] = sizeof(int32_t),       [ATTR_activation] = sizeof(WNNActivation),
+    [ATTR_u32] = sizeof(uint32_t),
+    [ATTR_i32] = sizeof(int32_t),
+    [ATTR_bool] = sizeof(bool),
+    [ATTR_f64] = sizeof(double),
+    [ATTR_number] = sizeof(WNNNumber),
+    [ATTR_u32s] = sizeof(WNNUint32List),
+    [ATTR_f32s] = sizeof(WNNFloat32List),
+    [ATTR_dtype] = sizeof(WNNDataType),
+    [ATTR_enum] = sizeof(int32_t),
+    [ATTR_activation] = sizeof(WNNActivation),
     [ATTR_activations] = sizeof(WNNActivationList),
 };
 
@@ -73,17 +78,17 @@ WNNStatus wnnGetOperandInfo(uint32_t operatorIndex, uint32_t index, WNNOperandIn
     if (!row || !wnn_check_outputs(info, 1, sizeof *info, "operand info", &error))
         return WNNStatus_TypeError;
     bool same = row->types & WNN_SAME;
-    *info = (WNNOperandInfo){
-        .name = text_of(row->name),
-        .kind = row->kind == ROW_OPTIONAL_INPUT    ? WNNOperandKind_Option
-                : wnn_op_row_is_input(row)         ? WNNOperandKind_Input
-                                                   : WNNOperandKind_Output,
-        .isOptional = row->kind == ROW_OPTIONAL_INPUT || row->kind == ROW_OPTIONAL_OUTPUT,
-        .isList = row->kind == ROW_INPUT_LIST || row->kind == ROW_OUTPUT_LIST,
-        .dataTypes = same ? 0 : row->types,
-        .typeOf = same ? row->types & ~WNN_SAME : WNN_INDEX_NONE,
-        .minRank = row->min_rank,
-        .maxRank = row->max_rank};
+    *info =
+        (WNNOperandInfo){.name = text_of(row->name),
+                         .kind = row->kind == ROW_OPTIONAL_INPUT ? WNNOperandKind_Option
+                                 : wnn_op_row_is_input(row)      ? WNNOperandKind_Input
+                                                                 : WNNOperandKind_Output,
+                         .isOptional = row->kind == ROW_OPTIONAL_INPUT || row->kind == ROW_OPTIONAL_OUTPUT,
+                         .isList = row->kind == ROW_INPUT_LIST || row->kind == ROW_OUTPUT_LIST,
+                         .dataTypes = same ? 0 : row->types,
+                         .typeOf = same ? row->types & ~WNN_SAME : WNN_INDEX_NONE,
+                         .minRank = row->min_rank,
+                         .maxRank = row->max_rank};
     return WNNStatus_Success;
 }
 
@@ -148,7 +153,7 @@ struct call {
     bool given[32];
 };
 
-#define FAIL(call, ...) wnn_fail(&(call)->builder->error, WNNStatus_TypeError, __VA_ARGS__)
+#define fail_call(call, ...) wnn_fail(&(call)->builder->error, WNNStatus_TypeError, __VA_ARGS__)
 
 // The name as messages have it.
 #define QUOTED_NAME 64
@@ -194,10 +199,11 @@ static bool set_attribute(struct call *call, const WNNNamedAttribute *attribute)
     while (row->name && !is_row(row, attribute))
         row++;
     if (!row->name)
-        return FAIL(call, "%s has no attribute \"%s\" of type %d", call->info->name, QUOTED(attribute->name),
-                    (int)attribute->value.type);
+        return fail_call(call, "%s has no attribute \"%s\" of type %d", call->info->name,
+                         QUOTED(attribute->name), (int)attribute->value.type);
     if (is_given(call, row))
-        return FAIL(call, "%s has its attribute \"%s\" twice", call->info->name, QUOTED(attribute->name));
+        return fail_call(call, "%s has its attribute \"%s\" twice", call->info->name,
+                         QUOTED(attribute->name));
     call->given[row - call->info->rows] = true;
     memcpy((char *)&call->attrs + row->offset, &attribute->value.value,
            row->kind == ROW_OPTIONAL_INPUT ? sizeof(WNNOperand) : attribute_bytes[row->attr]);
@@ -208,16 +214,16 @@ static bool begin(struct call *call, WNNGraphBuilder builder, const WNNOperatorC
 {
     *call = (struct call){.builder = builder};
     if (!from)
-        return FAIL(call, "there is no call");
+        return fail_call(call, "there is no call");
     if (!wnn_check_chain(from->nextInChain, 0, "operator call", &builder->error) ||
         !wnn_check_string(&builder->limits, "the name of an operator", from->name, &builder->error))
         return false;
     uint32_t op = wnnFindOperator(from->name);
     if (op == WNN_INDEX_NONE)
-        return FAIL(call, "there is no operator \"%s\"", QUOTED(from->name));
+        return fail_call(call, "there is no operator \"%s\"", QUOTED(from->name));
     if ((from->inputCount && !from->inputs) || (from->attributeCount && !from->attributes))
-        return FAIL(call, "%s has %zu inputs and %zu attributes, but not both are there", wnn_ops[op].name,
-                    from->inputCount, from->attributeCount);
+        return fail_call(call, "%s has %zu inputs and %zu attributes, but not both are there",
+                         wnn_ops[op].name, from->inputCount, from->attributeCount);
     call->info = &wnn_ops[op];
     memcpy(&call->attrs, call->info->defaults, call->info->attrs_size);
     call->attrs.head.label = from->label;
@@ -236,10 +242,10 @@ static bool check_arguments(struct call *call, size_t input_count)
         expected += row->kind == ROW_INPUT;
         any |= row->kind == ROW_INPUT_LIST;
         if (row->argument && !is_given(call, row))
-            return FAIL(call, "%s lacks its argument %s", call->info->name, row->name);
+            return fail_call(call, "%s lacks its argument %s", call->info->name, row->name);
     }
     return any || input_count == expected ||
-           FAIL(call, "%s has %zu inputs; expected %zu", call->info->name, input_count, expected);
+           fail_call(call, "%s has %zu inputs; expected %zu", call->info->name, input_count, expected);
 }
 
 size_t wnnGraphBuilderCall(WNNGraphBuilder builder, const WNNOperatorCall *call, size_t capacity,
@@ -261,8 +267,9 @@ WNNActivation wnnGraphBuilderCallActivation(WNNGraphBuilder builder, const WNNOp
         return NULL;
     enum op op = (enum op)(made.info - wnn_ops);
     if (!wnn_op_is_activation(op) || call->inputCount > 0) {
-        FAIL(&made, wnn_op_is_activation(op) ? "the activation %s has inputs" : "%s is not an activation",
-             made.info->name);
+        fail_call(&made,
+                  wnn_op_is_activation(op) ? "the activation %s has inputs" : "%s is not an activation",
+                  made.info->name);
         return NULL;
     }
     return wnn_builder_activation(builder, op, &made.attrs);

@@ -76,7 +76,8 @@ bool wnn_context_usable(WNNContext context, struct error *error)
 static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
 {
     static const WNNLimits default_limits = WNN_LIMITS_INIT;
-    if (!wnn_check_chain(d->nextInChain, 1u << WNNSType_VulkanDevice | 1u << WNNSType_Trace | 1u << WNNSType_Log,
+    if (!wnn_check_chain(d->nextInChain,
+                         1u << WNNSType_VulkanDevice | 1u << WNNSType_Trace | 1u << WNNSType_Log,
                          "context descriptor", error) ||
         !wnn_check_chain(d->lostCallbackInfo.nextInChain, 0, "lost callback info", error) ||
         !wnn_check_chain(d->errorCallbackInfo.nextInChain, 0, "error callback info", error))

@@ -29,7 +29,8 @@ static void on_request(WNNStatus status, WNNStringView message, void *userdata1,
     set_message(result, message);
 }
 
-static void on_build(WNNStatus status, WNNGraph graph, WNNStringView message, void *userdata1, void *userdata2)
+static void on_build(WNNStatus status, WNNGraph graph, WNNStringView message, void *userdata1,
+                     void *userdata2)
 {
     *((struct result *)userdata1)->graph = graph;
     on_request(status, message, userdata1, userdata2);
@@ -53,8 +54,8 @@ static bool begin(WNNContext context, struct result *result)
     return false;
 }
 
-// A request that cannot be waited for, because there is no context or its process was forked, is answered inside of its
-// call.
+// A request that cannot be waited for, because there is no context or its process was forked, is answered
+// inside of its call.
 static WNNStatus finish(WNNContext context, const struct result *result, WNNFuture future)
 {
     WNNFutureWaitInfo info = {future, false};
@@ -62,8 +63,9 @@ static WNNStatus finish(WNNContext context, const struct result *result, WNNFutu
     return result->status;
 }
 
-WNNStatus wnnGraphBuilderBuildSync(WNNGraphBuilder builder, size_t outputCount, const WNNNamedOperand *outputs,
-                                   WNNGraph *graph, size_t capacity, char *message)
+WNNStatus wnnGraphBuilderBuildSync(WNNGraphBuilder builder, size_t outputCount,
+                                   const WNNNamedOperand *outputs, WNNGraph *graph, size_t capacity,
+                                   char *message)
 {
     WNNGraph made = NULL;
     WNNContext context = builder ? ((struct builder *)builder)->context : NULL;

@@ -122,7 +122,8 @@ static WNNOperand quantized_weights(struct net *net, WNNDataType type, const uin
     }
     WNNOperandDescriptor descriptor = {NULL, type, {dims, rank}},
                          zero_descriptor = {NULL, type, {scales, rank}};
-    WNNExternalBytes bytes = {.data = data, .byteLength = count * size, .release = free_loan, .userdata1 = data};
+    WNNExternalBytes bytes = {
+        .data = data, .byteLength = count * size, .release = free_loan, .userdata1 = data};
     WNNOperand weight = wnnGraphBuilderExternalConstant(net->builder, &descriptor, &bytes);
     WNNOperand step = numbers(net, scales, rank, steps, dims[axis]);
     WNNOperand zero = wnnGraphBuilderConstant(net->builder, &zero_descriptor, zeros, dims[axis] * size);

@@ -137,7 +137,8 @@ void trace_add(struct trace *trace, WNNGraph graph)
     if (count && !trace->begun)
         trace->origin = whole.lastBeginNanoseconds;
     if (count)
-        add_event(trace, "execution", whole.lastBeginNanoseconds, whole.lastNanoseconds, 1, must(cJSON_CreateObject()));
+        add_event(trace, "execution", whole.lastBeginNanoseconds, whole.lastNanoseconds, 1,
+                  must(cJSON_CreateObject()));
     for (size_t i = 0; i < count; i++) {
         const WNNNodeProfile *node = &nodes[i];
         cJSON *arguments = must(cJSON_CreateObject());
@@ -145,8 +146,8 @@ void trace_add(struct trace *trace, WNNGraph graph)
         cJSON_AddStringToObject(arguments, "kernel", node->kernel.data);
         cJSON_AddNumberToObject(arguments, "bytes", (double)node->bytes);
         cJSON_AddNumberToObject(arguments, "operations", (double)node->operations);
-        add_event(trace, node->label.length ? node->label.data : node->operation.data, node->lastBeginNanoseconds,
-                  node->lastNanoseconds, 2, arguments);
+        add_event(trace, node->label.length ? node->label.data : node->operation.data,
+                  node->lastBeginNanoseconds, node->lastNanoseconds, 2, arguments);
     }
     free(nodes);
 }

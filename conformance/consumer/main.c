@@ -45,8 +45,8 @@ int main(void)
         fprintf(stderr, "compute: %s\n", message);
     wnnGraphRelease(graph);
     wnnContextRelease(context);
-    printf("webnn %s: %g %g %g %g\n", wnnGetVersionText().data, (double)result[0], (double)result[1], (double)result[2],
-           (double)result[3]);
+    printf("webnn %s: %g %g %g %g\n", wnnGetVersionText().data, (double)result[0], (double)result[1],
+           (double)result[2], (double)result[3]);
     return status != WNNStatus_Success || result[0] != 2 || result[1] != 0 || result[2] != 4 ||
            result[3] != 0;
 }

@@ -134,7 +134,8 @@ static void test_constants(void)
                          nothing = describe(WNNDataType_Uint8, LIST(7));
     ACCEPTS(wnnGraphBuilderExternalConstant(b, &eight, &loan), Uint8, LIST(8));
     REQUIRE_EQUAL_INT(released, 0);
-    REFUSES(wnnGraphBuilderExternalConstant(b, &nothing, &loan), "constant has 8 bytes; expected 7 (uint8 [7])");
+    REFUSES(wnnGraphBuilderExternalConstant(b, &nothing, &loan),
+            "constant has 8 bytes; expected 7 (uint8 [7])");
     REQUIRE_EQUAL_INT(released, 1);
     REFUSES(wnnGraphBuilderExternalConstant(b, NULL, &loan), "constant has no descriptor");
     loan.nextInChain = &chain;

@@ -98,13 +98,49 @@ static void test_details(void)
 static WNNContext context;
 static WNNGraphBuilder b;
 
-#define U32(key, number)     {view(key), {WNNAttributeType_Uint32, {.u32 = (number)}}}
-#define F64(key, number)     {view(key), {WNNAttributeType_Float64, {.f64 = (number)}}}
+#define U32(key, number)                                                                                     \
+    {                                                                                                        \
+        view(key),                                                                                           \
+        {                                                                                                    \
+            WNNAttributeType_Uint32,                                                                         \
+            {                                                                                                \
+                .u32 = (number)                                                                              \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+#define F64(key, number)                                                                                     \
+    {                                                                                                        \
+        view(key),                                                                                           \
+        {                                                                                                    \
+            WNNAttributeType_Float64,                                                                        \
+            {                                                                                                \
+                .f64 = (number)                                                                              \
+            }                                                                                                \
+        }                                                                                                    \
+    }
 #define U32S(key, ...)                                                                                       \
-    {view(key),                                                                                              \
-     {WNNAttributeType_Uint32List,                                                                           \
-      {.u32List = {(uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)}}}}
-#define OPERAND(key, handle) {view(key), {WNNAttributeType_Operand, {.operand = (handle)}}}
+    {                                                                                                        \
+        view(key),                                                                                           \
+        {                                                                                                    \
+            WNNAttributeType_Uint32List,                                                                     \
+            {                                                                                                \
+                .u32List = {                                                                                 \
+                    (uint32_t[]){__VA_ARGS__},                                                               \
+                    sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)                                     \
+                }                                                                                            \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+#define OPERAND(key, handle)                                                                                 \
+    {                                                                                                        \
+        view(key),                                                                                           \
+        {                                                                                                    \
+            WNNAttributeType_Operand,                                                                        \
+            {                                                                                                \
+                .operand = (handle)                                                                          \
+            }                                                                                                \
+        }                                                                                                    \
+    }
 
 static size_t call(const char *name, size_t input_count, const WNNOperand *inputs, size_t attribute_count,
                    const WNNNamedAttribute *attributes, WNNOperand outputs[4])
@@ -151,7 +187,8 @@ static void test_calls(void)
     REQUIRE_EQUAL_INT(call("concat", 3, (WNNOperand[]){x, x, c}, 1, axis, out), 1);
     require_shape(out[0], 2, (uint32_t[]){6, 13});
     REQUIRE_EQUAL_INT(call("relu", 1, &x, 0, NULL, out), 1);
-    const WNNNamedAttribute type[] = {{view("type"), {WNNAttributeType_DataType, {.dataType = WNNDataType_Int32}}}};
+    const WNNNamedAttribute type[] = {
+        {view("type"), {WNNAttributeType_DataType, {.dataType = WNNDataType_Int32}}}};
     REQUIRE_EQUAL_INT(call("cast", 1, &x, 1, type, out), 1);
     REQUIRE_EQUAL_INT(wnnOperandGetDataType(out[0]), WNNDataType_Int32);
     // The label stands in messages.
@@ -163,7 +200,8 @@ static void test_refusals(void)
 {
     WNNOperand x = add_input(b, "refused", 6, 4), out[4];
     const WNNNamedAttribute axis[] = {U32("axis", 1), U32("axis", 1)}, unknown[] = {U32("groups", 1)},
-                            wrong[] = {U32S("axis", 1)}, untyped[] = {{view("axis"), WNN_ATTRIBUTE_VALUE_INIT}},
+                            wrong[] = {U32S("axis", 1)},
+                            untyped[] = {{view("axis"), WNN_ATTRIBUTE_VALUE_INIT}},
                             both[] = {U32("splits", 2), U32S("splits", 3, 3)},
                             nameless[] = {{{NULL, 5}, {WNNAttributeType_Uint32, {.u32 = 1}}}};
     REQUIRE_EQUAL_INT(call("blur", 1, &x, 0, NULL, out), 0);

@@ -151,7 +151,8 @@ static void begin(struct fixture *f)
     REQUIRE_EQUAL_INT(wnnContextCreateGraphBuilder(f->context, &f->builder), WNNStatus_Success);
     make_operands(f);
     f->attribute = (WNNNamedAttribute){{"alpha", 5}, {WNNAttributeType_Float64, {.f64 = 0.5}}};
-    f->call = f->activation_call = (WNNOperatorCall){.name = {"elu", 3}, .attributeCount = 1, .attributes = &f->attribute};
+    f->call = f->activation_call =
+        (WNNOperatorCall){.name = {"elu", 3}, .attributeCount = 1, .attributes = &f->attribute};
     f->call.inputCount = 1;
     f->call.inputs = &f->matrix;
     f->future = wnnGraphBuilderBuild(f->builder, 1, &f->output, f->build_info);

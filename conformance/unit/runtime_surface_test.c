@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the public functions have in common: the version, and the structs that they fill in, which hold a chain of
-// structs that nobody knows, or are not there.
+// What the public functions have in common: the version, and the structs that they fill in, which hold a
+// chain of structs that nobody knows, or are not there.
 
 #include "conformance/unit/runtime_fixture.h"
 
@@ -13,8 +13,9 @@
 static void test_version(void)
 {
     // That of the build.
-    REQUIRE_EQUAL_STR(TEXT_OF(WNN_VERSION_MAJOR) "." TEXT_OF(WNN_VERSION_MINOR) "." TEXT_OF(WNN_VERSION_PATCH),
-                      PROJECT_VERSION);
+    REQUIRE_EQUAL_STR(
+        TEXT_OF(WNN_VERSION_MAJOR) "." TEXT_OF(WNN_VERSION_MINOR) "." TEXT_OF(WNN_VERSION_PATCH),
+        PROJECT_VERSION);
     REQUIRE_EQUAL_VIEW(wnnGetVersionText(), PROJECT_VERSION);
     REQUIRE_EQUAL_INT(wnnGetVersion(), WNN_VERSION);
     REQUIRE_EQUAL_INT(WNN_MAKE_VERSION(1, 2, 3), 0x01020003);
@@ -30,7 +31,8 @@ static void test_names(void)
     REQUIRE_EQUAL_VIEW(wnnDataTypeName((WNNDataType)99), "");
 }
 
-// Calls with a chained struct are refused, leave the chain and all else alone, and are told to the error callback.
+// Calls with a chained struct are refused, leave the chain and all else alone, and are told to the error
+// callback.
 #define REFUSES_CHAIN(type, init, member, call)                                                              \
     do {                                                                                                     \
         WNNChainedStruct unknown = {NULL, 12345};                                                            \
@@ -82,8 +84,7 @@ static void test_graph(void)
     REFUSES_CHAIN(WNNNodeInfo, WNN_NODE_INFO_INIT, operation, wnnGraphGetNodes(graph, 1, &s, NULL));
     REFUSES_CHAIN(WNNGraphProfile, WNN_GRAPH_PROFILE_INIT, runs,
                   wnnGraphGetProfile(graph, &s, 0, NULL, NULL));
-    REFUSES_CHAIN(WNNNodeProfile, WNN_NODE_PROFILE_INIT, runs,
-                  wnnGraphGetProfile(graph, NULL, 1, &s, NULL));
+    REFUSES_CHAIN(WNNNodeProfile, WNN_NODE_PROFILE_INIT, runs, wnnGraphGetProfile(graph, NULL, 1, &s, NULL));
     size_t count = 99;
     REQUIRE_EQUAL_INT(wnnGraphGetNodes(NULL, 0, NULL, &count), WNNStatus_TypeError);
     REQUIRE_EQUAL_INT(count, 0);

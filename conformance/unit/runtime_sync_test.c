@@ -30,7 +30,8 @@ static WNNGraph build_negation(WNNContext context)
     return graph;
 }
 
-static WNNStatus negate(WNNContext context, WNNGraph graph, size_t bytes, float *y, size_t capacity, char *message)
+static WNNStatus negate(WNNContext context, WNNGraph graph, size_t bytes, float *y, size_t capacity,
+                        char *message)
 {
     static float x[4] = {1, 2, 3, 4};
     WNNNamedBuffer input = {view("x"), x, bytes, WNNDataType_Float32},
@@ -115,8 +116,7 @@ static void compute_inside(WNNStatus status, WNNStringView message, void *userda
     struct inner *inner = userdata;
     float y[4];
     (void)status, (void)message, (void)unused;
-    inner->status =
-        negate(inner->context, inner->graph, sizeof y, y, sizeof inner->message, inner->message);
+    inner->status = negate(inner->context, inner->graph, sizeof y, y, sizeof inner->message, inner->message);
     atomic_store(&inner->called, true);
 }
 

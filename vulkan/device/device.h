@@ -121,10 +121,10 @@ struct gpu {
     void *library;         // NULL: the functions come from elsewhere
     PFN_vkGetInstanceProcAddr get;
     struct vk_functions vk;
-    uint32_t version;     // of Vulkan, as far as the instance goes
-    bool is_lent;         // instance, device and queue are the caller's,
-    WNNVulkanDevice lent; // as these say; its lists are valid while the device is opened
-    const WNNLog *log;    // of the host, which outlives this; NULL: none
+    uint32_t version;                   // of Vulkan, as far as the instance goes
+    bool is_lent;                       // instance, device and queue are the caller's,
+    WNNVulkanDevice lent;               // as these say; its lists are valid while the device is opened
+    const WNNLog *log;                  // of the host, which outlives this; NULL: none
     VkDebugUtilsMessengerEXT messenger; // to the log, or none
     VkInstance instance;
     VkPhysicalDevice physical;

@@ -12,7 +12,8 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL pass_on(VkDebugUtilsMessageSeverityFlagBit
     const char *message = data && data->pMessage ? data->pMessage : "";
     const char *id = data && data->pMessageIdName ? data->pMessageIdName : "";
     (void)types;
-    if (severity & (VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT))
+    if (severity &
+        (VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT))
         wnn_log(log, Warning, "Vulkan: %s%s%s", id, id[0] ? ": " : "", message);
     else
         wnn_log(log, Verbose, "Vulkan: %s%s%s", id, id[0] ? ": " : "", message);
@@ -21,8 +22,8 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL pass_on(VkDebugUtilsMessageSeverityFlagBit
 
 static bool instance_has(struct gpu *gpu, const char *name)
 {
-    PFN_vkEnumerateInstanceExtensionProperties enumerate = (PFN_vkEnumerateInstanceExtensionProperties)gpu->get(
-        NULL, "vkEnumerateInstanceExtensionProperties");
+    PFN_vkEnumerateInstanceExtensionProperties enumerate =
+        (PFN_vkEnumerateInstanceExtensionProperties)gpu->get(NULL, "vkEnumerateInstanceExtensionProperties");
     uint32_t count = 0;
     if (!enumerate || enumerate(NULL, &count, NULL) != VK_SUCCESS)
         return false;
@@ -44,14 +45,14 @@ bool wnn_messages_prepare(struct gpu *gpu, VkDebugUtilsMessengerCreateInfoEXT *i
     if (wnn_logs(gpu->log, WNNLogLevel_Verbose))
         severities |=
             VK_DEBUG_UTILS_MESSAGE_SEVERITY_INFO_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_VERBOSE_BIT_EXT;
-    *info = (VkDebugUtilsMessengerCreateInfoEXT){
-        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
-        .messageSeverity = severities,
-        .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT |
-                       VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
-                       VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT,
-        .pfnUserCallback = pass_on,
-        .pUserData = (void *)(uintptr_t)gpu->log};
+    *info =
+        (VkDebugUtilsMessengerCreateInfoEXT){.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+                                             .messageSeverity = severities,
+                                             .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT |
+                                                            VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
+                                                            VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT,
+                                             .pfnUserCallback = pass_on,
+                                             .pUserData = (void *)(uintptr_t)gpu->log};
     return true;
 }
 
@@ -66,9 +67,9 @@ void wnn_messages_open(struct gpu *gpu, const VkDebugUtilsMessengerCreateInfoEXT
 void wnn_messages_close(struct gpu *gpu)
 {
     PFN_vkDestroyDebugUtilsMessengerEXT destroy =
-        gpu->messenger ? (PFN_vkDestroyDebugUtilsMessengerEXT)gpu->get(gpu->instance,
-                                                                       "vkDestroyDebugUtilsMessengerEXT")
-                       : NULL;
+        gpu->messenger
+            ? (PFN_vkDestroyDebugUtilsMessengerEXT)gpu->get(gpu->instance, "vkDestroyDebugUtilsMessengerEXT")
+            : NULL;
     if (destroy)
         destroy(gpu->instance, gpu->messenger, NULL);
 }

@@ -7,8 +7,8 @@
 
 #include "vulkan/device/device.h"
 
-// Whether the instance that is about to be created should have the extension. `info` goes to its pNext then, for what is
-// said while it is created and destroyed.
+// Whether the instance that is about to be created should have the extension. `info` goes to its pNext then,
+// for what is said while it is created and destroyed.
 bool wnn_messages_prepare(struct gpu *gpu, VkDebugUtilsMessengerCreateInfoEXT *info);
 
 // For what is said between: without success there is less to read, and nothing else.

@@ -32,10 +32,10 @@ struct instance {
     bool closed;         // the environment ends: no JavaScript any more
     struct handle *contexts;
     struct handle *objects; // of all other kinds
-    uint32_t live[4];               // handles by kind
-    int64_t external_bytes;         // what the garbage collector answered last: those of all modules
-    int64_t grown_bytes;            // since the objects were looked through
-    char message[1024];             // of the call that failed last with a status alone
+    uint32_t live[4];       // handles by kind
+    int64_t external_bytes; // what the garbage collector answered last: those of all modules
+    int64_t grown_bytes;    // since the objects were looked through
+    char message[1024];     // of the call that failed last with a status alone
 
     pthread_mutex_t lock;
     struct request *done, **done_end; // under the lock

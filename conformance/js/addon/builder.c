@@ -370,14 +370,16 @@ static bool get_call(struct call *call, napi_value number, napi_value object, ui
     if (!wnn_js_get_u32(call->env, number, op))
         return false;
     if (wnnGetOperatorInfo(*op, &info) != WNNStatus_Success) {
-        wnn_js_throw(call->env, WNNStatus_TypeError, (WNNStringView){"there is no such operator", WNN_STRLEN});
+        wnn_js_throw(call->env, WNNStatus_TypeError,
+                     (WNNStringView){"there is no such operator", WNN_STRLEN});
         return false;
     }
     made->name = info.name;
     WNNNamedAttribute *list =
         wnn_js_allocate(call->env, &call->scratch, info.operandCount + info.attributeCount, sizeof *list);
     made->attributes = list;
-    return list && add_operands(call, *op, object, list, made) && add_attributes(call, *op, object, list, made);
+    return list && add_operands(call, *op, object, list, made) &&
+           add_attributes(call, *op, object, list, made);
 }
 
 // Outputs that an operator can have: split's are as many as it is asked for.
@@ -444,9 +446,8 @@ static napi_value activation(struct call *call)
         throw_builder_error(call);
         return NULL;
     }
-    WNNActivation *activations =
-        wnn_js_grow(call->env, builder->activations, builder->activation_count,
-                    &builder->activation_capacity, sizeof *activations);
+    WNNActivation *activations = wnn_js_grow(call->env, builder->activations, builder->activation_count,
+                                             &builder->activation_capacity, sizeof *activations);
     if (!activations)
         return NULL;
     builder->activations = activations;
