@@ -101,6 +101,16 @@ static inline bool wnn_op_row_is_input(const struct op_row *row)
     return row->kind == ROW_INPUT || row->kind == ROW_INPUT_LIST || row->kind == ROW_OPTIONAL_INPUT;
 }
 
+static inline bool wnn_op_row_is_optional(const struct op_row *row)
+{
+    return row->kind == ROW_OPTIONAL_INPUT || row->kind == ROW_OPTIONAL_OUTPUT;
+}
+
+static inline bool wnn_op_row_is_list(const struct op_row *row)
+{
+    return row->kind == ROW_INPUT_LIST || row->kind == ROW_OUTPUT_LIST;
+}
+
 struct op_call;
 
 struct op_info {

@@ -78,17 +78,16 @@ WNNStatus wnnGetOperandInfo(uint32_t operatorIndex, uint32_t index, WNNOperandIn
     if (!row || !wnn_check_outputs(info, 1, sizeof *info, "operand info", &error))
         return WNNStatus_TypeError;
     bool same = row->types & WNN_SAME;
-    *info =
-        (WNNOperandInfo){.name = text_of(row->name),
-                         .kind = row->kind == ROW_OPTIONAL_INPUT ? WNNOperandKind_Option
-                                 : wnn_op_row_is_input(row)      ? WNNOperandKind_Input
-                                                                 : WNNOperandKind_Output,
-                         .isOptional = row->kind == ROW_OPTIONAL_INPUT || row->kind == ROW_OPTIONAL_OUTPUT,
-                         .isList = row->kind == ROW_INPUT_LIST || row->kind == ROW_OUTPUT_LIST,
-                         .dataTypes = same ? 0 : row->types,
-                         .typeOf = same ? row->types & ~WNN_SAME : WNN_INDEX_NONE,
-                         .minRank = row->min_rank,
-                         .maxRank = row->max_rank};
+    *info = (WNNOperandInfo){.name = text_of(row->name),
+                             .kind = row->kind == ROW_OPTIONAL_INPUT ? WNNOperandKind_Option
+                                     : wnn_op_row_is_input(row)      ? WNNOperandKind_Input
+                                                                     : WNNOperandKind_Output,
+                             .isOptional = wnn_op_row_is_optional(row),
+                             .isList = wnn_op_row_is_list(row),
+                             .dataTypes = same ? 0 : row->types,
+                             .typeOf = same ? row->types & ~WNN_SAME : WNN_INDEX_NONE,
+                             .minRank = row->min_rank,
+                             .maxRank = row->max_rank};
     return WNNStatus_Success;
 }
 

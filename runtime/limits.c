@@ -12,18 +12,13 @@
 
 #define ALL_TYPES (F32 | F16 | I32 | U32 | I64 | U64 | I8 | U8 | I4 | U4)
 
-static bool is_input(const struct op_row *row)
-{
-    return row->kind == ROW_INPUT || row->kind == ROW_INPUT_LIST || row->kind == ROW_OPTIONAL_INPUT;
-}
-
 uint32_t wnn_supported_types(const struct backend *backend, enum op op, const struct op_row *row)
 {
     uint32_t types = row->types;
     if (types & WNN_SAME) {
         unsigned wanted = types & ~WNN_SAME, index = 0;
         const struct op_row *other = wnn_ops[op].rows;
-        while (other->name && !(is_input(other) && index++ == wanted))
+        while (other->name && !(wnn_op_row_is_input(other) && index++ == wanted))
             other++;
         types = other->name ? wnn_supported_types(backend, op, other) : ALL_TYPES;
     }
@@ -47,11 +42,11 @@ bool wnn_limits_create(WNNContext context, struct error *error)
         for (const struct op_row *row = wnn_ops[op].rows; row->name; row++) {
             if (row->kind == ROW_ATTRIBUTE)
                 continue;
-            *operand++ = (WNNOperandLimits){
-                .name = {row->name, strlen(row->name)},
-                .isOptional = row->kind == ROW_OPTIONAL_INPUT || row->kind == ROW_OPTIONAL_OUTPUT,
-                .limits = {wnn_supported_types(context->backend, (enum op)op, row), row->min_rank,
-                           row->max_rank}};
+            *operand++ =
+                (WNNOperandLimits){.name = {row->name, strlen(row->name)},
+                                   .isOptional = wnn_op_row_is_optional(row),
+                                   .limits = {wnn_supported_types(context->backend, (enum op)op, row),
+                                              row->min_rank, row->max_rank}};
         }
         operators[op].operandCount = (size_t)(operand - operators[op].operands);
     }

@@ -39,16 +39,6 @@ static const char *const attr_names[] = {
     [ATTR_activations] = "[activation]",
 };
 
-static bool is_optional(const struct op_row *row)
-{
-    return row->kind == ROW_OPTIONAL_INPUT || row->kind == ROW_OPTIONAL_OUTPUT;
-}
-
-static bool is_list(const struct op_row *row)
-{
-    return row->kind == ROW_INPUT_LIST || row->kind == ROW_OUTPUT_LIST;
-}
-
 // "float32 or float16", or "as input" where a row has the type of another.
 static const char *types_text(const struct op_info *info, const struct op_row *row,
                               char buffer[WNN_DTYPES_TEXT])
@@ -119,8 +109,8 @@ static void print_text(const struct op_info *info)
             printf("\n");
             continue;
         }
-        snprintf(name, sizeof name, "%s%s%s", row->name, is_list(row) ? "..." : "",
-                 is_optional(row) ? "?" : "");
+        snprintf(name, sizeof name, "%s%s%s", row->name, wnn_op_row_is_list(row) ? "..." : "",
+                 wnn_op_row_is_optional(row) ? "?" : "");
         printf("  %-8s %-20s %s, rank %s\n", wnn_op_row_is_input(row) ? "operand" : "result", name,
                types_text(info, row, types), ranks_text(row->min_rank, row->max_rank, ranks));
     }
@@ -134,8 +124,8 @@ static void print_markdown(const struct op_info *info)
     for (const struct op_row *row = info->rows; row->name; row++) {
         if (!wnn_op_row_is_input(row))
             continue;
-        printf("%s`%s`%s%s: %s, rank %s", first ? "" : "<br>", row->name, is_list(row) ? "…" : "",
-               is_optional(row) ? " (optional)" : "", types_text(info, row, types),
+        printf("%s`%s`%s%s: %s, rank %s", first ? "" : "<br>", row->name, wnn_op_row_is_list(row) ? "…" : "",
+               wnn_op_row_is_optional(row) ? " (optional)" : "", types_text(info, row, types),
                ranks_text(row->min_rank, row->max_rank, ranks));
         first = false;
     }
@@ -156,8 +146,8 @@ static void print_markdown(const struct op_info *info)
     for (const struct op_row *row = info->rows; row->name; row++) {
         if (row->kind == ROW_ATTRIBUTE || wnn_op_row_is_input(row))
             continue;
-        printf("%s`%s`%s%s: %s", first ? "" : "<br>", row->name, is_list(row) ? "…" : "",
-               is_optional(row) ? " (on demand)" : "", types_text(info, row, types));
+        printf("%s`%s`%s%s: %s", first ? "" : "<br>", row->name, wnn_op_row_is_list(row) ? "…" : "",
+               wnn_op_row_is_optional(row) ? " (on demand)" : "", types_text(info, row, types));
         first = false;
     }
     printf(" |\n");
@@ -189,8 +179,8 @@ static cJSON *row_json(const struct op_info *info, const struct op_row *row)
             cJSON_AddItemToObject(item, "default", must(cJSON_Parse(value)));
         return item;
     }
-    cJSON_AddBoolToObject(item, "optional", is_optional(row));
-    cJSON_AddBoolToObject(item, "list", is_list(row));
+    cJSON_AddBoolToObject(item, "optional", wnn_op_row_is_optional(row));
+    cJSON_AddBoolToObject(item, "list", wnn_op_row_is_list(row));
     if (row->types & WNN_SAME)
         cJSON_AddNumberToObject(item, "sameTypeAs", row->types & ~WNN_SAME);
     else
