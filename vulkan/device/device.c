@@ -399,23 +399,33 @@ size_t wnn_gpu_enumerate(size_t capacity, WNNDeviceInfo *infos)
 // What the device can do
 // ---------------------------------------------------------------------------------------------------------------
 
-bool wnn_gpu_has_extension(const struct gpu *gpu, const char *name)
+bool wnn_gpu_find_extension(const struct gpu *gpu, list_extensions list, const char *name)
 {
     bool found = false;
-    if (gpu->is_lent) {
-        for (size_t i = 0; !found && i < gpu->lent.enabledExtensionCount; i++)
-            found = strcmp(gpu->lent.enabledExtensions[i], name) == 0;
-        return found;
-    }
     uint32_t count = 0;
-    VkResult result = gpu->vk.EnumerateDeviceExtensionProperties(gpu->physical, NULL, &count, NULL);
+    VkResult result = list(gpu, &count, NULL);
     VkExtensionProperties *all =
         result == VK_SUCCESS ? wnn_allocate(gpu->allocator, count * sizeof all[0]) : NULL;
     if (all)
-        result = gpu->vk.EnumerateDeviceExtensionProperties(gpu->physical, NULL, &count, all);
+        result = list(gpu, &count, all);
     for (uint32_t i = 0; all && (result == VK_SUCCESS || result == VK_INCOMPLETE) && !found && i < count; i++)
         found = strcmp(all[i].extensionName, name) == 0;
     wnn_release(gpu->allocator, all);
+    return found;
+}
+
+static VkResult list_of_device(const struct gpu *gpu, uint32_t *count, VkExtensionProperties *all)
+{
+    return gpu->vk.EnumerateDeviceExtensionProperties(gpu->physical, NULL, count, all);
+}
+
+bool wnn_gpu_has_extension(const struct gpu *gpu, const char *name)
+{
+    bool found = false;
+    if (!gpu->is_lent)
+        return wnn_gpu_find_extension(gpu, list_of_device, name);
+    for (size_t i = 0; !found && i < gpu->lent.enabledExtensionCount; i++)
+        found = strcmp(gpu->lent.enabledExtensions[i], name) == 0;
     return found;
 }
 

@@ -154,6 +154,10 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
                   struct error *error);
 void wnn_gpu_close(struct gpu *gpu);
 
+// Whether a list of extensions, asked for as vkEnumerateDeviceExtensionProperties is, has that name.
+typedef VkResult (*list_extensions)(const struct gpu *gpu, uint32_t *count, VkExtensionProperties *all);
+bool wnn_gpu_find_extension(const struct gpu *gpu, list_extensions list, const char *name);
+
 // What the physical device has, or, if it is lent, what the caller's device was created with. Of features:
 // the structures of a chain.
 bool wnn_gpu_has_extension(const struct gpu *gpu, const char *name);

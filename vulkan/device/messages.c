@@ -3,8 +3,6 @@
 
 #include "lib/log.h"
 
-#include <string.h>
-
 static VKAPI_ATTR VkBool32 VKAPI_CALL pass_on(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                               VkDebugUtilsMessageTypeFlagsEXT types,
                                               const VkDebugUtilsMessengerCallbackDataEXT *data, void *log)
@@ -12,35 +10,28 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL pass_on(VkDebugUtilsMessageSeverityFlagBit
     const char *message = data && data->pMessage ? data->pMessage : "";
     const char *id = data && data->pMessageIdName ? data->pMessageIdName : "";
     (void)types;
-    if (severity &
-        (VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT))
-        wnn_log(log, Warning, "Vulkan: %s%s%s", id, id[0] ? ": " : "", message);
-    else
-        wnn_log(log, Verbose, "Vulkan: %s%s%s", id, id[0] ? ": " : "", message);
+    WNNLogLevel level = severity & (VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT |
+                                    VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT)
+                            ? WNNLogLevel_Warning
+                            : WNNLogLevel_Verbose;
+    if (wnn_logs(log, level))
+        wnn_log_message(log, level, "Vulkan: %s%s%s", id, id[0] ? ": " : "", message);
     return VK_FALSE;
 }
 
-static bool instance_has(struct gpu *gpu, const char *name)
+static VkResult list_of_instance(const struct gpu *gpu, uint32_t *count, VkExtensionProperties *all)
 {
     PFN_vkEnumerateInstanceExtensionProperties enumerate =
         (PFN_vkEnumerateInstanceExtensionProperties)gpu->get(NULL, "vkEnumerateInstanceExtensionProperties");
-    uint32_t count = 0;
-    if (!enumerate || enumerate(NULL, &count, NULL) != VK_SUCCESS)
-        return false;
-    VkExtensionProperties *all = wnn_allocate(gpu->allocator, count * sizeof all[0]);
-    VkResult result = all ? enumerate(NULL, &count, all) : VK_ERROR_OUT_OF_HOST_MEMORY;
-    bool found = false;
-    for (uint32_t i = 0; (result == VK_SUCCESS || result == VK_INCOMPLETE) && i < count && !found; i++)
-        found = strcmp(all[i].extensionName, name) == 0;
-    wnn_release(gpu->allocator, all);
-    return found;
+    return enumerate ? enumerate(NULL, count, all) : VK_ERROR_EXTENSION_NOT_PRESENT;
 }
 
 bool wnn_messages_prepare(struct gpu *gpu, VkDebugUtilsMessengerCreateInfoEXT *info)
 {
     VkDebugUtilsMessageSeverityFlagsEXT severities =
         VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-    if (!wnn_logs(gpu->log, WNNLogLevel_Warning) || !instance_has(gpu, VK_EXT_DEBUG_UTILS_EXTENSION_NAME))
+    if (!wnn_logs(gpu->log, WNNLogLevel_Warning) ||
+        !wnn_gpu_find_extension(gpu, list_of_instance, VK_EXT_DEBUG_UTILS_EXTENSION_NAME))
         return false;
     if (wnn_logs(gpu->log, WNNLogLevel_Verbose))
         severities |=
