@@ -159,9 +159,9 @@ bool wnn_fuse(struct pass_context *context, struct graph *graph, struct node *no
         // Operands are added behind the last ones.
         fits = !old || (old == node->fused && fusions[i].at == WNN_AT_OUTPUT && fits_behind(old, &chain));
         enough = !fits || extend(&graph->arena, node, &fusions[i], &chain);
-        const struct operand *made = fusions[i].chain->out[0];
+        struct operand *made = fusions[i].chain->out[0];
         if (fusions[i].at == WNN_AT_OUTPUT && made->type.type != result->type.type)
-            node->out[0] = fusions[i].chain->out[0];
+            node->out[0] = made;
     }
     *done = fits && enough && context->backend->can_fuse(context->state, node);
     node->out[0] = result;
