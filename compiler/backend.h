@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A backend: what turns an optimised graph into something that runs. Each is one constant struct;
+// A backend: what turns an optimized graph into something that runs. Each is one constant struct;
 // runtime/backends.c names them. Of one state the functions that a build needs, `lower` and `measure` the
 // last of them, are called one at a time on the builder's thread; beside them the others one at a time on the
 // worker of its context, `execute` on threads that wait for it too; and some on any thread, which say so.
@@ -25,25 +25,27 @@ struct backend_options {
     const struct parallel *parallel;
     bool strict_numerics;
     WNNPowerPreference power_preference;
-    struct string device;               // which one, if there are several (WNNContextDescriptor.device)
-    const WNNCache *cache;              // of the host, which outlives the state; NULL: none
-    const WNNLog *log;                  // likewise
-    const struct WNNVulkanDevice *lent; // the caller's device, or NULL; valid during the creation
+    struct string device;                   // which one, if there are several (WNNContextDescriptor.device)
+    const WNNCache *cache;                  // of the host, which outlives the state; NULL: none
+    const WNNLog *log;                      // likewise
+    const struct WNNVulkanDevice *external; // the caller's device, or NULL; valid during the creation
 };
 
 // Where the operands of an execution lie while it runs.
-struct sight {
-    const void *(*locate)(const struct sight *sight, const struct operand *operand);
+struct operand_resolver {
+    const void *(*locate)(const struct operand_resolver *resolver, const struct operand *operand);
 };
 
 // Somebody who watches an execution, on its thread, node by node. Any function may be NULL.
-struct watcher {
-    void (*before)(const struct watcher *watcher, const struct node *node, const struct sight *sight);
-    void (*after)(const struct watcher *watcher, const struct node *node, const struct sight *sight);
+struct observer {
+    void (*before)(const struct observer *observer, const struct node *node,
+                   const struct operand_resolver *resolver);
+    void (*after)(const struct observer *observer, const struct node *node,
+                  const struct operand_resolver *resolver);
 
     // After it, by backends whose device has a clock, instead of the above: how many nanoseconds the device
     // worked on each node, in order, and last, without a node, on all of them together.
-    void (*timed)(const struct watcher *watcher, const struct node *node, uint64_t nanoseconds);
+    void (*timed)(const struct observer *observer, const struct node *node, uint64_t nanoseconds);
     bool whole; // only the last is wanted, which is faster
 };
 
@@ -52,7 +54,7 @@ struct watcher {
 struct bindings {
     const void *const *inputs;
     void *const *outputs;
-    const struct watcher *watcher; // NULL: nobody watches; backends that cannot be watched ignore it
+    const struct observer *observer; // NULL: nobody watches; backends that cannot be watched ignore it
     bool tensors; // the pointers are the backend's tensors (tensor_create), all outputs are there
     const struct WNNVulkanSync *sync;  // of an execution on such tensors, or NULL; valid until its end
     const struct interrupt *interrupt; // of the execution, or NULL; valid until its end
@@ -74,7 +76,7 @@ struct backend {
     WNNInputOperandLayout preferred_layout;
 
     // Runs graphs as they were recorded: of the passes only prune comes before it.
-    bool literal;
+    bool no_optimize;
 
     // Leaves out the nodes whose lowering is WNN_LOWER_VIEW. Operands may then lie at any multiple of their
     // element size.
@@ -83,7 +85,7 @@ struct backend {
 
     // With `views`: what concat joins may lie in its output already, when that is an output of the graph too
     // (placement.within), and the concat is left out if all of it does.
-    bool joins;
+    bool concat_in_place;
 
     // Runs nodes of one level (node->level) at the same time.
     bool levels;
@@ -118,7 +120,7 @@ struct backend {
 
     // (optional) Whether a convolution over several channels a group, which come second, is so much faster
     // with them in the preferred place that whatever has to be transposed for it is worth it. NULL: none is.
-    bool (*turns)(const struct node *node, uint32_t groups);
+    bool (*prefers_nhwc)(const struct node *node, uint32_t groups);
 
     // (optional) Computes one node from constants while a graph is built. `in` and `out` are dense, aligned
     // to WNN_ALIGNMENT and have WNN_SLACK; absent operands are NULL. False: not possible, the node stays.
@@ -130,9 +132,10 @@ struct backend {
     // makes one that it does not. NULL: none.
     bool (*computes)(enum op op);
 
-    // (optional) Looks at the finished graph before memory is planned: sets node->lowering and
-    // node->scratch_bytes, and placement.staged of inputs that it needs in memory of its own.
-    void (*partition)(void *state, struct graph *graph);
+    // (optional) Looks at the finished graph before memory is planned: sets node->lowering, node->choice,
+    // node->scratch_bytes and, already here or in lower(), node->reason; and placement.staged of inputs that
+    // it needs in memory of its own. False (and `error`): no memory.
+    bool (*partition)(void *state, struct graph *graph, struct error *error);
 
     // (optional) Whether output 0 of a node may lie where input i lies, given that both have as many bytes
     // and that the input is not used again. NULL: never.
@@ -158,7 +161,7 @@ struct backend {
     bool (*syncs)(void *state);
 
     // (optional) The bytes that one operand can have at most. Any thread.
-    uint64_t (*most_bytes)(void *state);
+    uint64_t (*max_bytes)(void *state);
 
     // (optional) What the state computes on: text that lives as long as the state; and whether that takes
     // denormal numbers for 0. Any thread.
@@ -168,10 +171,9 @@ struct backend {
     void (*identify)(void *state, WNNDeviceInfo *info);
 
     // Makes an executable of a plan, which outlives it, and says what computes its nodes (node->kernel,
-    // node->reason). Everything that can fail, fails here. Constants that
-    // runs do not read may be released: an operand's `constant` has no data then, but keeps its number of
-    // bytes.
-    bool (*lower)(void *state, const struct plan *plan, void **executable, struct error *error);
+    // node->reason). Everything that can fail, fails here. Constants that runs do not read may be released:
+    // an operand's `constant` has no data then, but keeps its number of bytes.
+    bool (*lower)(void *state, struct plan *plan, void **executable, struct error *error);
     void (*release)(void *state, void *executable);
 
     // (optional) What an executable that has just been made holds.
@@ -185,15 +187,15 @@ struct backend {
     bool (*execute)(void *state, void *executable, const struct bindings *bindings, struct error *error);
 
     // (optional, both or none) The same in two halves, so that a device has its next work before it has done
-    // the last. `submit` takes the inputs and begins; what is then to be given to `land` goes to *flight.
-    // NULL there: it cannot begin before an earlier execution has landed (with none in flight it always can).
-    // `land` waits for the end and writes the outputs, also when that fails. It is called once for each
-    // flight, in the order of submission, one at a time, on any thread, while other functions but `release`
-    // of the executable run.
+    // the last. `submit` takes the inputs and begins; what is then to be given to `retire` goes to *flight.
+    // NULL there: it cannot begin before an earlier execution has been retired (with none in flight it always
+    // can). `retire` waits for the end and writes the outputs, also when that fails. It is called once for
+    // each flight, in the order of submission, one at a time, on any thread, while other functions but
+    // `release` of the executable run.
     bool (*submit)(void *state, void *executable, const struct bindings *bindings, void **flight,
                    struct error *error);
-    bool (*land)(void *state, void *executable, void *flight, const struct bindings *bindings,
-                 struct error *error);
+    bool (*retire)(void *state, void *executable, void *flight, const struct bindings *bindings,
+                   struct error *error);
 };
 
 // Lowers and executes nothing; outputs become zero.

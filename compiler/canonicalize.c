@@ -81,7 +81,7 @@ static bool join_transposes(struct pass_context *context, struct graph *graph, s
     return true;
 }
 
-bool wnn_canonicalise(struct pass_context *context, struct graph *graph)
+bool wnn_canonicalize(struct pass_context *context, struct graph *graph)
 {
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];

@@ -4,7 +4,7 @@
 // images that have them second are turned, in islands with what lies between them, if the borders of an
 // island cost less bytes to be transposed than its operators would have to transpose by themselves, or if one
 // of these is worth it anyway, says the backend. At the borders stand transposes, or reshapes where these do
-// as well; canonicalise, fold_constants and prune make less of them.
+// as well; canonicalize, fold_constants and prune make less of them.
 
 #include "compiler/layout_rules.h"
 
@@ -56,7 +56,7 @@ static uint64_t cost(const struct operand *operand)
 // Deciding
 // ---------------------------------------------------------------------------------------------------------------
 
-static void spread(struct islands *islands)
+static void merge_neighbors(struct islands *islands)
 {
     for (size_t i = 0; i < islands->node_count; i++) {
         const struct node *node = islands->graph->nodes[i];
@@ -152,7 +152,7 @@ static uint64_t gain(const struct islands *islands, const struct node *node)
 {
     const struct backend *backend = islands->context->backend;
     uint32_t groups = groups_of(node);
-    if (groups > 0 && backend->turns && backend->turns(node, groups))
+    if (groups > 0 && backend->prefers_nhwc && backend->prefers_nhwc(node, groups))
         return WORTH_ANYTHING;
     return wnn_descriptor_bytes(&node->in[0]->type) + wnn_descriptor_bytes(&node->out[0]->type);
 }
@@ -313,7 +313,7 @@ bool wnn_choose_layout(struct pass_context *context, struct graph *graph)
     wnn_arena_init(&islands.arena, context->allocator);
     bool done = allocate(&islands);
     if (done) {
-        spread(&islands);
+        merge_neighbors(&islands);
         trim(&islands);
         weigh(&islands);
         done = turn_all(&islands);

@@ -14,11 +14,11 @@
 //   LOOSE     what lies between operators may be more precise than its type, so that overflow may vanish:
 //             strictNumerics leaves the pass out
 #define PASSES(PASS)                                                                                         \
-    PASS(CANONICALISE, canonicalise, EXACT)                                                                  \
+    PASS(CANONICALIZE, canonicalize, EXACT)                                                                  \
     PASS(FOLD_CONSTANTS, fold_constants, EXACT)                                                              \
     PASS(ELIMINATE_COMMON, eliminate_common, EXACT)                                                          \
     PASS(PRUNE, prune, NEEDED)                                                                               \
-    PASS(RECOGNISE, recognise, LOOSE)                                                                        \
+    PASS(RECOGNIZE, recognize, LOOSE)                                                                        \
     PASS(FUSE_PADDING, fuse_padding, CHECKED)                                                                \
     PASS(FOLD_BATCH_NORMALIZATION, fold_batch_normalization, LOOSE)                                          \
     PASS(FUSE_ATTENTION, fuse_attention, LOOSE)                                                              \
@@ -57,17 +57,17 @@ const char *const wnn_pass_names[PASS_COUNT + 1] = {PASSES(PASS)};
 // they are of constants.
 // clang-format off
 static const unsigned char order[] = {
-    CANONICALISE,
+    CANONICALIZE,
     FOLD_CONSTANTS,
     ELIMINATE_COMMON,
     PRUNE,
-    RECOGNISE,
+    RECOGNIZE,
     FUSE_PADDING,
     FOLD_BATCH_NORMALIZATION,
     FUSE_ATTENTION,
     FUSE_BIAS,
     CHOOSE_LAYOUT,
-    CANONICALISE,
+    CANONICALIZE,
     SINK_DEQUANTIZE,
     FOLD_CONSTANTS,
     PRUNE,
@@ -93,11 +93,11 @@ static bool runs(const struct compile_options *options, unsigned pass)
 {
     if (passes[pass].kind == NEEDED)
         return true;
-    return !options->backend->literal && !(options->skip & UINT32_C(1) << pass) &&
+    return !options->backend->no_optimize && !(options->skip & UINT32_C(1) << pass) &&
            !(options->strict && passes[pass].kind == LOOSE);
 }
 
-// Whether a backend that wants quantised operands gets them.
+// Whether a backend that wants quantized operands gets them.
 static bool fuses_quantized(const struct compile_options *options)
 {
     return options->backend->supports_quantized && runs(options, FUSE_QUANTIZED);
@@ -139,7 +139,7 @@ bool wnn_compile(const struct compile_options *options, struct graph *graph, str
     bool done = !options->verify || wnn_verify(graph, "build", error);
     done = done && run_passes(options, &context, graph);
     if (done && options->backend->partition)
-        options->backend->partition(options->state, graph);
+        done = options->backend->partition(options->state, graph, error);
     plan->graph = *graph;
     plan->interrupt = options->interrupt;
     *graph = (struct graph){0};

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static bool create(const struct backend_options *options, void **state, struct error *error)
+static bool create_dummy(const struct backend_options *options, void **state, struct error *error)
 {
     (void)options;
     (void)error;
@@ -26,7 +26,7 @@ static bool can_fuse(void *state, const struct node *node)
     return node->fused->operand_count == 0;
 }
 
-static bool lower(void *state, const struct plan *plan, void **executable, struct error *error)
+static bool lower(void *state, struct plan *plan, void **executable, struct error *error)
 {
     (void)state;
     (void)error;
@@ -44,7 +44,7 @@ static bool execute(void *state, void *executable, const struct bindings *bindin
 {
     (void)state;
     (void)error;
-    const struct plan *plan = executable;
+    struct plan *plan = executable;
     for (size_t i = 0; i < plan->graph.output_count; i++)
         if (bindings->outputs[i])
             memset(bindings->outputs[i], 0, wnn_descriptor_bytes(&plan->graph.outputs[i].operand->type));
@@ -54,7 +54,7 @@ static bool execute(void *state, void *executable, const struct bindings *bindin
 const struct backend wnn_backend_dummy = {
     .name = "dummy",
     .preferred_layout = WNNInputOperandLayout_NHWC,
-    .create = create,
+    .create = create_dummy,
     .destroy = destroy,
     .can_fuse = can_fuse,
     .lower = lower,

@@ -35,7 +35,7 @@ struct affine {
 };
 
 // False: not a producer that can take a factor or an offset.
-static bool describe(const struct node *node, struct channels *channels)
+static bool describe_channels(const struct node *node, struct channels *channels)
 {
     if (node->in_count < 2 || !wnn_rewrite_is_floats(node->in[1]))
         return false;
@@ -265,7 +265,7 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
                                             (void *)(uintptr_t)scaled->data);
         wnn_release(context->allocator, largest);
         if (!good) {
-            wnn_constant_release(scaled);
+            wnn_constant_unref(scaled);
             return enough || wnn_fail_memory(context->error);
         }
         producer->in[1] = wnn_graph_add_constant(graph, &type, scaled);
@@ -339,7 +339,7 @@ static bool fold_into(struct pass_context *context, struct graph *graph, struct 
 {
     struct node *producer = only_producer(node, side);
     struct channels channels;
-    if (!producer || !may_be_affine(node) || !describe(producer, &channels))
+    if (!producer || !may_be_affine(node) || !describe_channels(producer, &channels))
         return true;
     const struct operand *weights = producer->in[1], *bias = bias_of(producer);
     bool copies = weights->uses > 1 && weights->constant->bytes > SMALL_BYTES;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requires: nodes in order. Guarantees: no node whose inputs are all constants is left, but for those that
-// the backend cannot evaluate or whose outputs are much larger than their inputs, for quantised weights while
+// the backend cannot evaluate or whose outputs are much larger than their inputs, for quantized weights while
 // the compiler keeps them, and for what exceeds the budget of the build: its work (as ops/work.c counts it,
 // and the bytes of what is copied or made) and the bytes of what has been folded and is not read by folding
 // alone. What is not folded is computed when the graph runs.
@@ -28,7 +28,7 @@ static uint64_t work_of(const struct node *node)
 {
     uint64_t work = wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs);
     for (unsigned i = 0; i < wnn_operand_count(node); i++)
-        if (node->in[i] && node->in[i]->constant->lent)
+        if (node->in[i] && node->in[i]->constant->external)
             work += node->in[i]->constant->bytes;
     for (unsigned i = 0; i < node->out_count; i++)
         work += wnn_descriptor_bytes(&node->out[i]->type);
@@ -57,7 +57,7 @@ static bool worth_folding(const struct pass_context *context, const struct node 
             return false;
         in += node->in[i]->constant->bytes;
     }
-    // Weights that were quantised to be small stay small.
+    // Weights that were quantized to be small stay small.
     uint64_t most = node->op == WNN_OP_dequantizeLinear ? 0 : 2 * in;
     return (out <= SMALL || out <= most || is_filter[node->out[0]->index]) && out <= context->fold_bytes &&
            work_of(node) <= context->fold_work;
@@ -67,7 +67,7 @@ static bool worth_folding(const struct pass_context *context, const struct node 
 static const void *readable(struct pass_context *context, struct constant *constant, struct constant **copy)
 {
     *copy = NULL;
-    if (!constant->lent)
+    if (!constant->external)
         return constant->data;
     *copy = wnn_constant_create(context->allocator, constant->bytes);
     if (!*copy)
@@ -85,7 +85,7 @@ static void drop_inputs(struct pass_context *context, const struct node *node, c
         if (!in || --in->uses > 0)
             continue;
         context->fold_bytes += made[in->index] ? in->constant->bytes : 0;
-        wnn_constant_release(in->constant);
+        wnn_constant_unref(in->constant);
         in->constant = NULL; // for prune to drop the operand
     }
 }
@@ -110,7 +110,7 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
     bool folded = enough && context->backend->evaluate(context->state, node, in, out, context->interrupt) &&
                   !wnn_interrupted(context->interrupt);
     for (unsigned i = 0; copies && i < wnn_operand_count(node); i++)
-        wnn_constant_release(copies[i]);
+        wnn_constant_unref(copies[i]);
     for (unsigned i = 0; results && i < node->out_count; i++) {
         if (folded) {
             node->out[i]->constant = results[i];
@@ -118,7 +118,7 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
             context->fold_bytes -= results[i]->bytes;
             made[node->out[i]->index] = 1;
         } else {
-            wnn_constant_release(results[i]);
+            wnn_constant_unref(results[i]);
         }
     }
     wnn_arena_rewind(&graph->arena, mark);

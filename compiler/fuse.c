@@ -11,7 +11,7 @@ struct chain {
     struct elementwise_step single; // of a node that is one operator
 };
 
-static void describe(const struct node *node, struct chain *chain)
+static void describe_chain(const struct node *node, struct chain *chain)
 {
     *chain = (struct chain){0};
     if (node->op == WNN_OP_elementwise) {
@@ -154,7 +154,7 @@ bool wnn_fuse(struct pass_context *context, struct graph *graph, struct node *no
     bool fits = true, enough = true;
     for (unsigned i = 0; fits && enough && i < count; i++) {
         struct chain chain;
-        describe(fusions[i].chain, &chain);
+        describe_chain(fusions[i].chain, &chain);
         const struct expression *old = wnn_fused(node, fusions[i].at);
         // Operands are added behind the last ones.
         fits = !old || (old == node->fused && fusions[i].at == WNN_AT_OUTPUT && fits_behind(old, &chain));

@@ -2,10 +2,10 @@
 //
 // Requires: nodes in order, activations fused. Guarantees: where the backend can, a node reads the integers
 // that dequantizeLinear would turn into its inputs, and writes those that the only quantizeLinear behind it
-// would make of its result; else only the quantised weights of a product are left as they are.
+// would make of its result; else only the quantized weights of a product are left as they are.
 //
 // What a backend computes then is the same in real numbers, and rounded less often: of a number that is
-// quantised it may be one step off where the result of the separate operators lies within their tolerances of
+// quantized it may be one step off where the result of the separate operators lies within their tolerances of
 // the middle between two.
 
 #include "compiler/fuse.h"
@@ -16,7 +16,7 @@
 struct scales {
     struct pass_context *context;
     struct graph *graph;
-    struct node **quantizer; // by operand: the node that quantises it and is its only use
+    struct node **quantizer; // by operand: the node that quantizes it and is its only use
     unsigned char *known;    // by operand: 1 a scale, 2 none
 };
 

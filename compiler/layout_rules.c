@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/layout_rules.h"
+#include "ops/geometry.h"
 
 #include <string.h>
 
@@ -35,10 +36,7 @@ static bool loses_dimensions(const struct node *node)
 // Whether the dimensions that such a reduction leaves are in one order before and after.
 static bool keeps_order(const struct node *node)
 {
-    WNNUint32List axes = ((const WNNReduceOptions *)node->attrs)->axes;
-    uint32_t reduced = 0, last = 0;
-    for (size_t i = 0; i < axes.count; i++)
-        reduced |= 1u << axes.data[i];
+    uint32_t reduced = wnn_node_reduction_axes(node).mask, last = 0;
     for (unsigned axis = 0; axis < 4; axis++) {
         if (reduced & 1u << axis)
             continue;

@@ -7,7 +7,7 @@
 #ifndef COMPILER_PASSES_H_
 #define COMPILER_PASSES_H_
 
-#include "compiler/compile.h"
+#include "compiler/backend.h"
 
 struct pass_context {
     const struct backend *backend;
@@ -34,14 +34,14 @@ bool wnn_prune(struct pass_context *context, struct graph *graph);
 // little, or take longer than the context's budget.
 bool wnn_fold_constants(struct pass_context *context, struct graph *graph);
 
-// canonicalise.c: removes nodes that change nothing, joins chains of reshapes and of transposes.
-bool wnn_canonicalise(struct pass_context *context, struct graph *graph);
+// canonicalize.c: removes nodes that change nothing, joins chains of reshapes and of transposes.
+bool wnn_canonicalize(struct pass_context *context, struct graph *graph);
 
 // eliminate_common.c: computes the same thing once.
 bool wnn_eliminate_common(struct pass_context *context, struct graph *graph);
 
-// recognise.c: replaces what the specification writes for an operator by the operator.
-bool wnn_recognise(struct pass_context *context, struct graph *graph);
+// recognize.c: replaces what the specification writes for an operator by the operator.
+bool wnn_recognize(struct pass_context *context, struct graph *graph);
 
 // fuse_padding.c: lets convolutions pad by themselves.
 bool wnn_fuse_padding(struct pass_context *context, struct graph *graph);
@@ -67,7 +67,7 @@ bool wnn_fuse_activations(struct pass_context *context, struct graph *graph);
 // sink_dequantize.c: moves integers around rather than the floats that are made of them.
 bool wnn_sink_dequantize(struct pass_context *context, struct graph *graph);
 
-// fuse_quantized.c: lets operators read and write quantised operands.
+// fuse_quantized.c: lets operators read and write quantized operands.
 bool wnn_fuse_quantized(struct pass_context *context, struct graph *graph);
 
 // fuse_elementwise.c: joins operators of single elements into one loop.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan: an optimised graph whose operands have places and whose nodes a backend has looked at.
+// A plan: an optimized graph whose operands have places and whose nodes a backend has looked at.
 
 #ifndef COMPILER_PLAN_H_
 #define COMPILER_PLAN_H_

@@ -253,7 +253,7 @@ static bool is_joint(const struct planner *planner, const struct node *node)
 {
     const struct operand *output = node->out[0];
     size_t alignment = planner->context->backend->view_alignment;
-    if (!planner->context->backend->joins || node->op != WNN_OP_concat || node->fused ||
+    if (!planner->context->backend->concat_in_place || node->op != WNN_OP_concat || node->fused ||
         wnn_dtype_bits(output->type.type) < 8)
         return false;
     for (unsigned i = 0; i < ((const struct concat_attrs *)node->attrs)->axis; i++)
@@ -423,7 +423,7 @@ static int more_first(const void *a, const void *b)
 }
 
 // The blocks that have been packed. Where few are needed at one time: a binary tree over all blocks in the
-// order in which they begin, whose nodes know when the last of those that are packed below them ends. Else a
+// order in which they begin, whose nodes know when the last range packed below them ends. Else a
 // list.
 struct timeline {
     struct block **begins; // all blocks, by `first`

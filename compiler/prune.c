@@ -13,7 +13,7 @@ static void drop_operands(struct graph *graph)
         struct operand *operand = graph->operands[i];
         if (!operand->input && operand->uses == 0 &&
             (!operand->producer || operand->producer->index == UINT32_MAX)) {
-            wnn_constant_release(operand->constant);
+            wnn_constant_unref(operand->constant);
             operand->constant = NULL;
             continue;
         }

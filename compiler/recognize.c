@@ -16,14 +16,14 @@
 #include <string.h>
 
 enum {
-    MOST_NODES = 16,
-    MOST_ELEMENTS = 64 // of a constant that stands for a number
+    MAX_NODES = 16,
+    MAX_ELEMENTS = 64 // of a constant that stands for a number
 };
 
 struct match {
     struct operand *letter[26];
-    struct node *node[MOST_NODES]; // the first is the pattern's root
-    unsigned uses[MOST_NODES];     // of its result, inside of the pattern
+    struct node *node[MAX_NODES]; // the first is the pattern's root
+    unsigned uses[MAX_NODES];     // of its result, inside of the pattern
     unsigned count;
 };
 
@@ -50,12 +50,12 @@ static bool build_hard_swish(struct graph *graph, const struct match *match, str
 #define SPREAD_POW(square) "div(" CENTRED ",pow(add(reduceMean(" square "),e),0.5))"
 #define SQUARE_POW         "pow(" CENTRED ",2)"
 #define SQUARE_MUL         "mul(" CENTRED "," CENTRED ")"
-#define LAYER(spread)                                                                                        \
-    {"add(mul(s," spread "),b)", WNN_OP_layerNormalization, build_layer_normalization},                      \
-        {"mul(s," spread ")", WNN_OP_layerNormalization, build_layer_normalization},                         \
-        {"add(b," spread ")", WNN_OP_layerNormalization, build_layer_normalization},                         \
+#define LAYER(normalized)                                                                                    \
+    {"add(mul(s," normalized "),b)", WNN_OP_layerNormalization, build_layer_normalization},                  \
+        {"mul(s," normalized ")", WNN_OP_layerNormalization, build_layer_normalization},                     \
+        {"add(b," normalized ")", WNN_OP_layerNormalization, build_layer_normalization},                     \
     {                                                                                                        \
-        spread, WNN_OP_layerNormalization, build_layer_normalization                                         \
+        normalized, WNN_OP_layerNormalization, build_layer_normalization                                     \
     }
 #define GELU(erf)                                                                                            \
     {"mul(mul(x,0.5)," erf ")", WNN_OP_gelu, NULL}, {"mul(x,mul(" erf ",0.5))", WNN_OP_gelu, NULL},          \
@@ -110,12 +110,12 @@ static bool is_number(const struct operand *operand, double number)
     size_t count = wnn_shape_elements(&operand->type.shape);
     double last = operand->type.type == WNNDataType_Float16 ? 0x1p-10 : 0x1p-22;
     bool exact = number == wnn_round_to_dtype(number, WNNDataType_Float16);
-    for (size_t i = 0; i < count && count <= MOST_ELEMENTS; i++) {
+    for (size_t i = 0; i < count && count <= MAX_ELEMENTS; i++) {
         double value = wnn_rewrite_value(operand, i);
         if (exact ? value != number : !(fabs(value - number) <= fabs(number) * last))
             return false;
     }
-    return count > 0 && count <= MOST_ELEMENTS;
+    return count > 0 && count <= MAX_ELEMENTS;
 }
 
 static bool is_letter(const char *text)
@@ -165,7 +165,7 @@ static bool match_operand(const char *text, struct operand *operand, bool again,
     unsigned i = 0;
     while (i < match->count && match->node[i] != node)
         i++;
-    if (i == MOST_NODES)
+    if (i == MAX_NODES)
         return false;
     bool seen = i < match->count;
     if (!seen) {
@@ -304,7 +304,7 @@ static bool replace(struct graph *graph, const struct pattern *pattern, const st
     return true;
 }
 
-bool wnn_recognise(struct pass_context *context, struct graph *graph)
+bool wnn_recognize(struct pass_context *context, struct graph *graph)
 {
     wnn_graph_count_uses(graph);
     // From the end, so that the largest of patterns that hold one another is found first.

@@ -104,7 +104,7 @@ struct operand *wnn_rewrite_reshaped(struct graph *graph, const struct operand *
                                      const struct shape *shape)
 {
     struct descriptor type = {constant->type.type, *shape};
-    return wnn_graph_add_constant(graph, &type, wnn_constant_share(constant->constant));
+    return wnn_graph_add_constant(graph, &type, wnn_constant_ref(constant->constant));
 }
 
 struct operand *wnn_rewrite_constant(struct pass_context *context, struct graph *graph,

@@ -2,7 +2,7 @@
 //
 // Requires: nodes in order. Guarantees: what only moves elements, or takes the greatest of some, does that to
 // the integers, and dequantizeLinear comes after it, where one scale and zero point is that of all elements;
-// a reshape of quantised constants is none; and quantizeLinear of what has just been dequantised in the same
+// a reshape of quantized constants is none; and quantizeLinear of what has just been dequantized in the same
 // way is gone. Whoever reads the integers next can do so without a float in between.
 
 #include "compiler/rewrite.h"
@@ -66,7 +66,7 @@ static bool is_movement(const struct node *node)
     }
 }
 
-// Whether all inputs are quantised by one and the same scale and zero point, of one element.
+// Whether all inputs are quantized by one and the same scale and zero point, of one element.
 static bool inputs_agree(const struct node *node)
 {
     const struct node *first = dequantized(node->in[0]);

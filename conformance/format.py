@@ -4,7 +4,7 @@
 
 usage: format.py [--fix]
 
---fix rewrites the files. Left out are ops/ops.def and the public headers, whose columns are set by hand, and the templates
+--fix rewrites the files. Left out are ops/ops.def and the public headers, old ones too, whose columns are set by hand, and the templates
 of kernels (.inc): clang-format takes their NAME(load)(pointer) for two statements. Exit code 77: there is no clang-format 14;
 other versions format differently.
 """
@@ -15,7 +15,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ["lib", "ops", "compiler", "cpu", "vulkan", "runtime", "tools", "conformance"]
+FOLDERS = ["lib", "ops", "compiler", "cpu", "vulkan", "runtime", "model", "tools", "conformance"]
+OLD = ROOT / "conformance/abi/last"
 VERSION = "14"
 
 
@@ -31,7 +32,7 @@ def find_program():
 def sources():
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in (".c", ".h", ".cpp", ".cc") and "node_modules" not in path.parts:
+            if path.suffix in (".c", ".h", ".cpp", ".cc") and "node_modules" not in path.parts and OLD not in path.parents:
                 yield path.relative_to(ROOT).as_posix()
 
 

@@ -2,15 +2,14 @@
 """Checks that the folders are the architecture.
 
 usage: layering.py [LIBWEBNN_SO]
-       layering.py --circles
 
 A source file includes its own folder and those to its left in
 include <- lib <- ops <- compiler <- {cpu | vulkan} <- runtime <- {conformance | tools}; runtime/backends.c alone names
-the backends; the scalar reference shares nothing with cpu/, and the addon for Node uses the public headers alone. Every file begins with its license. With the path of the
-shared library of a release build (buildtype=release, b_ndebug=if-release, without sanitizers and coverage) it also
-checks that the library cannot end the process by its own decision and exports nothing but wnn[A-Z]*.
-
---circles checks only whether modules, each the files of one name in a folder, include each other in a circle.
+the backends, and conformance/backends.h those of tests; model uses the public headers alone; the scalar reference shares nothing with cpu/, and the addon
+for Node uses the public headers alone. Modules, each the files of one name in a folder, do not include each other in a
+circle. Every file begins with its license. With the path of the shared library of a release build (buildtype=release,
+b_ndebug=if-release, without sanitizers and coverage) it also checks that the library cannot end the process by its own
+decision and exports nothing but wnn[A-Z]*.
 """
 
 import pathlib
@@ -28,12 +27,14 @@ LEFT = {  # what each folder may include besides itself
     "cpu": BASE,
     "vulkan": BASE,
     "runtime": BASE,
-    "conformance": BASE | {"runtime"},
+    "model": {"include"},
+    "conformance": BASE | {"runtime", "model"},
     "tools": BASE | {"runtime"},
 }
-# The only file that names the backends.
+# The only files that name the backends: of the library, and of tests.
 ALSO = {
     "runtime/backends.c": {"cpu", "vulkan"},
+    "conformance/backends.h": {"vulkan"},
 }
 # The unit test or benchmark of a module of a backend includes it; tests of passes read graphs as the program does, and
 # a fuzzer is of how it does that.
@@ -141,7 +142,6 @@ def main():
     problems = []
     count = 0
     edges = {}
-    only_circles = sys.argv[1:] == ["--circles"]
     for folder, path in sources():
         if path.suffix not in COMMENTS and path.name not in ("meson.build",):
             continue
@@ -155,11 +155,9 @@ def main():
                                                  if (ROOT / target).is_file() and module(pathlib.Path(target)) != name)
     for path in (ROOT / "meson.build", ROOT / "meson_options.txt"):
         problems += check_license(path, path.read_text(encoding="utf-8"))
-    if only_circles:
-        problems = list(check_circles(edges))
-    else:
-        for library in sys.argv[1:]:
-            problems += check_library(library)
+    problems += check_circles(edges)
+    for library in sys.argv[1:]:
+        problems += check_library(library)
     for problem in problems:
         print(problem)
     print(f"{count} files, {len(problems)} problems")

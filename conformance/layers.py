@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program under Vulkan's validation layer, synchronisation included, and fails if that has anything to say.
+"""Runs a program under Vulkan's validation layer, synchronization included, and fails if that has anything to say.
 
 usage: layers.py PROGRAM [ARGUMENT...]
 """

@@ -2,6 +2,7 @@
 //
 // webnn-conformance: runs vector files on a backend.
 
+#include "conformance/backends.h"
 #include "conformance/reference/reference.h"
 #include "conformance/test.h"
 #include "conformance/vector.h"
@@ -402,7 +403,7 @@ static bool create_context(struct program *program, int *code)
     *code = 2;
     const struct backend *backend = strcmp(program->backend, wnn_backend_reference.name) == 0
                                         ? &wnn_backend_reference
-                                        : wnn_backend_find(program->backend);
+                                        : find_backend(program->backend);
     if (backend == NULL) {
         fprintf(stderr, "webnn-conformance: there is no backend \"%s\"\n", program->backend);
         return false;

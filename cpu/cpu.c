@@ -6,6 +6,7 @@
 
 #include "cpu/identity.h"
 #include "cpu/kernel.h"
+#include "cpu/simd/non_temporal.h"
 #include "cpu/xnnpack/xnnpack.h"
 #include "ops/expression.h"
 
@@ -20,14 +21,16 @@ struct cpu {
 // A node with the descriptors of its tensors; their memory is found at each run.
 struct step {
     const struct node *node;
+    const struct kernel *kernel; // of the operator
     struct tensor *in, *out;
+    struct activation activation; // that the kernel leaves to be applied; attrs NULL: none
     struct xnnpack_step *xnnpack; // NULL: the operator's own kernel
     void *packed;                 // weights, for the operator's own kernel, or NULL
     size_t packed_bytes;
 };
 
 struct executable {
-    const struct plan *plan;
+    struct plan *plan;
     struct arena records;
     struct step *steps;
     size_t step_count;
@@ -36,7 +39,7 @@ struct executable {
     struct constant **aligned; // by operand: a copy of external bytes that are not aligned, or NULL
 };
 
-static bool create(const struct backend_options *options, void **state, struct error *error)
+static bool create_cpu(const struct backend_options *options, void **state, struct error *error)
 {
     struct cpu *cpu = wnn_allocate(options->allocator, sizeof *cpu);
     if (!cpu)
@@ -46,13 +49,13 @@ static bool create(const struct backend_options *options, void **state, struct e
     return true;
 }
 
-static void destroy(void *state)
+static void destroy_cpu(void *state)
 {
     struct cpu *cpu = state;
     wnn_release(cpu->allocator, cpu);
 }
 
-static struct tensor describe(const struct operand *operand)
+static struct tensor describe_tensor(const struct operand *operand)
 {
     if (!operand)
         return (struct tensor){0};
@@ -60,14 +63,20 @@ static struct tensor describe(const struct operand *operand)
                            wnn_shape_elements(&operand->type.shape)};
 }
 
-static void run_kernel(const struct kernel_call *call)
+// The activation that is left to be applied when the kernel has run; attrs NULL: none.
+static struct activation activation_after(const struct kernel *kernel, const struct node *node)
 {
-    const struct node *node = call->node;
-    const struct kernel *kernel = wnn_cpu_kernel(node);
-    kernel->run(call);
     const struct activation activation = wnn_epilogue(node).activation;
-    if (activation.attrs && !(kernel->activates && kernel->activates(node)))
-        wnn_cpu_activate(&activation, &call->out[0], call->parallel);
+    bool left = activation.attrs && !(kernel->activates && kernel->activates(node));
+    return left ? activation : (struct activation){0};
+}
+
+static void run_kernel(const struct kernel *kernel, const struct activation *after,
+                       const struct kernel_call *call)
+{
+    kernel->run(call);
+    if (after->attrs)
+        wnn_cpu_activate(after, &call->out[0], call->parallel);
 }
 
 static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out,
@@ -80,17 +89,17 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
     size_t tensors = (size_t)in_count + node->out_count;
     struct tensor *tensor = wnn_allocate(cpu->allocator, tensors * sizeof tensor[0]);
     void *scratch = scratch_bytes ? wnn_allocate(cpu->allocator, scratch_bytes) : NULL;
-    // Kernels of quantised operands know their weights only packed.
+    // Kernels of quantized operands know their weights only packed.
     size_t packed_bytes = wnn_is_quantized(node) && kernel->packed_bytes ? kernel->packed_bytes(node) : 0;
     void *packed = packed_bytes ? wnn_allocate(cpu->allocator, packed_bytes) : NULL;
     bool enough = tensor && (scratch || !scratch_bytes) && (packed || !packed_bytes);
     if (enough) {
         for (unsigned i = 0; i < in_count; i++) {
-            tensor[i] = describe(node->in[i]);
+            tensor[i] = describe_tensor(node->in[i]);
             tensor[i].data = (void *)(uintptr_t)in[i];
         }
         for (unsigned i = 0; i < node->out_count; i++) {
-            tensor[in_count + i] = describe(node->out[i]);
+            tensor[in_count + i] = describe_tensor(node->out[i]);
             tensor[in_count + i].data = out[i];
         }
         const struct parallel alone = wnn_parallel_alone(interrupt);
@@ -98,7 +107,8 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
         if (packed)
             kernel->pack(&call, packed);
         call.packed = packed;
-        run_kernel(&call);
+        const struct activation after = activation_after(kernel, node);
+        run_kernel(kernel, &after, &call);
     }
     wnn_release(cpu->allocator, packed);
     wnn_release(cpu->allocator, scratch);
@@ -115,17 +125,22 @@ static bool can_fuse(void *state, const struct node *node)
         return false;
     if (wnn_is_quantized(node))
         return !epilogue.addend && wnn_cpu_accepts_quantized(node);
-    return !epilogue.addend || (kernel->adds && kernel->adds(node));
+    return !epilogue.addend || (kernel->can_add_residual && kernel->can_add_residual(node));
 }
 
-static enum cpu_lowering lowering_of(const struct cpu *cpu, const struct node *node)
+// What is to compute the node; and why it is left to the kernel that can do everything, where the backend has
+// another for its operator.
+static void choose_lowering(const struct cpu *cpu, const struct kernel *kernel, struct node *node)
 {
-    const struct kernel *kernel = wnn_cpu_kernel(node);
-    if (cpu->strict_numerics)
-        return LOWER_NATIVE;
-    if (wnn_xnnpack_accepts(node))
-        return LOWER_XNNPACK;
-    return kernel->fast && kernel->fast(node) ? LOWER_FAST : LOWER_NATIVE;
+    const char *refusal = NULL;
+    bool xnnpack = wnn_xnnpack_accepts(node, &refusal), fast = kernel->fast && kernel->fast(node);
+    node->lowering = cpu->strict_numerics ? LOWER_NATIVE
+                     : xnnpack            ? LOWER_XNNPACK
+                     : fast               ? LOWER_FAST
+                                          : LOWER_NATIVE;
+    node->reason = NULL;
+    if (node->lowering == LOWER_NATIVE && !wnn_is_quantized(node))
+        node->reason = xnnpack || fast ? "strictNumerics" : refusal;
 }
 
 // What the kernel needs for all threads, and for one, which the node has while the others rest.
@@ -137,16 +152,24 @@ static size_t native_scratch(const struct kernel *kernel, const struct node *nod
     return all > one ? all : one;
 }
 
-static void partition(void *state, struct graph *graph)
+static bool partition(void *state, struct graph *graph, struct error *error)
 {
     const struct cpu *cpu = state;
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
         const struct kernel *kernel = wnn_cpu_kernel(node);
-        node->lowering = lowering_of(cpu, node);
+        choose_lowering(cpu, kernel, node);
+        if (kernel->choose && node->lowering != LOWER_XNNPACK) {
+            void *choice = wnn_arena_allocate(&graph->arena, kernel->choice_bytes);
+            if (!choice)
+                return wnn_fail_memory(error);
+            kernel->choose(node, choice);
+            node->choice = choice;
+        }
         node->scratch_bytes = node->lowering == LOWER_XNNPACK ? wnn_xnnpack_scratch(node)
                                                               : native_scratch(kernel, node, cpu->parallel);
     }
+    return true;
 }
 
 // Weights are packed to float32, but for matrices that are read as they are, once.
@@ -163,7 +186,7 @@ static bool in_place(void *state, const struct node *node, unsigned input)
         return input == wnn_epilogue(node).addend;
     const struct kernel *kernel = wnn_cpu_kernel(node);
     return node->lowering != LOWER_XNNPACK && input < 32 && kernel->in_place >> input & 1 &&
-           (!kernel->shares || kernel->shares(node, input)) &&
+           (!kernel->may_alias || kernel->may_alias(node, input)) &&
            (node->op == WNN_OP_reshape ||
             wnn_shape_equal(&node->in[input]->type.shape, &node->out[0]->type.shape));
 }
@@ -182,7 +205,7 @@ static void release(void *state, void *pointer)
         wnn_release(cpu->allocator, executable->steps[i].packed);
     }
     for (size_t i = 0; executable->aligned && i < executable->plan->graph.operand_count; i++)
-        wnn_constant_release(executable->aligned[i]);
+        wnn_constant_unref(executable->aligned[i]);
     wnn_release(cpu->allocator, executable->memory);
     wnn_arena_free(&executable->records);
     wnn_release(cpu->allocator, executable);
@@ -227,9 +250,9 @@ static bool drop_constant(const struct cpu *cpu, struct executable *executable, 
     struct constant *empty = wnn_constant_lend(cpu->allocator, &nothing);
     if (!empty)
         return wnn_fail_memory(error);
-    wnn_constant_release(operand->constant);
+    wnn_constant_unref(operand->constant);
     operand->constant = empty;
-    wnn_constant_release(executable->aligned[operand->index]);
+    wnn_constant_unref(executable->aligned[operand->index]);
     executable->aligned[operand->index] = NULL;
     return true;
 }
@@ -238,8 +261,8 @@ static bool drop_constant(const struct cpu *cpu, struct executable *executable, 
 // example).
 static bool count_readers(const struct cpu *cpu, struct executable *executable, struct error *error)
 {
-    const struct graph *graph = &executable->plan->graph;
-    wnn_graph_count_uses((struct graph *)(uintptr_t)graph);
+    struct graph *graph = &executable->plan->graph;
+    wnn_graph_count_uses(graph);
     for (size_t i = 0; i < graph->operand_count; i++) {
         struct operand *operand = graph->operands[i];
         if (operand->constant && operand->uses == 0 && !drop_constant(cpu, executable, operand, error))
@@ -282,7 +305,7 @@ static bool drop_unread_constants(const struct cpu *cpu, struct executable *exec
 static bool pack(const struct cpu *cpu, const struct parallel *parallel, const struct executable *executable,
                  struct step *step, struct error *error)
 {
-    const struct kernel *kernel = wnn_cpu_kernel(step->node);
+    const struct kernel *kernel = step->kernel;
     size_t bytes = kernel->packed_bytes ? kernel->packed_bytes(step->node) : 0;
     if (bytes == 0)
         return true;
@@ -300,50 +323,41 @@ static bool pack(const struct cpu *cpu, const struct parallel *parallel, const s
 
 static const char *kernel_name(const struct node *node)
 {
+    const struct kernel *kernel = wnn_cpu_kernel(node);
     return node->lowering == WNN_LOWER_VIEW  ? "view"
            : node->lowering == LOWER_XNNPACK ? "XNNPACK"
-           : node->lowering == LOWER_FAST    ? "Winograd"
+           : kernel->method                  ? kernel->method(node)
            : wnn_is_quantized(node)          ? "quantized"
                                              : "native";
-}
-
-// Why a node is left to the kernel that can do everything, where the backend has another for its operator.
-static const char *find_reason(const struct cpu *cpu, const struct node *node)
-{
-    const struct kernel *kernel = wnn_cpu_kernel(node);
-    if (node->lowering != LOWER_NATIVE || wnn_is_quantized(node))
-        return NULL;
-    const char *refusal = wnn_xnnpack_refusal(node);
-    bool fast = kernel->fast && kernel->fast(node), wanted = wnn_xnnpack_has((enum op)node->op) && !refusal;
-    return cpu->strict_numerics && (fast || wanted) ? "strictNumerics" : refusal;
 }
 
 static bool lower_node(const struct cpu *cpu, const struct parallel *parallel, struct executable *executable,
                        struct node *node, struct error *error)
 {
     node->kernel = kernel_name(node);
-    node->reason = find_reason(cpu, node);
     struct arena *arena = &executable->records;
     struct step *step = &executable->steps[executable->step_count++];
     step->node = node;
+    step->kernel = wnn_cpu_kernel(node);
+    step->activation = activation_after(step->kernel, node);
     step->in = wnn_arena_allocate(arena, wnn_operand_count(node) * sizeof step->in[0]);
     step->out = wnn_arena_allocate(arena, node->out_count * sizeof step->out[0]);
     if (!step->in || !step->out)
         return wnn_fail_memory(error);
     for (unsigned i = 0; i < wnn_operand_count(node); i++) {
-        step->in[i] = describe(node->in[i]);
+        step->in[i] = describe_tensor(node->in[i]);
         if (node->in[i] && !align_constant(cpu, executable, node->in[i], error))
             return false;
     }
     for (unsigned i = 0; i < node->out_count; i++)
-        step->out[i] = describe(node->out[i]);
+        step->out[i] = describe_tensor(node->out[i]);
     bool done = node->lowering == LOWER_XNNPACK
                     ? wnn_xnnpack_create(node, cpu->allocator, parallel, &step->xnnpack, error)
                     : pack(cpu, parallel, executable, step, error);
     return done && drop_unread_constants(cpu, executable, step, error);
 }
 
-static bool lower(void *state, const struct plan *plan, void **result, struct error *error)
+static bool lower(void *state, struct plan *plan, void **result, struct error *error)
 {
     const struct cpu *cpu = state;
     struct executable *executable = wnn_allocate_zero(cpu->allocator, sizeof *executable);
@@ -416,15 +430,15 @@ static void *locate(const struct executable *executable, const struct operand *o
     return executable->memory + placement->offset;
 }
 
-struct cpu_sight {
-    struct sight sight; // first
+struct cpu_resolver {
+    struct operand_resolver resolver; // first
     const struct executable *executable;
     const struct bindings *bindings;
 };
 
-static const void *see(const struct sight *sight, const struct operand *operand)
+static const void *locate_operand(const struct operand_resolver *resolver, const struct operand *operand)
 {
-    const struct cpu_sight *whole = (const struct cpu_sight *)sight;
+    const struct cpu_resolver *whole = (const struct cpu_resolver *)resolver;
     return locate(whole->executable, operand, whole->bindings);
 }
 
@@ -451,12 +465,28 @@ static bool run_step(const struct parallel *parallel, const struct executable *e
         return (wnn_xnnpack_run(step->xnnpack, &call) ||
                 wnn_fail(error, WNNStatus_OperationError, "%s: XNNPACK failed", wnn_ops[node->op].name)) &&
                wnn_interrupt_check(parallel->interrupt, error);
-    run_kernel(&call);
+    run_kernel(step->kernel, &step->activation, &call);
     return wnn_interrupt_check(parallel->interrupt, error);
 }
 
+// 64-byte lines from `memory` on.
+static void clear_lines(void *memory, size_t begin, size_t end)
+{
+    wnn_nt_fill((char *)memory + begin * 64, &(uint64_t){0}, 1, (end - begin) * 64);
+    wnn_nt_fence();
+}
+
+// Stopping should not take longer than need be: past the caches, on all threads.
+static void clear(const struct parallel *parallel, void *memory, size_t bytes)
+{
+    size_t lines = wnn_is_non_temporal(bytes) ? bytes / 64 : 0;
+    wnn_parallel_for(parallel, lines, 2048, clear_lines, memory);
+    memset((char *)memory + lines * 64, 0, bytes - lines * 64);
+}
+
 // After a failure in the last of `count` steps: fills the outputs that these have written to with zeros.
-static void clear_outputs(const struct executable *executable, const struct bindings *bindings, size_t count)
+static void clear_outputs(const struct cpu *cpu, const struct executable *executable,
+                          const struct bindings *bindings, size_t count)
 {
     const struct graph *graph = &executable->plan->graph;
     memset(executable->written, 0, graph->output_count);
@@ -468,7 +498,8 @@ static void clear_outputs(const struct executable *executable, const struct bind
     }
     for (size_t i = 0; i < graph->output_count; i++)
         if (executable->written[i] && bindings->outputs[i])
-            memset(bindings->outputs[i], 0, wnn_descriptor_bytes(&graph->outputs[i].operand->type));
+            clear(cpu->parallel, bindings->outputs[i],
+                  wnn_descriptor_bytes(&graph->outputs[i].operand->type));
 }
 
 static bool execute(void *state, void *pointer, const struct bindings *bindings, struct error *error)
@@ -482,8 +513,8 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
             memcpy(executable->memory + operand->placement.offset, bindings->inputs[i],
                    wnn_descriptor_bytes(&operand->type));
     }
-    const struct watcher *watcher = bindings->watcher;
-    const struct cpu_sight sight = {{see}, executable, bindings};
+    const struct observer *observer = bindings->observer;
+    const struct cpu_resolver resolver = {{locate_operand}, executable, bindings};
     struct parallel parallel = *cpu->parallel;
     parallel.interrupt = bindings->interrupt;
     if (!wnn_interrupt_check(bindings->interrupt, error))
@@ -494,14 +525,14 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
         struct step *step = &executable->steps[count++];
         if (parallel.pause)
             parallel.pause(&parallel);
-        if (watcher && watcher->before)
-            watcher->before(watcher, step->node, &sight.sight);
+        if (observer && observer->before)
+            observer->before(observer, step->node, &resolver.resolver);
         done = run_step(&parallel, executable, step, bindings, error);
-        if (watcher && watcher->after && done)
-            watcher->after(watcher, step->node, &sight.sight);
+        if (observer && observer->after && done)
+            observer->after(observer, step->node, &resolver.resolver);
     }
     if (!done) {
-        clear_outputs(executable, bindings, count);
+        clear_outputs(cpu, executable, bindings, count);
         return false;
     }
     // Outputs that are inputs or constants, or stand for another output too, are copied.
@@ -517,7 +548,7 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
 // Measured with one convolution and its transposes on a Xeon: 3x3 from 224x224x3 to 7x7x512 takes 0.4 to 0.7
 // of the time that it takes with its channels second, 4x4 with stride 2, transposed, 0.6 to 0.9. One pixel at
 // a time takes 0.6 to 1.2, groups of 16 channels 1.6.
-static bool turns(const struct node *node, uint32_t groups)
+static bool prefers_nhwc(const struct node *node, uint32_t groups)
 {
     size_t pairs = (size_t)node->in[0]->type.shape.dim[1] * node->out[0]->type.shape.dim[1];
     return groups == 1 && wnn_shape_elements(&node->in[1]->type.shape) > pairs &&
@@ -528,14 +559,14 @@ const struct backend wnn_backend_cpu = {
     .name = "cpu",
     .preferred_layout = WNNInputOperandLayout_NHWC,
     .views = true,
-    .joins = true,
+    .concat_in_place = true,
     .preload = wnn_xnnpack_preload,
-    .create = create,
-    .destroy = destroy,
+    .create = create_cpu,
+    .destroy = destroy_cpu,
     .can_fuse = can_fuse,
     .supports_quantized = true,
     .wide_weights = wide_weights,
-    .turns = turns,
+    .prefers_nhwc = prefers_nhwc,
     .evaluate = evaluate,
     .computes = computes,
     .partition = partition,

@@ -8,7 +8,7 @@
 // dense, row-major, aligned to the element size; inputs have no slack behind them. Zero elements are a no-op.
 // It must not allocate, and it cannot fail. It writes every element of its outputs, reads no input after it
 // has written the output element that `in_place` lets it share memory with, and gives the same bits for any
-// number of threads that lib/parallel.h cuts the loop the same way for. float16 is computed in float32 and
+// number of threads that lib/parallel.h cuts the loop alike for. float16 is computed in float32 and
 // rounded once. The fused activation of the node is applied by the caller of the kernel (wnn_cpu_activate),
 // unless the kernel says that it does so.
 
@@ -38,12 +38,17 @@ struct kernel_call {
 // How the backend lowers a node (node->lowering).
 enum cpu_lowering {
     LOWER_NATIVE,
-    LOWER_FAST, // likewise, but the faster way, if kernel.fast has said that there is one
+    LOWER_FAST, // likewise, by the faster method, if kernel.fast has said that there is one
     LOWER_XNNPACK,
 };
 
 struct kernel {
     void (*run)(const struct kernel_call *call);
+
+    // (optional) Finds out what all below and `run` go by: sizes, steps, which of its methods computes the
+    // node. Writes choice_bytes bytes, which a plan keeps (wnn_choice).
+    void (*choose)(const struct node *node, void *choice);
+    size_t choice_bytes;
 
     // Bytes of scratch memory that a run on so many threads needs; NULL: none.
     size_t (*scratch)(const struct node *node, unsigned threads);
@@ -60,24 +65,37 @@ struct kernel {
     size_t (*packed_bytes)(const struct node *node);
     void (*pack)(const struct kernel_call *call, void *packed);
 
+    // (optional) Which of its methods it takes for this node: "native product", static text.
+    const char *(*method)(const struct node *node);
+
     // (optional) Whether a run applies the activation of this node by itself.
     bool (*activates)(const struct node *node);
 
     // (optional) What else `in_place` depends on.
-    bool (*shares)(const struct node *node, unsigned input);
+    bool (*may_alias)(const struct node *node, unsigned input);
 
     // (optional) Whether a run can add an operand (wnn_epilogue) to the output of this node, which may be the
     // same memory, before the activation.
-    bool (*adds)(const struct node *node);
+    bool (*can_add_residual)(const struct node *node);
 
-    // (optional) Whether there is a faster way that does not keep all of IEEE's details.
+    // (optional) Whether there is a faster method that does not keep all of IEEE's details.
     bool (*fast)(const struct node *node);
 
     uint32_t weights;
 
-    // (of quantised operands) Whether it can compute this node.
+    // (of quantized operands) Whether it can compute this node.
     bool (*accepts)(const struct node *node);
 };
+
+// What `choose` finds out of a node: its plan's, or, as long as it is in none, made now in `memory`.
+static inline const void *wnn_choice(const struct node *node,
+                                     void (*choose)(const struct node *node, void *choice), void *memory)
+{
+    if (node->choice)
+        return node->choice;
+    choose(node, memory);
+    return memory;
+}
 
 // By operator; NULL for the forms of 2024.
 extern const struct kernel *const wnn_cpu_kernels[WNN_OP_END];
@@ -86,11 +104,11 @@ extern const struct kernel *const wnn_cpu_kernels[WNN_OP_END];
 #define KERNEL(id, name) extern const struct kernel wnn_cpu_##name;
 #include "ops/kernels.def"
 
-// Of quantised operands; gemm_nbit is for floats with a quantised matrix, gemm_int8 for matmul too.
+// Of quantized operands; gemm_nbit is for floats with a quantized matrix, gemm_int8 for matmul too.
 extern const struct kernel wnn_cpu_conv2d_int8, wnn_cpu_elementwise_int8, wnn_cpu_gemm_int8,
     wnn_cpu_gemm_nbit, wnn_cpu_pool_int8;
 
-// The kernel of a node, which is another than that of its operator if operands are quantised; and whether
+// The kernel of a node, which is another than that of its operator if operands are quantized; and whether
 // there is one for the node as it stands. kernels.c
 const struct kernel *wnn_cpu_kernel(const struct node *node);
 bool wnn_cpu_accepts_quantized(const struct node *node);
@@ -104,7 +122,7 @@ void wnn_cpu_activate(const struct activation *activation, const struct tensor *
 void wnn_cpu_activate_floats(const struct activation *activation, float *values, size_t count, size_t row);
 
 // softmax of each `row` elements that follow one another, in place. softmax.c
-void wnn_cpu_soften(const struct tensor *tensor, size_t row, const struct parallel *parallel);
+void wnn_cpu_softmax_rows(const struct tensor *tensor, size_t row, const struct parallel *parallel);
 
 // Whether float16 weights are read from where they lie, by gemm and matmul. matmul.c
 bool wnn_cpu_matmul_reads_halves(const struct node *node);

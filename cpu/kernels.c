@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which kernel computes which operator, and which computes it on quantised operands.
+// Which kernel computes which operator, and which computes it on quantized operands.
 
 #include "cpu/kernel.h"
 

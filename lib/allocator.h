@@ -30,7 +30,7 @@ struct allocator {
 // host NULL: the C library's.
 void wnn_allocator_init(struct allocator *allocator, const WNNAllocator *host, uint64_t limit);
 
-// `size` bytes, not initialised; NULL if there are none. A size of 0 is good for one byte.
+// `size` bytes, not initialized; NULL if there are none. A size of 0 is good for one byte.
 void *wnn_allocate(struct allocator *allocator, size_t size);
 void *wnn_allocate_zero(struct allocator *allocator, size_t size);
 

@@ -25,18 +25,18 @@ struct constant *wnn_constant_lend(struct allocator *allocator, const WNNExterna
                                   .allocator = allocator,
                                   .data = loan->data,
                                   .bytes = loan->byteLength,
-                                  .lent = true,
+                                  .external = true,
                                   .loan = *loan};
     return constant;
 }
 
-struct constant *wnn_constant_share(struct constant *constant)
+struct constant *wnn_constant_ref(struct constant *constant)
 {
     atomic_fetch_add(&constant->references, 1);
     return constant;
 }
 
-void wnn_constant_release(struct constant *constant)
+void wnn_constant_unref(struct constant *constant)
 {
     if (!constant || atomic_fetch_sub(&constant->references, 1) != 1)
         return;

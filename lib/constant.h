@@ -10,16 +10,16 @@
 struct constant {
     atomic_uint references;
     struct allocator *allocator;
-    const void *data; // aligned to WNN_ALIGNMENT and padded by WNN_SLACK unless it is lent
+    const void *data; // aligned to WNN_ALIGNMENT and padded by WNN_SLACK unless it is external
     size_t bytes;
-    bool lent; // any alignment, no slack
+    bool external; // any alignment, no slack
     WNNExternalBytes loan;
 };
 
-// Bytes of its own, not initialised, to be written before anybody else sees them; NULL when memory runs out.
+// Bytes of its own, not initialized, to be written before anybody else sees them; NULL when memory runs out.
 struct constant *wnn_constant_create(struct allocator *allocator, size_t bytes);
 struct constant *wnn_constant_lend(struct allocator *allocator, const WNNExternalBytes *loan);
-struct constant *wnn_constant_share(struct constant *constant);
-void wnn_constant_release(struct constant *constant); // NULL is accepted
+struct constant *wnn_constant_ref(struct constant *constant);
+void wnn_constant_unref(struct constant *constant); // NULL is accepted
 
 #endif

@@ -10,7 +10,7 @@ void wnn_graph_init(struct graph *graph, struct allocator *allocator)
 void wnn_graph_free(struct graph *graph)
 {
     for (size_t i = 0; i < graph->operand_count; i++)
-        wnn_constant_release(graph->operands[i]->constant);
+        wnn_constant_unref(graph->operands[i]->constant);
     wnn_arena_free(&graph->arena);
     wnn_string_pool_unref(graph->strings);
     *graph = (struct graph){0};
@@ -39,7 +39,7 @@ struct operand *wnn_graph_add_constant(struct graph *graph, const struct descrip
 {
     struct operand *operand = wnn_graph_add_operand(graph, type);
     if (!operand) {
-        wnn_constant_release(constant);
+        wnn_constant_unref(constant);
         return NULL;
     }
     operand->constant = constant;

@@ -73,7 +73,7 @@ enum {
     WNN_ELEMENTWISE_OUTPUTS = 4
 };
 
-// What a node computes on the way: of the elements that it reads as input `at` (a prologue), or of those that
+// What a node computes beside its operator: of the elements that it reads as input `at` (a prologue), or that
 // its operator makes (an epilogue, at WNN_AT_OUTPUT). Value 0 is that element, the next are the expression's
 // own operands at the same place, behind them are the results of the steps, the last of which takes the place
 // of value 0. So the operator sees an input of the last step's type, and makes an output of the type `from`.
@@ -106,8 +106,10 @@ struct node {
     // In a plan: the nodes of a level follow each other and do not wait for one another; put here by
     // compiler/order_levels.c.
     uint32_t level;
-    // For the backend: what it chose for the node, and memory that the node needs while it runs.
+    // For the backend: what it chose for the node, what it found out for that (in the graph's arena, or
+    // NULL), and memory that the node needs while it runs.
     unsigned lowering;
+    const void *choice;
     size_t scratch_bytes, scratch_offset;
     // In a plan that has been lowered: what computes the node, and why nothing else that the backend has for
     // it; static text, NULL where the backend does not say.

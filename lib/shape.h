@@ -62,7 +62,7 @@ bool wnn_descriptor_equal(const struct descriptor *a, const struct descriptor *b
 const char *wnn_shape_text(const struct shape *shape, char buffer[WNN_SHAPE_TEXT]);
 #define SHAPE_TEXT(shape) wnn_shape_text((shape), (char[WNN_SHAPE_TEXT]){0})
 
-static inline size_t wnn_smaller(size_t a, size_t b)
+static inline size_t wnn_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }

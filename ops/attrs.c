@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_ITEMS 8192
+#define MAX_ITEMS 8192
 
 // Copies the items behind a list or an activation that stands at `at`. False: out of memory.
 static bool copy_behind(struct arena *arena, enum attr_kind kind, char *at)
@@ -66,8 +66,8 @@ static bool check_u32s(struct op_call *call, const struct op_row *row, const cha
     memcpy(&list, at, sizeof list);
     if (list.count == WNN_LIST_ABSENT)
         return true;
-    if (list.count > MOST_ITEMS)
-        return wnn_op_fail(call, "%s has %zu items; expected at most %d", row->name, list.count, MOST_ITEMS);
+    if (list.count > MAX_ITEMS)
+        return wnn_op_fail(call, "%s has %zu items; expected at most %d", row->name, list.count, MAX_ITEMS);
     if (list.count && !list.data)
         return wnn_op_fail(call, "%s has %zu items but no data", row->name, list.count);
     return true;
@@ -148,7 +148,7 @@ static bool check_attr(struct op_call *call, const struct op_row *row, const str
     case ATTR_activations: {
         WNNActivationList list;
         memcpy(&list, at, sizeof list);
-        if (list.count > MOST_ITEMS || (list.count && !list.data))
+        if (list.count > MAX_ITEMS || (list.count && !list.data))
             return wnn_op_fail(call, "%s has %zu items; expected those of the operator", row->name,
                                list.count);
         for (size_t i = 0; i < list.count; i++)

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_TENSORS 8192 // https://www.w3.org/TR/webnn/#valid-tensor-count
+#define MAX_TENSORS 8192 // https://www.w3.org/TR/webnn/#valid-tensor-count
 
 void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *allocator,
                       const WNNLimits *limits, const struct builder_host *host, void *context)
@@ -343,7 +343,7 @@ WNNOperand wnnGraphBuilderTensorConstant(WNNGraphBuilder builder, WNNTensor tens
         return NULL;
     if (!check_usable(builder) || !check_room(builder, 1, 0, &builder->error) ||
         !check_constant_bytes(builder, constant->bytes)) {
-        wnn_constant_release(constant);
+        wnn_constant_unref(constant);
         return NULL;
     }
     struct operand *operand = add_constant(builder, &type, constant);
@@ -512,8 +512,8 @@ static bool check_and_infer(struct WNNGraphBuilderImpl *builder, struct op_call 
     WNNOperatorOptions no_label = WNN_OPERATOR_OPTIONS_INIT;
     call->attrs = &no_label;
     const struct op_row *first = call->info->rows;
-    if (first->kind == ROW_INPUT_LIST && (count == 0 || count > MOST_TENSORS))
-        return wnn_op_fail(call, "got %zu operands; expected 1 to %d", count, MOST_TENSORS);
+    if (first->kind == ROW_INPUT_LIST && (count == 0 || count > MAX_TENSORS))
+        return wnn_op_fail(call, "got %zu operands; expected 1 to %d", count, MAX_TENSORS);
     size_t in_count = wnn_op_input_rows(call->info) + (first->kind == ROW_INPUT_LIST ? count - 1 : 0);
     struct operand **in = wnn_arena_allocate(&builder->graph.arena, in_count * sizeof in[0]);
     if (!in)
@@ -524,7 +524,7 @@ static bool check_and_infer(struct WNNGraphBuilderImpl *builder, struct op_call 
         !collect_operands(builder, call, count, operands, in) || !check_operands(builder, call))
         return false;
 
-    call->out_capacity = call->op == WNN_OP_split ? MOST_TENSORS : 3;
+    call->out_capacity = call->op == WNN_OP_split ? MAX_TENSORS : 3;
     call->out =
         call->op == WNN_OP_split ? NULL : wnn_arena_allocate(&builder->graph.arena, 3 * sizeof call->out[0]);
     if (!call->out && call->op != WNN_OP_split)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the shapes and attributes of operators on images say, whatever the layouts: read here once, for
-// inference, estimates of work, the compiler and the backends.
+// What the shapes and attributes of operators say, whatever the layouts: read here once, for inference,
+// estimates of work, the compiler and the backends.
 
 #ifndef OPS_GEOMETRY_H_
 #define OPS_GEOMETRY_H_
@@ -57,5 +57,54 @@ struct pooling {
 };
 
 struct pooling wnn_node_pooling(const struct node *node);
+
+// matmul and gemm: alpha * A * B + beta * C of matrices with m rows, k terms and n columns.
+struct matrix_product {
+    size_t m, n, k;
+    size_t a_row, a_term, b_term, b_column; // elements from one to the next
+    double alpha, beta;
+    size_t c_row, c_column; // likewise, of C; 0: it is broadcast
+    // The matrices of the output, by its leading dimensions. Rank 0: one; where all share the only B, those
+    // of A lie below one another, and are one.
+    struct shape batch;
+    size_t count, b_count;                               // of the output's matrices and of B's
+    size_t a_steps[WNN_MAX_RANK], b_steps[WNN_MAX_RANK]; // elements from one to the next, by those dimensions
+};
+
+struct matrix_product wnn_matrix_product_of(enum op op, const void *attrs, const struct shape *a,
+                                            const struct shape *b, const struct shape *c,
+                                            const struct shape *output);
+
+static inline struct matrix_product wnn_node_matrix_product(const struct node *node)
+{
+    const struct operand *c = node->op == WNN_OP_gemm && node->in_count > 2 ? node->in[2] : NULL;
+    return wnn_matrix_product_of((enum op)node->op, node->attrs, &node->in[0]->type.shape,
+                                 &node->in[1]->type.shape, c ? &c->type.shape : NULL,
+                                 &node->out[0]->type.shape);
+}
+
+// resample2d: [outer, in[0], middle, in[1], inner] becomes [outer, out[0], middle, out[1], inner].
+struct resampling {
+    bool linear;
+    unsigned first, second; // the dimensions that are resampled
+    uint32_t in[2], out[2];
+    size_t outer, middle, inner;
+};
+
+struct resampling wnn_node_resampling(const struct node *node);
+
+// Operators that look at all elements along some dimensions: reductions, argMin and argMax, softmax,
+// cumulativeSum, instanceNormalization and layerNormalization.
+struct reduction_axes {
+    uint32_t mask; // bit d: along dimension d
+    // Of the normalizations: elements of scale and bias from one to the next along each dimension.
+    size_t parameter[WNN_MAX_RANK];
+    double epsilon;
+};
+
+struct reduction_axes wnn_node_reduction_axes(const struct node *node);
+
+// A list of dimensions by bit.
+uint32_t wnn_axes_mask(WNNUint32List axes);
 
 #endif

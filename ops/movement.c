@@ -4,7 +4,7 @@
 
 #include "ops/lists.h"
 
-#define MOST_TENSORS 8192
+#define MAX_TENSORS 8192
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-concat
 bool wnn_infer_concat(struct op_call *call)
@@ -169,8 +169,8 @@ bool wnn_infer_split(struct op_call *call)
         return false;
     uint32_t size = input->shape.dim[axis];
     if (attrs->sizes.count == 0 || attrs->sizes.count == WNN_LIST_ABSENT) {
-        if (attrs->count == 0 || attrs->count > MOST_TENSORS)
-            return wnn_op_fail(call, "splits is %u; expected 1 to %d parts", attrs->count, MOST_TENSORS);
+        if (attrs->count == 0 || attrs->count > MAX_TENSORS)
+            return wnn_op_fail(call, "splits is %u; expected 1 to %d parts", attrs->count, MAX_TENSORS);
         if (size % attrs->count)
             return wnn_op_fail(call,
                                "splits is %u, which does not divide size %u of dimension %u of input %s",

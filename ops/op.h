@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operator table, made of ops.def, and the one way to call an operator that everybody uses: the public
+// The operator table, made of ops.def, and the one call of an operator that everybody uses: the public
 // functions, the reader of graph files, the conformance runner.
 
 #ifndef OPS_OP_H_
@@ -24,8 +24,8 @@ enum op {
 };
 
 // What operators have in common. Of those down to CLASS_ELEMENTWISE each element of the result depends on one
-// element of each operand, broadcast to its shape; of those from CLASS_CONVOLUTION to CLASS_RECURRENT the
-// work is multiply-adds.
+// element of each operand, broadcast to its shape; from CLASS_CONVOLUTION to CLASS_RECURRENT the work is
+// multiply-adds.
 enum op_class {
     CLASS_UNARY,
     CLASS_ACTIVATION, // a unary one that other operators can apply to their results

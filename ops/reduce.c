@@ -2,14 +2,13 @@
 //
 // Inference of operators along axes: reductions, argMin and argMax, cumulativeSum, softmax.
 
+#include "ops/geometry.h"
 #include "ops/lists.h"
 
 // The shape without the axes, or with 1 in their place. `axes` has no repetitions.
 static void reduce_shape(const struct shape *input, WNNUint32List axes, bool keep, struct shape *output)
 {
-    uint32_t reduced = 0, one = 1;
-    for (size_t i = 0; i < axes.count; i++)
-        reduced |= 1u << axes.data[i];
+    uint32_t reduced = wnn_axes_mask(axes), one = 1;
     output->rank = 0;
     for (unsigned i = 0; i < input->rank; i++) {
         if (!(reduced & 1u << i))

@@ -104,7 +104,7 @@ static void mark_reachable(struct graph *graph, size_t count, const WNNNamedOper
 static bool copy_operand(struct operand *from, struct graph *graph)
 {
     struct operand *to = from->constant
-                             ? wnn_graph_add_constant(graph, &from->type, wnn_constant_share(from->constant))
+                             ? wnn_graph_add_constant(graph, &from->type, wnn_constant_ref(from->constant))
                              : wnn_graph_add_operand(graph, &from->type);
     if (!to)
         return false;

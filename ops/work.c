@@ -82,9 +82,9 @@ static uint64_t products(enum op op, struct operand *const *in, const struct des
         return times(elements(&out[0]), times(window[0], window[1]));
     }
     case CLASS_PRODUCT: {
-        const struct shape *a = &in[0]->type.shape;
-        bool transposed = op == WNN_OP_gemm && ((const WNNGemmOptions *)attrs)->aTranspose;
-        return times(elements(&out[0]), a->dim[a->rank - 1 - transposed]);
+        const struct matrix_product p =
+            wnn_matrix_product_of(op, attrs, &in[0]->type.shape, &in[1]->type.shape, NULL, &out[0].shape);
+        return times(elements(&out[0]), p.k);
     }
     case CLASS_ATTENTION:
         return attention_work(in, out, attrs);

@@ -18,8 +18,6 @@ static const struct {
     {&wnn_backend_cpu, WNNDeviceType_CPU},
 #if defined(WNN_HAVE_VULKAN) && WNN_HAVE_VULKAN
     {&wnn_backend_vulkan, WNNDeviceType_GPU},
-    {&wnn_backend_vulkan_minimal, 0},
-    {&wnn_backend_vulkan_matrices, 0},
 #endif
     {&wnn_backend_dummy, 0},
 };

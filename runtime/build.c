@@ -3,7 +3,11 @@
 // From a builder to a graph: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build. The caller's thread takes
 // a copy of what the outputs depend on, the builder's thread compiles it.
 
+#include "runtime/context.h"
+#include "runtime/graph_info.h"
 #include "runtime/internal.h"
+#include "runtime/request.h"
+#include "runtime/submit.h"
 #include "runtime/trace.h"
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -40,14 +44,14 @@ static bool share_tensor(void *host, WNNTensor tensor, struct descriptor *type, 
     struct tensor_link *link = wnn_allocate(&builder->context->allocator, sizeof *link);
     if (!link)
         return wnn_fail_memory(error);
-    if (!wnn_tensor_use(tensor)) {
+    if (!wnn_tensor_begin_use(tensor)) {
         wnn_release(&builder->context->allocator, link);
         return wnn_fail(error, WNNStatus_TypeError, "%s: the tensor was destroyed", method);
     }
     *type = tensor->type;
-    *constant = wnn_constant_share(tensor->constant);
-    wnn_tensor_unuse(tensor);
-    wnn_tensor_hold(tensor);
+    *constant = wnn_constant_ref(tensor->constant);
+    wnn_tensor_end_use(tensor);
+    wnn_tensor_ref(tensor);
     *link = (struct tensor_link){tensor, builder->tensors};
     builder->tensors = link;
     return true;
@@ -67,7 +71,7 @@ WNNStatus wnnContextCreateGraphBuilder(WNNContext context, WNNGraphBuilder *buil
     } else if (wnn_context_usable(context, &error) && wnn_take_object(context, &error)) {
         struct builder *made = wnn_allocate_zero(&context->allocator, sizeof *made);
         if (made) {
-            wnn_context_hold(context);
+            wnn_context_ref(context);
             atomic_fetch_add(&context->builder_count, 1);
             made->context = context;
             wnn_builder_init(&made->impl, &context->allocator, &context->limits, &host, made);
@@ -89,13 +93,13 @@ void wnnGraphBuilderRelease(WNNGraphBuilder builder)
     wnn_builder_free(builder);
     for (struct tensor_link *link = whole->tensors, *next; link; link = next) {
         next = link->next;
-        wnn_tensor_drop(link->tensor);
+        wnn_tensor_unref(link->tensor);
         wnn_release(&context->allocator, link);
     }
     wnn_release(&context->allocator, whole);
     atomic_fetch_sub(&context->builder_count, 1);
     wnn_budget_give(context->budget, WNNResource_Objects, 1);
-    wnn_context_drop(context);
+    wnn_context_unref(context);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -181,7 +185,7 @@ static bool run_build(WNNContext context, struct request *base, struct error *er
         wnn_budget_give(context->budget, WNNResource_Objects, 1);
         return !context->backend->lost || !context->backend->lost(context->state);
     }
-    wnn_context_hold(context);
+    wnn_context_ref(context);
     atomic_fetch_add(&context->graph_count, 1);
     pthread_mutex_lock(&context->queue.lock);
     graph->next = context->graphs;

@@ -3,7 +3,10 @@
 // Executions of a graph: compute() on the caller's memory, dispatch() on tensors. Everything is checked
 // before anything is queued, so that a request that was taken fails only with its device.
 
+#include "runtime/cancel.h"
 #include "runtime/internal.h"
+#include "runtime/request.h"
+#include "runtime/submit.h"
 #include "runtime/trace.h"
 
 #include <string.h>
@@ -23,7 +26,7 @@ struct execution {
     void *flight;        // of the backend
     uint64_t work;       // taken of the budget
     uint64_t limit;      // nanoseconds that it may take; 0: any number
-    bool joins;          // others were in flight when it began
+    bool overlaps;       // others were in flight when it began
     bool stored;         // dispatch: tensors of the backend; all are or none
     WNNVulkanSync *sync; // dispatch: with its arrays behind it, or NULL
 };
@@ -139,25 +142,25 @@ static bool run_execution(WNNContext context, struct request *request, struct er
     struct bindings bindings = bindings_of(e);
     if (!backend->submit) {
         struct trace_nodes nodes;
-        bindings.watcher = wnn_trace_nodes(&nodes, context);
+        bindings.observer = wnn_trace_nodes(&nodes, context);
         bool done = compute_here(context, e, &bindings, error);
-        if (bindings.watcher)
+        if (bindings.observer)
             wnn_trace_nodes_end(&nodes);
         return end_execution(context, e, done, error);
     }
-    if (!e->joins && atomic_load_explicit(&e->graph->watched, memory_order_relaxed))
+    if (!e->overlaps && atomic_load_explicit(&e->graph->watched, memory_order_relaxed))
         return end_execution(context, e, wnn_profile_execute(e->graph, &bindings, error), error);
     if (!backend->submit(context->state, e->graph->executable, &bindings, &e->flight, error))
         return end_execution(context, e, false, error);
-    request->course = e->flight ? REQUEST_FLIES : REQUEST_AGAIN;
+    request->outcome = e->flight ? REQUEST_IN_FLIGHT : REQUEST_AGAIN;
     return true;
 }
 
-static bool land_execution(WNNContext context, struct request *request, struct error *error)
+static bool retire_execution(WNNContext context, struct request *request, struct error *error)
 {
     struct execution *e = (struct execution *)request;
     const struct bindings bindings = bindings_of(e);
-    bool done = context->backend->land(context->state, e->graph->executable, e->flight, &bindings, error);
+    bool done = context->backend->retire(context->state, e->graph->executable, e->flight, &bindings, error);
     return end_execution(context, e, done, error);
 }
 
@@ -168,11 +171,11 @@ static void drop_execution(WNNContext context, struct request *request)
     wnn_release(&context->allocator, e->staging);
     wnn_release(&context->allocator, e->sync);
     for (size_t i = 0; i < e->tensor_count; i++) {
-        wnn_tensor_unuse(e->tensors[i]);
-        wnn_tensor_drop(e->tensors[i]);
+        wnn_tensor_end_use(e->tensors[i]);
+        wnn_tensor_unref(e->tensors[i]);
     }
     if (e->graph)
-        wnn_graph_drop(e->graph);
+        wnn_graph_unref(e->graph);
 }
 
 // The memory that an execution gets of its caller or of tensors.
@@ -185,47 +188,47 @@ static const void *memory_of(const struct execution *e, bool output, size_t slot
 
 // Whether an execution reads what one in flight has yet to write. Tensors of the backend change in the order
 // of submission.
-static bool reads_of(const struct execution *e, const struct execution *flying)
+static bool reads_of(const struct execution *e, const struct execution *in_flight)
 {
     if (e->stored)
         return false;
     enum {
-        MOST_PAIRS = 1024 // more are not looked at
+        MAX_PAIRS = 1024 // more are not looked at
     };
-    const struct port_list *inputs = &e->graph->inputs, *outputs = &flying->graph->outputs;
-    if (inputs->count * outputs->count > MOST_PAIRS)
+    const struct port_list *inputs = &e->graph->inputs, *outputs = &in_flight->graph->outputs;
+    if (inputs->count * outputs->count > MAX_PAIRS)
         return true;
     for (size_t i = 0; i < inputs->count; i++)
         for (size_t k = 0; k < outputs->count; k++) {
-            uintptr_t in = (uintptr_t)memory_of(e, false, i), out = (uintptr_t)memory_of(flying, true, k);
+            uintptr_t in = (uintptr_t)memory_of(e, false, i), out = (uintptr_t)memory_of(in_flight, true, k);
             if (out && (in - out < outputs->ports[k].bytes || out - in < inputs->ports[i].bytes))
                 return true;
         }
     return false;
 }
 
-static bool join_execution(struct request *request, const struct request_list *flying);
+static bool can_overlap(struct request *request, const struct request_list *in_flight);
 
 static const struct request_kind execution_kind = {.run = run_execution,
                                                    .drop = drop_execution,
                                                    .anywhere = true,
                                                    .interruptible = true,
-                                                   .joins = join_execution,
-                                                   .land = land_execution};
+                                                   .can_overlap = can_overlap,
+                                                   .retire = retire_execution};
 
-static bool join_execution(struct request *request, const struct request_list *flying)
+static bool can_overlap(struct request *request, const struct request_list *in_flight)
 {
     struct execution *e = (struct execution *)request;
     if (atomic_load_explicit(&e->graph->watched, memory_order_relaxed))
         return false;
-    for (const struct request *other = flying->first; other; other = other->next)
+    for (const struct request *other = in_flight->first; other; other = other->next)
         if (other->kind == &execution_kind && reads_of(e, (const struct execution *)other))
             return false;
-    e->joins = true;
+    e->overlaps = true;
     return true;
 }
 
-static struct execution *create(const struct call *call)
+static struct execution *create_execution(const struct call *call)
 {
     size_t inputs = call->graph->inputs.count, outputs = call->graph->outputs.count;
     uint64_t work = call->context->budget ? call->graph->work : 0;
@@ -458,7 +461,7 @@ static bool bind_compute(const struct call *call, struct execution *e)
 {
     const struct port_list *in = &call->graph->inputs, *out = &call->graph->outputs;
     const void **outputs = (const void **)e->caller_outputs;
-    if (call->context->lent)
+    if (call->context->external)
         return fail(call, WNNStatus_OperationError,
                     "the context is on a device of the caller's, on which dispatch() computes");
     if (call->output_count == 0)
@@ -473,7 +476,7 @@ static bool bind_compute(const struct call *call, struct execution *e)
     if (staged && !(e->staging = wnn_allocate(&call->context->allocator, staged)))
         return fail(call, WNNStatus_OutOfMemory, "out of memory for %zu bytes of misaligned buffers", staged);
     stage(out, outputs, (const void **)e->outputs, stage(in, e->caller_inputs, e->inputs, e->staging));
-    wnn_graph_hold(call->graph);
+    wnn_graph_ref(call->graph);
     e->graph = call->graph;
     return true;
 }
@@ -511,11 +514,11 @@ static bool check_points(const struct call *call, const WNNVulkanTimelinePoint *
                          const char *what)
 {
     enum {
-        MOST_POINTS = 16
+        MAX_POINTS = 16
     };
-    if (count > MOST_POINTS || (count > 0 && !points))
+    if (count > MAX_POINTS || (count > 0 && !points))
         return fail(call, WNNStatus_TypeError, "%zu %s%s; expected at most %d", count, what,
-                    points ? "" : " at no address", MOST_POINTS);
+                    points ? "" : " at no address", MAX_POINTS);
     for (size_t i = 0; i < count; i++)
         if (!points[i].semaphore)
             return fail(call, WNNStatus_TypeError, "%s has no semaphore at %zu", what, i);
@@ -563,13 +566,13 @@ static bool bind_dispatch(const struct call *call, struct execution *e)
     // The two arrays lie behind each other.
     for (size_t i = 0; i < in->count + out->count; i++) {
         WNNTensor tensor = (WNNTensor)(uintptr_t)e->inputs[i];
-        if (!wnn_tensor_use(tensor))
+        if (!wnn_tensor_begin_use(tensor))
             return fail(call, WNNStatus_TypeError, "a tensor was destroyed");
-        wnn_tensor_hold(tensor);
+        wnn_tensor_ref(tensor);
         e->tensors[e->tensor_count++] = tensor;
         e->inputs[i] = e->stored ? tensor->stored : tensor->data;
     }
-    wnn_graph_hold(call->graph);
+    wnn_graph_ref(call->graph);
     e->graph = call->graph;
     return true;
 }
@@ -590,7 +593,7 @@ static WNNFuture queue_execution(struct call *call, const WNNRequestCallbackInfo
     callback.flow = trace.flow;
     wnn_check_callback(info->nextInChain, 0, &callback, &error);
     struct execution *e = NULL;
-    if (check_graph(call) && (e = create(call)) && !call->bind(call, e)) {
+    if (check_graph(call) && (e = create_execution(call)) && !call->bind(call, e)) {
         drop_execution(call->context, &e->request);
         wnn_request_free(call->context, e);
         e = NULL;
@@ -639,7 +642,7 @@ void wnnGraphCancel(WNNGraph graph)
 {
     if (!graph || wnn_forked(graph->context->forks))
         return;
-    wnn_context_hold(graph->context);
+    wnn_context_ref(graph->context);
     wnn_queue_cancel(graph->context, is_of_graph, graph, "cancelled by wnnGraphCancel");
-    wnn_context_drop(graph->context);
+    wnn_context_unref(graph->context);
 }

@@ -3,7 +3,11 @@
 // Contexts: creation, life and loss, and what they tell about themselves.
 
 #include "runtime/backends.h"
+#include "runtime/cancel.h"
+#include "runtime/context.h"
 #include "runtime/internal.h"
+#include "runtime/processor.h"
+#include "runtime/worker.h"
 
 #include <string.h>
 #include <time.h>
@@ -132,7 +136,7 @@ static uint64_t first_future(WNNContext context)
 static void free_context(WNNContext context)
 {
     wnn_release(&context->allocator, context->operator_limits);
-    wnn_queue_free(context);
+    wnn_queue_free(&context->queue, &context->allocator);
     pthread_mutex_destroy(&context->pthreadpool_lock);
     pthread_mutex_destroy(&context->stored.lock);
     pthread_cond_destroy(&context->stored.changed);
@@ -147,37 +151,37 @@ static void free_context(WNNContext context)
     wnnBudgetRelease(budget);
 }
 
-void wnn_context_hold(WNNContext context)
+void wnn_context_ref(WNNContext context)
 {
     atomic_fetch_add(&context->references, 1);
 }
 
-void wnn_context_drop(WNNContext context)
+void wnn_context_unref(WNNContext context)
 {
     if (atomic_fetch_sub(&context->references, 1) == 1)
         free_context(context);
 }
 
-static void *lander(void *argument)
+static void *completion_thread(void *argument)
 {
     wnn_floating_point_default();
-    wnn_queue_land(argument);
+    wnn_queue_retire(argument);
     return NULL;
 }
 
 // On the worker, whose signal mask it inherits.
-static bool start_lander(WNNContext context, struct error *error)
+static bool start_completion_thread(WNNContext context, struct error *error)
 {
-    return !context->backend->submit ||
-           wnn_thread_start(context->thread_pool, &context->lander, lander, context, error);
+    return !context->backend->submit || wnn_thread_start(context->thread_pool, &context->completion_thread,
+                                                         completion_thread, context, error);
 }
 
-static void end_lander(WNNContext context)
+static void end_completion_thread(WNNContext context)
 {
     if (!context->backend->submit)
         return;
-    wnn_queue_ground(context);
-    wnn_thread_join(&context->lander);
+    wnn_queue_stop(context);
+    wnn_thread_join(&context->completion_thread);
 }
 
 static void *builder(void *argument)
@@ -187,10 +191,10 @@ static void *builder(void *argument)
     return NULL;
 }
 
-static void return_lent(const WNNVulkanDevice *lent)
+static void return_external(const WNNVulkanDevice *external)
 {
-    if (lent && lent->ended)
-        lent->ended(lent->userdata);
+    if (external && external->ended)
+        external->ended(external->userdata);
 }
 
 static void *worker(void *argument)
@@ -205,16 +209,16 @@ static void *worker(void *argument)
                                             .strict_numerics = context->strict_numerics,
                                             .power_preference = context->power_preference,
                                             .device = wnn_string(descriptor->device),
-                                            .lent =
+                                            .external =
                                                 wnn_chained(descriptor->nextInChain, WNNSType_VulkanDevice),
                                             .cache = context->cache.load ? &context->cache : NULL,
                                             .log = &context->log};
     bool threads = wnn_threads_create(context, context->parallel.threads, context->start_error);
     bool created = threads && context->backend->create(&options, &context->state, context->start_error);
-    bool runs = created && start_lander(context, context->start_error);
+    bool runs = created && start_completion_thread(context, context->start_error);
     if (runs &&
         !wnn_thread_start(context->thread_pool, &context->builder, builder, context, context->start_error)) {
-        end_lander(context);
+        end_completion_thread(context);
         runs = false;
     }
     if (!runs && context->start_error->status == WNNStatus_Success)
@@ -232,7 +236,7 @@ static void *worker(void *argument)
         wnn_thread_join(&context->builder); // which may have made graphs until now
         while (!wnn_graphs_end(context))
             wnn_queue_work(context);
-        end_lander(context);
+        end_completion_thread(context);
     }
     if (created) {
         wnn_tensors_end(context);
@@ -241,19 +245,19 @@ static void *worker(void *argument)
     if (threads)
         wnn_threads_destroy(context);
     if (runs)
-        return_lent(&context->lent_device);
-    wnn_context_drop(context);
+        return_external(&context->external_device);
+    wnn_context_unref(context);
     return NULL;
 }
 
 static bool start_worker(WNNContext context, const WNNContextDescriptor *descriptor, struct error *error)
 {
     struct queue *queue = &context->queue;
-    wnn_context_hold(context);
+    wnn_context_ref(context);
     context->start_error = error;
     context->start_descriptor = descriptor;
     if (!wnn_thread_start(context->thread_pool, &context->worker, worker, context, error)) {
-        wnn_context_drop(context);
+        wnn_context_unref(context);
         return false;
     }
     pthread_mutex_lock(&queue->lock);
@@ -287,8 +291,8 @@ bool wnn_take_object(WNNContext context, struct error *error)
            wnn_fail(error, WNNStatus_OutOfMemory, "the budget allows no more objects");
 }
 
-static bool create(const struct backend *backend, const WNNContextDescriptor *descriptor, WNNContext *result,
-                   struct error *error)
+static bool create_context(const struct backend *backend, const WNNContextDescriptor *descriptor,
+                           WNNContext *result, struct error *error)
 {
     if (!check_descriptor(descriptor, error))
         return false;
@@ -298,8 +302,8 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     if (!backend->enumerate && wnn_string(descriptor->device).length > 0)
         return wnn_fail(error, WNNStatus_TypeError, "a device is named, but the backend %s has only one",
                         backend->name);
-    const WNNVulkanDevice *lent = wnn_chained(descriptor->nextInChain, WNNSType_VulkanDevice);
-    if (lent && !backend->handles)
+    const WNNVulkanDevice *external = wnn_chained(descriptor->nextInChain, WNNSType_VulkanDevice);
+    if (external && !backend->handles)
         return wnn_fail(error, WNNStatus_TypeError,
                         "the context descriptor has a Vulkan device for the backend %s", backend->name);
     struct allocator host;
@@ -326,9 +330,9 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
     context->error_callback = descriptor->errorCallbackInfo;
     context->accelerated = descriptor->accelerated;
     context->strict_numerics = descriptor->strictNumerics;
-    context->lent = lent != NULL;
-    if (lent)
-        context->lent_device = *lent;
+    context->external = external != NULL;
+    if (external)
+        context->external_device = *external;
     context->power_preference = descriptor->powerPreference;
     context->shared_budget = descriptor->budget;
     wnnBudgetAddRef(context->shared_budget);
@@ -355,10 +359,10 @@ static bool create(const struct backend *backend, const WNNContextDescriptor *de
 #endif
     if (!take_of_budget(context, error) || !wnn_limits_create(context, error) ||
         !start_worker(context, descriptor, error)) {
-        wnn_context_drop(context);
+        wnn_context_unref(context);
         return false;
     }
-    uint64_t most = backend->most_bytes ? backend->most_bytes(context->state) : 0;
+    uint64_t most = backend->max_bytes ? backend->max_bytes(context->state) : 0;
     if (most > 0 && (context->limits.maxTensorByteLength == 0 || most < context->limits.maxTensorByteLength))
         context->limits.maxTensorByteLength = most;
     wnn_log(&context->log, Info, "context on %s (%s), %u threads", wnn_context_device(context), backend->name,
@@ -376,10 +380,10 @@ WNNStatus wnn_create_context_on(const struct backend *backend, const WNNContextD
     struct error error = {0};
     if (!context)
         wnn_fail(&error, WNNStatus_TypeError, "createContext: no place for the context");
-    else if ((*context = NULL), !create(backend, descriptor, context, &error))
+    else if ((*context = NULL), !create_context(backend, descriptor, context, &error))
         *context = NULL;
     if (error.status != WNNStatus_Success)
-        return_lent(wnn_chained(descriptor->nextInChain, WNNSType_VulkanDevice));
+        return_external(wnn_chained(descriptor->nextInChain, WNNSType_VulkanDevice));
     return report(&descriptor->errorCallbackInfo, &error);
 }
 
@@ -418,30 +422,30 @@ void wnnContextRelease(WNNContext context)
     pthread_mutex_unlock(&queue->lock);
     // In a callback on a thread of the context: it goes on to its end by itself.
     bool own = wnn_thread_is_current(&context->worker) || wnn_thread_is_current(&context->builder) ||
-               (context->backend->submit && wnn_thread_is_current(&context->lander));
+               (context->backend->submit && wnn_thread_is_current(&context->completion_thread));
     if (own) {
         // Other threads of the context may be in the middle of requests, which were told to stop.
         bool builds = wnn_thread_is_current(&context->builder),
-             lands = context->backend->submit && wnn_thread_is_current(&context->lander);
+             retires = context->backend->submit && wnn_thread_is_current(&context->completion_thread);
         pthread_mutex_lock(&queue->lock);
         while ((builds ? queue->running : queue->builder_busy) ||
-               (!lands && (queue->flying.first || queue->landing)))
+               (!retires && (queue->in_flight.first || queue->retiring)))
             pthread_cond_wait(&queue->changed, &queue->lock);
         pthread_mutex_unlock(&queue->lock);
         wnn_thread_detach(&context->worker);
     } else
         wnn_thread_join(&context->worker);
     wnn_queue_close(context);
-    wnn_context_drop(context);
+    wnn_context_unref(context);
 }
 
 void wnnContextDestroy(WNNContext context)
 {
     if (!context || wnn_forked(context->forks))
         return;
-    wnn_context_hold(context);
+    wnn_context_ref(context);
     lose(context, WNNContextLostReason_Destroyed, "wnnContextDestroy was called");
-    wnn_context_drop(context);
+    wnn_context_unref(context);
 }
 
 bool wnnContextIsLost(WNNContext context)

@@ -28,9 +28,9 @@ void wnn_context_set_compile_options(WNNContext context, uint32_t skip, bool ver
 // The plan of a built graph: valid while the graph is held and neither it nor its context is destroyed.
 const struct plan *wnn_graph_plan(WNNGraph graph);
 
-// Lets somebody watch the executions of a graph that begin from now on; NULL: nobody. The watcher is called
+// Lets somebody watch the executions of a graph that begin from now on; NULL: nobody. The observer is called
 // where they run and must live until the executions that it saw begin have ended. No profile is made
 // meanwhile.
-void wnn_graph_watch(WNNGraph graph, const struct watcher *watcher);
+void wnn_graph_watch(WNNGraph graph, const struct observer *observer);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "runtime/backends.h"
 #include "runtime/internal.h"
+#include "runtime/processor.h"
 
 WNNStatus wnnEnumerateDevices(size_t capacity, WNNDeviceInfo *devices, size_t *count)
 {

@@ -4,6 +4,8 @@
 // An executable ends when the graph is destroyed, when nobody needs the graph any more, or with the worker,
 // whichever comes first; requests that were queued before run before.
 
+#include "runtime/context.h"
+#include "runtime/graph_info.h"
 #include "runtime/internal.h"
 
 #include <string.h>
@@ -79,8 +81,8 @@ size_t wnn_port_find(const struct port_list *ports, struct string name, size_t g
     return ports->count;
 }
 
-static bool describe(struct arena *arena, const struct graph_port *source, size_t count,
-                     struct port_list *list)
+static bool describe_ports(struct arena *arena, const struct graph_port *source, size_t count,
+                           struct port_list *list)
 {
     list->ports = wnn_arena_allocate(arena, count * sizeof *list->ports);
     list->named = wnn_arena_allocate(arena, count * sizeof *list->named);
@@ -107,8 +109,8 @@ static bool describe(struct arena *arena, const struct graph_port *source, size_
 
 bool wnn_graph_describe(WNNGraph graph, const struct graph *source, struct error *error)
 {
-    return (describe(&graph->arena, source->inputs, source->input_count, &graph->inputs) &&
-            describe(&graph->arena, source->outputs, source->output_count, &graph->outputs)) ||
+    return (describe_ports(&graph->arena, source->inputs, source->input_count, &graph->inputs) &&
+            describe_ports(&graph->arena, source->outputs, source->output_count, &graph->outputs)) ||
            wnn_fail_memory(error);
 }
 
@@ -144,7 +146,7 @@ static bool run_dispose(WNNContext context, struct request *request, struct erro
     pthread_mutex_lock(&context->queue.lock);
     release_executable(graph);
     pthread_mutex_unlock(&context->queue.lock);
-    wnn_graph_drop(graph);
+    wnn_graph_unref(graph);
     return true;
 }
 
@@ -159,7 +161,7 @@ static bool dispose(WNNGraph graph)
     pthread_mutex_lock(&queue->lock);
     bool needed = graph->plan && !queue->ended;
     if (needed) {
-        wnn_graph_hold(graph);
+        wnn_graph_ref(graph);
         graph->dispose.kind = &dispose_kind;
         wnn_queue_dispose(queue, &graph->dispose);
     }
@@ -183,12 +185,12 @@ bool wnn_graphs_end(WNNContext context)
 // Life
 // ---------------------------------------------------------------------------------------------------------------
 
-void wnn_graph_hold(WNNGraph graph)
+void wnn_graph_ref(WNNGraph graph)
 {
     atomic_fetch_add(&graph->references, 1);
 }
 
-void wnn_graph_drop(WNNGraph graph)
+void wnn_graph_unref(WNNGraph graph)
 {
     if (atomic_fetch_sub(&graph->references, 1) != 1 || dispose(graph))
         return;
@@ -197,7 +199,7 @@ void wnn_graph_drop(WNNGraph graph)
     wnn_graph_info_free(graph);
     wnn_arena_free(&graph->arena);
     wnn_release(&context->allocator, graph);
-    wnn_context_drop(context);
+    wnn_context_unref(context);
 }
 
 void wnnGraphAddRef(WNNGraph graph)
@@ -212,7 +214,7 @@ void wnnGraphRelease(WNNGraph graph)
         return;
     atomic_fetch_sub(&graph->context->graph_count, 1);
     wnn_budget_give(graph->context->budget, WNNResource_Objects, 1);
-    wnn_graph_drop(graph);
+    wnn_graph_unref(graph);
 }
 
 void wnnGraphDestroy(WNNGraph graph)

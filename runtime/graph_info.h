@@ -6,22 +6,7 @@
 #ifndef RUNTIME_GRAPH_INFO_H_
 #define RUNTIME_GRAPH_INFO_H_
 
-#include "compiler/plan.h"
-#include "lib/status.h"
-#include "lib/string_pool.h"
-
-struct graph_info {
-    WNNGraphInfo info;
-    struct node_record {
-        uint16_t op; // enum op
-        struct string label;
-        const char *kernel, *reason; // static text, or NULL
-        uint64_t bytes, operations;  // of one execution
-    } * nodes;                       // info.nodeCount; in the graph's arena
-    struct string_pool *strings;     // where the labels lie
-    uint64_t begin, compiled;        // CLOCK_MONOTONIC
-    const char *part;                // of the build, in a trace; NULL: none has begun
-};
+#include "runtime/internal.h"
 
 // Of a build, in this order. The graph has its context, arena and backend.
 // `id`: of the graph, for a trace.

@@ -8,12 +8,12 @@
 #ifndef RUNTIME_INTERNAL_H_
 #define RUNTIME_INTERNAL_H_
 
+#include "compiler/backend.h"
 #include "lib/log.h"
 #include "lib/parallel.h"
+#include "lib/string_pool.h"
 #include "ops/builder.h"
 #include "runtime/budget.h"
-#include "runtime/context.h"
-#include "runtime/graph_info.h"
 #include "runtime/fork.h"
 #include "runtime/queue.h"
 #include "runtime/thread_pool.h"
@@ -28,7 +28,7 @@ struct WNNContextImpl {
     struct queue queue;
     struct thread worker;
     struct thread builder;
-    struct thread lander; // of a backend with `submit`
+    struct thread completion_thread; // of a backend with `submit`
 
     // Do not change after wnnCreateContext.
     unsigned forks; // fork.h
@@ -37,8 +37,8 @@ struct WNNContextImpl {
     WNNContextLostCallbackInfo lost_callback;
     WNNErrorCallbackInfo error_callback;
     bool accelerated, strict_numerics;
-    bool lent; // the device is the caller's, who is told when it is not used any more
-    WNNVulkanDevice lent_device;
+    bool external; // the device is the caller's, who is told when it is not used any more
+    WNNVulkanDevice external_device;
     WNNPowerPreference power_preference;
     WNNParallelFor host_parallel; // parallelFor NULL: threads of our own
     WNNThreadPool thread_pool;    // NULL: threads of its own
@@ -105,6 +105,19 @@ struct port_list {
     size_t count;
 };
 
+struct graph_info {
+    WNNGraphInfo info;
+    struct node_record {
+        uint16_t op; // enum op
+        struct string label;
+        const char *kernel, *reason; // static text, or NULL
+        uint64_t bytes, operations;  // of one execution
+    } * nodes;                       // info.nodeCount; in the graph's arena
+    struct string_pool *strings;     // where the labels lie
+    uint64_t begin, compiled;        // CLOCK_MONOTONIC
+    const char *part;                // of the build, in a trace; NULL: none has begun
+};
+
 struct WNNGraphImpl {
     WNNContext context;
     atomic_uint handles, references;
@@ -119,10 +132,10 @@ struct WNNGraphImpl {
     WNNGraph next, previous; // of context->graphs
     atomic_bool watched;     // executions go through profile.c; the rest is under the queue's lock
     bool profiling;
-    uint64_t profile_epoch;        // how often profiling was switched
-    struct profile *profile;       // made by an execution
-    const struct watcher *watcher; // instead of the profile
-    struct request dispose;        // releases the executable on the worker
+    uint64_t profile_epoch;          // how often profiling was switched
+    struct profile *profile;         // made by an execution
+    const struct observer *observer; // instead of the profile
+    struct request dispose;          // releases the executable on the worker
 };
 
 struct WNNTensorImpl {
@@ -148,8 +161,8 @@ struct builder {
 };
 
 // context.c
-void wnn_context_hold(WNNContext context);
-void wnn_context_drop(WNNContext context);
+void wnn_context_ref(WNNContext context);
+void wnn_context_unref(WNNContext context);
 bool wnn_context_usable(WNNContext context, struct error *error); // false: lost
 // Tells the error callback, if there is an error; returns the status.
 WNNStatus wnn_context_report(WNNContext context, const struct error *error);
@@ -167,16 +180,11 @@ bool wnn_threads_create(WNNContext context, uint32_t threads, struct error *erro
 void wnn_threads_destroy(WNNContext context);
 // Starts every thread that could be needed later. Any thread, while the context is held.
 bool wnn_threads_preload(WNNContext context, struct error *error);
-uint32_t wnn_processor_count(void);
-// Rounding to nearest, denormals as they are, no traps.
-void wnn_floating_point_default(void);
-// With as many threads, or NULL.
-void *wnn_pthreadpool_create(struct allocator *allocator, uint32_t threads);
 
 // graph.c
 bool wnn_graph_describe(WNNGraph graph, const struct graph *source, struct error *error);
-void wnn_graph_hold(WNNGraph graph);
-void wnn_graph_drop(WNNGraph graph);
+void wnn_graph_ref(WNNGraph graph);
+void wnn_graph_unref(WNNGraph graph);
 // The index of the port of that name, count if there is none. `guess` is looked at first.
 size_t wnn_port_find(const struct port_list *ports, struct string name, size_t guess);
 // On the worker at its end: releases the executables that are left. False: the timeline holds something
@@ -189,13 +197,13 @@ bool wnn_profile_execute(WNNGraph graph, const struct bindings *bindings, struct
 void wnn_profile_free(WNNGraph graph);
 
 // tensor.c
-void wnn_tensor_hold(WNNTensor tensor);
-void wnn_tensor_drop(WNNTensor tensor);
+void wnn_tensor_ref(WNNTensor tensor);
+void wnn_tensor_unref(WNNTensor tensor);
 // On the worker at its end: frees what tensors have on the device, and lets nobody make more.
 void wnn_tensors_end(WNNContext context);
 // The storage, for a request: false when the tensor is destroyed.
-bool wnn_tensor_use(WNNTensor tensor);
-void wnn_tensor_unuse(WNNTensor tensor);
+bool wnn_tensor_begin_use(WNNTensor tensor);
+void wnn_tensor_end_use(WNNTensor tensor);
 
 // Sorts in place without memory; not stable.
 void wnn_sort(void *items, size_t count, size_t size,

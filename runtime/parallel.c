@@ -9,37 +9,22 @@
 #include "lib/signals.h"
 #include "runtime/internal.h"
 #include "runtime/pool.h"
+#include "runtime/processor.h"
 
 #include <pthreadpool.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 
-// More threads than this never help, and a number from outside must not exhaust the process.
-#define MOST_THREADS 1024u
-
-void wnn_floating_point_default(void)
-{
-    fesetenv(FE_DFL_ENV);
-}
-
-uint32_t wnn_processor_count(void)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count > 0 ? (uint32_t)count : 1;
-}
-
 static void run_on_pool(const struct parallel *parallel, size_t count,
                         void (*task)(void *argument, size_t index), void *argument)
 {
-    wnn_pool_run(((const struct WNNContextImpl *)parallel->host)->pool, count, task, argument);
+    wnn_thread_pool_run(((const struct WNNContextImpl *)parallel->host)->pool, count, task, argument);
 }
 
 static bool pool_rests(const struct parallel *parallel)
 {
-    return wnn_pool_rests(((const struct WNNContextImpl *)parallel->host)->pool);
+    return wnn_thread_pool_rests(((const struct WNNContextImpl *)parallel->host)->pool);
 }
 
 struct host_task {
@@ -69,44 +54,6 @@ static void run_on_host(const struct parallel *parallel, size_t count,
     host->parallelFor(count, run_host_task, &wrapped, host->userdata);
 }
 
-static void *wait_for_mutex(void *argument)
-{
-    pthread_mutex_lock(argument);
-    pthread_mutex_unlock(argument);
-    return NULL;
-}
-
-// Whether that many threads can live at once. pthreadpool does not ask: it waits for ever for a thread that
-// did not start.
-static bool can_start_threads(struct allocator *allocator, uint32_t count)
-{
-    pthread_t *threads = wnn_allocate(allocator, count * sizeof *threads);
-    if (!threads)
-        return false;
-    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-    uint32_t started = 0;
-    pthread_mutex_lock(&gate);
-    while (started < count && pthread_create(&threads[started], NULL, wait_for_mutex, &gate) == 0)
-        started++;
-    pthread_mutex_unlock(&gate);
-    for (uint32_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    pthread_mutex_destroy(&gate);
-    wnn_release(allocator, threads);
-    return started == count;
-}
-
-// Threads that are started from any thread of the host must not take its signals.
-void *wnn_pthreadpool_create(struct allocator *allocator, uint32_t threads)
-{
-    sigset_t all, before;
-    wnn_asynchronous_signals(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthreadpool_t made = can_start_threads(allocator, threads - 1) ? pthreadpool_create(threads) : NULL;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return made;
-}
-
 static void *make_pthreadpool(const struct parallel *parallel)
 {
     WNNContext context = (WNNContext)(uintptr_t)parallel->host;
@@ -124,7 +71,7 @@ static void run_on_shared_pool(const struct parallel *parallel, size_t count,
 {
     WNNContext context = (WNNContext)(uintptr_t)parallel->host;
     if (wnn_turn_is_alone(context->thread_pool))
-        wnn_pool_run(context->pool, count, task, argument);
+        wnn_thread_pool_run(context->pool, count, task, argument);
     else
         wnn_serial.run(parallel, count, task, argument);
 }
@@ -132,7 +79,7 @@ static void run_on_shared_pool(const struct parallel *parallel, size_t count,
 static bool shared_pool_rests(const struct parallel *parallel)
 {
     WNNContext context = (WNNContext)(uintptr_t)parallel->host;
-    return !wnn_turn_is_alone(context->thread_pool) || wnn_pool_rests(context->pool);
+    return !wnn_turn_is_alone(context->thread_pool) || wnn_thread_pool_rests(context->pool);
 }
 
 static void *shared_pthreadpool(const struct parallel *parallel)
@@ -163,14 +110,14 @@ static bool use_thread_pool(WNNContext context)
 bool wnn_threads_create(WNNContext context, uint32_t threads, struct error *error)
 {
     struct parallel *parallel = &context->parallel;
-    parallel->threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    parallel->threads = threads < MAX_THREADS ? threads : MAX_THREADS;
     parallel->host = context;
     parallel->run = context->host_parallel.parallelFor ? run_on_host : wnn_serial.run;
     if (context->thread_pool && !context->host_parallel.parallelFor)
         return use_thread_pool(context);
     if (context->host_parallel.parallelFor || parallel->threads == 1)
         return true;
-    context->pool = wnn_pool_create(&context->allocator, parallel->threads);
+    context->pool = wnn_thread_pool_create(&context->allocator, parallel->threads);
     if (!context->pool)
         return wnn_fail_threads(error, parallel->threads);
     parallel->run = run_on_pool;
@@ -211,6 +158,6 @@ void wnn_threads_destroy(WNNContext context)
         pthreadpool_destroy(context->pthreadpool);
     context->pthreadpool = NULL;
     if (!context->thread_pool)
-        wnn_pool_destroy(context->pool);
+        wnn_thread_pool_destroy(context->pool);
     context->pool = NULL;
 }

@@ -21,7 +21,7 @@
 #include "runtime/pool.h"
 
 #include "lib/signals.h"
-#include "runtime/internal.h"
+#include "runtime/processor.h"
 #include "runtime/spin.h"
 
 #include <pthread.h>
@@ -39,20 +39,20 @@
 #define LATE_NANOSECONDS 50000u
 
 // How long a thread stays away: longer each time, until it has had a processor for itself.
-#define AWAY_LEAST 1000000u
-#define AWAY_MOST  16000000u
+#define BACKOFF_MIN 1000000u
+#define BACKOFF_MAX 16000000u
 
 // What loops gain by threads, and lose by waiting for them, is credited to an account; once it is overdrawn,
 // the caller works alone until the loss is a small part of the time: a smaller one each time, until there is
 // plenty of credit again.
-#define CREDIT_MOST    200000
-#define CREDIT_LEAST   (-50000)
+#define CREDIT_MAX     200000
+#define CREDIT_MIN     (-50000)
 #define ALONE_PER_LOSS 6
-#define ALONE_MOST     1600 // times the loss
+#define ALONE_MAX      1600 // times the loss
 #define ALONE_LONGEST  1000000000
 
 // After so many loops that nobody has helped with, nobody is there.
-#define MOST_IN_VAIN 3
+#define MAX_UNASSISTED 3
 
 #define CACHE_LINE 64
 
@@ -63,9 +63,9 @@ struct lane {
     struct pool *pool;
     pthread_t thread;
     // The thread's own.
-    bool shares;   // its processor
-    uint64_t turn; // when it last gave way to others
-    uint64_t away; // how long it stays away the next time
+    bool shares;      // its processor
+    uint64_t turn;    // when it last gave way to others
+    uint64_t backoff; // how long it stays away the next time
 };
 
 struct pool {
@@ -84,11 +84,11 @@ struct pool {
     atomic_ullong alone_until;
 
     // Loops that the caller has done by itself since a thread last looked for work.
-    atomic_uint in_vain;
+    atomic_uint unassisted;
 
     // How many threads stay away, and until when; changed under the lock.
-    atomic_uint away;
-    atomic_ullong away_until;
+    atomic_uint backoff;
+    atomic_ullong backoff_until;
 
     _Alignas(CACHE_LINE) atomic_bool busy;         // a loop runs
     _Alignas(CACHE_LINE) atomic_size_t left;       // items that nobody has taken
@@ -120,17 +120,17 @@ static bool go_elsewhere(void)
 }
 
 // A thread is there for the caller.
-static void appear(struct pool *pool)
+static void mark_active(struct pool *pool)
 {
-    if (atomic_load_explicit(&pool->in_vain, memory_order_relaxed) > 0)
-        atomic_store_explicit(&pool->in_vain, 0, memory_order_relaxed);
+    if (atomic_load_explicit(&pool->unassisted, memory_order_relaxed) > 0)
+        atomic_store_explicit(&pool->unassisted, 0, memory_order_relaxed);
 }
 
 // Looks for work a little; returns whether there is any.
 static bool spin_for_work(struct pool *pool)
 {
     struct spin spin = {.length = SPIN_NANOSECONDS};
-    for (; atomic_load(&pool->left) == 0; appear(pool))
+    for (; atomic_load(&pool->left) == 0; mark_active(pool))
         if (!wnn_spin(&spin))
             return false;
     return true;
@@ -160,7 +160,7 @@ static bool look_around(struct lane *lane)
     lane->turn = wnn_nanoseconds();
     lane->shares = lane->turn - now > LATE_NANOSECONDS;
     if (!lane->shares)
-        lane->away = AWAY_LEAST;
+        lane->backoff = BACKOFF_MIN;
     return !lane->shares;
 }
 
@@ -201,13 +201,13 @@ static void sleep_for_work(struct pool *pool)
 // Under the lock: sleeps until it is time to look around again, which the caller of a loop tells.
 static void stay_away(struct pool *pool, struct lane *lane)
 {
-    atomic_fetch_add(&pool->away, 1);
-    atomic_store(&pool->away_until, wnn_nanoseconds() + lane->away);
+    atomic_fetch_add(&pool->backoff, 1);
+    atomic_store(&pool->backoff_until, wnn_nanoseconds() + lane->backoff);
     if (!pool->ending)
         pthread_cond_wait(&pool->back, &pool->lock);
-    atomic_fetch_sub(&pool->away, 1);
-    if (lane->away < AWAY_MOST)
-        lane->away *= 2;
+    atomic_fetch_sub(&pool->backoff, 1);
+    if (lane->backoff < BACKOFF_MAX)
+        lane->backoff *= 2;
     lane->turn = 0;
 }
 
@@ -259,24 +259,24 @@ struct times {
 };
 
 // The caller took `taken` of the items; alone it would have taken all.
-static void settle(struct pool *pool, size_t count, size_t taken, const struct times *times)
+static void adapt_credit(struct pool *pool, size_t count, size_t taken, const struct times *times)
 {
     if (taken == 0)
         return;
     double alone = (double)(times->middle - times->begin) / (double)taken * (double)count;
     double credit = (double)pool->credit + alone - (double)(times->end - times->call);
-    if (credit >= CREDIT_MOST) {
-        credit = CREDIT_MOST;
+    if (credit >= CREDIT_MAX) {
+        credit = CREDIT_MAX;
         pool->alone_per_loss = ALONE_PER_LOSS;
     }
     pool->credit = (int64_t)credit;
-    if (pool->credit >= CREDIT_LEAST)
+    if (pool->credit >= CREDIT_MIN)
         return;
     double pause = -credit * (double)pool->alone_per_loss;
     atomic_store_explicit(&pool->alone_until,
                           times->end + (uint64_t)(pause < ALONE_LONGEST ? pause : ALONE_LONGEST),
                           memory_order_relaxed);
-    if (pool->alone_per_loss < ALONE_MOST)
+    if (pool->alone_per_loss < ALONE_MAX)
         pool->alone_per_loss *= 2;
     pool->credit = 0;
 }
@@ -309,34 +309,35 @@ static bool wake(struct pool *pool, size_t items)
 static void call_back(struct pool *pool, uint64_t now)
 {
     pthread_mutex_lock(&pool->lock);
-    atomic_store(&pool->away_until, now + AWAY_LEAST);
+    atomic_store(&pool->backoff_until, now + BACKOFF_MIN);
     pthread_cond_broadcast(&pool->back);
     pthread_mutex_unlock(&pool->lock);
 }
 
-static bool all_away(const struct pool *pool)
+static bool all_back_off(const struct pool *pool)
 {
-    return atomic_load(&pool->away) >= pool->at_once - 1;
+    return atomic_load(&pool->backoff) >= pool->at_once - 1;
 }
 
 // As many threads as may be are awake, but take nothing: they wait for their processors.
 static bool nobody_comes(const struct pool *pool)
 {
-    return atomic_load_explicit(&pool->in_vain, memory_order_relaxed) >= MOST_IN_VAIN &&
+    return atomic_load_explicit(&pool->unassisted, memory_order_relaxed) >= MAX_UNASSISTED &&
            pool->lane_count - atomic_load(&pool->sleepers) >= pool->at_once;
 }
 
 static bool rests(const struct pool *pool, uint64_t now)
 {
-    bool away = atomic_load(&pool->away) > 0 && now < atomic_load(&pool->away_until);
-    return now < atomic_load_explicit(&pool->alone_until, memory_order_relaxed) || (away && all_away(pool)) ||
-           (nobody_comes(pool) && (away || atomic_load(&pool->away) == 0));
+    bool backoff = atomic_load(&pool->backoff) > 0 && now < atomic_load(&pool->backoff_until);
+    return now < atomic_load_explicit(&pool->alone_until, memory_order_relaxed) ||
+           (backoff && all_back_off(pool)) ||
+           (nobody_comes(pool) && (backoff || atomic_load(&pool->backoff) == 0));
 }
 
 // The clock costs more than the rest.
-bool wnn_pool_rests(const struct pool *pool)
+bool wnn_thread_pool_rests(const struct pool *pool)
 {
-    bool may = nobody_comes(pool) || all_away(pool) ||
+    bool may = nobody_comes(pool) || all_back_off(pool) ||
                atomic_load_explicit(&pool->alone_until, memory_order_relaxed) > 0;
     return may && rests(pool, wnn_nanoseconds());
 }
@@ -361,11 +362,12 @@ static void run_together(struct pool *pool, size_t count, void (*task)(void *arg
     wait_for_others(pool);
     times.end = wnn_nanoseconds();
     if (taken == count)
-        atomic_fetch_add_explicit(&pool->in_vain, 1, memory_order_relaxed);
-    settle(pool, count, taken, &times);
+        atomic_fetch_add_explicit(&pool->unassisted, 1, memory_order_relaxed);
+    adapt_credit(pool, count, taken, &times);
 }
 
-void wnn_pool_run(struct pool *pool, size_t count, void (*task)(void *argument, size_t index), void *argument)
+void wnn_thread_pool_run(struct pool *pool, size_t count, void (*task)(void *argument, size_t index),
+                         void *argument)
 {
     if (count <= 1 || atomic_exchange(&pool->busy, true)) {
         run_alone(count, task, argument);
@@ -373,7 +375,7 @@ void wnn_pool_run(struct pool *pool, size_t count, void (*task)(void *argument, 
     }
     uint64_t call = wnn_nanoseconds();
     atomic_store_explicit(&pool->caller_processor, sched_getcpu(), memory_order_relaxed);
-    if (atomic_load(&pool->away) > 0 && call >= atomic_load(&pool->away_until))
+    if (atomic_load(&pool->backoff) > 0 && call >= atomic_load(&pool->backoff_until))
         call_back(pool, call);
     if (rests(pool, call)) {
         run_alone(count, task, argument);
@@ -405,7 +407,7 @@ static void free_pool(struct pool *pool)
     wnn_release(pool->allocator, pool);
 }
 
-struct pool *wnn_pool_create(struct allocator *allocator, unsigned threads)
+struct pool *wnn_thread_pool_create(struct allocator *allocator, unsigned threads)
 {
     struct pool *pool = wnn_allocate_zero(allocator, sizeof *pool + threads * sizeof pool->lanes[0]);
     if (!pool)
@@ -425,7 +427,7 @@ struct pool *wnn_pool_create(struct allocator *allocator, unsigned threads)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (unsigned i = 0; i < threads; i++) {
         pool->lanes[i].pool = pool;
-        pool->lanes[i].away = AWAY_LEAST;
+        pool->lanes[i].backoff = BACKOFF_MIN;
     }
     atomic_init(&pool->caller_processor, -1);
     unsigned started = 1;
@@ -440,7 +442,7 @@ struct pool *wnn_pool_create(struct allocator *allocator, unsigned threads)
     return NULL;
 }
 
-void wnn_pool_destroy(struct pool *pool)
+void wnn_thread_pool_destroy(struct pool *pool)
 {
     if (!pool)
         return;

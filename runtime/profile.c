@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executions that somebody watches: the profile of a graph, or an watcher of the repository's own tools. The
+// Executions that somebody watches: the profile of a graph, or an observer of the repository's own tools. The
 // clock is read once a node, so that the times of the nodes add up to the execution's.
 
+#include "runtime/context.h"
 #include "runtime/internal.h"
 #include "runtime/spin.h"
 
@@ -17,8 +18,8 @@ struct profile {
 };
 
 struct timing {
-    struct watcher watcher;      // first
-    const struct watcher *trace; // of the execution's nodes, or NULL
+    struct observer observer;     // first
+    const struct observer *trace; // of the execution's nodes, or NULL
     const struct profile *profile;
     size_t done;
     uint64_t device; // nanoseconds by its clock: of the nodes that are done, then of all
@@ -26,7 +27,7 @@ struct timing {
 };
 
 // One block: the profile and the arrays.
-static struct profile *create(WNNGraph graph)
+static struct profile *create_profile(WNNGraph graph)
 {
     const struct graph *source = &graph->plan->graph;
     const struct graph_info *info = &graph->info;
@@ -59,25 +60,27 @@ static struct profile *create(WNNGraph graph)
 // Executions
 // ---------------------------------------------------------------------------------------------------------------
 
-static void note_begin(const struct watcher *watcher, const struct node *node, const struct sight *sight)
+static void note_begin(const struct observer *observer, const struct node *node,
+                       const struct operand_resolver *resolver)
 {
-    const struct watcher *trace = ((const struct timing *)watcher)->trace;
-    trace->before(trace, node, sight);
+    const struct observer *trace = ((const struct timing *)observer)->trace;
+    trace->before(trace, node, resolver);
 }
 
-static void note_end(const struct watcher *watcher, const struct node *node, const struct sight *sight)
+static void note_end(const struct observer *observer, const struct node *node,
+                     const struct operand_resolver *resolver)
 {
-    struct timing *timing = (struct timing *)(uintptr_t)watcher;
+    struct timing *timing = (struct timing *)(uintptr_t)observer;
     if (timing->trace)
-        timing->trace->after(timing->trace, node, sight);
+        timing->trace->after(timing->trace, node, resolver);
     if (timing->done < timing->profile->count)
         timing->profile->ends[timing->done] = wnn_nanoseconds();
     timing->done++;
 }
 
-static void note_time(const struct watcher *watcher, const struct node *node, uint64_t nanoseconds)
+static void note_time(const struct observer *observer, const struct node *node, uint64_t nanoseconds)
 {
-    struct timing *timing = (struct timing *)(uintptr_t)watcher;
+    struct timing *timing = (struct timing *)(uintptr_t)observer;
     timing->by_device = true;
     if (!node) {
         timing->device = nanoseconds > timing->device ? nanoseconds : timing->device;
@@ -140,24 +143,24 @@ bool wnn_profile_execute(WNNGraph graph, const struct bindings *bindings, struct
     struct bindings watched = *bindings;
 
     pthread_mutex_lock(&queue->lock);
-    const struct watcher *watcher = graph->watcher;
+    const struct observer *observer = graph->observer;
     struct profile *profile = graph->profile;
     uint64_t epoch = graph->profile_epoch;
     pthread_mutex_unlock(&queue->lock);
-    if (!watcher && !profile && (profile = create(graph))) {
+    if (!observer && !profile && (profile = create_profile(graph))) {
         pthread_mutex_lock(&queue->lock);
         graph->profile = profile;
         pthread_mutex_unlock(&queue->lock);
     }
-    const struct watcher *trace = bindings->watcher;
+    const struct observer *trace = bindings->observer;
     struct timing timing = {
         {trace ? note_begin : NULL, note_end, note_time, false}, trace, profile, 0, 0, false};
-    watched.watcher = watcher ? watcher : profile ? &timing.watcher : trace;
+    watched.observer = observer ? observer : profile ? &timing.observer : trace;
 
     uint64_t begin = wnn_nanoseconds();
     bool done = backend->execute(context->state, graph->executable, &watched, error);
     uint64_t end = wnn_nanoseconds();
-    if (!done || watcher || !profile || timing.done != profile->count)
+    if (!done || observer || !profile || timing.done != profile->count)
         return done;
     pthread_mutex_lock(&queue->lock);
     if (epoch == graph->profile_epoch)
@@ -173,11 +176,11 @@ void wnn_profile_free(WNNGraph graph)
     wnn_release(&graph->context->allocator, graph->profile);
 }
 
-void wnn_graph_watch(WNNGraph graph, const struct watcher *watcher)
+void wnn_graph_watch(WNNGraph graph, const struct observer *observer)
 {
     pthread_mutex_lock(&graph->context->queue.lock);
-    graph->watcher = watcher;
-    atomic_store(&graph->watched, watcher || graph->profiling);
+    graph->observer = observer;
+    atomic_store(&graph->watched, observer || graph->profiling);
     pthread_mutex_unlock(&graph->context->queue.lock);
 }
 
@@ -195,7 +198,7 @@ void wnnGraphSetProfiling(WNNGraph graph, bool enabled)
     if (enabled && graph->profile)
         clear(graph->profile);
     graph->profiling = enabled;
-    atomic_store(&graph->watched, enabled || graph->watcher);
+    atomic_store(&graph->watched, enabled || graph->observer);
     pthread_mutex_unlock(&graph->context->queue.lock);
 }
 

@@ -7,8 +7,9 @@
 // What a request does is in its kind; the queue knows nothing about graphs.
 //
 // Where a device does the work, a run only begins it: the request is in flight then, and the worker goes on
-// with the next. Requests in flight land in the order of the timeline, on a second thread or on one that
-// waits. What has ended while others before it fly waits for its turn, so that results come in call order.
+// with the next. Requests in flight are retired in the order of the timeline, on a second thread or on one
+// that waits. What has ended while others before it are in flight waits for its turn, so that
+// results come in call order.
 
 #ifndef RUNTIME_QUEUE_H_
 #define RUNTIME_QUEUE_H_
@@ -19,11 +20,12 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <time.h>
 
 struct request;
 struct request_list;
 
-// All but `joins` are called without a lock, and once at most for a request that does not ask for more.
+// All but `can_overlap` are called without a lock, and once at most for a request that does not ask for more.
 struct request_kind {
     // One at a time, on the worker, or on any thread if it may; one build beside that, on the builder's
     // thread. Failing is said with `error`; false means that the context is lost by it.
@@ -35,18 +37,18 @@ struct request_kind {
     // A thread that waits for this request, or for one behind it, may run it.
     bool anywhere;
     bool builds;        // it is a build
-    bool interruptible; // its run and its landing ask for request->interrupt
+    bool interruptible; // its run and its retirement ask for request->interrupt
     // (optional) Under the lock, quickly: whether it may run while these are in flight. NULL: not.
-    bool (*joins)(struct request *request, const struct request_list *flying);
-    // For a request whose run has set REQUEST_FLIES: waits for its end. As `run` otherwise.
-    bool (*land)(WNNContext context, struct request *request, struct error *error);
+    bool (*can_overlap)(struct request *request, const struct request_list *in_flight);
+    // For a request whose run has set REQUEST_IN_FLIGHT: waits for its end. As `run` otherwise.
+    bool (*retire)(WNNContext context, struct request *request, struct error *error);
 };
 
 // How a run has ended; for a run that succeeds to change.
-enum request_course {
+enum request_outcome {
     REQUEST_ENDED,
-    REQUEST_FLIES,
-    REQUEST_AGAIN // to be run once more, when a request has landed
+    REQUEST_IN_FLIGHT,
+    REQUEST_AGAIN // to be run once more, when a request has been retired
 };
 
 // Whom to tell. `build` or `request` or neither.
@@ -82,9 +84,9 @@ struct request {
     struct request *next_in_bucket;
     uint64_t id; // 0: nobody waits for it, it cannot be cancelled, and it is not counted as pending
     enum request_state state;
-    enum request_course course;
+    enum request_outcome outcome;
     struct interrupt interrupt;
-    bool failed; // ended by a failure that loses the context, while others before it fly
+    bool failed; // ended by a failure that loses the context, while others before it are in flight
     pthread_t deliverer;
     struct callback callback;
     WNNStatus status;
@@ -99,6 +101,32 @@ struct request {
 struct request_list {
     struct request *first, *last;
 };
+
+static inline void wnn_requests_append(struct request_list *list, struct request *request)
+{
+    request->next = NULL;
+    request->previous = list->last;
+    request->list = list;
+    *(list->last ? &list->last->next : &list->first) = request;
+    list->last = request;
+}
+
+static inline void wnn_requests_detach(struct request *request)
+{
+    struct request_list *list = request->list;
+    *(request->previous ? &request->previous->next : &list->first) = request->next;
+    *(request->next ? &request->next->previous : &list->last) = request->previous;
+    request->next = request->previous = NULL;
+    request->list = NULL;
+}
+
+static inline struct request *wnn_requests_take(struct request_list *list)
+{
+    struct request *request = list->first;
+    if (request)
+        wnn_requests_detach(request);
+    return request;
+}
 
 // One spontaneous callback that runs now; on the stack of its thread.
 struct spontaneous {
@@ -116,11 +144,13 @@ struct spontaneous {
 #define QUEUE_PLACES     4
 #define QUEUE_PLACE_SIZE 512
 
+// Lock order: a timeline has one lock; no other lock is taken and no function of the caller, the backend or
+// the allocator is called while it is held.
 struct queue {
     pthread_mutex_t lock;
     pthread_cond_t work;           // for the worker: something to run or to deliver, or the end
     pthread_cond_t changed;        // for those who wait: a request is done or complete
-    pthread_cond_t flights;        // for who lands them: something to land, or the end
+    pthread_cond_t flights;        // for who retires them: something in flight, or the end
     pthread_cond_t build_work;     // for the builder: something to build, or the end
     struct request_list waiting;   // the timeline
     bool running;                  // one that was on it runs
@@ -128,11 +158,11 @@ struct queue {
     struct request_list builds;    // which are not on it
     struct request *building;      // the one that runs
     bool builder_busy;             // with that, its callback included
-    struct request_list flying;    // and what is in flight of it
+    struct request_list in_flight; // what has left it and is not retired
     atomic_uint flight_count;      // of them; grows only while `running`
-    bool landing;                  // the first of them lands
+    bool retiring;                 // the first of them is being retired
     bool stalled;                  // nothing begins before it has
-    bool grounded;                 // nothing will fly any more
+    bool stopped;                  // nothing will be in flight any more
     uint64_t waits_seen;           // how often a thread waited for what ran, or ran it itself
     bool expects_waiters;          // the worker looks by itself soon whether somebody has run what came
     struct request_list cancelled; // spontaneous ones that wnnContextCancel left to the worker
@@ -165,75 +195,44 @@ struct queue {
 };
 
 bool wnn_queue_init(struct queue *queue, uint64_t first_id);
-void wnn_queue_free(WNNContext context);
-
-// `size` bytes that begin with a request, filled with zeros, or NULL (and `error`).
-void *wnn_request_create(WNNContext context, const struct request_kind *kind, size_t size,
-                         struct error *error);
-
-// For a request that was not submitted.
-void wnn_request_free(WNNContext context, void *request);
-
-// Puts the request on the timeline, or refuses it at once: because `error` holds a status other than Success
-// (the request may be NULL then), or because the context is lost. Takes the request. Never fails: where there
-// is no memory for the answer, a spare request carries it, and where that is in use, the callback runs inside
-// of this call whatever its mode.
-WNNFuture wnn_submit(WNNContext context, struct request *request, const struct callback *callback,
-                     struct error *error);
-
-// The answer to a call that has no context: the callback runs inside of it.
-WNNFuture wnn_refuse_without_context(const struct callback *callback);
-
-// Puts a request without callback and future on the timeline. False (and `error`): the context is lost, and
-// the request is gone.
-bool wnn_submit_silently(WNNContext context, struct request *request, struct error *error);
-
-// Takes the timeline for the thread that calls, so that what it does next is in order; nothing of it runs
-// until the thread gives it back. False: something is on it, or the context is lost.
-bool wnn_queue_take(WNNContext context);
-void wnn_queue_give(WNNContext context);
-
-// Under the lock: puts a request without `drop` on the timeline. Not after the end.
-void wnn_queue_dispose(struct queue *queue, struct request *request);
-
-// Checks what every callback info struct has, which may be followed by the structs of `chains`; a mode that
-// does not exist makes the callback run inside of the call.
-bool wnn_check_callback(const WNNChainedStruct *chain, uint32_t chains, struct callback *callback,
-                        struct error *error);
-
-// The smaller of the limit of a chained WNNTimeLimit, if there is one, and `limit`; 0: none.
-uint64_t wnn_time_limit(const WNNChainedStruct *chain, uint64_t limit);
-
-// Sets the deadline of a request that begins to run, unless it has one already: `limit` nanoseconds from now,
-// 0: none.
-void wnn_request_begin(struct request *request, uint64_t limit);
-
-// Marks the context lost, unless it is already: requests that wait are taken off the timeline and can be
-// ended with wnn_lose_end, which also calls the lost callback. Between the two the caller may end what it has
-// in hand.
-bool wnn_lose_begin(WNNContext context, WNNContextLostReason reason, const char *message,
-                    struct request_list *cancelled);
-void wnn_lose_end(WNNContext context, struct request_list *cancelled);
-
-// Takes back what `matches`, as wnnContextCancel does: ends what waits, and interrupts what runs.
-void wnn_queue_cancel(WNNContext context,
-                      bool (*matches)(const struct request *request, const void *argument),
-                      const void *argument, const char *message);
-
-// The builder's loop; returns when the queue is ending and nothing is to be built.
-void wnn_queue_build(WNNContext context);
-
-// The worker's loop; returns when the queue is ending and nothing waits.
-void wnn_queue_work(WNNContext context);
-
-// The loop of the thread that lands requests, until wnn_queue_ground.
-void wnn_queue_land(WNNContext context);
-void wnn_queue_ground(WNNContext context);
+void wnn_queue_free(struct queue *queue, struct allocator *allocator);
 
 // False inside of a spontaneous callback.
 bool wnn_queue_may_wait(struct queue *queue);
 
-// Delivers whatever has not been delivered, and everything that comes later where it arises.
-void wnn_queue_close(WNNContext context);
+// CLOCK_MONOTONIC; false: so late that it never comes.
+bool wnn_deadline_after(uint64_t nanoseconds, struct timespec *deadline);
+
+// What follows is called under the lock.
+
+// Doubles the table when there is a request a bucket; without memory for that, requests are found more
+// slowly. The lock is left to allocate.
+void wnn_queue_grow(struct queue *queue, struct allocator *allocator);
+
+// Gives a request its id, under which it is found until it leaves.
+void wnn_queue_enter(struct queue *queue, struct request *request);
+void wnn_queue_leave(struct queue *queue, struct request *request);
+struct request *wnn_queue_find(struct queue *queue, uint64_t id);
+bool wnn_queue_has_id(const struct queue *queue, uint64_t id); // now or earlier
+
+// It runs no more, and may be gone soon.
+void wnn_queue_leave_current(struct queue *queue, const struct request *request);
+
+// Spontaneous callbacks: of this thread, and one that begins and ends on it.
+bool wnn_queue_on_callback(const struct queue *queue);
+void wnn_queue_enter_callback(struct queue *queue, struct spontaneous *record);
+void wnn_queue_leave_callback(struct queue *queue, struct spontaneous *record);
+
+// Whether a thread that waits may run the request. A spontaneous callback is the worker's.
+bool wnn_request_runs_anywhere(const struct request *request);
+
+// Whether the first request of the timeline may begin.
+bool wnn_queue_may_begin(const struct queue *queue);
+
+// After a request was run by a thread that is not the worker: tells who can go on.
+void wnn_queue_go_on(struct queue *queue);
+
+// Puts a request without `drop` on the timeline. Not after the end.
+void wnn_queue_dispose(struct queue *queue, struct request *request);
 
 #endif

@@ -4,6 +4,8 @@
 // change in the order of the timeline only, and stay as long as a request needs them.
 
 #include "runtime/internal.h"
+#include "runtime/request.h"
+#include "runtime/submit.h"
 #include "runtime/trace.h"
 
 #include <string.h>
@@ -104,12 +106,12 @@ void wnn_tensors_end(WNNContext context)
 // Life
 // ---------------------------------------------------------------------------------------------------------------
 
-void wnn_tensor_hold(WNNTensor tensor)
+void wnn_tensor_ref(WNNTensor tensor)
 {
     atomic_fetch_add(&tensor->references, 1);
 }
 
-bool wnn_tensor_use(WNNTensor tensor)
+bool wnn_tensor_begin_use(WNNTensor tensor)
 {
     unsigned uses = atomic_load(&tensor->uses);
     do {
@@ -118,29 +120,29 @@ bool wnn_tensor_use(WNNTensor tensor)
     } while (!atomic_compare_exchange_weak(&tensor->uses, &uses, uses + 1));
     if (!atomic_load(&tensor->destroyed))
         return true;
-    wnn_tensor_unuse(tensor);
+    wnn_tensor_end_use(tensor);
     return false;
 }
 
-void wnn_tensor_unuse(WNNTensor tensor)
+void wnn_tensor_end_use(WNNTensor tensor)
 {
     if (atomic_fetch_sub(&tensor->uses, 1) != 1)
         return;
     free_stored(tensor);
     wnn_release(&tensor->context->allocator, tensor->data);
-    wnn_constant_release(tensor->constant);
+    wnn_constant_unref(tensor->constant);
     tensor->data = NULL;
     tensor->constant = NULL;
 }
 
-void wnn_tensor_drop(WNNTensor tensor)
+void wnn_tensor_unref(WNNTensor tensor)
 {
     if (atomic_fetch_sub(&tensor->references, 1) != 1)
         return;
     WNNContext context = tensor->context;
     wnnTensorDestroy(tensor);
     wnn_release(&context->allocator, tensor);
-    wnn_context_drop(context);
+    wnn_context_unref(context);
 }
 
 void wnnTensorAddRef(WNNTensor tensor)
@@ -155,13 +157,13 @@ void wnnTensorRelease(WNNTensor tensor)
         return;
     atomic_fetch_sub(&tensor->context->tensor_count, 1);
     wnn_budget_give(tensor->context->budget, WNNResource_Objects, 1);
-    wnn_tensor_drop(tensor);
+    wnn_tensor_unref(tensor);
 }
 
 void wnnTensorDestroy(WNNTensor tensor)
 {
     if (tensor && !atomic_exchange(&tensor->destroyed, true))
-        wnn_tensor_unuse(tensor);
+        wnn_tensor_end_use(tensor);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -192,13 +194,13 @@ static bool check(WNNContext context, const char *method, uint32_t chains,
 }
 
 // A tensor without memory.
-static WNNTensor create(WNNContext context, const WNNTensorDescriptor *descriptor,
-                        const struct descriptor *type, size_t bytes)
+static WNNTensor create_bare(WNNContext context, const WNNTensorDescriptor *descriptor,
+                             const struct descriptor *type, size_t bytes)
 {
     WNNTensor tensor = wnn_allocate_zero(&context->allocator, sizeof(struct WNNTensorImpl));
     if (!tensor)
         return NULL;
-    wnn_context_hold(context);
+    wnn_context_ref(context);
     tensor->context = context;
     atomic_init(&tensor->handles, 1);
     atomic_init(&tensor->references, 1);
@@ -220,7 +222,7 @@ static WNNTensor complete(WNNTensor tensor, bool good, const struct descriptor *
         return tensor;
     }
     if (tensor)
-        wnn_tensor_drop(tensor);
+        wnn_tensor_unref(tensor);
     wnn_fail(error, WNNStatus_OutOfMemory, "out of memory for a tensor of %zu bytes (%s %s)", bytes,
              wnn_dtype_name(type->type), SHAPE_TEXT(&type->shape));
     return NULL;
@@ -235,12 +237,12 @@ static bool check_place(WNNContext context, WNNTensor *tensor, const char *metho
 }
 
 // Gives back what a descriptor lends to a tensor that did not come to be.
-static void return_lent(const WNNTensorDescriptor *descriptor)
+static void return_external(const WNNTensorDescriptor *descriptor)
 {
-    const WNNVulkanBuffer *lent =
+    const WNNVulkanBuffer *external =
         descriptor ? wnn_chained(descriptor->nextInChain, WNNSType_VulkanBuffer) : NULL;
-    if (lent && lent->release)
-        lent->release(lent->buffer, lent->userdata);
+    if (external && external->release)
+        external->release(external->buffer, external->userdata);
 }
 
 static WNNTensor create_tensor(WNNContext context, const WNNTensorDescriptor *descriptor, struct error *error)
@@ -261,7 +263,7 @@ static WNNTensor create_tensor(WNNContext context, const WNNTensorDescriptor *de
         return wnn_fail(error, WNNStatus_TypeError, "%s: the tensors of the backend %s have no Vulkan memory",
                         method, context->backend->name),
                NULL;
-    WNNTensor tensor = create(context, descriptor, &type, bytes);
+    WNNTensor tensor = create_bare(context, descriptor, &type, bytes);
     bool good = false;
     if (tensor && on_device) {
         tensor->exportable = chain && chain->sType == WNNSType_VulkanExport;
@@ -279,7 +281,7 @@ WNNStatus wnnContextCreateTensor(WNNContext context, const WNNTensorDescriptor *
     if (check_place(context, tensor, "createTensor", &error))
         *tensor = create_tensor(context, descriptor, &error);
     if (error.status != WNNStatus_Success)
-        return_lent(descriptor);
+        return_external(descriptor);
     return context ? wnn_context_report(context, &error) : error.status;
 }
 
@@ -303,12 +305,12 @@ WNNStatus wnnContextCreateConstantTensor(WNNContext context, const WNNTensorDesc
             struct constant *constant = wnn_constant_create(&context->allocator, bytes);
             if (constant)
                 memcpy((void *)(uintptr_t)constant->data, data, bytes);
-            *tensor = constant ? create(context, descriptor, &type, bytes) : NULL;
+            *tensor = constant ? create_bare(context, descriptor, &type, bytes) : NULL;
             if (*tensor) {
                 (*tensor)->is_constant = true;
                 (*tensor)->constant = constant;
             } else {
-                wnn_constant_release(constant);
+                wnn_constant_unref(constant);
             }
             *tensor = complete(*tensor, true, &type, bytes, &error);
         }
@@ -391,8 +393,8 @@ static void drop_transfer(WNNContext context, struct request *request)
 {
     (void)context;
     WNNTensor tensor = ((struct transfer *)request)->tensor;
-    wnn_tensor_unuse(tensor);
-    wnn_tensor_drop(tensor);
+    wnn_tensor_end_use(tensor);
+    wnn_tensor_unref(tensor);
 }
 
 static bool run_export(WNNContext context, struct request *request, struct error *error)
@@ -456,7 +458,7 @@ static bool check_transfer(WNNContext context, const struct request_kind *kind, 
 // Uses the tensor, which has been checked, for a transfer.
 static bool use(WNNTensor tensor, const struct request_kind *kind, struct error *error)
 {
-    return wnn_tensor_use(tensor) ||
+    return wnn_tensor_begin_use(tensor) ||
            wnn_fail(error, WNNStatus_TypeError, "%s: the tensor was destroyed", method_of(kind));
 }
 
@@ -472,7 +474,7 @@ static struct transfer *prepare(WNNContext context, const struct request_kind *k
         wnn_request_free(context, transfer);
         return NULL;
     }
-    wnn_tensor_hold(tensor);
+    wnn_tensor_ref(tensor);
     transfer->tensor = tensor;
     return transfer;
 }
@@ -510,7 +512,7 @@ static bool write_at_once(WNNContext context, WNNTensor tensor, const void *data
         backend->tensor_write(context->state, tensor->stored, data, error);
     else if (quick)
         memcpy(tensor->data, data, tensor->bytes);
-    wnn_tensor_unuse(tensor);
+    wnn_tensor_end_use(tensor);
     return quick;
 }
 

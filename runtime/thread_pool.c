@@ -7,9 +7,10 @@
 #include "lib/allocator.h"
 #include "lib/interrupt.h"
 #include "lib/signals.h"
+#include "ops/check.h"
 #include "runtime/fork.h"
-#include "runtime/internal.h"
 #include "runtime/pool.h"
+#include "runtime/processor.h"
 
 #include <errno.h>
 #include <pthreadpool.h>
@@ -19,8 +20,6 @@
 // How long a turn lasts if others of the same priority wait, and how long these wait at most.
 #define TURN_NANOSECONDS 5000000u
 #define WAIT_NANOSECONDS 50000000u
-
-#define MOST_THREADS 1024u
 
 enum spare_state {
     SPARE_IDLE,
@@ -35,7 +34,7 @@ struct spare {
     bool detached;
     void *(*function)(void *argument);
     void *argument;
-    struct spare *next; // of those that are idle
+    struct spare *next; // idle thread
 };
 
 // A context that waits for its turn; on the stack of its thread.
@@ -355,7 +354,7 @@ static void end_pool(WNNThreadPool pool)
     }
     if (pool->pthreadpool)
         pthreadpool_destroy(pool->pthreadpool);
-    wnn_pool_destroy(pool->compute);
+    wnn_thread_pool_destroy(pool->compute);
     if (!own)
         free_pool(pool);
 }
@@ -398,7 +397,7 @@ static bool start_spares(WNNThreadPool pool, uint32_t count, struct error *error
     return true;
 }
 
-static WNNThreadPool create(const WNNThreadPoolDescriptor *d, struct error *error)
+static WNNThreadPool create_thread_pool(const WNNThreadPoolDescriptor *d, struct error *error)
 {
     static const WNNLimits limits = WNN_LIMITS_INIT;
     if (!wnn_check_chain(d->nextInChain, 0, "thread pool descriptor", error) ||
@@ -410,10 +409,10 @@ static WNNThreadPool create(const WNNThreadPoolDescriptor *d, struct error *erro
         return NULL;
     }
     uint32_t threads = d->computeThreads ? d->computeThreads : wnn_processor_count();
-    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
-    if (d->spareThreads > MOST_THREADS) {
+    threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+    if (d->spareThreads > MAX_THREADS) {
         wnn_fail(error, WNNStatus_TypeError, "%u spare threads; expected at most %u", d->spareThreads,
-                 MOST_THREADS);
+                 MAX_THREADS);
         return NULL;
     }
     struct allocator host;
@@ -430,7 +429,7 @@ static WNNThreadPool create(const WNNThreadPoolDescriptor *d, struct error *erro
     pool->threads = threads;
     bool made = start_spares(pool, d->spareThreads, error);
     if (made && threads > 1) {
-        pool->compute = wnn_pool_create(&pool->allocator, threads);
+        pool->compute = wnn_thread_pool_create(&pool->allocator, threads);
         pool->pthreadpool = pool->compute ? wnn_pthreadpool_create(&pool->allocator, threads) : NULL;
         made = pool->pthreadpool || wnn_fail_threads(error, threads);
     }
@@ -446,7 +445,7 @@ WNNStatus wnnCreateThreadPool(const WNNThreadPoolDescriptor *descriptor, WNNThre
     if (!pool)
         return WNNStatus_TypeError;
     struct error error = {0};
-    *pool = create(descriptor ? descriptor : &defaults, &error);
+    *pool = create_thread_pool(descriptor ? descriptor : &defaults, &error);
     return error.status;
 }
 

@@ -110,10 +110,11 @@ void wnn_trace_lost(WNNContext context)
 // Nodes
 // ---------------------------------------------------------------------------------------------------------------
 
-static void begin_node(const struct watcher *watcher, const struct node *node, const struct sight *sight)
+static void begin_node(const struct observer *observer, const struct node *node,
+                       const struct operand_resolver *resolver)
 {
-    struct trace_nodes *nodes = (struct trace_nodes *)(uintptr_t)watcher;
-    (void)sight;
+    struct trace_nodes *nodes = (struct trace_nodes *)(uintptr_t)observer;
+    (void)resolver;
     if (node->lowering == WNN_LOWER_VIEW)
         return;
     nodes->open = node;
@@ -123,21 +124,22 @@ static void begin_node(const struct watcher *watcher, const struct node *node, c
                                                   .label = wnn_string_view(node->label)});
 }
 
-static void end_node(const struct watcher *watcher, const struct node *node, const struct sight *sight)
+static void end_node(const struct observer *observer, const struct node *node,
+                     const struct operand_resolver *resolver)
 {
     (void)node;
-    (void)sight;
-    wnn_trace_nodes_end((struct trace_nodes *)(uintptr_t)watcher);
+    (void)resolver;
+    wnn_trace_nodes_end((struct trace_nodes *)(uintptr_t)observer);
 }
 
-const struct watcher *wnn_trace_nodes(struct trace_nodes *nodes, WNNContext context)
+const struct observer *wnn_trace_nodes(struct trace_nodes *nodes, WNNContext context)
 {
     nodes->open = NULL;
     if (!context->trace.event || !context->trace.includeNodes)
         return NULL;
-    nodes->watcher = (struct watcher){.before = begin_node, .after = end_node};
+    nodes->observer = (struct observer){.before = begin_node, .after = end_node};
     nodes->context = context;
-    return &nodes->watcher;
+    return &nodes->observer;
 }
 
 void wnn_trace_nodes_end(struct trace_nodes *nodes)

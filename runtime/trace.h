@@ -70,14 +70,14 @@ void wnn_trace_complete_call(const struct trace_call *call, WNNStatus status);
 // The context is lost.
 void wnn_trace_lost(WNNContext context);
 
-// The nodes of one execution that the host computes: what the backend is to be given as its watcher, NULL
+// The nodes of one execution that the host computes: what the backend is to be given as its observer, NULL
 // where nobody wants to know. What did not end because the execution failed ends with wnn_trace_nodes_end.
 struct trace_nodes {
-    struct watcher watcher; // first
+    struct observer observer; // first
     WNNContext context;
     const struct node *open; // begun, and not ended
 };
-const struct watcher *wnn_trace_nodes(struct trace_nodes *nodes, WNNContext context);
+const struct observer *wnn_trace_nodes(struct trace_nodes *nodes, WNNContext context);
 void wnn_trace_nodes_end(struct trace_nodes *nodes);
 
 #endif

@@ -82,7 +82,7 @@ static bool read_header(const char *path, const char *header, struct array *arra
     return true;
 }
 
-#define MOST_HEADER 65536
+#define MAX_HEADER 65536
 
 // Where the header begins and how long it is, of at least 12 bytes. False: this is no .npy file.
 static bool find_header(const unsigned char *data, size_t *start, size_t *length)
@@ -93,14 +93,14 @@ static bool find_header(const unsigned char *data, size_t *start, size_t *length
     *length = (size_t)data[8] | (size_t)data[9] << 8;
     if (*start == 12)
         *length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
-    return *length < MOST_HEADER;
+    return *length < MAX_HEADER;
 }
 
 // The header is copied first, so that it stays what it is while it is read.
 static bool read_copy(const char *path, const unsigned char *text, size_t length, struct array *array,
                       struct error *error)
 {
-    char header[MOST_HEADER];
+    char header[MAX_HEADER];
     memcpy(header, text, length);
     header[length] = '\0';
     return read_header(path, header, array, error);
@@ -127,7 +127,7 @@ size_t array_npy_extent(const unsigned char *data, size_t size)
 
 bool array_decode_npy(const char *path, struct mapping *file, struct array *array, struct error *error)
 {
-    *array = (struct array){.mapping = mapping_share(file)};
+    *array = (struct array){.mapping = mapping_ref(file)};
     const unsigned char *data = array->mapping->data;
     size_t size = array->mapping->size, start = 0, length = 0;
     bool good = size >= 12 && find_header(data, &start, &length) && length <= size - start
@@ -150,16 +150,16 @@ static size_t npy_extent(const unsigned char *data, size_t size, void *unused)
 
 bool array_read_npy(const char *path, struct array *array, struct error *error)
 {
-    static const struct mapping_rule rule = {"an array", MOST_DATA_STREAM, false, npy_extent, NULL};
+    static const struct mapping_rule rule = {"an array", MAX_DATA_STREAM, false, npy_extent, NULL};
     struct mapping *file = mapping_open(path, &rule, error);
     bool good = file && array_decode_npy(path, file, array, error);
-    mapping_release(file);
+    mapping_unref(file);
     return good;
 }
 
 void array_close(struct array *array)
 {
-    mapping_release(array->mapping);
+    mapping_unref(array->mapping);
     *array = (struct array){.data = NULL};
 }
 

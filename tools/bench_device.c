@@ -12,14 +12,14 @@
 #include <stdlib.h>
 
 struct stopwatch {
-    struct watcher watcher; // first
+    struct observer observer; // first
     double *times;
     size_t count, capacity;
 };
 
-static void note(const struct watcher *watcher, const struct node *node, uint64_t nanoseconds)
+static void note(const struct observer *observer, const struct node *node, uint64_t nanoseconds)
 {
-    struct stopwatch *watch = (struct stopwatch *)(uintptr_t)watcher;
+    struct stopwatch *watch = (struct stopwatch *)(uintptr_t)observer;
     if (node)
         return;
     watch->times = must_grow(watch->times, watch->count, &watch->capacity, sizeof watch->times[0]);
@@ -93,11 +93,11 @@ static bool count_bytes(struct subject *subject, uint64_t *bytes, struct error *
 
 bool device_measure(struct subject *subject, double seconds, struct device_times *times, struct error *error)
 {
-    struct stopwatch watch = {.watcher = {.timed = note, .whole = true}};
+    struct stopwatch watch = {.observer = {.timed = note, .whole = true}};
     *times = (struct device_times){0};
     if (!subject->session->backend->submit)
         return true;
-    wnn_graph_watch(subject->graph, &watch.watcher);
+    wnn_graph_watch(subject->graph, &watch.observer);
     bool good = run_many(subject, seconds, error);
     wnn_graph_watch(subject->graph, NULL);
     if (good && watch.count > 0) {

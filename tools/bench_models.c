@@ -18,7 +18,7 @@ struct net {
     struct model *model;
     WNNGraphBuilder builder;
     uint64_t seed;
-    // Of a quantised network: every result is quantised and dequantised, weights are constants of int8, one
+    // Of a quantized network: every result is quantized and dequantized, weights are constants of int8, one
     // scale an output channel, biases of int32. The scale is that of the last result.
     bool quantized;
     float scale;
@@ -63,7 +63,7 @@ static void free_loan(const void *data, size_t size, void *memory, void *unused)
     free(memory);
 }
 
-// Random numbers in [middle - range, middle + range), lent to the library like the weights of a file.
+// Random numbers in [middle - range, middle + range), external to the library like the weights of a file.
 static WNNOperand weights_around(struct net *net, const uint32_t *dims, size_t rank, float middle,
                                  float range)
 {
@@ -102,7 +102,7 @@ static WNNOperand numbers(struct net *net, const uint32_t *dims, size_t rank, co
     return operand;
 }
 
-// The same numbers, quantised by a scale for each item of dimension `axis`: int8, or int32 for biases.
+// The same numbers, quantized by a scale for each item of dimension `axis`: int8, or int32 for biases.
 static WNNOperand quantized_weights(struct net *net, WNNDataType type, const uint32_t *dims, size_t rank,
                                     size_t axis, float scale, float range)
 {
@@ -132,7 +132,7 @@ static WNNOperand quantized_weights(struct net *net, WNNDataType type, const uin
     return wnnGraphBuilderDequantizeLinear(net->builder, weight, step, zero, NULL);
 }
 
-// What exporters write behind every operator of a quantised network.
+// What exporters write behind every operator of a quantized network.
 static WNNOperand requantize(struct net *net, WNNOperand x, float scale, uint8_t zero)
 {
     if (!net->quantized)
@@ -153,7 +153,7 @@ static WNNOperand requantize(struct net *net, WNNOperand x, float scale, uint8_t
     weights(net, (const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t),      \
             (range))
 
-// A dimension of an operand; 1 after an error, so that the rest can be recorded in vain.
+// A dimension of an operand; 1 after an error, so that recording can go on.
 static uint32_t dimension(WNNOperand operand, size_t index)
 {
     WNNUint32List shape = wnnOperandGetShape(operand);
@@ -339,7 +339,7 @@ static WNNOperand split_heads(struct net *net, WNNOperand x, bool transposed)
     return wnnGraphBuilderTranspose(net->builder, x, &options);
 }
 
-static WNNOperand normalise(struct net *net, WNNOperand x, uint32_t size)
+static WNNOperand normalize(struct net *net, WNNOperand x, uint32_t size)
 {
     static const uint32_t axes[1] = {2};
     WNNLayerNormalizationOptions options = WNN_LAYER_NORMALIZATION_OPTIONS_INIT;
@@ -373,10 +373,10 @@ static bool bert_layer(struct net *net, const char *sizes, struct error *error)
     mixed = wnnGraphBuilderTranspose(builder, mixed, &transpose);
     mixed = wnnGraphBuilderReshape(builder, mixed, (WNNUint32List){joined, 3}, NULL);
     mixed = project(net, mixed, WIDTH, WIDTH);
-    x = normalise(net, wnnGraphBuilderAdd(builder, x, mixed, NULL), WIDTH);
+    x = normalize(net, wnnGraphBuilderAdd(builder, x, mixed, NULL), WIDTH);
     WNNOperand inner = wnnGraphBuilderGelu(builder, project(net, x, WIDTH, INNER), NULL);
     x = wnnGraphBuilderAdd(builder, x, project(net, inner, INNER, WIDTH), NULL);
-    return finish(net, normalise(net, x, WIDTH), error);
+    return finish(net, normalize(net, x, WIDTH), error);
 }
 
 enum {
@@ -445,7 +445,7 @@ static bool matmul(struct net *net, const char *text, struct error *error)
     return finish(net, wnnGraphBuilderMatmul(net->builder, a, WEIGHTS(0.1f, size[1], size[2]), NULL), error);
 }
 
-// Random bytes, lent.
+// Random bytes, external.
 static WNNOperand bytes_of(struct net *net, WNNDataType type, const uint32_t *dims, size_t rank)
 {
     size_t count = 1;

@@ -58,8 +58,8 @@ bool peer_run(const char *command, const char *graph, unsigned threads, struct p
     FILE *pipe = popen(command, "r");
     if (!pipe)
         return wnn_fail(error, WNNStatus_UnknownError, "%s: %s", command, strerror(errno));
-    char *text = must_allocate(MOST_PEER_OUTPUT + 2);
-    size_t printed = fread(text, 1, MOST_PEER_OUTPUT + 1, pipe);
+    char *text = must_allocate(MAX_PEER_OUTPUT + 2);
+    size_t printed = fread(text, 1, MAX_PEER_OUTPUT + 1, pipe);
     char *line = text;
     for (char *end; (end = memchr(line, '\n', printed - (size_t)(line - text))); line = end + 1) {
         *end = '\0';
@@ -68,9 +68,9 @@ bool peer_run(const char *command, const char *graph, unsigned threads, struct p
     read_line(line, result); // the last, without an end
     free(text);
     int status = pclose(pipe);
-    if (printed > MOST_PEER_OUTPUT)
+    if (printed > MAX_PEER_OUTPUT)
         return wnn_fail(error, WNNStatus_UnknownError,
-                        "what the peer's command prints is longer than %zu bytes: %s", MOST_PEER_OUTPUT,
+                        "what the peer's command prints is longer than %zu bytes: %s", MAX_PEER_OUTPUT,
                         command);
     if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
         return true;

@@ -7,6 +7,7 @@
 #include "tools/bench_report.h"
 #include "tools/bounds.h"
 #include "tools/command.h"
+#include "tools/load.h"
 #include "tools/memory.h"
 #include "tools/profile_show.h"
 #include "tools/subject.h"
@@ -63,7 +64,7 @@ static const char help[] =
     "  webnn bench --vs='./peer $WEBNN_GRAPH $WEBNN_THREADS' --threads=1 resnet50\n"
     "  webnn bench tools/digits/digits.webnn matmul:512x512x512 conv2d:56x56x64x64\n";
 
-#define MOST_SECONDS 86400.0
+#define MAX_SECONDS 86400.0
 
 struct bench_options {
     struct session_options session;
@@ -111,7 +112,7 @@ static bool run_round(struct subject *subject, const char *what, double limit, s
     struct progress progress;
     progress_begin(&progress, what);
     double begin = now();
-    for (size_t runs = 0; good && (runs < 3 || (now() - begin < limit && subject->time_count < MOST_TIMES));
+    for (size_t runs = 0; good && (runs < 3 || (now() - begin < limit && subject->time_count < MAX_TIMES));
          runs++) {
         good = subject_run(subject, error);
         progress_show(&progress, 0, 0);
@@ -438,7 +439,7 @@ static bool take_option(struct bench_options *options, int option, const char *a
     case 'd':
         return parse_type(argument, &options->type);
     case 't':
-        return parse_real("time", argument, 0, MOST_SECONDS, &options->time);
+        return parse_real("time", argument, 0, MAX_SECONDS, &options->time);
     case 'v':
         options->peers =
             must_grow(options->peers, options->peer_count, &options->peer_capacity, sizeof *options->peers);

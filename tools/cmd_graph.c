@@ -4,6 +4,7 @@
 
 #include "tools/command.h"
 #include "tools/graph_file.h"
+#include "tools/load.h"
 #include "tools/session.h"
 
 #include <stdio.h>
@@ -37,7 +38,7 @@ struct graph_options {
     uint32_t skip;
 };
 
-struct observer {
+struct pass_printer {
     const struct graph_options *options;
     unsigned shown;
 };
@@ -59,14 +60,14 @@ static void dump(const struct graph_options *options, const struct graph *graph)
 // Runs on the thread of the context that builds, while this one waits for that.
 static void observe(void *argument, const char *pass, const struct graph *graph)
 {
-    struct observer *observer = argument;
-    bool all = strcmp(observer->options->after, "all") == 0;
-    if (!all && strcmp(observer->options->after, pass) != 0)
+    struct pass_printer *printer = argument;
+    bool all = strcmp(printer->options->after, "all") == 0;
+    if (!all && strcmp(printer->options->after, pass) != 0)
         return;
     if (all)
-        printf("%s// after %s\n", observer->shown ? "\n" : "", pass);
-    observer->shown++;
-    dump(observer->options, graph);
+        printf("%s// after %s\n", printer->shown ? "\n" : "", pass);
+    printer->shown++;
+    dump(printer->options, graph);
 }
 
 static bool always_alive(const void *origin)
@@ -90,16 +91,16 @@ static bool show_recorded(const struct graph_options *options, struct model *mod
 static bool show_compiled(const struct graph_options *options, struct session *session, struct model *model,
                           struct error *error)
 {
-    struct observer observer = {options, 0};
+    struct pass_printer printer = {options, 0};
     wnn_context_set_compile_options(session->context, options->skip, true, options->after ? observe : NULL,
-                                    &observer);
+                                    &printer);
     WNNGraph graph;
     if (!session_build(session, model, &graph, error))
         return false;
     if (!options->after)
         dump(options, &wnn_graph_plan(graph)->graph);
     wnnGraphRelease(graph);
-    return !options->after || observer.shown ||
+    return !options->after || printer.shown ||
            wnn_fail(error, WNNStatus_OperationError, "the pass %s does not run on the backend %s",
                     options->after, session->backend->name);
 }

@@ -4,6 +4,7 @@
 
 #include "tools/command.h"
 #include "tools/graph_text.h"
+#include "tools/load.h"
 #include "tools/session.h"
 #include "tools/terminal.h"
 
@@ -242,16 +243,16 @@ static int list_devices(void)
 {
     static const char *const kinds[] = {"", "other", "discrete", "integrated", "virtual", "processor"};
     enum {
-        MOST_DEVICES = 32
+        MAX_DEVICES = 32
     };
-    static WNNDeviceInfo devices[MOST_DEVICES];
+    static WNNDeviceInfo devices[MAX_DEVICES];
     size_t count;
-    wnnEnumerateDevices(MOST_DEVICES, devices, &count);
+    wnnEnumerateDevices(MAX_DEVICES, devices, &count);
     printf("%sdevices%s\n", STYLE_BOLD, STYLE_NONE);
     print_processor();
     if (count == 0)
         printf("  no GPU\n");
-    for (size_t i = 0; i < count && i < MOST_DEVICES; i++) {
+    for (size_t i = 0; i < count && i < MAX_DEVICES; i++) {
         const WNNDeviceInfo *device = &devices[i];
         printf("  %4u %s%s%s\n", device->index, STYLE_BOLD, SHOWN_STRING(device->name), STYLE_NONE);
         printf("       UUID %s\n", uuid_text(device->uuid, (char[37]){0}));

@@ -5,6 +5,7 @@
 #include "tools/bounds.h"
 #include "tools/command.h"
 #include "tools/find_nan.h"
+#include "tools/load.h"
 #include "tools/memory.h"
 #include "tools/profile_show.h"
 #include "tools/run_show.h"
@@ -283,7 +284,7 @@ static int compute_graph(const struct run_options *options, int count, char **ar
     return good ? CODE_GOOD : command_failed(&work.error);
 }
 
-#define MOST_REAL 1e9 // of what pixels are multiplied with and divided by, and its inverse
+#define MAX_REAL 1e9 // of what pixels are multiplied with and divided by, and its inverse
 
 // "0.5" for all channels or "0.1,0.2,0.3".
 static bool parse_channels(const char *option, const char *argument, double low, double values[3])
@@ -296,7 +297,7 @@ static bool parse_channels(const char *option, const char *argument, double low,
         next = strchr(at, ',');
         if (next)
             *next++ = '\0';
-        if (count < 3 && !parse_real(option, at, low, MOST_REAL, &values[count]))
+        if (count < 3 && !parse_real(option, at, low, MAX_REAL, &values[count]))
             return false;
         count++;
     }
@@ -313,11 +314,11 @@ static bool take_option(struct run_options *options, int option, const char *arg
 {
     switch (option) {
     case 's':
-        return parse_real("scale", argument, -MOST_REAL, MOST_REAL, &options->rule.scale);
+        return parse_real("scale", argument, -MAX_REAL, MAX_REAL, &options->rule.scale);
     case 'm':
-        return parse_channels("mean", argument, -MOST_REAL, options->rule.mean);
+        return parse_channels("mean", argument, -MAX_REAL, options->rule.mean);
     case 'd':
-        return parse_channels("std", argument, 1 / MOST_REAL, options->rule.deviation);
+        return parse_channels("std", argument, 1 / MAX_REAL, options->rule.deviation);
     case 'i':
         options->rule.invert = true;
         return true;
@@ -355,7 +356,7 @@ static bool take_option(struct run_options *options, int option, const char *arg
         options->find_nan = true;
         return true;
     case 'r':
-        return parse_count("repeat", argument, 1, MOST_TIMES, &options->repeat);
+        return parse_count("repeat", argument, 1, MAX_TIMES, &options->repeat);
     case 'o':
         options->outputs = must_grow(options->outputs, options->output_count, &options->output_capacity,
                                      sizeof *options->outputs);

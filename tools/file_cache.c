@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 // Room for the digits of a key and what stands behind them.
-#define MOST_NAME  (NAME_MAX + 1)
-#define MOST_TRIES 16
+#define MAX_NAME  (NAME_MAX + 1)
+#define MAX_TRIES 16
 
 // False: the name would be too long.
-static bool name_of(char name[MOST_NAME], const unsigned char *key, size_t length, const char *suffix)
+static bool name_of(char name[MAX_NAME], const unsigned char *key, size_t length, const char *suffix)
 {
-    if (length == 0 || length * 2 + strlen(suffix) >= MOST_NAME)
+    if (length == 0 || length * 2 + strlen(suffix) >= MAX_NAME)
         return false;
     for (size_t i = 0; i < length; i++)
         snprintf(name + 2 * i, 3, "%02x", key[i]);
@@ -29,7 +29,7 @@ static bool name_of(char name[MOST_NAME], const unsigned char *key, size_t lengt
 static size_t load(const void *key, size_t length, void *data, size_t capacity, void *argument)
 {
     const struct file_cache *cache = argument;
-    char name[MOST_NAME];
+    char name[MAX_NAME];
     struct stat status;
     if (!name_of(name, key, length, ""))
         return 0;
@@ -65,11 +65,11 @@ static bool write_all(int file, const char *data, size_t bytes)
 static void store(const void *key, size_t length, const void *data, size_t bytes, void *argument)
 {
     const struct file_cache *cache = argument;
-    char name[MOST_NAME], temporary[MOST_NAME], suffix[48];
+    char name[MAX_NAME], temporary[MAX_NAME], suffix[48];
     int file = -1;
     if (!name_of(name, key, length, ""))
         return;
-    for (int i = 0; file < 0 && i < MOST_TRIES; i++) {
+    for (int i = 0; file < 0 && i < MAX_TRIES; i++) {
         snprintf(suffix, sizeof suffix, ".%ld.%d", (long)getpid(), i);
         if (!name_of(temporary, key, length, suffix))
             return;

@@ -46,9 +46,10 @@ static void scan(const struct operand *operand, const void *data, size_t at[2], 
     }
 }
 
-static void before(const struct watcher *watcher, const struct node *node, const struct sight *sight)
+static void before(const struct observer *observer, const struct node *node,
+                   const struct operand_resolver *resolver)
 {
-    struct nan_finder *finder = (struct nan_finder *)(uintptr_t)watcher;
+    struct nan_finder *finder = (struct nan_finder *)(uintptr_t)observer;
     finder->watched = true;
     finder->given = false;
     for (unsigned i = 0; i < node->in_count; i++) {
@@ -60,7 +61,7 @@ static void before(const struct watcher *watcher, const struct node *node, const
             finder->given |= operand->index < finder->constant_count && finder->constants[operand->index];
             continue;
         }
-        scan(operand, sight->locate(sight, operand), at, &count);
+        scan(operand, resolver->locate(resolver, operand), at, &count);
         for (int kind = 0; kind < 2; kind++) {
             finder->given |= at[kind] < count;
             if (at[kind] == count || !operand->input || finder->input[kind].found)
@@ -71,11 +72,12 @@ static void before(const struct watcher *watcher, const struct node *node, const
     }
 }
 
-static void after(const struct watcher *watcher, const struct node *node, const struct sight *sight)
+static void after(const struct observer *observer, const struct node *node,
+                  const struct operand_resolver *resolver)
 {
-    struct nan_finder *finder = (struct nan_finder *)(uintptr_t)watcher;
+    struct nan_finder *finder = (struct nan_finder *)(uintptr_t)observer;
     for (unsigned i = 0; i < node->out_count; i++) {
-        const void *data = sight->locate(sight, node->out[i]);
+        const void *data = resolver->locate(resolver, node->out[i]);
         size_t at[2], count;
         scan(node->out[i], data, at, &count);
         for (int kind = 0; kind < 2; kind++)
@@ -129,7 +131,7 @@ static void print_source(const char *what, struct string name, int kind, size_t 
 static void print_constants(const struct model *model)
 {
     enum {
-        MOST_LINES = 8
+        MAX_LINES = 8
     };
     size_t lines = 0;
     for (size_t i = 0; i < model->name_count; i++) {
@@ -139,18 +141,18 @@ static void print_constants(const struct model *model)
             continue;
         scan(operand, operand->constant->data, at, &count);
         for (int kind = 0; kind < 2; kind++)
-            if (at[kind] < count && lines++ < MOST_LINES)
+            if (at[kind] < count && lines++ < MAX_LINES)
                 print_source("constant", model->names[i].name, kind, at[kind]);
     }
-    if (lines > MOST_LINES)
-        printf("So do %zu others.\n", lines - MOST_LINES);
+    if (lines > MAX_LINES)
+        printf("So do %zu others.\n", lines - MAX_LINES);
 }
 
 void nan_finder_begin(struct nan_finder *finder, WNNGraph graph)
 {
-    finder->watcher = (struct watcher){before, after};
+    finder->observer = (struct observer){before, after};
     finder->graph = graph;
-    wnn_graph_watch(graph, &finder->watcher);
+    wnn_graph_watch(graph, &finder->observer);
 }
 
 bool nan_finder_end(struct nan_finder *finder, const struct model *model, struct error *error)

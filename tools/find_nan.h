@@ -18,7 +18,7 @@ struct sighting {
 };
 
 struct nan_finder {
-    struct watcher watcher; // first
+    struct observer observer; // first
     WNNGraph graph;
     bool *constants; // of the compiled graph, by operand: it holds a NaN or an infinity
     size_t constant_count;

@@ -109,12 +109,12 @@ static void release_loan(const void *data, size_t size, void *mapping, void *key
     (void)data;
     (void)size;
     (void)key;
-    mapping_release(mapping);
+    mapping_unref(mapping);
 }
 
 const char *graph_file_key(const struct constant *constant)
 {
-    return constant->lent && constant->loan.release == release_loan ? constant->loan.userdata2 : NULL;
+    return constant->external && constant->loan.release == release_loan ? constant->loan.userdata2 : NULL;
 }
 
 static bool same_shape(const struct descriptor *declared, const struct safetensor *tensor)
@@ -157,7 +157,7 @@ static WNNOperand lend(struct model *model, const struct graph_text *text, const
         return NULL;
     }
     WNNOperandDescriptor descriptor = public_descriptor(&constant->type);
-    struct mapping *mapping = mapping_share(weights->file.mapping);
+    struct mapping *mapping = mapping_ref(weights->file.mapping);
     struct string key = wnn_string_copy(&model->arena, constant->key);
     WNNExternalBytes bytes = {
         .data = mapping->data + tensor->begin,
@@ -183,10 +183,10 @@ static WNNOperand fill(struct model *model, const struct graph_text *text, const
     bool good = wnn_check_limits(&model->builder->limits, "", type, &ignored) &&
                 wnn_shape_count(&type->shape, &elements) && elements > 0;
     size_t bytes = good ? wnn_dtype_bytes(type->type, elements) : 0;
-    if (bytes > MOST_FILLED - *filled) {
+    if (bytes > MAX_FILLED - *filled) {
         graph_text_fail(text, constant->source_place, error,
                         "constants of one number each are longer than %zu bytes, the most that are made",
-                        MOST_FILLED);
+                        MAX_FILLED);
         return NULL;
     }
     *filled += bytes;
@@ -251,7 +251,7 @@ static char *beside(const char *path)
 
 bool graph_file_read(struct model *model, const char *path, const char *weights, struct error *error)
 {
-    static const struct mapping_rule rule = {.what = "a graph file", .most = MOST_GRAPH_TEXT, .copy = true};
+    static const struct mapping_rule rule = {.what = "a graph file", .most = MAX_GRAPH_TEXT, .copy = true};
     struct mapping *mapping = mapping_open(path, &rule, error);
     if (!mapping)
         return false;
@@ -261,7 +261,7 @@ bool graph_file_read(struct model *model, const char *path, const char *weights,
     struct weights_file file = {.path = weights ? weights : found};
     struct graph_text text;
     bool good = graph_text_parse(path, mapping->data, mapping->size, &arena, &text, error);
-    mapping_release(mapping);
+    mapping_unref(mapping);
     good = good && read_inputs(model, &text, error) && read_constants(model, &text, &file, error);
     for (size_t i = 0; good && i < text.statement_count; i++)
         good = graph_call_record(model, &text, &arena, &text.statements[i], error);

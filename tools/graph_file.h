@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 // Records the graph of a file. `weights` NULL: the file of the same name that ends in .safetensors. Its bytes
-// are lent to the library, not copied. Errors begin with "path:line:column: ".
+// are external to the library, not copied. Errors begin with "path:line:column: ".
 bool graph_file_read(struct model *model, const char *path, const char *weights, struct error *error);
 
 // Records one line of the nodes block (graph_call.c).
@@ -22,7 +22,7 @@ bool graph_call_record(struct model *model, const struct graph_text *text, struc
 // The key in the weights file of a constant that was read from one, or NULL. Valid as long as the model.
 const char *graph_file_key(const struct constant *constant);
 
-// The name nearest to `wanted` of those that `next` gives (NULL ends them), if one is near enough to be
+// The name nearest to `wanted` that `next` gives (NULL ends the names), if one is near enough to be
 // meant.
 const char *nearest_name(struct string wanted, const char *(*next)(void *argument), void *argument);
 

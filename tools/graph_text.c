@@ -102,9 +102,9 @@ static bool continues_word(char c)
 char *graph_text_quote(struct string name)
 {
     enum {
-        MOST_ESCAPE = 10 // bytes, "\u{10FFFF}", for one
+        MAX_ESCAPE = 10 // bytes, "\u{10FFFF}", for one
     };
-    size_t capacity = name.length * MOST_ESCAPE + 3;
+    size_t capacity = name.length * MAX_ESCAPE + 3;
     char *quoted = must_allocate(capacity);
     struct text text = {quoted, capacity, 0};
     wnn_text_add(&text, "\"");
@@ -595,18 +595,18 @@ static bool add_statement(struct parser *parser, const struct statement *stateme
 }
 
 // How much of a name is in those that are made of it.
-#define MOST_OF_NAME 64
+#define MAX_OF_NAME 64
 
 // "NAME before 1": a name that no file is likely to have. It is short even if the name is not, since there
 // may be many made of one; where a long name stands in the file tells it from others then.
 static struct string name_before(struct parser *parser, const struct text_name *name, unsigned count)
 {
-    char made[MOST_OF_NAME + 64];
+    char made[MAX_OF_NAME + 64];
     size_t length = name->name.length;
-    if (length <= MOST_OF_NAME) {
+    if (length <= MAX_OF_NAME) {
         snprintf(made, sizeof made, "%.*s before %u", (int)length, name->name.data, count);
     } else {
-        for (length = MOST_OF_NAME; ((unsigned char)name->name.data[length] & 0xC0) == 0x80;)
+        for (length = MAX_OF_NAME; ((unsigned char)name->name.data[length] & 0xC0) == 0x80;)
             length--;
         snprintf(made, sizeof made, "%.*s... of %u:%u before %u", (int)length, name->name.data,
                  name->place.line, name->place.column, count);
@@ -615,7 +615,7 @@ static struct string name_before(struct parser *parser, const struct text_name *
 }
 
 // "y = conv2d(x, w) + add(b) + relu;" is what dumps say of a node that adds b and applies relu too: the
-// result gets a name of its own, with which add is called, and so on. `count`: of those before.
+// result gets a name of its own, with which add is called, and so on. `count`: names before this one.
 static bool take_epilogue(struct parser *parser, struct statement *item, unsigned count)
 {
     struct statement before = *item;
@@ -738,7 +738,7 @@ static bool take_header(struct parser *parser)
     if (!advance(parser))
         return false;
     if (at_mark(parser, '@')) {
-        // A remark for programs that quantise; it changes nothing here.
+        // A remark for programs that quantize; it changes nothing here.
         if (!advance(parser) || !at_word(parser, "quantized"))
             return fail_token(parser, "quantized");
         if (!advance(parser))

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define LONGEST_CALL (4u << 20)
-#define MOST_INLINE  (64u << 10)
+#define MAX_INLINE   (64u << 10)
 
 struct writer {
     const struct model *model;
@@ -101,7 +101,7 @@ static void put_type(const struct writer *writer, const struct descriptor *type)
 
 static bool put_bytes(const struct writer *writer, const char *name, const struct constant *constant)
 {
-    if (constant->bytes > MOST_INLINE)
+    if (constant->bytes > MAX_INLINE)
         return wnn_fail(
             writer->error, WNNStatus_TypeError,
             "the constant %.200s has %zu bytes and no weights file; say with --weights-out where they go",
@@ -117,7 +117,7 @@ static bool put_scalar(const struct writer *writer, const struct operand *operan
 {
     if (operand->type.shape.rank != 0 || wnn_dtype_bits(operand->type.type) == 4)
         return false;
-    // Weights that are lent have any alignment.
+    // Weights that are external have any alignment.
     uint64_t aligned = 0;
     memcpy(&aligned, operand->constant->data, operand->constant->bytes);
     WNNNumber value = wnn_number_load(operand->type.type, &aligned, 0);

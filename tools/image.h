@@ -14,7 +14,7 @@ struct image {
 };
 
 // Whether a file begins like an image that can be read.
-bool image_recognise(const unsigned char *data, size_t size);
+bool image_recognize(const unsigned char *data, size_t size);
 
 // `path` is for messages.
 bool image_decode(const char *path, const struct mapping *file, struct image *image, struct error *error);

@@ -31,20 +31,20 @@ static bool is_pnm(const unsigned char *data, size_t size)
            (data[1] == '5' || data[1] == '6' || data[1] == '2' || data[1] == '3') && isspace(data[2]);
 }
 
-bool image_recognise(const unsigned char *data, size_t size)
+bool image_recognize(const unsigned char *data, size_t size)
 {
     return is_png(data, size) || is_jpeg(data, size) || is_pnm(data, size);
 }
 
 static bool make_room(const char *path, struct image *image, struct error *error)
 {
-    if (image->width == 0 || image->height == 0 || image->width > MOST_IMAGE_SIDE ||
-        image->height > MOST_IMAGE_SIDE || image->width > MOST_IMAGE_PIXELS / image->height)
+    if (image->width == 0 || image->height == 0 || image->width > MAX_IMAGE_SIDE ||
+        image->height > MAX_IMAGE_SIDE || image->width > MAX_IMAGE_PIXELS / image->height)
         return wnn_fail(
             error, WNNStatus_TypeError,
             "%s: an image of %u x %u pixels is too large or empty; it has up to %u a side and %u in "
             "all",
-            path, image->width, image->height, MOST_IMAGE_SIDE, MOST_IMAGE_PIXELS);
+            path, image->width, image->height, MAX_IMAGE_SIDE, MAX_IMAGE_PIXELS);
     image->pixels = calloc((size_t)image->width * image->height, image->channels);
     return image->pixels || wnn_fail_memory(error);
 }
@@ -87,7 +87,7 @@ static void count_scans(j_common_ptr info)
     unsigned long long scans = jpeg->input_scan_number > 0 ? (unsigned)jpeg->input_scan_number : 0,
                        pixels = (unsigned long long)jpeg->image_width * jpeg->image_height;
     struct jpeg_failure *failure = (struct jpeg_failure *)(void *)info->err;
-    if (scans <= 16 || (scans <= MOST_JPEG_SCANS && scans <= MOST_JPEG_WORK / pixels))
+    if (scans <= 16 || (scans <= MAX_JPEG_SCANS && scans <= MAX_JPEG_WORK / pixels))
         return;
     snprintf(failure->message, sizeof failure->message, "more than %llu scans of %llu pixels each", scans - 1,
              pixels);
@@ -202,10 +202,10 @@ static bool read_pnm(const char *path, const struct mapping *file, struct image 
 bool image_decode(const char *path, const struct mapping *file, struct image *image, struct error *error)
 {
     *image = (struct image){0, 0, 0, NULL};
-    if (file->size > MOST_IMAGE_FILE)
+    if (file->size > MAX_IMAGE_FILE)
         return wnn_fail(error, WNNStatus_TypeError,
                         "%s is longer than %zu bytes, the most that are read of an image", path,
-                        MOST_IMAGE_FILE);
+                        MAX_IMAGE_FILE);
     bool good = is_png(file->data, file->size)    ? read_png(path, file, image, error)
                 : is_jpeg(file->data, file->size) ? read_jpeg(path, file, image, error)
                 : is_pnm(file->data, file->size)

@@ -51,7 +51,7 @@ want_clients() {
   want_modules litert @litertjs/core
 }
 
-# shellcheck disable=SC2034 # of those who source this
+# shellcheck disable=SC2034 # for scripts that source this
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libxnnpack-dev libpthreadpool-dev libpng-dev
   libjpeg-dev libcjson-dev libvulkan-dev libvulkan1 libshaderc-dev glslang-dev spirv-tools g++)
 

@@ -55,9 +55,8 @@ static void print_limits(void)
         "  %12zu  bytes that a command of bench --vs prints\n\n"
         "Weights and arrays in files are mapped, not copied. A file that is changed or shortened meanwhile\n"
         "is an error at the end.\n",
-        MOST_GRAPH_TEXT, MOST_FILLED, MOST_WEIGHTS_HEADER, MOST_WEIGHTS_STREAM, MOST_DATA_STREAM,
-        MOST_IMAGE_FILE, MOST_IMAGE_PIXELS, MOST_IMAGE_SIDE, MOST_JPEG_SCANS, MOST_JPEG_WORK, MOST_LABELS,
-        MOST_PEER_OUTPUT);
+        MAX_GRAPH_TEXT, MAX_FILLED, MAX_WEIGHTS_HEADER, MAX_WEIGHTS_STREAM, MAX_DATA_STREAM, MAX_IMAGE_FILE,
+        MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE, MAX_JPEG_SCANS, MAX_JPEG_WORK, MAX_LABELS, MAX_PEER_OUTPUT);
 }
 
 int command_help(const struct command *command)

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST_READ  ((size_t)65536)
-#define MOST_GUARDS 64 // mappings at one time; a file beyond them is read
-#define NO_GUARD    MOST_GUARDS
+#define FIRST_READ ((size_t)65536)
+#define MAX_GUARDS 64 // mappings at one time; a file beyond them is read
+#define NO_GUARD   MAX_GUARDS
 
 // What the handler may know: atomics only. `lock` is for everybody else.
 static struct guard {
@@ -24,7 +24,7 @@ static struct guard {
     atomic_size_t size;
     atomic_bool lost;      // zeros stand for some of its bytes
     struct mapping *owner; // under the lock
-} guards[MOST_GUARDS];
+} guards[MAX_GUARDS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *changed; // the path of the first file that has changed, or NULL; under the lock
 static size_t page_size;
@@ -50,7 +50,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     int kept = errno;
     (void)context;
-    for (unsigned i = 0; info->si_code > 0 && i < MOST_GUARDS; i++)
+    for (unsigned i = 0; info->si_code > 0 && i < MAX_GUARDS; i++)
         if (replace(&guards[i], (uintptr_t)info->si_addr)) {
             atomic_store(&guards[i].lost, true);
             errno = kept;
@@ -75,10 +75,10 @@ static bool add_guard(struct mapping *mapping)
 {
     pthread_mutex_lock(&lock);
     unsigned at = 0;
-    while (at < MOST_GUARDS && guards[at].owner)
+    while (at < MAX_GUARDS && guards[at].owner)
         at++;
     mapping->guard = at;
-    if (at < MOST_GUARDS) {
+    if (at < MAX_GUARDS) {
         struct guard *guard = &guards[at];
         guard->owner = mapping;
         atomic_store(&guard->lost, false);
@@ -86,7 +86,7 @@ static bool add_guard(struct mapping *mapping)
         atomic_store(&guard->begin, (uintptr_t)mapping->data);
     }
     pthread_mutex_unlock(&lock);
-    return at < MOST_GUARDS;
+    return at < MAX_GUARDS;
 }
 
 // Under the lock.
@@ -115,7 +115,7 @@ static void remove_guard(const struct mapping *mapping)
 bool mapping_check(struct error *error)
 {
     pthread_mutex_lock(&lock);
-    for (unsigned i = 0; i < MOST_GUARDS; i++)
+    for (unsigned i = 0; i < MAX_GUARDS; i++)
         if (guards[i].owner)
             note_change(&guards[i]);
     bool good = !changed || wnn_fail(error, WNNStatus_UnknownError,
@@ -227,13 +227,13 @@ struct mapping *mapping_open(const char *path, const struct mapping_rule *rule, 
     return NULL;
 }
 
-struct mapping *mapping_share(struct mapping *mapping)
+struct mapping *mapping_ref(struct mapping *mapping)
 {
     atomic_fetch_add_explicit(&mapping->references, 1, memory_order_relaxed);
     return mapping;
 }
 
-void mapping_release(struct mapping *mapping)
+void mapping_unref(struct mapping *mapping)
 {
     if (!mapping || atomic_fetch_sub_explicit(&mapping->references, 1, memory_order_acq_rel) != 1)
         return;

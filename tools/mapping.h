@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of a file, mapped and counted, so that constants of a graph can be lent to the library without a
-// copy.
+// The bytes of a file, mapped and counted, so that constants of a graph can be external to the library
+// without a copy.
 //
 // A file belongs to everybody who may write to it, and a mapping does not change that: the bytes may become
 // others at any time, and where the file has been made shorter, touching them raises SIGBUS, which would end
@@ -47,8 +47,8 @@ struct mapping_rule {
 
 // One reference for the caller; NULL and an error with the path in it otherwise.
 struct mapping *mapping_open(const char *path, const struct mapping_rule *rule, struct error *error);
-struct mapping *mapping_share(struct mapping *mapping);
-void mapping_release(struct mapping *mapping); // NULL is accepted; any thread
+struct mapping *mapping_ref(struct mapping *mapping);
+void mapping_unref(struct mapping *mapping); // NULL is accepted; any thread
 
 // Installs the handler of SIGBUS for the process. Call it once, before any file is opened and any thread
 // made.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/model.h"
 
-#include "tools/bench_models.h"
-#include "tools/graph_file.h"
 #include "tools/memory.h"
 
 #include <stdlib.h>
@@ -27,13 +25,6 @@ void model_end(struct model *model)
     free(model->buckets);
     free(model->outputs);
     memset(model, 0, sizeof *model);
-}
-
-bool model_load(struct model *model, const char *what, const char *weights, struct error *error)
-{
-    const struct bench_model *builtin = bench_model_find(what);
-    return builtin ? bench_model_build(builtin, what, model, error)
-                   : graph_file_read(model, what, weights, error);
 }
 
 static size_t hash(struct string name)

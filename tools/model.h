@@ -32,10 +32,6 @@ struct model {
 bool model_begin(struct model *model, WNNContext context, struct error *error);
 void model_end(struct model *model);
 
-// Reads a .webnn file, with `weights` or the .safetensors beside it, or makes a built-in architecture. The
-// model has begun; it must be ended on failure too.
-bool model_load(struct model *model, const char *what, const char *weights, struct error *error);
-
 // Gives an operand a name; false if something has that name already.
 bool model_add_name(struct model *model, struct string name, WNNOperand operand);
 void model_add_output(struct model *model, struct string name, WNNOperand operand);

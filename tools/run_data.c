@@ -51,7 +51,7 @@ static bool open_items(struct run_file *file, struct mapping *mapping, const str
                        struct error *error)
 {
     size_t elements = wnn_shape_elements(&port->type.shape);
-    if (image_recognise(mapping->data, mapping->size)) {
+    if (image_recognize(mapping->data, mapping->size)) {
         file->items = 1;
         return image_decode(file->path, mapping, &file->image, error);
     }
@@ -66,7 +66,7 @@ static bool open_items(struct run_file *file, struct mapping *mapping, const str
     }
     file->items = mapping->size % port->bytes == 0 ? mapping->size / port->bytes : 0;
     file->array =
-        (struct array){.mapping = mapping_share(mapping), .data = mapping->data, .type = port->type.type};
+        (struct array){.mapping = mapping_ref(mapping), .data = mapping->data, .type = port->type.type};
     return file->items > 0 || wnn_fail(error, WNNStatus_TypeError,
                                        "%s: %zu bytes, neither an image nor .npy; the input %s has %zu bytes",
                                        file->path, mapping->size, port->name.data, port->bytes);
@@ -89,9 +89,9 @@ static size_t data_extent(const unsigned char *data, size_t size, void *expected
         return TELLING;
     if (memcmp(data, "\x93NUMPY", 6) == 0)
         return array_npy_extent(data, size);
-    if (image_recognise(data, size))
-        return MOST_IMAGE_FILE;
-    return expectation->many ? MOST_DATA_STREAM : expectation->port->bytes;
+    if (image_recognize(data, size))
+        return MAX_IMAGE_FILE;
+    return expectation->many ? MAX_DATA_STREAM : expectation->port->bytes;
 }
 
 bool run_file_open(struct run_file *file, const char *path, const struct run_port *port, bool many,
@@ -99,10 +99,10 @@ bool run_file_open(struct run_file *file, const char *path, const struct run_por
 {
     *file = (struct run_file){.path = path};
     struct expectation expectation = {port, many};
-    const struct mapping_rule rule = {"this input", MOST_DATA_STREAM, false, data_extent, &expectation};
+    const struct mapping_rule rule = {"this input", MAX_DATA_STREAM, false, data_extent, &expectation};
     struct mapping *mapping = mapping_open(path, &rule, error);
     bool good = mapping && open_items(file, mapping, port, error);
-    mapping_release(mapping);
+    mapping_unref(mapping);
     if (good && !many && file->items > 1)
         good = wnn_fail(error, WNNStatus_TypeError, "%s: %zu values for the input %s, which takes one", path,
                         file->items, port->name.data);

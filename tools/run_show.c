@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BAR_WIDTH     24
-#define PICTURE_LEAST 16
-#define PICTURE_MOST  32
+#define BAR_WIDTH   24
+#define PICTURE_MIN 16
+#define PICTURE_MAX 32
 
 bool labels_read(const char *path, struct labels *labels, struct error *error)
 {
     *labels = (struct labels){NULL, 0};
-    static const struct mapping_rule rule = {.what = "labels", .most = MOST_LABELS, .copy = true};
+    static const struct mapping_rule rule = {.what = "labels", .most = MAX_LABELS, .copy = true};
     struct mapping *file = mapping_open(path, &rule, error);
     if (!file)
         return false;
@@ -37,7 +37,7 @@ bool labels_read(const char *path, struct labels *labels, struct error *error)
         if (!line)
             break;
     }
-    mapping_release(file);
+    mapping_unref(file);
     return true;
 }
 
@@ -162,16 +162,16 @@ static bool picture_of(const struct run_port *input, const struct pixel_rule *ru
 static struct image fit(const struct image *image)
 {
     unsigned width = image->width, height = image->height;
-    if (width < PICTURE_LEAST) {
-        unsigned factor = PICTURE_LEAST / width;
+    if (width < PICTURE_MIN) {
+        unsigned factor = PICTURE_MIN / width;
         width *= factor;
         height *= factor;
-    } else if (width > PICTURE_MOST) {
-        height = (unsigned)((uint64_t)height * PICTURE_MOST / width);
-        width = PICTURE_MOST;
+    } else if (width > PICTURE_MAX) {
+        height = (unsigned)((uint64_t)height * PICTURE_MAX / width);
+        width = PICTURE_MAX;
     }
-    if (height > 2 * PICTURE_MOST)
-        height = 2 * PICTURE_MOST;
+    if (height > 2 * PICTURE_MAX)
+        height = 2 * PICTURE_MAX;
     if (height == 0)
         height = 1;
     if (width < image->width || height < image->height)

@@ -175,7 +175,7 @@ static size_t stream_extent(const unsigned char *data, size_t size, void *known)
     if (size < 8)
         return 8;
     uint64_t length = header_length(data);
-    if (length > MOST_WEIGHTS_HEADER)
+    if (length > MAX_WEIGHTS_HEADER)
         return 0;
     if (size < 8 + length)
         return 8 + (size_t)length;
@@ -190,7 +190,7 @@ static size_t stream_extent(const unsigned char *data, size_t size, void *known)
         const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
         if (!offsets)
             continue;
-        good = good && whole(cJSON_GetArrayItem(offsets, 1), MOST_WEIGHTS_STREAM, &end);
+        good = good && whole(cJSON_GetArrayItem(offsets, 1), MAX_WEIGHTS_STREAM, &end);
         if (good && end > data_bytes)
             data_bytes = (size_t)end;
     }
@@ -203,7 +203,7 @@ static size_t stream_extent(const unsigned char *data, size_t size, void *known)
 bool safetensors_open(const char *path, struct safetensors *file, struct error *error)
 {
     size_t known = 0;
-    const struct mapping_rule rule = {"weights", MOST_WEIGHTS_STREAM, false, stream_extent, &known};
+    const struct mapping_rule rule = {"weights", MAX_WEIGHTS_STREAM, false, stream_extent, &known};
     *file = (struct safetensors){mapping_open(path, &rule, error), NULL, 0};
     struct reader state = {path, error, 0, 0}, *reader = &state;
     if (!file->mapping)
@@ -216,9 +216,9 @@ bool safetensors_open(const char *path, struct safetensors *file, struct error *
         goto end;
     }
     uint64_t length = header_length(data);
-    if (length > MOST_WEIGHTS_HEADER) {
+    if (length > MAX_WEIGHTS_HEADER) {
         FAIL("%s: no safetensors file: a header of %llu bytes; it has %zu at most", path,
-             (unsigned long long)length, MOST_WEIGHTS_HEADER);
+             (unsigned long long)length, MAX_WEIGHTS_HEADER);
         goto end;
     }
     if (length > file->mapping->size - 8) {
@@ -242,7 +242,7 @@ void safetensors_close(struct safetensors *file)
     for (size_t i = 0; i < file->count; i++)
         free(file->tensors[i].name);
     free(file->tensors);
-    mapping_release(file->mapping);
+    mapping_unref(file->mapping);
     *file = (struct safetensors){NULL, NULL, 0};
 }
 

@@ -28,7 +28,7 @@ struct safetensors {
 
 // Maps a file and checks its header: TypeError if it breaks a rule of the format.
 bool safetensors_open(const char *path, struct safetensors *file, struct error *error);
-void safetensors_close(struct safetensors *file); // lent bytes stay as long as they are needed
+void safetensors_close(struct safetensors *file); // external bytes stay as long as they are needed
 
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name);
 

@@ -47,7 +47,7 @@ bool session_option(struct session_options *options, int option, const char *arg
         options->backend = argument;
         return true;
     case 1002:
-        if (!parse_count("threads", argument, 1, MOST_THREADS, &threads))
+        if (!parse_count("threads", argument, 1, MAX_THREADS, &threads))
             return false;
         options->threads = (unsigned)threads;
         return true;

@@ -11,7 +11,7 @@
 
 #include <getopt.h>
 
-#define MOST_THREADS 1024
+#define MAX_THREADS 1024
 
 struct session_options {
     const char *backend; // cpu, gpu, or the name of any backend of this build

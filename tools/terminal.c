@@ -35,9 +35,9 @@ const char *terminal_text(struct string string, char buffer[TERMINAL_TEXT])
 void terminal_line(FILE *file, const char *begin, const char *text)
 {
     enum {
-        MOST_ESCAPE = 10 // bytes, "\u{10FFFF}", for one
+        MAX_ESCAPE = 10 // bytes, "\u{10FFFF}", for one
     };
-    size_t length = strlen(text), capacity = length * MOST_ESCAPE + 1;
+    size_t length = strlen(text), capacity = length * MAX_ESCAPE + 1;
     char *buffer = must_allocate(capacity);
     struct text escaped = {buffer, capacity, 0};
     wnn_text_add_quoted(&escaped, (struct string){text, length}, length);

@@ -13,7 +13,10 @@ need "${build_packages[@]}" clang libclang-rt-14-dev binutils python3-minimal py
 want gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 want_clients
 want clang-format
+want abigail-tools libonnx-testdata
 conformance/bench/peers/install.sh || echo "Tests of the libraries that benchmarks compare with are skipped" >&2
+# Models of all operators, for what reads ONNX.
+models=$(dpkg -L libonnx-testdata 2>/dev/null | grep -m1 '/data$') && export ONNX_MODELS=$models
 failed=()
 
 # build NAME COMPILER [MESON OPTIONS]: configures and builds build-test/NAME; warnings are errors.
@@ -40,11 +43,11 @@ rm -f build-test/*/meson-logs/testlog*.json
 export LSAN_OPTIONS="suppressions=$PWD/conformance/leaks.txt:print_suppressions=0"
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
 
-# Where WNN_STREAMED is small, outputs are written past the caches (cpu/simd/non_temporal.h) that are too small for it elsewhere.
+# Where WNN_NON_TEMPORAL_BYTES is small, outputs are written past the caches (cpu/simd/non_temporal.h) that are too small for it elsewhere.
 sanitize=(--buildtype=debugoptimized -Db_lundef=false)
 build release gcc && check release
-build plain gcc -Dxnnpack=disabled -Dvulkan=disabled -Dc_args=-DWNN_STREAMED=1 && check plain --suite=webnn:vectors --suite=webnn:unit --suite=webnn:isa
-build address clang "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args=-DWNN_STREAMED=256 && check address --timeout-multiplier=6 --no-suite=webnn:package
+build plain gcc -Dxnnpack=disabled -Dvulkan=disabled -Dc_args=-DWNN_NON_TEMPORAL_BYTES=1 && check plain --suite=webnn:vectors --suite=webnn:unit
+build address clang "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args=-DWNN_NON_TEMPORAL_BYTES=256 && check address --timeout-multiplier=6 --no-suite=webnn:package
 # Without libraries that MemorySanitizer has not compiled, but for those that read vectors.
 build memory clang "${sanitize[@]}" -Db_sanitize=memory -Dxnnpack=disabled -Dvulkan=disabled -Dtools=disabled -Djs=disabled &&
   check memory --timeout-multiplier=6 'own vectors on cpu' 'random graphs' 'random graphs of edges' cpu_conv_edges \

@@ -7,6 +7,7 @@
 #include "lib/half.h"
 #include "vulkan/program/execution.h"
 #include "vulkan/ops/operators.h"
+#include "vulkan/device/open.h"
 #include "vulkan/device/probe.h"
 
 #include <math.h>
@@ -28,13 +29,13 @@ struct vulkan {
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    MOST_FUSED_INPUTS = 4 // of a node, the first
+    MAX_FUSED_INPUTS = 4 // of a node, the first
 };
 
 // A node as its operator sees it: inputs are of the types that what is fused at them makes.
 struct seen {
     struct node node;
-    struct operand operands[MOST_FUSED_INPUTS], *in[MOST_FUSED_INPUTS];
+    struct operand operands[MAX_FUSED_INPUTS], *in[MAX_FUSED_INPUTS];
 };
 
 static WNNDataType made_type(const struct expression *fused)
@@ -44,7 +45,7 @@ static WNNDataType made_type(const struct expression *fused)
 
 static const struct node *see(const struct node *node, struct seen *seen)
 {
-    if (!node->fused || node->in_count > MOST_FUSED_INPUTS) // at outputs only
+    if (!node->fused || node->in_count > MAX_FUSED_INPUTS) // at outputs only
         return node;
     seen->node = *node;
     seen->node.in = seen->in;
@@ -71,7 +72,7 @@ static size_t scratch_of(const struct gpu *gpu, const struct node *node)
     return row->scratch ? row->scratch(see(node, &seen)) : 0;
 }
 
-static struct tensor describe(const struct operand *operand, struct region region)
+static struct tensor describe_tensor(const struct operand *operand, struct region region)
 {
     return (struct tensor){.region = region,
                            .type = operand->type.type,
@@ -97,14 +98,14 @@ static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, st
                                   .out = out,
                                   .scratch = scratch};
     const struct expression *fused = wnn_fused(node, WNN_AT_OUTPUT);
-    struct fused results, inputs[MOST_FUSED_INPUTS];
+    struct fused results, inputs[MAX_FUSED_INPUTS];
     if (!row->lower)
         return wnn_fail(error, WNNStatus_NotSupportedError, "Vulkan: there is no %s", wnn_ops[node->op].name);
     if (fused) {
         results = fused_of(fused, in);
         lowering->fused = &results;
     }
-    for (unsigned i = 0; i < MOST_FUSED_INPUTS && i < node->in_count; i++) {
+    for (unsigned i = 0; i < MAX_FUSED_INPUTS && i < node->in_count; i++) {
         fused = wnn_fused(node, i);
         if (!fused)
             continue;
@@ -135,7 +136,7 @@ static bool leave(struct vulkan *vulkan, bool done)
     return done;
 }
 
-static void partition(void *state, struct graph *graph)
+static bool partition(void *state, struct graph *graph, struct error *error)
 {
     struct vulkan *vulkan = state;
     bool products = false;
@@ -153,6 +154,8 @@ static void partition(void *state, struct graph *graph)
         graph->nodes[i]->lowering = 0;
         graph->nodes[i]->scratch_bytes = bytes == SIZE_MAX ? 0 : bytes; // which lower() notices
     }
+    (void)error;
+    return true;
 }
 
 // What the kernels of a node bind: parameters, scratch memory, and each operand.
@@ -167,16 +170,16 @@ static unsigned bindings_of(const struct gpu *gpu, const struct node *node)
 
 // Results are at hand where a kernel finishes them, whatever it is. Elements that are read are computed each
 // time, so that only operators that read each of them a few times at most say that they do
-// (gpu_operator.prepares).
+// (gpu_operator.fuses_prologue).
 static bool can_fuse(void *state, const struct node *node)
 {
     const struct gpu *gpu = &((const struct vulkan *)state)->gpu;
     const struct gpu_operator *row = wnn_gpu_operators[node->op];
     unsigned at = node->fused->at;
     struct seen seen;
-    bool taken = at == WNN_AT_OUTPUT ? row->finishes
-                                     : at < MOST_FUSED_INPUTS && node->in_count <= MOST_FUSED_INPUTS &&
-                                           row->prepares && row->prepares(see(node, &seen), at);
+    bool taken = at == WNN_AT_OUTPUT ? row->fuses_epilogue
+                                     : at < MAX_FUSED_INPUTS && node->in_count <= MAX_FUSED_INPUTS &&
+                                           row->fuses_prologue && row->fuses_prologue(see(node, &seen), at);
     return taken && bindings_of(gpu, node) <= gpu->can.buffers;
 }
 
@@ -209,7 +212,7 @@ static bool drop_constant(struct allocator *allocator, struct operand *operand, 
     struct constant *empty = wnn_constant_lend(allocator, &nothing);
     if (!empty)
         return wnn_fail_memory(error);
-    wnn_constant_release(operand->constant);
+    wnn_constant_unref(operand->constant);
     operand->constant = empty;
     return true;
 }
@@ -235,7 +238,7 @@ static size_t place_constants(struct executable *executable, size_t *bytes, uint
 
 static bool upload_constants(struct vulkan *vulkan, struct executable *executable, struct error *error)
 {
-    struct graph *graph = (struct graph *)(uintptr_t)&executable->plan->graph;
+    struct graph *graph = &executable->plan->graph;
     struct upload *uploads =
         wnn_arena_allocate(&executable->records, graph->operand_count * sizeof uploads[0]);
     if (!uploads)
@@ -259,7 +262,7 @@ static bool upload_constants(struct vulkan *vulkan, struct executable *executabl
 
 static bool make_constants(struct vulkan *vulkan, struct executable *executable, struct error *error)
 {
-    struct graph *graph = (struct graph *)(uintptr_t)&executable->plan->graph;
+    struct graph *graph = &executable->plan->graph;
     wnn_graph_count_uses(graph);
     size_t *bytes = wnn_arena_allocate(&executable->records, graph->operand_count * sizeof bytes[0]);
     executable->constants =
@@ -302,9 +305,9 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
             return wnn_fail_memory(error);
         for (unsigned k = 0; k < in_count; k++)
             if (node->in[k])
-                tensors[k] = describe(node->in[k], executable->regions[node->in[k]->index]);
+                tensors[k] = describe_tensor(node->in[k], executable->regions[node->in[k]->index]);
         for (unsigned k = 0; k < node->out_count; k++)
-            tensors[in_count + k] = describe(node->out[k], executable->regions[node->out[k]->index]);
+            tensors[in_count + k] = describe_tensor(node->out[k], executable->regions[node->out[k]->index]);
         struct region scratch = {&executable->variables[0], node->scratch_offset, node->scratch_bytes};
         struct lowering lowering;
         if (!lower_node(vulkan, wnn_gpu_operators[node->op], &executable->program, node, tensors,
@@ -334,8 +337,7 @@ static void release(void *state, void *executable)
     wnn_gate_leave(&vulkan->gpu.gate);
 }
 
-static bool make_executable(struct vulkan *vulkan, const struct plan *plan, void **result,
-                            struct error *error)
+static bool make_executable(struct vulkan *vulkan, struct plan *plan, void **result, struct error *error)
 {
     if (vulkan->gpu.lost)
         return wnn_gpu_fail(&vulkan->gpu, VK_ERROR_DEVICE_LOST, "an earlier call", error);
@@ -375,7 +377,7 @@ static void measure(void *state, const void *pointer, struct executable_size *si
     }
 }
 
-static bool lower(void *state, const struct plan *plan, void **executable, struct error *error)
+static bool lower(void *state, struct plan *plan, void **executable, struct error *error)
 {
     struct vulkan *vulkan = state;
     if (!enter(vulkan, error))
@@ -396,19 +398,19 @@ static bool submit(void *state, void *executable, const struct bindings *binding
     return false;
 }
 
-static bool land(void *state, void *executable, void *flight, const struct bindings *bindings,
-                 struct error *error)
+static bool retire(void *state, void *executable, void *flight, const struct bindings *bindings,
+                   struct error *error)
 {
     struct vulkan *vulkan = state;
     wnn_gate_enter(&vulkan->gpu.gate);
-    return leave(vulkan, wnn_execution_land(&vulkan->gpu, executable, flight, bindings, error));
+    return leave(vulkan, wnn_execution_retire(&vulkan->gpu, executable, flight, bindings, error));
 }
 
 static bool execute(void *state, void *executable, const struct bindings *bindings, struct error *error)
 {
     void *flight;
     return submit(state, executable, bindings, &flight, error) &&
-           land(state, executable, flight, bindings, error);
+           retire(state, executable, flight, bindings, error);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -456,7 +458,7 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
             continue;
         size_t bytes = wnn_descriptor_bytes(&operand->type);
         struct region region = {&single->buffer, at, bytes};
-        single->tensors[i] = describe(operand, region);
+        single->tensors[i] = describe_tensor(operand, region);
         at += wnn_aligned(bytes);
         if (i < in_count)
             single->uploads[uploads++] = (struct upload){in[i], region};
@@ -484,7 +486,7 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
         begin = 0;
     }
     if (!wnn_program_finish(&single->program, error) ||
-        !wnn_program_record(&single->program, &(struct setting){0}, &single->recording, error) ||
+        !wnn_program_record(&single->program, &(struct record_params){0}, &single->recording, error) ||
         !run_recording(vulkan, &single->recording, error) || !wnn_buffer_invalidate(gpu, from, error))
         return false;
     for (unsigned i = 0; i < node->out_count; i++)
@@ -652,19 +654,9 @@ bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_o
     return false;
 }
 
-static bool create(const struct backend_options *options, void **state, struct error *error)
+static bool create_vulkan(const struct backend_options *options, void **state, struct error *error)
 {
     return wnn_vulkan_create(options, &(struct gpu_origin){0}, state, error);
-}
-
-static bool create_minimal(const struct backend_options *options, void **state, struct error *error)
-{
-    return wnn_vulkan_create(options, &(struct gpu_origin){.minimal = true}, state, error);
-}
-
-static bool create_matrices(const struct backend_options *options, void **state, struct error *error)
-{
-    return wnn_vulkan_create(options, &(struct gpu_origin){.matrices = true}, state, error);
 }
 
 static const char *device_name(void *state)
@@ -759,7 +751,7 @@ static bool syncs(void *state)
 // Three tensors, which is what most operators have, must fit into the buffers that shaders can see, one of
 // which holds parameters. One byte short of whole words: clients take one more for the size of something that
 // is too large.
-static uint64_t most_bytes(void *state)
+static uint64_t max_bytes(void *state)
 {
     const struct gpu *gpu = &((const struct vulkan *)state)->gpu;
     uint64_t visible = (uint64_t)wnn_shader_piece(gpu) * ((gpu->can.buffers - 1) / 3);
@@ -767,25 +759,47 @@ static uint64_t most_bytes(void *state)
 }
 
 // Kernels for channels that come second compute an element at a time; a dispatch more takes microseconds.
-static bool turns(const struct node *node, uint32_t groups)
+static bool prefers_nhwc(const struct node *node, uint32_t groups)
 {
     (void)groups;
     return wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs) > 1u << 24;
 }
 
-#define FUNCTIONS                                                                                            \
-    .preferred_layout = WNNInputOperandLayout_NHWC, .turns = turns, .views = true, .joins = true,            \
-    .levels = true, .view_alignment = sizeof(uint32_t), .destroy = destroy, .can_fuse = can_fuse,            \
-    .fuses_chains = true, .evaluate = evaluate, .partition = partition, .in_place = in_place,                \
-    .enumerate = wnn_gpu_enumerate, .most_bytes = most_bytes, .device_name = device_name,                    \
-    .identify = identify, .lost = is_lost, .flushes_denormals = flushes_denormals, .lower = lower,           \
-    .release = release, .measure = measure, .execute = execute, .submit = submit, .land = land,              \
-    .computes = computes, .tensor_create = tensor_create, .tensor_free = tensor_free,                        \
-    .tensor_read = tensor_read, .tensor_write = tensor_write, .tensor_mapped = tensor_mapped,                \
-    .tensor_export = tensor_export, .tensor_buffer = tensor_buffer, .handles = handles, .syncs = syncs
-
-const struct backend wnn_backend_vulkan = {.name = "vulkan", .create = create, FUNCTIONS};
-const struct backend wnn_backend_vulkan_minimal = {
-    .name = "vulkan-minimal", .create = create_minimal, FUNCTIONS};
-const struct backend wnn_backend_vulkan_matrices = {
-    .name = "vulkan-matrices", .create = create_matrices, FUNCTIONS};
+const struct backend wnn_backend_vulkan = {
+    .name = "vulkan",
+    .create = create_vulkan,
+    .preferred_layout = WNNInputOperandLayout_NHWC,
+    .prefers_nhwc = prefers_nhwc,
+    .views = true,
+    .concat_in_place = true,
+    .levels = true,
+    .view_alignment = sizeof(uint32_t),
+    .destroy = destroy,
+    .can_fuse = can_fuse,
+    .fuses_chains = true,
+    .evaluate = evaluate,
+    .partition = partition,
+    .in_place = in_place,
+    .enumerate = wnn_gpu_enumerate,
+    .max_bytes = max_bytes,
+    .device_name = device_name,
+    .identify = identify,
+    .lost = is_lost,
+    .flushes_denormals = flushes_denormals,
+    .lower = lower,
+    .release = release,
+    .measure = measure,
+    .execute = execute,
+    .submit = submit,
+    .retire = retire,
+    .computes = computes,
+    .tensor_create = tensor_create,
+    .tensor_free = tensor_free,
+    .tensor_read = tensor_read,
+    .tensor_write = tensor_write,
+    .tensor_mapped = tensor_mapped,
+    .tensor_export = tensor_export,
+    .tensor_buffer = tensor_buffer,
+    .handles = handles,
+    .syncs = syncs,
+};

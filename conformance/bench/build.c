@@ -13,6 +13,7 @@
 #include "runtime/backends.h"
 #include "runtime/pool.h"
 #include "tools/bench_models.h"
+#include "tools/load.h"
 #include "tools/memory.h"
 
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 #include <unistd.h>
 
 #define LATER_RUNS    15
-#define MOST_ROUNDS   100
+#define MAX_ROUNDS    100
 #define ONCE_SECONDS  1e-3
 #define FIRST_SECONDS 50e-6 // for code that is used for the first time, and to wake the worker
 #define ONCE_BYTES    2e6   // of shared libraries that are used for the first time
@@ -69,7 +70,7 @@ static void reset_peak(void)
 static void run_on_pool(const struct parallel *parallel, size_t count, void (*task)(void *, size_t),
                         void *argument)
 {
-    wnn_pool_run((struct pool *)(uintptr_t)parallel->host, count, task, argument);
+    wnn_thread_pool_run((struct pool *)(uintptr_t)parallel->host, count, task, argument);
 }
 
 static void run_here(const struct parallel *parallel, size_t count, void (*task)(void *, size_t),
@@ -90,8 +91,7 @@ static size_t weight_bytes(const struct node *node)
 static const struct kernel *packer(const struct node *node)
 {
     const struct kernel *kernel = wnn_cpu_kernel(node);
-    const char *name = node->kernel ? node->kernel : "";
-    bool ours = strcmp(name, "native") == 0 || strcmp(name, "quantized") == 0;
+    bool ours = node->kernel && strcmp(node->kernel, "XNNPACK") != 0;
     return ours && kernel->packed_bytes && weight_bytes(node) && kernel->packed_bytes(node) ? kernel : NULL;
 }
 
@@ -101,7 +101,7 @@ static size_t packed_bytes(const struct node *node)
 }
 
 // The largest constant of a node.
-static size_t most_bytes(const struct node *node)
+static size_t max_bytes(const struct node *node)
 {
     size_t most = 0;
     for (unsigned i = 0; i < node->in_count; i++)
@@ -135,15 +135,15 @@ static void measure_bound(const struct plan *plan, struct figures *figures)
     struct allocator allocator;
     wnn_allocator_init(&allocator, NULL, 0);
     unsigned threads = options.threads ? options.threads : 1;
-    struct pool *pool = threads > 1 ? wnn_pool_create(&allocator, threads) : NULL;
+    struct pool *pool = threads > 1 ? wnn_thread_pool_create(&allocator, threads) : NULL;
     const struct parallel parallel = {.run = pool ? run_on_pool : run_here, .threads = threads, .host = pool};
     size_t count = plan->graph.node_count;
     char **from = must_allocate(count * sizeof *from), **to = must_allocate(count * sizeof *to);
     for (size_t i = 0; i < count; i++) {
-        from[i] = must_allocate(most_bytes(plan->graph.nodes[i]) + 1);
-        memset(from[i], 1, most_bytes(plan->graph.nodes[i]) + 1);
+        from[i] = must_allocate(max_bytes(plan->graph.nodes[i]) + 1);
+        memset(from[i], 1, max_bytes(plan->graph.nodes[i]) + 1);
     }
-    double begin = seconds_now();
+    double begin = now_seconds();
     for (size_t i = 0; i < count; i++) {
         size_t bytes = packed_bytes(plan->graph.nodes[i]);
         if (bytes && (to[i] = wnn_allocate(&allocator, bytes)))
@@ -152,7 +152,7 @@ static void measure_bound(const struct plan *plan, struct figures *figures)
     }
     void *arena = wnn_allocate_zero(&allocator, plan->arena_bytes);
     figures->kept += (double)plan->arena_bytes;
-    figures->bound = seconds_now() - begin;
+    figures->bound = now_seconds() - begin;
     wnn_release(&allocator, arena);
     for (size_t i = 0; i < count; i++) {
         free(from[i]);
@@ -160,7 +160,7 @@ static void measure_bound(const struct plan *plan, struct figures *figures)
     }
     free(from);
     free(to);
-    wnn_pool_destroy(pool);
+    wnn_thread_pool_destroy(pool);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -169,13 +169,13 @@ static void measure_bound(const struct plan *plan, struct figures *figures)
 
 static bool measure_runs(struct subject *subject, struct figures *figures)
 {
-    double begin = seconds_now(), later[LATER_RUNS];
+    double begin = now_seconds(), later[LATER_RUNS];
     bool good = subject_run(subject);
-    figures->first = seconds_now() - begin;
+    figures->first = now_seconds() - begin;
     for (int i = 0; good && i < LATER_RUNS; i++) {
-        begin = seconds_now();
+        begin = now_seconds();
         good = subject_run(subject);
-        later[i] = seconds_now() - begin;
+        later[i] = now_seconds() - begin;
     }
     figures->later = good ? median_of(later, LATER_RUNS) : 0;
     return good;
@@ -191,9 +191,9 @@ static void measure(const char *what, struct figures *figures)
     if (good) {
         good = model_begin(&model, session.context, &error) && model_load(&model, what, NULL, &error);
         reset_peak();
-        double before = status_bytes("VmRSS:"), begin = seconds_now();
+        double before = status_bytes("VmRSS:"), begin = now_seconds();
         good = good && session_build(&session, &model, &graph, &error);
-        figures->build = seconds_now() - begin;
+        figures->build = now_seconds() - begin;
         figures->growth = status_bytes("VmHWM:") - before;
         if (model.builder)
             model_end(&model);
@@ -220,7 +220,7 @@ static void keep_less(double *least, double value)
 static bool bench(const char *what, unsigned rounds, struct figures *shared)
 {
     struct figures best = {.good = true};
-    double firsts[MOST_ROUNDS], laters[MOST_ROUNDS], ratios[MOST_ROUNDS]; // of the runs
+    double firsts[MAX_ROUNDS], laters[MAX_ROUNDS], ratios[MAX_ROUNDS]; // of the runs
     for (unsigned i = 0; i < rounds; i++) {
         *shared = (struct figures){.good = false};
         pid_t child = fork();
@@ -258,7 +258,7 @@ int main(int argc, char **argv)
     for (; argc > 1 && argv[1][0] == '-'; argc--, argv++) {
         check |= strcmp(argv[1], "--check") == 0;
         if (strcmp(argv[1], "--check") != 0 && sscanf(argv[1], "--threads=%u", &options.threads) != 1 &&
-            (sscanf(argv[1], "--rounds=%u", &rounds) != 1 || rounds == 0 || rounds > MOST_ROUNDS))
+            (sscanf(argv[1], "--rounds=%u", &rounds) != 1 || rounds == 0 || rounds > MAX_ROUNDS))
             return fputs(usage, stderr), 2;
     }
     struct figures *shared =

@@ -7,24 +7,17 @@
 // Tensors of every type have the same number of bytes: what is to come from memory must not fit in a cache
 // because its elements are small.
 
+#include "conformance/clock.h"
 #include "cpu/kernel.h"
 
 #include <math.h>
 #include <pthreadpool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 static unsigned threads = 1;
 static double budget = 0.02, below = 1e9;
 static pthreadpool_t pool;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static void run_parallel(const struct parallel *parallel, size_t count, void (*task)(void *, size_t),
                          void *argument)
@@ -115,17 +108,17 @@ static void measure(const char *name, const char *size, const struct node *node)
     struct bytes copy = {aligned_alloc(64, bytes / 128 * 64 + 64), aligned_alloc(64, bytes / 128 * 64 + 64)};
     memset(copy.to, 1, bytes / 2);
     memset((char *)copy.from, 1, bytes / 2);
-    double best = 1e9, best_copy = 1e9, start = now();
-    for (int i = 0; i < 3 || now() - start < budget; i++) {
+    double best = 1e9, best_copy = 1e9, start = now_seconds();
+    for (int i = 0; i < 3 || now_seconds() - start < budget; i++) {
         // As often as makes what is measured longer than the clock is coarse, and caches warm.
         int times = bytes < 4000000 ? 4 : 1;
-        double before = now();
+        double before = now_seconds();
         for (int j = 0; j < times; j++)
             kernel->run(&call);
-        double middle = now();
+        double middle = now_seconds();
         for (int j = 0; j < times; j++)
             copy_bytes(&copy, bytes / 2);
-        double after = now();
+        double after = now_seconds();
         best = (middle - before) / times < best ? (middle - before) / times : best;
         best_copy = (after - middle) / times < best_copy ? (after - middle) / times : best_copy;
     }
@@ -470,7 +463,7 @@ static void compare(const char *name, float (*function)(float), WNNOperand resul
 {
     const struct node *node = wnn_operand(result)->producer;
     struct tensor in[2] = {make_tensor(node->in[0])}, out = make_tensor(node->out[0]);
-    double best = 1e9, best_plain = 1e9, start = now();
+    double best = 1e9, best_plain = 1e9, start = now_seconds();
     if (node->in_count > 1)
         in[1] = make_tensor(node->in[1]);
     struct kernel_call call = {node, in, &out, NULL, &parallel};
@@ -480,12 +473,12 @@ static void compare(const char *name, float (*function)(float), WNNOperand resul
         from[i] = (float)(i % 1000) / 500.0f + 0.01f;
     if (node->in[0]->type.type == WNNDataType_Float32)
         memcpy(in->data, from, in->count * sizeof *from);
-    for (int i = 0; i < 3 || now() - start < budget; i++) {
-        double before = now();
+    for (int i = 0; i < 3 || now_seconds() - start < budget; i++) {
+        double before = now_seconds();
         wnn_cpu_kernels[node->op]->run(&call);
-        double middle = now();
+        double middle = now_seconds();
         run_plainly(function, from, to, in->count);
-        double after = now();
+        double after = now_seconds();
         best = middle - before < best ? middle - before : best;
         best_plain = after - middle < best_plain ? after - middle : best_plain;
     }

@@ -8,8 +8,9 @@
 
 #include "conformance/bench/subject.h"
 #include "tools/bench_models.h"
+#include "tools/load.h"
 #include "tools/memory.h"
-#include "vulkan/device/device.h"
+#include "vulkan/device/open.h"
 #include "vulkan/vulkan.h"
 
 #include <dlfcn.h>
@@ -76,7 +77,7 @@ static bool no_data; // drivers get pipeline caches without data
 
 static void add_time(atomic_ullong *sum, double begin)
 {
-    atomic_fetch_add(sum, (unsigned long long)((seconds_now() - begin) * 1e9));
+    atomic_fetch_add(sum, (unsigned long long)((now_seconds() - begin) * 1e9));
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
@@ -84,7 +85,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipeli
                                                        const VkAllocationCallbacks *callbacks,
                                                        VkPipeline *pipelines)
 {
-    double begin = seconds_now();
+    double begin = now_seconds();
     VkResult result =
         real_create(device, no_data ? VK_NULL_HANDLE : cache, count, infos, callbacks, pipelines);
     add_time(&driver_time, begin);
@@ -96,7 +97,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL allocate_memory(VkDevice device, const VkM
                                                       const VkAllocationCallbacks *callbacks,
                                                       VkDeviceMemory *memory)
 {
-    double begin = seconds_now();
+    double begin = now_seconds();
     VkResult result = real_allocate(device, info, callbacks, memory);
     add_time(&memory_time, begin);
     return result;
@@ -105,7 +106,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL allocate_memory(VkDevice device, const VkM
 static VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice device, VkDeviceMemory memory,
                                               const VkAllocationCallbacks *callbacks)
 {
-    double begin = seconds_now();
+    double begin = now_seconds();
     real_free(device, memory, callbacks);
     add_time(&memory_time, begin);
 }
@@ -113,7 +114,7 @@ static VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice device, VkDeviceMemory me
 static VKAPI_ATTR VkResult VKAPI_CALL wait_for_fences(VkDevice device, uint32_t count, const VkFence *fences,
                                                       VkBool32 all, uint64_t timeout)
 {
-    double begin = seconds_now();
+    double begin = now_seconds();
     VkResult result = real_wait(device, count, fences, all, timeout);
     add_time(&wait_time, begin);
     return result;
@@ -122,7 +123,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL wait_for_fences(VkDevice device, uint32_t 
 static VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores(VkDevice device, const VkSemaphoreWaitInfo *info,
                                                       uint64_t timeout)
 {
-    double begin = seconds_now();
+    double begin = now_seconds();
     VkResult result = real_wait_semaphores(device, info, timeout);
     add_time(&wait_time, begin);
     return result;
@@ -182,7 +183,7 @@ static void note_pass(void *argument, const char *pass, const struct graph *grap
     (void)argument;
     (void)pass;
     (void)graph;
-    last_pass = seconds_now();
+    last_pass = now_seconds();
 }
 
 struct figures {
@@ -199,9 +200,9 @@ static bool measure(const char *what, const WNNCache *cache, struct figures *fig
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.threadCount = threads;
     descriptor.cache = cache;
-    double begin = seconds_now();
+    double begin = now_seconds();
     WNNStatus status = wnn_create_context_on(&timed, &descriptor, &session.context);
-    figures->create = seconds_now() - begin;
+    figures->create = now_seconds() - begin;
     if (status != WNNStatus_Success)
         return wnn_fail(error, status, "no context");
     bool good = model_begin(&model, session.context, error) && model_load(&model, what, NULL, error);
@@ -211,9 +212,9 @@ static bool measure(const char *what, const WNNCache *cache, struct figures *fig
     atomic_store(&pipeline_count, 0);
     WNNGraph graph = NULL;
     wnn_context_set_compile_options(session.context, 0, false, note_pass, NULL);
-    begin = last_pass = seconds_now();
+    begin = last_pass = now_seconds();
     good = good && session_build(&session, &model, &graph, error);
-    figures->build = seconds_now() - begin;
+    figures->build = now_seconds() - begin;
     figures->passes = last_pass - begin;
     figures->memory = (double)atomic_load(&memory_time) * 1e-9;
     figures->driver = (double)atomic_load(&driver_time) * 1e-9;
@@ -224,12 +225,12 @@ static bool measure(const char *what, const WNNCache *cache, struct figures *fig
     if (good) {
         struct subject subject;
         subject_begin(&subject, &session, graph);
-        begin = seconds_now();
+        begin = now_seconds();
         good = subject_run(&subject);
-        figures->first = seconds_now() - begin;
-        begin = seconds_now();
+        figures->first = now_seconds() - begin;
+        begin = now_seconds();
         good = good && subject_run(&subject);
-        figures->later = seconds_now() - begin;
+        figures->later = now_seconds() - begin;
         subject_end(&subject);
     }
     wnnContextRelease(session.context);

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 static WNNNamedBuffer *make_buffers(const WNNNamedDescriptor *list, size_t count, uint64_t *seed)
 {
@@ -56,13 +55,6 @@ bool subject_run(struct subject *subject)
     if (!good)
         fprintf(stderr, "%s\n", error.message);
     return good;
-}
-
-double seconds_now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 static int compare(const void *a, const void *b)

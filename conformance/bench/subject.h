@@ -5,6 +5,7 @@
 #ifndef CONFORMANCE_BENCH_SUBJECT_H_
 #define CONFORMANCE_BENCH_SUBJECT_H_
 
+#include "conformance/clock.h"
 #include "tools/session.h"
 
 struct subject {
@@ -20,9 +21,6 @@ void subject_end(struct subject *subject);
 
 // One execution; false after a message.
 bool subject_run(struct subject *subject);
-
-// CLOCK_MONOTONIC in seconds.
-double seconds_now(void);
 
 // Sorts, and returns the one in the middle.
 double median_of(double *values, size_t count);

@@ -7,6 +7,7 @@
 
 #include "conformance/bench/subject.h"
 #include "tools/bench_models.h"
+#include "tools/load.h"
 #include "tools/memory.h"
 
 #include <sched.h>
@@ -88,12 +89,12 @@ static void side_end(struct side *side)
 static bool side_run(struct side *side, double seconds)
 {
     bool good = true;
-    double begin = seconds_now();
-    for (int i = 0; good && (i == 0 || seconds_now() - begin < seconds); i++) {
-        double before = seconds_now();
+    double begin = now_seconds();
+    for (int i = 0; good && (i == 0 || now_seconds() - begin < seconds); i++) {
+        double before = now_seconds();
         good = subject_run(&side->subject);
         side->times = must_grow(side->times, side->count, &side->capacity, sizeof *side->times);
-        side->times[side->count++] = seconds_now() - before;
+        side->times[side->count++] = now_seconds() - before;
     }
     return good;
 }
@@ -110,7 +111,7 @@ static bool bench(const char *what, unsigned threads, double seconds)
         many.subject.inputs = one.subject.inputs;
         many.subject.outputs = one.subject.outputs;
     }
-    for (double begin = seconds_now(); good && seconds_now() - begin < seconds;)
+    for (double begin = now_seconds(); good && now_seconds() - begin < seconds;)
         good = side_run(&one, TURN_SECONDS) && side_run(&many, TURN_SECONDS);
     if (good) {
         double a = median_of(one.times, one.count), b = median_of(many.times, many.count);

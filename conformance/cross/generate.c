@@ -2,6 +2,8 @@
 //
 // The generator of random graphs: values, recording, and the choice of operators.
 
+#include "conformance/cross/generate.h"
+
 #include "conformance/cross/generator.h"
 
 #include "conformance/tolerance.h"

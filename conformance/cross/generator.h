@@ -5,7 +5,7 @@
 #ifndef CONFORMANCE_CROSS_GENERATOR_H_
 #define CONFORMANCE_CROSS_GENERATOR_H_
 
-#include "conformance/cross/generate.h"
+#include "conformance/cross/random_graph.h"
 
 #include <math.h>
 
@@ -140,7 +140,7 @@ void wnn_make_fusable(struct random_graph *graph);
 void wnn_make_edge_convolution(struct random_graph *graph);
 void wnn_make_edge_product(struct random_graph *graph);
 
-// Several operators each: quantised ones, and a product with quantised weights.
+// Several operators each: quantized ones, and a product with quantized weights.
 void wnn_make_quantized(struct random_graph *graph);
 void wnn_make_packed_weights(struct random_graph *graph);
 

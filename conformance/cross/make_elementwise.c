@@ -222,7 +222,7 @@ void wnn_make_where(struct random_graph *graph)
                     fmax(a->high, b->high));
 }
 
-// Scales that are powers of two keep quantisation exact.
+// Scales that are powers of two keep quantization exact.
 void wnn_make_quantize(struct random_graph *graph, enum op op)
 {
     bool quantize = op == WNN_OP_quantizeLinear;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random graphs: operators between dequantizeLinear and quantizeLinear, as quantised networks have them.
+// Random graphs: operators between dequantizeLinear and quantizeLinear, as quantized networks have them.
 // Scales are powers of two and biases multiples of them, so that sums are exact and every implementation
 // rounds the same number.
 
@@ -11,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_STEPS   1024
-#define MOST_WEIGHTS 60000 // of a tap
+#define MAX_STEPS   1024
+#define MAX_WEIGHTS 60000 // of a tap
 
 // A constant of powers of two.
 static struct value *random_scales(struct random_graph *graph, WNNDataType type, const struct shape *shape)
 {
-    float steps[MOST_STEPS];
-    uint16_t halves[MOST_STEPS];
+    float steps[MAX_STEPS];
+    uint16_t halves[MAX_STEPS];
     size_t count = wnn_shape_elements(shape);
-    if (count > MOST_STEPS)
+    if (count > MAX_STEPS)
         return NULL;
     for (size_t i = 0; i < count; i++) {
         steps[i] = ldexpf(1, -1 - (int)below(graph, 5));
@@ -33,10 +33,10 @@ static struct value *random_scales(struct random_graph *graph, WNNDataType type,
 // One zero point for all.
 static struct value *random_zeros(struct random_graph *graph, WNNDataType type, const struct shape *shape)
 {
-    int32_t zeros[MOST_STEPS];
+    int32_t zeros[MAX_STEPS];
     size_t count = wnn_shape_elements(shape), bits = wnn_dtype_bits(type);
     uint32_t zero = chance(graph, 50) ? 0 : below(graph, 16);
-    if (count > MOST_STEPS)
+    if (count > MAX_STEPS)
         return NULL;
     if (bits == 8 && chance(graph, 30))
         zero = 128;
@@ -101,7 +101,7 @@ static struct value *convolve(struct random_graph *graph, struct value *x)
     if (chance(graph, 50))
         groups = chance(graph, 70) ? channels : channels % 2 == 0 ? 2 : 1;
     outputs = groups * (groups == channels && chance(graph, 70) ? 1 : wnn_random_size(graph));
-    if (outputs > groups && (size_t)outputs * (channels / groups) > MOST_WEIGHTS)
+    if (outputs > groups && (size_t)outputs * (channels / groups) > MAX_WEIGHTS)
         outputs = groups;
     for (unsigned i = 0; i < 2; i++) {
         uint32_t in = dim[(last ? 1 : 2) + i];
@@ -138,9 +138,9 @@ static struct value *multiply(struct random_graph *graph, struct value *x)
     const struct shape *shape = &x->type.shape;
     uint32_t inner = shape->dim[shape->rank - 1], columns = wnn_random_size(graph);
     if (graph->edges)
-        columns = wnn_random_edge(graph, 1 + MOST_WEIGHTS / inner);
-    if (columns > MOST_STEPS)
-        columns = MOST_STEPS;
+        columns = wnn_random_edge(graph, 1 + MAX_WEIGHTS / inner);
+    if (columns > MAX_STEPS)
+        columns = MAX_STEPS;
     WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
     bool gemm = shape->rank == 2 && chance(graph, 60);
     options.bTranspose = gemm && chance(graph, 50);
@@ -264,7 +264,7 @@ void wnn_make_packed_weights(struct random_graph *graph)
     const struct shape *shape = &x->type.shape;
     uint32_t inner = shape->dim[shape->rank - 1], columns = chance(graph, 50) ? wnn_random_size(graph) : 64;
     if (graph->edges)
-        columns = wnn_random_edge(graph, 1 + MOST_WEIGHTS / inner);
+        columns = wnn_random_edge(graph, 1 + MAX_WEIGHTS / inner);
     WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
     bool gemm = shape->rank == 2 && chance(graph, 50);
     options.bTranspose = gemm && chance(graph, 50);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random graphs: reductions and normalisations.
+// Random graphs: reductions and normalizations.
 
 #include "conformance/cross/generator.h"
 

@@ -7,13 +7,13 @@
 // With --strict, hostile graphs are run in contexts with strictNumerics instead, and compared as strict.c
 // says.
 
+#include "conformance/backends.h"
 #include "conformance/compare.h"
 #include "conformance/cross/generate.h"
 #include "conformance/cross/strict.h"
 #include "conformance/reference/reference.h"
 #include "conformance/test.h"
 #include "ops/builder.h"
-#include "runtime/backends.h"
 #include "runtime/context.h"
 
 #include <getopt.h>
@@ -474,7 +474,7 @@ int main(int count, char **arguments)
     static struct program program = {.count = 200, .seed = 1, .backend = "cpu"};
     if (!read_options(&program, count, arguments))
         return 2;
-    const struct backend *backend = wnn_backend_find(program.backend);
+    const struct backend *backend = find_backend(program.backend);
     if (program.strict)
         return run_strict(&program, backend);
     bool ready =

@@ -9,7 +9,7 @@
 //   differ by SLACK of their size; NaN, infinity and number have to agree even there.
 //
 //   A node that computes single elements is within its operator's tolerance of the reference, and NaN,
-//   infinite or finite with it; 32-bit integers that are quantised, within that of the float they come from.
+//   infinite or finite with it; 32-bit integers that are quantized, within that of the float they come from.
 //   Nodes that add up are only asked for the latter: their tolerances say nothing where terms cancel.
 //
 //   Where the filter of a convolution is not finite, an element may be NaN too: whether the zeros of a
@@ -40,7 +40,7 @@
 #define SLACK     1e-5 // of float32; of float16 that much more that its units are larger
 
 enum {
-    MOST_OUTPUTS = 1024
+    MAX_OUTPUTS = 1024
 };
 
 // One recording of the graph and what came out, by output.
@@ -49,10 +49,10 @@ struct run {
     WNNGraph graph;
     struct random_graph recorded;
     size_t count;
-    WNNNamedOperand named[MOST_OUTPUTS];
-    const struct operand *operands[MOST_OUTPUTS];
-    char names[MOST_OUTPUTS][16];
-    void *data[MOST_OUTPUTS];
+    WNNNamedOperand named[MAX_OUTPUTS];
+    const struct operand *operands[MAX_OUTPUTS];
+    char names[MAX_OUTPUTS][16];
+    void *data[MAX_OUTPUTS];
 };
 
 static bool record(const struct strict_subject *subject, WNNContext context, uint64_t seed, struct run *run,
@@ -71,7 +71,7 @@ static bool record(const struct strict_subject *subject, WNNContext context, uin
 
 static void add_output(struct run *run, struct operand *operand)
 {
-    if (run->count == MOST_OUTPUTS || wnn_descriptor_bytes(&operand->type) == 0)
+    if (run->count == MAX_OUTPUTS || wnn_descriptor_bytes(&operand->type) == 0)
         return;
     snprintf(run->names[run->count], sizeof run->names[0], "o%u", (unsigned)operand->index);
     run->named[run->count] = (WNNNamedOperand){{run->names[run->count], WNN_STRLEN}, (WNNOperand)operand};
@@ -80,7 +80,7 @@ static void add_output(struct run *run, struct operand *operand)
 
 static bool compute(WNNContext context, struct run *run, struct text *message)
 {
-    WNNNamedBuffer inputs[MAX_VALUES], outputs[MOST_OUTPUTS];
+    WNNNamedBuffer inputs[MAX_VALUES], outputs[MAX_OUTPUTS];
     size_t input_count = 0, needed_count;
     if (!wnn_build_and_wait(context, run->builder, run->count, run->named, &run->graph, message))
         return false;

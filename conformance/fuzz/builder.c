@@ -15,15 +15,15 @@
 #include <string.h>
 
 enum {
-    MOST_OPERANDS = 48,
-    MOST_CALLS = 40,
-    MOST_OUTPUTS = 4,
-    MOST_ITEMS = 10,
-    MOST_INPUTS = 12, // of one operator
-    MOST_ATTRS = 512, // bytes
+    MAX_OPERANDS = 48,
+    MAX_CALLS = 40,
+    MAX_OUTPUTS = 4,
+    MAX_ITEMS = 10,
+    MAX_INPUTS = 12, // of one operator
+    MAX_ATTRS = 512, // bytes
 };
 
-#define MOST_MEMORY (64u << 20)
+#define MAX_MEMORY (64u << 20)
 
 unsigned long fuzz_built;
 
@@ -32,13 +32,13 @@ struct run {
     size_t length;
     WNNContext context;
     WNNGraphBuilder builder;
-    WNNOperand operands[MOST_OPERANDS];
+    WNNOperand operands[MAX_OPERANDS];
     size_t operand_count, input_count;
     // Of the call that is being prepared.
     union {
-        uint32_t integers[MOST_ITEMS];
-        float floats[MOST_ITEMS];
-        WNNActivation activations[MOST_ITEMS];
+        uint32_t integers[MAX_ITEMS];
+        float floats[MAX_ITEMS];
+        WNNActivation activations[MAX_ITEMS];
     } lists[16];
     size_t list_count;
 };
@@ -82,7 +82,7 @@ static WNNOperand take_operand(struct run *run)
 
 static void keep(struct run *run, WNNOperand operand)
 {
-    if (operand && run->operand_count < MOST_OPERANDS)
+    if (operand && run->operand_count < MAX_OPERANDS)
         run->operands[run->operand_count++] = operand;
 }
 
@@ -147,7 +147,7 @@ static void add_source(struct run *run)
 static size_t take_length(struct run *run)
 {
     uint8_t byte = take(run);
-    return byte == 255 ? WNN_LIST_ABSENT : byte < 200 ? byte % 5 : byte % (MOST_ITEMS + 1);
+    return byte == 255 ? WNN_LIST_ABSENT : byte < 200 ? byte % 5 : byte % (MAX_ITEMS + 1);
 }
 
 static WNNActivation take_activation(struct run *run)
@@ -218,8 +218,8 @@ static void add_operator(struct run *run)
 {
     enum op op = (enum op)(take(run) % WNN_OP_COUNT);
     const struct op_info *info = &wnn_ops[op];
-    _Alignas(max_align_t) char attrs[MOST_ATTRS];
-    WNNOperand inputs[MOST_INPUTS], outputs[MOST_OUTPUTS];
+    _Alignas(max_align_t) char attrs[MAX_ATTRS];
+    WNNOperand inputs[MAX_INPUTS], outputs[MAX_OUTPUTS];
     size_t count = 0;
     if (info->attrs_size > sizeof attrs)
         abort();
@@ -231,7 +231,7 @@ static void add_operator(struct run *run)
         if (row->kind == ROW_INPUT)
             inputs[count++] = take_operand(run);
         else if (row->kind == ROW_INPUT_LIST)
-            for (size_t n = take(run) % (MOST_INPUTS - count + 1); n > 0; n--)
+            for (size_t n = take(run) % (MAX_INPUTS - count + 1); n > 0; n--)
                 inputs[count++] = take_operand(run);
         else if (row->kind == ROW_OPTIONAL_INPUT && given) {
             char *at = attrs + row->offset;
@@ -239,8 +239,8 @@ static void add_operator(struct run *run)
         } else if (row->kind == ROW_ATTRIBUTE && (given || row->argument))
             take_attribute(run, row, attrs + row->offset);
     }
-    size_t made = wnn_builder_call(run->builder, op, count, inputs, attrs, MOST_OUTPUTS, outputs);
-    for (size_t i = 0; i < made && i < MOST_OUTPUTS; i++)
+    size_t made = wnn_builder_call(run->builder, op, count, inputs, attrs, MAX_OUTPUTS, outputs);
+    for (size_t i = 0; i < made && i < MAX_OUTPUTS; i++)
         keep(run, outputs[i]);
 }
 
@@ -314,12 +314,12 @@ static void compute(struct run *run, WNNGraph graph)
 
 static void build(struct run *run)
 {
-    WNNNamedOperand outputs[MOST_OUTPUTS];
-    char names[MOST_OUTPUTS][8];
-    size_t count = 1 + take(run) % MOST_OUTPUTS;
+    WNNNamedOperand outputs[MAX_OUTPUTS];
+    char names[MAX_OUTPUTS][8];
+    size_t count = 1 + take(run) % MAX_OUTPUTS;
     for (size_t i = 0; i < count; i++) {
         snprintf(names[i], sizeof names[i], "y%zu", i);
-        size_t back = i == 0 ? 1 : 1 + take(run) % MOST_OPERANDS;
+        size_t back = i == 0 ? 1 : 1 + take(run) % MAX_OPERANDS;
         outputs[i] =
             (WNNNamedOperand){{names[i], WNN_STRLEN},
                               back <= run->operand_count ? run->operands[run->operand_count - back] : NULL};
@@ -339,10 +339,10 @@ static void build(struct run *run)
 static WNNContext create_context(void)
 {
     static const WNNLimits limits = {.maxTensorByteLength = 1u << 20,
-                                     .maxMemoryBytes = MOST_MEMORY,
+                                     .maxMemoryBytes = MAX_MEMORY,
                                      .maxConstantBytes = 8u << 20,
-                                     .maxOperators = MOST_CALLS,
-                                     .maxOperands = 4 * MOST_OPERANDS,
+                                     .maxOperators = MAX_CALLS,
+                                     .maxOperands = 4 * MAX_OPERANDS,
                                      .maxInputsAndOutputs = 64,
                                      .maxStringLength = 100,
                                      .maxOperatorWork = 1u << 22,
@@ -362,7 +362,7 @@ static void check_counters(WNNContext context)
     WNNContextCounters counters = WNN_CONTEXT_COUNTERS_INIT;
     wnnContextGetCounters(context, &counters);
     if (counters.builders + counters.graphs + counters.tensors + counters.pendingRequests > 0 ||
-        counters.maxAllocatedBytes > MOST_MEMORY) {
+        counters.maxAllocatedBytes > MAX_MEMORY) {
         fputs("something is left, or took more memory than allowed\n", stderr);
         abort();
     }
@@ -376,7 +376,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     add_source(&run);
     add_source(&run);
-    for (int i = 0; i < MOST_CALLS && run.length > 0; i++) {
+    for (int i = 0; i < MAX_CALLS && run.length > 0; i++) {
         if (take(&run) % 8 < 3)
             add_source(&run);
         else

@@ -18,13 +18,13 @@
 #endif
 #endif
 #ifdef SANITIZED
-#define MOST_CPU_SECONDS 40.0
-#define MOST_RESIDENT    (3L << 20) // KiB
+#define MAX_CPU_SECONDS 40.0
+#define MAX_RESIDENT    (3L << 20) // KiB
 #else
-#define MOST_CPU_SECONDS 5.0
-#define MOST_RESIDENT    (1L << 20)
+#define MAX_CPU_SECONDS 5.0
+#define MAX_RESIDENT    (1L << 20)
 #endif
-#define MOST_SHOWN 4000
+#define MAX_SHOWN 4000
 
 unsigned take(struct edits *edits)
 {
@@ -43,7 +43,7 @@ unsigned take_long(struct edits *edits)
 void replace(struct bytes *bytes, size_t at, size_t cut, const char *with, size_t length, size_t times)
 {
     size_t put = length * times, size = bytes->size - cut + put;
-    if (size > MOST_EDITED)
+    if (size > MAX_EDITED)
         return;
     char *data = malloc(size + 1);
     if (!data)
@@ -153,7 +153,7 @@ void budget_end(const struct fuzz_budget *budget, const char *what, const struct
     struct rusage usage;
     double seconds = cpu_seconds() - budget->begin;
     getrusage(RUSAGE_SELF, &usage);
-    if (seconds <= MOST_CPU_SECONDS && usage.ru_maxrss <= MOST_RESIDENT)
+    if (seconds <= MAX_CPU_SECONDS && usage.ru_maxrss <= MAX_RESIDENT)
         return;
     fprintf(stderr, "%s: %zu bytes took %.1f s of the processor, and up to %ld MiB\n", what, bytes->size,
             seconds, usage.ru_maxrss >> 10);
@@ -162,7 +162,7 @@ void budget_end(const struct fuzz_budget *budget, const char *what, const struct
 
 void fail(const char *what, const struct bytes *bytes)
 {
-    size_t shown = bytes->size < MOST_SHOWN ? bytes->size : MOST_SHOWN;
+    size_t shown = bytes->size < MAX_SHOWN ? bytes->size : MAX_SHOWN;
     fprintf(stderr, "%s:\n%.*s\n", what, (int)shown, bytes->data);
     abort();
 }

@@ -26,8 +26,8 @@ unsigned take(struct edits *edits);
 unsigned take_long(struct edits *edits);
 
 // Puts `length` bytes, `times` times, in the place of `cut` bytes; nothing if the result would be longer than
-// MOST_EDITED.
-#define MOST_EDITED ((size_t)1 << 20)
+// MAX_EDITED.
+#define MAX_EDITED ((size_t)1 << 20)
 void replace(struct bytes *bytes, size_t at, size_t cut, const char *with, size_t length, size_t times);
 
 // One mistake that any file can have: bytes left out, repeated, set to what lengths are often wrong by; the

@@ -244,7 +244,7 @@ static void read_safetensors(const char *path, const struct bytes *bytes)
 
 static void read_image(const char *path, const struct bytes *bytes)
 {
-    static const struct mapping_rule rule = {.what = "an image", .most = MOST_IMAGE_FILE};
+    static const struct mapping_rule rule = {.what = "an image", .most = MAX_IMAGE_FILE};
     static const struct pixel_rule pixels = PIXEL_RULE_INIT;
     static const struct descriptor type = {WNNDataType_Float32, {4, {1, 3, 5, 4}}};
     struct error error = {WNNStatus_Success, ""};
@@ -265,7 +265,7 @@ static void read_image(const char *path, const struct bytes *bytes)
     } else {
         check_refused(&error, path, bytes);
     }
-    mapping_release(file);
+    mapping_unref(file);
 }
 
 // The first byte chooses a kind of file, the second how many mistakes there are.

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_MEMORY (256u << 20)
+#define MAX_MEMORY (256u << 20)
 
 unsigned long fuzz_built;
 
@@ -24,7 +24,7 @@ unsigned long fuzz_built;
 static WNNContext create_context(void)
 {
     static const WNNLimits limits = {.maxTensorByteLength = 16u << 20,
-                                     .maxMemoryBytes = MOST_MEMORY,
+                                     .maxMemoryBytes = MAX_MEMORY,
                                      .maxConstantBytes = 64u << 20,
                                      .maxOperators = 2000,
                                      .maxOperands = 4000,

@@ -216,7 +216,7 @@ static void record_attention(struct recorder *r)
     fuzz_keep(r, x, true);
 }
 
-// A product or convolution of dequantised operands whose result is quantised again.
+// A product or convolution of dequantized operands whose result is quantized again.
 static void record_quantized(struct recorder *r)
 {
     WNNGraphBuilder b = r->builder;

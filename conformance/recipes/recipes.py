@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 PRODUCT = ('include', 'lib', 'ops', 'compiler', 'cpu', 'vulkan', 'runtime', 'tools')
-MOST_FILES = {'elementwise': 5, 'attributes': 8}
+MAX_FILES = {'elementwise': 5, 'attributes': 8}
 
 
 def run(*command, folder=None):
@@ -37,7 +37,7 @@ def apply(patch, tree):
     """Applies a patch, and returns the vectors that it adds."""
     files = re.findall(r'^\+\+\+ b/(\S+)$', patch.read_text(), re.MULTILINE)
     product = [file for file in files if file.split('/')[0] in PRODUCT]
-    most = MOST_FILES[patch.stem]
+    most = MAX_FILES[patch.stem]
     print(f'{patch.stem}: {len(product)} files of the product: {" ".join(product)}')
     if len(product) > most:
         sys.exit(f'{patch.name} touches {len(product)} files of the product; expected at most {most}')
@@ -51,7 +51,7 @@ def main():
         tree, build = pathlib.Path(name) / 'webnn', pathlib.Path(name) / 'build'
         tree.mkdir()
         copy_tree(source, tree)
-        vectors = [file for patch in MOST_FILES for file in apply(source / f'conformance/recipes/{patch}.patch', tree)]
+        vectors = [file for patch in MAX_FILES for file in apply(source / f'conformance/recipes/{patch}.patch', tree)]
         run('meson', 'setup', build, tree, '-Doptimization=0', '-Dwerror=true', '-Dxnnpack=disabled', '-Djs=disabled',
             '-Dtools=disabled', *([] if 'vulkan' in backends else ['-Dvulkan=disabled']))
         runner = 'conformance/webnn-conformance'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reference: operators that look at all elements along some axes: reductions, running sums, normalisations.
+// Reference: operators that look at all elements along some axes: reductions, running sums, normalizations.
 
 #include "conformance/reference/kernels.h"
 
@@ -146,7 +146,7 @@ void wnn_reference_cumulative_sum(const struct node *node, const struct tensor *
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Normalisations
+// Normalizations
 // ---------------------------------------------------------------------------------------------------------------
 
 void wnn_reference_softmax(const struct node *node, const struct tensor *in, const struct tensor *out)
@@ -167,7 +167,7 @@ void wnn_reference_softmax(const struct node *node, const struct tensor *in, con
 }
 
 // (x - mean) / sqrt(variance + epsilon) * scale + bias with element `index` of scale and bias, where given.
-static double normalised(double x, double mean, double variance, double epsilon, const struct tensor *scale,
+static double normalized(double x, double mean, double variance, double epsilon, const struct tensor *scale,
                          const struct tensor *bias, size_t index)
 {
     double y = (x - mean) / sqrt(variance + epsilon);
@@ -187,7 +187,7 @@ void wnn_reference_batch_normalization(const struct node *node, const struct ten
         coordinates_of(out, i, at);
         size_t channel = at[options->axis];
         store(out, i,
-              normalised(load(&in[0], i), load(&in[1], channel), load(&in[2], channel), options->epsilon,
+              normalized(load(&in[0], i), load(&in[1], channel), load(&in[2], channel), options->epsilon,
                          &in[3], &in[4], channel));
     }
 }
@@ -224,7 +224,7 @@ void wnn_reference_instance_normalization(const struct node *node, const struct 
             size_t at = member_of(&grouping, i, k);
             store(
                 out, at,
-                normalised(load(&in[0], at), mean, variance, options->epsilon, &in[1], &in[2], i % channels));
+                normalized(load(&in[0], at), mean, variance, options->epsilon, &in[1], &in[2], i % channels));
         }
     }
 }
@@ -238,7 +238,7 @@ void wnn_reference_layer_normalization(const struct node *node, const struct ten
         double mean = mean_of(&grouping, i), variance = variance_of(&grouping, i, mean);
         for (size_t k = 0; k < grouping.members; k++) {
             size_t at = member_of(&grouping, i, k);
-            store(out, at, normalised(load(&in[0], at), mean, variance, options->epsilon, &in[1], &in[2], k));
+            store(out, at, normalized(load(&in[0], at), mean, variance, options->epsilon, &in[1], &in[2], k));
         }
     }
 }

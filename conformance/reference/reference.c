@@ -115,12 +115,12 @@ struct step {
     struct tensor *in, *out;
     struct tensor *perturbed; // as `in`, but float operands have room of their own for changed copies
     struct tensor
-        *numbers; // of a node with quantised operands: the floats that the operator sees, the result last
+        *numbers; // of a node with quantized operands: the floats that the operator sees, the result last
 };
 
 struct executable {
     struct allocator *allocator;
-    const struct plan *plan;
+    struct plan *plan;
     struct tensor *operands; // by operand index
     struct step *steps;      // by node index
 };
@@ -195,7 +195,7 @@ static void destroy(void *opaque)
     wnn_release(state->allocator, state);
 }
 
-// Where the scale of tensor k of step->numbers stands in node->in; 0: the tensor is not quantised.
+// Where the scale of tensor k of step->numbers stands in node->in; 0: the tensor is not quantized.
 static unsigned scale_of(const struct node *node, unsigned k)
 {
     return k < node->in_count ? wnn_prologue_scale(node, k) : wnn_epilogue(node).scale;
@@ -314,7 +314,7 @@ static bool make_steps(struct executable *executable, bool perturbed)
     return true;
 }
 
-static bool lower(void *opaque, const struct plan *plan, void **result, struct error *error)
+static bool lower(void *opaque, struct plan *plan, void **result, struct error *error)
 {
     struct state *state = opaque;
     for (size_t i = 0; i < plan->graph.node_count; i++)
@@ -334,7 +334,7 @@ static bool lower(void *opaque, const struct plan *plan, void **result, struct e
     return true;
 }
 
-// A node with quantised operands: dequantizeLinear, the operator and its activation, quantizeLinear.
+// A node with quantized operands: dequantizeLinear, the operator and its activation, quantizeLinear.
 static void run_quantized(const struct step *step)
 {
     const struct node *node = step->node;
@@ -422,7 +422,7 @@ static bool execute(void *opaque, void *opaque_executable, const struct bindings
 const struct backend wnn_backend_reference = {
     .name = "reference",
     .preferred_layout = WNNInputOperandLayout_NCHW,
-    .literal = true,
+    .no_optimize = true,
     .create = create,
     .destroy = destroy,
     .lower = lower,
@@ -430,7 +430,7 @@ const struct backend wnn_backend_reference = {
     .execute = execute,
 };
 
-// Activations and quantised operands.
+// Activations and quantized operands.
 static bool can_fuse(void *state, const struct node *node)
 {
     (void)state;
@@ -465,7 +465,7 @@ const struct backend wnn_backend_compiled = {
 const struct backend wnn_backend_perturbed = {
     .name = "perturbed",
     .preferred_layout = WNNInputOperandLayout_NCHW,
-    .literal = true,
+    .no_optimize = true,
     .create = create_perturbed,
     .destroy = destroy,
     .lower = lower,

@@ -14,7 +14,7 @@ extern const struct backend wnn_backend_reference;
 // Runs one node of a builder's graph on memory, by operand; operands that are not given are NULL.
 void wnn_reference_run(const struct node *node, const void *const *in, void *const *out);
 
-// The same behind the passes of the compiler, with operands quantised wherever they can be.
+// The same behind the passes of the compiler, with operands quantized wherever they can be.
 extern const struct backend wnn_backend_compiled;
 
 // The same, but every operator sees float operands that are off, and gives float results that are off, by

@@ -176,7 +176,7 @@ def test_digits(folder):
         labels = file.read().split("\n")
     for i, image in enumerate(expected["images"]):
         check(lines[2 * i] == images[i] and lines[2 * i + 1].split(None, 1)[1] == labels[image["label"]],
-              f"{images[i]} is recognised: {lines[2 * i + 1]}")
+              f"{images[i]} is recognized: {lines[2 * i + 1]}")
     descr, shape, values = read_npy(output)
     check((descr, shape) == ("<f4", (10, 10)), f"ten results make an array of ten rows: {descr} {shape}")
     for i, image in enumerate(expected["images"]):
@@ -534,7 +534,7 @@ def test_graph_command(folder):
     check(all(f"// after {name}\n" in every for name in passes), "--after=all shows every pass")
     fused = good("graph", DIGITS_GRAPH)
     check(fused.count("\n") < before.count("\n"), "passes make the graph smaller")
-    check(all(re.search(" by (native|XNNPACK|Winograd)", line) for line in fused.splitlines() if " = conv2d(" in line) and
+    check(all(re.search(" by (native (product|direct|depthwise)|XNNPACK|Winograd)", line) for line in fused.splitlines() if " = conv2d(" in line) and
           " by " not in before, "a plan says who computes what")
     if "fuse_activations" in passes:
         apart = good("graph", "--without-pass=fuse_activations", DIGITS_GRAPH)
@@ -771,14 +771,14 @@ def limited(*arguments, feed=None, seconds=SECONDS):
                 pass
             time.sleep(0.02)
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
+    observer = threading.Thread(target=watch, daemon=True)
+    observer.start()
     killer = threading.Timer(seconds * (6 if SANITIZED else 1), process.kill)
     killer.start()
     out, err = process.stdout.read(), process.stderr.read()
     code = process.wait()
     killer.cancel()
-    watcher.join()
+    observer.join()
     check(code in (0, 1, 2), f"{' '.join(arguments)} with little memory and time: exit code {code} {err[-300:]}")
     return code, out.decode(errors="replace"), err.decode(errors="replace"), peak[0]
 

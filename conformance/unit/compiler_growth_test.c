@@ -862,15 +862,15 @@ static void folded_expansions(struct recording *r, size_t n)
     add_output(r, x);
 }
 
-// Every node takes a piece of one large constant, which is lent and has to be copied.
-static const float lent[1 << 18];
+// Every node takes a piece of one large constant, which is external and has to be copied.
+static const float external[1 << 18];
 
 static void folded_pieces(struct recording *r, size_t n)
 {
     WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
     descriptor.dataType = WNNDataType_Float32;
     descriptor.shape = (WNNUint32List){(uint32_t[]){1 << 18}, 1};
-    WNNExternalBytes bytes = {.data = lent, .byteLength = sizeof lent};
+    WNNExternalBytes bytes = {.data = external, .byteLength = sizeof external};
     WNNOperand c = wnnGraphBuilderExternalConstant(r->builder, &descriptor, &bytes), x = vector(r, "x", 2);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t size = 2;
@@ -985,7 +985,7 @@ static void make_eager(void)
 {
     eager = wnn_backend_dummy;
     eager.name = "eager";
-    eager.views = eager.joins = eager.levels = true;
+    eager.views = eager.concat_in_place = eager.levels = true;
     eager.view_alignment = 4;
     eager.computes = computes;
     eager.can_fuse = can_fuse;

@@ -6,6 +6,7 @@
 #include "compiler/plan.h"
 #include "conformance/unit/runtime_fixture.h"
 #include "tools/bench_models.h"
+#include "tools/load.h"
 
 static uint32_t random_state = 1;
 
@@ -427,7 +428,7 @@ static const struct backend *parallel_backend(void)
 {
     static struct backend backend;
     backend = wnn_backend_dummy;
-    backend.levels = backend.views = backend.joins = true;
+    backend.levels = backend.views = backend.concat_in_place = true;
     backend.in_place = always;
     return &backend;
 }

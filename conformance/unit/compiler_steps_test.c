@@ -4,10 +4,10 @@
 
 #include "compiler/compile.h"
 #include "compiler/plan.h"
+#include "conformance/clock.h"
 #include "conformance/unit/validation.h"
 
 #include <stdint.h>
-#include <time.h>
 
 // ---------------------------------------------------------------------------------------------------------------
 // Building and watching
@@ -120,10 +120,10 @@ static WNNOperand transpose(WNNOperand x, WNNUint32List permutation)
     return wnnGraphBuilderTranspose(b, x, &options);
 }
 
-static void test_canonicalise(void)
+static void test_canonicalize(void)
 {
     begin(NULL);
-    watch("prune", wnn_pass_bit("canonicalise"));
+    watch("prune", wnn_pass_bit("canonicalize"));
     WNNOperand x = input("x", LIST(2, 3, 4)), y = wnnGraphBuilderIdentity(b, x, NULL);
     y = wnnGraphBuilderCast(b, y, WNNDataType_Float32, NULL);
     y = wnnGraphBuilderClamp(b, y, NULL);
@@ -322,13 +322,6 @@ static void test_verify(void)
 // Large graphs, names
 // ---------------------------------------------------------------------------------------------------------------
 
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static WNNOperand next_link(int kind, WNNOperand x)
 {
     switch (kind) {
@@ -353,12 +346,12 @@ static void test_depth(void)
         begin(NULL);
         watch(NULL, UINT32_MAX);
         wnn_context_set_compile_options(context, 0, false, NULL, NULL);
-        double start = seconds();
+        double start = processor_seconds();
         WNNOperand y = input("x", LIST(2, 2));
         for (int i = 0; i < 100000; i++)
             y = next_link(kind, y);
         BUILD(wnnGraphBuilderCos(b, y, NULL));
-        REQUIRE(SANITIZED || seconds() - start < 5);
+        REQUIRE(SANITIZED || processor_seconds() - start < 5);
         finish();
     }
     begin(NULL);
@@ -475,7 +468,7 @@ static void test_interrupt(void)
 int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
-    CASE(test_canonicalise());
+    CASE(test_canonicalize());
     CASE(test_fold_constants());
     CASE(test_fuse_activations());
     CASE(test_prune());

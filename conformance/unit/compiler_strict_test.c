@@ -147,7 +147,7 @@ static const struct example examples[] = {
      {INFINITY, INFINITY, INFINITY, INFINITY},
      INFINITY,
      {INFINITY, INFINITY}},
-    {"quantised operands, rounded at each step",
+    {"quantized operands, rounded at each step",
      "inputs { x: f16[2, 4]; } consts { s: f16[1, 1] @scalar(16); z: i8[1, 1] @scalar(0);"
      "w: i8[4, 5] @scalar(127); r: f16[1, 1] @scalar(200); o: f16[1, 1] @scalar(255); n: f16[] "
      "@scalar(-60000); }"

@@ -147,14 +147,14 @@ static void test_reasons(void)
 {
     char reason[256];
     WNNNodeInfo fast = layer_of(false, true, reason);
-    bool native = strcmp(fast.kernel.data, "native") == 0;
+    bool native = strcmp(fast.kernel.data, "native product") == 0;
     REQUIRE(native == (reason[0] != 0));
     WNNNodeInfo strict = layer_of(true, true, reason);
-    REQUIRE_EQUAL_VIEW(strict.kernel, "native");
+    REQUIRE_EQUAL_VIEW(strict.kernel, "native product");
     if (!native)
         REQUIRE_EQUAL_STR(reason, "strictNumerics");
     WNNNodeInfo variable = layer_of(false, false, reason);
-    REQUIRE_EQUAL_VIEW(variable.kernel, "native");
+    REQUIRE_EQUAL_VIEW(variable.kernel, "native product");
     REQUIRE(reason[0]);
 
     // An operator of which there is one kernel has no reason.

@@ -62,19 +62,20 @@ static void test_transpose(size_t size, size_t rows, size_t columns, size_t gap)
     end(&m);
 }
 
-static void test_weave(size_t size, size_t rows, size_t count)
+static void test_interleave(size_t size, size_t rows, size_t count)
 {
     size_t stride = (count + 3) * size;
     struct memory m = begin((rows - 1) * stride + count * size, rows * count * size);
-    wnn_weave((char *)m.from, (ptrdiff_t)stride, (char *)m.to + AROUND, size, rows, count);
+    wnn_interleave((char *)m.from, (ptrdiff_t)stride, (char *)m.to + AROUND, size, rows, count);
     for (size_t i = 0; i < rows * count; i++)
         expect(&m, i * size, i % rows * stride + i / rows * size, size);
     end(&m);
 
     for (int streams = 0; streams < 2; streams++) {
         m = begin(rows * count * size, (rows - 1) * stride + count * size);
-        wnn_unweave((char *)m.from, (char *)m.to + AROUND, (ptrdiff_t)stride, size, rows, count, streams);
-        wnn_stream_end();
+        wnn_deinterleave((char *)m.from, (char *)m.to + AROUND, (ptrdiff_t)stride, size, rows, count,
+                         streams);
+        wnn_nt_fence();
         for (size_t i = 0; i < rows * count; i++)
             expect(&m, i % rows * stride + i / rows * size, i * size, size);
         end(&m);
@@ -131,7 +132,7 @@ static void test_rows(size_t size)
 {
     for (size_t i = 0; i < COUNTS; i++) {
         for (size_t rows = 2; rows <= WNN_WOVEN; rows++) {
-            test_weave(size, rows, counts[i]);
+            test_interleave(size, rows, counts[i]);
             test_take(size, (ptrdiff_t)rows, counts[i]);
         }
         test_take(size, -1, counts[i]);

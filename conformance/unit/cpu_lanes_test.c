@@ -18,15 +18,15 @@ static bool same(float a, float b)
 #define DEFINE_TEST(set, TARGET)                                                                             \
     static TARGET void test_parts_##set(void)                                                                \
     {                                                                                                        \
-        float from[LANES_MOST + 1], to[LANES_MOST + 1];                                                      \
-        uint16_t halves[LANES_MOST + 1], back[LANES_MOST + 1];                                               \
-        for (int i = 0; i <= LANES_MOST; i++) {                                                              \
+        float from[LANES_MAX + 1], to[LANES_MAX + 1];                                                        \
+        uint16_t halves[LANES_MAX + 1], back[LANES_MAX + 1];                                                 \
+        for (int i = 0; i <= LANES_MAX; i++) {                                                               \
             from[i] = (float)i * 1.25f - 3;                                                                  \
             halves[i] = wnn_half_from_float(from[i]);                                                        \
         }                                                                                                    \
         for (size_t n = 0; n <= LANES_##set; n++) {                                                          \
             bool whole = n == LANES_##set;                                                                   \
-            for (int i = 0; i <= LANES_MOST; i++) {                                                          \
+            for (int i = 0; i <= LANES_MAX; i++) {                                                           \
                 to[i] = 77;                                                                                  \
                 back[i] = 77;                                                                                \
             }                                                                                                \
@@ -46,7 +46,7 @@ static bool same(float a, float b)
                 store_some_##set(to, n, a);                                                                  \
                 store_some_half_##set(back, n, b);                                                           \
             }                                                                                                \
-            for (size_t i = 0; i <= LANES_MOST; i++) {                                                       \
+            for (size_t i = 0; i <= LANES_MAX; i++) {                                                        \
                 REQUIRE(same(to[i], i < n ? from[i] : 77));                                                  \
                 REQUIRE_EQUAL_INT(back[i], i < n ? halves[i] : 77);                                          \
             }                                                                                                \

@@ -12,8 +12,8 @@ static _Alignas(64) unsigned char from[ROOM], to[ROOM];
 static void require_copied(size_t source, size_t target, size_t bytes)
 {
     memset(to, 0xee, sizeof to);
-    wnn_stream(to + target, from + source, bytes);
-    wnn_stream_end();
+    wnn_nt_store(to + target, from + source, bytes);
+    wnn_nt_fence();
     for (size_t i = 0; i < ROOM; i++)
         REQUIRE(to[i] == (i < target || i >= target + bytes ? 0xee : from[source + i - target]));
 }
@@ -21,8 +21,8 @@ static void require_copied(size_t source, size_t target, size_t bytes)
 static void require_filled(size_t size, size_t target, size_t bytes)
 {
     memset(to, 0xee, sizeof to);
-    wnn_stream_value(to + target, from, size, bytes);
-    wnn_stream_end();
+    wnn_nt_fill(to + target, from, size, bytes);
+    wnn_nt_fence();
     for (size_t i = 0; i < ROOM; i++)
         REQUIRE(to[i] == (i < target || i >= target + bytes ? 0xee : from[(i - target) % size]));
 }

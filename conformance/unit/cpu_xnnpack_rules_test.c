@@ -212,9 +212,6 @@ static void test_refused_others(void)
     struct subject s;
     make_gemm(&s, 2, 16, 4, false);
     REQUIRE(accepted(&s));
-    s.operands[1].type.shape.dim[0] = 15; // lengths that do not agree
-    REQUIRE(!accepted(&s));
-    make_gemm(&s, 2, 16, 4, false);
     s.attrs.gemm.alpha = 2; // could overflow in the weights
     REQUIRE(!accepted(&s));
     s.attrs.gemm.alpha = 0;

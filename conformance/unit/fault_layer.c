@@ -27,22 +27,22 @@ struct object {
 };
 
 enum {
-    MOST_OBJECTS = 8192,
-    MOST_DEVICES = 64
+    MAX_OBJECTS = 8192,
+    MAX_DEVICES = 64
 };
 
-static struct object objects[MOST_OBJECTS];
+static struct object objects[MAX_OBJECTS];
 static size_t object_count;
-static uint64_t staging, most_staging; // of all of them, now and at most
+static uint64_t staging, max_staging; // of all of them, now and at most
 static unsigned mistakes;
 
 // Devices that are lost, and the devices of queues.
-static const void *lost_devices[MOST_DEVICES];
+static const void *lost_devices[MAX_DEVICES];
 static size_t lost_count;
 static struct {
     VkQueue queue;
     VkDevice device;
-} queues[MOST_DEVICES];
+} queues[MAX_DEVICES];
 static size_t queue_count;
 
 static void mistake(const char *what, const char *kind)
@@ -63,11 +63,11 @@ static void add_object(struct object object)
     for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++)
         object.lasting |= strcmp(object.kind, lasting[i]) == 0;
     pthread_mutex_lock(&lock);
-    if (object_count == MOST_OBJECTS)
+    if (object_count == MAX_OBJECTS)
         abort();
     objects[object_count++] = object;
     staging += object.staging;
-    most_staging = staging > most_staging ? staging : most_staging;
+    max_staging = staging > max_staging ? staging : max_staging;
     pthread_mutex_unlock(&lock);
 }
 
@@ -131,8 +131,8 @@ struct fault_objects fault_objects(void)
 uint64_t fault_staging(void)
 {
     pthread_mutex_lock(&lock);
-    uint64_t most = most_staging;
-    most_staging = staging;
+    uint64_t most = max_staging;
+    max_staging = staging;
     pthread_mutex_unlock(&lock);
     return most;
 }
@@ -194,6 +194,9 @@ static bool is_lost(const void *device)
 
 static PFN_vkVoidFunction real_DeviceWaitIdle;
 
+// To wait for a device is to use its queues, which no other thread may do meanwhile.
+static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
+
 // Counts a call; true: it is to fail. Calls that ask for one thing until it has changed count as one.
 static bool count(const char *name)
 {
@@ -214,9 +217,12 @@ static VkResult decide(const char *name, const void *device, const VkResult *res
         result = armed_result;
         failed = failed ? failed : name;
         // A lost device works at nothing any more; nor does one for which nobody can wait.
-        if (device && (armed_on || result == VK_ERROR_DEVICE_LOST))
+        if (device && (armed_on || result == VK_ERROR_DEVICE_LOST)) {
+            pthread_mutex_lock(&queue_lock);
             ((PFN_vkDeviceWaitIdle)real_DeviceWaitIdle)((VkDevice)(uintptr_t)device);
-        if (device && result == VK_ERROR_DEVICE_LOST && lost_count < MOST_DEVICES)
+            pthread_mutex_unlock(&queue_lock);
+        }
+        if (device && result == VK_ERROR_DEVICE_LOST && lost_count < MAX_DEVICES)
             lost_devices[lost_count++] = device;
     }
     pthread_mutex_unlock(&lock);
@@ -311,6 +317,12 @@ static struct wrapper *wrappers;
 
 // A function that may fail: what it returns then, the device that it is called for, what is done when it has
 // not.
+// Alone on the queues.
+#define ON_QUEUE(call)                                                                                       \
+    (pthread_mutex_lock(&queue_lock), last_of_queue = (call), pthread_mutex_unlock(&queue_lock),             \
+     last_of_queue)
+static _Thread_local VkResult last_of_queue;
+
 #define FALLIBLE(name, owner, results, parameters, arguments, then)                                          \
     FALLIBLE_SPOILING(name, owner, results, parameters, NEXT(name) arguments, then, )
 #define FALLIBLE_SPOILING(name, owner, results, parameters, call, then, spoil)                               \
@@ -558,10 +570,11 @@ FALLIBLE_SPOILING(MapMemory, device, (HOST, DEVICE, VK_ERROR_MEMORY_MAP_FAILED),
                    VkMemoryMapFlags flags, void **data),
                   NEXT(MapMemory)(device, memory, offset, size, flags, data), ,
                   *data = (void *)(uintptr_t)GARBAGE)
-FALLIBLE(QueueSubmit, device_of(queue), (HOST, DEVICE, LOST),
-         (VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence),
-         (queue, count, infos, fence), )
-FALLIBLE(QueueWaitIdle, device_of(queue), (HOST, DEVICE, LOST), (VkQueue queue), (queue), )
+FALLIBLE_SPOILING(QueueSubmit, device_of(queue), (HOST, DEVICE, LOST),
+                  (VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence),
+                  ON_QUEUE(NEXT(QueueSubmit)(queue, count, infos, fence)), , )
+FALLIBLE_SPOILING(QueueWaitIdle, device_of(queue), (HOST, DEVICE, LOST), (VkQueue queue),
+                  ON_QUEUE(NEXT(QueueWaitIdle)(queue)), , )
 FALLIBLE(ResetFences, device, (HOST, DEVICE), (VkDevice device, uint32_t count, const VkFence *fences),
          (device, count, fences), )
 FALLIBLE(WaitForFences, device, (HOST, DEVICE, LOST),
@@ -638,7 +651,7 @@ static VKAPI_ATTR void VKAPI_CALL do_GetDeviceQueue(VkDevice device, uint32_t fa
 {
     NEXT(GetDeviceQueue)(device, family, index, queue);
     pthread_mutex_lock(&lock);
-    if (queue_count < MOST_DEVICES) {
+    if (queue_count < MAX_DEVICES) {
         queues[queue_count].queue = *queue;
         queues[queue_count++].device = device;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <webnn/reflection.h> compiles alone, as C and as C++, and each of its INIT macros initialises its struct.
+// <webnn/reflection.h> compiles alone, as C and as C++, and each of its INIT macros initializes its struct.
 
 #include <webnn/reflection.h>
 

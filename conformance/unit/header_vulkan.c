@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // <webnn/vulkan.h> compiles alone, as C and as C++, without Vulkan's headers, and each of its INIT macros
-// initialises its struct.
+// initializes its struct.
 
 #include <webnn/vulkan.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <webnn/webnn.h> compiles alone, as C and as C++, and each of its INIT macros initialises its struct.
+// <webnn/webnn.h> compiles alone, as C and as C++, and each of its INIT macros initializes its struct.
 
 #include <webnn/webnn.h>
 

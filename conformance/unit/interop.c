@@ -185,7 +185,7 @@ bool open_host(struct host *host)
 #undef F
     host->family = handles.queueFamilyIndex;
     host->vk.GetDeviceQueue(host->device, host->family, 0, &host->queue);
-    host->vk.GetDeviceQueue(host->device, host->family, queues - 1, &host->lent_queue);
+    host->vk.GetDeviceQueue(host->device, host->family, queues - 1, &host->external_queue);
     const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                           .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
                                           .queueFamilyIndex = handles.queueFamilyIndex};
@@ -222,30 +222,30 @@ static void on_ended(void *userdata)
 
 WNNVulkanDevice lend(struct host *host)
 {
-    WNNVulkanDevice lent = WNN_VULKAN_DEVICE_INIT;
-    lent.instance = host->instance;
-    lent.physicalDevice = host->physical;
-    lent.device = host->device;
-    lent.queue = host->lent_queue;
-    lent.queueFamilyIndex = host->family;
-    lent.apiVersion = VK_API_VERSION_1_2;
-    lent.enabledExtensionCount = host->extension_count;
-    lent.enabledExtensions = host->extensions;
-    lent.enabledFeatures = &host->features;
+    WNNVulkanDevice external = WNN_VULKAN_DEVICE_INIT;
+    external.instance = host->instance;
+    external.physicalDevice = host->physical;
+    external.device = host->device;
+    external.queue = host->external_queue;
+    external.queueFamilyIndex = host->family;
+    external.apiVersion = VK_API_VERSION_1_2;
+    external.enabledExtensionCount = host->extension_count;
+    external.enabledExtensions = host->extensions;
+    external.enabledFeatures = &host->features;
     next_get = host->get;
-    lent.getInstanceProcAddr = counting_get;
-    lent.lockQueue = lock_queue;
-    lent.unlockQueue = unlock_queue;
-    lent.ended = on_ended;
-    lent.userdata = host;
-    return lent;
+    external.getInstanceProcAddr = counting_get;
+    external.lockQueue = lock_queue;
+    external.unlockQueue = unlock_queue;
+    external.ended = on_ended;
+    external.userdata = host;
+    return external;
 }
 
-WNNContext create_on(const WNNVulkanDevice *lent, struct answer *error)
+WNNContext create_on(const WNNVulkanDevice *external, struct answer *error)
 {
     WNNContextDescriptor descriptor = describe_context(error, NULL);
     descriptor.deviceType = WNNDeviceType_GPU;
-    descriptor.nextInChain = &lent->chain;
+    descriptor.nextInChain = &external->chain;
     WNNContext context = NULL;
     WNNStatus status = wnnCreateContext(&descriptor, &context);
     REQUIRE((status == WNNStatus_Success) == (context != NULL));

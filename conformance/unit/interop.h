@@ -34,7 +34,7 @@ struct host {
     VkInstance instance;
     VkPhysicalDevice physical;
     VkDevice device;
-    VkQueue queue, lent_queue; // the same if the family has but one
+    VkQueue queue, external_queue; // the same if the family has but one
     VkCommandPool pool;
     uint32_t family;
     bool shares, shares_semaphores; // by file descriptors
@@ -63,10 +63,10 @@ void close_host(struct host *host);
 
 // The host's device for a context, which reports to the host, and counts its calls.
 WNNVulkanDevice lend(struct host *host);
-WNNContext create_on(const WNNVulkanDevice *lent, struct answer *error);
+WNNContext create_on(const WNNVulkanDevice *external, struct answer *error);
 WNNContext create_own(const struct backend *backend);
 
-// What contexts on lent devices have called, all together.
+// What contexts on external devices have called, all together.
 struct calls {
     atomic_int copies, recordings, matrices; // matrices: shaders that use matrix units
 };

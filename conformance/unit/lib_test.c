@@ -537,23 +537,23 @@ static void test_constant(void)
     struct allocator allocator;
     wnn_allocator_init(&allocator, NULL, 0);
     struct constant *own = wnn_constant_create(&allocator, 100);
-    REQUIRE(own && !own->lent && own->bytes == 100 && (uintptr_t)own->data % WNN_ALIGNMENT == 0);
-    REQUIRE(wnn_constant_share(own) == own);
-    wnn_constant_release(own);
+    REQUIRE(own && !own->external && own->bytes == 100 && (uintptr_t)own->data % WNN_ALIGNMENT == 0);
+    REQUIRE(wnn_constant_ref(own) == own);
+    wnn_constant_unref(own);
     memset((void *)(uintptr_t)own->data, 1, 100 + WNN_SLACK);
-    wnn_constant_release(own);
+    wnn_constant_unref(own);
     WNNExternalBytes loan = WNN_EXTERNAL_BYTES_INIT;
     loan.data = "x";
     loan.byteLength = 1;
     loan.release = give_back;
-    struct constant *lent = wnn_constant_lend(&allocator, &loan);
-    REQUIRE(lent && lent->lent && lent->data == loan.data);
-    wnn_constant_share(lent);
-    wnn_constant_release(lent);
+    struct constant *external = wnn_constant_lend(&allocator, &loan);
+    REQUIRE(external && external->external && external->data == loan.data);
+    wnn_constant_ref(external);
+    wnn_constant_unref(external);
     REQUIRE_EQUAL_INT(loans_back, 0);
-    wnn_constant_release(lent);
+    wnn_constant_unref(external);
     REQUIRE_EQUAL_INT(loans_back, 1);
-    wnn_constant_release(NULL);
+    wnn_constant_unref(NULL);
     REQUIRE(allocator.now == 0);
 }
 

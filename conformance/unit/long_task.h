@@ -35,11 +35,11 @@ static inline WNNFuture start_task(WNNContext context, WNNRequestCallbackInfo in
 static inline void make_task(WNNContext context)
 {
     enum {
-        MOST_SIZE = 8192,
+        MAX_SIZE = 8192,
         LENGTH = 40
     };
     double seconds = 0;
-    for (task.size = 256; seconds < 0.04 && task.size < MOST_SIZE;) {
+    for (task.size = 256; seconds < 0.04 && task.size < MAX_SIZE;) {
         task.size *= 2;
         free(task.x);
         free(task.y);

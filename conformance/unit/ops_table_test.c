@@ -172,6 +172,18 @@ static void test(const struct legal *legal, WNNGraphBuilder other)
     test_owners(legal, other);
 }
 
+// What matrix units are for, and what counts multiply-adds.
+static void test_multiplies(void)
+{
+    static const enum op operators[] = {WNN_OP_conv2d,   WNN_OP_convTranspose2d, WNN_OP_gemm, WNN_OP_matmul,
+                                        WNN_OP_gru,      WNN_OP_gruCell,         WNN_OP_lstm, WNN_OP_lstmCell,
+                                        WNN_OP_attention};
+    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++)
+        REQUIRE(wnn_op_multiplies(operators[i]));
+    REQUIRE(!wnn_op_multiplies(WNN_OP_add) && !wnn_op_multiplies(WNN_OP_softmax) &&
+            !wnn_op_multiplies(WNN_OP_gather) && !wnn_op_multiplies(WNN_OP_reduceSum));
+}
+
 int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
@@ -231,6 +243,7 @@ int main(int argc, char **argv)
         wnnGraphBuilderRelease(other);
         end();
     }
+    CASE(test_multiplies());
     REQUIRE(!cases_complete() || ops_seen == 95 + 3);
     return cases_end();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of constants when a graph is built: those that have been packed are given up, lent ones
+// What becomes of constants when a graph is built: those that have been packed are given up, external ones
 // returned to their owner, and the graph computes the same without them.
 
 #include "conformance/unit/runtime_fixture.h"
@@ -183,7 +183,7 @@ static void test_copies(WNNContext context)
     require_bytes(context, before);
 }
 
-static bool lower_at_gate(void *state, const struct plan *plan, void **executable, struct error *error)
+static bool lower_at_gate(void *state, struct plan *plan, void **executable, struct error *error)
 {
     return pass_gate(error) && wnn_backend_find("cpu")->lower(state, plan, executable, error);
 }

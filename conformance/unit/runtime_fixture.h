@@ -6,6 +6,7 @@
 #ifndef CONFORMANCE_UNIT_RUNTIME_FIXTURE_H_
 #define CONFORMANCE_UNIT_RUNTIME_FIXTURE_H_
 
+#include "conformance/clock.h"
 #include "conformance/unit/require.h"
 #include "runtime/backends.h"
 #include "runtime/context.h"
@@ -90,24 +91,6 @@ static inline void wait_for(WNNContext context, WNNFuture future)
 static inline void sleep_milliseconds(long milliseconds)
 {
     nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
-}
-
-static inline double clock_seconds(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static inline double now_seconds(void)
-{
-    return clock_seconds(CLOCK_MONOTONIC);
-}
-
-// Of all threads of the process.
-static inline double processor_seconds(void)
-{
-    return clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static inline WNNContextCounters counters_of(WNNContext context)
@@ -316,7 +299,7 @@ static inline bool execute_at_gate(void *state, void *executable, const struct b
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// The same as a device: executions fly from `submit` to `land`, where the gate stands
+// The same as a device: executions are in flight from `submit` to `retire`, where the gate stands
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
@@ -334,15 +317,15 @@ struct flight {
     void *outputs[FLYING_OUTPUTS];
 };
 
-static atomic_uint most_flights = 1; // of one executable
-static atomic_uint flights_at_once;  // the most there were
+static atomic_uint max_flights = 1; // of one executable
+static atomic_uint flights_at_once; // the most there were
 
 static inline size_t flying_bytes(const struct flying_executable *executable, size_t output)
 {
     return wnn_descriptor_bytes(&executable->plan->graph.outputs[output].operand->type);
 }
 
-static inline bool lower_flying(void *state, const struct plan *plan, void **result, struct error *error)
+static inline bool lower_flying(void *state, struct plan *plan, void **result, struct error *error)
 {
     struct flying_executable *executable = calloc(1, sizeof *executable);
     REQUIRE(executable && plan->graph.output_count <= FLYING_OUTPUTS);
@@ -367,14 +350,14 @@ static inline bool submit_flying(void *state, void *pointer, const struct bindin
 {
     struct flying_executable *executable = pointer;
     *result = NULL;
-    if (executable->flights == most_flights)
+    if (executable->flights == max_flights)
         return true;
     struct flight *flight = calloc(1, sizeof *flight);
     REQUIRE(flight);
     for (size_t i = 0; i < executable->plan->graph.output_count; i++)
         if (bindings->outputs[i])
             REQUIRE((flight->outputs[i] = aligned_alloc(64, (flying_bytes(executable, i) + 63) / 64 * 64)));
-    const struct bindings inner = {bindings->inputs, flight->outputs, bindings->watcher};
+    const struct bindings inner = {bindings->inputs, flight->outputs, bindings->observer};
     unsigned flights = atomic_fetch_add(&executable->flights, 1) + 1;
     if (flights > flights_at_once)
         flights_at_once = flights;
@@ -382,12 +365,12 @@ static inline bool submit_flying(void *state, void *pointer, const struct bindin
     return wnn_backend_find("cpu")->execute(state, executable->inner, &inner, error);
 }
 
-static inline bool land_flying(void *state, void *pointer, void *landed, const struct bindings *bindings,
-                               struct error *error)
+static inline bool retire_flying(void *state, void *pointer, void *in_flight, const struct bindings *bindings,
+                                 struct error *error)
 {
     (void)state;
     struct flying_executable *executable = pointer;
-    struct flight *flight = landed;
+    struct flight *flight = in_flight;
     bool good = pass_gate(error);
     for (size_t i = 0; i < executable->plan->graph.output_count; i++) {
         if (good && bindings->outputs[i])
@@ -404,7 +387,7 @@ static inline bool execute_flying(void *state, void *executable, const struct bi
 {
     void *flight;
     return submit_flying(state, executable, bindings, &flight, error) &&
-           land_flying(state, executable, flight, bindings, error);
+           retire_flying(state, executable, flight, bindings, error);
 }
 
 static struct backend gated, flying;
@@ -418,7 +401,7 @@ static inline void make_backends(void)
     flying.release = release_flying;
     flying.execute = execute_flying;
     flying.submit = submit_flying;
-    flying.land = land_flying;
+    flying.retire = retire_flying;
     flying.measure = NULL;
 }
 

@@ -72,7 +72,7 @@ static void test_levels(void)
         REQUIRE_CONTAINS(log.text, "3 context on ");
         REQUIRE_CONTAINS(log.text, "1 threads");
         REQUIRE_CONTAINS(log.text, "3 graph of 1 operators: 1 nodes");
-        REQUIRE_CONTAINS(log.text, "3 conv2d \"layer\" is computed by native: ");
+        REQUIRE_CONTAINS(log.text, "3 conv2d \"layer\" is computed by native product");
     }
 }
 

@@ -29,7 +29,7 @@ static void count_one(void *argument, size_t index)
     struct tally *tally = argument;
     atomic_fetch_add_explicit(&tally->runs[index], 1, memory_order_relaxed);
     if (tally->inner)
-        wnn_pool_run(tally->pool, tally->inner, count_inner, tally);
+        wnn_thread_pool_run(tally->pool, tally->inner, count_inner, tally);
 }
 
 static void require_once_each(struct tally *tally, size_t count)
@@ -43,20 +43,20 @@ static void test_every_item_once(void)
 {
     static struct tally tally;
     for (unsigned threads = 2; threads <= 9; threads += threads < 4 ? 1 : 5) {
-        tally.pool = wnn_pool_create(&allocator, threads);
+        tally.pool = wnn_thread_pool_create(&allocator, threads);
         REQUIRE(tally.pool);
         for (unsigned i = 0; i < 3000; i++) {
             size_t count = i % 11 ? i % 7 : i % MOST;
             tally.inner = i % 13 ? 0 : 5;
-            wnn_pool_run(tally.pool, count, count_one, &tally);
+            wnn_thread_pool_run(tally.pool, count, count_one, &tally);
             require_once_each(&tally, count);
             // Now and then long enough that threads go to sleep.
             if (i % 500 == 0)
                 sleep_milliseconds(1);
         }
-        wnn_pool_destroy(tally.pool);
+        wnn_thread_pool_destroy(tally.pool);
     }
-    wnn_pool_destroy(NULL);
+    wnn_thread_pool_destroy(NULL);
 }
 
 // Items of which some take long: the others are done meanwhile.
@@ -70,13 +70,13 @@ static void sleep_sometimes(void *argument, size_t index)
 static void test_uneven_items(void)
 {
     static struct tally tally;
-    tally.pool = wnn_pool_create(&allocator, 4);
+    tally.pool = wnn_thread_pool_create(&allocator, 4);
     REQUIRE(tally.pool);
     for (unsigned i = 0; i < 20; i++) {
-        wnn_pool_run(tally.pool, 16, sleep_sometimes, &tally);
+        wnn_thread_pool_run(tally.pool, 16, sleep_sometimes, &tally);
         require_once_each(&tally, 16);
     }
-    wnn_pool_destroy(tally.pool);
+    wnn_thread_pool_destroy(tally.pool);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ static bool comes_to(struct pool *pool, struct costly *costly, bool others, doub
 {
     for (double begin = now_seconds(); now_seconds() - begin < seconds;) {
         atomic_store(&costly->others, 0);
-        wnn_pool_run(pool, ITEMS, cost, costly);
+        wnn_thread_pool_run(pool, ITEMS, cost, costly);
         if ((atomic_load(&costly->others) > 0) == others)
             return true;
     }
@@ -168,7 +168,7 @@ static bool others_return(struct pool *pool, struct costly *costly)
 // Threads that are stopped in the middle of their items are left out for a time.
 static void test_costly_threads(void)
 {
-    struct pool *pool = wnn_pool_create(&allocator, 2);
+    struct pool *pool = wnn_thread_pool_create(&allocator, 2);
     REQUIRE(pool);
     struct costly costly = {.caller = pthread_self(), .others_milliseconds = 20};
     if (!CPU_EQUAL(&first, &last)) {
@@ -177,26 +177,26 @@ static void test_costly_threads(void)
         costly.others_milliseconds = 0;
         REQUIRE(others_return(pool, &costly));
     }
-    wnn_pool_destroy(pool);
+    wnn_thread_pool_destroy(pool);
 }
 
 // A thread that may be only where its caller is takes nothing, until the caller is elsewhere.
 static void test_beside_the_caller(void)
 {
     go_to(&last);
-    struct pool *pool = wnn_pool_create(&allocator, 2);
+    struct pool *pool = wnn_thread_pool_create(&allocator, 2);
     REQUIRE(pool);
     struct costly costly = {.caller = pthread_self()};
     bool rested = false;
     for (int i = 0; i < 200; i++) {
-        wnn_pool_run(pool, ITEMS, cost, &costly);
-        rested |= wnn_pool_rests(pool);
+        wnn_thread_pool_run(pool, ITEMS, cost, &costly);
+        rested |= wnn_thread_pool_rests(pool);
     }
     REQUIRE_EQUAL_INT(atomic_load(&costly.others), 0);
     REQUIRE(rested);
     go_to(&first);
     REQUIRE(CPU_EQUAL(&first, &last) || others_return(pool, &costly));
-    wnn_pool_destroy(pool);
+    wnn_thread_pool_destroy(pool);
     go_to(&all);
 }
 
@@ -213,21 +213,21 @@ static void test_beside_others(void)
     if (CPU_EQUAL(&first, &last))
         return;
     go_to(&last);
-    struct pool *pool = wnn_pool_create(&allocator, 2);
+    struct pool *pool = wnn_thread_pool_create(&allocator, 2);
     REQUIRE(pool);
     pthread_t other;
     atomic_bool stop = false;
     REQUIRE(pthread_create(&other, NULL, hold_processor, &stop) == 0);
     go_to(&first);
     struct costly costly = {.caller = pthread_self()};
-    for (double begin = now_seconds(); !wnn_pool_rests(pool);) {
-        wnn_pool_run(pool, ITEMS, cost, &costly);
+    for (double begin = now_seconds(); !wnn_thread_pool_rests(pool);) {
+        wnn_thread_pool_run(pool, ITEMS, cost, &costly);
         REQUIRE(now_seconds() - begin < 10);
     }
     atomic_store(&stop, true);
     pthread_join(other, NULL);
     REQUIRE(others_return(pool, &costly));
-    wnn_pool_destroy(pool);
+    wnn_thread_pool_destroy(pool);
     go_to(&all);
 }
 
@@ -235,7 +235,7 @@ static void *make_idle_pool(void *pool)
 {
     go_to(&last);
     REQUIRE(sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0}) == 0);
-    *(struct pool **)pool = wnn_pool_create(&allocator, 2);
+    *(struct pool **)pool = wnn_thread_pool_create(&allocator, 2);
     REQUIRE(*(struct pool **)pool);
     return NULL;
 }
@@ -255,15 +255,15 @@ static void test_without_processor(void)
     REQUIRE(pthread_create(&other, NULL, hold_processor, &stop) == 0);
     go_to(&first);
     struct costly costly = {.caller = pthread_self()};
-    for (unsigned in_vain = 0; !wnn_pool_rests(pool);) {
-        wnn_pool_run(pool, ITEMS, cost, &costly);
-        in_vain = atomic_exchange(&costly.others, 0) == 0 ? in_vain + 1 : 0;
-        REQUIRE(in_vain < 6);
+    for (unsigned idle_looks = 0; !wnn_thread_pool_rests(pool);) {
+        wnn_thread_pool_run(pool, ITEMS, cost, &costly);
+        idle_looks = atomic_exchange(&costly.others, 0) == 0 ? idle_looks + 1 : 0;
+        REQUIRE(idle_looks < 6);
     }
     atomic_store(&stop, true);
     pthread_join(other, NULL);
     REQUIRE(others_return(pool, &costly));
-    wnn_pool_destroy(pool);
+    wnn_thread_pool_destroy(pool);
     go_to(&all);
 }
 
@@ -293,17 +293,17 @@ static unsigned count_threads(const struct crowd *crowd)
 static void test_more_threads_than_processors(void)
 {
     unsigned processors = (unsigned)CPU_COUNT(&all) > 2 ? (unsigned)CPU_COUNT(&all) : 2, fewest = ITEMS;
-    struct pool *pool = wnn_pool_create(&allocator, 2 * processors);
+    struct pool *pool = wnn_thread_pool_create(&allocator, 2 * processors);
     REQUIRE(pool);
     for (int i = 0; i < 10; i++) {
         struct crowd crowd;
         sleep_milliseconds(20);
-        wnn_pool_run(pool, ITEMS, note_thread, &crowd);
+        wnn_thread_pool_run(pool, ITEMS, note_thread, &crowd);
         unsigned count = count_threads(&crowd);
         fewest = count < fewest ? count : fewest;
     }
     REQUIRE(fewest <= processors);
-    wnn_pool_destroy(pool);
+    wnn_thread_pool_destroy(pool);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ static void *run_loops(void *argument)
 {
     struct tally tally = {.pool = argument};
     for (unsigned i = 0; i < 2000; i++) {
-        wnn_pool_run(tally.pool, i % 20, count_one, &tally);
+        wnn_thread_pool_run(tally.pool, i % 20, count_one, &tally);
         require_once_each(&tally, i % 20);
     }
     return NULL;
@@ -322,20 +322,20 @@ static void *run_loops(void *argument)
 
 static void test_callers_at_once(void)
 {
-    struct pool *pool = wnn_pool_create(&allocator, 3);
+    struct pool *pool = wnn_thread_pool_create(&allocator, 3);
     REQUIRE(pool);
     pthread_t callers[3];
     for (int i = 0; i < 3; i++)
         REQUIRE(pthread_create(&callers[i], NULL, run_loops, pool) == 0);
     for (int i = 0; i < 3; i++)
         pthread_join(callers[i], NULL);
-    wnn_pool_destroy(pool);
+    wnn_thread_pool_destroy(pool);
 }
 
 static void test_short_lives(void)
 {
     for (unsigned i = 0; i < 50; i++)
-        wnn_pool_destroy(wnn_pool_create(&allocator, 2 + i % 4));
+        wnn_thread_pool_destroy(wnn_thread_pool_create(&allocator, 2 + i % 4));
     REQUIRE_EQUAL_INT(allocator.now, 0);
 }
 

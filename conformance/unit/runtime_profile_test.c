@@ -200,23 +200,25 @@ static void test_unwatched(void)
 }
 
 struct witness {
-    struct watcher watcher; // first
+    struct observer observer; // first
     unsigned before, after;
     const void *last; // where the last output lay
 };
 
-static void see_before(const struct watcher *watcher, const struct node *node, const struct sight *sight)
+static void see_before(const struct observer *observer, const struct node *node,
+                       const struct operand_resolver *resolver)
 {
-    struct witness *witness = (struct witness *)(uintptr_t)watcher;
-    REQUIRE(sight->locate(sight, node->in[0]) != NULL);
+    struct witness *witness = (struct witness *)(uintptr_t)observer;
+    REQUIRE(resolver->locate(resolver, node->in[0]) != NULL);
     witness->before++;
 }
 
-static void see_after(const struct watcher *watcher, const struct node *node, const struct sight *sight)
+static void see_after(const struct observer *observer, const struct node *node,
+                      const struct operand_resolver *resolver)
 {
-    struct witness *witness = (struct witness *)(uintptr_t)watcher;
+    struct witness *witness = (struct witness *)(uintptr_t)observer;
     REQUIRE_EQUAL_INT(witness->before, ++witness->after);
-    witness->last = sight->locate(sight, node->out[0]);
+    witness->last = resolver->locate(resolver, node->out[0]);
 }
 
 static void test_watcher(void)
@@ -225,7 +227,7 @@ static void test_watcher(void)
     WNNGraph graph = build_scores(context);
     struct witness witness = {{see_before, see_after}, 0, 0, NULL};
     wnnGraphSetProfiling(graph, true);
-    wnn_graph_watch(graph, &witness.watcher);
+    wnn_graph_watch(graph, &witness.observer);
     compute(context, graph);
     REQUIRE(witness.after > 0 && witness.last == y);
     REQUIRE_EQUAL_INT(profile_of(graph, NULL, 0, NULL), 0);

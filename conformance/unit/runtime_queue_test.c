@@ -242,7 +242,7 @@ static void test_destroying(void)
     set_gate(false);
     wait_for(context, futures[0]);
     wait_for(context, futures[1]);
-    // What flies here has been computed.
+    // What is in flight here has been computed.
     if (!everything_flies)
         REQUIRE_CONTAINS(answers[0].message, "cancelled while it ran: wnnContextDestroy");
     for (int i = everything_flies; i < 4; i++) {
@@ -622,7 +622,7 @@ static void test_release_while_running_here(void)
         for (int i = 0; i < 3; i++) {
             pthread_join(threads[i], NULL);
             REQUIRE_EQUAL_INT(answers[i].calls, 1);
-            require_cancelled(&answers[i]); // what flies here has been computed, and may have landed
+            require_cancelled(&answers[i]); // what is in flight has been computed, and may be retired
         }
     }
 }
@@ -643,7 +643,7 @@ static void test_flights(void)
     float in[COUNT][WIDTH], out[COUNT][WIDTH];
     WNNFuture last = {0};
     flights_at_once = 0;
-    most_flights = 3;
+    max_flights = 3;
     set_gate(true);
     for (int i = 0; i < COUNT; i++) {
         for (int k = 0; k < WIDTH; k++)
@@ -669,7 +669,7 @@ static void test_flights(void)
         REQUIRE_EQUAL_INT(answers[i].order, answers[0].order + i);
         REQUIRE_EQUAL_FLOAT(out[i][1], 2 * in[i][1]);
     }
-    most_flights = 1;
+    max_flights = 1;
     wnnGraphRelease(built.graph);
     wnnGraphRelease(graph);
     wnnContextRelease(context);
@@ -682,14 +682,14 @@ static void test_chained_flights(void)
     WNNGraph graph = build_chain(context, 1, WIDTH);
     float values[5][WIDTH] = {{1, 2, 3, 4}};
     WNNFuture last = {0};
-    most_flights = 8;
+    max_flights = 8;
     for (int round = 0; round < 100; round++) {
         for (int i = 0; i < 4; i++)
             last = compute_chain(context, graph, values[i], values[i + 1], WIDTH, tell_nobody());
         wait_for(context, last);
         REQUIRE_EQUAL_FLOAT(values[4][3], 16 * 4);
     }
-    most_flights = 1;
+    max_flights = 1;
     wnnGraphRelease(graph);
     wnnContextRelease(context);
 }
@@ -704,7 +704,7 @@ static void test_failing_flights(void)
     WNNContext context = create_context_with_lost(NULL, &lost);
     WNNGraph graph = build_chain(context, 1, WIDTH);
     float y[COUNT][WIDTH];
-    most_flights = 2;
+    max_flights = 2;
     set_gate(true);
     gate.fail = true;
     for (int i = 0; i < COUNT; i++)
@@ -716,7 +716,7 @@ static void test_failing_flights(void)
         sleep_milliseconds(1);
     wnnContextRelease(context);
     gate.fail = false;
-    most_flights = 1;
+    max_flights = 1;
     REQUIRE_EQUAL_INT(lost.calls, 1);
     for (int i = 0; i < COUNT; i++) {
         REQUIRE_EQUAL_INT(answers[i].calls, 1);

@@ -301,7 +301,7 @@ int main(int argc, char **argv)
     }
     backend = wnn_backend_find("cpu");
     CASE_AS("cpu", stress(seconds / 2));
-    most_flights = 3;
+    max_flights = 3;
     everything_flies = true;
     backend = gated_backend();
     CASE_AS("executions in flight", stress(seconds / 2));

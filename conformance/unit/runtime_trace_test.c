@@ -7,9 +7,9 @@
 #include "conformance/unit/runtime_fixture.h"
 
 enum {
-    MOST_EVENTS = 1 << 14,
-    MOST_THREADS = 16,
-    MOST_DEPTH = 16,
+    MAX_EVENTS = 1 << 14,
+    MAX_THREADS = 16,
+    MAX_DEPTH = 16,
     WIDTH = 4
 };
 
@@ -32,7 +32,7 @@ struct heard {
 static struct record {
     pthread_mutex_t lock;
     size_t count;
-    struct heard events[MOST_EVENTS];
+    struct heard events[MAX_EVENTS];
 } heard = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void copy_view(WNNStringView text, char *to, size_t capacity)
@@ -47,7 +47,7 @@ static void hear(const WNNTraceEvent *event, void *record, void *unused)
     struct record *r = record;
     REQUIRE(!unused && !event->nextInChain);
     pthread_mutex_lock(&r->lock);
-    REQUIRE(r->count < MOST_EVENTS);
+    REQUIRE(r->count < MAX_EVENTS);
     struct heard *e = &r->events[r->count++];
     *e = (struct heard){.thread = pthread_self(),
                         .phase = event->phase,
@@ -76,28 +76,28 @@ static int count_of(const char *category, const char *name, const char *label)
 struct stack {
     pthread_t thread;
     unsigned depth;
-    const struct heard *open[MOST_DEPTH];
+    const struct heard *open[MAX_DEPTH];
 };
 
-static struct stack *stack_of(struct stack stacks[MOST_THREADS], unsigned *count, pthread_t thread)
+static struct stack *stack_of(struct stack stacks[MAX_THREADS], unsigned *count, pthread_t thread)
 {
     for (unsigned i = 0; i < *count; i++)
         if (pthread_equal(stacks[i].thread, thread))
             return &stacks[i];
-    REQUIRE(*count < MOST_THREADS);
+    REQUIRE(*count < MAX_THREADS);
     stacks[*count] = (struct stack){.thread = thread};
     return &stacks[(*count)++];
 }
 
 static void require_nested(void)
 {
-    struct stack stacks[MOST_THREADS];
+    struct stack stacks[MAX_THREADS];
     unsigned count = 0;
     for (size_t i = 0; i < heard.count; i++) {
         const struct heard *e = &heard.events[i];
         struct stack *stack = stack_of(stacks, &count, e->thread);
         if (e->phase == WNNTracePhase_Begin) {
-            REQUIRE(stack->depth < MOST_DEPTH);
+            REQUIRE(stack->depth < MAX_DEPTH);
             stack->open[stack->depth++] = e;
         } else if (e->phase == WNNTracePhase_End) {
             REQUIRE(stack->depth > 0);
@@ -337,7 +337,7 @@ static void test_cancelling(void)
 }
 
 // Builds that fail close what they opened.
-static bool lower_nothing(void *state, const struct plan *plan, void **executable, struct error *error)
+static bool lower_nothing(void *state, struct plan *plan, void **executable, struct error *error)
 {
     (void)state;
     (void)plan;

@@ -3,6 +3,7 @@
 // Operators of single elements that the Vulkan backend computes along with others, on the way in or out, must
 // give the same bits as dispatches of their own. Skipped where Vulkan has no device.
 
+#include "conformance/backends.h"
 #include "compiler/compile.h"
 #include "conformance/unit/vulkan_fixture.h"
 #include "tools/graph_file.h"
@@ -172,12 +173,11 @@ static const struct {
 };
 
 enum {
-    MOST_PORTS = 6,
+    MAX_PORTS = 6,
     PORT_BYTES = 1 << 18
 };
 
-static const struct backend *backends[] = {&wnn_backend_vulkan, &wnn_backend_vulkan_minimal,
-                                           &wnn_backend_vulkan_matrices};
+static const struct backend *backends[3];
 
 // The blocks with the float type's names in place of "F[" and "to=T".
 static void write_file(const char *blocks, bool half, char path[64])
@@ -222,7 +222,7 @@ static bool has_chain(const struct node *node)
 static unsigned compute(WNNContext context, const char *path, uint32_t skip, struct descriptor *types,
                         size_t *count, unsigned char *results)
 {
-    static _Alignas(64) unsigned char memory[MOST_PORTS][PORT_BYTES];
+    static _Alignas(64) unsigned char memory[MAX_PORTS][PORT_BYTES];
     struct model model;
     struct error error = {0};
     wnn_context_set_compile_options(context, skip, true, NULL, NULL);
@@ -232,8 +232,8 @@ static unsigned compute(WNNContext context, const char *path, uint32_t skip, str
     REQUIRE(read);
     WNNGraph graph = build_outputs(context, model.builder, model.output_count, model.outputs);
     const struct graph *planned = &wnn_graph_plan(graph)->graph;
-    WNNNamedBuffer inputs[MOST_PORTS], outputs[MOST_PORTS];
-    REQUIRE(planned->input_count <= MOST_PORTS && planned->output_count <= MOST_PORTS);
+    WNNNamedBuffer inputs[MAX_PORTS], outputs[MAX_PORTS];
+    REQUIRE(planned->input_count <= MAX_PORTS && planned->output_count <= MAX_PORTS);
     for (size_t i = 0; i < planned->input_count; i++) {
         const struct graph_port *port = &planned->inputs[i];
         size_t bytes = wnn_descriptor_bytes(&port->operand->type);
@@ -274,8 +274,8 @@ static bool same(const struct descriptor *type, const void *a, const void *b, si
 
 static void test_case(WNNContext context, const struct backend *backend, unsigned k, bool half)
 {
-    static unsigned char fused[MOST_PORTS * PORT_BYTES], plain[MOST_PORTS * PORT_BYTES];
-    struct descriptor types[MOST_PORTS];
+    static unsigned char fused[MAX_PORTS * PORT_BYTES], plain[MAX_PORTS * PORT_BYTES];
+    struct descriptor types[MAX_PORTS];
     size_t count;
     char path[64];
     write_file(cases[k].blocks, half, path);
@@ -301,6 +301,9 @@ static void test_case(WNNContext context, const struct backend *backend, unsigne
 
 int main(int argc, char **argv)
 {
+    backends[0] = &wnn_backend_vulkan;
+    backends[1] = vulkan_minimal();
+    backends[2] = vulkan_matrices();
     cases_begin(argc, argv);
     for (unsigned b = 0; b < sizeof backends / sizeof backends[0]; b++) {
         WNNContext context = create_on(backends[b]);

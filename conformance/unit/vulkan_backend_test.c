@@ -3,12 +3,13 @@
 // The Vulkan backend beyond single operators: creation where there is nothing to create from, contexts beside
 // one another, memory that there is not, the check for missing barriers. Skipped where Vulkan has no device.
 
+#include "conformance/backends.h"
 #include "conformance/unit/runtime_fixture.h"
+#include "vulkan/device/open.h"
 #include "vulkan/program/program.h"
 #include "vulkan/vulkan.h"
 
 #include <math.h>
-#include <time.h>
 
 static WNNStatus create_on(const struct backend *backend, struct answer *answer, WNNContext *context)
 {
@@ -59,9 +60,8 @@ static void test_contexts(void)
     struct answer answer = {0};
     WNNContext contexts[2];
     for (int i = 0; i < 2; i++)
-        REQUIRE_EQUAL_INT(
-            create_on(i ? &wnn_backend_vulkan_minimal : &wnn_backend_vulkan, &answer, &contexts[i]),
-            WNNStatus_Success);
+        REQUIRE_EQUAL_INT(create_on(i ? vulkan_minimal() : &wnn_backend_vulkan, &answer, &contexts[i]),
+                          WNNStatus_Success);
     for (unsigned length = 1; length < 4; length++)
         for (int i = 0; i < 2; i++)
             compute_sums(contexts[i], length, (float)i);
@@ -109,7 +109,7 @@ static bool check(const struct binding *first, const struct binding *second, siz
     struct step steps[2] = {{.next = &steps[1], .binding_count = 1, .bindings = {*first}},
                             {.binding_count = 1, .bindings = {*second}, .barriers = barriers}};
     struct program program = {.first = steps};
-    return wnn_program_check(&program, &(struct setting){0}, &error);
+    return wnn_program_check(&program, &(struct record_params){0}, &error);
 }
 
 static void test_hazards(void)
@@ -285,13 +285,6 @@ static void test_cuts(void)
     REQUIRE_EQUAL_INT(program.submissions, count + 5);
 }
 
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 // What creating a context takes beyond opening the driver: the known-answer test is short where shaders
 // compile fast.
 static void test_opening(void)
@@ -309,14 +302,14 @@ static void test_opening(void)
     for (int i = 0; i < TRIES; i++) {
         struct gpu gpu;
         void *state;
-        double begin = seconds();
+        double begin = now_seconds();
         REQUIRE(wnn_gpu_open(&gpu, &options, &origin, &error));
-        opening = fmin(opening, seconds() - begin);
+        opening = fmin(opening, now_seconds() - begin);
         is_processor = gpu.can.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
         wnn_gpu_close(&gpu);
-        begin = seconds();
+        begin = now_seconds();
         REQUIRE(wnn_vulkan_create(&options, &origin, &state, &error));
-        creating = fmin(creating, seconds() - begin);
+        creating = fmin(creating, now_seconds() - begin);
         wnn_backend_vulkan.destroy(state);
     }
     double least = creating - opening;

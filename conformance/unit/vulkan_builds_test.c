@@ -9,6 +9,7 @@
 #include "conformance/unit/fault_layer.h"
 #include "conformance/unit/runtime_fixture.h"
 #include "vulkan/device/device.h"
+#include "vulkan/device/open.h"
 #include "vulkan/vulkan.h"
 
 static struct gpu_origin origin;

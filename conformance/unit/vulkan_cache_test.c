@@ -13,7 +13,7 @@
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    MOST_ENTRIES = 64
+    MAX_ENTRIES = 64
 };
 
 struct host {
@@ -21,7 +21,7 @@ struct host {
         unsigned char key[32];
         void *data;
         size_t bytes;
-    } entries[MOST_ENTRIES];
+    } entries[MAX_ENTRIES];
     size_t count, loads, hits, stores;
     size_t first_answer, second_answer; // instead of the size, unless 0
 };
@@ -54,7 +54,7 @@ static void store(const void *key, size_t length, const void *data, size_t bytes
     REQUIRE(bytes > 0);
     while (i < host->count && memcmp(host->entries[i].key, key, length) != 0)
         i++;
-    REQUIRE(i < MOST_ENTRIES);
+    REQUIRE(i < MAX_ENTRIES);
     host->count += i == host->count;
     memcpy(host->entries[i].key, key, length);
     host->entries[i].data = realloc(host->entries[i].data, bytes);

@@ -7,6 +7,7 @@
 
 #include "conformance/unit/require.h"
 #include "lib/half.h"
+#include "vulkan/device/open.h"
 #include "vulkan/ops/gemm_cooperative.h"
 #include "vulkan/program/spirv.h"
 
@@ -202,7 +203,7 @@ static void run(const struct test_case *t)
     copy->bindings[0] = (struct binding){out.region, false};
     copy->bindings[1] = (struct binding){{&readback, 0, out.region.bytes}, true};
     bool done = wnn_program_finish(&program, &error) &&
-                wnn_program_record(&program, &(struct setting){0}, &recording, &error);
+                wnn_program_record(&program, &(struct record_params){0}, &recording, &error);
     for (size_t i = 0; done && i < recording.count; i++)
         done = wnn_gpu_run(&gpu, &command_pool, recording.commands[i], &error);
     if (!done || !wnn_buffer_invalidate(&gpu, &readback, &error))

@@ -5,6 +5,7 @@
 // none.
 
 #include "conformance/unit/runtime_fixture.h"
+#include "vulkan/device/open.h"
 #include "vulkan/device/device.h"
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -12,14 +13,14 @@
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    MOST_FAKES = 4
+    MAX_FAKES = 4
 };
 
 static struct fake {
     VkPhysicalDeviceType type;
     uint32_t version;
     VkQueueFlags does;
-} fakes[MOST_FAKES];
+} fakes[MAX_FAKES];
 static uint32_t fake_count;
 static int chosen;
 
@@ -70,7 +71,7 @@ static VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice physical, VkPh
         (VkPhysicalDeviceProperties){.apiVersion = fakes[number].version,
                                      .deviceType = fakes[number].type,
                                      .deviceName = "a fake",
-                                     .limits = {.maxPerStageDescriptorStorageBuffers = GPU_LEAST_BUFFERS,
+                                     .limits = {.maxPerStageDescriptorStorageBuffers = GPU_MIN_BUFFERS,
                                                 .maxComputeWorkGroupInvocations = 256,
                                                 .maxComputeWorkGroupSize = {256, 256, 64},
                                                 .minStorageBufferOffsetAlignment = 16,
@@ -168,7 +169,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_fake(VkInstance instance, c
 static void test_best(void)
 {
     static const struct {
-        struct fake fakes[MOST_FAKES];
+        struct fake fakes[MAX_FAKES];
         const char *device;
         int any, low; // with any preference but low power, and with that
         const char *message;
@@ -199,7 +200,7 @@ static void test_best(void)
                                                     .power_preference = preferences[k],
                                                     .device = wnn_string(view(machines[i].device))};
             memcpy(fakes, machines[i].fakes, sizeof fakes);
-            for (fake_count = 0; fake_count < MOST_FAKES && fakes[fake_count].version;)
+            for (fake_count = 0; fake_count < MAX_FAKES && fakes[fake_count].version;)
                 fake_count++;
             chosen = -1;
             REQUIRE(!wnn_gpu_open(&gpu, &options, &(struct gpu_origin){.get = find_fake}, &error));

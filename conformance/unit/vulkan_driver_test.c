@@ -7,6 +7,7 @@
 #include "conformance/unit/fault_layer.h"
 #include "conformance/unit/runtime_fixture.h"
 #include "vulkan/device/device.h"
+#include "vulkan/device/open.h"
 #include "vulkan/vulkan.h"
 
 // The memory that shaders work on: the host's too, or out of which the host does not read, or out of its
@@ -58,14 +59,14 @@ static void test_wrong_numbers(void)
 // Staging
 // ---------------------------------------------------------------------------------------------------------------
 
-#define MOST_STAGING ((uint64_t)64 << 20)
+#define MAX_STAGING ((uint64_t)64 << 20)
 
 // Two matrices of 44 MiB: what fits at once ends inside of a row of the second.
 enum {
     MATRICES = 2,
     ROWS = 700,
     LENGTH = 65537,
-    BORDER = (int)(((uint64_t)MOST_STAGING - (uint64_t)ROWS * LENGTH) / LENGTH)
+    BORDER = (int)(((uint64_t)MAX_STAGING - (uint64_t)ROWS * LENGTH) / LENGTH)
 };
 
 static unsigned char byte_at(unsigned matrix, size_t i)
@@ -106,7 +107,7 @@ static void test_weights(WNNContext context, unsigned char *bytes)
     uint64_t most = fault_staging();
     printf("%s: %.1f MiB of weights by way of %.1f MiB\n", variant->name,
            MATRICES * (double)ROWS * LENGTH / (1 << 20), (double)most / (1 << 20));
-    REQUIRE(most <= MOST_STAGING);
+    REQUIRE(most <= MAX_STAGING);
     REQUIRE(variant == variants || most > 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int32_t row = rows[i];
@@ -140,7 +141,7 @@ static void test_transfers(WNNContext context, unsigned char *bytes)
     wait_for(context, wnnContextReadTensor(context, tensor, bytes, size, tell_nobody()));
     for (size_t i = 0; i < size; i++)
         REQUIRE(bytes[i] == byte_at(7, i));
-    REQUIRE(fault_staging() <= MOST_STAGING);
+    REQUIRE(fault_staging() <= MAX_STAGING);
     wnnTensorRelease(tensor);
 }
 

@@ -10,6 +10,7 @@
 #include "conformance/unit/fault_layer.h"
 #include "conformance/unit/long_task.h"
 #include "vulkan/device/device.h"
+#include "vulkan/device/open.h"
 #include "vulkan/vulkan.h"
 
 #include <signal.h>

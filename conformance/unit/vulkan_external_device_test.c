@@ -9,57 +9,57 @@
 // The device
 // ---------------------------------------------------------------------------------------------------------------
 
-static void require_refused(struct host *host, const WNNVulkanDevice *lent, WNNStatus status,
+static void require_refused(struct host *host, const WNNVulkanDevice *external, WNNStatus status,
                             const char *message)
 {
     struct answer answer = {0};
     int ended = atomic_load(&host->ended);
-    REQUIRE(!create_on(lent, &answer));
+    REQUIRE(!create_on(external, &answer));
     REQUIRE_EQUAL_INT(answer.status, status);
     REQUIRE_CONTAINS(answer.message, message);
-    REQUIRE_EQUAL_INT(atomic_load(&host->ended), ended + (lent->ended != NULL));
+    REQUIRE_EQUAL_INT(atomic_load(&host->ended), ended + (external->ended != NULL));
 }
 
 static void test_refused_devices(struct host *host)
 {
-    WNNVulkanDevice lent = lend(host);
-    lent.instance = NULL;
-    require_refused(host, &lent, WNNStatus_TypeError, "lacks a VkInstance");
-    lent = lend(host);
-    lent.physicalDevice = NULL;
-    require_refused(host, &lent, WNNStatus_TypeError, "lacks a VkPhysicalDevice");
-    lent = lend(host);
-    lent.device = NULL;
-    require_refused(host, &lent, WNNStatus_TypeError, "lacks a VkDevice");
-    lent = lend(host);
-    lent.queue = NULL;
-    lent.ended = NULL;
-    require_refused(host, &lent, WNNStatus_TypeError, "lacks a VkQueue");
-    lent = lend(host);
-    lent.apiVersion = VK_API_VERSION_1_0;
-    require_refused(host, &lent, WNNStatus_TypeError, "version 1.0");
-    lent = lend(host);
-    lent.queueFamilyIndex = 77;
-    require_refused(host, &lent, WNNStatus_TypeError, "queue family 77");
-    lent = lend(host);
-    lent.unlockQueue = NULL;
-    require_refused(host, &lent, WNNStatus_TypeError, "only one of the two lock functions");
-    lent = lend(host);
-    lent.enabledExtensionCount = 3;
-    lent.enabledExtensions = NULL;
-    require_refused(host, &lent, WNNStatus_TypeError, "3 extensions at no address");
+    WNNVulkanDevice external = lend(host);
+    external.instance = NULL;
+    require_refused(host, &external, WNNStatus_TypeError, "lacks a VkInstance");
+    external = lend(host);
+    external.physicalDevice = NULL;
+    require_refused(host, &external, WNNStatus_TypeError, "lacks a VkPhysicalDevice");
+    external = lend(host);
+    external.device = NULL;
+    require_refused(host, &external, WNNStatus_TypeError, "lacks a VkDevice");
+    external = lend(host);
+    external.queue = NULL;
+    external.ended = NULL;
+    require_refused(host, &external, WNNStatus_TypeError, "lacks a VkQueue");
+    external = lend(host);
+    external.apiVersion = VK_API_VERSION_1_0;
+    require_refused(host, &external, WNNStatus_TypeError, "version 1.0");
+    external = lend(host);
+    external.queueFamilyIndex = 77;
+    require_refused(host, &external, WNNStatus_TypeError, "queue family 77");
+    external = lend(host);
+    external.unlockQueue = NULL;
+    require_refused(host, &external, WNNStatus_TypeError, "only one of the two lock functions");
+    external = lend(host);
+    external.enabledExtensionCount = 3;
+    external.enabledExtensions = NULL;
+    require_refused(host, &external, WNNStatus_TypeError, "3 extensions at no address");
 
     // Chained to what it is not for.
     struct answer answer = {0};
     WNNContext context;
-    lent = lend(host);
+    external = lend(host);
     WNNContextDescriptor descriptor = describe_context(&answer, NULL);
-    descriptor.nextInChain = &lent.chain;
+    descriptor.nextInChain = &external.chain;
     REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_TypeError);
     REQUIRE_CONTAINS(answer.message, "for the backend cpu");
     REQUIRE_EQUAL_INT(wnnCreateContext(NULL, &context), WNNStatus_Success);
     WNNTensor tensor;
-    REQUIRE_EQUAL_INT(try_tensor(context, WNNDataType_Float32, 1, &lent, &tensor), WNNStatus_TypeError);
+    REQUIRE_EQUAL_INT(try_tensor(context, WNNDataType_Float32, 1, &external, &tensor), WNNStatus_TypeError);
     const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
     REQUIRE_EQUAL_INT(try_tensor(context, WNNDataType_Float32, 1, &export, &tensor), WNNStatus_TypeError);
     WNNVulkanHandles handles = WNN_VULKAN_HANDLES_INIT;
@@ -98,9 +98,9 @@ static void test_buffers(struct host *host, WNNContext context)
 
 static void test_lent_device(struct host *host)
 {
-    WNNVulkanDevice lent = lend(host);
+    WNNVulkanDevice external = lend(host);
     int ended = atomic_load(&host->ended);
-    WNNContext context = create_on(&lent, NULL);
+    WNNContext context = create_on(&external, NULL);
     WNNVulkanHandles handles = WNN_VULKAN_HANDLES_INIT;
     REQUIRE_EQUAL_INT(wnnContextGetVulkanHandles(context, &handles), WNNStatus_Success);
     REQUIRE(handles.device == host->device && handles.instance == host->instance);
@@ -130,13 +130,13 @@ static void test_lent_device(struct host *host)
 // Without the features being named there is no waiting for semaphores, and all else works.
 static void test_minimal_device(struct host *host)
 {
-    WNNVulkanDevice lent = lend(host);
-    lent.enabledFeatures = NULL;
-    lent.enabledExtensionCount = 0;
-    lent.apiVersion = VK_API_VERSION_1_1;
-    lent.getInstanceProcAddr = NULL;
-    lent.lockQueue = lent.unlockQueue = NULL;
-    WNNContext context = create_on(&lent, NULL);
+    WNNVulkanDevice external = lend(host);
+    external.enabledFeatures = NULL;
+    external.enabledExtensionCount = 0;
+    external.apiVersion = VK_API_VERSION_1_1;
+    external.getInstanceProcAddr = NULL;
+    external.lockQueue = external.unlockQueue = NULL;
+    WNNContext context = create_on(&external, NULL);
     test_chain(context, 10);
     WNNGraph graph = build_graph(context, 1);
     WNNTensor x = make_tensor(context, WNNDataType_Int32, 1, NULL),
@@ -183,10 +183,10 @@ static void test_matrices(struct host *host)
         return;
     }
     for (int named = 0; named < 2; named++) {
-        WNNVulkanDevice lent = lend(host);
-        lent.enabledExtensionCount = named ? host->extension_count : 0;
+        WNNVulkanDevice external = lend(host);
+        external.enabledExtensionCount = named ? host->extension_count : 0;
         int before = atomic_load(&calls.matrices);
-        WNNContext context = create_on(&lent, NULL);
+        WNNContext context = create_on(&external, NULL);
         WNNGraph graph = build_square(context, 64); // tries them
         REQUIRE_EQUAL_INT(atomic_load(&calls.matrices) > before, named);
         wnnGraphRelease(graph);
@@ -202,8 +202,8 @@ static void test_matrices(struct host *host)
 static void test_refused_buffers(struct host *host)
 {
     struct answer answer = {0};
-    WNNVulkanDevice lent = lend(host);
-    WNNContext context = create_on(&lent, &answer);
+    WNNVulkanDevice external = lend(host);
+    WNNContext context = create_on(&external, &answer);
     struct frame_buffer buffer = create_buffer(host, 100, COPIED);
     int released = atomic_load(&host->released);
     const WNNVulkanBuffer good = wrap(host, &buffer, 60);
@@ -274,8 +274,8 @@ static void test_overlap(struct host *host)
         SHIFT = 16 // bytes
     };
     int32_t before[COUNT], after[COUNT];
-    WNNVulkanDevice lent = lend(host);
-    WNNContext context = create_on(&lent, NULL);
+    WNNVulkanDevice external = lend(host);
+    WNNContext context = create_on(&external, NULL);
     WNNGraph graph = build_alone(context, COUNT);
     struct frame_buffer buffer =
         create_buffer(host, sizeof before + SHIFT, COPIED | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
@@ -305,8 +305,8 @@ static void test_neighbours(struct host *host)
         COUNT = 5,
         BYTES = 8
     };
-    WNNVulkanDevice lent = lend(host);
-    WNNContext context = create_on(&lent, NULL);
+    WNNVulkanDevice external = lend(host);
+    WNNContext context = create_on(&external, NULL);
     WNNGraphBuilder builder = create_builder(context);
     const uint32_t count = COUNT;
     WNNOperandDescriptor type = WNN_OPERAND_DESCRIPTOR_INIT;
@@ -346,8 +346,8 @@ static void test_turns(struct host *host)
         SETS = INPUTS * OUTPUTS,
         ROUNDS = 6
     };
-    WNNVulkanDevice lent = lend(host);
-    WNNContext context = create_on(&lent, NULL);
+    WNNVulkanDevice external = lend(host);
+    WNNContext context = create_on(&external, NULL);
     WNNGraph graph = build_alone(context, 1);
     WNNTensor x[INPUTS], y[OUTPUTS];
     for (int i = 0; i < INPUTS; i++) {
@@ -405,9 +405,9 @@ static void test_frames(struct host *host, const struct lie *lie)
         COUNT = 500
     };
     const size_t bytes = COUNT * sizeof(int32_t);
-    bool one_queue = host->queue == host->lent_queue;
-    WNNVulkanDevice lent = lend(host);
-    WNNContext context = create_on(&lent, NULL);
+    bool one_queue = host->queue == host->external_queue;
+    WNNVulkanDevice external = lend(host);
+    WNNContext context = create_on(&external, NULL);
     WNNGraph graph = build_alone(context, COUNT);
     struct frame_buffer source = create_buffer(host, lie->offset + bytes + 12, lie->usage),
                         result = create_buffer(host, lie->offset + bytes, lie->usage),

@@ -2,6 +2,7 @@
 //
 // Strides as large as a number can be: shaders count to 2^32. Skipped where Vulkan has no device.
 
+#include "conformance/backends.h"
 #include "conformance/unit/runtime_fixture.h"
 
 #include <math.h>
@@ -112,7 +113,7 @@ int main(int argc, char **argv)
         struct answer error = {0};
         WNNContextDescriptor descriptor = describe_context(&error, NULL);
         WNNContext context;
-        if (wnn_create_context_on(wnn_backend_find(names[i]), &descriptor, &context) != WNNStatus_Success)
+        if (wnn_create_context_on(find_backend(names[i]), &descriptor, &context) != WNNStatus_Success)
             return cases_skip(error.message);
         CASE(test_convolution(context));
         CASE(test_pool(context));

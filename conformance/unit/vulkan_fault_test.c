@@ -6,9 +6,11 @@
 // that was created is destroyed, outputs hold nothing half done. What is no loss of the device leaves the
 // context as it was; a loss is told once and stays, while other contexts go on and new ones can be made.
 
+#include "conformance/backends.h"
 #include "conformance/unit/fault_layer.h"
 #include "conformance/unit/runtime_fixture.h"
 #include "vulkan/device/device.h"
+#include "vulkan/device/open.h"
 #include "vulkan/vulkan.h"
 
 #include <math.h>
@@ -47,13 +49,13 @@ static void release(void *memory, size_t size, size_t alignment, void *unused)
 static const WNNAllocator allocator = {NULL, allocate, release, NULL};
 
 enum {
-    MOST_ENTRIES = 256
+    MAX_ENTRIES = 256
 };
 static struct {
     unsigned char key[32];
     void *data;
     size_t bytes;
-} entries[MOST_ENTRIES];
+} entries[MAX_ENTRIES];
 static size_t entry_count;
 
 static size_t load(const void *key, size_t length, void *data, size_t capacity, void *unused)
@@ -73,7 +75,7 @@ static void store(const void *key, size_t length, const void *data, size_t bytes
     void *copy = malloc(bytes);
     (void)unused;
     REQUIRE(copy && length == sizeof entries[0].key);
-    if (load(key, length, NULL, 0, NULL) || entry_count == MOST_ENTRIES) {
+    if (load(key, length, NULL, 0, NULL) || entry_count == MAX_ENTRIES) {
         free(copy);
         return;
     }
@@ -128,7 +130,7 @@ static WNNStatus create(struct ears *ears, WNNContext *context)
     descriptor.lostCallbackInfo.userdata1 = ears;
     descriptor.allocator = &allocator;
     descriptor.cache = &cache;
-    faulty = minimal ? wnn_backend_vulkan_minimal : wnn_backend_vulkan;
+    faulty = minimal ? *vulkan_minimal() : wnn_backend_vulkan;
     faulty.create = create_state;
     return wnn_create_context_on(&faulty, &descriptor, context);
 }

@@ -6,6 +6,7 @@
 #ifndef CONFORMANCE_UNIT_VULKAN_FIXTURE_H_
 #define CONFORMANCE_UNIT_VULKAN_FIXTURE_H_
 
+#include "conformance/backends.h"
 #include "conformance/unit/runtime_fixture.h"
 #include "lib/dtype.h"
 #include "lib/half.h"
@@ -14,9 +15,9 @@
 #include <math.h>
 
 enum {
-    MOST_INPUTS = 8,
-    MOST_OUTPUTS = 5,
-    MOST_BYTES = 1 << 21 // of an input, and of all outputs
+    MAX_INPUTS = 8,
+    MAX_OUTPUTS = 5,
+    MAX_BYTES = 1 << 21 // of an input, and of all outputs
 };
 
 // NULL: it has no device.
@@ -42,16 +43,16 @@ struct subject {
     WNNDataType type;
     const void *argument;
     unsigned input_count, output_count;
-    WNNOperand outputs[MOST_OUTPUTS];
-    char names[MOST_INPUTS][4];
-    size_t counts[MOST_INPUTS]; // elements
+    WNNOperand outputs[MAX_OUTPUTS];
+    char names[MAX_INPUTS][4];
+    size_t counts[MAX_INPUTS]; // elements
 };
 
 static inline WNNOperand input(struct subject *subject, unsigned rank, const uint32_t *dims)
 {
     WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
     unsigned k = subject->input_count++;
-    REQUIRE(k < MOST_INPUTS);
+    REQUIRE(k < MAX_INPUTS);
     descriptor.dataType = subject->type;
     descriptor.shape = (WNNUint32List){dims, rank};
     subject->counts[k] = 1;
@@ -65,7 +66,7 @@ static inline WNNOperand input(struct subject *subject, unsigned rank, const uin
 
 static inline void output(struct subject *subject, WNNOperand operand)
 {
-    REQUIRE(operand && subject->output_count < MOST_OUTPUTS);
+    REQUIRE(operand && subject->output_count < MAX_OUTPUTS);
     subject->outputs[subject->output_count++] = operand;
 }
 
@@ -82,12 +83,12 @@ struct trial {
 // The outputs lie one behind the other; returns their bytes.
 static inline size_t run_trial(WNNContext context, const struct trial *trial, unsigned char *results)
 {
-    static unsigned char inputs[MOST_INPUTS][MOST_BYTES];
-    static const char *const names[MOST_OUTPUTS] = {"y0", "y1", "y2", "y3", "y4"};
+    static unsigned char inputs[MAX_INPUTS][MAX_BYTES];
+    static const char *const names[MAX_OUTPUTS] = {"y0", "y1", "y2", "y3", "y4"};
     struct subject subject = {
         .builder = create_builder(context), .type = trial->type, .argument = trial->argument};
-    WNNNamedOperand named[MOST_OUTPUTS];
-    WNNNamedBuffer from[MOST_INPUTS], to[MOST_OUTPUTS];
+    WNNNamedOperand named[MAX_OUTPUTS];
+    WNNNamedBuffer from[MAX_INPUTS], to[MAX_OUTPUTS];
     size_t at = 0;
     trial->make(&subject);
     for (unsigned i = 0; i < subject.output_count; i++) {
@@ -96,12 +97,12 @@ static inline size_t run_trial(WNNContext context, const struct trial *trial, un
         named[i] = (WNNNamedOperand){view(names[i]), subject.outputs[i]};
         to[i] = (WNNNamedBuffer){view(names[i]), results + at, bytes, operand->type.type};
         at += (bytes + 63) / 64 * 64;
-        REQUIRE(at <= MOST_BYTES);
+        REQUIRE(at <= MAX_BYTES);
     }
     WNNGraph graph = build_outputs(context, subject.builder, subject.output_count, named);
     for (unsigned i = 0; i < subject.input_count; i++) {
         size_t bytes = wnn_dtype_bytes(trial->type, subject.counts[i]);
-        REQUIRE(bytes <= MOST_BYTES);
+        REQUIRE(bytes <= MAX_BYTES);
         trial->fill(inputs[i], trial->type, subject.counts[i], i + 1);
         from[i] = (WNNNamedBuffer){view(subject.names[i]), inputs[i], bytes, trial->type};
     }
@@ -139,7 +140,7 @@ static inline void fill_any(void *data, WNNDataType type, size_t count, unsigned
 static inline void compare(WNNContext context, WNNContext cpu, maker *make, const void *argument,
                            WNNDataType type, double tolerance, const char *name, unsigned number)
 {
-    static unsigned char got[MOST_BYTES], expected[MOST_BYTES];
+    static unsigned char got[MAX_BYTES], expected[MAX_BYTES];
     memset(got, 0, sizeof got);
     memset(expected, 0, sizeof expected);
     const struct trial trial = {make, argument, type, fill_any, NULL};
@@ -164,6 +165,24 @@ static inline void compare(WNNContext context, WNNContext cpu, maker *make, cons
             case_fail();
         }
     }
+}
+
+// Cases on the device as it is, and on it with the minimum of features, each beside the CPU; the exit status.
+static inline int run_on_devices(void (*cases)(WNNContext context, WNNContext cpu),
+                                 void (*minimal_cases)(WNNContext context, WNNContext cpu))
+{
+    WNNContext cpu = create_on(wnn_backend_find("cpu")), context = create_on(&wnn_backend_vulkan);
+    REQUIRE(cpu);
+    if (!context)
+        return cases_skip("there is no device");
+    cases(context, cpu);
+    wnnContextRelease(context);
+    context = create_on(vulkan_minimal());
+    REQUIRE(context);
+    minimal_cases(context, cpu);
+    wnnContextRelease(context);
+    wnnContextRelease(cpu);
+    return cases_end();
 }
 
 #endif

@@ -145,7 +145,7 @@ static bool agree(const unsigned char *fused, const unsigned char *plain, bool h
 static void test_fused(const struct backend *backend)
 {
     static maker *const makes[] = {make_chain, make_casts, make_residual, make_many};
-    static unsigned char fused[MOST_BYTES], plain[MOST_BYTES];
+    static unsigned char fused[MAX_BYTES], plain[MAX_BYTES];
     WNNContext context = create_on(backend), literal = create_on(backend);
     REQUIRE(context && literal);
     wnn_context_set_compile_options(literal, UINT32_MAX, true, NULL, NULL);
@@ -246,7 +246,7 @@ static void make_odd_attention(struct subject *s) // of one head of keys, and re
 
 static void compare_rows(WNNContext context, WNNContext cpu, maker *make, WNNDataType type, double tolerance)
 {
-    static unsigned char got[MOST_BYTES], expected[MOST_BYTES];
+    static unsigned char got[MAX_BYTES], expected[MAX_BYTES];
     size_t bytes = run(context, make, type, false, got), count = (size_t)row_count * row_length;
     REQUIRE_EQUAL_INT(run(cpu, make, type, false, expected), bytes);
     for (size_t i = 0; i < count; i++) {
@@ -309,7 +309,7 @@ static void make_joined(struct subject *s)
 
 static void test_joined(const struct backend *backend)
 {
-    static unsigned char got[MOST_BYTES], expected[MOST_BYTES];
+    static unsigned char got[MAX_BYTES], expected[MAX_BYTES];
     WNNContext context = create_on(backend), cpu = create_on(wnn_backend_find("cpu"));
     REQUIRE(context && cpu);
     for (int half = 0; half < 2; half++) {
@@ -351,7 +351,7 @@ static void test_reductions(const struct backend *backend)
 {
     static const uint32_t sizes[][3] = {{1, 100000, 1}, {40000, 3, 0}, {32768, 16, 0}, {33000, 15, 0},
                                         {100, 40, 0},   {3, 5000, 1},  {70, 5, 1}};
-    static unsigned char got[MOST_BYTES], expected[MOST_BYTES];
+    static unsigned char got[MAX_BYTES], expected[MAX_BYTES];
     WNNContext context = create_on(backend), cpu = create_on(wnn_backend_find("cpu"));
     REQUIRE(context && cpu);
     for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
@@ -390,7 +390,7 @@ static void test_rows(const struct backend *backend)
             row_length = sizes[i][1];
             if (k == 2 && row_count * row_length > 20000)
                 continue;
-            // What normalisations add may be much more than their results.
+            // What normalizations add may be much more than their results.
             compare_rows(context, cpu, makes[k], WNNDataType_Float32, k == 0 ? 2e-6 : 4e-6);
             compare_rows(context, cpu, makes[k], WNNDataType_Float16, 1e-3);
         }
@@ -404,13 +404,13 @@ int main(int argc, char **argv)
     if (!has_device())
         return cases_skip("there is no device");
     CASE(test_fused(&wnn_backend_vulkan));
-    CASE(test_fused(&wnn_backend_vulkan_minimal));
+    CASE(test_fused(vulkan_minimal()));
     CASE(test_joined(&wnn_backend_vulkan));
-    CASE(test_joined(&wnn_backend_vulkan_minimal));
+    CASE(test_joined(vulkan_minimal()));
     CASE(test_rows(&wnn_backend_vulkan));
     CASE(test_reductions(&wnn_backend_vulkan));
-    CASE(test_reductions(&wnn_backend_vulkan_minimal));
+    CASE(test_reductions(vulkan_minimal()));
     CASE(test_attention(&wnn_backend_vulkan));
-    CASE(test_attention(&wnn_backend_vulkan_minimal));
+    CASE(test_attention(vulkan_minimal()));
     return cases_end();
 }

@@ -107,7 +107,7 @@ static WNNNodeInfo product_of(const struct backend *backend, WNNDataType type, u
 static void test_kernels(void)
 {
     char reason[256];
-    WNNNodeInfo node = product_of(&wnn_backend_vulkan_minimal, WNNDataType_Float32, 128, reason);
+    WNNNodeInfo node = product_of(vulkan_minimal(), WNNDataType_Float32, 128, reason);
     REQUIRE_EQUAL_VIEW(node.kernel, "product");
     REQUIRE_CONTAINS(reason, "no matrix units");
     node = product_of(&wnn_backend_vulkan, WNNDataType_Float32, 4, reason);
@@ -115,7 +115,7 @@ static void test_kernels(void)
     REQUIRE_CONTAINS(reason, "too small");
     node = product_of(&wnn_backend_vulkan, WNNDataType_Float16, 512, reason);
     REQUIRE((strcmp(node.kernel.data, "cooperative") == 0) == (reason[0] == 0));
-    node = product_of(&wnn_backend_vulkan_matrices, WNNDataType_Float16, 128, reason);
+    node = product_of(vulkan_matrices(), WNNDataType_Float16, 128, reason);
     REQUIRE_EQUAL_VIEW(node.kernel, "cooperative");
     REQUIRE_EQUAL_STR(reason, "");
 }

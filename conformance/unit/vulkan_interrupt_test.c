@@ -7,6 +7,7 @@
 #include "conformance/unit/interop.h"
 #include "conformance/unit/long_task.h"
 #include "vulkan/device/device.h"
+#include "vulkan/device/open.h"
 #include "vulkan/vulkan.h"
 
 // Of what is asked for next; NULL: what the runtime has.
@@ -37,13 +38,13 @@ static bool land_interrupted(void *state, void *executable, void *flight, const 
                              struct error *error)
 {
     const struct bindings changed = interrupted(bindings);
-    return wnn_backend_vulkan.land(state, executable, flight, &changed, error);
+    return wnn_backend_vulkan.retire(state, executable, flight, &changed, error);
 }
 
-static bool lower_interrupted(void *state, const struct plan *plan, void **executable, struct error *error)
+static bool lower_interrupted(void *state, struct plan *plan, void **executable, struct error *error)
 {
     if (build_interrupt)
-        ((struct plan *)(uintptr_t)plan)->interrupt = build_interrupt;
+        plan->interrupt = build_interrupt;
     return wnn_backend_vulkan.lower(state, plan, executable, error);
 }
 
@@ -53,7 +54,7 @@ static const struct backend *backend(void)
     changed = wnn_backend_vulkan;
     changed.create = create_state;
     changed.submit = submit_interrupted;
-    changed.land = land_interrupted;
+    changed.retire = land_interrupted;
     changed.lower = lower_interrupted;
     return &changed;
 }
@@ -233,11 +234,11 @@ static void test_signals(void)
         fprintf(stderr, "not tested: there is no device with timeline semaphores\n");
         return;
     }
-    WNNVulkanDevice lent = lend(&host);
+    WNNVulkanDevice external = lend(&host);
     WNNContextDescriptor descriptor = describe_context(NULL, NULL);
     WNNContext context;
     descriptor.deviceType = WNNDeviceType_GPU;
-    descriptor.nextInChain = &lent.chain;
+    descriptor.nextInChain = &external.chain;
     REQUIRE_EQUAL_INT(wnn_create_context_on(backend(), &descriptor, &context), WNNStatus_Success);
     VkSemaphore semaphore = create_semaphore(&host);
     const WNNVulkanTimelinePoint point = {(uint64_t)semaphore, 1};

@@ -300,25 +300,24 @@ static void test_elements(WNNContext context, WNNContext cpu)
     }
 }
 
-int main(int argc, char **argv)
+static void test_device(WNNContext context, WNNContext cpu)
 {
-    cases_begin(argc, argv);
-    WNNContext cpu = create_on(wnn_backend_find("cpu")), context = create_on(&wnn_backend_vulkan);
-    REQUIRE(cpu);
-    if (!context)
-        return cases_skip("there is no device");
     CASE(test_transposes(context, cpu));
     CASE(test_places(context, cpu));
     CASE(test_pieces(context, cpu));
     CASE(test_networks(context, cpu));
     CASE(test_convolutions(context, cpu));
     CASE(test_elements(context, cpu));
-    wnnContextRelease(context);
-    context = create_on(&wnn_backend_vulkan_minimal);
-    REQUIRE(context);
+}
+
+static void test_minimal(WNNContext context, WNNContext cpu)
+{
     CASE(test_networks(context, cpu));
     CASE(test_elements(context, cpu));
-    wnnContextRelease(context);
-    wnnContextRelease(cpu);
-    return cases_end();
+}
+
+int main(int argc, char **argv)
+{
+    cases_begin(argc, argv);
+    return run_on_devices(test_device, test_minimal);
 }

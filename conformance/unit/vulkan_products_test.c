@@ -4,6 +4,7 @@
 // them whole multiples of anything. Elements are small whole numbers, so that sums are exact in any order and
 // must equal those of the reference bit for bit. Vulkan is left out where it has no device.
 
+#include "conformance/backends.h"
 #include "conformance/reference/reference.h"
 #include "conformance/unit/vulkan_fixture.h"
 #include "cpu/cpu.h"
@@ -450,8 +451,7 @@ static void test_product(const struct product_case *subject, WNNContext referenc
 int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
-    const struct backend *const backends[] = {&wnn_backend_cpu, &wnn_backend_vulkan,
-                                              &wnn_backend_vulkan_minimal};
+    const struct backend *const backends[] = {&wnn_backend_cpu, &wnn_backend_vulkan, vulkan_minimal()};
     WNNContext reference = create_on(&wnn_backend_reference);
     REQUIRE(reference);
     for (int i = 0; i < 3; i++) {

@@ -56,7 +56,7 @@ static void test_reductions(WNNContext context, WNNContext cpu)
         }
 }
 
-// Types and shapes that are folded in ways of their own: short rows, of which there are many, have parts of
+// Types and shapes that are reduced in ways of their own: short rows, of which there are many, have parts of
 // words; longer ones begin anywhere in a vector; integers of 64 bits have pieces; columns are read by words.
 static void test_types(WNNContext context, WNNContext cpu)
 {
@@ -188,25 +188,24 @@ static void test_running_sums(WNNContext context, WNNContext cpu)
                     "running sum", i);
 }
 
-int main(int argc, char **argv)
+static void test_device(WNNContext context, WNNContext cpu)
 {
-    cases_begin(argc, argv);
-    WNNContext cpu = create_on(wnn_backend_find("cpu")), context = create_on(&wnn_backend_vulkan);
-    REQUIRE(cpu);
-    if (!context)
-        return cases_skip("there is no device");
     CASE(test_types(context, cpu));
     CASE(test_reductions(context, cpu));
     CASE(test_global_pools(context, cpu));
     CASE(test_exponentials(context, cpu));
     CASE(test_running_sums(context, cpu));
-    wnnContextRelease(context);
-    context = create_on(&wnn_backend_vulkan_minimal);
-    REQUIRE(context);
+}
+
+static void test_minimal(WNNContext context, WNNContext cpu)
+{
     CASE(test_types(context, cpu));
     CASE(test_exponentials(context, cpu));
     CASE(test_running_sums(context, cpu));
-    wnnContextRelease(context);
-    wnnContextRelease(cpu);
-    return cases_end();
+}
+
+int main(int argc, char **argv)
+{
+    cases_begin(argc, argv);
+    return run_on_devices(test_device, test_minimal);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// softmax and normalisations on Vulkan of rows and columns of every kind of length, against plain loops: also
+// softmax and normalizations on Vulkan of rows and columns of every kind of length, against plain loops: also
 // with numbers that are not finite, where the results lie where the input was, and with steps fused to both
 // ends; and twice the same input makes twice the same bits. Skipped where Vulkan has no device.
 
@@ -9,7 +9,7 @@
 #include <math.h>
 
 enum {
-    MOST_ELEMENTS = 1 << 19
+    MAX_ELEMENTS = 1 << 19
 };
 
 // What the elements are, and how they come and go.
@@ -68,7 +68,7 @@ static void fill(const struct grouped *s, WNNDataType type, unsigned char *data)
     }
 }
 
-// Parameter k of a normalisation.
+// Parameter k of a normalization.
 static float parameter(unsigned k, size_t i)
 {
     return k == 0 ? 1 + (float)(i % 7) / 8 : (float)(i % 5) / 4 - 0.5f;
@@ -108,7 +108,7 @@ static void expect(const struct grouped *s, const double *x, double *y)
 
 static WNNOperand constant(WNNGraphBuilder builder, WNNDataType type, unsigned k, uint32_t count)
 {
-    static unsigned char data[4 * MOST_ELEMENTS];
+    static unsigned char data[4 * MAX_ELEMENTS];
     WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
     descriptor.dataType = type;
     descriptor.shape = (WNNUint32List){&count, 1};
@@ -160,10 +160,10 @@ static WNNOperand make(WNNGraphBuilder b, const struct grouped *s, WNNDataType t
 
 static void test(WNNContext context, const struct grouped *s, WNNDataType type)
 {
-    static unsigned char data[4 * MOST_ELEMENTS], got[4 * MOST_ELEMENTS], again[4 * MOST_ELEMENTS];
-    static double x[MOST_ELEMENTS], want[MOST_ELEMENTS];
+    static unsigned char data[4 * MAX_ELEMENTS], got[4 * MAX_ELEMENTS], again[4 * MAX_ELEMENTS];
+    static double x[MAX_ELEMENTS], want[MAX_ELEMENTS];
     size_t count = count_of(s);
-    REQUIRE(count <= MOST_ELEMENTS);
+    REQUIRE(count <= MAX_ELEMENTS);
     WNNDataType result = result_type(s, type);
     bool half = type == WNNDataType_Float16;
     double relative = half || s->cast ? 2e-3 : 4e-6, absolute = s->op != SOFTMAX  ? relative
@@ -269,6 +269,6 @@ int main(int argc, char **argv)
     if (!has_device())
         return cases_skip("there is no device");
     CASE(test_on(&wnn_backend_vulkan));
-    CASE(test_on(&wnn_backend_vulkan_minimal));
+    CASE(test_on(vulkan_minimal()));
     return cases_end();
 }

@@ -4,6 +4,7 @@
 
 #include "conformance/unit/fault_layer.h"
 #include "conformance/unit/runtime_fixture.h"
+#include "vulkan/device/open.h"
 #include "vulkan/program/schedule.h"
 #include "vulkan/vulkan.h"
 
@@ -12,13 +13,13 @@
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    MOST_STEPS = 1024
+    MAX_STEPS = 1024
 };
 
 static const struct buffer memory = {.handle = (VkBuffer)(uintptr_t)1};
-static struct step steps[MOST_STEPS];
+static struct step steps[MAX_STEPS];
 static size_t step_count;
-static struct slot slots[MOST_STEPS];
+static struct slot slots[MAX_STEPS];
 
 static struct binding piece(size_t number, bool writes)
 {
@@ -46,7 +47,8 @@ static size_t schedule(bool in_order)
     const struct program program = {.first = steps};
     wnn_allocator_init(&allocator, NULL, 0);
     wnn_arena_init(&arena, &allocator);
-    const struct slot *made = wnn_program_schedule(&program, &(struct setting){0}, in_order, &arena, &count);
+    const struct slot *made =
+        wnn_program_schedule(&program, &(struct record_params){0}, in_order, &arena, &count);
     REQUIRE(made);
     REQUIRE_EQUAL_INT(count, step_count);
     memcpy(slots, made, count * sizeof slots[0]);
@@ -106,20 +108,20 @@ static void test_order(void)
 static void test_random(void)
 {
     unsigned seed = 1;
-    for (size_t i = 1; i < MOST_STEPS; i++) {
+    for (size_t i = 1; i < MAX_STEPS; i++) {
         seed = seed * 1664525 + 1013904223;
         size_t back = (seed >> 8) % 7 == 0 ? 400 : 20;
         add(i - 1 - (seed >> 12) % (i < back ? i : back), i - 1 - (seed >> 20) % (i < back ? i : back),
             i % 50 == 0 ? i / 2 : i);
     }
     schedule(false);
-    for (size_t i = 0; i + 1 < MOST_STEPS; i++) {
+    for (size_t i = 0; i + 1 < MAX_STEPS; i++) {
         steps[slots[i].position].barriers = slots[i].level;
         REQUIRE(i == 0 || slots[i].level == slots[i - 1].level || slots[i].level == slots[i - 1].level + 1);
     }
     struct error error = {0};
     const struct program program = {.first = steps};
-    REQUIRE(wnn_program_check(&program, &(struct setting){0}, &error));
+    REQUIRE(wnn_program_check(&program, &(struct record_params){0}, &error));
 }
 
 // ---------------------------------------------------------------------------------------------------------------

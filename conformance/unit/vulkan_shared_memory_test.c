@@ -101,8 +101,8 @@ static void test_memory(struct host *host)
         return;
     }
     struct answer answer = {0};
-    WNNVulkanDevice lent = lend(host);
-    WNNContext lender = create_on(&lent, &answer), own = create_own(NULL);
+    WNNVulkanDevice external = lend(host);
+    WNNContext lender = create_on(&external, &answer), own = create_own(NULL);
     WNNTensor tensor;
     const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
     if (try_tensor(lender, WNNDataType_Int32, 10, &export, &tensor) == WNNStatus_NotSupportedError) {

@@ -3,6 +3,7 @@
 // Tensors on the library's own device, with all that it has and with the minimum. Skipped where Vulkan has no
 // device.
 
+#include "conformance/backends.h"
 #include "conformance/unit/interop.h"
 
 // compute() and dispatch() of one graph take turns.
@@ -219,7 +220,7 @@ int main(int argc, char **argv)
         return cases_skip(error.message);
     wnnContextRelease(context);
     CASE(test_tensors(wnn_backend_find("vulkan")));
-    CASE(test_tensors(wnn_backend_find("vulkan-minimal")));
+    CASE(test_tensors(vulkan_minimal()));
     CASE(test_limit());
     return cases_end();
 }

@@ -118,13 +118,13 @@ static inline void begin(struct subject *s, enum op op, struct shape in, struct 
     s->out[0] = &s->operands[3];
 }
 
-// Constant `index` (0: filter, 1: bias), lent, at an address that floats may have and nothing more.
+// Constant `index` (0: filter, 1: bias), external, at an address that floats may have and nothing more.
 static const float *add_constant(struct subject *s, unsigned index, struct shape shape)
 {
     size_t count = wnn_shape_elements(&shape);
     float *data = guarded(count * sizeof *data);
     fill(data, count);
-    s->constants[index] = (struct constant){.data = data, .bytes = count * sizeof *data, .lent = true};
+    s->constants[index] = (struct constant){.data = data, .bytes = count * sizeof *data, .external = true};
     s->operands[index + 1].type.shape = shape;
     s->operands[index + 1].constant = &s->constants[index];
     s->in[index + 1] = &s->operands[index + 1];
@@ -194,7 +194,8 @@ static inline void skip_without_xnnpack(void)
 
 static inline bool accepted(const struct subject *s)
 {
-    return wnn_xnnpack_accepts(&s->node);
+    const char *refusal;
+    return wnn_xnnpack_accepts(&s->node, &refusal);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

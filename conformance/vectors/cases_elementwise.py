@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the element-wise operators, of casts, and of quantisation."""
+"""Tests of the element-wise operators, of casts, and of quantization."""
 
 from graph import Graph, Suite
 from numeric import FLOATS, INTEGERS, TYPES, limits, tensor
@@ -363,7 +363,7 @@ def _cast_edges(source, target):
     return values
 
 
-# ---- quantisation ---------------------------------------------------------------------------------------------
+# ---- quantization ---------------------------------------------------------------------------------------------
 
 QUANTIZED = ("uint8", "int8", "uint32", "int32", "int4", "uint4")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of convolution, pooling, matrix products, normalisation, reductions and resampling.
+"""Tests of convolution, pooling, matrix products, normalization, reductions and resampling.
 
 Operands are positive, or small multiples of a power of two whose results are exact, so that a tolerance in ULP means
 something whatever the order of summation."""
@@ -260,7 +260,7 @@ def gemm():
     return suite
 
 
-# ---- normalisation --------------------------------------------------------------------------------------------
+# ---- normalization --------------------------------------------------------------------------------------------
 
 def balanced(random, kind, shape, axes, low=-4, high=4):
     """Integers whose mean over the axes is an integer too, so that deviations and their squares are exact."""

@@ -172,7 +172,7 @@ def computed_filter(m):
     return m.op("conv2d", input=m.exact_input((1, 2, 3, 3)), filter=w)
 
 
-# ---- dense, attention, normalisation ----------------------------------------------------------------------------
+# ---- dense, attention, normalization ----------------------------------------------------------------------------
 
 def mlp(m):
     x = m.op("gemm", a=m.input((3, 4)), b=m.constant((4, 6), 0.1, 0.5), c=m.constant((6,)))
@@ -440,7 +440,7 @@ def ignored_branch(m):
     return m.binary("add", x, m.value(5))
 
 
-# ---- quantised ------------------------------------------------------------------------------------------------
+# ---- quantized ------------------------------------------------------------------------------------------------
 
 def _dequantized(m, kind, shape, low, high, scale, zero, constant=True):
     add = m.value if constant else m.data

@@ -256,7 +256,7 @@ def _cast(x, at):
     return from_exact(target, out)
 
 
-# ---- quantisation ---------------------------------------------------------------------------------------------
+# ---- quantization ---------------------------------------------------------------------------------------------
 
 def _blockwise(array, shape):
     """Repeat the elements of an array so that it covers a shape whose sizes are multiples of its own."""

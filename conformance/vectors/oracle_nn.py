@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Oracles of convolution, pooling, matrix products, normalisation, reductions and resampling."""
+"""Oracles of convolution, pooling, matrix products, normalization, reductions and resampling."""
 
 from fractions import Fraction
 
@@ -117,7 +117,7 @@ def _gemm(x, at):
     return from_real(kind, product)
 
 
-# ---- normalisation --------------------------------------------------------------------------------------------
+# ---- normalization --------------------------------------------------------------------------------------------
 
 def _scale_and_bias(value, x, shape_of):
     if "scale" in x:

@@ -112,7 +112,7 @@ static void run_phase(struct conv *conv, const struct parallel *parallel, float 
 // ---------------------------------------------------------------------------------------------------------------
 
 // Everything but the data and the axes.
-static struct conv describe(const struct convolution *c)
+static struct conv describe_conv(const struct convolution *c)
 {
     return (struct conv){
         .batch = c->from.batches,
@@ -306,11 +306,11 @@ static enum conv_method choose_method(const struct layer *layer)
     return conv->channels_last && conv->inputs == 1 && conv->outputs == 1 ? CONV_DEPTHWISE : CONV_DIRECT;
 }
 
-static struct layer describe_layer(const struct node *node)
+static void choose(const struct node *node, void *choice)
 {
     const struct convolution c = wnn_node_convolution(node);
     struct layer layer = {.node = node,
-                          .conv = describe(&c),
+                          .conv = describe_conv(&c),
                           .height = c.filter.height,
                           .width = c.filter.width,
                           .rows_of_phases = 1,
@@ -322,11 +322,17 @@ static struct layer describe_layer(const struct node *node)
     if (layer.transposed) {
         layer.reach[0] = reach_of(layer.height, layer.padding[0], layer.strides[0], layer.dilations[0]);
         layer.reach[1] = reach_of(layer.width, layer.padding[2], layer.strides[1], layer.dilations[1]);
-        layer.rows_of_phases = wnn_smaller(layer.height, layer.reach[0].period);
-        layer.phases = wnn_smaller(layer.width, layer.reach[1].period);
+        layer.rows_of_phases = wnn_min(layer.height, layer.reach[0].period);
+        layer.phases = wnn_min(layer.width, layer.reach[1].period);
     }
     layer.conv.method = choose_method(&layer);
-    return layer;
+    *(struct layer *)choice = layer;
+}
+
+static struct layer layer_of(const struct node *node)
+{
+    struct layer memory;
+    return *(const struct layer *)wnn_choice(node, choose, &memory);
 }
 
 // Phase number `index` of all that taps reach, with its axes.
@@ -435,7 +441,7 @@ static void run_conv2d(const struct kernel_call *call)
     if (call->out[0].count == 0)
         return;
 
-    struct layer layer = describe_layer(call->node);
+    struct layer layer = layer_of(call->node);
     struct conv *conv = &layer.conv;
     conv->interrupt = call->parallel->interrupt;
     const float *packed = call->packed;
@@ -499,7 +505,7 @@ static bool filter_serves(const struct layer *layer)
 
 static size_t packed_bytes(const struct node *node)
 {
-    struct layer layer = describe_layer(node);
+    struct layer layer = layer_of(node);
     if (!wnn_has_weights(node) || layer.conv.method == CONV_REACH ||
         wnn_shape_elements(&node->out[0]->type.shape) == 0 || filter_serves(&layer))
         return 0;
@@ -508,7 +514,7 @@ static size_t packed_bytes(const struct node *node)
 
 static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
-    struct layer layer = describe_layer(node);
+    struct layer layer = layer_of(node);
     const struct conv *conv = &layer.conv;
     size_t taps = layer.height * layer.width;
     bool packed = packed_bytes(node) > 0;
@@ -549,7 +555,7 @@ static size_t scratch_bytes(const struct node *node, unsigned threads)
 
 static void pack_filter(const struct kernel_call *call, void *packed)
 {
-    struct layer layer = describe_layer(call->node);
+    struct layer layer = layer_of(call->node);
     struct conv *conv = &layer.conv;
     float *to = packed;
     if (call->in[1].type == WNNDataType_Float16)
@@ -569,36 +575,53 @@ static void pack_filter(const struct kernel_call *call, void *packed)
     }
 }
 
+static const char *method(const struct node *node)
+{
+    static const char *const names[] = {[CONV_DIRECT] = "native direct",
+                                        [CONV_DEPTHWISE] = "native depthwise",
+                                        [CONV_PRODUCT] = "native product",
+                                        [CONV_WINOGRAD] = "Winograd",
+                                        [CONV_PRODUCT_NCHW] = "native product of planes",
+                                        [CONV_REACH] = "native scatter"};
+    return names[layer_of(node).conv.method];
+}
+
 static bool activates(const struct node *node)
 {
-    struct layer layer = describe_layer(node);
+    struct layer layer = layer_of(node);
     float range[2];
     return takes_range(&layer) && wnn_activation_range(node, range);
 }
 
 static bool has_fast(const struct node *node)
 {
-    struct layer layer = describe_layer(node);
+    struct layer layer = layer_of(node);
     const struct conv phase = phase_of(&layer, 0);
     return is_product(&layer.conv) && wnn_has_weights(node) && wnn_conv_winograd_suits(&phase);
 }
 
 static bool can_add(const struct node *node)
 {
-    struct layer layer = describe_layer(node);
+    struct layer layer = layer_of(node);
     return is_product(&layer.conv) && layer.conv.channels_last &&
            (node->out[0]->type.type == WNNDataType_Float32 || takes_halves(&layer));
 }
 
 const struct kernel wnn_cpu_conv2d = {.run = run_conv2d,
+                                      .choose = choose,
+                                      .choice_bytes = sizeof(struct layer),
                                       .scratch = scratch_bytes,
                                       .packed_bytes = packed_bytes,
                                       .pack = pack_filter,
+                                      .method = method,
                                       .activates = activates,
-                                      .adds = can_add,
+                                      .can_add_residual = can_add,
                                       .fast = has_fast};
 const struct kernel wnn_cpu_convTranspose2d = {.run = run_conv2d,
+                                               .choose = choose,
+                                               .choice_bytes = sizeof(struct layer),
                                                .scratch = scratch_bytes,
                                                .packed_bytes = packed_bytes,
                                                .pack = pack_filter,
+                                               .method = method,
                                                .activates = activates};

@@ -71,7 +71,7 @@ static void run_row(const struct row *row)
         row->conv->y.taps * row->conv->x.taps > TAPS; // the kernel goes on with sums of one pixel only
     for (size_t x = 0; x < count && !wnn_interrupted(row->conv->interrupt);) {
         bool inside = x >= row->low && x < row->high;
-        size_t pixels = inside && !many ? wnn_smaller(kernels->rows, row->high - x) : 1;
+        size_t pixels = inside && !many ? wnn_min(kernels->rows, row->high - x) : 1;
         run_pixels(row, x, inside, halves ? kernels->pixels_halves[pixels] : kernels->pixels[pixels]);
         x += pixels;
     }

@@ -230,14 +230,14 @@ static void channels_first_rows(void *argument, size_t begin, size_t end)
             .sums = sums,
         };
         for (row.x = 0; row.x < conv->x.count; row.x += CHUNK) {
-            row.count = wnn_smaller(CHUNK, conv->x.count - row.x);
+            row.count = wnn_min(CHUNK, conv->x.count - row.x);
             row.low = 0;
             row.high = conv->x.step == 1 ? row.count : 0;
             for (size_t kx = 0; kx < conv->x.taps && row.low < row.high; kx++) {
                 size_t low, high;
                 inside(&conv->x, row.x, row.count, kx, &low, &high);
                 row.low = low > row.low ? low : row.low;
-                row.high = wnn_smaller(row.high, high);
+                row.high = wnn_min(row.high, high);
             }
             for (size_t j = 0; j < row.count; j++)
                 sums[j] = conv->bias == NULL ? 0 : conv->bias[channel];

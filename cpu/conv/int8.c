@@ -13,7 +13,7 @@
 
 #define ALIGNED 64
 
-struct conv {
+struct int8_conv {
     const struct node *node;
     size_t first;                         // output channel of the group
     const uint8_t *input, *filter, *line; // line: `inputs` times the zero point
@@ -31,10 +31,10 @@ struct conv {
     struct int8_scales scales; // for packing
 };
 
-static struct conv measure(const struct node *node)
+static struct int8_conv measure(const struct node *node)
 {
     const struct convolution c = wnn_node_convolution(node);
-    struct conv conv = {
+    struct int8_conv conv = {
         .node = node,
         .batch = c.from.batches,
         .groups = c.groups,
@@ -65,41 +65,42 @@ static struct conv measure(const struct node *node)
     return conv;
 }
 
-static size_t term_count(const struct conv *conv)
+static size_t term_count(const struct int8_conv *conv)
 {
     return conv->taps[0] * conv->taps[1] * conv->inputs;
 }
 
-static struct int8_layer describe_layer(const struct node *node, const struct conv *conv)
+static void choose(const struct node *node, void *choice)
 {
-    return (struct int8_layer){.columns = conv->groups * conv->outputs,
-                               .column_axis = wnn_filter_axes(WNN_OP_conv2d, node->attrs)[0],
-                               .bias = node->in[2],
-                               .alpha = 1,
-                               .beta = 1,
-                               .terms = term_count(conv)};
+    struct int8_conv conv = measure(node);
+    conv.layer = (struct int8_layer){.columns = conv.groups * conv.outputs,
+                                     .column_axis = wnn_filter_axes(WNN_OP_conv2d, node->attrs)[0],
+                                     .bias = node->in[2],
+                                     .alpha = 1,
+                                     .beta = 1,
+                                     .terms = term_count(&conv)};
+    *(struct int8_conv *)choice = conv;
 }
 
-static struct conv describe(const struct node *node)
+static struct int8_conv conv_of(const struct node *node)
 {
-    struct conv conv = measure(node);
-    conv.layer = describe_layer(node, &conv);
-    return conv;
+    struct int8_conv memory;
+    return *(const struct int8_conv *)wnn_choice(node, choose, &memory);
 }
 
 static bool accepts(const struct node *node)
 {
-    struct conv conv = describe(node);
+    struct int8_conv conv = conv_of(node);
     return wnn_int8_accepts(node, &conv.layer);
 }
 
-static int32_t weight_at(const struct int8_numbers *numbers, const struct conv *conv, size_t offset)
+static int32_t weight_at(const struct int8_numbers *numbers, const struct int8_conv *conv, size_t offset)
 {
     return numbers->b_type == WNNDataType_Int8 ? (int8_t)conv->filter[offset] : conv->filter[offset];
 }
 
 // The pixel of the input at the coordinates, or NULL.
-WNN_INLINE const uint8_t *pixel(const struct conv *conv, const uint8_t *image, int64_t y, int64_t x)
+WNN_INLINE const uint8_t *pixel(const struct int8_conv *conv, const uint8_t *image, int64_t y, int64_t x)
 {
     if (y < 0 || y >= conv->in_size[0] || x < 0 || x >= conv->in_size[1])
         return NULL;
@@ -116,7 +117,7 @@ struct patch {
     int64_t y, x;
 };
 
-static struct patch patch_of(const struct conv *conv, size_t row)
+static struct patch patch_of(const struct int8_conv *conv, size_t row)
 {
     size_t x = row % conv->out_size[1], y = row / conv->out_size[1] % conv->out_size[0];
     size_t image = row / conv->out_size[1] / conv->out_size[0];
@@ -129,7 +130,7 @@ static struct patch patch_of(const struct conv *conv, size_t row)
 static void find_pixels_of_patches(const struct int8_gemm *gemm, size_t row, unsigned count,
                                    const void **pointers, uint8_t *room)
 {
-    const struct conv *conv = gemm->argument;
+    const struct int8_conv *conv = gemm->argument;
     unsigned mr = gemm->kernels->mr;
     size_t x = row % conv->out_size[1];
     struct patch patch = patch_of(conv, row);
@@ -156,14 +157,14 @@ static void find_pixels_of_patches(const struct int8_gemm *gemm, size_t row, uns
 static void find_pixels_in_order(const struct int8_gemm *gemm, size_t row, unsigned count,
                                  const void **pointers, uint8_t *room)
 {
-    const struct conv *conv = gemm->argument;
+    const struct int8_conv *conv = gemm->argument;
     (void)room;
     for (unsigned r = 0; r < count; r++)
         pointers[r] = conv->input + (row + r) * conv->in_x;
 }
 
 // `unit` bytes of a line of the image from column x on, with padding.
-static void copy_piece(const struct conv *conv, const uint8_t *image, int64_t y, int64_t x, uint8_t *to)
+static void copy_piece(const struct int8_conv *conv, const uint8_t *image, int64_t y, int64_t x, uint8_t *to)
 {
     size_t unit = conv->taps[1] * conv->inputs;
     int64_t begin = x < 0 ? -x : 0, end = conv->in_size[1] - x;
@@ -179,7 +180,7 @@ static void copy_piece(const struct conv *conv, const uint8_t *image, int64_t y,
 static void find_lines_of_patches(const struct int8_gemm *gemm, size_t row, unsigned count,
                                   const void **pointers, uint8_t *room)
 {
-    const struct conv *conv = gemm->argument;
+    const struct int8_conv *conv = gemm->argument;
     unsigned mr = gemm->kernels->mr;
     size_t x = row % conv->out_size[1], bytes = wnn_round_up(gemm->unit, 4);
     struct patch patch = patch_of(conv, row);
@@ -207,7 +208,7 @@ static void find_lines_of_patches(const struct int8_gemm *gemm, size_t row, unsi
 
 static void copy_patch(const struct int8_gemm *gemm, size_t row, uint8_t *to)
 {
-    const struct conv *conv = gemm->argument;
+    const struct int8_conv *conv = gemm->argument;
     struct patch patch = patch_of(conv, row);
     size_t line = conv->taps[1] * conv->inputs;
     bool joined = conv->dilation[1] == 1 && conv->in_channel == 1 && conv->in_x == conv->inputs &&
@@ -238,7 +239,7 @@ static void copy_patch(const struct int8_gemm *gemm, size_t row, uint8_t *to)
 
 static void read_weights(const struct int8_gemm *gemm, size_t term, size_t count, size_t column, uint8_t *to)
 {
-    const struct conv *conv = gemm->argument;
+    const struct int8_conv *conv = gemm->argument;
     const uint8_t *filter = conv->filter + column * conv->filter_out;
     while (count > 0) {
         size_t tap = term / conv->inputs, channel = term % conv->inputs;
@@ -254,20 +255,20 @@ static void read_weights(const struct int8_gemm *gemm, size_t term, size_t count
 
 static void read_scale(const struct int8_gemm *gemm, size_t column, float *scale, float *offset)
 {
-    const struct conv *conv = gemm->argument;
+    const struct int8_conv *conv = gemm->argument;
     wnn_int8_scale(&conv->scales, conv->first + column, scale, offset);
 }
 
 // Where rows go if channels are not last.
 static size_t place_row(const struct int8_gemm *gemm, size_t row)
 {
-    const struct conv *conv = gemm->argument;
+    const struct int8_conv *conv = gemm->argument;
     size_t pixels = conv->out_size[0] * conv->out_size[1];
     return row / pixels * conv->out_image + row % pixels * conv->out_x;
 }
 
 // How many bytes of a patch are read where they are; 0 if patches must be copied.
-static size_t unit_in_place(const struct conv *conv)
+static size_t unit_in_place(const struct int8_conv *conv)
 {
     if (wnn_int8_kernels()->size != 1 || conv->in_channel != 1)
         return 0;
@@ -276,20 +277,20 @@ static size_t unit_in_place(const struct conv *conv)
     return conv->dilation[1] == 1 && conv->in_x == conv->inputs ? conv->taps[1] * conv->inputs : 0;
 }
 
-static size_t unit_of(const struct conv *conv)
+static size_t unit_of(const struct int8_conv *conv)
 {
     size_t unit = unit_in_place(conv);
     return unit ? unit : term_count(conv);
 }
 
-static bool is_in_order(const struct conv *conv)
+static bool is_in_order(const struct int8_conv *conv)
 {
     return term_count(conv) == conv->inputs && conv->stride[0] == 1 && conv->stride[1] == 1 &&
            conv->padding[0] == 0 && conv->padding[1] == 0 && (size_t)conv->in_size[0] == conv->out_size[0] &&
            (size_t)conv->in_size[1] == conv->out_size[1];
 }
 
-static struct int8_gemm gemm_of(const struct conv *conv)
+static struct int8_gemm gemm_of(const struct int8_conv *conv)
 {
     return (struct int8_gemm){
         .kernels = wnn_int8_kernels(),
@@ -317,12 +318,12 @@ static struct int8_gemm gemm_of(const struct conv *conv)
 // Depthwise with the channels last
 // ---------------------------------------------------------------------------------------------------------------
 
-#define MOST_TAPS 256
+#define MAX_TAPS 256
 
-static bool is_depthwise(const struct conv *conv)
+static bool is_depthwise(const struct int8_conv *conv)
 {
     return conv->channels_last && conv->inputs == 1 && conv->outputs == 1 &&
-           conv->taps[0] * conv->taps[1] <= MOST_TAPS;
+           conv->taps[0] * conv->taps[1] <= MAX_TAPS;
 }
 
 // Whether weights are symmetric bytes, so that nothing of the input needs to be summed up on its own.
@@ -334,7 +335,7 @@ static bool has_vectors(const struct int8_numbers *numbers)
 
 // Numbers for each channel and the weights: as struct int8_depthwise has them, or [tap][channel] of 16 bits.
 struct depthwise {
-    const struct conv *conv;
+    const struct int8_conv *conv;
     struct int8_numbers numbers;
     bool vectors;
     int32_t *start;
@@ -348,7 +349,7 @@ struct depthwise {
 
 #define BLOCK 64
 
-static size_t depthwise_bytes(const struct conv *conv)
+static size_t depthwise_bytes(const struct int8_conv *conv)
 {
     size_t channels = wnn_round_up(conv->groups, BLOCK),
            taps = conv->taps[1] * wnn_round_up(conv->taps[0], 4);
@@ -356,7 +357,7 @@ static size_t depthwise_bytes(const struct conv *conv)
            wnn_round_up(conv->groups, ALIGNED);
 }
 
-static struct depthwise depthwise_of(const struct conv *conv, char *packed)
+static struct depthwise depthwise_of(const struct int8_conv *conv, char *packed)
 {
     size_t channels = wnn_round_up(conv->groups, BLOCK),
            taps = conv->taps[1] * wnn_round_up(conv->taps[0], 4);
@@ -375,7 +376,7 @@ static struct depthwise depthwise_of(const struct conv *conv, char *packed)
 
 static void pack_channel(const struct depthwise *depthwise, int32_t a_zero, size_t channel)
 {
-    const struct conv *conv = depthwise->conv;
+    const struct int8_conv *conv = depthwise->conv;
     size_t channels = wnn_round_up(conv->groups, BLOCK), first = channel / BLOCK * BLOCK;
     size_t width = wnn_int8_depthwise_width(conv->groups - first);
     while (channel - first >= width) { // the last blocks may be of several widths
@@ -401,7 +402,7 @@ static void pack_channel(const struct depthwise *depthwise, int32_t a_zero, size
     wnn_int8_scale(&conv->scales, channel, &depthwise->scale[at], &depthwise->offset[at]);
 }
 
-static void pack_depthwise(const struct conv *conv, char *packed)
+static void pack_depthwise(const struct int8_conv *conv, char *packed)
 {
     struct depthwise depthwise = depthwise_of(conv, packed);
     const struct int8_numbers *numbers = &depthwise.numbers;
@@ -417,7 +418,7 @@ static void pack_depthwise(const struct conv *conv, char *packed)
 WNN_INLINE void sum_block(const struct depthwise *depthwise, const uint8_t *const *taps, size_t first,
                           size_t count, bool is_signed, int32_t sums[BLOCK])
 {
-    const struct conv *conv = depthwise->conv;
+    const struct int8_conv *conv = depthwise->conv;
     size_t channels = wnn_round_up(conv->groups, BLOCK);
     for (size_t i = 0; i < BLOCK; i++)
         sums[i] = depthwise->start[first + i];
@@ -451,7 +452,7 @@ static void finish_block(const struct depthwise *depthwise, const int32_t sums[B
 
 static void run_pixel(const struct depthwise *depthwise, const uint8_t *const *taps, size_t pixel_index)
 {
-    const struct conv *conv = depthwise->conv;
+    const struct int8_conv *conv = depthwise->conv;
     const struct int8_numbers *numbers = &depthwise->numbers;
     size_t place = pixel_index * conv->groups * (numbers->finish.bytes ? 1 : sizeof(float));
     int32_t sums[BLOCK];
@@ -467,8 +468,8 @@ static void run_pixel(const struct depthwise *depthwise, const uint8_t *const *t
 static void run_depthwise_rows(void *argument, size_t begin, size_t end)
 {
     const struct depthwise *depthwise = argument;
-    const struct conv *conv = depthwise->conv;
-    const uint8_t *taps[MOST_TAPS];
+    const struct int8_conv *conv = depthwise->conv;
+    const uint8_t *taps[MAX_TAPS];
     for (size_t row = begin; row < end; row++) {
         struct patch patch = patch_of(conv, row * conv->out_size[1]);
         for (size_t x = 0; x < conv->out_size[1]; x++, patch.x += conv->stride[1]) {
@@ -485,13 +486,13 @@ static void run_depthwise_rows(void *argument, size_t begin, size_t end)
 }
 WNN_VARIANTS_256(run_depthwise_rows)
 
-#define MOST_PIXELS 1024 // of at least one result: the kernel has MOST_TAPS of them, in columns of fours
+#define MAX_PIXELS 1024 // of at least one result: the kernel has MAX_TAPS of them, in columns of fours
 
 // Points at the pixels of `count` results from column x of the output on.
 static void find_pixels(const struct depthwise *depthwise, const uint8_t *const *lines, size_t x,
                         size_t count, const uint8_t **pixels)
 {
-    const struct conv *conv = depthwise->conv;
+    const struct int8_conv *conv = depthwise->conv;
     size_t rows = 4 * depthwise->groups, fresh = 0;
     for (size_t i = 0; i < count; i++) {
         int64_t first = (int64_t)(x + i) * conv->stride[1] - conv->padding[1];
@@ -510,7 +511,7 @@ static void find_pixels(const struct depthwise *depthwise, const uint8_t *const 
 static void run_depthwise_vectors(void *argument, size_t begin, size_t end)
 {
     const struct depthwise *depthwise = argument;
-    const struct conv *conv = depthwise->conv;
+    const struct int8_conv *conv = depthwise->conv;
     struct int8_depthwise work = {.channels = conv->groups,
                                   .columns = conv->taps[1],
                                   .groups = depthwise->groups,
@@ -519,8 +520,8 @@ static void run_depthwise_vectors(void *argument, size_t begin, size_t end)
                                   .weights = depthwise->weights,
                                   .finish = depthwise->numbers.finish};
     size_t rows = 4 * depthwise->groups;
-    size_t strip = (MOST_PIXELS / rows - conv->taps[1]) / depthwise->step + 1;
-    const uint8_t *pixels[MOST_PIXELS], *lines[MOST_TAPS + 4] = {NULL};
+    size_t strip = (MAX_PIXELS / rows - conv->taps[1]) / depthwise->step + 1;
+    const uint8_t *pixels[MAX_PIXELS], *lines[MAX_TAPS + 4] = {NULL};
     work.finish.start = depthwise->start;
     work.finish.scale = depthwise->scale;
     work.finish.offset = depthwise->offset;
@@ -542,27 +543,27 @@ static void run_depthwise_vectors(void *argument, size_t begin, size_t end)
 // ---------------------------------------------------------------------------------------------------------------
 
 // The line of zero points, then the groups.
-static size_t line_bytes(const struct conv *conv)
+static size_t line_bytes(const struct int8_conv *conv)
 {
     size_t unit = unit_in_place(conv);
     return wnn_round_up(unit > conv->inputs ? unit : conv->inputs, ALIGNED);
 }
 
-static size_t group_bytes(const struct conv *conv)
+static size_t group_bytes(const struct int8_conv *conv)
 {
     return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(), conv->outputs, term_count(conv), unit_of(conv));
 }
 
 static size_t packed_bytes(const struct node *node)
 {
-    struct conv conv = describe(node);
+    struct int8_conv conv = conv_of(node);
     return is_depthwise(&conv) ? depthwise_bytes(&conv)
                                : line_bytes(&conv) + conv.groups * group_bytes(&conv);
 }
 
 static void pack_filter(const struct kernel_call *call, void *packed)
 {
-    struct conv conv = describe(call->node);
+    struct int8_conv conv = conv_of(call->node);
     const uint8_t *filter = call->in[1].data;
     conv.filter = filter;
     conv.scales = wnn_int8_scales(call->node, &conv.layer);
@@ -582,7 +583,7 @@ static void pack_filter(const struct kernel_call *call, void *packed)
 
 static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
-    struct conv conv = describe(node);
+    struct int8_conv conv = conv_of(node);
     if (is_depthwise(&conv))
         return 0;
     struct int8_gemm gemm = gemm_of(&conv);
@@ -591,7 +592,7 @@ static size_t scratch_bytes(const struct node *node, unsigned threads)
 
 static void run_conv2d(const struct kernel_call *call)
 {
-    struct conv conv = describe(call->node);
+    struct int8_conv conv = conv_of(call->node);
     conv.input = call->in[0].data;
     conv.output = call->out[0].data;
     if (is_depthwise(&conv)) {
@@ -616,9 +617,18 @@ static void run_conv2d(const struct kernel_call *call)
     }
 }
 
+static const char *method(const struct node *node)
+{
+    const struct int8_conv conv = conv_of(node);
+    return is_depthwise(&conv) ? "quantized depthwise" : "quantized product";
+}
+
 const struct kernel wnn_cpu_conv2d_int8 = {.run = run_conv2d,
+                                           .choose = choose,
+                                           .choice_bytes = sizeof(struct int8_conv),
                                            .scratch = scratch_bytes,
                                            .packed_bytes = packed_bytes,
                                            .pack = pack_filter,
+                                           .method = method,
                                            .activates = wnn_int8_activates,
                                            .accepts = accepts};

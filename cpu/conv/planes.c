@@ -9,7 +9,7 @@
 
 #define TERMS        64
 #define PLANE_FLOATS 8192            // that a strip's planes had better not exceed,
-#define MOST_FLOATS  (1u << 17)      // and must not
+#define MAX_FLOATS   (1u << 17)      // and must not
 #define SLACK_FLOATS WNN_GEMM_MAX_NR // behind planes and sums, for whole vectors
 
 // One axis: tap k of output element t is element t + shift(k) of the plane phase(k).
@@ -34,7 +34,7 @@ static struct cut cut_axis(const struct conv_axis *axis)
     struct cut cut = {.offset = last < 0 ? last : 0};
     size_t span = (size_t)(last < 0 ? -last : last);
     cut.first = axis->offset + cut.offset;
-    cut.planes = wnn_smaller((size_t)axis->step, span + 1);
+    cut.planes = wnn_min((size_t)axis->step, span + 1);
     cut.longest = span / (size_t)axis->step;
     return cut;
 }
@@ -45,12 +45,12 @@ static bool describe_strips(const struct conv *conv, struct strips *strips)
     *strips = (struct strips){.conv = conv, .y = cut_axis(&conv->y), .x = cut_axis(&conv->x)};
     size_t planes = strips->y.planes * strips->x.planes * conv->inputs, height = strips->y.longest;
     strips->pitch = conv->x.count + strips->x.longest;
-    if (conv->inputs > MOST_FLOATS || strips->y.planes > MOST_FLOATS || strips->x.planes > MOST_FLOATS ||
-        planes > MOST_FLOATS || strips->pitch > MOST_FLOATS || height > MOST_FLOATS ||
-        (planes * (height + 1) + 1) * strips->pitch > MOST_FLOATS)
+    if (conv->inputs > MAX_FLOATS || strips->y.planes > MAX_FLOATS || strips->x.planes > MAX_FLOATS ||
+        planes > MAX_FLOATS || strips->pitch > MAX_FLOATS || height > MAX_FLOATS ||
+        (planes * (height + 1) + 1) * strips->pitch > MAX_FLOATS)
         return false;
     size_t fitting = PLANE_FLOATS / (planes * strips->pitch);
-    strips->rows = wnn_smaller(conv->y.count, fitting > height ? fitting - height : 1);
+    strips->rows = wnn_min(conv->y.count, fitting > height ? fitting - height : 1);
     strips->count = (conv->y.count + strips->rows - 1) / strips->rows;
     strips->rows = (conv->y.count + strips->count - 1) / strips->count;
     strips->count = (conv->y.count + strips->rows - 1) / strips->rows;
@@ -171,7 +171,7 @@ static void run_item(const struct strips *strips, size_t item, float *scratch)
     const struct conv *conv = strips->conv;
     size_t strip = item % strips->count, group = item / strips->count % conv->groups;
     size_t image = item / strips->count / conv->groups, row = strip * strips->rows;
-    size_t rows = wnn_smaller(strips->rows, conv->y.count - row);
+    size_t rows = wnn_min(strips->rows, conv->y.count - row);
     size_t unit = strips->sums, count = ((rows - 1) * strips->pitch + conv->x.count + 15) / 16 * 16;
     float *sums = scratch, *planes = scratch + unit;
     const float *input = conv->input + image * conv->in_image + group * conv->inputs * conv->in_channel;
@@ -201,7 +201,7 @@ static void run_chunks(void *argument, size_t begin, size_t end)
 
 static size_t chunk_count(const struct strips *strips, unsigned threads)
 {
-    return wnn_smaller(item_count(strips), threads == 1 ? 1 : 4 * (size_t)threads);
+    return wnn_min(item_count(strips), threads == 1 ? 1 : 4 * (size_t)threads);
 }
 
 bool wnn_conv_planes(const struct conv *conv, const struct parallel *parallel, float *scratch)

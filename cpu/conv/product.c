@@ -20,7 +20,7 @@
 // What tiles point to where a tap is outside of the input.
 static const float zeros[CHUNK_TERMS];
 
-struct product {
+struct conv_product {
     const struct conv *conv;
     const struct conv_kernels *kernels;
     const float *input, *filter, *bias, *addend; // of the group
@@ -37,7 +37,7 @@ struct product {
     unsigned threads;
 };
 
-static unsigned panel_width(const struct product *product)
+static unsigned panel_width(const struct conv_product *product)
 {
     return product->kernels->lanes * product->kernels->vectors;
 }
@@ -80,7 +80,7 @@ static void pack_panels(void *argument, size_t begin, size_t end)
     const struct conv_kernels *kernels = wnn_conv_kernels();
     size_t width = kernels->lanes * kernels->vectors;
     for (size_t panel = begin; panel < end; panel++) {
-        unsigned columns = (unsigned)wnn_smaller(width, conv->outputs - panel * width);
+        unsigned columns = (unsigned)wnn_min(width, conv->outputs - panel * width);
         unsigned padded = (unsigned)wnn_round_up(columns, kernels->lanes);
         float *to = packing->to + panel * width * wnn_conv_terms(conv);
         for (size_t tap = 0; tap < conv->y.taps * conv->x.taps; tap++, to += padded * conv->inputs) {
@@ -128,7 +128,7 @@ static bool all_taps_inside(const struct conv_axis *axis, int64_t first)
     return first >= 0 && first < axis->in && last >= 0 && last < axis->in;
 }
 
-static void find_pixels(const struct product *product, size_t row, unsigned count, struct pixels *pixels)
+static void find_pixels(const struct conv_product *product, size_t row, unsigned count, struct pixels *pixels)
 {
     const struct conv *conv = product->conv;
     size_t x = row % conv->x.count, y = row / conv->x.count % conv->y.count;
@@ -154,7 +154,7 @@ static void find_pixels(const struct product *product, size_t row, unsigned coun
 }
 
 // A row of taps of a pixel of which some are outside.
-static const float *copy_tap_row(const struct product *product, const struct pixels *pixels, unsigned r,
+static const float *copy_tap_row(const struct conv_product *product, const struct pixels *pixels, unsigned r,
                                  int64_t y, int64_t offset, float *to)
 {
     const struct conv *conv = product->conv;
@@ -175,18 +175,17 @@ struct chunk {
     size_t term, segments, length;
 };
 
-static struct chunk chunk_at(const struct product *product, size_t term)
+static struct chunk chunk_at(const struct conv_product *product, size_t term)
 {
     size_t unit = product->unit;
     struct chunk chunk = {.term = term};
     if (unit <= CHUNK_TERMS) {
         chunk.length = unit;
-        chunk.segments =
-            wnn_smaller(wnn_smaller(CHUNK_TERMS / unit, MAX_SEGMENTS), (product->terms - term) / unit);
+        chunk.segments = wnn_min(wnn_min(CHUNK_TERMS / unit, MAX_SEGMENTS), (product->terms - term) / unit);
     } else {
         size_t pieces = (unit + CHUNK_TERMS - 1) / CHUNK_TERMS;
         chunk.segments = 1;
-        chunk.length = wnn_smaller((unit + pieces - 1) / pieces, unit - term % unit);
+        chunk.length = wnn_min((unit + pieces - 1) / pieces, unit - term % unit);
     }
     return chunk;
 }
@@ -198,7 +197,7 @@ static size_t chunk_terms(const struct chunk *chunk)
 
 // Sets pointers[s * rows + r] for all segments and r < count. `buffer` has room for rows * CHUNK_TERMS
 // floats.
-static void find_segments(const struct product *product, const struct pixels *pixels,
+static void find_segments(const struct conv_product *product, const struct pixels *pixels,
                           const struct chunk *chunk, const float **pointers, float *buffer)
 {
     const struct conv *conv = product->conv;
@@ -231,7 +230,7 @@ static void find_segments(const struct product *product, const struct pixels *pi
     }
 }
 
-static float *output_pixel(const struct product *product, size_t row)
+static float *output_pixel(const struct conv_product *product, size_t row)
 {
     const struct conv *conv = product->conv;
     if (!product->scatter)
@@ -253,7 +252,7 @@ struct range {
 
 // One chunk of one panel, for all tiles of a block.
 struct step {
-    const struct product *product;
+    const struct conv_product *product;
     struct chunk chunk;
     size_t column;
     unsigned columns, vectors;
@@ -274,7 +273,7 @@ static void move_into_range(float *sums, const float *range, unsigned count)
 // The end of sums that become float16 numbers.
 static void store_halves(const struct step *step, float *sums, size_t row)
 {
-    const struct product *product = step->product;
+    const struct conv_product *product = step->product;
     size_t place = row * product->conv->out_x + step->column;
     uint16_t *to = product->output_halves + place;
     if (product->addend_halves != NULL) {
@@ -293,7 +292,7 @@ static void store_halves(const struct step *step, float *sums, size_t row)
 // Stores sums that cannot go to their places as they are.
 static void store_tile(const struct step *step, float *sums, size_t width, size_t row, unsigned rows)
 {
-    const struct product *product = step->product;
+    const struct conv_product *product = step->product;
     for (unsigned r = 0; r < rows; r++, sums += width) {
         float *to = output_pixel(product, row + r) + step->column;
         const float *addend = step->first ? step->addend : to;
@@ -315,13 +314,13 @@ static void store_tile(const struct step *step, float *sums, size_t width, size_
 // but not more than `most`; returns how many.
 static size_t run_tiles(const struct step *step, size_t row, size_t most, uintptr_t ahead, size_t ahead_step)
 {
-    const struct product *product = step->product;
+    const struct conv_product *product = step->product;
     const struct conv *conv = product->conv;
     const struct conv_kernels *kernels = product->kernels;
     const float *pointers[MAX_SEGMENTS * WNN_CONV_MAX_ROWS];
     float buffer[CHUNK_TERMS * WNN_CONV_MAX_ROWS];
     float sums[WNN_CONV_MAX_ROWS * WNN_CONV_MAX_PANEL];
-    unsigned rows = (unsigned)wnn_smaller(kernels->rows, product->m - row), height = rows;
+    unsigned rows = (unsigned)wnn_min(kernels->rows, product->m - row), height = rows;
     size_t width = step->vectors * kernels->lanes;
     while (kernels->tile[step->vectors - 1][height] == NULL)
         height++;
@@ -345,7 +344,7 @@ static size_t run_tiles(const struct step *step, size_t row, size_t most, uintpt
             pointers[s * kernels->rows + r] = pointers[s * kernels->rows];
     size_t x = row % conv->x.count;
     if (pixels.inside && x + kernels->rows <= product->inside_end)
-        tile.count = wnn_smaller(most, (product->inside_end - x) / kernels->rows);
+        tile.count = wnn_min(most, (product->inside_end - x) / kernels->rows);
     if (rows == height && !product->scatter) {
         tile.out = output_pixel(product, row) + step->column;
         tile.out_stride = tile.addend_stride = conv->out_x;
@@ -372,7 +371,7 @@ static size_t run_tiles(const struct step *step, size_t row, size_t most, uintpt
 }
 
 // All tiles of a block take the chunk in turn, and each fetches its share of the next.
-static void run_step(const struct step *step, const struct range *range)
+static void run_product_step(const struct step *step, const struct range *range)
 {
     size_t rows = step->product->kernels->rows, ahead_step = 0;
     if (step->ahead_step > 0)
@@ -386,7 +385,7 @@ static void run_step(const struct step *step, const struct range *range)
     }
 }
 
-static void run_panel(const struct product *product, const struct range *range, size_t panel,
+static void run_panel(const struct conv_product *product, const struct range *range, size_t panel,
                       const float *behind)
 {
     const struct conv_kernels *kernels = product->kernels;
@@ -395,7 +394,7 @@ static void run_panel(const struct product *product, const struct range *range, 
     struct step step = {
         .product = product,
         .column = column,
-        .columns = (unsigned)wnn_smaller(width, product->n - column),
+        .columns = (unsigned)wnn_min(width, product->n - column),
         .first = true,
         .filter = product->filter + column * product->terms,
         .addend = product->addend != NULL ? product->addend + column : NULL,
@@ -416,7 +415,7 @@ static void run_panel(const struct product *product, const struct range *range, 
             next = behind;
         step.ahead = (uintptr_t)(next != NULL ? next : step.filter);
         step.ahead_step = next != NULL ? row_floats * sizeof(float) : 0;
-        run_step(&step, range);
+        run_product_step(&step, range);
         step.filter += terms * row_floats;
         step.chunk.term += terms;
         step.first = false;
@@ -425,7 +424,7 @@ static void run_panel(const struct product *product, const struct range *range, 
 }
 
 // Items are parts of the panels, for parts of the tiles.
-static struct range item_range(const struct product *product, size_t item)
+static struct range item_range(const struct conv_product *product, size_t item)
 {
     size_t tiles = item % product->tile_parts, panels = item / product->tile_parts;
     return (struct range){
@@ -438,7 +437,7 @@ static struct range item_range(const struct product *product, size_t item)
 
 static void run_item(void *argument, size_t item)
 {
-    const struct product *product = argument;
+    const struct conv_product *product = argument;
     struct range all = item_range(product, item);
     size_t panel_floats = panel_width(product) * product->terms;
     const float *after = NULL;
@@ -447,7 +446,7 @@ static void run_item(void *argument, size_t item)
     for (size_t tile = all.tile; tile < all.tile_end; tile += product->block) {
         struct range range = all;
         range.tile = tile;
-        range.tile_end = wnn_smaller(all.tile_end, tile + product->block);
+        range.tile_end = wnn_min(all.tile_end, tile + product->block);
         for (size_t panel = all.panel; panel < all.panel_end; panel++) {
             const float *behind = product->filter + (panel + 1) * panel_floats;
             if (wnn_interrupted(product->conv->interrupt))
@@ -465,20 +464,20 @@ static void run_item(void *argument, size_t item)
 
 // Threads have a part of the pixels and the whole filter, so that what one has written it reads again in the
 // next layer, unless there are so few pixels that the filter would have to come too fast.
-static void cut_items(struct product *product)
+static void cut_items(struct conv_product *product)
 {
     const struct conv *conv = product->conv;
     size_t input = conv->batch * (size_t)(conv->y.in * conv->x.in) * conv->inputs;
     size_t work = product->m * product->n * (product->terms + 8) / ITEM_WORK;
-    size_t items = product->threads == 1 ? 1 : wnn_smaller(4 * (size_t)product->threads, work > 0 ? work : 1);
+    size_t items = product->threads == 1 ? 1 : wnn_min(4 * (size_t)product->threads, work > 0 ? work : 1);
     size_t *first = &product->tile_parts, *second = &product->panel_parts;
     size_t first_most = product->tiles, second_most = product->panels;
     if (product->tiles < THREAD_TILES * (size_t)product->threads && product->n * product->terms > input) {
         first = &product->panel_parts, second = &product->tile_parts;
         first_most = product->panels, second_most = product->tiles;
     }
-    *first = wnn_smaller(items, first_most);
-    *second = wnn_smaller((items + *first - 1) / *first, second_most);
+    *first = wnn_min(items, first_most);
+    *second = wnn_min((items + *first - 1) / *first, second_most);
 
     size_t bytes = input * sizeof(float) / product->tiles + 1;
     product->block = BLOCK_BYTES / bytes > BLOCK_TILES ? BLOCK_BYTES / bytes : BLOCK_TILES;
@@ -486,7 +485,7 @@ static void cut_items(struct product *product)
 
 void wnn_conv_product(const struct conv *conv, size_t group, const struct parallel *parallel)
 {
-    struct product product = {
+    struct conv_product product = {
         .conv = conv,
         .kernels = wnn_conv_kernels(),
         .input = conv->input + group * conv->inputs,

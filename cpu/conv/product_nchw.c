@@ -114,7 +114,7 @@ static void patch_panel(const struct gemm *gemm, size_t k, size_t length, size_t
     // Pieces of the panel's columns that belong to one row of the output.
     for (size_t lane = 0, lanes; lane < count; lane += lanes) {
         size_t x = (column + lane) % conv->x.count, y = (column + lane) / conv->x.count;
-        lanes = wnn_smaller(conv->x.count - x, count - lane);
+        lanes = wnn_min(conv->x.count - x, count - lane);
         int64_t first_y = conv->y.offset + (int64_t)y * conv->y.step;
         int64_t first_x = conv->x.offset + (int64_t)x * conv->x.step;
         size_t channel = k / taps, ky = k % taps / conv->x.taps, kx = k % conv->x.taps;

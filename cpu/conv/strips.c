@@ -26,14 +26,14 @@ static struct strip_axis cut(const struct conv *conv, unsigned threads)
     cut.in_line = pixels ? conv->in_x : conv->in_y;
     cut.out_line = pixels ? conv->out_x : conv->out_y;
     size_t limit = (size_t)STRIP_FLOATS * threads, span = (axis->taps - 1) * (size_t)axis->offset_step + 1;
-    size_t step = wnn_smaller((size_t)axis->step, span), first = span * cut.in_line;
+    size_t step = wnn_min((size_t)axis->step, span), first = span * cut.in_line;
     size_t most = first < limit ? (limit - first) / (step * cut.in_line + cut.out_line) : 0;
     size_t strips = (axis->count + most) / (most + 1);
     cut.lines = (axis->count + strips - 1) / strips;
     size_t image = conv->in_image + conv->out_image;
-    cut.images = image < limit && strips == 1 ? wnn_smaller(limit / image, conv->batch) : 1;
+    cut.images = image < limit && strips == 1 ? wnn_min(limit / image, conv->batch) : 1;
     size_t reach = (cut.lines - 1) * (size_t)axis->step + span;
-    cut.in_lines = strips == 1 ? (size_t)axis->in : wnn_smaller(reach, (size_t)axis->in);
+    cut.in_lines = strips == 1 ? (size_t)axis->in : wnn_min(reach, (size_t)axis->in);
     return cut;
 }
 
@@ -59,7 +59,7 @@ static void widen(void *argument, size_t begin, size_t end)
     const struct lines *lines = argument;
     size_t first = begin * LINE_FLOATS;
     wnn_half_to_float_array(lines->halves + first, lines->floats + first,
-                            wnn_smaller(end * LINE_FLOATS, lines->count) - first);
+                            wnn_min(end * LINE_FLOATS, lines->count) - first);
 }
 
 // A strip's sums, side by side as their places are, to float16.
@@ -74,7 +74,7 @@ static void narrow(void *argument, size_t begin, size_t end)
     const struct sums *sums = argument;
     const struct conv *strip = sums->strip;
     for (size_t line = begin; line < end; line++) {
-        size_t first = line * LINE_FLOATS, count = wnn_smaller(sums->count - first, LINE_FLOATS);
+        size_t first = line * LINE_FLOATS, count = wnn_min(sums->count - first, LINE_FLOATS);
         float *values = strip->output + first, addend[LINE_FLOATS];
         uint16_t *to = strip->output_halves + first;
         if (strip->addend_halves != NULL) {
@@ -99,9 +99,8 @@ void wnn_conv_strips(const struct conv *conv, void (*run)(const struct conv *str
     const struct strip_axis all = cut(conv, parallel->threads);
     size_t count = all.axis->count, strips = (count + all.lines - 1) / all.lines, images;
     for (size_t i = 0; i < conv->batch * strips; i += images) {
-        size_t image = i / strips, first = i % strips * all.lines,
-               lines = wnn_smaller(all.lines, count - first);
-        images = wnn_smaller(all.images, conv->batch - image);
+        size_t image = i / strips, first = i % strips * all.lines, lines = wnn_min(all.lines, count - first);
+        images = wnn_min(all.images, conv->batch - image);
         // Input lines [low, high).
         int64_t low = all.axis->offset + (int64_t)first * all.axis->step, size = all.axis->in;
         int64_t high = low + ((int64_t)lines - 1) * all.axis->step +

@@ -15,8 +15,8 @@
 
 enum {
     POINTS = 16,              // elements of a transformed tile
-    LEAST_CHANNELS = 32,      // below which the transformations cost as much as they save
-    LEAST_TILES = 24,         // below which reading the filter, which is larger, costs more
+    MIN_CHANNELS = 32,        // below which the transformations cost as much as they save
+    MIN_TILES = 24,           // below which reading the filter, which is larger, costs more
     BAND_FLOATS = 256 * 1024, // of a band's transformed tiles and products
     CHANNEL_UNIT = 16,        // channels are multiples of the longest vectors
 };
@@ -40,9 +40,9 @@ static size_t tile_count(const struct conv *conv)
 bool wnn_conv_winograd_suits(const struct conv *conv)
 {
     return conv->channels_last && conv->groups == 1 && is_plain(&conv->y) && is_plain(&conv->x) &&
-           conv->inputs >= LEAST_CHANNELS && conv->outputs >= LEAST_CHANNELS &&
+           conv->inputs >= MIN_CHANNELS && conv->outputs >= MIN_CHANNELS &&
            conv->inputs % CHANNEL_UNIT == 0 && conv->outputs % CHANNEL_UNIT == 0 &&
-           tile_count(conv) >= LEAST_TILES;
+           tile_count(conv) >= MIN_TILES;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -61,14 +61,14 @@ struct packing {
 };
 
 enum {
-    MOST_LANES = 16
+    MAX_LANES = 16
 };
-typedef float lane_floats[MOST_LANES];
+typedef float lane_floats[MAX_LANES];
 
 // G g, for three taps of a number of output channels, `step` apart.
 static void expand(const lane_floats *g, size_t step, lane_floats *to, size_t to_step)
 {
-    for (size_t lane = 0; lane < MOST_LANES; lane++) {
+    for (size_t lane = 0; lane < MAX_LANES; lane++) {
         float first = g[0][lane], last = g[2 * step][lane];
         float sum = 0.5f * (first + last), middle = 0.5f * g[step][lane];
         to[0][lane] = first;
@@ -94,13 +94,13 @@ static void pack_vectors(void *argument, size_t begin, size_t end)
     for (size_t vector = begin; vector < end; vector++) {
         lane_floats taps[9] = {0}, rows[12], points[POINTS];
         size_t o = vector * kernels->lanes, width = kernels->lanes * kernels->vectors;
-        size_t first = o / width * width, columns = wnn_smaller(width, padded - first);
+        size_t first = o / width * width, columns = wnn_min(width, padded - first);
         for (size_t i = 0; i < conv->inputs; i++) {
             for (size_t tap = 0; tap < 9; tap++)
                 read_taps(conv,
                           o * conv->filter_out + i * conv->filter_in + tap / 3 * conv->filter_y +
                               tap % 3 * conv->filter_x,
-                          wnn_smaller(kernels->lanes, conv->outputs - o), taps[tap]);
+                          wnn_min(kernels->lanes, conv->outputs - o), taps[tap]);
             for (size_t x = 0; x < 3; x++)
                 expand(taps + x, 3, rows + x, 3);
             for (size_t y = 0; y < 4; y++)
@@ -161,7 +161,7 @@ static void multiply(const struct band *band)
         const float *points = band->points + point * band->count * conv->inputs;
         float *products = band->products + point * band->count * conv->outputs;
         for (size_t column = 0; column < conv->outputs; column += width) {
-            size_t columns = wnn_smaller(width, conv->outputs - column);
+            size_t columns = wnn_min(width, conv->outputs - column);
             size_t vectors = (columns + kernels->lanes - 1) / kernels->lanes;
             const float *rows[WNN_CONV_MAX_ROWS];
             struct conv_tile tile = {
@@ -207,15 +207,15 @@ struct bands {
     float *scratch;
 };
 
-// Tiles of a band, at most: a multiple of those that are multiplied together.
-static size_t most_tiles(const struct conv *conv)
+// Tiles of a band, at most: a multiple of the tiles that are multiplied together.
+static size_t max_tiles(const struct conv *conv)
 {
     size_t rows = wnn_conv_kernels()->rows;
     size_t most = BAND_FLOATS / (POINTS * (conv->inputs + conv->outputs)) / rows * rows;
     return most > 0 ? most : rows;
 }
 
-static size_t most_items(unsigned threads)
+static size_t max_items(unsigned threads)
 {
     return threads == 1 ? 1 : 2 * (size_t)threads;
 }
@@ -223,13 +223,13 @@ static size_t most_items(unsigned threads)
 static struct bands cut(const struct conv *conv, unsigned threads)
 {
     struct bands bands = {.conv = conv, .tiles = tile_count(conv)};
-    size_t rows = wnn_conv_kernels()->rows, most = most_tiles(conv);
+    size_t rows = wnn_conv_kernels()->rows, most = max_tiles(conv);
     bands.count = (bands.tiles + most - 1) / most;
     if (bands.count < 4 * (size_t)threads) // as many for each thread
         bands.count = (bands.count + threads - 1) / threads * threads;
     bands.each = ((bands.tiles + bands.count - 1) / bands.count + rows - 1) / rows * rows;
     bands.count = (bands.tiles + bands.each - 1) / bands.each;
-    bands.items = wnn_smaller(bands.count, most_items(threads));
+    bands.items = wnn_min(bands.count, max_items(threads));
     return bands;
 }
 
@@ -241,8 +241,8 @@ static size_t band_floats(const struct bands *bands)
 size_t wnn_conv_winograd_scratch(const struct conv *conv, unsigned threads)
 {
     size_t rows = wnn_conv_kernels()->rows, tiles = (tile_count(conv) + rows - 1) / rows * rows;
-    struct bands bands = {.conv = conv, .each = wnn_smaller(most_tiles(conv), tiles)};
-    return wnn_aligned(most_items(threads) * band_floats(&bands) * sizeof(float));
+    struct bands bands = {.conv = conv, .each = wnn_min(max_tiles(conv), tiles)};
+    return wnn_aligned(max_items(threads) * band_floats(&bands) * sizeof(float));
 }
 
 static void run_item(void *argument, size_t item)
@@ -256,7 +256,7 @@ static void run_item(void *argument, size_t item)
         struct band band = {
             .conv = bands->conv,
             .first = i * bands->each,
-            .count = wnn_smaller(bands->each, bands->tiles - i * bands->each),
+            .count = wnn_min(bands->each, bands->tiles - i * bands->each),
             .points = scratch,
         };
         band.products = scratch + POINTS * band.count * bands->conv->inputs;

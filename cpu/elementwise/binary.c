@@ -164,7 +164,7 @@ struct job {
     struct view left, right;
     unsigned char *out;
     size_t out_size;
-    bool streams;
+    bool non_temporal;
 };
 
 static void binary_piece(void *argument, size_t begin, size_t end)
@@ -172,7 +172,7 @@ static void binary_piece(void *argument, size_t begin, size_t end)
     const struct job *job = argument;
     struct cursor left, right;
     struct chunk_room room;
-    room.streams = job->streams;
+    room.non_temporal = job->non_temporal;
     wnn_cpu_cursor_init(&left, &job->left);
     wnn_cpu_cursor_init(&right, &job->right);
     for (size_t i = begin, n; i < end; i += n) {
@@ -191,7 +191,7 @@ static void half_piece(void *argument, size_t begin, size_t end)
     struct cursor left, right;
     struct chunk_room room;
     _Alignas(64) float a[WNN_CHUNK], b[WNN_CHUNK];
-    room.streams = job->streams;
+    room.non_temporal = job->non_temporal;
     wnn_cpu_cursor_init(&left, &job->left);
     wnn_cpu_cursor_init(&right, &job->right);
     for (size_t i = begin, n; i < end; i += n) {
@@ -214,7 +214,7 @@ static void half_piece(void *argument, size_t begin, size_t end)
     wnn_cpu_chunks_end(&room);
 }
 
-static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+static void run_binary_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
 {
     step->loop.binary(in[0], in[1], out, count);
 }
@@ -227,7 +227,7 @@ static void run_swapped_step(const struct chunk_step *step, const void *const in
 struct chunk_step wnn_cpu_binary_step(enum op op, WNNDataType type)
 {
     const struct binary *binary = operators[op];
-    return (struct chunk_step){.run = binary->swapped ? run_swapped_step : run_step,
+    return (struct chunk_step){.run = binary->swapped ? run_swapped_step : run_binary_step,
                                .loop.binary = binary->loop[type],
                                .grain = binary->grain};
 }
@@ -243,7 +243,7 @@ static void run_binary(const struct kernel_call *call)
         .loop = binary->loop[type],
         .out = out->data,
         .out_size = wnn_dtype_bits(out->type) / 8,
-        .streams = wnn_cpu_chunks_stream(call),
+        .non_temporal = wnn_cpu_chunks_non_temporal(call),
     };
     wnn_cpu_view_init(&job.left, &call->in[binary->swapped], &out->shape);
     wnn_cpu_view_init(&job.right, &call->in[!binary->swapped], &out->shape);

@@ -103,7 +103,7 @@ struct job {
     const unsigned char *in;
     unsigned char *out;
     size_t in_size, out_size;
-    bool streams;
+    bool non_temporal;
 };
 
 static void convert(const struct job *job, const void *in, void *out, size_t count)
@@ -146,8 +146,8 @@ static void cast_piece(void *argument, size_t begin, size_t end)
 {
     const struct job *job = argument;
     struct chunk_room room;
-    room.streams = job->streams;
-    size_t most = room.streams ? WNN_CHUNK : end - begin;
+    room.non_temporal = job->non_temporal;
+    size_t most = room.non_temporal ? WNN_CHUNK : end - begin;
     for (size_t i = begin, n; i < end; i += n) {
         n = end - i < most ? end - i : most;
         unsigned char *out = job->out + i * job->out_size;
@@ -157,7 +157,7 @@ static void cast_piece(void *argument, size_t begin, size_t end)
     wnn_cpu_chunks_end(&room);
 }
 
-static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+static void run_cast_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
 {
     if (step->loop.cast)
         step->loop.cast(in[0], out, count);
@@ -167,7 +167,7 @@ static void run_step(const struct chunk_step *step, const void *const in[3], voi
 
 struct chunk_step wnn_cpu_cast_step(WNNDataType from, WNNDataType to)
 {
-    return (struct chunk_step){.run = run_step,
+    return (struct chunk_step){.run = run_cast_step,
                                .loop.cast =
                                    loops[from == WNNDataType_Float16 ? WNNDataType_Float32 : from][to],
                                .size = wnn_cpu_chunk_size(to),
@@ -187,7 +187,7 @@ static void run_cast(const struct kernel_call *call)
         .out = out->data,
         .in_size = wnn_dtype_bits(in->type) / 8,
         .out_size = wnn_dtype_bits(out->type) / 8,
-        .streams = wnn_cpu_chunks_stream(call),
+        .non_temporal = wnn_cpu_chunks_non_temporal(call),
     };
     wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP, cast_piece, &job);
 }

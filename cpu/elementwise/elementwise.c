@@ -293,14 +293,15 @@ static void where_piece(void *argument, size_t begin, size_t end)
     }
 }
 
-static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+static void run_chunk_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
 {
     select_elements(in[0], in[1], in[2], out, step->size, count);
 }
 
 struct chunk_step wnn_cpu_where_step(WNNDataType type)
 {
-    return (struct chunk_step){.run = run_step, .size = wnn_cpu_chunk_size(type), .grain = WNN_GRAIN_CHEAP};
+    return (struct chunk_step){
+        .run = run_chunk_step, .size = wnn_cpu_chunk_size(type), .grain = WNN_GRAIN_CHEAP};
 }
 
 static void run_where(const struct kernel_call *call)

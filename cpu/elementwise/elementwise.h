@@ -28,7 +28,7 @@
 
 // A tensor read as if it had another shape, in which an element may stand several times: where the sizes
 // differ, each index is repeated size / own size times. A broadcast dimension (of size 1, or missing in
-// front) is the special case of one block, the blocks of quantised tensors the general one.
+// front) is the special case of one block, the blocks of quantized tensors the general one.
 struct view {
     const unsigned char *data;
     WNNDataType type;
@@ -40,7 +40,7 @@ struct view {
 // No size of `from` is 0.
 void wnn_cpu_view_init(struct view *view, const struct tensor *from, const struct shape *to);
 
-// One thread's way through a view. About 4 KiB.
+// One thread's position in a view. About 4 KiB.
 struct cursor {
     const struct view *view;
     size_t filled, offset; // that many elements of the buffer repeat the one at this offset
@@ -60,38 +60,38 @@ const float *wnn_cpu_cursor_read_floats(struct cursor *cursor, size_t index, siz
 // even one in the low half. index is even.
 void wnn_cpu_pack_pairs(const unsigned char *values, unsigned char *out, size_t index, size_t count);
 
-// Where a thread makes chunks of an output: in their place, or on the way past the caches.
+// Where a thread makes chunks of an output: in their place, or stored past the caches.
 struct chunk_room {
-    bool streams;
+    bool non_temporal;
     _Alignas(64) unsigned char buffer[WNN_CHUNK * sizeof(uint64_t)];
 };
 
 // Whether chunks of an output go past the caches. What takes the place of an input is in them.
-static inline bool wnn_cpu_chunks_stream(const struct kernel_call *call)
+static inline bool wnn_cpu_chunks_non_temporal(const struct kernel_call *call)
 {
     const struct tensor *out = call->out;
     for (unsigned i = 0; i < call->node->in_count; i++)
         if (call->in[i].data == out->data)
             return false;
-    return wnn_streams(out->count * (wnn_dtype_bits(out->type) / 8));
+    return wnn_is_non_temporal(out->count * (wnn_dtype_bits(out->type) / 8));
 }
 
 static inline void *wnn_cpu_chunk_begin(struct chunk_room *room, void *out)
 {
-    return room->streams ? room->buffer : out;
+    return room->non_temporal ? room->buffer : out;
 }
 
 static inline void wnn_cpu_chunk_end(const struct chunk_room *room, void *out, size_t bytes)
 {
-    if (room->streams)
-        wnn_stream(out, room->buffer, bytes);
+    if (room->non_temporal)
+        wnn_nt_store(out, room->buffer, bytes);
 }
 
 // Behind a thread's last chunk.
 static inline void wnn_cpu_chunks_end(const struct chunk_room *room)
 {
-    if (room->streams)
-        wnn_stream_end();
+    if (room->non_temporal)
+        wnn_nt_fence();
 }
 
 // The options of an operator of one input, converted to the data type.
@@ -141,7 +141,7 @@ static inline void wnn_cpu_expect(const struct chunk_room *room, const void *in,
 {
     for (size_t i = 0; i < count * sizeof(uint16_t); i += 64) {
         __builtin_prefetch((const char *)in + i);
-        if (!room->streams)
+        if (!room->non_temporal)
             __builtin_prefetch((char *)out + i, 1);
     }
 }

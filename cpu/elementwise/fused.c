@@ -146,8 +146,8 @@ static const void *read_input(const struct chain *chain, struct room *room, unsi
 
 // Runs a step, and puts its result into the output that it is. Returns where the steps behind it find the
 // result.
-static const void *run_step(const struct chain *chain, struct room *room, unsigned number,
-                            const void *const in[3], size_t index, size_t count)
+static const void *run_fused_step(const struct chain *chain, struct room *room, unsigned number,
+                                  const void *const in[3], size_t index, size_t count)
 {
     const struct value *value = &chain->values[chain->input_count + number];
     const struct chunk_step *loop = &chain->loops[number];
@@ -181,7 +181,7 @@ static void run_chunk(const struct chain *chain, struct room *room, size_t index
                 at[value] = read_input(chain, room, value, index, count);
             in[j] = at[value];
         }
-        at[chain->input_count + i] = run_step(chain, room, i, in, index, count);
+        at[chain->input_count + i] = run_fused_step(chain, room, i, in, index, count);
     }
 }
 
@@ -229,4 +229,4 @@ static bool may_alias(const struct node *node, unsigned input)
     return last <= written;
 }
 
-const struct kernel wnn_cpu_elementwise = {.run = run_elementwise, .in_place = ~0u, .shares = may_alias};
+const struct kernel wnn_cpu_elementwise = {.run = run_elementwise, .in_place = ~0u, .may_alias = may_alias};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Element-wise operators on quantised numbers: of two operands, chunk by chunk with the very float32
+// Element-wise operators on quantized numbers: of two operands, chunk by chunk with the very float32
 // arithmetic of dequantizeLinear, the operator and quantizeLinear; of one operand, by a table of the 256
 // results of that.
 

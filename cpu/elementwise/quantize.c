@@ -15,7 +15,7 @@ struct job {
     size_t count;
     unsigned char *out;
     WNNDataType type; // of the output
-    bool streams;
+    bool non_temporal;
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ static void quantize_range(const struct job *job, size_t begin, size_t end)
     struct cursor input, scale, zero;
     float x[WNN_CHUNK], s[WNN_CHUNK];
     struct chunk_room room;
-    room.streams = job->streams && !packed;
+    room.non_temporal = job->non_temporal && !packed;
     wnn_cpu_cursor_init(&input, &job->input);
     wnn_cpu_cursor_init(&scale, &job->scale);
     wnn_cpu_cursor_init(&zero, &job->zero);
@@ -179,7 +179,7 @@ static void run_quantize_linear(const struct kernel_call *call)
         .count = out->count,
         .out = out->data,
         .type = out->type,
-        .streams = wnn_cpu_chunks_stream(call),
+        .non_temporal = wnn_cpu_chunks_non_temporal(call),
     };
     wnn_cpu_view_init(&job.input, &call->in[0], &out->shape);
     wnn_cpu_view_init(&job.scale, &call->in[1], &out->shape);
@@ -225,7 +225,7 @@ static void dequantize_piece(void *argument, size_t begin, size_t end)
     float s[WNN_CHUNK];
     bool half = job->type == WNNDataType_Float16;
     size_t size = half ? sizeof(uint16_t) : sizeof(float);
-    room.streams = job->streams;
+    room.non_temporal = job->non_temporal;
     wnn_cpu_cursor_init(&input, &job->input);
     wnn_cpu_cursor_init(&scale, &job->scale);
     wnn_cpu_cursor_init(&zero, &job->zero);
@@ -251,7 +251,7 @@ static void run_dequantize_linear(const struct kernel_call *call)
         .count = out->count,
         .out = out->data,
         .type = out->type,
-        .streams = wnn_cpu_chunks_stream(call),
+        .non_temporal = wnn_cpu_chunks_non_temporal(call),
     };
     wnn_cpu_view_init(&job.input, &call->in[0], &out->shape);
     wnn_cpu_view_init(&job.scale, &call->in[1], &out->shape);
@@ -263,7 +263,7 @@ static void run_dequantize_linear(const struct kernel_call *call)
 // As steps of a chain
 // ---------------------------------------------------------------------------------------------------------------
 
-static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+static void run_quantize_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
 {
     step->loop.quantize(in[0], in[1], in[2], out, count);
 }
@@ -271,13 +271,13 @@ static void run_step(const struct chunk_step *step, const void *const in[3], voi
 struct chunk_step wnn_cpu_quantize_step(WNNDataType to)
 {
     return (struct chunk_step){
-        .run = run_step, .loop.quantize = quantize_loops[to], .grain = WNN_GRAIN_CHEAP};
+        .run = run_quantize_step, .loop.quantize = quantize_loops[to], .grain = WNN_GRAIN_CHEAP};
 }
 
 struct chunk_step wnn_cpu_dequantize_step(WNNDataType from)
 {
     return (struct chunk_step){
-        .run = run_step, .loop.quantize = dequantize_loops[from], .grain = WNN_GRAIN_CHEAP};
+        .run = run_quantize_step, .loop.quantize = dequantize_loops[from], .grain = WNN_GRAIN_CHEAP};
 }
 
 const struct kernel wnn_cpu_quantizeLinear = {.run = run_quantize_linear, .in_place = 7};

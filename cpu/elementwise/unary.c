@@ -255,7 +255,7 @@ struct job {
     const unsigned char *in;
     unsigned char *out;
     size_t in_size, out_size;
-    bool half_in, half_out, streams;
+    bool half_in, half_out, non_temporal;
 };
 
 static void unary_piece(void *argument, size_t begin, size_t end)
@@ -263,8 +263,8 @@ static void unary_piece(void *argument, size_t begin, size_t end)
     const struct job *job = argument;
     struct chunk_room room;
     _Alignas(64) float values[WNN_CHUNK];
-    room.streams = job->streams;
-    size_t most = job->half_in || room.streams ? WNN_CHUNK : end - begin;
+    room.non_temporal = job->non_temporal;
+    size_t most = job->half_in || room.non_temporal ? WNN_CHUNK : end - begin;
     for (size_t i = begin, n; i < end; i += n) {
         n = end - i < most ? end - i : most;
         const unsigned char *in = job->in + i * job->in_size;
@@ -296,19 +296,20 @@ static void apply(unsigned op, const void *attrs, const struct tensor *in, const
         .out_size = wnn_dtype_bits(out->type) / 8,
         .half_in = in->type == WNNDataType_Float16,
         .half_out = out->type == WNNDataType_Float16,
-        .streams = in->data != out->data && wnn_streams(out->count * (wnn_dtype_bits(out->type) / 8)),
+        .non_temporal =
+            in->data != out->data && wnn_is_non_temporal(out->count * (wnn_dtype_bits(out->type) / 8)),
     };
     wnn_parallel_for(parallel, out->count, operators[op]->grain, unary_piece, &job);
 }
 
-static void run_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
+static void run_unary_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
 {
     step->loop.unary(in[0], out, count, &step->constants);
 }
 
 struct chunk_step wnn_cpu_unary_step(enum op op, const void *attrs, WNNDataType type)
 {
-    return (struct chunk_step){.run = run_step,
+    return (struct chunk_step){.run = run_unary_step,
                                .loop.unary = operators[op]->loop[type],
                                .constants = read_constants(op, attrs, type),
                                .grain = operators[op]->grain};
@@ -333,7 +334,7 @@ void wnn_cpu_activate_floats(const struct activation *activation, float *values,
 {
     if (activation->op == WNN_OP_softmax) {
         struct tensor tensor = {.data = values, .type = WNNDataType_Float32, .count = count};
-        wnn_cpu_soften(&tensor, row, &wnn_serial);
+        wnn_cpu_softmax_rows(&tensor, row, &wnn_serial);
         return;
     }
     struct unary_constants constants = read_constants(activation->op, activation->attrs, WNNDataType_Float32);

@@ -12,8 +12,9 @@
 enum {
     SOONER = 512,  // indices from now on that are asked for: the first cache is for what they choose from
     STRAIGHT = 64, // elements of a row that pay for going without places
-    ENOUGH = 1024, // bytes to stream at a time: they leave the first cache to what is chosen from
-    DIRECT = 256   // bytes of a block that is streamed from where it is
+    ENOUGH =
+        1024, // bytes to store past the caches at a time: they leave the first cache to what is chosen from
+    DIRECT = 256 // bytes of a block that is stored from where it is
 };
 
 // `count` blocks to choose from.
@@ -94,7 +95,7 @@ static bool nothing_to_gather(const struct kernel_call *call)
 // An output that is written from front to back: as it is made, or, if it is large, past the caches.
 struct writer {
     char *to;
-    bool streams;
+    bool non_temporal;
     size_t filled;
     char buffer[WNN_INDICES * sizeof(uint64_t)];
 };
@@ -102,14 +103,14 @@ struct writer {
 static void begin_writing(struct writer *w, char *to, const struct tensor *out)
 {
     w->to = to;
-    w->streams = wnn_streams(out->count * wnn_element_size(out));
+    w->non_temporal = wnn_is_non_temporal(out->count * wnn_element_size(out));
     w->filled = 0;
 }
 
 static void write_out(struct writer *w)
 {
     if (w->filled > 0)
-        wnn_stream(w->to, w->buffer, w->filled);
+        wnn_nt_store(w->to, w->buffer, w->filled);
     w->to += w->filled;
     w->filled = 0;
 }
@@ -117,7 +118,7 @@ static void write_out(struct writer *w)
 // Where the next `bytes`, no more than a buffer, are to be made.
 WNN_INLINE char *room(struct writer *w, size_t bytes)
 {
-    if (!w->streams)
+    if (!w->non_temporal)
         return (w->to += bytes) - bytes;
     if (w->filled > 0 && w->filled + bytes > ENOUGH)
         write_out(w);
@@ -135,21 +136,21 @@ WNN_INLINE void go_to(struct writer *w, char *to)
 static void end_writing(struct writer *w)
 {
     write_out(w);
-    if (w->streams)
-        wnn_stream_end();
+    if (w->non_temporal)
+        wnn_nt_fence();
 }
 
 WNN_INLINE void write_blocks(struct writer *w, const struct source *source, const uint32_t *places,
                              size_t count, size_t bytes)
 {
-    if (w->streams && bytes >= DIRECT) {
+    if (w->non_temporal && bytes >= DIRECT) {
         for (size_t i = 0; i < count; i++, w->to += bytes)
-            wnn_stream(w->to, source->from + places[i] * bytes, bytes);
+            wnn_nt_store(w->to, source->from + places[i] * bytes, bytes);
         return;
     }
-    size_t most = w->streams ? sizeof w->buffer / bytes : count;
+    size_t most = w->non_temporal ? sizeof w->buffer / bytes : count;
     for (size_t i = 0, n; i < count; i += n) {
-        n = wnn_smaller(count - i, most);
+        n = wnn_min(count - i, most);
         gather_places(room(w, n * bytes), source, places + i, n, bytes);
     }
 }
@@ -241,15 +242,16 @@ WNN_INLINE void look_up_rows(const struct gather *g, struct writer *writer, size
 
 // Bytes of WNN_WOVEN rows side by side: each index is followed but once for all of them.
 static void gather_woven(const struct gather *g, size_t row, const uint32_t *valid, size_t first,
-                         size_t count, bool streams)
+                         size_t count, bool non_temporal)
 {
     char woven[WOVEN * WNN_WOVEN], chosen[WNN_INDICES * WNN_WOVEN];
     const struct source source = {woven, g->size, {NULL, 0}};
     size_t line = g->indices->count;
-    wnn_weave((const char *)g->in->data + row * g->size, (ptrdiff_t)g->size, woven, 1, WNN_WOVEN, g->size);
+    wnn_interleave((const char *)g->in->data + row * g->size, (ptrdiff_t)g->size, woven, 1, WNN_WOVEN,
+                   g->size);
     gather_places(chosen, &source, valid, count, WNN_WOVEN);
-    wnn_unweave(chosen, (char *)g->out->data + row * line + first, (ptrdiff_t)line, 1, WNN_WOVEN, count,
-                streams);
+    wnn_deinterleave(chosen, (char *)g->out->data + row * line + first, (ptrdiff_t)line, 1, WNN_WOVEN, count,
+                     non_temporal);
 }
 
 // Units are WNN_INDICES indices (or what is left of them) at ROWS places of `outer`.
@@ -260,8 +262,8 @@ WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end,
     begin_writing(&writer, g->out->data, g->out);
     for (size_t unit = begin; unit < end; unit++) {
         uint32_t valid[WNN_INDICES];
-        size_t first = unit % chunks * WNN_INDICES, n = wnn_smaller(count - first, WNN_INDICES);
-        size_t row = unit / chunks * ROWS, last = wnn_smaller(g->outer, row + ROWS);
+        size_t first = unit % chunks * WNN_INDICES, n = wnn_min(count - first, WNN_INDICES);
+        size_t row = unit / chunks * ROWS, last = wnn_min(g->outer, row + ROWS);
         wnn_load_indices(g->indices, first, n, g->size, valid);
 #if WNN_X86_64
         if (can_look_up(g, bytes)) {
@@ -269,9 +271,9 @@ WNN_INLINE void gather_runs_of(const struct gather *g, size_t begin, size_t end,
             continue;
         }
 #endif
-        bool weaves = bytes == 1 && g->size <= WOVEN && n >= g->size / 2;
-        for (; weaves && row + WNN_WOVEN <= last; row += WNN_WOVEN)
-            gather_woven(g, row, valid, first, n, writer.streams);
+        bool interleaves = bytes == 1 && g->size <= WOVEN && n >= g->size / 2;
+        for (; interleaves && row + WNN_WOVEN <= last; row += WNN_WOVEN)
+            gather_woven(g, row, valid, first, n, writer.non_temporal);
         for (; row < last; row++) {
             struct source source = {(const char *)g->in->data + row * g->size * bytes, g->size, {NULL, 0}};
             go_to(&writer, (char *)g->out->data + (row * count + first) * bytes);
@@ -364,9 +366,9 @@ WNN_INLINE void gather_elements_of(const struct elements *e, size_t begin, size_
     struct writer writer;
     begin_writing(&writer, e->to + begin * bytes, e->out);
     for (size_t i = begin, n; i < end; i += n) {
-        n = wnn_smaller(end - i, WNN_INDICES);
+        n = wnn_min(end - i, WNN_INDICES);
         if (e->straight > 0)
-            n = wnn_smaller(n, e->straight - i % e->straight);
+            n = wnn_min(n, e->straight - i % e->straight);
         gather_some(e, room(&writer, n * bytes), i, n, bytes);
     }
     end_writing(&writer);
@@ -417,7 +419,7 @@ WNN_TARGET_AVX512 static struct named find_named(const struct elements *e, const
 }
 
 WNN_TARGET_AVX512 static void gather_tile(const struct elements *e, const struct tile *t, struct named named,
-                                          bool streams)
+                                          bool non_temporal)
 {
     _Alignas(COLUMNS) char rows[NAMED * COLUMNS + sizeof(uint32_t)]; // words end behind the last byte
     const __m512i first = _mm512_set1_epi32((int)named.first), last = _mm512_set1_epi32((int)named.count - 1);
@@ -444,7 +446,7 @@ WNN_TARGET_AVX512 static void gather_tile(const struct elements *e, const struct
         __m512i line = _mm512_packus_epi16(_mm512_packus_epi32(values[0], values[1]),
                                            _mm512_packus_epi32(values[2], values[3]));
         line = _mm512_permutexvar_epi32(order, line);
-        if (streams && t->columns == COLUMNS && (uintptr_t)to % COLUMNS == 0)
+        if (non_temporal && t->columns == COLUMNS && (uintptr_t)to % COLUMNS == 0)
             _mm512_stream_si512((void *)to, line);
         else
             _mm512_mask_storeu_epi8(to, taken, line);
@@ -459,16 +461,15 @@ static void gather_tiles(void *argument, size_t begin, size_t end)
     struct writer writer;
     begin_writing(&writer, e->to, e->out);
     for (size_t unit = begin; unit < end; unit++) {
-        size_t step = unit % parts * STEPS, steps = wnn_smaller(e->steps - step, STEPS);
-        size_t column = unit / parts % groups * GROUP, last = wnn_smaller(e->inner, column + GROUP);
+        size_t step = unit % parts * STEPS, steps = wnn_min(e->steps - step, STEPS);
+        size_t column = unit / parts % groups * GROUP, last = wnn_min(e->inner, column + GROUP);
         size_t outer = unit / parts / groups;
         while (column < last) {
             struct tile tile = {(outer * e->steps + step) * e->inner + column,
-                                outer * e->size * e->inner + column, steps,
-                                wnn_smaller(last - column, COLUMNS)};
+                                outer * e->size * e->inner + column, steps, wnn_min(last - column, COLUMNS)};
             struct named named = find_named(e, &tile);
             if (named.count > 0)
-                gather_tile(e, &tile, named, writer.streams);
+                gather_tile(e, &tile, named, writer.non_temporal);
             else
                 tile.columns = last - column; // those beside it are hardly different
             for (size_t s = 0; named.count == 0 && s < steps; s++) {
@@ -516,7 +517,7 @@ WNN_INLINE void gather_blocks_of(const struct tuples *t, size_t begin, size_t en
     begin_writing(&writer, t->to + begin * bytes, t->out);
     for (size_t i = begin, n; i < end; i += n) {
         uint32_t places[WNN_INDICES];
-        n = wnn_smaller(end - i, WNN_INDICES);
+        n = wnn_min(end - i, WNN_INDICES);
         wnn_load_blocks(t, i, n, places);
         write_blocks(&writer, &source, places, n, bytes);
     }

@@ -66,7 +66,7 @@ WNN_INLINE void load_places_body(const struct elements *e, size_t first, size_t 
     size_t base = first / row / rows * e->size * e->inner - origin;
     load_indices_body(e->indices, first, count, e->size, places);
     for (size_t i = 0, n; i < count; i += n) {
-        n = wnn_smaller(count - i, row - at);
+        n = wnn_min(count - i, row - at);
         if (e->inner == 1) {
             for (size_t j = i; j < i + n; j++)
                 places[j] += (uint32_t)base;

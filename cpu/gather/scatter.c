@@ -7,11 +7,11 @@
 
 enum {
     AHEAD = 2048,   // indices from now on that are asked for
-    SOON = 32,      // and places, of those that are far
+    SOON = 32,      // and places that are far
     CACHED = 262144 // bytes that stay near the processor
 };
 
-// Element i of those that lie in words, as the lowest bits.
+// Element i of elements that lie in words, as the lowest bits.
 WNN_INLINE uint64_t from_words(const uint64_t *words, size_t i, size_t bytes)
 {
     return words[i * bytes / sizeof *words] >> i * bytes % sizeof *words * 8;
@@ -54,15 +54,15 @@ WNN_INLINE void scatter_places(char *to, const char *from, const uint32_t *place
 struct bytes {
     const char *from;
     char *to;
-    bool streams;
+    bool non_temporal;
 };
 
 static void copy_range(void *argument, size_t begin, size_t end)
 {
     const struct bytes *bytes = argument;
-    if (bytes->streams) {
-        wnn_stream(bytes->to + begin, bytes->from + begin, end - begin);
-        wnn_stream_end();
+    if (bytes->non_temporal) {
+        wnn_nt_store(bytes->to + begin, bytes->from + begin, end - begin);
+        wnn_nt_fence();
     } else {
         memcpy(bytes->to + begin, bytes->from + begin, end - begin);
     }
@@ -71,7 +71,7 @@ static void copy_range(void *argument, size_t begin, size_t end)
 static void copy_input(const struct kernel_call *call)
 {
     size_t count = call->in[0].count * wnn_element_size(&call->in[0]);
-    struct bytes bytes = {call->in[0].data, call->out[0].data, wnn_streams(count)};
+    struct bytes bytes = {call->in[0].data, call->out[0].data, wnn_is_non_temporal(count)};
     if (bytes.from != bytes.to)
         wnn_parallel_for(call->parallel, count, 131072, copy_range, &bytes);
 }
@@ -82,7 +82,7 @@ WNN_INLINE void scatter_range(const struct elements *e, char *to, size_t origin,
 {
     uint32_t places[WNN_INDICES + SOON];
     for (size_t n; first < end && !wnn_interrupted(e->interrupt); first += n) {
-        n = wnn_smaller(end - first, WNN_INDICES);
+        n = wnn_min(end - first, WNN_INDICES);
         wnn_load_places(e, first, n, origin, places);
         memset(places + n, 0, SOON * sizeof *places);
         scatter_places(to, e->from + first * bytes, places, n, wnn_indices_from(e->indices, first + e->ahead),
@@ -96,19 +96,19 @@ WNN_INLINE void scatter_slabs_of(const struct elements *e, size_t begin, size_t 
     char buffer[WNN_NEAR];
     size_t slab = e->size * e->inner * bytes, updates = e->steps * e->inner;
     size_t most = slab <= WNN_NEAR ? WNN_NEAR / slab : 1;
-    bool streams = e->input && slab <= WNN_NEAR && wnn_streams(e->out->count * bytes);
+    bool non_temporal = e->input && slab <= WNN_NEAR && wnn_is_non_temporal(e->out->count * bytes);
     for (size_t n; begin < end; begin += n) {
-        n = wnn_smaller(end - begin, most);
-        char *to = streams ? buffer : e->to + begin * slab;
+        n = wnn_min(end - begin, most);
+        char *to = non_temporal ? buffer : e->to + begin * slab;
         if (e->input)
             memcpy(to, e->input + begin * slab, n * slab);
         scatter_range(e, to, begin * e->size * e->inner, begin * updates, (begin + n) * updates, false,
                       bytes);
-        if (streams)
-            wnn_stream(e->to + begin * slab, to, n * slab);
+        if (non_temporal)
+            wnn_nt_store(e->to + begin * slab, to, n * slab);
     }
-    if (streams)
-        wnn_stream_end();
+    if (non_temporal)
+        wnn_nt_fence();
 }
 
 // Units are some columns of a place of `outer`: no other unit writes to them, so that the last update of an
@@ -118,7 +118,7 @@ WNN_INLINE void scatter_columns_of(const struct elements *e, size_t begin, size_
     size_t blocks = (e->inner + e->columns - 1) / e->columns, rows = blocks > 1 ? 1 : e->steps;
     for (size_t unit = begin; unit < end; unit++) {
         size_t row = unit / blocks * e->steps, column = unit % blocks * e->columns;
-        size_t width = wnn_smaller(e->inner - column, e->columns);
+        size_t width = wnn_min(e->inner - column, e->columns);
         for (size_t step = 0; step < e->steps; step += rows) {
             size_t first = (row + step) * e->inner + column;
             scatter_range(e, e->to, 0, first, first + rows * width, true, bytes);
@@ -177,7 +177,7 @@ static void scatter_blocks(void *argument, size_t begin, size_t end)
     const struct later none = {NULL, 0};
     for (size_t i = 0, n; i < t->count && !wnn_interrupted(t->interrupt); i += n) {
         uint32_t places[WNN_INDICES];
-        n = wnn_smaller(t->count - i, WNN_INDICES);
+        n = wnn_min(t->count - i, WNN_INDICES);
         wnn_load_blocks(t, i, n, places);
         WNN_CALL_WITH_SIZE(scatter_places, end - begin, t->to + begin, t->from + i * t->bytes + begin, places,
                            n, none, false, t->bytes);

@@ -12,10 +12,10 @@
 
 enum {
     LANES = 32,               // of maxima and sums
-    MOST_ROWS = 64,           // of Q at a time
+    MAX_ROWS = 64,            // of Q at a time
     SCORES = 32768,           // floats of their scores
     PART_ROWS = 64,           // of a head that are worth a thread's packing of K and V once more
-    MOST_SCRATCH = 64 << 20,  // bytes of all threads, if it goes with so little
+    MAX_SCRATCH = 64 << 20,   // bytes of all threads, if it goes with so little
     UNIT = WNN_ALIGNMENT / 4, // floats
 };
 
@@ -219,7 +219,7 @@ static void sum_scores(void *argument, size_t begin, size_t end)
 WNN_VARIANTS_256(sum_scores)
 
 // exp(scores - the greatest); returns what they are to be multiplied with.
-static float soften(const struct slot *slot, float *scores, size_t mask_offset)
+static float softmax_rows(const struct slot *slot, float *scores, size_t mask_offset)
 {
     const struct attention *a = slot->attention;
     const struct view *mask = &a->mask;
@@ -255,10 +255,10 @@ static void attend(const struct slot *slot, size_t first, size_t count)
                           .packed = slot->keys};
     wnn_gemm_run(&scores, &alone, NULL);
 
-    float factors[MOST_ROWS];
+    float factors[MAX_ROWS];
     size_t mask_offset = a->mask.tensor != NULL ? head_offset(a, &a->mask, slot->head) : 0;
     for (size_t r = 0; r < count; r++)
-        factors[r] = soften(slot, slot->scores + r * stride, mask_offset + (first + r) * a->mask.row);
+        factors[r] = softmax_rows(slot, slot->scores + r * stride, mask_offset + (first + r) * a->mask.row);
 
     struct gemm mix = {.m = count,
                        .n = a->width,
@@ -301,7 +301,7 @@ static void run_slots(void *argument, size_t begin, size_t end)
             if (head != slot.head)
                 pack_head(&slot, head);
             for (; row < row_end && !wnn_interrupted(a->interrupt); row += a->block)
-                attend(&slot, row, wnn_smaller(a->block, row_end - row));
+                attend(&slot, row, wnn_min(a->block, row_end - row));
         }
     }
 }
@@ -324,7 +324,7 @@ static struct view view_of(const struct shape *shape, WNNUint32List permutation)
     return view;
 }
 
-static struct attention describe(const struct node *node, unsigned threads)
+static struct attention describe_attention(const struct node *node, unsigned threads)
 {
     const struct attention_attrs *attrs = node->attrs;
     const struct shape *query = &node->in[0]->type.shape, *key = &node->in[1]->type.shape;
@@ -364,18 +364,17 @@ static struct attention describe(const struct node *node, unsigned threads)
         a.mask.column = strides[rank - 1];
     }
     size_t block = SCORES / (a.columns + 1) / 8 * 8, most = 4 * (size_t)threads;
-    a.block = block < 8 ? 8 : block > MOST_ROWS ? MOST_ROWS : block;
+    a.block = block < 8 ? 8 : block > MAX_ROWS ? MAX_ROWS : block;
     if (threads > 1 && a.head_count < most)
-        a.parts = wnn_smaller((a.rows + PART_ROWS - 1) / PART_ROWS, (most + a.head_count - 1) / a.head_count);
-    size_t items = a.head_count * a.parts, affordable = MOST_SCRATCH / sizeof(float) / slot_floats(&a);
-    a.slots =
-        threads == 1 ? 1 : wnn_smaller(wnn_smaller(items, most), affordable < threads ? threads : affordable);
+        a.parts = wnn_min((a.rows + PART_ROWS - 1) / PART_ROWS, (most + a.head_count - 1) / a.head_count);
+    size_t items = a.head_count * a.parts, affordable = MAX_SCRATCH / sizeof(float) / slot_floats(&a);
+    a.slots = threads == 1 ? 1 : wnn_min(wnn_min(items, most), affordable < threads ? threads : affordable);
     return a;
 }
 
 static void run_attention(const struct kernel_call *call)
 {
-    struct attention a = describe(call->node, call->parallel->threads);
+    struct attention a = describe_attention(call->node, call->parallel->threads);
     a.query.tensor = &call->in[0];
     a.key.tensor = &call->in[1];
     a.value.tensor = &call->in[2];
@@ -390,7 +389,7 @@ static void run_attention(const struct kernel_call *call)
 
 static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
-    struct attention a = describe(node, threads);
+    struct attention a = describe_attention(node, threads);
     return a.slots * slot_floats(&a) * sizeof(float);
 }
 

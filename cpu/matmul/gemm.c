@@ -134,7 +134,7 @@ static void pack_panels(void *argument, size_t begin, size_t end)
 
     for (size_t i = begin; i < end; i++) {
         size_t column = i * width;
-        unsigned columns = (unsigned)wnn_smaller(width, block->columns - column);
+        unsigned columns = (unsigned)wnn_min(width, block->columns - column);
         block->gemm->panel(block->gemm, block->k, terms, block->column + column, columns,
                            block->panels + column * terms, (columns + lanes - 1) / lanes * lanes);
     }
@@ -208,7 +208,7 @@ static const float *fetch_ahead(struct ahead *ahead, size_t terms, const float *
     const float *next = ahead->next;
     if (next >= ahead->end)
         return otherwise;
-    ahead->next += wnn_smaller(WNN_GEMM_AHEAD * terms, (size_t)(ahead->end - next));
+    ahead->next += wnn_min(WNN_GEMM_AHEAD * terms, (size_t)(ahead->end - next));
     return next;
 }
 
@@ -219,7 +219,7 @@ static void compute_tile(const struct block *block, const float *const *pointers
     const struct float_kernels *kernels = block->kernels;
     unsigned width = panel_width(block);
     size_t terms = block->segments * block->length, first = panel * width, column = block->column + first;
-    unsigned columns = (unsigned)wnn_smaller(width, block->columns - first);
+    unsigned columns = (unsigned)wnn_min(width, block->columns - first);
     // A division takes long, and few panels need it.
     unsigned vectors = columns == width ? kernels->nr : (columns + kernels->lanes - 1) / kernels->lanes;
     wnn_tile_kernel kernel = kernels->tile[vectors - 1][height];
@@ -253,7 +253,7 @@ static void compute_region(const struct block *block, const struct region *regio
 
     for (size_t i = region->row; i < region->row_end; i++) {
         size_t row = i * mr;
-        unsigned rows = (unsigned)wnn_smaller(mr, gemm->m - row), height = rows;
+        unsigned rows = (unsigned)wnn_min(mr, gemm->m - row), height = rows;
         if (wnn_interrupted(gemm->interrupt))
             return;
         while (kernels->tile[0][height] == NULL)
@@ -268,7 +268,7 @@ static void compute_region(const struct block *block, const struct region *regio
             compute_tile(block, pointers, row, rows, height, panel, ahead);
         if (block->last && gemm->polish != NULL) {
             size_t column = region->panel * panel_width(block);
-            size_t end = wnn_smaller(region->panel_end * panel_width(block), block->columns);
+            size_t end = wnn_min(region->panel_end * panel_width(block), block->columns);
             gemm->polish(gemm, gemm->c + row * gemm->row_stride + block->column + column, rows, end - column);
         }
     }
@@ -279,12 +279,12 @@ static void cut_terms(const struct gemm *gemm, struct block *block)
 {
     size_t unit = gemm->unit;
     if (unit < WNN_GEMM_KC && unit < gemm->k) {
-        block->segments = wnn_smaller(WNN_GEMM_KC / unit, (gemm->k - block->k) / unit);
+        block->segments = wnn_min(WNN_GEMM_KC / unit, (gemm->k - block->k) / unit);
         block->length = unit;
     } else {
         size_t pieces = (unit + WNN_GEMM_KC - 1) / WNN_GEMM_KC;
         block->segments = gemm->k > 0;
-        block->length = gemm->k > 0 ? wnn_smaller((unit + pieces - 1) / pieces, unit - block->k % unit) : 0;
+        block->length = gemm->k > 0 ? wnn_min((unit + pieces - 1) / pieces, unit - block->k % unit) : 0;
     }
 }
 
@@ -295,7 +295,7 @@ static struct block block_at(const struct gemm *gemm, size_t column, size_t k, s
 {
     struct block block = {.gemm = gemm, .kernels = wnn_float_kernels(), .column = column, .k = k};
     size_t lanes = block.kernels->lanes;
-    block.columns = wnn_smaller(limit, gemm->n - column);
+    block.columns = wnn_min(limit, gemm->n - column);
     cut_terms(gemm, &block);
     block.first = k == 0;
     block.last = k + block.segments * block.length == gemm->k;
@@ -345,14 +345,14 @@ static struct parts cut(const struct gemm *gemm, const struct block *block, size
     if (work < (double)most * THREAD_WORK)
         most = (size_t)(work / THREAD_WORK);
     if (parallel->threads > 1 && most > 1)
-        parts.count = wnn_smaller(most, parts.rows * parts.panels);
+        parts.count = wnn_min(most, parts.rows * parts.panels);
     return parts;
 }
 
 static size_t first_tile(const struct parts *parts, size_t index)
 {
     size_t tiles = parts->rows * parts->panels;
-    return tiles / parts->count * index + wnn_smaller(index, tiles % parts->count);
+    return tiles / parts->count * index + wnn_min(index, tiles % parts->count);
 }
 
 // The region that begins with a tile, as numbered along lines: the rest of its line, or whole lines. Moves
@@ -361,7 +361,7 @@ static struct region next_region(const struct parts *parts, size_t *tile, size_t
 {
     size_t length = parts->columns ? parts->rows : parts->panels;
     size_t line = *tile / length, first = *tile % length, left = end - *tile;
-    size_t lines = first > 0 || left < length ? 1 : left / length, last = wnn_smaller(length, first + left);
+    size_t lines = first > 0 || left < length ? 1 : left / length, last = wnn_min(length, first + left);
     *tile += lines * (last - first);
     return parts->columns ? (struct region){first, last, line, line + lines}
                           : (struct region){line, line + lines, first, last};
@@ -383,8 +383,8 @@ static struct region clip(const struct region *region, const struct block *block
 {
     size_t first = block->column / panel_width(block), count = panel_count(block);
     struct region clipped = *region;
-    clipped.panel = region->panel > first ? wnn_smaller(region->panel - first, count) : 0;
-    clipped.panel_end = region->panel_end > first ? wnn_smaller(region->panel_end - first, count) : 0;
+    clipped.panel = region->panel > first ? wnn_min(region->panel - first, count) : 0;
+    clipped.panel_end = region->panel_end > first ? wnn_min(region->panel_end - first, count) : 0;
     return clipped;
 }
 
@@ -392,7 +392,7 @@ static struct ahead panels_of(const struct block *block, const struct region *re
 {
     size_t terms = block->segments * block->length, width = panel_width(block), lanes = block->kernels->lanes;
     struct region clipped = clip(region, block);
-    size_t columns = wnn_smaller(clipped.panel_end * width, (block->columns + lanes - 1) / lanes * lanes);
+    size_t columns = wnn_min(clipped.panel_end * width, (block->columns + lanes - 1) / lanes * lanes);
     return (struct ahead){block->panels + clipped.panel * width * terms, block->panels + columns * terms};
 }
 
@@ -406,7 +406,7 @@ static void compute_packed_columns(const struct gemm *gemm, size_t column, const
     for (size_t row = region->row; row < region->row_end; row += step) {
         struct region rows = *region;
         rows.row = row;
-        rows.row_end = wnn_smaller(row + step, region->row_end);
+        rows.row_end = wnn_min(row + step, region->row_end);
         size_t k = 0;
         for (bool more = true; more && !wnn_interrupted(gemm->interrupt);) {
             block = block_at(gemm, column, k, PACKED_NC, gemm->packed, true);
@@ -445,14 +445,14 @@ struct alone {
 
 static size_t first_panel(const struct alone *alone, size_t index)
 {
-    return alone->panels / alone->count * index + wnn_smaller(index, alone->panels % alone->count);
+    return alone->panels / alone->count * index + wnn_min(index, alone->panels % alone->count);
 }
 
 static void compute_alone(void *argument, size_t begin, size_t end)
 {
     const struct alone *alone = argument;
     size_t width = wnn_float_kernels()->nr * wnn_float_kernels()->lanes;
-    float *room = alone->scratch + begin * width * wnn_smaller(alone->gemm->k, WNN_GEMM_KC);
+    float *room = alone->scratch + begin * width * wnn_min(alone->gemm->k, WNN_GEMM_KC);
     for (size_t panel = first_panel(alone, begin); panel < first_panel(alone, end); panel++) {
         size_t k = 0;
         for (bool more = true; more && !wnn_interrupted(alone->gemm->interrupt);) {
@@ -471,10 +471,10 @@ static void compute_alone(void *argument, size_t begin, size_t end)
 static bool run_alone(const struct gemm *gemm, const struct parallel *parallel, float *scratch)
 {
     struct parts parts = cut(gemm, NULL, gemm->k, parallel);
-    size_t most = wnn_smaller(gemm->n, WNN_GEMM_NC) / (wnn_float_kernels()->nr * wnn_float_kernels()->lanes);
+    size_t most = wnn_min(gemm->n, WNN_GEMM_NC) / (wnn_float_kernels()->nr * wnn_float_kernels()->lanes);
     if (!gemm->in_place || !parts.columns || gemm->m > ALONE_ROWS || parts.count > most)
         return false;
-    struct alone alone = {gemm, parts.rows, parts.panels, wnn_smaller(parts.count, parts.panels), scratch};
+    struct alone alone = {gemm, parts.rows, parts.panels, wnn_min(parts.count, parts.panels), scratch};
     wnn_parallel_for(parallel, alone.count, 1, compute_alone, &alone);
     return true;
 }
@@ -530,8 +530,8 @@ size_t wnn_gemm_packed_floats(size_t n, size_t k)
 
 size_t wnn_gemm_scratch(size_t n, size_t k)
 {
-    size_t columns = (wnn_smaller(n, WNN_GEMM_NC) + WNN_GEMM_MAX_NR - 1) / WNN_GEMM_MAX_NR * WNN_GEMM_MAX_NR;
-    return wnn_aligned(columns * wnn_smaller(k, WNN_GEMM_KC) * sizeof(float));
+    size_t columns = (wnn_min(n, WNN_GEMM_NC) + WNN_GEMM_MAX_NR - 1) / WNN_GEMM_MAX_NR * WNN_GEMM_MAX_NR;
+    return wnn_aligned(columns * wnn_min(k, WNN_GEMM_KC) * sizeof(float));
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -7,11 +7,12 @@
 #include "cpu/matmul/int8.h"
 
 #include "cpu/matmul/gemm.h"
+#include "ops/geometry.h"
 
 #include <math.h>
 
 // More terms could overflow 32 bits: differences of bytes are at most 255.
-#define MOST_TERMS 33000
+#define MAX_TERMS 33000
 
 // Bytes of B that stay in the second-level cache while rows of A go by.
 #define BLOCK_BYTES (512u * 1024)
@@ -111,7 +112,7 @@ bool wnn_int8_accepts(const struct node *node, const struct int8_layer *layer)
     unsigned in = wnn_prologue_scale(node, 0);
     if (!in || !wnn_prologue_scale(node, 1) || wnn_fused(node, 2) || !wnn_has_weights(node) ||
         !is_byte(node->in[0]) || !is_byte(node->in[1]) || !has_one_scale(node, in) ||
-        !weights_fit(node, layer) || layer->terms > MOST_TERMS)
+        !weights_fit(node, layer) || layer->terms > MAX_TERMS)
         return false;
     if (layer->bias && !layer->bias->constant)
         return false;
@@ -272,8 +273,8 @@ static void pack_panels(void *argument, size_t begin, size_t end)
     char *panels = (char *)(offset + columns);
 
     for (size_t panel = begin; panel < end; panel++) {
-        size_t first = panel * whole, width = wnn_smaller(whole, columns - first);
-        size_t count = wnn_smaller(width, gemm->n - first), place[WNN_INT8_MAX_NR];
+        size_t first = panel * whole, width = wnn_min(whole, columns - first);
+        size_t count = wnn_min(width, gemm->n - first), place[WNN_INT8_MAX_NR];
         char *to = panels + 4 * first * group_count(kernels, gemm->k, gemm->unit);
         uint8_t weights[PIECE];
         uint32_t sum[WNN_INT8_MAX_NR] = {0};
@@ -283,7 +284,7 @@ static void pack_panels(void *argument, size_t begin, size_t end)
             memset(to, 0, 4 * width * group_count(kernels, gemm->k, gemm->unit));
         for (size_t piece = 0; piece < gemm->k; piece += gemm->unit, to += 4 * width * groups)
             for (size_t i = 0, length; i < gemm->unit; i += length) {
-                length = wnn_smaller(PIECE, gemm->unit - i);
+                length = wnn_min(PIECE, gemm->unit - i);
                 for (size_t j = 0; j < count; j++) {
                     gemm->weights(gemm, piece + i, length, first + j, weights);
                     sum[j] += pack_column(gemm, &form, weights, length,
@@ -435,7 +436,7 @@ static void compute_tiles(const struct block *block, size_t row, unsigned rows, 
     _Alignas(64) char tile[WNN_INT8_MAX_MR * WNN_INT8_MAX_NR * sizeof(float)];
 
     for (size_t column = block->column + begin * width; begin < end; begin++, column += width) {
-        unsigned columns = (unsigned)wnn_smaller(width, gemm->n - column), vectors = columns > lanes ? 2 : 1;
+        unsigned columns = (unsigned)wnn_min(width, gemm->n - column), vectors = columns > lanes ? 2 : 1;
         bool whole = direct && columns == vectors * lanes;
         size_t ldc = whole ? gemm->row_stride * size : width * size;
         finish.start = start + column;
@@ -461,11 +462,11 @@ static void compute_items(const struct block *block, size_t begin, size_t end, c
         if (wnn_interrupted(gemm->interrupt))
             return;
         int32_t row_start[WNN_INT8_MAX_MR] = {0};
-        unsigned rows = (unsigned)wnn_smaller(kernels->mr, gemm->m - row), height = rows;
+        unsigned rows = (unsigned)wnn_min(kernels->mr, gemm->m - row), height = rows;
         while (kernels->tile[0][0][height] == NULL)
             height++;
         load_rows(block, row, rows, height, room, row_start);
-        size_t last = wnn_smaller(block->groups, group + (end - item));
+        size_t last = wnn_min(block->groups, group + (end - item));
         compute_tiles(block, row, rows, height, panels * group / block->groups, panels * last / block->groups,
                       room, row_start);
         item += last - group;
@@ -482,14 +483,14 @@ static void compute_chunks(void *argument, size_t begin, size_t end)
     }
 }
 
-static size_t most_chunks(unsigned threads)
+static size_t max_chunks(unsigned threads)
 {
     return threads == 1 ? 1 : 4 * (size_t)threads;
 }
 
 size_t wnn_int8_gemm_scratch(const struct int8_gemm *gemm, unsigned threads)
 {
-    return most_chunks(threads) * room_bytes(gemm);
+    return max_chunks(threads) * room_bytes(gemm);
 }
 
 void wnn_int8_gemm_run(const struct int8_gemm *description, const struct parallel *parallel, char *scratch)
@@ -502,16 +503,16 @@ void wnn_int8_gemm_run(const struct int8_gemm *description, const struct paralle
     struct block block = {
         .gemm = gemm, .form = form_of(gemm), .scratch = scratch, .scratch_bytes = room_bytes(gemm)};
     size_t step =
-        row_count == 1 ? gemm->n : wnn_smaller(gemm->n, (1 + BLOCK_BYTES / column_bytes / width) * width);
+        row_count == 1 ? gemm->n : wnn_min(gemm->n, (1 + BLOCK_BYTES / column_bytes / width) * width);
     for (; block.column < gemm->n; block.column += step) {
-        block.columns = wnn_smaller(step, gemm->n - block.column);
+        block.columns = wnn_min(step, gemm->n - block.column);
         size_t panel_count = (block.columns + width - 1) / width;
         block.groups =
             parallel->threads == 1
                 ? 1
-                : wnn_smaller(panel_count, (4 * (size_t)parallel->threads + row_count - 1) / row_count);
+                : wnn_min(panel_count, (4 * (size_t)parallel->threads + row_count - 1) / row_count);
         block.items = row_count * block.groups;
-        block.chunks = wnn_smaller(block.items, most_chunks(parallel->threads));
+        block.chunks = wnn_min(block.items, max_chunks(parallel->threads));
         size_t work = (gemm->k + 32) * block.columns * gemm->m / block.chunks;
         wnn_parallel_for(parallel, block.chunks, 1 + (1 << 18) / (work + 1), compute_chunks, &block);
     }
@@ -521,7 +522,7 @@ void wnn_int8_gemm_run(const struct int8_gemm *description, const struct paralle
 // gemm and matmul
 // ---------------------------------------------------------------------------------------------------------------
 
-struct product {
+struct int8_product {
     const struct node *node;
     const uint8_t *a, *b;
     size_t m, n, k;
@@ -530,51 +531,37 @@ struct product {
     struct int8_scales scales; // for packing
 };
 
-static struct product measure(const struct node *node)
+static void choose(const struct node *node, void *choice)
 {
-    const struct shape *a = &node->in[0]->type.shape, *b = &node->in[1]->type.shape;
-    struct product product = {
-        .node = node, .k = a->dim[a->rank - 1], .n = b->dim[b->rank - 1], .b_column = 1};
-    product.m = wnn_shape_elements(a) / product.k;
-    product.b_term = product.n;
-    if (node->op == WNN_OP_gemm && ((const WNNGemmOptions *)node->attrs)->bTranspose) {
-        product.n = b->dim[0];
-        product.b_term = 1;
-        product.b_column = product.k;
-    }
-    return product;
+    const struct matrix_product p = wnn_node_matrix_product(node);
+    const WNNGemmOptions *gemm = node->op == WNN_OP_gemm ? node->attrs : NULL;
+    *(struct int8_product *)choice = (struct int8_product){
+        .node = node,
+        .m = p.m,
+        .n = p.n,
+        .k = p.k,
+        .b_term = p.b_term,
+        .b_column = p.b_column,
+        .layer = {.columns = p.n,
+                  .column_axis = gemm ? !gemm->bTranspose : node->in[1]->type.shape.rank - 1,
+                  .bias = gemm ? node->in[2] : NULL,
+                  .alpha = p.alpha,
+                  .beta = gemm ? p.beta : 1,
+                  .terms = p.k}};
 }
 
-static struct int8_layer describe_layer(const struct node *node)
+static struct int8_product product_of(const struct node *node)
 {
-    const struct product product = measure(node);
-    struct int8_layer layer = {.columns = product.n, .alpha = 1, .beta = 1, .terms = product.k};
-    layer.column_axis = node->in[1]->type.shape.rank - 1;
-    if (node->op == WNN_OP_gemm) {
-        const WNNGemmOptions *options = node->attrs;
-        layer.column_axis = !options->bTranspose;
-        layer.bias = node->in[2];
-        layer.alpha = options->alpha;
-        layer.beta = options->beta;
-    }
-    return layer;
-}
-
-static struct product describe(const struct node *node)
-{
-    struct product product = measure(node);
-    product.layer = describe_layer(node);
-    return product;
+    struct int8_product memory;
+    return *(const struct int8_product *)wnn_choice(node, choose, &memory);
 }
 
 static bool accepts(const struct node *node)
 {
-    const struct shape *b = &node->in[1]->type.shape;
-    if (node->op == WNN_OP_gemm && ((const WNNGemmOptions *)node->attrs)->aTranspose)
+    const struct matrix_product p = wnn_node_matrix_product(node);
+    if (p.b_count != 1 || p.a_term != 1)
         return false;
-    struct int8_layer layer = describe_layer(node);
-    if (wnn_shape_elements(b) != layer.terms * layer.columns) // one matrix on the right
-        return false;
+    const struct int8_layer layer = product_of(node).layer;
     if (layer.bias) {
         const struct shape *c = &layer.bias->type.shape;
         size_t count = wnn_shape_elements(c);
@@ -588,31 +575,31 @@ static void find_rows(const struct int8_gemm *gemm, size_t row, unsigned count, 
                       uint8_t *room)
 {
     (void)room;
-    const struct product *product = gemm->argument;
+    const struct int8_product *product = gemm->argument;
     for (unsigned r = 0; r < count; r++)
         pointers[r] = product->a + (row + r) * product->k;
 }
 
 static void copy_row(const struct int8_gemm *gemm, size_t row, uint8_t *to)
 {
-    const struct product *product = gemm->argument;
+    const struct int8_product *product = gemm->argument;
     memcpy(to, product->a + row * product->k, product->k);
 }
 
 static void read_weights(const struct int8_gemm *gemm, size_t term, size_t count, size_t column, uint8_t *to)
 {
-    const struct product *product = gemm->argument;
+    const struct int8_product *product = gemm->argument;
     wnn_int8_gather(product->b + term * product->b_term + column * product->b_column, product->b_term, count,
                     to);
 }
 
 static void read_scale(const struct int8_gemm *gemm, size_t column, float *scale, float *offset)
 {
-    const struct product *product = gemm->argument;
+    const struct int8_product *product = gemm->argument;
     wnn_int8_scale(&product->scales, column, scale, offset);
 }
 
-static struct int8_gemm gemm_of(const struct product *product)
+static struct int8_gemm gemm_of(const struct int8_product *product)
 {
     const struct int8_kernels *kernels = wnn_int8_kernels();
     return (struct int8_gemm){
@@ -635,13 +622,13 @@ static struct int8_gemm gemm_of(const struct product *product)
 
 static size_t packed_bytes(const struct node *node)
 {
-    struct product product = describe(node);
+    struct int8_product product = product_of(node);
     return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(), product.n, product.k, product.k);
 }
 
 static void pack_weights(const struct kernel_call *call, void *packed)
 {
-    struct product product = describe(call->node);
+    struct int8_product product = product_of(call->node);
     product.b = call->in[1].data;
     product.scales = wnn_int8_scales(call->node, &product.layer);
     struct int8_gemm gemm = gemm_of(&product);
@@ -650,14 +637,14 @@ static void pack_weights(const struct kernel_call *call, void *packed)
 
 static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
-    struct product product = describe(node);
+    struct int8_product product = product_of(node);
     struct int8_gemm gemm = gemm_of(&product);
     return wnn_int8_gemm_scratch(&gemm, threads);
 }
 
 static void run_gemm(const struct kernel_call *call)
 {
-    struct product product = describe(call->node);
+    struct int8_product product = product_of(call->node);
     product.a = call->in[0].data;
     struct int8_gemm gemm = gemm_of(&product);
     gemm.packed = call->packed;
@@ -665,9 +652,18 @@ static void run_gemm(const struct kernel_call *call)
     wnn_int8_gemm_run(&gemm, call->parallel, call->scratch);
 }
 
+static const char *method(const struct node *node)
+{
+    (void)node;
+    return "quantized product";
+}
+
 const struct kernel wnn_cpu_gemm_int8 = {.run = run_gemm,
+                                         .choose = choose,
+                                         .choice_bytes = sizeof(struct int8_product),
                                          .scratch = scratch_bytes,
                                          .packed_bytes = packed_bytes,
                                          .pack = pack_weights,
+                                         .method = method,
                                          .activates = wnn_int8_activates,
                                          .accepts = accepts};

@@ -5,6 +5,7 @@
 // rows meet panels of floats that are made of a block of the matrix at a time.
 
 #include "cpu/matmul/gemm.h"
+#include "cpu/matmul/scale.h"
 
 #include "cpu/elementwise/elementwise.h"
 #include "cpu/simd/isa.h"
@@ -12,7 +13,7 @@
 #define FEW_ROWS 4 // are not worth panels
 
 // Smaller matrices are worth more as floats.
-#define LEAST_ELEMENTS 1024
+#define MIN_ELEMENTS 1024
 
 #define PIECE 256 // elements that are made floats at a time
 
@@ -27,14 +28,12 @@ struct weights {
     size_t scale_row;        // from the scales of a row to those of the next block of rows
 };
 
-struct product {
+struct nbit_product {
     struct weights weights;
     size_t m, n, k;
     const float *a;
     bool transposed; // terms lie side by side
-    float alpha, beta;
-    const float *addend;
-    size_t addend_row, addend_column;
+    struct gemm_scale scale;
     float *c;
 };
 
@@ -92,7 +91,7 @@ WNN_INLINE void read_row(const struct weights *weights, size_t row, size_t first
         return;
     }
     for (size_t i = 0, j = 0; i < count; j++) {
-        size_t end = wnn_smaller(count, i + block - (first + i) % block);
+        size_t end = wnn_min(count, i + block - (first + i) % block);
         int16_t zero = zeros[j];
         float scale = scales[j];
         for (; i < end; i++)
@@ -312,10 +311,10 @@ typedef void (*panel_loop)(const struct weights *weights, bool transposed, size_
     {                                                                                                        \
         for (size_t i = 0; i < count && transposed; i += 16)                                                 \
             for (size_t j = 0; j < length; j += PIECE)                                                       \
-                turn_rows(weights, WNNDataType_##type, column + i, k + j, wnn_smaller(PIECE, length - j),    \
+                turn_rows(weights, WNNDataType_##type, column + i, k + j, wnn_min(PIECE, length - j),        \
                           to + j * count + i, count);                                                        \
         for (size_t end = k + length, rows; k < end && !transposed; k += rows, to += rows * count) {         \
-            rows = wnn_smaller(weights->row_block - k % weights->row_block, end - k);                        \
+            rows = wnn_min(weights->row_block - k % weights->row_block, end - k);                            \
             spread_rows(weights, WNNDataType_##type, k, rows, column, count, to);                            \
         }                                                                                                    \
     }
@@ -347,7 +346,7 @@ static bool fill_vectors(const struct weights *weights, bool transposed, size_t 
 static void find_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
                       size_t length, unsigned mr, const float **pointers, float *buffer)
 {
-    const struct product *product = gemm->argument;
+    const struct nbit_product *product = gemm->argument;
     (void)segments, (void)length, (void)mr, (void)buffer;
     for (unsigned r = 0; r < count; r++)
         pointers[r] = product->a + (row + r) * product->k + k;
@@ -355,7 +354,7 @@ static void find_rows(const struct gemm *gemm, size_t row, unsigned count, size_
 
 // A panel, as wnn_parallel_for would ask for a piece of it.
 struct panel {
-    const struct product *product;
+    const struct nbit_product *product;
     size_t k, column;
     unsigned count, width;
     float *to;
@@ -383,7 +382,7 @@ static void fill_panel(void *argument, size_t begin, size_t end)
         return;
     }
     for (size_t i = begin, n; i < end; i += n) {
-        n = wnn_smaller(PIECE, end - i);
+        n = wnn_min(PIECE, end - i);
         for (unsigned j = 0; j < panel->count; j++)
             read_row(weights, panel->column + j, panel->k + i, n, piece[j]);
         wnn_gemm_pack(piece[0], PIECE, 1, panel->count, n, panel->to + i * panel->width, panel->width);
@@ -398,23 +397,12 @@ static void make_panel(const struct gemm *gemm, size_t k, size_t length, size_t 
     WNN_BEST_ISA_256(fill_panel)(&panel, 0, length);
 }
 
-static void finish_values(const struct product *product, float *values, size_t row, size_t column,
-                          size_t count)
-{
-    for (size_t j = 0; j < count && product->alpha != 1; j++)
-        values[j] *= product->alpha;
-    if (!product->addend)
-        return;
-    const float *addend = product->addend + row * product->addend_row + column * product->addend_column;
-    for (size_t j = 0; j < count; j++)
-        values[j] += product->beta * addend[j * product->addend_column];
-}
-
 static void finish_tile(const struct gemm *gemm, float *tile, unsigned width, size_t row, unsigned rows,
                         size_t column, unsigned columns)
 {
+    const struct nbit_product *product = gemm->argument;
     for (unsigned r = 0; r < rows; r++)
-        finish_values(gemm->argument, tile + r * width, row + r, column, columns);
+        wnn_gemm_scale_values(&product->scale, tile + r * width, row + r, column, columns);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -443,13 +431,13 @@ dot_blocks(const unsigned char *row, WNNDataType type, const float *x, size_t st
     enum {
         PARALLEL = 4
     };
-    const int ways = PARALLEL / rows; // sums of one row that do not wait for one another
+    const int chains = PARALLEL / rows; // sums of one row that do not wait for one another
     __m512 table = table_of(type), sum[PARALLEL];
     for (int j = 0; j < PARALLEL; j++)
         sum[j] = _mm512_setzero_ps();
     size_t i = 0;
-    for (; i + (size_t)ways <= blocks; i += (size_t)ways) {
-        for (int j = 0; j < ways; j++) {
+    for (; i + (size_t)chains <= blocks; i += (size_t)chains) {
+        for (int j = 0; j < chains; j++) {
             __m512 value[2], scale = _mm512_set1_ps(scales[i + (size_t)j]);
             size_t at = i + (size_t)j;
             read_32(row + at * bytes, type, table, value);
@@ -457,7 +445,7 @@ dot_blocks(const unsigned char *row, WNNDataType type, const float *x, size_t st
                 const float *from = x + (size_t)r * stride + at * 32;
                 __m512 part = _mm512_mul_ps(value[0], _mm512_loadu_ps(from));
                 part = _mm512_fmadd_ps(value[1], _mm512_loadu_ps(from + 16), part);
-                sum[r * ways + j] = _mm512_fmadd_ps(scale, part, sum[r * ways + j]);
+                sum[r * chains + j] = _mm512_fmadd_ps(scale, part, sum[r * chains + j]);
             }
         }
     }
@@ -468,13 +456,13 @@ dot_blocks(const unsigned char *row, WNNDataType type, const float *x, size_t st
             const float *from = x + (size_t)r * stride + i * 32;
             __m512 part = _mm512_mul_ps(value[0], _mm512_loadu_ps(from));
             part = _mm512_fmadd_ps(value[1], _mm512_loadu_ps(from + 16), part);
-            sum[r * ways] = _mm512_fmadd_ps(_mm512_set1_ps(scales[i]), part, sum[r * ways]);
+            sum[r * chains] = _mm512_fmadd_ps(_mm512_set1_ps(scales[i]), part, sum[r * chains]);
         }
     }
     for (int r = 0; r < rows; r++) {
-        __m512 total = sum[r * ways];
-        for (int j = 1; j < ways; j++)
-            total = _mm512_add_ps(total, sum[r * ways + j]);
+        __m512 total = sum[r * chains];
+        for (int j = 1; j < chains; j++)
+            total = _mm512_add_ps(total, sum[r * chains + j]);
         sums[r] += _mm512_reduce_add_ps(total);
     }
 }
@@ -609,7 +597,7 @@ static void read_excess(const struct weights *weights, size_t first, size_t coun
 
 // One row of A, prepared for vectors of terms.
 struct thin {
-    const struct product *product;
+    const struct nbit_product *product;
     float *x;      // [m][k], each 32 in the order of read_32, if there are vectors
     float *x_sums; // [m][k / 32]
     bool vectors;
@@ -619,7 +607,7 @@ struct thin {
 static void dot_rows(void *argument, size_t begin, size_t end)
 {
     const struct thin *thin = argument;
-    const struct product *product = thin->product;
+    const struct nbit_product *product = thin->product;
     const struct weights *weights = &product->weights;
     const struct float_kernels *kernels = wnn_float_kernels();
     float values[PIECE], sums[FEW_ROWS];
@@ -631,7 +619,7 @@ static void dot_rows(void *argument, size_t begin, size_t end)
             size_t blocks = product->k / 32, repeat = weights->block / 32, bits = bits_of(weights->type);
             dot_loop dot = dot_of(weights->type);
             for (size_t block = 0, count; block < blocks; block += count) {
-                count = wnn_smaller(PIECE, blocks - block);
+                count = wnn_min(PIECE, blocks - block);
                 size_t at = j / weights->row_block * weights->scale_row, first = block / repeat;
                 size_t several = (block + count - 1) / repeat - first + 1;
                 read_scales(weights, at + first, several, scales);
@@ -650,14 +638,14 @@ static void dot_rows(void *argument, size_t begin, size_t end)
         }
 #endif
         for (size_t k = 0, count; k < product->k && !thin->vectors; k += count) {
-            count = wnn_smaller(PIECE, product->k - k);
+            count = wnn_min(PIECE, product->k - k);
             read_row(weights, j, k, count, values);
             for (size_t i = 0; i < product->m; i++)
                 sums[i] += kernels->dot(product->a + i * product->k + k, values, count);
         }
         for (size_t i = 0; i < product->m; i++) {
             product->c[i * product->n + j] = sums[i];
-            finish_values(product, &product->c[i * product->n + j], i, j, 1);
+            wnn_gemm_scale_values(&product->scale, &product->c[i * product->n + j], i, j, 1);
         }
     }
 }
@@ -667,7 +655,7 @@ WNN_VARIANTS_256(dot_rows)
 
 static void sum_stripe(const struct thin *thin, size_t column, size_t count)
 {
-    const struct product *product = thin->product;
+    const struct nbit_product *product = thin->product;
     const struct weights *weights = &product->weights;
     const struct float_kernels *kernels = wnn_float_kernels();
     enum {
@@ -676,7 +664,7 @@ static void sum_stripe(const struct thin *thin, size_t column, size_t count)
     float values[ROWS][STRIPE], factors[ROWS];
     const float *rows[ROWS];
     for (size_t k = 0, terms; k < product->k; k += terms) {
-        terms = wnn_smaller(ROWS, product->k - k);
+        terms = wnn_min(ROWS, product->k - k);
         for (size_t t = 0; t < terms; t++) {
             read_row(weights, k + t, column, count, values[t]);
             rows[t] = values[t];
@@ -692,13 +680,13 @@ static void sum_stripe(const struct thin *thin, size_t column, size_t count)
 #ifdef HAVE_VECTORS
 static void sum_stripe_vectors(const struct thin *thin, size_t column)
 {
-    const struct product *product = thin->product;
+    const struct nbit_product *product = thin->product;
     const struct weights *weights = &product->weights;
     size_t block = weights->row_block, bits = bits_of(weights->type), stride = product->n * bits / 8;
     add_loop add = add_of(weights->type);
     float scales[STRIPE], excess[STRIPE];
     for (size_t k = 0, terms; k < product->k; k += terms) {
-        terms = wnn_smaller(block - k % block, product->k - k);
+        terms = wnn_min(block - k % block, product->k - k);
         size_t at = k / block * weights->scale_row;
         size_t first = weights->block == 1 ? column : column / weights->block;
         size_t several = weights->block == 1 ? STRIPE : (column + STRIPE - 1) / weights->block - first + 1;
@@ -727,9 +715,9 @@ static void sum_stripe_vectors(const struct thin *thin, size_t column)
 static void sum_columns(void *argument, size_t begin, size_t end)
 {
     const struct thin *thin = argument;
-    const struct product *product = thin->product;
+    const struct nbit_product *product = thin->product;
     for (size_t stripe = begin; stripe < end; stripe++) {
-        size_t column = stripe * STRIPE, count = wnn_smaller(STRIPE, product->n - column);
+        size_t column = stripe * STRIPE, count = wnn_min(STRIPE, product->n - column);
         for (size_t i = 0; i < product->m; i++)
             memset(product->c + i * product->n + column, 0, count * sizeof(float));
 #ifdef HAVE_VECTORS
@@ -739,13 +727,13 @@ static void sum_columns(void *argument, size_t begin, size_t end)
 #endif
             sum_stripe(thin, column, count);
         for (size_t i = 0; i < product->m; i++)
-            finish_values(product, product->c + i * product->n + column, i, column, count);
+            wnn_gemm_scale_values(&product->scale, product->c + i * product->n + column, i, column, count);
     }
 }
 WNN_VARIANTS_256(sum_columns)
 
 // Whether vectors can read the rows of the matrix.
-static bool vectors_fit(const struct product *product)
+static bool vectors_fit(const struct nbit_product *product)
 {
 #ifdef HAVE_VECTORS
     const struct weights *weights = &product->weights;
@@ -758,7 +746,7 @@ static bool vectors_fit(const struct product *product)
 #endif
 }
 
-static bool is_thin(const struct product *product)
+static bool is_thin(const struct nbit_product *product)
 {
     return product->m <= FEW_ROWS;
 }
@@ -766,7 +754,7 @@ static bool is_thin(const struct product *product)
 static void prepare_rows(struct thin *thin)
 {
 #ifdef HAVE_VECTORS
-    const struct product *product = thin->product;
+    const struct nbit_product *product = thin->product;
     if (!thin->vectors || !product->transposed)
         return;
     memcpy(thin->x, product->a, product->m * product->k * sizeof(float));
@@ -786,20 +774,14 @@ static void prepare_rows(struct thin *thin)
 // From nodes
 // ---------------------------------------------------------------------------------------------------------------
 
-static struct product describe(const struct node *node)
+static void choose(const struct node *node, void *choice)
 {
-    const struct shape *a = &node->in[0]->type.shape, *b = &node->in[1]->type.shape;
+    const struct matrix_product p = wnn_node_matrix_product(node);
+    const struct shape *b = &node->in[1]->type.shape;
     const struct operand *scale = node->in[wnn_prologue_scale(node, 1)];
     const struct shape *blocks = &scale->type.shape;
-    struct product product = {.k = a->dim[a->rank - 1], .alpha = 1, .beta = 1};
-    product.m = wnn_shape_elements(a) / product.k;
-    if (node->op == WNN_OP_gemm) {
-        const WNNGemmOptions *options = node->attrs;
-        product.transposed = options->bTranspose;
-        product.alpha = (float)options->alpha;
-        product.beta = (float)options->beta;
-    }
-    product.n = b->dim[!product.transposed];
+    struct nbit_product product = {.m = p.m, .n = p.n, .k = p.k, .scale = wnn_gemm_scale_of(&p)};
+    product.transposed = node->op == WNN_OP_gemm && ((const WNNGemmOptions *)node->attrs)->bTranspose;
     product.weights = (struct weights){.type = node->in[1]->type.type,
                                        .half = scale->type.type == WNNDataType_Float16,
                                        .rows = b->dim[0],
@@ -807,7 +789,13 @@ static struct product describe(const struct node *node)
                                        .row_block = b->dim[0] / blocks->dim[0],
                                        .block = b->dim[1] / blocks->dim[1],
                                        .scale_row = blocks->dim[1]};
-    return product;
+    *(struct nbit_product *)choice = product;
+}
+
+static struct nbit_product product_of(const struct node *node)
+{
+    struct nbit_product memory;
+    return *(const struct nbit_product *)wnn_choice(node, choose, &memory);
 }
 
 static bool accepts(const struct node *node)
@@ -816,12 +804,12 @@ static bool accepts(const struct node *node)
         wnn_epilogue(node).scale || (node->op != WNN_OP_gemm && node->op != WNN_OP_matmul) ||
         !wnn_has_weights(node) || node->in[1]->type.shape.rank != 2 ||
         wnn_dtype_bits(node->in[1]->type.type) > 8 ||
-        wnn_shape_elements(&node->in[1]->type.shape) < LEAST_ELEMENTS)
+        wnn_shape_elements(&node->in[1]->type.shape) < MIN_ELEMENTS)
         return false;
     return node->op == WNN_OP_matmul || !((const WNNGemmOptions *)node->attrs)->aTranspose;
 }
 
-static size_t thin_scratch(const struct product *product)
+static size_t thin_scratch(const struct nbit_product *product)
 {
     if (!product->transposed || !vectors_fit(product))
         return 0;
@@ -831,13 +819,14 @@ static size_t thin_scratch(const struct product *product)
 
 static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
-    struct product product = describe(node);
+    struct nbit_product product = product_of(node);
     size_t bytes = wnn_floats_scratch_without_weights(node);
     (void)threads;
     return bytes + (is_thin(&product) ? thin_scratch(&product) : wnn_gemm_scratch(product.n, product.k));
 }
 
-static void run_thin(const struct product *product, const struct parallel *parallel, struct scratch *scratch)
+static void run_thin(const struct nbit_product *product, const struct parallel *parallel,
+                     struct scratch *scratch)
 {
     struct thin thin = {.product = product, .vectors = vectors_fit(product)};
     size_t work = product->m * product->k;
@@ -858,19 +847,13 @@ static void run_gemm(const struct kernel_call *call)
 {
     const struct node *node = call->node;
     struct scratch scratch = {call->scratch};
-    struct product product = describe(node);
+    struct nbit_product product = product_of(node);
     unsigned scale = wnn_prologue_scale(node, 1);
     product.a = wnn_floats_in(call, 0, &scratch);
     product.weights.data = call->in[1].data;
     product.weights.scales = call->in[scale].data;
     product.weights.zeros = call->in[scale + 1].data;
-    if (node->op == WNN_OP_gemm && call->in[2].data) {
-        size_t strides[WNN_MAX_RANK];
-        product.addend = wnn_floats_in(call, 2, &scratch);
-        wnn_shape_broadcast_strides(&call->in[2].shape, &call->out[0].shape, strides);
-        product.addend_row = strides[0];
-        product.addend_column = strides[1];
-    }
+    wnn_gemm_read_addend(&product.scale, call, &scratch);
     product.c = wnn_floats_out(call, 0, &scratch);
     if (is_thin(&product)) {
         run_thin(&product, call->parallel, &scratch);
@@ -881,7 +864,7 @@ static void run_gemm(const struct kernel_call *call)
                             .unit = product.k,
                             .rows = find_rows,
                             .panel = make_panel,
-                            .finish = product.alpha != 1 || product.addend ? finish_tile : NULL,
+                            .finish = product.scale.alpha != 1 || product.scale.addend ? finish_tile : NULL,
                             .c = product.c,
                             .row_stride = product.n,
                             .argument = &product,
@@ -891,4 +874,17 @@ static void run_gemm(const struct kernel_call *call)
     wnn_floats_store(call, 0, product.c);
 }
 
-const struct kernel wnn_cpu_gemm_nbit = {.run = run_gemm, .scratch = scratch_bytes, .accepts = accepts};
+static const char *method(const struct node *node)
+{
+    const struct nbit_product product = product_of(node);
+    return !is_thin(&product)   ? "quantized weights"
+           : product.transposed ? "quantized dots"
+                                : "quantized rows";
+}
+
+const struct kernel wnn_cpu_gemm_nbit = {.run = run_gemm,
+                                         .choose = choose,
+                                         .choice_bytes = sizeof(struct nbit_product),
+                                         .scratch = scratch_bytes,
+                                         .method = method,
+                                         .accepts = accepts};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of 8-bit integers, summed in 32 bits: what quantised conv2d, gemm and matmul stand on. Internal to
+// Products of 8-bit integers, summed in 32 bits: what quantized conv2d, gemm and matmul stand on. Internal to
 // the kernels of the CPU backend.
 //
 // (a - a_zero) * (b - b_zero), summed over the terms, is exact: validation of a node (wnn_int8_accepts) keeps
 // the number of terms below what 32 bits hold. Where the processor multiplies groups of four bytes of
 // opposite signedness, zero points are taken care of by what the sums begin with; elsewhere the differences
 // are multiplied as 16-bit numbers. One multiplication and addition by column in float32 then make a result
-// of the sum, which is moved into a range and rounded to even if it is to be an integer. So a quantised
+// of the sum, which is moved into a range and rounded to even if it is to be an integer. So a quantized
 // result is what exact arithmetic would give, or next to it where that lies within about 2^-22 of its size
 // from the middle between two.
 
@@ -40,11 +40,11 @@ typedef void (*wnn_int8_tile)(const void *const *rows, size_t segments, size_t g
                               const int32_t *row_start, const struct int8_finish *finish, void *c,
                               size_t ldc);
 
-// A depthwise convolution whose weights are signed bytes. Pixel [column * 4 * groups + row] of those that it
-// gets is that below `row` of the kernel's `columns`, of as many as make groups of four; the columns of a
-// result begin `step` behind those of the one before. Weights are [block][column][group][channel][row % 4],
-// where channels have the order of wnn_int8_depthwise_order, as they have in the arrays of `finish`, whose
-// results are bytes.
+// A depthwise convolution whose weights are signed bytes. The pixel [column * 4 * groups + row]
+// that it gets is that below `row` of the kernel's `columns`, of as many as make groups of four; the columns
+// of a result begin `step` behind those of the one before. Weights are [block][column][group][channel][row %
+// 4], where channels have the order of wnn_int8_depthwise_order, as they have in the arrays of `finish`,
+// whose results are bytes.
 struct int8_depthwise {
     size_t channels, columns, groups, step;
     bool flip; // pixels are changed by 128 first

@@ -4,41 +4,30 @@
 // Matrices of weights are packed once.
 
 #include "cpu/matmul/gemm.h"
+#include "cpu/matmul/scale.h"
 
-// alpha * A * B + beta * C
-struct product {
+// How a product is computed, which its sizes and strides decide.
+enum product_method {
+    EXACTLY,
+    ROWS_OF_B,
+    SMALL_GEMM,
+    PANELS
+};
+
+// One product of matrices, and what follows it.
+struct float_product {
+    enum product_method method;
     size_t m, n, k;
-    const float *a, *b, *addend;
+    const float *a, *b;
     const float *packed;                    // B as panels, or NULL
     const uint16_t *b_halves;               // B instead of b: to be packed, or of a thin product
     size_t a_row, a_term, b_term, b_column; // strides
-    size_t addend_row, addend_column;
-    float *c;                     // [m, n], dense
-    const float *range;           // of C where it is computed from panels, or NULL
-    struct activation activation; // where it is; attrs NULL: none
-    float alpha, beta;
+    float *c;                               // [m, n], dense
+    const float *range;                     // of C where it is computed from panels, or NULL
+    struct activation activation;           // where it is; attrs NULL: none
+    struct gemm_scale scale;
     const struct interrupt *interrupt;
 };
-
-static void finish_values(const struct product *product, float *values, size_t row, size_t column,
-                          size_t count)
-{
-    if (product->alpha != 1) {
-        for (size_t j = 0; j < count; j++)
-            values[j] *= product->alpha;
-    }
-    if (product->addend != NULL) {
-        const float *addend = product->addend + row * product->addend_row + column * product->addend_column;
-        if (product->addend_column == 0) {
-            float value = product->beta * *addend;
-            for (size_t j = 0; j < count; j++)
-                values[j] += value;
-        } else {
-            for (size_t j = 0; j < count; j++)
-                values[j] += product->beta * addend[j];
-        }
-    }
-}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Thick products: packed
@@ -47,7 +36,7 @@ static void finish_values(const struct product *product, float *values, size_t r
 static void product_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
                          size_t length, unsigned mr, const float **pointers, float *buffer)
 {
-    const struct product *product = gemm->argument;
+    const struct float_product *product = gemm->argument;
     const float *from = product->a + row * product->a_row + k * product->a_term;
     (void)segments;
     (void)mr;
@@ -66,7 +55,7 @@ static void product_rows(const struct gemm *gemm, size_t row, unsigned count, si
 static void product_panel(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
                           float *panel, unsigned width)
 {
-    const struct product *product = gemm->argument;
+    const struct float_product *product = gemm->argument;
     size_t first = k * product->b_term + column * product->b_column;
     if (product->b_halves != NULL)
         wnn_gemm_pack_halves(product->b_halves + first, product->b_column, product->b_term, count, length,
@@ -78,13 +67,14 @@ static void product_panel(const struct gemm *gemm, size_t k, size_t length, size
 static void product_finish(const struct gemm *gemm, float *tile, unsigned width, size_t row, unsigned rows,
                            size_t column, unsigned columns)
 {
+    const struct float_product *product = gemm->argument;
     for (unsigned r = 0; r < rows; r++)
-        finish_values(gemm->argument, tile + r * width, row + r, column, columns);
+        wnn_gemm_scale_values(&product->scale, tile + r * width, row + r, column, columns);
 }
 
 static void product_polish(const struct gemm *gemm, float *c, size_t rows, size_t columns)
 {
-    const struct product *product = gemm->argument;
+    const struct float_product *product = gemm->argument;
     for (size_t r = 0; r < rows; r++)
         wnn_cpu_activate_floats(&product->activation, c + r * gemm->row_stride, columns, columns);
 }
@@ -103,13 +93,14 @@ static void product_polish(const struct gemm *gemm, float *c, size_t rows, size_
 #define ROW_TERMS    1024      // likewise of rows that are added up
 
 // Whether the product is to stop before term k, which is asked every `period` terms.
-static bool is_over(const struct product *product, size_t k, size_t period)
+static bool is_over(const struct float_product *product, size_t k, size_t period)
 {
     return k > 0 && k % period == 0 && wnn_interrupted(product->interrupt);
 }
 
 // Rows of B are contiguous: they are added up, some at a time, to rows of C.
-static void add_terms(const struct product *product, size_t k, size_t terms, size_t column, size_t count)
+static void add_terms(const struct float_product *product, size_t k, size_t terms, size_t column,
+                      size_t count)
 {
     const struct float_kernels *kernels = wnn_float_kernels();
     const float *rows[THIN_TERMS];
@@ -129,7 +120,7 @@ static void add_terms(const struct product *product, size_t k, size_t terms, siz
 
 static void add_rows(void *argument, size_t begin, size_t end)
 {
-    const struct product *product = argument;
+    const struct float_product *product = argument;
     size_t most = product->b_halves != NULL ? THIN_HALVES : THIN_COLUMNS;
 
     end = end * THIN_UNIT < product->n ? end * THIN_UNIT : product->n;
@@ -140,7 +131,7 @@ static void add_rows(void *argument, size_t begin, size_t end)
         for (size_t k = 0; k < product->k && !is_over(product, k, ROW_TERMS); k += THIN_TERMS)
             add_terms(product, k, product->k - k < THIN_TERMS ? product->k - k : THIN_TERMS, column, count);
         for (size_t i = 0; i < product->m; i++)
-            finish_values(product, product->c + i * product->n + column, i, column, count);
+            wnn_gemm_scale_values(&product->scale, product->c + i * product->n + column, i, column, count);
     }
 }
 
@@ -148,7 +139,7 @@ static void add_rows(void *argument, size_t begin, size_t end)
 // is read once.
 static void dot_columns(void *argument, size_t begin, size_t end)
 {
-    const struct product *product = argument;
+    const struct float_product *product = argument;
     const struct float_kernels *kernels = wnn_float_kernels();
     size_t step = product->b_halves != NULL ? DOT_HALVES : DOT_TERMS;
     float copy[DOT_HALVES];
@@ -166,14 +157,14 @@ static void dot_columns(void *argument, size_t begin, size_t end)
         for (size_t i = 0; i < product->m; i++) {
             float *c = product->c + i * product->n + j;
             *c = sums[i];
-            finish_values(product, c, i, j, 1);
+            wnn_gemm_scale_values(&product->scale, c, i, j, 1);
         }
     }
 }
 
 static void dot_rows(void *argument, size_t begin, size_t end)
 {
-    const struct product *product = argument;
+    const struct float_product *product = argument;
     const struct float_kernels *kernels = wnn_float_kernels();
     for (size_t i = begin; i < end; i++) {
         for (size_t j = 0; j < product->n; j++) {
@@ -184,7 +175,7 @@ static void dot_rows(void *argument, size_t begin, size_t end)
                 terms = product->k - k < DOT_TERMS ? product->k - k : DOT_TERMS;
                 *c += kernels->dot(a + k, b + k, terms);
             }
-            finish_values(product, c, i, j, 1);
+            wnn_gemm_scale_values(&product->scale, c, i, j, 1);
         }
     }
 }
@@ -195,7 +186,7 @@ static void dot_rows(void *argument, size_t begin, size_t end)
 
 #define SMALL_WORK 4096
 
-static void sum_exactly(const struct product *product)
+static void sum_exactly(const struct float_product *product)
 {
     for (size_t i = 0; i < product->m; i++) {
         for (size_t j = 0; j < product->n; j++) {
@@ -203,10 +194,11 @@ static void sum_exactly(const struct product *product)
             double sum = 0;
             for (size_t k = 0; k < product->k; k++)
                 sum += (double)a[k * product->a_term] * b[k * product->b_term];
-            sum *= product->alpha;
-            if (product->addend != NULL)
-                sum += (double)product->beta *
-                       product->addend[i * product->addend_row + j * product->addend_column];
+            sum *= product->scale.alpha;
+            if (product->scale.addend != NULL)
+                sum +=
+                    (double)product->scale.beta *
+                    product->scale.addend[i * product->scale.addend_row + j * product->scale.addend_column];
             product->c[i * product->n + j] = (float)sum;
         }
     }
@@ -219,35 +211,27 @@ static size_t grain(size_t work)
     return 1 + 262144 / (work + 1);
 }
 
-// The ways to a product, which its sizes and strides decide.
-enum way {
-    EXACTLY,
-    ROWS_OF_B,
-    DOTS,
-    PANELS
-};
-
-static enum way way_of(const struct product *product)
+static enum product_method choose_method(const struct float_product *product)
 {
     bool thin = product->m <= THIN_ROWS || product->n <= THIN_ROWS;
     if (product->m * product->n * product->k <= SMALL_WORK)
         return EXACTLY;
     if (product->m <= THIN_ROWS && product->b_column == 1 && product->n > THIN_ROWS)
         return ROWS_OF_B;
-    return thin && product->a_term == 1 && product->b_term == 1 ? DOTS : PANELS;
+    return thin && product->a_term == 1 && product->b_term == 1 ? SMALL_GEMM : PANELS;
 }
 
 // Whether the product reads B once, so that float16 is converted on the way.
-static bool reads_halves(const struct product *product)
+static bool reads_halves(const struct float_product *product)
 {
-    enum way way = way_of(product);
-    return way == ROWS_OF_B || (way == DOTS && product->m < product->n);
+    return product->method == ROWS_OF_B || (product->method == SMALL_GEMM && product->m < product->n);
 }
 
-static struct gemm gemm_of(const struct product *product)
+static struct gemm gemm_of(const struct float_product *product)
 {
-    bool plain = product->alpha == 1 && (product->addend == NULL || product->beta == 1);
-    bool row = product->addend != NULL && product->addend_row == 0 && product->addend_column == 1;
+    bool plain = product->scale.alpha == 1 && (product->scale.addend == NULL || product->scale.beta == 1);
+    bool row =
+        product->scale.addend != NULL && product->scale.addend_row == 0 && product->scale.addend_column == 1;
     return (struct gemm){
         .m = product->m,
         .n = product->n,
@@ -255,8 +239,8 @@ static struct gemm gemm_of(const struct product *product)
         .unit = product->k,
         .rows = product_rows,
         .panel = product_panel,
-        .start = plain && row ? product->addend : NULL,
-        .finish = plain && (row || product->addend == NULL) ? NULL : product_finish,
+        .start = plain && row ? product->scale.addend : NULL,
+        .finish = plain && (row || product->scale.addend == NULL) ? NULL : product_finish,
         .c = product->c,
         .row_stride = product->n,
         .argument = product,
@@ -267,11 +251,11 @@ static struct gemm gemm_of(const struct product *product)
     };
 }
 
-static void run_product(const struct product *product, const struct parallel *parallel, float *scratch)
+static void run_product(const struct float_product *product, const struct parallel *parallel, float *scratch)
 {
     if (product->m == 0 || product->n == 0)
         return;
-    switch (way_of(product)) {
+    switch (product->method) {
     case EXACTLY:
         sum_exactly(product);
         break;
@@ -282,7 +266,7 @@ static void run_product(const struct product *product, const struct parallel *pa
         wnn_parallel_for(parallel, units, wide > least ? wide : least, add_rows, (void *)product);
         break;
     }
-    case DOTS:
+    case SMALL_GEMM:
         if (product->m < product->n)
             wnn_parallel_for(parallel, product->n, grain(product->m * product->k), dot_columns,
                              (void *)product);
@@ -302,24 +286,25 @@ static void run_product(const struct product *product, const struct parallel *pa
 // ---------------------------------------------------------------------------------------------------------------
 
 struct batch {
-    struct product product; // the first
-    struct shape shape;     // the leading dimensions of the result
-    size_t a_stride[WNN_MAX_RANK], b_stride[WNN_MAX_RANK];
-    size_t count, chunks;
+    struct float_product product; // the first
+    struct matrix_product of;
+    bool activates; // by itself: with `range` or product.activation
+    float range[2];
+    size_t chunks;
     float *scratch;        // NULL: not needed
     size_t scratch_floats; // of one chunk
 };
 
 static void run_one(const struct batch *batch, size_t index, const struct parallel *parallel, float *scratch)
 {
-    struct product product = batch->product;
+    struct float_product product = batch->product;
     size_t b_offset = 0;
     product.c += index * product.m * product.n;
-    for (unsigned d = batch->shape.rank; d-- > 0;) {
-        size_t coordinate = index % batch->shape.dim[d];
-        index /= batch->shape.dim[d];
-        product.a += coordinate * batch->a_stride[d];
-        b_offset += coordinate * batch->b_stride[d];
+    for (unsigned d = batch->of.batch.rank; d-- > 0;) {
+        size_t coordinate = index % batch->of.batch.dim[d];
+        index /= batch->of.batch.dim[d];
+        product.a += coordinate * batch->of.a_steps[d];
+        b_offset += coordinate * batch->of.b_steps[d];
     }
     if (product.packed != NULL)
         product.packed += b_offset / (product.k * product.n) * wnn_gemm_packed_floats(product.n, product.k);
@@ -336,8 +321,8 @@ static void run_chunks(void *argument, size_t begin, size_t end)
     const struct parallel alone = wnn_parallel_alone(batch->product.interrupt);
     for (size_t chunk = begin; chunk < end; chunk++) {
         float *scratch = batch->scratch == NULL ? NULL : batch->scratch + chunk * batch->scratch_floats;
-        size_t last = batch->count * (chunk + 1) / batch->chunks;
-        for (size_t i = batch->count * chunk / batch->chunks;
+        size_t last = batch->of.count * (chunk + 1) / batch->chunks;
+        for (size_t i = batch->of.count * chunk / batch->chunks;
              i < last && !wnn_interrupted(batch->product.interrupt); i++)
             run_one(batch, i, &alone, scratch);
     }
@@ -349,156 +334,75 @@ static size_t batch_chunks(size_t count, unsigned threads)
     return count < chunks ? count : chunks;
 }
 
-static size_t leading(const struct shape *shape)
+static void choose(const struct node *node, void *choice)
 {
-    return shape->rank > 2 ? wnn_shape_product(shape, 0, shape->rank - 2) : 1;
-}
-
-// Strides, in elements, of the matrices of an operand along the leading dimensions of the result.
-static void matrix_strides(const struct shape *operand, const struct shape *result,
-                           size_t strides[WNN_MAX_RANK])
-{
-    struct shape from = *operand, to = *result;
-    size_t matrix = (size_t)operand->dim[operand->rank - 2] * operand->dim[operand->rank - 1];
-    from.rank -= 2;
-    to.rank -= 2;
-    wnn_shape_broadcast_strides(&from, &to, strides);
-    for (unsigned d = 0; d < to.rank; d++)
-        strides[d] *= matrix;
+    const struct matrix_product p = wnn_node_matrix_product(node);
+    struct batch *batch = choice;
+    *batch = (struct batch){.product = {.m = p.m,
+                                        .n = p.n,
+                                        .k = p.k,
+                                        .a_row = p.a_row,
+                                        .a_term = p.a_term,
+                                        .b_term = p.b_term,
+                                        .b_column = p.b_column,
+                                        .scale = wnn_gemm_scale_of(&p)},
+                            .of = p};
+    batch->product.method = choose_method(&batch->product);
+    bool activates = wnn_epilogue(node).activation.attrs && node->out[0]->type.type == WNNDataType_Float32 &&
+                     batch->product.method == PANELS;
+    if (activates && !wnn_activation_range(node, batch->range))
+        batch->product.activation = wnn_epilogue(node).activation;
+    batch->activates = activates;
 }
 
 // Everything but the data.
-static struct batch describe_matmul(const struct shape *a, const struct shape *b, const struct shape *c)
+static struct batch batch_of(const struct node *node)
 {
-    struct batch batch = {
-        .product =
-            {
-                .m = a->dim[a->rank - 2],
-                .k = a->dim[a->rank - 1],
-                .n = b->dim[b->rank - 1],
-                .a_row = a->dim[a->rank - 1],
-                .a_term = 1,
-                .b_term = b->dim[b->rank - 1],
-                .b_column = 1,
-                .alpha = 1,
-            },
-        .shape = *c,
-        .count = leading(c),
-    };
-    batch.shape.rank -= 2;
-    matrix_strides(a, c, batch.a_stride);
-    matrix_strides(b, c, batch.b_stride);
-    if (leading(b) == 1 && leading(a) == batch.count) {
-        // One matrix on the right: those on the left are one below the other.
-        batch.product.m *= batch.count;
-        batch.shape.rank = 0;
-        batch.count = 1;
-    }
-    return batch;
-}
-
-static struct product describe_gemm(const WNNGemmOptions *options, const struct shape *a,
-                                    const struct shape *b)
-{
-    return (struct product){
-        .m = a->dim[options->aTranspose],
-        .k = a->dim[!options->aTranspose],
-        .n = b->dim[!options->bTranspose],
-        .a_row = options->aTranspose ? 1 : a->dim[1],
-        .a_term = options->aTranspose ? a->dim[1] : 1,
-        .b_term = options->bTranspose ? 1 : b->dim[1],
-        .b_column = options->bTranspose ? b->dim[1] : 1,
-        .alpha = (float)options->alpha,
-        .beta = (float)options->beta,
-    };
-}
-
-static struct product describe_node(const struct node *node)
-{
-    const struct shape *a = &node->in[0]->type.shape, *b = &node->in[1]->type.shape;
-    return node->op == WNN_OP_gemm ? describe_gemm(node->attrs, a, b)
-                                   : describe_matmul(a, b, &node->out[0]->type.shape).product;
+    struct batch memory;
+    return *(const struct batch *)wnn_choice(node, choose, &memory);
 }
 
 // B: what has been packed, the tensor, or a copy of it.
-static void load_b(const struct kernel_call *call, struct product *product, struct scratch *scratch)
+static void load_b(const struct kernel_call *call, struct float_product *product, struct scratch *scratch)
 {
     if (call->in[1].type == WNNDataType_Float16 && reads_halves(product))
         product->b_halves = call->in[1].data;
     else if (call->packed == NULL)
         product->b = wnn_floats_in(call, 1, scratch);
-    else if (way_of(product) == PANELS)
+    else if (product->method == PANELS)
         product->packed = call->packed;
     else
         product->b = call->packed;
 }
 
-// Products from panels apply the activations of float32 by themselves.
-static bool activates(const struct product *product, const struct node *node)
-{
-    return wnn_epilogue(node).activation.attrs && node->out[0]->type.type == WNNDataType_Float32 &&
-           way_of(product) == PANELS;
-}
-
-static void set_activation(struct product *product, const struct node *node, float range[2])
-{
-    if (!activates(product, node))
-        return;
-    if (wnn_activation_range(node, range))
-        product->range = range;
-    else
-        product->activation = wnn_epilogue(node).activation;
-}
-
-static void run_matmul(const struct kernel_call *call)
+static void run(const struct kernel_call *call)
 {
     struct scratch scratch = {call->scratch};
     if (call->out[0].count == 0)
         return;
 
-    struct batch batch = describe_matmul(&call->in[0].shape, &call->in[1].shape, &call->out[0].shape);
-    batch.product.a = wnn_floats_in(call, 0, &scratch);
-    load_b(call, &batch.product, &scratch);
-    float *values = batch.product.c = wnn_floats_out(call, 0, &scratch), range[2];
-    set_activation(&batch.product, call->node, range);
-    batch.product.interrupt = call->parallel->interrupt;
-    batch.scratch = batch.product.packed != NULL ? NULL : (float *)scratch.next;
+    struct batch batch = batch_of(call->node);
+    struct float_product *product = &batch.product;
+    product->a = wnn_floats_in(call, 0, &scratch);
+    load_b(call, product, &scratch);
+    wnn_gemm_read_addend(&product->scale, call, &scratch);
+    float *values = product->c = wnn_floats_out(call, 0, &scratch);
+    if (batch.activates && !product->activation.attrs)
+        product->range = batch.range;
+    product->interrupt = call->parallel->interrupt;
+    batch.scratch = product->packed != NULL ? NULL : (float *)scratch.next;
 
-    size_t work = batch.product.m * batch.product.n * (batch.product.k + 1);
-    if (batch.count >= 2 * (size_t)call->parallel->threads || (batch.count > 1 && work < 1 << 18)) {
-        batch.chunks = batch_chunks(batch.count, call->parallel->threads);
-        batch.scratch_floats = wnn_gemm_scratch(batch.product.n, batch.product.k) / sizeof(float);
-        wnn_parallel_for(call->parallel, batch.chunks, 1 + 65536 / (work * (batch.count / batch.chunks)),
+    size_t work = product->m * product->n * (product->k + 1);
+    if (batch.of.count >= 2 * (size_t)call->parallel->threads || (batch.of.count > 1 && work < 1 << 18)) {
+        batch.chunks = batch_chunks(batch.of.count, call->parallel->threads);
+        batch.scratch_floats = wnn_gemm_scratch(product->n, product->k) / sizeof(float);
+        wnn_parallel_for(call->parallel, batch.chunks, 1 + 65536 / (work * (batch.of.count / batch.chunks)),
                          run_chunks, &batch);
     } else {
-        for (size_t i = 0; i < batch.count; i++)
+        for (size_t i = 0; i < batch.of.count; i++)
             run_one(&batch, i, call->parallel, batch.scratch);
     }
     wnn_floats_store(call, 0, values);
-}
-
-static void run_gemm(const struct kernel_call *call)
-{
-    struct scratch scratch = {call->scratch};
-    if (call->out[0].count == 0)
-        return;
-
-    struct product product = describe_gemm(call->node->attrs, &call->in[0].shape, &call->in[1].shape);
-    product.a = wnn_floats_in(call, 0, &scratch);
-    load_b(call, &product, &scratch);
-    if (call->node->in_count > 2 && call->in[2].data != NULL) {
-        size_t strides[WNN_MAX_RANK];
-        product.addend = wnn_floats_in(call, 2, &scratch);
-        wnn_shape_broadcast_strides(&call->in[2].shape, &call->out[0].shape, strides);
-        product.addend_row = strides[0];
-        product.addend_column = strides[1];
-    }
-    product.c = wnn_floats_out(call, 0, &scratch);
-    product.interrupt = call->parallel->interrupt;
-    float range[2];
-    set_activation(&product, call->node, range);
-    run_product(&product, call->parallel, (float *)scratch.next);
-    wnn_floats_store(call, 0, product.c);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -509,66 +413,72 @@ static void run_gemm(const struct kernel_call *call)
 static size_t packed_bytes(const struct node *node)
 {
     const struct descriptor *b = &node->in[1]->type;
-    const struct product product = describe_node(node);
+    const struct batch batch = batch_of(node);
+    const struct float_product *product = &batch.product;
     if (!wnn_has_weights(node) || wnn_shape_elements(&node->out[0]->type.shape) == 0)
         return 0;
-    if (way_of(&product) == PANELS)
-        return leading(&b->shape) * wnn_gemm_packed_floats(product.n, product.k) * sizeof(float);
-    return b->type == WNNDataType_Float16 && !reads_halves(&product)
+    if (product->method == PANELS)
+        return batch.of.b_count * wnn_gemm_packed_floats(product->n, product->k) * sizeof(float);
+    return b->type == WNNDataType_Float16 && !reads_halves(product)
                ? wnn_shape_elements(&b->shape) * sizeof(float)
                : 0;
 }
 
 static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
-    const struct product product = describe_node(node);
+    const struct batch batch = batch_of(node);
+    const struct float_product *product = &batch.product;
     bool packed = packed_bytes(node) > 0;
-    size_t bytes = packed || reads_halves(&product) ? wnn_floats_scratch_without_weights(node)
-                                                    : wnn_floats_scratch(node);
-    if (!packed && way_of(&product) == PANELS)
-        bytes += batch_chunks(leading(&node->out[0]->type.shape), threads) *
-                 wnn_gemm_scratch(product.n, product.k);
+    size_t bytes =
+        packed || reads_halves(product) ? wnn_floats_scratch_without_weights(node) : wnn_floats_scratch(node);
+    if (!packed && product->method == PANELS)
+        bytes += batch_chunks(batch.of.count, threads) * wnn_gemm_scratch(product->n, product->k);
     return bytes;
 }
 
 static void pack_weights(const struct kernel_call *call, void *packed)
 {
     const struct tensor *b = &call->in[1];
-    struct product product = describe_node(call->node);
-    if (way_of(&product) != PANELS) {
+    struct batch batch = batch_of(call->node);
+    struct float_product *product = &batch.product;
+    if (product->method != PANELS) {
         wnn_floats_copy(b, packed, call->parallel);
         return;
     }
     float *to = packed;
-    for (size_t i = 0; i < leading(&b->shape); i++, to += wnn_gemm_packed_floats(product.n, product.k)) {
-        struct gemm gemm = gemm_of(&product);
+    for (size_t i = 0; i < batch.of.b_count; i++, to += wnn_gemm_packed_floats(product->n, product->k)) {
+        struct gemm gemm = gemm_of(product);
         if (b->type == WNNDataType_Float16)
-            product.b_halves = (const uint16_t *)b->data + i * product.k * product.n;
+            product->b_halves = (const uint16_t *)b->data + i * product->k * product->n;
         else
-            product.b = (const float *)b->data + i * product.k * product.n;
+            product->b = (const float *)b->data + i * product->k * product->n;
         wnn_gemm_pack_all(&gemm, call->parallel, to);
     }
 }
 
-static bool applies_activation(const struct node *node)
+static bool activates(const struct node *node)
 {
-    const struct product product = describe_node(node);
-    return activates(&product, node);
+    return batch_of(node).activates;
 }
 
 bool wnn_cpu_matmul_reads_halves(const struct node *node)
 {
-    const struct product product = describe_node(node);
-    return reads_halves(&product);
+    const struct batch batch = batch_of(node);
+    return reads_halves(&batch.product);
 }
 
-const struct kernel wnn_cpu_gemm = {.run = run_gemm,
-                                    .scratch = scratch_bytes,
-                                    .packed_bytes = packed_bytes,
-                                    .pack = pack_weights,
-                                    .activates = applies_activation};
-const struct kernel wnn_cpu_matmul = {.run = run_matmul,
-                                      .scratch = scratch_bytes,
-                                      .packed_bytes = packed_bytes,
-                                      .pack = pack_weights,
-                                      .activates = applies_activation};
+static const char *method(const struct node *node)
+{
+    static const char *const names[] = {[EXACTLY] = "native sums",
+                                        [ROWS_OF_B] = "native rows",
+                                        [SMALL_GEMM] = "native small product",
+                                        [PANELS] = "native product"};
+    return names[batch_of(node).product.method];
+}
+
+#define KERNEL_OF_PRODUCTS                                                                                   \
+    {                                                                                                        \
+        .run = run, .choose = choose, .choice_bytes = sizeof(struct batch), .scratch = scratch_bytes,        \
+        .packed_bytes = packed_bytes, .pack = pack_weights, .method = method, .activates = activates,        \
+    }
+const struct kernel wnn_cpu_gemm = KERNEL_OF_PRODUCTS, wnn_cpu_matmul = KERNEL_OF_PRODUCTS;

@@ -61,11 +61,11 @@ WNN_INLINE WNN_TARGET_AVX512 vector_any quarter_avx512(vector_avx512 v)
 #include "cpu/simd/each_isa.inc"
 #undef EXACT
 
-void wnn_dots(const float *weights, size_t rows, const float *x, size_t columns, size_t length, double *out,
-              size_t out_stride)
+void wnn_small_gemm(const float *weights, size_t rows, const float *x, size_t columns, size_t length,
+                    double *out, size_t out_stride)
 {
     const struct tiles *tiles =
-        length <= WNN_DOTS_EXACT ? WNN_BEST_ISA(&exact_tiles) : WNN_BEST_ISA(&float_tiles);
+        length <= WNN_SMALL_GEMM_EXACT ? WNN_BEST_ISA(&exact_tiles) : WNN_BEST_ISA(&float_tiles);
     size_t wide = columns - columns % tiles->columns, row = 0;
     // Four rows stay in the first-level cache while they meet all columns.
     for (size_t step; row < rows && wide > 0; row += step) {

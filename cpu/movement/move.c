@@ -121,9 +121,9 @@ static void copy_elements(const char *from, char *to, size_t size, struct loop r
         wnn_repeat(from, rows.from, to, rows.to, size, rows.count, columns.count);
     else if (transposing && size <= 4 && columns.count <= WNN_WOVEN &&
              rows.to == unit * (ptrdiff_t)columns.count)
-        wnn_weave(from, columns.from, to, size, columns.count, rows.count);
+        wnn_interleave(from, columns.from, to, size, columns.count, rows.count);
     else if (is_unweaving(size, rows, columns))
-        wnn_unweave(from, to, rows.to, size, rows.count, columns.count, false);
+        wnn_deinterleave(from, to, rows.to, size, rows.count, columns.count, false);
     else if (steps)
         for (size_t r = 0; r < rows.count; r++)
             wnn_take(from + (ptrdiff_t)r * rows.from, step, to + (ptrdiff_t)r * rows.to, size, columns.count);
@@ -140,7 +140,7 @@ static void copy_elements(const char *from, char *to, size_t size, struct loop r
 enum {
     LINE = 64,
     TILE = 32768,   // bytes that a cache near the processor holds
-    LONG_RUN = 256, // bytes; whole lines are streamed as they are from here on
+    LONG_RUN = 256, // bytes; whole lines are stored as they are from here on
     ROW_RUN = 512   // bytes that are best read together where that takes a jump
 };
 
@@ -149,7 +149,7 @@ struct tiles {
     const struct copy *copy;        // rank 2 or more
     size_t row_count, column_count; // of a tile
     size_t row_tiles, column_tiles;
-    bool streams; // tiles have TILE bytes at most, or are parts of one run
+    bool non_temporal; // tiles have TILE bytes at most, or are parts of one run
     const struct interrupt *interrupt;
 };
 
@@ -172,16 +172,16 @@ static void stream_elements(const char *from, char *to, size_t size, struct loop
     bool runs = is_long_run(size), fills = columns.from == 0 && bytes >= LONG_RUN && size <= 8 &&
                                            (size & (size - 1)) == 0 && (uintptr_t)to % size == 0;
     if (is_unweaving(size, rows, columns)) {
-        wnn_unweave(from, to, rows.to, size, rows.count, columns.count, true);
+        wnn_deinterleave(from, to, rows.to, size, rows.count, columns.count, true);
         return;
     }
     for (size_t r = 0; r < rows.count && (runs || fills); r++) {
         const char *x = from + (ptrdiff_t)r * rows.from;
         char *y = to + (ptrdiff_t)r * rows.to;
         if (fills)
-            wnn_stream_value(y, x, size, bytes);
+            wnn_nt_fill(y, x, size, bytes);
         for (size_t c = 0; c < columns.count && runs; c++)
-            wnn_stream(y + (ptrdiff_t)c * columns.to, x + (ptrdiff_t)c * columns.from, size);
+            wnn_nt_store(y + (ptrdiff_t)c * columns.to, x + (ptrdiff_t)c * columns.from, size);
     }
     if (runs || fills)
         return;
@@ -194,7 +194,7 @@ static void stream_elements(const char *from, char *to, size_t size, struct loop
     else
         copy_elements(from, buffer, size, packed, columns);
     for (size_t r = 0; r < (dense ? 1 : rows.count); r++)
-        wnn_stream(to + (ptrdiff_t)r * rows.to, buffer + r * bytes, dense ? rows.count * bytes : bytes);
+        wnn_nt_store(to + (ptrdiff_t)r * rows.to, buffer + r * bytes, dense ? rows.count * bytes : bytes);
 }
 
 // Elements that are runs of so many bytes or more are moved in pieces, between which an interrupt may come.
@@ -209,9 +209,9 @@ static void copy_long_runs(const struct tiles *tiles, const char *from, char *to
         const char *x = from + row * rows.from + column * columns.from;
         char *y = to + row * rows.to + column * columns.to;
         for (size_t at = 0, piece; at < size && !wnn_interrupted(tiles->interrupt); at += piece) {
-            piece = wnn_smaller(size - at, RUN_PIECE);
-            if (tiles->streams)
-                wnn_stream(y + at, x + at, piece);
+            piece = wnn_min(size - at, RUN_PIECE);
+            if (tiles->non_temporal)
+                wnn_nt_store(y + at, x + at, piece);
             else
                 memcpy(y + at, x + at, piece);
         }
@@ -240,11 +240,11 @@ static void copy_tiles(void *argument, size_t begin, size_t end)
         if (copy->size >= RUN_PIECE)
             copy_long_runs(tiles, copy->from + from, copy->to + to, rows, columns);
         else
-            (tiles->streams ? stream_elements : copy_elements)(copy->from + from, copy->to + to, copy->size,
-                                                               rows, columns);
+            (tiles->non_temporal ? stream_elements : copy_elements)(copy->from + from, copy->to + to,
+                                                                    copy->size, rows, columns);
     }
-    if (tiles->streams)
-        wnn_stream_end();
+    if (tiles->non_temporal)
+        wnn_nt_fence();
 }
 
 // Fewer, longer loops, the inner two of which suit copy_elements. The order of the loops is free.
@@ -322,7 +322,8 @@ static void copy_blocks(struct copy *copy, const struct parallel *parallel)
     size_t total = copy->size, elements = copy->size < TILE ? TILE / copy->size : 1, row_run = 1;
     for (unsigned d = 0; d < rank; d++)
         total *= copy->loops[d].count;
-    tiles.streams = (columns->to == (ptrdiff_t)copy->size || is_long_run(copy->size)) && wnn_streams(total);
+    tiles.non_temporal =
+        (columns->to == (ptrdiff_t)copy->size || is_long_run(copy->size)) && wnn_is_non_temporal(total);
     if (columns->to == (ptrdiff_t)copy->size &&
         magnitude(rows->from) < magnitude(columns->from)) { // transposing
         row_run = copy->size < 2 ? ROW_RUN / 2 : copy->size <= LINE ? ROW_RUN / copy->size : 8;

@@ -21,7 +21,7 @@ struct pad {
     WNNPaddingMode mode;
     const char *from, *from_end;
     char *to;
-    bool streams;
+    bool non_temporal;
     unsigned rank; // of what is outside of planes, which are [plane, width, unit]
     struct padding outer[WNN_MAX_RANK], plane;
     size_t head, width, out_width, unit; // of a row: units of padding, of the input, of the output; bytes
@@ -47,37 +47,37 @@ static size_t padded(WNNPaddingMode mode, size_t at, size_t before, size_t size)
 
 // How a row is written: as it is, or in whole vectors (one for each run of it, or several) that run over what
 // they are for, and are overwritten by what comes next.
-enum way {
+enum put_method {
     EXACT,
     VECTORS,
     ONE_VECTOR
 };
 
 // Vectors from places that are `step` bytes apart.
-WNN_INLINE void put_vectors(char *to, const char *from, size_t step, size_t size, enum way way)
+WNN_INLINE void put_vectors(char *to, const char *from, size_t step, size_t size, enum put_method method)
 {
     size_t i = 0;
     do {
         memcpy(to + i, from, VECTOR);
         i += VECTOR;
         from += step;
-    } while (way == VECTORS && i < size);
+    } while (method == VECTORS && i < size);
 }
 
-WNN_INLINE void put_copy(char *to, const char *from, size_t size, enum way way)
+WNN_INLINE void put_copy(char *to, const char *from, size_t size, enum put_method method)
 {
-    if (way == EXACT)
+    if (method == EXACT)
         wnn_copy_run(to, from, size);
     else
-        put_vectors(to, from, VECTOR, size, way);
+        put_vectors(to, from, VECTOR, size, method);
 }
 
-WNN_INLINE void put_constant(char *to, const char *pattern, size_t size, enum way way)
+WNN_INLINE void put_constant(char *to, const char *pattern, size_t size, enum put_method method)
 {
-    if (way == EXACT)
+    if (method == EXACT)
         wnn_fill_run(to, pattern, size);
     else
-        put_vectors(to, pattern, 0, size, way);
+        put_vectors(to, pattern, 0, size, method);
 }
 
 // Units [begin, end) of a row, which are padding from one of its sides: neighbours come from neighbours, or
@@ -99,45 +99,46 @@ WNN_INLINE void put_units(const struct pad *pad, const char *row, char *to, size
 
 // Rows that follow one another on both sides.
 WNN_INLINE void put_rows(const struct pad *pad, const char *row, char *to, size_t count, size_t unit,
-                         enum way way)
+                         enum put_method method)
 {
     size_t head = pad->head * unit, line = pad->width * unit, out_line = pad->out_width * unit;
     size_t tail = out_line - head - line;
     if (pad->mode == WNNPaddingMode_Constant) {
         char pattern[VECTOR];
         memcpy(pattern, pad->pattern, VECTOR);
-        if (way == ONE_VECTOR) { // the end of a row and the begin of the next are one
-            put_constant(to, pattern, head, way);
+        if (method == ONE_VECTOR) { // the end of a row and the begin of the next are one
+            put_constant(to, pattern, head, method);
             for (size_t i = 0; i < count; i++, row += line, to += out_line) {
-                put_copy(to + head, row, line, way);
-                put_constant(to + head + line, pattern, tail + head, way);
+                put_copy(to + head, row, line, method);
+                put_constant(to + head + line, pattern, tail + head, method);
             }
             return;
         }
         for (size_t i = 0; i < count; i++, row += line, to += out_line) {
-            put_constant(to, pattern, head, way);
-            put_copy(to + head, row, line, way);
-            put_constant(to + head + line, pattern, tail, way);
+            put_constant(to, pattern, head, method);
+            put_copy(to + head, row, line, method);
+            put_constant(to + head + line, pattern, tail, method);
         }
     } else {
         for (size_t i = 0; i < count; i++, row += line, to += out_line) {
             put_units(pad, row, to, 0, pad->head, unit);
-            put_copy(to + head, row, line, way);
+            put_copy(to + head, row, line, method);
             put_units(pad, row, to, pad->head + pad->width, pad->out_width, unit);
         }
     }
 }
 
-WNN_INLINE void put_rows_of_unit(const struct pad *pad, const char *row, char *to, size_t count, enum way way)
+WNN_INLINE void put_rows_of_unit(const struct pad *pad, const char *row, char *to, size_t count,
+                                 enum put_method method)
 {
     if (pad->unit == 1)
-        put_rows(pad, row, to, count, 1, way);
+        put_rows(pad, row, to, count, 1, method);
     else if (pad->unit == 2)
-        put_rows(pad, row, to, count, 2, way);
+        put_rows(pad, row, to, count, 2, method);
     else if (pad->unit == 4)
-        put_rows(pad, row, to, count, 4, way);
+        put_rows(pad, row, to, count, 4, method);
     else
-        put_rows(pad, row, to, count, pad->unit, way);
+        put_rows(pad, row, to, count, pad->unit, method);
 }
 
 // So many of `count` rows of `line` bytes have a vector more behind them before `end`.
@@ -149,7 +150,7 @@ static size_t rows_before(const char *at, const char *end, size_t line, size_t c
     return room < VECTOR + line ? 0 : (room - VECTOR) / line;
 }
 
-// Rows [begin, end) of a plane of the output, which are made of those of the input from `from` on, or of the
+// Rows [begin, end) of a plane of the output, which are made of rows of the input from `from` on, or of the
 // constant if it is NULL. Up to `to_end` they may run over.
 static void pad_plane(const struct pad *pad, const char *from, char *to, const char *to_end, size_t begin,
                       size_t end)
@@ -181,9 +182,9 @@ static void pad_rows(void *argument, size_t begin, size_t end)
     size_t height = pad->plane.out, out_line = pad->out_width * pad->unit;
     // Rows leave for memory as many at a time as the buffer has room for.
     char buffer[BUFFER + VECTOR];
-    size_t room = pad->streams ? BUFFER / out_line : end - begin, made = 0;
-    char *to = pad->streams ? buffer : pad->to + begin * out_line;
-    const char *to_end = pad->streams ? buffer + sizeof buffer : pad->to + end * out_line;
+    size_t room = pad->non_temporal ? BUFFER / out_line : end - begin, made = 0;
+    char *to = pad->non_temporal ? buffer : pad->to + begin * out_line;
+    const char *to_end = pad->non_temporal ? buffer + sizeof buffer : pad->to + end * out_line;
     size_t plane = begin / height, y = begin % height;
     for (size_t row = begin, count; row < end; row += count) {
         bool inside = pad->width > 0 && pad->plane.size > 0;
@@ -206,13 +207,13 @@ static void pad_rows(void *argument, size_t begin, size_t end)
             plane++;
             y = 0;
         }
-        if (pad->streams && (made == room || row + count == end)) {
-            wnn_stream(pad->to + (row + count - made) * out_line, buffer, made * out_line);
+        if (pad->non_temporal && (made == room || row + count == end)) {
+            wnn_nt_store(pad->to + (row + count - made) * out_line, buffer, made * out_line);
             made = 0;
         }
     }
-    if (pad->streams)
-        wnn_stream_end();
+    if (pad->non_temporal)
+        wnn_nt_fence();
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pad
@@ -265,7 +266,7 @@ static void run_pad(const struct kernel_call *call)
     }
     size_t out_line = pad.out_width * pad.unit;
     pad.from_end = pad.from + wnn_dtype_bytes(in->type, in->count);
-    pad.streams = out_line <= BUFFER && wnn_streams(rows * out_line);
+    pad.non_temporal = out_line <= BUFFER && wnn_is_non_temporal(rows * out_line);
     pad.plane = (struct padding){0, 1, 1, 1};
     if (pad.rank > 0)
         pad.plane = pad.outer[--pad.rank];

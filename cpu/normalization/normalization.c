@@ -7,6 +7,7 @@
 #include "cpu/simd/lanes.h"
 #include "cpu/simd/non_temporal.h"
 #include "cpu/reduce/iterator.h"
+#include "ops/geometry.h"
 
 enum {
     BLOCK = 4096,   // elements of a column whose moments are summed up at a time
@@ -16,10 +17,10 @@ enum {
     STRIP = 64,     // columns that few are made into, whose sums fit into registers
     PART = 1024,    // scales and biases that are converted at a time
     KEPT = 4096,    // those that are converted once
-    MOST_COLUMNS = WNN_PIECE,
+    MAX_COLUMNS = WNN_PIECE,
 };
 
-// Loops over rows of `width` columns, `stride` elements from row to row. width is at most MOST_COLUMNS.
+// Loops over rows of `width` columns, `stride` elements from row to row. width is at most MAX_COLUMNS.
 struct loops {
     // The sums of the differences of each column from shift[j], and of their squares.
     void (*moments)(const void *x, size_t stride, size_t rows, size_t width, const float *shift, double *sums,
@@ -30,7 +31,7 @@ struct loops {
 
     // The output may be the input. y = (x - mean[j]) * factor[j] + bias[j]
     void (*columns)(void *y, const void *x, size_t stride, size_t rows, size_t width, const double *mean,
-                    const double *factor, const double *bias, bool streams);
+                    const double *factor, const double *bias, bool non_temporal);
 
     // y[i] = (x[i] - mean) * factor + bias, or, if scales are not NULL, * factor * scales[i] + biases[i]
     void (*run)(void *y, const void *x, size_t count, double mean, double factor, double bias,
@@ -44,7 +45,7 @@ struct loops {
 struct target {
     const struct loops *loops;
     size_t size; // bytes of an element
-    bool streams;
+    bool non_temporal;
 };
 
 static void put_run(const struct target *target, char *y, const char *x, size_t count, double mean,
@@ -52,13 +53,13 @@ static void put_run(const struct target *target, char *y, const char *x, size_t 
 {
     float room[PART];
     for (size_t i = 0, n; i < count; i += n) {
-        n = wnn_smaller(count - i, PART);
+        n = wnn_min(count - i, PART);
         char *out = y + i * target->size;
-        void *row = target->streams ? (void *)room : out;
+        void *row = target->non_temporal ? (void *)room : out;
         target->loops->run(row, x + i * target->size, n, mean, factor, bias, scales ? scales + i : NULL,
                            biases ? biases + i : NULL);
-        if (target->streams)
-            wnn_stream(out, row, n * target->size);
+        if (target->non_temporal)
+            wnn_nt_store(out, row, n * target->size);
     }
 }
 
@@ -67,7 +68,7 @@ static struct target make_target(const struct tensor *out)
     size_t size = wnn_dtype_bits(out->type) / 8;
     return (struct target){.loops = &WNN_BEST_ISA(loops)[out->type == WNNDataType_Float16],
                            .size = size,
-                           .streams = wnn_streams(out->count * size)};
+                           .non_temporal = wnn_is_non_temporal(out->count * size)};
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -79,7 +80,7 @@ struct normalize {
     struct target target;
     double epsilon;
     bool half;
-    struct walk walk;
+    struct reduction_iterator iterator;
 };
 
 // Elements of a float tensor from `first` on, `step` apart (0: the same one again), as float32: in the
@@ -119,9 +120,9 @@ static inline void join(struct moments *moments, double before, double rows, dou
 }
 
 // How many rows may be taken as one of up to `most` columns, since they lie side by side.
-static size_t rows_together(const struct walk *walk, size_t width, size_t most)
+static size_t rows_together(const struct reduction_iterator *iterator, size_t width, size_t most)
 {
-    return width == walk->columns && width < most ? most / width : 1;
+    return width == iterator->columns && width < most ? most / width : 1;
 }
 
 static void repeat(double *values, size_t width, size_t times)
@@ -138,9 +139,9 @@ static void join_run(const struct normalize *n, const struct piece *piece, size_
         size_t offset = piece->offset + row;
         float buffer;
         double sum, square;
-        rows = wnn_smaller(piece->rows - row, BLOCK);
+        rows = wnn_min(piece->rows - row, BLOCK);
         float shift = *load(n->in, offset, 1, 1, &buffer);
-        char *y = n->target.streams ? NULL : (char *)n->out->data + offset * n->target.size;
+        char *y = n->target.non_temporal ? NULL : (char *)n->out->data + offset * n->target.size;
         n->target.loops->run_moments((const char *)n->in->data + offset * n->target.size, y, rows, shift,
                                      &sum, &square);
         join(moments, (double)(before + row), (double)rows, (double)shift, sum, square);
@@ -150,14 +151,14 @@ static void join_run(const struct normalize *n, const struct piece *piece, size_
 static void join_rows(const struct normalize *n, const struct piece *piece, size_t before,
                       struct moments *moments)
 {
-    float shift[MOST_COLUMNS];
-    double sums[MOST_COLUMNS], squares[MOST_COLUMNS], more[2][MOST_COLUMNS];
-    size_t width = piece->width, columns = n->walk.columns;
+    float shift[MAX_COLUMNS];
+    double sums[MAX_COLUMNS], squares[MAX_COLUMNS], more[2][MAX_COLUMNS];
+    size_t width = piece->width, columns = n->iterator.columns;
     for (size_t row = 0, rows; row < piece->rows; row += rows) {
         size_t offset = piece->offset + row * columns;
         const char *x = (const char *)n->in->data + offset * n->target.size;
-        rows = wnn_smaller(piece->rows - row, (n->half ? 4 * BLOCK : BLOCK) / width);
-        size_t together = wnn_smaller(rows_together(&n->walk, width, STRIP), rows), all = width * together;
+        rows = wnn_min(piece->rows - row, (n->half ? 4 * BLOCK : BLOCK) / width);
+        size_t together = wnn_min(rows_together(&n->iterator, width, STRIP), rows), all = width * together;
         size_t rest = rows % together * width;
         memmove(shift, load(n->in, offset, 1, width, shift), width * sizeof *shift);
         for (size_t i = width; i < all; i++)
@@ -191,7 +192,7 @@ static void apply_run(const struct normalize *n, const struct piece *piece, cons
                       double mean, double factor)
 {
     float scales[PART], biases[PART];
-    size_t step = n->walk.row_parameter;
+    size_t step = n->iterator.row_parameter;
     char *y = (char *)n->out->data + piece->offset * n->target.size;
     const char *x = (const char *)n->in->data + piece->offset * n->target.size;
     if (step == 0 || (!n->scale->data && !n->bias->data)) {
@@ -202,7 +203,7 @@ static void apply_run(const struct normalize *n, const struct piece *piece, cons
         return;
     }
     for (size_t i = 0, count; i < piece->rows; i += count) {
-        count = wnn_smaller(piece->rows - i, PART);
+        count = wnn_min(piece->rows - i, PART);
         size_t at = i * n->target.size, parameter = piece->parameter + i * step;
         const float *scale =
             kept && n->scale->data ? kept->scale + parameter : load(n->scale, parameter, step, count, scales);
@@ -221,15 +222,16 @@ static void apply_run(const struct normalize *n, const struct piece *piece, cons
 static void apply_rows(const struct normalize *n, const struct piece *piece, const double *mean,
                        const double *factor)
 {
-    float buffer[WNN_WALK_WIDTH];
-    double means[MOST_COLUMNS], factors[MOST_COLUMNS], biases[MOST_COLUMNS];
-    size_t width = piece->width, columns = n->walk.columns, step = n->walk.column_parameter;
-    bool differ = n->walk.row_parameter != 0;
-    size_t together = differ ? 1 : wnn_smaller(rows_together(&n->walk, width, MOST_COLUMNS), piece->rows);
+    float buffer[WNN_ITERATOR_WIDTH];
+    double means[MAX_COLUMNS], factors[MAX_COLUMNS], biases[MAX_COLUMNS];
+    size_t width = piece->width, columns = n->iterator.columns, step = n->iterator.column_parameter;
+    bool differ = n->iterator.row_parameter != 0;
+    size_t together = differ ? 1 : wnn_min(rows_together(&n->iterator, width, MAX_COLUMNS), piece->rows);
     memcpy(means, mean, width * sizeof *means);
     repeat(means, width, together);
     for (size_t row = 0; row < (differ ? piece->rows : 1); row++) {
-        size_t parameter = piece->parameter + row * n->walk.row_parameter, rows = differ ? 1 : piece->rows;
+        size_t parameter = piece->parameter + row * n->iterator.row_parameter,
+               rows = differ ? 1 : piece->rows;
         const float *scale = load(n->scale, parameter, step, width, buffer);
         for (size_t j = 0; j < width; j++)
             factors[j] = scale ? factor[j] * (double)scale[j] : factor[j];
@@ -242,11 +244,11 @@ static void apply_rows(const struct normalize *n, const struct piece *piece, con
         char *y = (char *)n->out->data + at;
         const char *x = (const char *)n->in->data + at;
         n->target.loops->columns(y, x, columns * together, rows / together, width * together, means, factors,
-                                 biases, n->target.streams);
+                                 biases, n->target.non_temporal);
         if (rest > 0) {
             size_t done = (rows * width - rest) * n->target.size;
             n->target.loops->columns(y + done, x + done, 0, 1, rest, means, factors, biases,
-                                     n->target.streams);
+                                     n->target.non_temporal);
         }
     }
 }
@@ -255,7 +257,7 @@ static void apply_rows(const struct normalize *n, const struct piece *piece, con
 static void average(const struct normalize *n, const struct moments *moments, size_t count, double *mean,
                     double *factor)
 {
-    double reduced = (double)n->walk.reduced;
+    double reduced = (double)n->iterator.reduced;
     for (size_t j = 0; j < count; j++) {
         mean[j] = moments[j].total / reduced;
         factor[j] = 1 / sqrt(moments[j].squares / reduced + n->epsilon);
@@ -266,81 +268,55 @@ static void average(const struct normalize *n, const struct moments *moments, si
 static void normalize_runs(void *argument, size_t begin, size_t end)
 {
     const struct normalize *n = argument;
-    const struct walk *walk = &n->walk;
+    const struct reduction_iterator *iterator = &n->iterator;
     struct kept room, *kept = NULL;
-    if (n->half && walk->outer.rank == 0 && walk->row_parameter == 1 && walk->rows <= KEPT) {
+    if (n->half && iterator->outer.rank == 0 && iterator->row_parameter == 1 && iterator->rows <= KEPT) {
         kept = &room;
         if (n->scale->data)
-            wnn_half_to_float_array(n->scale->data, room.scale, walk->rows);
+            wnn_half_to_float_array(n->scale->data, room.scale, iterator->rows);
         if (n->bias->data)
-            wnn_half_to_float_array(n->bias->data, room.bias, walk->rows);
+            wnn_half_to_float_array(n->bias->data, room.bias, iterator->rows);
     }
-    size_t most = wnn_smaller(BLOCK / walk->reduced + 1, RUNS);
+    size_t most = wnn_min(BLOCK / iterator->reduced + 1, RUNS);
     for (size_t unit = begin, count; unit < end; unit += count) {
         struct moments moments[RUNS] = {{0}};
         double mean[RUNS], factor[RUNS];
         struct piece piece;
-        count = wnn_smaller(end - unit, most);
+        count = wnn_min(end - unit, most);
         for (size_t i = 0; i < count; i++) {
-            wnn_walk_start_rows(&piece, walk, unit + i, 0, walk->reduced);
-            while (wnn_walk_next(&piece))
+            wnn_iterator_start_rows(&piece, iterator, unit + i, 0, iterator->reduced);
+            while (wnn_iterator_next(&piece))
                 join_run(n, &piece, piece.position, &moments[i]);
         }
         average(n, moments, count, mean, factor);
         for (size_t i = 0; i < count; i++) {
-            wnn_walk_start_rows(&piece, walk, unit + i, 0, walk->reduced);
-            while (wnn_walk_next(&piece))
+            wnn_iterator_start_rows(&piece, iterator, unit + i, 0, iterator->reduced);
+            while (wnn_iterator_next(&piece))
                 apply_run(n, &piece, kept, mean[i], factor[i]);
         }
     }
-    if (n->target.streams)
-        wnn_stream_end();
+    if (n->target.non_temporal)
+        wnn_nt_fence();
 }
 
 static void normalize_columns(void *argument, size_t begin, size_t end)
 {
     const struct normalize *n = argument;
-    const struct walk *walk = &n->walk;
+    const struct reduction_iterator *iterator = &n->iterator;
     for (size_t unit = begin; unit < end; unit++) {
-        struct moments moments[WNN_WALK_WIDTH] = {{0}};
-        double mean[WNN_WALK_WIDTH], factor[WNN_WALK_WIDTH];
+        struct moments moments[WNN_ITERATOR_WIDTH] = {{0}};
+        double mean[WNN_ITERATOR_WIDTH], factor[WNN_ITERATOR_WIDTH];
         struct piece piece;
-        wnn_walk_start_rows(&piece, walk, unit, 0, walk->reduced);
-        while (wnn_walk_next(&piece))
+        wnn_iterator_start_rows(&piece, iterator, unit, 0, iterator->reduced);
+        while (wnn_iterator_next(&piece))
             join_rows(n, &piece, piece.position, moments);
         average(n, moments, piece.width, mean, factor);
-        wnn_walk_start_rows(&piece, walk, unit, 0, walk->reduced);
-        while (wnn_walk_next(&piece))
+        wnn_iterator_start_rows(&piece, iterator, unit, 0, iterator->reduced);
+        while (wnn_iterator_next(&piece))
             apply_rows(n, &piece, mean, factor);
     }
-    if (n->target.streams)
-        wnn_stream_end();
-}
-
-static void normalize(const struct kernel_call *call, double epsilon, uint32_t reduced,
-                      const size_t parameter[WNN_MAX_RANK])
-{
-    struct normalize n = {.in = &call->in[0],
-                          .out = &call->out[0],
-                          .scale = &call->in[1],
-                          .bias = &call->in[2],
-                          .target = make_target(&call->out[0]),
-                          .epsilon = epsilon,
-                          .half = call->in[0].type == WNNDataType_Float16};
-    wnn_walk_init(&n.walk, &n.in->shape, reduced, parameter);
-    n.walk.interrupt = call->parallel->interrupt;
-    wnn_parallel_for(call->parallel, n.walk.units, wnn_walk_grain(&n.walk),
-                     n.walk.columns == 1 ? normalize_runs : normalize_columns, &n);
-}
-
-// https://www.w3.org/TR/webnn/#api-mlgraphbuilder-instancenorm
-static void run_instance_normalization(const struct kernel_call *call)
-{
-    const WNNInstanceNormalizationOptions *options = call->node->attrs;
-    bool last = options->layout == WNNInputOperandLayout_NHWC;
-    size_t parameter[WNN_MAX_RANK] = {0};
-    parameter[last ? 3 : 1] = 1;
-    normalize(call, options->epsilon, last ? 0x6u : 0xCu, parameter);
+    if (n->target.non_temporal)
+        wnn_nt_fence();
 }
 
 // Of elements that are their own means: 0, or NaN of what is not finite.
@@ -362,28 +338,26 @@ static void single_units(void *argument, size_t begin, size_t end)
 }
 WNN_VARIANTS_256(single_units)
 
+// https://www.w3.org/TR/webnn/#api-mlgraphbuilder-instancenorm
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-layernorm
-static void run_layer_normalization(const struct kernel_call *call)
+static void normalize(const struct kernel_call *call)
 {
-    const WNNLayerNormalizationOptions *options = call->node->attrs;
-    if (options->axes.count == 0) { // every element is its own mean
-        struct normalize n = {.in = &call->in[0],
-                              .out = &call->out[0],
-                              .scale = &call->in[1],
-                              .bias = &call->in[2],
-                              .epsilon = options->epsilon};
+    const struct reduction_axes axes = wnn_node_reduction_axes(call->node);
+    struct normalize n = {.in = &call->in[0],
+                          .out = &call->out[0],
+                          .scale = &call->in[1],
+                          .bias = &call->in[2],
+                          .target = make_target(&call->out[0]),
+                          .epsilon = axes.epsilon,
+                          .half = call->in[0].type == WNNDataType_Float16};
+    if (axes.mask == 0) {
         wnn_parallel_for(call->parallel, n.out->count, 65536, WNN_BEST_ISA_256(single_units), &n);
         return;
     }
-    uint32_t reduced = 0;
-    size_t parameter[WNN_MAX_RANK] = {0}, stride = 1;
-    for (size_t i = options->axes.count; i-- > 0;) {
-        uint32_t axis = options->axes.data[i];
-        reduced |= 1u << axis;
-        parameter[axis] = stride;
-        stride *= call->in[0].shape.dim[axis];
-    }
-    normalize(call, options->epsilon, reduced, parameter);
+    wnn_iterator_init(&n.iterator, &n.in->shape, axes.mask, axes.parameter);
+    n.iterator.interrupt = call->parallel->interrupt;
+    wnn_parallel_for(call->parallel, n.iterator.units, wnn_iterator_grain(&n.iterator),
+                     n.iterator.columns == 1 ? normalize_runs : normalize_columns, &n);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -418,7 +392,7 @@ static void batch_units(void *argument, size_t begin, size_t end)
     bool rows = b->inner == 1;
     for (size_t unit = begin; unit < end; unit++) {
         size_t channel = unit % b->blocks * (rows ? WNN_PIECE : 1), place = unit / b->blocks;
-        size_t count = rows ? wnn_smaller(b->channels - channel, WNN_PIECE) : 1;
+        size_t count = rows ? wnn_min(b->channels - channel, WNN_PIECE) : 1;
         load_channels(b->mean, channel, count, 0, mean);
         load_channels(b->variance, channel, count, 1, factor);
         load_channels(b->scale, channel, count, 1, scale);
@@ -433,19 +407,20 @@ static void batch_units(void *argument, size_t begin, size_t end)
             put_run(&b->target, y, x, b->inner, mean[0], factor[0], bias[0], NULL, NULL);
             continue;
         }
-        size_t there = wnn_smaller(b->outer - place * b->rows, b->rows), rest = there % b->together * count;
+        size_t there = wnn_min(b->outer - place * b->rows, b->rows), rest = there % b->together * count;
         repeat(mean, count, b->together);
         repeat(factor, count, b->together);
         repeat(bias, count, b->together);
         b->target.loops->columns(y, x, b->channels * b->together, there / b->together, count * b->together,
-                                 mean, factor, bias, b->target.streams);
+                                 mean, factor, bias, b->target.non_temporal);
         if (rest > 0) {
             size_t done = (there * count - rest) * b->target.size;
-            b->target.loops->columns(y + done, x + done, 0, 1, rest, mean, factor, bias, b->target.streams);
+            b->target.loops->columns(y + done, x + done, 0, 1, rest, mean, factor, bias,
+                                     b->target.non_temporal);
         }
     }
-    if (b->target.streams)
-        wnn_stream_end();
+    if (b->target.non_temporal)
+        wnn_nt_fence();
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-batchnorm
@@ -474,7 +449,7 @@ static void run_batch_normalization(const struct kernel_call *call)
         b.rows = b.together * 32;
         b.blocks = (b.channels + WNN_PIECE - 1) / WNN_PIECE;
         units = (b.outer + b.rows - 1) / b.rows * b.blocks;
-        work = b.rows * wnn_smaller(b.channels, WNN_PIECE);
+        work = b.rows * wnn_min(b.channels, WNN_PIECE);
     } else {
         b.blocks = b.channels;
         units = b.outer * b.channels;
@@ -484,5 +459,5 @@ static void run_batch_normalization(const struct kernel_call *call)
 }
 
 const struct kernel wnn_cpu_batchNormalization = {.run = run_batch_normalization, .in_place = 1};
-const struct kernel wnn_cpu_instanceNormalization = {.run = run_instance_normalization, .in_place = 1};
-const struct kernel wnn_cpu_layerNormalization = {.run = run_layer_normalization, .in_place = 1};
+const struct kernel wnn_cpu_instanceNormalization = {.run = normalize, .in_place = 1};
+const struct kernel wnn_cpu_layerNormalization = {.run = normalize, .in_place = 1};

@@ -18,7 +18,7 @@ enum {
     SUMMED = 1024,    // elements whose sum is in float32
     SUMMED_ROWS = 32, // likewise of a column
     AHEAD = 6,        // rows that are fetched before they are read
-    SOON = 16,        // likewise of those that go to the second cache
+    SOON = 16,        // likewise of prefetches to the second cache
     TOGETHER = 16,    // runs that are taken together, at most
     SHORT = 15,       // elements of runs that are turned to columns
     SHORT_RUNS = 256, // of these
@@ -27,7 +27,7 @@ enum {
 struct softmax {
     const void *in;
     void *out;
-    bool half, streams;
+    bool half, non_temporal;
     const struct interrupt *interrupt;
     size_t rows, columns, wide, stride, blocks; // tiles are `wide` columns; there are so many blocks of these
 };
@@ -50,17 +50,17 @@ static void run(struct softmax *softmax, size_t count, const struct parallel *pa
     // A whole column in a tile, if that leaves it wide enough; whole cache lines of either type. Rows that
     // are an odd number of lines apart lie in all of the cache.
     size_t wide = TILE / softmax->rows / LINES;
-    wide = wide < 2 ? 8 : wnn_smaller(wide - 1, WIDTH / LINES - 1);
-    softmax->wide = wnn_smaller(wide, (softmax->columns + LINES - 1) / LINES) * LINES;
-    softmax->stride = softmax->wide + LANES_MOST;
+    wide = wide < 2 ? 8 : wnn_min(wide - 1, WIDTH / LINES - 1);
+    softmax->wide = wnn_min(wide, (softmax->columns + LINES - 1) / LINES) * LINES;
+    softmax->stride = softmax->wide + LANES_MAX;
     softmax->blocks = (softmax->columns + softmax->wide - 1) / softmax->wide;
     size_t units = count / softmax->rows / softmax->columns * softmax->blocks;
-    softmax->streams = wnn_streams(count * (softmax->half ? sizeof(uint16_t) : sizeof(float)));
-    size_t grain = 4096 / (softmax->rows * wnn_smaller(softmax->columns, softmax->wide)) + 1;
+    softmax->non_temporal = wnn_is_non_temporal(count * (softmax->half ? sizeof(uint16_t) : sizeof(float)));
+    size_t grain = 4096 / (softmax->rows * wnn_min(softmax->columns, softmax->wide)) + 1;
     wnn_parallel_for(parallel, units, grain, WNN_BEST_ISA(softmax_units), softmax);
 }
 
-void wnn_cpu_soften(const struct tensor *tensor, size_t row, const struct parallel *parallel)
+void wnn_cpu_softmax_rows(const struct tensor *tensor, size_t row, const struct parallel *parallel)
 {
     struct softmax softmax = {.in = tensor->data,
                               .out = tensor->data,

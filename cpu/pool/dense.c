@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows of a pool that overlap or lie close to one another: rows are folded into one, with padding around
+// Windows of a pool that overlap or lie close to one another: rows are reduced into one, with padding around
 // it, and this along itself.
 
 #include "cpu/pool/pool.h"
 
 #include <math.h>
 
-#define BATCH 2048 // bytes of rows that are folded before their windows are
+#define BATCH 2048 // bytes of rows that are reduced before their windows are
 
 union factors {
     double doubles[WNN_POOL_POSITIONS + WNN_POOL_SLACK];
@@ -41,13 +41,13 @@ static void prepare(const struct pool *pool, const struct strip *strip, size_t h
     bool same = bench->x == strip->x && bench->channel == strip->channel;
     if (!same) {
         size_t block = strip->block, sum = pool->loops->sum;
-        wnn_pool_set_neutral(pool->loops, bench->sums.bytes, pool->rows, pool->pitch, strip->head * block);
-        wnn_pool_set_neutral(pool->loops, bench->sums.bytes + (strip->head + strip->inside) * block * sum,
-                             pool->rows, pool->pitch, strip->tail * block);
+        wnn_pool2d_set_neutral(pool->loops, bench->sums.bytes, pool->rows, pool->pitch, strip->head * block);
+        wnn_pool2d_set_neutral(pool->loops, bench->sums.bytes + (strip->head + strip->inside) * block * sum,
+                               pool->rows, pool->pitch, strip->tail * block);
     }
     for (size_t i = 0; !same && pool->loops->means && i < strip->positions; i++) {
         int64_t left, right;
-        wnn_pool_clip(pool, 1, strip->x + i, &left, &right);
+        wnn_pool2d_clip(pool, 1, strip->x + i, &left, &right);
         bench->widths[i] = right > left ? (double)(right - left) : INFINITY;
     }
     if (pool->loops->means && (!same || bench->height != height)) {
@@ -79,7 +79,7 @@ static void fetch_next(const struct pool *pool, const struct strip *strip, const
     if (pool->run == 1) {
         for (size_t i = 0; i < length * pool->element; i += 64)
             __builtin_prefetch(from + i, 0, 3);
-        for (size_t i = 0; !pool->streams && i < rows * strip->positions * pool->element; i += 64)
+        for (size_t i = 0; !pool->non_temporal && i < rows * strip->positions * pool->element; i += 64)
             __builtin_prefetch(to + i, 1);
         return;
     }
@@ -99,7 +99,7 @@ static void pool_strip(const struct pool *pool, const struct strip *strip, size_
 {
     const struct loops *loops = pool->loops;
     size_t line = row / pool->out[0], y = row % pool->out[0], block = strip->block;
-    int64_t top, bottom, first_y = wnn_pool_clip(pool, 0, y, &top, &bottom);
+    int64_t top, bottom, first_y = wnn_pool2d_clip(pool, 0, y, &top, &bottom);
     struct lines lines, inputs = {.rows = rows,
                                   .out_row = pool->pitch,
                                   .in_row = (size_t)pool->stride[0] * pool->in_y,
@@ -126,9 +126,9 @@ static void pool_strip(const struct pool *pool, const struct strip *strip, size_
     char *to = pool->output + (row * pool->out_y + strip->x * pool->out_x + strip->channel) * pool->element;
     size_t bytes = block * pool->element, count = rows * strip->positions;
     bool scattered = block < pool->run;
-    bool direct = pool->run > 1 && block % loops->lanes == 0 && !pool->streams;
+    bool direct = pool->run > 1 && block % loops->lanes == 0 && !pool->non_temporal;
     fetch_next(pool, strip, &inputs, rows, offset, to);
-    char *made = direct ? to : wnn_pool_take(&bench->sink, to, count * bytes);
+    char *made = direct ? to : wnn_pool2d_take(&bench->sink, to, count * bytes);
     const char *sums = bench->sums.bytes;
     size_t stride = (size_t)pool->stride[1], dilation = (size_t)pool->dilation[1];
     lines = (struct lines){.taps = (size_t)pool->window[1], .out_row = strip->positions * block};
@@ -155,22 +155,22 @@ static void pool_strip(const struct pool *pool, const struct strip *strip, size_
     }
     loops->results(made, sums, &lines, &bench->factors, pool->run == 1);
     if (loops->exact && !loops->are_right((const float *)(const void *)made, &lines, loops->least))
-        wnn_pool_mend(pool, strip, row, &inputs, (const float *)(const void *)from, &lines,
-                      (float *)(void *)made);
+        wnn_pool2d_mend(pool, strip, row, &inputs, (const float *)(const void *)from, &lines,
+                        (float *)(void *)made);
     if (scattered && !direct) {
         for (size_t i = 0; i < count; i++)
-            wnn_pool_put(&bench->sink, to + i * pool->out_x * pool->element, made + i * bytes, bytes);
+            wnn_pool2d_put(&bench->sink, to + i * pool->out_x * pool->element, made + i * bytes, bytes);
         bench->sink.filled = 0;
     }
 }
 
-void wnn_pool_dense(void *argument, size_t begin, size_t end)
+void wnn_pool2d_dense(void *argument, size_t begin, size_t end)
 {
     const struct pool *pool = argument;
     struct bench bench; // large: most of it is written before it is read, or does not matter
     bench.sink.to = NULL;
     bench.sink.filled = 0;
-    bench.sink.streams = pool->streams;
+    bench.sink.non_temporal = pool->non_temporal;
     bench.x = bench.channel = bench.height = SIZE_MAX;
     // Strips of pixels go down, so that their rows stay in a near cache from one window to the next.
     size_t across = pool->run > 1 ? pool->positions : pool->out[1];
@@ -182,18 +182,18 @@ void wnn_pool_dense(void *argument, size_t begin, size_t end)
                 rows = end - row < pool->out[0] - y ? end - row : pool->out[0] - y;
                 rows = count_alike(pool, y, rows < pool->rows ? rows : pool->rows);
                 for (size_t x = left; x < right; x += pool->positions) {
-                    struct strip strip = wnn_pool_strip(pool, channel, x);
+                    struct strip strip = wnn_pool2d_strip(pool, channel, x);
                     pool_strip(pool, &strip, row, rows, &bench);
                 }
             }
         }
     }
-    wnn_pool_drain(&bench.sink);
+    wnn_pool2d_drain(&bench.sink);
 }
 
 // How much is pooled together, if a row of windows fits: long enough runs for vectors, and few columns that
-// are folded for two strips.
-bool wnn_pool_dense_suits(struct pool *pool)
+// are reduced for two strips.
+bool wnn_pool2d_dense_suits(struct pool *pool)
 {
     int64_t room = (int64_t)pool->room;
     if (pool->window[1] > room || pool->dilation[1] > room || pool->out[1] == 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// averagePool2d of quantised numbers: exact sums of the integers in each window, one multiplication by the
+// averagePool2d of quantized numbers: exact sums of the integers in each window, one multiplication by the
 // scales and the reciprocal of their number, one rounding.
 
 #include "cpu/elementwise/elementwise.h"

@@ -27,8 +27,8 @@ WNN_INLINE size_t tap_at(const struct lines *lines, size_t tap)
 // A maximum that a NaN never leaves again, in a form for which there are two instructions.
 WNN_INLINE float maximum_float(float a, float b)
 {
-    float larger = b > a ? b : a;
-    return b == b ? larger : b;
+    float max = b > a ? b : a;
+    return b == b ? max : b;
 }
 
 #define MAXIMUM_FLOAT(a, b)   maximum_float(a, b)
@@ -51,7 +51,7 @@ WNN_INLINE float maximum_float(float a, float b)
 // the squares of which fit.
 #define FEW_TAPS          64
 #define FEW_HALVES        4096
-#define LEAST_SQUARED     0x1p-50f
+#define MIN_SQUARED       0x1p-50f
 #define SQUARE_FLOAT(x)   ((x) * (x))
 #define TIMES_FLOAT(a, f) ((a) * (f))
 
@@ -189,7 +189,7 @@ FIRST(int64_t);
 #define LOOPS "cpu/pool/kernel.inc"
 #include "cpu/simd/each_isa.inc"
 
-const struct loops *wnn_pool_loops(enum op op, WNNDataType type, uint64_t taps)
+const struct loops *wnn_pool2d_loops(enum op op, WNNDataType type, uint64_t taps)
 {
     bool mean = op == WNN_OP_averagePool2d;
     if (op != WNN_OP_maxPool2d && type == WNNDataType_Float16) {

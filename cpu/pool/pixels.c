@@ -28,7 +28,7 @@ static void pool_band(const struct pool *pool, const struct strip *strip, size_t
     }
     for (size_t r = 0; r < WNN_BAND_ROWS; r++) {
         int64_t top, bottom;
-        wnn_pool_clip(pool, 0, y + r, &top, &bottom);
+        wnn_pool2d_clip(pool, 0, y + r, &top, &bottom);
         heights[r] = bottom - top;
     }
     band->count = strip->block;
@@ -49,43 +49,43 @@ static void pool_band(const struct pool *pool, const struct strip *strip, size_t
             continue;
         }
         int64_t left, right;
-        wnn_pool_clip(pool, 1, strip->x + x, &left, &right);
+        wnn_pool2d_clip(pool, 1, strip->x + x, &left, &right);
         for (size_t r = 0; r < WNN_BAND_ROWS; r++) {
             int64_t number = heights[r] * (right - left);
             band->factors[r] = number > 0 ? (float)(1 / (double)number) : 0;
-            bool direct = r < rows && !pool->streams;
+            bool direct = r < rows && !pool->non_temporal;
             band->out[r] = direct ? to + r * pool->out_y + x * pool->out_x : band->made[r];
         }
         pool->loops->band(band, true);
-        for (size_t r = 0; pool->streams && r < rows; r++)
-            wnn_stream(to + r * pool->out_y + x * pool->out_x, band->made[r], bytes);
+        for (size_t r = 0; pool->non_temporal && r < rows; r++)
+            wnn_nt_store(to + r * pool->out_y + x * pool->out_x, band->made[r], bytes);
     }
 }
 
-size_t wnn_pool_pixels_bands(const struct pool *pool)
+size_t wnn_pool2d_pixels_bands(const struct pool *pool)
 {
     return (pool->out[0] + WNN_BAND_ROWS - 1) / WNN_BAND_ROWS;
 }
 
-void wnn_pool_pixels(void *argument, size_t begin, size_t end)
+void wnn_pool2d_pixels(void *argument, size_t begin, size_t end)
 {
     const struct pool *pool = argument;
-    const size_t bands = wnn_pool_pixels_bands(pool);
+    const size_t bands = wnn_pool2d_pixels_bands(pool);
     struct band band; // large
     band.height = (size_t)pool->window[0];
     band.width = (size_t)pool->window[1];
     for (size_t channel = 0; channel < pool->run; channel += pool->block) {
         for (size_t x = 0; x < pool->out[1]; x += pool->positions) {
-            const struct strip strip = wnn_pool_strip(pool, channel, x);
+            const struct strip strip = wnn_pool2d_strip(pool, channel, x);
             for (size_t i = begin; i < end; i++)
                 pool_band(pool, &strip, i / bands, i % bands * WNN_BAND_ROWS, &band);
         }
     }
-    if (pool->streams)
-        wnn_stream_end();
+    if (pool->non_temporal)
+        wnn_nt_fence();
 }
 
-bool wnn_pool_pixels_suits(struct pool *pool)
+bool wnn_pool2d_pixels_suits(struct pool *pool)
 {
     for (unsigned axis = 0; axis < 2; axis++) {
         if (pool->stride[axis] != 1 || pool->dilation[axis] != 1 || pool->window[axis] < 2 ||

@@ -3,7 +3,7 @@
 // averagePool2d, l2Pool2d and maxPool2d. Windows are intersected with the input; a window outside of it gives
 // 0, or for the maximum the lowest value of the type.
 //
-// Windows beside one another are made in two steps: rows are folded into one, and this along itself
+// Windows beside one another are made in two steps: rows are reduced into one, and this along itself
 // (pool_dense.c); or small windows the other way round, along the rows first (pool_planes.c), or several rows
 // of them at once (pool_pixels.c). Windows so long that this does not pay, or alone, are made one by one
 // (pool_sparse.c); one over all of the input is a reduction.
@@ -67,17 +67,17 @@ static void run_pool2d(const struct kernel_call *call)
         reduce(call, p.from.nhwc);
         return;
     }
-    pool.loops = wnn_pool_loops((enum op)call->node->op, call->in[0].type,
-                                (uint64_t)pool.window[0] * (uint64_t)pool.window[1]);
+    pool.loops = wnn_pool2d_loops((enum op)call->node->op, call->in[0].type,
+                                  (uint64_t)pool.window[0] * (uint64_t)pool.window[1]);
     pool.in_x = pool.out_x = pool.run;
     pool.in_y = p.from.y;
     pool.out_y = p.to.y;
     pool.in_line = p.from.height * pool.in_y;
     pool.out_line = p.to.height * pool.out_y;
-    pool.streams = wnn_streams(call->out[0].count * pool.element);
+    pool.non_temporal = wnn_is_non_temporal(call->out[0].count * pool.element);
     pool.room = WNN_POOL_ROOM / pool.loops->sum;
-    bool slides = wnn_pool_planes_suits(&pool), bands = wnn_pool_pixels_suits(&pool);
-    bool dense = !slides && !bands && wnn_pool_dense_suits(&pool);
+    bool slides = wnn_pool2d_planes_suits(&pool), bands = wnn_pool2d_pixels_suits(&pool);
+    bool dense = !slides && !bands && wnn_pool2d_dense_suits(&pool);
     if (!slides && !bands && !dense) {
         if (pool.loops->exact)
             pool.loops = pool.loops->exact;
@@ -88,13 +88,13 @@ static void run_pool2d(const struct kernel_call *call)
     uint64_t taps = (uint64_t)pool.window[0] * (uint64_t)pool.window[1];
     size_t work = pool.out_y * (size_t)(taps < 16384 ? taps : 16384);
     if (bands) // always the same rows together, for the sums to be so
-        wnn_parallel_for(call->parallel, pool.lines * wnn_pool_pixels_bands(&pool), 1 + 2048 / (work + 1),
-                         wnn_pool_pixels, &pool);
+        wnn_parallel_for(call->parallel, pool.lines * wnn_pool2d_pixels_bands(&pool), 1 + 2048 / (work + 1),
+                         wnn_pool2d_pixels, &pool);
     else
         wnn_parallel_for(call->parallel, pool.lines * pool.out[0], 1 + 8192 / (work + 1),
-                         slides  ? wnn_pool_planes
-                         : dense ? wnn_pool_dense
-                                 : wnn_pool_sparse,
+                         slides  ? wnn_pool2d_planes
+                         : dense ? wnn_pool2d_dense
+                                 : wnn_pool2d_sparse,
                          &pool);
 }
 

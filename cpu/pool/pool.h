@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the ways of making the windows of averagePool2d, l2Pool2d and maxPool2d have in common: the geometry,
-// the loops over elements (pool_kernel.c), and the way of results to the output. pool.c chooses a way.
-// Internal.
+// What the methods of computing the windows of averagePool2d, l2Pool2d and maxPool2d have in common: the
+// geometry, the loops over elements (pool_kernel.c), and how results get to the output. pool.c chooses a
+// method. Internal.
 
 #ifndef CPU_POOL_H_
 #define CPU_POOL_H_
@@ -24,7 +24,7 @@ struct pool {
     size_t count;                                                   // elements of the input
     int64_t size[2], window[2], stride[2], dilation[2], padding[2]; // height, width
     size_t out[2];
-    // One line is a run of `run` elements that are pooled in the same way: the channels of a pixel, or one
+    // One line is a run of `run` elements that are pooled alike: the channels of a pixel, or one
     // element.
     size_t lines, run;
     size_t in_line, in_y, in_x;
@@ -34,13 +34,13 @@ struct pool {
     size_t block, positions, room;
     size_t rows, pitch; // rows that are pooled together, and sums between them
     int64_t span;       // of a window along the width
-    bool streams;
+    bool non_temporal;
 };
 
 // The taps of a window along one axis that lie inside of the input: [*begin, *end), and the coordinate of tap
 // 0.
-WNN_INLINE int64_t wnn_pool_clip(const struct pool *pool, unsigned axis, size_t position, int64_t *begin,
-                                 int64_t *end)
+WNN_INLINE int64_t wnn_pool2d_clip(const struct pool *pool, unsigned axis, size_t position, int64_t *begin,
+                                   int64_t *end)
 {
     int64_t first = (int64_t)position * pool->stride[axis] - pool->padding[axis], step = pool->dilation[axis];
     *begin = first < 0 ? -first : 0;
@@ -65,7 +65,7 @@ struct strip {
 
 // Columns of windows from x on, and elements of a run from channel on: `positions` and `block` of them, at
 // most.
-static inline struct strip wnn_pool_strip(const struct pool *pool, size_t channel, size_t x)
+static inline struct strip wnn_pool2d_strip(const struct pool *pool, size_t channel, size_t x)
 {
     struct strip strip = {.channel = channel, .x = x};
     strip.block = pool->run - channel < pool->block ? pool->run - channel : pool->block;
@@ -97,7 +97,7 @@ struct lines {
 };
 
 // Windows over a plane, up to 3 high and 2 or 3 wide, each 1 or 2 beside another: rows of the input that have
-// been folded along themselves are kept until windows need them no more.
+// been reduced along themselves are kept until windows need them no more.
 #define WNN_SLIDE_HEIGHT  3
 #define WNN_SLIDE_WIDTH   3
 #define WNN_SLIDE_STRIDE  2
@@ -110,7 +110,7 @@ struct slide {
     const char *plane;            // its first column that windows take in
     size_t size, pitch;           // rows of the plane, and elements from one to the next
     size_t padding, height, step; // rows above it, of windows and from one window to the next
-    size_t row, fresh;            // the next to be folded, from the padding on; what is wanting for results
+    size_t row, fresh;            // the next to be reduced, from the padding on; what is wanting for results
     size_t positions, stride, width; // columns of results, from one window to the next and of windows
     size_t head, inside;             // columns of padding and of the plane
     uint64_t masks[WNN_SLIDE_COLUMNS], none[WNN_SLIDE_COLUMNS];   // what of a vector of columns is inside
@@ -131,7 +131,7 @@ struct band {
     const uint16_t *in[WNN_BAND_INPUTS];
     uint16_t *out[WNN_BAND_ROWS];
     float factors[WNN_BAND_ROWS];
-    // By vectors of channels and rows of results: the last column of what windows fold, and the one before
+    // By vectors of channels and rows of results: the last column of what windows reduce, and the one before
     // added to it.
     _Alignas(64) float kept[WNN_BAND_CHANNELS / WNN_BAND_LANES][WNN_BAND_ROWS][2][WNN_BAND_LANES];
     _Alignas(64) uint16_t made[WNN_BAND_ROWS][WNN_BAND_CHANNELS];
@@ -142,8 +142,8 @@ struct loops {
     size_t sum;   // bytes
     size_t lanes; // elements of a vector: results are made so many at a time
 
-    // out[r * out_row + i] = the fold over t < taps of in[r * in_row + t * step + i], where `in` are inputs
-    // or sums, and of what is there if `more`.
+    // out[r * out_row + i] = the reduction over t < taps of in[r * in_row + t * step + i], where `in` are
+    // inputs or sums, and of what is there if `more`.
     void (*inputs)(void *out, const void *in, const struct lines *lines, bool more);
     void (*sums)(void *out, const void *in, const struct lines *lines, bool more);
 
@@ -153,7 +153,7 @@ struct loops {
     // out[phase * part + i] = in[i * stride + phase], which makes windows that are `stride` apart neighbours.
     void (*split)(void *out, const void *in, size_t stride, size_t phases, size_t part, size_t count);
 
-    // out[r * out_row + i] = the result of the fold over t < taps of element i + t * step of row r. For
+    // out[r * out_row + i] = the result of the reduction over t < taps of element i + t * step of row r. For
     // `means`, 1 / the number of elements of a sum is factors[i], if it changes `along` the rows, or else
     // factors[r]. What lies behind a row is overwritten as far as the last vector goes.
     void (*results)(void *out, const void *in, const struct lines *lines, const void *factors, bool along);
@@ -174,7 +174,7 @@ struct loops {
 };
 
 // Those of an operator that suit the processor.
-const struct loops *wnn_pool_loops(enum op op, WNNDataType type, uint64_t taps);
+const struct loops *wnn_pool2d_loops(enum op op, WNNDataType type, uint64_t taps);
 
 // Room for sums.
 union line {
@@ -182,9 +182,9 @@ union line {
     char bytes[1];
 };
 
-// No elements folded.
-static inline void wnn_pool_set_neutral(const struct loops *loops, char *sums, size_t rows, size_t row,
-                                        size_t count)
+// No elements reduced.
+static inline void wnn_pool2d_set_neutral(const struct loops *loops, char *sums, size_t rows, size_t row,
+                                          size_t count)
 {
     static const double nothing[1];
     loops->sums(sums, nothing, &(struct lines){.rows = rows, .out_row = row, .count = count}, false);
@@ -198,31 +198,31 @@ static inline void wnn_pool_set_neutral(const struct loops *loops, char *sums, s
 struct sink {
     char *to;
     size_t filled;
-    bool streams;
+    bool non_temporal;
     double bytes[WNN_POOL_ROOM / sizeof(double) + WNN_POOL_SLACK / sizeof(double)];
 };
 
 // Straight to its place.
-static inline void wnn_pool_put(const struct sink *sink, char *to, const char *from, size_t bytes)
+static inline void wnn_pool2d_put(const struct sink *sink, char *to, const char *from, size_t bytes)
 {
-    if (sink->streams)
-        wnn_stream(to, from, bytes);
+    if (sink->non_temporal)
+        wnn_nt_store(to, from, bytes);
     else
         memcpy(to, from, bytes);
 }
 
-static inline void wnn_pool_flush(struct sink *sink)
+static inline void wnn_pool2d_flush(struct sink *sink)
 {
     if (sink->filled > 0)
-        wnn_pool_put(sink, sink->to, (char *)sink->bytes, sink->filled);
+        wnn_pool2d_put(sink, sink->to, (char *)sink->bytes, sink->filled);
     sink->filled = 0;
 }
 
 // Where to make what becomes `bytes` bytes at `to`.
-static inline char *wnn_pool_take(struct sink *sink, char *to, size_t bytes)
+static inline char *wnn_pool2d_take(struct sink *sink, char *to, size_t bytes)
 {
     if (sink->filled == 0 || sink->to + sink->filled != to || sink->filled + bytes > WNN_POOL_GATHERED) {
-        wnn_pool_flush(sink);
+        wnn_pool2d_flush(sink);
         sink->to = to;
     }
     sink->filled += bytes;
@@ -230,36 +230,37 @@ static inline char *wnn_pool_take(struct sink *sink, char *to, size_t bytes)
 }
 
 // The end of a part of the work.
-static inline void wnn_pool_drain(struct sink *sink)
+static inline void wnn_pool2d_drain(struct sink *sink)
 {
-    wnn_pool_flush(sink);
-    if (sink->streams)
-        wnn_stream_end();
+    wnn_pool2d_flush(sink);
+    if (sink->non_temporal)
+        wnn_nt_fence();
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// The ways of making windows
+// The methods
 // ---------------------------------------------------------------------------------------------------------------
 
-// Whether a way suits; if so, it has written to `pool` how much it makes together. Then rows of all lines
+// Whether a method suits; if so, it has written to `pool` how much it makes together. Then rows of all lines
 // from `begin` to `end` are made.
-bool wnn_pool_dense_suits(struct pool *pool);
-void wnn_pool_dense(void *pool, size_t begin, size_t end);
-bool wnn_pool_planes_suits(struct pool *pool);
-void wnn_pool_planes(void *pool, size_t begin, size_t end);
+bool wnn_pool2d_dense_suits(struct pool *pool);
+void wnn_pool2d_dense(void *pool, size_t begin, size_t end);
+bool wnn_pool2d_planes_suits(struct pool *pool);
+void wnn_pool2d_planes(void *pool, size_t begin, size_t end);
 
 // The same by bands of rows, of which a line has so many.
-bool wnn_pool_pixels_suits(struct pool *pool);
-size_t wnn_pool_pixels_bands(const struct pool *pool);
-void wnn_pool_pixels(void *pool, size_t begin, size_t end);
+bool wnn_pool2d_pixels_suits(struct pool *pool);
+size_t wnn_pool2d_pixels_bands(const struct pool *pool);
+void wnn_pool2d_pixels(void *pool, size_t begin, size_t end);
 
 // Suits all, with block set.
-void wnn_pool_sparse(void *pool, size_t begin, size_t end);
+void wnn_pool2d_sparse(void *pool, size_t begin, size_t end);
 
 // Makes results anew that loops->are_right finds wrong: those of `lines` in `results`, of windows from `row`
 // of all lines and the strip's x on, which were made of `inputs` at `from`. Rows of `lines` are rows of
 // windows if pool->run is 1, or else windows beside one another.
-void wnn_pool_mend(const struct pool *pool, const struct strip *strip, size_t row, const struct lines *inputs,
-                   const float *from, const struct lines *lines, float *results);
+void wnn_pool2d_mend(const struct pool *pool, const struct strip *strip, size_t row,
+                     const struct lines *inputs, const float *from, const struct lines *lines,
+                     float *results);
 
 #endif

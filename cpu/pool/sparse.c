@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Windows of a pool one after another: those that are too far apart, too long or too few for anything else,
-// and those that another way has not made right.
+// and those that another method has not made right.
 
 #include "cpu/pool/pool.h"
 
@@ -10,18 +10,18 @@
 
 // `block` results of window `x` of a row, as many as there is room for sums. Writes a whole number of
 // vectors.
-static void fold_window(const struct pool *pool, const struct loops *loops, size_t row, size_t x,
-                        size_t channel, size_t block, char *out)
+static void reduce_window(const struct pool *pool, const struct loops *loops, size_t row, size_t x,
+                          size_t channel, size_t block, char *out)
 {
-    union line sums, folded;
+    union line sums, reduced;
     size_t line = row / pool->out[0], most = WNN_POOL_ROOM / loops->sum / block;
     int64_t top, bottom, left, right;
-    int64_t first_y = wnn_pool_clip(pool, 0, row % pool->out[0], &top, &bottom);
-    int64_t first_x = wnn_pool_clip(pool, 1, x, &left, &right);
+    int64_t first_y = wnn_pool2d_clip(pool, 0, row % pool->out[0], &top, &bottom);
+    int64_t first_x = wnn_pool2d_clip(pool, 1, x, &left, &right);
     size_t step_y = (size_t)pool->dilation[0] * pool->in_y, height = (size_t)(bottom - top);
     size_t step_x = (size_t)pool->dilation[1] * pool->in_x, width = (size_t)(right - left);
     size_t number = height * width;
-    wnn_pool_set_neutral(loops, folded.bytes, 1, 0, block);
+    wnn_pool2d_set_neutral(loops, reduced.bytes, 1, 0, block);
     for (size_t tap = 0, taps; number > 0 && tap < width; tap += taps) {
         taps = width - tap < most ? width - tap : most;
         size_t offset = line * pool->in_line + channel +
@@ -34,36 +34,36 @@ static void fold_window(const struct pool *pool, const struct loops *loops, size
         }
         loops->inputs(sums.bytes, pool->input + offset * pool->element, &lines, false);
         if (block == 1)
-            loops->run(folded.bytes, sums.bytes, taps);
+            loops->run(reduced.bytes, sums.bytes, taps);
         else
-            loops->sums(folded.bytes, sums.bytes, &(struct lines){1, 0, 0, block, taps, block, 0, 0, false},
+            loops->sums(reduced.bytes, sums.bytes, &(struct lines){1, 0, 0, block, taps, block, 0, 0, false},
                         true);
     }
     const double factor = number > 0 ? 1 / (double)number : 0;
     const float single = (float)factor;
     const void *factors = loops->single ? (const void *)&single : (const void *)&factor;
-    loops->results(out, folded.bytes, &(struct lines){1, 0, 0, 0, 1, block, 0, 0, true}, factors, false);
+    loops->results(out, reduced.bytes, &(struct lines){1, 0, 0, 0, 1, block, 0, 0, true}, factors, false);
 }
 
-void wnn_pool_sparse(void *argument, size_t begin, size_t end)
+void wnn_pool2d_sparse(void *argument, size_t begin, size_t end)
 {
     const struct pool *pool = argument;
     struct sink sink;
     sink.to = NULL;
     sink.filled = 0;
-    sink.streams = pool->streams;
+    sink.non_temporal = pool->non_temporal;
     for (size_t row = begin; row < end; row++) {
         char *to = pool->output + row * pool->out_y * pool->element;
         for (size_t x = 0; x < pool->out[1]; x++) {
             for (size_t channel = 0, block; channel < pool->run; channel += block) {
                 block = pool->run - channel < pool->block ? pool->run - channel : pool->block;
-                char *out = wnn_pool_take(&sink, to + (x * pool->run + channel) * pool->element,
-                                          block * pool->element);
-                fold_window(pool, pool->loops, row, x, channel, block, out);
+                char *out = wnn_pool2d_take(&sink, to + (x * pool->run + channel) * pool->element,
+                                            block * pool->element);
+                reduce_window(pool, pool->loops, row, x, channel, block, out);
             }
         }
     }
-    wnn_pool_drain(&sink);
+    wnn_pool2d_drain(&sink);
 }
 
 // Whether there are numbers below the limit, other than zeros.
@@ -80,8 +80,8 @@ static bool has_tiny(const float *x, size_t count, float limit)
 }
 
 // Small results are right if they come from zeros only.
-void wnn_pool_mend(const struct pool *pool, const struct strip *strip, size_t row, const struct lines *inputs,
-                   const float *from, const struct lines *lines, float *results)
+void wnn_pool2d_mend(const struct pool *pool, const struct strip *strip, size_t row,
+                     const struct lines *inputs, const float *from, const struct lines *lines, float *results)
 {
     const struct loops *loops = pool->loops;
     bool tiny = false;
@@ -95,9 +95,9 @@ void wnn_pool_mend(const struct pool *pool, const struct strip *strip, size_t ro
                 continue;
             float made[WNN_POOL_SLACK];
             if (pool->run == 1)
-                fold_window(pool, loops->exact, row + r, strip->x + i, 0, 1, (char *)made);
+                reduce_window(pool, loops->exact, row + r, strip->x + i, 0, 1, (char *)made);
             else
-                fold_window(pool, loops->exact, row, strip->x + r, strip->channel + i, 1, (char *)made);
+                reduce_window(pool, loops->exact, row, strip->x + r, strip->channel + i, 1, (char *)made);
             results[i] = made[0];
         }
     }

@@ -100,7 +100,7 @@ static struct sizes sizes_of(const struct node *node)
 
 static bool uses_panels(const struct sizes *sizes)
 {
-    return sizes->inputs > WNN_DOTS_EXACT && sizes->rows >= PANEL_ROWS;
+    return sizes->inputs > WNN_SMALL_GEMM_EXACT && sizes->rows >= PANEL_ROWS;
 }
 
 // Of the weights for the input, a multiple of WNN_ALIGNMENT bytes.
@@ -199,8 +199,8 @@ static void project(void *argument, size_t begin, size_t end)
                 out[j * width + unit] = (double)sums[unit];
         }
         if (r->panels == NULL)
-            wnn_dots(r->weight + (row + begin) * r->inputs, end - begin, input, rows, r->inputs, out + begin,
-                     width);
+            wnn_small_gemm(r->weight + (row + begin) * r->inputs, end - begin, input, rows, r->inputs,
+                           out + begin, width);
         const float *biases[2] = {r->bias, r->lstm || gate < 2 ? r->recurrent_bias : NULL};
         for (unsigned i = 0; i < 2; i++) {
             for (size_t j = 0; biases[i] != NULL && j < rows; j++)
@@ -218,8 +218,8 @@ static void multiply_state(const struct step *step, const float *state, unsigned
         double *out = r->gate[gate] + begin;
         if (step->hidden != NULL) {
             size_t row = weight_row(r, step->direction, gate) + begin;
-            wnn_dots(r->recurrent_weight + row * r->hidden, end - begin, state, r->batch, r->hidden, out,
-                     r->hidden);
+            wnn_small_gemm(r->recurrent_weight + row * r->hidden, end - begin, state, r->batch, r->hidden,
+                           out, r->hidden);
         } else {
             for (size_t b = 0; b < r->batch; b++)
                 memset(out + b * r->hidden, 0, (end - begin) * sizeof *out);
@@ -277,9 +277,9 @@ static void sum_new_gate(void *argument, size_t begin, size_t end)
     const struct recurrent *r = step->recurrent;
 
     multiply_state(step, r->product, 2, 3, begin, end);
-    if (step->hidden != NULL && r->hidden <= WNN_DOTS_EXACT) {
+    if (step->hidden != NULL && r->hidden <= WNN_SMALL_GEMM_EXACT) {
         const float *weights = r->recurrent_weight + (weight_row(r, step->direction, 2) + begin) * r->hidden;
-        wnn_dots(weights, end - begin, r->rest, r->batch, r->hidden, r->rest_sum + begin, r->hidden);
+        wnn_small_gemm(weights, end - begin, r->rest, r->batch, r->hidden, r->rest_sum + begin, r->hidden);
         for (size_t b = 0; b < r->batch; b++) {
             for (size_t unit = begin; unit < end; unit++) {
                 double rest = r->rest_sum[b * r->hidden + unit]; // of infinite products and weights NaN

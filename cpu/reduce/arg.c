@@ -3,6 +3,7 @@
 // argMin and argMax. Elements are searched as keys, signed numbers of their size of which the greatest is
 // looked for: a minimum turns their order around.
 #include "cpu/reduce/iterator.h"
+#include "ops/geometry.h"
 
 enum {
     BLOCK = 4096,      // elements of a run that are searched at a time
@@ -13,7 +14,7 @@ enum {
 struct search {
     const struct tensor *in, *out;
     bool min, last; // last: of equal ones
-    struct walk walk;
+    struct reduction_iterator iterator;
 };
 
 // Rows of `width` elements, of which the first is at `position` among those that are reduced.
@@ -100,7 +101,7 @@ DEFINE_INTEGER_KEY(int64_t)
     WNN_INLINE void name##_rows(const Type *restrict values, const struct block *block, Type change,         \
                                 Key *restrict best, int32_t *restrict where, const bool last)                \
     {                                                                                                        \
-        Place places[WNN_WALK_WIDTH];                                                                        \
+        Place places[WNN_ITERATOR_WIDTH];                                                                    \
         size_t width = block->width;                                                                         \
         for (size_t j = 0; j < width; j++)                                                                   \
             places[j] = -1;                                                                                  \
@@ -129,23 +130,23 @@ DEFINE_INTEGER_KEY(int64_t)
     }                                                                                                        \
     WNN_INLINE void name(const struct search *search, size_t unit, Type change, int32_t *where)              \
     {                                                                                                        \
-        Key best[WNN_WALK_WIDTH];                                                                            \
+        Key best[WNN_ITERATOR_WIDTH];                                                                        \
         struct piece piece;                                                                                  \
         bool nowhere = false;                                                                                \
         for (int pass = 0; pass < 1 + nowhere; pass++) {                                                     \
-            wnn_walk_start_rows(&piece, &search->walk, unit, 0, search->walk.reduced);                       \
-            bool run = search->walk.columns == 1;                                                            \
+            wnn_iterator_start_rows(&piece, &search->iterator, unit, 0, search->iterator.reduced);           \
+            bool run = search->iterator.columns == 1;                                                        \
             size_t most = run ? BLOCK : PLACES;                                                              \
             for (size_t j = 0; pass == 0 && j < piece.width; j++) {                                          \
                 best[j] = LEAST;                                                                             \
                 where[j] = -1;                                                                               \
             }                                                                                                \
-            while (wnn_walk_next(&piece)) {                                                                  \
+            while (wnn_iterator_next(&piece)) {                                                              \
                 for (size_t row = 0, n; row < piece.rows; row += n) {                                        \
                     n = piece.rows - row < most ? piece.rows - row : most;                                   \
-                    struct block block = {n, piece.width, search->walk.columns, piece.position + row};       \
+                    struct block block = {n, piece.width, search->iterator.columns, piece.position + row};   \
                     const Type *values =                                                                     \
-                        (const Type *)search->in->data + piece.offset + row * search->walk.columns;          \
+                        (const Type *)search->in->data + piece.offset + row * search->iterator.columns;      \
                     if (pass == 1)                                                                           \
                         name##_least(values, &block, change, where);                                         \
                     else if (run && search->last)                                                            \
@@ -184,13 +185,13 @@ static void store(const struct search *search, size_t offset, size_t width, cons
     static void name##_units(void *argument, size_t begin, size_t end)                                       \
     {                                                                                                        \
         const struct search *search = argument;                                                              \
-        const struct walk *walk = &search->walk;                                                             \
+        const struct reduction_iterator *iterator = &search->iterator;                                       \
         for (size_t unit = begin; unit < end; unit++) {                                                      \
-            int32_t where[WNN_WALK_WIDTH];                                                                   \
-            size_t column = unit % walk->blocks * WNN_WALK_WIDTH, left = walk->columns - column;             \
+            int32_t where[WNN_ITERATOR_WIDTH];                                                               \
+            size_t column = unit % iterator->blocks * WNN_ITERATOR_WIDTH, left = iterator->columns - column; \
             name(search, unit, CHANGE, where);                                                               \
-            store(search, unit / walk->blocks * walk->columns + column,                                      \
-                  left < WNN_WALK_WIDTH ? left : WNN_WALK_WIDTH, where);                                     \
+            store(search, unit / iterator->blocks * iterator->columns + column,                              \
+                  left < WNN_ITERATOR_WIDTH ? left : WNN_ITERATOR_WIDTH, where);                             \
         }                                                                                                    \
     }                                                                                                        \
     WNN_VARIANTS(name##_units)
@@ -220,12 +221,9 @@ static void run_arg_min_max(const struct kernel_call *call)
     const struct arg_min_max_attrs *attrs = call->node->attrs;
     struct search search = {
         &call->in[0], &call->out[0], call->node->op == WNN_OP_argMin, attrs->selectLastIndex, {0}};
-    uint32_t mask = 0;
-    for (size_t i = 0; i < attrs->axes.count; i++)
-        mask |= 1u << attrs->axes.data[i];
-    wnn_walk_init(&search.walk, &call->in[0].shape, mask, NULL);
-    search.walk.interrupt = call->parallel->interrupt;
-    wnn_parallel_for(call->parallel, search.walk.units, wnn_walk_grain(&search.walk),
+    wnn_iterator_init(&search.iterator, &call->in[0].shape, wnn_node_reduction_axes(call->node).mask, NULL);
+    search.iterator.interrupt = call->parallel->interrupt;
+    wnn_parallel_for(call->parallel, search.iterator.units, wnn_iterator_grain(&search.iterator),
                      find_body(call->in[0].type), &search);
 }
 

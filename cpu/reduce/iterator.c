@@ -6,7 +6,7 @@ struct group {
     bool reduced;
 };
 
-static void add_loop(struct walk_loop *loop, const struct group *group)
+static void add_loop(struct iterator_loop *loop, const struct group *group)
 {
     loop->dim[loop->rank] = group->dim;
     loop->stride[loop->rank] = group->stride;
@@ -14,8 +14,8 @@ static void add_loop(struct walk_loop *loop, const struct group *group)
     loop->rank++;
 }
 
-void wnn_walk_init(struct walk *walk, const struct shape *shape, uint32_t reduced,
-                   const size_t parameter[WNN_MAX_RANK])
+void wnn_iterator_init(struct reduction_iterator *iterator, const struct shape *shape, uint32_t reduced,
+                       const size_t parameter[WNN_MAX_RANK])
 {
     // From the last dimension to the first.
     struct group groups[WNN_MAX_RANK];
@@ -32,73 +32,74 @@ void wnn_walk_init(struct walk *walk, const struct shape *shape, uint32_t reduce
             groups[count++] = group;
     }
 
-    *walk = (struct walk){.columns = 1, .rows = 1, .reduced = 1, .units = 1};
+    *iterator = (struct reduction_iterator){.columns = 1, .rows = 1, .reduced = 1, .units = 1};
     unsigned next = 0;
     if (next < count && !groups[next].reduced) {
-        walk->columns = groups[next].dim;
-        walk->column_parameter = groups[next].parameter;
+        iterator->columns = groups[next].dim;
+        iterator->column_parameter = groups[next].parameter;
         next++;
     }
     if (next < count && groups[next].reduced) {
-        walk->rows = walk->reduced = groups[next].dim;
-        walk->row_parameter = groups[next].parameter;
+        iterator->rows = iterator->reduced = groups[next].dim;
+        iterator->row_parameter = groups[next].parameter;
         next++;
     }
     for (; next < count; next++) {
-        add_loop(groups[next].reduced ? &walk->outer : &walk->kept, &groups[next]);
-        *(groups[next].reduced ? &walk->reduced : &walk->units) *= groups[next].dim;
+        add_loop(groups[next].reduced ? &iterator->outer : &iterator->kept, &groups[next]);
+        *(groups[next].reduced ? &iterator->reduced : &iterator->units) *= groups[next].dim;
     }
-    walk->blocks = (walk->columns + WNN_WALK_WIDTH - 1) / WNN_WALK_WIDTH;
-    walk->units *= walk->blocks;
+    iterator->blocks = (iterator->columns + WNN_ITERATOR_WIDTH - 1) / WNN_ITERATOR_WIDTH;
+    iterator->units *= iterator->blocks;
 }
 
-static void start(struct piece *piece, const struct walk *walk, size_t unit)
+static void start(struct piece *piece, const struct reduction_iterator *iterator, size_t unit)
 {
     size_t column = 0, place = unit;
-    if (walk->blocks > 1) {
-        column = unit % walk->blocks * WNN_WALK_WIDTH;
-        place = unit / walk->blocks;
+    if (iterator->blocks > 1) {
+        column = unit % iterator->blocks * WNN_ITERATOR_WIDTH;
+        place = unit / iterator->blocks;
     }
-    piece->walk = walk;
-    piece->output = place * walk->columns + column;
-    piece->width = walk->columns - column < WNN_WALK_WIDTH ? walk->columns - column : WNN_WALK_WIDTH;
+    piece->iterator = iterator;
+    piece->output = place * iterator->columns + column;
+    piece->width =
+        iterator->columns - column < WNN_ITERATOR_WIDTH ? iterator->columns - column : WNN_ITERATOR_WIDTH;
     piece->at = column;
-    piece->parameter_at = column * walk->column_parameter;
-    for (unsigned d = 0; d < walk->kept.rank; d++) {
-        bool outermost = d + 1 == walk->kept.rank;
-        size_t index = outermost ? place : place % walk->kept.dim[d];
-        place = outermost ? 0 : place / walk->kept.dim[d];
-        piece->at += index * walk->kept.stride[d];
-        piece->parameter_at += index * walk->kept.parameter[d];
+    piece->parameter_at = column * iterator->column_parameter;
+    for (unsigned d = 0; d < iterator->kept.rank; d++) {
+        bool outermost = d + 1 == iterator->kept.rank;
+        size_t index = outermost ? place : place % iterator->kept.dim[d];
+        place = outermost ? 0 : place / iterator->kept.dim[d];
+        piece->at += index * iterator->kept.stride[d];
+        piece->parameter_at += index * iterator->kept.parameter[d];
     }
-    for (unsigned d = 0; d < walk->outer.rank; d++)
+    for (unsigned d = 0; d < iterator->outer.rank; d++)
         piece->index[d] = 0;
     piece->row = piece->position = piece->rows = piece->pieces = 0;
-    piece->left = walk->reduced;
+    piece->left = iterator->reduced;
     piece->in_place = false;
 }
 
-void wnn_walk_start(struct piece *piece, const struct walk *walk, size_t unit)
+void wnn_iterator_start(struct piece *piece, const struct reduction_iterator *iterator, size_t unit)
 {
-    start(piece, walk, unit);
+    start(piece, iterator, unit);
 }
 
-void wnn_walk_start_rows(struct piece *piece, const struct walk *walk, size_t unit, size_t first,
-                         size_t count)
+void wnn_iterator_start_rows(struct piece *piece, const struct reduction_iterator *iterator, size_t unit,
+                             size_t first, size_t count)
 {
-    start(piece, walk, unit);
+    start(piece, iterator, unit);
     piece->in_place = true;
     piece->left = count;
     if (first == 0)
         return;
-    size_t rest = first / walk->rows;
+    size_t rest = first / iterator->rows;
     piece->position = first;
-    piece->row = first % walk->rows;
-    for (unsigned d = 0; d < walk->outer.rank; d++) {
-        piece->index[d] = rest % walk->outer.dim[d];
-        rest /= walk->outer.dim[d];
-        piece->at += piece->index[d] * walk->outer.stride[d];
-        piece->parameter_at += piece->index[d] * walk->outer.parameter[d];
+    piece->row = first % iterator->rows;
+    for (unsigned d = 0; d < iterator->outer.rank; d++) {
+        piece->index[d] = rest % iterator->outer.dim[d];
+        rest /= iterator->outer.dim[d];
+        piece->at += piece->index[d] * iterator->outer.stride[d];
+        piece->parameter_at += piece->index[d] * iterator->outer.parameter[d];
     }
 }
 
@@ -106,31 +107,32 @@ void wnn_walk_start_rows(struct piece *piece, const struct walk *walk, size_t un
 // come out even.
 #define IN_PLACE_ELEMENTS ((size_t)1 << 20)
 
-bool wnn_walk_next(struct piece *piece)
+bool wnn_iterator_next(struct piece *piece)
 {
-    const struct walk *walk = piece->walk;
+    const struct reduction_iterator *iterator = piece->iterator;
     piece->position += piece->rows;
     piece->rows = 0;
     // Small pieces are not worth asking each time.
-    if ((piece->in_place || piece->pieces++ % 32 == 0) && wnn_interrupted(walk->interrupt))
+    if ((piece->in_place || piece->pieces++ % 32 == 0) && wnn_interrupted(iterator->interrupt))
         piece->left = 0;
     if (piece->left == 0)
         return false;
     // Rows follow one another in memory only if the unit has all columns.
-    size_t most = piece->in_place ? IN_PLACE_ELEMENTS / WNN_WALK_WIDTH * (WNN_WALK_WIDTH / piece->width)
-                  : piece->width == walk->columns ? WNN_PIECE / piece->width
-                                                  : 1;
-    size_t rows = walk->rows - piece->row;
+    size_t most = piece->in_place
+                      ? IN_PLACE_ELEMENTS / WNN_ITERATOR_WIDTH * (WNN_ITERATOR_WIDTH / piece->width)
+                  : piece->width == iterator->columns ? WNN_PIECE / piece->width
+                                                      : 1;
+    size_t rows = iterator->rows - piece->row;
     rows = rows < piece->left ? rows : piece->left;
     piece->rows = rows < most ? rows : most;
-    piece->offset = piece->at + piece->row * walk->columns;
-    piece->parameter = piece->parameter_at + piece->row * walk->row_parameter;
+    piece->offset = piece->at + piece->row * iterator->columns;
+    piece->parameter = piece->parameter_at + piece->row * iterator->row_parameter;
     piece->left -= piece->rows;
     piece->row += piece->rows;
-    if (piece->row < walk->rows)
+    if (piece->row < iterator->rows)
         return true;
     piece->row = 0;
-    const struct walk_loop *loop = &walk->outer;
+    const struct iterator_loop *loop = &iterator->outer;
     for (unsigned d = 0; d < loop->rank; d++) {
         piece->at += loop->stride[d];
         piece->parameter_at += loop->parameter[d];
@@ -143,8 +145,8 @@ bool wnn_walk_next(struct piece *piece)
     return true;
 }
 
-size_t wnn_walk_grain(const struct walk *walk)
+size_t wnn_iterator_grain(const struct reduction_iterator *iterator)
 {
-    size_t width = walk->columns < WNN_WALK_WIDTH ? walk->columns : WNN_WALK_WIDTH;
-    return 16384 / (walk->reduced * width + 1) + 1;
+    size_t width = iterator->columns < WNN_ITERATOR_WIDTH ? iterator->columns : WNN_ITERATOR_WIDTH;
+    return 16384 / (iterator->reduced * width + 1) + 1;
 }

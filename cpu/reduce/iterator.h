@@ -4,45 +4,45 @@
 //
 // Neighbouring dimensions that are treated alike are merged. If the last dimension that is left is kept, its
 // elements are the columns, else there is one column; the dimension above (the last one, if there is one
-// column) gives the rows. A unit is up to WNN_WALK_WIDTH columns at one place of the other kept dimensions,
-// with everything that is reduced into them. Units are independent, and how a unit is summed up does not
-// depend on the others: the threads share out units. A unit is read in pieces that fit in a buffer on the
-// stack, or in place.
+// column) gives the rows. A unit is up to WNN_ITERATOR_WIDTH columns at one place of the other kept
+// dimensions, with everything that is reduced into them. Units are independent, and how a unit is summed up
+// does not depend on the others: the threads share out units. A unit is read in pieces that fit in a buffer
+// on the stack, or in place.
 
-#ifndef CPU_WALK_H_
-#define CPU_WALK_H_
+#ifndef CPU_REDUCE_ITERATOR_H_
+#define CPU_REDUCE_ITERATOR_H_
 
 #include "cpu/kernel.h"
 #include "cpu/simd/isa.h"
 
 #include <math.h>
 
-#define WNN_WALK_WIDTH 256
-#define WNN_PIECE      512 // elements of a piece, at most, unless it is read in place
+#define WNN_ITERATOR_WIDTH 256
+#define WNN_PIECE          512 // elements of a piece, at most, unless it is read in place
 
-struct walk_loop {
+struct iterator_loop {
     unsigned rank;
     // Inner to outer; strides in elements.
     size_t dim[WNN_MAX_RANK], stride[WNN_MAX_RANK], parameter[WNN_MAX_RANK];
 };
 
-struct walk {
+struct reduction_iterator {
     size_t units, reduced; // reduced: the number of elements that become one
     size_t columns, rows, blocks;
     size_t row_parameter, column_parameter;
-    struct walk_loop kept, outer;      // without the columns, without the rows
+    struct iterator_loop kept, outer;  // without the columns, without the rows
     const struct interrupt *interrupt; // of the execution: the pieces end early; or NULL
 };
 
 struct piece {
-    const struct walk *walk;
+    const struct reduction_iterator *iterator;
     // Of the unit: the first element of the output, as if the reduced dimensions were gone.
     size_t output, width;
     // Of the piece: the first element of the input and of the parameters, the number of rows (each of `width`
     // elements that follow one another, as the rows do unless they are read in place: then they are
-    // walk->columns apart), the position of the first row among the reduced elements.
+    // iterator->columns apart), the position of the first row among the reduced elements.
     size_t offset, parameter, rows, position;
-    // Where the walk is.
+    // Where the iterator is.
     size_t row, at, parameter_at, left;
     bool in_place;
     unsigned pieces; // that there were
@@ -51,20 +51,20 @@ struct piece {
 
 // `reduced` has bit d set if dimension d is. `parameter`: the strides of tensors that are read beside the
 // input (scale and bias), or NULL.
-void wnn_walk_init(struct walk *walk, const struct shape *shape, uint32_t reduced,
-                   const size_t parameter[WNN_MAX_RANK]);
+void wnn_iterator_init(struct reduction_iterator *iterator, const struct shape *shape, uint32_t reduced,
+                       const size_t parameter[WNN_MAX_RANK]);
 
 // Puts the piece before the first one of a unit.
-void wnn_walk_start(struct piece *piece, const struct walk *walk, size_t unit);
+void wnn_iterator_start(struct piece *piece, const struct reduction_iterator *iterator, size_t unit);
 
 // The same for rows [first, first + count) of the reduced elements, to be read in place: pieces are as long
 // as possible, but of no more than some million elements.
-void wnn_walk_start_rows(struct piece *piece, const struct walk *walk, size_t unit, size_t first,
-                         size_t count);
-bool wnn_walk_next(struct piece *piece);
+void wnn_iterator_start_rows(struct piece *piece, const struct reduction_iterator *iterator, size_t unit,
+                             size_t first, size_t count);
+bool wnn_iterator_next(struct piece *piece);
 
 // How many units one thread should take at least.
-size_t wnn_walk_grain(const struct walk *walk);
+size_t wnn_iterator_grain(const struct reduction_iterator *iterator);
 
 // ---------------------------------------------------------------------------------------------------------------
 // At most WNN_PIECE elements of a float type from `offset` on, as double. Stores round once.

@@ -6,6 +6,7 @@
 #include "cpu/simd/lanes.h"
 #include "cpu/simd/vmath.h"
 #include "cpu/reduce/iterator.h"
+#include "ops/geometry.h"
 
 #include <math.h>
 
@@ -72,33 +73,33 @@ static inline size_t rows_ahead(size_t stride, size_t size)
 #include "cpu/simd/each_isa.inc"
 
 // Sums are of a type that depends on the kind and the type of the elements.
-struct fold {
+struct reducer {
     size_t size; // bytes of a sum
     void (*clear)(void *sums, size_t count);
 
-    // sums[j] becomes the fold of itself and values[r * stride + j] for all rows r.
+    // sums[j] becomes the reduction of itself and values[r * stride + j] for all rows r.
     void (*rows)(void *sums, size_t width, const void *values, size_t rows, size_t stride);
 
-    // sums[j] becomes the fold of itself and more[j].
+    // sums[j] becomes the reduction of itself and more[j].
     void (*join)(void *sums, const void *more, size_t width);
 
     // Folds `lanes` sums, width times a power of two, to `width`.
     void (*halve)(void *sums, size_t lanes, size_t width);
 
-    // sums[i] becomes the fold of values[i * length] to values[i * length + length - 1].
+    // sums[i] becomes the reduction of values[i * length] to values[i * length + length - 1].
     void (*runs)(void *sums, const void *values, size_t runs, size_t length);
 };
 
 #define RUN_LANES(Sum) (sizeof(Sum) < 4 ? 64 / sizeof(Sum) : 8)
 
-// FOLDED is of a sum a and a mapped element or another sum x, MAPPED of an element x.
-#define DEFINE_BOTH(name, Sum, FOLDED)                                                                       \
+// REDUCED is of a sum a and a mapped element or another sum x, MAPPED of an element x.
+#define DEFINE_BOTH(name, Sum, REDUCED)                                                                      \
     WNN_INLINE Sum name##_both(Sum a, Sum x)                                                                 \
     {                                                                                                        \
-        return (Sum)(FOLDED);                                                                                \
+        return (Sum)(REDUCED);                                                                               \
     }
-#define DEFINE_STEPS(name, Sum, Type, MAPPED, FOLDED)                                                        \
-    DEFINE_BOTH(name, Sum, FOLDED)                                                                           \
+#define DEFINE_STEPS(name, Sum, Type, MAPPED, REDUCED)                                                       \
+    DEFINE_BOTH(name, Sum, REDUCED)                                                                          \
     WNN_INLINE Sum name##_step(Sum a, Type element)                                                          \
     {                                                                                                        \
         Sum x = (Sum)element;                                                                                \
@@ -154,8 +155,8 @@ struct fold {
         for (; lanes > width; lanes /= 2)                                                                    \
             name##_join_##set(sums, sums + lanes / 2, lanes / 2);                                            \
     }                                                                                                        \
-    static const struct fold name##_##set = {sizeof(Sum),       name##_clear_##set, ROWS,                    \
-                                             name##_join_##set, name##_halve_##set, RUNS};
+    static const struct reducer name##_##set = {sizeof(Sum),       name##_clear_##set, ROWS,                 \
+                                                name##_join_##set, name##_halve_##set, RUNS};
 
 #define DEFINE_RUNS(set, TARGET, name, Sum, Type, NEUTRAL)                                                   \
     TARGET static void name##_runs_##set(void *sums, const void *elements, size_t runs, size_t length)       \
@@ -189,43 +190,43 @@ struct fold {
 #define DEFINE_SUM_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL)                                              \
     DEFINE_LOOPS(set, TARGET, name, Sum, Type, NEUTRAL, name##_rows_##set, name##_runs_##set)
 
-#define DEFINE_FLOAT_FOLD(name, Sum, NEUTRAL, MAPPED, FOLDED)                                                \
-    DEFINE_STEPS(name, Sum, float, MAPPED, FOLDED)                                                           \
+#define DEFINE_FLOAT_REDUCER(name, Sum, NEUTRAL, MAPPED, REDUCED)                                            \
+    DEFINE_STEPS(name, Sum, float, MAPPED, REDUCED)                                                          \
     WNN_FOR_EACH_ISA(DEFINE_ALL_LOOPS, name, Sum, float, NEUTRAL)
-#define DEFINE_SUM_FOLD(name, NEUTRAL, FOLDED)                                                               \
-    DEFINE_BOTH(name, double, FOLDED)                                                                        \
+#define DEFINE_SUM_REDUCER(name, NEUTRAL, REDUCED)                                                           \
+    DEFINE_BOTH(name, double, REDUCED)                                                                       \
     WNN_FOR_EACH_ISA(DEFINE_SUM_LOOPS, name, double, float, NEUTRAL)
 
 // float16 is converted in registers, but for short runs.
 #define DEFINE_HALF_LOOPS(set, TARGET, name, like)                                                           \
-    static const struct fold name##_##set = {sizeof(double),    like##_clear_##set, name##_rows_##set,       \
-                                             like##_join_##set, like##_halve_##set, like##_runs_##set};
-#define DEFINE_HALF_FOLD(name, like) WNN_FOR_EACH_ISA(DEFINE_HALF_LOOPS, name, like)
+    static const struct reducer name##_##set = {sizeof(double),    like##_clear_##set, name##_rows_##set,    \
+                                                like##_join_##set, like##_halve_##set, like##_runs_##set};
+#define DEFINE_HALF_REDUCER(name, like) WNN_FOR_EACH_ISA(DEFINE_HALF_LOOPS, name, like)
 
-#define DEFINE_FOLD(name, Int, NEUTRAL, MAPPED, FOLDED)                                                      \
-    DEFINE_STEPS(name, Int, Int, MAPPED, FOLDED)                                                             \
+#define DEFINE_REDUCER(name, Int, NEUTRAL, MAPPED, REDUCED)                                                  \
+    DEFINE_STEPS(name, Int, Int, MAPPED, REDUCED)                                                            \
     WNN_FOR_EACH_ISA_256(DEFINE_ALL_LOOPS, name, Int, Int, NEUTRAL)
 
 // -0 + x is x, -0 too.
-DEFINE_SUM_FOLD(sum_float, -0.0, a + x)
-DEFINE_SUM_FOLD(sum_abs_float, -0.0, a + x)
-DEFINE_SUM_FOLD(sum_square_float, -0.0, a + x)
-DEFINE_SUM_FOLD(product_float, 1.0, a *x)
-DEFINE_HALF_FOLD(sum_half, sum_float)
-DEFINE_HALF_FOLD(sum_abs_half, sum_abs_float)
-DEFINE_HALF_FOLD(sum_square_half, sum_square_float)
+DEFINE_SUM_REDUCER(sum_float, -0.0, a + x)
+DEFINE_SUM_REDUCER(sum_abs_float, -0.0, a + x)
+DEFINE_SUM_REDUCER(sum_square_float, -0.0, a + x)
+DEFINE_SUM_REDUCER(product_float, 1.0, a *x)
+DEFINE_HALF_REDUCER(sum_half, sum_float)
+DEFINE_HALF_REDUCER(sum_abs_half, sum_abs_float)
+DEFINE_HALF_REDUCER(sum_square_half, sum_square_float)
 // A NaN stays. Of more conditions in a row gcc makes branches.
-DEFINE_FLOAT_FOLD(max_float, float, -INFINITY, x, ((x > a) | (x != x)) ? x : a)
-DEFINE_FLOAT_FOLD(min_float, float, INFINITY, x, ((x < a) | (x != x)) ? x : a)
+DEFINE_FLOAT_REDUCER(max_float, float, -INFINITY, x, ((x > a) | (x != x)) ? x : a)
+DEFINE_FLOAT_REDUCER(min_float, float, INFINITY, x, ((x < a) | (x != x)) ? x : a)
 
-DEFINE_FOLD(sum_32, uint32_t, 0, x, a + x)
-DEFINE_FOLD(sum_abs_32, uint32_t, 0, x >> 31 ? 0 - x : x, a + x)
-DEFINE_FOLD(sum_square_32, uint32_t, 0, x *x, a + x)
-DEFINE_FOLD(product_32, uint32_t, 1, x, a *x)
-DEFINE_FOLD(sum_64, uint64_t, 0, x, a + x)
-DEFINE_FOLD(sum_abs_64, uint64_t, 0, x >> 63 ? 0 - x : x, a + x)
-DEFINE_FOLD(sum_square_64, uint64_t, 0, x *x, a + x)
-DEFINE_FOLD(product_64, uint64_t, 1, x, a *x)
+DEFINE_REDUCER(sum_32, uint32_t, 0, x, a + x)
+DEFINE_REDUCER(sum_abs_32, uint32_t, 0, x >> 31 ? 0 - x : x, a + x)
+DEFINE_REDUCER(sum_square_32, uint32_t, 0, x *x, a + x)
+DEFINE_REDUCER(product_32, uint32_t, 1, x, a *x)
+DEFINE_REDUCER(sum_64, uint64_t, 0, x, a + x)
+DEFINE_REDUCER(sum_abs_64, uint64_t, 0, x >> 63 ? 0 - x : x, a + x)
+DEFINE_REDUCER(sum_square_64, uint64_t, 0, x *x, a + x)
+DEFINE_REDUCER(product_64, uint64_t, 1, x, a *x)
 
 #define DEFINE_EXTREMES(type, Int, LEAST, GREATEST)                                                          \
     DEFINE_STEPS(max_##type, Int, Int, x, x > a ? x : a)                                                     \
@@ -246,25 +247,26 @@ DEFINE_EXTREMES(u32, uint32_t, 0, UINT32_MAX)
 DEFINE_EXTREMES(i64, int64_t, INT64_MIN, INT64_MAX)
 DEFINE_EXTREMES(u64, uint64_t, 0, UINT64_MAX)
 
-// float16 is folded as float32, but for its extremes, and unsigned integers as signed ones where it makes no
+// float16 is reduced as float32, but for its extremes, and unsigned integers as signed ones where it makes no
 // difference.
 #define EXTREMES(set, type) [MAXIMUM] = &max_##type##_##set, [MINIMUM] = &min_##type##_##set
 #define SUMS(set, bits, abs)                                                                                 \
     [SUM] = &sum_##bits##_##set, [SUM_ABS] = &abs##_##bits##_##set,                                          \
     [SUM_SQUARE] = &sum_square_##bits##_##set, [PRODUCT] = &product_##bits##_##set
-#define FLOAT_FOLDS(set)                                                                                     \
+#define FLOAT_REDUCERS(set)                                                                                  \
     {                                                                                                        \
         SUMS(set, float, sum_abs), EXTREMES(set, float)                                                      \
     }
-#define HALF_FOLDS(set, float_set)                                                                           \
+#define HALF_REDUCERS(set, float_set)                                                                        \
     {                                                                                                        \
         [SUM] = &sum_half_##float_set, [SUM_ABS] = &sum_abs_half_##float_set,                                \
         [SUM_SQUARE] = &sum_square_half_##float_set, [PRODUCT] = &product_float_##float_set,                 \
         EXTREMES(set, half)                                                                                  \
     }
-#define FOLDS(set, float_set)                                                                                \
+#define REDUCERS(set, float_set)                                                                             \
     {                                                                                                        \
-        [WNNDataType_Float32] = FLOAT_FOLDS(float_set), [WNNDataType_Float16] = HALF_FOLDS(set, float_set),  \
+        [WNNDataType_Float32] = FLOAT_REDUCERS(float_set),                                                   \
+        [WNNDataType_Float16] = HALF_REDUCERS(set, float_set),                                               \
         [WNNDataType_Int32] = {SUMS(set, 32, sum_abs), EXTREMES(set, i32)},                                  \
         [WNNDataType_Uint32] = {SUMS(set, 32, sum), EXTREMES(set, u32)},                                     \
         [WNNDataType_Int64] = {SUMS(set, 64, sum_abs), EXTREMES(set, i64)},                                  \
@@ -272,14 +274,14 @@ DEFINE_EXTREMES(u64, uint64_t, 0, UINT64_MAX)
         [WNNDataType_Int8] = {EXTREMES(set, i8)}, [WNNDataType_Uint8] = {EXTREMES(set, u8)},                 \
     }
 
-static const struct fold *find_fold(WNNDataType type, enum kind kind)
+static const struct reducer *find_reducer(WNNDataType type, enum kind kind)
 {
-    typedef const struct fold *table[WNN_DATA_TYPE_COUNT][KINDS];
-    static const table folds_any = FOLDS(any, any);
+    typedef const struct reducer *table[WNN_DATA_TYPE_COUNT][KINDS];
+    static const table reducers_any = REDUCERS(any, any);
 #if WNN_X86_64
-    static const table folds_avx2 = FOLDS(avx2, avx2), folds_avx512 = FOLDS(avx2, avx512);
+    static const table reducers_avx2 = REDUCERS(avx2, avx2), reducers_avx512 = REDUCERS(avx2, avx512);
 #endif
-    return WNN_BEST_ISA(folds)[type][kind];
+    return WNN_BEST_ISA(reducers)[type][kind];
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -294,29 +296,29 @@ enum {
 
 // What a unit is accumulated in: one item a column.
 union sums {
-    double doubles[WNN_WALK_WIDTH];
-    float floats[WNN_WALK_WIDTH];
-    uint16_t keys[WNN_WALK_WIDTH];
-    uint64_t integers[WNN_WALK_WIDTH];
+    double doubles[WNN_ITERATOR_WIDTH];
+    float floats[WNN_ITERATOR_WIDTH];
+    uint16_t keys[WNN_ITERATOR_WIDTH];
+    uint64_t integers[WNN_ITERATOR_WIDTH];
 };
 
 struct reduce {
     const struct tensor *in, *out;
-    const struct fold *fold;
+    const struct reducer *reducer;
     const struct reduction *reduction;
     size_t size;         // bytes of an element of the input
-    bool half;           // float16 that is converted to float32 before it is folded: no sums
+    bool half;           // float16 that is converted to float32 before it is reduced: no sums
     bool half_runs;      // likewise in runs: sums too
     size_t parts;        // of a unit, the number of which depends on the shape alone
     union sums *partial; // [units, parts], if there is more than one part
-    struct walk walk;
+    struct reduction_iterator iterator;
 };
 
 // The number of sums that a unit of few columns is accumulated in: lane j has elements j, j + lanes, ...
-static size_t count_lanes(const struct walk *walk, size_t width, size_t rows)
+static size_t count_lanes(const struct reduction_iterator *iterator, size_t width, size_t rows)
 {
     size_t lanes = width;
-    while (width == walk->columns && lanes * 2 <= LANES && lanes * 8 <= rows * width)
+    while (width == iterator->columns && lanes * 2 <= LANES && lanes * 8 <= rows * width)
         lanes *= 2;
     return lanes;
 }
@@ -326,7 +328,7 @@ static size_t count_lanes(const struct walk *walk, size_t width, size_t rows)
 static void add_rows(const struct reduce *reduce, void *sums, size_t lanes, size_t width, size_t offset,
                      size_t rows, size_t stride)
 {
-    const struct fold *fold = reduce->fold;
+    const struct reducer *reducer = reduce->reducer;
     size_t rest = 0;
     if (lanes > width) {
         rest = rows * width % lanes;
@@ -335,9 +337,9 @@ static void add_rows(const struct reduce *reduce, void *sums, size_t lanes, size
     }
     if (!reduce->half) {
         const char *values = (const char *)reduce->in->data + offset * reduce->size;
-        fold->rows(sums, width, values, rows, stride);
+        reducer->rows(sums, width, values, rows, stride);
         if (rest > 0)
-            fold->rows(sums, rest, values + rows * stride * reduce->size, 1, 0);
+            reducer->rows(sums, rest, values + rows * stride * reduce->size, 1, 0);
         return;
     }
     const uint16_t *halves = (const uint16_t *)reduce->in->data + offset;
@@ -349,25 +351,25 @@ static void add_rows(const struct reduce *reduce, void *sums, size_t lanes, size
         else
             for (size_t r = 0; r < n; r++)
                 wnn_half_to_float_array(halves + r * stride, floats + r * width, width);
-        fold->rows(sums, width, floats, n, width);
+        reducer->rows(sums, width, floats, n, width);
     }
     if (rest > 0) {
         wnn_half_to_float_array(halves, floats, rest);
-        fold->rows(sums, rest, floats, 1, 0);
+        reducer->rows(sums, rest, floats, 1, 0);
     }
 }
 
 // Rows [first, first + count) of a unit.
 static void accumulate(const struct reduce *reduce, size_t unit, size_t first, size_t count, union sums *sums)
 {
-    const struct walk *walk = &reduce->walk;
+    const struct reduction_iterator *iterator = &reduce->iterator;
     struct piece piece;
-    wnn_walk_start_rows(&piece, walk, unit, first, count);
-    size_t lanes = count_lanes(walk, piece.width, walk->rows);
-    reduce->fold->clear(sums, lanes);
-    while (wnn_walk_next(&piece))
-        add_rows(reduce, sums, lanes, piece.width, piece.offset, piece.rows, walk->columns);
-    reduce->fold->halve(sums, lanes, piece.width);
+    wnn_iterator_start_rows(&piece, iterator, unit, first, count);
+    size_t lanes = count_lanes(iterator, piece.width, iterator->rows);
+    reduce->reducer->clear(sums, lanes);
+    while (wnn_iterator_next(&piece))
+        add_rows(reduce, sums, lanes, piece.width, piece.offset, piece.rows, iterator->columns);
+    reduce->reducer->halve(sums, lanes, piece.width);
 }
 
 // Takes and stores results from `offset` on.
@@ -401,21 +403,21 @@ static void finish(const struct reduce *reduce, size_t offset, size_t width, uni
         break;
     case FINISH_MEAN:
         for (size_t j = 0; j < width; j++)
-            values[j] /= (double)reduce->walk.reduced;
+            values[j] /= (double)reduce->iterator.reduced;
         break;
     }
     wnn_store_doubles(values, out, offset, width);
 }
 
-static size_t unit_width(const struct walk *walk, size_t unit)
+static size_t unit_width(const struct reduction_iterator *iterator, size_t unit)
 {
-    size_t column = unit % walk->blocks * WNN_WALK_WIDTH;
-    return walk->columns - column < WNN_WALK_WIDTH ? walk->columns - column : WNN_WALK_WIDTH;
+    size_t column = unit % iterator->blocks * WNN_ITERATOR_WIDTH;
+    return iterator->columns - column < WNN_ITERATOR_WIDTH ? iterator->columns - column : WNN_ITERATOR_WIDTH;
 }
 
-static size_t unit_offset(const struct walk *walk, size_t unit)
+static size_t unit_offset(const struct reduction_iterator *iterator, size_t unit)
 {
-    return unit / walk->blocks * walk->columns + unit % walk->blocks * WNN_WALK_WIDTH;
+    return unit / iterator->blocks * iterator->columns + unit % iterator->blocks * WNN_ITERATOR_WIDTH;
 }
 
 static void reduce_units(void *argument, size_t begin, size_t end)
@@ -423,34 +425,34 @@ static void reduce_units(void *argument, size_t begin, size_t end)
     const struct reduce *reduce = argument;
     for (size_t unit = begin; unit < end; unit++) {
         union sums sums;
-        accumulate(reduce, unit, 0, reduce->walk.reduced, &sums);
-        finish(reduce, unit_offset(&reduce->walk, unit), unit_width(&reduce->walk, unit), &sums);
+        accumulate(reduce, unit, 0, reduce->iterator.reduced, &sums);
+        finish(reduce, unit_offset(&reduce->iterator, unit), unit_width(&reduce->iterator, unit), &sums);
     }
 }
 
-// Units that are runs of elements, one behind the other: WNN_WALK_WIDTH results at a time.
+// Units that are runs of elements, one behind the other: WNN_ITERATOR_WIDTH results at a time.
 static void reduce_runs(void *argument, size_t begin, size_t end)
 {
     const struct reduce *reduce = argument;
-    const struct fold *fold = reduce->fold;
-    size_t length = reduce->walk.rows, lanes = count_lanes(&reduce->walk, 1, length);
+    const struct reducer *reducer = reduce->reducer;
+    size_t length = reduce->iterator.rows, lanes = count_lanes(&reduce->iterator, 1, length);
     for (size_t unit = begin, n; unit < end; unit += n) {
         union sums results, sums;
-        n = end - unit < WNN_WALK_WIDTH ? end - unit : WNN_WALK_WIDTH;
+        n = end - unit < WNN_ITERATOR_WIDTH ? end - unit : WNN_ITERATOR_WIDTH;
         if (length * reduce->size >= LONG_RUN) {
             for (size_t i = 0; i < n; i++) {
-                fold->clear(&sums, lanes);
+                reducer->clear(&sums, lanes);
                 add_rows(reduce, &sums, lanes, 1, (unit + i) * length, length, 1);
-                fold->halve(&sums, lanes, 1);
-                memcpy((char *)&results + i * fold->size, &sums, fold->size);
+                reducer->halve(&sums, lanes, 1);
+                memcpy((char *)&results + i * reducer->size, &sums, reducer->size);
             }
         } else if (reduce->half_runs) {
             float floats[BLOCK];
             n = n < BLOCK / length ? n : BLOCK / length;
             wnn_half_to_float_array((const uint16_t *)reduce->in->data + unit * length, floats, n * length);
-            fold->runs(&results, floats, n, length);
+            reducer->runs(&results, floats, n, length);
         } else {
-            fold->runs(&results, (const char *)reduce->in->data + unit * length * reduce->size, n, length);
+            reducer->runs(&results, (const char *)reduce->in->data + unit * length * reduce->size, n, length);
         }
         finish(reduce, unit, n, &results);
     }
@@ -460,9 +462,9 @@ static void reduce_parts(void *argument, size_t begin, size_t end)
 {
     const struct reduce *reduce = argument;
     for (size_t slot = begin; slot < end; slot++) {
-        size_t part = slot % reduce->parts, length = reduce->walk.reduced / reduce->parts;
+        size_t part = slot % reduce->parts, length = reduce->iterator.reduced / reduce->parts;
         size_t first = part * length;
-        size_t count = part + 1 < reduce->parts ? length : reduce->walk.reduced - first;
+        size_t count = part + 1 < reduce->parts ? length : reduce->iterator.reduced - first;
         accumulate(reduce, slot / reduce->parts, first, count, &reduce->partial[slot]);
     }
 }
@@ -471,14 +473,14 @@ static void reduce_parts(void *argument, size_t begin, size_t end)
 static void reduce_in_parts(struct reduce *reduce, const struct parallel *parallel)
 {
     union sums partial[SLOTS];
-    const struct walk *walk = &reduce->walk;
+    const struct reduction_iterator *iterator = &reduce->iterator;
     reduce->partial = partial;
-    wnn_parallel_for(parallel, walk->units * reduce->parts, 1, reduce_parts, reduce);
-    for (size_t unit = 0; unit < walk->units; unit++) {
+    wnn_parallel_for(parallel, iterator->units * reduce->parts, 1, reduce_parts, reduce);
+    for (size_t unit = 0; unit < iterator->units; unit++) {
         union sums *first = &partial[unit * reduce->parts];
         for (size_t part = 1; part < reduce->parts; part++)
-            reduce->fold->join(first, &first[part], unit_width(walk, unit));
-        finish(reduce, unit_offset(walk, unit), unit_width(walk, unit), first);
+            reduce->reducer->join(first, &first[part], unit_width(iterator, unit));
+        finish(reduce, unit_offset(iterator, unit), unit_width(iterator, unit), first);
     }
 }
 
@@ -492,10 +494,10 @@ static void accumulate_exp(const struct reduce *reduce, size_t unit, const float
     float floats[WNN_PIECE], most[WNN_PIECE];
     size_t filled = 0;
     struct piece piece;
-    wnn_walk_start(&piece, &reduce->walk, unit);
+    wnn_iterator_start(&piece, &reduce->iterator, unit);
     for (size_t j = 0; j < piece.width; j++)
         sums[j] = -0.0;
-    while (wnn_walk_next(&piece)) {
+    while (wnn_iterator_next(&piece)) {
         size_t count = piece.rows * piece.width, width = piece.width;
         const float *x = (const float *)reduce->in->data + piece.offset;
         if (reduce->in->type == WNNDataType_Float16) {
@@ -517,21 +519,20 @@ static void reduce_log_sum_exp(void *argument, size_t begin, size_t end)
     const struct reduce *reduce = argument;
     for (size_t unit = begin; unit < end; unit++) {
         union sums maxima, sums;
-        accumulate(reduce, unit, 0, reduce->walk.reduced, &maxima);
-        size_t width = unit_width(&reduce->walk, unit);
+        accumulate(reduce, unit, 0, reduce->iterator.reduced, &maxima);
+        size_t width = unit_width(&reduce->iterator, unit);
         accumulate_exp(reduce, unit, maxima.floats, sums.doubles);
         for (size_t j = 0; j < width; j++) { // of an infinite maximum the sum is NaN
             double maximum = (double)maxima.floats[j];
             sums.doubles[j] = isinf(maximum) ? maximum : maximum + log(sums.doubles[j]);
         }
-        finish(reduce, unit_offset(&reduce->walk, unit), width, &sums);
+        finish(reduce, unit_offset(&reduce->iterator, unit), width, &sums);
     }
 }
 
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
 static void run_reduce(const struct kernel_call *call)
 {
-    const WNNReduceOptions *options = call->node->attrs;
     struct reduce reduce = {
         .in = &call->in[0],
         .out = &call->out[0],
@@ -539,28 +540,25 @@ static void run_reduce(const struct kernel_call *call)
         .size = wnn_dtype_bits(call->in[0].type) / 8,
         .parts = 1,
     };
-    const struct walk *walk = &reduce.walk;
+    const struct reduction_iterator *iterator = &reduce.iterator;
     bool exponentials = reduce.reduction->kind == EXPONENTIALS;
-    uint32_t mask = 0;
-    for (size_t i = 0; i < options->axes.count; i++)
-        mask |= 1u << options->axes.data[i];
-    wnn_walk_init(&reduce.walk, &call->in[0].shape, mask, NULL);
-    reduce.walk.interrupt = call->parallel->interrupt;
+    wnn_iterator_init(&reduce.iterator, &call->in[0].shape, wnn_node_reduction_axes(call->node).mask, NULL);
+    reduce.iterator.interrupt = call->parallel->interrupt;
     bool extreme = reduce.reduction->kind == MAXIMUM || reduce.reduction->kind == MINIMUM;
     reduce.half_runs = reduce.in->type == WNNDataType_Float16 && !extreme;
     reduce.half = reduce.half_runs && (reduce.reduction->kind == PRODUCT || exponentials);
-    reduce.fold = exponentials ? find_fold(WNNDataType_Float32, MAXIMUM)
-                               : find_fold(reduce.in->type, reduce.reduction->kind);
-    size_t units = walk->units, most = reduce.in->count / 16384;
-    bool runs = walk->columns == 1 && walk->kept.rank <= 1 && walk->outer.rank == 0;
+    reduce.reducer = exponentials ? find_reducer(WNNDataType_Float32, MAXIMUM)
+                                  : find_reducer(reduce.in->type, reduce.reduction->kind);
+    size_t units = iterator->units, most = reduce.in->count / 16384;
+    bool runs = iterator->columns == 1 && iterator->kept.rank <= 1 && iterator->outer.rank == 0;
     if (!exponentials && units > 0 && units <= SLOTS / 2) {
-        reduce.parts = SLOTS / units < walk->reduced ? SLOTS / units : walk->reduced;
+        reduce.parts = SLOTS / units < iterator->reduced ? SLOTS / units : iterator->reduced;
         reduce.parts = reduce.parts < most / units ? reduce.parts : most / units;
     }
     if (reduce.parts > 1)
         reduce_in_parts(&reduce, call->parallel);
     else
-        wnn_parallel_for(call->parallel, units, wnn_walk_grain(walk),
+        wnn_parallel_for(call->parallel, units, wnn_iterator_grain(iterator),
                          exponentials ? reduce_log_sum_exp
                          : runs       ? reduce_runs
                                       : reduce_units,

@@ -17,7 +17,7 @@ struct scan {
     void *out;
     WNNDataType type;
     size_t steps, columns, blocks;
-    bool exclusive, reversed, streams;
+    bool exclusive, reversed, non_temporal;
     const struct interrupt *interrupt;
 };
 
@@ -29,7 +29,7 @@ WNN_INLINE void expect(const struct scan *scan, size_t at, size_t step, size_t s
         return;
     at = scan->reversed ? at - ahead : at + ahead;
     __builtin_prefetch((const char *)scan->in + at);
-    if (!scan->streams)
+    if (!scan->non_temporal)
         __builtin_prefetch((char *)scan->out + at, 1);
 }
 
@@ -48,22 +48,22 @@ WNN_INLINE void expect(const struct scan *scan, size_t at, size_t step, size_t s
             size_t at = (scan->reversed ? scan->steps - 1 - step : step) * scan->columns;                    \
             for (size_t j = 0; j < width * sizeof(Int); j += 64)                                             \
                 expect(scan, (size_t)((char *)(y + at) - (char *)scan->out) + j, step, sizeof(Int));         \
-            Int *row = scan->streams ? buffer : y + at;                                                      \
+            Int *row = scan->non_temporal ? buffer : y + at;                                                 \
             WNN_INDEPENDENT                                                                                  \
             for (size_t j = 0; j < width; j++) {                                                             \
                 Int before = sums[j], after = before + x[at + j];                                            \
                 row[j] = exclusive ? before : after;                                                         \
                 sums[j] = after;                                                                             \
             }                                                                                                \
-            if (scan->streams)                                                                               \
-                wnn_stream(y + at, row, width * sizeof(Int));                                                \
+            if (scan->non_temporal)                                                                          \
+                wnn_nt_store(y + at, row, width * sizeof(Int));                                              \
         }                                                                                                    \
     }                                                                                                        \
     static void name(void *argument, size_t begin, size_t end)                                               \
     {                                                                                                        \
         const struct scan *scan = argument;                                                                  \
         for (size_t unit = begin; unit < end; unit++) {                                                      \
-            size_t column = unit % scan->blocks * WIDTH, width = wnn_smaller(scan->columns - column, WIDTH); \
+            size_t column = unit % scan->blocks * WIDTH, width = wnn_min(scan->columns - column, WIDTH);     \
             size_t first = unit / scan->blocks * scan->steps * scan->columns + column;                       \
             const Int *x = (const Int *)scan->in + first;                                                    \
             Int *y = (Int *)scan->out + first;                                                               \
@@ -72,8 +72,8 @@ WNN_INLINE void expect(const struct scan *scan, size_t at, size_t step, size_t s
             else                                                                                             \
                 name##_columns(scan, x, y, width, false);                                                    \
         }                                                                                                    \
-        if (scan->streams)                                                                                   \
-            wnn_stream_end();                                                                                \
+        if (scan->non_temporal)                                                                              \
+            wnn_nt_fence();                                                                                  \
     }                                                                                                        \
     WNN_VARIANTS_256(name)
 
@@ -105,10 +105,10 @@ static void run_cumulative_sum(const struct kernel_call *call)
                         .reversed = attrs->options.reversed};
     if (in->count == 0)
         return;
-    scan.streams = wnn_streams(in->count * wnn_dtype_bits(in->type) / 8);
+    scan.non_temporal = wnn_is_non_temporal(in->count * wnn_dtype_bits(in->type) / 8);
     scan.blocks = (scan.columns + WIDTH - 1) / WIDTH;
     size_t units = in->count / scan.steps / scan.columns * scan.blocks;
-    size_t grain = 16384 / (scan.steps * wnn_smaller(scan.columns, WIDTH)) + 1;
+    size_t grain = 16384 / (scan.steps * wnn_min(scan.columns, WIDTH)) + 1;
     wnn_parallel_for(call->parallel, units, grain, find_body(&scan), &scan);
 }
 

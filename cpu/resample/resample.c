@@ -10,6 +10,7 @@
 #include "cpu/simd/lanes.h"
 #include "cpu/simd/runs.h"
 #include "cpu/simd/non_temporal.h"
+#include "ops/geometry.h"
 
 enum {
     ROWS = 256,       // positions of axis 0, whose neighbours are found once for many lines
@@ -24,14 +25,14 @@ enum {
     PADDED = 64,      // elements that each of these is a multiple of
     LINE = 64,        // bytes of a line of the caches
     BUFFER = 8192,    // bytes of a block, at most
-    AWAY = 1024,      // elements of lines that are streamed at once
+    AWAY = 1024,      // elements of lines that are stored past the caches at once
     AHEAD = 1024,     // bytes behind those that are blended, which are fetched meanwhile
     NEAR = 8,         // bytes that are blended at once come from as many pairs within a window of twice that
     SLACK = 64        // elements that may be touched behind those that count
 };
 
 struct resample {
-    bool linear, streams;
+    bool linear, non_temporal;
     WNNDataType type;
     size_t size; // bytes of an element
     const char *input;
@@ -148,8 +149,8 @@ struct section {
     size_t pitch;                // bytes between them
 };
 
-// The way of a block of lines to its place: at once, or past the caches, a few of them at a time, so that
-// they are on their way while the next ones are made.
+// How a block of lines gets to its place: at once, or past the caches, a few of them at a time, so that
+// they are in flight while the next ones are made.
 struct sink {
     size_t bytes, pitch; // of a line; between two
     size_t filled;       // bytes for `to`
@@ -164,13 +165,12 @@ static void drain(struct sink *sink, bool all)
         return;
     if (sink->pitch != sink->bytes) {
         for (size_t done = 0; done < sink->filled; done += sink->bytes, sink->to += sink->pitch)
-            wnn_stream(sink->to, sink->buffer + done, sink->bytes);
+            wnn_nt_store(sink->to, sink->buffer + done, sink->bytes);
         sink->filled = 0;
         return;
     }
-    size_t rest = all ? 0 : wnn_smaller((uintptr_t)sink->next % LINE, sink->filled),
-           whole = sink->filled - rest;
-    wnn_stream(sink->to, sink->buffer, whole);
+    size_t rest = all ? 0 : wnn_min((uintptr_t)sink->next % LINE, sink->filled), whole = sink->filled - rest;
+    wnn_nt_store(sink->to, sink->buffer, whole);
     memmove(sink->buffer, sink->buffer + whole, rest);
     sink->to += whole;
     sink->filled = rest;
@@ -183,20 +183,20 @@ static struct section find_section(const struct resample *resample, struct rows 
     size_t height = resample->out[0], plane = line / height, y = line % height;
     if (y < rows->first || y >= rows->first + rows->count) {
         rows->first = height <= ROWS ? 0 : y;
-        rows->count = wnn_smaller(height - rows->first, ROWS);
+        rows->count = wnn_min(height - rows->first, ROWS);
         for (size_t i = 0; i < rows->count; i++)
             rows->of[i] = resample->linear
                               ? find_neighbours(resample, 0, rows->first + i)
                               : (struct neighbours){.low = find_nearest(resample, 0, rows->first + i)};
     }
     struct section section = {.plane = plane,
-                              .count = wnn_smaller(rows->first + rows->count - y, end - line),
+                              .count = wnn_min(rows->first + rows->count - y, end - line),
                               .of = rows->of + (y - rows->first),
                               .to = resample->output +
                                     (line_at(resample, plane, y, height, resample->out_line) + first) *
                                         resample->size,
                               .pitch = sink->pitch};
-    if (!resample->streams || sink->bytes > BUFFER)
+    if (!resample->non_temporal || sink->bytes > BUFFER)
         return section;
     const size_t away = AWAY * resample->size;
     if (section.to != sink->next || sink->filled + sink->bytes > away)
@@ -204,7 +204,7 @@ static struct section find_section(const struct resample *resample, struct rows 
     if (sink->filled == 0)
         sink->to = section.to;
     size_t most = sink->bytes < away ? (away + LINE - sink->filled) / sink->bytes : 1;
-    section.count = wnn_smaller(section.count, most);
+    section.count = wnn_min(section.count, most);
     sink->next = section.to + section.count * sink->pitch;
     section.to = sink->buffer + sink->filled;
     section.pitch = sink->bytes;
@@ -223,8 +223,8 @@ static void start_block(const struct resample *resample, struct sink *sink, size
 static void finish(const struct resample *resample, struct sink *sink)
 {
     drain(sink, true);
-    if (resample->streams)
-        wnn_stream_end();
+    if (resample->non_temporal)
+        wnn_nt_fence();
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ static void finish(const struct resample *resample, struct sink *sink)
 #define PIECE 16 // bytes, of which a processor can put each where it likes
 
 // Nearest: where runs of bytes at some positions come from; and, if neighbouring ones are close enough, the
-// same for pieces of the block, of one PIECE or, of those that can leave out bytes, four.
+// same for pieces of the block, of one PIECE, or of four if the loop can leave out bytes.
 struct picks {
     size_t count, offsets[POSITIONS];
     size_t width, pieces;
@@ -354,8 +354,8 @@ static void copy_long(const struct resample *resample, size_t run, const char *p
 {
     for (size_t i = 0; i < section->count; i++) {
         char *to = section->to + i * section->pitch;
-        if (resample->streams)
-            wnn_stream(to, plane + section->of[i].low * pitch, run);
+        if (resample->non_temporal)
+            wnn_nt_store(to, plane + section->of[i].low * pitch, run);
         else
             memcpy(to, plane + section->of[i].low * pitch, run);
     }
@@ -420,7 +420,7 @@ static bool find_near(const struct resample *resample, struct block *block, size
     memset(block->order, 0, sizeof block->order);
     memset(block->weights, 0, sizeof block->weights);
     for (size_t i = 0; i < count; i += NEAR) {
-        size_t end = wnn_smaller(i + NEAR, count), at = near_at(i, lanes);
+        size_t end = wnn_min(i + NEAR, count), at = near_at(i, lanes);
         int32_t least = block->low[i];
         for (size_t j = i; j < end; j++)
             least = block->low[j] < least ? block->low[j] : least;
@@ -445,7 +445,7 @@ static void find_elements(const struct resample *resample, struct block *block, 
 {
     size_t run = resample->run, position = block->first / run, channel = block->first % run;
     struct neighbours of = find_neighbours(resample, 1, position);
-    size_t first = of.low, most = wnn_smaller(resample->out_line - block->first, BLOCK);
+    size_t first = of.low, most = wnn_min(resample->out_line - block->first, BLOCK);
     block->from = first * run;
     for (block->count = 0; block->count < most; block->count++) {
         size_t i = block->count;
@@ -470,12 +470,12 @@ static void find_runs(const struct resample *resample, struct block *block)
 {
     size_t run = resample->run, position = block->first / run, channel = block->first % run;
     size_t left = run - channel;
-    // Of short runs of integers too many lanes would be in vain.
+    // Of short runs of integers too many lanes would be wasted.
     block->has_units = resample->unit[1] != 0 && run >= PADDED / 2;
     size_t most = block->has_units ? 2 * RUNS : RUNS;
     block->length = left <= most ? left : left < 2 * most ? left / 2 : most;
     block->room = block->has_units ? (block->length + PADDED - 1) / PADDED * PADDED : block->length;
-    block->pieces = run <= most ? wnn_smaller(most / block->room, resample->out[1] - position) : 1;
+    block->pieces = run <= most ? wnn_min(most / block->room, resample->out[1] - position) : 1;
     block->count = block->pieces * block->length;
     block->raw_pitch = 0;
     for (size_t i = 0; i < block->pieces; i++) {
@@ -514,7 +514,7 @@ WNN_INLINE size_t place_of(const struct block *block, size_t line)
 // Short lines are read in bursts that a processor's own guesses follow badly.
 WNN_INLINE void expect(const struct resample *resample, const char *from, size_t bytes)
 {
-    if (!resample->streams)
+    if (!resample->non_temporal)
         return; // what makes less is in the caches
     for (size_t i = 0; i < bytes; i += LINE)
         __builtin_prefetch(from + AHEAD + i);
@@ -600,7 +600,7 @@ WNN_INLINE words_any load_some_bytes_any(const char *from, size_t count)
     return v;
 }
 
-WNN_INLINE words_any spread_weight_any(uint32_t pair)
+WNN_INLINE words_any broadcast_weight_any(uint32_t pair)
 {
     return (words_any){0} + (uint16_t)pair;
 }
@@ -727,7 +727,7 @@ INLINE words_avx2 load_some_bytes_avx2(const char *from, size_t count)
     return v;
 }
 
-INLINE words_avx2 spread_weight_avx2(uint32_t pair)
+INLINE words_avx2 broadcast_weight_avx2(uint32_t pair)
 {
     return (words_avx2)_mm256_set1_epi32((int)pair);
 }
@@ -859,7 +859,7 @@ INLINE words_avx512 load_some_bytes_avx512(const char *from, size_t count)
     return (words_avx512)_mm512_maskz_loadu_epi8(wnn_first_bits(count), from);
 }
 
-INLINE words_avx512 spread_weight_avx512(uint32_t pair)
+INLINE words_avx512 broadcast_weight_avx512(uint32_t pair)
 {
     return (words_avx512)_mm512_set1_epi32((int)pair);
 }
@@ -940,44 +940,27 @@ WNN_INLINE size_t size_of(const WNNDataType type)
 
 static void run_resample2d(const struct kernel_call *call)
 {
-    const WNNResample2dOptions *options = call->node->attrs;
-    const uint32_t *in = call->in[0].shape.dim, *out = call->out[0].shape.dim;
-    unsigned first = options->axes.data[0], second = options->axes.data[1];
+    const struct resampling r = wnn_node_resampling(call->node);
     if (call->out[0].count == 0)
         return;
-    if (first > second) {
-        unsigned third = first;
-        first = second;
-        second = third;
-    }
-
     struct resample resample = {
-        .linear = options->mode == WNNInterpolationMode_Linear,
+        .linear = r.linear,
         .type = call->in[0].type,
         .size = wnn_dtype_bits(call->in[0].type) / 8,
         .input = call->in[0].data,
         .output = call->out[0].data,
-        .middle = 1,
-        .run = 1,
+        .middle = r.middle,
+        .run = r.inner,
         .in_count = call->in[0].count,
-        .in = {in[first], in[second]},
-        .out = {out[first], out[second]},
+        .in = {r.in[0], r.in[1]},
+        .out = {r.out[0], r.out[1]},
     };
-    size_t outer = 1;
-    for (unsigned d = 0; d < call->in[0].shape.rank; d++) {
-        if (d < first)
-            outer *= in[d];
-        else if (d > first && d < second)
-            resample.middle *= in[d];
-        else if (d > second)
-            resample.run *= in[d];
-    }
     resample.in_line = resample.in[1] * resample.run;
     resample.out_line = resample.out[1] * resample.run;
     if (resample.linear)
         find_units(&resample);
-    resample.streams = wnn_streams(call->out[0].count * resample.size);
-    wnn_parallel_for(call->parallel, outer * resample.middle * resample.out[0], 1 + 8192 / resample.out_line,
+    resample.non_temporal = wnn_is_non_temporal(call->out[0].count * resample.size);
+    wnn_parallel_for(call->parallel, r.outer * r.middle * resample.out[0], 1 + 8192 / resample.out_line,
                      resample.linear ? WNN_BEST_ISA(linear_lines) : WNN_BEST_ISA(nearest_lines), &resample);
 }
 

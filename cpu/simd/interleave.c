@@ -12,9 +12,9 @@ enum {
 };
 
 // Plain loops, of which compilers make shuffles; steps are constants, and elements lie at any address.
-#define DEFINE_WEAVE(set, TARGET, bits)                                                                      \
-    TARGET static void weave_##bits##_##set(const char *from, ptrdiff_t from_stride, char *to, size_t rows,  \
-                                            size_t count)                                                    \
+#define DEFINE_INTERLEAVE(set, TARGET, bits)                                                                 \
+    TARGET static void interleave_##bits##_##set(const char *from, ptrdiff_t from_stride, char *to,          \
+                                                 size_t rows, size_t count)                                  \
     {                                                                                                        \
         typedef uint##bits##_t __attribute__((may_alias, aligned(1))) element;                               \
         size_t last = rows - 1;                                                                              \
@@ -62,15 +62,15 @@ enum {
                 y[i] = x[4 * i];                                                                             \
         }                                                                                                    \
     }
-WNN_FOR_EACH_ISA(DEFINE_WEAVE, 8)
-WNN_FOR_EACH_ISA(DEFINE_WEAVE, 16)
-WNN_FOR_EACH_ISA(DEFINE_WEAVE, 32)
+WNN_FOR_EACH_ISA(DEFINE_INTERLEAVE, 8)
+WNN_FOR_EACH_ISA(DEFINE_INTERLEAVE, 16)
+WNN_FOR_EACH_ISA(DEFINE_INTERLEAVE, 32)
 
 #if WNN_X86_64
-#define SPLAT_256(from) _mm256_broadcastsi128_si256(from)
-#define SPLAT_512(from) _mm512_broadcast_i32x4(from)
-#define OR_256(a, b)    _mm256_or_si256(a, b)
-#define OR_512(a, b)    _mm512_or_si512(a, b)
+#define BROADCAST_256(from) _mm256_broadcastsi128_si256(from)
+#define BROADCAST_512(from) _mm512_broadcast_i32x4(from)
+#define OR_256(a, b)        _mm256_or_si256(a, b)
+#define OR_512(a, b)        _mm512_or_si512(a, b)
 
 // For each byte of 16 of a row, the place of the one that comes there in each 16 of the source; a zero comes
 // for one that is in others.
@@ -92,10 +92,10 @@ static void find_shuffles(struct shuffles *shuffles, size_t rows, size_t size)
 
 // All of a vector of each row, of `count` bytes, come from as many vectors that lie side by side. Returns the
 // bytes that are done.
-#define DEFINE_UNWEAVE(set, TARGET, width)                                                                   \
-    TARGET WNN_INLINE size_t unweave_rows_##set(const char *from, char *to, ptrdiff_t to_stride,             \
-                                                const struct shuffles *shuffles, size_t rows, size_t count,  \
-                                                bool streams)                                                \
+#define DEFINE_DEINTERLEAVE(set, TARGET, width)                                                              \
+    TARGET WNN_INLINE size_t deinterleave_rows_##set(const char *from, char *to, ptrdiff_t to_stride,        \
+                                                     const struct shuffles *shuffles, size_t rows,           \
+                                                     size_t count, bool non_temporal)                        \
     {                                                                                                        \
         size_t done = 0;                                                                                     \
         for (; done + (width) / 8 <= count; done += (width) / 8, from += rows * (width) / 8) {               \
@@ -104,11 +104,11 @@ static void find_shuffles(struct shuffles *shuffles, size_t rows, size_t size)
                 in[i] = WNN_LOAD_##width(from + i * VECTOR, rows * VECTOR);                                  \
             for (size_t row = 0; row < rows; row++) {                                                        \
                 const __m128i *of_row = shuffles->of_row[row];                                               \
-                __m##width##i out = _mm##width##_shuffle_epi8(in[0], SPLAT_##width(of_row[0]));              \
+                __m##width##i out = _mm##width##_shuffle_epi8(in[0], BROADCAST_##width(of_row[0]));          \
                 for (size_t i = 1; i < rows; i++)                                                            \
-                    out = OR_##width(out, _mm##width##_shuffle_epi8(in[i], SPLAT_##width(of_row[i])));       \
+                    out = OR_##width(out, _mm##width##_shuffle_epi8(in[i], BROADCAST_##width(of_row[i])));   \
                 char *y = to + (ptrdiff_t)row * to_stride + done;                                            \
-                if (streams)                                                                                 \
+                if (non_temporal)                                                                            \
                     _mm##width##_stream_si##width((void *)y, out);                                           \
                 else                                                                                         \
                     memcpy(y, &out, sizeof out);                                                             \
@@ -116,42 +116,46 @@ static void find_shuffles(struct shuffles *shuffles, size_t rows, size_t size)
         }                                                                                                    \
         return done;                                                                                         \
     }                                                                                                        \
-    TARGET static size_t unweave_##set(const char *from, char *to, ptrdiff_t to_stride, size_t size,         \
-                                       size_t rows, size_t count, bool streams)                              \
+    TARGET static size_t deinterleave_##set(const char *from, char *to, ptrdiff_t to_stride, size_t size,    \
+                                            size_t rows, size_t count, bool non_temporal)                    \
     {                                                                                                        \
         struct shuffles shuffles;                                                                            \
         find_shuffles(&shuffles, rows, size);                                                                \
         switch (rows) { /* a constant of the loops */                                                        \
         case 2:                                                                                              \
-            return unweave_rows_##set(from, to, to_stride, &shuffles, 2, count * size, streams) / size;      \
+            return deinterleave_rows_##set(from, to, to_stride, &shuffles, 2, count * size, non_temporal) /  \
+                   size;                                                                                     \
         case 3:                                                                                              \
-            return unweave_rows_##set(from, to, to_stride, &shuffles, 3, count * size, streams) / size;      \
+            return deinterleave_rows_##set(from, to, to_stride, &shuffles, 3, count * size, non_temporal) /  \
+                   size;                                                                                     \
         default:                                                                                             \
-            return unweave_rows_##set(from, to, to_stride, &shuffles, 4, count * size, streams) / size;      \
+            return deinterleave_rows_##set(from, to, to_stride, &shuffles, 4, count * size, non_temporal) /  \
+                   size;                                                                                     \
         }                                                                                                    \
     }
-DEFINE_UNWEAVE(avx2, WNN_TARGET_AVX2, 256)
-DEFINE_UNWEAVE(avx512, WNN_TARGET_AVX512, 512)
+DEFINE_DEINTERLEAVE(avx2, WNN_TARGET_AVX2, 256)
+DEFINE_DEINTERLEAVE(avx512, WNN_TARGET_AVX512, 512)
 #endif
 
 struct weaving {
-    void (*weave)(const char *from, ptrdiff_t from_stride, char *to, size_t rows, size_t count);
+    void (*interleave)(const char *from, ptrdiff_t from_stride, char *to, size_t rows, size_t count);
     void (*take)(const char *from, ptrdiff_t step, char *to, size_t count);
 };
 
-#define WEAVES(set, TARGET, name)                                                                            \
-    static const struct weaving name##_##set[] = {                                                           \
-        {weave_8_##set, take_8_##set}, {weave_16_##set, take_16_##set}, {weave_32_##set, take_32_##set}};
-WNN_FOR_EACH_ISA(WEAVES, weaves)
+#define INTERLEAVES(set, TARGET, name)                                                                       \
+    static const struct weaving name##_##set[] = {{interleave_8_##set, take_8_##set},                        \
+                                                  {interleave_16_##set, take_16_##set},                      \
+                                                  {interleave_32_##set, take_32_##set}};
+WNN_FOR_EACH_ISA(INTERLEAVES, interleaves)
 
 static const struct weaving *find_weaving(size_t size)
 {
-    return WNN_BEST_ISA(weaves) + size / 2;
+    return WNN_BEST_ISA(interleaves) + size / 2;
 }
 
-void wnn_weave(const char *from, ptrdiff_t from_stride, char *to, size_t size, size_t rows, size_t count)
+void wnn_interleave(const char *from, ptrdiff_t from_stride, char *to, size_t size, size_t rows, size_t count)
 {
-    find_weaving(size)->weave(from, from_stride, to, rows, count);
+    find_weaving(size)->interleave(from, from_stride, to, rows, count);
 }
 
 void wnn_take(const char *from, ptrdiff_t step, char *to, size_t size, size_t count)
@@ -182,19 +186,19 @@ WNN_TARGET_AVX2 static size_t repeat_vectors(const char *from, char *to, size_t 
 }
 #endif
 
-void wnn_unweave(const char *from, char *to, ptrdiff_t to_stride, size_t size, size_t rows, size_t count,
-                 bool streams)
+void wnn_deinterleave(const char *from, char *to, ptrdiff_t to_stride, size_t size, size_t rows, size_t count,
+                      bool non_temporal)
 {
     size_t done = 0;
 #if WNN_X86_64
     // Whole lines only.
-    streams &= (uintptr_t)to % 64 == 0 && to_stride % 64 == 0;
+    non_temporal &= (uintptr_t)to % 64 == 0 && to_stride % 64 == 0;
     if (wnn_isa() == WNN_ISA_AVX512)
-        done = unweave_avx512(from, to, to_stride, size, rows, count, streams);
+        done = deinterleave_avx512(from, to, to_stride, size, rows, count, non_temporal);
     else if (wnn_isa() >= WNN_ISA_AVX2)
-        done = unweave_avx2(from, to, to_stride, size, rows, count, streams);
+        done = deinterleave_avx2(from, to, to_stride, size, rows, count, non_temporal);
 #else
-    (void)streams;
+    (void)non_temporal;
 #endif
     from += done * rows * size;
     to += done * size;

@@ -31,7 +31,7 @@
 
 enum {
     LANES_any = 4,
-    LANES_MOST = 16 // a multiple of those of every set
+    LANES_MAX = 16 // a multiple of the lanes of every ISA
 };
 typedef float vector_any __attribute__((vector_size(16)));
 typedef double doubles_any __attribute__((vector_size(16)));

@@ -34,7 +34,7 @@ static void lines(char *to, const char *from, size_t step, size_t count)
         stream_lines(to, from, step, count);
 }
 
-void wnn_stream_end(void)
+void wnn_nt_fence(void)
 {
     _mm_sfence();
 }
@@ -45,10 +45,10 @@ static void lines(char *to, const char *from, size_t step, size_t count)
         memcpy(to + i * LINE, from + i * step, LINE);
 }
 
-void wnn_stream_end(void) {}
+void wnn_nt_fence(void) {}
 #endif
 
-void wnn_stream(void *to, const void *from, size_t bytes)
+void wnn_nt_store(void *to, const void *from, size_t bytes)
 {
     size_t head = -(uintptr_t)to % LINE;
     if (bytes < head + LINE) {
@@ -63,7 +63,7 @@ void wnn_stream(void *to, const void *from, size_t bytes)
         memcpy((char *)to + done, (const char *)from + done, bytes - done);
 }
 
-void wnn_stream_value(void *to, const void *value, size_t size, size_t bytes)
+void wnn_nt_fill(void *to, const void *value, size_t size, size_t bytes)
 {
     char line[LINE];
     memcpy(line, value, size);

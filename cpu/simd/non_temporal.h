@@ -2,38 +2,38 @@
 //
 // Stores past the caches, for outputs so large that nothing of them would still be there when the next node
 // reads them. An ordinary store reads the line that it changes; half of what a copy moves is then moved for
-// nothing. A kernel makes a row or a block in memory that the first cache holds and streams it to its place:
+// nothing. A kernel makes a row or a block in memory that the first cache holds and stores it to its place:
 // whole lines, in order, at about twice the speed.
 //
-//     if (wnn_streams(out_bytes)) {
-//         for (each row) { make(row, buffer); wnn_stream(to, buffer, sizeof_row); }
-//         wnn_stream_end();
+//     if (wnn_is_non_temporal(out_bytes)) {
+//         for (each row) { make(row, buffer); wnn_nt_store(to, buffer, sizeof_row); }
+//         wnn_nt_fence();
 //     }
 
-#ifndef CPU_STREAM_H_
-#define CPU_STREAM_H_
+#ifndef CPU_SIMD_NON_TEMPORAL_H_
+#define CPU_SIMD_NON_TEMPORAL_H_
 
 #include <stdbool.h>
 #include <stddef.h>
 
 // From this size on a tensor leaves the caches before it has been written whole: more than the share that a
 // processor has of most last caches. Tests are built with less.
-#ifndef WNN_STREAMED
-#define WNN_STREAMED ((size_t)16 << 20)
+#ifndef WNN_NON_TEMPORAL_BYTES
+#define WNN_NON_TEMPORAL_BYTES ((size_t)16 << 20)
 #endif
 
-static inline bool wnn_streams(size_t bytes)
+static inline bool wnn_is_non_temporal(size_t bytes)
 {
-    return bytes >= WNN_STREAMED;
+    return bytes >= WNN_NON_TEMPORAL_BYTES;
 }
 
 // As memcpy; best where `to` goes on where the last call's ended, and where `from` is in the first cache.
-void wnn_stream(void *to, const void *from, size_t bytes);
+void wnn_nt_store(void *to, const void *from, size_t bytes);
 
 // `bytes` of `value` repeated; `size`, 1, 2, 4 or 8, divides bytes, and `to` is aligned to it.
-void wnn_stream_value(void *to, const void *value, size_t size, size_t bytes);
+void wnn_nt_fill(void *to, const void *value, size_t size, size_t bytes);
 
-// Before another thread may read what this one has streamed: the last thing that a part of a loop does.
-void wnn_stream_end(void);
+// Before another thread may read what this one has stored: the last thing that a part of a loop does.
+void wnn_nt_fence(void);
 
 #endif

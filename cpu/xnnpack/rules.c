@@ -363,71 +363,46 @@ static bool describe_conv_transpose2d(const struct node *node, struct xnnpack_op
 // Matrix products
 // ---------------------------------------------------------------------------------------------------------------
 
-// [rows, in] x [in, out] with constant weights.
-static bool describe_product(size_t rows, size_t in, size_t out, bool transposed, struct xnnpack_op *op)
+// The addend of gemm: the same for all rows.
+static bool addend_fits(const struct node *node, const struct matrix_product *p)
 {
+    const struct operand *c = node->op == WNN_OP_gemm && node->in_count > 2 ? node->in[2] : NULL;
+    return !c || (is_weight(c) && p->c_row == 0);
+}
+
+// With constant weights, all rows by one matrix.
+static bool describe_product(const struct node *node, struct xnnpack_op *op)
+{
+    const struct matrix_product p = wnn_node_matrix_product(node);
+    op->refusal = is_weight(node->in[1]) ? beyond : variable;
+    if (!is_weight(node->in[1]) || p.b_count != 1 || p.a_term != 1 || p.k == 0)
+        return false;
+    // A factor goes into the weights, which must neither overflow nor vanish by it.
+    double alpha = fabs(p.alpha);
+    if (!(alpha >= 1.0 / (1 << 20) && alpha <= 1) || !isfinite(p.beta) || fabs(p.beta) > 3.4e38)
+        return false;
+    range_of(node, true, op);
     // As a convolution of one tap: where threads share the outputs of a fully connected layer, the packaged
     // library steps wrongly over weights that its kernels take in groups, unless the inputs come in whole
     // groups.
     op->kind = XNNPACK_CONVOLUTION;
     op->channels_first = false;
     op->batch = 1;
-    op->in = (struct xnnpack_image){rows, 1, in};
-    op->out = (struct xnnpack_image){rows, 1, out};
+    op->in = (struct xnnpack_image){p.m, 1, p.k};
+    op->out = (struct xnnpack_image){p.m, 1, p.n};
     op->groups = 1;
-    op->group_in = in;
-    op->group_out = out;
-    op->out_step = transposed ? in : 1;
-    op->in_step = transposed ? 1 : out;
-    op->step[0] = op->step[1] = op->group_step = in * out;
+    op->group_in = p.k;
+    op->group_out = p.n;
+    op->out_step = p.b_column;
+    op->in_step = p.b_term;
+    op->step[0] = op->step[1] = op->group_step = p.k * p.n;
     for (int i = 0; i < 2; i++)
         op->kernel[i] = op->stride[i] = op->dilation[i] = 1;
     // The backend's own product needs no second copy of the weights and is as fast or faster, but for a few
     // rows of which it makes no tile (4x256x256: 1.4 times XNNPACK's time).
-    bool small = rows < 8 && in * out <= 1u << 17 && !(matrices_are_slow() && in >= 64);
+    bool small = p.m < 8 && p.k * p.n <= 1u << 17 && !(matrices_are_slow() && p.k >= 64);
     op->refusal = small ? beyond : slower;
-    return sizes_fit(op) && small && weights_fit(op, 1);
-}
-
-static bool describe_gemm(const struct node *node, struct xnnpack_op *op)
-{
-    const WNNGemmOptions *options = node->attrs;
-    const struct shape *a = &node->in[0]->type.shape, *out = &node->out[0]->type.shape;
-    op->refusal = is_weight(node->in[1]) ? beyond : variable;
-    if (!is_weight(node->in[1]) || options->aTranspose || a->rank != 2 || out->rank != 2 ||
-        node->in[1]->type.shape.rank != 2)
-        return false;
-    // A factor goes into the weights, which must neither overflow nor vanish by it.
-    double alpha = fabs(options->alpha);
-    if (!(alpha >= 1.0 / (1 << 20) && alpha <= 1) || !isfinite(options->beta) || fabs(options->beta) > 3.4e38)
-        return false;
-    range_of(node, true, op);
-    if (!describe_product(a->dim[0], a->dim[1], out->dim[1], options->bTranspose, op) ||
-        out->dim[0] != a->dim[0] ||
-        wnn_shape_elements(&node->in[1]->type.shape) != op->group_in * op->group_out)
-        return false;
-    if (node->in_count < 3 || !node->in[2])
-        return true;
-    // The same for all rows.
-    op->refusal = beyond;
-    const struct shape *c = &node->in[2]->type.shape;
-    return is_weight(node->in[2]) && c->rank <= 2 && (c->rank < 2 || c->dim[0] == 1) &&
-           (c->rank == 0 || c->dim[c->rank - 1] == 1 || c->dim[c->rank - 1] == out->dim[1]);
-}
-
-static bool describe_matmul(const struct node *node, struct xnnpack_op *op)
-{
-    const struct shape *a = &node->in[0]->type.shape, *b = &node->in[1]->type.shape;
-    op->refusal = is_weight(node->in[1]) ? beyond : variable;
-    if (!is_weight(node->in[1]) || a->rank < 2 || b->rank < 2)
-        return false;
-    size_t in = a->dim[a->rank - 1], out = b->dim[b->rank - 1];
-    if (wnn_shape_elements(b) != in * out || b->dim[b->rank - 2] != in || in == 0)
-        return false;
-    size_t rows = wnn_shape_elements(a) / in;
-    range_of(node, true, op);
-    return wnn_shape_elements(&node->out[0]->type.shape) == rows * out &&
-           describe_product(rows, in, out, false, op);
+    return sizes_fit(op) && small && weights_fit(op, 1) && addend_fits(node, &p);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -489,17 +464,14 @@ static bool ratio_is_exact(size_t in, size_t out)
 
 static bool describe_resample2d(const struct node *node, struct xnnpack_op *op)
 {
-    const WNNResample2dOptions *options = node->attrs;
+    const struct resampling r = wnn_node_resampling(node);
     op->kind = XNNPACK_RESIZE;
     range_of(node, false, op);
     op->refusal = "XNNPACK resamples linearly only";
-    if (options->mode != WNNInterpolationMode_Linear || options->axes.count != 2)
+    if (!r.linear)
         return false;
     op->refusal = beyond;
-    uint32_t first = options->axes.data[0], second = options->axes.data[1];
-    bool channels_first = (first == 2 && second == 3) || (first == 3 && second == 2);
-    bool channels_last = (first == 1 && second == 2) || (first == 2 && second == 1);
-    if ((!channels_first && !channels_last) || !images_of(node, channels_first, op) || !sizes_fit(op) ||
+    if (r.first == 0 || r.second != r.first + 1 || !images_of(node, r.first == 2, op) || !sizes_fit(op) ||
         op->in.channels != op->out.channels || !ratio_is_exact(op->in.height, op->out.height) ||
         !ratio_is_exact(op->in.width, op->out.width))
         return false;
@@ -509,7 +481,13 @@ static bool describe_resample2d(const struct node *node, struct xnnpack_op *op)
 
 bool wnn_xnnpack_describe(const struct node *node, struct xnnpack_op *op)
 {
+#define F(id, rule) [WNN_OP_##id] = rule,
+    static bool (*const rules[WNN_OP_END])(const struct node *node,
+                                           struct xnnpack_op *op) = {XNNPACK_OPERATORS(F)};
+#undef F
     *op = (struct xnnpack_op){.groups = 1};
+    if (!rules[node->op])
+        return false;
     bool quantized = wnn_is_quantized(node), adds = wnn_epilogue(node).addend > 0;
     op->refusal = quantized ? "XNNPACK is not used for quantized operands"
                   : adds    ? "XNNPACK adds no residual on the way"
@@ -517,21 +495,5 @@ bool wnn_xnnpack_describe(const struct node *node, struct xnnpack_op *op)
     if (quantized || adds || !is_float(node->in[0]) || !is_float(node->out[0]))
         return false;
     op->refusal = beyond;
-    switch (node->op) {
-    case WNN_OP_conv2d:
-        return describe_conv2d(node, op);
-    case WNN_OP_convTranspose2d:
-        return describe_conv_transpose2d(node, op);
-    case WNN_OP_gemm:
-        return describe_gemm(node, op);
-    case WNN_OP_matmul:
-        return describe_matmul(node, op);
-    case WNN_OP_averagePool2d:
-    case WNN_OP_maxPool2d:
-        return describe_pool2d(node, op);
-    case WNN_OP_resample2d:
-        return describe_resample2d(node, op);
-    default:
-        return false;
-    }
+    return rules[node->op](node, op);
 }

@@ -42,6 +42,16 @@ struct xnnpack_op {
     const char *refusal; // why not, where it must not compute the node: static text
 };
 
+// The operators that XNNPACK may be used for, and the rule of each.
+#define XNNPACK_OPERATORS(F)                                                                                 \
+    F(averagePool2d, describe_pool2d)                                                                        \
+    F(conv2d, describe_conv2d)                                                                               \
+    F(convTranspose2d, describe_conv_transpose2d)                                                            \
+    F(gemm, describe_product)                                                                                \
+    F(matmul, describe_product)                                                                              \
+    F(maxPool2d, describe_pool2d)                                                                            \
+    F(resample2d, describe_resample2d)
+
 // False if XNNPACK must not compute the node.
 bool wnn_xnnpack_describe(const struct node *node, struct xnnpack_op *op);
 

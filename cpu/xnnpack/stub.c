@@ -2,6 +2,7 @@
 //
 // For builds without XNNPACK: no node is accepted, so that of the rest nothing is ever called.
 
+#include "cpu/xnnpack/rules.h"
 #include "cpu/xnnpack/xnnpack.h"
 
 #include "lib/status.h"
@@ -12,15 +13,13 @@ bool wnn_xnnpack_preload(struct error *error)
     return true;
 }
 
-bool wnn_xnnpack_accepts(const struct node *node)
+bool wnn_xnnpack_accepts(const struct node *node, const char **refusal)
 {
-    (void)node;
+#define F(id, rule) [WNN_OP_##id] = "this build has no XNNPACK",
+    static const char *const refusals[WNN_OP_END] = {XNNPACK_OPERATORS(F)};
+#undef F
+    *refusal = refusals[node->op];
     return false;
-}
-
-const char *wnn_xnnpack_refusal(const struct node *node)
-{
-    return wnn_xnnpack_has((enum op)node->op) ? "this build has no XNNPACK" : NULL;
 }
 
 const char *wnn_xnnpack_edition(void)

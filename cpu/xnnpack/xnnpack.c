@@ -39,7 +39,7 @@ static bool fail(struct error *error, enum xnn_status status, const char *what)
 bool wnn_xnnpack_preload(struct error *error)
 {
     enum xnn_status status = xnn_initialize(NULL);
-    return status == xnn_status_success || fail(error, status, "initialisation");
+    return status == xnn_status_success || fail(error, status, "initialization");
 }
 
 // Above this many nanoseconds on one thread a node is not for XNNPACK, which cannot be interrupted.
@@ -54,16 +54,12 @@ static double nanoseconds(const struct xnnpack_op *op)
     return work / (op->group_in > 1 ? 40 : 10);
 }
 
-bool wnn_xnnpack_accepts(const struct node *node)
+bool wnn_xnnpack_accepts(const struct node *node, const char **refusal)
 {
     struct xnnpack_op op;
-    return wnn_xnnpack_describe(node, &op) && nanoseconds(&op) <= MAX_NANOSECONDS;
-}
-
-const char *wnn_xnnpack_refusal(const struct node *node)
-{
-    struct xnnpack_op op;
-    return wnn_xnnpack_has((enum op)node->op) && !wnn_xnnpack_describe(node, &op) ? op.refusal : NULL;
+    bool accepted = wnn_xnnpack_describe(node, &op), brief = accepted && nanoseconds(&op) <= MAX_NANOSECONDS;
+    *refusal = !accepted ? op.refusal : brief ? NULL : "XNNPACK could not be stopped in time";
+    return brief;
 }
 
 const char *wnn_xnnpack_edition(void)
@@ -109,7 +105,7 @@ static bool has_slack(const struct operand *operand)
     case PLACE_INPUT:
         return operand->placement.staged;
     case PLACE_CONSTANT:
-        return operand->constant && !operand->constant->lent;
+        return operand->constant && !operand->constant->external;
     default:
         return false;
     }

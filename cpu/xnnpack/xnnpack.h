@@ -11,21 +11,12 @@
 
 struct xnnpack_step;
 
-// Whether XNNPACK has the operator at all.
-static inline bool wnn_xnnpack_has(enum op op)
-{
-    return op == WNN_OP_conv2d || op == WNN_OP_convTranspose2d || op == WNN_OP_gemm || op == WNN_OP_matmul ||
-           op == WNN_OP_averagePool2d || op == WNN_OP_maxPool2d || op == WNN_OP_resample2d;
-}
-
-// Initialises XNNPACK for the process. Any thread, any number of times.
+// Initializes XNNPACK for the process. Any thread, any number of times.
 bool wnn_xnnpack_preload(struct error *error);
 
 // Whether XNNPACK may compute this node (with its fused activation). Filter and bias have to be constants.
-bool wnn_xnnpack_accepts(const struct node *node);
-
-// Why not, as static text; NULL: it may, or the operator is one that XNNPACK is never used for.
-const char *wnn_xnnpack_refusal(const struct node *node);
+// *refusal is why not, as static text; NULL: it may, or the operator is one that XNNPACK is never used for.
+bool wnn_xnnpack_accepts(const struct node *node, const char **refusal);
 
 // Which XNNPACK the library was built with, as static text.
 const char *wnn_xnnpack_edition(void);

@@ -610,12 +610,12 @@ WNN_EXPORT WNNOperand wnnGraphBuilderHardSigmoid(WNNGraphBuilder builder, WNNOpe
 WNN_EXPORT WNNOperand wnnGraphBuilderHardSwish(WNNGraphBuilder builder, WNNOperand input,
                                                const WNNOperatorOptions *options);
 
-// Each image and channel of a rank-4 input normalised over its height and width.
+// Each image and channel of a rank-4 input normalized over its height and width.
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-instancenorm
 WNN_EXPORT WNNOperand wnnGraphBuilderInstanceNormalization(WNNGraphBuilder builder, WNNOperand input,
                                                            const WNNInstanceNormalizationOptions *options);
 
-// Normalised over `axes` together: (x - mean) / sqrt(variance + epsilon) * scale + bias.
+// Normalized over `axes` together: (x - mean) / sqrt(variance + epsilon) * scale + bias.
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-layernorm
 WNN_EXPORT WNNOperand wnnGraphBuilderLayerNormalization(WNNGraphBuilder builder, WNNOperand input,
                                                         const WNNLayerNormalizationOptions *options);

@@ -47,7 +47,7 @@ struct VkPhysicalDeviceFeatures2;
 // Threads: the library submits to the queue from threads of its own and from those that wait in wnnContextWaitAny. If
 // anybody else uses the queue, the two lock functions must exclude them; they are called around every submission, from
 // one thread at a time, and must not call the library. Without others they may be NULL. No other object of the caller's
-// is used in a way that Vulkan wants synchronised.
+// is used in a way that Vulkan wants synchronized.
 typedef struct WNNVulkanDevice {
     WNNChainedStruct chain; // sType: WNNSType_VulkanDevice
     struct VkInstance_T *instance;

@@ -235,7 +235,7 @@ WNN_EXPORT WNNStringView wnnGetVersionText(void);
 // ---------------------------------------------------------------------------------------------------------------
 
 // https://www.w3.org/TR/webnn/#enumdef-mloperanddatatype
-// int4 and uint4 are an extension for quantised weights (constants, quantizeLinear and dequantizeLinear): two elements a
+// int4 and uint4 are an extension for quantized weights (constants, quantizeLinear and dequantizeLinear): two elements a
 // byte, the even one in the low bits, (count + 1) / 2 bytes a tensor.
 typedef enum WNNDataType {
     WNNDataType_Undefined = 0,
@@ -735,7 +735,7 @@ WNN_EXPORT bool wnnContextGetAccelerated(WNNContext context);
 // TypeError: no context, no place for the answer, a chained struct.
 WNN_EXPORT WNNStatus wnnContextGetLimits(WNNContext context, WNNLimits *limits);
 
-// Opens, loads and initialises everything of the library's that later calls could need. Afterwards, with a context on the
+// Opens, loads and initializes everything of the library's that later calls could need. Afterwards, with a context on the
 // CPU, a process may give up the right to open files, to start threads and programs, and to make executable memory; 17
 // system calls are enough, which webnn/INTEGRATION.md lists. With one on a GPU the library itself needs no more than
 // that, but its driver does what it likes: lavapipe makes memory executable for every new shader, and looks for files
@@ -797,7 +797,7 @@ typedef struct WNNOpSupportLimits {
 WNN_EXPORT WNNStatus wnnContextGetOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits);
 
 // Waits until a future of the list is complete or `timeoutNanoseconds` have passed (0: looks only), and runs the
-// callbacks of those that are. A future whose callback has run counts as complete. With WNN_WAIT_FOREVER the calling
+// callbacks of the complete ones. A future whose callback has run counts as complete. With WNN_WAIT_FOREVER the calling
 // thread may run executions that nobody has begun to run, which takes no more than 256 KiB of its stack. Any thread, but
 // not from a spontaneous callback with a time-out other than 0 (WNNWaitStatus_Error).
 WNN_EXPORT WNNWaitStatus wnnContextWaitAny(WNNContext context, size_t futureCount, WNNFutureWaitInfo *futures,
@@ -807,10 +807,11 @@ WNN_EXPORT WNNWaitStatus wnnContextWaitAny(WNNContext context, size_t futureCoun
 WNN_EXPORT void wnnContextProcessEvents(WNNContext context);
 
 // Takes a request back: its callback gets Cancelled. One that has not begun never does. An execution or a build that runs
-// is stopped: on the CPU within some milliseconds, on a GPU when what was submitted is done. Each of its outputs is untouched
-// then or all zeros (in tensors of a GPU: unspecified, but of nobody else's memory), and the context goes on. It may end before it notices, and
-// gets its result as if nothing had been. InvalidStateError if the request has ended, or if it runs and only moves bytes;
-// TypeError if there was never such a future. Any thread.
+// is stopped: on the CPU within some milliseconds, and the time that it takes to fill its outputs with zeros; on a GPU
+// when what was submitted is done. Each of its outputs is untouched then or all zeros (in tensors of a GPU: unspecified,
+// but of nobody else's memory), and the context goes on. It may end before it notices, and gets its result as if nothing
+// had been. InvalidStateError if the request has ended, or if it runs and only moves bytes; TypeError if there was never
+// such a future. Any thread.
 WNN_EXPORT WNNStatus wnnContextCancel(WNNContext context, WNNFuture future);
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -948,8 +949,9 @@ typedef struct WNNNodeInfo {
     WNNChainedStruct *nextInChain;
     WNNStringView label;     // of the operator, may be empty
     WNNStringView operation; // the specification's name of the operator: "conv2d"; static text
-    WNNStringView kernel;    // what computes it: "native", "XNNPACK", "Winograd", "quantized"; on a GPU the family of the
-                             // shader that comes first; "view" where nothing needs to be computed. Static text
+    WNNStringView kernel;    // what computes it: "XNNPACK", "Winograd", "native" or "quantized", with the method where
+                             // there are several ("native product"); on a GPU the family of the shader that comes first;
+                             // "view" where nothing needs to be computed. Static text
     WNNStringView reason;    // why not by another kernel that the backend has for the operator, in a few words for a
                              // developer; empty where there is no other or it is the best. Static text
     uint64_t bytes;          // of inputs, constants and outputs, each counted once: of one execution

@@ -236,7 +236,7 @@ def main():
         # The first test image of the class that the network gets right.
         hits = np.flatnonzero((test_y == digit) & (predicted == digit))
         if len(hits) == 0:
-            sys.exit("no test image of class %d is recognised" % digit)
+            sys.exit("no test image of class %d is recognized" % digit)
         index = int(hits[0])
         name = "digit%d.png" % digit
         write_bytes(os.path.join(images, name), png_bytes(test_px[index]))

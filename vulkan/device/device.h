@@ -44,28 +44,29 @@ struct capabilities {
     // Whose data of pipelines the driver can read.
     uint8_t pipeline_cache[VK_UUID_SIZE];
 
-    uint64_t storage_range;     // bytes that one binding can see
-    uint64_t allocation;        // bytes of one piece of memory
-    uint32_t storage_alignment; // of a binding's beginning
-    uint32_t atom;              // of flushes
-    uint32_t groups[3];         // work groups of a dispatch
+    uint64_t storage_range;          // bytes that one binding can see
+    uint64_t allocation;             // bytes of one piece of memory
+    uint32_t storage_alignment;      // of a binding's beginning
+    uint32_t non_coherent_atom_size; // of flushes
+    uint32_t groups[3];              // work groups of a dispatch
     uint32_t shared_bytes;
     uint32_t invocations; // of a work group
     uint32_t shuffles;    // of these, so many in a row hand one another values; 0: none do
     uint32_t buffers;     // of a shader, up to GPU_BUFFERS
-    uint32_t pushed;      // parameters that a dispatch can be given by push constants, up to GPU_PUSHED
-    bool unified;         // the host can map what the device likes best, and reads it as any memory
-    bool reachable;       // or it can map all of that, and writes it well
-    bool keeps_special;   // signed zeros, infinities and NaN, if it is asked to
-    bool keeps_denormals; // likewise
-    bool timeline;        // semaphores that count,
-    bool timeline_is_new; // and as a part of Vulkan, not as an extension
-    bool shares_memory;   // by file descriptors
-    uint32_t clock_bits;  // 0: no clock
-    float clock_period;   // nanoseconds
-    bool fuses;           // fma() rounds once; known when a shader has run
-    bool halves;          // packHalf2x16 rounds to nearest even, and unpackHalf2x16 is exact; likewise
-    bool minimal;         // tests: as if there were nothing beyond the minimum
+    uint32_t
+        max_push_constants;   // parameters that a dispatch can be given by push constants, up to GPU_PUSHED
+    bool unified;             // the host can map what the device likes best, and reads it as any memory
+    bool host_visible_vram;   // or it can map all of that, and writes it well
+    bool keeps_special;       // signed zeros, infinities and NaN, if it is asked to
+    bool keeps_denormals;     // likewise
+    bool timeline;            // semaphores that count,
+    bool timeline_is_new;     // and as a part of Vulkan, not as an extension
+    bool shares_memory;       // by file descriptors
+    uint32_t clock_bits;      // 0: no clock
+    float clock_period;       // nanoseconds
+    bool single_rounding_fma; // fma() rounds once; known when a shader has run
+    bool halves;              // packHalf2x16 rounds to nearest even, and unpackHalf2x16 is exact; likewise
+    bool minimal;             // tests: as if there were nothing beyond the minimum
     // Matrix units, of operands of float16 or bfloat16 with sums of float32.
     enum matrix_units matrix_units;
     struct matrix_size half_matrices, bfloat16_matrices;
@@ -78,25 +79,16 @@ struct capabilities {
 #define GPU_QUAD 16
 
 // Buffers of a shader: as many as WebGPU asks of every device, and as many as we ever use.
-#define GPU_LEAST_BUFFERS 8
-#define GPU_BUFFERS       16
+#define GPU_MIN_BUFFERS 8
+#define GPU_BUFFERS     16
 // Parameters of a dispatch that are push constants if there is room for all of them, as many as every device
 // has.
-#define GPU_LEAST_PUSHED (32 - GPU_BUFFERS)
-#define GPU_PUSHED       32
+#define GPU_MIN_PUSHED (32 - GPU_BUFFERS)
+#define GPU_PUSHED     32
 // What every device has.
-#define GPU_LEAST_SHARED      (16 * 1024)
-#define GPU_LEAST_INVOCATIONS 128
-#define GPU_MOST_ALIGNMENT    256 // of bindings
-
-// How a device is opened.
-struct gpu_origin {
-    PFN_vkGetInstanceProcAddr get; // NULL: the loader's
-    bool minimal;                  // tests: as if there were nothing beyond the minimum
-    bool apart;                    // tests: as if the device had memory of its own, which the host can map
-    double budget;                 // tests: instead of GPU_BUDGET; 0: that
-    bool matrices;                 // tests: all products on matrix units, emulated where there are none
-};
+#define GPU_MIN_SHARED      (16 * 1024)
+#define GPU_MIN_INVOCATIONS 128
+#define GPU_MAX_ALIGNMENT   256 // of bindings
 
 // Nanoseconds that one submission should take at most, so that no watchdog ends it and others have their
 // turn.
@@ -106,7 +98,7 @@ struct gpu_origin {
 #define GPU_LAST_WAIT 1000000000u
 
 // timeline.h
-struct moment {
+struct sync_point {
     uint64_t count; // on the timeline
     VkFence fence;  // without one
     bool ahead;     // submitted, and nobody has waited for it yet
@@ -122,8 +114,8 @@ struct gpu {
     PFN_vkGetInstanceProcAddr get;
     struct vk_functions vk;
     uint32_t version;                   // of Vulkan, as far as the instance goes
-    bool is_lent;                       // instance, device and queue are the caller's,
-    WNNVulkanDevice lent;               // as these say; its lists are valid while the device is opened
+    bool is_external;                   // instance, device and queue are the caller's,
+    WNNVulkanDevice external;           // as these say; its lists are valid while the device is opened
     const WNNLog *log;                  // of the host, which outlives this; NULL: none
     VkDebugUtilsMessengerEXT messenger; // to the log, or none
     VkInstance instance;
@@ -145,21 +137,12 @@ struct gpu {
     atomic_bool lost;
 };
 
-// Opens the library. NotSupportedError if there is none. Any thread.
-bool wnn_gpu_load(void **library, struct error *error);
-
-// NotSupportedError: no library, no device that will do. What has been opened is closed on failure. The
-// thread is inside of the gate then, as it has to be for closing.
-bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const struct gpu_origin *origin,
-                  struct error *error);
-void wnn_gpu_close(struct gpu *gpu);
-
 // Whether a list of extensions, asked for as vkEnumerateDeviceExtensionProperties is, has that name.
 typedef VkResult (*list_extensions)(const struct gpu *gpu, uint32_t *count, VkExtensionProperties *all);
 bool wnn_gpu_find_extension(const struct gpu *gpu, list_extensions list, const char *name);
 
-// What the physical device has, or, if it is lent, what the caller's device was created with. Of features:
-// the structures of a chain.
+// What the physical device has, or, if it is external, what the caller's device was created with. Of
+// features: the structures of a chain.
 bool wnn_gpu_has_extension(const struct gpu *gpu, const char *name);
 void wnn_gpu_get_features(const struct gpu *gpu, VkPhysicalDeviceFeatures2 *features);
 
@@ -170,10 +153,6 @@ enum {
 };
 
 void wnn_gpu_handles(const struct gpu *gpu, WNNVulkanHandles *handles);
-
-// The devices, whether they will do or not, in the order of the driver: up to `capacity` are filled in, the
-// number of all of them is returned. Any thread.
-size_t wnn_gpu_enumerate(size_t capacity, WNNDeviceInfo *infos);
 
 // Says what a result other than VK_SUCCESS means; returns false. Notes the loss of the device.
 bool wnn_gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct error *error);

@@ -89,13 +89,16 @@
 // Of devices that share memory.
 #define VK_SHARING_FUNCTIONS(F) F(GetMemoryFdKHR)
 
+#define VK_ALL_FUNCTIONS(F)                                                                                  \
+    VK_GLOBAL_FUNCTIONS(F)                                                                                   \
+    VK_INSTANCE_FUNCTIONS(F)                                                                                 \
+    VK_DEVICE_FUNCTIONS(F)                                                                                   \
+    VK_TIMELINE_FUNCTIONS(F)                                                                                 \
+    VK_SHARING_FUNCTIONS(F)
+
 struct vk_functions {
 #define F(name) PFN_vk##name name;
-    VK_GLOBAL_FUNCTIONS(F)
-    VK_INSTANCE_FUNCTIONS(F)
-    VK_DEVICE_FUNCTIONS(F)
-    VK_TIMELINE_FUNCTIONS(F)
-    VK_SHARING_FUNCTIONS(F)
+    VK_ALL_FUNCTIONS(F)
 #undef F
 };
 

@@ -24,8 +24,9 @@ void wnn_gpu_read_memory(struct gpu *gpu, bool apart)
     // Not where a small window is all that the host sees.
     uint32_t best = find_memory(gpu, UINT32_MAX, local),
              window = find_memory(gpu, UINT32_MAX, mapped | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
-    can->reachable = !can->minimal && !can->unified && window != UINT32_MAX &&
-                     gpu->memory.memoryTypes[window].heapIndex == gpu->memory.memoryTypes[best].heapIndex;
+    can->host_visible_vram =
+        !can->minimal && !can->unified && window != UINT32_MAX &&
+        gpu->memory.memoryTypes[window].heapIndex == gpu->memory.memoryTypes[best].heapIndex;
 }
 
 // The wishes come before what is necessary.
@@ -48,7 +49,7 @@ uint32_t wnn_gpu_memory_type(const struct gpu *gpu, uint32_t types, enum buffer_
                                                      LOCAL | VISIBLE | CACHED, LOCAL, 0};
     bool for_device = use == BUFFER_DEVICE || use == BUFFER_TENSOR;
     const VkMemoryPropertyFlags *wish = for_device && gpu->can.unified ? unified : wishes[use];
-    if (gpu->can.reachable && (use == BUFFER_UPLOAD || use == BUFFER_TENSOR)) {
+    if (gpu->can.host_visible_vram && (use == BUFFER_UPLOAD || use == BUFFER_TENSOR)) {
         uint32_t type = find_memory(gpu, types, LOCAL | VISIBLE | COHERENT);
         if (type != UINT32_MAX)
             return type;
@@ -86,7 +87,7 @@ static bool allocate(struct gpu *gpu, enum buffer_use use, struct buffer *buffer
     if (result != VK_SUCCESS)
         return wnn_gpu_fail(gpu, result, "vkBindBufferMemory", error);
     VkMemoryPropertyFlags flags = gpu->memory.memoryTypes[type].propertyFlags;
-    bool hidden = use == BUFFER_DEVICE || (use == BUFFER_TENSOR && !gpu->can.reachable);
+    bool hidden = use == BUFFER_DEVICE || (use == BUFFER_TENSOR && !gpu->can.host_visible_vram);
     if ((hidden && !gpu->can.unified) || !(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT))
         return true;
     buffer->coherent = flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
@@ -134,7 +135,7 @@ void wnn_buffer_free(struct gpu *gpu, struct buffer *buffer)
     *buffer = (struct buffer){0};
 }
 
-// Has a function see to all of a buffer that the host and the device do not see alike.
+// Calls a function for all of a buffer that the host and the device do not see alike.
 static bool tell_whole(struct gpu *gpu, const struct buffer *buffer, PFN_vkFlushMappedMemoryRanges tell,
                        const char *name, struct error *error)
 {

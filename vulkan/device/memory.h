@@ -35,7 +35,7 @@ enum buffer_use {
     BUFFER_EXCHANGE  // both ways
 };
 
-// The memory type for a use, of those that are bits of `types`; UINT32_MAX: none.
+// The memory type for a use, among the bits of `types`; UINT32_MAX: none.
 uint32_t wnn_gpu_memory_type(const struct gpu *gpu, uint32_t types, enum buffer_use use);
 
 // OutOfMemory: there is not as much.

@@ -35,7 +35,7 @@ void wnn_lower_probe(struct lowering *lowering)
     struct step *step = pipeline ? wnn_program_add(program, STEP_DISPATCH, lowering->node) : NULL;
     if (!step) {
         if (pipeline)
-            wnn_pipelines_leave(program->pipelines, pipeline);
+            wnn_pipelines_unref(program->pipelines, pipeline);
         wnn_fail_memory(lowering->error);
         lowering->failed = true;
         return;
@@ -71,7 +71,7 @@ bool wnn_probe_read(const float in[PROBE_IN], const uint32_t out[PROBE_OUT], str
         exact = exact && halves[i] == wnn_half_from_float(a[i]) &&
                 (expanded != expanded || memcmp(&floats[i], &expanded, sizeof expanded) == 0);
     }
-    can->fuses = once && !can->minimal;
+    can->single_rounding_fma = once && !can->minimal;
     can->halves = exact && !can->minimal;
     *flushes_denormals = tiny[0] != in[3 * PROBE_COUNT];
     return right;

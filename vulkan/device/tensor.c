@@ -103,12 +103,12 @@ static size_t room_of(size_t bytes)
 bool wnn_gpu_tensor_binds(const struct gpu_tensor *tensor)
 {
     return tensor->usage & VK_BUFFER_USAGE_STORAGE_BUFFER_BIT && tensor->offset % GPU_QUAD == 0 &&
-           (tensor->bytes % 4 == 0 || (!tensor->lent.buffer && tensor->size == room_of(tensor->bytes)));
+           (tensor->bytes % 4 == 0 || (!tensor->external.buffer && tensor->size == room_of(tensor->bytes)));
 }
 
 void wnn_gpu_tensor_clear(struct gpu *gpu, VkCommandBuffer commands, const struct gpu_tensor *tensor)
 {
-    bool alone = !tensor->lent.buffer && tensor->size == room_of(tensor->bytes);
+    bool alone = !tensor->external.buffer && tensor->size == room_of(tensor->bytes);
     if (alone || wnn_gpu_tensor_binds(tensor)) // others get their bytes at the end only
         gpu->vk.CmdFillBuffer(commands, tensor->handle, tensor->offset, room_of(tensor->bytes), 0);
 }
@@ -131,17 +131,17 @@ static bool check_piece(const char *what, uint64_t size, uint64_t offset, uint32
                     what, (unsigned)usage);
 }
 
-static bool lend(struct gpu_tensor *tensor, const WNNVulkanBuffer *lent, struct error *error)
+static bool lend(struct gpu_tensor *tensor, const WNNVulkanBuffer *external, struct error *error)
 {
-    if (!lent->buffer)
+    if (!external->buffer)
         return wnn_fail(error, WNNStatus_TypeError, "createTensor: no buffer was given");
-    if (!check_piece("the buffer", lent->size, lent->offset, lent->usage, tensor->bytes, error))
+    if (!check_piece("the buffer", external->size, external->offset, external->usage, tensor->bytes, error))
         return false;
-    tensor->handle = (VkBuffer)lent->buffer;
-    tensor->offset = lent->offset;
-    tensor->size = lent->size;
-    tensor->usage = lent->usage;
-    tensor->lent = *lent;
+    tensor->handle = (VkBuffer)external->buffer;
+    tensor->offset = external->offset;
+    tensor->size = external->size;
+    tensor->usage = external->usage;
+    tensor->external = *external;
     return true;
 }
 
@@ -302,7 +302,7 @@ bool wnn_gpu_tensor_create(struct gpu *gpu, struct transfers *transfers, size_t 
     if (!chain)
         done =
             allocate(gpu, tensor, error) && (tensor->buffer.readable || make_staging(gpu, transfers, error));
-    else // what is lent is taken last, as it is not to be kept on failure
+    else // what is external is taken last, as it is not to be kept on failure
         done = make_staging(gpu, transfers, error) &&
                (chain->sType == WNNSType_VulkanBuffer ? lend(tensor, (const WNNVulkanBuffer *)chain, error)
                 : chain->sType == WNNSType_VulkanMemory
@@ -311,7 +311,7 @@ bool wnn_gpu_tensor_create(struct gpu *gpu, struct transfers *transfers, size_t 
     if (done) {
         *result = tensor;
     } else {
-        tensor->lent.release = NULL;
+        tensor->external.release = NULL;
         wnn_gpu_tensor_free(gpu, tensor);
     }
     return done;
@@ -320,8 +320,8 @@ bool wnn_gpu_tensor_create(struct gpu *gpu, struct transfers *transfers, size_t 
 void wnn_gpu_tensor_free(struct gpu *gpu, struct gpu_tensor *tensor)
 {
     wnn_buffer_free(gpu, &tensor->buffer);
-    if (tensor->lent.release)
-        tensor->lent.release(tensor->lent.buffer, tensor->lent.userdata);
+    if (tensor->external.release)
+        tensor->external.release(tensor->external.buffer, tensor->external.userdata);
     wnn_release(gpu->allocator, tensor);
 }
 
@@ -406,8 +406,8 @@ bool wnn_gpu_tensor_write(struct gpu *gpu, struct transfers *transfers, struct g
     return true;
 }
 
-static bool settle(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
-                   struct error *error)
+static bool wait_until_written(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
+                               struct error *error)
 {
     if (!wnn_gpu_tensor_waits(tensor, false))
         return true;
@@ -424,7 +424,7 @@ static bool settle(struct gpu *gpu, struct transfers *transfers, struct gpu_tens
 bool wnn_gpu_tensor_buffer(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
                            WNNVulkanBuffer *buffer, struct error *error)
 {
-    if (!settle(gpu, transfers, tensor, error))
+    if (!wait_until_written(gpu, transfers, tensor, error))
         return false;
     *buffer = (WNNVulkanBuffer)WNN_VULKAN_BUFFER_INIT;
     buffer->buffer = (uint64_t)tensor->handle;
@@ -437,7 +437,7 @@ bool wnn_gpu_tensor_buffer(struct gpu *gpu, struct transfers *transfers, struct 
 bool wnn_gpu_tensor_export(struct gpu *gpu, struct transfers *transfers, struct gpu_tensor *tensor,
                            WNNVulkanMemory *memory, struct error *error)
 {
-    if (!settle(gpu, transfers, tensor, error))
+    if (!wait_until_written(gpu, transfers, tensor, error))
         return false;
     const VkMemoryGetFdInfoKHR info = {.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
                                        .memory = tensor->buffer.memory,

@@ -17,12 +17,12 @@ struct gpu_tensor {
     VkDeviceSize size, offset; // of the buffer, and of the tensor in it
     VkBufferUsageFlags usage;
     size_t bytes;
-    struct buffer buffer;   // our memory; zeros where it is the caller's
-    bool awaits_zeros;      // nobody has written to it yet
-    bool shared;            // belongs to VK_QUEUE_FAMILY_EXTERNAL while nothing of ours uses it,
-    bool outside;           // and does now
-    WNNVulkanBuffer lent;   // to be given back
-    WNNVulkanMemory memory; // of one that can be exported, but for the descriptor
+    struct buffer buffer;     // our memory; zeros where it is the caller's
+    bool awaits_zeros;        // nobody has written to it yet
+    bool shared;              // belongs to VK_QUEUE_FAMILY_EXTERNAL while nothing of ours uses it,
+    bool outside;             // and does now
+    WNNVulkanBuffer external; // to be given back
+    WNNVulkanMemory memory;   // of one that can be exported, but for the descriptor
 };
 
 // What moves bytes between the host and tensors that it cannot map.

@@ -12,14 +12,14 @@
 bool wnn_timeline_open(struct gpu *gpu, struct error *error);
 void wnn_timeline_close(struct gpu *gpu);
 
-bool wnn_moment_create(struct gpu *gpu, struct moment *moment, struct error *error);
-void wnn_moment_free(struct gpu *gpu, struct moment *moment); // one of zeros is accepted
+bool wnn_sync_point_create(struct gpu *gpu, struct sync_point *sync_point, struct error *error);
+void wnn_sync_point_free(struct gpu *gpu, struct sync_point *sync_point); // one of zeros is accepted
 
 // A command pool, and the end of what its owner ran last, both made when they are first needed; zeros until
 // then. An executable has one, which its build uses and later its executions, and so do transfers.
 struct command_pool {
     VkCommandPool handle;
-    struct moment end;
+    struct sync_point end;
 };
 
 bool wnn_command_pool_allocate(struct gpu *gpu, struct command_pool *pool, VkCommandBuffer *commands,
@@ -36,14 +36,14 @@ struct batch {
 // of them runs any more, or the device counts as lost. `waits` and `signals` or NULL: what the first waits
 // for and the last signals besides.
 bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, const WNNVulkanSync *waits,
-                    const WNNVulkanSync *signals, struct moment *moment, struct error *error);
+                    const WNNVulkanSync *signals, struct sync_point *sync_point, struct error *error);
 
 // Waits for a moment that is ahead. When it fails the device counts as lost, and what was submitted may still
 // run.
-bool wnn_gpu_wait(struct gpu *gpu, struct moment *moment, struct error *error);
+bool wnn_gpu_wait(struct gpu *gpu, struct sync_point *sync_point, struct error *error);
 
 // Waits for everything that has been submitted, where nothing better can be done. False: it may still run.
-bool wnn_gpu_settle(struct gpu *gpu);
+bool wnn_gpu_wait_idle(struct gpu *gpu);
 
 // Submits command buffers of the pool and waits; when it fails, nothing of it runs any more.
 bool wnn_gpu_run_batches(struct gpu *gpu, struct command_pool *pool, const struct batch *batches,

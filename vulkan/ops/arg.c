@@ -13,8 +13,7 @@
 
 static size_t scratch_bytes(const struct node *node)
 {
-    const struct arg_min_max_attrs *attrs = node->attrs;
-    struct groups groups = wnn_groups_along(&node->in[0]->type.shape, attrs->axes.data, attrs->axes.count);
+    struct groups groups = wnn_groups_of(node);
     return wnn_reduction_scratch(&groups);
 }
 
@@ -23,7 +22,7 @@ static void lower_arg_min_max(struct lowering *lowering)
 {
     const struct arg_min_max_attrs *attrs = lowering->node->attrs;
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct groups groups = wnn_groups_along(&in->shape, attrs->axes.data, attrs->axes.count);
+    struct groups groups = wnn_groups_of(lowering->node);
     bool is_float = wnn_dtype_is_float(in->type), least = lowering->node->op == WNN_OP_argMin;
     bool large = wnn_dtype_bits(in->type) == 64;
     const char *type = is_float ? "int" : wnn_shader_type(in->type); // of floats the order
@@ -85,6 +84,6 @@ static void lower_arg_min_max(struct lowering *lowering)
 }
 
 const struct gpu_operator wnn_gpu_argMin = {
-    .lower = lower_arg_min_max, .scratch = scratch_bytes, .prepares = wnn_reduction_prepares};
+    .lower = lower_arg_min_max, .scratch = scratch_bytes, .fuses_prologue = wnn_reduction_fuses_prologue};
 const struct gpu_operator wnn_gpu_argMax = {
-    .lower = lower_arg_min_max, .scratch = scratch_bytes, .prepares = wnn_reduction_prepares};
+    .lower = lower_arg_min_max, .scratch = scratch_bytes, .fuses_prologue = wnn_reduction_fuses_prologue};

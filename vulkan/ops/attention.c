@@ -38,7 +38,7 @@ static struct heads heads_of(const struct shape *shape, WNNUint32List permutatio
     return heads;
 }
 
-static struct attention describe(const struct node *node)
+static struct attention describe_attention(const struct node *node)
 {
     const struct attention_attrs *attrs = node->attrs;
     const struct shape *query = &node->in[0]->type.shape, *key = &node->in[1]->type.shape;
@@ -142,7 +142,7 @@ static struct places places_of(const struct attention *a, WNNDataType type)
 
 static size_t scratch_bytes(const struct node *node)
 {
-    struct attention a = describe(node);
+    struct attention a = describe_attention(node);
     return places_of(&a, node->out[0]->type.type).end;
 }
 
@@ -180,7 +180,7 @@ static void lower_attention(struct lowering *lowering)
     const struct node *node = lowering->node;
     const struct attention_attrs *attrs = node->attrs;
     const struct tensor *out = &lowering->out[0];
-    struct attention a = describe(node);
+    struct attention a = describe_attention(node);
     struct places places = places_of(&a, out->type);
     size_t rows = (size_t)a.head_count * a.rows;
     struct heads dense = dense_heads(&a, a.rows, a.columns);

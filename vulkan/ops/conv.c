@@ -18,7 +18,7 @@ static bool product_of(const struct convolution *c, struct product *p, struct ga
     const struct image *from = &c->from, *to = &c->to;
     const struct filter *filter = &c->filter;
     uint32_t inputs = c->inputs, outputs = c->outputs;
-    if (!from->nhwc || (c->groups > 1 && (outputs < GPU_LEAST_GROUP || inputs < GPU_LEAST_GROUP)))
+    if (!from->nhwc || (c->groups > 1 && (outputs < GPU_MIN_GROUP || inputs < GPU_MIN_GROUP)))
         return false;
     *p = (struct product){.rows = to->batches * to->height * to->width,
                           .columns = outputs,
@@ -78,7 +78,7 @@ static size_t scratch_bytes(const struct node *node)
 // Directly
 // ---------------------------------------------------------------------------------------------------------------
 
-static void describe(struct shader *shader, const struct convolution *c)
+static void define_convolution(struct shader *shader, const struct convolution *c)
 {
     wnn_shader_images(shader, &c->from, &c->to);
     wnn_shader_windows(shader, c->padding, c->strides, c->dilations);
@@ -98,7 +98,7 @@ static void lower_elements(struct lowering *lowering, const struct convolution *
                                     : "its channels come second";
     wnn_shader_begin(&shader, lowering, "conv", work > SIZE_MAX ? SIZE_MAX : (size_t)work);
     wnn_shader_define(&shader, "TRANSPOSED", "%d", c->transposed);
-    describe(&shader, c);
+    define_convolution(&shader, c);
     wnn_shader_number(&shader, "GROUP_INPUTS", c->inputs);
     wnn_shader_number(&shader, "GROUP_OUTPUTS", c->outputs);
     wnn_shader_input(&shader, "a", &lowering->in[0], FORM_VALUE);
@@ -112,8 +112,8 @@ static void lower_elements(struct lowering *lowering, const struct convolution *
 }
 
 enum {
-    MOST_SPAN = 16,   // pixels of a line that an invocation looks at
-    MOST_STRIP = 4,   // pixels of a line that it computes
+    MAX_SPAN = 16,    // pixels of a line that an invocation looks at
+    MAX_STRIP = 4,    // pixels of a line that it computes
     ENOUGH = 1 << 17, // invocations that keep a device busy
 };
 
@@ -122,7 +122,7 @@ static bool is_depthwise(const struct lowering *lowering, const struct convoluti
 {
     const struct image *from = &c->from;
     return from->nhwc && !c->transposed && c->groups == from->channels && c->to.channels == from->channels &&
-           from->channels % 4 == 0 && (c->filter.width - 1) * c->dilations[1] < MOST_SPAN &&
+           from->channels % 4 == 0 && (c->filter.width - 1) * c->dilations[1] < MAX_SPAN &&
            c->filter.height <= 16 && wnn_shader_has_quads(lowering, &lowering->in[0]) &&
            wnn_shader_has_quads(lowering, &lowering->out[0]);
 }
@@ -133,14 +133,14 @@ static void lower_depthwise(struct lowering *lowering, const struct convolution 
     const struct tensor *filter = &lowering->in[1];
     uint64_t quads = lowering->out[0].count / 4;
     uint32_t strip = 1, span = (c->filter.width - 1) * c->dilations[1] + 1;
-    while (strip < MOST_STRIP && span + (2 * strip - 1) * (uint64_t)c->strides[1] <= MOST_SPAN &&
+    while (strip < MAX_STRIP && span + (2 * strip - 1) * (uint64_t)c->strides[1] <= MAX_SPAN &&
            (quads / (2 * strip) >= ENOUGH || lowering->gpu->can.minimal))
         strip *= 2;
     uint32_t strips = (to->width + strip - 1) / strip;
     uint64_t units = (uint64_t)to->batches * to->height * strips * (to->channels / 4);
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "depthwise", SIZE_MAX);
-    describe(&shader, c);
+    define_convolution(&shader, c);
     wnn_shader_number(&shader, "UNITS", (uint32_t)units);
     wnn_shader_number(&shader, "STRIP", strip);
     wnn_shader_number(&shader, "STRIPS", strips);
@@ -174,7 +174,7 @@ static void lower_grouped(struct lowering *lowering, const struct convolution *c
     const struct tensor *in = &lowering->in[0], *filter = &lowering->in[1], *out = &lowering->out[0];
     uint64_t blocks = out->count / outs;
     uint32_t strip = 1, inputs = c->inputs;
-    while (strip < MOST_STRIP && (blocks / (2 * strip) >= ENOUGH || lowering->gpu->can.minimal))
+    while (strip < MAX_STRIP && (blocks / (2 * strip) >= ENOUGH || lowering->gpu->can.minimal))
         strip *= 2;
     uint32_t strips = (to->width + strip - 1) / strip;
     uint64_t units = (uint64_t)to->batches * to->height * strips * (to->channels / outs);
@@ -183,7 +183,7 @@ static void lower_grouped(struct lowering *lowering, const struct convolution *c
          quads_out = outs == 4 && wnn_shader_has_quads(lowering, out);
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "grouped", SIZE_MAX);
-    describe(&shader, c);
+    define_convolution(&shader, c);
     wnn_shader_number(&shader, "GROUP_INPUTS", inputs);
     wnn_shader_number(&shader, "GROUP_OUTPUTS", c->outputs);
     wnn_shader_number(&shader, "UNITS", (uint32_t)units);
@@ -238,6 +238,6 @@ static void lower_conv2d(struct lowering *lowering)
 }
 
 const struct gpu_operator wnn_gpu_conv2d = {
-    .lower = lower_conv2d, .scratch = scratch_bytes, .finishes = true};
+    .lower = lower_conv2d, .scratch = scratch_bytes, .fuses_epilogue = true};
 const struct gpu_operator wnn_gpu_convTranspose2d = {
-    .lower = lower_conv2d, .scratch = scratch_bytes, .finishes = true};
+    .lower = lower_conv2d, .scratch = scratch_bytes, .fuses_epilogue = true};

@@ -34,8 +34,7 @@ static enum turn turn_of(const struct node *node)
         options->filterLayout != WNNConv2dFilterOperandLayout_OIHW)
         return TURN_NONE;
     const uint32_t *dim = node->in[1]->type.shape.dim;
-    bool small =
-        options->groups > 1 && (dim[1] < GPU_LEAST_GROUP || dim[0] / options->groups < GPU_LEAST_GROUP);
+    bool small = options->groups > 1 && (dim[1] < GPU_MIN_GROUP || dim[0] / options->groups < GPU_MIN_GROUP);
     return small ? TURN_IHWO : TURN_OHWI;
 }
 
@@ -71,7 +70,7 @@ static bool turn_filter(struct operand *filter, const unsigned *order, struct al
         return false;
     for (unsigned d = 0; d < 4; d++)
         filter->type.shape.dim[d] = shape.dim[order[d]];
-    wnn_constant_release(filter->constant);
+    wnn_constant_unref(filter->constant);
     filter->constant = constant;
     return true;
 }

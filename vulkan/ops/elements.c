@@ -86,7 +86,7 @@ static const char *form_type(const struct tensor *tensor, enum form form)
 }
 
 // Whether one binding sees the region, in steps of 16 bytes.
-static bool sees_quads(const struct elements *elements, const struct region *region)
+static bool reads_quads(const struct elements *elements, const struct region *region)
 {
     return region->offset % 16 == 0 &&
            wnn_shader_bindings(elements->shader.lowering->gpu, region->bytes) == 1;
@@ -122,19 +122,19 @@ static void choose_way(const struct elements *elements, struct element_input *in
     unsigned side = elements->side;
     map.rank = wnn_shader_collapse(from->rank, from->dims, from->steps, map.dims, map.steps);
     bool fits = map.rank == 0 || map.dims[0] % side == 0;
-    input->way = READ_EACH;
+    input->reading = READ_EACH;
     if (map.rank == 0 || (map.steps[0] == 0 && (fits || map.rank == 1))) {
-        input->way = READ_ONCE;
+        input->reading = READ_ONCE;
         return;
     }
     if (input->tensor->fused || map.steps[0] != 1 || (!fits && map.rank > 1) || input->form > FORM_BITS ||
-        !sees_quads(elements, &input->tensor->region) || !elements->shader.literal)
+        !reads_quads(elements, &input->tensor->region) || !elements->shader.literal)
         return;
     bool aligned = from->offset % side == 0;
     for (unsigned d = 1; d < map.rank; d++)
         aligned = aligned && map.steps[d] % (int64_t)side == 0;
     if (aligned)
-        input->way = READ_WORDS;
+        input->reading = READ_WORDS;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -203,10 +203,10 @@ static unsigned words_of(const struct elements *elements, unsigned bits)
 static void add_room(struct elements *elements, const struct element_input *input)
 {
     unsigned words = words_of(elements, form_bits(input->tensor, input->form)), width = words < 4 ? words : 4;
-    if (input->way == READ_ONCE)
+    if (input->reading == READ_ONCE)
         wnn_shader_text(&elements->shader, "%s %s_0 OF_TURNS;\n", form_type(input->tensor, input->form),
                         input->name);
-    for (unsigned k = 0; input->way == READ_WORDS && k < words / width; k++)
+    for (unsigned k = 0; input->reading == READ_WORDS && k < words / width; k++)
         wnn_shader_text(&elements->shader, "%s %s_%u OF_TURNS;\n", vector_type(width), input->name, k);
 }
 
@@ -232,11 +232,11 @@ static void add_element(struct elements *elements, const struct element_input *i
     struct shader *shader = &elements->shader;
     unsigned bits = form_bits(input->tensor, input->form), words = words_of(elements, bits);
     char number[48], word[48], next[48];
-    if (input->way == READ_ONCE) {
+    if (input->reading == READ_ONCE) {
         wnn_shader_text(shader, "%s_0 AT_TURN", input->name);
         return;
     }
-    if (input->way == READ_EACH) {
+    if (input->reading == READ_EACH) {
         wnn_shader_text(shader, "%s_at(%s_index(%s))", input->name, input->name,
                         number_of(elements, e, number));
         return;
@@ -332,7 +332,7 @@ static void declare(struct elements *elements)
         wnn_shader_map(shader, input->name, input->map.rank, input->map.dims, input->map.steps,
                        input->map.offset);
         input->binding = wnn_shader_input(shader, input->name, input->tensor, input->form);
-        if (input->way == READ_WORDS) {
+        if (input->reading == READ_WORDS) {
             add_view(shader, input->binding, words < 4 ? words : 4, "readonly");
             add_loader(elements, input, words < 4 ? words : 4);
         }
@@ -340,9 +340,9 @@ static void declare(struct elements *elements)
     for (unsigned i = 0; i < elements->output_count; i++) {
         struct element_output *to = &elements->outputs[i];
         unsigned words = elements->side * form_bits(to->tensor, to->form) / 32;
-        to->width = words % 2 != 0 || !shader->literal || !sees_quads(elements, &to->tensor->region) ? 1
-                    : words % 4 != 0                                                                 ? 2
-                                                                                                     : 4;
+        to->width = words % 2 != 0 || !shader->literal || !reads_quads(elements, &to->tensor->region) ? 1
+                    : words % 4 != 0                                                                  ? 2
+                                                                                                      : 4;
         to->binding = wnn_shader_bind(shader, &to->tensor->region, true);
         add_view(shader, to->binding, to->width, "writeonly");
         add_storer(elements, i, to->width);
@@ -396,7 +396,7 @@ static void add_turns(struct elements *elements, uint64_t units)
     struct shader *shader = &elements->shader;
     unsigned bits = 0;
     for (unsigned i = 0; i < elements->input_count; i++)
-        if (elements->inputs[i].way == READ_WORDS)
+        if (elements->inputs[i].reading == READ_WORDS)
             bits += elements->side * form_bits(elements->inputs[i].tensor, elements->inputs[i].form);
     for (unsigned i = 0; i < elements->output_count; i++)
         bits += elements->side * form_bits(elements->outputs[i].tensor, elements->outputs[i].form);
@@ -404,16 +404,16 @@ static void add_turns(struct elements *elements, uint64_t units)
         shader->local_size = wnn_shader_large_group(shader->lowering->gpu);
     bool twice = shader->literal && elements->whole && units >= 2 * LARGE_WORK &&
                  units % (2 * shader->local_size) == 0 && bits <= FEW_BITS;
-    elements->turns = twice ? 2 : 1;
-    if (elements->turns == 1)
+    elements->passes = twice ? 2 : 1;
+    if (elements->passes == 1)
         wnn_shader_text(shader, "#define OF_TURNS\n#define AT_TURN\n#define EACH_TURN\n#define UNIT first\n");
     else
         wnn_shader_text(shader,
                         "#define OF_TURNS [%u]\n#define AT_TURN [turn]\n"
                         "#define EACH_TURN [[unroll]] for (uint turn = 0u; turn < %uu; turn++)\n"
                         "#define UNIT (first + turn * gl_WorkGroupSize.x)\n",
-                        elements->turns, elements->turns);
-    unsigned together = elements->turns * shader->local_size;
+                        elements->passes, elements->passes);
+    unsigned together = elements->passes * shader->local_size;
     bool full = wnn_shader_fills(units, together);
     wnn_shader_text(shader, "void main() {\nuint first = (%s) * %uu + gl_LocalInvocationID.x;\n",
                     full ? "gl_WorkGroupID.x" : "gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x",
@@ -439,9 +439,9 @@ void wnn_elements_end(struct elements *elements, const struct fused *fused)
     wnn_shader_text(shader, "EACH_TURN {\nuint i = UNIT * %uu;\n", elements->side);
     for (unsigned i = 0; i < elements->input_count; i++) {
         const struct element_input *input = &elements->inputs[i];
-        if (input->way == READ_WORDS)
+        if (input->reading == READ_WORDS)
             add_loads(elements, input);
-        else if (input->way == READ_ONCE)
+        else if (input->reading == READ_ONCE)
             wnn_shader_text(shader, "%s_0 AT_TURN = %s_at(%s_index(i));\n", input->name, input->name,
                             input->name);
     }
@@ -450,6 +450,6 @@ void wnn_elements_end(struct elements *elements, const struct fused *fused)
     for (unsigned i = 0; i < elements->output_count; i++)
         add_stores(elements, i);
     wnn_shader_text(shader, "}\n}\n");
-    uint64_t together = (uint64_t)shader->local_size * elements->turns;
+    uint64_t together = (uint64_t)shader->local_size * elements->passes;
     wnn_shader_end_groups(shader, (units + together - 1) / together);
 }

@@ -10,8 +10,8 @@
 #include "vulkan/program/shader.h"
 
 enum {
-    MOST_ELEMENT_INPUTS = GPU_BUFFERS,
-    MOST_ELEMENT_OUTPUTS = GPU_BUFFERS
+    MAX_ELEMENT_INPUTS = GPU_BUFFERS,
+    MAX_ELEMENT_OUTPUTS = GPU_BUFFERS
 };
 
 // An index map as wnn_shader_map takes it.
@@ -31,7 +31,7 @@ struct element_input {
         READ_EACH,  // an element at a time
         READ_ONCE,  // one element for all of an invocation
         READ_WORDS, // words of elements
-    } way;
+    } reading;
     unsigned binding;
 };
 
@@ -47,11 +47,11 @@ struct elements {
     struct shader shader; // declarations may be added to it
     struct shader body;   // text only
     size_t count;
-    unsigned side;  // elements of an invocation at a time
-    unsigned turns; // how many times
-    bool whole;     // the last invocation has as many as the others
-    struct element_input inputs[MOST_ELEMENT_INPUTS];
-    struct element_output outputs[MOST_ELEMENT_OUTPUTS];
+    unsigned side;   // elements of an invocation at a time
+    unsigned passes; // how many times
+    bool whole;      // the last invocation has as many as the others
+    struct element_input inputs[MAX_ELEMENT_INPUTS];
+    struct element_output outputs[MAX_ELEMENT_OUTPUTS];
     unsigned input_count, output_count;
 };
 

@@ -196,7 +196,7 @@ static bool has_blocks(const struct elementwise_step *step, unsigned j)
 }
 
 enum {
-    MOST_VALUES = WNN_ELEMENTWISE_INPUTS + WNN_ELEMENTWISE_STEPS + 1
+    MAX_VALUES = WNN_ELEMENTWISE_INPUTS + WNN_ELEMENTWISE_STEPS + 1
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -204,15 +204,15 @@ enum {
 // ---------------------------------------------------------------------------------------------------------------
 
 // How four elements that lie side by side, from a multiple of 4 on, find what an input has for them.
-enum way {
-    WAY_EACH,   // wherever it is
-    WAY_ONCE,   // one element for all
-    WAY_BESIDE, // side by side
-    WAY_QUAD,   // as a quad
+enum load_method {
+    LOAD_EACH,   // wherever it is
+    LOAD_ONCE,   // one element for all
+    LOAD_BESIDE, // side by side
+    LOAD_QUAD,   // as a quad
 };
 
-static enum way choose_way(const struct lowering *lowering, const struct tensor *tensor, unsigned rank,
-                           const uint32_t *dims, const int64_t *steps)
+static enum load_method choose_load_method(const struct lowering *lowering, const struct tensor *tensor,
+                                           unsigned rank, const uint32_t *dims, const int64_t *steps)
 {
     uint32_t sizes[GPU_MAP_RANK];
     int64_t strides[GPU_MAP_RANK];
@@ -221,16 +221,16 @@ static enum way choose_way(const struct lowering *lowering, const struct tensor 
     for (unsigned d = 1; d < count; d++)
         aligned = aligned && strides[d] % 4 == 0;
     if (count == 0 || (strides[0] == 0 && fits))
-        return WAY_ONCE;
+        return LOAD_ONCE;
     if (strides[0] != 1 || !fits)
-        return WAY_EACH;
-    return aligned && wnn_shader_has_quads(lowering, tensor) ? WAY_QUAD : WAY_BESIDE;
+        return LOAD_EACH;
+    return aligned && wnn_shader_has_quads(lowering, tensor) ? LOAD_QUAD : LOAD_BESIDE;
 }
 
 // <name>_at(<name>_index(i)): what operand j of a step is for element i. With `quads`, <name>_quad too, if
-// that is the way.
-static enum way add_fused_input(struct shader *shader, const char *name, const struct tensor *tensor,
-                                const struct elementwise_step *step, unsigned j, bool quads)
+// that is how.
+static enum load_method add_fused_input(struct shader *shader, const char *name, const struct tensor *tensor,
+                                        const struct elementwise_step *step, unsigned j, bool quads)
 {
     const struct shape *shape = &step->type.shape;
     uint32_t dims[GPU_MAP_RANK] = {(uint32_t)tensor->count};
@@ -247,18 +247,19 @@ static enum way add_fused_input(struct shader *shader, const char *name, const s
             steps[d] = (int64_t)strides[d];
         }
     }
-    enum way way = quads ? choose_way(shader->lowering, tensor, rank, dims, steps) : WAY_EACH;
+    enum load_method method =
+        quads ? choose_load_method(shader->lowering, tensor, rank, dims, steps) : LOAD_EACH;
     wnn_shader_map(shader, name, rank, dims, steps, 0);
     wnn_shader_input(shader, name, tensor, FORM_VALUE);
-    if (way == WAY_QUAD)
+    if (method == LOAD_QUAD)
         wnn_shader_quads(shader, name, tensor);
-    return way;
+    return method;
 }
 
 // A function of value 0 and the inputs' values, all that has to do with numbers.
 static void define_steps(struct shader *shader, const char *name, const struct fused *fused, bool fresh)
 {
-    WNNDataType types[MOST_VALUES] = {fused->from};
+    WNNDataType types[MAX_VALUES] = {fused->from};
     unsigned first = fused->input_count + 1; // of the steps' values
     char function[32], call[192], value[256];
     for (unsigned v = 1; v < first; v++)
@@ -294,29 +295,29 @@ static void define_steps(struct shader *shader, const char *name, const struct f
 
 // <name>(a, b, c, d, i) of the values 0 of four elements.
 static void define_quad(struct shader *shader, const char *name, const struct fused *fused,
-                        const enum way *ways)
+                        const enum load_method *methods)
 {
     const char *from = wnn_shader_type(fused->from);
     wnn_shader_text(shader, "vec4 %s(%s a, %s b, %s c, %s d, uint i)\n{\n", name, from, from, from, from);
     for (unsigned v = 1; v <= fused->input_count; v++) {
         WNNDataType type = fused->inputs[v - 1].type;
         const char *is = wnn_shader_type(type);
-        if (ways[v] == WAY_ONCE)
+        if (methods[v] == LOAD_ONCE)
             wnn_shader_text(shader, "%s v%u = %s_x%u_at(%s_x%u_index(i));\n", is, v, name, v, name, v);
-        else if (ways[v] == WAY_QUAD)
+        else if (methods[v] == LOAD_QUAD)
             wnn_shader_text(shader, "%s v%u = %s_x%u_quad(%s_x%u_index(i));\n", wnn_shader_quad_type(type), v,
                             name, v, name, v);
-        else if (ways[v] == WAY_BESIDE)
+        else if (methods[v] == LOAD_BESIDE)
             wnn_shader_text(shader, "uint v%u = %s_x%u_index(i);\n", v, name, v);
     }
     for (unsigned e = 0; e < 4; e++) {
         wnn_shader_text(shader, "%s%s_of(%c", e ? ", " : "return vec4(", name, "abcd"[e]);
         for (unsigned v = 1; v <= fused->input_count; v++) {
-            if (ways[v] == WAY_ONCE)
+            if (methods[v] == LOAD_ONCE)
                 wnn_shader_text(shader, ", v%u", v);
-            else if (ways[v] == WAY_QUAD)
+            else if (methods[v] == LOAD_QUAD)
                 wnn_shader_text(shader, ", v%u.%c", v, "xyzw"[e]);
-            else if (ways[v] == WAY_BESIDE)
+            else if (methods[v] == LOAD_BESIDE)
                 wnn_shader_text(shader, ", %s_x%u_at(v%u + %uu)", name, v, v, e);
             else
                 wnn_shader_text(shader, ", %s_x%u_at(%s_x%u_index(i + %uu))", name, v, name, v, e);
@@ -329,8 +330,8 @@ static void define_quad(struct shader *shader, const char *name, const struct fu
 void wnn_shader_fused(struct shader *shader, const char *name, const struct fused *fused, bool fresh,
                       bool quads)
 {
-    enum way ways[MOST_VALUES] = {0};
-    bool known[MOST_VALUES] = {true};
+    enum load_method methods[MAX_VALUES] = {0};
+    bool known[MAX_VALUES] = {true};
     char input[32];
     for (unsigned i = 0; i < fused->count; i++)
         for (unsigned j = 0; j < fused->list[i].in_count; j++) {
@@ -339,7 +340,7 @@ void wnn_shader_fused(struct shader *shader, const char *name, const struct fuse
                 continue;
             known[v] = true;
             snprintf(input, sizeof input, "%s_x%u", name, v);
-            ways[v] = add_fused_input(shader, input, &fused->inputs[v - 1], &fused->list[i], j, quads);
+            methods[v] = add_fused_input(shader, input, &fused->inputs[v - 1], &fused->list[i], j, quads);
         }
     define_steps(shader, name, fused, fresh);
     const struct elementwise_step *last = &fused->list[fused->count - 1];
@@ -349,7 +350,7 @@ void wnn_shader_fused(struct shader *shader, const char *name, const struct fuse
         wnn_shader_text(shader, ", %s_x%u_at(%s_x%u_index(i))", name, v, name, v);
     wnn_shader_text(shader, "); }\n");
     if (quads)
-        define_quad(shader, name, fused, ways);
+        define_quad(shader, name, fused, methods);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -361,9 +362,9 @@ struct chain {
     const struct gpu *gpu;
     const struct elementwise_step *steps;
     unsigned input_count, step_count;
-    struct descriptor types[MOST_VALUES];
-    unsigned last[MOST_VALUES]; // the last step that reads a value, 0 of one that none reads
-    size_t stored[MOST_VALUES]; // where in scratch memory a value is, SIZE_MAX: nowhere
+    struct descriptor types[MAX_VALUES];
+    unsigned last[MAX_VALUES]; // the last step that reads a value, 0 of one that none reads
+    size_t stored[MAX_VALUES]; // where in scratch memory a value is, SIZE_MAX: nowhere
     unsigned begin, end;
     size_t scratch;
 };
@@ -399,8 +400,8 @@ static bool fits(const struct chain *chain, unsigned begin, unsigned end)
     return bindings <= chain->gpu->can.buffers;
 }
 
-static struct chain describe(const struct gpu *gpu, const struct elementwise_step *steps, unsigned step_count,
-                             const struct node *node)
+static struct chain describe_chain(const struct gpu *gpu, const struct elementwise_step *steps,
+                                   unsigned step_count, const struct node *node)
 {
     struct chain chain = {
         .gpu = gpu, .steps = steps, .step_count = step_count, .input_count = node->in_count};
@@ -411,7 +412,7 @@ static struct chain describe(const struct gpu *gpu, const struct elementwise_ste
         for (unsigned j = 0; j < steps[i].in_count; j++)
             chain.last[steps[i].in[j]] = i;
     }
-    for (unsigned v = 0; v < MOST_VALUES; v++)
+    for (unsigned v = 0; v < MAX_VALUES; v++)
         chain.stored[v] = SIZE_MAX;
     return chain;
 }
@@ -466,9 +467,9 @@ static void add_operand(struct elements *elements, const char *name, const struc
 static void lower_part(struct lowering *lowering, const struct chain *chain, const struct fused *fused)
 {
     struct elements elements;
-    struct tensor tensors[MOST_VALUES];
-    char names[MOST_VALUES][8];
-    bool known[MOST_VALUES] = {false};
+    struct tensor tensors[MAX_VALUES];
+    char names[MAX_VALUES][8];
+    bool known[MAX_VALUES] = {false};
     wnn_elements_begin(&elements, lowering, wnn_shape_elements(&chain->steps[0].type.shape));
     for (unsigned i = chain->begin; i < chain->end; i++) {
         const struct elementwise_step *step = &chain->steps[i];
@@ -510,7 +511,7 @@ static void lower_part(struct lowering *lowering, const struct chain *chain, con
 static void lower_elementwise(struct lowering *lowering)
 {
     const struct elementwise_attrs *attrs = lowering->node->attrs;
-    struct chain chain = describe(lowering->gpu, attrs->steps, attrs->count, lowering->node);
+    struct chain chain = describe_chain(lowering->gpu, attrs->steps, attrs->count, lowering->node);
     while (!lowering->failed && next_part(&chain))
         lower_part(lowering, &chain, NULL);
 }
@@ -518,7 +519,7 @@ static void lower_elementwise(struct lowering *lowering)
 size_t wnn_scratch_of_elementwise(const struct gpu *gpu, const struct node *node)
 {
     const struct elementwise_attrs *attrs = node->attrs;
-    struct chain chain = describe(gpu, attrs->steps, attrs->count, node);
+    struct chain chain = describe_chain(gpu, attrs->steps, attrs->count, node);
     while (next_part(&chain))
         ;
     return chain.scratch;
@@ -528,7 +529,7 @@ bool wnn_elementwise_shares(const struct gpu *gpu, const struct node *node, unsi
 {
     const struct elementwise_attrs *attrs = node->attrs;
     const struct descriptor *in = &node->in[input]->type, *out = &node->out[0]->type;
-    struct chain chain = describe(gpu, attrs->steps, attrs->count, node);
+    struct chain chain = describe_chain(gpu, attrs->steps, attrs->count, node);
     return wnn_shape_elements(&in->shape) == wnn_shape_elements(&out->shape) &&
            wnn_dtype_bits(in->type) == wnn_dtype_bits(out->type) && fits(&chain, 0, attrs->count);
 }
@@ -547,7 +548,7 @@ static void lower_step(struct lowering *lowering)
                                           .output = 0,
                                           .attrs = node->attrs,
                                           .type = node->out[0]->type};
-    struct chain chain = describe(lowering->gpu, &step, 1, node);
+    struct chain chain = describe_chain(lowering->gpu, &step, 1, node);
     next_part(&chain);
     lower_part(lowering, &chain, lowering->fused);
 }
@@ -585,7 +586,7 @@ static void lower_batch_normalization(struct lowering *lowering)
     }
     wnn_shader_float(&elements.shader, "EPSILON", options->epsilon);
     wnn_elements_output(&elements,
-                        "normalised(x, vec4(mean, 0.0, inverse_root(sum2(vec2(variance, 0.0), vec2(EPSILON, "
+                        "normalized(x, vec4(mean, 0.0, inverse_root(sum2(vec2(variance, 0.0), vec2(EPSILON, "
                         "0.0)))), scale, bias)",
                         out, FORM_VALUE);
     wnn_elements_end(&elements, lowering->fused);
@@ -609,12 +610,12 @@ static void lower_cast(struct lowering *lowering)
     wnn_lower_convert(lowering, &lowering->in[0], &lowering->out[0]);
 }
 
-const struct gpu_operator wnn_gpu_unary = {.lower = lower_step, .in_place = ~0u, .finishes = true};
-const struct gpu_operator wnn_gpu_binary = {.lower = lower_step, .in_place = ~0u, .finishes = true};
+const struct gpu_operator wnn_gpu_unary = {.lower = lower_step, .in_place = ~0u, .fuses_epilogue = true};
+const struct gpu_operator wnn_gpu_binary = {.lower = lower_step, .in_place = ~0u, .fuses_epilogue = true};
 const struct gpu_operator wnn_gpu_quantizeLinear = {.lower = lower_step};
 const struct gpu_operator wnn_gpu_dequantizeLinear = {.lower = lower_step};
 const struct gpu_operator wnn_gpu_cast = {.lower = lower_cast};
 const struct gpu_operator wnn_gpu_where = {.lower = lower_where, .in_place = 6};
 const struct gpu_operator wnn_gpu_batchNormalization = {
-    .lower = lower_batch_normalization, .in_place = 1, .finishes = true};
+    .lower = lower_batch_normalization, .in_place = 1, .fuses_epilogue = true};
 const struct gpu_operator wnn_gpu_elementwise = {.lower = lower_elementwise};

@@ -38,7 +38,7 @@ static void describe_slices(struct shader *shader, const struct shape *tensor, c
     wnn_shader_numbers(shader, "STEP", steps, tensor->rank);
 }
 
-static bool prepares(const struct node *node, unsigned input)
+static bool fuses_prologue(const struct node *node, unsigned input)
 {
     return input == 0 &&
            wnn_shape_elements(&node->out[0]->type.shape) / 2 <= wnn_shape_elements(&node->in[0]->type.shape);
@@ -142,11 +142,12 @@ static void lower_scatter_nd(struct lowering *lowering)
     scatter(lowering, false);
 }
 
-const struct gpu_operator wnn_gpu_gather = {.lower = lower_gather, .finishes = true, .prepares = prepares};
+const struct gpu_operator wnn_gpu_gather = {
+    .lower = lower_gather, .fuses_epilogue = true, .fuses_prologue = fuses_prologue};
 const struct gpu_operator wnn_gpu_gatherElements = {
-    .lower = lower_gather_elements, .finishes = true, .prepares = prepares};
+    .lower = lower_gather_elements, .fuses_epilogue = true, .fuses_prologue = fuses_prologue};
 const struct gpu_operator wnn_gpu_gatherND = {
-    .lower = lower_gather_nd, .finishes = true, .prepares = prepares};
+    .lower = lower_gather_nd, .fuses_epilogue = true, .fuses_prologue = fuses_prologue};
 const struct gpu_operator wnn_gpu_scatterElements = {
     .lower = lower_scatter_elements, .scratch = scatter_scratch, .in_place = 1};
 const struct gpu_operator wnn_gpu_scatterND = {

@@ -22,11 +22,11 @@ static const struct tile tiles[] = {
 
 enum {
     TILES = sizeof tiles / sizeof tiles[0],
-    MOST_SLICES = 4,
-    MOST_SPLITS = 16,
+    MAX_SLICES = 4,
+    MAX_SPLITS = 16,
     FEW_ROWS = 4,
-    FEW_UNITS = 4,          // of columns, or quads of them, of a workgroup
-    MOST_PARTIALS = 1 << 22 // sums in scratch memory
+    FEW_UNITS = 4,         // of columns, or quads of them, of a workgroup
+    MAX_PARTIALS = 1 << 22 // sums in scratch memory
 };
 
 struct schedule {
@@ -107,11 +107,11 @@ static struct schedule choose(const struct product *p, bool odd, const struct li
     struct schedule best = {p->rows <= FEW_ROWS && !p->gather && !odd, NULL, 1, 1};
     uint64_t count = (uint64_t)p->rows * p->columns * p->matrices, least = UINT64_MAX;
     for (unsigned i = 0; i < TILES && !best.few; i++)
-        for (uint32_t slices = 1; slices <= MOST_SLICES && fits(&tiles[i], slices, limits); slices *= 2)
-            for (uint32_t splits = 1; splits <= MOST_SPLITS; splits *= 2) {
+        for (uint32_t slices = 1; slices <= MAX_SLICES && fits(&tiles[i], slices, limits); slices *= 2)
+            for (uint32_t splits = 1; splits <= MAX_SPLITS; splits *= 2) {
                 const struct schedule schedule = {false, &tiles[i], slices, splits};
                 uint64_t cost = cost_of(p, &schedule, limits);
-                if (splits > 1 && count * splits > MOST_PARTIALS)
+                if (splits > 1 && count * splits > MAX_PARTIALS)
                     break;
                 if (cost < least) {
                     least = cost;
@@ -198,36 +198,6 @@ static bool all_quads(const struct product *p, const int64_t *steps)
     return true;
 }
 
-void wnn_product_steps(struct shader *shader, const struct product *p)
-{
-    wnn_shader_number(shader, "ROWS", p->rows);
-    wnn_shader_number(shader, "COLUMNS", p->columns);
-    wnn_shader_number(shader, "INNER", p->inner);
-    wnn_shader_number(shader, "A_ROW", p->a_row);
-    wnn_shader_number(shader, "A_INNER", p->a_inner);
-    wnn_shader_number(shader, "B_INNER", p->b_inner);
-    wnn_shader_number(shader, "B_COLUMN", p->b_column);
-}
-
-void wnn_product_gather(struct shader *shader, const struct gather *from)
-{
-    wnn_shader_number(shader, "IN_HEIGHT", from->in_height);
-    wnn_shader_number(shader, "IN_WIDTH", from->in_width);
-    wnn_shader_number(shader, "OUT_HEIGHT", from->out_height);
-    wnn_shader_number(shader, "OUT_WIDTH", from->out_width);
-    wnn_shader_number(shader, "FILTER_WIDTH", from->filter_width);
-    wnn_shader_number(shader, "CHANNELS", from->channels);
-    wnn_shader_number(shader, "IMAGE", from->image);
-    wnn_shader_number(shader, "LINE", from->line);
-    wnn_shader_number(shader, "PIXEL", from->pixel);
-    wnn_shader_number(shader, "PAD_Y", from->padding[0]);
-    wnn_shader_number(shader, "PAD_X", from->padding[1]);
-    wnn_shader_number(shader, "STRIDE_Y", from->strides[0]);
-    wnn_shader_number(shader, "STRIDE_X", from->strides[1]);
-    wnn_shader_number(shader, "DILATION_Y", from->dilations[0]);
-    wnn_shader_number(shader, "DILATION_X", from->dilations[1]);
-}
-
 static void describe_a(struct shader *shader, const struct product *p, bool few)
 {
     const struct gather *from = p->gather;
@@ -280,24 +250,6 @@ static void describe_b(struct shader *shader, const struct product *p)
     wnn_shader_number(shader, "B_INNER", p->b_inner);
 }
 
-void wnn_product_scale(struct shader *shader, const struct product *p)
-{
-    if (p->alpha != 1)
-        wnn_shader_float(shader, "ALPHA", p->alpha);
-    if (p->c) {
-        wnn_shader_map(shader, "c", 2, p->c_dims, p->c_steps, 0);
-        wnn_shader_input(shader, "c", p->c, FORM_VALUE);
-        if (p->beta != 1)
-            wnn_shader_float(shader, "BETA", p->beta);
-    }
-    wnn_shader_text(shader, "float scaled(float sum, uint i)\n{\nreturn %ssum%s%s;\n}\n",
-                    p->alpha != 1 ? "ALPHA * " : "",
-                    p->c && p->beta != 1 ? " + BETA *"
-                    : p->c               ? " +"
-                                         : "",
-                    p->c ? " c_at(c_index(i))" : "");
-}
-
 static void describe_tiles(struct shader *shader, const struct product *p, const struct schedule *schedule)
 {
     const struct tile *tile = schedule->tile;
@@ -333,18 +285,6 @@ static void describe_few(struct shader *shader, const struct product *p, const s
     wnn_shader_number(shader, "UNITS", FEW_UNITS);
     wnn_shader_number(shader, "POOL", p->rows * lanes * FEW_UNITS);
     wnn_shader_define(shader, "WHOLE_K", "0");
-}
-
-void wnn_product_sum(struct lowering *lowering, const struct product *p, const struct tensor *partials,
-                     uint32_t splits)
-{
-    struct shader shader;
-    wnn_shader_begin(&shader, lowering, "product_sum", partials->count);
-    wnn_shader_input(&shader, "a", partials, FORM_VALUE);
-    wnn_shader_number(&shader, "SPLITS", splits);
-    wnn_product_scale(&shader, p);
-    wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
-    wnn_shader_end(&shader);
 }
 
 void wnn_lower_product(struct lowering *lowering, const struct product *p)

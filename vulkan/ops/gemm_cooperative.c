@@ -7,151 +7,6 @@
 #include <string.h>
 
 // ---------------------------------------------------------------------------------------------------------------
-// What a device has
-// ---------------------------------------------------------------------------------------------------------------
-
-// VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, for headers that are older.
-enum {
-    TYPE_MATRIX_PROPERTIES = 1000506001,
-    COMPONENT_FLOAT16 = 0,
-    COMPONENT_FLOAT32 = 1,
-    COMPONENT_BFLOAT16 = 1000141000,
-    SCOPE_SUBGROUP = 3,
-    MOST_SIZES = 128
-};
-
-// VkCooperativeMatrixPropertiesKHR; NV's is the same but for `saturates`.
-struct khr_properties {
-    VkStructureType type;
-    void *next;
-    uint32_t m, n, k;
-    int32_t a, b, c, result;
-    VkBool32 saturates;
-    int32_t scope;
-};
-typedef VkResult(VKAPI_PTR *PFN_matrix_properties)(VkPhysicalDevice device, uint32_t *count,
-                                                   struct khr_properties *properties);
-
-// Takes a size if it is one of `component` with sums of float32, and the best so far: of 16 along all
-// dimensions, or else the first.
-static void consider(struct matrix_size *best, const struct khr_properties *p, int32_t component)
-{
-    bool square = p->m == 16 && p->n == 16 && p->k == 16;
-    if (p->a == component && p->b == component && p->c == COMPONENT_FLOAT32 &&
-        p->result == COMPONENT_FLOAT32 && p->scope == SCOPE_SUBGROUP && p->m % 8 == 0 && p->n % 8 == 0 &&
-        p->k % 8 == 0 && p->m <= 16 && p->n <= 16 && p->k <= 16 && (square || best->m == 0))
-        *best = (struct matrix_size){p->m, p->n, p->k};
-}
-
-static void read_khr_sizes(struct gpu *gpu)
-{
-    struct khr_properties properties[MOST_SIZES] = {{0}};
-    PFN_matrix_properties get =
-        (PFN_matrix_properties)gpu->get(gpu->instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
-    uint32_t count = MOST_SIZES;
-    for (uint32_t i = 0; i < count; i++)
-        properties[i].type = (VkStructureType)TYPE_MATRIX_PROPERTIES;
-    VkResult result = get ? get(gpu->physical, &count, properties) : VK_ERROR_EXTENSION_NOT_PRESENT;
-    for (uint32_t i = 0; (result == VK_SUCCESS || result == VK_INCOMPLETE) && i < count; i++) {
-        consider(&gpu->can.half_matrices, &properties[i], COMPONENT_FLOAT16);
-        consider(&gpu->can.bfloat16_matrices, &properties[i], COMPONENT_BFLOAT16);
-    }
-}
-
-static void read_nv_sizes(struct gpu *gpu)
-{
-    VkCooperativeMatrixPropertiesNV properties[MOST_SIZES] = {{0}};
-    PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesNV get =
-        (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesNV)gpu->get(
-            gpu->instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesNV");
-    uint32_t count = MOST_SIZES;
-    for (uint32_t i = 0; i < count; i++)
-        properties[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV;
-    VkResult result = get ? get(gpu->physical, &count, properties) : VK_ERROR_EXTENSION_NOT_PRESENT;
-    for (uint32_t i = 0; (result == VK_SUCCESS || result == VK_INCOMPLETE) && i < count; i++) {
-        const VkCooperativeMatrixPropertiesNV *p = &properties[i];
-        const struct khr_properties same = {.m = p->MSize,
-                                            .n = p->NSize,
-                                            .k = p->KSize,
-                                            .a = (int32_t)p->AType,
-                                            .b = (int32_t)p->BType,
-                                            .c = (int32_t)p->CType,
-                                            .result = (int32_t)p->DType,
-                                            .scope = (int32_t)p->scope};
-        consider(&gpu->can.half_matrices, &same, COMPONENT_FLOAT16);
-    }
-}
-
-// Puts a structure of features in front of the chain.
-#define CHAIN(features, structure, member)                                                                   \
-    ((structure).member = (void *)(uintptr_t)(features)->chain, (features)->chain = &(structure))
-
-void wnn_cooperative_query(struct gpu *gpu, struct cooperative_features *features)
-{
-    struct capabilities *can = &gpu->can;
-    *features = (struct cooperative_features){
-        .matrices.type = (VkStructureType)GPU_TYPE_MATRIX_FEATURES,
-        .bfloat16.type = (VkStructureType)GPU_TYPE_BFLOAT16_FEATURES,
-        .half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
-        .memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES};
-    if (can->minimal || can->api_version < VK_API_VERSION_1_2 || gpu->version < VK_API_VERSION_1_2)
-        return;
-    bool khr = wnn_gpu_has_extension(gpu, "VK_KHR_cooperative_matrix"),
-         nv = !khr && wnn_gpu_has_extension(gpu, "VK_NV_cooperative_matrix"),
-         bfloat16 = khr && wnn_gpu_has_extension(gpu, "VK_KHR_shader_bfloat16");
-    if (!khr && !nv)
-        return;
-    if (nv)
-        features->matrices.type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
-
-    VkPhysicalDeviceSubgroupProperties subgroup = {.sType =
-                                                       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
-    VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
-                                              .pNext = &subgroup};
-    gpu->vk.GetPhysicalDeviceProperties2(gpu->physical, &properties);
-    CHAIN(features, features->half, pNext);
-    CHAIN(features, features->memory, pNext);
-    CHAIN(features, features->matrices, next);
-    if (bfloat16)
-        CHAIN(features, features->bfloat16, next);
-    VkPhysicalDeviceFeatures2 asked = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                       .pNext = (void *)(uintptr_t)features->chain};
-    wnn_gpu_get_features(gpu, &asked);
-    features->half.shaderInt8 = features->memory.vulkanMemoryModelDeviceScope =
-        features->memory.vulkanMemoryModelAvailabilityVisibilityChains = VK_FALSE;
-    features->matrices.robust = features->bfloat16.dot_product = VK_FALSE;
-
-    if (!features->matrices.cooperative || !features->half.shaderFloat16 ||
-        !features->memory.vulkanMemoryModel || !(subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT)) {
-        features->chain = NULL;
-        return;
-    }
-    if (khr)
-        read_khr_sizes(gpu);
-    else
-        read_nv_sizes(gpu);
-    if (!features->bfloat16.bfloat16 || !features->bfloat16.cooperative)
-        can->bfloat16_matrices = (struct matrix_size){0};
-    can->matrix_units = khr ? MATRIX_UNITS_KHR : MATRIX_UNITS_NV;
-    can->subgroup = subgroup.subgroupSize;
-    features->extensions[features->extension_count++] =
-        khr ? "VK_KHR_cooperative_matrix" : "VK_NV_cooperative_matrix";
-    if (bfloat16)
-        features->extensions[features->extension_count++] = "VK_KHR_shader_bfloat16";
-}
-
-void wnn_cooperative_emulate(struct gpu *gpu)
-{
-    struct capabilities *can = &gpu->can;
-    can->always_matrices = true;
-    if (can->matrix_units == MATRIX_UNITS_NONE) {
-        can->matrix_units = MATRIX_UNITS_EMULATED;
-        can->subgroup = 32;
-        can->half_matrices = can->bfloat16_matrices = (struct matrix_size){16, 16, 16};
-    }
-}
-
-// ---------------------------------------------------------------------------------------------------------------
 // Tiles
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -159,7 +14,7 @@ void wnn_cooperative_emulate(struct gpu *gpu)
 // microseconds: around the steps along k; a step, if a processor has nothing else to do; and if it has
 // enough.
 struct tile {
-    uint32_t m, n, k, warp_m, warp_n;
+    uint32_t m, n, k, subgroup_m, subgroup_n;
     float start, step, busy;
 };
 static const struct tile half_tiles[COOPERATIVE_TILES] = {{128, 128, 64, 64, 64, 15.5f, 0.87f, 0.7f},
@@ -174,9 +29,9 @@ static const struct tile single_tiles[COOPERATIVE_TILES] = {{128, 128, 16, 64, 6
 enum {
     PIECES = 3,       // of a float32
     PROCESSORS = 132, // of an H200
-    MOST_SPLITS = 16,
-    LEAST_HALF_WORK = 1 << 20, // multiplications
-    LEAST_SINGLE_WORK = 1 << 29
+    MAX_SPLITS = 16,
+    MIN_HALF_WORK = 1 << 20, // multiplications
+    MIN_SINGLE_WORK = 1 << 29
 };
 
 struct schedule {
@@ -193,17 +48,17 @@ static uint32_t divide_up(uint32_t a, uint32_t b)
 static bool tile_fits(const struct capabilities *can, const struct tile *tile, const struct matrix_size *size,
                       unsigned pieces, bool a_turned, bool b_turned)
 {
-    uint32_t invocations = tile->m / tile->warp_m * (tile->n / tile->warp_n) * can->subgroup;
+    uint32_t invocations = tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n) * can->subgroup;
     uint32_t a_lines = a_turned ? tile->k : tile->m, a_chunks = (a_turned ? tile->m : tile->k) / 8;
     uint32_t b_lines = b_turned ? tile->n : tile->k, b_chunks = (b_turned ? tile->k : tile->n) / 8;
-    uint32_t warps = tile->m / tile->warp_m * (tile->n / tile->warp_n);
+    uint32_t subgroups = tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n);
     uint32_t shared = pieces * 16 * (a_lines * (a_chunks + 1) + b_lines * (b_chunks + 1)) +
-                      4 * warps * size->m * (size->n + 4);
+                      4 * subgroups * size->m * (size->n + 4);
     uint32_t each = size->m * size->n / can->subgroup;
     return invocations <= can->invocations && invocations % a_chunks == 0 && invocations % b_chunks == 0 &&
            a_lines * a_chunks % invocations == 0 && b_lines * b_chunks % invocations == 0 &&
-           shared <= can->shared_bytes && tile->warp_m % size->m == 0 && tile->warp_n % size->n == 0 &&
-           tile->k % size->k == 0 && size->n % each == 0 && each % 4 == 0;
+           shared <= can->shared_bytes && tile->subgroup_m % size->m == 0 &&
+           tile->subgroup_n % size->n == 0 && tile->k % size->k == 0 && size->n % each == 0 && each % 4 == 0;
 }
 
 // How long a product takes, in microseconds, if nobody else is at work: splits cost a dispatch, and memory.
@@ -224,7 +79,7 @@ static bool choose(const struct capabilities *can, const struct product *p, size
     bool half = p->out->type == WNNDataType_Float16;
     const struct tile *tiles = half ? half_tiles : single_tiles;
     const struct matrix_size *size = half ? &can->half_matrices : &can->bfloat16_matrices;
-    uint32_t most = scratch < MOST_SPLITS ? (uint32_t)scratch : MOST_SPLITS, splits = 0;
+    uint32_t most = scratch < MAX_SPLITS ? (uint32_t)scratch : MAX_SPLITS, splits = 0;
     double least = INFINITY;
     for (unsigned i = 0; i < COOPERATIVE_TILES; i++) {
         if ((can->matrix_tile > 0 && i + 1 != can->matrix_tile) ||
@@ -334,15 +189,15 @@ static void describe_tile(struct shader *shader, const struct schedule *schedule
     wnn_shader_define(shader, "TILE_M", "%uu", tile->m);
     wnn_shader_define(shader, "TILE_N", "%uu", tile->n);
     wnn_shader_define(shader, "TILE_K", "%uu", tile->k);
-    wnn_shader_define(shader, "WARP_M", "%uu", tile->warp_m);
-    wnn_shader_define(shader, "WARP_N", "%uu", tile->warp_n);
+    wnn_shader_define(shader, "SUBGROUP_M", "%uu", tile->subgroup_m);
+    wnn_shader_define(shader, "SUBGROUP_N", "%uu", tile->subgroup_n);
     wnn_shader_define(shader, "PART_M", "%uu", size->m);
     wnn_shader_define(shader, "PART_N", "%uu", size->n);
     wnn_shader_define(shader, "PART_K", "%uu", size->k);
     wnn_shader_define(shader, "SUBGROUP", "%uu", can->subgroup);
     wnn_shader_define(shader, "BAND", "8u");
     wnn_shader_define(shader, "SPLIT", "%uu", schedule->split);
-    shader->local_size = tile->m / tile->warp_m * (tile->n / tile->warp_n) * can->subgroup;
+    shader->local_size = tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n) * can->subgroup;
 }
 
 static void describe_components(struct shader *shader, bool half)
@@ -433,7 +288,7 @@ static bool is_worth_it(const struct capabilities *can, const struct product *p)
     // Pixels of few channels are read one element at a time, which costs more than it saves.
     bool whole = !p->gather || p->gather->channels % 8 == 0;
     return can->always_matrices || (whole && p->rows >= 16 && p->columns >= 16 && p->inner >= 16 &&
-                                    work >= (half ? LEAST_HALF_WORK : LEAST_SINGLE_WORK));
+                                    work >= (half ? MIN_HALF_WORK : MIN_SINGLE_WORK));
 }
 
 // Why a product is not for matrix units, or NULL.

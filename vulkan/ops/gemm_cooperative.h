@@ -1,40 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix units: what a device has of them, and products that use them. Of float16 with one rounding at the
-// end; of float32 by pieces, at least as exact as sums of float32. Whoever cannot be served so gets false,
-// and takes another way.
+// Products on matrix units. Of float16 with one rounding at the end; of float32 by pieces, at least as exact
+// as sums of float32. False for any other product, which then gets another kernel.
 
-#ifndef VULKAN_COOPERATIVE_H_
-#define VULKAN_COOPERATIVE_H_
+#ifndef VULKAN_OPS_GEMM_COOPERATIVE_H_
+#define VULKAN_OPS_GEMM_COOPERATIVE_H_
 
-#include "vulkan/ops/gemm.h"
-
-#define COOPERATIVE_EXTENSIONS 2
-
-// What the creation of a device asks for.
-struct cooperative_features {
-    const void *chain; // for VkDeviceCreateInfo; NULL: nothing
-    const char *extensions[COOPERATIVE_EXTENSIONS];
-    uint32_t extension_count;
-    struct { // as in VkBaseInStructure; not in headers as old as Debian's
-        VkStructureType type;
-        void *next;
-        VkBool32 cooperative, robust;
-    } matrices;
-    struct {
-        VkStructureType type;
-        void *next;
-        VkBool32 bfloat16, dot_product, cooperative;
-    } bfloat16;
-    VkPhysicalDeviceShaderFloat16Int8Features half;
-    VkPhysicalDeviceVulkanMemoryModelFeatures memory;
-};
-
-// Finds out what the physical device has, notes it in the capabilities, and what has to be asked for.
-void wnn_cooperative_query(struct gpu *gpu, struct cooperative_features *features);
-
-// Tests: makes every product that can be one of these, on a device without matrix units by emulated ones.
-void wnn_cooperative_emulate(struct gpu *gpu);
+#include "vulkan/ops/product.h"
 
 // How many tiles there are for each type.
 #define COOPERATIVE_TILES 4

@@ -12,7 +12,7 @@
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    LEAST_SIDE = 16 // of what is worth tiles
+    MIN_SIDE = 16 // of what is worth tiles
 };
 
 // By tiles, if elements lie side by side along different dimensions in `from` and `to`. `rank` dimensions, of
@@ -25,8 +25,8 @@ static bool lower_tiles(struct lowering *lowering, const struct tensor *from, co
     unsigned along = 0, rest = 0;
     for (unsigned d = 1; d < rank; d++)
         along = steps[d] == 1 ? d : along;
-    if (to->count == 0 || bits < 8 || along == 0 || steps[0] <= 1 || sizes[0] < LEAST_SIDE ||
-        sizes[along] < LEAST_SIDE)
+    if (to->count == 0 || bits < 8 || along == 0 || steps[0] <= 1 || sizes[0] < MIN_SIDE ||
+        sizes[along] < MIN_SIDE)
         return false;
     bool whole = sizes[0] % packed == 0 && offset % packed == 0;
     for (unsigned d = rank; d-- > 0;) {
@@ -80,7 +80,7 @@ static bool lower_tiles(struct lowering *lowering, const struct tensor *from, co
     return true;
 }
 
-// A few planes of elements smaller than a word, and lines of those at the same places. As for tiles.
+// A few planes of elements smaller than a word, and their lines at the same places. As for tiles.
 static bool lower_interleaved(struct lowering *lowering, const struct tensor *from, const struct tensor *to,
                               unsigned rank, const uint32_t *sizes, const int64_t *steps, int64_t offset)
 {
@@ -94,7 +94,7 @@ static bool lower_interleaved(struct lowering *lowering, const struct tensor *fr
     // Lines are of `channels` elements beside one another in one of the tensors.
     bool apart = sizes[0] > sizes[along];
     uint32_t channels = apart ? sizes[along] : sizes[0], length = apart ? sizes[0] : sizes[along];
-    if (channels >= LEAST_SIDE || length % packed != 0 || offset % packed != 0 ||
+    if (channels >= MIN_SIDE || length % packed != 0 || offset % packed != 0 ||
         (apart ? steps[0] != channels : along != 1 || steps[0] % packed != 0))
         return false;
     int64_t plane = steps[0];
@@ -299,7 +299,7 @@ static void lower_pad(struct lowering *lowering)
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    MOST_JOINED = GPU_LEAST_BUFFERS - 2
+    MAX_JOINED = GPU_MIN_BUFFERS - 2
 };
 
 static void join(struct lowering *lowering, const struct tensor *parts, unsigned count, unsigned axis,
@@ -336,7 +336,7 @@ static size_t half_of_concat(const struct node *node)
 
 static size_t concat_scratch(const struct node *node)
 {
-    return node->in_count <= MOST_JOINED ? 0 : 2 * half_of_concat(node);
+    return node->in_count <= MAX_JOINED ? 0 : 2 * half_of_concat(node);
 }
 
 // Where parts lie in the output already (compiler/plan_memory.c), the others are copied there. False: none
@@ -374,11 +374,11 @@ static void lower_concat(struct lowering *lowering)
         lowering->failed = !wnn_fail_memory(lowering->error);
         return;
     }
-    for (size_t half = 0; count > MOST_JOINED; half = half ? 0 : half_of_concat(node)) {
+    for (size_t half = 0; count > MAX_JOINED; half = half ? 0 : half_of_concat(node)) {
         unsigned made = 0;
         size_t at = half;
         for (unsigned first = 0, some; first < count; first += some) {
-            some = count - first < MOST_JOINED ? count - first : MOST_JOINED;
+            some = count - first < MAX_JOINED ? count - first : MAX_JOINED;
             struct shape shape = parts[first].shape;
             for (unsigned k = 1; k < some; k++)
                 shape.dim[axis] += parts[first + k].shape.dim[axis];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// softmax and normalisations: in one dispatch where what belongs together lies together, else in two: what is
+// softmax and normalizations: in one dispatch where what belongs together lies together, else in two: what is
 // to be known of each group of elements, and then each element.
 
 #include "vulkan/ops/normalization.h"
@@ -17,9 +17,9 @@
 enum {
     FEWEST_MEMBERS = 2, // of a row
     GOOD_LANES = 128,   // of a row: rather than have more, they are given
-    MOST_HELD = 16,     // vectors each, which stay in registers
+    MAX_HELD = 16,      // vectors each, which stay in registers
     WIDE_LANES = 256,   // of a row, or twice as many, if registers hold halves
-    MOST_LANES = 1024,  // where there are few rows
+    MAX_LANES = 1024,   // where there are few rows
     FEW_GROUPS = 256,   // work groups that do not fill a device
     EDGE_LANES = 8,     // of a row that begins anywhere, at least
     NEAR_LANES = 4,     // of others: what they read at once is whole sectors of memory
@@ -98,17 +98,17 @@ static struct rows plan_rows(const struct lowering *lowering, const struct group
 {
     struct rows rows = {.groups = groups, .in = in, .out = out, .parts = 1};
     uint32_t most = lowering->gpu->can.invocations;
-    most = most < MOST_LANES ? most : MOST_LANES;
+    most = most < MAX_LANES ? most : MAX_LANES;
     size_t quads = rows.chunk = groups->members / 4, wide = most < WIDE_LANES ? most : WIDE_LANES;
     rows.edges = groups->members % 4 != 0;
     rows.full = (rows.edges ? groups->members - 3 : groups->members) / 4;
     rows.lanes = rows.edges ? EDGE_LANES : NEAR_LANES;
-    rows.packed = in->type == WNNDataType_Float16 && !in->fused && quads > wide * MOST_HELD;
+    rows.packed = in->type == WNNDataType_Float16 && !in->fused && quads > wide * MAX_HELD;
     if (rows.edges && in->type == WNNDataType_Float16)
         busy *= 2;
     if (rows.packed && 2 * wide <= most)
         wide *= 2;
-    if (quads > wide * (rows.packed ? halves : MOST_HELD)) {
+    if (quads > wide * (rows.packed ? halves : MAX_HELD)) {
         cut_rows(&rows, quads);
         rows.lanes = PART_LANES;
         rows.known = wnn_scratch(lowering, 0, WNNDataType_Uint32, groups->count * rows.parts * PART_WORDS);
@@ -116,7 +116,7 @@ static struct rows plan_rows(const struct lowering *lowering, const struct group
         rows.stage = waits ? TOGETHER : KEEP;
         return rows;
     }
-    while ((2 * rows.lanes <= wide && rows.lanes * (rows.lanes < GOOD_LANES ? busy : MOST_HELD) < quads) ||
+    while ((2 * rows.lanes <= wide && rows.lanes * (rows.lanes < GOOD_LANES ? busy : MAX_HELD) < quads) ||
            (2 * rows.lanes <= most && rows.lanes < quads && groups->count * rows.lanes < 64 * FEW_GROUPS))
         rows.lanes *= 2;
     return rows;
@@ -230,7 +230,7 @@ static bool are_short_rows(const struct lowering *lowering, const struct groups 
     sets->rows = sets->lanes * 4 / (unsigned)members;
     sets->held = in->type == WNNDataType_Float16 && together == 1 ? 2 * SET_HELD : SET_HELD;
     size_t row_bytes = ((members + 3) / 4 + 1) * 2 * sizeof(float) + 4 * sizeof(float); // of shared memory
-    while (sets->held > 1 && ((sets->rows * sets->held + 32) * row_bytes > GPU_LEAST_SHARED ||
+    while (sets->held > 1 && ((sets->rows * sets->held + 32) * row_bytes > GPU_MIN_SHARED ||
                               groups->count < (size_t)sets->rows * sets->held * 2 * FEW_GROUPS))
         sets->held /= 2;
     return true;
@@ -331,14 +331,6 @@ static void end_columns(struct shader *shader, const struct groups *groups, cons
 // softmax: for each group its greatest element and the sum of exponentials, then each element
 // ---------------------------------------------------------------------------------------------------------------
 
-static size_t group_count(const struct shape *shape, uint32_t axes)
-{
-    size_t count = 1;
-    for (unsigned d = 0; d < shape->rank; d++)
-        count *= axes >> d & 1 ? 1 : shape->dim[d];
-    return count;
-}
-
 // What is known of groups, or of the parts of rows.
 static size_t scratch_of_groups(size_t count, size_t members, unsigned width)
 {
@@ -406,7 +398,7 @@ static void define_softmax(struct shader *shader, const struct tensor *in, const
 static void softmax(struct lowering *lowering, uint32_t axis, const struct tensor *in,
                     const struct tensor *out, const struct softmax_input *input, const struct fused *fused)
 {
-    struct groups groups = wnn_groups_along(&in->shape, &axis, 1);
+    struct groups groups = wnn_groups_along(&in->shape, 1u << axis);
     struct tensor known = vectors(lowering, groups.count, 2);
     struct shader shader;
     struct sets sets;
@@ -452,9 +444,8 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
 
 static size_t softmax_scratch(const struct node *node)
 {
-    const struct softmax_attrs *attrs = node->attrs;
-    const struct shape *shape = &node->in[0]->type.shape;
-    return scratch_of_groups(group_count(shape, 1u << attrs->axis), shape->dim[attrs->axis], 2);
+    const struct groups groups = wnn_groups_of(node);
+    return scratch_of_groups(groups.count, groups.members, 2);
 }
 
 static void lower_softmax(struct lowering *lowering)
@@ -475,10 +466,10 @@ void wnn_lower_softmax_of(struct lowering *lowering, const struct tensor *tensor
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Normalisations: mean and 1 / sqrt(variance + epsilon) of each group, then each element
+// Normalizations: mean and 1 / sqrt(variance + epsilon) of each group, then each element
 // ---------------------------------------------------------------------------------------------------------------
 
-// Where the parameters of normalisations lie, and what else their kernels are told.
+// Where the parameters of normalizations lie, and what else their kernels are told.
 struct normalization {
     double epsilon, share; // share: 1 / members
     bool of_members;       // there is a parameter for each member, else one for some groups
@@ -487,7 +478,7 @@ struct normalization {
     int64_t outer_steps[WNN_MAX_RANK];
 };
 
-// <name>_words(i, whole): the words of four elements from element i on, or of those that there are.
+// <name>_words(i, whole): the words of four elements from element i on, or of as many as there are.
 static void define_words(struct shader *shader, const char *name, const struct tensor *tensor, unsigned k)
 {
     bool half = tensor->type == WNNDataType_Float16;
@@ -545,8 +536,8 @@ static void define_normalization(struct shader *shader, const struct normalizati
     wnn_shader_float(shader, "SHARE", how->share);
     define_parameter(shader, "SCALE", "scale", &in[1], how, in_rows, "1.0");
     define_parameter(shader, "BIAS", "bias", &in[2], how, in_rows, "-0.0");
-    wnn_shader_define(shader, "NORMALISED", "%s",
-                      in->type == WNNDataType_Float16 ? "normalised_half" : "normalised");
+    wnn_shader_define(shader, "NORMALIZED", "%s",
+                      in->type == WNNDataType_Float16 ? "normalized_half" : "normalized");
 }
 
 static bool normalize_at_once(struct lowering *lowering, const struct groups *groups, uint32_t axes,
@@ -600,21 +591,21 @@ static bool normalize_at_once(struct lowering *lowering, const struct groups *gr
     return true;
 }
 
-static void normalize(struct lowering *lowering, const uint32_t *axes, size_t axis_count, double epsilon,
-                      const int64_t parameter_steps[WNN_MAX_RANK])
+static void normalize(struct lowering *lowering)
 {
+    const struct reduction_axes axes = wnn_node_reduction_axes(lowering->node);
+    int64_t parameter_steps[WNN_MAX_RANK];
+    for (unsigned d = 0; d < WNN_MAX_RANK; d++)
+        parameter_steps[d] = (int64_t)axes.parameter[d];
     const struct tensor *in = &lowering->in[0], *scale = &lowering->in[1], *bias = &lowering->in[2],
                         *out = &lowering->out[0];
-    struct groups groups = wnn_groups_along(&in->shape, axes, axis_count);
+    struct groups groups = wnn_groups_of(lowering->node);
     struct tensor known = vectors(lowering, groups.count, 4);
     struct shader shader;
-    uint32_t listed = 0;
-    for (size_t i = 0; i < axis_count; i++)
-        listed |= 1u << axes[i];
-    if (normalize_at_once(lowering, &groups, listed, epsilon, parameter_steps))
+    if (normalize_at_once(lowering, &groups, axes.mask, axes.epsilon, parameter_steps))
         return;
     wnn_reduce_begin(&shader, lowering, &groups, in, &known, FORM_QUAD, NULL);
-    wnn_shader_float(&shader, "EPSILON", epsilon);
+    wnn_shader_float(&shader, "EPSILON", axes.epsilon);
     wnn_reduce_twice(&shader, "vec2(0.0)", "sum2(a, b)", "vec2(x, 0.0)", "mean2(s, float(MEMBERS))",
                      "vec2(0.0)", "square2(sum2(vec2(x, 0.0), -known))",
                      "vec4(known, inverse_root(sum2(mean2(s, float(MEMBERS)), vec2(EPSILON, 0.0))))");
@@ -623,7 +614,7 @@ static void normalize(struct lowering *lowering, const uint32_t *axes, size_t ax
     struct elements elements;
     wnn_elements_begin(&elements, lowering, out->count);
     wnn_elements_same(&elements, "x", in, FORM_VALUE);
-    add_groups(&elements, &known, FORM_QUAD, &in->shape, listed);
+    add_groups(&elements, &known, FORM_QUAD, &in->shape, axes.mask);
     const struct tensor *parameters[] = {scale, bias};
     static const char *const names[] = {"scale", "bias"}, *const absent[] = {"1.0", "-0.0"};
     for (unsigned i = 0; i < 2; i++) {
@@ -633,61 +624,28 @@ static void normalize(struct lowering *lowering, const uint32_t *axes, size_t ax
         else
             wnn_elements_do(&elements, "float %s = %s;", names[i], absent[i]);
     }
-    wnn_elements_output(&elements, "normalised(x, s, scale, bias)", out, FORM_VALUE);
+    wnn_elements_output(&elements, "normalized(x, s, scale, bias)", out, FORM_VALUE);
     wnn_elements_end(&elements, lowering->fused);
 }
 
 static size_t normalization_scratch(const struct node *node)
 {
-    const struct shape *shape = &node->in[0]->type.shape;
-    uint32_t axes = 0;
-    if (node->op == WNN_OP_instanceNormalization) {
-        const WNNInstanceNormalizationOptions *options = node->attrs;
-        axes = options->layout == WNNInputOperandLayout_NHWC ? 0x6 : 0xC;
-    } else {
-        const WNNLayerNormalizationOptions *options = node->attrs;
-        for (size_t i = 0; i < options->axes.count; i++)
-            axes |= 1u << options->axes.data[i];
-    }
-    size_t count = group_count(shape, axes);
-    return scratch_of_groups(count, count ? wnn_shape_elements(shape) / count : 0, 4);
+    const struct groups groups = wnn_groups_of(node);
+    return scratch_of_groups(groups.count, groups.members, 4);
 }
 
-static void lower_instance_normalization(struct lowering *lowering)
-{
-    const WNNInstanceNormalizationOptions *options = lowering->node->attrs;
-    bool last = options->layout == WNNInputOperandLayout_NHWC;
-    const uint32_t axes[2] = {last ? 1 : 2, last ? 2 : 3};
-    int64_t steps[WNN_MAX_RANK] = {0};
-    steps[last ? 3 : 1] = 1;
-    normalize(lowering, axes, 2, options->epsilon, steps);
-}
-
-static void lower_layer_normalization(struct lowering *lowering)
-{
-    const WNNLayerNormalizationOptions *options = lowering->node->attrs;
-    const struct shape *shape = &lowering->in[0].shape;
-    int64_t steps[WNN_MAX_RANK] = {0}, step = 1;
-    // scale and bias have the axes in the order in which they are listed.
-    for (size_t i = options->axes.count; i-- > 0;) {
-        steps[options->axes.data[i]] = step;
-        step *= shape->dim[options->axes.data[i]];
-    }
-    normalize(lowering, options->axes.data, options->axes.count, options->epsilon, steps);
-}
-
-const struct gpu_operator wnn_gpu_instanceNormalization = {.lower = lower_instance_normalization,
+const struct gpu_operator wnn_gpu_instanceNormalization = {.lower = normalize,
                                                            .scratch = normalization_scratch,
                                                            .in_place = 1,
-                                                           .finishes = true,
-                                                           .prepares = wnn_reduction_prepares};
-const struct gpu_operator wnn_gpu_layerNormalization = {.lower = lower_layer_normalization,
+                                                           .fuses_epilogue = true,
+                                                           .fuses_prologue = wnn_reduction_fuses_prologue};
+const struct gpu_operator wnn_gpu_layerNormalization = {.lower = normalize,
                                                         .scratch = normalization_scratch,
                                                         .in_place = 1,
-                                                        .finishes = true,
-                                                        .prepares = wnn_reduction_prepares};
+                                                        .fuses_epilogue = true,
+                                                        .fuses_prologue = wnn_reduction_fuses_prologue};
 const struct gpu_operator wnn_gpu_softmax = {.lower = lower_softmax,
                                              .scratch = softmax_scratch,
                                              .in_place = 1,
-                                             .finishes = true,
-                                             .prepares = wnn_reduction_prepares};
+                                             .fuses_epilogue = true,
+                                             .fuses_prologue = wnn_reduction_fuses_prologue};

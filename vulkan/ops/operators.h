@@ -11,11 +11,11 @@
 struct gpu_operator {
     void (*lower)(struct lowering *lowering);
     size_t (*scratch)(const struct node *node); // bytes, SIZE_MAX: too many; NULL: none
-    uint32_t in_place; // bit i: output 0 may lie where input i lies, if that has its shape and size
-    bool finishes;     // does by itself what becomes of its results (lowering.fused)
+    uint32_t in_place;   // bit i: output 0 may lie where input i lies, if that has its shape and size
+    bool fuses_epilogue; // does by itself what becomes of its results (lowering.fused)
     // (optional) Whether it reads an input by wnn_shader_input, as floats or whatever it is (tensor.fused),
     // and each element of it a few times at most. NULL: never.
-    bool (*prepares)(const struct node *node, unsigned input);
+    bool (*fuses_prologue)(const struct node *node, unsigned input);
 };
 
 // By operator; NULL for the forms of 2024.
@@ -38,7 +38,7 @@ void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const 
 
 // conv_filters.c: lets constant filters lie as convolutions read them best; uses are counted. Groups of so
 // many channels are multiplied as matrices, and read filters as these do.
-#define GPU_LEAST_GROUP 8
+#define GPU_MIN_GROUP 8
 void wnn_turn_filters(struct graph *graph, struct allocator *allocator);
 
 #endif

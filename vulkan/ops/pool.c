@@ -9,7 +9,7 @@ static struct groups images_of(const struct node *node)
 {
     const WNNPool2dOptions *options = node->attrs;
     uint32_t first = options->layout == WNNInputOperandLayout_NHWC ? 1 : 2;
-    return wnn_groups_along(&node->in[0]->type.shape, (const uint32_t[]){first, first + 1}, 2);
+    return wnn_groups_along(&node->in[0]->type.shape, 3u << first);
 }
 
 static size_t scratch_bytes(const struct node *node)
@@ -30,7 +30,7 @@ static void lower_global_pool(struct lowering *lowering)
 }
 
 // Windows that do not overlap much.
-static bool prepares(const struct node *node, unsigned input)
+static bool fuses_prologue(const struct node *node, unsigned input)
 {
     const struct pooling p = wnn_node_pooling(node);
     return input == 0 && (uint64_t)p.window[0] * p.window[1] <= 4 * (uint64_t)p.strides[0] * p.strides[1];
@@ -87,5 +87,7 @@ static void lower_pool2d(struct lowering *lowering)
     wnn_shader_end(&shader);
 }
 
-const struct gpu_operator wnn_gpu_pooling = {
-    .lower = lower_pool2d, .scratch = scratch_bytes, .finishes = true, .prepares = prepares};
+const struct gpu_operator wnn_gpu_pooling = {.lower = lower_pool2d,
+                                             .scratch = scratch_bytes,
+                                             .fuses_epilogue = true,
+                                             .fuses_prologue = fuses_prologue};

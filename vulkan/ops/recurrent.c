@@ -12,10 +12,10 @@
 enum {
     EXACT = 64, // so many terms and fewer are summed in pairs of floats, and what comes of them too
     SMALL_STATE = 1 << 16, // weights that a work group reads again and again
-    MOST_STEPS = 1 << 13,  // that are dispatches of their own
-    MOST_WORK = 1 << 22,   // multiplications of a row in one dispatch
-    MOST_TOGETHER = 4,     // rows of the batch for which weights are loaded once
-    MOST_GATES = 4
+    MAX_STEPS = 1 << 13,   // that are dispatches of their own
+    MAX_WORK = 1 << 22,    // multiplications of a row in one dispatch
+    MAX_TOGETHER = 4,      // rows of the batch for which weights are loaded once
+    MAX_GATES = 4
 };
 
 struct network {
@@ -23,7 +23,7 @@ struct network {
     const struct tensor *input, *weight, *recurrent_weight, *bias, *recurrent_bias, *peephole, *first_hidden,
         *first_cell;
     const struct tensor *last_hidden, *last_cell, *sequence; // NULL: not wanted
-    uint32_t block[MOST_GATES]; // by gate: which block of lines of the weights is its
+    uint32_t block[MAX_GATES]; // by gate: which block of lines of the weights is its
     WNNActivationList activations;
     uint32_t directions, steps, batches, inputs, size, gates;
 };
@@ -70,7 +70,7 @@ static struct network network_of(const struct node *node)
     n.backward = direction == WNNRecurrentNetworkDirection_Backward;
     const uint32_t gru_blocks[] = {rzn ? 1 : 0, rzn ? 0 : 1, 2, 0},    // update, reset, new
         lstm_blocks[] = {0, ifgo ? 3 : 1, ifgo ? 1 : 2, ifgo ? 2 : 3}; // input, output, forget, cell
-    for (unsigned g = 0; g < MOST_GATES; g++)
+    for (unsigned g = 0; g < MAX_GATES; g++)
         n.block[g] = lstm ? lstm_blocks[g] : gru_blocks[g];
     return n;
 }
@@ -159,7 +159,7 @@ static struct places places_of(const struct network *n)
     uint64_t part = p.row * n->directions * n->steps * n->gates * (has_pairs(n) ? 8 : 4);
     p.states = (part + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
     p.gates = p.row * STATES * 4;
-    p.direction = (p.gates + p.row * MOST_GATES * 8 + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
+    p.direction = (p.gates + p.row * MAX_GATES * 8 + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
     p.sequence = p.states + n->directions * p.direction;
     p.rest = p.sequence + p.row * n->directions * n->steps * 4;
     p.rest = (p.rest + WNN_ALIGNMENT - 1) / WNN_ALIGNMENT * WNN_ALIGNMENT;
@@ -322,9 +322,9 @@ static uint64_t shared_bytes(const struct network *n, const struct schedule *s)
     uint32_t number = is_exact(n) ? 8 : 4, gates = !n->lstm && !n->reset_after ? 2 : n->gates;
     uint64_t bytes = (uint64_t)(s->local_size * gates * s->rows + s->lanes) * number;
     if (!s->alone)
-        bytes += MOST_GATES * s->rows * (s->local_size / s->lanes) * number;
+        bytes += MAX_GATES * s->rows * (s->local_size / s->lanes) * number;
     else if (s->shared)
-        bytes += (uint64_t)n->size * (MOST_GATES * number + STATES * 4);
+        bytes += (uint64_t)n->size * (MAX_GATES * number + STATES * 4);
     return bytes;
 }
 
@@ -337,7 +337,7 @@ static struct schedule choose(const struct lowering *lowering, const struct netw
              largest = (uint64_t)n->gates * n->size * n->batches * 8; // of what changes from step to step
     bool small = weights <= SMALL_STATE && !can->minimal,             // tests: as if the state were large
         processor = can->type == VK_PHYSICAL_DEVICE_TYPE_CPU;
-    struct schedule s = {.alone = small || has_softmax(n) || n->steps > MOST_STEPS ||
+    struct schedule s = {.alone = small || has_softmax(n) || n->steps > MAX_STEPS ||
                                   largest > wnn_shader_piece(gpu),
                          .rows = 1};
     uint32_t most = can->invocations < 1024 || processor ? 128 : s.alone ? 1024 : 256;
@@ -345,7 +345,7 @@ static struct schedule choose(const struct lowering *lowering, const struct netw
     s.lanes = s.lanes < 4 ? 4 : s.lanes;
     if (!s.alone && n->batches > 1) {
         s.lanes = s.lanes < 16 ? 16 : s.lanes;
-        s.rows = power_above(n->batches, MOST_TOGETHER);
+        s.rows = power_above(n->batches, MAX_TOGETHER);
     }
     s.shared = s.alone;
     s.local_size = power_above((uint64_t)s.lanes * n->size, most);
@@ -430,7 +430,7 @@ static unsigned begin_steps(struct shader *shader, struct lowering *lowering, co
     else
         wnn_shader_number(shader, "SIZE", n->size);
     wnn_shader_number(shader, "LINES", n->size * n->gates);
-    wnn_shader_numbers(shader, "BLOCK", n->block, MOST_GATES);
+    wnn_shader_numbers(shader, "BLOCK", n->block, MAX_GATES);
     unsigned k = wnn_shader_input(shader, "x", x, has_pairs(n) ? FORM_PAIR : FORM_VALUE);
     define_numbers(shader, n);
     wnn_shader_input(shader, "r", n->recurrent_weight, FORM_VALUE);
@@ -442,7 +442,7 @@ static unsigned begin_steps(struct shader *shader, struct lowering *lowering, co
     }
     if (given(n->recurrent_bias)) {
         wnn_shader_define(shader, "RECURRENT_BIAS", "1");
-        wnn_shader_define(shader, "BIASED_GATES", "%uu", !n->lstm && n->reset_after ? 2 : MOST_GATES);
+        wnn_shader_define(shader, "BIASED_GATES", "%uu", !n->lstm && n->reset_after ? 2 : MAX_GATES);
         wnn_shader_input(shader, "q", n->recurrent_bias, FORM_VALUE);
     }
     if (given(n->peephole)) {
@@ -481,7 +481,7 @@ static void lower_alone(struct lowering *lowering, const struct network *n, cons
 {
     bool backward = n->backward || direction == 1;
     uint64_t work = (uint64_t)n->gates * n->size * n->size;
-    uint32_t most = work < MOST_WORK ? (uint32_t)(MOST_WORK / work) : 1;
+    uint32_t most = work < MAX_WORK ? (uint32_t)(MAX_WORK / work) : 1;
     for (uint32_t done = 0, steps; done < n->steps; done += steps) {
         steps = n->steps - done < most ? n->steps - done : most;
         uint32_t first = backward ? n->steps - done - steps : done;
@@ -643,7 +643,7 @@ static void lower_steps(struct lowering *lowering, const struct network *n, cons
                 slots[d][phase] = lower_step(lowering, n, places, s, d, phase, &turn);
                 models[d][phase] = *place;
                 if (*place)
-                    (*place)->turns = n->steps;
+                    (*place)->cooperating_dispatches = n->steps;
             }
 }
 

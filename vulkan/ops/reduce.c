@@ -5,27 +5,28 @@
 
 #include "vulkan/ops/reduce.h"
 
-struct groups wnn_groups_along(const struct shape *shape, const uint32_t *axes, size_t axis_count)
+struct groups wnn_groups_along(const struct shape *shape, uint32_t mask)
 {
     struct groups groups = {.count = 1, .members = 1};
     size_t strides[WNN_MAX_RANK];
     wnn_shape_strides(shape, strides);
     for (unsigned d = 0; d < shape->rank; d++) {
-        bool listed = false;
-        for (size_t i = 0; i < axis_count; i++)
-            listed |= axes[i] == d;
-        if (listed)
-            continue;
-        groups.outer_dims[groups.outer] = shape->dim[d];
-        groups.outer_steps[groups.outer++] = (int64_t)strides[d];
-        groups.count *= shape->dim[d];
-    }
-    for (size_t i = 0; i < axis_count; i++) {
-        groups.inner_dims[groups.inner] = shape->dim[axes[i]];
-        groups.inner_steps[groups.inner++] = (int64_t)strides[axes[i]];
-        groups.members *= shape->dim[axes[i]];
+        if (mask >> d & 1) {
+            groups.inner_dims[groups.inner] = shape->dim[d];
+            groups.inner_steps[groups.inner++] = (int64_t)strides[d];
+            groups.members *= shape->dim[d];
+        } else {
+            groups.outer_dims[groups.outer] = shape->dim[d];
+            groups.outer_steps[groups.outer++] = (int64_t)strides[d];
+            groups.count *= shape->dim[d];
+        }
     }
     return groups;
+}
+
+struct groups wnn_groups_of(const struct node *node)
+{
+    return wnn_groups_along(&node->in[0]->type.shape, wnn_node_reduction_axes(node).mask);
 }
 
 // Whether elements of neighbouring groups lie side by side, and those of one group do not.
@@ -96,30 +97,30 @@ void wnn_reduce_twice(struct shader *shader, const char *neutral, const char *fi
 struct schedule {
     bool columns, words, edges;         // words: loads are of whole words, up to 16 bytes
     unsigned side, rows;                // of a tile; rows: 0, there is none
-    unsigned wide, turns;               // elements of a load; loads of a lane that are on their way
+    unsigned wide, loads_in_flight;     // elements of a load; loads of a lane that are in flight
     unsigned lanes, beside, local_size; // beside: invocations between lanes of a group
     size_t piece;                       // members
 };
 
 enum {
-    MOST_LANES = 256,
+    MAX_LANES = 256,
     COLUMN_LANES = 8,
     LOADS = 16, // of a lane, if there are as many
-    MOST_TURNS = 8,
-    SIDE_LANES = 4,          // read what lies side by side, however little that is
-    LEAST_PIECE = 1 << 10,   // members
-    FILLED = 1 << 18,        // invocations that a device has room for, roughly
-    LARGE = 1 << 20,         // from so many invocations on, work groups are large: starting one takes time
-    MOST_SHARED = 16 * 1024, // that all devices have
-    FEW_MEMBERS = 64,        // of columns: results matter, too
-    MOST_BESIDE = 32,
+    MAX_LOADS_IN_FLIGHT = 8,
+    SIDE_LANES = 4,         // read what lies side by side, however little that is
+    MIN_PIECE = 1 << 10,    // members
+    FILLED = 1 << 18,       // invocations that a device has room for, roughly
+    LARGE = 1 << 20,        // from so many invocations on, work groups are large: starting one takes time
+    MAX_SHARED = 16 * 1024, // that all devices have
+    FEW_MEMBERS = 64,       // of columns: results matter, too
+    MAX_BESIDE = 32,
     LINE_BYTES = 128,  // that are read at once, at least
     EDGED_VECTORS = 4, // of a row that begins anywhere, at least
     TILED_BYTES = 256, // of the rows of a lane, at most
     TILED_LANES = 128,
-    LANE_BYTES = 32,  // that a lane should bring to a tile, at least
-    MOST_VECTOR = 16, // members of a row that vectors make,
-    MOST_HALVES = 64, // or of one of float16 that is cheap to join
+    LANE_BYTES = 32, // that a lane should bring to a tile, at least
+    MAX_VECTOR = 16, // members of a row that vectors make,
+    MAX_HALVES = 64, // or of one of float16 that is cheap to join
 };
 
 static unsigned form_bits(WNNDataType type, enum form form)
@@ -151,7 +152,7 @@ static void choose_tile(struct schedule *s, const struct groups *groups, unsigne
     unsigned wide = bits < 32 ? 32 / bits : 1, side = per, size = TILED_LANES;
     while (row_bits * side % 32 != 0)
         side *= 2;
-    size_t by_vectors = bits == 32 ? 0 : bits == 16 && !dear ? MOST_HALVES : MOST_VECTOR;
+    size_t by_vectors = bits == 32 ? 0 : bits == 16 && !dear ? MAX_HALVES : MAX_VECTOR;
     if (s->columns || bits > 32 || (s->words && !s->edges && groups->members > by_vectors) ||
         row_bits * side > 8 * TILED_BYTES || groups->count < FILLED / 16)
         return;
@@ -161,23 +162,23 @@ static void choose_tile(struct schedule *s, const struct groups *groups, unsigne
         steps[0] != (int64_t)groups->members)
         return;
     size_t bytes = (row_bits * side / 32 | 1) * 4; // of a lane, with a gap
-    while (size > 32 && size * bytes > MOST_SHARED)
+    while (size > 32 && size * bytes > MAX_SHARED)
         size /= 2;
-    if (size * bytes > MOST_SHARED)
+    if (size * bytes > MAX_SHARED)
         return;
     unsigned each = 1;
-    while (each * bytes < LANE_BYTES && 2 * each * size * bytes <= MOST_SHARED)
+    while (each * bytes < LANE_BYTES && 2 * each * size * bytes <= MAX_SHARED)
         each *= 2;
     *s = (struct schedule){.side = side,
                            .rows = size * side * each,
                            .wide = wide,
-                           .turns = 1,
+                           .loads_in_flight = 1,
                            .lanes = 1,
                            .beside = 1,
                            .local_size = size,
                            .piece = groups->members};
-    while (s->turns < MOST_TURNS && s->turns * wide < groups->members)
-        s->turns *= 2;
+    while (s->loads_in_flight < MAX_LOADS_IN_FLIGHT && s->loads_in_flight * wide < groups->members)
+        s->loads_in_flight *= 2;
 }
 
 // Invocations beside one another read what lies side by side, and where that is little the lanes of a group
@@ -187,9 +188,9 @@ static void choose_columns(struct schedule *s, const struct groups *groups, uint
 {
     uint32_t beside = (side_by_side + s->wide - 1) / s->wide;
     size_t units = (groups->count + s->wide - 1) / s->wide;
-    s->beside = beside < MOST_BESIDE ? beside : MOST_BESIDE;
+    s->beside = beside < MAX_BESIDE ? beside : MAX_BESIDE;
     size_t bytes = (size_t)s->beside * s->wide * bits / 8;
-    while (2 * s->lanes <= groups->members && 2 * s->beside * s->lanes <= MOST_LANES &&
+    while (2 * s->lanes <= groups->members && 2 * s->beside * s->lanes <= MAX_LANES &&
            (bytes * s->lanes < LINE_BYTES || units * s->lanes < FILLED))
         s->lanes *= 2;
 }
@@ -207,7 +208,7 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
              outer = wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, outer_sizes,
                                          outer_steps),
              bits = form_bits(type, form), wide = bits >= 8 && bits < 128 ? 128 / bits : 1;
-    struct schedule s = {.wide = 1, .lanes = 1, .beside = 1, .turns = 1, .piece = groups->members};
+    struct schedule s = {.wide = 1, .lanes = 1, .beside = 1, .loads_in_flight = 1, .piece = groups->members};
     s.columns = inner > 0 && steps[0] != 1 && outer > 0 && outer_steps[0] == 1 && outer_sizes[0] > 1;
     if (s.columns) {
         // Less where more would take many registers, or results of a lane would lie far apart.
@@ -235,16 +236,17 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
     if (s.columns)
         choose_columns(&s, groups, outer_sizes[0], bits);
     else
-        while (s.lanes < MOST_LANES && (s.lanes * (size_t)LOADS < loads ||
-                                        (s.lanes < side_lanes && s.lanes * (size_t)side_loads <= loads) ||
-                                        (2 * s.lanes <= loads && units * s.lanes < FILLED / 4)))
+        while (s.lanes < MAX_LANES && (s.lanes * (size_t)LOADS < loads ||
+                                       (s.lanes < side_lanes && s.lanes * (size_t)side_loads <= loads) ||
+                                       (2 * s.lanes <= loads && units * s.lanes < FILLED / 4)))
             s.lanes *= 2;
-    unsigned most_turns = s.columns && s.wide > 1 && s.wide * bits == 32 ? 2 * MOST_TURNS : MOST_TURNS;
-    while (s.turns < most_turns && 2 * s.turns * s.lanes <= loads)
-        s.turns *= 2;
+    unsigned max_loads =
+        s.columns && s.wide > 1 && s.wide * bits == 32 ? 2 * MAX_LOADS_IN_FLIGHT : MAX_LOADS_IN_FLIGHT;
+    while (s.loads_in_flight < max_loads && 2 * s.loads_in_flight * s.lanes <= loads)
+        s.loads_in_flight *= 2;
     // Lanes of a group, and groups that share a word of the output, are in one work group.
     unsigned together = s.columns ? s.beside : per, least = units * s.lanes >= LARGE ? 256 : 64;
-    size_t most = MOST_SHARED / ((s.columns ? s.wide : 1) * wnn_reduction_bytes(reduction));
+    size_t most = MAX_SHARED / ((s.columns ? s.wide : 1) * wnn_reduction_bytes(reduction));
     most = most < gpu->can.invocations ? most : gpu->can.invocations;
     while (s.lanes > 1 && together * s.lanes > most)
         s.lanes /= 2;
@@ -253,10 +255,10 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
     s.local_size = together < least ? least / together * together : together;
     if (!from_kept && can_tile)
         choose_tile(&s, groups, bits, per, blocks && reduction->dear);
-    size_t busy = units * s.lanes, most_pieces = groups->members / LEAST_PIECE;
-    if (pieces && busy <= FILLED / 2 && most_pieces > 1) {
+    size_t busy = units * s.lanes, max_pieces = groups->members / MIN_PIECE;
+    if (pieces && busy <= FILLED / 2 && max_pieces > 1) {
         size_t count = FILLED / busy;
-        count = count < most_pieces ? count : most_pieces;
+        count = count < max_pieces ? count : max_pieces;
         size_t piece = (groups->members + count - 1) / count;
         s.piece = (piece + wide - 1) / wide * wide;
     }
@@ -320,12 +322,12 @@ static void define_load(struct shader *shader, const struct schedule *s, unsigne
     wnn_shader_text(shader, "}\n");
 }
 
-// accumulate_block(s, x, k, end) of what TURNS loads from member k on have brought: element i is that member,
-// and no other before it, if is_member().
+// accumulate_block(s, x, k, end) of what LOADS_IN_FLIGHT loads from member k on have brought: element i is
+// that member, and no other before it, if is_member().
 static void define_block(struct shader *shader, const struct schedule *s, const char *block)
 {
     unsigned line = s->columns ? 1 : s->wide;
-    wnn_shader_define(shader, "BLOCK", "%uu", s->turns * line);
+    wnn_shader_define(shader, "BLOCK", "%uu", s->loads_in_flight * line);
     if (s->rows) {
         wnn_shader_text(
             shader,
@@ -353,7 +355,7 @@ static void lower_pass(struct lowering *lowering, const struct groups *groups, c
 {
     size_t pieces = (groups->members + s->piece - 1) / s->piece;
     struct shader shader;
-    wnn_shader_begin(&shader, lowering, "fold", groups->count * groups->members);
+    wnn_shader_begin(&shader, lowering, "accumulate", groups->count * groups->members);
     shader.local_size = s->local_size;
     wnn_shader_define(&shader, "TILED", "%d", s->rows > 0);
     wnn_shader_define(&shader, "HALF_PAIRS", "%d", out->type == WNNDataType_Float16 && !to_kept);
@@ -363,7 +365,7 @@ static void lower_pass(struct lowering *lowering, const struct groups *groups, c
     wnn_shader_define(&shader, "BESIDE", "%uu", s->beside);
     wnn_shader_define(&shader, "SHARED_WORDS", "%d", !s->columns && wnn_dtype_bits(out->type) < 32);
     wnn_shader_define(&shader, "WIDE", "%uu", s->wide);
-    wnn_shader_define(&shader, "TURNS", "%uu", s->turns);
+    wnn_shader_define(&shader, "LOADS_IN_FLIGHT", "%uu", s->loads_in_flight);
     wnn_shader_number(&shader, "MEMBERS", (uint32_t)groups->members);
     wnn_shader_number(&shader, "GROUPS", (uint32_t)groups->count);
     wnn_shader_number(&shader, "CHUNK", (uint32_t)s->piece);
@@ -406,7 +408,7 @@ static void lower_pass(struct lowering *lowering, const struct groups *groups, c
     wnn_shader_end_groups(&shader, (units + together - 1) / together);
 }
 
-// What is folded of the input in pieces is folded again. `pieces`: it may be.
+// What is reduced of the input in pieces is reduced again. `pieces`: it may be.
 static struct schedule first_schedule(const struct gpu *gpu, const struct groups *groups,
                                       const struct tensor *in, WNNDataType out,
                                       const struct reduction *reduction, bool pieces)
@@ -457,7 +459,7 @@ void wnn_lower_partial_reduction(struct lowering *lowering, const struct groups 
 // Bytes for as many pieces as any device has work for.
 size_t wnn_reduction_scratch(const struct groups *groups)
 {
-    size_t most = groups->members / LEAST_PIECE, pieces = groups->count < FILLED ? FILLED / groups->count : 1;
+    size_t most = groups->members / MIN_PIECE, pieces = groups->count < FILLED ? FILLED / groups->count : 1;
     pieces = pieces < most ? pieces : most;
     return pieces < 2 ? 0 : groups->count * pieces * 4 * sizeof(float);
 }
@@ -724,13 +726,11 @@ struct reduction wnn_reduction_of(enum op op, WNNDataType type)
 
 static size_t scratch_bytes(const struct node *node)
 {
-    const WNNReduceOptions *options = node->attrs;
-    struct groups groups =
-        wnn_groups_along(&node->in[0]->type.shape, options->axes.data, options->axes.count);
+    struct groups groups = wnn_groups_of(node);
     return wnn_reduction_scratch(&groups);
 }
 
-bool wnn_reduction_prepares(const struct node *node, unsigned input)
+bool wnn_reduction_fuses_prologue(const struct node *node, unsigned input)
 {
     (void)node;
     return input == 0;
@@ -738,12 +738,12 @@ bool wnn_reduction_prepares(const struct node *node, unsigned input)
 
 static void lower_reduce(struct lowering *lowering)
 {
-    const WNNReduceOptions *options = lowering->node->attrs;
-    const struct tensor *in = &lowering->in[0];
-    struct groups groups = wnn_groups_along(&in->shape, options->axes.data, options->axes.count);
-    struct reduction reduction = wnn_reduction_of((enum op)lowering->node->op, in->type);
+    struct groups groups = wnn_groups_of(lowering->node);
+    struct reduction reduction = wnn_reduction_of((enum op)lowering->node->op, lowering->in[0].type);
     wnn_lower_reduction(lowering, &groups, &reduction);
 }
 
-const struct gpu_operator wnn_gpu_reduction = {
-    .lower = lower_reduce, .scratch = scratch_bytes, .finishes = true, .prepares = wnn_reduction_prepares};
+const struct gpu_operator wnn_gpu_reduction = {.lower = lower_reduce,
+                                               .scratch = scratch_bytes,
+                                               .fuses_epilogue = true,
+                                               .fuses_prologue = wnn_reduction_fuses_prologue};

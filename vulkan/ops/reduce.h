@@ -5,6 +5,7 @@
 #ifndef VULKAN_REDUCE_H_
 #define VULKAN_REDUCE_H_
 
+#include "ops/geometry.h"
 #include "vulkan/ops/operators.h"
 
 // The elements of a tensor in groups that differ only along the axes.
@@ -15,7 +16,8 @@ struct groups {
     size_t count, members;
 };
 
-struct groups wnn_groups_along(const struct shape *shape, const uint32_t *axes, size_t axis_count);
+struct groups wnn_groups_along(const struct shape *shape, uint32_t mask);
+struct groups wnn_groups_of(const struct node *node);
 
 // Begins a reduction of `in` whose operation the caller defines.
 void wnn_reduce_begin(struct shader *shader, struct lowering *lowering, const struct groups *groups,
@@ -24,7 +26,7 @@ void wnn_reduce_begin(struct shader *shader, struct lowering *lowering, const st
 void wnn_reduce_end(struct shader *shader, const struct groups *groups);
 
 // Whether it reads an input, which normalizations and softmax do up to three times, by wnn_shader_input.
-bool wnn_reduction_prepares(const struct node *node, unsigned input);
+bool wnn_reduction_fuses_prologue(const struct node *node, unsigned input);
 
 // Reduces in two passes, the first of which finds what the second needs to know.
 void wnn_reduce_twice(struct shader *shader, const char *neutral, const char *first_join,

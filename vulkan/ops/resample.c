@@ -2,35 +2,24 @@
 //
 // Resampling.
 
+#include "ops/geometry.h"
 #include "vulkan/ops/operators.h"
 
 static void lower_resample2d(struct lowering *lowering)
 {
-    const WNNResample2dOptions *options = lowering->node->attrs;
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    bool linear = options->mode == WNNInterpolationMode_Linear;
-    unsigned first = options->axes.data[0], second = options->axes.data[1];
-    if (first > second) {
-        unsigned third = first;
-        first = second;
-        second = third;
-    }
-    uint32_t middle = 1, inner = 1;
-    for (unsigned d = first + 1; d < in->shape.rank; d++)
-        *(d < second ? &middle : &inner) *= d == second ? 1 : in->shape.dim[d];
+    const struct resampling r = wnn_node_resampling(lowering->node);
     struct shader shader;
-    enum form form = linear ? FORM_VALUE : FORM_BITS;
+    enum form form = r.linear ? FORM_VALUE : FORM_BITS;
     // The frame rounds and activates floats: nearest elements of a node with an activation are values.
     if (lowering->fused)
         form = FORM_VALUE;
     wnn_shader_begin(&shader, lowering, "resample", out->count);
-    wnn_shader_define(&shader, "LINEAR", "%d", linear);
-    wnn_shader_number(&shader, "MIDDLE", middle);
-    wnn_shader_number(&shader, "INNER", inner);
-    wnn_shader_numbers(&shader, "IN_SIZE", (const uint32_t[2]){in->shape.dim[first], in->shape.dim[second]},
-                       2);
-    wnn_shader_numbers(&shader, "OUT_SIZE",
-                       (const uint32_t[2]){out->shape.dim[first], out->shape.dim[second]}, 2);
+    wnn_shader_define(&shader, "LINEAR", "%d", r.linear);
+    wnn_shader_number(&shader, "MIDDLE", (uint32_t)r.middle);
+    wnn_shader_number(&shader, "INNER", (uint32_t)r.inner);
+    wnn_shader_numbers(&shader, "IN_SIZE", r.in, 2);
+    wnn_shader_numbers(&shader, "OUT_SIZE", r.out, 2);
     wnn_shader_input(&shader, "a", in, form);
     wnn_shader_output(&shader, out, form, lowering->fused);
     wnn_shader_define(&shader, "RESULT(x)", "%s",
@@ -40,4 +29,4 @@ static void lower_resample2d(struct lowering *lowering)
     wnn_shader_end(&shader);
 }
 
-const struct gpu_operator wnn_gpu_resample2d = {.lower = lower_resample2d, .finishes = true};
+const struct gpu_operator wnn_gpu_resample2d = {.lower = lower_resample2d, .fuses_epilogue = true};

@@ -17,8 +17,8 @@ enum {
     SCAN_COLUMN_LANES = 8,
     SCAN_FILLED = 1 << 18, // invocations that a device has room for, roughly
     HELD_COLUMNS = 8,
-    LEAST_SHARE = 4, // chunks
-    MOST_PIECES = 512
+    MIN_SHARE = 4, // chunks
+    MAX_PIECES = 512
 };
 
 static struct scan scan_of(const struct groups *groups, WNNDataType type)
@@ -38,7 +38,7 @@ static struct scan scan_of(const struct groups *groups, WNNDataType type)
         s.by_float32 = half && (outer == 0 || steps[0] != 1 || sizes[0] % 2 != 0 ||
                                 !wnn_are_multiples(outer, steps, 2, 1) || groups->inner_steps[0] % 2 != 0);
     } else {
-        // Where few lanes are enough, more work groups are under way, which wait for fewer lanes.
+        // Where few lanes are enough, more work groups are in flight, which wait for fewer lanes.
         unsigned most = wnn_dtype_bits(type) == 64 ? 9 : 17, lanes = half ? 32 : 64,
                  held_most = half ? 33 : most;
         bool few = members <= (size_t)lanes * held_most;
@@ -54,9 +54,9 @@ static struct scan scan_of(const struct groups *groups, WNNDataType type)
     s.chunk = s.lanes * s.held;
     size_t chunks = (members + s.chunk - 1) / s.chunk, busy = groups->count * s.lanes,
            pieces = busy < SCAN_FILLED / 4 ? SCAN_FILLED / (busy ? busy : 1) : 1;
-    pieces = pieces < MOST_PIECES ? pieces : MOST_PIECES;
+    pieces = pieces < MAX_PIECES ? pieces : MAX_PIECES;
     s.share = pieces > 1 ? (chunks + pieces - 1) / pieces : chunks;
-    s.share = s.share < LEAST_SHARE ? LEAST_SHARE : s.share;
+    s.share = s.share < MIN_SHARE ? MIN_SHARE : s.share;
     s.share = s.share < chunks ? s.share : chunks;
     s.pieces = s.share ? (chunks + s.share - 1) / s.share : 1;
     return s;
@@ -70,9 +70,8 @@ static size_t kept_bytes(const struct groups *groups, const struct scan *s, cons
 
 static size_t scratch_bytes(const struct node *node)
 {
-    const struct cumulative_sum_attrs *attrs = node->attrs;
     const struct descriptor *type = &node->in[0]->type;
-    struct groups groups = wnn_groups_along(&type->shape, &attrs->axis, 1);
+    struct groups groups = wnn_groups_of(node);
     struct scan s = scan_of(&groups, type->type);
     struct reduction reduction = wnn_reduction_of(WNN_OP_reduceSum, type->type);
     return kept_bytes(&groups, &s, &reduction) +
@@ -129,9 +128,8 @@ static void lower_scan(struct lowering *lowering, const struct groups *groups, c
 
 static void lower_cumulative_sum(struct lowering *lowering)
 {
-    const struct cumulative_sum_attrs *attrs = lowering->node->attrs;
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct groups groups = wnn_groups_along(&in->shape, &attrs->axis, 1);
+    struct groups groups = wnn_groups_of(lowering->node);
     struct scan s = scan_of(&groups, in->type);
     struct reduction reduction = wnn_reduction_of(WNN_OP_reduceSum, in->type);
     struct tensor kept = wnn_scratch(lowering, 0, reduction.kept_type, groups.count * s.pieces);

@@ -51,7 +51,9 @@ void wnn_program_estimate(struct program *program)
             work = work_of(program, step->node);
         node = step->node;
         step->cost =
-            step->kind == STEP_DISPATCH ? 2 * work / operations / (step->turns ? step->turns : 1) : 0;
+            step->kind == STEP_DISPATCH
+                ? 2 * work / operations / (step->cooperating_dispatches ? step->cooperating_dispatches : 1)
+                : 0;
         for (unsigned i = 0; i < step->binding_count; i++)
             step->cost += (double)step->bindings[i].region.bytes / bytes;
         total += step->cost;
@@ -94,7 +96,7 @@ void wnn_program_cut(struct program *program)
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    MOST_VERSIONS = 4 // a dispatch that is one work group cannot be cut
+    MAX_VERSIONS = 4 // a dispatch that is one work group cannot be cut
 };
 
 static void correct(struct program *program, const double *times, size_t count)
@@ -117,7 +119,7 @@ void wnn_program_learn(struct program *program, const struct recording *recordin
     struct gpu *gpu = program->gpu;
     if (recording->version != program->version)
         return;
-    if (recording->stamps != STAMPS_SUBMISSIONS) {
+    if (recording->timestamps != TIMESTAMPS_SUBMISSIONS) {
         // Longer than it was thought to be; perhaps others were before it.
         if (!program->measured && gpu->can.clock_bits > 0 && nanoseconds > gpu->budget / 2) {
             program->measured = true;
@@ -129,13 +131,13 @@ void wnn_program_learn(struct program *program, const struct recording *recordin
         return;
     double *times = wnn_allocate(gpu->allocator, recording->count * sizeof times[0]), longest = 0;
     if (times && wnn_recording_times(recording, times)) {
-        size_t count = recording->stamp_count / 2;
+        size_t count = recording->timestamp_count / 2;
         for (size_t i = 0; i < count; i++)
             longest = times[i] > longest ? times[i] : longest;
         correct(program, times, count);
         wnn_program_cut(program);
         bool good = longest <= gpu->budget && recording->count <= 2 * program->submissions;
-        program->settled = good || program->version >= MOST_VERSIONS;
+        program->settled = good || program->version >= MAX_VERSIONS;
         program->version += !program->settled;
     }
     wnn_release(gpu->allocator, times);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// usage: embed LIBRARY ELEMENTS FAMILY...: prints the GLSL files as the tables of vulkan/program/sources.h.
-// Runs while the library is built.
+// usage: embed LIBRARY... -- ELEMENTS FAMILY...: prints the GLSL files as the tables of
+// vulkan/program/sources.h. Runs while the library is built.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,15 +61,19 @@ static void print_name(const char *path)
 
 int main(int count, char **arguments)
 {
-    if (count < 4)
-        fail("arguments", "a library, the frame of elements, and families are needed");
+    int dashes = 1;
+    while (dashes < count && strcmp(arguments[dashes], "--") != 0)
+        dashes++;
+    if (dashes == 1 || dashes + 2 >= count)
+        fail("arguments", "a library, --, the frame of elements, and families are needed");
     printf("#include \"vulkan/program/sources.h\"\n\nconst struct source_text wnn_gpu_library[] = {\n");
-    print_file(arguments[1], 1);
+    for (int i = 1; i < dashes; i++)
+        print_file(arguments[i], 1);
     printf("};\nconst size_t wnn_gpu_library_count = sizeof wnn_gpu_library / sizeof wnn_gpu_library[0];\n\n"
            "const char wnn_gpu_elements[] =\n");
-    print_file(arguments[2], 0);
+    print_file(arguments[dashes + 1], 0);
     printf(";\n\nconst struct source_text wnn_gpu_families[] = {\n");
-    for (int i = 3; i < count; i++) {
+    for (int i = dashes + 2; i < count; i++) {
         print_name(arguments[i]);
         print_file(arguments[i], 0);
         printf("    },\n");

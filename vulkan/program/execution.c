@@ -4,7 +4,7 @@
 #include <string.h>
 
 // Above this an executable has memory for one execution only.
-#define MOST_FOR_MORE_FLIGHTS ((uint64_t)256 << 20)
+#define MAX_FOR_MORE_FLIGHTS ((uint64_t)256 << 20)
 
 static size_t port_bytes(const struct graph_port *port)
 {
@@ -77,10 +77,10 @@ bool wnn_executable_begin(struct gpu *gpu, struct executable *executable, struct
         if (!graph->operands[i]->constant)
             executable->regions[i] = region_of(executable, graph->operands[i]);
     executable->input_bytes = bytes_of(graph->inputs, graph->input_count);
-    if (!gpu->is_lent) // which computes on tensors only
+    if (!gpu->is_external) // which computes on tensors only
         executable->readback_bytes = bytes_of(graph->outputs, graph->output_count);
     uint64_t bytes = (uint64_t)plan->arena_bytes + executable->input_bytes + executable->readback_bytes;
-    executable->most_flights = bytes > MOST_FOR_MORE_FLIGHTS ? 1 : FLIGHTS;
+    executable->max_flights = bytes > MAX_FOR_MORE_FLIGHTS ? 1 : FLIGHTS;
     return true;
 }
 
@@ -89,12 +89,12 @@ bool wnn_executable_begin(struct gpu *gpu, struct executable *executable, struct
 // ---------------------------------------------------------------------------------------------------------------
 
 // Everything that a setting needs, while it is made and recorded.
-struct scene {
+struct record_context {
     const struct executable *executable;
     const struct flight *flight;
     const struct bindings *bindings; // with tensors, or NULL
     struct arena arena;
-    struct site *sites;
+    struct location *locations;
     struct step *before, *after;
     VkBuffer *foreign;
     size_t foreign_count;
@@ -102,16 +102,16 @@ struct scene {
     bool failed;
 };
 
-static void *allocate(struct scene *scene, size_t size)
+static void *allocate(struct record_context *context, size_t size)
 {
-    void *memory = wnn_arena_allocate(&scene->arena, size);
-    scene->failed |= !memory;
+    void *memory = wnn_arena_allocate(&context->arena, size);
+    context->failed |= !memory;
     return memory;
 }
 
-static void add_copy(struct scene *scene, struct step **list, struct region from, struct region to)
+static void add_copy(struct record_context *context, struct step **list, struct region from, struct region to)
 {
-    struct step *step = allocate(scene, sizeof *step);
+    struct step *step = allocate(context, sizeof *step);
     if (!step)
         return;
     *step = (struct step){.kind = STEP_COPY,
@@ -122,9 +122,9 @@ static void add_copy(struct scene *scene, struct step **list, struct region from
     *list = step;
 }
 
-static struct region tensor_region(struct scene *scene, const struct gpu_tensor *tensor)
+static struct region tensor_region(struct record_context *context, const struct gpu_tensor *tensor)
 {
-    struct buffer *buffer = allocate(scene, sizeof *buffer);
+    struct buffer *buffer = allocate(context, sizeof *buffer);
     if (buffer)
         buffer->handle = tensor->handle;
     return (struct region){buffer, tensor->offset, tensor->bytes};
@@ -136,101 +136,103 @@ static bool overlap(const struct gpu_tensor *a, const struct gpu_tensor *b)
 }
 
 // Whether tensor `i` shares bytes with another, as only those in buffers of the caller's can.
-static bool is_aliased(const struct scene *scene, size_t i)
+static bool is_aliased(const struct record_context *context, size_t i)
 {
-    const struct gpu_tensor *tensor = tensor_of(scene->executable, scene->bindings, i), *other;
+    const struct gpu_tensor *tensor = tensor_of(context->executable, context->bindings, i), *other;
     bool aliased = false;
-    for (size_t k = 0; scene->has_lent && k < tensor_count(scene->executable); k++) {
-        other = tensor_of(scene->executable, scene->bindings, k);
+    for (size_t k = 0; context->has_lent && k < tensor_count(context->executable); k++) {
+        other = tensor_of(context->executable, context->bindings, k);
         aliased |= k != i && overlap(tensor, other);
     }
     return aliased;
 }
 
 // The tensor number `i`, or NULL: there are none.
-static const struct gpu_tensor *meet(struct scene *scene, size_t i)
+static const struct gpu_tensor *meet(struct record_context *context, size_t i)
 {
     const struct gpu_tensor *tensor =
-        scene->bindings ? tensor_of(scene->executable, scene->bindings, i) : NULL;
+        context->bindings ? tensor_of(context->executable, context->bindings, i) : NULL;
     if (tensor && tensor->shared)
-        scene->foreign[scene->foreign_count++] = tensor->handle;
+        context->foreign[context->foreign_count++] = tensor->handle;
     return tensor;
 }
 
-static void place_inputs(struct scene *scene)
+static void place_inputs(struct record_context *context)
 {
-    const struct executable *executable = scene->executable;
+    const struct executable *executable = context->executable;
     const struct graph *graph = &executable->plan->graph;
-    const struct flight *flight = scene->flight;
+    const struct flight *flight = context->flight;
     size_t at = 0;
     for (size_t i = 0; i < graph->input_count; i++) {
-        const struct gpu_tensor *tensor = meet(scene, i);
+        const struct gpu_tensor *tensor = meet(context, i);
         size_t bytes = port_bytes(&graph->inputs[i]);
-        struct site site = {flight->inputs.handle, at};
+        struct location location = {flight->inputs.handle, at};
         if (tensor && wnn_gpu_tensor_binds(tensor))
-            site = (struct site){tensor->handle, tensor->offset};
+            location = (struct location){tensor->handle, tensor->offset};
         else if (tensor)
-            add_copy(scene, &scene->before, tensor_region(scene, tensor),
+            add_copy(context, &context->before, tensor_region(context, tensor),
                      (struct region){&flight->inputs, at, bytes});
-        scene->sites[1 + i] = site;
+        context->locations[1 + i] = location;
         at += wnn_aligned(bytes);
     }
-    if (!scene->bindings && !flight->inputs.mapped && at > 0)
-        add_copy(scene, &scene->before, (struct region){&flight->upload, 0, at},
+    if (!context->bindings && !flight->inputs.mapped && at > 0)
+        add_copy(context, &context->before, (struct region){&flight->upload, 0, at},
                  (struct region){&flight->inputs, 0, at});
 }
 
-static void place_outputs(struct scene *scene)
+static void place_outputs(struct record_context *context)
 {
-    const struct executable *executable = scene->executable;
+    const struct executable *executable = context->executable;
     const struct graph *graph = &executable->plan->graph;
-    const struct flight *flight = scene->flight;
+    const struct flight *flight = context->flight;
     size_t at = 0;
     for (size_t i = 0; i < graph->output_count; i++) {
         const struct operand *operand = graph->outputs[i].operand;
-        const struct gpu_tensor *tensor = meet(scene, graph->input_count + i);
+        const struct gpu_tensor *tensor = meet(context, graph->input_count + i);
         size_t bytes = port_bytes(&graph->outputs[i]);
         bool computed = operand->placement.place == PLACE_OUTPUT && operand->placement.slot == i;
-        struct site site = {flight->arena.handle, operand->placement.offset};
-        if (tensor && computed && wnn_gpu_tensor_binds(tensor) && !is_aliased(scene, graph->input_count + i))
-            site = (struct site){tensor->handle, tensor->offset};
+        struct location location = {flight->arena.handle, operand->placement.offset};
+        if (tensor && computed && wnn_gpu_tensor_binds(tensor) &&
+            !is_aliased(context, graph->input_count + i))
+            location = (struct location){tensor->handle, tensor->offset};
         else if (tensor)
-            add_copy(scene, &scene->after, executable->regions[operand->index], tensor_region(scene, tensor));
+            add_copy(context, &context->after, executable->regions[operand->index],
+                     tensor_region(context, tensor));
         else if (!flight->arena.mapped && !operand->constant)
-            add_copy(scene, &scene->after, executable->regions[operand->index],
+            add_copy(context, &context->after, executable->regions[operand->index],
                      (struct region){&flight->readback, at, bytes});
-        scene->sites[1 + graph->input_count + i] = site;
+        context->locations[1 + graph->input_count + i] = location;
         at += operand->constant ? 0 : wnn_aligned(bytes);
     }
 }
 
 // `bindings`: with tensors, or NULL.
 static bool record(struct gpu *gpu, struct executable *executable, const struct flight *flight,
-                   const struct bindings *bindings, enum stamps stamps, struct recording *recording,
+                   const struct bindings *bindings, enum timestamps timestamps, struct recording *recording,
                    struct error *error)
 {
     size_t ports = tensor_count(executable);
-    struct scene scene = {.executable = executable, .flight = flight, .bindings = bindings};
+    struct record_context context = {.executable = executable, .flight = flight, .bindings = bindings};
     for (size_t i = 0; bindings && i < ports; i++)
-        scene.has_lent |= tensor_of(executable, bindings, i)->lent.buffer != 0;
-    wnn_arena_init(&scene.arena, gpu->allocator);
-    scene.sites = allocate(&scene, (1 + ports) * sizeof scene.sites[0]);
-    scene.foreign = allocate(&scene, (1 + ports) * sizeof scene.foreign[0]);
-    if (!scene.failed) {
-        scene.sites[0] = (struct site){flight->arena.handle, 0};
-        place_inputs(&scene);
-        place_outputs(&scene);
+        context.has_lent |= tensor_of(executable, bindings, i)->external.buffer != 0;
+    wnn_arena_init(&context.arena, gpu->allocator);
+    context.locations = allocate(&context, (1 + ports) * sizeof context.locations[0]);
+    context.foreign = allocate(&context, (1 + ports) * sizeof context.foreign[0]);
+    if (!context.failed) {
+        context.locations[0] = (struct location){flight->arena.handle, 0};
+        place_inputs(&context);
+        place_outputs(&context);
     }
-    const struct setting setting = {.sites = scene.sites,
-                                    .before = scene.before,
-                                    .after = scene.after,
-                                    .foreign = scene.foreign,
-                                    .foreign_count = scene.foreign_count,
-                                    .ordered = bindings != NULL,
-                                    .stamps = stamps};
-    bool done = scene.failed ? wnn_fail_memory(error)
-                             : wnn_program_record(&executable->program, &setting, recording, error);
-    wnn_arena_free(&scene.arena);
+    const struct record_params params = {.locations = context.locations,
+                                         .before = context.before,
+                                         .after = context.after,
+                                         .foreign = context.foreign,
+                                         .foreign_count = context.foreign_count,
+                                         .ordered = bindings != NULL,
+                                         .timestamps = timestamps};
+    bool done = context.failed ? wnn_fail_memory(error)
+                               : wnn_program_record(&executable->program, &params, recording, error);
+    wnn_arena_free(&context.arena);
     return done;
 }
 
@@ -241,24 +243,24 @@ static bool record(struct gpu *gpu, struct executable *executable, const struct 
 // More sets of tensors by turns are recorded anew. The least is for any graph, and so many dispatches that a
 // take of all of them has some megabytes.
 enum {
-    LEAST_TAKES = 8,
-    MOST_TAKES = 64,
-    MOST_DISPATCHES = 8192
+    MIN_TAKES = 8,
+    MAX_TAKES = 64,
+    MAX_DISPATCHES = 8192
 };
 
-static size_t most_takes(const struct executable *executable)
+static size_t max_takes(const struct executable *executable)
 {
-    size_t count = MOST_DISPATCHES / (executable->program.dispatches + 1);
-    return count < LEAST_TAKES ? LEAST_TAKES : count > MOST_TAKES ? MOST_TAKES : count;
+    size_t count = MAX_DISPATCHES / (executable->program.dispatches + 1);
+    return count < MIN_TAKES ? MIN_TAKES : count > MAX_TAKES ? MAX_TAKES : count;
 }
 
-static bool is_for(const struct executable *executable, const struct take *take,
+static bool is_for(const struct executable *executable, const struct cached_recording *cached,
                    const struct bindings *bindings)
 {
-    if (take->on_tensors != (bindings != NULL))
+    if (cached->on_tensors != (bindings != NULL))
         return false;
     for (size_t i = 0; bindings && i < tensor_count(executable); i++)
-        if (take->numbers[i] != tensor_of(executable, bindings, i)->number)
+        if (cached->numbers[i] != tensor_of(executable, bindings, i)->number)
             return false;
     return true;
 }
@@ -266,79 +268,81 @@ static bool is_for(const struct executable *executable, const struct take *take,
 static bool has_take(const struct executable *executable, const struct flight *flight,
                      const struct bindings *bindings)
 {
-    const struct take *take = flight->takes;
-    while (take && !is_for(executable, take, bindings))
-        take = take->next;
-    return take;
+    const struct cached_recording *cached = flight->cached;
+    while (cached && !is_for(executable, cached, bindings))
+        cached = cached->next;
+    return cached;
 }
 
-static void free_take(struct gpu *gpu, struct take *take)
+static void free_cached(struct gpu *gpu, struct cached_recording *cached)
 {
-    wnn_recording_free(&take->recording);
-    wnn_release(gpu->allocator, take);
+    wnn_recording_free(&cached->recording);
+    wnn_release(gpu->allocator, cached);
 }
 
 // NULL: it failed.
-static struct take *make_take(struct gpu *gpu, struct executable *executable, const struct flight *flight,
-                              const struct bindings *bindings, enum stamps stamps, struct error *error)
+static struct cached_recording *make_take(struct gpu *gpu, struct executable *executable,
+                                          const struct flight *flight, const struct bindings *bindings,
+                                          enum timestamps timestamps, struct error *error)
 {
     size_t count = bindings ? tensor_count(executable) : 0;
-    struct take *take = wnn_allocate_zero(gpu->allocator, sizeof *take + count * sizeof take->numbers[0]);
-    if (!take) {
+    struct cached_recording *cached =
+        wnn_allocate_zero(gpu->allocator, sizeof *cached + count * sizeof cached->numbers[0]);
+    if (!cached) {
         wnn_fail_memory(error);
         return NULL;
     }
-    take->on_tensors = bindings;
+    cached->on_tensors = bindings;
     for (size_t i = 0; i < count; i++)
-        take->numbers[i] = tensor_of(executable, bindings, i)->number;
-    if (record(gpu, executable, flight, bindings, stamps, &take->recording, error))
-        return take;
-    free_take(gpu, take);
+        cached->numbers[i] = tensor_of(executable, bindings, i)->number;
+    if (record(gpu, executable, flight, bindings, timestamps, &cached->recording, error))
+        return cached;
+    free_cached(gpu, cached);
     return NULL;
 }
 
-static struct take *remove_take(struct flight *flight, struct take **place)
+static struct cached_recording *remove_cached(struct flight *flight, struct cached_recording **place)
 {
-    struct take *take = *place;
-    *place = take->next;
+    struct cached_recording *cached = *place;
+    *place = cached->next;
     flight->take_count--;
-    return take;
+    return cached;
 }
 
-static struct recording *add_take(struct flight *flight, struct take *take)
+static struct recording *add_cached(struct flight *flight, struct cached_recording *cached)
 {
-    take->next = flight->takes;
-    flight->takes = take;
+    cached->next = flight->cached;
+    flight->cached = cached;
     flight->take_count++;
-    return &take->recording;
+    return &cached->recording;
 }
 
-// The take of a flight that is not under way: made now if there is none that is as it should be; if that
+// The take of a flight that is not in flight: made now if there is none that is as it should be; if that
 // fails, another for the same memory will do. NULL: there is none. `bindings`: with tensors, or NULL.
 static struct recording *find_recording(struct gpu *gpu, struct executable *executable, struct flight *flight,
-                                        const struct bindings *bindings, enum stamps stamps,
+                                        const struct bindings *bindings, enum timestamps timestamps,
                                         struct error *error)
 {
-    struct take **last = NULL, **other = NULL, *take;
-    if (stamps == STAMPS_NONE && executable->program.measured)
-        stamps = STAMPS_SUBMISSIONS;
-    for (struct take **place = &flight->takes; *place; place = &(*place)->next) {
+    struct cached_recording **last = NULL, **other = NULL, *cached;
+    if (timestamps == TIMESTAMPS_NONE && executable->program.measured)
+        timestamps = TIMESTAMPS_SUBMISSIONS;
+    for (struct cached_recording **place = &flight->cached; *place; place = &(*place)->next) {
         const struct recording *recording = &(*place)->recording;
         last = place;
         if (!is_for(executable, *place, bindings))
             continue;
-        if (recording->stamps == stamps && recording->version == executable->program.version)
-            return add_take(flight, remove_take(flight, place));
-        if (recording->stamps <= stamps)
+        if (recording->timestamps == timestamps && recording->version == executable->program.version)
+            return add_cached(flight, remove_cached(flight, place));
+        if (recording->timestamps <= timestamps)
             other = place;
     }
-    if (!(take = make_take(gpu, executable, flight, bindings, stamps, error)))
+    if (!(cached = make_take(gpu, executable, flight, bindings, timestamps, error)))
         return other ? &(*other)->recording : NULL;
     // What is out of date is not needed any more.
-    bool outdated = other && (*other)->recording.stamps == stamps;
-    if (outdated || flight->take_count >= most_takes(executable))
-        free_take(gpu, remove_take(flight, outdated ? other : last));
-    return add_take(flight, take);
+    bool outdated = other && (*other)->recording.timestamps == timestamps;
+    if (outdated || flight->take_count >= max_takes(executable))
+        free_cached(gpu, remove_cached(flight, outdated ? other : last));
+    return add_cached(flight, cached);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -347,10 +351,10 @@ static struct recording *find_recording(struct gpu *gpu, struct executable *exec
 
 static void free_flight(struct gpu *gpu, struct flight *flight)
 {
-    while (flight->takes)
-        free_take(gpu, remove_take(flight, &flight->takes));
+    while (flight->cached)
+        free_cached(gpu, remove_cached(flight, &flight->cached));
     for (unsigned i = 0; i < PIECES; i++)
-        wnn_moment_free(gpu, &flight->ends[i]);
+        wnn_sync_point_free(gpu, &flight->ends[i]);
     wnn_buffer_free(gpu, &flight->arena);
     wnn_buffer_free(gpu, &flight->inputs);
     wnn_buffer_free(gpu, &flight->upload);
@@ -372,13 +376,13 @@ static bool make_flight(struct gpu *gpu, struct executable *executable, struct e
     bool done = make_buffer(gpu, executable->plan->arena_bytes, BUFFER_DEVICE, &flight->arena, error) &&
                 make_buffer(gpu, executable->input_bytes, shared, &flight->inputs, error);
     for (unsigned i = 0; done && i < PIECES; i++)
-        done = wnn_moment_create(gpu, &flight->ends[i], error);
-    if (done && !gpu->is_lent)
+        done = wnn_sync_point_create(gpu, &flight->ends[i], error);
+    if (done && !gpu->is_external)
         done = (flight->inputs.mapped ||
                 make_buffer(gpu, executable->input_bytes, BUFFER_UPLOAD, &flight->upload, error)) &&
                (flight->arena.mapped ||
                 make_buffer(gpu, executable->readback_bytes, BUFFER_READBACK, &flight->readback, error)) &&
-               find_recording(gpu, executable, flight, NULL, STAMPS_NONE, error);
+               find_recording(gpu, executable, flight, NULL, TIMESTAMPS_NONE, error);
     if (done)
         executable->flight_count++;
     else
@@ -394,7 +398,7 @@ bool wnn_executable_end(struct gpu *gpu, struct executable *executable, struct e
 void wnn_executable_free(struct gpu *gpu, struct executable *executable)
 {
     if (gpu->lost)
-        wnn_gpu_settle(gpu);
+        wnn_gpu_wait_idle(gpu);
     for (size_t i = 0; i < FLIGHTS; i++)
         free_flight(gpu, &executable->flights[i]);
     wnn_program_free(&executable->program);
@@ -409,14 +413,14 @@ static struct flight *find_flight(struct gpu *gpu, struct executable *executable
     struct flight *found = NULL;
     for (size_t i = 0; i < executable->flight_count; i++) {
         struct flight *flight = &executable->flights[i];
-        if (!atomic_load(&flight->flies) &&
+        if (!atomic_load(&flight->in_flight) &&
             (!found || (bindings->tensors && has_take(executable, flight, bindings))))
             found = flight;
     }
-    if (found || executable->flight_count == executable->most_flights)
+    if (found || executable->flight_count == executable->max_flights)
         return found;
     if (!make_flight(gpu, executable, &ignored)) {
-        executable->most_flights = executable->flight_count;
+        executable->max_flights = executable->flight_count;
         return NULL;
     }
     return &executable->flights[executable->flight_count - 1];
@@ -441,14 +445,14 @@ static bool take_inputs(struct gpu *gpu, const struct executable *executable, st
     return wnn_buffer_flush(gpu, to, error);
 }
 
-// What has to come before the recording. *prepares: something has.
+// What has to come before the recording. *fuses_prologue: something has.
 static bool prepare_tensors(struct gpu *gpu, struct executable *executable, struct flight *flight,
-                            const struct bindings *bindings, bool *prepares, struct error *error)
+                            const struct bindings *bindings, bool *fuses_prologue, struct error *error)
 {
     size_t inputs = executable->plan->graph.input_count, count = tensor_count(executable);
     for (size_t i = 0; i < count; i++)
-        *prepares |= wnn_gpu_tensor_waits(tensor_of(executable, bindings, i), i >= inputs);
-    if (!*prepares)
+        *fuses_prologue |= wnn_gpu_tensor_waits(tensor_of(executable, bindings, i), i >= inputs);
+    if (!*fuses_prologue)
         return true;
     if (!wnn_gpu_preparation_begin(gpu, &executable->program.command_pool, &flight->preparation, error))
         return false;
@@ -476,7 +480,7 @@ static bool submit_piece(struct gpu *gpu, struct flight *flight, size_t submissi
                          const WNNVulkanSync *sync, struct error *error)
 {
     size_t left = flight->count - flight->submitted, count = submissions < left ? submissions : left;
-    struct moment *end = &flight->ends[flight->pieces % PIECES];
+    struct sync_point *end = &flight->ends[flight->pieces % PIECES];
     if (!wnn_gpu_submit(gpu, flight->batches + flight->submitted, count, flight->pieces == 0 ? sync : NULL,
                         count == left ? sync : NULL, end, error))
         return false;
@@ -501,19 +505,19 @@ static bool submit_first_pieces(struct gpu *gpu, struct flight *flight, const WN
         return true;
     // The first would use memory that is given to others.
     if (!gpu->lost)
-        gpu->lost = (sync && sync->waitCount > 0) || !wnn_gpu_settle(gpu);
+        gpu->lost = (sync && sync->waitCount > 0) || !wnn_gpu_wait_idle(gpu);
     atomic_store(&gpu->unfinished, false);
     return false;
 }
 
 static bool start(struct gpu *gpu, struct executable *executable, struct flight *flight,
-                  const struct bindings *bindings, enum stamps stamps, struct error *error)
+                  const struct bindings *bindings, enum timestamps timestamps, struct error *error)
 {
-    bool prepares = false;
+    bool fuses_prologue = false;
     flight->last =
-        find_recording(gpu, executable, flight, bindings->tensors ? bindings : NULL, stamps, error);
+        find_recording(gpu, executable, flight, bindings->tensors ? bindings : NULL, timestamps, error);
     if (!flight->last ||
-        !(bindings->tensors ? prepare_tensors(gpu, executable, flight, bindings, &prepares, error)
+        !(bindings->tensors ? prepare_tensors(gpu, executable, flight, bindings, &fuses_prologue, error)
                             : take_inputs(gpu, executable, flight, bindings, error)))
         return false;
     struct batch *batches = flight->last->batches;
@@ -521,8 +525,8 @@ static bool start(struct gpu *gpu, struct executable *executable, struct flight 
     batches[0] = (struct batch){&flight->preparation, 1};
     for (size_t i = 0; i < count; i++)
         batches[1 + i] = (struct batch){&flight->last->commands[i], 1};
-    flight->batches = prepares ? batches : batches + 1;
-    flight->count = prepares ? count + 1 : count;
+    flight->batches = fuses_prologue ? batches : batches + 1;
+    flight->count = fuses_prologue ? count + 1 : count;
     if (bindings->tensors && flight->count > AT_ONCE &&
         !record_clearing(gpu, executable, flight, bindings, error))
         return false;
@@ -550,14 +554,17 @@ bool wnn_execution_submit(struct gpu *gpu, struct executable *executable, const 
     struct flight *flight = find_flight(gpu, executable, bindings);
     if (!flight)
         return true;
-    const struct watcher *watcher = bindings->watcher && bindings->watcher->timed ? bindings->watcher : NULL;
-    enum stamps stamps = !watcher ? STAMPS_NONE : watcher->whole ? STAMPS_WHOLE : STAMPS_NODES;
+    const struct observer *observer =
+        bindings->observer && bindings->observer->timed ? bindings->observer : NULL;
+    enum timestamps timestamps = !observer         ? TIMESTAMPS_NONE
+                                 : observer->whole ? TIMESTAMPS_WHOLE
+                                                   : TIMESTAMPS_NODES;
     if (flight->last)
         wnn_program_learn(&executable->program, flight->last, flight->length);
     bool done = wnn_interrupt_check(bindings->interrupt, error) &&
-                start(gpu, executable, flight, bindings, stamps, error);
+                start(gpu, executable, flight, bindings, timestamps, error);
     if (done) {
-        atomic_store(&flight->flies, true);
+        atomic_store(&flight->in_flight, true);
         *result = flight;
     } else {
         flight->last = NULL;
@@ -573,13 +580,14 @@ bool wnn_execution_submit(struct gpu *gpu, struct executable *executable, const 
 // What the device has noted of an execution. Where it notes nodes, their steps were recorded one behind the
 // other, in the order of the nodes.
 static void tell_times(struct gpu *gpu, const struct executable *executable,
-                       const struct recording *recording, const struct watcher *watcher)
+                       const struct recording *recording, const struct observer *observer)
 {
     const struct graph *graph = &executable->plan->graph;
-    if (recording->stamps < STAMPS_NODES || (recording->stamps == STAMPS_WHOLE && !watcher->whole))
+    if (recording->timestamps < TIMESTAMPS_NODES ||
+        (recording->timestamps == TIMESTAMPS_WHOLE && !observer->whole))
         return;
-    double *times = recording->stamp_count > 1
-                        ? wnn_allocate(gpu->allocator, recording->stamp_count * sizeof times[0])
+    double *times = recording->timestamp_count > 1
+                        ? wnn_allocate(gpu->allocator, recording->timestamp_count * sizeof times[0])
                         : NULL;
     if (!times || !wnn_recording_times(recording, times)) {
         wnn_release(gpu->allocator, times);
@@ -587,17 +595,17 @@ static void tell_times(struct gpu *gpu, const struct executable *executable,
     }
     double whole = 0;
     const struct step *step = executable->program.first;
-    for (uint32_t i = 0; i + 1 < recording->stamp_count; i++)
+    for (uint32_t i = 0; i + 1 < recording->timestamp_count; i++)
         whole += times[i];
-    for (size_t i = 0, taken = 0; !watcher->whole && i < graph->node_count; i++) {
+    for (size_t i = 0, taken = 0; !observer->whole && i < graph->node_count; i++) {
         while (step && !step->node)
             step = step->next;
         bool has = step && step->node == graph->nodes[i];
-        watcher->timed(watcher, graph->nodes[i], has ? (uint64_t)(times[taken++] + 0.5) : 0);
+        observer->timed(observer, graph->nodes[i], has ? (uint64_t)(times[taken++] + 0.5) : 0);
         while (step && step->node == graph->nodes[i])
             step = step->next;
     }
-    watcher->timed(watcher, NULL, (uint64_t)(whole + 0.5));
+    observer->timed(observer, NULL, (uint64_t)(whole + 0.5));
     wnn_release(gpu->allocator, times);
 }
 
@@ -659,7 +667,7 @@ static bool wait_for_all(struct gpu *gpu, struct flight *flight, const struct bi
     double before = flight->begin, now = before;
     size_t piece = PIECE;
     while (flight->ended < flight->pieces) {
-        const struct moment *end = &flight->ends[flight->ended % PIECES];
+        const struct sync_point *end = &flight->ends[flight->ended % PIECES];
         if (!wait_for_piece(gpu, flight, error))
             return false;
         now = end->begin + end->length;
@@ -677,8 +685,8 @@ static bool wait_for_all(struct gpu *gpu, struct flight *flight, const struct bi
     return true;
 }
 
-bool wnn_execution_land(struct gpu *gpu, const struct executable *executable, struct flight *flight,
-                        const struct bindings *bindings, struct error *error)
+bool wnn_execution_retire(struct gpu *gpu, const struct executable *executable, struct flight *flight,
+                          const struct bindings *bindings, struct error *error)
 {
     bool done = wait_for_all(gpu, flight, bindings, error) &&
                 (bindings->tensors || give_outputs(gpu, executable, flight, bindings, error));
@@ -686,8 +694,8 @@ bool wnn_execution_land(struct gpu *gpu, const struct executable *executable, st
         atomic_store(&gpu->unfinished, false);
     if (!done)
         wnn_execution_clear(executable, bindings);
-    else if (bindings->watcher && bindings->watcher->timed)
-        tell_times(gpu, executable, flight->last, bindings->watcher);
-    atomic_store(&flight->flies, false);
+    else if (bindings->observer && bindings->observer->timed)
+        tell_times(gpu, executable, flight->last, bindings->observer);
+    atomic_store(&flight->in_flight, false);
     return done;
 }

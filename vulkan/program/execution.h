@@ -10,15 +10,15 @@
 #include "vulkan/device/tensor.h"
 
 // A recording and what it was made for.
-struct take {
-    struct take *next;
+struct cached_recording {
+    struct cached_recording *next;
     struct recording recording;
     bool on_tensors;    // or on memory of the host
     uint64_t numbers[]; // of inputs and outputs, if they are tensors
 };
 
 enum {
-    FLIGHTS = 2, // executions of a graph that can be under way, each on memory of its own
+    FLIGHTS = 2, // executions of a graph that can be in flight, each on memory of its own
 
     // An execution of more submissions than AT_ONCE is submitted in pieces, of PIECE submissions at first,
     // each when the one before the last has ended: what is ahead takes about two budgets (gpu.budget), and
@@ -30,9 +30,9 @@ enum {
 
 struct flight {
     struct buffer arena;
-    struct buffer inputs;           // where they lie if they are not tensors, or such as shaders cannot see
-    struct buffer upload, readback; // where the host cannot map those
-    struct take *takes;             // what was used last comes first
+    struct buffer inputs;            // where they lie if they are not tensors, or such as shaders cannot see
+    struct buffer upload, readback;  // where the host cannot map those
+    struct cached_recording *cached; // what was used last comes first
     size_t take_count;
     struct recording *last;      // that was submitted
     VkCommandBuffer preparation; // made when it is needed, as is the next, and freed with its pool
@@ -42,20 +42,20 @@ struct flight {
     const struct batch *batches;
     size_t count, submitted;
     unsigned pieces, ended;
-    struct moment ends[PIECES];
+    struct sync_point ends[PIECES];
     double begin, length; // nanoseconds, from the first submission to the last one's end
 
-    atomic_bool flies;
+    atomic_bool in_flight;
 };
 
 // The variables of an executable's program: the arena, the inputs by slot, and the outputs by slot.
 struct executable {
-    const struct plan *plan;
+    struct plan *plan;
     struct program program;
     struct arena records;
     struct buffer *variables;
     struct flight flights[FLIGHTS];
-    size_t flight_count, most_flights;
+    size_t flight_count, max_flights;
     size_t input_bytes, readback_bytes;
     struct buffer *constants; // pieces
     size_t constant_count;
@@ -74,7 +74,7 @@ void wnn_execution_clear(const struct executable *executable, const struct bindi
 // As struct backend has them.
 bool wnn_execution_submit(struct gpu *gpu, struct executable *executable, const struct bindings *bindings,
                           void **flight, struct error *error);
-bool wnn_execution_land(struct gpu *gpu, const struct executable *executable, struct flight *flight,
-                        const struct bindings *bindings, struct error *error);
+bool wnn_execution_retire(struct gpu *gpu, const struct executable *executable, struct flight *flight,
+                          const struct bindings *bindings, struct error *error);
 
 #endif

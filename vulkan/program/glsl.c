@@ -25,7 +25,7 @@ static void destroy(void *pointer)
     free(compiler);
 }
 
-static void *create(void)
+static void *create_compiler(void)
 {
     struct compiler *compiler = calloc(1, sizeof *compiler);
     if (!compiler)
@@ -85,4 +85,4 @@ static void release(struct glsl_result *result)
 }
 
 __attribute__((visibility("default")))
-const struct glsl_compiler webnn_glsl = {GLSL_VERSION, compile, release, create, destroy};
+const struct glsl_compiler webnn_glsl = {GLSL_VERSION, compile, release, create_compiler, destroy};

@@ -7,7 +7,7 @@
 
 enum {
     BUCKETS = 1024,
-    MOST_IDLE = 1024 // pipelines that nobody uses at present
+    MAX_IDLE = 1024 // pipelines that nobody uses at present
 };
 
 static bool load_compiler(void **library, struct error *error)
@@ -81,7 +81,7 @@ static uint64_t hash_of(const char *text, size_t length)
     return hash;
 }
 
-void wnn_pipelines_share(struct pipelines *pipelines, struct pipeline *pipeline)
+void wnn_pipelines_ref(struct pipelines *pipelines, struct pipeline *pipeline)
 {
     pthread_mutex_lock(&pipelines->lock);
     pipelines->idle -= pipeline->users++ == 0;
@@ -140,12 +140,12 @@ static struct pipeline *take_idle(struct pipelines *pipelines)
     return idle;
 }
 
-void wnn_pipelines_leave(struct pipelines *pipelines, struct pipeline *pipeline)
+void wnn_pipelines_unref(struct pipelines *pipelines, struct pipeline *pipeline)
 {
     struct pipeline *idle = NULL;
     pthread_mutex_lock(&pipelines->lock);
     pipelines->idle += --pipeline->users == 0;
-    if (pipelines->idle > MOST_IDLE)
+    if (pipelines->idle > MAX_IDLE)
         idle = take_idle(pipelines);
     pthread_mutex_unlock(&pipelines->lock);
     destroy_list(pipelines->gpu, idle);
@@ -170,8 +170,8 @@ struct job {
 };
 
 // `cache` may be VK_NULL_HANDLE.
-static bool create(struct gpu *gpu, struct pipeline *pipeline, const uint32_t *words, size_t count,
-                   VkPipelineCache cache, struct error *error)
+static bool create_pipeline(struct gpu *gpu, struct pipeline *pipeline, const uint32_t *words, size_t count,
+                            VkPipelineCache cache, struct error *error)
 {
     VkShaderModule module;
     const VkShaderModuleCreateInfo module_info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
@@ -235,7 +235,8 @@ static void compile_text(const struct pipelines *pipelines, struct task *task)
         wnn_fail(&task->error, WNNStatus_OperationError, "a shader does not compile: %s", spirv.message);
     } else {
         VkPipelineCache cache = pipelines->cache.host ? create_cache(gpu, NULL, 0) : VK_NULL_HANDLE;
-        if (create(gpu, pipeline, spirv.words, spirv.count, cache, &task->error) && pipelines->cache.host)
+        if (create_pipeline(gpu, pipeline, spirv.words, spirv.count, cache, &task->error) &&
+            pipelines->cache.host)
             make_entry(pipelines, task, &spirv, cache);
         gpu->vk.DestroyPipelineCache(gpu->device, cache, NULL);
     }
@@ -260,7 +261,7 @@ static bool compile_entry(const struct pipelines *pipelines, struct task *task)
         VkPipelineCache cache =
             entry->data ? create_cache(gpu, entry->data, entry->data_bytes) : VK_NULL_HANDLE;
         struct error error = {0};
-        done = create(gpu, task->pipeline, entry->words, entry->word_count, cache, &error);
+        done = create_pipeline(gpu, task->pipeline, entry->words, entry->word_count, cache, &error);
         gpu->vk.DestroyPipelineCache(gpu->device, cache, NULL);
         if (!done && gpu->lost) {
             task->error = error;

@@ -26,7 +26,7 @@ struct pipeline {
 struct pipelines {
     struct gpu *gpu;
     const struct parallel *parallel;
-    const struct interrupt *interrupt; // of the build that is under way, or NULL
+    const struct interrupt *interrupt; // of the build that runs, or NULL
     void *library;
     const struct glsl_compiler *glsl;
     void *compiler;
@@ -44,8 +44,8 @@ void wnn_pipelines_close(struct pipelines *pipelines);
 // The pipeline of that text, compiled or not, with one more user. NULL: out of memory.
 struct pipeline *wnn_pipelines_find(struct pipelines *pipelines, const char *text, size_t length,
                                     unsigned buffers);
-void wnn_pipelines_share(struct pipelines *pipelines, struct pipeline *pipeline); // one more
-void wnn_pipelines_leave(struct pipelines *pipelines, struct pipeline *pipeline); // one less
+void wnn_pipelines_ref(struct pipelines *pipelines, struct pipeline *pipeline);   // one more
+void wnn_pipelines_unref(struct pipelines *pipelines, struct pipeline *pipeline); // one less
 
 // Compiles those of the list that are not yet; on all threads.
 bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *list, size_t count,

@@ -18,7 +18,7 @@ void wnn_program_free(struct program *program)
     struct gpu *gpu = program->gpu;
     for (const struct step *step = program->first; step; step = step->next)
         if (step->pipeline)
-            wnn_pipelines_leave(program->pipelines, step->pipeline);
+            wnn_pipelines_unref(program->pipelines, step->pipeline);
     wnn_buffer_free(gpu, &program->parameters);
     wnn_command_pool_free(gpu, &program->command_pool);
     wnn_arena_free(&program->records);
@@ -46,7 +46,7 @@ struct step *wnn_program_repeat(struct program *program, const struct step *step
         return NULL;
     *copy = *step;
     copy->next = NULL;
-    wnn_pipelines_share(program->pipelines, copy->pipeline);
+    wnn_pipelines_ref(program->pipelines, copy->pipeline);
     return copy;
 }
 
@@ -105,15 +105,17 @@ bool wnn_program_finish(struct program *program, struct error *error)
     return true;
 }
 
-struct access wnn_program_access(const struct program *program, const struct setting *setting,
+struct access wnn_program_access(const struct program *program, const struct record_params *params,
                                  const struct binding *binding)
 {
     const struct region *region = &binding->region;
     size_t variable = ((uintptr_t)region->buffer - (uintptr_t)program->variables) / sizeof *region->buffer;
     bool varies = region->buffer >= program->variables && variable < program->variable_count;
-    const struct site site = varies ? setting->sites[variable] : (struct site){region->buffer->handle, 0};
-    size_t begin = site.offset + region->offset;
-    return (struct access){site.handle, begin / 4 * 4, (begin + region->bytes + 3) / 4 * 4, binding->writes};
+    const struct location location =
+        varies ? params->locations[variable] : (struct location){region->buffer->handle, 0};
+    size_t begin = location.offset + region->offset;
+    return (struct access){location.handle, begin / 4 * 4, (begin + region->bytes + 3) / 4 * 4,
+                           binding->writes};
 }
 
 bool wnn_access_conflicts(const struct access *a, const struct access *b)
@@ -121,24 +123,24 @@ bool wnn_access_conflicts(const struct access *a, const struct access *b)
     return (a->writes || b->writes) && a->buffer == b->buffer && a->begin < b->end && b->begin < a->end;
 }
 
-static bool conflict(const struct program *program, const struct setting *setting, const struct step *a,
+static bool conflict(const struct program *program, const struct record_params *params, const struct step *a,
                      const struct step *b)
 {
     for (unsigned i = 0; i < a->binding_count; i++)
         for (unsigned k = 0; k < b->binding_count; k++) {
-            struct access one = wnn_program_access(program, setting, &a->bindings[i]),
-                          other = wnn_program_access(program, setting, &b->bindings[k]);
+            struct access one = wnn_program_access(program, params, &a->bindings[i]),
+                          other = wnn_program_access(program, params, &b->bindings[k]);
             if (wnn_access_conflicts(&one, &other))
                 return true;
         }
     return false;
 }
 
-bool wnn_program_check(const struct program *program, const struct setting *setting, struct error *error)
+bool wnn_program_check(const struct program *program, const struct record_params *params, struct error *error)
 {
     for (const struct step *a = program->first; a; a = a->next)
         for (const struct step *b = a->next; b; b = b->next)
-            if (b->barriers <= a->barriers && conflict(program, setting, a, b))
+            if (b->barriers <= a->barriers && conflict(program, params, a, b))
                 return wnn_fail(error, WNNStatus_UnknownError,
                                 "Vulkan: there is no barrier between %s and %s",
                                 a->node ? wnn_ops[a->node->op].name : "a copy",
@@ -182,10 +184,10 @@ static bool upload_staged(struct gpu *gpu, struct command_pool *pool, const stru
                           size_t count, size_t total, struct error *error)
 {
     enum {
-        MOST_COPIES = 256
+        MAX_COPIES = 256
     };
-    VkBufferCopy copies[MOST_COPIES];
-    VkBuffer to[MOST_COPIES];
+    VkBufferCopy copies[MAX_COPIES];
+    VkBuffer to[MAX_COPIES];
     size_t pieces = 0, used = 0;
     struct buffer staging = {0};
     VkCommandBuffer commands;
@@ -195,7 +197,7 @@ static bool upload_staged(struct gpu *gpu, struct command_pool *pool, const stru
     for (size_t i = 0; done && i < count; i++) {
         const struct upload *upload = &uploads[i];
         for (size_t at = 0, bytes; done && at < upload->to.bytes; at += bytes) {
-            if (used == staging.bytes || pieces == MOST_COPIES) {
+            if (used == staging.bytes || pieces == MAX_COPIES) {
                 done = copy_pieces(gpu, pool, commands, &staging, copies, to, pieces, error);
                 pieces = used = 0;
             }

@@ -40,11 +40,11 @@ struct step {
     bool has_bases; // push constants say where in each binding its region begins; else all do where it does
     uint32_t pushed[GPU_PUSHED], pushed_count; // parameters that are push constants
     uint32_t groups[3];
-    uint32_t turns;    // dispatches that do the node's work in turns; 0: any one may do it all
-    double cost;       // nanoseconds that it takes: estimated, then measured
-    size_t submission; // that it is in, the first if it is cut
-    uint32_t parts;    // dispatches that it is cut into, each a submission
-    size_t barriers;   // before it in the last recording
+    uint32_t cooperating_dispatches; // dispatches that do the node's work in turns; 0: any one may do it all
+    double cost;                     // nanoseconds that it takes: estimated, then measured
+    size_t submission;               // that it is in, the first if it is cut
+    uint32_t parts;                  // dispatches that it is cut into, each a submission
+    size_t barriers;                 // before it in the last recording
 };
 
 struct program {
@@ -66,24 +66,24 @@ struct program {
 };
 
 // Where a variable lies.
-struct site {
+struct location {
     VkBuffer handle;
     size_t offset;
 };
 
 // What a program is recorded for.
-struct setting {
-    const struct site *sites;    // of its variables
-    struct step *before, *after; // lists of copies around its steps; while it is recorded
-    const VkBuffer *foreign;     // buffers of VK_QUEUE_FAMILY_EXTERNAL, taken from there and given back
+struct record_params {
+    const struct location *locations; // of its variables
+    struct step *before, *after;      // lists of copies around its steps; while it is recorded
+    const VkBuffer *foreign;          // buffers of VK_QUEUE_FAMILY_EXTERNAL, taken from there and given back
     size_t foreign_count;
     bool ordered; // it follows what was submitted before it, and what is submitted later follows it
-    enum stamps {
-        STAMPS_NONE,
-        STAMPS_SUBMISSIONS, // the device notes the begin and the end of each submission,
-        STAMPS_NODES,       // the begin of the first node and the end of each,
-        STAMPS_WHOLE        // the begin of the first node and the end of the last
-    } stamps;
+    enum timestamps {
+        TIMESTAMPS_NONE,
+        TIMESTAMPS_SUBMISSIONS, // the device notes the begin and the end of each submission,
+        TIMESTAMPS_NODES,       // the begin of the first node and the end of each,
+        TIMESTAMPS_WHOLE        // the begin of the first node and the end of the last
+    } timestamps;
 };
 
 // What is submitted, in pieces of which none should keep the device for longer than its budget (gpu.budget).
@@ -95,9 +95,9 @@ struct recording {
     struct batch *batches;     // room for one more
     size_t count, capacity;
     size_t barriers; // between levels
-    enum stamps stamps;
+    enum timestamps timestamps;
     VkQueryPool queries;
-    uint32_t stamp_count, stamp_capacity;
+    uint32_t timestamp_count, stamp_capacity;
 };
 
 void wnn_program_init(struct program *program, struct gpu *gpu, struct pipelines *pipelines);
@@ -115,12 +115,12 @@ bool wnn_program_finish(struct program *program, struct error *error);
 
 // Records a finished program; what has been recorded is to be freed in any case. A device that has no clock
 // notes nothing.
-bool wnn_program_record(struct program *program, const struct setting *setting, struct recording *recording,
-                        struct error *error);
+bool wnn_program_record(struct program *program, const struct record_params *params,
+                        struct recording *recording, struct error *error);
 void wnn_recording_free(struct recording *recording); // one of zeros is accepted
 
-// Nanoseconds between the stamps of a recording that has been run: one less than stamp_count, or one for each
-// submission with STAMPS_SUBMISSIONS. False: they are not to be had.
+// Nanoseconds between the stamps of a recording that has been run: one less than timestamp_count, or one for
+// each submission with TIMESTAMPS_SUBMISSIONS. False: they are not to be had.
 bool wnn_recording_times(const struct recording *recording, double *times);
 
 // Learns from an execution that took so many nanoseconds, as seen from the host, how long the steps take; the
@@ -137,14 +137,15 @@ struct access {
     size_t begin, end;
     bool writes;
 };
-struct access wnn_program_access(const struct program *program, const struct setting *setting,
+struct access wnn_program_access(const struct program *program, const struct record_params *params,
                                  const struct binding *binding);
 // Whether they touch the same bytes, one of them to write.
 bool wnn_access_conflicts(const struct access *a, const struct access *b);
 
 // Whether of any two steps that conflict the first has been recorded before a barrier, and the second behind
 // it. Quadratic; looks at what was recorded, not at how.
-bool wnn_program_check(const struct program *program, const struct setting *setting, struct error *error);
+bool wnn_program_check(const struct program *program, const struct record_params *params,
+                       struct error *error);
 
 // Copies host memory to regions of device memory through at most 64 MiB of staging memory, and waits.
 struct upload {

@@ -10,7 +10,7 @@
 // What a recording is made with.
 struct recorder {
     struct program *program;
-    const struct setting *setting;
+    const struct record_params *params;
     struct recording *recording;
     const struct slot *slots; // all steps
     size_t slot_count;
@@ -21,7 +21,7 @@ struct recorder {
 
 static struct access access_of(const struct recorder *recorder, const struct binding *binding)
 {
-    return wnn_program_access(recorder->program, recorder->setting, binding);
+    return wnn_program_access(recorder->program, recorder->params, binding);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -76,14 +76,14 @@ static void hand_over(const struct recorder *recorder, bool back)
 {
     const struct gpu *gpu = recorder->program->gpu;
     struct scope scope = whole_scope(recorder);
-    for (size_t i = 0; i < recorder->setting->foreign_count; i++) {
+    for (size_t i = 0; i < recorder->params->foreign_count; i++) {
         const VkBufferMemoryBarrier barrier = {
             .sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER,
             .srcAccessMask = back ? scope.writes : 0,
             .dstAccessMask = back ? 0 : scope.reads | scope.writes,
             .srcQueueFamilyIndex = back ? gpu->family : VK_QUEUE_FAMILY_EXTERNAL,
             .dstQueueFamilyIndex = back ? VK_QUEUE_FAMILY_EXTERNAL : gpu->family,
-            .buffer = recorder->setting->foreign[i],
+            .buffer = recorder->params->foreign[i],
             .size = VK_WHOLE_SIZE};
         gpu->vk.CmdPipelineBarrier(recorder->commands, scope.stages, scope.stages, 0, 0, NULL, 1, &barrier, 0,
                                    NULL);
@@ -93,7 +93,7 @@ static void hand_over(const struct recorder *recorder, bool back)
 // Follows what was submitted before, of which nothing else is known.
 static void enter(const struct recorder *recorder)
 {
-    if (recorder->setting->ordered)
+    if (recorder->params->ordered)
         order(recorder, scope_of(true, true), whole_scope(recorder));
     hand_over(recorder, false);
 }
@@ -103,7 +103,7 @@ static void leave(const struct recorder *recorder)
 {
     struct scope to = {VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT, 0}, device = scope_of(true, true);
     hand_over(recorder, true);
-    if (recorder->setting->ordered) {
+    if (recorder->params->ordered) {
         to.stages |= device.stages;
         to.reads |= device.reads;
         to.writes |= device.writes;
@@ -142,8 +142,8 @@ struct pushed {
 };
 
 // Binds what a dispatch needs.
-static bool describe(struct recorder *recorder, const struct step *step, VkDescriptorSet *set,
-                     struct pushed *pushed, struct error *error)
+static bool write_descriptors(struct recorder *recorder, const struct step *step, VkDescriptorSet *set,
+                              struct pushed *pushed, struct error *error)
 {
     struct gpu *gpu = recorder->program->gpu;
     const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
@@ -175,7 +175,7 @@ static bool describe(struct recorder *recorder, const struct step *step, VkDescr
     return true;
 }
 
-// The dimension along which a dispatch can be cut. Shaders that fold a long row of work groups count
+// The dimension along which a dispatch can be cut. Shaders that reduce a long row of work groups count
 // y * gl_NumWorkGroups.x + x, so that x stays whole unless it is all there is.
 static unsigned cut_dimension(const struct step *step)
 {
@@ -208,9 +208,9 @@ static void stamp(struct recorder *recorder)
 {
     const struct gpu *gpu = recorder->program->gpu;
     struct recording *recording = recorder->recording;
-    if (recording->stamp_count < recording->stamp_capacity)
+    if (recording->timestamp_count < recording->stamp_capacity)
         gpu->vk.CmdWriteTimestamp(recorder->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
-                                  recording->queries, recording->stamp_count++);
+                                  recording->queries, recording->timestamp_count++);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ static void stamp(struct recorder *recorder)
 static bool end_submission(struct recorder *recorder, struct error *error)
 {
     struct gpu *gpu = recorder->program->gpu;
-    if (recorder->recording->stamps == STAMPS_SUBMISSIONS)
+    if (recorder->recording->timestamps == TIMESTAMPS_SUBMISSIONS)
         stamp(recorder);
     VkResult result = gpu->vk.EndCommandBuffer(recorder->commands);
     return result == VK_SUCCESS || wnn_gpu_fail(gpu, result, "vkEndCommandBuffer", error);
@@ -244,7 +244,7 @@ static bool begin_submission(struct recorder *recorder, struct error *error)
         return wnn_gpu_fail(gpu, result, "vkBeginCommandBuffer", error);
     if (first && recording->queries)
         gpu->vk.CmdResetQueryPool(recorder->commands, recording->queries, 0, recording->stamp_capacity);
-    if (recording->stamps == STAMPS_SUBMISSIONS)
+    if (recording->timestamps == TIMESTAMPS_SUBMISSIONS)
         stamp(recorder);
     return true;
 }
@@ -253,7 +253,7 @@ static bool record_dispatch(struct recorder *recorder, const struct step *step, 
 {
     VkDescriptorSet set;
     struct pushed pushed = {.count = 0};
-    if (!describe(recorder, step, &set, &pushed, error))
+    if (!write_descriptors(recorder, step, &set, &pushed, error))
         return false;
     for (uint32_t part = 0; part < step->parts; part++) {
         if (part > 0 && !begin_submission(recorder, error))
@@ -296,7 +296,7 @@ static bool record_steps(struct recorder *recorder, struct error *error)
         if (step->submission >= recording->count && !begin_submission(recorder, error))
             return false;
         const struct node *next = i + 1 < recorder->slot_count ? recorder->slots[i + 1].step->node : NULL;
-        if (step->node && !begun && recording->stamps >= STAMPS_NODES)
+        if (step->node && !begun && recording->timestamps >= TIMESTAMPS_NODES)
             stamp(recorder);
         begun = begun || step->node;
         if (recorder->slots[i].level > level)
@@ -306,8 +306,8 @@ static bool record_steps(struct recorder *recorder, struct error *error)
         step->barriers = recording->barriers;
         if (!record_step(recorder, step, error))
             return false;
-        if (step->node && (recording->stamps == STAMPS_WHOLE ? !next : step->node != next) &&
-            recording->stamps >= STAMPS_NODES)
+        if (step->node && (recording->timestamps == TIMESTAMPS_WHOLE ? !next : step->node != next) &&
+            recording->timestamps >= TIMESTAMPS_NODES)
             stamp(recorder);
     }
     leave(recorder);
@@ -318,7 +318,7 @@ static bool record_steps(struct recorder *recorder, struct error *error)
 static bool prepare(struct program *program, struct recording *recording, struct error *error)
 {
     enum {
-        MOST_MEASURED = 512 // submissions
+        MAX_MEASURED = 512 // submissions
     };
     struct gpu *gpu = program->gpu;
     recording->capacity = program->submissions + 1;
@@ -328,12 +328,13 @@ static bool prepare(struct program *program, struct recording *recording, struct
         wnn_allocate(gpu->allocator, (recording->capacity + 1) * sizeof recording->batches[0]);
     if (!recording->commands || !recording->batches)
         return wnn_fail_memory(error);
-    size_t stamps = recording->stamps == STAMPS_SUBMISSIONS ? 2 * recording->capacity : program->steps + 1;
-    if (recording->stamps == STAMPS_SUBMISSIONS && stamps > 2 * MOST_MEASURED)
-        stamps = 2 * MOST_MEASURED;
-    if (recording->stamps == STAMPS_NONE || gpu->can.clock_bits == 0)
+    size_t timestamps =
+        recording->timestamps == TIMESTAMPS_SUBMISSIONS ? 2 * recording->capacity : program->steps + 1;
+    if (recording->timestamps == TIMESTAMPS_SUBMISSIONS && timestamps > 2 * MAX_MEASURED)
+        timestamps = 2 * MAX_MEASURED;
+    if (recording->timestamps == TIMESTAMPS_NONE || gpu->can.clock_bits == 0)
         return create_pool(program, recording, error);
-    recording->stamp_capacity = (uint32_t)stamps;
+    recording->stamp_capacity = (uint32_t)timestamps;
     const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                         .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                         .queryCount = recording->stamp_capacity};
@@ -345,15 +346,15 @@ static bool prepare(struct program *program, struct recording *recording, struct
     return create_pool(program, recording, error);
 }
 
-static bool record(struct program *program, const struct setting *setting, struct recording *recording,
+static bool record(struct program *program, const struct record_params *params, struct recording *recording,
                    struct error *error)
 {
     struct gpu *gpu = program->gpu;
-    struct recorder recorder = {.program = program, .setting = setting, .recording = recording};
+    struct recorder recorder = {.program = program, .params = params, .recording = recording};
     struct arena arena;
     wnn_arena_init(&arena, gpu->allocator);
     // The end of each node can only be noted if its steps stay together.
-    recorder.slots = wnn_program_schedule(program, setting, recording->stamps == STAMPS_NODES, &arena,
+    recorder.slots = wnn_program_schedule(program, params, recording->timestamps == TIMESTAMPS_NODES, &arena,
                                           &recorder.slot_count);
     for (const struct step *step = program->first; step; step = step->next)
         recorder.copies |= step->kind != STEP_DISPATCH;
@@ -364,27 +365,27 @@ static bool record(struct program *program, const struct setting *setting, struc
 #else
     bool check = true;
 #endif
-    return done && (!check || wnn_program_check(program, setting, error));
+    return done && (!check || wnn_program_check(program, params, error));
 }
 
-bool wnn_program_record(struct program *program, const struct setting *setting, struct recording *recording,
-                        struct error *error)
+bool wnn_program_record(struct program *program, const struct record_params *params,
+                        struct recording *recording, struct error *error)
 {
     *recording =
-        (struct recording){.program = program, .stamps = setting->stamps, .version = program->version};
+        (struct recording){.program = program, .timestamps = params->timestamps, .version = program->version};
     wnn_program_cut(program);
     if (!prepare(program, recording, error))
         return false;
     // The copies are steps of the program while it is recorded.
-    struct step *first = program->first, *head = setting->before, **end = &head;
+    struct step *first = program->first, *head = params->before, **end = &head;
     while (*end)
         end = &(*end)->next;
     *end = first;
     if (first)
         end = program->last;
-    *end = setting->after;
+    *end = params->after;
     program->first = head;
-    bool done = record(program, setting, recording, error);
+    bool done = record(program, params, recording, error);
     program->first = first;
     if (first)
         *program->last = NULL;
@@ -409,17 +410,18 @@ void wnn_recording_free(struct recording *recording)
 bool wnn_recording_times(const struct recording *recording, double *times)
 {
     struct gpu *gpu = recording->program->gpu;
-    uint32_t count = recording->stamp_count, pairs = recording->stamps == STAMPS_SUBMISSIONS ? 2 : 1;
-    uint64_t *stamps = count > 1 ? wnn_allocate(gpu->allocator, count * sizeof stamps[0]) : NULL;
-    if (!stamps)
+    uint32_t count = recording->timestamp_count,
+             pairs = recording->timestamps == TIMESTAMPS_SUBMISSIONS ? 2 : 1;
+    uint64_t *timestamps = count > 1 ? wnn_allocate(gpu->allocator, count * sizeof timestamps[0]) : NULL;
+    if (!timestamps)
         return false;
     VkResult result =
-        gpu->vk.GetQueryPoolResults(gpu->device, recording->queries, 0, count, count * sizeof stamps[0],
-                                    stamps, sizeof stamps[0], VK_QUERY_RESULT_64_BIT);
+        gpu->vk.GetQueryPoolResults(gpu->device, recording->queries, 0, count, count * sizeof timestamps[0],
+                                    timestamps, sizeof timestamps[0], VK_QUERY_RESULT_64_BIT);
     for (uint32_t i = 0; result == VK_SUCCESS && i + 1 < count; i += pairs) {
-        uint64_t ticks = (stamps[i + 1] - stamps[i]) & (UINT64_MAX >> (64 - gpu->can.clock_bits));
+        uint64_t ticks = (timestamps[i + 1] - timestamps[i]) & (UINT64_MAX >> (64 - gpu->can.clock_bits));
         times[i / pairs] = (double)ticks * (double)gpu->can.clock_period;
     }
-    wnn_release(gpu->allocator, stamps);
+    wnn_release(gpu->allocator, timestamps);
     return result == VK_SUCCESS;
 }

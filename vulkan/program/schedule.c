@@ -56,8 +56,8 @@ static int compare_slots(const void *a, const void *b)
                                 : (x->position > y->position) - (x->position < y->position);
 }
 
-struct slot *wnn_program_schedule(const struct program *program, const struct setting *setting, bool in_order,
-                                  struct arena *arena, size_t *count)
+struct slot *wnn_program_schedule(const struct program *program, const struct record_params *params,
+                                  bool in_order, struct arena *arena, size_t *count)
 {
     size_t steps = 0, accesses = 0;
     for (const struct step *step = program->first; step; step = step->next) {
@@ -74,7 +74,7 @@ struct slot *wnn_program_schedule(const struct program *program, const struct se
     for (struct step *step = program->first; step; step = step->next) {
         scheduler.first[*count] = accesses;
         for (unsigned i = 0; i < step->binding_count; i++)
-            scheduler.accesses[accesses++] = wnn_program_access(program, setting, &step->bindings[i]);
+            scheduler.accesses[accesses++] = wnn_program_access(program, params, &step->bindings[i]);
         scheduler.slots[*count] = (struct slot){step, *count, 0};
         ++*count;
     }

@@ -16,7 +16,7 @@ struct slot {
 // All steps, level by level. On a level no step touches bytes that another one writes; of steps that do, the
 // first of the program is on a lower level than the second. `in_order`: the order is the program's. NULL: out
 // of memory.
-struct slot *wnn_program_schedule(const struct program *program, const struct setting *setting, bool in_order,
-                                  struct arena *arena, size_t *count);
+struct slot *wnn_program_schedule(const struct program *program, const struct record_params *params,
+                                  bool in_order, struct arena *arena, size_t *count);
 
 #endif

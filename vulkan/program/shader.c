@@ -79,7 +79,7 @@ void wnn_shader_join(struct shader *shader, const struct shader *other)
 
 unsigned wnn_shader_large_group(const struct gpu *gpu)
 {
-    return gpu->can.invocations >= 256 ? 256 : GPU_LEAST_INVOCATIONS;
+    return gpu->can.invocations >= 256 ? 256 : GPU_MIN_INVOCATIONS;
 }
 
 void wnn_shader_begin(struct shader *shader, struct lowering *lowering, const char *family, size_t work)
@@ -642,7 +642,8 @@ const char *wnn_shader_family(const char *name)
 // show.
 static bool are_pushed(const struct shader *shader)
 {
-    return shader->parameter_count > 0 && shader->parameter_count <= shader->lowering->gpu->can.pushed;
+    return shader->parameter_count > 0 &&
+           shader->parameter_count <= shader->lowering->gpu->can.max_push_constants;
 }
 
 // Whether a shader must be told where what it is bound to begins: tensors lie at multiples of GPU_QUAD bytes,
@@ -664,7 +665,7 @@ static void add_header(struct shader *shader)
     add_text(shader, "#version 450\n#extension GL_EXT_control_flow_attributes : require\n");
     if (shader->extensions)
         add_text(shader, shader->extensions);
-    if (can->fuses)
+    if (can->single_rounding_fma)
         add_text(shader, "#define FUSED\n");
     if (can->halves)
         add_text(shader, "#define HALVES\n");
@@ -696,7 +697,7 @@ static void add_header(struct shader *shader)
 static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
 {
     enum {
-        MOST_TEXTS = 160
+        MAX_TEXTS = 160
     };
     struct lowering *lowering = shader->lowering;
     struct program *program = lowering->program;
@@ -704,14 +705,14 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     if (lowering->failed)
         return;
     // From the end to the beginning, so that pieces that pieces need are found too.
-    const char *texts[MOST_TEXTS];
+    const char *texts[MAX_TEXTS];
     size_t count = 0;
     if (shader->elements)
         texts[count++] = wnn_gpu_elements;
     if (shader->family)
         texts[count++] = wnn_shader_family(shader->family);
     texts[count++] = shader->text;
-    for (size_t i = wnn_gpu_library_count; i-- > 0 && count < MOST_TEXTS;)
+    for (size_t i = wnn_gpu_library_count; i-- > 0 && count < MAX_TEXTS;)
         if (needs(wnn_gpu_library[i].name, texts, count))
             texts[count++] = wnn_gpu_library[i].text;
 
@@ -733,7 +734,7 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     struct step *step = wnn_program_add(program, STEP_DISPATCH, lowering->node);
     if (!pipeline || !step || first == UINT32_MAX) {
         if (pipeline && !step)
-            wnn_pipelines_leave(program->pipelines, pipeline);
+            wnn_pipelines_unref(program->pipelines, pipeline);
         else if (step)
             step->pipeline = pipeline;
         fail(lowering);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writing one dispatch: a family of vulkan/shaders, and the declarations that go before it. Numbers become
-// literals in large dispatches, for the sake of the driver's optimiser, and parameters in small ones, so that
+// literals in large dispatches, for the driver's optimizer, and parameters in small ones, so that
 // their pipelines serve many shapes. What fails is noted in the lowering and seen at its end.
 
 #ifndef VULKAN_SHADER_H_
@@ -160,8 +160,8 @@ void wnn_shader_function(struct shader *shader, const char *prefix, enum op op, 
 // several pieces (budget.c): of gl_NumWorkGroups a shader sees x as it is here where there is more than one
 // row of them.
 void wnn_shader_end(struct shader *shader);
-// Whether units fill work groups that see to so many each, of which there is one row then: no invocation need
-// ask whether it has one.
+// Whether units fill work groups that process so many each, of which there is one row then: no invocation
+// need ask whether it has one.
 bool wnn_shader_fills(uint64_t units, uint64_t together);
 void wnn_shader_end_groups(struct shader *shader, uint64_t groups);
 void wnn_shader_end_grid(struct shader *shader, uint32_t x, uint32_t y, uint32_t z);

@@ -12,7 +12,11 @@ struct source_text {
     const char *name, *text;
 };
 
-// The pieces of library.glsl, each with the words that a shader must mention to need it.
+// Functions that kernels use (vulkan/shaders/*.glsl), each behind a line that names it: "//: add I64". A
+// piece becomes part of a shader if all words of its line occur in what comes after it there, so that a
+// function must stand behind those that it calls, in its file and in the order of the files in
+// vulkan/meson.build. Only +, -, *, comparisons and bit operations are trusted in them: native functions miss
+// the tolerances on real devices. `precise` keeps what is written from being reassociated or contracted.
 extern const struct source_text wnn_gpu_library[];
 extern const size_t wnn_gpu_library_count;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// softmax and normalisations of groups whose elements lie STRIDE apart, and beside those of others: an invocation sees
+// softmax and normalizations of groups whose elements lie STRIDE apart, and beside those of others: an invocation sees
 // to four groups beside one another, together with others of the LANES that share them, and keeps HELD elements of each
 // in registers from the only load to the store. prepared(x, i) is what is made of element i when it is loaded.
 
@@ -69,11 +69,11 @@ vec4 settled(vec4 x, uint at)
 #if SOFTMAX
 #define RESULT(k) (held[k] * share)
 #else
-#define RESULT(k) normalised_vector(held[k], around, SCALE(number, k, AT(k)), BIAS(number, k, AT(k)))
-vec4 normalised_vector(vec4 x, vec4 around[4], vec4 scale, vec4 bias)
+#define RESULT(k) normalized_vector(held[k], around, SCALE(number, k, AT(k)), BIAS(number, k, AT(k)))
+vec4 normalized_vector(vec4 x, vec4 around[4], vec4 scale, vec4 bias)
 {
-    return vec4(NORMALISED(x.x, around[0], scale.x, bias.x), NORMALISED(x.y, around[1], scale.y, bias.y),
-                NORMALISED(x.z, around[2], scale.z, bias.z), NORMALISED(x.w, around[3], scale.w, bias.w));
+    return vec4(NORMALIZED(x.x, around[0], scale.x, bias.x), NORMALIZED(x.y, around[1], scale.y, bias.y),
+                NORMALIZED(x.z, around[2], scale.z, bias.z), NORMALIZED(x.w, around[3], scale.w, bias.w));
 }
 #endif
 #define SAVE(k)                                                                                                        \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products on the matrix units of the device: matmul, gemm, and convolutions of NHWC images as products of the pixels
-// under the filter. A work group of WARPS subgroups makes a tile of TILE_M x TILE_N sums, TILE_K steps at a time, which
+// under the filter. A work group of SUBGROUPS subgroups makes a tile of TILE_M x TILE_N sums, TILE_K steps at a time, which
 // lie in shared memory as 16-bit numbers: those of float16 operands as they are, a float32 as PIECES bfloat16 that add
 // up to it. Of the products of pieces the six greatest are taken; what a matrix unit adds up is short, since it drops
 // bits that float32 would round.
@@ -13,13 +13,13 @@
 #define NV       2 // GL_NV_cooperative_matrix
 #define EMULATED 3 // by the invocations of the work group: tests
 
-#define WARPS_N (TILE_N / WARP_N)
-#define WARPS (TILE_M / WARP_M * WARPS_N)
-#define PARTS_M (WARP_M / PART_M)
-#define PARTS_N (WARP_N / PART_N)
-#define INVOCATIONS (WARPS * SUBGROUP)
+#define SUBGROUPS_N (TILE_N / SUBGROUP_N)
+#define SUBGROUPS (TILE_M / SUBGROUP_M * SUBGROUPS_N)
+#define PARTS_M (SUBGROUP_M / PART_M)
+#define PARTS_N (SUBGROUP_N / PART_N)
+#define INVOCATIONS (SUBGROUPS * SUBGROUP)
 
-// Lines in shared memory, their chunks, and how far one is from the next: no power of two, for the sake of the banks.
+// Lines in shared memory, their chunks, and how far one is from the next: no power of two, against bank conflicts.
 #define A_LINES (A_TURNED != 0 ? TILE_K : TILE_M)
 #define B_LINES (B_TURNED != 0 ? TILE_N : TILE_K)
 #define A_CHUNKS ((A_TURNED != 0 ? TILE_M : TILE_K) / 8u)
@@ -35,7 +35,7 @@ shared uvec4 tile_b[PIECES * B_LINES * B_PITCH];
 // Where a subgroup lays a part of its sums, to be read by element.
 #define SLAB_PITCH (PART_N + 4u)
 #define SLAB (PART_M * SLAB_PITCH)
-shared float slabs[WARPS * SLAB];
+shared float slabs[SUBGROUPS * SLAB];
 
 // Elements that are written at once: COLUMNS is a multiple.
 #if QUADS_OUT
@@ -136,11 +136,11 @@ void write_own(uint index, Sum sum)
 #endif
 
 #if MATRICES == EMULATED
-#define WARP (gl_LocalInvocationIndex / SUBGROUP)
+#define SUBGROUP_INDEX (gl_LocalInvocationIndex / SUBGROUP)
 #define LANE (gl_LocalInvocationIndex % SUBGROUP)
 #define MEET() barrier()
 #else
-#define WARP gl_SubgroupID
+#define SUBGROUP_INDEX gl_SubgroupID
 #define LANE gl_SubgroupInvocationID
 #define MEET() subgroupBarrier()
 #endif
@@ -232,7 +232,7 @@ void main()
     uint first_m = (band + place % height) * TILE_M, first_n = place / height * TILE_N;
     uint from_a = a_index(matrix), from_b = b_index(matrix);
     uint begin = split * SPLIT, end = min(begin + SPLIT, INNER);
-    uint warp_m = WARP / WARPS_N * WARP_M, warp_n = WARP % WARPS_N * WARP_N;
+    uint subgroup_m = SUBGROUP_INDEX / SUBGROUPS_N * SUBGROUP_M, subgroup_n = SUBGROUP_INDEX % SUBGROUPS_N * SUBGROUP_N;
 
     Chunk held_a[A_HELD], held_b[B_HELD];
     uint line_a = self / A_CHUNKS, place_a = self % A_CHUNKS, step_a = INVOCATIONS / A_CHUNKS;
@@ -289,12 +289,12 @@ void main()
             MATRIX_B b[PIECES];
             UNROLL for (uint p = 0u; p < PIECES; p++)
                 UNROLL for (uint i = 0u; i < PARTS_M; i++) {
-                    uint m = warp_m + i * PART_M;
+                    uint m = subgroup_m + i * PART_M;
                     READ_A(a[p * PARTS_M + i],
                            A_TURNED != 0 ? (p * A_LINES + k) * A_PITCH + m / 8u : (p * A_LINES + m) * A_PITCH + k / 8u);
                 }
             UNROLL for (uint j = 0u; j < PARTS_N; j++) {
-                uint n = warp_n + j * PART_N;
+                uint n = subgroup_n + j * PART_N;
                 UNROLL for (uint p = 0u; p < PIECES; p++)
                     READ_B(b[p],
                            B_TURNED != 0 ? (p * B_LINES + n) * B_PITCH + k / 8u : (p * B_LINES + k) * B_PITCH + n / 8u);
@@ -321,10 +321,10 @@ void main()
     // is the loop over these that must not be unrolled: those around it are, or the sums would leave their registers.
     uint to = out_index(matrix) + split * SPLIT_STEP;
     const uint each = PART_M * PART_N / SUBGROUP;
-    uint slab = WARP * SLAB, row = LANE * each / PART_N, column = LANE * each % PART_N;
+    uint slab = SUBGROUP_INDEX * SLAB, row = LANE * each / PART_N, column = LANE * each % PART_N;
     UNROLL for (uint i = 0u; i < PARTS_M; i++)
         UNROLL for (uint j = 0u; j < PARTS_N; j++) {
-            uint m = first_m + warp_m + i * PART_M + row, first = first_n + warp_n + j * PART_N + column;
+            uint m = first_m + subgroup_m + i * PART_M + row, first = first_n + subgroup_n + j * PART_N + column;
             MEET();
             WRITE_SUM(slab, sums[i * PARTS_N + j]);
             MEET();

@@ -158,7 +158,7 @@ void write(uint m, uint n, uint first, vec4 sums)
 // A few rows: LANES invocations share what is along k for UNITS quads of columns, or columns if quads go along k.
 void main()
 {
-    const uint ahead = 4u; // loads on their way
+    const uint ahead = 4u; // loads in flight
     uint self = gl_LocalInvocationIndex, lane = along_k_b ? self % LANES : self / UNITS,
          unit = along_k_b ? self / LANES : self % UNITS, matrix = gl_WorkGroupID.z;
     uint first_n = gl_WorkGroupID.x * (along_k_b ? UNITS : 4u * UNITS), n = first_n + (along_k_b ? unit : 4u * unit);

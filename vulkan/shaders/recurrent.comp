@@ -32,7 +32,7 @@
 shared NUMBER parts[LANES * (DOTS + 1u)];
 
 uint first_row, first_unit; // of the work group
-uint at;                    // the step, of those that the bindings see
+uint at;                    // the step, counted in the bindings
 
 // ---------------------------------------------------------------------------------------------------------------
 // Where states and gates are, by row and unit

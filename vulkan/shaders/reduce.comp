@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two folds of groups of elements, of which the second knows the result of the first: LANES invocations fold the members
-// of a group, then one another's results. A group is one element of the output; the invocations see to all groups that
+// Two reductions of groups of elements, of which the second knows the result of the first: LANES invocations reduce the members
+// of a group, then one another's results. A group is one element of the output; the invocations process all groups that
 // share a word of it. The order is fixed, so that equal inputs give equal bits. With COLUMNS, invocations beside one
-// another see to groups beside one another.
+// another process groups beside one another.
 
 #define TOGETHER (gl_WorkGroupSize.x / uint(LANES))
 #if COLUMNS
@@ -15,19 +15,19 @@
 #if LANES > 1
 shared SUM parts[gl_WorkGroupSize.x];
 
-// What all lanes together have, by the given fold.
-#define ALL_LANES(sum, fold)                                                                                           \
+// What all lanes together have, by the given reduction.
+#define ALL_LANES(sum, reduce)                                                                                         \
     parts[self] = sum;                                                                                                 \
     barrier();                                                                                                         \
     for (uint half_of = uint(LANES) / 2u; half_of > 0u; half_of >>= 1) {                                               \
         if (lane < half_of)                                                                                            \
-            parts[self] = fold(parts[self], parts[self + half_of * NEXT_LANE]);                                        \
+            parts[self] = reduce(parts[self], parts[self + half_of * NEXT_LANE]);                                      \
         barrier();                                                                                                     \
     }                                                                                                                  \
     sum = parts[self - lane * NEXT_LANE];                                                                              \
     barrier();
 #else
-#define ALL_LANES(sum, fold)
+#define ALL_LANES(sum, reduce)
 #endif
 
 void main()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// softmax and normalisations of rows that lie one behind the other: LANES invocations see to a row, or to one of the
+// softmax and normalizations of rows that lie one behind the other: LANES invocations process a row, or to one of the
 // PARTS of a long one, of which each keeps HELD vectors of four elements in registers. prepared(x, i) is what is made
 // of element i when it is looked at.
 //
@@ -73,7 +73,7 @@ shared SUMS parts[gl_WorkGroupSize.x];
 #define ALL_LANES(x, join)
 #endif
 
-// A part of a row: vectors from begin to below end of those that lie from element `base` on. With EDGES, rows begin
+// A part of a row: vectors from begin to below end, counted from element `base` on. With EDGES, rows begin
 // anywhere: up to three elements lie in front of `base`, from `start` on, and up to three behind the last vector.
 struct Row {
     uint number, start, base, begin, end;
@@ -249,10 +249,10 @@ vec2 edge_moments(Edge e, vec2 x, float mean)
 }
 #endif
 
-vec4 normalised_vector(vec4 x, vec4 around, vec4 scale, vec4 bias)
+vec4 normalized_vector(vec4 x, vec4 around, vec4 scale, vec4 bias)
 {
     [[unroll]] for (uint c = 0u; c < 4u; c++)
-        x[c] = NORMALISED(x[c], around, scale[c], bias[c]);
+        x[c] = NORMALIZED(x[c], around, scale[c], bias[c]);
     return x;
 }
 
@@ -293,7 +293,7 @@ bool hear(uint number, uint part, out PART x)
     return all;
 }
 
-// What the lanes that see to that part tell.
+// What the lanes that process that part tell.
 PART computed(Row r, uint self, uint lane)
 {
 #if SOFTMAX
@@ -516,9 +516,9 @@ void main()
     precise float variance = known.z * SHARE;
     vec4 around = vec4(known.xy, inverse_root(vec2(variance + EPSILON, 0.0)));
 #define SAVE(k)                                                                                                        \
-    save(row, k, AT(k), normalised_vector(X(k), around, SCALE(row, k, AT(k)), BIAS(row, k, AT(k))));
-#define NORMALISED_EDGE(x, i) NORMALISED(x, around, SCALE_OF(row, i), BIAS_OF(row, i))
-    ON_EDGE(rest = vec2(NORMALISED_EDGE(rest.x, edge.at), NORMALISED_EDGE(rest.y, edge.at + 1u));)
+    save(row, k, AT(k), normalized_vector(X(k), around, SCALE(row, k, AT(k)), BIAS(row, k, AT(k))));
+#define NORMALIZED_EDGE(x, i) NORMALIZED(x, around, SCALE_OF(row, i), BIAS_OF(row, i))
+    ON_EDGE(rest = vec2(NORMALIZED_EDGE(rest.x, edge.at), NORMALIZED_EDGE(rest.y, edge.at + 1u));)
 #endif
 #if SOFTMAX
     EACH_HELD(SAVE)

@@ -4,7 +4,7 @@
 // before them have, and so on with the next LANES * HELD members, a chunk. The order is fixed, so that equal inputs give
 // equal bits. A unit is a piece of SHARE chunks of a group; what the pieces before it have is known from another dispatch.
 //
-// With COLUMNS, members of neighbouring groups lie side by side, and invocations beside one another see to PER of those
+// With COLUMNS, members of neighbouring groups lie side by side, and invocations beside one another process PER of them
 // each. Else the members of a group lie side by side and go through shared memory, which makes neighbours of what is read
 // and written by neighbours; HELD is odd there, so that lanes find theirs in different banks. ROWS groups are a work
 // group's.
@@ -132,7 +132,7 @@ void main()
 
 shared CELL tile[SIZE * HELD];
 
-// Where element j of those that a work group sees at a time is in the tile.
+// Where element j of a work group's elements is in the tile.
 uint tile_place(uint j)
 {
 #if ROWS == 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// softmax and normalisations of short rows that lie one behind the other. A work group sees to HELD sets of SET_ROWS
+// softmax and normalizations of short rows that lie one behind the other. A work group processes HELD sets of SET_ROWS
 // whole rows, which are as many vectors of four elements as there are lanes: each of these has one vector of every set,
 // which keeps in registers what are the same members everywhere. With EDGES, rows begin anywhere in vectors.
 // prepared(x, i) is what is made of element i when it is loaded.
@@ -90,10 +90,10 @@ vec4 difference(vec4 x, vec4 mean)
     precise vec4 d = x - mean;
     return d;
 }
-vec4 normalised_vector(vec4 x, uint own, vec4 a, vec4 b, vec4 scale, vec4 bias)
+vec4 normalized_vector(vec4 x, uint own, vec4 a, vec4 b, vec4 scale, vec4 bias)
 {
     [[unroll]] for (uint c = 0u; c < 4u; c++)
-        x[c] = NORMALISED(x[c], (EDGES == 0 || c < own ? a : b), scale[c], bias[c]);
+        x[c] = NORMALIZED(x[c], (EDGES == 0 || c < own ? a : b), scale[c], bias[c]);
     return x;
 }
 #endif
@@ -128,7 +128,7 @@ vec4 settled(vec4 x, uint at)
 #define PARAMETER(of, k) of(first + ROW(k), k, 0u)
 #endif
 #define FINISH(k)                                                                                                      \
-    held[k] = normalised_vector(held[k], own, AROUND(known[ROW(k)]), AROUND(known[ROW(k) + 1u]), PARAMETER(SCALE, k),  \
+    held[k] = normalized_vector(held[k], own, AROUND(known[ROW(k)]), AROUND(known[ROW(k) + 1u]), PARAMETER(SCALE, k),  \
                                 PARAMETER(BIAS, k));                                                                   \
     SAVE(k, held[k])
 #endif

@@ -13,8 +13,8 @@ import { parseArgs, types } from 'node:util';
 import { decode, encode } from './wire.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-const MOST_BYTES = 1 << 28; // of a request, and of an answer
-const MOST_SESSIONS = 64;
+const MAX_BYTES = 1 << 28; // of a request, and of an answer
+const MAX_SESSIONS = 64;
 const TYPES = { '.html': 'text/html', '.mjs': 'text/javascript', '.png': 'image/png' };
 
 // One page: its handles, and promises that it has tickets for.
@@ -40,7 +40,7 @@ class Session {
     if (!methods.includes(method)) throw Object.assign(new Error(`there is no ${method}`), { code: 'TypeError' });
     if (method === 'createContext') return native.createContext(values[0], () => {});
     if (method !== 'compute') return native[method](...values);
-    if (!(values[5].reduce((sum, size) => sum + size, 0) <= MOST_BYTES)) throw new RangeError('too many bytes');
+    if (!(values[5].reduce((sum, size) => sum + size, 0) <= MAX_BYTES)) throw new RangeError('too many bytes');
     const outputs = values[5].map((size) => new Uint8Array(size));
     return native.compute(...values.slice(0, 5), outputs).then(() => outputs);
   }
@@ -84,7 +84,7 @@ async function bodyOf(request) {
   let size = 0;
   for await (const part of request) {
     size += part.length;
-    if (size > MOST_BYTES) throw new RangeError('the request is too long');
+    if (size > MAX_BYTES) throw new RangeError('the request is too long');
     parts.push(part);
   }
   return new Uint8Array(Buffer.concat(parts));
@@ -95,7 +95,7 @@ export async function startHost({ native, folders, port = 0 }) {
   const sessions = new Map(), calls = {};
   const sessionOf = (id) => {
     if (!sessions.has(id)) {
-      if (sessions.size >= MOST_SESSIONS) throw new RangeError('too many pages');
+      if (sessions.size >= MAX_SESSIONS) throw new RangeError('too many pages');
       sessions.set(id, new Session(native));
     }
     return sessions.get(id);

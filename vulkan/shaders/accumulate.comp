@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Folds of groups of elements: LANES invocations fold the members of a group, then one another's results. The order is
-// fixed, so that equal inputs give equal bits. Pieces of CHUNK members are folded by themselves, the results of which are
+// Reductions of groups of elements: LANES invocations reduce the members of a group, then one another's results. The order is
+// fixed, so that equal inputs give equal bits. Pieces of CHUNK members are reduced by themselves, the results of which are
 // another dispatch's elements: output number piece * GROUPS + group.
 //
-// With COLUMNS, members of neighbouring groups lie side by side, and invocations beside one another see to so many of
-// those as load() brings; else load() brings members of one group. TURNS loads are on their way; with BLOCKS, what they
+// With COLUMNS, members of neighbouring groups lie side by side, and invocations beside one another process so many of
+// those as load() brings; else load() brings members of one group. LOADS_IN_FLIGHT loads are on their way; with BLOCKS, what they
 // bring of one group is accumulated together, if accumulate_block() can do that. Lanes of a group are BESIDE invocations
 // apart. With EDGES, rows begin anywhere in what a load brings: lanes have elements in front and behind by themselves.
 //
 // With TILED, groups lie one behind the other and are short. A work group brings ROWS of them to shared memory, as they lie,
-// and an invocation folds SIDE of them at a time there, which make whole words of the input and of the output.
+// and an invocation reduces SIDE of them at a time there, which make whole words of the input and of the output.
 
 #if TILED
 
 #if BLOCKS
 // What is not a member of the block that begins with member k stands for the first or the last.
-bool accumulate_line(inout SUM sum, ELEMENT x[TURNS][WIDE], ELEMENT first, ELEMENT last, uint k)
+bool accumulate_line(inout SUM sum, ELEMENT x[LOADS_IN_FLIGHT][WIDE], ELEMENT first, ELEMENT last, uint k)
 {
     ELEMENT block[BLOCK];
     [[unroll]] for (uint i = 0u; i < BLOCK; i++) {
@@ -29,9 +29,9 @@ bool accumulate_line(inout SUM sum, ELEMENT x[TURNS][WIDE], ELEMENT first, ELEME
     return accumulate_block(sum, block, k, MEMBERS);
 }
 #else
-bool accumulate_line(inout SUM sum, ELEMENT x[TURNS][WIDE], ELEMENT first, ELEMENT last, uint k)
+bool accumulate_line(inout SUM sum, ELEMENT x[LOADS_IN_FLIGHT][WIDE], ELEMENT first, ELEMENT last, uint k)
 {
-    [[unroll]] for (uint i = 0u; i < TURNS * WIDE; i++)
+    [[unroll]] for (uint i = 0u; i < LOADS_IN_FLIGHT * WIDE; i++)
         if (k + i < MEMBERS)
             accumulate(sum, x[i / WIDE][i % WIDE], k + i);
     return true;
@@ -40,19 +40,19 @@ bool accumulate_line(inout SUM sum, ELEMENT x[TURNS][WIDE], ELEMENT first, ELEME
 
 // Row number `d` of the SIDE rows from word `place` of the tile on: its first word may have elements of another. If a
 // block cannot be accumulated as such, none is.
-SUM folded(uint place, uint d)
+SUM reduced(uint place, uint d)
 {
     SUM sum = NEUTRAL;
     const uint begin = d * MEMBERS, skip = begin % WIDE, end = MEMBERS + skip, tail = (end - 1u) / WIDE * WIDE;
-    ELEMENT line[WIDE], x[TURNS][WIDE];
+    ELEMENT line[WIDE], x[LOADS_IN_FLIGHT][WIDE];
     place += begin / WIDE;
     load(place, line);
     ELEMENT first = line[skip], last;
     bool is_done = true;
     load(place + tail / WIDE, line);
     last = line[end - 1u - tail];
-    [[unroll]] for (uint k = 0u; k < end; k += TURNS * WIDE) {
-        [[unroll]] for (uint t = 0u; t < TURNS; t++)
+    [[unroll]] for (uint k = 0u; k < end; k += LOADS_IN_FLIGHT * WIDE) {
+        [[unroll]] for (uint t = 0u; t < LOADS_IN_FLIGHT; t++)
             load(place + min(k + t * WIDE, tail) / WIDE, x[t]);
         is_done = accumulate_line(sum, x, first, last, k - skip) && is_done;
     }
@@ -91,7 +91,7 @@ void main()
     for (uint row = self * SIDE; row < ROWS; row += size * SIDE) {
         OUT results[SIDE];
         [[unroll]] for (uint d = 0u; d < SIDE; d++)
-            results[d] = finish(result_of(folded(row / SIDE * (UNIT + GAP), d)), min(group + row + d, COUNT - 1u));
+            results[d] = finish(result_of(reduced(row / SIDE * (UNIT + GAP), d)), min(group + row + d, COUNT - 1u));
         [[unroll]] for (uint e = 0u; e < SIDE; e += PER) {
             uint number = group + row + e;
             WORD word = WORD(0u);
@@ -166,19 +166,19 @@ void main()
     SUM sums[WIDE];
     [[unroll]] for (uint e = 0u; e < WIDE; e++)
         sums[e] = NEUTRAL;
-    for (uint k = begin + lane; k < end; k += TURNS * step) {
-        ELEMENT x[TURNS][WIDE];
-        [[unroll]] for (uint t = 0u; t < TURNS; t++)
+    for (uint k = begin + lane; k < end; k += LOADS_IN_FLIGHT * step) {
+        ELEMENT x[LOADS_IN_FLIGHT][WIDE];
+        [[unroll]] for (uint t = 0u; t < LOADS_IN_FLIGHT; t++)
             load(group, min(k + t * step, end - 1u), x[t]);
         [[unroll]] for (uint e = 0u; e < WIDE; e++) {
 #if BLOCKS
             ELEMENT block[BLOCK];
-            [[unroll]] for (uint t = 0u; t < TURNS; t++)
+            [[unroll]] for (uint t = 0u; t < LOADS_IN_FLIGHT; t++)
                 block[t] = x[t][e];
             if (!accumulate_block(sums[e], block, k, end))
                 accumulate_each(sums[e], min(group + e, GROUPS - 1u), k, end);
 #else
-            [[unroll]] for (uint t = 0u; t < TURNS; t++)
+            [[unroll]] for (uint t = 0u; t < LOADS_IN_FLIGHT; t++)
                 if (k + t * step < end)
                     accumulate(sums[e], x[t][e], k + t * step);
 #endif
@@ -217,9 +217,9 @@ void main()
     }
     begin += front;
 #endif
-    for (uint k = begin + lane * WIDE; k < end; k += TURNS * step * WIDE) {
-        ELEMENT x[TURNS][WIDE];
-        [[unroll]] for (uint t = 0u; t < TURNS; t++)
+    for (uint k = begin + lane * WIDE; k < end; k += LOADS_IN_FLIGHT * step * WIDE) {
+        ELEMENT x[LOADS_IN_FLIGHT][WIDE];
+        [[unroll]] for (uint t = 0u; t < LOADS_IN_FLIGHT; t++)
             load(group, min(k + t * step * WIDE, end - WIDE), x[t]);
 #if BLOCKS
         ELEMENT block[BLOCK];
@@ -228,7 +228,7 @@ void main()
         if (!accumulate_block(sums[0], block, k, end))
             accumulate_each(sums[0], group, k, end);
 #else
-        [[unroll]] for (uint t = 0u; t < TURNS; t++)
+        [[unroll]] for (uint t = 0u; t < LOADS_IN_FLIGHT; t++)
             if (k + t * step * WIDE < end)
                 [[unroll]] for (uint e = 0u; e < WIDE; e++)
                     accumulate(sums[0], x[t][e], k + t * step * WIDE + e);

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// usage: model_onnx_file_test [CASE...]. ONNX_MODELS names a folder of models: those of Debian's
+// libonnx-testdata are read then, as they are and with bytes changed.
+
+#include "conformance/unit/require.h"
+#include "model/onnx_file.h"
+
+#include <ftw.h>
+#include <sys/stat.h>
+
+#define LIMIT ((size_t)64 << 20)
+
+static bool is(struct bytes text, const char *expected)
+{
+    return text.size == strlen(expected) && memcmp(text.data, expected, text.size) == 0;
+}
+
+#define BYTES(text) ((struct bytes){(const unsigned char *)(text), sizeof(text) - 1})
+
+// add(x, c) of opset 13, with c = {1, 2} of two dimensions "n" and 2 in x.
+static const char small[] = "\x08\x07"                   // ir_version 7
+                            "\x12\x04test"               // producer
+                            "\x42\x02\x10\x0D"           // opset_import: version 13
+                            "\x72\x06\x0A\x01k\x12\x01v" // metadata k: v
+                            "\x3A\x51"                   // graph
+                            "\x0A\x18\x0A\x01x\x0A\x01"
+                            "c\x12\x01y\x1A\x01n\x22\x03"
+                            "Add"                       // node
+                            "\x2A\x05\x0A\x01z\x18\x03" //   its attribute z = 3
+                            "\x12\x01g"                 // name
+                            "\x2A\x11\x08\x02\x10\x01\x42\x01"
+                            "c"                                                 // initializer [2] float c
+                            "\x4A\x08\x00\x00\x80\x3F\x00\x00\x00\x40"          //   raw data
+                            "\x5A\x14\x0A\x01x\x12\x0F\x0A\x0D\x08\x01\x12\x09" // input x, float
+                            "\x0A\x03\x12\x01n\x0A\x02\x08\x02"                 //   [n, 2]
+                            "\x62\x09\x0A\x01y\x12\x04\x0A\x02\x08\x01";        // output y, of no shape
+
+static void test_small(void)
+{
+    struct onnx_file file;
+    REQUIRE(wnn_onnx_recognize(BYTES(small)));
+    REQUIRE(!wnn_onnx_open(BYTES(small), LIMIT, &file));
+    REQUIRE(file.ir_version == 7 && is(file.producer, "test"));
+    REQUIRE(file.opset_count == 1 && file.opsets[0].version == 13 && file.opsets[0].domain.size == 0);
+    REQUIRE(file.metadata_count == 1 && is(file.metadata[0].key, "k") && is(file.metadata[0].value, "v"));
+    const struct onnx_graph *graph = &file.graph;
+    REQUIRE(is(graph->name, "g") && graph->node_count == 1 && graph->value_count == 0);
+    const struct onnx_node *node = graph->nodes;
+    REQUIRE(is(node->operation, "Add") && is(node->name, "n") && node->inputs.count == 2 &&
+            node->outputs.count == 1);
+    REQUIRE(is(node->inputs.items[0], "x") && is(node->inputs.items[1], "c") &&
+            is(node->outputs.items[0], "y"));
+    REQUIRE(node->attribute_count == 1 && is(node->attributes[0].name, "z") && node->attributes[0].i == 3);
+    REQUIRE(graph->initializer_count == 1);
+    const struct onnx_tensor *c = graph->initializers;
+    REQUIRE(is(c->name, "c") && c->type == ONNX_FLOAT && c->rank == 1 && c->dims[0] == 2 && c->raw.size == 8);
+    REQUIRE(graph->input_count == 1);
+    const struct onnx_value *x = graph->inputs;
+    REQUIRE(is(x->name, "x") && x->type == ONNX_FLOAT && x->has_shape && x->rank == 2);
+    REQUIRE(!x->dims[0].known && is(x->dims[0].param, "n") && x->dims[1].known && x->dims[1].value == 2);
+    REQUIRE(graph->output_count == 1 && is(graph->outputs[0].name, "y") && !graph->outputs[0].has_shape);
+    wnn_onnx_close(&file);
+}
+
+// Cut at any place, and with any byte changed, it is read or refused; with little memory it is refused.
+static void test_damaged(struct bytes bytes, size_t step)
+{
+    unsigned char *copy = malloc(bytes.size);
+    struct onnx_file file;
+    REQUIRE(copy);
+    for (size_t i = 0; i < bytes.size; i += step) {
+        memcpy(copy, bytes.data, bytes.size);
+        copy[i] ^= (unsigned char)(1 + i % 255);
+        wnn_onnx_open((struct bytes){copy, bytes.size}, LIMIT, &file);
+        wnn_onnx_close(&file);
+        unsigned char *half = malloc(i ? i : 1);
+        REQUIRE(half);
+        memcpy(half, bytes.data, i);
+        wnn_onnx_open((struct bytes){half, i}, LIMIT, &file);
+        wnn_onnx_close(&file);
+        free(half);
+    }
+    free(copy);
+    const char *fault = wnn_onnx_open(bytes, 100, &file);
+    REQUIRE(fault && file.memory.used <= 100);
+    wnn_onnx_close(&file);
+}
+
+static int models, nodes;
+
+static int read_model(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    size_t length = strlen(path);
+    (void)place;
+    if (type != FTW_F || length < 5 || strcmp(path + length - 5, ".onnx") != 0)
+        return 0;
+    FILE *stream = fopen(path, "rb");
+    unsigned char *data = malloc((size_t)status->st_size + 1);
+    REQUIRE(stream && data);
+    struct bytes bytes = {data, fread(data, 1, (size_t)status->st_size, stream)};
+    fclose(stream);
+    struct onnx_file file;
+    REQUIRE(wnn_onnx_recognize(bytes));
+    REQUIRE(!wnn_onnx_open(bytes, LIMIT, &file));
+    REQUIRE(file.opset_count > 0 && file.graph.output_count > 0);
+    models++;
+    nodes += (int)file.graph.node_count;
+    wnn_onnx_close(&file);
+    if (bytes.size > 0 && bytes.size < 100000)
+        test_damaged(bytes, 1 + bytes.size / 20);
+    free(data);
+    return 0;
+}
+
+static void test_models(const char *folder)
+{
+    REQUIRE(nftw(folder, read_model, 16, FTW_PHYS) == 0);
+    printf("%d models, %d nodes\n", models, nodes);
+    REQUIRE(models > 0);
+}
+
+int main(int argc, char **argv)
+{
+    const char *folder = getenv("ONNX_MODELS");
+    cases_begin(argc, argv);
+    CASE(test_small());
+    CASE(test_damaged(BYTES(small), 1));
+    if (folder)
+        CASE(test_models(folder));
+    return cases_end();
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A product of matrices, and what shaders of all its kernels are told.
+
+#ifndef VULKAN_OPS_PRODUCT_H_
+#define VULKAN_OPS_PRODUCT_H_
+
+#include "vulkan/program/shader.h"
+
+// How the rows of a product's first operand are gathered from an image whose channels come last: a row for
+// each pixel of the output, in it the channels of a group at one tap of the filter after another.
+struct gather {
+    bool transposed; // strides and padding are the output's, as of convTranspose2d
+    uint32_t in_height, in_width, out_height, out_width;
+    uint32_t filter_width, channels;
+    uint32_t image, line, pixel;                   // steps of elements in the input
+    uint32_t padding[2], strides[2], dilations[2]; // vertical, horizontal
+};
+
+// out[m, n] = finish(alpha * sum of a[m, k] * b[k, n] + beta * c[m, n]), for each matrix of the output.
+struct product {
+    const struct tensor *a, *b, *out;
+    const struct tensor *c;      // NULL: none
+    const struct gather *gather; // NULL: the rows of a are as they are in memory
+    uint32_t rows, columns, inner, matrices;
+    // Steps of elements; a row of the output is as its elements are.
+    uint32_t a_row, a_inner, b_column, out_row;
+    // Row k of b begins at (k / b_run) * b_jump + (k % b_run) * b_inner; b_run is `inner` if they are evenly
+    // apart.
+    uint32_t b_run, b_jump, b_inner;
+    double alpha, beta;
+    // Where the operands' matrices begin, by dimensions that count the output's.
+    unsigned rank;
+    uint32_t dims[WNN_MAX_RANK];
+    int64_t a_steps[WNN_MAX_RANK], b_steps[WNN_MAX_RANK], out_steps[WNN_MAX_RANK];
+    // The elements of c, by two dimensions that count the output's.
+    uint32_t c_dims[2];
+    int64_t c_steps[2];
+};
+
+// How many rows, columns and terms there are, and the steps between them.
+void wnn_product_steps(struct shader *shader, const struct product *product);
+
+// The numbers that say where the pixels of a convolution's rows lie.
+void wnn_product_gather(struct shader *shader, const struct gather *from);
+
+// scaled(sum, i): with alpha, beta and c, for element i of the output.
+void wnn_product_scale(struct shader *shader, const struct product *product);
+
+// Adds up what splits have left, one after the other with elements as in the output, and finishes the
+// results.
+void wnn_product_sum(struct lowering *lowering, const struct product *product, const struct tensor *partials,
+                     uint32_t splits);
+
+#endif
