@@ -64,14 +64,17 @@ static double visit(double bytes)
         RECORD = 128,
         VISITS = 4
     };
-    size_t count = (size_t)bytes / RECORD + 1, step = count / 3 * 2 + 1;
+    size_t count = (size_t)bytes / RECORD + 1;
+    uint64_t random = 1;
     double least = INFINITY;
     for (int attempt = 0; attempt < 3; attempt++) {
         double begin = processor_seconds();
         char *memory = calloc(count, RECORD);
         REQUIRE(memory);
-        for (size_t i = 0, at = 0; i < VISITS * count; i++, at = (at + step) % count)
-            *(volatile char *)&memory[at * RECORD] += 1;
+        for (size_t i = 0; i < VISITS * count; i++) {
+            random = random * 6364136223846793005U + 1442695040888963407U;
+            *(volatile char *)&memory[(size_t)(random >> 32) % count * RECORD] += 1;
+        }
         free(memory);
         least = fmin(least, processor_seconds() - begin);
     }

@@ -4,7 +4,7 @@
 // libonnx-testdata are read then, as they are and with bytes changed.
 
 #include "conformance/unit/require.h"
-#include "model/onnx_file.h"
+#include "model/onnx/file.h"
 
 #include <ftw.h>
 #include <sys/stat.h>

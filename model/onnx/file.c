@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/onnx_file.h"
+#include "model/onnx/file.h"
 
 #include <stdlib.h>
 
@@ -12,8 +12,7 @@ struct onnx_block {
     max_align_t bytes[];
 };
 
-// `count` items of `size` bytes, filled with zeros; NULL: no memory, or above the limit. One item for none.
-static void *allocate(struct onnx_memory *memory, size_t count, size_t size)
+void *wnn_onnx_allocate(struct onnx_memory *memory, size_t count, size_t size)
 {
     size_t left = memory->limit - memory->used;
     if (count > (left > sizeof(struct onnx_block) ? left - sizeof(struct onnx_block) : 0) / size)
@@ -51,7 +50,7 @@ static void *read_all(struct onnx_memory *memory, struct bytes from, uint32_t nu
                       read_message read, size_t *count, const char **fault)
 {
     struct protobuf reader = {.left = from};
-    char *items = *fault ? NULL : allocate(memory, count_fields(from, number), size);
+    char *items = *fault ? NULL : wnn_onnx_allocate(memory, count_fields(from, number), size);
     *count = 0;
     if (!items) {
         *fault = *fault ? *fault : no_memory;
@@ -156,7 +155,7 @@ static const char *read_dims(struct onnx_memory *memory, struct bytes from, stru
         count += field.number == 1 ? wnn_protobuf_numbers(&reader, &field, 0, NULL) : 0;
     if (reader.fault)
         return reader.fault;
-    tensor->dims = allocate(memory, count, sizeof tensor->dims[0]);
+    tensor->dims = wnn_onnx_allocate(memory, count, sizeof tensor->dims[0]);
     if (!tensor->dims)
         return no_memory;
     reader.left = from;
@@ -374,11 +373,16 @@ const char *wnn_onnx_open(struct bytes bytes, size_t limit, struct onnx_file *fi
     return fault ? fault : wnn_onnx_graph(&file->memory, graph, &file->graph);
 }
 
-void wnn_onnx_close(struct onnx_file *file)
+void wnn_onnx_free(struct onnx_memory *memory)
 {
-    for (struct onnx_block *block = file->memory.last, *before; block; block = before) {
+    for (struct onnx_block *block = memory->last, *before; block; block = before) {
         before = block->before;
         free(block);
     }
-    file->memory.last = NULL;
+    memory->last = NULL;
+}
+
+void wnn_onnx_close(struct onnx_file *file)
+{
+    wnn_onnx_free(&file->memory);
 }

@@ -107,6 +107,10 @@ struct onnx_memory {
     size_t used, limit;
 };
 
+// `count` items of `size` bytes, filled with zeros; NULL: no memory, or above the limit. One item for none.
+void *wnn_onnx_allocate(struct onnx_memory *memory, size_t count, size_t size);
+void wnn_onnx_free(struct onnx_memory *memory);
+
 struct onnx_file {
     struct onnx_memory memory;
     int64_t ir_version;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One node of an ONNX graph, as the functions that record it see it. Operators are declared once, in
+// operators.def, each with the function that composes it.
+
+#ifndef MODEL_ONNX_CALL_H_
+#define MODEL_ONNX_CALL_H_
+
+#include "model/onnx/tensor.h"
+
+struct scope;
+
+struct call {
+    struct recording *r;
+    const struct onnx_node *node;
+    struct tensor **inputs; // NULL: left out
+    size_t input_count;
+    struct tensor **outputs; // to be set
+    size_t output_count;
+    int64_t version; // of the operator set
+    int parameter;   // of the operator, from the table
+    struct scope *scope;
+};
+
+typedef void (*record_operator)(struct call *c);
+
+struct onnx_operator {
+    const char *domain, *name;
+    size_t least, most; // inputs; those that are needed come first
+    record_operator record;
+    int parameter;
+};
+
+// NULL if there is none.
+const struct onnx_operator *wnn_onnx_operator(struct bytes domain, struct bytes name);
+
+bool is_text(struct bytes text, const char *expected);
+
+// Attributes by name.
+const struct onnx_attribute *find_attribute(const struct call *c, const char *name);
+int64_t get_int(const struct call *c, const char *name, int64_t otherwise);
+double get_float(const struct call *c, const char *name, double otherwise);
+bool has_text(const struct call *c, const char *name, const char *text, const char *otherwise);
+// A list of numbers; `count` 0 and NULL if it is left out. At most 64 are read.
+int64_t *get_ints(const struct call *c, const char *name, size_t *count);
+float *get_floats(const struct call *c, const char *name, size_t *count);
+struct bytes *get_texts(const struct call *c, const char *name, size_t *count);
+
+// An input; NULL if it was left out.
+struct tensor *input(const struct call *c, size_t index);
+bool wants(const struct call *c, size_t index); // whether an output is used
+void set_output(struct call *c, size_t index, struct tensor *t);
+void set_list(struct call *c, struct tensor *t); // output 0
+
+// Numbers that are given by an attribute in old operator sets, by an input in later ones. False: neither, or
+// an error.
+bool get_list(struct call *c, size_t index, const char *name, size_t *count, int64_t **numbers);
+
+// Records another graph with the names of this one in sight, up to its outputs; false: an error.
+bool record_graph(struct call *c, const struct onnx_graph *graph, size_t count, struct tensor *const *inputs,
+                  struct tensor **outputs);
+bool get_graph(struct call *c, const char *name, struct onnx_graph *graph);
+
+#define ONNX_OPERATOR(domain, name, least, most, function, parameter) void function(struct call *c);
+#include "model/onnx/operators.def"
+#undef ONNX_OPERATOR
+
+#endif
