@@ -34,6 +34,9 @@ struct onnx_operator {
 // NULL if there is none.
 const struct onnx_operator *wnn_onnx_operator(struct bytes domain, struct bytes name);
 
+// Why an operator that there is none for cannot be recorded; NULL: nothing is known of it.
+const char *wnn_onnx_refusal(struct bytes name);
+
 bool is_text(struct bytes text, const char *expected);
 
 // Attributes by name.

@@ -423,8 +423,10 @@ struct tensor *cast(struct recording *r, struct tensor *t, int64_t type)
         return unary(r, NOT, binary(r, EQUAL, t, make_number(r, t->type, 0)));
     if (wnnOperandGetDataType(operand) == to) {
         struct tensor *same = make_tensor(r, type, t->rank, t->dims);
-        if (same)
+        if (same) {
             same->operand = operand;
+            same->is_input = t->is_input;
+        }
         return same;
     }
     return make_operand(r, type, wnnGraphBuilderCast(r->builder, operand, to, &options));
@@ -686,6 +688,16 @@ struct tensor *gather(struct recording *r, struct tensor *t, struct tensor *indi
     options.axis = (uint32_t)axis;
     WNNOperand x = operand_of(r, t), y = operand_of(r, indices);
     return x && y ? make_operand(r, t->type, wnnGraphBuilderGather(r->builder, x, y, &options)) : NULL;
+}
+
+struct tensor *gather_elements(struct recording *r, struct tensor *t, struct tensor *indices, size_t axis)
+{
+    WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
+    options.label = (WNNStringView)LABEL;
+    options.axis = (uint32_t)axis;
+    WNNOperand x = operand_of(r, t), y = operand_of(r, indices);
+    return x && y ? make_operand(r, t->type, wnnGraphBuilderGatherElements(r->builder, x, y, &options))
+                  : NULL;
 }
 
 struct tensor *pad(struct recording *r, struct tensor *t, const int64_t *before, const int64_t *after,

@@ -423,7 +423,7 @@ bool require_known(struct recording *r, struct tensor *t, const char *what)
 // Operands of known tensors
 // ---------------------------------------------------------------------------------------------------------------
 
-static void store(const struct tensor *t, WNNDataType type, int64_t i, unsigned char *data)
+void store_element(const struct tensor *t, WNNDataType type, int64_t i, unsigned char *data)
 {
     double real = t->reals ? t->reals[i] : (double)t->ints[i];
     int64_t integer = t->ints ? t->ints[i] : 0;
@@ -517,7 +517,7 @@ WNNOperand operand_of(struct recording *r, struct tensor *t)
     if (!data)
         return fail(r, "there is not enough memory");
     for (int64_t i = 0; i < count; i++)
-        store(t, type, i, data);
+        store_element(t, type, i, data);
     struct tensor *made =
         make_operand(r, t->type, wnnGraphBuilderConstant(r->builder, &descriptor, data, size));
     return made ? (t->operand = made->operand) : NULL;

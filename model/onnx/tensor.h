@@ -88,6 +88,8 @@ bool is_known(struct recording *r, struct tensor *t);
 bool require_known(struct recording *r, struct tensor *t, const char *what);
 double known_number(const struct tensor *t, int64_t index);
 void set_known(struct tensor *t, int64_t index, double value);
+// Element `i` of a known tensor, as it lies in the memory of an operand.
+void store_element(const struct tensor *t, WNNDataType type, int64_t i, unsigned char *data);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Operators
@@ -167,6 +169,7 @@ struct tensor *slice_axis(struct recording *r, struct tensor *t, size_t axis, in
                           int64_t step);
 struct tensor *concat(struct recording *r, size_t count, struct tensor *const *tensors, size_t axis);
 struct tensor *gather(struct recording *r, struct tensor *t, struct tensor *indices, size_t axis);
+struct tensor *gather_elements(struct recording *r, struct tensor *t, struct tensor *indices, size_t axis);
 struct tensor *pad(struct recording *r, struct tensor *t, const int64_t *before, const int64_t *after,
                    WNNPaddingMode mode, double value);
 struct tensor *reduce(struct recording *r, enum reduction op, struct tensor *t, size_t count,

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the backend tests of ONNX: models with inputs and what they give. A folder holds folders of tests,
+// each with model.onnx and test_data_set_N/{input,output}_K.pb. Each test passes, fails, or is refused with a
+// reason; a file lists which are refused, and why.
+//
+//   onnx-models [--backend=NAME] [--refused=FILE] [--write] [FOLDER [TEST...]]
+//
+// Without a folder: the one that ONNX_MODELS names.
+
+#include "model/onnx/record.h"
+#include "model/onnx/tensor.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <webnn/webnn.h>
+
+#define MAX_OPERANDS 64
+
+struct data {
+    struct bytes bytes;
+    void *owned;
+};
+
+struct sample {
+    struct tensor *inputs[MAX_OPERANDS], *outputs[MAX_OPERANDS];
+    struct onnx_tensor sources[2 * MAX_OPERANDS];
+    size_t input_count, output_count;
+    void *files[2 * MAX_OPERANDS];
+    size_t file_count;
+};
+
+static bool read_file(const char *path, struct data *data)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return false;
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file);
+    rewind(file);
+    data->owned = malloc((size_t)size + 1);
+    bool good = data->owned && fread(data->owned, 1, (size_t)size, file) == (size_t)size;
+    data->bytes = (struct bytes){data->owned, (size_t)size};
+    fclose(file);
+    return good;
+}
+
+// Tensors of a data set, as far as there are any; false: one is no tensor.
+static bool read_tensors(struct recording *r, struct sample *s, const char *folder, const char *kind,
+                         struct tensor **tensors, size_t *count, const struct onnx_value *values,
+                         size_t value_count)
+{
+    for (*count = 0; *count < MAX_OPERANDS; (*count)++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/test_data_set_0/%s_%zu.pb", folder, kind, *count);
+        struct data data;
+        if (!read_file(path, &data))
+            return true;
+        struct onnx_tensor *source = &s->sources[s->file_count];
+        s->files[s->file_count++] = data.owned;
+        const char *fault = wnn_onnx_tensor(r->memory, data.bytes, source);
+        if (fault || source->type == ONNX_UNDEFINED || source->type == ONNX_STRING)
+            return false;
+        if (*count < value_count && values[*count].type == ONNX_BFLOAT16)
+            source->type = ONNX_BFLOAT16; // whose bits numpy has as uint16
+        tensors[*count] = make_initializer(r, source);
+        if (!require_known(r, tensors[*count], "it"))
+            return false;
+    }
+    return true;
+}
+
+static size_t width_of(WNNDataType type)
+{
+    switch (type) {
+    case WNNDataType_Float16:
+        return 2;
+    case WNNDataType_Int64:
+    case WNNDataType_Uint64:
+        return 8;
+    case WNNDataType_Int8:
+    case WNNDataType_Uint8:
+        return 1;
+    default:
+        return 4;
+    }
+}
+
+static double half_of(uint16_t half)
+{
+    double fraction = half & 1023, sign = half & 0x8000 ? -1 : 1;
+    int exponent = half >> 10 & 31;
+    return exponent == 31 ? (fraction != 0 ? NAN : sign * INFINITY)
+                          : sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24));
+}
+
+static double element_of(const unsigned char *data, WNNDataType type, int64_t i)
+{
+    union {
+        float f;
+        uint16_t h;
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+        uint64_t u64;
+        int8_t i8;
+        uint8_t u8;
+    } u = {0};
+    memcpy(&u, data + (size_t)i * width_of(type), width_of(type));
+    switch (type) {
+    case WNNDataType_Float32:
+        return (double)u.f;
+    case WNNDataType_Float16:
+        return half_of(u.h);
+    case WNNDataType_Int32:
+        return u.i32;
+    case WNNDataType_Uint32:
+        return u.u32;
+    case WNNDataType_Int64:
+        return (double)u.i64;
+    case WNNDataType_Uint64:
+        return (double)u.u64;
+    case WNNDataType_Int8:
+        return u.i8;
+    default:
+        return u.u8;
+    }
+}
+
+static bool is_near(double is, double expected, int64_t type)
+{
+    if (is == expected || (isnan(is) && isnan(expected)))
+        return true;
+    if (!is_real(type))
+        return (type == ONNX_UINT8 || type == ONNX_INT8) &&
+               fabs(is - expected) <= 1; // a tie that rounds the other way
+    double relative = type == ONNX_FLOAT16 || type == ONNX_BFLOAT16 ? 1e-2 : 1e-3;
+    return fabs(is - expected) <= 1e-5 + (type == ONNX_FLOAT16 ? 1e-3 : 0) + relative * fabs(expected);
+}
+
+// NULL: as expected.
+static const char *compare(const struct tensor *expected, const unsigned char *data, WNNDataType type,
+                           WNNUint32List shape)
+{
+    static char message[200];
+    bool same = shape.count == expected->rank;
+    for (size_t i = 0; same && i < shape.count; i++)
+        same = shape.data[i] == expected->dims[i];
+    if (!same)
+        return "an output has another shape";
+    for (int64_t i = 0; i < count_elements(expected); i++) {
+        double is = element_of(data, type, i), wanted = known_number(expected, i);
+        if (expected->type == ONNX_DOUBLE)
+            wanted = (double)(float)wanted; // which narrowing was asked for
+        if (!is_near(is, wanted, expected->type)) {
+            snprintf(message, sizeof message, "element %lld is %.7g, expected %.7g", (long long)i, is,
+                     wanted);
+            return message;
+        }
+    }
+    return NULL;
+}
+
+// Builds and computes what was recorded; NULL: as expected.
+static const char *compute(WNNContext context, WNNGraphBuilder builder, const struct onnx_file *file,
+                           const struct sample *s, const bool *known, WNNNamedOperand *outputs, size_t count)
+{
+    static char message[1024];
+    WNNNamedBuffer inputs[MAX_OPERANDS], results[MAX_OPERANDS];
+    void *owned[MAX_OPERANDS];
+    WNNDataType types[MAX_OPERANDS];
+    WNNUint32List shapes[MAX_OPERANDS];
+    uint32_t dims[MAX_OPERANDS][MAX_RANK];
+    size_t input_count = 0, at = 0;
+    const char *fault = NULL;
+    for (size_t i = 0; i < count; i++) {
+        types[i] = wnnOperandGetDataType(outputs[i].operand);
+        WNNUint32List shape = wnnOperandGetShape(outputs[i].operand);
+        memcpy(dims[i], shape.data, shape.count * sizeof(uint32_t));
+        shapes[i] = (WNNUint32List){dims[i], shape.count};
+        size_t size = width_of(types[i]);
+        for (size_t k = 0; k < shape.count; k++)
+            size *= shape.data[k];
+        results[i] = (WNNNamedBuffer){outputs[i].name, calloc(1, size), size, WNNDataType_Undefined};
+    }
+    WNNGraph graph = NULL;
+    if (wnnGraphBuilderBuildSync(builder, count, outputs, &graph, sizeof message, message) !=
+        WNNStatus_Success)
+        fault = message;
+    struct recording r = {.narrow = true};
+    for (size_t i = 0; i < file->graph.input_count && at < s->input_count; i++, at++) {
+        if (known[i])
+            continue;
+        WNNDataType type = operand_type(&r, s->inputs[at]->type);
+        size_t elements = (size_t)count_elements(s->inputs[at]);
+        unsigned char *data = calloc(elements, width_of(type));
+        owned[input_count] = data;
+        for (size_t k = 0; k < elements; k++)
+            store_element(s->inputs[at], type, (int64_t)k, data);
+        struct bytes name = file->graph.inputs[i].name;
+        inputs[input_count++] = (WNNNamedBuffer){
+            {(const char *)name.data, name.size}, data, elements * width_of(type), WNNDataType_Undefined};
+    }
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    descriptor.graph = graph;
+    // Inputs that nothing reads are no inputs of the graph.
+    size_t used = 0, all_count = 0;
+    const WNNNamedDescriptor *all = fault ? NULL : wnnGraphGetInputs(graph, &all_count);
+    for (size_t i = 0; !fault && i < input_count; i++) {
+        WNNNamedBuffer one = inputs[i];
+        bool there = false;
+        for (size_t k = 0; k < all_count && !there; k++)
+            there = all[k].name.length == one.name.length &&
+                    memcmp(all[k].name.data, one.name.data, one.name.length) == 0;
+        if (there)
+            inputs[used++] = one;
+    }
+    descriptor.inputs = inputs;
+    descriptor.inputCount = fault ? 0 : used;
+    descriptor.outputs = results;
+    descriptor.outputCount = count;
+    if (!fault && wnnContextComputeSync(context, &descriptor, sizeof message, message) != WNNStatus_Success)
+        fault = message;
+    for (size_t i = 0; !fault && i < count && i < s->output_count; i++)
+        if (s->outputs[i])
+            fault = compare(s->outputs[i], results[i].data, types[i], shapes[i]);
+    for (size_t i = 0; i < input_count; i++)
+        free(owned[i]);
+    for (size_t i = 0; i < count; i++)
+        free(results[i].data);
+    if (graph)
+        wnnGraphRelease(graph);
+    return fault;
+}
+
+enum result {
+    PASSED,
+    FAILED,
+    REFUSED
+};
+
+// Inputs that decide shapes have to be known: integers in all but the first place, then all small ones but
+// the first.
+static bool is_decisive(const struct tensor *t, size_t index, int attempt)
+{
+    if (attempt == 0)
+        return false;
+    if (attempt == 1)
+        return index > 0 && !is_real(t->type) && t->rank <= 1;
+    if (attempt == 2)
+        return (index > 0 || t->rank == 0) && t->rank <= 1;
+    return !is_real(t->type) || t->type == ONNX_DOUBLE || t->rank == 0;
+}
+
+static enum result run(WNNContext context, const char *folder, char *reason, size_t size)
+{
+    struct onnx_memory memory = {.limit = (size_t)1 << 30};
+    struct recording r = {.memory = &memory};
+    struct sample *s = calloc(1, sizeof *s);
+    struct onnx_file file = {0};
+    struct data data = {0};
+    char path[1024];
+    enum result result = REFUSED;
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    const char *fault =
+        read_file(path, &data) ? wnn_onnx_open(data.bytes, (size_t)1 << 30, &file) : "there is no model";
+    if (fault ||
+        !read_tensors(&r, s, folder, "input", s->inputs, &s->input_count, file.graph.inputs,
+                      file.graph.input_count) ||
+        !read_tensors(&r, s, folder, "output", s->outputs, &s->output_count, file.graph.outputs,
+                      file.graph.output_count)) {
+        snprintf(reason, size, "%s", fault ? fault : "its inputs or outputs are not all tensors of numbers");
+    } else {
+        char first[4096] = "";
+        for (int attempt = 0; attempt < 4 && result == REFUSED; attempt++) {
+            WNNGraphBuilder builder = NULL;
+            WNNNamedOperand outputs[MAX_OPERANDS];
+            struct onnx_known_input known[MAX_OPERANDS];
+            struct bytes bytes[MAX_OPERANDS];
+            bool is_given[MAX_OPERANDS] = {false};
+            size_t count = 0, known_count = 0;
+            char errors[4096] = "";
+            for (size_t i = 0; i < s->input_count && i < file.graph.input_count; i++) {
+                struct tensor *t = s->inputs[i];
+                is_given[i] = is_decisive(t, i, attempt);
+                bytes[i] = (struct bytes){0};
+                if (is_given[i]) { // as raw data of the model's type
+                    size_t n = (size_t)count_elements(t);
+                    double *raw = wnn_onnx_allocate(&memory, n + 1, 8);
+                    WNNDataType type = operand_type(&(struct recording){0}, t->type);
+                    for (size_t k = 0; k < n; k++)
+                        if (t->type == ONNX_DOUBLE)
+                            raw[k] = t->reals[k];
+                        else
+                            store_element(t, type, (int64_t)k, (unsigned char *)raw);
+                    bytes[i] = (struct bytes){(unsigned char *)raw,
+                                              n * (t->type == ONNX_DOUBLE ? 8 : width_of(type))};
+                }
+                known[known_count++] =
+                    (struct onnx_known_input){file.graph.inputs[i].name, t->rank == file.graph.inputs[i].rank,
+                                              t->rank, t->dims, bytes[i]};
+            }
+            wnnContextCreateGraphBuilder(context, &builder);
+            struct onnx_record options = {.builder = builder,
+                                          .known = known,
+                                          .known_count = known_count,
+                                          .narrow = true,
+                                          .errors = errors,
+                                          .error_size = sizeof errors};
+            if (wnn_onnx_record(&file, &options, MAX_OPERANDS, outputs, &count)) {
+                fault = compute(context, builder, &file, s, is_given, outputs, count);
+                result = fault ? FAILED : PASSED;
+                snprintf(reason, size, "%s", fault ? fault : "");
+            } else if (attempt <= 2) { // the reason that is left when what decides shapes is known
+                snprintf(first, sizeof first, "%s", errors);
+            }
+            wnnGraphBuilderRelease(builder);
+        }
+        if (result == REFUSED)
+            snprintf(reason, size, "%s", first);
+    }
+    for (size_t i = 0; i < s->file_count; i++)
+        free(s->files[i]);
+    free(s);
+    free(data.owned);
+    wnn_onnx_close(&file);
+    wnn_onnx_free(&memory);
+    return result;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+int main(int argc, char **argv)
+{
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    const char *folder = NULL, *refused_path = NULL;
+    bool writes = false;
+    int first = argc;
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--backend=", 10) == 0)
+            descriptor.deviceType =
+                strcmp(argv[i] + 10, "vulkan") == 0 ? WNNDeviceType_GPU : WNNDeviceType_CPU;
+        else if (strncmp(argv[i], "--refused=", 10) == 0)
+            refused_path = argv[i] + 10;
+        else if (strcmp(argv[i], "--write") == 0)
+            writes = true;
+        else if (!folder)
+            folder = argv[i], first = i + 1;
+    }
+    folder = folder ? folder : getenv("ONNX_MODELS");
+    if (!folder || !*folder) {
+        printf("skipped: ONNX_MODELS names no folder of models\n");
+        return 77;
+    }
+    // What is expected to be refused: a line each, "folder/test: reason".
+    struct data expected = {0};
+    if (refused_path && !writes && !read_file(refused_path, &expected))
+        fprintf(stderr, "%s: cannot be read\n", refused_path);
+    if (expected.owned)
+        ((char *)expected.owned)[expected.bytes.size] = 0;
+    FILE *refusals = writes && refused_path ? fopen(refused_path, "w") : NULL;
+    if (refusals)
+        fprintf(refusals, "# SPDX-License-Identifier: Apache-2.0\n#\n"
+                          "# The backend tests of ONNX that are refused, and why: folder/test: reason.\n");
+    WNNContext context = NULL;
+    if (wnnCreateContext(&descriptor, &context) != WNNStatus_Success) {
+        printf("skipped: there is no such device\n");
+        return 77;
+    }
+    size_t passed = 0, failed = 0, refused = 0;
+    static const char *const kinds[] = {"node", "pytorch-converted", "pytorch-operator", "simple"};
+    for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++) {
+        char path[512];
+        struct dirent **tests;
+        snprintf(path, sizeof path, "%s/%s", folder, kinds[kind]);
+        int count = scandir(path, &tests, NULL, by_name);
+        for (int i = 0; i < count; i++) {
+            const char *name = tests[i]->d_name;
+            bool wanted = first >= argc && name[0] != '.';
+            for (int k = first; k < argc; k++)
+                wanted |= strcmp(argv[k], name) == 0;
+            if (wanted) {
+                char test[1024], reason[4096] = "", line[4200];
+                snprintf(test, sizeof test, "%s/%s", path, name);
+                enum result result = run(context, test, reason, sizeof reason);
+                for (char *c = reason; *c; c++)
+                    if (*c == '\n')
+                        *c = ';';
+                reason[160] = 0;
+                snprintf(line, sizeof line, "%s/%s: %s", kinds[kind], name, reason);
+                bool listed = expected.owned && strstr(expected.owned, line);
+                if (result == REFUSED && refusals)
+                    fprintf(refusals, "%s\n", line);
+                if (result == REFUSED && expected.owned && !listed) {
+                    printf("refused, but not listed: %s\n", line);
+                    failed++;
+                } else if (result == FAILED) {
+                    printf("failed: %s\n", line);
+                    failed++;
+                } else if (result == REFUSED) {
+                    refused++;
+                    if (!expected.owned)
+                        printf("refused: %s\n", line);
+                } else {
+                    passed++;
+                }
+                fflush(stdout);
+            }
+            free(tests[i]);
+        }
+        if (count >= 0)
+            free(tests);
+    }
+    if (refusals)
+        fclose(refusals);
+    free(expected.owned);
+    wnnContextRelease(context);
+    printf("%zu passed, %zu failed, %zu refused\n", passed, failed, refused);
+    return failed > 0;
+}

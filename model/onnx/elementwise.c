@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/onnx/call.h"
+
+#include <float.h>
+#include <math.h>
+
+// ---------------------------------------------------------------------------------------------------------------
+// One operand
+// ---------------------------------------------------------------------------------------------------------------
+
+void record_unary(struct call *c)
+{
+    set_output(c, 0, unary(c->r, (enum unary)c->parameter, input(c, 0)));
+}
+
+void record_is_inf(struct call *c)
+{
+    struct recording *r = c->r;
+    bool negative = get_int(c, "detect_negative", 1), positive = get_int(c, "detect_positive", 1);
+    struct tensor *x = input(c, 0), *infinite = unary(r, IS_INFINITE, x);
+    if (!negative && !positive)
+        infinite = x ? make_filled(r, ONNX_BOOL, x->rank, x->dims, 0) : NULL;
+    else if (!negative || !positive)
+        infinite = binary(r, AND, infinite, with_number(r, positive ? GREATER : LESSER, x, 0));
+    set_output(c, 0, infinite);
+}
+
+#define SIMPLE(name, Entry, TYPE, ...)                                                                       \
+    void name(struct call *c)                                                                                \
+    {                                                                                                        \
+        WNN##TYPE##Options options = WNN_##Entry##_OPTIONS_INIT;                                             \
+        options.label = (WNNStringView){(const char *)c->r->label.data, c->r->label.size};                   \
+        struct tensor *x = input(c, 0);                                                                      \
+        __VA_ARGS__;                                                                                         \
+        WNNOperand operand = operand_of(c->r, x);                                                            \
+        if (operand)                                                                                         \
+            set_output(                                                                                      \
+                c, 0, make_operand(c->r, x->type, wnnGraphBuilder##TYPE(c->r->builder, operand, &options))); \
+    }
+
+SIMPLE(record_elu, ELU, Elu, options.alpha = get_float(c, "alpha", 1))
+SIMPLE(record_leaky_relu, LEAKY_RELU, LeakyRelu, options.alpha = get_float(c, "alpha", 0.01))
+SIMPLE(record_hard_sigmoid, HARD_SIGMOID, HardSigmoid, options.alpha = get_float(c, "alpha", 0.2);
+       options.beta = get_float(c, "beta", 0.5))
+
+// scale * (x > 0 ? x : alpha * (exp(x / beta) - 1))
+static struct tensor *exponential_unit(struct recording *r, struct tensor *x, double alpha, double beta,
+                                       double scale)
+{
+    struct tensor *low = with_number(r, MIN, x, 0);
+    struct tensor *e = with_number(r, SUB, unary(r, EXP, with_number(r, DIV, low, beta)), 1);
+    struct tensor *sum = binary(r, ADD, unary(r, RELU, x), with_number(r, MUL, e, alpha));
+    return scale == 1 ? sum : with_number(r, MUL, sum, scale);
+}
+
+void record_selu(struct call *c)
+{
+    set_output(c, 0,
+               exponential_unit(c->r, input(c, 0), get_float(c, "alpha", 1.67326319217681884765625), 1,
+                                get_float(c, "gamma", 1.05070102214813232421875)));
+}
+
+void record_celu(struct call *c)
+{
+    double alpha = get_float(c, "alpha", 1);
+    set_output(c, 0, exponential_unit(c->r, input(c, 0), alpha, alpha, 1));
+}
+
+void record_thresholded_relu(struct call *c)
+{
+    struct recording *r = c->r;
+    struct tensor *x = input(c, 0);
+    set_output(
+        c, 0, choose(r, with_number(r, GREATER, x, get_float(c, "alpha", 1)), x, make_number(r, x->type, 0)));
+}
+
+void record_shrink(struct call *c)
+{
+    struct recording *r = c->r;
+    struct tensor *x = input(c, 0), *zero = make_number(r, x->type, 0);
+    double bias = get_float(c, "bias", 0), lambda = get_float(c, "lambd", 0.5);
+    struct tensor *low = choose(r, with_number(r, LESSER, x, -lambda), with_number(r, ADD, x, bias), zero);
+    set_output(c, 0, choose(r, with_number(r, GREATER, x, lambda), with_number(r, SUB, x, bias), low));
+}
+
+void record_mish(struct call *c)
+{
+    struct tensor *x = input(c, 0);
+    set_output(c, 0, binary(c->r, MUL, x, unary(c->r, TANH, unary(c->r, SOFTPLUS, x))));
+}
+
+// Parameter 1: FastGelu, 2: BiasGelu.
+void record_gelu(struct call *c)
+{
+    struct recording *r = c->r;
+    struct tensor *x = input(c, 0), *bias = input(c, 1);
+    if (c->parameter && bias)
+        x = binary(r, ADD, x, bias);
+    if (c->parameter != 1 && !has_text(c, "approximate", "tanh", "none")) {
+        set_output(c, 0, unary(r, GELU, x));
+        return;
+    }
+    struct tensor *cube = binary(r, MUL, x, with_number(r, MUL, binary(r, MUL, x, x), 0.044715));
+    struct tensor *t = unary(r, TANH, with_number(r, MUL, binary(r, ADD, x, cube), sqrt(2 / acos(-1))));
+    set_output(c, 0, binary(r, MUL, with_number(r, MUL, x, 0.5), with_number(r, ADD, t, 1)));
+}
+
+void record_quick_gelu(struct call *c)
+{
+    struct recording *r = c->r;
+    struct tensor *x = input(c, 0);
+    set_output(c, 0,
+               binary(r, MUL, x, unary(r, SIGMOID, with_number(r, MUL, x, get_float(c, "alpha", 1.702)))));
+}
+
+// The arc tangent of numbers that are none too large: halved twice, atan(x) = 2 atan(x / (1 + sqrt(1 +
+// x^2))), then a series.
+static struct tensor *arc_tangent(struct recording *r, struct tensor *x)
+{
+    for (int i = 0; i < 2; i++) {
+        struct tensor *root = unary(r, SQRT, with_number(r, ADD, binary(r, MUL, x, x), 1));
+        x = binary(r, DIV, x, with_number(r, ADD, root, 1));
+    }
+    struct tensor *square = binary(r, MUL, x, x), *sum = with_number(r, MUL, square, 0);
+    for (int n = 15; n >= 1; n -= 2)
+        sum = with_number(r, ADD, n == 15 ? sum : binary(r, MUL, sum, square), (n % 4 == 1 ? 1.0 : -1.0) / n);
+    return with_number(r, MUL, binary(r, MUL, sum, x), 4);
+}
+
+static struct tensor *arc_sine(struct recording *r, struct tensor *x)
+{
+    struct tensor *cosine = unary(r, SQRT, number_with(r, SUB, 1, binary(r, MUL, x, x)));
+    return with_number(r, MUL, arc_tangent(r, binary(r, DIV, x, with_number(r, ADD, cosine, 1))), 2);
+}
+
+void record_arc(struct call *c)
+{
+    struct recording *r = c->r;
+    struct tensor *x = input(c, 0);
+    double quarter = acos(0);
+    if (c->parameter == 0) {
+        set_output(c, 0, arc_sine(r, x));
+    } else if (c->parameter == 1) {
+        set_output(c, 0, number_with(r, SUB, quarter, arc_sine(r, x)));
+    } else {
+        struct tensor *large = with_number(r, GREATER, unary(r, ABS, x), 1);
+        struct tensor *t = arc_tangent(r, choose(r, large, unary(r, RECIPROCAL, x), x));
+        struct tensor *turned = binary(r, SUB, with_number(r, MUL, unary(r, SIGN, x), quarter), t);
+        set_output(c, 0, choose(r, large, turned, t));
+    }
+}
+
+void record_hyperbolic(struct call *c)
+{
+    struct recording *r = c->r;
+    struct tensor *x = input(c, 0), *square = binary(r, MUL, x, x), *y;
+    struct tensor *e = unary(r, EXP, x), *inverse = unary(r, EXP, unary(r, NEG, x)),
+                  *magnitude = unary(r, ABS, x);
+    switch (c->parameter) {
+    case 0: // close to zero the difference would lose digits
+        y = with_number(r, ADD, with_number(r, MUL, square, 1.0 / 5040), 1.0 / 120);
+        y = with_number(r, ADD, binary(r, MUL, y, square), 1.0 / 6);
+        y = binary(r, ADD, x, binary(r, MUL, binary(r, MUL, y, square), x));
+        y = choose(r, with_number(r, LESSER, magnitude, 1), y,
+                   with_number(r, MUL, binary(r, SUB, e, inverse), 0.5));
+        break;
+    case 1:
+        y = with_number(r, MUL, binary(r, ADD, e, inverse), 0.5);
+        break;
+    case 2:
+        y = unary(r, LOG, binary(r, ADD, magnitude, unary(r, SQRT, with_number(r, ADD, square, 1))));
+        y = binary(r, MUL, unary(r, SIGN, x), y);
+        break;
+    case 3:
+        y = unary(r, LOG, binary(r, ADD, x, unary(r, SQRT, with_number(r, SUB, square, 1))));
+        break;
+    default:
+        y = unary(r, LOG, binary(r, DIV, with_number(r, ADD, x, 1), number_with(r, SUB, 1, x)));
+        y = with_number(r, MUL, y, 0.5);
+    }
+    set_output(c, 0, y);
+}
+
+void record_clip(struct call *c)
+{
+    struct recording *r = c->r;
+    struct tensor *x = input(c, 0), *low = input(c, 1), *high = input(c, 2);
+    bool constant = (!low || is_known(r, low)) && (!high || is_known(r, high));
+    if (r->failed)
+        return;
+    if ((low && count_elements(low) != 1) || (high && count_elements(high) != 1)) {
+        fail(r, "bounds that are no numbers");
+        return;
+    }
+    double least = low ? (constant ? known_number(low, 0) : 0) : get_float(c, "min", -INFINITY);
+    double most = high ? (constant ? known_number(high, 0) : 0) : get_float(c, "max", INFINITY);
+    if (constant && least <= most) {
+        set_output(c, 0, clamp(r, x, least, most));
+        return;
+    }
+    x = low ? binary(r, MAX, x, low) : x;
+    set_output(c, 0, high ? binary(r, MIN, x, high) : x);
+}
+
+void record_cast(struct call *c)
+{
+    struct tensor *x = input(c, 0);
+    int64_t type = c->parameter ? input(c, 1)->type : get_int(c, "to", 0);
+    if (x->type == ONNX_STRING || type == ONNX_STRING)
+        fail(c->r, "WebNN has no strings");
+    else
+        set_output(c, 0, cast(c->r, x, type));
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Two and more
+// ---------------------------------------------------------------------------------------------------------------
+
+// Operator sets before 7 broadcast where an attribute says so, from an axis on.
+static struct tensor *align(struct call *c, struct tensor *a, struct tensor *b)
+{
+    if (c->version >= 7 || !a || !b || !find_attribute(c, "axis") || b->rank >= a->rank)
+        return b;
+    int64_t axis = get_int(c, "axis", 0), dims[MAX_RANK];
+    if (axis < 0)
+        axis += (int64_t)a->rank;
+    size_t rank = a->rank - (size_t)axis;
+    if (axis < 0 || axis > (int64_t)a->rank || rank < b->rank)
+        return fail(c->r, "axis %lld of a tensor of rank %zu", (long long)axis, a->rank);
+    for (size_t i = 0; i < rank; i++)
+        dims[i] = i < b->rank ? b->dims[i] : 1;
+    return reshape(c->r, b, rank, dims);
+}
+
+void record_binary(struct call *c)
+{
+    set_output(c, 0,
+               binary(c->r, (enum binary)c->parameter, input(c, 0), align(c, input(c, 0), input(c, 1))));
+}
+
+void record_pow(struct call *c)
+{
+    struct recording *r = c->r;
+    struct tensor *a = input(c, 0), *b = align(c, a, input(c, 1));
+    if (a && b && a->type != b->type) {
+        if (is_integer(a->type) && is_real(b->type)) { // computed in floats, given as the base's type
+            set_output(c, 0, cast(r, binary(r, POW, cast(r, a, b->type), b), a->type));
+            return;
+        }
+        b = cast(r, b, a->type);
+    }
+    if (b && is_known(r, b) && b->reals && count_elements(b) == 1 && b->reals[0] == 2 && b->rank <= a->rank)
+        set_output(c, 0, binary(r, MUL, a, a));
+    else
+        set_output(c, 0, binary(r, POW, a, b));
+}
+
+void record_variadic(struct call *c)
+{
+    struct recording *r = c->r;
+    struct tensor *sum = input(c, 0);
+    enum binary op = c->parameter == DIV ? ADD : (enum binary)c->parameter;
+    for (size_t i = 1; i < c->input_count; i++)
+        sum = binary(r, op, sum, input(c, i));
+    set_output(c, 0, c->parameter == DIV ? with_number(r, DIV, sum, (double)c->input_count) : sum);
+}
+
+// Towards zero.
+static struct tensor *truncate(struct recording *r, struct tensor *x)
+{
+    return binary(r, MUL, unary(r, SIGN, x), unary(r, FLOOR, unary(r, ABS, x)));
+}
+
+void record_mod(struct call *c)
+{
+    struct recording *r = c->r;
+    struct tensor *a = input(c, 0), *b = input(c, 1), *quotient = binary(r, DIV, a, b);
+    bool like_dividend = get_int(c, "fmod", 0);
+    if (!a || !b || r->failed)
+        return;
+    if (is_real(a->type)) {
+        quotient = like_dividend ? truncate(r, quotient) : unary(r, FLOOR, quotient);
+        set_output(c, 0, binary(r, SUB, a, binary(r, MUL, quotient, b)));
+        return;
+    }
+    struct tensor *rest = binary(r, SUB, a, binary(r, MUL, quotient, b));
+    if (!like_dividend && is_signed(a->type)) { // the divisor's sign
+        struct tensor *other = binary(r, XOR, with_number(r, LESSER, rest, 0), with_number(r, LESSER, b, 0));
+        struct tensor *wrong = binary(r, AND, other, unary(r, NOT, with_number(r, EQUAL, rest, 0)));
+        rest = choose(r, wrong, binary(r, ADD, rest, b), rest);
+    }
+    set_output(c, 0, rest);
+}
+
+// By powers of two, which a table holds: what is shifted out wraps, or is divided away.
+void record_bit_shift(struct call *c)
+{
+    struct recording *r = c->r;
+    struct tensor *x = input(c, 0), *by = input(c, 1);
+    bool left = has_text(c, "direction", "LEFT", "");
+    int64_t bits = x->type == ONNX_UINT8 ? 8 : x->type == ONNX_UINT16 ? 16 : x->type == ONNX_UINT32 ? 32 : 64;
+    struct tensor *table = make_known(r, x->type, 1, &bits);
+    for (int64_t i = 0; table && i < bits; i++)
+        table->ints[i] = (int64_t)(UINT64_C(1) << i);
+    if (is_signed(x->type) || is_real(x->type) || x->type == ONNX_UINT64) {
+        if (!is_known(r, by)) {
+            fail(r, "shifts of %s", type_name(x->type));
+            return;
+        }
+    }
+    struct tensor *power = gather(r, table, cast(r, by, ONNX_INT64), 0);
+    set_output(c, 0, binary(r, left ? MUL : DIV, x, power));
+}
+
+void record_prelu(struct call *c)
+{
+    struct recording *r = c->r;
+    struct tensor *x = input(c, 0), *slope = input(c, 1);
+    // A slope a channel, from the time before broadcasting.
+    if (slope->rank == 1 && x->rank > 2 && slope->dims[0] == x->dims[1] && c->version < 7) {
+        int64_t dims[MAX_RANK] = {slope->dims[0], 1, 1, 1, 1, 1, 1, 1};
+        slope = reshape(r, slope, x->rank - 1, dims);
+    }
+    WNNOperand a = operand_of(r, x), b = operand_of(r, slope);
+    WNNOperatorOptions options = {NULL, {(const char *)r->label.data, r->label.size}};
+    if (a && b)
+        set_output(c, 0, make_operand(r, x->type, wnnGraphBuilderPrelu(r->builder, a, b, &options)));
+}
+
+void record_where(struct call *c)
+{
+    set_output(c, 0, choose(c->r, input(c, 0), input(c, 1), input(c, 2)));
+}
