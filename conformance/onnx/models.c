@@ -54,7 +54,7 @@ static bool read_tensors(struct recording *r, struct sample *s, const char *fold
                          size_t value_count)
 {
     for (*count = 0; *count < MAX_OPERANDS; (*count)++) {
-        char path[1024];
+        char path[1100];
         snprintf(path, sizeof path, "%s/test_data_set_0/%s_%zu.pb", folder, kind, *count);
         struct data data;
         if (!read_file(path, &data))
@@ -262,7 +262,7 @@ static enum result run(WNNContext context, const char *folder, char *reason, siz
     struct sample *s = calloc(1, sizeof *s);
     struct onnx_file file = {0};
     struct data data = {0};
-    char path[1024];
+    char path[1100];
     enum result result = REFUSED;
     snprintf(path, sizeof path, "%s/model.onnx", folder);
     const char *fault =

@@ -64,6 +64,9 @@ bool record_graph(struct call *c, const struct onnx_graph *graph, size_t count, 
                   struct tensor **outputs);
 bool get_graph(struct call *c, const char *name, struct onnx_graph *graph);
 
+// The convolution that a node's attributes describe, of tensors of rank 3, 4 or 5; `bias` may be NULL.
+struct tensor *convolve(struct call *c, struct tensor *x, struct tensor *w, struct tensor *bias);
+
 #define ONNX_OPERATOR(domain, name, least, most, function, parameter) void function(struct call *c);
 #include "model/onnx/operators.def"
 #undef ONNX_OPERATOR

@@ -309,7 +309,7 @@ struct tensor *binary(struct recording *r, enum binary op, struct tensor *a, str
         strides_in(a, rank, in_a);
         strides_in(b, rank, in_b);
         for (int64_t i = 0; result && i < count_elements(result); i++, advance(rank, dims, index)) {
-            int64_t at_a = 0, at_b = 0, value;
+            int64_t at_a = 0, at_b = 0, value = 0;
             for (size_t k = 0; k < rank; k++) {
                 at_a += index[k] * in_a[k];
                 at_b += index[k] * in_b[k];
@@ -706,7 +706,7 @@ struct tensor *pad(struct recording *r, struct tensor *t, const int64_t *before,
     if (!t || r->failed)
         return NULL;
     // Negative padding takes away.
-    int64_t starts[MAX_RANK], sizes[MAX_RANK], add_before[MAX_RANK], add_after[MAX_RANK];
+    int64_t starts[MAX_RANK] = {0}, sizes[MAX_RANK] = {0}, add_before[MAX_RANK], add_after[MAX_RANK];
     bool any = false;
     for (size_t i = 0; i < t->rank; i++) {
         starts[i] = before[i] < 0 ? -before[i] : 0;

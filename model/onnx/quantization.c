@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-struct tensor *convolve(struct call *c, struct tensor *x, struct tensor *w, struct tensor *bias);
-
 #define LARGEST ((int64_t)1 << 28) // of sizes in attributes
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -622,7 +620,7 @@ void record_matmul_nbits(struct call *c)
 {
     struct recording *r = c->r;
     struct tensor *a = needed(c, 0, "A");
-    struct few_bits f;
+    struct few_bits f = {0};
     if (!is_float(r, a, "A") || !get_few_bits(c, &f))
         return;
     struct tensor *weights = weights_of(c, &f);
