@@ -5,7 +5,7 @@ usage: layering.py [LIBWEBNN_SO]
 
 A source file includes its own folder and those to its left in
 include <- lib <- ops <- compiler <- {cpu | vulkan} <- runtime <- {conformance | tools}; runtime/backends.c alone names
-the backends, and conformance/backends.h those of tests; model uses the public headers alone; the scalar reference shares nothing with cpu/, and the addon
+the backends, and conformance/backends.h those of tests; model records by the public headers, and has the helpers of lib; the scalar reference shares nothing with cpu/, and the addon
 for Node uses the public headers alone. Modules, each the files of one name in a folder, do not include each other in a
 circle. Every file begins with its license. With the path of the shared library of a release build (buildtype=release,
 b_ndebug=if-release, without sanitizers and coverage) it also checks that the library cannot end the process by its own
@@ -27,9 +27,9 @@ LEFT = {  # what each folder may include besides itself
     "cpu": BASE,
     "vulkan": BASE,
     "runtime": BASE,
-    "model": {"include"},
+    "model": {"include", "lib"},
     "conformance": BASE | {"runtime", "model"},
-    "tools": BASE | {"runtime"},
+    "tools": BASE | {"runtime", "model"},
 }
 # The only files that name the backends: of the library, and of tests.
 ALSO = {

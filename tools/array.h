@@ -7,7 +7,7 @@
 
 #include "lib/shape.h"
 #include "lib/text.h"
-#include "tools/mapping.h"
+#include "model/mapping.h"
 
 // What a file holds, still in its mapping.
 struct array {

@@ -26,7 +26,7 @@ static const char help[] =
     "Measures graphs: the time to build, the first run, and then as many runs as fit in\n"
     "the time.\n\n"
     "Usage: webnn bench [OPTIONS] [GRAPH...]\n\n"
-    "GRAPH is a .webnn file or one of these; without any, the first seven are measured.\n\n"
+    "GRAPH is an ONNX model, a .webnn file or one of these; without any, the first seven are measured.\n\n"
     "  mobilenet_v1      MobileNet 1.0 224\n"
     "  mobilenet_v2      MobileNetV2 1.0 224\n"
     "  mobilenet_v2_int8 the same in 8 bits, as quantizeLinear and dequantizeLinear\n"
@@ -182,7 +182,7 @@ static bool build_again(const struct bench_options *options, const char *what, d
         return false;
     bool good = model_begin(&model, session.context, error);
     model.type = options->type;
-    good = good && model_load(&model, what, options->session.weights, error);
+    good = good && model_load(&model, what, &options->session.load, error);
     if (good) {
         double begin = now();
         good = session_build(&session, &model, &graph, error);
@@ -209,7 +209,7 @@ static bool measure(const struct bench_options *options, const char *what, struc
     double begin = now();
     bool good = model_begin(&model, session.context, error);
     model.type = options->type;
-    good = good && model_load(&model, what, options->session.weights, error);
+    good = good && model_load(&model, what, &options->session.load, error);
     result->load = now() - begin;
     if (good) {
         result->work = model_work(&model);

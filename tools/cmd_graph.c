@@ -14,7 +14,7 @@ static const char help[] =
     "Shows a graph before, between and after the compiler's passes, or writes it as a\n"
     "graph file.\n\n"
     "Usage: webnn graph [OPTIONS] GRAPH\n\n"
-    "GRAPH is a .webnn file or a built-in architecture. Without options it is shown as\n"
+    "GRAPH is an ONNX model, a .webnn file or a built-in architecture. Without options it is shown as\n"
     "the backend gets it, with the places of its operands in memory (@), and what computes\n"
     "each node (by), with the reason where the backend has something else for it.\n\n"
     "  --before          as it was recorded\n"
@@ -120,7 +120,7 @@ static int show(const struct graph_options *options, const char *path)
     if (!session_open(&session, &options->session, &error))
         return command_failed(&error);
     bool good = model_begin(&model, session.context, &error) &&
-                model_load(&model, path, options->session.weights, &error) &&
+                model_load(&model, path, &options->session.load, &error) &&
                 (options->emit     ? graph_file_write(&model, stdout, options->weights_out, &error)
                  : options->before ? show_recorded(options, &model, &error)
                                    : show_compiled(options, &session, &model, &error));

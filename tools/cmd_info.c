@@ -16,7 +16,7 @@ static const char help[] =
     "have what it needs. Without a graph: the devices, which --device can name.\n\n"
     "Usage: webnn info [OPTIONS] [GRAPH]\n"
     "       webnn info --limits [OPTIONS]\n\n"
-    "GRAPH is a .webnn file or a built-in architecture.\n\n"
+    "GRAPH is an ONNX model, a .webnn file or a built-in architecture.\n\n"
     "  --limits          opSupportLimits of the backend or device: a line an operator, with\n"
     "                    the data types and ranks of its operands and results; behind what\n"
     "                    can be left out stands a question mark\n" SESSION_HELP "\nExamples:\n\n"
@@ -326,7 +326,7 @@ static int describe(const struct session_options *options, const char *path)
     if (!session_open(&session, options, &error))
         return command_failed(&error);
     bool good =
-        model_begin(&model, session.context, &error) && model_load(&model, path, options->weights, &error);
+        model_begin(&model, session.context, &error) && model_load(&model, path, &options->load, &error);
     if (good) {
         struct support support[COLUMNS];
         for (unsigned i = 0; i < COLUMNS; i++)

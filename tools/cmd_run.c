@@ -19,7 +19,7 @@
 static const char help[] =
     "Runs a graph on files and shows the results.\n\n"
     "Usage: webnn run [OPTIONS] GRAPH [INPUT...]\n\n"
-    "GRAPH is a .webnn file or a built-in architecture. Each INPUT is a file, or\n"
+    "GRAPH is an ONNX model, a .webnn file or a built-in architecture. Each INPUT is a file, or\n"
     "NAME=FILE for the input of that name: an image (PNG, JPEG, PGM, PPM), a .npy\n"
     "array, or raw little-endian numbers. A graph with one input is run on every file\n"
     "in turn, and on every item of an array that holds several.\n\n"
@@ -239,7 +239,7 @@ static bool prepare(struct work *work, const char *path)
         return false;
     if (!session_open(&work->session, &options->session, error) ||
         !model_begin(&work->model, work->session.context, error) ||
-        !model_load(&work->model, path, options->session.weights, error))
+        !model_load(&work->model, path, &options->session.load, error))
         return false;
     if (options->find_nan)
         nan_finder_prepare(&work->nan_finder, work->session.context);

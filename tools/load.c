@@ -1,12 +1,150 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/load.h"
 
+#include "model/onnx/file.h"
 #include "tools/bench_models.h"
 #include "tools/graph_file.h"
+#include "tools/memory.h"
+#include "tools/terminal.h"
 
-bool model_load(struct model *model, const char *what, const char *weights, struct error *error)
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// ---------------------------------------------------------------------------------------------------------------
+// Options
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool refuse(const char *option, const char *argument, const char *expected)
+{
+    fprintf(stderr, "webnn: --%s=%s: expected %s\n", option, SHOWN_STRING(argument), expected);
+    return false;
+}
+
+// A size from 1 on, and where it ends.
+static bool parse_size(const char *text, char **end, uint32_t *size)
+{
+    errno = 0;
+    unsigned long value = *text >= '0' && *text <= '9' ? strtoul(text, end, 10) : 0;
+    *size = (uint32_t)value;
+    return value > 0 && value <= INT32_MAX && errno == 0;
+}
+
+bool load_add_dimension(struct load_options *options, const char *argument)
+{
+    const char *equals = strrchr(argument, '=');
+    char *end = NULL;
+    uint32_t size;
+    if (!equals || equals == argument || !parse_size(equals + 1, &end, &size) || *end)
+        return refuse("dim", argument, "NAME=SIZE");
+    if (options->dimension_count == MAX_OPEN)
+        return refuse("dim", argument, "at most 64 of them");
+    options->dimensions[options->dimension_count++] =
+        (WNNModelDimensionValue){{argument, (size_t)(equals - argument)}, size};
+    return true;
+}
+
+bool load_add_shape(struct load_options *options, const char *argument)
+{
+    const char *equals = strrchr(argument, '='), *at = equals ? equals + 1 : NULL;
+    if (options->input_count == MAX_OPEN)
+        return refuse("shape", argument, "at most 64 of them");
+    uint32_t *sizes = options->sizes[options->input_count];
+    size_t rank = 0;
+    bool good = equals && equals != argument;
+    for (char *end = NULL; good && *at; at = *end ? end + 1 : end) {
+        good = rank < 8 && parse_size(at, &end, &sizes[rank++]) && (*end == 0 || (*end == 'x' && end[1]));
+    }
+    if (!good)
+        return refuse("shape", argument, "NAME=SIZExSIZE..., up to 8 sizes");
+    WNNModelInputValue value = WNN_MODEL_INPUT_VALUE_INIT;
+    value.name = (WNNStringView){argument, (size_t)(equals - argument)};
+    value.shape = (WNNUint32List){sizes, rank};
+    options->inputs[options->input_count++] = value;
+    return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Models of other formats
+// ---------------------------------------------------------------------------------------------------------------
+
+// Whether a file begins as a model does that is read by libwebnn-model. A pipe is not touched.
+static bool is_model(const char *path)
+{
+    unsigned char begin[64];
+    struct stat status;
+    FILE *file = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "rb") : NULL;
+    size_t size = file ? fread(begin, 1, sizeof begin, file) : 0;
+    if (file)
+        fclose(file);
+    return wnn_onnx_recognize((struct bytes){begin, size});
+}
+
+// Names that inputs have in the builder.
+static void name_inputs(struct model *model)
+{
+    const struct graph *graph = model_graph(model);
+    for (size_t i = 0; i < graph->operand_count; i++)
+        if (graph->operands[i]->input)
+            model_add_name(model, wnn_string_copy(&model->arena, graph->operands[i]->name),
+                           (WNNOperand)graph->operands[i]);
+}
+
+static bool record(struct model *model, WNNModel from, const struct load_options *options,
+                   struct error *error)
+{
+    size_t count;
+    wnnModelGetOutputs(from, &count);
+    WNNNamedOperand *outputs = must_allocate(count * sizeof *outputs);
+    WNNModelRecordOptions say = WNN_MODEL_RECORD_OPTIONS_INIT;
+    if (options) {
+        say.dimensions = options->dimensions;
+        say.dimensionCount = options->dimension_count;
+        say.inputs = options->inputs;
+        say.inputCount = options->input_count;
+        say.narrow = options->narrow;
+    }
+    char message[WNN_MESSAGE_SIZE];
+    WNNStatus status =
+        wnnModelRecord(from, model->builder, &say, count, outputs, &count, sizeof message, message);
+    if (status == WNNStatus_Success) {
+        WNNModelInfo info = WNN_MODEL_INFO_INIT;
+        wnnModelGetInfo(from, &info);
+        model->name = wnn_string_copy(&model->arena, wnn_string(info.name));
+        name_inputs(model);
+        for (size_t i = 0; i < count; i++) {
+            struct string name = wnn_string_copy(&model->arena, wnn_string(outputs[i].name));
+            model_add_name(model, name, outputs[i].operand);
+            model_add_output(model, name, outputs[i].operand);
+        }
+    }
+    free(outputs);
+    return status == WNNStatus_Success || wnn_fail(error, status, "%s", message);
+}
+
+static bool read_model(struct model *model, const char *path, const struct load_options *options,
+                       struct error *error)
+{
+    WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
+    WNNModel from;
+    char message[WNN_MESSAGE_SIZE];
+    descriptor.path.data = path;
+    WNNStatus status = wnnModelOpen(&descriptor, &from, sizeof message, message);
+    bool good = status == WNNStatus_Success ? record(model, from, options, error)
+                                            : wnn_fail(error, status, "%s", message);
+    wnnModelRelease(from);
+    return good;
+}
+
+bool model_load(struct model *model, const char *what, const struct load_options *options,
+                struct error *error)
 {
     const struct bench_model *builtin = bench_model_find(what);
-    return builtin ? bench_model_build(builtin, what, model, error)
-                   : graph_file_read(model, what, weights, error);
+    if (builtin)
+        return bench_model_build(builtin, what, model, error);
+    if (is_model(what))
+        return read_model(model, what, options, error);
+    return graph_file_read(model, what, options ? options->weights : NULL, error);
 }

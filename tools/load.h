@@ -7,8 +7,29 @@
 
 #include "tools/model.h"
 
-// Reads a .webnn file, with `weights` or the .safetensors beside it, or makes a built-in architecture. The
-// model has begun; it must be ended on failure too.
-bool model_load(struct model *model, const char *what, const char *weights, struct error *error);
+#include <webnn/model.h>
+
+enum {
+    MAX_OPEN = 64 // dimensions or shapes that are given
+};
+
+// What is said of a model that leaves something open.
+struct load_options {
+    const char *weights; // of a .webnn file, or NULL
+    WNNModelDimensionValue dimensions[MAX_OPEN];
+    WNNModelInputValue inputs[MAX_OPEN];
+    uint32_t sizes[MAX_OPEN][8]; // of inputs
+    size_t dimension_count, input_count;
+    bool narrow;
+};
+
+// "NAME=SIZE" and "NAME=1x3x224x224"; the argument has to stay. False after a message.
+bool load_add_dimension(struct load_options *options, const char *argument);
+bool load_add_shape(struct load_options *options, const char *argument);
+
+// Reads a model of ONNX, or a .webnn file with its weights or the .safetensors beside it, or makes a built-in
+// architecture. The model has begun; it must be ended on failure too. NULL options: none.
+bool model_load(struct model *model, const char *what, const struct load_options *options,
+                struct error *error);
 
 #endif

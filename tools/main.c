@@ -4,7 +4,7 @@
 
 #include "tools/command.h"
 #include "tools/bounds.h"
-#include "tools/mapping.h"
+#include "model/mapping.h"
 #include "tools/memory.h"
 #include "tools/terminal.h"
 
@@ -25,17 +25,17 @@ static void print_overview(FILE *file)
           file);
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(file, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
-    fputs(
-        "\n  webnn help COMMAND says everything about a command, with examples.\n"
-        "  webnn help limits says how much is read of files.\n"
-        "  webnn --version prints the version.\n\n"
-        "Networks are .webnn text files with their weights in a .safetensors file beside them, or built-in\n"
-        "architectures with random weights (webnn help bench lists them).\n\n"
-        "Try this in the source folder:\n\n"
-        "  webnn run --draw --labels=tools/digits/labels.txt tools/digits/digits.webnn "
-        "tools/digits/images/digit*.png\n\n"
-        "Exit codes: 0 all went well, 1 the work failed, 2 the command line is wrong.\n",
-        file);
+    fputs("\n  webnn help COMMAND says everything about a command, with examples.\n"
+          "  webnn help limits says how much is read of files.\n"
+          "  webnn --version prints the version.\n\n"
+          "Networks are models of ONNX, .webnn text files with their weights in a .safetensors file beside "
+          "them,\n"
+          "or built-in architectures with random weights (webnn help bench lists them).\n\n"
+          "Try this in the source folder:\n\n"
+          "  webnn run --draw --labels=tools/digits/labels.txt tools/digits/digits.webnn "
+          "tools/digits/images/digit*.png\n\n"
+          "Exit codes: 0 all went well, 1 the work failed, 2 the command line is wrong.\n",
+          file);
 }
 
 static void print_limits(void)

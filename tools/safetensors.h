@@ -8,7 +8,7 @@
 #define TOOLS_SAFETENSORS_H_
 
 #include "lib/shape.h"
-#include "tools/mapping.h"
+#include "model/mapping.h"
 
 #include <stdio.h>
 

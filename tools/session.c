@@ -55,13 +55,20 @@ bool session_option(struct session_options *options, int option, const char *arg
         options->strict = true;
         return true;
     case 1004:
-        options->weights = argument;
+        options->load.weights = argument;
         return true;
     case 1006:
         options->device = argument;
         return true;
     case 1005:
         options->cache = argument;
+        return true;
+    case 1007:
+        return load_add_dimension(&options->load, argument);
+    case 1008:
+        return load_add_shape(&options->load, argument);
+    case 1009:
+        options->load.narrow = true;
         return true;
     default:
         return false;

@@ -7,7 +7,7 @@
 
 #include "runtime/context.h"
 #include "tools/file_cache.h"
-#include "tools/model.h"
+#include "tools/load.h"
 
 #include <getopt.h>
 
@@ -17,13 +17,13 @@ struct session_options {
     const char *backend; // cpu, gpu, or the name of any backend of this build
     unsigned threads;    // 0: all
     bool strict;
-    const char *weights; // of the graph file
-    const char *device;  // an index or a UUID, or NULL
-    const char *cache;   // a directory for what a GPU compiles; NULL: none
+    struct load_options load;
+    const char *device; // an index or a UUID, or NULL
+    const char *cache;  // a directory for what a GPU compiles; NULL: none
 };
 #define SESSION_OPTIONS_INIT                                                                                 \
     {                                                                                                        \
-        "cpu", 0, false, NULL, NULL                                                                          \
+        .backend = "cpu"                                                                                     \
     }
 
 // For getopt_long; their values begin beyond any letter.
@@ -31,6 +31,8 @@ struct session_options {
     {"backend", required_argument, NULL, 1001}, {"threads", required_argument, NULL, 1002},                  \
         {"strict", no_argument, NULL, 1003}, {"weights", required_argument, NULL, 1004},                     \
         {"device", required_argument, NULL, 1006}, {"cache", required_argument, NULL, 1005},                 \
+        {"dim", required_argument, NULL, 1007}, {"shape", required_argument, NULL, 1008},                    \
+        {"narrow", no_argument, NULL, 1009},                                                                 \
     {                                                                                                        \
         "help", no_argument, NULL, 'h'                                                                       \
     }
@@ -41,6 +43,10 @@ struct session_options {
     "  --threads=N       compute threads; by default one per processor\n"                                    \
     "  --strict          what operators give one by one: rounding, overflow, NaN, denormals\n"               \
     "  --weights=FILE    the weights, if they do not lie beside GRAPH as .safetensors\n"                     \
+    "  --dim=NAME=SIZE   a dimension that the model leaves open; may be given several times\n"               \
+    "  --shape=NAME=1x3x224x224\n"                                                                           \
+    "                    the shape of an input that the model leaves open; several times, too\n"             \
+    "  --narrow          float64 becomes float32, 16-bit integers become int32\n"                            \
     "  --cache=DIR       keeps what a GPU compiles in files, for the next time\n"
 
 // Takes one of these options. False: it was wrong, and a message has been printed.

@@ -16,7 +16,7 @@ want clang-format
 want abigail-tools libonnx-testdata
 conformance/bench/peers/install.sh || echo "Tests of the libraries that benchmarks compare with are skipped" >&2
 # Models of all operators, for what reads ONNX.
-models=$(dpkg -L libonnx-testdata 2>/dev/null | grep -m1 '/data$') && export ONNX_MODELS=$models
+models=$(dpkg -L libonnx-testdata 2>/dev/null | awk '/\/data$/ && !found++') && export ONNX_MODELS=$models
 failed=()
 
 # build NAME COMPILER [MESON OPTIONS]: configures and builds build-test/NAME; warnings are errors.

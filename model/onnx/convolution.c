@@ -680,6 +680,15 @@ void record_pool(struct call *c)
     set_output(c, 0, y);
 }
 
+static struct tensor *average_all(struct recording *r, struct tensor *x)
+{
+    WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
+    options.label = (WNNStringView){(const char *)r->label.data, r->label.size};
+    WNNOperand operand = operand_of(r, x);
+    return operand ? make_operand(r, x->type, wnnGraphBuilderAveragePool2d(r->builder, operand, &options))
+                   : NULL;
+}
+
 void record_global_pool(struct call *c)
 {
     struct recording *r = c->r;
@@ -695,7 +704,9 @@ void record_global_pool(struct call *c)
         fail(r, "p is %lld", (long long)p);
         return;
     }
-    if (p == 2)
+    if (x->rank == 4 && op == MEAN && !is_known(r, x)) // an image: a pool is what kernels and layouts are for
+        x = average_all(r, x);
+    else if (p == 2)
         x = reduce(r, op, x, count, axes, true);
     else if (p == 1)
         x = reduce(r, L1, x, count, axes, true);

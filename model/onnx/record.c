@@ -371,7 +371,8 @@ bool wnn_onnx_record(struct onnx_file *file, const struct onnx_record *options, 
                             .external = options->external,
                             .lend = options->lend,
                             .release = options->release,
-                            .userdata = options->userdata};
+                            .userdata = options->userdata,
+                            .lent = options->lent};
     bool good = open_scope(r, &scope, graph);
     // Initializers that are inputs too are constants unless something else is known of them.
     for (size_t i = 0; good && i < graph->initializer_count; i++) {

@@ -32,9 +32,10 @@ struct onnx_record {
     bool narrow;
     // Where external data are; both are called for each part that is lent, `release` from any thread.
     struct bytes (*external)(void *userdata, const struct onnx_tensor *tensor, const char **fault);
-    void (*lend)(void *userdata);
-    void (*release)(const void *data, size_t size, void *userdata, void *unused);
-    void *userdata;
+    void (*lend)(void *lent);
+    void (*release)(const void *data, size_t size, void *lent, void *unused);
+    void *userdata; // of external
+    void *lent;     // of lend and release
     // What went wrong with each node, one line each, as many as fit.
     char *errors;
     size_t error_size;

@@ -497,9 +497,9 @@ WNNOperand operand_of(struct recording *r, struct tensor *t)
         struct bytes data = data_of(r, t->source);
         size = ((size_t)count * bits + 7) / 8;
         if (data.size >= size) {
-            WNNExternalBytes bytes = {NULL, data.data, size, r->release, r->userdata, NULL};
+            WNNExternalBytes bytes = {NULL, data.data, size, r->release, r->lent, NULL};
             if (r->lend)
-                r->lend(r->userdata);
+                r->lend(r->lent);
             struct tensor *lent =
                 make_operand(r, t->type, wnnGraphBuilderExternalConstant(r->builder, &descriptor, &bytes));
             return lent ? (t->operand = lent->operand) : NULL;

@@ -39,9 +39,10 @@ struct recording {
     bool failed;        // the node at hand cannot be recorded
     char fault[512];    // why
     struct bytes (*external)(void *userdata, const struct onnx_tensor *tensor, const char **fault);
-    void (*lend)(void *userdata);
-    void (*release)(const void *data, size_t size, void *userdata, void *unused);
-    void *userdata;
+    void (*lend)(void *lent);
+    void (*release)(const void *data, size_t size, void *lent, void *unused);
+    void *userdata; // of external
+    void *lent;     // of lend and release
 };
 
 // Records why the node at hand cannot be recorded, unless something was wrong before; returns NULL.

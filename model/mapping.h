@@ -14,8 +14,8 @@
 //
 // What is not a regular file, a pipe or a device, is read into memory, as far as its rule says.
 
-#ifndef TOOLS_MAPPING_H_
-#define TOOLS_MAPPING_H_
+#ifndef MODEL_MAPPING_H_
+#define MODEL_MAPPING_H_
 
 #include "lib/status.h"
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/mapping.h"
-
-#include "tools/memory.h"
+#include "model/mapping.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,7 +25,7 @@ static struct guard {
     struct mapping *owner; // under the lock
 } guards[MAX_GUARDS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char *changed; // the path of the first file that has changed, or NULL; under the lock
+static char changed[1024]; // the path of the first file that has changed, or empty; under the lock
 static size_t page_size;
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -98,8 +97,8 @@ static void note_change(const struct guard *guard)
                 (size_t)status.st_size == mapping->size &&
                 status.st_mtim.tv_sec == mapping->modified.tv_sec &&
                 status.st_mtim.tv_nsec == mapping->modified.tv_nsec;
-    if (!same && !changed)
-        changed = must(strdup(mapping->path));
+    if (!same && !changed[0])
+        snprintf(changed, sizeof changed, "%s", mapping->path);
 }
 
 static void remove_guard(const struct mapping *mapping)
@@ -118,8 +117,8 @@ bool mapping_check(struct error *error)
     for (unsigned i = 0; i < MAX_GUARDS; i++)
         if (guards[i].owner)
             note_change(&guards[i]);
-    bool good = !changed || wnn_fail(error, WNNStatus_UnknownError,
-                                     "%s changed while it was read; the results mean nothing", changed);
+    bool good = !changed[0] || wnn_fail(error, WNNStatus_UnknownError,
+                                        "%s changed while it was read; the results mean nothing", changed);
     pthread_mutex_unlock(&lock);
     return good;
 }
@@ -145,10 +144,10 @@ static bool fail_long(const char *path, const struct mapping_rule *rule, size_t 
 static bool read_all(int file, const char *path, const struct mapping_rule *rule, struct mapping *mapping,
                      struct error *error)
 {
-    unsigned char *data = must_allocate(1);
+    unsigned char *data = malloc(1);
     size_t capacity = 0, size = 0;
-    bool good = true;
-    for (size_t extent = extent_of(rule, data, 0); good; extent = extent_of(rule, data, size)) {
+    bool good = data || wnn_fail_memory(error);
+    for (size_t extent = good ? extent_of(rule, data, 0) : 0; good; extent = extent_of(rule, data, size)) {
         if (extent == 0 && rule->extent)
             break;
         if (size > extent) {
@@ -193,8 +192,8 @@ static bool map(int file, const char *path, const struct stat *status, struct ma
     mapping->mapped = true;
     mapping->file = file;
     mapping->modified = status->st_mtim;
-    mapping->path = must(strdup(path));
-    if (add_guard(mapping))
+    mapping->path = strdup(path);
+    if (mapping->path && add_guard(mapping))
         return true;
     munmap(data, mapping->size);
     free(mapping->path);
@@ -212,7 +211,12 @@ struct mapping *mapping_open(const char *path, const struct mapping_rule *rule, 
             close(file);
         return NULL;
     }
-    struct mapping *mapping = must_allocate(sizeof *mapping);
+    struct mapping *mapping = calloc(1, sizeof *mapping);
+    if (!mapping) {
+        wnn_fail_memory(error);
+        close(file);
+        return NULL;
+    }
     atomic_init(&mapping->references, 1);
     bool sized = S_ISREG(status.st_mode) && status.st_size > 0;
     if (sized && !rule->copy && map(file, path, &status, mapping))
