@@ -66,6 +66,17 @@ bool load_add_shape(struct load_options *options, const char *argument)
     return true;
 }
 
+bool load_add_value(struct load_options *options, const char *argument)
+{
+    const char *equals = strrchr(argument, '=');
+    if (!equals || equals == argument || !equals[1])
+        return refuse("value", argument, "NAME=NUMBER,NUMBER...");
+    if (options->value_count == MAX_OPEN)
+        return refuse("value", argument, "at most 64 of them");
+    options->values[options->value_count++] = argument;
+    return true;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Models of other formats
 // ---------------------------------------------------------------------------------------------------------------
@@ -92,6 +103,51 @@ static void name_inputs(struct model *model)
                            (WNNOperand)graph->operands[i]);
 }
 
+static WNNDataType find_input_type(WNNModel from, WNNStringView name)
+{
+    size_t count;
+    const WNNModelValue *inputs = wnnModelGetInputs(from, &count);
+    for (size_t i = 0; i < count; i++)
+        if (wnn_string_equal(wnn_string(inputs[i].name), wnn_string(name)))
+            return inputs[i].dataType;
+    return WNNDataType_Undefined;
+}
+
+// The numbers after the name, as elements of the input, which may have been given a shape already.
+static bool add_value(WNNModel from, const char *argument, WNNModelRecordOptions *say,
+                      WNNModelInputValue *inputs, struct arena *arena, struct error *error)
+{
+    const char *equals = strrchr(argument, '='), *at = equals + 1;
+    WNNStringView name = {argument, (size_t)(equals - argument)};
+    WNNDataType type = find_input_type(from, name);
+    size_t count = 1;
+    for (const char *c = at; *c; c++)
+        count += *c == ',';
+    if (type == WNNDataType_Undefined)
+        return wnn_fail(error, WNNStatus_TypeError, "the model has no input %s", SHOWN(wnn_string(name)));
+    unsigned char *data = must(wnn_arena_allocate(arena, wnn_dtype_bytes(type, count)));
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        WNNNumber number = {WNNNumberType_Float64, {.f64 = strtod(at, &end)}};
+        if (end == at || *end != (i + 1 < count ? ',' : 0))
+            return wnn_fail(error, WNNStatus_TypeError, "--value=%s: expected numbers",
+                            SHOWN_STRING(argument));
+        wnn_number_store(wnn_number_convert(number, type), type, data, i);
+        at = end + 1;
+    }
+    WNNModelInputValue *to = inputs;
+    while (to < inputs + say->inputCount && !wnn_string_equal(wnn_string(to->name), wnn_string(name)))
+        to++;
+    if (to == inputs + say->inputCount) {
+        *to = (WNNModelInputValue)WNN_MODEL_INPUT_VALUE_INIT;
+        say->inputCount++;
+    }
+    to->name = name;
+    to->data = data;
+    to->byteLength = wnn_dtype_bytes(type, count);
+    return true;
+}
+
 static bool record(struct model *model, WNNModel from, const struct load_options *options,
                    struct error *error)
 {
@@ -99,13 +155,20 @@ static bool record(struct model *model, WNNModel from, const struct load_options
     wnnModelGetOutputs(from, &count);
     WNNNamedOperand *outputs = must_allocate(count * sizeof *outputs);
     WNNModelRecordOptions say = WNN_MODEL_RECORD_OPTIONS_INIT;
+    WNNModelInputValue inputs[2 * MAX_OPEN];
     if (options) {
         say.dimensions = options->dimensions;
         say.dimensionCount = options->dimension_count;
-        say.inputs = options->inputs;
+        memcpy(inputs, options->inputs, sizeof options->inputs);
+        say.inputs = inputs;
         say.inputCount = options->input_count;
         say.narrow = options->narrow;
     }
+    for (size_t i = 0; options && i < options->value_count; i++)
+        if (!add_value(from, options->values[i], &say, inputs, &model->arena, error)) {
+            free(outputs);
+            return false;
+        }
     char message[WNN_MESSAGE_SIZE];
     WNNStatus status =
         wnnModelRecord(from, model->builder, &say, count, outputs, &count, sizeof message, message);

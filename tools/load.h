@@ -18,14 +18,17 @@ struct load_options {
     const char *weights; // of a .webnn file, or NULL
     WNNModelDimensionValue dimensions[MAX_OPEN];
     WNNModelInputValue inputs[MAX_OPEN];
-    uint32_t sizes[MAX_OPEN][8]; // of inputs
-    size_t dimension_count, input_count;
+    uint32_t sizes[MAX_OPEN][8];  // of inputs
+    const char *values[MAX_OPEN]; // "NAME=NUMBER,NUMBER..."
+    size_t dimension_count, input_count, value_count;
     bool narrow;
 };
 
-// "NAME=SIZE" and "NAME=1x3x224x224"; the argument has to stay. False after a message.
+// "NAME=SIZE", "NAME=1x3x224x224" and "NAME=NUMBER,NUMBER..."; the argument has to stay. False after a
+// message.
 bool load_add_dimension(struct load_options *options, const char *argument);
 bool load_add_shape(struct load_options *options, const char *argument);
+bool load_add_value(struct load_options *options, const char *argument);
 
 // Reads a model of ONNX, or a .webnn file with its weights or the .safetensors beside it, or makes a built-in
 // architecture. The model has begun; it must be ended on failure too. NULL options: none.

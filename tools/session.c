@@ -67,6 +67,8 @@ bool session_option(struct session_options *options, int option, const char *arg
         return load_add_dimension(&options->load, argument);
     case 1008:
         return load_add_shape(&options->load, argument);
+    case 1010:
+        return load_add_value(&options->load, argument);
     case 1009:
         options->load.narrow = true;
         return true;

@@ -32,7 +32,7 @@ struct session_options {
         {"strict", no_argument, NULL, 1003}, {"weights", required_argument, NULL, 1004},                     \
         {"device", required_argument, NULL, 1006}, {"cache", required_argument, NULL, 1005},                 \
         {"dim", required_argument, NULL, 1007}, {"shape", required_argument, NULL, 1008},                    \
-        {"narrow", no_argument, NULL, 1009},                                                                 \
+        {"narrow", no_argument, NULL, 1009}, {"value", required_argument, NULL, 1010},                       \
     {                                                                                                        \
         "help", no_argument, NULL, 'h'                                                                       \
     }
@@ -46,6 +46,8 @@ struct session_options {
     "  --dim=NAME=SIZE   a dimension that the model leaves open; may be given several times\n"               \
     "  --shape=NAME=1x3x224x224\n"                                                                           \
     "                    the shape of an input that the model leaves open; several times, too\n"             \
+    "  --value=NAME=NUMBER[,NUMBER...]\n"                                                                    \
+    "                    makes an input a constant: what decides shapes or branches of the model\n"          \
     "  --narrow          float64 becomes float32, 16-bit integers become int32\n"                            \
     "  --cache=DIR       keeps what a GPU compiles in files, for the next time\n"
 

@@ -13,17 +13,47 @@ static bool allocate_tensors(struct call *c, size_t count, struct tensor ***tens
     return *tensors || fail(c->r, "there is not enough memory");
 }
 
+static bool record_branch(struct call *c, const char *name, size_t *count, struct tensor ***outputs)
+{
+    struct onnx_graph graph;
+    if (!get_graph(c, name, &graph) || !allocate_tensors(c, graph.output_count, outputs))
+        return false;
+    *count = graph.output_count;
+    return record_graph(c, &graph, 0, NULL, *outputs);
+}
+
+// A branch that is known is taken. Otherwise both are computed, and one is chosen: graphs do nothing but
+// compute.
 void record_if(struct call *c)
 {
     struct recording *r = c->r;
-    struct onnx_graph graph;
-    struct tensor **outputs;
-    if (!require_known(r, input(c, 0), "the condition") || count_elements(input(c, 0)) != 1 ||
-        !get_graph(c, known_number(input(c, 0), 0) != 0 ? "then_branch" : "else_branch", &graph) ||
-        !allocate_tensors(c, graph.output_count, &outputs) || !record_graph(c, &graph, 0, NULL, outputs))
+    struct tensor *condition = input(c, 0), **outputs, **otherwise;
+    size_t count, other_count;
+    if (count_elements(condition) != 1) {
+        fail(r, "a condition of %lld elements", (long long)count_elements(condition));
         return;
-    for (size_t i = 0; i < graph.output_count; i++)
-        set_output(c, i, outputs[i]);
+    }
+    if (is_known(r, condition)) {
+        if (!record_branch(c, known_number(condition, 0) != 0 ? "then_branch" : "else_branch", &count,
+                           &outputs))
+            return;
+        for (size_t i = 0; i < count; i++)
+            set_output(c, i, outputs[i]);
+        return;
+    }
+    if (!record_branch(c, "then_branch", &count, &outputs) ||
+        !record_branch(c, "else_branch", &other_count, &otherwise))
+        return;
+    condition = reshape(r, condition, 0, NULL);
+    for (size_t i = 0; i < count && i < other_count; i++) {
+        const struct tensor *a = outputs[i], *b = otherwise[i];
+        if (a->type != b->type || a->rank != b->rank ||
+            memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0])) {
+            fail(r, "its condition is computed by the graph, and its branches give other shapes");
+            return;
+        }
+        set_output(c, i, choose(r, condition, outputs[i], otherwise[i]));
+    }
 }
 
 // Joins what each trip gave along a new first axis.
