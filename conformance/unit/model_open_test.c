@@ -273,6 +273,65 @@ static void all_unsupported(void)
     wnnModelRelease(model);
 }
 
+// y = max(x) > m2 ? relu(x) : -x, of which the graph computes the condition.
+static struct writer make_choice(void)
+{
+    static const char *const names[] = {"then_branch", "else_branch"}, *const operators[] = {"Relu", "Neg"};
+    struct writer graph = {0}, node = {0}, model = {0};
+    put_node(&graph, "ReduceMax", "largest", "x", NULL, "m");
+    put_node(&graph, "Greater", "condition", "m", "m2", "c");
+    put_text(&node, 1, "c");
+    put_text(&node, 2, "y");
+    put_text(&node, 3, "choice");
+    put_text(&node, 4, "If");
+    for (int i = 0; i < 2; i++) {
+        struct writer branch = {0}, attribute = {0};
+        put_node(&branch, operators[i], operators[i], "x", NULL, "b");
+        put_value(&branch, 12, "b", 1, (int[]){3});
+        put_text(&attribute, 1, names[i]);
+        put_message(&attribute, 6, &branch);
+        put_number(&attribute, 20, 5);
+        put_message(&node, 5, &attribute);
+    }
+    put_message(&graph, 1, &node);
+    put_value(&graph, 11, "x", 1, (int[]){3});
+    put_value(&graph, 11, "m2", 1, (int[]){1});
+    put_value(&graph, 12, "y", 1, (int[]){3});
+    finish_model(&model, &graph);
+    return model;
+}
+
+static void computed_condition(void)
+{
+    struct writer bytes = make_choice();
+    WNNModel model = open_bytes(&bytes, "choice.onnx");
+    struct lab lab = begin();
+    WNNNamedOperand output;
+    REQUIRE_EQUAL_INT(record(model, &lab, 0, &output), WNNStatus_Success);
+    WNNGraph graph;
+    REQUIRE_EQUAL_INT(wnnGraphBuilderBuildSync(lab.builder, 1, &output, &graph, sizeof message, message),
+                      WNNStatus_Success);
+    for (int i = 0; i < 2; i++) {
+        float x[] = {-1, 2, 3}, limit = i ? 5 : 0, y[3];
+        WNNNamedBuffer in[] = {{{"x", 1}, x, sizeof x, WNNDataType_Float32},
+                               {{"m2", 2}, &limit, sizeof limit, WNNDataType_Float32}};
+        WNNNamedBuffer out = {{"y", 1}, y, sizeof y, WNNDataType_Float32};
+        WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+        descriptor.graph = graph;
+        descriptor.inputs = in;
+        descriptor.inputCount = 2;
+        descriptor.outputs = &out;
+        descriptor.outputCount = 1;
+        REQUIRE_EQUAL_INT(wnnContextComputeSync(lab.context, &descriptor, sizeof message, message),
+                          WNNStatus_Success);
+        for (int k = 0; k < 3; k++)
+            REQUIRE(y[k] == (i ? -x[k] : k ? x[k] : 0));
+    }
+    wnnGraphRelease(graph);
+    end(&lab);
+    wnnModelRelease(model);
+}
+
 static void write_file(const char *folder, const char *name, const void *data, size_t size)
 {
     char path[256];
@@ -379,6 +438,7 @@ int main(int argc, char **argv)
     CASE(compute());
     CASE(open_dimension());
     CASE(all_unsupported());
+    CASE(computed_condition());
     CASE(external_data());
     CASE(refuse_other_files());
     CASE(damaged());
