@@ -88,18 +88,30 @@ bool has_text(const struct call *c, const char *name, const char *text, const ch
     return attribute ? is_text(attribute->s, text) : strcmp(text, otherwise) == 0;
 }
 
-// Items of a repeated field; a fault of the file was found when it was opened.
+// How many numbers there are in a repeated field.
+static size_t count_numbers(struct bytes message, uint32_t number)
+{
+    struct protobuf reader = {.left = message};
+    size_t count = 0;
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        if (field.number == number)
+            count += number == 8 ? wnn_protobuf_numbers(&reader, &field, 0, NULL)
+                                 : wnn_protobuf_floats(&reader, &field, 0, NULL);
+    return count < MAX_NUMBERS ? count : MAX_NUMBERS;
+}
+
 int64_t *get_ints(const struct call *c, const char *name, size_t *count)
 {
     const struct onnx_attribute *attribute = find_attribute(c, name);
-    struct protobuf reader = {.left = attribute ? attribute->message : (struct bytes){0}};
     *count = 0;
     if (!attribute)
         return NULL;
-    int64_t *numbers = wnn_onnx_allocate(c->r->memory, MAX_NUMBERS, sizeof *numbers);
+    size_t capacity = count_numbers(attribute->message, 8);
+    struct protobuf reader = {.left = attribute->message};
+    int64_t *numbers = wnn_onnx_allocate(c->r->memory, capacity, sizeof *numbers);
     for (struct protobuf_field field; numbers && wnn_protobuf_next(&reader, &field);)
         if (field.number == 8) {
-            size_t left = MAX_NUMBERS - *count,
+            size_t left = capacity - *count,
                    more = wnn_protobuf_numbers(&reader, &field, left, numbers + *count);
             *count += more < left ? more : left;
         }
@@ -109,14 +121,15 @@ int64_t *get_ints(const struct call *c, const char *name, size_t *count)
 float *get_floats(const struct call *c, const char *name, size_t *count)
 {
     const struct onnx_attribute *attribute = find_attribute(c, name);
-    struct protobuf reader = {.left = attribute ? attribute->message : (struct bytes){0}};
     *count = 0;
     if (!attribute)
         return NULL;
-    float *numbers = wnn_onnx_allocate(c->r->memory, MAX_NUMBERS, sizeof *numbers);
+    size_t capacity = count_numbers(attribute->message, 7);
+    struct protobuf reader = {.left = attribute->message};
+    float *numbers = wnn_onnx_allocate(c->r->memory, capacity, sizeof *numbers);
     for (struct protobuf_field field; numbers && wnn_protobuf_next(&reader, &field);)
         if (field.number == 7) {
-            size_t left = MAX_NUMBERS - *count,
+            size_t left = capacity - *count,
                    more = wnn_protobuf_floats(&reader, &field, left, numbers + *count);
             *count += more < left ? more : left;
         }
