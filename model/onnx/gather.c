@@ -215,7 +215,7 @@ void record_one_hot(struct call *c)
         fail(r, "a depth of several numbers, or values that are not two");
         return;
     }
-    int64_t n = (int64_t)known_number(depth, 0), dims[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    int64_t n = known_integer(depth, 0), dims[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
     if (n < 1 || indices->rank >= MAX_RANK ||
         !find_axis(r, get_int(c, "axis", -1), indices->rank + 1, &axis)) {
         fail(r, "a depth of %lld", (long long)n);
@@ -307,7 +307,7 @@ void record_top_k(struct call *c)
     if (!find_axis(r, get_int(c, "axis", -1), x->rank, &axis) ||
         (number && !require_known(r, number, "the number of them")))
         return;
-    int64_t k = number ? (int64_t)known_number(number, 0) : get_int(c, "k", 0), size = x->dims[axis];
+    int64_t k = number ? known_integer(number, 0) : get_int(c, "k", 0), size = x->dims[axis];
     if (k < 1 || k > size || k > MAX_TOP) {
         fail(r, "the %lld largest of %lld; up to %d are supported", (long long)k, (long long)size, MAX_TOP);
         return;

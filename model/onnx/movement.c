@@ -251,7 +251,7 @@ void record_tile(struct call *c)
         return;
     }
     if (is_known(r, x)) { // one axis after the other
-        for (size_t axis = 0; axis < x->rank && x && !r->failed; axis++) {
+        for (size_t axis = 0; x && axis < x->rank && !r->failed; axis++) {
             int64_t size = x->dims[axis] * limit(numbers[axis], 0, 65536);
             struct tensor *indices = make_known(r, ONNX_INT64, 1, &size);
             for (int64_t i = 0; indices && i < size; i++)
@@ -382,7 +382,7 @@ void record_trilu(struct call *c)
     if (k) {
         if (!require_known(r, k, "k") || count_elements(k) != 1)
             return;
-        diagonal = limit((int64_t)known_number(k, 0), -1000000000, 1000000000);
+        diagonal = limit(known_integer(k, 0), -1000000000, 1000000000);
     }
     if (count_elements(x) == 0) {
         set_output(c, 0, x);

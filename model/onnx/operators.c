@@ -259,7 +259,7 @@ static bool compute_integer(struct recording *r, enum binary op, int64_t a, int6
         *result = a < b ? a : b;
         return true;
     case POW:
-        *result = (int64_t)pow((double)a, (double)b);
+        *result = to_integer(pow((double)a, (double)b));
         return true;
     case EQUAL:
         *result = a == b;
@@ -348,6 +348,8 @@ struct tensor *choose(struct recording *r, struct tensor *condition, struct tens
 {
     if (!condition || !a || !b || r->failed)
         return NULL;
+    if (a->type != b->type)
+        return fail(r, "operands of types %s and %s", type_name(a->type), type_name(b->type));
     if (is_known(r, condition) && is_known(r, a) && is_known(r, b)) {
         struct tensor shape = {0};
         if (!broadcast(r, a, b, &shape.rank, shape.dims))
@@ -526,6 +528,9 @@ struct tensor *expand(struct recording *r, struct tensor *t, size_t rank, const 
         return NULL;
     if (rank == t->rank && (rank == 0 || memcmp(dims, t->dims, rank * sizeof *dims) == 0))
         return t;
+    for (size_t i = 0; i < t->rank; i++)
+        if (rank < t->rank || (t->dims[i] != 1 && t->dims[i] != dims[i + rank - t->rank]))
+            return fail(r, "a size of %lld cannot be expanded", (long long)t->dims[i]);
     if (is_known(r, t) && product(dims, rank) <= 65536) {
         int64_t strides[MAX_RANK];
         strides_in(t, rank, strides);

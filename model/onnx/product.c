@@ -382,7 +382,7 @@ void record_dft(struct call *c)
     }
     if (length && (!require_known(r, length, "the length of the transform") || count_elements(length) != 1))
         return;
-    int64_t n = length ? (int64_t)known_number(length, 0) : x->dims[axis];
+    int64_t n = length ? known_integer(length, 0) : x->dims[axis];
     if (n < 1 || n > 8192) {
         fail(r, "a transform of %lld numbers; up to 8192 are supported", (long long)n);
         return;

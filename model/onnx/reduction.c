@@ -70,7 +70,7 @@ void record_cumulative_sum(struct call *c)
     struct tensor *x = input(c, 0), *along = input(c, 1);
     size_t axis;
     if (!require_known(r, along, "the axis") || count_elements(along) != 1 ||
-        !find_axis(r, (int64_t)known_number(along, 0), x->rank, &axis))
+        !find_axis(r, known_integer(along, 0), x->rank, &axis))
         return;
     set_output(c, 0,
                cumulative_sum(r, x, axis, get_int(c, "exclusive", 0) != 0, get_int(c, "reverse", 0) != 0));

@@ -153,7 +153,7 @@ void record_window(struct call *c)
     struct tensor *size = input(c, 0);
     if (!require_known(c->r, size, "the size of the window") || count_elements(size) != 1)
         return;
-    int64_t n = (int64_t)known_number(size, 0);
+    int64_t n = known_integer(size, 0);
     if (n < 0 || n > 1 << 24) {
         fail(c->r, "a window of %lld numbers", (long long)n);
         return;
@@ -191,7 +191,7 @@ void record_mel_weight_matrix(struct call *c)
     for (int64_t i = 0; i < bins + 2; i++) {
         double hertz = 700 * (pow(10, ((double)i * step + low) / 2595) - 1);
         double at = floor((double)(length + 1) * hertz / numbers[2]);
-        edges[i] = at < 0 ? 0 : at > (double)rows ? rows : (int64_t)at;
+        edges[i] = !(at > 0) ? 0 : at > (double)rows ? rows : (int64_t)at;
     }
     struct tensor *t = make_known(r, get_int(c, "output_datatype", ONNX_FLOAT), 2, (int64_t[]){rows, bins});
     for (int64_t i = 0; t && i < bins; i++) {

@@ -252,6 +252,18 @@ double known_number(const struct tensor *t, int64_t index)
     return t->reals ? t->reals[index] : (double)t->ints[index];
 }
 
+int64_t to_integer(double value)
+{
+    return !(value > -9223372036854775808.0) ? INT64_MIN
+           : value >= 9223372036854775808.0  ? INT64_MAX
+                                             : (int64_t)value;
+}
+
+int64_t known_integer(const struct tensor *t, int64_t index)
+{
+    return t->ints ? t->ints[index] : to_integer(t->reals[index]);
+}
+
 // As a number of the type: what it wraps or rounds to.
 static int64_t wrap(int64_t type, int64_t value)
 {

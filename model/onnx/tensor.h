@@ -88,6 +88,8 @@ bool is_known(struct recording *r, struct tensor *t);
 // They have to be; `what` names the operand for the message.
 bool require_known(struct recording *r, struct tensor *t, const char *what);
 double known_number(const struct tensor *t, int64_t index);
+int64_t known_integer(const struct tensor *t, int64_t index); // towards zero, and saturated
+int64_t to_integer(double value);                             // the same
 void set_known(struct tensor *t, int64_t index, double value);
 // Element `i` of a known tensor, as it lies in the memory of an operand.
 void store_element(const struct tensor *t, WNNDataType type, int64_t i, unsigned char *data);
