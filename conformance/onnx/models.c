@@ -386,7 +386,7 @@ int main(int argc, char **argv)
             for (int k = first; k < argc; k++)
                 wanted |= strcmp(argv[k], name) == 0;
             if (wanted) {
-                char test[1024], reason[4096] = "", line[4200];
+                char test[1024], reason[4096] = "", line[5000];
                 snprintf(test, sizeof test, "%s/%s", path, name);
                 enum result result = run(context, test, reason, sizeof reason);
                 for (char *c = reason; *c; c++)

@@ -298,16 +298,14 @@ void record_bit_shift(struct call *c)
     struct recording *r = c->r;
     struct tensor *x = input(c, 0), *by = input(c, 1);
     bool left = has_text(c, "direction", "LEFT", "");
+    if (!is_integer(x->type) || is_signed(x->type) || by->type != x->type) {
+        fail(r, "shifts of %s by %s", type_name(x->type), type_name(by->type));
+        return;
+    }
     int64_t bits = x->type == ONNX_UINT8 ? 8 : x->type == ONNX_UINT16 ? 16 : x->type == ONNX_UINT32 ? 32 : 64;
     struct tensor *table = make_known(r, x->type, 1, &bits);
     for (int64_t i = 0; table && i < bits; i++)
         table->ints[i] = (int64_t)(UINT64_C(1) << i);
-    if (is_signed(x->type) || is_real(x->type) || x->type == ONNX_UINT64) {
-        if (!is_known(r, by)) {
-            fail(r, "shifts of %s", type_name(x->type));
-            return;
-        }
-    }
     struct tensor *power = gather(r, table, cast(r, by, ONNX_INT64), 0);
     set_output(c, 0, binary(r, left ? MUL : DIV, x, power));
 }

@@ -68,6 +68,9 @@ static struct tensor *scatter_known(struct recording *r, struct tensor *x, struc
                                     struct tensor *updates)
 {
     int64_t depth = indices->dims[indices->rank - 1], count = depth ? count_elements(indices) / depth : 0;
+    if (!is_integer(indices->type) || updates->type != x->type)
+        return fail(r, "indices of type %s, updates of type %s", type_name(indices->type),
+                    type_name(updates->type));
     if (depth > (int64_t)x->rank)
         return fail(r, "indices of %lld axes of a tensor of rank %zu", (long long)depth, x->rank);
     int64_t inner = product(x->dims + depth, x->rank - (size_t)depth);

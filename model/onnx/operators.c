@@ -663,6 +663,8 @@ struct tensor *gather(struct recording *r, struct tensor *t, struct tensor *indi
     if (t->rank + indices->rank - 1 > MAX_RANK)
         return fail(r, "a tensor of rank %zu; more than %d are not supported", t->rank + indices->rank - 1,
                     MAX_RANK);
+    if (!is_integer(indices->type))
+        return fail(r, "indices of type %s", type_name(indices->type));
     if (is_known(r, indices) && (is_known(r, t) || count_elements(indices) == 1)) {
         int64_t size = t->dims[axis];
         for (int64_t i = 0; i < count_elements(indices); i++)

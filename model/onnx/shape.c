@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#define MAX_RANGE (1 << 20) // numbers: of positions, times, frequencies
+
 void record_constant(struct call *c)
 {
     struct recording *r = c->r;
@@ -100,7 +102,7 @@ void record_range(struct call *c)
     struct tensor *start = input(c, 0);
     double first = known_number(start, 0), step = known_number(input(c, 2), 0);
     double count = ceil((known_number(input(c, 1), 0) - first) / step);
-    if (!(fabs(count) < 1e8)) {
+    if (!(fabs(count) <= MAX_RANGE)) {
         fail(r, "a range of %g numbers", count);
         return;
     }
@@ -154,7 +156,7 @@ void record_window(struct call *c)
     if (!require_known(c->r, size, "the size of the window") || count_elements(size) != 1)
         return;
     int64_t n = known_integer(size, 0);
-    if (n < 0 || n > 1 << 24) {
+    if (n < 0 || n > MAX_RANGE) {
         fail(c->r, "a window of %lld numbers", (long long)n);
         return;
     }
