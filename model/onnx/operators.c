@@ -622,6 +622,10 @@ struct tensor *concat(struct recording *r, size_t count, struct tensor *const *t
             return NULL;
         if (t->rank != tensors[0]->rank || t->type != tensors[0]->type)
             return fail(r, "operands of other ranks or types cannot be joined");
+        for (size_t k = 0; k < t->rank; k++)
+            if (k != axis && t->dims[k] != tensors[0]->dims[k])
+                return fail(r, "sizes %lld and %lld of axis %zu cannot be joined",
+                            (long long)tensors[0]->dims[k], (long long)t->dims[k], k);
         if (i == 0)
             memcpy(dims, t->dims, sizeof dims);
         else
