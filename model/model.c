@@ -143,11 +143,6 @@ static WNNStringView view_of(struct bytes text)
     return (WNNStringView){(const char *)text.data, text.size};
 }
 
-static bool same_text(struct bytes a, struct bytes b)
-{
-    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-}
-
 static bool is_constant(const struct onnx_graph *graph, struct bytes name)
 {
     for (size_t i = 0; i < graph->initializer_count; i++)

@@ -8,6 +8,7 @@
 //
 // Without a folder: the one that ONNX_MODELS names.
 
+#include "lib/dtype.h"
 #include "model/onnx/record.h"
 #include "model/onnx/tensor.h"
 
@@ -73,61 +74,9 @@ static bool read_tensors(struct recording *r, struct sample *s, const char *fold
     return true;
 }
 
-static size_t width_of(WNNDataType type)
-{
-    switch (type) {
-    case WNNDataType_Float16:
-        return 2;
-    case WNNDataType_Int64:
-    case WNNDataType_Uint64:
-        return 8;
-    case WNNDataType_Int8:
-    case WNNDataType_Uint8:
-        return 1;
-    default:
-        return 4;
-    }
-}
-
-static double half_of(uint16_t half)
-{
-    double fraction = half & 1023, sign = half & 0x8000 ? -1 : 1;
-    int exponent = half >> 10 & 31;
-    return exponent == 31 ? (fraction != 0 ? NAN : sign * INFINITY)
-                          : sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24));
-}
-
 static double element_of(const unsigned char *data, WNNDataType type, int64_t i)
 {
-    union {
-        float f;
-        uint16_t h;
-        int32_t i32;
-        uint32_t u32;
-        int64_t i64;
-        uint64_t u64;
-        int8_t i8;
-        uint8_t u8;
-    } u = {0};
-    memcpy(&u, data + (size_t)i * width_of(type), width_of(type));
-    switch (type) {
-    case WNNDataType_Float32:
-        return (double)u.f;
-    case WNNDataType_Float16:
-        return half_of(u.h);
-    case WNNDataType_Int32:
-        return u.i32;
-    case WNNDataType_Uint32:
-        return u.u32;
-    case WNNDataType_Int64:
-        return (double)u.i64;
-    case WNNDataType_Uint64:
-        return (double)u.u64;
-    case WNNDataType_Int8:
-        return u.i8;
-    default:
-        return u.u8;
-    }
+    return wnn_number_double(wnn_number_load(type, data, (size_t)i));
 }
 
 static bool is_near(double is, double expected, int64_t type)
@@ -181,7 +130,7 @@ static const char *compute(WNNContext context, WNNGraphBuilder builder, const st
         WNNUint32List shape = wnnOperandGetShape(outputs[i].operand);
         memcpy(dims[i], shape.data, shape.count * sizeof(uint32_t));
         shapes[i] = (WNNUint32List){dims[i], shape.count};
-        size_t size = width_of(types[i]);
+        size_t size = wnn_dtype_bytes(types[i], 1);
         for (size_t k = 0; k < shape.count; k++)
             size *= shape.data[k];
         results[i] = (WNNNamedBuffer){outputs[i].name, calloc(1, size), size, WNNDataType_Undefined};
@@ -196,13 +145,15 @@ static const char *compute(WNNContext context, WNNGraphBuilder builder, const st
             continue;
         WNNDataType type = operand_type(&r, s->inputs[at]->type);
         size_t elements = (size_t)count_elements(s->inputs[at]);
-        unsigned char *data = calloc(elements, width_of(type));
+        unsigned char *data = calloc(elements, wnn_dtype_bytes(type, 1));
         owned[input_count] = data;
         for (size_t k = 0; k < elements; k++)
             store_element(s->inputs[at], type, (int64_t)k, data);
         struct bytes name = file->graph.inputs[i].name;
-        inputs[input_count++] = (WNNNamedBuffer){
-            {(const char *)name.data, name.size}, data, elements * width_of(type), WNNDataType_Undefined};
+        inputs[input_count++] = (WNNNamedBuffer){{(const char *)name.data, name.size},
+                                                 data,
+                                                 elements * wnn_dtype_bytes(type, 1),
+                                                 WNNDataType_Undefined};
     }
     WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
     descriptor.graph = graph;
@@ -297,7 +248,7 @@ static enum result run(WNNContext context, const char *folder, char *reason, siz
                         else
                             store_element(t, type, (int64_t)k, (unsigned char *)raw);
                     bytes[i] = (struct bytes){(unsigned char *)raw,
-                                              n * (t->type == ONNX_DOUBLE ? 8 : width_of(type))};
+                                              n * (t->type == ONNX_DOUBLE ? 8 : wnn_dtype_bytes(type, 1))};
                 }
                 known[known_count++] =
                     (struct onnx_known_input){file.graph.inputs[i].name, t->rank == file.graph.inputs[i].rank,

@@ -19,12 +19,6 @@
 // Checks
 // ---------------------------------------------------------------------------------------------------------------
 
-static struct tensor *needed(struct call *c, size_t index, const char *name)
-{
-    struct tensor *t = input(c, index);
-    return t ? t : fail(c->r, "there is no %s", name);
-}
-
 // Whether a tensor has a rank and sizes, of which -1 fits any.
 static bool has_shape(struct recording *r, const struct tensor *t, const char *name, size_t rank,
                       const int64_t *dims)
@@ -49,13 +43,6 @@ static bool has_type(struct recording *r, const struct tensor *t, const char *na
         return false;
     return t->type == type ||
            fail(r, "%s is of type %s instead of %s", name, type_name(t->type), type_name(type));
-}
-
-static bool is_float(struct recording *r, const struct tensor *t, const char *name)
-{
-    if (!t || r->failed)
-        return false;
-    return is_real(t->type) || fail(r, "%s is of type %s, not of real numbers", name, type_name(t->type));
 }
 
 static bool is_index(struct recording *r, const struct tensor *t, const char *name)
@@ -220,7 +207,7 @@ static struct tensor *turn_heads(struct recording *r, struct tensor *t)
     return swap_axes(r, t, 1, 2);
 }
 
-// One of those that lie beside each other at an axis, without the axis.
+// One of several that lie beside each other at an axis, without the axis.
 static struct tensor *pick(struct recording *r, struct tensor *t, size_t axis, int64_t index)
 {
     return t ? squeeze(r, slice_axis(r, t, axis, index, 1, 1), axis) : NULL;
@@ -787,7 +774,7 @@ static struct tensor *normalize_rows(struct recording *r, struct tensor *t, stru
 {
     WNNLayerNormalizationOptions options = WNN_LAYER_NORMALIZATION_OPTIONS_INIT;
     WNNOperand x = operand_of(r, t);
-    options.label = (WNNStringView){(const char *)r->label.data, r->label.size};
+    options.label = label_of(r);
     options.scale = operand_of(r, scale);
     options.bias = operand_of(r, bias);
     options.axes = (WNNUint32List){(uint32_t[]){2}, 1};

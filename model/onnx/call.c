@@ -42,12 +42,6 @@ const char *wnn_onnx_refusal(struct bytes name)
     return NULL;
 }
 
-bool is_text(struct bytes text, const char *expected)
-{
-    size_t length = strlen(expected);
-    return text.size == length && (length == 0 || memcmp(text.data, expected, length) == 0);
-}
-
 const struct onnx_operator *wnn_onnx_operator(struct bytes domain, struct bytes name)
 {
     if (is_text(domain, "ai.onnx"))
@@ -169,6 +163,19 @@ bool get_graph(struct call *c, const char *name, struct onnx_graph *graph)
 struct tensor *input(const struct call *c, size_t index)
 {
     return index < c->input_count ? c->inputs[index] : NULL;
+}
+
+struct tensor *needed(struct call *c, size_t index, const char *name)
+{
+    struct tensor *t = input(c, index);
+    return t ? t : fail(c->r, "there is no %s", name);
+}
+
+bool is_float(struct recording *r, const struct tensor *t, const char *name)
+{
+    if (!t || r->failed)
+        return false;
+    return is_real(t->type) || fail(r, "%s is of type %s, not of real numbers", name, type_name(t->type));
 }
 
 bool wants(const struct call *c, size_t index)

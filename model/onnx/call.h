@@ -37,8 +37,6 @@ const struct onnx_operator *wnn_onnx_operator(struct bytes domain, struct bytes 
 // Why an operator that there is none for cannot be recorded; NULL: nothing is known of it.
 const char *wnn_onnx_refusal(struct bytes name);
 
-bool is_text(struct bytes text, const char *expected);
-
 // Attributes by name.
 const struct onnx_attribute *find_attribute(const struct call *c, const char *name);
 int64_t get_int(const struct call *c, const char *name, int64_t otherwise);
@@ -51,7 +49,9 @@ struct bytes *get_texts(const struct call *c, const char *name, size_t *count);
 
 // An input; NULL if it was left out.
 struct tensor *input(const struct call *c, size_t index);
-bool wants(const struct call *c, size_t index); // whether an output is used
+struct tensor *needed(struct call *c, size_t index, const char *name);        // left out: an error
+bool is_float(struct recording *r, const struct tensor *t, const char *name); // otherwise an error
+bool wants(const struct call *c, size_t index);                               // whether an output is used
 void set_output(struct call *c, size_t index, struct tensor *t);
 void set_list(struct call *c, struct tensor *t); // output 0
 
@@ -59,10 +59,13 @@ void set_list(struct call *c, struct tensor *t); // output 0
 // an error.
 bool get_list(struct call *c, size_t index, const char *name, size_t *count, int64_t **numbers);
 
-// Records another graph with the names of this one in sight, up to its outputs; false: an error.
+// Records another graph which sees the names of this one, up to its outputs; false: an error.
 bool record_graph(struct call *c, const struct onnx_graph *graph, size_t count, struct tensor *const *inputs,
                   struct tensor **outputs);
 bool get_graph(struct call *c, const char *name, struct onnx_graph *graph);
+
+// The product of matrices, and of vectors as numpy has it.
+struct tensor *multiply(struct recording *r, struct tensor *a, struct tensor *b);
 
 // The convolution that a node's attributes describe, of tensors of rank 3, 4 or 5; `bias` may be NULL.
 struct tensor *convolve(struct call *c, struct tensor *x, struct tensor *w, struct tensor *bias);

@@ -11,11 +11,6 @@
 #define MAX_PARTS   1024      // operators that one node may become because of the size of its window
 #define MAX_RESIZED (1 << 26) // positions that are computed for an axis
 
-static WNNStringView label_of(const struct recording *r)
-{
-    return (WNNStringView){(const char *)r->label.data, r->label.size};
-}
-
 static int64_t least_of(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -302,26 +297,6 @@ struct tensor *convolve(struct call *c, struct tensor *x, struct tensor *w, stru
     if (x->rank == 4)
         return conv_2d(r, x, w, bias, &plane, groups);
     return squeeze(r, conv_2d(r, unsqueeze(r, x, 2), unsqueeze(r, w, 2), bias, &plane, groups), 2);
-}
-
-static struct tensor *leaky_relu(struct recording *r, struct tensor *t, double alpha)
-{
-    WNNLeakyReluOptions options = WNN_LEAKY_RELU_OPTIONS_INIT;
-    options.label = label_of(r);
-    options.alpha = alpha;
-    WNNOperand operand = operand_of(r, t);
-    return operand ? make_operand(r, t->type, wnnGraphBuilderLeakyRelu(r->builder, operand, &options)) : NULL;
-}
-
-static struct tensor *hard_sigmoid(struct recording *r, struct tensor *t, double alpha, double beta)
-{
-    WNNHardSigmoidOptions options = WNN_HARD_SIGMOID_OPTIONS_INIT;
-    options.label = label_of(r);
-    options.alpha = alpha;
-    options.beta = beta;
-    WNNOperand operand = operand_of(r, t);
-    return operand ? make_operand(r, t->type, wnnGraphBuilderHardSigmoid(r->builder, operand, &options))
-                   : NULL;
 }
 
 // The activation of FusedConv: an operator of its own, which the compiler puts where it belongs.
@@ -683,7 +658,7 @@ void record_pool(struct call *c)
 static struct tensor *average_all(struct recording *r, struct tensor *x)
 {
     WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
-    options.label = (WNNStringView){(const char *)r->label.data, r->label.size};
+    options.label = label_of(r);
     WNNOperand operand = operand_of(r, x);
     return operand ? make_operand(r, x->type, wnnGraphBuilderAveragePool2d(r->builder, operand, &options))
                    : NULL;

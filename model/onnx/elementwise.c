@@ -25,23 +25,20 @@ void record_is_inf(struct call *c)
     set_output(c, 0, infinite);
 }
 
-#define SIMPLE(name, Entry, TYPE, ...)                                                                       \
-    void name(struct call *c)                                                                                \
-    {                                                                                                        \
-        WNN##TYPE##Options options = WNN_##Entry##_OPTIONS_INIT;                                             \
-        options.label = (WNNStringView){(const char *)c->r->label.data, c->r->label.size};                   \
-        struct tensor *x = input(c, 0);                                                                      \
-        __VA_ARGS__;                                                                                         \
-        WNNOperand operand = operand_of(c->r, x);                                                            \
-        if (operand)                                                                                         \
-            set_output(                                                                                      \
-                c, 0, make_operand(c->r, x->type, wnnGraphBuilder##TYPE(c->r->builder, operand, &options))); \
-    }
+void record_elu(struct call *c)
+{
+    set_output(c, 0, elu(c->r, input(c, 0), get_float(c, "alpha", 1)));
+}
 
-SIMPLE(record_elu, ELU, Elu, options.alpha = get_float(c, "alpha", 1))
-SIMPLE(record_leaky_relu, LEAKY_RELU, LeakyRelu, options.alpha = get_float(c, "alpha", 0.01))
-SIMPLE(record_hard_sigmoid, HARD_SIGMOID, HardSigmoid, options.alpha = get_float(c, "alpha", 0.2);
-       options.beta = get_float(c, "beta", 0.5))
+void record_leaky_relu(struct call *c)
+{
+    set_output(c, 0, leaky_relu(c->r, input(c, 0), get_float(c, "alpha", 0.01)));
+}
+
+void record_hard_sigmoid(struct call *c)
+{
+    set_output(c, 0, hard_sigmoid(c->r, input(c, 0), get_float(c, "alpha", 0.2), get_float(c, "beta", 0.5)));
+}
 
 // scale * (x > 0 ? x : alpha * (exp(x / beta) - 1))
 static struct tensor *exponential_unit(struct recording *r, struct tensor *x, double alpha, double beta,
@@ -320,7 +317,7 @@ void record_prelu(struct call *c)
         slope = reshape(r, slope, x->rank - 1, dims);
     }
     WNNOperand a = operand_of(r, x), b = operand_of(r, slope);
-    WNNOperatorOptions options = {NULL, {(const char *)r->label.data, r->label.size}};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     if (a && b)
         set_output(c, 0, make_operand(r, x->type, wnnGraphBuilderPrelu(r->builder, a, b, &options)));
 }

@@ -2,6 +2,7 @@
 #include "model/onnx/file.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // ---------------------------------------------------------------------------------------------------------------
 // Memory
@@ -25,6 +26,17 @@ void *wnn_onnx_allocate(struct onnx_memory *memory, size_t count, size_t size)
     memory->last = block;
     memory->used += bytes < left ? bytes : left;
     return block->bytes;
+}
+
+bool is_text(struct bytes text, const char *expected)
+{
+    size_t length = strlen(expected);
+    return text.size == length && (length == 0 || memcmp(text.data, expected, length) == 0);
+}
+
+bool same_text(struct bytes a, struct bytes b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -121,14 +133,6 @@ static bool parse_number(struct bytes text, uint64_t *number)
         *number = *number * 10 + digit;
     }
     return text.size > 0;
-}
-
-static bool is_text(struct bytes text, const char *expected)
-{
-    size_t i = 0;
-    while (i < text.size && expected[i] && text.data[i] == (unsigned char)expected[i])
-        i++;
-    return i == text.size && !expected[i];
 }
 
 // Where external data are.

@@ -35,6 +35,9 @@ enum onnx_type {
     ONNX_INT4
 };
 
+bool is_text(struct bytes text, const char *expected);
+bool same_text(struct bytes a, struct bytes b);
+
 // Text of the file, UTF-8 as far as it tells the truth; it does not end with 0.
 struct onnx_names {
     struct bytes *items;

@@ -50,7 +50,7 @@ void record_gather_nd(struct call *c)
     if (batch)
         indices = concat(r, count, parts, indices->rank - 1);
     WNNOperand a = operand_of(r, x), b = operand_of(r, indices);
-    WNNOperatorOptions options = {NULL, {(const char *)r->label.data, r->label.size}};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     if (a && b)
         set_output(c, 0, make_operand(r, x->type, wnnGraphBuilderGatherND(r->builder, a, b, &options)));
 }
@@ -150,7 +150,7 @@ void record_scatter_elements(struct call *c)
         return;
     }
     WNNScatterElementsOptions options = WNN_SCATTER_ELEMENTS_OPTIONS_INIT;
-    options.label = (WNNStringView){(const char *)r->label.data, r->label.size};
+    options.label = label_of(r);
     options.axis = (uint32_t)axis;
     WNNOperand a = operand_of(r, x), b = operand_of(r, indices), u = operand_of(r, updates);
     if (a && b && u)
@@ -162,7 +162,7 @@ static struct tensor *scatter_nd(struct recording *r, struct tensor *x, struct t
                                  struct tensor *updates)
 {
     WNNOperand a = operand_of(r, x), b = operand_of(r, indices), u = operand_of(r, updates);
-    WNNOperatorOptions options = {NULL, {(const char *)r->label.data, r->label.size}};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     return a && b && u ? make_operand(r, x->type, wnnGraphBuilderScatterND(r->builder, a, b, u, &options))
                        : NULL;
 }

@@ -264,7 +264,7 @@ void record_tile(struct call *c)
     for (size_t i = 0; i < count; i++)
         repetitions[i] = (uint32_t)limit(numbers[i], 0, UINT32_MAX);
     WNNOperand operand = operand_of(r, x);
-    WNNOperatorOptions options = {NULL, {(const char *)r->label.data, r->label.size}};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     if (operand)
         set_output(c, 0,
                    make_operand(r, x->type,
@@ -400,7 +400,7 @@ void record_trilu(struct call *c)
         return;
     }
     WNNTriangularOptions options = WNN_TRIANGULAR_OPTIONS_INIT;
-    options.label = (WNNStringView){(const char *)r->label.data, r->label.size};
+    options.label = label_of(r);
     options.upper = get_int(c, "upper", 1) != 0;
     options.diagonal = (int32_t)diagonal;
     WNNOperand operand = operand_of(r, x);

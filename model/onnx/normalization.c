@@ -53,7 +53,7 @@ void record_batch_normalization(struct call *c)
         return;
     }
     WNNBatchNormalizationOptions options = WNN_BATCH_NORMALIZATION_OPTIONS_INIT;
-    options.label = (WNNStringView){(const char *)r->label.data, r->label.size};
+    options.label = label_of(r);
     options.scale = operand_of(r, cast(r, input(c, 1), x->type));
     options.bias = operand_of(r, cast(r, input(c, 2), x->type));
     options.axis = 1;
@@ -77,7 +77,7 @@ void record_instance_normalization(struct call *c)
     if (x->rank == 4)
         memcpy(dims, x->dims, sizeof dims);
     WNNInstanceNormalizationOptions options = WNN_INSTANCE_NORMALIZATION_OPTIONS_INIT;
-    options.label = (WNNStringView){(const char *)r->label.data, r->label.size};
+    options.label = label_of(r);
     options.scale = operand_of(r, input(c, 1));
     options.bias = operand_of(r, input(c, 2));
     options.epsilon = get_float(c, "epsilon", 1e-5);
@@ -106,7 +106,7 @@ static struct tensor *normalize(struct recording *r, struct tensor *x, size_t ax
             (more[i]->rank != count || memcmp(more[i]->dims, x->dims + axis, count * sizeof x->dims[0])))
             more[i] = expand(r, more[i], count, x->dims + axis);
     WNNLayerNormalizationOptions options = WNN_LAYER_NORMALIZATION_OPTIONS_INIT;
-    options.label = (WNNStringView){(const char *)r->label.data, r->label.size};
+    options.label = label_of(r);
     options.axes = (WNNUint32List){axes, count};
     options.epsilon = epsilon;
     options.scale = more[0] ? operand_of(r, more[0]) : NULL;
@@ -253,7 +253,7 @@ void record_lrn(struct call *c)
         pad(r, reshape(r, binary(r, MUL, x, x), 4, flat), before, after, WNNPaddingMode_Constant, 0);
     uint32_t window[] = {(uint32_t)size, 1};
     WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
-    options.label = (WNNStringView){(const char *)r->label.data, r->label.size};
+    options.label = label_of(r);
     options.windowDimensions = (WNNUint32List){window, 2};
     WNNOperand operand = operand_of(r, squares);
     if (!operand)

@@ -4,12 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-// The label of what is recorded for a node.
-#define LABEL                                                                                                \
-    {                                                                                                        \
-        (const char *)r->label.data, r->label.size                                                           \
-    }
-
 static WNNUint32List list(uint32_t *to, const int64_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -180,7 +174,7 @@ struct tensor *unary(struct recording *r, enum unary op, struct tensor *a)
         return result;
     }
     WNNOperand operand = operand_of(r, a);
-    WNNOperatorOptions options = {NULL, LABEL};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     return operand ? make_operand(r, type, unaries[op].record(r->builder, operand, &options)) : NULL;
 }
 
@@ -330,7 +324,7 @@ struct tensor *binary(struct recording *r, enum binary op, struct tensor *a, str
     if (r->failed)
         return NULL;
     WNNOperand x = operand_of(r, a), y = operand_of(r, b);
-    WNNOperatorOptions options = {NULL, LABEL};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     return x && y ? make_operand(r, type, binaries[op].record(r->builder, x, y, &options)) : NULL;
 }
 
@@ -375,7 +369,7 @@ struct tensor *choose(struct recording *r, struct tensor *condition, struct tens
         return result;
     }
     WNNOperand c = operand_of(r, condition), x = operand_of(r, a), y = operand_of(r, b);
-    WNNOperatorOptions options = {NULL, LABEL};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     return c && x && y ? make_operand(r, a->type, wnnGraphBuilderWhere(r->builder, c, x, y, &options)) : NULL;
 }
 
@@ -392,13 +386,42 @@ struct tensor *clamp(struct recording *r, struct tensor *t, double low, double h
         return result;
     }
     WNNClampOptions options = WNN_CLAMP_OPTIONS_INIT;
-    options.label = (WNNStringView)LABEL;
+    options.label = label_of(r);
     if (low > -INFINITY)
         options.minValue = (WNNNumber){WNNNumberType_Float64, {.f64 = low}};
     if (high < INFINITY)
         options.maxValue = (WNNNumber){WNNNumberType_Float64, {.f64 = high}};
     WNNOperand operand = operand_of(r, t);
     return operand ? make_operand(r, t->type, wnnGraphBuilderClamp(r->builder, operand, &options)) : NULL;
+}
+
+struct tensor *elu(struct recording *r, struct tensor *t, double alpha)
+{
+    WNNEluOptions options = WNN_ELU_OPTIONS_INIT;
+    options.label = label_of(r);
+    options.alpha = alpha;
+    WNNOperand operand = operand_of(r, t);
+    return operand ? make_operand(r, t->type, wnnGraphBuilderElu(r->builder, operand, &options)) : NULL;
+}
+
+struct tensor *leaky_relu(struct recording *r, struct tensor *t, double alpha)
+{
+    WNNLeakyReluOptions options = WNN_LEAKY_RELU_OPTIONS_INIT;
+    options.label = label_of(r);
+    options.alpha = alpha;
+    WNNOperand operand = operand_of(r, t);
+    return operand ? make_operand(r, t->type, wnnGraphBuilderLeakyRelu(r->builder, operand, &options)) : NULL;
+}
+
+struct tensor *hard_sigmoid(struct recording *r, struct tensor *t, double alpha, double beta)
+{
+    WNNHardSigmoidOptions options = WNN_HARD_SIGMOID_OPTIONS_INIT;
+    options.label = label_of(r);
+    options.alpha = alpha;
+    options.beta = beta;
+    WNNOperand operand = operand_of(r, t);
+    return operand ? make_operand(r, t->type, wnnGraphBuilderHardSigmoid(r->builder, operand, &options))
+                   : NULL;
 }
 
 struct tensor *cast(struct recording *r, struct tensor *t, int64_t type)
@@ -420,7 +443,7 @@ struct tensor *cast(struct recording *r, struct tensor *t, int64_t type)
     WNNOperand operand = operand_of(r, t);
     if (!operand)
         return NULL;
-    WNNOperatorOptions options = {NULL, LABEL};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     if (type == ONNX_BOOL)
         return unary(r, NOT, binary(r, EQUAL, t, make_number(r, t->type, 0)));
     if (wnnOperandGetDataType(operand) == to) {
@@ -460,7 +483,7 @@ struct tensor *reshape(struct recording *r, struct tensor *t, size_t rank, const
     }
     uint32_t shape[MAX_RANK];
     WNNOperand operand = operand_of(r, t);
-    WNNOperatorOptions options = {NULL, LABEL};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     return operand
                ? make_operand(r, t->type,
                               wnnGraphBuilderReshape(r->builder, operand, list(shape, dims, rank), &options))
@@ -508,7 +531,7 @@ struct tensor *transpose(struct recording *r, struct tensor *t, const size_t *pe
     if (is_known(r, t))
         return rearrange(r, t, t->rank, dims, strides, 0);
     WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
-    options.label = (WNNStringView)LABEL;
+    options.label = label_of(r);
     options.permutation = (WNNUint32List){order, t->rank};
     WNNOperand operand = operand_of(r, t);
     return operand ? make_operand(r, t->type, wnnGraphBuilderTranspose(r->builder, operand, &options)) : NULL;
@@ -538,7 +561,7 @@ struct tensor *expand(struct recording *r, struct tensor *t, size_t rank, const 
     }
     uint32_t shape[MAX_RANK];
     WNNOperand operand = operand_of(r, t);
-    WNNOperatorOptions options = {NULL, LABEL};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     return operand
                ? make_operand(r, t->type,
                               wnnGraphBuilderExpand(r->builder, operand, list(shape, dims, rank), &options))
@@ -576,7 +599,7 @@ struct tensor *slice(struct recording *r, struct tensor *t, const int64_t *start
         return is_known(r, t) ? rearrange(r, t, t->rank, sizes, strides, offset)
                               : make_known(r, t->type, t->rank, sizes);
     WNNSliceOptions options = WNN_SLICE_OPTIONS_INIT;
-    options.label = (WNNStringView)LABEL;
+    options.label = label_of(r);
     if (strided)
         options.strides = (WNNUint32List){step_list, t->rank};
     WNNOperand operand = operand_of(r, t);
@@ -589,7 +612,7 @@ struct tensor *slice(struct recording *r, struct tensor *t, const int64_t *start
     if (!result || reversed_count == 0)
         return result;
     WNNReverseOptions reverse = WNN_REVERSE_OPTIONS_INIT;
-    reverse.label = (WNNStringView)LABEL;
+    reverse.label = label_of(r);
     reverse.axes = (WNNUint32List){reversed, reversed_count};
     return make_operand(r, t->type, wnnGraphBuilderReverse(r->builder, result->operand, &reverse));
 }
@@ -653,7 +676,7 @@ struct tensor *concat(struct recording *r, size_t count, struct tensor *const *t
     for (size_t i = 0; operands && i < used; i++)
         if (!(operands[i] = operand_of(r, all[i])))
             return NULL;
-    WNNOperatorOptions options = {NULL, LABEL};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     return operands
                ? make_operand(r, all[0]->type,
                               wnnGraphBuilderConcat(r->builder, used, operands, (uint32_t)axis, &options))
@@ -695,7 +718,7 @@ struct tensor *gather(struct recording *r, struct tensor *t, struct tensor *indi
         return result;
     }
     WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
-    options.label = (WNNStringView)LABEL;
+    options.label = label_of(r);
     options.axis = (uint32_t)axis;
     WNNOperand x = operand_of(r, t), y = operand_of(r, indices);
     return x && y ? make_operand(r, t->type, wnnGraphBuilderGather(r->builder, x, y, &options)) : NULL;
@@ -704,7 +727,7 @@ struct tensor *gather(struct recording *r, struct tensor *t, struct tensor *indi
 struct tensor *gather_elements(struct recording *r, struct tensor *t, struct tensor *indices, size_t axis)
 {
     WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
-    options.label = (WNNStringView)LABEL;
+    options.label = label_of(r);
     options.axis = (uint32_t)axis;
     WNNOperand x = operand_of(r, t), y = operand_of(r, indices);
     return x && y ? make_operand(r, t->type, wnnGraphBuilderGatherElements(r->builder, x, y, &options))
@@ -733,7 +756,7 @@ struct tensor *pad(struct recording *r, struct tensor *t, const int64_t *before,
         return t;
     uint32_t lists[2][MAX_RANK];
     WNNPadOptions options = WNN_PAD_OPTIONS_INIT;
-    options.label = (WNNStringView)LABEL;
+    options.label = label_of(r);
     options.mode = mode;
     options.value = is_real(t->type) ? (WNNNumber){WNNNumberType_Float64, {.f64 = value}}
                                      : (WNNNumber){WNNNumberType_Int64, {.i64 = (int64_t)value}};
@@ -815,7 +838,7 @@ struct tensor *reduce(struct recording *r, enum reduction op, struct tensor *t, 
         return reduce_known(r, op, t, rank, dims, to);
     }
     WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
-    options.label = (WNNStringView)LABEL;
+    options.label = label_of(r);
     options.axes = (WNNUint32List){axis_list, count};
     options.keepDimensions = keep;
     WNNOperand operand = operand_of(r, t);
@@ -830,7 +853,7 @@ struct tensor *reduce_axis(struct recording *r, enum reduction op, struct tensor
 struct tensor *arg_max(struct recording *r, struct tensor *t, size_t axis, bool least, bool keep)
 {
     WNNArgMinMaxOptions options = WNN_ARG_MIN_MAX_OPTIONS_INIT;
-    options.label = (WNNStringView)LABEL;
+    options.label = label_of(r);
     options.keepDimensions = keep;
     options.outputDataType = WNNDataType_Int64;
     WNNOperand operand = operand_of(r, t);
@@ -843,14 +866,14 @@ struct tensor *arg_max(struct recording *r, struct tensor *t, size_t axis, bool 
 struct tensor *matmul(struct recording *r, struct tensor *a, struct tensor *b)
 {
     WNNOperand x = operand_of(r, a), y = operand_of(r, b);
-    WNNOperatorOptions options = {NULL, LABEL};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     return x && y ? make_operand(r, a->type, wnnGraphBuilderMatmul(r->builder, x, y, &options)) : NULL;
 }
 
 struct tensor *softmax(struct recording *r, struct tensor *t, size_t axis)
 {
     WNNOperand operand = operand_of(r, t);
-    WNNOperatorOptions options = {NULL, LABEL};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     return operand ? make_operand(r, t->type,
                                   wnnGraphBuilderSoftmax(r->builder, operand, (uint32_t)axis, &options))
                    : NULL;
@@ -860,7 +883,7 @@ struct tensor *cumulative_sum(struct recording *r, struct tensor *t, size_t axis
                               bool reversed)
 {
     WNNCumulativeSumOptions options = WNN_CUMULATIVE_SUM_OPTIONS_INIT;
-    options.label = (WNNStringView)LABEL;
+    options.label = label_of(r);
     options.exclusive = exclusive;
     options.reversed = reversed;
     WNNOperand operand = operand_of(r, t);

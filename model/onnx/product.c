@@ -6,7 +6,7 @@
 #include <string.h>
 
 // As numpy multiplies: a vector is a row on the left and a column on the right, which the result loses again.
-static struct tensor *multiply(struct recording *r, struct tensor *a, struct tensor *b)
+struct tensor *multiply(struct recording *r, struct tensor *a, struct tensor *b)
 {
     if (!a || !b || r->failed)
         return NULL;
@@ -57,7 +57,7 @@ void record_gemm(struct call *c)
     struct recording *r = c->r;
     struct tensor *a = input(c, 0), *b = input(c, 1), *bias = input(c, 2);
     WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
-    options.label = (WNNStringView){(const char *)r->label.data, r->label.size};
+    options.label = label_of(r);
     options.alpha = get_float(c, "alpha", 1);
     options.beta = get_float(c, "beta", 1);
     options.aTranspose = get_int(c, "transA", 0) != 0;

@@ -14,19 +14,6 @@
 // Checks
 // ---------------------------------------------------------------------------------------------------------------
 
-static struct tensor *needed(struct call *c, size_t index, const char *name)
-{
-    struct tensor *t = input(c, index);
-    return t ? t : fail(c->r, "there is no %s", name);
-}
-
-static bool is_float(struct recording *r, const struct tensor *t, const char *name)
-{
-    if (!t || r->failed)
-        return false;
-    return is_real(t->type) || fail(r, "%s is of type %s, not of real numbers", name, type_name(t->type));
-}
-
 static bool is_byte(struct recording *r, const struct tensor *t, const char *name)
 {
     if (!t || r->failed)
@@ -145,7 +132,7 @@ typedef WNNOperand (*entry_quantize)(WNNGraphBuilder builder, WNNOperand input, 
 static struct tensor *call_quantize(struct recording *r, entry_quantize entry, struct tensor *x,
                                     struct tensor *scale, struct tensor *zero, int64_t type)
 {
-    WNNOperatorOptions options = {NULL, {(const char *)r->label.data, r->label.size}};
+    WNNOperatorOptions options = {NULL, label_of(r)};
     WNNOperand a = operand_of(r, x), b = operand_of(r, scale), z = operand_of(r, zero);
     return a && b && z ? make_operand(r, type, entry(r->builder, a, b, z, &options)) : NULL;
 }
@@ -263,20 +250,6 @@ void record_dynamic_quantize(struct call *c)
 // ---------------------------------------------------------------------------------------------------------------
 // Products
 // ---------------------------------------------------------------------------------------------------------------
-
-// As NumPy multiplies: a vector is a row on the left and a column on the right.
-static struct tensor *multiply(struct recording *r, struct tensor *a, struct tensor *b)
-{
-    if (!a || !b || r->failed)
-        return NULL;
-    if (a->rank == 0 || b->rank == 0)
-        return fail(r, "a product of matrices with a number");
-    bool row = a->rank == 1, column = b->rank == 1;
-    struct tensor *y = matmul(r, row ? unsqueeze(r, a, 0) : a, column ? unsqueeze(r, b, 1) : b);
-    if (y && column)
-        y = squeeze(r, y, y->rank - 1);
-    return y && row ? squeeze(r, y, y->rank - (column ? 1 : 2)) : y;
-}
 
 // The axis of rows of a left operand.
 static int64_t row_axis(const struct tensor *t)
@@ -430,16 +403,6 @@ void record_quantized_binary(struct call *c)
         set_quantized(c, binary(c->r, (enum binary)c->parameter, a, b), 6, input(c, 0)->type, 1);
 }
 
-static struct tensor *leak(struct call *c, struct tensor *x)
-{
-    struct recording *r = c->r;
-    WNNLeakyReluOptions options = WNN_LEAKY_RELU_OPTIONS_INIT;
-    WNNOperand operand = operand_of(r, x);
-    options.label = (WNNStringView){(const char *)r->label.data, r->label.size};
-    options.alpha = get_float(c, "alpha", 0.01);
-    return operand ? make_operand(r, x->type, wnnGraphBuilderLeakyRelu(r->builder, operand, &options)) : NULL;
-}
-
 static struct tensor *average(struct call *c, struct tensor *x)
 {
     size_t axes[MAX_RANK], first = get_int(c, "channels_last", 0) ? 1 : 2;
@@ -456,7 +419,7 @@ void record_quantized_unary(struct call *c)
     if (!x)
         return;
     struct tensor *y = c->parameter == 0   ? unary(c->r, SIGMOID, x)
-                       : c->parameter == 1 ? leak(c, x)
+                       : c->parameter == 1 ? leaky_relu(c->r, x, get_float(c, "alpha", 0.01))
                                            : average(c, x);
     set_quantized(c, y, 3, input(c, 0)->type, 1);
 }

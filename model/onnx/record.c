@@ -42,11 +42,6 @@ static size_t hash(struct bytes text)
     return h ^ h >> 29;
 }
 
-static bool same_text(struct bytes a, struct bytes b)
-{
-    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-}
-
 static struct name *find_name(struct scope *scope, struct bytes text)
 {
     size_t h = hash(text);

@@ -10,11 +10,6 @@
 
 #define MAX_STEPS 1024 // that are unrolled
 
-static WNNStringView label_of(const struct recording *r)
-{
-    return (WNNStringView){(const char *)r->label.data, r->label.size};
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // Activations
 // ---------------------------------------------------------------------------------------------------------------
@@ -74,7 +69,7 @@ static bool find_function(const struct call *c, struct bytes name, enum function
 }
 
 // alpha * x where x is below 0, as a sum of two relus.
-static struct tensor *leaky_relu(struct recording *r, struct tensor *x, double alpha)
+static struct tensor *leak(struct recording *r, struct tensor *x, double alpha)
 {
     struct tensor *below = unary(r, RELU, unary(r, NEG, x));
     return binary(r, SUB, unary(r, RELU, x), with_number(r, MUL, below, alpha));
@@ -94,7 +89,7 @@ static struct tensor *activate(struct recording *r, const struct activation *a, 
     case F_AFFINE:
         return with_number(r, ADD, with_number(r, MUL, x, a->alpha), a->beta);
     case F_LEAKY_RELU:
-        return leaky_relu(r, x, a->alpha);
+        return leak(r, x, a->alpha);
     case F_THRESHOLDED_RELU:
         return choose(r, with_number(r, GREATER_OR_EQUAL, x, a->alpha), x, make_number(r, x->type, 0));
     case F_SCALED_TANH:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/onnx/tensor.h"
 
+#include "lib/half.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -222,15 +224,6 @@ struct tensor *make_operand(struct recording *r, int64_t type, WNNOperand operan
 // Elements
 // ---------------------------------------------------------------------------------------------------------------
 
-static double half_to_double(uint16_t half)
-{
-    int exponent = half >> 10 & 31;
-    double fraction = half & 1023, sign = half & 0x8000 ? -1 : 1;
-    if (exponent == 31)
-        return fraction != 0 ? NAN : sign * INFINITY;
-    return sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24));
-}
-
 static uint16_t double_to_half(double value)
 {
     uint16_t sign = signbit(value) ? 0x8000 : 0;
@@ -282,7 +275,7 @@ void set_known(struct tensor *t, int64_t index, double value)
 {
     if (t->reals)
         t->reals[index] = t->type == ONNX_FLOAT     ? (double)(float)value
-                          : t->type == ONNX_FLOAT16 ? half_to_double(double_to_half(value))
+                          : t->type == ONNX_FLOAT16 ? (double)wnn_half_to_float(double_to_half(value))
                                                     : value;
     else
         t->ints[index] =
@@ -331,7 +324,7 @@ static void set_raw(struct tensor *t, int64_t i, const unsigned char *data)
         t->reals[i] = f;
         break;
     case ONNX_FLOAT16:
-        t->reals[i] = half_to_double((uint16_t)value);
+        t->reals[i] = (double)wnn_half_to_float((uint16_t)value);
         break;
     case ONNX_DOUBLE:
         t->reals[i] = d;
@@ -375,7 +368,8 @@ static bool read_fields(struct recording *r, struct tensor *t, int64_t count)
                 float f;
                 memcpy(&f, &word, sizeof f);
                 if (t->reals)
-                    t->reals[done] = t->type == ONNX_FLOAT16 ? half_to_double((uint16_t)number) : f;
+                    t->reals[done] =
+                        t->type == ONNX_FLOAT16 ? (double)wnn_half_to_float((uint16_t)number) : f;
                 else
                     t->ints[done] = wrap(t->type, number);
             }

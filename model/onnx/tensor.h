@@ -45,6 +45,12 @@ struct recording {
     void *lent;     // of lend and release
 };
 
+// The label of what is recorded for the node at hand.
+static inline WNNStringView label_of(const struct recording *r)
+{
+    return (WNNStringView){(const char *)r->label.data, r->label.size};
+}
+
 // Records why the node at hand cannot be recorded, unless something was wrong before; returns NULL.
 void *wnn_onnx_fail(struct recording *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define fail wnn_onnx_fail
@@ -160,6 +166,9 @@ struct tensor *with_number(struct recording *r, enum binary op, struct tensor *a
 struct tensor *number_with(struct recording *r, enum binary op, double a, struct tensor *b);    // of b's type
 struct tensor *choose(struct recording *r, struct tensor *condition, struct tensor *a, struct tensor *b);
 struct tensor *clamp(struct recording *r, struct tensor *t, double low, double high);
+struct tensor *elu(struct recording *r, struct tensor *t, double alpha);
+struct tensor *leaky_relu(struct recording *r, struct tensor *t, double alpha);
+struct tensor *hard_sigmoid(struct recording *r, struct tensor *t, double alpha, double beta);
 struct tensor *cast(struct recording *r, struct tensor *t, int64_t type);
 
 struct tensor *reshape(struct recording *r, struct tensor *t, size_t rank, const int64_t *dims);
