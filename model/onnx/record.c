@@ -202,20 +202,29 @@ static bool record_node(struct recording *r, struct scope *scope, const struct o
     return !failed;
 }
 
-static bool record_nodes(struct recording *r, struct scope *scope, const struct onnx_graph *graph)
+// Makes tensors of initializers; a name that an input of the graph has stays the input's.
+static bool add_initializers(struct recording *r, struct scope *scope, const struct onnx_graph *graph)
 {
+    struct scope own = {.buckets = scope->buckets, .bucket_count = scope->bucket_count};
     bool good = true;
     for (size_t i = 0; i < graph->initializer_count; i++) {
+        struct bytes name = graph->initializers[i].name;
+        if (find_name(&own, name))
+            continue;
         struct tensor *t = make_initializer(r, &graph->initializers[i]);
         if (!t) {
             add_error(scope->document, NULL, r->fault);
             r->failed = good = false;
         }
-        if (!find_name(&(struct scope){.buckets = scope->buckets, .bucket_count = scope->bucket_count},
-                       graph->initializers[i].name) &&
-            !add_name(r, scope, graph->initializers[i].name, t))
+        if (!add_name(r, scope, name, t))
             return false;
     }
+    return good;
+}
+
+static bool record_nodes(struct recording *r, struct scope *scope, const struct onnx_graph *graph)
+{
+    bool good = true;
     for (size_t i = 0; i < graph->node_count; i++) {
         good &= record_node(r, scope, &graph->nodes[i]);
         if (scope->document->node_count > MAX_NODES)
@@ -233,7 +242,8 @@ bool record_graph(struct call *c, const struct onnx_graph *graph, size_t count, 
     for (size_t i = 0; i < graph->input_count && i < count; i++)
         if (!add_name(c->r, &scope, graph->inputs[i].name, inputs[i]))
             return false;
-    if (!record_nodes(c->r, &scope, graph))
+    bool good = add_initializers(c->r, &scope, graph);
+    if (!record_nodes(c->r, &scope, graph) || !good)
         return fail(c->r, "a node of its graph cannot be recorded");
     for (size_t i = 0; i < graph->output_count; i++) {
         struct name *name = find_name(&scope, graph->outputs[i].name);
@@ -329,10 +339,9 @@ static struct tensor *make_input(struct recording *r, const struct onnx_record *
     return t;
 }
 
-static bool is_initializer(const struct onnx_graph *graph, struct scope *scope, struct bytes name)
+static bool is_initializer(struct scope *scope, struct bytes name)
 {
     struct name *found = find_name(scope, name);
-    (void)graph;
     return found && found->tensor && found->tensor->source;
 }
 
@@ -369,15 +378,11 @@ bool wnn_onnx_record(struct onnx_file *file, const struct onnx_record *options, 
                             .userdata = options->userdata,
                             .lent = options->lent};
     bool good = open_scope(r, &scope, graph);
-    // Initializers that are inputs too are constants unless something else is known of them.
-    for (size_t i = 0; good && i < graph->initializer_count; i++) {
-        struct tensor *t = make_initializer(r, &graph->initializers[i]);
-        good = t && add_name(r, &scope, graph->initializers[i].name, t);
-    }
     if (!good)
         add_error(&document, NULL, r->fault);
+    good = good && add_initializers(r, &scope, graph); // which may be inputs too, and are constants then
     for (size_t i = 0; good && i < graph->input_count; i++) {
-        if (is_initializer(graph, &scope, graph->inputs[i].name))
+        if (is_initializer(&scope, graph->inputs[i].name))
             continue;
         struct tensor *t = make_input(r, options, &graph->inputs[i]);
         if (!t)
