@@ -14,6 +14,7 @@
 //   LOOSE     what lies between operators may be more precise than its type, so that overflow may vanish:
 //             strictNumerics leaves the pass out
 #define PASSES(PASS)                                                                                         \
+    PASS(REMOVE_EMPTY, remove_empty, NEEDED)                                                                 \
     PASS(CANONICALIZE, canonicalize, EXACT)                                                                  \
     PASS(FOLD_CONSTANTS, fold_constants, EXACT)                                                              \
     PASS(ELIMINATE_COMMON, eliminate_common, EXACT)                                                          \
@@ -57,6 +58,7 @@ const char *const wnn_pass_names[PASS_COUNT + 1] = {PASSES(PASS)};
 // they are of constants.
 // clang-format off
 static const unsigned char order[] = {
+    REMOVE_EMPTY,
     CANONICALIZE,
     FOLD_CONSTANTS,
     ELIMINATE_COMMON,

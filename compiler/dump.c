@@ -71,8 +71,7 @@ static void add_value(const struct op_row *row, const char *at, struct text *tex
     case ATTR_f64: {
         double value;
         memcpy(&value, at, sizeof value);
-        // What was given is finite, and became infinite in the type of the operand, as this does.
-        add_number(text, isinf(value) ? copysign(1e300, value) : value);
+        add_number(text, wnn_attr_given(value));
         break;
     }
     case ATTR_number: {
@@ -133,65 +132,13 @@ static void add_value(const struct op_row *row, const char *at, struct text *tex
     }
 }
 
-static size_t value_size(enum attr_kind kind)
-{
-    switch (kind) {
-    case ATTR_bool:
-        return sizeof(bool);
-    case ATTR_f64:
-        return sizeof(double);
-    case ATTR_u32:
-    case ATTR_i32:
-    case ATTR_dtype:
-    case ATTR_enum:
-        return 4;
-    default:
-        return 0; // never written by default
-    }
-}
-
-// Whether a reader needs to be told: not if the value is the default, absent, or stands in another row.
-static bool is_worth_telling(const struct op_info *info, const struct op_row *row, const char *attrs)
-{
-    const char *at = attrs + row->offset;
-    for (const struct op_row *other = info->rows; other != row; other++)
-        if (other->kind == ROW_ATTRIBUTE &&
-            (other->offset == row->offset || strcmp(other->name, row->name) == 0))
-            return false;
-    if (row->attr == ATTR_u32s || row->attr == ATTR_f32s) {
-        WNNUint32List list;
-        memcpy(&list, at, sizeof list);
-        return list.count != WNN_LIST_ABSENT;
-    }
-    if (row->attr == ATTR_activation) {
-        WNNActivation handle;
-        memcpy(&handle, at, sizeof handle);
-        return handle != NULL;
-    }
-    if (row->attr == ATTR_number) {
-        WNNNumber number;
-        memcpy(&number, at, sizeof number);
-        return number.type != WNNNumberType_Undefined;
-    }
-    size_t size = value_size(row->attr);
-    return row->argument || size == 0 || memcmp(at, (const char *)info->defaults + row->offset, size) != 0;
-}
-
-// split's sizes stand in the second of two rows of one name.
-static const struct op_row *telling_row(const struct op_info *info, const struct op_row *row)
-{
-    const struct op_row *list =
-        wnn_op_attr_row(info, (struct string){row->name, strlen(row->name)}, ATTR_u32s);
-    return list ? list : row;
-}
-
 static void add_attributes(enum op op, const void *attrs, const char *separator, struct text *text)
 {
     const struct op_info *info = &wnn_ops[op];
     for (const struct op_row *row = info->rows; row->name; row++) {
-        if (row->kind != ROW_ATTRIBUTE || !is_worth_telling(info, row, attrs))
+        if (row->kind != ROW_ATTRIBUTE || !wnn_attr_is_told(info, row, attrs))
             continue;
-        const struct op_row *telling = telling_row(info, row);
+        const struct op_row *telling = wnn_attr_telling_row(info, row);
         wnn_text_add(text, "%s%s=", separator, row->name);
         add_value(telling, (const char *)attrs + telling->offset, text);
         separator = ", ";
@@ -669,14 +616,17 @@ void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
     }
 }
 
-// A name inside of a DOT string.
+// A name inside of a DOT string, in which Graphviz would take &#27; for a character.
 static void add_escaped(struct string name, struct text *text)
 {
     char buffer[512] = "";
     struct text plain = TEXT(buffer);
     wnn_text_add_quoted(&plain, name, 64);
     for (const char *at = buffer; *at; at++)
-        wnn_text_add(text, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+        if (*at == '&')
+            wnn_text_add(text, "&amp;");
+        else
+            wnn_text_add(text, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
 }
 
 // "(dequantizeLinear) + relu": what is fused at inputs, and at the output.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requires: nodes in order, activations fused. Guarantees: where the backend can, a node reads the integers
-// that dequantizeLinear would turn into its inputs, and writes those that the only quantizeLinear behind it
-// would make of its result; else only the quantized weights of a product are left as they are.
+// Requires: nodes in order, activations fused. Guarantees: products read quantized weights as they lie, not
+// transposed. Where the backend can, a node reads the integers that dequantizeLinear would turn into its
+// inputs, and writes those that the only quantizeLinear behind it would make of its result; else only the
+// quantized weights of a product are left as they are.
 //
 // What a backend computes then is the same in real numbers, and rounded less often: of a number that is
 // quantized it may be one step off where the result of the separate operators lies within their tolerances of
@@ -17,15 +18,16 @@ struct scales {
     struct pass_context *context;
     struct graph *graph;
     struct node **quantizer; // by operand: the node that quantizes it and is its only use
-    unsigned char *known;    // by operand: 1 a scale, 2 none
+    unsigned char *known;    // by operand: 1 + its use, 0: not looked at
 };
 
-static bool is_scale(struct scales *scales, const struct operand *scale, const struct operand *zero_point)
+static bool is_scale(struct scales *scales, const struct operand *scale, const struct operand *zero_point,
+                     enum scale_use least)
 {
     unsigned char *known = &scales->known[scale->index];
     if (!*known)
-        *known = wnn_rewrite_is_scale(scale, zero_point) ? 1 : 2;
-    return *known == 1 && zero_point->constant && wnn_dtype_bits(zero_point->type.type) <= 8;
+        *known = (unsigned char)(1 + wnn_rewrite_scale_use(scale, zero_point));
+    return *known > least && zero_point->constant && wnn_dtype_bits(zero_point->type.type) <= 8;
 }
 
 static struct node *dequantize_before(const struct node *node, unsigned i)
@@ -122,14 +124,22 @@ static bool try(struct scales *scales, struct node *node, uint32_t inputs, struc
 static bool fuse(struct scales *scales, struct node *node)
 {
     struct node *quantize = scales->quantizer[node->out[0]->index];
-    uint32_t inputs = 0;
+    uint32_t inputs = 0,
+             weights = 0; // that can be integers; the weights of a product are whatever their scales are
     bool done = false;
     for (unsigned i = 0; i < node->in_count && i < MAX_INPUTS; i++) {
         const struct node *before = dequantize_before(node, i);
-        if (before && is_scale(scales, before->in[1], before->in[2]))
+        if (before && is_scale(scales, before->in[1], before->in[2], SCALE_BOTH_WAYS))
             inputs |= 1u << i;
+        else if (before && i == 1 && (node->op == WNN_OP_gemm || node->op == WNN_OP_matmul) &&
+                 before->in[0]->constant && is_scale(scales, before->in[1], before->in[2], SCALE_OF_WEIGHTS))
+            weights = 2;
     }
-    if (!inputs || node->out_count != 1)
+    if (node->out_count != 1)
+        return true;
+    if (weights)
+        return try(scales, node, weights, NULL, &done);
+    if (!inputs)
         return true;
     if (quantize && !try(scales, node, inputs, quantize, &done))
         return false;
@@ -144,7 +154,7 @@ static bool fuse_all(struct scales *scales)
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
         if (node->op == WNN_OP_quantizeLinear && node->in[0]->uses == 1 &&
-            is_scale(scales, node->in[1], node->in[2]))
+            is_scale(scales, node->in[1], node->in[2], SCALE_BOTH_WAYS))
             scales->quantizer[node->in[0]->index] = node;
     }
     for (size_t i = 0; i < graph->node_count; i++)
@@ -155,8 +165,6 @@ static bool fuse_all(struct scales *scales)
 
 bool wnn_fuse_quantized(struct pass_context *context, struct graph *graph)
 {
-    if (!context->backend->supports_quantized)
-        return true;
     size_t count = graph->node_count;
     for (size_t i = 0; i < count; i++)
         if (!use_transposed_weights(context, graph, graph->nodes[i]))
@@ -167,6 +175,8 @@ bool wnn_fuse_quantized(struct pass_context *context, struct graph *graph)
     if (!wnn_prune(context, graph))
         return false;
 
+    if (!context->backend->supports_quantized)
+        return true;
     wnn_graph_count_uses(graph);
     struct scales scales = {
         context, graph,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/rewrite.h"
 
+#include <math.h>
 #include <string.h>
 
 void *wnn_rewrite_attrs(struct graph *graph, enum op op)
@@ -86,18 +87,21 @@ double wnn_rewrite_value(const struct operand *operand, size_t index)
     return wnn_number_double(wnn_number_load(operand->type.type, operand->constant->data, index));
 }
 
-bool wnn_rewrite_is_scale(const struct operand *scale, const struct operand *zero_point)
+enum scale_use wnn_rewrite_scale_use(const struct operand *scale, const struct operand *zero_point)
 {
     if (!wnn_rewrite_is_floats(scale) || !zero_point->constant || wnn_dtype_bits(zero_point->type.type) > 8)
-        return false;
+        return SCALE_NONE;
+    enum scale_use use = SCALE_BOTH_WAYS;
     bool half = scale->type.type == WNNDataType_Float16;
     double least = half ? 0x1p-14 : 0x1p-100, most = half ? 255 : 0x1p100;
     for (size_t i = 0; i < wnn_shape_elements(&scale->type.shape); i++) {
         double value = wnn_rewrite_value(scale, i);
-        if (!(value >= least && value <= most))
-            return false;
+        if (!(fabs(value) <= most))
+            return SCALE_NONE;
+        if (value < least)
+            use = SCALE_OF_WEIGHTS;
     }
-    return true;
+    return use;
 }
 
 struct operand *wnn_rewrite_reshaped(struct graph *graph, const struct operand *constant,

@@ -32,9 +32,13 @@ void wnn_rewrite_take_over(struct node *into, struct node *node);
 bool wnn_rewrite_is_floats(const struct operand *operand);
 double wnn_rewrite_value(const struct operand *operand, size_t index);
 
-// Whether a scale and a zero point are constants that take integers of up to 8 bits to floats and back
-// without overflow or loss: positive numbers far enough from the ends of their type.
-bool wnn_rewrite_is_scale(const struct operand *scale, const struct operand *zero_point);
+// What a scale and a zero point, for integers of up to 8 bits, are good for.
+enum scale_use {
+    SCALE_NONE,
+    SCALE_OF_WEIGHTS, // constants that make floats of integers without overflow: of any sign, 0 or tiny
+    SCALE_BOTH_WAYS   // positive numbers that take floats back to integers without loss, too
+};
+enum scale_use wnn_rewrite_scale_use(const struct operand *scale, const struct operand *zero_point);
 
 // The same bytes in another shape (of as many elements); NULL when memory runs out.
 struct operand *wnn_rewrite_reshaped(struct graph *graph, const struct operand *constant,

@@ -29,7 +29,8 @@ static bool same_scale(const struct node *a, const struct node *b)
 {
     return wnn_shape_elements(&a->in[1]->type.shape) == 1 && wnn_shape_elements(&b->in[1]->type.shape) == 1 &&
            a->in[1]->type.type == b->in[1]->type.type && a->in[2]->type.type == b->in[2]->type.type &&
-           wnn_rewrite_is_scale(a->in[1], a->in[2]) && wnn_rewrite_is_scale(b->in[1], b->in[2]) &&
+           wnn_rewrite_scale_use(a->in[1], a->in[2]) == SCALE_BOTH_WAYS &&
+           wnn_rewrite_scale_use(b->in[1], b->in[2]) == SCALE_BOTH_WAYS &&
            wnn_rewrite_value(a->in[1], 0) == wnn_rewrite_value(b->in[1], 0) &&
            wnn_rewrite_value(a->in[2], 0) == wnn_rewrite_value(b->in[2], 0);
 }

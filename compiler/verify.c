@@ -56,7 +56,7 @@ static bool infer_fused(const struct node *node, const struct expression *fused,
                         const struct descriptor *from, struct descriptor *type)
 {
     struct error inner = {0};
-    WNNLimits none = {0};
+    const WNNLimits none = {.acceptEmptyTensors = true};
     struct operand value = {.type = *from};
     struct elementwise_attrs attrs = {.steps = fused->steps, .count = fused->count};
     struct operand **in = wnn_arena_allocate(arena, (fused->operand_count + 1) * sizeof in[0]);
@@ -140,7 +140,7 @@ static bool verify_inference(const struct node *node, struct arena *arena, const
     if (!take_wide(node, arena, in))
         return wnn_fail_memory(error);
     struct error inner = {0};
-    WNNLimits none = {0};
+    const WNNLimits none = {.acceptEmptyTensors = true};
     struct descriptor out[3] = {{0}};
     struct op_call call = {.op = (enum op)node->op,
                            .info = &wnn_ops[node->op],

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ["lib", "ops", "compiler", "cpu", "vulkan", "runtime", "model", "tools", "conformance"]
+FOLDERS = ["lib", "ops", "compiler", "cpu", "vulkan", "runtime", "tools", "conformance"]
 OLD = ROOT / "conformance/abi/last"
 VERSION = "14"
 

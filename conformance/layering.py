@@ -5,11 +5,11 @@ usage: layering.py [LIBWEBNN_SO]
 
 A source file includes its own folder and those to its left in
 include <- lib <- ops <- compiler <- {cpu | vulkan} <- runtime <- {conformance | tools}; runtime/backends.c alone names
-the backends, and conformance/backends.h those of tests; model records by the public headers, and has the helpers of lib; the scalar reference shares nothing with cpu/, and the addon
-for Node uses the public headers alone. Modules, each the files of one name in a folder, do not include each other in a
-circle. Every file begins with its license. With the path of the shared library of a release build (buildtype=release,
-b_ndebug=if-release, without sanitizers and coverage) it also checks that the library cannot end the process by its own
-decision and exports nothing but wnn[A-Z]*.
+the backends, and conformance/backends.h those of tests; tools/model records by the public headers, and has the helpers of
+lib; the scalar reference shares nothing with cpu/, and the addon for Node and the examples use the public headers alone.
+Modules, each the files of one name in a folder, do not include each other in a circle. Every file begins with its license.
+With the path of the shared library of a release build (buildtype=release, b_ndebug=if-release, without sanitizers and
+coverage) it also checks that the library cannot end the process by its own decision and exports nothing but wnn[A-Z]*.
 """
 
 import pathlib
@@ -27,9 +27,10 @@ LEFT = {  # what each folder may include besides itself
     "cpu": BASE,
     "vulkan": BASE,
     "runtime": BASE,
-    "model": {"include", "lib"},
-    "conformance": BASE | {"runtime", "model"},
-    "tools": BASE | {"runtime", "model"},
+    "tools/model": {"include", "lib"},
+    "tools/examples": {"include"},
+    "conformance": BASE | {"runtime", "tools/model"},
+    "tools": BASE | {"runtime", "tools/model"},
 }
 # The only files that name the backends: of the library, and of tests.
 ALSO = {
@@ -46,11 +47,16 @@ COMMENTS = {".c": "//", ".h": "//", ".def": "//", ".comp": "//", ".glsl": "//", 
 FORBIDDEN = {"abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "__assert", "terminate"}
 
 
+def area(name):
+    """The folder of LEFT that a file lies in."""
+    return max((folder for folder in LEFT if name.startswith(folder + "/")), key=len, default=name.split("/")[0])
+
+
 def sources():
-    for folder in LEFT:
-        for path in sorted((ROOT / folder).rglob("*")):
+    for top in sorted({folder.split("/")[0] for folder in LEFT}):
+        for path in sorted((ROOT / top).rglob("*")):
             if path.is_file() and "node_modules" not in path.parts:
-                yield folder, path
+                yield area(path.relative_to(ROOT).as_posix()), path
 
 
 def allowed(folder, path):
@@ -67,7 +73,7 @@ def check_includes(folder, path, text):
         if target.startswith("webnn/"):
             yield f'{name}: includes "{target}"; public headers are included as <{target}>'
             continue
-        to = target.split("/")[0]
+        to = area(target)
         if "/" not in target or not (ROOT / to).is_dir():
             if not (path.parent / target).is_file() and "/" in target:
                 yield f'{name}: includes "{target}", which is in no folder'

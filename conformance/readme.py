@@ -1,13 +1,39 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the C example of a page, README.md for example, to a file: readme.py PAGE OUTPUT. With --check PROGRAM instead
-of OUTPUT, runs the compiled example and compares what it prints with the indented block that follows the example."""
+of OUTPUT, runs the compiled example and compares what it prints with the indented block that follows the example. With
+--model OUTPUT, the example is the indented block about a model, with the rest of a program around it."""
 import re
 import subprocess
 import sys
 
+MODEL = """#include <stdio.h>
+#include <webnn/model.h>
+
+int main(void)
+{
+    WNNContext context;
+    WNNGraph graph;
+    char message[256];
+    if (wnnCreateContext(NULL, &context))
+        return 1;
+
+%s
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+    return 0;
+}
+"""
+
 with open(sys.argv[1], encoding="utf-8") as file:
-    example, prints = re.search(r"^```c\n(.*?)^```\n\nIt prints\n\n((?:    [^\n]*\n)+)", file.read(), re.M | re.S).groups()
+    page = file.read()
+if sys.argv[2] == "--model":
+    block = re.search(r"^    WNNModelDescriptor .*\n(?:    .*\n)*", page, re.M)[0]
+    with open(sys.argv[3], "w", encoding="utf-8") as file:
+        file.write(MODEL % block)
+    sys.exit(0)
+
+example, prints = re.search(r"^```c\n(.*?)^```\n\nIt prints\n\n((?:    [^\n]*\n)+)", page, re.M | re.S).groups()
 if sys.argv[2] != "--check":
     with open(sys.argv[2], "w", encoding="utf-8") as file:
         file.write(example)

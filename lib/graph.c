@@ -124,6 +124,10 @@ void wnn_graph_rewire(struct graph *graph, const unsigned char *drop)
     graph->node_count = kept;
     for (size_t i = 0; i < graph->output_count; i++)
         graph->outputs[i].operand = follow(graph->outputs[i].operand);
-    for (size_t i = 0; i < graph->operand_count; i++)
-        graph->operands[i]->link = NULL;
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        struct operand *operand = graph->operands[i];
+        if (operand->link)
+            operand->replacement = operand->link;
+        operand->link = NULL;
+    }
 }

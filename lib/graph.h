@@ -32,8 +32,9 @@ struct operand {
     struct node *producer;     // NULL for inputs and constants
     unsigned output;           // which output of the producer
     // For the compiler:
-    uint32_t uses;        // consumers and graph outputs, counted by wnn_graph_count_uses
-    struct operand *link; // scratch of one pass: the operand that stands for this one
+    uint32_t uses;                     // consumers and graph outputs, counted by wnn_graph_count_uses
+    struct operand *link;              // scratch of one pass: the operand that stands for this one
+    const struct operand *replacement; // what a pass has put in its place for good, or NULL
     struct placement {
         enum {
             PLACE_NONE,
@@ -177,8 +178,9 @@ struct operand *wnn_graph_add_constant(struct graph *graph, const struct descrip
 struct node *wnn_graph_add_node(struct graph *graph, uint16_t op, unsigned in_count, unsigned out_count,
                                 const struct descriptor *types);
 
-// Lets everything that uses an operand with a `link` use what it links to, sets all links to NULL, and drops
-// the nodes for which `drop` (of one byte a node) is not 0. Linear; `drop` may be NULL.
+// Lets everything that uses an operand with a `link` use what it links to, which becomes its replacement,
+// sets all links to NULL, and drops the nodes for which `drop` (of one byte a node) is not 0. Linear; `drop`
+// may be NULL.
 void wnn_graph_rewire(struct graph *graph, const unsigned char *drop);
 
 #endif

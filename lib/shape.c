@@ -23,13 +23,22 @@ size_t wnn_shape_elements(const struct shape *shape)
     return wnn_shape_product(shape, 0, shape->rank);
 }
 
+bool wnn_shape_is_empty(const struct shape *shape)
+{
+    return wnn_shape_elements(shape) == 0;
+}
+
 bool wnn_shape_count(const struct shape *shape, size_t *elements)
 {
     uint64_t count = 1;
-    for (unsigned i = 0; i < shape->rank; i++)
-        if (!wnn_multiply(count, shape->dim[i], &count) || count > WNN_MAX_DIMENSION)
+    bool empty = false;
+    for (unsigned i = 0; i < shape->rank; i++) {
+        empty |= shape->dim[i] == 0;
+        // Strides are products too, of the dimensions that are not 0.
+        if (!wnn_multiply(count, shape->dim[i] ? shape->dim[i] : 1, &count) || count > WNN_MAX_DIMENSION)
             return false;
-    *elements = (size_t)count;
+    }
+    *elements = empty ? 0 : (size_t)count;
     return true;
 }
 

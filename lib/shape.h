@@ -11,10 +11,6 @@
 
 #define WNN_MAX_DIMENSION 0x7FFFFFFFu
 
-// Dimensions of no elements are refused as https://www.w3.org/TR/webnn/#valid-dimension says. Kernels take a
-// tensor without elements as nothing to do; 0 here lets operands have one.
-#define WNN_MIN_DIMENSION 1u
-
 struct shape {
     unsigned rank;
     uint32_t dim[WNN_MAX_RANK];
@@ -31,6 +27,9 @@ bool wnn_shape_equal(const struct shape *a, const struct shape *b);
 // The number of elements of a valid shape; 1 for rank 0. And of its dimensions [begin, end) alone.
 size_t wnn_shape_elements(const struct shape *shape);
 size_t wnn_shape_product(const struct shape *shape, unsigned begin, unsigned end);
+
+// Whether there are no elements: a dimension is 0.
+bool wnn_shape_is_empty(const struct shape *shape);
 
 // The same as far as 64 bits go: false on overflow or beyond 2^31-1.
 bool wnn_shape_count(const struct shape *shape, size_t *elements);

@@ -17,10 +17,14 @@ void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *all
 {
     *builder = (struct WNNGraphBuilderImpl){.limits = *limits, .host = host, .context = context};
     wnn_graph_init(&builder->graph, allocator);
+    wnn_arena_init(&builder->told, allocator);
+    wnn_arena_init(&builder->told_activation, allocator);
 }
 
 void wnn_builder_free(struct WNNGraphBuilderImpl *builder)
 {
+    wnn_arena_free(&builder->told);
+    wnn_arena_free(&builder->told_activation);
     wnn_graph_free(&builder->graph);
 }
 
@@ -180,7 +184,7 @@ static bool check_bytes(WNNGraphBuilder builder, const struct descriptor *type, 
         return wnn_fail(&builder->error, WNNStatus_TypeError, "constant has %zu bytes; expected %zu (%s %s)",
                         byte_length, wnn_descriptor_bytes(type), wnn_dtype_name(type->type),
                         SHAPE_TEXT(&type->shape));
-    if (!data)
+    if (!data && byte_length)
         return wnn_fail(&builder->error, WNNStatus_TypeError, "constant has no data");
     return check_constant_bytes(builder, byte_length);
 }
@@ -192,7 +196,7 @@ WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, const WNNOperandDesc
     if (!check_call(builder, "constant", descriptor, &type) || !check_bytes(builder, &type, data, byteLength))
         return NULL;
     struct constant *constant = wnn_constant_create(builder->graph.arena.allocator, byteLength);
-    if (constant)
+    if (constant && byteLength)
         memcpy((void *)constant->data, data, byteLength);
     return (WNNOperand)add_constant(builder, &type, constant);
 }
@@ -459,6 +463,53 @@ static const struct op_row *output_row(const struct op_info *info, unsigned inde
     return NULL;
 }
 
+// Whether an operator has a result where some of its input has no elements: a sum or product of nothing, what
+// is beside it, or what it leaves as it is. compiler/remove_empty.c computes them.
+static bool is_defined_for_nothing(const struct op_call *call)
+{
+    switch (call->op) {
+    case WNN_OP_reduceL1:
+    case WNN_OP_reduceL2:
+    case WNN_OP_reduceLogSum:
+    case WNN_OP_reduceLogSumExp:
+    case WNN_OP_reduceProduct:
+    case WNN_OP_reduceSum:
+    case WNN_OP_reduceSumSquare:
+    case WNN_OP_matmul:
+    case WNN_OP_gemm:
+    case WNN_OP_conv2d:
+    case WNN_OP_convTranspose2d:
+    case WNN_OP_gru:
+    case WNN_OP_gruCell:
+    case WNN_OP_lstm:
+    case WNN_OP_lstmCell:
+    case WNN_OP_concat:
+    case WNN_OP_scatterElements:
+    case WNN_OP_scatterND:
+        return true;
+    case WNN_OP_pad:
+        return ((const struct pad_attrs *)call->attrs)->options.mode == WNNPaddingMode_Constant;
+    default:
+        return false;
+    }
+}
+
+// That elements are not made of none.
+static bool check_emptiness(struct op_call *call)
+{
+    bool all_empty = true;
+    for (unsigned i = 0; i < call->out_count; i++)
+        all_empty &= wnn_shape_is_empty(&call->out[i].shape);
+    for (unsigned i = 0; !all_empty && i < call->in_count; i++) {
+        const struct operand *in = call->in[i];
+        if (in && wnn_shape_is_empty(&in->type.shape) && !is_defined_for_nothing(call))
+            return wnn_op_fail(
+                call, "an input of shape %s has no elements, and what %s would be of none is not defined",
+                SHAPE_TEXT(&in->type.shape), call->info->name);
+    }
+    return true;
+}
+
 // What the specification leaves to the implementation: sizes of results,
 // https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions
 static bool check_outputs(struct WNNGraphBuilderImpl *builder, struct op_call *call)
@@ -469,6 +520,8 @@ static bool check_outputs(struct WNNGraphBuilderImpl *builder, struct op_call *c
         if (!wnn_check_limits(&builder->limits, row ? row->name : "output", &call->out[i], &error))
             return wnn_op_fail(call, "%s", error.message);
     }
+    if (!check_emptiness(call))
+        return false;
     uint64_t work = wnn_op_work(call->op, call->in, call->out, call->out_count, call->attrs);
     if (builder->limits.maxOperatorWork && work > builder->limits.maxOperatorWork)
         return wnn_op_fail(call, "takes %llu multiply-adds; expected at most %llu", (unsigned long long)work,

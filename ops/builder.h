@@ -24,7 +24,8 @@ struct WNNGraphBuilderImpl {
     struct error error; // the first one
     WNNLimits limits;
     const struct builder_host *host;
-    void *context; // passed to the host's functions
+    void *context;                      // passed to the host's functions
+    struct arena told, told_activation; // what webnn/reflection.h told last of an operator and an activation
 };
 
 // A builder inside of memory that the runtime owns.
@@ -34,7 +35,8 @@ void wnn_builder_free(struct WNNGraphBuilderImpl *builder);
 
 // Copies what the outputs depend on into an empty graph, with its inputs and outputs as ports: the steps of
 // build() that the caller's thread takes, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build.
-// `tensor_alive` tells whether the tensor behind a constant(tensor) still exists.
+// `tensor_alive` tells whether the tensor behind a constant(tensor) still exists. Until the builder is copied
+// again, the link of each of its operands is the copy, or NULL.
 bool wnn_builder_snapshot(struct WNNGraphBuilderImpl *builder, size_t output_count,
                           const WNNNamedOperand *outputs, bool (*tensor_alive)(const void *origin),
                           struct graph *graph, struct error *error);

@@ -7,11 +7,12 @@ bool wnn_check_limits(const WNNLimits *limits, const char *what, const struct de
                       struct error *error)
 {
     const struct shape *shape = &descriptor->shape;
+    unsigned least = limits->acceptEmptyTensors ? 0 : 1;
     for (unsigned i = 0; i < shape->rank; i++)
-        if (shape->dim[i] < WNN_MIN_DIMENSION || shape->dim[i] > WNN_MAX_DIMENSION)
+        if (shape->dim[i] < least || shape->dim[i] > WNN_MAX_DIMENSION)
             return wnn_fail(error, WNNStatus_TypeError,
-                            "%s has shape %s; expected each dimension to be 1 to 2147483647", what,
-                            SHAPE_TEXT(shape));
+                            "%s has shape %s; expected each dimension to be %u to 2147483647", what,
+                            SHAPE_TEXT(shape), least);
     size_t elements;
     if (!wnn_shape_count(shape, &elements))
         return wnn_fail(error, WNNStatus_TypeError, "%s has shape %s; expected at most 2147483647 elements",

@@ -7,6 +7,8 @@
 static bool check_window_size(struct op_call *call, uint32_t height, uint32_t width)
 {
     uint32_t most = call->limits->maxWindowSize;
+    if (height == 0 || width == 0)
+        return wnn_op_fail(call, "the window is %u by %u; expected at least 1 each", height, width);
     if (most && (height > most || width > most))
         return wnn_op_fail(call, "the window is %u by %u; expected at most %u each", height, width, most);
     return true;
@@ -100,6 +102,8 @@ bool wnn_infer_convTranspose2d(struct op_call *call)
         return false;
     const struct convolution c = wnn_convolution_of(call->op, options, input, shape, NULL);
     const struct filter *filter = &c.filter;
+    if (c.from.height == 0 || c.from.width == 0)
+        return wnn_op_fail(call, "input %s has no pixels", SHAPE_TEXT(input));
     if (!check_window_size(call, filter->height, filter->width) ||
         !wnn_list_complete(call, "outputPadding", &options->outputPadding, 2, 0))
         return false;

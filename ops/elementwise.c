@@ -162,7 +162,7 @@ static bool check_blocks(struct op_call *call)
         return wnn_op_fail(call, "zeroPoint has shape %s; expected %s, the shape of scale", SHAPE_TEXT(zero),
                            SHAPE_TEXT(scale));
     for (unsigned i = 0; i < input->rank; i++)
-        if (input->dim[i] % scale->dim[i])
+        if (scale->dim[i] ? input->dim[i] % scale->dim[i] : input->dim[i])
             return wnn_op_fail(call, "scale %s does not divide input %s: dimension %u", SHAPE_TEXT(scale),
                                SHAPE_TEXT(input), i);
     return true;

@@ -139,7 +139,7 @@ bool wnn_infer_slice(struct op_call *call)
     for (unsigned i = 0; i < rank; i++) {
         uint32_t start = attrs->starts.data[i], size = attrs->sizes.data[i],
                  stride = attrs->options.strides.data[i];
-        if (size == 0)
+        if (size == 0 && !call->limits->acceptEmptyTensors)
             return wnn_op_fail(call, "sizes[%u] is 0; expected at least 1", i);
         if (stride == 0)
             return wnn_op_fail(call, "strides[%u] is 0; expected at least 1", i);
@@ -147,7 +147,7 @@ bool wnn_infer_slice(struct op_call *call)
             return wnn_op_fail(call, "starts[%u] + sizes[%u] is %llu; dimension %u of input %s has size %u",
                                i, i, (unsigned long long)start + size, i, SHAPE_TEXT(&input->shape),
                                input->shape.dim[i]);
-        call->out[0].shape.dim[i] = (size - 1) / stride + 1;
+        call->out[0].shape.dim[i] = size / stride + (size % stride != 0);
     }
     return true;
 }
@@ -184,7 +184,7 @@ bool wnn_infer_split(struct op_call *call)
     }
     uint64_t sum = 0;
     for (size_t i = 0; i < attrs->sizes.count; i++) {
-        if (attrs->sizes.data[i] == 0)
+        if (attrs->sizes.data[i] == 0 && !call->limits->acceptEmptyTensors)
             return wnn_op_fail(call, "splits[%zu] is 0; expected at least 1", i);
         sum += attrs->sizes.data[i];
     }
@@ -210,7 +210,7 @@ bool wnn_infer_tile(struct op_call *call)
     call->out[0] = *input;
     for (unsigned i = 0; i < input->shape.rank; i++) {
         uint32_t times = attrs->repetitions.data[i];
-        if (times == 0)
+        if (times == 0 && !call->limits->acceptEmptyTensors)
             return wnn_op_fail(call, "repetitions[%u] is 0; expected at least 1", i);
         uint64_t size = (uint64_t)input->shape.dim[i] * times;
         if (size > WNN_MAX_DIMENSION)

@@ -132,6 +132,17 @@ const struct op_row *wnn_op_operand_row(const struct op_info *info, struct strin
                                         unsigned *input_index);
 const struct op_row *wnn_op_attr_row(const struct op_info *info, struct string name, int attr);
 
+size_t wnn_attr_bytes(enum attr_kind kind);
+
+// A finite number that became the infinity `value` in the type of an operand.
+double wnn_attr_given(double value);
+
+// Whether a reader needs to be told an attribute: not if it is the default, absent, or stands in another row.
+bool wnn_attr_is_told(const struct op_info *info, const struct op_row *row, const void *attrs);
+
+// The row that holds what a complete attribute says: split's sizes stand in the second of two of one name.
+const struct op_row *wnn_attr_telling_row(const struct op_info *info, const struct op_row *row);
+
 // Copies the attributes with all lists and activations. Labels are not copied: their bytes belong to the
 // string pool of a graph, or to the caller.
 void *wnn_op_copy_attrs(struct arena *arena, enum op op, const void *attrs);

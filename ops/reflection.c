@@ -14,21 +14,6 @@ _Static_assert(TYPE_OF(ATTR_u32) == WNNAttributeType_Uint32, "the first");
 _Static_assert(TYPE_OF(ATTR_dtype) == WNNAttributeType_DataType, "one between");
 _Static_assert(TYPE_OF(ATTR_activations) == WNNAttributeType_ActivationList, "the last");
 
-// Bytes of an attribute, by kind.
-static const uint8_t attribute_bytes[] = {
-    [ATTR_u32] = sizeof(uint32_t),
-    [ATTR_i32] = sizeof(int32_t),
-    [ATTR_bool] = sizeof(bool),
-    [ATTR_f64] = sizeof(double),
-    [ATTR_number] = sizeof(WNNNumber),
-    [ATTR_u32s] = sizeof(WNNUint32List),
-    [ATTR_f32s] = sizeof(WNNFloat32List),
-    [ATTR_dtype] = sizeof(WNNDataType),
-    [ATTR_enum] = sizeof(int32_t),
-    [ATTR_activation] = sizeof(WNNActivation),
-    [ATTR_activations] = sizeof(WNNActivationList),
-};
-
 static WNNStringView text_of(const char *text)
 {
     return (WNNStringView){text, strlen(text)};
@@ -97,7 +82,7 @@ static WNNAttributeValue default_of(const struct op_info *info, const struct op_
     if (row->argument)
         return value;
     value.type = TYPE_OF(row->attr);
-    memcpy(&value.value, (const char *)info->defaults + row->offset, attribute_bytes[row->attr]);
+    memcpy(&value.value, (const char *)info->defaults + row->offset, wnn_attr_bytes(row->attr));
     return value;
 }
 
@@ -205,7 +190,7 @@ static bool set_attribute(struct call *call, const WNNNamedAttribute *attribute)
                          QUOTED(attribute->name));
     call->given[row - call->info->rows] = true;
     memcpy((char *)&call->attrs + row->offset, &attribute->value.value,
-           row->kind == ROW_OPTIONAL_INPUT ? sizeof(WNNOperand) : attribute_bytes[row->attr]);
+           row->kind == ROW_OPTIONAL_INPUT ? sizeof(WNNOperand) : wnn_attr_bytes(row->attr));
     return true;
 }
 

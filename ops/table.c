@@ -4,6 +4,7 @@
 
 #include "ops/op.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -128,4 +129,60 @@ const struct op_row *wnn_op_attr_row(const struct op_info *info, struct string n
         if (row->kind == ROW_ATTRIBUTE && is_named(row, name) && (attr < 0 || (int)row->attr == attr))
             return row;
     return NULL;
+}
+
+size_t wnn_attr_bytes(enum attr_kind kind)
+{
+    static const uint8_t bytes[] = {
+        [ATTR_u32] = sizeof(uint32_t),
+        [ATTR_i32] = sizeof(int32_t),
+        [ATTR_bool] = sizeof(bool),
+        [ATTR_f64] = sizeof(double),
+        [ATTR_number] = sizeof(WNNNumber),
+        [ATTR_u32s] = sizeof(WNNUint32List),
+        [ATTR_f32s] = sizeof(WNNFloat32List),
+        [ATTR_dtype] = sizeof(WNNDataType),
+        [ATTR_enum] = sizeof(int32_t),
+        [ATTR_activation] = sizeof(WNNActivation),
+        [ATTR_activations] = sizeof(WNNActivationList),
+    };
+    return bytes[kind];
+}
+
+double wnn_attr_given(double value)
+{
+    return isinf(value) ? copysign(1e300, value) : value;
+}
+
+bool wnn_attr_is_told(const struct op_info *info, const struct op_row *row, const void *attrs)
+{
+    const char *at = (const char *)attrs + row->offset;
+    for (const struct op_row *other = info->rows; other != row; other++)
+        if (other->kind == ROW_ATTRIBUTE &&
+            (other->offset == row->offset || strcmp(other->name, row->name) == 0))
+            return false;
+    if (row->attr == ATTR_u32s || row->attr == ATTR_f32s) {
+        WNNUint32List list;
+        memcpy(&list, at, sizeof list);
+        return list.count != WNN_LIST_ABSENT;
+    }
+    if (row->attr == ATTR_activation) {
+        WNNActivation handle;
+        memcpy(&handle, at, sizeof handle);
+        return handle != NULL;
+    }
+    if (row->attr == ATTR_number) {
+        WNNNumber number;
+        memcpy(&number, at, sizeof number);
+        return number.type != WNNNumberType_Undefined;
+    }
+    return row->argument || row->attr == ATTR_activations ||
+           memcmp(at, (const char *)info->defaults + row->offset, wnn_attr_bytes(row->attr)) != 0;
+}
+
+const struct op_row *wnn_attr_telling_row(const struct op_info *info, const struct op_row *row)
+{
+    const struct op_row *list =
+        wnn_op_attr_row(info, (struct string){row->name, strlen(row->name)}, ATTR_u32s);
+    return list ? list : row;
 }

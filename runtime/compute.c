@@ -9,6 +9,7 @@
 #include "runtime/submit.h"
 #include "runtime/trace.h"
 
+#include <stddef.h>
 #include <string.h>
 
 // One execution, queued. Four arrays follow it in its memory.
@@ -363,10 +364,10 @@ static bool find_overlap(struct interval *intervals, size_t count, const struct 
 static size_t add_interval(struct interval *intervals, size_t count, const void *memory, size_t bytes,
                            const struct port *port, bool output)
 {
+    if (!memory || bytes == 0)
+        return count;
     uintptr_t begin = (uintptr_t)memory;
     uintptr_t end = bytes - 1 <= UINTPTR_MAX - begin ? begin + (bytes - 1) : UINTPTR_MAX;
-    if (!memory)
-        return count;
     intervals[count] = (struct interval){begin, end, port, count, output};
     return count + 1;
 }
@@ -415,7 +416,7 @@ static bool check_buffer(const struct call *call, const char *what, const struct
     if (buffer->dataType != WNNDataType_Undefined && buffer->dataType != port->type.type)
         return fail(call, WNNStatus_TypeError, "%s %s has data type %s; expected %s", what, QUOTE(port->name),
                     wnn_dtype_name(buffer->dataType), wnn_dtype_name(port->type.type));
-    if (!buffer->data)
+    if (!buffer->data && port->bytes)
         return fail(call, WNNStatus_TypeError, "%s %s has no memory; expected %zu bytes", what,
                     QUOTE(port->name), port->bytes);
     return true;
@@ -424,8 +425,11 @@ static bool check_buffer(const struct call *call, const char *what, const struct
 static const void *take_buffer(const struct call *call, const char *what, const struct port *port,
                                const void *item)
 {
+    static max_align_t nothing; // memory of no bytes that is given
     const WNNNamedBuffer *buffer = item;
-    return check_buffer(call, what, port, buffer) ? buffer->data : NULL;
+    if (!check_buffer(call, what, port, buffer))
+        return NULL;
+    return buffer->data ? buffer->data : &nothing;
 }
 
 static bool is_misaligned(const struct port *port, const void *memory)

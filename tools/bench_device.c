@@ -3,9 +3,6 @@
 
 #include "tools/memory.h"
 #include "tools/profile_show.h"
-#include "tools/session.h"
-#include "tools/terminal.h"
-
 #include "compiler/backend.h"
 #include "runtime/context.h"
 
@@ -32,51 +29,6 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Tensors for the ports; the bytes of inputs are written.
-static bool make_tensors(struct subject *subject, const struct run_port *ports, size_t count, bool inputs,
-                         WNNNamedTensor *tensors)
-{
-    WNNContext context = subject->session->context;
-    for (size_t i = 0; i < count; i++) {
-        WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
-        descriptor.dataType = ports[i].type.type;
-        descriptor.shape = (WNNUint32List){ports[i].type.shape.dim, ports[i].type.shape.rank};
-        descriptor.writable = inputs;
-        tensors[i].name = (WNNStringView){ports[i].name.data, ports[i].name.length};
-        if (wnnContextCreateTensor(context, &descriptor, &tensors[i].tensor) != WNNStatus_Success ||
-            (inputs && wnnContextWriteTensor(context, tensors[i].tensor, ports[i].data, ports[i].bytes) !=
-                           WNNStatus_Success))
-            return false;
-    }
-    return true;
-}
-
-static void free_tensors(WNNNamedTensor *tensors, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        wnnTensorRelease(tensors[i].tensor);
-    free(tensors);
-}
-
-// Runs on tensors, which are the device's: copies from and to the host would leave it idle between the runs,
-// and its clock would go down. Where there is no memory for them, on the host's.
-static bool run_many(struct subject *subject, double seconds, struct error *error)
-{
-    WNNNamedTensor *inputs = must_allocate(subject->input_count * sizeof *inputs),
-                   *outputs = must_allocate(subject->output_count * sizeof *outputs);
-    bool good = true,
-         has_tensors = make_tensors(subject, subject->inputs, subject->input_count, true, inputs) &&
-                       make_tensors(subject, subject->outputs, subject->output_count, false, outputs);
-    double begin = now();
-    for (size_t runs = 0; good && (runs < 3 || now() - begin < seconds); runs++)
-        good = has_tensors ? session_dispatch(subject->session, subject->graph, subject->input_count, inputs,
-                                              subject->output_count, outputs, error)
-                           : subject_run(subject, error);
-    free_tensors(inputs, subject->input_count);
-    free_tensors(outputs, subject->output_count);
-    return good;
-}
-
 static bool count_bytes(struct subject *subject, uint64_t *bytes, struct error *error)
 {
     wnnGraphSetProfiling(subject->graph, true);
@@ -91,14 +43,32 @@ static bool count_bytes(struct subject *subject, uint64_t *bytes, struct error *
     return good;
 }
 
-bool device_measure(struct subject *subject, double seconds, struct device_times *times, struct error *error)
+// Executes on tensors, which are the device's: copies from and to the host would leave it idle between the
+// executions, and its clock would go down. Where there is no memory for them, on the host's.
+static bool execute(struct subject *subject, const struct bench_length *length, struct error *error)
+{
+    struct bench_run run;
+    struct error none = {WNNStatus_Success, ""};
+    double seconds = 0;
+    if (!bench_run_begin(&run, subject, 1, true, &none)) {
+        bench_run_end(&run);
+        bench_run_begin(&run, subject, 1, false, &none);
+    }
+    subject->time_count = 0;
+    bool good = bench_run_execute(&run, length, "measuring the device", &seconds, error);
+    bench_run_end(&run);
+    return good;
+}
+
+bool device_measure(struct subject *subject, const struct bench_length *length, struct device_times *times,
+                    struct error *error)
 {
     struct stopwatch watch = {.observer = {.timed = note, .whole = true}};
     *times = (struct device_times){0};
     if (!subject->session->backend->submit)
         return true;
     wnn_graph_watch(subject->graph, &watch.observer);
-    bool good = run_many(subject, seconds, error);
+    bool good = execute(subject, length, error);
     wnn_graph_watch(subject->graph, NULL);
     if (good && watch.count > 0) {
         qsort(watch.times, watch.count, sizeof watch.times[0], compare);

@@ -5,7 +5,7 @@
 #ifndef TOOLS_BENCH_DEVICE_H_
 #define TOOLS_BENCH_DEVICE_H_
 
-#include "tools/subject.h"
+#include "tools/bench_run.h"
 
 struct device_times {
     double least, median; // seconds
@@ -13,7 +13,8 @@ struct device_times {
     uint64_t bytes;       // that all nodes read and write
 };
 
-// Runs for so long, at least three times if there is a device.
-bool device_measure(struct subject *subject, double seconds, struct device_times *times, struct error *error);
+// Executes if there is a device. The times of the subject are lost.
+bool device_measure(struct subject *subject, const struct bench_length *length, struct device_times *times,
+                    struct error *error);
 
 #endif

@@ -50,9 +50,10 @@ static void print_flags(FILE *file)
     }
 }
 
-void report_head(FILE *file, size_t rounds, double seconds, size_t peer_count, const char *const *commands)
+void report_head(FILE *file, size_t rounds, const struct bench_length *length, size_t peer_count,
+                 const char *const *commands)
 {
-    char model[256], memory[64], date[32] = "";
+    char model[256], memory[64], date[32] = "", each[64];
     struct utsname system;
     time_t seconds_now = time(NULL);
     struct tm utc;
@@ -68,12 +69,16 @@ void report_head(FILE *file, size_t rounds, double seconds, size_t peer_count, c
     print_flags(file);
     fprintf(file, "\n  memory     %s\n  system     %s %s\n  compiler   " COMPILER "\n  date       %s\n\n",
             memory, system.sysname, system.release, date);
+    if (length->iterations)
+        snprintf(each, sizeof each, "%lu executions", length->iterations);
+    else
+        snprintf(each, sizeof each, "%.1f s", length->seconds);
     fprintf(
         file,
-        "Milliseconds for one execution, float32, batch 1: the least of %zu rounds of %.1f s. In each round\n"
+        "Milliseconds for one execution, float32, batch 1: the least of %zu rounds of %s. In each round\n"
         "first this library runs, then every peer, so that all of them meet the same weather. The ratio is\n"
         "this library's time over the peer's: below 1 this library is faster.\n",
-        rounds, seconds);
+        rounds, each);
     for (size_t i = 0; i < peer_count; i++)
         fprintf(file, "%s  --vs='%s'\n", i == 0 ? "\nPeers:\n\n" : "", SHOWN_STRING(commands[i]));
 }

@@ -6,11 +6,13 @@
 #define TOOLS_BENCH_REPORT_H_
 
 #include "tools/bench_peer.h"
+#include "tools/bench_run.h"
 
 #include <stdio.h>
 
 // Everything above the tables.
-void report_head(FILE *file, size_t rounds, double seconds, size_t peer_count, const char *const *commands);
+void report_head(FILE *file, size_t rounds, const struct bench_length *length, size_t peer_count,
+                 const char *const *commands);
 
 // A row; the heading of a table stands above its first row. `least` and `first` are ours, in seconds.
 void report_table(FILE *file, unsigned threads);

@@ -7,21 +7,17 @@
 #ifndef TOOLS_BOUNDS_H_
 #define TOOLS_BOUNDS_H_
 
-#include <stddef.h>
+#include "tools/model/bounds.h"
 
-#define MAX_GRAPH_TEXT     ((size_t)64 << 20) // bytes of a .webnn file
-#define MAX_WEIGHTS_HEADER ((size_t)16 << 20) // bytes of the JSON in a .safetensors file
-#define MAX_WEIGHTS_STREAM                                                                                   \
-    ((size_t)1 << 30) // bytes of weights from a pipe or device; a file may have any number
 #define MAX_DATA_STREAM  ((size_t)256 << 20) // the same of arrays and raw numbers
+#define MAX_UNPACKED     ((size_t)1 << 30)   // bytes of an array that is compressed, before and after
 #define MAX_IMAGE_FILE   ((size_t)256 << 20) // bytes of an image
 #define MAX_IMAGE_SIDE   32768u              // pixels
 #define MAX_IMAGE_PIXELS (1u << 27)
 #define MAX_JPEG_SCANS   100u
 #define MAX_JPEG_WORK    ((unsigned long long)1 << 30) // pixels times scans; 16 scans are always read
 #define MAX_LABELS       ((size_t)4 << 20)             // bytes of a file of labels
-#define MAX_FILLED       ((size_t)256 << 20) // bytes of constants that a graph file makes of one number
-#define MAX_PEER_OUTPUT  ((size_t)1 << 20)   // bytes that a command of --vs prints
-#define MAX_TIMES        ((size_t)10000000)  // executions that are measured
+#define MAX_PEER_OUTPUT  ((size_t)1 << 20)             // bytes that a command of --vs prints
+#define MAX_TIMES        ((size_t)10000000)            // executions that are measured
 
 #endif

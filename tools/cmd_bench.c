@@ -2,18 +2,16 @@
 //
 // `webnn bench`: how long building and running takes.
 
-#include "tools/bench_device.h"
 #include "tools/bench_models.h"
 #include "tools/bench_report.h"
+#include "tools/bench_result.h"
 #include "tools/bounds.h"
 #include "tools/command.h"
+#include "tools/json.h"
 #include "tools/load.h"
 #include "tools/memory.h"
 #include "tools/profile_show.h"
-#include "tools/subject.h"
 #include "tools/terminal.h"
-
-#include <cjson/cJSON.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,9 +22,10 @@
 
 static const char help[] =
     "Measures graphs: the time to build, the first run, and then as many runs as fit in\n"
-    "the time.\n\n"
+    "the time, or a number of them.\n\n"
     "Usage: webnn bench [OPTIONS] [GRAPH...]\n\n"
-    "GRAPH is an ONNX model, a .webnn file or one of these; without any, the first seven are measured.\n\n"
+    "GRAPH is a model of ONNX or TensorFlow Lite, a .webnn file or one of these; without any,\n"
+    "the first seven are measured.\n\n"
     "  mobilenet_v1      MobileNet 1.0 224\n"
     "  mobilenet_v2      MobileNetV2 1.0 224\n"
     "  mobilenet_v2_int8 the same in 8 bits, as quantizeLinear and dequantizeLinear\n"
@@ -42,12 +41,21 @@ static const char help[] =
     "Weights and inputs are random; nothing else of the machine should be at work.\n"
     "Times are from the call to its end; of a GPU a second line has the time that it works\n"
     "on the operators, by its own clock, and with --cache a third that of a second build.\n"
-    "GFLOP/s counts two operations for a multiply-add. Peak memory is that of the whole\n"
-    "process; several graphs are measured in a process each.\n\n"
-    "  --time=SECONDS    for the runs of each graph; 2 by default\n"
+    "Spread is how far the medians of the repeats are apart, or of fifths of a single one,\n"
+    "in percent of the median. GFLOP/s counts two operations for a multiply-add. Peak\n"
+    "memory is that of the whole process; several graphs are measured in a process each.\n\n"
+    "  --time=SECONDS    for the runs of each graph; 2 by default, and three runs at least\n"
+    "  --iterations=N    measures so many runs instead\n"
+    "  --warm-up=N       runs before, which are not measured; 1 by default\n"
+    "  --repeats=N       measures so often, for the spread; 1 by default. --time and\n"
+    "                    --iterations are of one repeat\n"
+    "  --in-flight=N     keeps N runs going at once: what throughput a server gets\n"
+    "  --tensors         runs on tensors of the context, as engines do: nothing is copied\n"
+    "                    between the host and a GPU\n"
     "  --type=NAME       the data type of built-in networks: float32 (the default), float16\n"
     "  --json            one JSON object a line\n"
-    "  --profile         after that, how long each node takes\n"
+    "  --profile         after that, how long each operator of the model takes; those that\n"
+    "                    became one kernel stand together\n"
     "  --trace=FILE      and a trace of these runs for chrome://tracing (one graph only)\n\n"
     "Comparing:\n\n"
     "  --vs=COMMAND      a shell command that runs the same network with something else;\n"
@@ -56,39 +64,41 @@ static const char help[] =
     "                    JSON object with min_ms and peer; exit code 77 says that it has\n"
     "                    no such network. The runs of both sides alternate, and the ratio\n"
     "                    of the least times is shown.\n"
-    "  --rounds=N        how often they alternate; 5 by default. --time is of one round.\n"
+    "  --rounds=N        how often they alternate; 5 by default. --time and --iterations are\n"
+    "                    of one round.\n"
     "  --report=FILE     writes the results as a page of text, for one thread and for all\n"
     "                    processors, or as --threads says\n\n" SESSION_HELP "\nExamples:\n\n"
     "  webnn bench --threads=1 mobilenet_v2\n"
+    "  webnn bench --backend=gpu --tensors --in-flight=2 model.onnx\n"
     "  webnn bench --json --time=10 resnet50 bert_layer > results.jsonl\n"
     "  webnn bench --vs='./peer $WEBNN_GRAPH $WEBNN_THREADS' --threads=1 resnet50\n"
     "  webnn bench tools/digits/digits.webnn matmul:512x512x512 conv2d:56x56x64x64\n";
 
-#define MAX_SECONDS 86400.0
+#define MAX_SECONDS   86400.0
+#define MAX_IN_FLIGHT 1024
 
 struct bench_options {
     struct session_options session;
-    WNNDataType type;
-    double time;
-    unsigned long rounds;
-    bool json, profile;
+    struct bench_settings settings;
+    unsigned long rounds; // with peers
+    bool has_time, json, profile;
     const char *trace, *report;
     const char **peers; // commands
     size_t peer_count, peer_capacity;
     FILE *page; // of the report
 };
 
-struct result {
-    unsigned threads;                              // that computed, the host's own of a GPU too
-    double load, build, first, least, median, p90; // seconds
-    size_t runs;
-    uint64_t work;
-    double resident; // bytes at most
-    uint64_t allocated;
-    struct device_times device;
-    double again;              // building with what a cache has kept of the first time; 0: not measured
-    struct peer_result *peers; // one for each of the options
-    cJSON *profile;
+// A graph that is measured, with everything around it.
+struct bench {
+    const struct bench_options *options;
+    struct session session;
+    struct model model;
+    WNNBudget budget; // counts memory of the device
+    WNNGraph graph;
+    struct sources sources;
+    struct subject subject;
+    struct bench_run run;
+    struct bench_result result;
 };
 
 // What the kernel calls VmHWM.
@@ -105,70 +115,78 @@ static double peak_resident(void)
     return kilobytes * 1024;
 }
 
-// Runs for the given time, at least three times.
-static bool run_round(struct subject *subject, const char *what, double limit, struct error *error)
+// ---------------------------------------------------------------------------------------------------------------
+// Measuring
+// ---------------------------------------------------------------------------------------------------------------
+
+// Before what is measured. The first run of all is told apart; without a warm-up it is the first one
+// measured.
+static bool warm_up(struct bench *bench, struct error *error)
 {
+    const struct bench_length one = {.iterations = 1};
+    struct subject *subject = &bench->subject;
+    double seconds = 0;
     bool good = true;
-    struct progress progress;
-    progress_begin(&progress, what);
-    double begin = now();
-    for (size_t runs = 0; good && (runs < 3 || (now() - begin < limit && subject->time_count < MAX_TIMES));
-         runs++) {
-        good = subject_run(subject, error);
-        progress_show(&progress, 0, 0);
+    for (unsigned long i = 0; good && i < bench->options->settings.warm_up; i++) {
+        good = bench_run_execute(&bench->run, &one, bench->result.what, &seconds, error);
+        if (good && i == 0)
+            bench->result.first = subject->times[0];
+        subject->time_count = 0;
     }
-    progress_end(&progress);
     return good;
 }
 
-// The first run, and then rounds in which the peers take their turns.
-static bool measure_runs(const struct bench_options *options, struct subject *subject, const char *what,
-                         struct result *result, struct error *error)
+// Repeats, after each of which the peers take their turns.
+static bool measure_runs(struct bench *bench, struct error *error)
 {
-    size_t rounds = options->peer_count ? options->rounds : 1;
-    if (!subject_run(subject, error))
-        return false;
-    result->first = subject->times[0];
-    subject->time_count = 0;
-    bool good = true;
-    for (size_t round = 0; good && round < rounds; round++) {
-        good = run_round(subject, what, options->time, error);
-        for (size_t i = 0; good && i < options->peer_count; i++)
-            good = peer_run(options->peers[i], what, options->session.threads, &result->peers[i], error);
+    const struct bench_options *options = bench->options;
+    struct bench_result *result = &bench->result;
+    struct subject *subject = &bench->subject;
+    size_t *ends = must_allocate(result->settings.repeats * sizeof *ends);
+    double seconds = 0;
+    bool good = warm_up(bench, error);
+    for (size_t i = 0; good && i < result->settings.repeats; i++) {
+        good = bench_run_execute(&bench->run, &options->settings.length, result->what, &seconds, error);
+        ends[i] = subject->time_count;
+        for (size_t k = 0; good && k < options->peer_count; k++)
+            good =
+                peer_run(options->peers[k], result->what, options->session.threads, &result->peers[k], error);
     }
-    if (good) {
-        subject_sort_times(subject);
-        result->runs = subject->time_count;
-        result->least = subject->times[0];
-        result->median = subject->times[result->runs / 2];
-        result->p90 = subject->times[result->runs * 9 / 10];
-    }
+    if (good && options->settings.warm_up == 0)
+        result->first = subject->times[0];
+    if (good)
+        statistics_make(&result->times, subject->times, subject->time_count, ends, result->settings.repeats,
+                        seconds);
+    free(ends);
     return good;
+}
+
+static bool measure_device(struct bench *bench, struct error *error)
+{
+    struct bench_length length = bench->options->settings.length;
+    length.seconds /= 4;
+    return device_measure(&bench->subject, &length, &bench->result.device_times, error);
 }
 
 // Apart from the measured runs, which it would slow down a little.
-static bool profile_runs(const struct bench_options *options, struct subject *subject, struct result *result,
-                         struct error *error)
+static bool profile_runs(struct bench *bench, struct error *error)
 {
+    const struct bench_options *options = bench->options;
+    const struct bench_length *length = &options->settings.length;
     struct trace trace = {NULL, NULL, 0, false};
     if (!options->profile && !options->trace)
         return true;
     if (options->trace && !trace_open(&trace, options->trace, error))
         return false;
-    wnnGraphSetProfiling(subject->graph, true);
+    wnnGraphSetProfiling(bench->graph, true);
     bool good = true;
     double begin = now();
-    for (size_t runs = 0; good && (runs < 3 || now() - begin < options->time); runs++) {
-        good = subject_run(subject, error);
-        trace_add(&trace, subject->graph);
+    bench->subject.time_count = 0;
+    for (size_t runs = 0; good && !bench_length_reached(length, runs, begin); runs++) {
+        good = subject_run(&bench->subject, error);
+        trace_add(&trace, bench->graph);
     }
-    good = trace_close(&trace, error) && good;
-    if (good && options->profile && options->json)
-        result->profile = profile_json(subject->graph);
-    else if (good && options->profile)
-        profile_print(subject->graph);
-    wnnGraphSetProfiling(subject->graph, false);
-    return good;
+    return trace_close(&trace, error) && good;
 }
 
 // Builds once more in a context of its own, after a build that has filled the cache.
@@ -181,7 +199,7 @@ static bool build_again(const struct bench_options *options, const char *what, d
     if (!session_open(&session, &options->session, error))
         return false;
     bool good = model_begin(&model, session.context, error);
-    model.type = options->type;
+    model.type = options->settings.type;
     good = good && model_load(&model, what, &options->session.load, error);
     if (good) {
         double begin = now();
@@ -195,150 +213,151 @@ static bool build_again(const struct bench_options *options, const char *what, d
     return good;
 }
 
-static void print_result(const struct bench_options *options, const char *what, const struct result *result);
+// ---------------------------------------------------------------------------------------------------------------
+// One graph
+// ---------------------------------------------------------------------------------------------------------------
 
-static bool measure(const struct bench_options *options, const char *what, struct result *result,
-                    struct error *error)
+static char *copy_text(struct string text)
 {
-    struct session session;
-    struct model model = {.builder = NULL};
-    WNNGraph graph = NULL;
-    if (!session_open(&session, &options->session, error))
+    return must(strndup(text.data, text.length));
+}
+
+static bool open_session(struct bench *bench, struct error *error)
+{
+    struct session_options options = bench->options->session;
+    struct bench_result *result = &bench->result;
+    WNNBudgetDescriptor none = WNN_BUDGET_DESCRIPTOR_INIT;
+    WNNDeviceInfo device = WNN_DEVICE_INFO_INIT;
+    if (wnnCreateBudget(&none, &bench->budget) != WNNStatus_Success)
+        return wnn_fail_memory(error);
+    options.budget = bench->budget;
+    if (!session_open(&bench->session, &options, error))
         return false;
-    result->threads = wnn_context_threads(session.context);
+    result->threads = wnn_context_threads(bench->session.context);
+    wnnContextGetDeviceInfo(bench->session.context, &device);
+    result->device = must(strdup(device.name[0] ? device.name : wnn_context_device(bench->session.context)));
+    result->device_memory = device.memoryBytes;
+    return true;
+}
+
+// Records and builds, and gives back what only that needs, so that its memory does not count.
+static bool build(struct bench *bench, struct error *error)
+{
+    struct bench_result *result = &bench->result;
     double begin = now();
-    bool good = model_begin(&model, session.context, error);
-    model.type = options->type;
-    good = good && model_load(&model, what, &options->session.load, error);
+    bool good = model_begin(&bench->model, bench->session.context, error);
+    bench->model.type = bench->options->settings.type;
+    good = good && model_load(&bench->model, result->what, &bench->options->session.load, error);
     result->load = now() - begin;
     if (good) {
-        result->work = model_work(&model);
+        result->work = model_work(&bench->model);
+        result->name = copy_text(bench->model.name);
         begin = now();
-        good = session_build(&session, &model, &graph, error);
+        good = session_build(&bench->session, &bench->model, &bench->graph, error);
         result->build = now() - begin;
     }
-    if (model.builder)
-        model_end(&model); // so that its weights do not count
-    struct subject subject = {.session = NULL};
-    if (good) {
-        uint64_t seed = 42;
-        subject_begin(&subject, &session, graph);
-        for (size_t i = 0; i < subject.input_count; i++)
-            run_port_randomise(&subject.inputs[i], &seed);
-        good = measure_runs(options, &subject, what, result, error) &&
-               device_measure(&subject, options->time / 4, &result->device, error);
-    }
-    WNNContextCounters counters = WNN_CONTEXT_COUNTERS_INIT;
-    wnnContextGetCounters(session.context, &counters);
-    result->allocated = counters.maxAllocatedBytes;
-    result->resident = peak_resident();
-    if (good && options->session.cache)
-        good = build_again(options, what, &result->again, error);
-    if (good && !options->json)
-        print_result(options, what, result);
-    good = good && profile_runs(options, &subject, result, error);
-    if (good && options->json)
-        print_result(options, what, result);
-    subject_end(&subject);
-    wnnGraphRelease(graph);
-    session_close(&session);
+    if (good && bench->options->profile)
+        sources_find(&bench->sources, &bench->model, bench->graph);
+    if (bench->model.builder)
+        model_end(&bench->model);
     return good;
 }
 
-static void print_json(const struct bench_options *options, const char *what, const struct result *result)
+static bool prepare_runs(struct bench *bench, struct error *error)
 {
-    cJSON *object = must(cJSON_CreateObject());
-    cJSON_AddStringToObject(object, "graph", what);
-    cJSON_AddStringToObject(object, "type", wnn_dtype_name(options->type));
-    cJSON_AddStringToObject(object, "backend", options->session.backend);
-    cJSON_AddNumberToObject(object, "threads", result->threads);
-    cJSON_AddNumberToObject(object, "runs", (double)result->runs);
-    cJSON_AddNumberToObject(object, "median_ms", result->median * 1e3);
-    cJSON_AddNumberToObject(object, "min_ms", result->least * 1e3);
-    cJSON_AddNumberToObject(object, "p90_ms", result->p90 * 1e3);
-    cJSON_AddNumberToObject(object, "first_ms", result->first * 1e3);
-    cJSON_AddNumberToObject(object, "record_ms", result->load * 1e3);
-    cJSON_AddNumberToObject(object, "build_ms", result->build * 1e3);
-    if (result->again > 0)
-        cJSON_AddNumberToObject(object, "build_again_ms", result->again * 1e3);
-    if (result->device.runs > 0) {
-        cJSON_AddNumberToObject(object, "device_median_ms", result->device.median * 1e3);
-        cJSON_AddNumberToObject(object, "device_min_ms", result->device.least * 1e3);
-        cJSON_AddNumberToObject(object, "device_gflops", 2e-9 * (double)result->work / result->device.median);
-        cJSON_AddNumberToObject(object, "device_gbytes_per_s",
-                                1e-9 * (double)result->device.bytes / result->device.median);
-    }
-    cJSON_AddNumberToObject(object, "multiply_adds", (double)result->work);
-    cJSON_AddNumberToObject(object, "gflops", 2e-9 * (double)result->work / result->median);
-    cJSON_AddNumberToObject(object, "peak_rss_bytes", result->resident);
-    cJSON_AddNumberToObject(object, "peak_context_bytes", (double)result->allocated);
-    cJSON *peers = options->peer_count ? must(cJSON_AddArrayToObject(object, "peers")) : NULL;
-    for (size_t i = 0; i < options->peer_count; i++) {
-        const struct peer_result *peer = &result->peers[i];
-        cJSON *entry = must(cJSON_CreateObject());
-        cJSON_AddStringToObject(entry, "peer", peer->name);
-        if (peer->found)
-            cJSON_AddNumberToObject(entry, "min_ms", peer->least * 1e3);
-        if (peer->found)
-            cJSON_AddNumberToObject(entry, "ratio", result->least / peer->least);
-        cJSON_AddItemToArray(peers, entry);
-    }
-    if (result->profile)
-        cJSON_AddItemToObject(object, "profile", result->profile);
-    char *text = must(cJSON_PrintUnformatted(object));
-    terminal_json(stdout, text);
-    cJSON_free(text);
-    cJSON_Delete(object);
+    const struct bench_settings *settings = &bench->options->settings;
+    struct subject *subject = &bench->subject;
+    uint64_t seed = 42;
+    subject_begin(subject, &bench->session, bench->graph);
+    for (size_t i = 0; i < subject->input_count; i++)
+        run_port_randomise(&subject->inputs[i], &seed);
+    return bench_run_begin(&bench->run, subject, settings->in_flight, settings->tensors, error);
 }
 
-static void print_head(void)
+static void count_memory(struct bench *bench)
 {
-    printf("%s%-26s %10s %10s %10s %10s %10s %9s %10s %7s%s\n", STYLE_BOLD, "milliseconds", "median", "min",
-           "p90", "first", "build", "GFLOP/s", "peak", "runs", STYLE_NONE);
+    struct bench_result *result = &bench->result;
+    WNNContextCounters counters = WNN_CONTEXT_COUNTERS_INIT;
+    WNNResources now_used = WNN_RESOURCES_INIT, peak = WNN_RESOURCES_INIT;
+    wnnContextGetCounters(bench->session.context, &counters);
+    wnnBudgetGetResources(bench->budget, &now_used, &peak);
+    result->info = (WNNGraphInfo)WNN_GRAPH_INFO_INIT;
+    wnnGraphGetInfo(bench->graph, &result->info);
+    result->allocated = counters.maxAllocatedBytes;
+    result->device_peak = peak.deviceBytes;
+    result->resident = peak_resident();
 }
 
-static void print_device(const struct result *result)
+static void print_json(const struct bench *bench)
 {
-    const struct device_times *device = &result->device;
-    if (device->runs > 0)
-        printf("  on the device's clock    %10.4f %10.4f %32s %9.2f   %.2f GB/s\n", device->median * 1e3,
-               device->least * 1e3, "", 2e-9 * (double)result->work / device->median,
-               1e-9 * (double)device->bytes / device->median);
-    if (result->again > 0)
-        printf("  with what was cached     %43s %10.3f\n", "", result->again * 1e3);
+    cJSON *object = bench_result_json(&bench->result, &bench->subject);
+    if (bench->options->profile)
+        profile_add_json(object, bench->graph, &bench->sources);
+    json_print(object);
 }
 
-static void print_result(const struct bench_options *options, const char *what, const struct result *result)
+static void write_row(const struct bench *bench)
 {
-    double gflops = 2e-9 * (double)result->work / result->least;
-    if (options->page)
-        report_row(options->page, what, result->least, result->first, gflops, result->peers,
-                   options->peer_count);
-    if (options->json) {
-        print_json(options, what, result);
-        return;
-    }
-    printf("%-26s %10.3f %10.3f %10.3f %10.3f %10.3f %9.2f %10s %7zu\n", SHOWN_STRING(what),
-           result->median * 1e3, result->least * 1e3, result->p90 * 1e3, result->first * 1e3,
-           result->build * 1e3, 2e-9 * (double)result->work / result->median,
-           bytes_text((uint64_t)result->resident, (char[BYTES_TEXT]){0}), result->runs);
-    print_device(result);
-    for (size_t i = 0; i < options->peer_count; i++) {
-        const struct peer_result *peer = &result->peers[i];
-        if (peer->found)
-            printf("  %-35s %10.3f   min is %.2f of it\n", SHOWN_STRING(peer->name), peer->least * 1e3,
-                   result->least / peer->least);
-        else
-            printf("  %-35s %10s\n", SHOWN_STRING(peer->name), "-");
-    }
+    const struct bench_result *result = &bench->result;
+    double least = result->times.least;
+    if (bench->options->page)
+        report_row(bench->options->page, result->what, least, result->first,
+                   2e-9 * (double)result->work / least, result->peers, result->peer_count);
+}
+
+static bool measure(struct bench *bench, struct error *error)
+{
+    const struct bench_options *options = bench->options;
+    struct bench_result *result = &bench->result;
+    bool good = open_session(bench, error) && build(bench, error) && prepare_runs(bench, error) &&
+                measure_runs(bench, error) && measure_device(bench, error);
+    if (good)
+        count_memory(bench);
+    if (good && options->session.cache)
+        good = build_again(options, result->what, &result->again, error);
+    if (good && !options->json)
+        bench_result_print(result);
+    good = good && profile_runs(bench, error);
+    if (good && options->json)
+        print_json(bench);
+    else if (good && options->profile)
+        profile_print(bench->graph, &bench->sources);
+    if (good)
+        write_row(bench);
+    return good;
+}
+
+static void bench_end(struct bench *bench)
+{
+    bench_run_end(&bench->run);
+    subject_end(&bench->subject);
+    sources_free(&bench->sources);
+    wnnGraphRelease(bench->graph);
+    session_close(&bench->session);
+    wnnBudgetRelease(bench->budget);
+    free(bench->result.peers);
+    free(bench->result.name);
+    free(bench->result.device);
 }
 
 static int bench(const struct bench_options *options, const char *what)
 {
     struct error error = {WNNStatus_Success, ""};
-    struct result result = {.peers = must_allocate(options->peer_count * sizeof *result.peers)};
-    bool good = measure(options, what, &result, &error) && mapping_check(&error);
-    free(result.peers);
+    struct bench *one = must_allocate(sizeof *one);
+    one->options = options;
+    one->session.cache = (struct file_cache)FILE_CACHE_INIT;
+    one->result =
+        (struct bench_result){.settings = options->settings,
+                              .what = what,
+                              .peers = must_allocate(options->peer_count * sizeof *one->result.peers),
+                              .peer_count = options->peer_count};
+    one->result.settings.backend = options->session.backend;
+    one->result.settings.strict = options->session.strict;
+    if (options->peer_count)
+        one->result.settings.repeats = options->rounds;
+    bool good = measure(one, &error) && mapping_check(&error);
+    bench_end(one);
+    free(one);
     if (!good)
         return command_failed(&error);
     return fflush(stdout) ? CODE_FAILED : CODE_GOOD;
@@ -366,7 +385,7 @@ static int bench_all(const struct bench_options *options, int count, char **name
 {
     int code = CODE_GOOD;
     if (!options->json)
-        print_head();
+        bench_result_print_head();
     if (count == 1 && !options->page)
         return bench(options, names[0]);
     for (int i = 0; i < count; i++)
@@ -393,8 +412,8 @@ static int bench_report(struct bench_options *options, int count, char **names)
         wnn_fail(&error, WNNStatus_UnknownError, "%s: %s", options->report, strerror(errno));
         return command_failed(&error);
     }
-    report_head(options->page, options->peer_count ? options->rounds : 1, options->time, options->peer_count,
-                options->peers);
+    report_head(options->page, options->peer_count ? options->rounds : options->settings.repeats,
+                &options->settings.length, options->peer_count, options->peers);
     for (int i = 0; i < 2 && threads[i]; i++) {
         report_table(options->page, threads[i]);
         fflush(options->page);
@@ -421,6 +440,7 @@ static bool parse_type(const char *argument, WNNDataType *type)
 
 static bool take_option(struct bench_options *options, int option, const char *argument)
 {
+    struct bench_settings *settings = &options->settings;
     switch (option) {
     case 'j':
         options->json = true;
@@ -437,9 +457,21 @@ static bool take_option(struct bench_options *options, int option, const char *a
     case 'n':
         return parse_count("rounds", argument, 1, 1000000, &options->rounds);
     case 'd':
-        return parse_type(argument, &options->type);
+        return parse_type(argument, &settings->type);
     case 't':
-        return parse_real("time", argument, 0, MAX_SECONDS, &options->time);
+        options->has_time = true;
+        return parse_real("time", argument, 0, MAX_SECONDS, &settings->length.seconds);
+    case 'i':
+        return parse_count("iterations", argument, 1, MAX_TIMES, &settings->length.iterations);
+    case 'w':
+        return parse_count("warm-up", argument, 0, MAX_TIMES, &settings->warm_up);
+    case 'e':
+        return parse_count("repeats", argument, 1, 1000000, &settings->repeats);
+    case 'f':
+        return parse_count("in-flight", argument, 1, MAX_IN_FLIGHT, &settings->in_flight);
+    case 'o':
+        settings->tensors = true;
+        return true;
     case 'v':
         options->peers =
             must_grow(options->peers, options->peer_count, &options->peer_capacity, sizeof *options->peers);
@@ -454,6 +486,11 @@ static int run(int argc, char **argv)
 {
     static const struct option long_options[] = {
         {"time", required_argument, NULL, 't'},
+        {"iterations", required_argument, NULL, 'i'},
+        {"warm-up", required_argument, NULL, 'w'},
+        {"repeats", required_argument, NULL, 'e'},
+        {"in-flight", required_argument, NULL, 'f'},
+        {"tensors", no_argument, NULL, 'o'},
         {"type", required_argument, NULL, 'd'},
         {"json", no_argument, NULL, 'j'},
         {"profile", no_argument, NULL, 'p'},
@@ -464,8 +501,13 @@ static int run(int argc, char **argv)
         SESSION_LONG_OPTIONS,
         {NULL, 0, NULL, 0},
     };
-    struct bench_options options = {
-        .session = SESSION_OPTIONS_INIT, .type = WNNDataType_Float32, .time = 2, .rounds = 5};
+    struct bench_options options = {.session = SESSION_OPTIONS_INIT,
+                                    .settings = {.type = WNNDataType_Float32,
+                                                 .length = {.seconds = 2},
+                                                 .warm_up = 1,
+                                                 .repeats = 1,
+                                                 .in_flight = 1},
+                                    .rounds = 5};
     int code = -1;
     for (int option; code < 0 && (option = command_option(argc, argv, long_options)) != -1;) {
         if (option == 'h')
@@ -475,6 +517,8 @@ static int run(int argc, char **argv)
     }
     if (code < 0 && options.trace && argc - optind != 1)
         code = command_wrong(&command_bench, "--trace is for one graph");
+    if (code < 0 && options.has_time && options.settings.length.iterations)
+        code = command_wrong(&command_bench, "either --time or --iterations");
     if (code < 0)
         code = options.report ? bench_report(&options, argc - optind, argv + optind)
                               : bench_all(&options, argc - optind, argv + optind);

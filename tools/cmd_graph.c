@@ -3,37 +3,53 @@
 // `webnn graph`: what the compiler makes of a graph.
 
 #include "tools/command.h"
-#include "tools/graph_file.h"
+#include "tools/graphviz.h"
 #include "tools/load.h"
+#include "tools/memory.h"
 #include "tools/session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char help[] =
     "Shows a graph before, between and after the compiler's passes, or writes it as a\n"
     "graph file.\n\n"
     "Usage: webnn graph [OPTIONS] GRAPH\n\n"
-    "GRAPH is an ONNX model, a .webnn file or a built-in architecture. Without options it is shown as\n"
-    "the backend gets it, with the places of its operands in memory (@), and what computes\n"
-    "each node (by), with the reason where the backend has something else for it.\n\n"
+    "GRAPH is a model of ONNX or TensorFlow Lite, a .webnn file or a built-in architecture. Without\n"
+    "options it is shown as the backend gets it, with the places of its operands in memory (@),\n"
+    "and what computes each node (by), with the reason where the backend has something else for it.\n\n"
     "  --before          as it was recorded\n"
     "  --after=PASS      after one pass; --after=all shows it after each\n"
     "  --passes          only lists the passes, in order\n"
     "  --without-pass=PASS   leaves a pass out; may be repeated\n"
-    "  --format=FORMAT   text (the default) or dot, for Graphviz\n"
+    "  --format=FORMAT   text (the default), dot, for Graphviz, or svg or png, which its\n"
+    "                    program dot makes if it is installed; of a pass that runs several\n"
+    "                    times, the last time\n"
     "  --emit=webnn      as it was recorded, as a graph file that can be read again\n"
     "  --weights-out=FILE    with --emit: writes the weights, too, and refers to them\n" SESSION_HELP
     "\nExamples:\n\n"
     "  webnn graph tools/digits/digits.webnn\n"
-    "  webnn graph --before --format=dot tools/digits/digits.webnn | dot -Tsvg > digits.svg\n"
+    "  webnn graph --before --format=svg tools/digits/digits.webnn > digits.svg\n"
     "  webnn graph --after=all mobilenet_v2 | less\n"
     "  webnn graph --emit=webnn --weights-out=copy.safetensors \\\n"
     "              tools/digits/digits.webnn > copy.webnn\n";
 
+enum graph_format {
+    FORMAT_TEXT,
+    FORMAT_DOT,
+    FORMAT_SVG,
+    FORMAT_PNG
+};
+static const char *const format_names[] = {"text", "dot", "svg", "png"};
+#define FORMATS (sizeof format_names / sizeof *format_names)
+
 struct graph_options {
     struct session_options session;
-    bool before, dot, emit;
+    bool before, emit;
+    enum graph_format format;
+    FILE *file; // that graphs are printed to
     const char *after, *weights_out;
     uint32_t skip;
 };
@@ -43,6 +59,11 @@ struct pass_printer {
     unsigned shown;
 };
 
+static bool is_image(const struct graph_options *options)
+{
+    return options->format == FORMAT_SVG || options->format == FORMAT_PNG;
+}
+
 static void write_out(void *file, const char *text, size_t length)
 {
     fwrite(text, 1, length, file);
@@ -50,11 +71,11 @@ static void write_out(void *file, const char *text, size_t length)
 
 static void dump(const struct graph_options *options, const struct graph *graph)
 {
-    const struct text_sink sink = {write_out, stdout, true};
-    if (options->dot)
-        wnn_dump_dot(graph, &sink);
-    else
+    const struct text_sink sink = {write_out, options->file, true};
+    if (options->format == FORMAT_TEXT)
         wnn_dump_text(graph, &sink);
+    else
+        wnn_dump_dot(graph, &sink);
 }
 
 // Runs on the thread of the context that builds, while this one waits for that.
@@ -65,8 +86,10 @@ static void observe(void *argument, const char *pass, const struct graph *graph)
     if (!all && strcmp(printer->options->after, pass) != 0)
         return;
     if (all)
-        printf("%s// after %s\n", printer->shown ? "\n" : "", pass);
+        fprintf(printer->options->file, "%s// after %s\n", printer->shown ? "\n" : "", pass);
     printer->shown++;
+    if (is_image(printer->options))
+        rewind(printer->options->file); // of passes that run several times, the last is drawn
     dump(printer->options, graph);
 }
 
@@ -112,7 +135,24 @@ static int list_passes(void)
     return CODE_GOOD;
 }
 
-static int show(const struct graph_options *options, const char *path)
+static bool show_graph(struct graph_options *options, struct session *session, struct model *model,
+                       struct error *error)
+{
+    char *text = NULL;
+    size_t length = 0;
+    options->file = is_image(options) ? must(open_memstream(&text, &length)) : stdout;
+    bool good = options->before ? show_recorded(options, model, error)
+                                : show_compiled(options, session, model, error);
+    if (is_image(options)) {
+        if (fclose(options->file) != 0)
+            good = wnn_fail_memory(error);
+        good = good && graphviz_draw(format_names[options->format], text, length, error);
+    }
+    free(text);
+    return good;
+}
+
+static int show(struct graph_options *options, const char *path)
 {
     struct error error = {WNNStatus_Success, ""};
     struct session session;
@@ -121,12 +161,21 @@ static int show(const struct graph_options *options, const char *path)
         return command_failed(&error);
     bool good = model_begin(&model, session.context, &error) &&
                 model_load(&model, path, &options->session.load, &error) &&
-                (options->emit     ? graph_file_write(&model, stdout, options->weights_out, &error)
-                 : options->before ? show_recorded(options, &model, &error)
-                                   : show_compiled(options, &session, &model, &error));
+                (options->emit ? model_write(&model, stdout, options->weights_out, &error)
+                               : show_graph(options, &session, &model, &error));
     model_end(&model);
     session_close(&session);
     return good ? CODE_GOOD : command_failed(&error);
+}
+
+static bool take_format(struct graph_options *options, const char *argument)
+{
+    for (size_t i = 0; i < FORMATS; i++)
+        if (strcmp(argument, format_names[i]) == 0) {
+            options->format = (enum graph_format)i;
+            return true;
+        }
+    return false;
 }
 
 static int run(int argc, char **argv)
@@ -165,9 +214,8 @@ static int run(int argc, char **argv)
             options.skip |= wnn_pass_bit(optarg);
             break;
         case 'f':
-            options.dot = strcmp(optarg, "dot") == 0;
-            if (!options.dot && strcmp(optarg, "text") != 0)
-                return command_wrong(&command_graph, "--format=%s: expected text or dot", optarg);
+            if (!take_format(&options, optarg))
+                return command_wrong(&command_graph, "--format=%s: expected text, dot, svg or png", optarg);
             break;
         case 'e':
             options.emit = true;
@@ -184,6 +232,10 @@ static int run(int argc, char **argv)
     }
     if (argc - optind != 1)
         return command_wrong(&command_graph, argc == optind ? "which graph?" : "one graph at a time");
+    if (is_image(&options) && options.after && strcmp(options.after, "all") == 0)
+        return command_wrong(&command_graph, "an image is of one graph: --after=PASS instead of --after=all");
+    if (options.format == FORMAT_PNG && !options.emit && isatty(STDOUT_FILENO))
+        return command_wrong(&command_graph, "a PNG image is nothing for a terminal; write it to a file");
     return show(&options, argv[optind]);
 }
 

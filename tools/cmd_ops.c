@@ -4,10 +4,9 @@
 
 #include "ops/op.h"
 #include "tools/command.h"
+#include "tools/json.h"
 #include "tools/memory.h"
 #include "tools/terminal.h"
-
-#include <cjson/cJSON.h>
 
 #include <getopt.h>
 #include <stdio.h>
@@ -153,15 +152,6 @@ static void print_markdown(const struct op_info *info)
     printf(" |\n");
 }
 
-static cJSON *types_json(uint32_t types)
-{
-    cJSON *list = must(cJSON_CreateArray());
-    for (unsigned type = 1; type < WNN_DATA_TYPE_COUNT; type++)
-        if (types & 1u << type)
-            cJSON_AddItemToArray(list, must(cJSON_CreateString(wnn_dtype_name((WNNDataType)type))));
-    return list;
-}
-
 static cJSON *row_json(const struct op_info *info, const struct op_row *row)
 {
     char value[64];
@@ -184,8 +174,8 @@ static cJSON *row_json(const struct op_info *info, const struct op_row *row)
     if (row->types & WNN_SAME)
         cJSON_AddNumberToObject(item, "sameTypeAs", row->types & ~WNN_SAME);
     else
-        cJSON_AddItemToObject(item, "dataTypes", types_json(row->types));
-    cJSON_AddItemToObject(item, "requiredDataTypes", types_json(row->required));
+        cJSON_AddItemToObject(item, "dataTypes", json_types(row->types));
+    cJSON_AddItemToObject(item, "requiredDataTypes", json_types(row->required));
     cJSON_AddNumberToObject(item, "minRank", row->min_rank);
     cJSON_AddNumberToObject(item, "maxRank", row->max_rank);
     return item;

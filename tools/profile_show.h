@@ -6,6 +6,7 @@
 #define TOOLS_PROFILE_SHOW_H_
 
 #include "lib/status.h"
+#include "tools/sources.h"
 
 #include <cjson/cJSON.h>
 
@@ -14,11 +15,13 @@
 // What has been measured, with the graph as a whole, unless that is NULL; to be freed with free().
 WNNNodeProfile *profile_nodes(WNNGraph graph, WNNGraphProfile *whole, size_t *count);
 
-// Prints the nodes, those that take longest first.
-void profile_print(WNNGraph graph);
+// Prints the operators of the model, those that take longest first, with what was fused together in one line
+// and the nodes below it where there are several; and then the same by the types of operators.
+void profile_print(WNNGraph graph, const struct sources *sources);
 
-// An array of one object a node, in the order of execution.
-cJSON *profile_json(WNNGraph graph);
+// Adds what profile_print shows: the array "profile" of one object a node, in the order of execution, and the
+// arrays "profile_operators" and "profile_types", the longest first.
+void profile_add_json(cJSON *object, WNNGraph graph, const struct sources *sources);
 
 // A JSON array of complete events, one for each node of each execution and one for the execution.
 struct trace {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run_show.h"
 
-#include "tools/graph_text.h"
+#include "tools/model/webnn/text.h"
 #include "tools/bounds.h"
 #include "tools/memory.h"
+#include "tools/standard_input.h"
 #include "tools/terminal.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ bool labels_read(const char *path, struct labels *labels, struct error *error)
 {
     *labels = (struct labels){NULL, 0};
     static const struct mapping_rule rule = {.what = "labels", .most = MAX_LABELS, .copy = true};
-    struct mapping *file = mapping_open(path, &rule, error);
+    struct mapping *file = open_or_standard(path, &rule, error);
     if (!file)
         return false;
     size_t capacity = 0;

@@ -15,8 +15,8 @@ bool parse_count(const char *option, const char *argument, unsigned long low, un
     char *end;
     errno = 0;
     *value = strtoul(argument, &end, 10);
-    if (errno == 0 && end != argument && *end == '\0' && argument[0] != '-' && *value >= low &&
-        *value <= high)
+    // A sign, also behind spaces, would make a large number of a small one.
+    if (errno == 0 && *argument >= '0' && *argument <= '9' && *end == '\0' && *value >= low && *value <= high)
         return true;
     fprintf(stderr, "webnn: --%s=%s: expected a number from %lu to %lu\n", option, SHOWN_STRING(argument),
             low, high);
@@ -99,6 +99,7 @@ bool session_open(struct session *session, const struct session_options *options
     descriptor.threadCount = options->threads;
     descriptor.strictNumerics = options->strict;
     descriptor.device.data = options->device;
+    descriptor.budget = options->budget;
     WNNCache cache = file_cache(&session->cache);
     if (options->cache && !file_cache_open(&session->cache, options->cache, error)) {
         file_cache_close(&session->cache);
@@ -175,16 +176,16 @@ static WNNRequestCallbackInfo keep_in(struct error *error)
     return info;
 }
 
-static bool await(struct session *session, WNNFuture future, const struct error *error)
+bool session_await(struct session *session, WNNFuture future, const struct error *error)
 {
     WNNFutureWaitInfo wait = {future, false};
     wnnContextWaitAny(session->context, 1, &wait, WNN_WAIT_FOREVER);
     return error->status == WNNStatus_Success;
 }
 
-bool session_compute(struct session *session, WNNGraph graph, size_t input_count,
-                     const WNNNamedBuffer *inputs, size_t output_count, const WNNNamedBuffer *outputs,
-                     struct error *error)
+WNNFuture session_begin_compute(struct session *session, WNNGraph graph, size_t input_count,
+                                const WNNNamedBuffer *inputs, size_t output_count,
+                                const WNNNamedBuffer *outputs, struct error *error)
 {
     WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
     descriptor.graph = graph;
@@ -192,12 +193,12 @@ bool session_compute(struct session *session, WNNGraph graph, size_t input_count
     descriptor.inputs = inputs;
     descriptor.outputCount = output_count;
     descriptor.outputs = outputs;
-    return await(session, wnnContextCompute(session->context, &descriptor, keep_in(error)), error);
+    return wnnContextCompute(session->context, &descriptor, keep_in(error));
 }
 
-bool session_dispatch(struct session *session, WNNGraph graph, size_t input_count,
-                      const WNNNamedTensor *inputs, size_t output_count, const WNNNamedTensor *outputs,
-                      struct error *error)
+WNNFuture session_begin_dispatch(struct session *session, WNNGraph graph, size_t input_count,
+                                 const WNNNamedTensor *inputs, size_t output_count,
+                                 const WNNNamedTensor *outputs, struct error *error)
 {
     WNNDispatchDescriptor descriptor = WNN_DISPATCH_DESCRIPTOR_INIT;
     descriptor.graph = graph;
@@ -205,5 +206,14 @@ bool session_dispatch(struct session *session, WNNGraph graph, size_t input_coun
     descriptor.inputs = inputs;
     descriptor.outputCount = output_count;
     descriptor.outputs = outputs;
-    return await(session, wnnContextDispatch(session->context, &descriptor, keep_in(error)), error);
+    return wnnContextDispatch(session->context, &descriptor, keep_in(error));
+}
+
+bool session_compute(struct session *session, WNNGraph graph, size_t input_count,
+                     const WNNNamedBuffer *inputs, size_t output_count, const WNNNamedBuffer *outputs,
+                     struct error *error)
+{
+    WNNFuture future =
+        session_begin_compute(session, graph, input_count, inputs, output_count, outputs, error);
+    return session_await(session, future, error);
 }

@@ -20,16 +20,19 @@ struct session_options {
     struct load_options load;
     const char *device; // an index or a UUID, or NULL
     const char *cache;  // a directory for what a GPU compiles; NULL: none
+    WNNBudget budget;   // of the context, or NULL
 };
 #define SESSION_OPTIONS_INIT                                                                                 \
     {                                                                                                        \
         .backend = "cpu"                                                                                     \
     }
 
-// For getopt_long; their values begin beyond any letter.
-#define SESSION_LONG_OPTIONS                                                                                 \
+// For getopt_long; their values begin beyond any letter. `weights` is what the option of that meaning is
+// called.
+#define SESSION_LONG_OPTIONS SESSION_LONG_OPTIONS_WITH("weights")
+#define SESSION_LONG_OPTIONS_WITH(weights)                                                                   \
     {"backend", required_argument, NULL, 1001}, {"threads", required_argument, NULL, 1002},                  \
-        {"strict", no_argument, NULL, 1003}, {"weights", required_argument, NULL, 1004},                     \
+        {"strict", no_argument, NULL, 1003}, {weights, required_argument, NULL, 1004},                       \
         {"device", required_argument, NULL, 1006}, {"cache", required_argument, NULL, 1005},                 \
         {"dim", required_argument, NULL, 1007}, {"shape", required_argument, NULL, 1008},                    \
         {"narrow", no_argument, NULL, 1009}, {"value", required_argument, NULL, 1010},                       \
@@ -37,12 +40,13 @@ struct session_options {
         "help", no_argument, NULL, 'h'                                                                       \
     }
 
-#define SESSION_HELP                                                                                         \
+#define SESSION_HELP SESSION_HELP_WITH("--weights=FILE   ")
+#define SESSION_HELP_WITH(weights)                                                                           \
     "  --backend=NAME    cpu (the default), gpu, or dummy, which computes nothing\n"                         \
     "  --device=ID       the index or UUID of a GPU, of those that webnn info lists\n"                       \
     "  --threads=N       compute threads; by default one per processor\n"                                    \
     "  --strict          what operators give one by one: rounding, overflow, NaN, denormals\n"               \
-    "  --weights=FILE    the weights, if they do not lie beside GRAPH as .safetensors\n"                     \
+    "  " weights " the weights, if they do not lie beside GRAPH as .safetensors\n"                           \
     "  --dim=NAME=SIZE   a dimension that the model leaves open; may be given several times\n"               \
     "  --shape=NAME=1x3x224x224\n"                                                                           \
     "                    the shape of an input that the model leaves open; several times, too\n"             \
@@ -72,13 +76,21 @@ const struct backend *session_find_backend(const char *name);
 // Builds, and shows on a terminal that it takes time.
 bool session_build(struct session *session, const struct model *model, WNNGraph *graph, struct error *error);
 
+// Begins one execution; `error` stays where it is until the end, and gets what goes wrong.
+WNNFuture session_begin_compute(struct session *session, WNNGraph graph, size_t input_count,
+                                const WNNNamedBuffer *inputs, size_t output_count,
+                                const WNNNamedBuffer *outputs, struct error *error);
+WNNFuture session_begin_dispatch(struct session *session, WNNGraph graph, size_t input_count,
+                                 const WNNNamedTensor *inputs, size_t output_count,
+                                 const WNNNamedTensor *outputs, struct error *error);
+
+// Waits for its end. False: `error` says why.
+bool session_await(struct session *session, WNNFuture future, const struct error *error);
+
 // One execution.
 bool session_compute(struct session *session, WNNGraph graph, size_t input_count,
                      const WNNNamedBuffer *inputs, size_t output_count, const WNNNamedBuffer *outputs,
                      struct error *error);
-bool session_dispatch(struct session *session, WNNGraph graph, size_t input_count,
-                      const WNNNamedTensor *inputs, size_t output_count, const WNNNamedTensor *outputs,
-                      struct error *error);
 
 // A number from `low` to `high`; false after a message that names the option.
 bool parse_count(const char *option, const char *argument, unsigned long low, unsigned long high,

@@ -26,16 +26,20 @@ void subject_end(struct subject *subject)
     free(subject->times);
 }
 
+void subject_add_time(struct subject *subject, double seconds)
+{
+    subject->times =
+        must_grow(subject->times, subject->time_count, &subject->time_capacity, sizeof *subject->times);
+    subject->times[subject->time_count++] = seconds;
+}
+
 bool subject_run(struct subject *subject, struct error *error)
 {
     double begin = now();
     if (!session_compute(subject->session, subject->graph, subject->input_count, subject->input_buffers,
                          subject->output_count, subject->output_buffers, error))
         return false;
-    double time = now() - begin;
-    subject->times =
-        must_grow(subject->times, subject->time_count, &subject->time_capacity, sizeof *subject->times);
-    subject->times[subject->time_count++] = time;
+    subject_add_time(subject, now() - begin);
     return true;
 }
 

@@ -20,8 +20,9 @@ struct subject {
 void subject_begin(struct subject *subject, struct session *session, WNNGraph graph);
 void subject_end(struct subject *subject); // of one that has not begun, too, if it is zero
 
-// One execution.
+// One execution, and its time.
 bool subject_run(struct subject *subject, struct error *error);
+void subject_add_time(struct subject *subject, double seconds);
 
 // The shortest time first.
 void subject_sort_times(struct subject *subject);

@@ -32,17 +32,32 @@ const char *terminal_text(struct string string, char buffer[TERMINAL_TEXT])
     return buffer;
 }
 
-void terminal_line(FILE *file, const char *begin, const char *text)
+static void print_line(FILE *file, const char *begin, int width, const char *text, size_t length)
 {
     enum {
         MAX_ESCAPE = 10 // bytes, "\u{10FFFF}", for one
     };
-    size_t length = strlen(text), capacity = length * MAX_ESCAPE + 1;
+    size_t capacity = length * MAX_ESCAPE + 1;
     char *buffer = must_allocate(capacity);
     struct text escaped = {buffer, capacity, 0};
     wnn_text_add_quoted(&escaped, (struct string){text, length}, length);
-    fprintf(file, "%s%s\n", begin, buffer);
+    fprintf(file, "%*s%s\n", width, begin, buffer);
     free(buffer);
+}
+
+void terminal_line(FILE *file, const char *begin, const char *text)
+{
+    print_line(file, begin, 0, text, strlen(text));
+}
+
+void terminal_lines(FILE *file, const char *begin, const char *text)
+{
+    int width = (int)strlen(begin);
+    for (const char *line = text; line;) {
+        size_t length = strcspn(line, "\n");
+        print_line(file, line == text ? begin : "", width, line, length);
+        line = line[length] ? line + length + 1 : NULL;
+    }
 }
 
 // In JSON without line breaks they can only be in strings.

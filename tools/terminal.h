@@ -31,6 +31,8 @@ const char *terminal_text(struct string string, char buffer[TERMINAL_TEXT]); // 
 #define SHOWN_STRING(characters)                                                                             \
     terminal_text(wnn_string((WNNStringView){(characters), WNN_STRLEN}), (char[TERMINAL_TEXT]){0})
 void terminal_line(FILE *file, const char *begin, const char *text); // all of `text`, and a newline
+// The same of text that may have several lines; those after the first are indented.
+void terminal_lines(FILE *file, const char *begin, const char *text);
 // JSON that is well-formed but for bytes that are not UTF-8, and a newline.
 void terminal_json(FILE *file, const char *json);
 

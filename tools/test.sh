@@ -12,8 +12,9 @@ need "${build_packages[@]}" clang libclang-rt-14-dev binutils python3-minimal py
   mesa-vulkan-drivers vulkan-validationlayers
 want gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 want_clients
+want_models
 want clang-format
-want abigail-tools libonnx-testdata
+want abigail-tools graphviz libonnx-testdata
 conformance/bench/peers/install.sh || echo "Tests of the libraries that benchmarks compare with are skipped" >&2
 # Models of all operators, for what reads ONNX.
 models=$(dpkg -L libonnx-testdata 2>/dev/null | awk '/\/data$/ && !found++') && export ONNX_MODELS=$models

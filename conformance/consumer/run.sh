@@ -17,9 +17,9 @@ meson install -C "$build" --no-rebuild --quiet --destdir "$stage/root"
 file=$(find "$stage/root" -name webnn.pc)
 [ -n "$file" ] || { echo "webnn.pc was not installed" >&2; exit 1; }
 
-# The file says the prefix of the build; here it is below the temporary folder.
+# The files say the prefix of the build; here it is below the temporary folder.
 prefix=$(sed -n 's/^prefix=//p' "$file")
-sed -i "s|^prefix=.*|prefix=$stage/root$prefix|" "$file"
+sed -i "s|^prefix=.*|prefix=$stage/root$prefix|" "$(dirname "$file")"/webnn*.pc
 PKG_CONFIG_PATH=$(dirname "$file")
 libraries=$(dirname "$(find "$stage/root" -name 'libwebnn.so')")
 LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -30,6 +30,7 @@ for static in false true; do
         { cat "$stage/log" >&2; exit 1; }
     ninja -C "$stage/build-$static" >"$stage/log" 2>&1 || { cat "$stage/log" >&2; exit 1; }
     "$stage/build-$static/consumer"
+    [ ! -f "$(dirname "$file")/webnn-model.pc" ] || "$stage/build-$static/model"
 done
 if ldd "$stage/build-true/consumer" | grep -q libwebnn; then
     echo "the static program needs libwebnn.so" >&2
@@ -41,6 +42,11 @@ cc=${CC:-cc}
 # shellcheck disable=SC2046
 $cc -std=c11 "$here/main.c" -o "$stage/plain" $(pkg-config --cflags --libs webnn)
 "$stage/plain"
+if pkg-config --exists webnn-model; then
+    # shellcheck disable=SC2046
+    $cc -std=c11 "$here/model.c" -o "$stage/model" $(pkg-config --cflags --libs webnn-model)
+    "$stage/model"
+fi
 
 if command -v cmake >/dev/null; then
     cmake -S "$here" -B "$stage/build-cmake" -DCMAKE_PREFIX_PATH="$stage/root$prefix" >"$stage/log" 2>&1 &&
@@ -55,7 +61,7 @@ if command -v cmake >/dev/null; then
     fi
 fi
 pages="doc/webnn/INTEGRATION.md doc/webnn/examples.md"
-[ ! -f "$stage/root$prefix/bin/webnn" ] || pages="$pages man/man1/webnn.1"
+[ ! -f "$stage/root$prefix/bin/webnn" ] || pages="$pages man/man1/webnn.1 bash-completion/completions/webnn"
 for page in $pages; do
     [ -f "$stage/root$prefix/share/$page" ] || { echo "$page was not installed" >&2; exit 1; }
 done

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/fuzz/edit.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ unsigned take_long(struct edits *edits)
     return high << 8 | take(edits);
 }
 
-void replace(struct bytes *bytes, size_t at, size_t cut, const char *with, size_t length, size_t times)
+void replace(struct contents *bytes, size_t at, size_t cut, const char *with, size_t length, size_t times)
 {
     size_t put = length * times, size = bytes->size - cut + put;
     if (size > MAX_EDITED)
@@ -54,10 +55,10 @@ void replace(struct bytes *bytes, size_t at, size_t cut, const char *with, size_
     memcpy(data + at + put, bytes->data + at + cut, bytes->size - at - cut);
     data[size] = '\0';
     free(bytes->data);
-    *bytes = (struct bytes){data, size};
+    *bytes = (struct contents){data, size};
 }
 
-void spoil(struct bytes *bytes, struct edits *edits)
+void spoil(struct contents *bytes, struct edits *edits)
 {
     static const uint32_t lengths[] = {0,          1,          2,          7,          0x7F,
                                        0xFF,       0x100,      0x7FFF,     0xFFFF,     0x10000,
@@ -119,21 +120,61 @@ struct file open_file(void)
     return file;
 }
 
-void fill_file(const struct file *file, const struct bytes *bytes)
+void fill_file(const struct file *file, const struct contents *bytes)
 {
     if (ftruncate(file->descriptor, 0) != 0 ||
         pwrite(file->descriptor, bytes->data, bytes->size, 0) != (ssize_t)bytes->size)
         abort();
 }
 
-struct bytes read_file(const struct file *file)
+struct contents read_file(const struct file *file)
 {
     off_t size = lseek(file->descriptor, 0, SEEK_END);
-    struct bytes bytes = {malloc((size_t)size + 1), (size_t)size};
+    struct contents bytes = {malloc((size_t)size + 1), (size_t)size};
     if (!bytes.data || pread(file->descriptor, bytes.data, bytes.size, 0) != size)
         abort();
     bytes.data[bytes.size] = '\0';
     return bytes;
+}
+
+static char folder[] = "/tmp/webnn-fuzz-XXXXXX";
+
+static void path_in_folder(char *path, size_t size, const char *name)
+{
+    if (snprintf(path, size, "%s/%s", folder, name) >= (int)size)
+        abort();
+}
+
+static void remove_folder(void)
+{
+    DIR *files = opendir(folder);
+    for (struct dirent *entry; files && (entry = readdir(files));) {
+        char path[400];
+        path_in_folder(path, sizeof path, entry->d_name);
+        unlink(path);
+    }
+    if (files)
+        closedir(files);
+    rmdir(folder);
+}
+
+const char *folder_path(void)
+{
+    static bool made;
+    if (!made && (!mkdtemp(folder) || atexit(remove_folder) != 0))
+        abort();
+    made = true;
+    return folder;
+}
+
+void folder_write(const char *name, const struct contents *bytes)
+{
+    char path[400];
+    folder_path();
+    path_in_folder(path, sizeof path, name);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(bytes->data, 1, bytes->size, file) != bytes->size || fclose(file) != 0)
+        abort();
 }
 
 static double cpu_seconds(void)
@@ -148,7 +189,7 @@ void budget_begin(struct fuzz_budget *budget)
     budget->begin = cpu_seconds();
 }
 
-void budget_end(const struct fuzz_budget *budget, const char *what, const struct bytes *bytes)
+void budget_end(const struct fuzz_budget *budget, const char *what, const struct contents *bytes)
 {
     struct rusage usage;
     double seconds = cpu_seconds() - budget->begin;
@@ -160,7 +201,7 @@ void budget_end(const struct fuzz_budget *budget, const char *what, const struct
     fail("more than its budget", bytes);
 }
 
-void fail(const char *what, const struct bytes *bytes)
+void fail(const char *what, const struct contents *bytes)
 {
     size_t shown = bytes->size < MAX_SHOWN ? bytes->size : MAX_SHOWN;
     fprintf(stderr, "%s:\n%.*s\n", what, (int)shown, bytes->data);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 // To be freed with free(data), which has a NUL behind it.
-struct bytes {
+struct contents {
     char *data;
     size_t size;
 };
@@ -28,11 +28,11 @@ unsigned take_long(struct edits *edits);
 // Puts `length` bytes, `times` times, in the place of `cut` bytes; nothing if the result would be longer than
 // MAX_EDITED.
 #define MAX_EDITED ((size_t)1 << 20)
-void replace(struct bytes *bytes, size_t at, size_t cut, const char *with, size_t length, size_t times);
+void replace(struct contents *bytes, size_t at, size_t cut, const char *with, size_t length, size_t times);
 
 // One mistake that any file can have: bytes left out, repeated, set to what lengths are often wrong by; the
 // end missing.
-void spoil(struct bytes *bytes, struct edits *edits);
+void spoil(struct contents *bytes, struct edits *edits);
 
 // A file without a name, and its path.
 struct file {
@@ -40,17 +40,23 @@ struct file {
     char path[32];
 };
 struct file open_file(void);
-void fill_file(const struct file *file, const struct bytes *bytes);
-struct bytes read_file(const struct file *file);
+void fill_file(const struct file *file, const struct contents *bytes);
+struct contents read_file(const struct file *file);
+
+// A folder of this process, for files that name each other. All files of it are gone, and it too, when the
+// process ends by itself.
+const char *folder_path(void);
+// Writes a file of the folder.
+void folder_write(const char *name, const struct contents *bytes);
 
 // What one input may take. Ends the process with a message if it was more; `what` and the bytes are for that.
 struct fuzz_budget {
     double begin; // seconds of the processor
 };
 void budget_begin(struct fuzz_budget *budget);
-void budget_end(const struct fuzz_budget *budget, const char *what, const struct bytes *bytes);
+void budget_end(const struct fuzz_budget *budget, const char *what, const struct contents *bytes);
 
 // Ends the process with a message, and shows the bytes.
-void fail(const char *what, const struct bytes *bytes);
+void fail(const char *what, const struct contents *bytes);
 
 #endif

@@ -8,6 +8,10 @@
 // What libFuzzer calls, and driver.c where there is no libFuzzer.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+// What libFuzzer calls to change an input, where a fuzzer has it, and what that may call.
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed);
+__attribute__((weak)) size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t capacity);
+
 // How many inputs came as far as a graph.
 extern unsigned long fuzz_built;
 

@@ -6,7 +6,7 @@
 
 #include "conformance/fuzz/edit.h"
 #include "conformance/fuzz/fuzz.h"
-#include "tools/graph_file.h"
+#include "tools/load.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,12 +47,12 @@ static void begin(struct model *model, WNNContext context)
 }
 
 // Its text; the weights go to the file unless it is NULL.
-static struct bytes write_model(const struct model *model, const struct file *weights)
+static struct contents write_model(const struct model *model, const struct file *weights)
 {
-    struct bytes text;
+    struct contents text;
     struct error error = {WNNStatus_Success, ""};
     FILE *stream = open_memstream(&text.data, &text.size);
-    if (!stream || !graph_file_write(model, stream, weights ? weights->path : NULL, &error)) {
+    if (!stream || !model_write(model, stream, weights ? weights->path : NULL, &error)) {
         fprintf(stderr, "not written: %s\n", error.message);
         abort();
     }
@@ -71,12 +71,13 @@ static bool fits_in_text(const struct model *model)
 }
 
 // With constants in the text if that is wanted and possible, in the file otherwise.
-static struct bytes write_random(WNNContext context, unsigned seed, bool in_text, const struct file *weights)
+static struct contents write_random(WNNContext context, unsigned seed, bool in_text,
+                                    const struct file *weights)
 {
     struct model model;
     begin(&model, context);
     fuzz_random_model(&model, seed);
-    struct bytes text = write_model(&model, in_text && fits_in_text(&model) ? NULL : weights);
+    struct contents text = write_model(&model, in_text && fits_in_text(&model) ? NULL : weights);
     model_end(&model);
     return text;
 }
@@ -85,12 +86,14 @@ static struct bytes write_random(WNNContext context, unsigned seed, bool in_text
 static bool read_model(struct model *model, const struct file *text, const struct file *weights)
 {
     struct error error = {WNNStatus_Success, ""};
-    if (graph_file_read(model, text->path, weights->path, &error))
+    const struct load_options options = {.weights = weights->path};
+    if (model_load(model, text->path, &options, &error))
         return true;
     size_t length = strlen(text->path);
     unsigned line, column;
     if (error.status == WNNStatus_Success || strncmp(error.message, text->path, length) != 0 ||
-        sscanf(error.message + length, ":%u:%u: ", &line, &column) != 2) {
+        (sscanf(error.message + length, ":%u:%u: ", &line, &column) != 2 &&
+         strncmp(error.message + length, ": its format is not", 19) != 0)) {
         fprintf(stderr, "refused without a place: %s\n", error.message);
         abort();
     }
@@ -155,7 +158,7 @@ static const char *word(unsigned index)
 }
 
 // Mistakes that are long: what is nested deeply, named at length, listed without end. All of it is linear.
-static void lengthen(struct bytes *bytes, size_t at, unsigned kind, unsigned amount)
+static void lengthen(struct contents *bytes, size_t at, unsigned kind, unsigned amount)
 {
     static const struct {
         const char *first, *again, *last; // `again` is repeated
@@ -193,7 +196,7 @@ static void lengthen(struct bytes *bytes, size_t at, unsigned kind, unsigned amo
     replace(bytes, at, 0, first, strlen(first), 1);
 }
 
-static void change(struct bytes *bytes, struct edits *edits)
+static void change(struct contents *bytes, struct edits *edits)
 {
     unsigned kind = take(edits);
     if (kind % 6 == 5 && kind <= 240) {
@@ -240,7 +243,7 @@ static void change(struct bytes *bytes, struct edits *edits)
 static void read_again(WNNContext context, const struct model *model)
 {
     struct file text_file = open_file(), weights_file = open_file(), unread = open_file();
-    struct bytes text = write_model(model, &weights_file), last;
+    struct contents text = write_model(model, &weights_file), last;
     struct model again;
     fill_file(&text_file, &text);
     begin(&again, context);
@@ -267,8 +270,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     WNNContext context = create_context();
     unsigned seed = take_long(&edits), how = take(&edits), count = 1 + take(&edits) % 3;
     bool changed = how >= 8;
-    struct bytes text = write_random(context, seed, !(how & 1), &weights_file);
-    struct bytes weights = read_file(&weights_file);
+    struct contents text = write_random(context, seed, !(how & 1), &weights_file);
+    struct contents weights = read_file(&weights_file);
     for (unsigned i = 0; changed && i < count; i++)
         if ((how & 7) == 7)
             spoil(&weights, &edits);

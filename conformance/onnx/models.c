@@ -9,8 +9,8 @@
 // Without a folder: the one that ONNX_MODELS names.
 
 #include "lib/dtype.h"
-#include "model/onnx/record.h"
-#include "model/onnx/tensor.h"
+#include "tools/model/onnx/call.h"
+#include "tools/model/onnx/record.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -194,7 +194,7 @@ enum result {
 };
 
 // Inputs that decide shapes have to be known: integers in all but the first place, then all small ones but
-// the first.
+// the first, then all that are no float32, and then all.
 static bool is_decisive(const struct tensor *t, size_t index, int attempt)
 {
     if (attempt == 0)
@@ -203,12 +203,12 @@ static bool is_decisive(const struct tensor *t, size_t index, int attempt)
         return index > 0 && !is_real(t->type) && t->rank <= 1;
     if (attempt == 2)
         return (index > 0 || t->rank == 0) && t->rank <= 1;
-    return !is_real(t->type) || t->type == ONNX_DOUBLE || t->rank == 0;
+    return attempt > 3 || !is_real(t->type) || t->type == ONNX_DOUBLE || t->rank == 0;
 }
 
 static enum result run(WNNContext context, const char *folder, char *reason, size_t size)
 {
-    struct onnx_memory memory = {.limit = (size_t)1 << 30};
+    struct model_memory memory = {.limit = (size_t)1 << 30};
     struct recording r = {.memory = &memory};
     struct sample *s = calloc(1, sizeof *s);
     struct onnx_file file = {0};
@@ -217,7 +217,7 @@ static enum result run(WNNContext context, const char *folder, char *reason, siz
     enum result result = REFUSED;
     snprintf(path, sizeof path, "%s/model.onnx", folder);
     const char *fault =
-        read_file(path, &data) ? wnn_onnx_open(data.bytes, (size_t)1 << 30, &file) : "there is no model";
+        read_file(path, &data) ? wnn_onnx_open(data.bytes, &memory, &file) : "there is no model";
     if (fault ||
         !read_tensors(&r, s, folder, "input", s->inputs, &s->input_count, file.graph.inputs,
                       file.graph.input_count) ||
@@ -225,60 +225,62 @@ static enum result run(WNNContext context, const char *folder, char *reason, siz
                       file.graph.output_count)) {
         snprintf(reason, size, "%s", fault ? fault : "its inputs or outputs are not all tensors of numbers");
     } else {
-        char first[4096] = "";
-        for (int attempt = 0; attempt < 4 && result == REFUSED; attempt++) {
+        for (int attempt = 0; attempt < 5 && result == REFUSED; attempt++) {
             WNNGraphBuilder builder = NULL;
             WNNNamedOperand outputs[MAX_OPERANDS];
-            struct onnx_known_input known[MAX_OPERANDS];
-            struct bytes bytes[MAX_OPERANDS];
+            WNNModelInputValue known[MAX_OPERANDS];
+            uint32_t sizes[MAX_OPERANDS][MAX_RANK];
             bool is_given[MAX_OPERANDS] = {false};
             size_t count = 0, known_count = 0;
             char errors[4096] = "";
             for (size_t i = 0; i < s->input_count && i < file.graph.input_count; i++) {
                 struct tensor *t = s->inputs[i];
                 is_given[i] = is_decisive(t, i, attempt);
-                bytes[i] = (struct bytes){0};
+                struct bytes name = file.graph.inputs[i].name;
+                WNNModelInputValue *given = &known[known_count++];
+                *given = (WNNModelInputValue)WNN_MODEL_INPUT_VALUE_INIT;
+                given->name = (WNNStringView){(const char *)name.data, name.size};
+                for (size_t k = 0; k < t->rank; k++)
+                    sizes[i][k] = (uint32_t)t->dims[k];
+                if (t->rank == file.graph.inputs[i].rank)
+                    given->shape = (WNNUint32List){sizes[i], t->rank};
                 if (is_given[i]) { // as raw data of the model's type
                     size_t n = (size_t)count_elements(t);
-                    double *raw = wnn_onnx_allocate(&memory, n + 1, 8);
+                    double *raw = wnn_model_allocate(&memory, n + 1, 8);
                     WNNDataType type = operand_type(&(struct recording){0}, t->type);
                     for (size_t k = 0; k < n; k++)
                         if (t->type == ONNX_DOUBLE)
                             raw[k] = t->reals[k];
                         else
                             store_element(t, type, (int64_t)k, (unsigned char *)raw);
-                    bytes[i] = (struct bytes){(unsigned char *)raw,
-                                              n * (t->type == ONNX_DOUBLE ? 8 : wnn_dtype_bytes(type, 1))};
+                    given->data = raw;
+                    given->byteLength = n * (t->type == ONNX_DOUBLE ? 8 : wnn_dtype_bytes(type, 1));
                 }
-                known[known_count++] =
-                    (struct onnx_known_input){file.graph.inputs[i].name, t->rank == file.graph.inputs[i].rank,
-                                              t->rank, t->dims, bytes[i]};
             }
             wnnContextCreateGraphBuilder(context, &builder);
-            struct onnx_record options = {.builder = builder,
-                                          .known = known,
-                                          .known_count = known_count,
-                                          .narrow = true,
-                                          .errors = errors,
-                                          .error_size = sizeof errors};
-            if (wnn_onnx_record(&file, &options, MAX_OPERANDS, outputs, &count)) {
+            WNNModelRecordOptions options = {.inputCount = known_count, .inputs = known, .narrow = true};
+            struct model_record record = {.builder = builder,
+                                          .options = &options,
+                                          .errors = {NULL, errors, sizeof errors, 0, 0},
+                                          .capacity = MAX_OPERANDS,
+                                          .memory_limit = (size_t)1 << 32,
+                                          .outputs = outputs};
+            if (wnn_onnx_record(&file, &record)) {
+                count = file.graph.output_count;
                 fault = compute(context, builder, &file, s, is_given, outputs, count);
                 result = fault ? FAILED : PASSED;
                 snprintf(reason, size, "%s", fault ? fault : "");
-            } else if (attempt <= 2) { // the reason that is left when what decides shapes is known
-                snprintf(first, sizeof first, "%s", errors);
+            } else { // the reason that is left when what decides shapes is known
+                snprintf(reason, size, "%s", errors);
             }
             wnnGraphBuilderRelease(builder);
         }
-        if (result == REFUSED)
-            snprintf(reason, size, "%s", first);
     }
     for (size_t i = 0; i < s->file_count; i++)
         free(s->files[i]);
     free(s);
     free(data.owned);
-    wnn_onnx_close(&file);
-    wnn_onnx_free(&memory);
+    wnn_model_free(&memory);
     return result;
 }
 
@@ -290,6 +292,9 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 int main(int argc, char **argv)
 {
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNLimits limits = WNN_LIMITS_INIT;
+    limits.acceptEmptyTensors = true;
+    descriptor.limits = &limits;
     const char *folder = NULL, *refused_path = NULL;
     bool writes = false;
     int first = argc;

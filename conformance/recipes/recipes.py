@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-PRODUCT = ('include', 'lib', 'ops', 'compiler', 'cpu', 'vulkan', 'runtime', 'model', 'tools')
+PRODUCT = ('include', 'lib', 'ops', 'compiler', 'cpu', 'vulkan', 'runtime', 'tools')
 MAX_FILES = {'elementwise': 5, 'attributes': 8}
 
 

@@ -12,10 +12,13 @@ import fcntl
 import json
 import math
 import os
+import pty
 import random
 import re
 import resource
+import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -23,6 +26,8 @@ import tempfile
 import termios
 import threading
 import time
+import zipfile
+import xml.etree.ElementTree
 import zlib
 
 WEBNN = os.path.abspath(sys.argv[1])
@@ -123,14 +128,48 @@ def write_png(path, width, height, channels, pixels):
                    chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
+def field(number, value):
+    """A field of a protocol buffer: a whole number, or bytes."""
+    def varint(n):
+        return bytes([n & 127 | 128]) + varint(n >> 7) if n > 127 else bytes([n])
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def proto_value(name, shape):
+    """A ValueInfoProto of float32."""
+    dims = b"".join(field(1, field(1, size)) for size in shape)
+    return field(1, name) + field(2, field(1, field(1, 1) + field(2, dims)))
+
+
+def proto_model(nodes, inputs, outputs, shape, opset=13):
+    """nodes: (operator, label, names of operands, names of results)"""
+    body = b"".join(field(1, b"".join(field(1, name) for name in operands) + b"".join(field(2, name) for name in results) +
+                             field(3, label) + field(4, operator)) for operator, label, operands, results in nodes)
+    body += field(2, "test") + b"".join(field(11, proto_value(name, shape)) for name in inputs)
+    body += b"".join(field(12, proto_value(name, shape)) for name in outputs)
+    return field(1, 8) + field(7, body) + field(8, field(1, "") + field(2, opset))
+
+
+def proto_tensor(kind, shape, raw=b"", name="", more=b""):
+    """A TensorProto, as in test data of ONNX."""
+    return (b"".join(field(1, size) for size in shape) + field(2, kind) + (field(8, name) if name else b"") +
+            (field(9, raw) if raw else b"") + more)
+
+
 class Folder(tempfile.TemporaryDirectory):
     def __call__(self, name):
         return os.path.join(self.name, name)
 
     def graph(self, text, name="graph.webnn"):
+        return self.write(name, text.encode())
+
+    def write(self, name, data):
         path = self(name)
-        with open(path, "w") as file:
-            file.write(text)
+        with open(path, "wb") as file:
+            file.write(data)
         return path
 
 
@@ -156,12 +195,186 @@ def test_command_line(folder):
     bad(1, "/nonexistent.webnn: No such file", "run", "/nonexistent.webnn")
     bad(1, "no backend nonsense", "run", "--backend=nonsense", DIGITS_GRAPH)
     check(good("--version").startswith("webnn 0."), "--version")
-    for command in "run", "info", "graph", "bench", "ops":
+    for command in "run", "compare", "info", "graph", "bench", "ops":
         text = good("help", command)
         check("Usage: webnn " + command in text and "Example" in text, f"help {command} teaches")
         check(text == good(command, "--help"), f"{command} --help is help {command}")
         check("\033" not in text, f"help {command} has no colours")
-    check(all(name in good("help") for name in ("run", "info", "graph", "bench", "ops")), "help lists the commands")
+    check(all(name in good("help") for name in ("run", "compare", "info", "graph", "bench", "ops")), "help lists the commands")
+
+
+def test_help(folder):
+    """Like git's: commands and topics by name, everything without one, and what was meant where there is none."""
+    overview = good("help")
+    check(overview == good("--help") == good("-h") == good("help", "help") and overview == run().stderr, "the overview")
+    commands, topics = (re.findall(r"^  (\w+) +\S", part.split("\n\n")[1], re.M) for part in re.split("Commands:|Topics:", overview)[1:])
+    check(commands[0] == "run" and len(commands) >= 5 and topics == ["format", "limits"], f"{commands} {topics}")
+    for command in commands:
+        text = good("help", command)
+        check(text == good(command, "--help") == good("--help", command) and f"Usage: webnn {command}" in text, f"help of {command}")
+        check(all(len(line) <= 100 for line in text.splitlines()), f"lines of the help of {command}")
+    for topic in topics:
+        check(len(good("help", topic)) > 500 and run(topic).returncode == 2, f"the topic {topic}")
+    for words, meant in ((["rnu"], "run"), (["help", "rnu"], "run"), (["help", "fromat"], "format"), (["grahp"], "graph")):
+        bad(2, [f"no command{' or topic' if len(words) > 1 else ''} {words[-1]}; did you mean {meant}?", "webnn help"], *words)
+    check("mean" not in bad(2, "no command fromat\n", "fromat"), "a topic is no command")
+    bad(2, "one command or topic", "help", "run", "info")
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What `webnn help format` says
+# ----------------------------------------------------------------------------------------------------------------
+
+def read_grammar(text):
+    """Rules by name: ("or", [...]), ("and", [...]), ("maybe", rule), ("many", rule), a terminal in quotes or a name."""
+    rules = {}
+    for name, rule in re.findall(r"^  (\w+) += (.*?) ;$", text, re.M | re.S):
+        tokens = re.findall(r'"[^"]+"|\w+|[][{}|]', rule)
+
+        def choice():
+            options = [[]]
+            while tokens and tokens[0] not in ("]", "}"):
+                token = tokens.pop(0)
+                if token == "|":
+                    options.append([])
+                elif token in ("[", "{"):
+                    inner = choice()
+                    check(tokens.pop(0) == {"[": "]", "{": "}"}[token], f"brackets of {name}")
+                    options[-1].append(("maybe" if token == "[" else "many", inner))
+                else:
+                    options[-1].append(token)
+            return ("or", [("and", option) for option in options])
+        rules[name] = choice()
+    return rules
+
+
+# What the text defines in words.
+TERMINALS = {
+    "word": ["x", "_a", "/b/c.d", "$e", "relu", "Z9.8", "null", "true", "nodes", "a//b"],
+    "string": ['"x"', '"a b:0"', '"\\"q\\""', '"\\\\"', '"\\u{1B}"', '"\\u{10ffFF}"', '"\\n"', '"π"'],
+    "number": ["0", "1.5", "-2", "+3", ".5", "1.", "-1e-3", "2E+4", "inf", "-Infinity", "+NaN", "18446744073709551615"],
+    "size": ["1", "2", "255"],
+    "datatype": ["f32", "float16", "u4", "int64"],
+}
+SPACES = [" ", " ", "\n", "\t", " // comment\n", " # comment\n", "\r\n"]
+
+
+def make_sentence(rules, rule, generator, depth):
+    """Words of a sentence; deep down as few as there can be."""
+    if isinstance(rule, str):
+        if rule.startswith('"'):
+            return [rule[1:-1]]
+        if rule in TERMINALS:
+            return [generator.choice(TERMINALS[rule])]
+        return make_sentence(rules, rules[rule], generator, depth + 1)
+    kind, inner = rule
+    if kind == "or":
+        return make_sentence(rules, generator.choice(inner), generator, depth)
+    if kind == "and":
+        return [word for part in inner for word in make_sentence(rules, part, generator, depth)]
+    count = 0 if depth > 11 else generator.randrange(2 if kind == "maybe" else 4)
+    return [word for _ in range(count) for word in make_sentence(rules, inner, generator, depth + 1)]
+
+
+def test_format_grammar(folder):
+    """Sentences of the grammar are read, whatever they mean; what is not in it is refused."""
+    rules = read_grammar(good("help", "format"))
+    check(len(rules) == 15 and all(name in rules for name in ("graph", "block", "statement", "call", "argument", "source")), f"{list(rules)}")
+    wrong = r":\d+:\d+: (expected |'.*' has no meaning|.* is not a (whole )?number|this string|a constant has one value)"
+    generator = random.Random(7)
+    accepted = longest = refused = 0
+    for i in range(150):
+        words = make_sentence(rules, "graph", generator, 0)
+        text = "".join(word + generator.choice(SPACES) for word in words)
+        longest = max(longest, len(words))
+        result = run("graph", "--before", "--backend=dummy", folder.graph(text))
+        fits = not re.search(wrong, result.stderr) or re.search("more than 8 dimensions|nested too deeply", result.stderr)
+        check(fits, f"a sentence of the grammar is refused: {text!r}: {result.stderr[:400]}")
+        accepted += fits and len(words) > 30
+        # Without one of its signs it is no sentence, but where that may be left out.
+        at = generator.randrange(len(words))
+        if i < 50 and words[at] in ("webnn_graph", ":", "=", "(", ")", "@", "}") and len(words) > 30:
+            text = " ".join(words[:at] + words[at + 1:])
+            result = run("graph", "--before", "--backend=dummy", folder.graph(text))
+            check(result.returncode == 1 and re.search(wrong, result.stderr), f"no sentence of the grammar: {text!r}: {result.stderr[:400]}")
+            refused += 1
+    check(accepted > 20 and longest > 100 and refused > 5, f"{accepted} sentences, {longest} words, {refused} that are none")
+
+
+def write_named_weights(folder, text):
+    """The tensors that a graph asks for, of zeros; those of 4 bits as the text says."""
+    types = {short: name for name, short in TYPES.items()}
+    bits = {"f32": 32, "f16": 16, "i32": 32, "i4": 4, "u4": 4}
+    tensors = {}
+    constants = re.search(r"consts\s*{(.*?)}", text, re.S)
+    for name, kind, shape, source, key in re.findall(r'([\w/]+): +(\w+)\[(.*?)\](?: @(\w+)\((?:"([^"]*)")?)?', constants[1] if constants else ""):
+        if source in ("", "weights"):
+            check(kind in types, f"the type {kind} of {name}")
+            sizes = [int(size) for size in shape.split(",") if size]
+            count = math.prod(sizes) * bits[kind] // 8
+            tensors[key or name] = ("U8", [count], bytes(count)) if bits[kind] == 4 else (kind.upper(), sizes, bytes(count))
+    write_safetensors(folder("graph.safetensors"), tensors)
+
+
+def test_format_examples(folder):
+    """The graphs in the text are right, and do what the text says of them."""
+    text = good("help", "format")
+    check(all(len(line) <= 96 for line in text.splitlines()), "lines of the format's text")
+    examples = {}
+    for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.M):
+        if "webnn_graph" in block:
+            examples[re.search('webnn_graph "(.*?)"', block)[1]] = block
+    check(list(examples) == ["layer", "names", "constants", "weights", "calls", "of 2024", "dump"], f"examples: {list(examples)}")
+    for name, example in examples.items():
+        path = folder.graph(example)
+        write_named_weights(folder, example)
+        check("output " in good("graph", "--before", path), f"the example {name}")
+        emitted = [good("graph", "--emit=webnn", "--weights-out=" + folder("again.safetensors"), path)]
+        emitted.append(good("graph", "--emit=webnn", "--weights-out=" + folder("third.safetensors"), folder.graph(emitted[0], "again.webnn")))
+        check(emitted[0] == emitted[1], f"the example {name} is written and read again: {emitted}")
+        good("run", "--random", path)
+    # The table of 4 bits, and the epilogues of a dump.
+    write_npy(folder("x.npy"), "<f4", (2, 3), [0] * 6)
+    good("run", "--quiet", "--output=" + folder("out.npy"), folder.graph(examples["constants"]), folder("x.npy"))
+    check(read_npy(folder("out.npy"))[2] == [-.5, 0, .5, 1, 1.5, 2], f"two elements in a byte, the first in the low half: {read_npy(folder('out.npy'))}")
+    write_npy(folder("x.npy"), "<f4", (1, 4), [-5, 1, 1, 1.5])
+    good("run", "--quiet", "--output=" + folder("out.npy"), folder.graph(examples["dump"]), folder("x.npy"))
+    check(all(abs(value + math.exp(0.5)) < 1e-5 for value in read_npy(folder("out.npy"))[2]), f"epilogues: {read_npy(folder('out.npy'))}")
+    # What compiles to epilogues is read again where it is shown.
+    compiled = good("graph", "--backend=dummy", folder.graph(examples["dump"]))
+    nodes = "\n".join(line for line in compiled.splitlines() if re.match(r"\w+ = ", line))
+    check(") + relu; //" in nodes, f"the dump has epilogues: {compiled}")
+    constants = "".join(f"{name}: {kind} @scalar(1); " for name, kind in re.findall(r"^const (\w+): (.*);$", compiled, re.M))
+    good("graph", "--before", folder.graph(graph(nodes, outputs=nodes.splitlines()[-1].split()[0], inputs="x: f32[1, 4];", consts=constants)))
+
+
+def test_format_types(folder):
+    """Each row of the table of types: both names, and the type in .safetensors."""
+    rows = re.findall(r"^  ([fiu]\d+) +(\w+) +([A-Z0-9, ]+)$", good("help", "format"), re.M)
+    check(sorted(short for short, _, _ in rows) == sorted(TYPES.values()), f"the rows: {rows}")
+    for short, name, dtypes in rows:
+        check(TYPES[name] == short, f"the names of {short}")
+        size = int(short[1:]) * 3 / 8
+        for dtype in dtypes.split(", "):
+            data = bytes(math.ceil(size))
+            write_safetensors(folder("graph.safetensors"), {"c": (dtype, [len(data)] if short.endswith("4") and len(short) == 2 else [3], data)})
+            for written in short, name:
+                check(f"c: {short}[3] @" in good("graph", "--emit=webnn", folder.graph(graph("y = relu(x);", consts=f"c: {written}[3];"))),
+                      f"{written} of {dtype}")
+    words = good("help", "format")
+    for dtype, bits in (("F64", 64), ("BF16", 16), ("I16", 16), ("U16", 16), ("F8_E4M3", 8), ("F8_E5M2", 8)):
+        check(re.search(rf"\b{dtype}\b", words), f"the text names {dtype}")
+        write_safetensors(folder("graph.safetensors"), {"c": ("F32", [1], bytes(4)), "d": (dtype, [2], bytes(bits // 4))})
+        good("graph", "--before", folder.graph(graph("y = relu(x);", consts="c: f32[1];")))
+    # Numbers of @scalar.
+    for kind, number, wanted in (("i32", "2.9", 2), ("i32", "-2.9", -2), ("u8", "-1", 0), ("u8", "300", 255), ("i8", "-1e9", -128),
+                                 ("i64", "9223372036854775807", 2 ** 63 - 1), ("u64", "18446744073709551615", 2 ** 64 - 1)):
+        path = folder.graph(graph("y = cast(c, u8); z = identity(c);", outputs="z", consts=f"c: {kind}[2] @scalar({number});"))
+        good("run", "--random", "--quiet", "--output=" + folder("out.npy"), path)
+        check(read_npy(folder("out.npy"))[2] == [wanted, wanted], f"@scalar({number}) of {kind}: {read_npy(folder('out.npy'))}")
+    nested = "relu(" * 16 + "x" + ")" * 16
+    good("graph", "--before", folder.graph(graph(f"y = {nested};")))
+    bad(1, "nested too deeply", "graph", "--before", folder.graph(graph(f"y = relu({nested});")))
 
 
 def test_digits(folder):
@@ -308,6 +521,24 @@ def test_hostile_weights(folder):
         check(run("graph", "--before", path).returncode in (0, 1), f"noise in the weights: {bytes(noisy)}")
 
 
+def test_weights_in_parts(folder):
+    """A list of .safetensors files names files beside it, wherever the graph is."""
+    path = folder.graph(graph("y = add(add(x, a), b);", consts="a: f32[2, 3]; b: f32[2, 3];"))
+    for place in "", "elsewhere/":
+        os.makedirs(folder(place + "parts"), exist_ok=True)
+        write_safetensors(folder(place + "1.safetensors"), {"a": ("F32", [2, 3], struct.pack("<6f", *[1 + len(place)] * 6))})
+        write_safetensors(folder(place + "parts/2.safetensors"), {"b": ("F32", [2, 3], struct.pack("<6f", *[10] * 6))})
+        with open(folder(place + "graph.safetensors.index.json"), "w") as file:
+            json.dump({"metadata": {}, "weight_map": {"a": "1.safetensors", "b": "parts/2.safetensors"}}, file)
+    write_npy(folder("x.npy"), "<f4", (2, 3), [0] * 6)
+    for extra, wanted in ([], 11), (["--weights=" + folder("elsewhere/graph.safetensors.index.json")], 21):
+        good("run", "--quiet", "--output=" + folder("out.npy"), *extra, path, folder("x.npy"))
+        check(read_npy(folder("out.npy"))[2] == [wanted] * 6, f"weights in parts, {extra}: {read_npy(folder('out.npy'))}")
+    with open(folder("graph.safetensors.index.json"), "w") as file:
+        json.dump({"weight_map": {"a": "../1.safetensors"}}, file)
+    bad(1, "not in the folder", "graph", path)
+
+
 def test_noise_in_text(folder):
     with open(DIGITS_GRAPH, "rb") as file:
         original = file.read()
@@ -369,6 +600,7 @@ FORMS = [
     ("y = averagePool2d(image);", 'y = averagePool2d(image, windowDimensions=[4, 4], layout="nchw");'),
     ("y = dequantizeLinear(q, s, zero);", "y = dequantizeLinear(input=q, scale=s, zeroPoint=zero);"),
     ("y = add(x, b4);", "y = add(x, b4f);"),
+    ('"a b" = relu(x); y = "a b";', "t = relu(x); y = t;"),
 ]
 FORM_INPUTS = "x: f32[2, 3]; x2: f32[3, 3]; m: u8[2, 3]; image: f32[1, 1, 4, 4]; seq: f32[2, 1, 3];"
 FORM_CONSTS = ("half: f32[] @scalar(0.5); filter: f32[2, 1, 2, 2] @scalar(0.25); w: f32[1, 6, 3] @scalar(0.1); "
@@ -401,6 +633,16 @@ def test_forms(folder):
               f"{first} and {second} give the same: {results}")
 
 
+def test_two_names(folder):
+    """An operand that is two outputs is written with both names, quoted or not."""
+    for first, second in ("a", "b"), ("a:0", "b"), ("a", "b:0"), ("a:0", "b:0"), ("null", "nodes"):
+        path = folder.graph(graph(f'"{first}" = relu(x); "{second}" = "{first}";', outputs=f'"{first}"; "{second}"'))
+        emitted = good("graph", "--emit=webnn", path)
+        again = folder.graph(emitted, "again.webnn")
+        check(good("graph", "--emit=webnn", again) == emitted, f"two names are written and read again: {emitted}")
+        check(good("graph", "--before", again).count("output ") == 2, f"two outputs: {emitted}")
+
+
 def test_arrays(folder):
     values = {"f32": [-1.5, 0, 3.25], "f16": [-1.5, 0, 3.25], "i32": [-2 ** 31, 0, 2 ** 31 - 1], "u32": [0, 1, 2 ** 32 - 1],
               "i64": [-2 ** 63, 0, 2 ** 63 - 1], "u64": [0, 1, 2 ** 64 - 1], "i8": [-128, 0, 127], "u8": [0, 1, 255]}
@@ -421,8 +663,8 @@ def test_arrays(folder):
     write_npy(folder("in.npy"), "<i8", [3], [1, -128, 127])
     good("run", "--output=" + folder("out.npy"), path, folder("in.npy"))
     check(read_npy(folder("out.npy"))[2] == [1, -128, 127], "whole numbers are converted where they fit")
-    write_npy(folder("in.npy"), "<f8", [3], [1, 2, 2.5])
-    bad(1, "element 2, 2.5, is no int8", "run", path, folder("in.npy"))
+    write_npy(folder("in.npy"), "<i8", [3], [1, 2, 200])
+    bad(1, "element 2, 200, is no int8", "run", path, folder("in.npy"))
     write_npy(folder("in.npy"), "|i1", [4], [1, 2, 3, 4])
     bad(1, "shape [4]", "run", path, folder("in.npy"))
     with open(folder("in.npy"), "r+b") as file:
@@ -442,6 +684,625 @@ def test_arrays(folder):
         check(read_npy(folder("out.npy"))[2] == [4, 5], f"inputs in order and by name: {arguments}")
     bad(1, "no file for the input b", "run", path, folder("a.npy"))
     bad(1, "only 2 inputs", "run", path, *[folder("a.npy")] * 3)
+
+
+def npy(descr, shape, body, fortran=False, version=1):
+    """The bytes of a .npy file, whatever is in them."""
+    header = f"{{'descr': {descr!r}, 'fortran_order': {fortran}, 'shape': {tuple(shape)!r}, }}\n".encode()
+    length = struct.pack("<H" if version == 1 else "<I", len(header))
+    return b"\x93NUMPY" + bytes([version, 0]) + length + header + body
+
+
+def test_array_shapes(folder):
+    """An array has the shape of the input, or a first dimension more for several values; nothing is cut in pieces."""
+    image = folder.graph(graph("y = identity(x);", inputs="x: f32[1, 28, 28, 1];"))
+    scalar = folder.graph(graph("y = identity(x);", inputs="x: f32[];"), "scalar.webnn")
+    two = folder.graph(graph("y = add(x, z);", inputs="x: f32[2, 3]; z: f32[2, 3];"), "two.webnn")
+    x, y = folder("x.npy"), folder("y.npy")
+    for path, shape, result in (
+            (image, (1, 28, 28, 1), (1, 28, 28, 1)), (image, (28, 28), (1, 28, 28, 1)),
+            (image, (1, 1, 28, 1, 28), (1, 28, 28, 1)), (image, (3, 28, 28), (3, 28, 28, 1)),
+            (image, (3, 1, 28, 28, 1), (3, 28, 28, 1)), (image, (2, 28, 28, 1), (2, 28, 28, 1)),
+            (scalar, (), ()), (scalar, (1,), ()), (scalar, (4,), (4,)),
+            (image, (1, 28, 28, 2), None), (image, (784,), None), (image, (28, 28, 3), None), (image, (1, 3, 28, 28), None),
+            (image, (2, 2, 28, 28), None), (image, (28, 56), None), (image, (0, 28, 28), None), (scalar, (2, 2), None),
+            (scalar, (0,), None)):
+        with open(x, "wb") as file:
+            file.write(npy("<f4", shape, bytes(4 * math.prod(shape))))
+        if result is None:
+            shown = "[" + ", ".join(map(str, shape)) + "]"
+            bad(1, [f"an array of shape {shown}; the input x has shape [", "[1, 28, 28, 1]" if path == image else "[]"],
+                "run", path, x)
+        else:
+            good("run", "--quiet", "--output=" + y, path, x)
+            check(read_npy(y)[1] == result, f"{shape} for {path}: {read_npy(y)[1]}, not {result}")
+    write_npy(x, "<f4", (2, 2, 3), range(12))
+    bad(1, "2 values for the input x, which takes one", "run", two, x, x)
+
+
+def test_array_types(folder):
+    """Every kind of element that NumPy writes is read or refused, never taken for another."""
+    x, y = folder("x.npy"), folder("y.npy")
+    graphs = {name: folder.graph(graph("y = identity(x);", inputs=f"x: {name}[2, 3];"), name + ".webnn")
+              for name in ("f32", "f16", "i32", "i64", "u8")}
+
+    def read(name, data):
+        with open(x, "wb") as file:
+            file.write(data)
+        good("run", "--quiet", "--output=" + y, graphs[name], x)
+        return read_npy(y)
+
+    def refused(name, data, *words):
+        with open(x, "wb") as file:
+            file.write(data)
+        bad(1, ["x.npy: ", *words], "run", graphs[name], x)
+
+    whole = [0, 1, -2, 3, 4, 5]
+    for order in "<>=":
+        little = "<" if order == "=" else order
+        for code, name in ("f4", "f32"), ("f2", "f32"), ("f8", "f32"), ("f4", "f16"), ("i2", "i32"), ("i8", "i32"), ("i4", "i64"):
+            values = struct.pack(f"{little}6{FORMATS.get('<' + code, 'h')}", *whole)
+            check(read(name, npy(order + code, (2, 3), values))[2] == whole, f"{order}{code} for {name}")
+            columns = struct.pack(f"{little}6{FORMATS.get('<' + code, 'h')}", *(whole[i] for i in (0, 3, 1, 4, 2, 5)))
+            check(read(name, npy(order + code, (2, 3), columns, True))[2] == whole, f"{order}{code} in Fortran order for {name}")
+    check(read("u8", npy("|b1", (2, 3), bytes([0, 1, 255, 0, 1, 2])))[2] == [0, 1, 1, 0, 1, 1], "bool for uint8")
+    check(read("i32", npy("|b1", (2, 3), bytes([0, 1, 1, 0, 1, 1])))[2] == [0, 1, 1, 0, 1, 1], "bool for int32")
+    consts = "s: f32[1, 1] @scalar(1); zero: i4[1, 1] @scalar(0);"
+    graphs["i4"] = folder.graph(graph("y = dequantizeLinear(x, s, zero);", inputs="x: i4[2, 3];", consts=consts), "i4.webnn")
+    check(read("i4", npy("|i1", (2, 3), struct.pack("6b", *whole)))[2] == whole, "int8 for int4")
+    graphs["to i4"] = folder.graph(graph("y = quantizeLinear(x, s, zero);", consts=consts), "to_i4.webnn")
+    check(read("to i4", npy("<f4", (2, 3), struct.pack("<6f", *whole))) == ("|i1", (2, 3), whole), "an output of int4 has bytes")
+    pixels = read("f32", npy("|u1", (2, 3), bytes([0, 51, 102, 153, 204, 255])))[2]
+    check(max(abs(p - i / 5) for i, p in enumerate(pixels)) < 1e-6, f"bytes are pixels: {pixels}")
+    check(read("f32", npy("<f8", (2, 3), struct.pack("<6d", *[math.inf] * 5, 0.1)))[2][4:] ==
+          [math.inf, struct.unpack("f", struct.pack("f", 0.1))[0]], "float64 is rounded")
+    for name, descr, said in (("f32", "<i8", "int64"), ("f32", "<u4", "uint32"), ("f32", "|b1", "bool"), ("f16", "<i2", "int16"),
+                              ("i32", "<f4", "float32"), ("i64", "<f8", "float64"), ("u8", "<f2", "float16")):
+        body = bytes(6 * int(descr[2]))
+        refused(name, npy(descr, (2, 3), body), f"an array of {said}[2, 3]; the input x is ", "[2, 3]")
+    refused("f32", npy("<f8", (2, 3), struct.pack("<6d", 1, 2, 3, 1e300, 5, 6)), "element 3, 1e+300, is no float32")
+    refused("u8", npy("<i8", (2, 3), struct.pack("<6q", *whole)), "element 2, -2, is no uint8")
+    for descr in "<c8", "<U4", "|S4", "|O", "<M8[ns]", "|V2", "<f16", "<i3", "<f1", "<b8", "f", "", "<", "<f44", "|u16":
+        refused("f32", npy(descr, (2, 3), bytes(96)), "cannot be read" if descr else "not a .npy file")
+    good_header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
+    for header in (good_header, good_header.replace(", }", "}"), '{"shape":(2,3,),"fortran_order":False,"descr":"<f4"}', good_header + " " * 40,
+                   good_header.replace("2, 3", "2L, 3L")):
+        data = b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<6f", *whole)
+        check(read("f32", data)[2] == whole, f"a header of {header}")
+    for header in ("", "{}", "{", "}", "[1]", good_header[:-1], good_header[1:], good_header + "}", good_header.replace("2", "-2"),
+                   good_header.replace("(", "["), good_header.replace("2, 3", "2 3"), good_header.replace("2", "2.5"),
+                   good_header.replace("False", "None"), good_header.replace("'<f4'", "[('a', '<f4')]"), good_header.replace("descr", "desc"),
+                   good_header.replace("'shape': (2, 3), ", ""), good_header.replace("'fortran_order': False, ", ""),
+                   good_header[:-1] + "'shape': (2, 3), }", good_header.replace(",", "", 1), "{" * 4000):
+        refused("f32", b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode() + bytes(24), "not a .npy file")
+    for version in 2, 3:
+        check(read("f32", npy("<f4", (2, 3), struct.pack("<6f", *whole), version=version))[2] == whole, f"version {version}")
+    for version in 0, 4, 255:
+        refused("f32", npy("<f4", (2, 3), bytes(24), version=version), "not a .npy file")
+    refused("f32", npy("<f4", [1] * 9, bytes(4)), "an array of 9 dimensions; 8 are the most")
+    refused("f32", npy("<f4", [1] * 3000, bytes(4)), "dimensions; 8 are the most")
+    refused("f32", npy("<f4", [2 ** 40], b""), "its shape is too large")
+    refused("f32", npy("<f4", [65536] * 4, b""), "its shape is too large")
+    refused("f32", npy("<f4", [10 ** 40], b""), "its shape is too large")
+    refused("f32", npy("<f4", [0, 10 ** 40], b""), "its shape is too large")
+
+
+def test_dump(folder):
+    """Values of operands and nodes as files, whose names are safe whatever those are called."""
+    out, x = folder("out"), folder("x.npy")
+    write_npy(x, "<f4", (2, 3), [-3, -2, -1, 1, 2, 3])
+    path = folder.graph(graph("t = relu(x); u = mul(t, c); [a, b] = split(u, [1, 2], axis=1); y = neg(u); dead = neg(x);", outputs="y; u",
+                              consts="c: f32[] @scalar(2);"))
+    expected = {"x": ((2, 3), [-3, -2, -1, 1, 2, 3]), "t": ((2, 3), [0, 0, 0, 1, 2, 3]), "u": ((2, 3), [0, 0, 0, 2, 4, 6]),
+                "y": ((2, 3), [0, 0, 0, -2, -4, -6]), "c": ((), [2])}
+
+    def written():
+        return {name[:-4]: read_npy(os.path.join(out, name))[1:] for name in sorted(os.listdir(out))}
+
+    for backend in "cpu", "gpu":
+        if backend == "gpu" and run("run", "--random", "--quiet", "--backend=gpu", "relu:4").returncode:
+            print("skipped: values of a GPU")
+            continue
+        for names in ["t"], ["u"], ["x"], ["c"], ["y", "t", "y"], ["all"], ["all", "c", "t"]:
+            text = good("run", "--dump-to=" + out, "--output=y=" + folder("y.npy"), "--backend=" + backend,
+                        *("--dump=" + name for name in names), path, x)
+            wanted = set(names) - {"all"} | (set("xtuy") if "all" in names else set())
+            check(written() == {name: expected[name] for name in wanted}, f"{backend}: values of {names}: {written()}")
+            check(all(f"{name}: f32[" in text and name + ".npy" in text for name in wanted), f"what is written is said: {text}")
+            check(read_npy(folder("y.npy"))[1:] == expected["y"], "outputs stay what they are")
+            for name in os.listdir(out):
+                os.unlink(os.path.join(out, name))
+    write_npy(folder("three.npy"), "<f4", (3, 2, 3), range(18))
+    good("run", "--quiet", "--dump-to=" + out, "--dump=t", "--dump=x", path, folder("three.npy"))
+    check(written() == {"t": ((3, 2, 3), list(range(18))), "x": ((3, 2, 3), list(range(18)))}, f"several items: {written()}")
+    bad(1, "--dump=tt: no operand or node that the outputs depend on is called so; did you mean t?", "run", "--random", "--dump=tt", path)
+    for name in "dead", "a", "", "../t":
+        bad(1, "--dump=" + name, "run", "--random", "--dump-to=" + out, "--dump=" + name, path)
+    bad(1, "Not a directory", "run", "--random", "--dump=t", "--dump-to=" + path, path)
+    bad(1, "No such file", "run", "--random", "--dump=t", "--dump-to=" + folder("no/folder"), path)
+    # In the folder where it runs, without an option.
+    result = subprocess.run([WEBNN, "run", "--random", "--quiet", "--dump=t", path], cwd=out, env=ENVIRONMENT)
+    check(result.returncode == 0 and "t.npy" in os.listdir(out), "the folder of a dump is the current one")
+    # Operands of ONNX, labels, and what one node becomes.
+    model = folder.write("model.onnx", proto_model([("Softplus", "/act/soft", ["x"], ["/h"]), ("Mish", "/act/mish", ["/h"], ["/i"]),
+                                                    ("Neg", "", ["/i"], ["y"])], ["x"], ["y"], [2, 3], 18))
+    inner = {"%2Fact%2Fmish%7E1.npy", "%2Fact%2Fmish%7E2.npy"}
+    for names, files in ((["all"], inner | {"x.npy", "%2Fh.npy", "%2Fi.npy", "y.npy"}), (["/act/mish"], inner | {"%2Fi.npy"}), (["/act/soft"], {"%2Fh.npy"}),
+                         (["/i"], {"%2Fi.npy"}), (["/act/mish~2", "y"], {"%2Fact%2Fmish%7E2.npy", "y.npy"})):
+        good("run", "--quiet", *("--dump=" + name for name in names), "--dump-to=" + folder("onnx"), model, x)
+        check(set(os.listdir(folder("onnx"))) == files, f"values of ONNX, {names}: {os.listdir(folder('onnx'))}")
+        for name in os.listdir(folder("onnx")):
+            os.unlink(os.path.join(folder("onnx"), name))
+    # Names that are none for files.
+    names = ["..", ".", ".hidden", "/etc/passwd", "../../up", "a b", "A b", "con\\nul:", "%2F", "~", "x" * 5000, "x" * 5001, "X" * 5002, HOSTILE,
+             "\N{SNOWMAN}", "-rf", "t\tab", "all"]
+    quoted = [json.dumps(name) for name in names]
+    path = folder.graph(graph("".join(f"{name} = neg(x);" for name in quoted), outputs="; ".join(quoted)))
+    os.mkdir(folder("deep"))
+    deep = folder("deep/deeper")
+    text = good("run", "--quiet", "--dump=all", "--dump-to=" + deep, path, x)
+    files = sorted(os.listdir(deep))
+    check(len(files) == len(names) + 1 and len({name.lower() for name in files}) == len(files), f"a file for each: {files}")
+    check(os.listdir(folder("deep")) == ["deeper"] and all(re.fullmatch(r"[A-Za-z0-9_%~-][A-Za-z0-9_.%~-]*[.]npy", name) and len(name) < 256
+                                                           for name in files), f"safe names: {files}")
+    check(all(read_npy(os.path.join(deep, name))[2] == [3, 2, 1, -1, -2, -3] for name in files if name != "x.npy"), "with the values")
+
+
+def test_standard_streams(folder):
+    """A model, an input or labels from standard input, an array to standard output."""
+    x = folder("x.npy")
+    write_npy(x, "<f4", (2, 3), [-3, -2, -1, 1, 2, 3])
+    result = npy("<f4", (2, 3), struct.pack("<6f", 3, 2, 1, -1, -2, -3))
+    text = graph("y = neg(x);").encode()
+    path = folder.write("graph.webnn", text)
+    model = proto_model([("Neg", "n", ["x"], ["y"])], ["x"], ["y"], [2, 3])
+    with open(x, "rb") as file:
+        array = file.read()
+
+    def values(data):
+        with open(folder("out.npy"), "wb") as file:
+            file.write(data)
+        return read_npy(folder("out.npy"))
+
+    wanted = values(result)
+
+    def fed(data, *arguments, code=0, says=""):
+        """Standard input as a pipe, a file, and a socket, which has no name to be opened by."""
+        folder.write("in", data)
+        ours, theirs = socket.socketpair()
+        threading.Thread(target=lambda: (ours.sendall(data), ours.shutdown(socket.SHUT_WR)), daemon=True).start()
+        with open(folder("in"), "rb") as file:
+            for how in {"input": data}, {"stdin": file}, {"stdin": theirs}:
+                process = subprocess.run([WEBNN, *arguments], capture_output=True, env=ENVIRONMENT, timeout=60, **how)
+                check(process.returncode == code and says.encode() in process.stderr, f"{arguments} {how}: {process.returncode} {process.stderr}")
+                if code == 0:
+                    check(values(process.stdout) == wanted, f"{arguments} {how}: {process.stdout}")
+        ours.close()
+        theirs.close()
+
+    fed(text, "run", "--output=-", "-", x)
+    fed(text, "run", "--output=y=-", "--input=x=" + x, "-")
+    fed(model, "run", "--output=-", "-", x)
+    fed(array, "run", "--output=-", path, "-")
+    fed(array, "run", "--output=-", path, "x=-")
+    fed(array, "run", "--output=-", "--input=x=-", path)
+    fed(array[-24:], "run", "--output=-", "--input=x=-", path)
+    fed(b"", "run", "--random", "-", code=1, says="webnn: standard input: ")
+    fed(b"", "run", path, "-", code=1, says="0 bytes")
+    weighed = graph("y = add(x, c);", consts="c: f32[2, 3];").encode()
+    fed(weighed, "run", "--random", "-", code=1, says="webnn: standard input:3:12: no weights")
+    write_safetensors(folder("c.safetensors"), {"c": ("F32", [2, 3], struct.pack("<6f", 6, 4, 2, -2, -4, -6))})
+    fed(weighed, "run", "--output=-", "--weights=" + folder("c.safetensors"), "-", x)
+    process = subprocess.run([WEBNN, "run", "--labels=-", folder.graph(graph("y = neg(x);", inputs="x: f32[3];"), "row.webnn"), "--random"],
+                             input="one\ntwo\nthree\n", capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+    check(process.returncode == 0 and "two" in process.stdout, f"labels from standard input: {process}")
+    for arguments in (["-", "-"], ["--labels=-", "-"], ["--input=x=-", "-"], ["--input=-", path, "x=-"], ["--expect=-", path, "-"]):
+        bad(2, "standard input, -, can be read once only", "run", *arguments)
+    two = folder.graph(graph("y = neg(x); z = neg(y);", outputs="y; z"), "two.webnn")
+    bad(2, "can have one array only", "run", "--random", "--output=y=-", "--output=z=-", two)
+    for option in "--profile", "--find-nan", "--expect=" + x, "--repeat=2":
+        bad(2, "--output=- leaves no place", "run", "--random", "--output=-", option, path)
+    # It is no file that has that name.
+    check(not os.path.exists("-"), "no file is called -")
+    process = subprocess.run([WEBNN, "run", "--random", "-"], stdin=subprocess.DEVNULL, preexec_fn=lambda: os.close(0), capture_output=True,
+                             env=ENVIRONMENT, timeout=60)
+    check(process.returncode == 1 and b"standard input: Bad file descriptor" in process.stderr, f"no standard input: {process}")
+    process = subprocess.Popen([WEBNN, "run", "--random", "--output=-", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT,
+                               preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN))
+    process.stdout.close()
+    message = process.stderr.read()
+    check(process.wait() == 1 and b"standard output: Broken pipe" in message, f"nobody reads: {message}")
+    process.stderr.close()
+    ours, theirs = pty.openpty()
+    process = subprocess.run([WEBNN, "run", "--random", "--output=-", path], stdout=theirs, stderr=subprocess.PIPE, env=ENVIRONMENT, timeout=60)
+    check(process.returncode == 1 and b"nothing for a terminal" in process.stderr, f"an array for a terminal: {process}")
+    os.close(ours)
+    os.close(theirs)
+    check("inputs" in subprocess.run([WEBNN, "info", "-"], input=text, capture_output=True, env=ENVIRONMENT).stdout.decode(), "info of a stream")
+
+
+def compared(code, *arguments):
+    """What `webnn compare --json` says, with an exit code."""
+    result = run("compare", "--json", *arguments)
+    check(result.returncode == code, f"compare {' '.join(arguments)}: {result.returncode}, expected {code}: {result.stdout} {result.stderr}")
+    report = json.loads(result.stdout) if result.stdout else {"outputs": [{}], "nodes": {}}
+    check(report.get("within") == (code == 0), f"compare {' '.join(arguments)}: within or not: {report}")
+    return report
+
+
+def write_npz(path, arrays, compression=zipfile.ZIP_STORED, **more):
+    with zipfile.ZipFile(path, "w", compression, **more) as file:
+        for name, data in arrays.items():
+            file.writestr(name + ".npy", data)
+
+
+def test_compare(folder):
+    """Models, backends and expected values, and where they part."""
+    x = folder("x.npy")
+    write_npy(x, "<f4", (2, 3), [-3, -2, -1, 1, 2, 3])
+    nodes = "t = mul(x, w); u = relu(t); y = neg(u); z = abs(t);"
+
+    def model(name, weight=2.0, nodes=nodes, outputs="y; z", inputs="x: f32[2, 3];", consts=None):
+        return folder.graph(graph(nodes, outputs, inputs, consts or f"w: f32[2, 3] @scalar({weight});"), name)
+
+    first, same = model("first.webnn"), model("same.webnn")
+    other = model("other.webnn", nodes="t = mul(x, w); u = clamp(t, minValue=0, maxValue=4); y = neg(u); z = abs(t);")
+    text = good("compare", "--input=" + x, first, same)
+    check(text.count("all 6 elements are equal") == 2 and "2 of 2 outputs within tolerance" in text, f"the same: {text}")
+    text = run("compare", "--nodes", "--input=" + x, first, other).stdout
+    for words in ("y: float32[2, 3]", "1 of 6 elements beyond 0.0001 of the scale",
+                  "largest difference 2, 0.5 of the scale 4, at [1, 2]: -6, reference -4", "all 6 elements are equal",
+                  'They part first at the node 1, relu "u", with the value', "of the value t, float32[2, 3]: equal", "1 of 2 outputs within"):
+        check(words in text, f"two models: {words!r} is not in {text}")
+    report = compared(1, "--nodes", "--input=" + x, first, other)
+    y, z = report["outputs"]
+    check((y["name"], y["type"], y["shape"], y["elements"], y["beyond"], y["unequal"], y["max_difference"], y["max_relative"], y["scale"]) ==
+          ("y", "float32", [2, 3], 6, 1, 1, 2, 0.5, 4) and y["largest"] == {"item": 0, "at": [1, 2], "value": -6, "reference": -4}, f"y: {y}")
+    check(z["within"] and not y["within"] and z["unequal"] == 0, f"z: {z}")
+    found = report["nodes"]["first"]
+    check((found["name"], found["node"], found["operator"], found["label"]) == ("u", 1, "relu", "u") and
+          [(o["kind"], o["name"], o["within"]) for o in found["operands"]] == [("value", "t", True)], f"the node: {found}")
+    heavy = model("heavy.webnn", 2.5)
+    found = compared(1, "--nodes", "--input=" + x, first, heavy)["nodes"]["first"]
+    operands = {o["kind"]: o for o in found["operands"]}
+    check(found["name"] == "t" and operands["constant"]["name"] == "w" and operands["constant"]["max_difference"] == 0.5, f"a weight: {found}")
+    every = compared(1, "--nodes=all", "--input=" + x, first, heavy)["nodes"]
+    check([(v["name"], v["within"]) for v in every["all"]] == [("t", False), ("u", False), ("y", False), ("z", False)], f"all values: {every}")
+    check("within u" not in run("compare", "--nodes=all", "--input=" + x, first, heavy).stdout, "all values are shown")
+    # One model, in different ways.
+    for options in ["--with-strict"], ["--with-threads=1"], ["--with-backend=cpu"], ["--without-pass=fuse_activations"], ["--strict", "--with-threads=2"]:
+        check(compared(0, *options, DIGITS_GRAPH)["items"] == 1, f"{options}")
+        check(compared(0, "--nodes", *options, DIGITS_GRAPH)["nodes"]["compared"] == 10, f"{options}: all nodes")
+    gpu = not run("run", "--random", "--quiet", "--backend=gpu", "relu:4").returncode
+    if not gpu:
+        print("skipped: comparing with a GPU")
+    for pair in (["--with-backend=gpu"], ["--backend=gpu", "--with-backend=cpu"], ["--device=0", "--with-backend=cpu"]) if gpu else ():
+        report = compared(0, "--nodes", *pair, DIGITS_GRAPH)
+        check({report["backend"], report["reference_backend"]} == {"cpu", "vulkan"} and report["nodes"]["compared"] == 10, f"{pair}: {report}")
+    report = compared(1, "--nodes", "--with-backend=dummy", DIGITS_GRAPH)
+    check(report["nodes"]["first"]["label"] == "conv1", f"a backend that computes nothing: {report['nodes']}")
+    report = compared(0, "--with-strict", "--input=" + os.path.join(DIGITS, "test.npy"), DIGITS_GRAPH)
+    check(report["items"] == 450 and report["outputs"][0]["elements"] == 4500, f"every item of an array: {report}")
+    # More values than one graph computes beside each other.
+    chain = "".join(f"n{i} = add({f'n{i - 1}' if i else 'x'}, c);" for i in range(1200)) + "y = relu(n1199);"
+    long, bent = (folder.graph(graph(text, consts="c: f32[2, 3] @scalar(1);"), name) for text, name in
+                  ((chain, "long.webnn"), (chain.replace("n1000 = add", "n1000 = sub"), "bent.webnn")))
+    check(compared(0, "--nodes", "--with-strict", long)["nodes"]["compared"] == 1201, "a long model")
+    found = compared(1, "--nodes", long, bent)["nodes"]
+    check(found["first"]["name"] == "n1000" and 1001 <= found["compared"] < 1201, f"the end of a long model is left out: {found}")
+    # Nodes of ONNX by their labels, whatever operators they become; those without a label are not matched.
+    nodes = [("Softplus", "a", ["x"], ["p"]), ("Mish", "b", ["p"], ["q"]), ("Neg", "", ["q"], ["r"]), ("Neg", "", ["r"], ["s"]), ("Abs", "c", ["s"], ["y"])]
+    mish = folder.write("mish.onnx", proto_model(nodes, ["x"], ["y"], [2, 3], 18))
+    nodes[1] = ("Relu", "b", ["p"], ["q"])
+    relu = folder.write("relu.onnx", proto_model(nodes, ["x"], ["y"], [2, 3], 18))
+    found = compared(1, "--nodes=all", mish, relu)["nodes"]
+    check([v["name"] for v in found["all"]] == ["p", "q", "r", "s", "y"] and found["first"]["label"] == "b", f"names of operands: {found}")
+    nodes = [(operator, label, ["x" if name == "x" else "other " + name for name in operands], ["y" if name == "y" else "other " + name for name in results])
+             for operator, label, operands, results in nodes]
+    renamed = folder.write("renamed.onnx", proto_model(nodes, ["x"], ["y"], [2, 3], 18))
+    for first_model, second in (mish, renamed), (renamed, mish):
+        found = compared(1, "--nodes=all", first_model, second)["nodes"]
+        check([v["label"] for v in found["all"]] == ["a", "b", "c"] and found["first"]["label"] == "b", f"labels: {found}")
+    check(compared(0, "--nodes", "--with-strict", mish)["nodes"]["compared"] == 7, "all nodes of ONNX")
+    good("run", "--random", "--quiet", "--dump=all", "--dump-to=" + folder("values"), "bert_layer")
+    report = compared(0, "--nodes", "bert_layer", folder("values"))
+    check(len(report["outputs"]) == 1 and report["nodes"]["compared"] == report["nodes"]["values"] > 20, f"a dump of a built-in network: {report}")
+    # The seed.
+    outputs = [compared(0, *seed, first, same)["outputs"][1]["scale"] for seed in ([], ["--seed=0"], ["--seed=1"], ["--seed=18446744073709551615"])]
+    check(outputs[0] == outputs[1] and len(set(outputs)) == 3, f"random numbers of seeds: {outputs}")
+    # Names that differ, and what one side has alone.
+    renamed = model("renamed.webnn", nodes="p = mul(x2, w); q = relu(p); r = neg(q); s = abs(p);", outputs="r; s", inputs="x2: f32[2, 3];")
+    report = compared(0, "--nodes", "--input=" + x, first, renamed)
+    check([o["name"] for o in report["outputs"]] == ["y", "z"] and report["nodes"]["compared"] == 0, f"by number: {report}")
+    more = model("more.webnn", outputs="y; z; u")
+    report = compared(1, first, more)
+    check(report["only_of_reference"] == [{"name": "u"}] and all(o["within"] for o in report["outputs"]), f"an output more: {report}")
+    check("u: float32[2, 3], only of the reference" in run("compare", first, more).stdout, "an output more")
+    report = compared(1, more, first)
+    check(report["not_compared"] == [{"name": "u"}], f"an output less: {report}")
+    swapped = model("swapped.webnn", outputs="z; y")
+    compared(0, first, swapped)
+    two = model("two.webnn", nodes="y = add(x, b);", outputs="y", inputs="x: f32[2, 3]; b: f32[2, 3];")
+    one = model("one.webnn", nodes="y = add(x, x);", outputs="y")
+    compared(0, "--input=x=" + x, "--input=b=" + x, two, one)
+    compared(0, "--input=x=" + x, "--input=b=" + x, one, two)
+    compared(1, "--input=x=" + x, one, two)
+    half = model("half.webnn", inputs="x: f16[2, 3];", consts="w: f16[2, 3] @scalar(2);")
+    report = compared(0, first, half)
+    check(report["outputs"][0]["reference_type"] == "float16" and report["outputs"][0]["tolerance"] == 0.01, f"types that differ: {report}")
+    check(report["outputs"][0]["unequal"] == 0, "both get the numbers that float16 has")
+    flat = model("flat.webnn", nodes="t = mul(x, w); u = relu(t); y = reshape(u, [6]); z = cast(t, i32);")
+    first_outputs = compared(1, "--input=" + x, first, flat)["outputs"]
+    check([o.get("mismatch") for o in first_outputs] == ["shape", "type"], f"shapes and types: {first_outputs}")
+    text = run("compare", first, flat).stdout
+    check("float32[2, 3], reference float32[6]" in text and "of another shape" in text and "another kind" in text, f"in words: {text}")
+    wide = model("wide.webnn", nodes="y = neg(x); z = abs(x);", inputs="x: f32[3, 3];")
+    bad(2, "the input x is float32[2, 3], that of the reference float32[3, 3]", "compare", first, wide)
+    # Standard input is read once and serves both.
+    with open(DIGITS_GRAPH, "rb") as file:
+        result = subprocess.run([WEBNN, "compare", "--json", "--with-strict", "--weights=" + os.path.join(DIGITS, "digits.safetensors"), "-"],
+                                stdin=file, capture_output=True, env=ENVIRONMENT, timeout=60)
+    check(result.returncode == 0 and json.loads(result.stdout)["within"], f"a model on standard input: {result}")
+    # What cannot be compared is neither the same nor different.
+    for words, arguments in (
+            ("No such file", [first, "/nonexistent.webnn"]), ("No such file", ["/nonexistent.webnn", first]), ("No such file", ["--random", DIGITS_GRAPH, "/no.npy"]),
+            ("No such file", ["--input=/no.npy", first, same]), ("compare with what", [first]), ("which graph", []), ("one reference", [first, same, x]),
+            ("no backend nonsense", ["--with-backend=nonsense", first]), ("no pass", ["--without-pass=nonsense", first]), ("--with-threads=0", ["--with-threads=0", first]),
+            ("--nodes=some", ["--nodes=some", first, same]), ("--absolute=-1", ["--absolute=-1", first, same]), ("leave no place", ["--expect=" + x, first, same]),
+            ("leave no place", ["--with-strict", first, x]), ("read once", ["--input=-", "-", first]), ("read once", ["-", "-"]), ("read once", ["--expect=-", "-"]),
+            ("say NAME=FILE", ["--random", "--expect=" + x, first]), ("the input x has a file", ["--input=x=" + x, "--input=x=" + x, two, one])):
+        error = bad(2, words, "compare", *arguments)
+        check(error.startswith("webnn: "), f"compare {arguments}: {error}")
+    for value in "nan", "-1", "inf", "", "x", "1x", "float33=1", "=1", "uint8=", "float32=-1", "1e999":
+        bad(2, f"--tolerance={value}: expected a number", "compare", "--tolerance=" + value, first, same)
+    with open("/dev/full", "w") as full:
+        check(subprocess.run([WEBNN, "compare", first, same], stdout=full, stderr=subprocess.DEVNULL, env=ENVIRONMENT).returncode == 2, "a full disk")
+
+
+def test_compare_tolerances(folder):
+    """Numbers that are near, far, denormal, infinite or none at all."""
+    shape = (2, 3)
+    x, e = folder("x.npy"), folder("e.npy")
+
+    def output(dtype, is_, expected, *options, descr=None, code=0):
+        """Compares numbers that a graph hands on with expected ones."""
+        path = folder.graph(graph("y = identity(x);", inputs=f"x: {dtype}[2, 3];"))
+        own = {"f32": "<f4", "f16": "<f2", "i32": "<i4", "i64": "<i8", "u64": "<u8", "u8": "|u1"}[dtype]
+        write_npy(x, own, shape, is_)
+        write_npy(e, descr or own, shape, expected)
+        return compared(code, *options, "--input=" + x, path, e)["outputs"][0]
+
+    base = [0, 1, 2, 3, 4, -8]
+    for dtype, near, far in ("f32", 7e-4, 9e-4), ("f16", 0.0625, 0.125):
+        output(dtype, [near] + base[1:], base)
+        found = output(dtype, [far] + base[1:], base, code=1)
+        check(found["beyond"] == 1 and found["scale"] == 8 and found["largest"]["at"] == [0, 0], f"{dtype}: {found}")
+        output(dtype, [far] + base[1:], base, "--tolerance=0.1")
+        output(dtype, [near] + base[1:], base, "--tolerance=0", code=1)
+        output(dtype, [far] + base[1:], base, "--absolute=0.2")
+        output(dtype, [far] + base[1:], base, f"--tolerance={'float32' if dtype == 'f32' else 'float16'}=0.1")
+        output(dtype, [far] + base[1:], base, "--tolerance=int8=100", code=1)
+    output("f32", [1e-39] + base[1:], [0] + base[1:], "--tolerance=0")
+    output("f32", [1e-39, 0, 0, 0, 0, 0], [0, 0, -1e-39, 0, 0, 0])
+    found = output("f32", [1e-9, 0, 0, 0, 0, 0], [0] * 6, code=1)
+    check(found["max_relative"] == "Infinity" and found["scale"] == 0, f"nothing but zeros: {found}")
+    output("f32", base, base, descr="<f8")
+    output("f32", [0.1, 0, 0, 0, 0, 0], [0.1, 0, 0, 0, 0, 0], descr="<f8")
+    # NaN and infinities.
+    nan, inf = math.nan, math.inf
+    found = output("f32", [nan, inf, -inf, 1, 2, 3], [nan, inf, -inf, 1, 2, 3])
+    check(found["unequal"] == 0 and found["scale"] == 3, f"the same specials: {found}")
+    found = output("f32", [1, nan, inf, -inf, 5, nan], [1, 2, 3, inf, inf, inf], code=1)
+    check((found["beyond"], found["nans"], found["infinities"], found["scale"], found["max_difference"]) == (5, 2, 3, 3, 0), f"specials: {found}")
+    check(found["first_nan"] == {"item": 0, "at": [0, 1], "value": "NaN", "reference": 2} and
+          found["first_infinity"] == {"item": 0, "at": [0, 2], "value": "Infinity", "reference": 3}, f"the first specials: {found}")
+    found = output("f32", [0] * 6, [nan] * 6, "--tolerance=1e300", "--absolute=1e300", code=1)
+    check(found["nans"] == 6, f"no tolerance is for NaN: {found}")
+    path = folder.graph(graph("y = identity(x);"))
+    write_npy(x, "<f4", shape, [1, nan, inf, -inf, 5, nan])
+    write_npy(e, "<f4", shape, [1, 2, 3, inf, 5, nan])
+    text = run("compare", "--input=" + x, path, e).stdout
+    check("1 NaN on one side alone, the first at [0, 1]: nan, reference 2" in text and
+          "2 infinite on one side alone, or of the other sign, the first at [0, 2]: inf, reference 3" in text, f"specials in words: {text}")
+    # Whole numbers are exact, also those that no double has.
+    for dtype, low, high in ("i64", -2 ** 63, 2 ** 63 - 1), ("u64", 0, 2 ** 64 - 1), ("i32", -2 ** 31, 2 ** 31 - 1), ("u8", 0, 255):
+        output(dtype, [low, high, 1, 2, 3, 4], [low, high, 1, 2, 3, 4])
+        found = output(dtype, [low, high, 1, 2, 3, 4], [low, high - 1, 1, 2, 3, 4], code=1)
+        check((found["max_difference"], found["exact"], found["largest"]["value"], found["largest"]["reference"]) == (1, True, high, high - 1),
+              f"{dtype}: {found}")
+        found = output(dtype, [low, low, 1, 2, 3, 4], [low, high, 1, 2, 3, 4], code=1)
+        check(found["max_difference"] == float(high - low), f"{dtype}: {found}")
+        name = {"i64": "int64", "u64": "uint64", "i32": "int32", "u8": "uint8"}[dtype]
+        output(dtype, [low, high, 1, 2, 3, 4], [low, high - 2, 1, 2, 3, 4], f"--tolerance={name}=2")
+        output(dtype, [low, high, 1, 2, 3, 4], [low, high - 3, 1, 2, 3, 4], f"--tolerance={name}=2", "--tolerance=100", code=1)
+    output("i64", [1, 2, 3, 4, 5, -6], [1, 2, 3, 4, 5, -6], descr="<i4")
+    output("u64", [1, 2, 3, 4, 5, 2 ** 64 - 6], [1, 2, 3, 4, 5, -6], descr="<i8", code=1)
+    output("u8", [0, 1, 0, 1, 1, 0], [0, 1, 0, 1, 1, 0], descr="|b1")
+    check(output("f32", base, [0, 1, 2, 3, 4, -8], descr="<i8", code=1)["mismatch"] == "type", "another kind of numbers")
+
+
+def test_compare_expected(folder):
+    """Expected values of arrays, archives, folders and ONNX's test data."""
+    x, values = folder("x.npy"), [-3, -2, -1, 1, 2, 3]
+    write_npy(x, "<f4", (2, 3), values)
+    floats = lambda numbers: struct.pack(f"<{len(numbers)}f", *numbers)
+    path = folder.graph(graph("t = relu(x); y = neg(t); z = abs(x);", outputs="y; z"))
+    one = folder.graph(graph("y = neg(x);"), "one.webnn")
+    arrays = {"x": npy("<f4", (2, 3), floats(values)), "t": npy("<f4", (2, 3), floats([0, 0, 0, 1, 2, 3])),
+              "y": npy("<f4", (2, 3), floats([0, 0, 0, -1, -2, -3])), "z": npy("<f4", (2, 3), floats([3, 2, 1, 1, 2, 3]))}
+    wrong = dict(arrays, t=npy("<f4", (2, 3), floats([0, 9, 0, 1, 2, 3])))
+    y, z = folder.write("y.npy", arrays["y"]), folder.write("z.npy", arrays["z"])
+    report = compared(0, "--input=" + x, f"--expect=y={y}", f"--expect=z={z}", path)
+    check([o["unequal"] for o in report["outputs"]] == [0, 0], f"a file for each: {report}")
+    report = compared(0, "--input=" + x, f"--expect=z={z}", path)
+    check([o["name"] for o in report["outputs"]] == ["z"] and report["not_compared"] == [{"name": "y"}], f"one of two: {report}")
+    compared(1, "--input=" + x, f"--expect=z={y}", path)
+    bad(2, "no file for the input x", "compare", f"--expect=z={z}", path)
+    compared(1, "--random", f"--expect=z={z}", path)
+    minus = folder.write("minus.npy", npy("<f4", (2, 3), floats([-v for v in values])))
+    compared(0, "--input=" + x, one, minus)
+    result = subprocess.run([WEBNN, "compare", "--input=" + x, "--expect=y=-", one], input=open(minus, "rb").read(), capture_output=True, env=ENVIRONMENT)
+    check(result.returncode == 0, f"expected values from standard input: {result}")
+    # Archives, with inputs and values of nodes.
+    for how, more in (zipfile.ZIP_STORED, {}), (zipfile.ZIP_DEFLATED, {}), (zipfile.ZIP_DEFLATED, {"compresslevel": 9}):
+        archive, bent = folder("good.npz"), folder("bent.npz")
+        write_npz(archive, arrays, how, **more)
+        write_npz(bent, wrong, how, **more)
+        for arguments in [path, archive], ["--expect=" + archive, path], ["--input=" + archive, path, archive], ["--input=" + x, path, archive]:
+            report = compared(0, "--nodes", *arguments)
+            check(len(report["outputs"]) == 2 and report["nodes"]["compared"] == 3, f"an archive: {report}")
+        report = compared(1, "--nodes", path, bent)
+        check(all(o["within"] for o in report["outputs"]) and report["nodes"]["first"]["name"] == "t", f"a value of a node: {report}")
+        compared(0, path, bent)
+        good("run", "--quiet", "--output=z=" + folder("out.npy"), path, archive)
+        check(read_npy(folder("out.npy"))[2] == [3, 2, 1, 1, 2, 3], "an archive as input")
+    # What was dumped.
+    good("run", "--quiet", "--random", "--seed=7", "--dump=all", "--dump-to=" + folder("dump"), DIGITS_GRAPH)
+    report = compared(0, "--nodes", DIGITS_GRAPH, folder("dump"))
+    check(report["nodes"]["compared"] == 10 and report["outputs"][0]["unequal"] <= 10, f"a dump: {report}")
+    good("run", "--quiet", "--dump=all", "--dump-to=" + folder("many"), DIGITS_GRAPH, os.path.join(DIGITS, "test.npy"))
+    check(compared(0, "--nodes", DIGITS_GRAPH, folder("many"))["items"] == 450, "a dump of several items")
+    first = folder.write("first.npy", npy("|u1", (8, 8), open(os.path.join(DIGITS, "test.npy"), "rb").read()[-64:]))
+    bad(2, "450 values for the output probabilities; 1 were computed", "compare", "--input=" + first, DIGITS_GRAPH, folder("many"))
+    # ONNX's test data: by the names of tensors, or by number.
+    model = folder.write("model.onnx", proto_model([("Sub", "minus", ["a", "b"], ["c"]), ("Neg", "n", ["c"], ["d"])], ["a", "b"], ["c", "d"], [2, 3]))
+    a, b = [6, 5, 4, 3, 2, 1], [1, 1, 2, 3, 5, 8]
+    c = [i - k for i, k in zip(a, b)]
+    d = [-i for i in c]
+    data = folder("test_data_set_0")
+    os.mkdir(data)
+    bad(2, "no arrays in this folder", "compare", model, data)
+    double = field(10, struct.pack("<6d", *c))
+    for names in ("", "", "", ""), ("a", "b", "c", "d"), ("q", "r", "s", "t"):
+        tensors = [proto_tensor(1, [2, 3], floats(numbers), name) for numbers, name in zip((a, b, c, d), names)]
+        for more in tensors[2], proto_tensor(11, [2, 3], b"", names[2], double), proto_tensor(1, [2, 3], b"", names[2], field(4, floats(c))), \
+                proto_tensor(1, [2, 3], b"", names[2], b"".join(b"\x25" + floats([v]) for v in c)):
+            for name, tensor in ("input_0", tensors[0]), ("input_1", tensors[1]), ("output_0", more), ("output_1", tensors[3]):
+                folder.write(os.path.join("test_data_set_0", name + ".pb"), tensor)
+            check([o["unequal"] for o in compared(0, model, data)["outputs"]] == [0, 0], f"test data of {names}")
+    for name, number in ("input_0", 1), ("input_1", 0):  # a name counts more than a number
+        folder.write(os.path.join("test_data_set_0", name + ".pb"), proto_tensor(1, [2, 3], floats((a, b)[number]), "ab"[number]))
+    compared(0, model, data)
+    good("run", "--quiet", "--output=d=" + folder("d.npy"), model, "b=" + os.path.join(data, "input_0.pb"), os.path.join(data, "input_1.pb"))
+    check(read_npy(folder("d.npy"))[2] == d, "tensors of ONNX as inputs")
+    check(compared(0, "--input=a=" + os.path.join(data, "input_1.pb"), "--input=b=" + os.path.join(data, "input_0.pb"),
+                   "--expect=d=" + os.path.join(data, "output_1.pb"), model)["outputs"][0]["name"] == "d", "single tensors")
+    # Every type, raw and in fields.
+    for name, kind, code, numbers in (("u8", 2, "B", [0, 255]), ("i8", 3, "b", [-128, 127]), ("i32", 6, "i", [-2 ** 31, 2 ** 31 - 1]),
+                                      ("i64", 7, "q", [-2 ** 63, 2 ** 63 - 1]), ("u32", 12, "I", [0, 2 ** 32 - 1]), ("u64", 13, "Q", [0, 2 ** 64 - 1]),
+                                      ("f16", 10, "e", [1.5, -2]), ("u8", 9, "B", [0, 1]), ("i32", 4, "H", [0, 65535]), ("i32", 5, "h", [-32768, 32767])):
+        graph_path = folder.graph(graph("y = identity(x);", inputs=f"x: {name}[2];"), "typed.webnn")
+        raw = struct.pack(f"<2{code}", *numbers)
+        bits = [int.from_bytes(raw[i:i + len(raw) // 2], "little", signed=code in "bhiq" and kind != 10) for i in (0, len(raw) // 2)]
+        varints = b"".join(field(1, v % 2 ** 64)[1:] for v in bits)
+        number = 7 if kind == 7 else 11 if kind in (12, 13) else 5
+        raw_file = folder.write("raw.pb", proto_tensor(kind, [2], raw))
+        packed = folder.write("packed.pb", proto_tensor(kind, [2], more=field(number, varints)))
+        apart = folder.write("apart.pb", proto_tensor(kind, [2], more=b"".join(field(number, v % 2 ** 64) for v in bits)))
+        for tensor in raw_file, packed, apart:
+            check(compared(0, "--input=" + tensor, graph_path, raw_file)["outputs"][0]["unequal"] == 0, f"ONNX type {kind} in {tensor}")
+    brain = folder.write("brain.pb", proto_tensor(16, [2, 3], b"".join(struct.pack("<f", v)[2:] for v in values)))
+    check(compared(0, "--input=" + x, "--expect=z=" + folder.write("z.pb", proto_tensor(16, [2, 3], b"".join(struct.pack("<f", abs(v))[2:] for v in values))),
+                   path)["outputs"][0]["reference_type"] == "bfloat16", "bfloat16")
+    good("run", path, brain)
+    # Damaged ones.
+    tensor = proto_tensor(1, [2, 3], floats(a))
+    for data, words in ((b"", "type is 0"), (tensor[:-1], "no tensor of ONNX"), (b"\0" + tensor, "no tensor of ONNX"), (proto_tensor(8, [2, 3]), "its type is 8"),
+                        (proto_tensor(14, [1], bytes(8)), "its type is 14"), (proto_tensor(99, [1], bytes(8)), "its type is 99"),
+                        (proto_tensor(1, [2, 3], floats(a)[:-4]), "has not the data"), (proto_tensor(1, [2, 3]), "has not the data"),
+                        (proto_tensor(1, [2, 3], more=field(4, floats(a) + bytes(4))), "has not the data"), (proto_tensor(7, [2 ** 31 - 1]), "has not the data"),
+                        (proto_tensor(1, [2 ** 31]), "too large"), (proto_tensor(1, [2 ** 64 - 6], floats(a)), "too large"), (proto_tensor(1, [1] * 9, bytes(4)), "9 dimensions"),
+                        (proto_tensor(7, [2], more=field(7, b"\x80" * 11)), "has not the data"), (proto_tensor(1, [2, 3], more=field(14, 1)), "in another file"),
+                        (field(1, b"\1" * (1 << 18)) + field(2, 1), "more memory"), (b"noise" * 9, "no tensor of ONNX")):
+        bad(1, words, "run", one, folder.write("bad.pb", data))
+        bad(2, words, "compare", "--input=" + x, one, folder("bad.pb"))
+
+
+def test_archives(folder):
+    """Archives that are damaged or lie."""
+    one = folder.graph(graph("y = neg(x);"))
+    x = npy("<f4", (2, 3), bytes(24))
+    path, y = folder("a.npz"), folder.write("y.npy", x)
+
+    def refused(data, *words):
+        folder.write("a.npz", data)
+        for code, arguments in (1, ["run", one, path]), (2, ["compare", "--input=" + path, one, y]):
+            result, _, error, peak = limited(*arguments)
+            check(result == code and all(word in error for word in words), f"{arguments}: {result} {error!r} does not say {words}")
+            check(SANITIZED or peak < 100 << 20, f"{arguments}: {peak >> 20} MiB")
+
+    archives = []
+    for how in zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED:
+        write_npz(path, {"x": x, "y": x}, how)
+        with open(path, "rb") as file:
+            archives.append(file.read())
+        good("run", "--quiet", one, path)
+        with zipfile.ZipFile(path, "w", how) as file:  # as numpy writes them
+            with file.open("x.npy", "w", force_zip64=True) as entry:
+                entry.write(x)
+        good("run", "--quiet", one, path)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("x.npy", x)
+        file.comment = b"PK" * 30000
+    good("run", "--quiet", one, path)
+    # The sizes of an entry and of the list of entries in 64 bits, as of archives of more than 4 GiB.
+    name, size = b"x.npy", len(x)
+    local = b"PK\3\4" + struct.pack("<5H3I2H", 45, 0, 0, 0, 0, zlib.crc32(x), 0xffffffff, 0xffffffff, len(name), 0) + name
+    extra = struct.pack("<2H3Q", 1, 24, size, size, 0)
+    entry = b"PK\1\2" + struct.pack("<6H3I5H2I", 45, 45, 0, 0, 0, 0, zlib.crc32(x), 0xffffffff, 0xffffffff, len(name), len(extra), 0, 0, 0, 0,
+                                     0xffffffff) + name + extra
+    begin = len(local) + size
+
+    def large(entry=entry, count=1, length=None, begin=begin, far=None):
+        length = len(entry) if length is None else length
+        end = b"PK\6\6" + struct.pack("<Q2H2I4Q", 44, 45, 45, 0, 0, count, count, length, begin)
+        far = len(local) + size + len(entry) if far is None else far
+        return (local + x + entry + end + b"PK\6\7" + struct.pack("<IQI", 0, far, 1) +
+                b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 0xffff, 0xffff, 0xffffffff, 0xffffffff, 0))
+
+    folder.write("a.npz", large())
+    good("run", "--quiet", one, path)
+    for data in (large(count=2), large(count=2 ** 60), large(begin=2 ** 63), large(length=2 ** 64 - 1), large(far=2 ** 64 - 1), large(far=0),
+                 large(entry.replace(extra, struct.pack("<2H3Q", 1, 24, size, size, 2 ** 64 - 1))), large(entry.replace(extra, struct.pack("<2H3Q", 1, 24, 2 ** 63, 2 ** 63, 0))),
+                 large(entry.replace(extra, struct.pack("<2H3Q", 1, 99, size, size, 0))), large(entry.replace(extra, struct.pack("<2H3Q", 2, 24, size, size, 0)))):
+        refused(data, "a.npz", "damaged archive")
+    for archive in archives:
+        refused(archive[:-1], "damaged archive")
+        refused(archive[:30], "damaged archive")
+        refused(archive[1:], "damaged archive")
+        for at in range(len(archive)):  # one byte after the other
+            bent = bytearray(archive)
+            bent[at] ^= 255
+            folder.write("a.npz", bent)
+            check(run("run", "--quiet", "--random", one, path).returncode in (0, 1), f"byte {at} of an archive")
+        bent = bytearray(archive)
+        bent[archive.index(b"PK\1\2") + 16] ^= 1
+        refused(bytes(bent), "a.npz[x]: a damaged archive")
+        bent = bytearray(archive)
+        bent[archive.index(b"PK\1\2") + 8] |= 1
+        refused(bytes(bent), "a.npz[x]: encrypted")
+        bent = bytearray(archive)
+        bent[archive.index(b"PK\1\2") + 10] = 12
+        refused(bytes(bent), "compressed in an unknown way")
+    for size in 2 ** 30, 2 ** 32 - 2:  # what a few bytes cannot be
+        bent = bytearray(archives[1])
+        bent[archives[1].index(b"PK\1\2") + 24:archives[1].index(b"PK\1\2") + 28] = struct.pack("<I", size)
+        refused(bytes(bent), "are the most that are read" if size > 2 ** 30 else "damaged archive")
+    refused(b"", "damaged archive")
+    refused(b"PK\5\6" + bytes(18), "an archive of no arrays")
+    write_npz(path, {}, zipfile.ZIP_STORED)
+    bad(1, "an archive of no arrays", "run", one, path)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("readme.txt", "nothing")
+    bad(1, "an archive of no arrays", "run", one, path)
+    write_npz(path, {"q": x})
+    bad(1, "no file for the input x", "run", one, path)
+    bad(2, "no output of the graph has a value", "compare", "--random", one, path)
+    write_npz(path, {"x": npy("<f4", (2, 2), bytes(16))})
+    bad(1, ["a.npz[x]: an array of shape [2, 2]", "[2, 3]"], "run", one, path)
+    write_npz(path, {"x": b"noise"})
+    bad(1, "a.npz[x]: not a .npy file", "run", one, path)
+    bad(1, "an archive of arrays", "run", one, "x=" + path)
 
 
 def test_images(folder):
@@ -524,6 +1385,7 @@ def test_graph_command(folder):
         outputs.append(read_npy(folder("out.npy")))
     check(outputs[0] == outputs[1], "the demo network written and read again gives the same bits")
     check(outputs[0][1] == (450, 10), "an array of 450 images gives 450 results")
+    bad(1, "No space left", "graph", "--emit=webnn", "--weights-out=/dev/full", DIGITS_GRAPH)
     passes = good("graph", "--passes").split()
     check(len(passes) > 1 and "prune" in passes, f"--passes: {passes}")
     before = good("graph", "--before", DIGITS_GRAPH)
@@ -545,6 +1407,50 @@ def test_graph_command(folder):
     information = good("info", DIGITS_GRAPH)
     for words in ("image", "float32", "[1, 1, 8, 8]", "probabilities", "conv2d", "19178 parameters", "bytes", "cpu"):
         check(words in information, f"info says {words}")
+
+
+def test_images_of_graphs(folder):
+    """Images are what dot makes of the graph; where it is missing or fails, the program says so and fails."""
+    def draw(path, *arguments):
+        return subprocess.run([WEBNN, "graph", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300,
+                              env={**ENVIRONMENT, "PATH": path})
+
+    bad(2, "expected text, dot, svg or png", "graph", "--format=pdf", DIGITS_GRAPH)
+    bad(2, "--after=PASS", "graph", "--format=svg", "--after=all", DIGITS_GRAPH)
+    result = draw(folder.name, "--format=svg", DIGITS_GRAPH)
+    check(result.returncode == 1 and b"dot, a program of Graphviz, does not start: No such file" in result.stderr and not result.stdout,
+          f"no dot: {result}")
+    fake = folder("dot")
+    for script, code, words in (("cat >/dev/null; exit 3", 1, "dot failed with status 3"), ("exit 3", 1, "dot failed with status 3"),
+                                ("exec 0<&-; exit 0", 1, "before it had read"), ("kill -9 $$", 1, "signal 9"),
+                                ("kill -13 $$", 1, "signal 13"), ("cat; echo $@", 0, "")):
+        with open(fake, "w") as file:
+            file.write(f"#!/bin/sh\nPATH={os.environ['PATH']}\n{script}\n")
+        os.chmod(fake, 0o755)
+        for model in [DIGITS_GRAPH] if "exec" not in script else []:
+            result = draw(folder.name, "--format=svg", model)
+            check(result.returncode == code and words in result.stderr.decode(), f"a dot that does {script!r}: {result}")
+        result = draw(folder.name, "--format=svg", "chain:4000")  # more than a pipe holds
+        check(result.returncode == code and words in result.stderr.decode(), f"a dot that does {script!r}: {result.stderr}")
+        if code == 0:
+            check(result.stdout.decode() == good("graph", "--format=dot", "chain:4000") + "-Tsvg\n", "dot gets the whole graph")
+    if not shutil.which("dot"):
+        print("skipped: images of graphs (no dot)")
+        return
+    for extra in ["--before"], ["--after=prune"], []:
+        text = good("graph", "--format=svg", *extra, DIGITS_GRAPH)
+        root = xml.etree.ElementTree.fromstring(text)
+        shown = "".join(root.itertext())
+        check(root.tag.endswith("}svg") and shown.count("conv2d") == 3 and "probabilities" in shown, f"an SVG image of the graph {extra}: {shown}")
+    result = draw(os.environ["PATH"], "--format=png", DIGITS_GRAPH)
+    check(result.returncode == 0 and result.stdout.startswith(b"\x89PNG") and b"IEND" in result.stdout[-12:], "a PNG image of the graph")
+    path, _ = hostile_model(folder)
+    text = good("graph", "--format=svg", path)
+    check("\\u{1B}" in "".join(xml.etree.ElementTree.fromstring(text).itertext()), "hostile names in an image")
+    for name in "&amp;<b>", "&#27;[31m&#x1b;]0;&#7;", "a\\\\N", "\\\"", "]]>", "{a|b}", "<<b>x</b>>":
+        text = good("graph", "--format=svg", "--before", folder.graph(graph(f'"{name}" = relu(x);', outputs=f'"{name}"')))
+        shown = "".join(xml.etree.ElementTree.fromstring(text).itertext())
+        check(name.replace("\\\\", "\\").replace("\\\"", '"') in shown, f"the name {name} in an image: {shown!r}")
 
 
 def test_ops(folder):
@@ -728,6 +1634,214 @@ def test_find_nan(folder):
     bad(1, "cannot be watched", "run", "--find-nan", "--backend=dummy", graph, x)
 
 
+def test_bench_settings(folder):
+    """How often, how many at once, on what: all of it is in the JSON, with what came of it."""
+    path = folder.graph(graph("y = add(x, x); z = neg(x);", outputs="y; z"))
+    line = json.loads(good("bench", "--json", "--iterations=40", "--warm-up=3", "--threads=2", path))
+    wanted = {"graph": path, "name": "test", "backend": "cpu", "threads": 2, "iterations": 40, "runs": 40, "warm_up": 3, "repeats": 1,
+              "in_flight": 1, "tensors": False, "strict": False, "version": good("--version").split()[1],
+              "inputs": [{"name": "x", "type": "float32", "shape": [2, 3]}],
+              "outputs": [{"name": name, "type": "float32", "shape": [2, 3]} for name in "yz"]}
+    check({key: line.get(key) for key in wanted} == wanted, f"the settings of a benchmark: {line}")
+    check(0 < line["min_ms"] <= line["median_ms"] <= line["p90_ms"] <= line["p99_ms"] <= line["max_ms"] and
+          line["min_ms"] <= line["mean_ms"] <= line["max_ms"] and 0 <= line["deviation_ms"] <= line["max_ms"], f"times: {line}")
+    check(line["device"] and line["spread_percent"] >= 0 and line["execution_bytes"] > 0 and line["device_bytes"] == 0, f"the rest: {line}")
+    check(0 < line["runs_per_s"] <= 1000 / line["min_ms"], f"one at a time, no more than the fastest allow: {line}")
+    # Matrices that take a while, so that the number in flight shows in how long each of them waits.
+    product = "matmul:384x384x384"
+    line = json.loads(good("bench", "--json", "--iterations=30", "--in-flight=5", "--threads=1", product))
+    check(line["in_flight"] == 5 and line["runs"] == 30 and line["runs_per_s"] * line["median_ms"] > 2000,
+          f"five in flight wait for each other: {line}")
+    for extra in [], ["--in-flight=3"], ["--tensors"], ["--tensors", "--in-flight=3", "--repeats=4"], ["--warm-up=0"], ["--strict"]:
+        line = json.loads(good("bench", "--json", "--iterations=7", *extra, path))
+        repeats = 4 if "--repeats=4" in extra else 1
+        check(line["runs"] == 7 * repeats and line["repeats"] == repeats and line["tensors"] == ("--tensors" in extra) and
+              line["strict"] == ("--strict" in extra) and line["first_ms"] > 0, f"{extra}: {line}")
+    text = good("bench", "--iterations=5", path)
+    check(all(word in text for word in ("median", "p99", "spread", "runs/s")) and text.split()[-1] == "5", f"a table: {text}")
+    gpu = run("bench", "--json", "--iterations=5", "--backend=gpu", "--tensors", "--in-flight=2", path)
+    if gpu.returncode:
+        print("skipped: settings on a GPU:", gpu.stderr.strip())
+    else:
+        line = json.loads(gpu.stdout)
+        check(line["runs"] == 5 and line["tensors"] and line["backend"] == "gpu", f"tensors of a GPU: {line}")
+        check(line["peak_device_bytes"] >= line["device_bytes"] > 0 and line["device_memory_bytes"] > 0, f"memory of a GPU: {line}")
+    bad(2, "either --time or --iterations", "bench", "--time=1", "--iterations=1", path)
+    for option, values in (("iterations", ["0", "-1", "nan", "1.5", ""]), ("warm-up", ["-1", "nan", "1e3"]), ("repeats", ["0", "-3"]),
+                           ("in-flight", ["0", "-1", "1025"])):
+        for value in values:
+            bad(2, f"--{option}={value}: expected a number from", "bench", f"--{option}={value}", path)
+
+
+FUSED_GRAPH = """webnn_graph "fused" v1 {
+  inputs { x: f32[1, 8, 8, 4]; }
+  consts { w: f32[4, 3, 3, 4] @scalar(0.1); b: f32[4] @scalar(1); }
+  nodes {
+    first = conv2d(x, w, inputLayout="nhwc", filterLayout="ohwi", padding=[1, 1, 1, 1], bias=b);
+    bent = relu(first);
+    twice = exp(bent);
+    again = exp(bent);
+    same = identity(again);
+    sum = add(twice, same);
+    shares = softmax(sum, 3);
+    squares = mul(w, w);
+    second = conv2d(shares, squares, inputLayout="nhwc", filterLayout="ohwi", padding=[1, 1, 1, 1]);
+    y = add(second, bent);
+  }
+  outputs { y }
+}
+"""
+
+
+def test_profile_operators(folder):
+    """What was fused is named in full, what is computed twice or when the graph is built is counted once or not at all."""
+    path = folder.graph(FUSED_GRAPH)
+    for backend in "cpu", "gpu":
+        result = run("bench", "--json", "--iterations=3", "--profile", "--backend=" + backend, path)
+        if result.returncode and backend == "gpu":
+            print("skipped: operators of a GPU:", result.stderr.strip())
+            continue
+        line = json.loads(result.stdout)
+        groups = [[operator["label"] for operator in entry["operators"]] for entry in line["profile_operators"]]
+        check(["first", "bent"] in groups and ["second", "y"] in groups, f"{backend}: fused operators: {groups}")
+        check(sorted(sum(groups, [])) == sorted(["first", "bent", "twice", "again", "same", "sum", "shares", "second", "y"]),
+              f"{backend}: every operator once: {groups}")
+        times = [entry["mean_ms"] for entry in line["profile_operators"]]
+        check(times == sorted(times, reverse=True) and 50 < sum(entry["percent"] for entry in line["profile_operators"]) < 100.001,
+              f"{backend}: the longest first, with shares: {line['profile_operators']}")
+        check(abs(sum(times) - sum(node["mean_ms"] for node in line["profile"])) < 1e-6 * sum(times) and
+              abs(sum(times) - sum(entry["mean_ms"] for entry in line["profile_types"])) < 1e-6 * sum(times), f"{backend}: sums")
+        types = {tuple(entry["types"]): entry["times"] for entry in line["profile_types"]}
+        check(types.get(("conv2d", "relu")) == 1 and types.get(("conv2d", "add")) == 1, f"{backend}: types: {types}")
+        text = good("run", "--random", "--quiet", "--profile", "--backend=" + backend, path)
+        check("conv2d first + relu bent" in text and "conv2d second + add y" in text and "squares" not in text, f"{backend}: {text}")
+    text = good("run", "--random", "--quiet", "--profile", "--strict", path)
+    check("conv2d second\n" in text and "add y\n" in text, f"what is not fused stands alone: {text}")
+    # Operators of a format have its types, and nodes without a name that of their output.
+    path = net_file(folder, [net_node("Gemm", ["x", "w"], "t", "first"), net_node("Selu", ["t"], "u"), net_node("ThresholdedRelu", ["u"], "v", "last")],
+                      [net_value("x", 3, 4)], [net_value("v", 3, 2)], [net_tensor("w", (4, 2), range(8))])
+    line = json.loads(good("bench", "--json", "--iterations=3", "--profile", path))
+    operators = {operator["label"]: operator["type"] for entry in line["profile_operators"] for operator in entry["operators"]}
+    check(operators == {"first": "Gemm", "u": "Selu", "last": "ThresholdedRelu"}, f"operators of ONNX: {operators}")
+    # A kernel that the compiler adds is that of the operator that needs it.
+    line = json.loads(good("bench", "--json", "--iterations=3", "--profile", "bert_layer"))
+    added = [node for node in line["profile"] if node["added_by_compiler"]]
+    check(added and all(node["operators"] for node in added), f"nodes of the compiler: {added}")
+    check(any(len(entry["kernels"]) > 1 for entry in line["profile_operators"]), "operators with several kernels")
+
+
+def protobuf(*fields):
+    """A message: pairs of a field's number and an integer, text, bytes, or a list of integers, which is packed."""
+    def varint(value):
+        data = b""
+        while value > 127:
+            data, value = data + bytes([value & 127 | 128]), value >> 7
+        return data + bytes([value])
+    message = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            message += varint(number << 3) + varint(value)
+            continue
+        data = b"".join(map(varint, value)) if isinstance(value, list) else value if isinstance(value, bytes) else value.encode()
+        message += varint(number << 3 | 2) + varint(len(data)) + data
+    return message
+
+
+def net_node(operation, inputs, output, name="", domain=""):
+    return protobuf(*((1, text) for text in inputs), (2, output), (3, name), (4, operation), (7, domain))
+
+
+def net_value(name, *shape, kind=1):
+    """Of float32, or the kind 7, int64; dimensions are numbers or names."""
+    dimensions = [(1, protobuf((2, size) if isinstance(size, str) else (1, size))) for size in shape]
+    return protobuf((1, name), (2, protobuf((1, protobuf((1, kind), (2, protobuf(*dimensions)))))))
+
+
+def net_tensor(name, shape, values):
+    return protobuf((1, list(shape)), (2, 1), (8, name), (9, struct.pack(f"<{len(values)}f", *values)))
+
+
+def net_file(folder, nodes, inputs, outputs, tensors=(), metadata=(), name="net"):
+    """Writes a model; returns its path."""
+    graph = protobuf(*((1, node) for node in nodes), (2, name), *((5, tensor) for tensor in tensors), *((11, value) for value in inputs),
+                     *((12, value) for value in outputs))
+    path = folder("model.onnx")
+    with open(path, "wb") as file:
+        file.write(protobuf((1, 8), (2, "maker" + HOSTILE), (3, "1.5"), (7, graph), (8, protobuf((1, ""), (2, 13))),
+                            *((14, protobuf((1, key), (2, value))) for key, value in metadata)))
+    return path
+
+
+def test_info_json(folder):
+    """Everything that info says, as one JSON object; names that command a terminal are escaped in it."""
+    def ask(*arguments, code=0):
+        result = run("info", "--json", *arguments)
+        check(result.returncode == code, f"info --json {arguments}: {result.returncode} {result.stderr}")
+        hidden = {c for c in HOSTILE if not c.isascii() or c < " " or c == "\x7f"}
+        check(result.stdout.count("\n") == 1 and not hidden & set(result.stdout[:-1]), f"info --json {arguments}: {result.stdout!r}")
+        return json.loads(result.stdout)
+
+    devices = ask()
+    check({backend["name"]: backend["available"] for backend in devices["backends"]}.items() >= {"cpu": True, "dummy": True}.items(),
+          f"backends: {devices}")
+    processor = devices["devices"][0]
+    check(devices["version"] == good("--version").split()[1] and processor["type"] == "cpu" and processor["name"] and
+          processor["processors"] == len(os.sched_getaffinity(0)), f"devices: {devices}")
+    gpus = [device for device in devices["devices"] if device["type"] == "gpu"]
+    check(good("info").count("UUID") == len(gpus) and all(len(gpu["uuid"]) == 36 and "memory_bytes" in gpu for gpu in gpus), f"GPUs: {gpus}")
+
+    limits = ask("--limits")
+    table = read_limits(good("info", "--limits"))
+    for operator in [{"name": "tensors", "operands": limits["tensors"]}, *limits["operators"]]:
+        operands = {operand["name"]: (operand["optional"], operand["data_types"], operand["min_rank"], operand["max_rank"])
+                    for operand in operator["operands"]}
+        wanted = {name: (optional, sorted(types), *ranks) for name, (optional, types, *ranks) in table.pop(operator["name"]).items()}
+        check({name: (optional, sorted(types), *ranks) for name, (optional, types, *ranks) in operands.items()} == wanted,
+              f"limits of {operator['name']}: {operands}")
+    check(not table and limits["max_tensor_bytes"] > 1 << 20 and limits["preferred_layout"] in ("nchw", "nhwc"), f"limits: {table}")
+
+    digits = ask(DIGITS_GRAPH)
+    check(digits["file"]["format"] == "WebNN" and digits["plan"]["backend"] == "cpu" and digits["plan"]["nodes"] > 0, f"a graph file: {digits}")
+    text = good("info", DIGITS_GRAPH)
+    for operator in digits["graph"]["operators"]:
+        check(re.search(rf"^  {operator['name']} +{operator['count']} +yes", text, re.MULTILINE) and
+              operator["targets"]["cpu"] == {"supported": True, "missing_types": []}, f"{operator} in {text}")
+    check(f"{digits['graph']['constants']['parameters']} parameters in {digits['graph']['constants']['tensors']} tensors" in text,
+          f"constants: {text}")
+
+    path, name = hostile_model(folder)
+    hostile = ask(path)
+    check(hostile["path"] == path and name in [port["name"] for port in hostile["graph"]["outputs"]], f"names are kept: {hostile}")
+    path = folder.graph(graph("y = neg(x);", inputs="x: u8[2, 3];"))
+    refused = run("info", "--json", path)
+    check(refused.returncode == 1 and "error" in json.loads(refused.stdout), f"a graph that cannot be recorded: {refused.stdout}")
+    check("No such file" in ask("/nonexistent.onnx", code=1)["error"], "no file")
+
+    symbol, odd = "batch" + HOSTILE, "odd" + HOSTILE
+    path = net_file(folder, [net_node("Gemm", ["x", "w"], "t", "first"), net_node("Relu", ["t"], "y"), net_node("Relu", ["y"], "z"),
+                               net_node("Mystery", ["t"], odd, domain="my.own")],
+                      [net_value("x", symbol, 4)], [net_value("z", symbol, 2)], [net_tensor("w", (4, 2), range(8))],
+                      [("author", 'a "quoted" \\ name'), ("key" + HOSTILE, "value" + HOSTILE)])
+    model = ask(path, code=1)
+    file = model["file"]
+    check({key: file[key] for key in ("format", "format_version", "name", "producer", "producer_version", "nodes", "weight_bytes")} ==
+          {"format": "ONNX", "format_version": 8, "name": "net", "producer": "maker" + HOSTILE, "producer_version": "1.5", "nodes": 4,
+           "weight_bytes": 32}, f"what a model says of itself: {file}")
+    check(file["inputs"] == [{"name": "x", "type": "float32", "operand_type": "float32", "shape": [symbol, 4]}], f"symbols: {file}")
+    check({operator["name"]: (operator["domain"], operator["count"], operator["supported"]) for operator in file["operators"]} ==
+          {"Gemm": ("", 1, True), "Relu": ("", 2, True), "Mystery": ("my.own", 1, False)}, f"operators: {file}")
+    check(file["metadata"][0] == {"key": "author", "value": 'a "quoted" \\ name'} and file["metadata"][1]["value"] == "value" + HOSTILE,
+          f"metadata: {file}")
+    check("graph" not in model and "batch" in model["error"], f"why there is no graph: {model}")
+    text = run("info", path)
+    check(text.returncode == 1 and "batch\\u{1B}" in text.stdout and "not supported, of my.own" in text.stdout and
+          "batch" in text.stderr, f"the same as text: {text}")
+    path = net_file(folder, [net_node("Relu", ["x"], "y")], [net_value("x", "n", 4)], [net_value("y", "n", 4)])
+    model = ask("--dim=n=3", path)
+    check(model["graph"]["inputs"] == [{"name": "x", "type": "float32", "shape": [3, 4], "bytes": 48}] and
+          model["graph"]["operators"][0]["name"] == "relu", f"a model with its dimensions: {model}")
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Hostile files
 # ----------------------------------------------------------------------------------------------------------------
@@ -794,6 +1908,8 @@ def test_endless_files(folder):
     one = folder.graph(graph("y = relu(x);"), "one.webnn")
     two = folder.graph(graph("y = add(x, z);", inputs="x: f32[2, 3]; z: f32[2, 3];"), "two.webnn")
     weighed = folder.graph(graph("y = add(x, c);", consts="c: f32[2, 3];"), "weighed.webnn")
+    empty = folder("empty")
+    os.mkdir(empty)
     x = folder("x.bin")
     with open(x, "wb") as file:
         file.write(bytes(24))
@@ -809,7 +1925,7 @@ def test_endless_files(folder):
         image = file.read()
     weights = struct.pack("<Q", len(header)) + header
     for words, feed, memory, arguments in (
-            ("is longer than 67108864 bytes", None, 400, ["graph", "/dev/zero"]),
+            ("its format is not known", None, 100, ["graph", "/dev/zero"]),
             ("is longer than 67108864 bytes", zeros(text + b" " * 1000), 400, ["graph", "/dev/stdin"]),
             ("JSON", None, 100, ["graph", "--weights=/dev/zero", weighed]),
             (f"is longer than {len(weights) + 24} bytes", zeros(weights), 100, ["graph", "--weights=/dev/stdin", weighed]),
@@ -825,12 +1941,49 @@ def test_endless_files(folder):
             ("is longer than 4194304 bytes", zeros(b"\n" * 10), 100, ["run", "--labels=/dev/stdin", one, x]),
             ("not a .npy", None, 100, ["run", "--expect=/dev/zero", one, x]),
             ("Is a directory", None, 100, ["graph", folder.name]),
-            ("Is a directory", None, 100, ["run", one, folder.name]),
+            ("no arrays in this folder", None, 100, ["run", one, empty]),
+            ("Is a directory", None, 100, ["run", one, "x=" + empty]),
             ("Is a directory", None, 100, ["run", "--labels=" + folder.name, one, x]),
             ("is longer than 1048576 bytes", None, 100, ["bench", "--time=0.01", "--vs=cat /dev/zero", "relu:4"])):
         code, _, error, peak = limited(*arguments, feed=feed)
         check(code == 1 and words in error, f"{' '.join(arguments)}: {code} {error!r} does not say {words!r}")
         check(SANITIZED or peak < memory << 20, f"{' '.join(arguments)}: {peak >> 20} MiB, more than {memory}")
+    zero = {}
+    for name in "npz", "npy", "pb":
+        zero[name] = folder("zero." + name)
+        os.symlink("/dev/zero", zero[name])
+        os.mkdir(folder("zero_" + name))
+        os.symlink("/dev/zero", folder(f"zero_{name}/output_0.{name}"))
+    big = proto_tensor(1, [2, 3], bytes(24))
+    for words, feed, memory, arguments in (
+            ("its format is not known", None, 100, ["run", "--random", "/dev/zero"]),
+            ("its format is not known", zeros(), 100, ["run", "--random", "-"]),
+            ("is longer than 67108864 bytes", zeros(text + b" " * 1000), 400, ["run", "--random", "-"]),
+            ("is longer than 268435456 bytes", zeros(), 700, ["run", one, "-"]),
+            ("is longer than 24 bytes", zeros(), 100, ["run", two, x, "-"]),
+            (f"is longer than {len(array)} bytes", zeros(array), 100, ["run", one, "x=-"]),
+            ("is longer than 4194304 bytes", zeros(), 100, ["run", "--labels=-", one, x]),
+            ("not a .npy", zeros(), 100, ["run", "--expect=-", one, x]),
+            ("damaged archive", None, 100, ["run", one, zero["npz"]]),
+            ("no tensor of ONNX", None, 100, ["run", one, zero["pb"]]),
+            ("no tensor of ONNX", None, 100, ["run", one, folder("zero_pb")]),
+            ("no file for the input x", None, 100, ["run", one, folder("zero_npy")]),
+            ("its format is not known", None, 100, ["compare", one, "/dev/zero"]),
+            ("its format is not known", zeros(), 100, ["compare", "-", one]),
+            ("is longer than 268435456 bytes", zeros(field(1, 8) + bytes(60)), 900, ["compare", "--input=x=-", one, one]),
+            ("is longer than 268435456 bytes", zeros(image), 700, ["compare", "--input=-", one, one]),
+            ("not a .npy", None, 100, ["compare", "--random", one, zero["npy"]]),
+            ("damaged archive", None, 100, ["compare", "--random", one, zero["npz"]]),
+            ("no tensor of ONNX", None, 100, ["compare", "--random", one, zero["pb"]]),
+            ("no tensor of ONNX", None, 100, ["compare", "--random", one, folder("zero_pb")]),
+            ("is longer than 268435456 bytes", zeros(b"PK\3\4"), 700, ["run", one, "/dev/stdin"]),
+            ("not a .npy", zeros(big), 100, ["compare", "--random", "--expect=-", one])):
+        code, _, error, peak = limited(*arguments, feed=feed)
+        check(code == (2 if arguments[0] == "compare" else 1) and words in error, f"{arguments}: {code} {error!r} does not say {words!r}")
+        check(SANITIZED or peak < memory << 20, f"{arguments}: {peak >> 20} MiB, more than {memory}")
+    # A model without an end.
+    code, _, error, peak = limited("run", "--random", "-", feed=zeros(proto_model([], [], [], [])), seconds=60)
+    check(code == 1 and ("is longer than 1073741824 bytes" in error or "out of memory" in error.lower()), f"a model without an end: {code} {error}")
     # What says how long it is comes through a pipe as it does from a file.
     for feed, arguments in (([weights, bytes(24)], ["graph", "--weights=/dev/stdin", weighed]), ([array], ["run", one, "/dev/stdin"]),
                             ([text], ["graph", "/dev/stdin"]), ([bytes(24)], ["run", two, x, "/dev/stdin"]),
@@ -1023,6 +2176,16 @@ def test_hostile_names(folder):
     shown("run", path, code=1, says="no file for the input")
     shown("run", "--labels=" + labels, DIGITS_GRAPH, image, says="label\\u{1B}")
     shown("run", "--draw", "--labels=" + labels, DIGITS_GRAPH, image, image)
+    dump = ["--dump=all", "--dump-to=" + folder("d" + HOSTILE.replace("/", ""))]
+    shown("run", "--random", *dump, path, says="t\\u{1B}")
+    shown("run", "--random", "--dump=worse" + HOSTILE, path, code=1)
+    shown("run", "--random", "--output=-", "--dump=x", "--dump-to=" + folder("d"), "--input=no" + HOSTILE, path, code=1)
+    for extra in [], ["--nodes"], ["--nodes=all"], ["--json", "--nodes=all"]:
+        shown("compare", "--with-strict", *extra, path)
+        shown("compare", "--with-backend=dummy", *extra, path, code=1)
+        shown("compare", *extra, path, folder("d" + HOSTILE.replace("/", "")), says="m\\u")
+    report = json.loads(shown("compare", "--json", "--with-strict", path))
+    check([output["name"] for output in report["outputs"]] == [name, "q" + HOSTILE], f"JSON keeps names: {report}")
     shown("bench", "--time=0.01", path, says="m\\u{1B}")
     shown("bench", "--time=0.01", "--rounds=1", "--vs=echo 1 '" + HOSTILE + "'", path)
     shown("bench", "--time=0.01", "--rounds=1", "--vs=echo '{\"peer\": \"" + json.dumps(HOSTILE)[1:-1] + "\", \"min_ms\": 1}'", path)
@@ -1074,6 +2237,13 @@ def test_hostile_numbers(folder):
                            ("mean", ["nan", "1,2", "1,2,3,4", "1,,2", "inf"]), ("std", ["0", "-1", "nan", "1,0,1", "1e-300"])):
         for value in values:
             bad(2, f"--{option}=", "run", f"--{option}={value}", DIGITS_GRAPH)
+    for value in " -1", "\t-1", "-1", "+1", "nan", "":
+        for option in "seed", "top", "repeat":
+            bad(2, f"--{option}=", "run", f"--{option}={value}", DIGITS_GRAPH)
+    path = net_file(folder, [net_node("Reshape", ["x", "s"], "y")], [net_value("x", 2, 3), net_value("s", 2, kind=7)], [net_value("y", "a", "b")])
+    good("run", "--random", "--quiet", "--value=s=3,2", path)
+    for value in "1.5,2", "nan,2", "inf,2", "1e30,2", "6,1x", ",6":
+        bad(1, "--value=s=" + value + ": ", "run", "--random", "--quiet", "--value=s=" + value, path)
     for shape in "0", "-1", "4x-1", "99999999999", "4294967297", "nan", "", "x", "4x", "1x1x1x1x1x1x1x1x1", "65536x65536x65536x65536":
         for operator in "relu", "matmul", "matmul_uint4", "conv2d", "copy", "chain":
             code, _, error, peak = limited("bench", "--time=0.01", f"{operator}:{shape}")
@@ -1112,6 +2282,28 @@ def test_nan_weights(folder):
     write_npy(folder("x.npy"), "<f4", (4, 32), [1.0] * 127 + [-1.0])
     text = good("run", "--quiet", "--find-nan", path, folder("x.npy"))
     check('sqrt "t"' in text and "element 127" in text and "constant" not in text, f"a node is still found: {text}")
+    # Constants that are fused into a node, and those that operators make of others.
+    path = folder.graph(graph('t = conv2d(x, w, inputLayout="nhwc", filterLayout="ohwi"); s = add(t, w2); y = cos(s);', inputs="x: f32[1, 4, 4, 32];",
+                              consts='w: f32[16, 1, 1, 32] @scalar(0.1); w2: f32[1, 4, 4, 16] @weights("w");'))
+    values = [1.0] * 256
+    values[9] = values[200] = math.nan
+    values[100] = -math.inf
+    write_safetensors(folder("graph.safetensors"), {"w": ("F32", [1, 4, 4, 16], struct.pack("<256f", *values))})
+    text = good("run", "--random", "--quiet", "--find-nan", path)
+    check("The constant w2 holds a NaN (element 9) at [0, 0, 0, 9]; 2 of its 256 elements are NaN." in text and
+          "The constant w2 holds an infinity (element 100) at [0, 1, 2, 4]; 1 of its 256 elements are infinite." in text and
+          re.search(r'comes of a constant: nan, made by conv2d "t" \(node 0: conv2d t \+ add s\), element 9 of output 0, at \[0, 0, 0, 9\]', text),
+          f"a constant that is fused into a node: {text}")
+    check("No node makes" in text, f"the constant explains the rest: {text}")
+    path = net_file(folder, [net_node("MatMul", ["x", "w" + HOSTILE], "y", "product")], [net_value("x", 3, 4)], [net_value("y", 3, 2)],
+                      [net_tensor("w" + HOSTILE, (4, 2), [1, 2, 3, math.nan, 5, math.nan, math.inf, 8])])
+    text = good("run", "--random", "--quiet", "--find-nan", path)
+    check(re.search(r"constant w\\u\{1B\}.* holds a NaN \(element 3\) at \[1, 1\]; 2 of its 8 elements are NaN", text) and
+          "an infinity (element 6) at [3, 0]; 1 of its 8" in text and 'matmul "product" (node 0: MatMul product)' in text and
+          "No node makes" in text, f"a constant of ONNX: {text}")
+    path = folder.graph(graph("r = sqrt(c); t = cos(r); y = add(x, t);", inputs="x: f32[4];", consts="c: f32[4] @scalar(-1);"))
+    text = good("run", "--random", "--quiet", "--find-nan", path)
+    check('do not explain: nan, made by sqrt "r"' in text and "holds" not in text, f"a NaN that is made of constants: {text}")
 
 
 def test_cache_directory(folder):
@@ -1193,6 +2385,293 @@ def test_models(folder):
             both.append(struct.unpack("<1000f", file.read()))
     worst = max(abs(a - e) for a, e in zip(*both))
     check(worst <= 1e-4, f"MobileNetV2: {worst}")
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Converting
+# ----------------------------------------------------------------------------------------------------------------
+
+def weights_graph(folder, tensors, nodes, inputs, outputs, name="model"):
+    """A graph file with random weights; tensors: name -> (data type in graph files, shape)."""
+    numbers = random.Random(name)
+    codes = {"f32": ("F32", "f"), "f16": ("F16", "e")}
+    write_safetensors(folder(name + ".safetensors"), {
+        key: (codes[kind][0], shape, struct.pack(f"<{math.prod(shape)}{codes[kind][1]}",
+                                                 *(numbers.gauss(0, 0.1) for _ in range(math.prod(shape)))))
+        for key, (kind, shape) in tensors.items()})
+    consts = " ".join(f'{key}: {kind}{shape} @weights("{key}");' for key, (kind, shape) in tensors.items())
+    return folder.graph(graph(nodes, outputs=outputs, inputs=inputs, consts=consts), name + ".webnn")
+
+
+def convert(source, out, *options):
+    """What --json says, with constants by name and differences by output."""
+    said = json.loads(good("convert", "--json", *options, source, out))
+    said["constants"] = {constant.get("name"): constant for constant in said["constants"]}
+    said["differences"] = {difference["output"]: difference for difference in said.get("differences", [])}
+    return said
+
+
+def is_near(said, relative, what):
+    for name, difference in said["differences"].items():
+        check(difference["relative"] is not None and difference["relative"] <= relative and
+              difference["cosine"] > 1 - relative, f"{what}: {name} {difference}")
+    check(said["differences"], f"{what}: compared")
+
+
+def test_convert(folder):
+    out = folder("out.webnn")
+    good("convert", DIGITS_GRAPH, out)
+    check(sorted(os.listdir(folder.name)) == ["out.safetensors", "out.webnn"], "convert writes two files")
+    outputs = []
+    for path in DIGITS_GRAPH, out:
+        good("run", "--quiet", "--output=" + folder("out.npy"), path, os.path.join(DIGITS, "test.npy"))
+        outputs.append(read_npy(folder("out.npy")))
+    check(outputs[0] == outputs[1], "the converted network gives the same bits")
+    text = good("convert", "--weights=int8", "--verbose", DIGITS_GRAPH, folder("small.webnn"))
+    for words in ("becomes int8, scales", ": bias of conv2d", "constants converted", "difference", "probabilities"):
+        check(words in text, f"convert --verbose says {words}: {text}")
+    check("difference" not in good("convert", "--weights=int8", "--no-compare", DIGITS_GRAPH, folder("small.webnn")),
+          "--no-compare")
+    again = convert(folder("small.webnn"), folder("again.webnn"), "--weights=int8")
+    check(again["converted"] == 0, "what is int8 stays as it is")
+    images = os.path.join(DIGITS, "images", "digit3.png")
+    seeds = [convert(DIGITS_GRAPH, folder("s.webnn"), "--weights=int8", *options)["differences"]["probabilities"]
+             for options in ([], ["--seed=1"], ["--seed=2"], ["--input=" + images], ["--input=image=" + images])]
+    check(seeds[0] == seeds[1] != seeds[2] and seeds[2] != seeds[3] == seeds[4], f"--seed and --input: {seeds}")
+    built_in = convert("matmul:2x256x128", folder("built.webnn"), "--weights=uint4:64")
+    check(built_in["converted"] == 1 and "[4, 128]" in good("info", folder("built.webnn")) + str(built_in),
+          f"a built-in architecture: {built_in}")
+    other = folder("elsewhere.bin")
+    good("convert", "--weights-out=" + other, DIGITS_GRAPH, folder("apart.webnn"))
+    check(not os.path.exists(folder("apart.safetensors")) and "probabilities" in
+          good("info", "--weights=" + other, folder("apart.webnn")), "--weights-out")
+    check("probabilities" in good("convert", "--weights-in=" + other, folder("apart.webnn"), folder("whole.webnn"))
+          + good("info", folder("whole.webnn")), "--weights-in")
+    for code, words, *arguments in (
+            (2, "which graph?",), (2, "which file is to be written?", DIGITS_GRAPH),
+            (2, "one graph at a time", DIGITS_GRAPH, out, out),
+            (2, "what can be written is NAME.webnn", DIGITS_GRAPH, folder("out.onnx")),
+            (2, "expected float16, int8, int8:BLOCK, uint4 or uint4:BLOCK", "--weights=x.safetensors", DIGITS_GRAPH, out),
+            (2, "expected float16", "--weights=float16:32", DIGITS_GRAPH, out),
+            (2, "expected a number from 2", "--weights=uint4:0", DIGITS_GRAPH, out),
+            (2, "expected a number from 1", "--seed=0", DIGITS_GRAPH, out),
+            (1, "expected NAME=FILE", "--weights=int8", "--input=y=" + images, DIGITS_GRAPH, out),
+            (1, "No such file", folder("none.webnn"), out)):
+        bad(code, words, "convert", *arguments)
+
+
+def onnx(number, *contents):
+    """A field of a message: its number and a number, text, bytes or fields."""
+    def varint(value):
+        return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+    if isinstance(contents[0], int):
+        return varint(number << 3) + varint(contents[0])
+    data = b"".join(part.encode() if isinstance(part, str) else part for part in contents)
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def test_convert_onnx(folder):
+    def value(number, name, *dims):
+        shape = b"".join(onnx(1, onnx(1, dim) if isinstance(dim, int) else onnx(2, dim)) for dim in dims)
+        return onnx(number, onnx(1, name), onnx(2, onnx(1, onnx(1, 1), onnx(2, shape))))
+
+    def write(name, *where):
+        tensor = onnx(5, onnx(1, 64), onnx(1, 32), onnx(2, 1), onnx(8, "w"), *where)
+        node = onnx(1, onnx(1, "x"), onnx(1, "w"), onnx(2, "y"), onnx(3, "dense"), onnx(4, "MatMul"))
+        with open(folder(name), "wb") as file:
+            file.write(onnx(1, 8) + onnx(8, onnx(2, 17)) +
+                       onnx(7, node, onnx(2, "net"), tensor, value(11, "x", "batch", 64), value(12, "y", "batch", 32)))
+    weights = struct.pack("<2048f", *(math.sin(i) for i in range(64 * 32)))
+    write("model.onnx", onnx(9, weights))
+    write("external.onnx", onnx(13, onnx(1, "location"), onnx(2, "out.safetensors")), onnx(14, 1))
+    with open(folder("out.safetensors"), "wb") as file:
+        file.write(weights)
+    out = folder("out.webnn")
+    bad(1, "is read for", "convert", "--dim=batch=3", folder("external.onnx"), out)
+    said = convert(folder("external.onnx"), folder("other.webnn"), "--dim=batch=3", "--weights=int8")
+    check(said["converted"] == 1, f"weights in a file beside the model: {said}")
+    bad(1, "batch", "convert", folder("model.onnx"), out)
+    check(not os.path.exists(out), "a model that cannot be read leaves no file")
+    for form, worst in ("float16", 1e-3), ("int8", 0.02), ("uint4", 0.2):
+        said = convert(folder("model.onnx"), out, "--dim=batch=3", "--weights=" + form)
+        check(said["converted"] == 1 and said["expanded"] == 0, f"{form}: {said}")
+        is_near(said, worst, form)
+        check("[3, 64]" in good("info", out), "the dimension is fixed")
+
+
+def test_convert_weights(folder):
+    """Every way in which weights are read, with sizes that blocks do not divide."""
+    source = weights_graph(folder, {
+        "table": ("f32", [300, 64]), "w37": ("f32", [64, 37]), "w131": ("f32", [37, 131]), "w1000": ("f32", [131, 1000]),
+        "half": ("f16", [1000, 33]), "batched": ("f32", [3, 20, 33]), "both": ("f16", [40, 33]),
+        "filter": ("f32", [32, 3, 3, 5]), "bias": ("f32", [1000]), "summand": ("f32", [20, 1000]), "tiny": ("f32", [33, 4])},
+        """e = gather(table, i); a = matmul(e, w37); b = gemm(a, w131); c = gemm(b, w1000, c=bias); d = add(c, summand);
+        wide = cast(half, dataType="float32"); f = matmul(d, wide); back = transpose(table); y = matmul(e, back);
+        turned = transpose(batched, permutation=[0, 2, 1]); z = matmul(f, turned); s = matmul(f, tiny);
+        bothwide = cast(both, dataType="float32"); v = gather(bothwide, i); q = gather(both, i);
+        k = conv2d(image, filter, filterLayout="ohwi", inputLayout="nhwc");""",
+        "i: i32[20]; image: f32[1, 9, 9, 5];", "y; z; s; v; q; k")
+    blocks = {"float16": {}, "int8": {"table": [300, 1], "w37": [1, 37], "half": [1, 33], "batched": [3, 20, 1],
+                                      "filter": [32, 1, 1, 1], "both": [40, 1]},
+              # 37 terms are one block; no number near 32 divides 131.
+              "int8:32": {"table": [300, 2], "w37": [2, 37], "w131": [1, 131], "w1000": [1, 1000], "half": [40, 33],
+                          "filter": [32, 1, 1, 1]},
+              "uint4": {"table": [300, 1], "w37": [2, 37], "w131": [1, 131], "w1000": [1, 1000], "half": [40, 33],
+                        "filter": [32, 1, 1, 1], "batched": [3, 20, 1]}}
+    for form, worst in ("float16", 2e-3), ("int8", 0.04), ("int8:32", 0.04), ("uint4", 0.35):
+        said = convert(source, folder("out.webnn"), "--weights=" + form)
+        constants = said["constants"]
+        is_near(said, worst, form)
+        for name, scale in blocks[form].items():
+            check(constants[name].get("scale_shape") == scale, f"{form}: {constants[name]}")
+        for name, reason in ("bias", "c of gemm"), ("summand", "b of add"), ("tiny", "it is small"):
+            check(constants[name]["reason"] == reason and constants[name]["type"] == "float32", f"{form}: {constants[name]}")
+        check(said["bytes"] == sum(constant["bytes"] for constant in constants.values()) < 0.7 * said["bytes_before"],
+              f"{form}: bytes {said['bytes']}")
+        plan = good("graph", folder("out.webnn"))
+        check(said["expanded"] == 0 and plan.count("matmul(") + plan.count("gemm(") == 7, f"{form}: {said['expanded']} {plan}")
+        if form != "float16":
+            check(len(re.findall(r"(?:gemm|matmul)\(t\d+, dequantizeLinear\(c", plan)) == 5,
+                  f"{form}: products read integers: {plan}")
+    types = {name: constant["type"] for name, constant in constants.items()}
+    check(types["w37"] == types["half"] == types["filter"] == "uint4", f"uint4: {types}")
+    check(types["table"] == types["w1000"] == "int8" and "gather" in constants["table"]["reason"] and
+          "block" in constants["w1000"]["reason"], f"what takes the place of uint4: {constants}")
+    size = convert(source, folder("out.webnn"), "--weights=int8", "--min-elements=100000")
+    check(size["converted"] == 1, f"--min-elements: {size}")
+
+
+def test_convert_networks(folder):
+    chain = " ".join(f"t{i} = matmul(r{i}, w{i}); r{i + 1} = relu(t{i});" for i in range(4))
+    mlp = weights_graph(folder, {f"w{i}": ("f32", [a, b]) for i, (a, b) in enumerate([(96, 200), (200, 77), (77, 96), (96, 64)])},
+                        "r0 = identity(x); " + chain, "x: f32[5, 96];", "r4", "mlp")
+    attention = weights_graph(
+        folder, {name: ("f32", [96, 96]) for name in "qkvo"} | {"up": ("f32", [96, 384]), "down": ("f32", [384, 96])},
+        """a = matmul(x, q); b = matmul(x, k); c = matmul(x, v); bt = transpose(b, permutation=[0, 2, 1]); d = matmul(a, bt);
+        e = softmax(d, 2); f = matmul(e, c); g = matmul(f, o); h = add(x, g); u = matmul(h, up); w = gelu(u); z = matmul(w, down);
+        y = add(h, z);""", "x: f32[1, 20, 96];", "y", "attention")
+    half = weights_graph(folder, {"w": ("f16", [64, 128]), "f": ("f16", [64, 16, 3, 3])},
+                         "y = matmul(x, w); z = conv2d(p, f);", "x: f16[4, 64]; p: f16[1, 16, 8, 8];", "y; z", "half")
+    recurrent = weights_graph(
+        folder, {"w": ("f32", [1, 512, 80]), "r": ("f32", [1, 512, 128]), "b": ("f32", [1, 512])},
+        "[y, c] = lstm(x, w, r, 5, 128, bias=b, activations=[sigmoid, tanh, tanh]);", "x: f32[5, 2, 80];", "y; c", "lstm")
+    for source, weights in (mlp, 4), (attention, 6), (half, 2), (recurrent, 2):
+        what = os.path.basename(source)
+        for form, worst in ("float16", 2e-3), ("int8", 0.03), ("int8:16", 0.03), ("uint4", 0.3), ("uint4:16", 0.25):
+            said = convert(source, folder("out.webnn"), "--weights=" + form)
+            if what == "half.webnn" and form == "float16":
+                check(said["converted"] == 0, f"float16 already: {said}")
+                continue
+            is_near(said, worst, f"{what} {form}")
+            # A recurrent network reads no integers.
+            check(said["converted"] == weights and
+                  said["expanded"] == (2 if source == recurrent and form != "float16" else 0), f"{what} {form}: {said}")
+    errors = [convert(mlp, folder("out.webnn"), "--weights=" + form)["differences"]["r4"]["rms"]
+              for form in ("float16", "int8", "uint4:16", "uint4:200")]
+    check(errors == sorted(errors), f"fewer bits and larger blocks are less precise: {errors}")
+
+
+def test_convert_numbers(folder):
+    """Numbers that do not fit."""
+    def weights(name, values):
+        return {name: ("F32", [len(values) // 32, 32], struct.pack(f"<{len(values)}f", *values))}
+    plain = [math.sin(i) for i in range(1024)]
+    tensors = {**weights("nan", [math.nan] + plain[1:]), **weights("huge", [1e30] + plain[1:]),
+               **weights("tiny", [value * 1e-20 for value in plain]), **weights("zero", [0] * 1024),
+               **weights("column", [0 if i % 32 == 7 else value for i, value in enumerate(plain)])}
+    write_safetensors(folder("n.safetensors"), tensors)
+    source = folder.graph(graph(" ".join(f"y_{name} = matmul(x, {name});" for name in tensors), inputs="x: f32[2, 32];",
+                                outputs="; ".join(f"y_{name}" for name in tensors),
+                                consts=" ".join(f'{name}: f32[32, 32] @weights("{name}");' for name in tensors)), "n.webnn")
+    expected = {"float16": {"nan": "finite", "huge": "float16 does not", "tiny": "float16 does not"},
+                "int8": {"nan": "finite"}, "uint4": {"nan": "finite"}}
+    for form, reasons in expected.items():
+        said = convert(source, folder("out.webnn"), "--weights=" + form)
+        for name, constant in said["constants"].items():
+            check(reasons.get(name, "") in constant.get("reason", "") and (constant["type"] == "float32") == (name in reasons),
+                  f"{form}: {name} {constant}")
+        for name in "zero", "column", "nan":
+            check(said["differences"]["y_" + name]["relative"] < (0.3 if form == "uint4" else 0.02),
+                  f"{form} {name}: {said['differences']}")
+        check(said["differences"]["y_zero"]["max"] == 0, f"{form}: zeros stay zeros")
+
+
+def test_convert_files(folder):
+    """Nothing that is read is replaced, and nothing is half written."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+    good("convert", DIGITS_GRAPH, folder("a.webnn"))
+    with open(folder("a.safetensors"), "rb") as file:
+        before = file.read()
+    os.symlink(folder("a.webnn"), folder("link.webnn"))
+    os.link(folder("a.webnn"), folder("hard.webnn"))
+    os.mkdir(folder("folder.webnn"))
+    for words, *arguments in (
+            ("is read for", folder("a.webnn"), folder("a.webnn")), ("is read for", folder("a.webnn"), folder("hard.webnn")),
+            ("is read for", "--weights-out=" + folder("a.safetensors"), folder("a.webnn"), folder("b.webnn")),
+            ("is read for", "--weights-out=" + folder("a.webnn"), folder("a.webnn"), folder("b.webnn")),
+            ("two files", "--weights-out=" + folder("b.webnn"), folder("a.webnn"), folder("b.webnn")),
+            ("no regular file", folder("a.webnn"), folder("link.webnn")),
+            ("no regular file", DIGITS_GRAPH, folder("folder.webnn")),
+            ("No such file", DIGITS_GRAPH, folder("none/b.webnn")),
+            ("No such file", "--weights-out=" + folder("none/b"), DIGITS_GRAPH, folder("b.webnn"))):
+        bad(1, words, "convert", "--weights=int8", *arguments)
+    result = subprocess.run([WEBNN, "convert", DIGITS_GRAPH, folder("b.webnn")], capture_output=True, text=True,
+                            env=ENVIRONMENT, preexec_fn=limit, timeout=300)
+    check(result.returncode == 1 and "too large" in result.stderr, f"a full disk: {result.stderr}")
+    check(sorted(os.listdir(folder.name)) == ["a.safetensors", "a.webnn", "folder.webnn", "hard.webnn", "link.webnn"],
+          f"nothing is left of what failed: {os.listdir(folder.name)}")
+    with open(folder("a.safetensors"), "rb") as file:
+        check(file.read() == before, "weights stay what they are")
+    good("convert", DIGITS_GRAPH, folder("b.webnn"))
+    good("convert", "--weights=int8", DIGITS_GRAPH, folder("b.webnn"))
+    check("int8" in good("graph", "--before", folder("b.webnn")), "an older result is replaced")
+    check(not [name for name in os.listdir(folder.name) if name.endswith(".tmp")], "no temporary files are left")
+
+
+def test_convert_names(folder):
+    """Names that take others' places, and what a terminal would obey."""
+    name = "w\\u{1B}[31m"
+    write_safetensors(folder("n.safetensors"), {"w": ("F32", [32, 64], bytes(8192)), "v": ("F32", [64, 32], bytes(8192))})
+    source = folder.graph(
+        graph(f'"{name}.int8" = matmul(x, "{name}"); "{name}.scale" = matmul("{name}.int8", v); "v.int8" = relu("{name}.scale");',
+              outputs=f'"{name}.scale"; "v.int8"', inputs="x: f32[1, 32];",
+              consts=f'"{name}": f32[32, 64] @weights("w"); v: f32[64, 32] @weights("v");'), "n.webnn")
+    text = good("convert", "--weights=int8", "--verbose", source, folder("out.webnn"))
+    check("2 of 2 constants converted" in text, f"names that are taken: {text}")
+    good("run", "--random", "--quiet", folder("out.webnn"))
+    check("\x1b" not in good("convert", "--weights=int8", "--json", source, folder("out.webnn")), "JSON of such names")
+
+
+def test_convert_models(folder):
+    if not MODELS or not os.path.isdir(MODELS):
+        print("skipped: larger models (no folder of them)")
+        return
+    out = folder("out.webnn")
+    lenet, mobilenet, squeezenet = (os.path.join(MODELS, name) for name in ("lenet", "mobilenet_v2", "squeezenet1.1"))
+    for form, smaller in ("float16", 0.51), ("int8", 0.27), ("uint4", 0.17):
+        said = convert(os.path.join(lenet, "lenet.onnx"), out, "--weights=" + form)
+        check(said["bytes"] < smaller * said["bytes_before"] and said["expanded"] == 0, f"LeNet {form}: {said}")
+        for digit in range(10):
+            text = good("run", "--top=1", out, os.path.join(lenet, f"digit{digit}.pgm"))
+            check(text.split()[-1] == f"#{digit}", f"LeNet of {form} sees {digit}: {text}")
+    with open(os.path.join(mobilenet, "expected.f32"), "rb") as file:
+        expected = struct.unpack("<1000f", file.read())
+    for form in "float16", "int8":
+        said = convert(os.path.join(mobilenet, "mobilenet_v2.webnn"), out, "--weights=" + form,
+                       "--input=" + os.path.join(mobilenet, "input_nhwc.f32"))
+        check(said["expanded"] == 0, f"MobileNetV2 {form}: {said}")
+        is_near(said, 0.2, f"MobileNetV2 {form}")
+        good("run", "--quiet", "--output=" + folder("out.f32"), out, os.path.join(mobilenet, "input_nhwc.f32"))
+        with open(folder("out.f32"), "rb") as file:
+            got = struct.unpack("<1000f", file.read())
+        check(got.index(max(got)) == expected.index(max(expected)), f"MobileNetV2 of {form}: {got.index(max(got))}")
+        convert(os.path.join(squeezenet, "squeezenet1.1.webnn"), out, "--weights=" + form, "--no-compare")
+        for i in 0, 1:
+            good("run", "--quiet", "--output=" + folder("out.npy"), out, os.path.join(squeezenet, f"input{i}.npy"))
+            got = read_npy(folder("out.npy"))[2]
+            check(got.index(max(got)) == 490, f"SqueezeNet of {form} on input {i}: {got.index(max(got))}")
 
 
 def main():

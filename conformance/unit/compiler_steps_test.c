@@ -373,14 +373,14 @@ static void test_dot(void)
     begin(NULL);
     watch("prune", 0);
     look = dump_dot;
-    WNNOperatorOptions label = {NULL, {"a\"b\\c\n\u202E", 9}};
+    WNNOperatorOptions label = {NULL, {"a\"b\\c&\n\u202E", 10}};
     WNNOperand x = input("in \"put\"", LIST(2));
     BUILD(wnnGraphBuilderAdd(b, x, constant(LIST(1)), &label));
     look = NULL;
     REQUIRE_DUMP("digraph webnn {\n"
                  "  node [shape=box, fontname=\"sans-serif\"];\n"
                  "  o0 [shape=ellipse, label=\"in \\\"put\\\"\\nfloat32[2]\"];\n"
-                 "  n0 [label=\"add\\na\\\"b\\\\c\\\\u{A}\\\\u{202E}\\nfloat32[2]\"];\n"
+                 "  n0 [label=\"add\\na\\\"b\\\\c&amp;\\\\u{A}\\\\u{202E}\\nfloat32[2]\"];\n"
                  "  o0 -> n0;\n"
                  "  r0 [shape=ellipse, label=\"0\"];\n"
                  "  n0 -> r0;\n"

@@ -47,8 +47,11 @@ static void make_matrix(struct matrix *matrix)
     matrix->zeros = filled(bytes_of(matrix->type, matrix->blocks));
     matrix->scales = malloc(count * sizeof(float));
     REQUIRE(matrix->scales);
-    for (size_t i = 0; i < count; i++)
-        matrix->scales[i] = 0.01f + 0.001f * (float)draw(16);
+    for (size_t i = 0; i < count; i++) { // of any sign, or 0: quantizers write both
+        unsigned kind = (unsigned)draw(8);
+        float size = 0.01f + 0.001f * (float)draw(16);
+        matrix->scales[i] = kind == 0 ? 0 : kind < 4 ? -size : size;
+    }
 }
 
 static void halve_scales(struct matrix *matrix)

@@ -6,7 +6,7 @@
 #define CONFORMANCE_UNIT_GRAPH_FIXTURE_H_
 
 #include "conformance/unit/runtime_fixture.h"
-#include "tools/graph_file.h"
+#include "tools/load.h"
 
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ static inline WNNGraph build_blocks(WNNContext context, const char *name, const 
     REQUIRE(dprintf(descriptor, "webnn_graph \"test\" v1 {\n%s\n}\n", blocks) > 0);
     REQUIRE(close(descriptor) == 0);
     REQUIRE(model_begin(model, context, &error));
-    bool read = graph_file_read(model, path, NULL, &error);
+    bool read = model_load(model, path, NULL, &error);
     unlink(path);
     if (!read)
         fprintf(stderr, "%s: %s\n", name, error.message);

@@ -10,5 +10,7 @@ int main(void)
     const WNNModelInfo v1 = WNN_MODEL_INFO_INIT;
     const WNNModelInputValue v2 = WNN_MODEL_INPUT_VALUE_INIT;
     const WNNModelRecordOptions v3 = WNN_MODEL_RECORD_OPTIONS_INIT;
-    return !(!v0.data && v1.nodeCount == 0 && v2.shape.count == WNN_LIST_ABSENT && !v3.narrow);
+    const WNNModelSaveDescriptor v4 = WNN_MODEL_SAVE_DESCRIPTOR_INIT;
+    return !(!v0.data && v1.nodeCount == 0 && v2.shape.count == WNN_LIST_ABSENT && !v3.narrow && !v3.onName &&
+             !v4.names);
 }

@@ -4,12 +4,12 @@
 // libonnx-testdata are read then, as they are and with bytes changed.
 
 #include "conformance/unit/require.h"
-#include "model/onnx/file.h"
+#include "tools/model/onnx/file.h"
 
 #include <ftw.h>
 #include <sys/stat.h>
 
-#define LIMIT ((size_t)64 << 20)
+static struct model_memory memory = {.limit = (size_t)64 << 20};
 
 static bool is(struct bytes text, const char *expected)
 {
@@ -40,7 +40,7 @@ static void test_small(void)
 {
     struct onnx_file file;
     REQUIRE(wnn_onnx_recognize(BYTES(small)));
-    REQUIRE(!wnn_onnx_open(BYTES(small), LIMIT, &file));
+    REQUIRE(!wnn_onnx_open(BYTES(small), &memory, &file));
     REQUIRE(file.ir_version == 7 && is(file.producer, "test"));
     REQUIRE(file.opset_count == 1 && file.opsets[0].version == 13 && file.opsets[0].domain.size == 0);
     REQUIRE(file.metadata_count == 1 && is(file.metadata[0].key, "k") && is(file.metadata[0].value, "v"));
@@ -60,7 +60,7 @@ static void test_small(void)
     REQUIRE(is(x->name, "x") && x->type == ONNX_FLOAT && x->has_shape && x->rank == 2);
     REQUIRE(!x->dims[0].known && is(x->dims[0].param, "n") && x->dims[1].known && x->dims[1].value == 2);
     REQUIRE(graph->output_count == 1 && is(graph->outputs[0].name, "y") && !graph->outputs[0].has_shape);
-    wnn_onnx_close(&file);
+    wnn_model_free(&memory);
 }
 
 // Cut at any place, and with any byte changed, it is read or refused; with little memory it is refused.
@@ -72,19 +72,20 @@ static void test_damaged(struct bytes bytes, size_t step)
     for (size_t i = 0; i < bytes.size; i += step) {
         memcpy(copy, bytes.data, bytes.size);
         copy[i] ^= (unsigned char)(1 + i % 255);
-        wnn_onnx_open((struct bytes){copy, bytes.size}, LIMIT, &file);
-        wnn_onnx_close(&file);
+        wnn_onnx_open((struct bytes){copy, bytes.size}, &memory, &file);
+        wnn_model_free(&memory);
         unsigned char *half = malloc(i ? i : 1);
         REQUIRE(half);
         memcpy(half, bytes.data, i);
-        wnn_onnx_open((struct bytes){half, i}, LIMIT, &file);
-        wnn_onnx_close(&file);
+        wnn_onnx_open((struct bytes){half, i}, &memory, &file);
+        wnn_model_free(&memory);
         free(half);
     }
     free(copy);
-    const char *fault = wnn_onnx_open(bytes, 100, &file);
-    REQUIRE(fault && file.memory.used <= 100);
-    wnn_onnx_close(&file);
+    struct model_memory little = {.limit = 100};
+    const char *fault = wnn_onnx_open(bytes, &little, &file);
+    REQUIRE(fault && little.used <= 100);
+    wnn_model_free(&little);
 }
 
 static int models, nodes;
@@ -102,11 +103,11 @@ static int read_model(const char *path, const struct stat *status, int type, str
     fclose(stream);
     struct onnx_file file;
     REQUIRE(wnn_onnx_recognize(bytes));
-    REQUIRE(!wnn_onnx_open(bytes, LIMIT, &file));
+    REQUIRE(!wnn_onnx_open(bytes, &memory, &file));
     REQUIRE(file.opset_count > 0 && file.graph.output_count > 0);
     models++;
     nodes += (int)file.graph.node_count;
-    wnn_onnx_close(&file);
+    wnn_model_free(&memory);
     if (bytes.size > 0 && bytes.size < 100000)
         test_damaged(bytes, 1 + bytes.size / 20);
     free(data);

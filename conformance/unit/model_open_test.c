@@ -257,7 +257,7 @@ static void all_unsupported(void)
     struct writer graph = {0}, bytes = {0};
     put_node(&graph, "Frobnicate", "first", "x", NULL, "a");
     put_node(&graph, "Relu", "between", "a", NULL, "b");
-    put_node(&graph, "Unique", "second", "x", NULL, "c");
+    put_node(&graph, "Multinomial", "second", "x", NULL, "c");
     put_value(&graph, 11, "x", 1, (int[]){3});
     put_value(&graph, 12, "b", 1, (int[]){3});
     finish_model(&bytes, &graph);
@@ -267,8 +267,8 @@ static void all_unsupported(void)
     REQUIRE_EQUAL_INT(record(model, &lab, 0, &output), WNNStatus_NotSupportedError);
     REQUIRE_EQUAL_STR(message,
                       "odd.onnx: node \"first\" (Frobnicate): the operator is not supported\n"
-                      "odd.onnx: node \"second\" (Unique): the operator is not supported: how many elements "
-                      "remain depends on what they are");
+                      "odd.onnx: node \"second\" (Multinomial): the operator is not supported: WebNN has no "
+                      "random numbers");
     end(&lab);
     wnnModelRelease(model);
 }
@@ -388,7 +388,8 @@ static void refuse_other_files(void)
     descriptor.data = "hello";
     descriptor.byteLength = 5;
     REQUIRE_EQUAL_INT(wnnModelOpen(&descriptor, &model, sizeof message, message), WNNStatus_TypeError);
-    REQUIRE_EQUAL_STR(message, "text: its format is not known; models of ONNX are read");
+    REQUIRE_EQUAL_STR(message,
+                      "text: its format is not known; models of TensorFlow Lite, ONNX and .webnn are read");
     REQUIRE(!model);
     descriptor = (WNNModelDescriptor)WNN_MODEL_DESCRIPTOR_INIT;
     descriptor.path.data = "/no/such/file";
@@ -431,6 +432,398 @@ static void damaged(void)
     end(&lab);
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// What fuzzing found
+// ---------------------------------------------------------------------------------------------------------------
+
+// An initializer, whose elements stand in a field of its type, as they lie in memory.
+static void put_initializer(struct writer *graph, const char *name, unsigned type, size_t rank,
+                            const int64_t *dims, unsigned field, const void *data, size_t size)
+{
+    struct writer tensor = {0};
+    for (size_t i = 0; i < rank; i++)
+        put_number(&tensor, 1, (uint64_t)dims[i]);
+    put_number(&tensor, 2, type);
+    put_text(&tensor, 8, name);
+    put_bytes(&tensor, field, data, size);
+    put_message(graph, 5, &tensor);
+}
+
+enum {
+    FLOAT = 1,
+    INT64 = 7,
+    BOOL = 9,
+    DOUBLE = 11
+};
+enum {
+    RAW = 9,
+    DOUBLES = 10
+};
+
+static void put_integers(struct writer *graph, const char *name, size_t count, const int64_t *numbers)
+{
+    put_initializer(graph, name, INT64, 1, &(int64_t){(int64_t)count}, RAW, numbers, count * sizeof *numbers);
+}
+
+// Records a graph that has no inputs, with float64 as float32.
+static WNNStatus record_graph(const struct writer *graph, struct writer *bytes, WNNModel *model,
+                              struct lab *lab, WNNNamedOperand *output)
+{
+    WNNModelRecordOptions options = WNN_MODEL_RECORD_OPTIONS_INIT;
+    options.narrow = true;
+    *bytes = (struct writer){0};
+    finish_model(bytes, graph);
+    *model = open_bytes(bytes, "m");
+    *lab = begin();
+    return wnnModelRecord(*model, lab->builder, &options, 1, output, NULL, sizeof message, message);
+}
+
+static void require_refused(const struct writer *graph, const char *expected)
+{
+    struct lab lab;
+    struct writer bytes;
+    WNNModel model;
+    WNNNamedOperand output;
+    REQUIRE_EQUAL_INT(record_graph(graph, &bytes, &model, &lab, &output), WNNStatus_NotSupportedError);
+    REQUIRE_EQUAL_STR(message, expected);
+    end(&lab);
+    wnnModelRelease(model);
+}
+
+// The output y has these elements.
+static void require_computed(const struct writer *graph, size_t count, const float *expected)
+{
+    struct lab lab;
+    struct writer bytes;
+    WNNModel model;
+    WNNNamedOperand output;
+    WNNGraph made;
+    float y[16];
+    WNNNamedBuffer out = {{"y", 1}, y, count * sizeof *y, WNNDataType_Float32};
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    REQUIRE_EQUAL_INT(record_graph(graph, &bytes, &model, &lab, &output), WNNStatus_Success);
+    REQUIRE_EQUAL_INT(wnnGraphBuilderBuildSync(lab.builder, 1, &output, &made, sizeof message, message),
+                      WNNStatus_Success);
+    descriptor.graph = made;
+    descriptor.outputs = &out;
+    descriptor.outputCount = 1;
+    REQUIRE_EQUAL_INT(wnnContextComputeSync(lab.context, &descriptor, sizeof message, message),
+                      WNNStatus_Success);
+    for (size_t i = 0; i < count; i++)
+        REQUIRE(y[i] == expected[i]);
+    wnnGraphRelease(made);
+    end(&lab);
+    wnnModelRelease(model);
+}
+
+static void float64_by_fields(void)
+{
+    static const double numbers[] = {1, 2, 3};
+    struct writer graph = {0};
+    put_initializer(&graph, "w", DOUBLE, 1, (int64_t[]){3}, DOUBLES, numbers, sizeof numbers);
+    put_node(&graph, "Identity", "same", "w", NULL, "y");
+    put_value(&graph, 12, "y", 1, (int[]){3});
+    require_computed(&graph, 3, (float[]){1, 2, 3});
+}
+
+// Of images that are no operand.
+static void grid_of_strings(void)
+{
+    static const float grid[2] = {0};
+    struct writer graph = {0};
+    put_initializer(&graph, "x", 30, 4, (int64_t[]){1, 1, 1, 1}, RAW, grid, 4);
+    put_initializer(&graph, "g", FLOAT, 4, (int64_t[]){1, 1, 1, 2}, RAW, grid, sizeof grid);
+    put_node(&graph, "GridSample", "sample", "x", "g", "y");
+    put_value(&graph, 12, "y", 1, (int[]){1});
+    require_refused(&graph, "m: node \"sample\" (GridSample): a constant of type an unknown type");
+}
+
+static void put_empty(struct writer *graph, const char *name, size_t rank, const int64_t *dims)
+{
+    put_initializer(graph, name, FLOAT, rank, dims, RAW, "", 0);
+}
+
+// Sizes whose sums and products are no int64, also of tensors without elements.
+static void huge_sizes(void)
+{
+    struct writer graph = {0};
+    put_empty(&graph, "a", 2, (int64_t[]){INT64_MAX, 1});
+    put_node(&graph, "Concat", "join", "a", "a", "y");
+    put_value(&graph, 12, "y", 1, (int[]){1});
+    require_refused(&graph, "m: a dimension of size 9223372036854775807");
+    graph = (struct writer){0};
+    put_empty(&graph, "a", 4, (int64_t[]){0, INT32_MAX, INT32_MAX, INT32_MAX});
+    put_node(&graph, "Transpose", "turn", "a", NULL, "y");
+    put_value(&graph, 12, "y", 1, (int[]){1});
+    require_refused(&graph, "m: a tensor of more elements than can be counted");
+}
+
+// Nothing is done for each of many rows that are empty.
+static void many_empty_rows(void)
+{
+    struct writer graph = {0};
+    put_empty(&graph, "a", 2, (int64_t[]){INT32_MAX, 0});
+    put_integers(&graph, "none", 0, NULL);
+    for (int i = 0; i < 60; i++) {
+        struct writer node = {0}, axis = {0};
+        put_text(&node, 1, "a");
+        if (i % 2)
+            put_text(&node, 1, "none");
+        put_text(&node, 2, "y");
+        put_text(&node, 4, i % 2 ? "Gather" : "EyeLike");
+        put_text(&axis, 1, "axis");
+        put_number(&axis, 3, 1);
+        put_message(&node, 5, &axis);
+        put_message(&graph, 1, &node);
+    }
+    put_value(&graph, 12, "y", 1, (int[]){1});
+    require_refused(&graph, "m: output \"y\": constant has shape [2147483647, 0]; expected each dimension to "
+                            "be 1 to 2147483647");
+}
+
+// A loop whose condition alone ends it: its number of trips is left out.
+static void loop_without_number(void)
+{
+    static const float one = 1;
+    struct writer graph = {0}, body = {0}, node = {0}, attribute = {0};
+    put_initializer(&graph, "truth", BOOL, 0, NULL, RAW, "\1", 1);
+    put_initializer(&graph, "x", FLOAT, 0, NULL, RAW, &one, sizeof one);
+    put_integers(&graph, "limit", 1, (int64_t[]){2});
+    put_node(&body, "Less", "below", "trip", "limit", "again");
+    put_node(&body, "Add", "double", "v", "v", "w");
+    put_value(&body, 11, "trip", 0, NULL);
+    put_value(&body, 11, "condition", 0, NULL);
+    put_value(&body, 11, "v", 0, NULL);
+    put_value(&body, 12, "again", 0, NULL);
+    put_value(&body, 12, "w", 0, NULL);
+    put_text(&node, 1, "");
+    put_text(&node, 1, "truth");
+    put_text(&node, 1, "x");
+    put_text(&node, 2, "y");
+    put_text(&node, 4, "Loop");
+    put_text(&attribute, 1, "body");
+    put_message(&attribute, 6, &body);
+    put_message(&node, 5, &attribute);
+    put_message(&graph, 1, &node);
+    put_value(&graph, 12, "y", 0, NULL);
+    require_computed(&graph, 1, (float[]){8});
+}
+
+// What is known while recording takes memory, which has the model's limit.
+static void little_memory(void)
+{
+    struct writer graph = {0}, bytes = {0};
+    put_integers(&graph, "n", 1, (int64_t[]){1 << 20});
+    put_node(&graph, "HannWindow", "window", "n", NULL, "y");
+    put_value(&graph, 12, "y", 1, (int[]){1 << 20});
+    finish_model(&bytes, &graph);
+    for (int i = 0; i < 2; i++) {
+        WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
+        WNNModel model;
+        struct lab lab = begin();
+        WNNNamedOperand output;
+        descriptor.path.data = "m";
+        descriptor.data = bytes.bytes;
+        descriptor.byteLength = bytes.size;
+        descriptor.maxMemoryBytes = i ? 1 << 20 : 32 << 20;
+        REQUIRE_EQUAL_INT(wnnModelOpen(&descriptor, &model, sizeof message, message), WNNStatus_Success);
+        REQUIRE_EQUAL_INT(wnnModelRecord(model, lab.builder, NULL, 1, &output, NULL, sizeof message, message),
+                          i ? WNNStatus_NotSupportedError : WNNStatus_Success);
+        if (i)
+            REQUIRE_EQUAL_STR(message, "m: node \"window\" (HannWindow): there is not enough memory");
+        end(&lab);
+        wnnModelRelease(model);
+    }
+}
+
+// Whatever memory there is, an error has a message.
+static void messages_of_memory(void)
+{
+    struct writer graph = {0}, bytes = {0};
+    WNNStatus status = WNNStatus_OutOfMemory;
+    put_integers(&graph, "n", 1, (int64_t[]){400});
+    put_node(&graph, "HannWindow", "window", "n", NULL, "y");
+    put_value(&graph, 12, "y", 1, (int[]){400});
+    finish_model(&bytes, &graph);
+    for (uint64_t limit = 100; status != WNNStatus_Success; limit += 20) {
+        WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
+        WNNModel model;
+        struct lab lab = begin();
+        WNNNamedOperand output;
+        descriptor.path.data = "m";
+        descriptor.data = bytes.bytes;
+        descriptor.byteLength = bytes.size;
+        descriptor.maxMemoryBytes = limit;
+        status = wnnModelOpen(&descriptor, &model, sizeof message, message);
+        if (status == WNNStatus_Success)
+            status = record(model, &lab, 2, &output);
+        REQUIRE(status == WNNStatus_Success ||
+                (strncmp(message, "m: ", 3) == 0 && strstr(message, "memory")));
+        REQUIRE(limit < 100000);
+        end(&lab);
+        wnnModelRelease(model);
+    }
+}
+
+static void two_inputs_of_a_name(void)
+{
+    struct writer graph = {0};
+    put_node(&graph, "Neg", "n", "x", NULL, "y");
+    put_value(&graph, 11, "x", 1, (int[]){3});
+    put_value(&graph, 11, "x", 1, (int[]){3});
+    put_value(&graph, 12, "y", 1, (int[]){3});
+    require_refused(&graph, "m: two inputs are called \"x\"");
+}
+
+static void count_name(const WNNModelNamedValue *value, void *count, void *unused)
+{
+    (void)unused;
+    REQUIRE(value->operand && value->name.length == 1 && value->weight.length == 0);
+    ++*(size_t *)count;
+}
+
+// Also text that is empty carries a length.
+static void told_names(void)
+{
+    struct writer bytes = make_model(NULL);
+    WNNModel model = open_bytes(&bytes, "small.onnx");
+    struct lab lab = begin();
+    WNNModelDimensionValue dimension = {{"n", 1}, 2};
+    WNNModelRecordOptions options = WNN_MODEL_RECORD_OPTIONS_INIT;
+    size_t count = 0;
+    options.dimensions = &dimension;
+    options.dimensionCount = 1;
+    options.onName = count_name;
+    options.userdata1 = &count;
+    REQUIRE_EQUAL_INT(wnnModelRecord(model, lab.builder, &options, 0, NULL, NULL, sizeof message, message),
+                      WNNStatus_Success);
+    REQUIRE_EQUAL_INT(count, 4); // x, w, t and y
+    end(&lab);
+    wnnModelRelease(model);
+}
+
+// A message with one text of four letters, and nothing else, as field `field` of what it is in.
+static unsigned char *put_letters(unsigned char *to, unsigned field, unsigned inner, unsigned number)
+{
+    *to++ = (unsigned char)(field << 3 | 2);
+    *to++ = 6;
+    *to++ = (unsigned char)(inner << 3 | 2);
+    *to++ = 4;
+    for (int i = 0; i < 4; i++, number /= 26)
+        *to++ = (unsigned char)('a' + number % 26);
+    return to;
+}
+
+// As many names as there may be are found in the time that reading them takes.
+static void many_names(void)
+{
+    enum {
+        COUNT = 100000
+    };
+    unsigned char *bytes = malloc(COUNT * 3 * 8 + 16), *to = bytes + 8;
+    REQUIRE(bytes);
+    memcpy(bytes, "\x08\x08\x3A", 3);
+    for (unsigned i = 0; i < COUNT; i++) {
+        to = put_letters(to, 1, 4, i);                      // a node, its operator
+        to = put_letters(to, 5, 8, i);                      // an initializer, its name
+        to = put_letters(to, 11, 1, i % 2 ? i : i + COUNT); // an input, its name
+    }
+    size_t size = (size_t)(to - bytes) - 8;
+    for (int i = 0; i < 5; i++)
+        bytes[3 + i] = (unsigned char)(size >> 7 * i) | (i < 4 ? 128 : 0);
+    WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
+    WNNModel model;
+    size_t count;
+    descriptor.data = bytes;
+    descriptor.byteLength = (size_t)(to - bytes);
+    REQUIRE_EQUAL_INT(wnnModelOpen(&descriptor, &model, sizeof message, message), WNNStatus_Success);
+    wnnModelGetInputs(model, &count);
+    REQUIRE_EQUAL_INT(count, COUNT / 2);
+    wnnModelGetOperators(model, &count);
+    REQUIRE_EQUAL_INT(count, COUNT);
+    wnnModelRelease(model);
+    free(bytes);
+}
+
+static void many_operator_sets(void)
+{
+    struct writer bytes = make_model(NULL);
+    for (int i = 0; i < 300; i++)
+        put_text(&bytes, 8, "");
+    WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
+    WNNModel model;
+    descriptor.path.data = "m";
+    descriptor.data = bytes.bytes;
+    descriptor.byteLength = bytes.size;
+    REQUIRE_EQUAL_INT(wnnModelOpen(&descriptor, &model, sizeof message, message), WNNStatus_TypeError);
+    REQUIRE_EQUAL_STR(message, "m: the file imports more than 256 operator sets");
+}
+
+// Text of a file does not reach a message as it is.
+static void control_characters(void)
+{
+    struct writer graph = {0}, tensor = {0}, entry = {0}, node = {0}, attribute = {0};
+    put_text(&entry, 1, "location");
+    put_text(&entry, 2, "nowhere");
+    put_number(&tensor, 1, 3);
+    put_number(&tensor, 2, 1);
+    put_text(&tensor, 8, "a\x1b[31m\nb");
+    put_message(&tensor, 13, &entry);
+    put_number(&tensor, 14, 1);
+    put_message(&graph, 5, &tensor);
+    put_node(&graph, "Relu", "n", "a\x1b[31m\nb", NULL, "y");
+    put_value(&graph, 12, "y", 1, (int[]){3});
+    require_refused(
+        &graph,
+        "m: node \"n\" (Relu): the external data of \"a?[31m?b\": nowhere: No such file or directory");
+
+    static const float zeros[1] = {0};
+    graph = (struct writer){0};
+    put_initializer(&graph, "x", FLOAT, 3, (int64_t[]){1, 1, 1}, RAW, zeros, 4);
+    for (int i = 0; i < 3; i++)
+        put_text(&node, 1, "x");
+    put_text(&node, 2, "y");
+    put_text(&node, 3, "n");
+    put_text(&node, 4, "RNN");
+    put_text(&attribute, 1, "activations");
+    put_text(&attribute, 9, "\x1b[31m");
+    put_message(&node, 5, &attribute);
+    put_message(&graph, 1, &node);
+    put_value(&graph, 12, "y", 1, (int[]){3});
+    require_refused(&graph, "m: node \"n\" (RNN): an activation \"?[31m\"");
+}
+
+// Updates that do not meet are put in at once, those that meet one after the other; indices are integers.
+static void scatter_updates(void)
+{
+    static const float x[3] = {1, 2, 3}, updates[2] = {10, 20};
+    for (int i = 0; i < 3; i++) {
+        struct writer graph = {0}, node = {0}, attribute = {0};
+        put_initializer(&graph, "x", FLOAT, 1, (int64_t[]){3}, RAW, x, sizeof x);
+        put_initializer(&graph, "u", FLOAT, 1, (int64_t[]){2}, RAW, updates, sizeof updates);
+        put_integers(&graph, "s", 2, (int64_t[]){1025, 1});
+        if (i == 2)
+            put_node(&graph, "ConstantOfShape", "zeros", "s", NULL, "i");
+        else
+            put_initializer(&graph, "i", INT64, 2, (int64_t[]){2, 1}, RAW, (int64_t[]){-1, i ? 2 : 0}, 16);
+        put_text(&node, 1, "x");
+        put_text(&node, 1, "i");
+        put_text(&node, 1, "u");
+        put_text(&node, 2, "y");
+        put_text(&node, 3, "n");
+        put_text(&node, 4, "ScatterND");
+        put_text(&attribute, 1, "reduction");
+        put_text(&attribute, 4, "add");
+        put_message(&node, 5, &attribute);
+        put_message(&graph, 1, &node);
+        put_value(&graph, 12, "y", 1, (int[]){3});
+        if (i < 2)
+            require_computed(&graph, 3, i ? (float[]){1, 2, 33} : (float[]){21, 2, 13});
+        else
+            require_refused(&graph, "m: node \"n\" (ScatterND): 2 elements cannot have a shape of 1025");
+    }
+}
+
 int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
@@ -442,5 +835,18 @@ int main(int argc, char **argv)
     CASE(external_data());
     CASE(refuse_other_files());
     CASE(damaged());
+    CASE(float64_by_fields());
+    CASE(grid_of_strings());
+    CASE(huge_sizes());
+    CASE(many_empty_rows());
+    CASE(loop_without_number());
+    CASE(little_memory());
+    CASE(messages_of_memory());
+    CASE(told_names());
+    CASE(two_inputs_of_a_name());
+    CASE(many_names());
+    CASE(many_operator_sets());
+    CASE(control_characters());
+    CASE(scatter_updates());
     return cases_end();
 }

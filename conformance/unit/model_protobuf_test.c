@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/unit/require.h"
-#include "model/protobuf.h"
+#include "tools/model/protobuf.h"
 
 // Each message lies at the end of memory of its own, so that a sanitizer sees what reads behind it.
 static struct protobuf reader_of(const char *text, size_t size)

@@ -74,6 +74,8 @@ struct fixture {
     WNNOperatorInfo operator_info;
     WNNOperandInfo operand_info;
     WNNAttributeInfo attribute_info;
+    WNNRecordedOperand recorded_operand;
+    WNNRecordedOperator recorded_operator;
     char text[64];
     int calls; // of callbacks
     WNNStatus status;

@@ -6,7 +6,7 @@
 #include "conformance/backends.h"
 #include "compiler/compile.h"
 #include "conformance/unit/vulkan_fixture.h"
-#include "tools/graph_file.h"
+#include "tools/load.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -227,7 +227,7 @@ static unsigned compute(WNNContext context, const char *path, uint32_t skip, str
     struct error error = {0};
     wnn_context_set_compile_options(context, skip, true, NULL, NULL);
     REQUIRE(model_begin(&model, context, &error));
-    bool read = graph_file_read(&model, path, NULL, &error);
+    bool read = model_load(&model, path, NULL, &error);
     REQUIRE_EQUAL_STR(error.message, "");
     REQUIRE(read);
     WNNGraph graph = build_outputs(context, model.builder, model.output_count, model.outputs);

@@ -15,7 +15,8 @@
 // Smaller matrices are worth more as floats.
 #define MIN_ELEMENTS 1024
 
-#define PIECE 256 // elements that are made floats at a time
+#define PIECE      256       // elements that are made floats at a time
+#define LOOK_TERMS (1 << 14) // terms between two looks at the interrupt
 
 // The matrix [rows, length] as it lies in memory: rows are columns of B if it is transposed, else terms.
 struct weights {
@@ -598,10 +599,21 @@ static void read_excess(const struct weights *weights, size_t first, size_t coun
 // One row of A, prepared for vectors of terms.
 struct thin {
     const struct nbit_product *product;
+    const struct interrupt *interrupt;
     float *x;      // [m][k], each 32 in the order of read_32, if there are vectors
     float *x_sums; // [m][k / 32]
     bool vectors;
 };
+
+// Whether to leave after `count` more terms; `since`: those since the last look.
+static inline bool is_stopped(const struct thin *thin, size_t count, size_t *since)
+{
+    *since += count;
+    if (*since < LOOK_TERMS)
+        return false;
+    *since = 0;
+    return wnn_interrupted(thin->interrupt);
+}
 
 // Columns [begin, end): rows of the matrix, whose terms lie side by side.
 static void dot_rows(void *argument, size_t begin, size_t end)
@@ -611,6 +623,7 @@ static void dot_rows(void *argument, size_t begin, size_t end)
     const struct weights *weights = &product->weights;
     const struct float_kernels *kernels = wnn_float_kernels();
     float values[PIECE], sums[FEW_ROWS];
+    size_t since = 0;
     for (size_t j = begin; j < end; j++) {
         memset(sums, 0, sizeof sums);
 #ifdef HAVE_VECTORS
@@ -620,6 +633,8 @@ static void dot_rows(void *argument, size_t begin, size_t end)
             dot_loop dot = dot_of(weights->type);
             for (size_t block = 0, count; block < blocks; block += count) {
                 count = wnn_min(PIECE, blocks - block);
+                if (is_stopped(thin, count * 32, &since))
+                    return;
                 size_t at = j / weights->row_block * weights->scale_row, first = block / repeat;
                 size_t several = (block + count - 1) / repeat - first + 1;
                 read_scales(weights, at + first, several, scales);
@@ -639,6 +654,8 @@ static void dot_rows(void *argument, size_t begin, size_t end)
 #endif
         for (size_t k = 0, count; k < product->k && !thin->vectors; k += count) {
             count = wnn_min(PIECE, product->k - k);
+            if (is_stopped(thin, count, &since))
+                return;
             read_row(weights, j, k, count, values);
             for (size_t i = 0; i < product->m; i++)
                 sums[i] += kernels->dot(product->a + i * product->k + k, values, count);
@@ -663,8 +680,10 @@ static void sum_stripe(const struct thin *thin, size_t column, size_t count)
     };
     float values[ROWS][STRIPE], factors[ROWS];
     const float *rows[ROWS];
-    for (size_t k = 0, terms; k < product->k; k += terms) {
+    for (size_t k = 0, terms, since = 0; k < product->k; k += terms) {
         terms = wnn_min(ROWS, product->k - k);
+        if (is_stopped(thin, terms, &since))
+            return;
         for (size_t t = 0; t < terms; t++) {
             read_row(weights, k + t, column, count, values[t]);
             rows[t] = values[t];
@@ -685,8 +704,10 @@ static void sum_stripe_vectors(const struct thin *thin, size_t column)
     size_t block = weights->row_block, bits = bits_of(weights->type), stride = product->n * bits / 8;
     add_loop add = add_of(weights->type);
     float scales[STRIPE], excess[STRIPE];
-    for (size_t k = 0, terms; k < product->k; k += terms) {
-        terms = wnn_min(block - k % block, product->k - k);
+    for (size_t k = 0, terms, since = 0; k < product->k; k += terms) {
+        terms = wnn_min(wnn_min(block - k % block, LOOK_TERMS), product->k - k);
+        if (is_stopped(thin, terms, &since))
+            return;
         size_t at = k / block * weights->scale_row;
         size_t first = weights->block == 1 ? column : column / weights->block;
         size_t several = weights->block == 1 ? STRIPE : (column + STRIPE - 1) / weights->block - first + 1;
@@ -828,7 +849,8 @@ static size_t scratch_bytes(const struct node *node, unsigned threads)
 static void run_thin(const struct nbit_product *product, const struct parallel *parallel,
                      struct scratch *scratch)
 {
-    struct thin thin = {.product = product, .vectors = vectors_fit(product)};
+    struct thin thin = {
+        .product = product, .interrupt = parallel->interrupt, .vectors = vectors_fit(product)};
     size_t work = product->m * product->k;
     if (!product->transposed) {
         wnn_parallel_for(parallel, (product->n + STRIPE - 1) / STRIPE, 1 + 65536 / (work * STRIPE),

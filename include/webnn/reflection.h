@@ -142,6 +142,56 @@ WNN_EXPORT size_t wnnGraphBuilderCall(WNNGraphBuilder builder, const WNNOperator
 // An activation, of the attributes of its operator; there are no inputs, and softmax has no axis.
 WNN_EXPORT WNNActivation wnnGraphBuilderCallActivation(WNNGraphBuilder builder, const WNNOperatorCall *call);
 
+// ---------------------------------------------------------------------------------------------------------------
+// What has been recorded, for those that write graphs elsewhere. The builder's thread. Text and arrays live until the
+// next call of the same function with the builder, or its release.
+// ---------------------------------------------------------------------------------------------------------------
+
+typedef enum WNNOperandSource {
+    WNNOperandSource_Input = 1,
+    WNNOperandSource_Constant = 2,
+    WNNOperandSource_Operator = 3,
+    WNNOperandSource_Force32 = 0x7FFFFFFF
+} WNNOperandSource;
+
+typedef struct WNNRecordedOperand {
+    WNNChainedStruct *nextInChain;
+    WNNOperand operand;
+    WNNOperandSource source;
+    WNNStringView name; // of an input
+    WNNDataType dataType;
+    WNNUint32List shape;
+    const void *data; // of a constant, of any alignment, as long as the builder
+    size_t byteLength;
+} WNNRecordedOperand;
+#define WNN_RECORDED_OPERAND_INIT                                                                                    \
+    { NULL, NULL, WNNOperandSource_Input, WNN_STRING_VIEW_INIT, WNNDataType_Undefined, WNN_UINT32_LIST_INIT, NULL, 0 }
+
+// In the order in which they were made.
+WNN_EXPORT size_t wnnGraphBuilderGetOperandCount(WNNGraphBuilder builder);
+WNN_EXPORT WNNStatus wnnGraphBuilderGetOperand(WNNGraphBuilder builder, size_t index, WNNRecordedOperand *operand);
+
+// The index of an operand in its builder; SIZE_MAX: NULL.
+WNN_EXPORT size_t wnnOperandGetIndex(WNNOperand operand);
+
+// An operator or activation as wnnGraphBuilderCall takes it: recording it again gives the same, with activations that
+// are made again of what wnnGraphBuilderGetActivation tells. Attributes that have their defaults are left out; the others
+// are complete, as they were computed with.
+typedef struct WNNRecordedOperator {
+    WNNChainedStruct *nextInChain;
+    WNNOperatorCall call; // no chain
+    size_t outputCount;   // none of an activation
+    const WNNOperand *outputs;
+} WNNRecordedOperator;
+#define WNN_RECORDED_OPERATOR_INIT { NULL, WNN_OPERATOR_CALL_INIT, 0, NULL }
+
+// In an order in which operands are made before they are used.
+WNN_EXPORT size_t wnnGraphBuilderGetOperatorCount(WNNGraphBuilder builder);
+WNN_EXPORT WNNStatus wnnGraphBuilderGetOperator(WNNGraphBuilder builder, size_t index,
+                                                WNNRecordedOperator *recorded);
+WNN_EXPORT WNNStatus wnnGraphBuilderGetActivation(WNNGraphBuilder builder, WNNActivation activation,
+                                                  WNNRecordedOperator *recorded);
+
 #ifdef __cplusplus
 }
 #endif

@@ -486,9 +486,11 @@ typedef struct WNNLimits {
     uint64_t maxExecutionNanoseconds; // that one execution runs; when they have passed it is stopped, see WNNTimeLimit
     uint64_t maxBuildNanoseconds;     // likewise of one build
     uint32_t maxPendingRequests;      // that have not been answered; more are refused with OutOfMemory
+    bool acceptEmptyTensors;          // dimensions of size 0, wherever the result is defined; they are refused otherwise, as
+                                      // https://www.w3.org/TR/webnn/#valid-dimension says
     uint64_t maxTotalStringBytes;     // of all names and labels of one builder; equal ones mostly count once
 } WNNLimits;
-#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, 0x8000000 }
+#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, false, 0x8000000 }
 
 // Why a context is lost. New reasons may be added: treat an unknown one as Failed.
 typedef enum WNNContextLostReason {
@@ -1017,7 +1019,7 @@ WNN_EXPORT WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile
 
 typedef struct WNNNamedBuffer {
     WNNStringView name;
-    void *data;           // any alignment; inputs are only read
+    void *data;           // any alignment; inputs are only read. May be NULL where there are no bytes
     size_t byteLength;
     WNNDataType dataType; // the type of the elements, or Undefined for plain bytes
 } WNNNamedBuffer;

@@ -113,7 +113,7 @@ bool wnn_buffer_create(struct gpu *gpu, size_t bytes, enum buffer_use use, struc
     };
     *buffer = (struct buffer){.bytes = bytes};
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                     .size = bytes,
+                                     .size = bytes ? bytes : 1, // of constants without elements; 0 is invalid
                                      .usage = usages[use],
                                      .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
     VkResult result = gpu->vk.CreateBuffer(gpu->device, &info, NULL, &buffer->handle);

@@ -116,6 +116,45 @@ WNN_EXPORT size_t wnnGraphBuilderCall(WNNGraphBuilder builder, const WNNOperator
 
 WNN_EXPORT WNNActivation wnnGraphBuilderCallActivation(WNNGraphBuilder builder, const WNNOperatorCall *call);
 
+typedef enum WNNOperandSource {
+    WNNOperandSource_Input = 1,
+    WNNOperandSource_Constant = 2,
+    WNNOperandSource_Operator = 3,
+    WNNOperandSource_Force32 = 0x7FFFFFFF
+} WNNOperandSource;
+
+typedef struct WNNRecordedOperand {
+    WNNChainedStruct *nextInChain;
+    WNNOperand operand;
+    WNNOperandSource source;
+    WNNStringView name;
+    WNNDataType dataType;
+    WNNUint32List shape;
+    const void *data;
+    size_t byteLength;
+} WNNRecordedOperand;
+#define WNN_RECORDED_OPERAND_INIT                                                                                    \
+    { NULL, NULL, WNNOperandSource_Input, WNN_STRING_VIEW_INIT, WNNDataType_Undefined, WNN_UINT32_LIST_INIT, NULL, 0 }
+
+WNN_EXPORT size_t wnnGraphBuilderGetOperandCount(WNNGraphBuilder builder);
+WNN_EXPORT WNNStatus wnnGraphBuilderGetOperand(WNNGraphBuilder builder, size_t index, WNNRecordedOperand *operand);
+
+WNN_EXPORT size_t wnnOperandGetIndex(WNNOperand operand);
+
+typedef struct WNNRecordedOperator {
+    WNNChainedStruct *nextInChain;
+    WNNOperatorCall call;
+    size_t outputCount;
+    const WNNOperand *outputs;
+} WNNRecordedOperator;
+#define WNN_RECORDED_OPERATOR_INIT { NULL, WNN_OPERATOR_CALL_INIT, 0, NULL }
+
+WNN_EXPORT size_t wnnGraphBuilderGetOperatorCount(WNNGraphBuilder builder);
+WNN_EXPORT WNNStatus wnnGraphBuilderGetOperator(WNNGraphBuilder builder, size_t index,
+                                                WNNRecordedOperator *recorded);
+WNN_EXPORT WNNStatus wnnGraphBuilderGetActivation(WNNGraphBuilder builder, WNNActivation activation,
+                                                  WNNRecordedOperator *recorded);
+
 #ifdef __cplusplus
 }
 #endif

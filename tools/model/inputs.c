@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/model/inputs.h"
+
+#include "lib/text.h"
+#include "tools/model/errors.h"
+
+static struct bytes bytes_of(WNNStringView view)
+{
+    struct string text = wnn_string(view);
+    return (struct bytes){(const unsigned char *)text.data, text.length};
+}
+
+static const WNNModelInputValue *find_given(const WNNModelRecordOptions *options, struct bytes name)
+{
+    for (size_t i = 0; i < options->inputCount; i++)
+        if (same_text(bytes_of(options->inputs[i].name), name))
+            return &options->inputs[i];
+    return NULL;
+}
+
+static bool has_shape(const WNNModelInputValue *given)
+{
+    return given && given->shape.count != WNN_LIST_ABSENT;
+}
+
+static bool find_shape(struct recording *r, const WNNModelRecordOptions *options,
+                       const struct model_input *input, const WNNModelInputValue *known, size_t *rank,
+                       int64_t *dims)
+{
+    char name[120], symbol[120];
+    wnn_model_print(name, sizeof name, input->name);
+    *rank = has_shape(known) ? known->shape.count : input->rank;
+    if (!input->has_shape && !has_shape(known))
+        return fail(r, "input \"%s\" has no shape in the model; give it one", name);
+    if (*rank > MAX_RANK || (input->has_shape && *rank != input->rank))
+        return fail(r, "input \"%s\" of rank %zu%s", name, *rank,
+                    *rank > MAX_RANK ? "; more than 8 are not supported" : ", which is not the model's");
+    for (size_t i = 0; i < *rank; i++) {
+        const struct model_dimension *d = input->has_shape ? &input->dims[i] : NULL;
+        int64_t given = has_shape(known) ? (int64_t)known->shape.data[i] : -1, size = d ? d->size : -1;
+        for (size_t k = 0; d && size < 0 && given < 0 && d->name.size && k < options->dimensionCount; k++)
+            if (same_text(bytes_of(options->dimensions[k].name), d->name))
+                given = options->dimensions[k].value;
+        if (size >= 0 && given >= 0 && given != size)
+            return fail(r, "dimension %zu of input \"%s\" is %lld, not %lld", i, name, (long long)size,
+                        (long long)given);
+        dims[i] = size >= 0 ? size : given < 0 && d && d->usual > 0 ? d->usual : given;
+        if (dims[i] >= 0)
+            continue;
+        wnn_model_print(symbol, sizeof symbol, d ? d->name : (struct bytes){0});
+        return symbol[0]
+                   ? fail(r, "dimension %zu of input \"%s\" is \"%s\", which has no value", i, name, symbol)
+                   : fail(r, "dimension %zu of input \"%s\" is unknown; give the input a shape", i, name);
+    }
+    return true;
+}
+
+// An input whose elements the options give.
+static struct tensor *make_given(struct recording *r, const WNNModelInputValue *known, int64_t type,
+                                 size_t rank, const int64_t *dims)
+{
+    struct constant given = {
+        .type = type, .rank = rank, .dims = dims, .bytes = {known->data, known->byteLength}};
+    struct tensor *t = make_constant(r, &given);
+    if (!require_known(r, t, "an input"))
+        return NULL;
+    t->source = NULL; // its bytes are the caller's
+    return t;
+}
+
+struct tensor *make_input(struct recording *r, const WNNModelRecordOptions *options,
+                          const struct model_input *input)
+{
+    const WNNModelInputValue *known = find_given(options, input->name);
+    size_t rank;
+    int64_t dims[MAX_RANK];
+    char name[120];
+    wnn_model_print(name, sizeof name, input->name);
+    if (!find_shape(r, options, input, known, &rank, dims))
+        return NULL;
+    if (product(dims, rank) == 0) // nothing has to be given
+        return make_known(r, input->type, rank, dims);
+    if (known && known->data)
+        return make_given(r, known, input->type, rank, dims);
+    uint32_t shape[MAX_RANK];
+    for (size_t i = 0; i < rank; i++)
+        shape[i] = (uint32_t)(dims[i] < UINT32_MAX ? dims[i] : UINT32_MAX);
+    if (known && known->operand) {
+        WNNUint32List has = wnnOperandGetShape(known->operand);
+        if (wnnOperandGetDataType(known->operand) != operand_type(r, input->type) || has.count != rank ||
+            memcmp(has.data, shape, rank * sizeof shape[0]) != 0)
+            return fail(r, "the operand for input \"%s\" is not of its type and shape", name);
+        return make_operand(r, input->type, known->operand);
+    }
+    WNNOperandDescriptor descriptor = {NULL, operand_type(r, input->type), {shape, rank}};
+    if (descriptor.dataType == WNNDataType_Undefined)
+        return fail(r, "input \"%s\": WebNN has no type for %s%s", name, type_name(input->type),
+                    is_narrowed(input->type) ? ", and narrowing was not asked for" : "");
+    struct tensor *t = make_operand(
+        r, input->type,
+        wnnGraphBuilderInput(r->builder, (WNNStringView){(const char *)input->name.data, input->name.size},
+                             &descriptor));
+    if (t)
+        t->is_input = true;
+    return t;
+}
+
+WNNOperand output_operand(struct recording *r, struct tensor *t)
+{
+    bool own = t->operand && !t->is_input && !t->source && !t->ints && !t->reals;
+    WNNOperand operand = operand_of(r, t);
+    WNNOperatorOptions options = {NULL, WNN_STRING_VIEW_INIT};
+    if (!operand || own)
+        return operand;
+    struct tensor *copy = make_operand(r, t->type, wnnGraphBuilderIdentity(r->builder, operand, &options));
+    return copy ? copy->operand : NULL;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory for what a file describes, freed at once. `limit` bounds it: a description can be many times larger
+// than the file.
+
+#ifndef TOOLS_MODEL_MEMORY_H_
+#define TOOLS_MODEL_MEMORY_H_
+
+#include <stddef.h>
+
+struct model_memory {
+    struct model_block *last;
+    size_t used, limit;
+};
+
+// `count` items of `size` bytes, filled with zeros; NULL: no memory, or above the limit. One item for none.
+void *wnn_model_allocate(struct model_memory *memory, size_t count, size_t size);
+void wnn_model_free(struct model_memory *memory);
+
+#endif

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/model/onnx/file.h"
+
+#include "tools/model/protobuf.h"
+
+#include <string.h>
+
+// ---------------------------------------------------------------------------------------------------------------
+// Messages. Each function reads the message `from` into what `to` points to, and returns a fault or NULL.
+// ---------------------------------------------------------------------------------------------------------------
+
+#define MAX_OPSETS 256 // each node looks for its own
+
+typedef const char *(*read_message)(struct model_memory *memory, struct bytes from, void *to);
+
+static const char no_memory[] = "the file needs more memory than there is for it";
+
+// How often a field is there.
+static size_t count_fields(struct bytes from, uint32_t number)
+{
+    struct protobuf reader = {.left = from};
+    size_t count = 0;
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        count += field.number == number;
+    return count;
+}
+
+// All messages of a repeated field, as an array of items of `size` bytes. Does nothing after a fault.
+static void *read_all(struct model_memory *memory, struct bytes from, uint32_t number, size_t size,
+                      read_message read, size_t *count, const char **fault)
+{
+    struct protobuf reader = {.left = from};
+    char *items = *fault ? NULL : wnn_model_allocate(memory, count_fields(from, number), size);
+    *count = 0;
+    if (!items) {
+        *fault = *fault ? *fault : no_memory;
+        return NULL;
+    }
+    for (struct protobuf_field field; !*fault && wnn_protobuf_next(&reader, &field);) {
+        if (field.number != number)
+            continue;
+        struct bytes message = wnn_protobuf_bytes(&reader, &field);
+        *fault = reader.fault ? reader.fault : read(memory, message, items + size * *count);
+        (*count)++;
+    }
+    *fault = *fault ? *fault : reader.fault;
+    return items;
+}
+
+static const char *read_text(struct model_memory *memory, struct bytes from, void *to)
+{
+    (void)memory;
+    *(struct bytes *)to = from;
+    return NULL;
+}
+
+static struct onnx_names read_names(struct model_memory *memory, struct bytes from, uint32_t number,
+                                    const char **fault)
+{
+    struct onnx_names names;
+    names.items = read_all(memory, from, number, sizeof names.items[0], read_text, &names.count, fault);
+    return names;
+}
+
+static const char *read_pair(struct model_memory *memory, struct bytes from, void *to)
+{
+    struct onnx_pair *pair = to;
+    struct protobuf reader = {.left = from};
+    (void)memory;
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        if (field.number == 1 || field.number == 2)
+            *(field.number == 1 ? &pair->key : &pair->value) = wnn_protobuf_bytes(&reader, &field);
+    return reader.fault;
+}
+
+static const char *read_opset(struct model_memory *memory, struct bytes from, void *to)
+{
+    struct onnx_opset *opset = to;
+    struct protobuf reader = {.left = from};
+    (void)memory;
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        if (field.number == 1)
+            opset->domain = wnn_protobuf_bytes(&reader, &field);
+        else if (field.number == 2)
+            opset->version = (int64_t)wnn_protobuf_number(&reader, &field);
+    return reader.fault;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Tensors
+// ---------------------------------------------------------------------------------------------------------------
+
+// A whole number in digits, and nothing else.
+static bool parse_number(struct bytes text, uint64_t *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned digit = text.data[i] - (unsigned)'0';
+        if (digit > 9 || *number > (UINT64_MAX - digit) / 10)
+            return false;
+        *number = *number * 10 + digit;
+    }
+    return text.size > 0;
+}
+
+// Where external data are.
+static const char *read_location(struct onnx_tensor *tensor, struct bytes from)
+{
+    struct onnx_pair pair = {0};
+    const char *fault = read_pair(NULL, from, &pair);
+    if (fault)
+        return fault;
+    if (is_text(pair.key, "location"))
+        tensor->location = pair.value;
+    else if (is_text(pair.key, "offset") && !parse_number(pair.value, &tensor->offset))
+        return "the offset of external data is no number";
+    else if (is_text(pair.key, "length") && !parse_number(pair.value, &tensor->length))
+        return "the length of external data is no number";
+    return NULL;
+}
+
+static const char *read_dims(struct model_memory *memory, struct bytes from, struct onnx_tensor *tensor)
+{
+    struct protobuf reader = {.left = from};
+    size_t count = 0;
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        count += field.number == 1 ? wnn_protobuf_numbers(&reader, &field, 0, NULL) : 0;
+    if (reader.fault)
+        return reader.fault;
+    tensor->dims = wnn_model_allocate(memory, count, sizeof tensor->dims[0]);
+    if (!tensor->dims)
+        return no_memory;
+    reader.left = from;
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        if (field.number == 1)
+            tensor->rank +=
+                wnn_protobuf_numbers(&reader, &field, count - tensor->rank, tensor->dims + tensor->rank);
+    return NULL;
+}
+
+static const char *read_tensor(struct model_memory *memory, struct bytes from, void *to)
+{
+    struct onnx_tensor *tensor = to;
+    struct protobuf reader = {.left = from};
+    const char *fault = read_dims(memory, from, tensor);
+    tensor->message = from;
+    for (struct protobuf_field field; !fault && wnn_protobuf_next(&reader, &field);)
+        switch (field.number) {
+        case 2:
+            tensor->type = (int64_t)wnn_protobuf_number(&reader, &field);
+            break;
+        case 8:
+            tensor->name = wnn_protobuf_bytes(&reader, &field);
+            break;
+        case 9:
+            tensor->raw = wnn_protobuf_bytes(&reader, &field);
+            break;
+        case 13:
+            fault = read_location(tensor, wnn_protobuf_bytes(&reader, &field));
+            break;
+        case 14:
+            tensor->external = wnn_protobuf_number(&reader, &field) == 1;
+            break;
+        default:
+            break;
+        }
+    return fault ? fault : reader.fault;
+}
+
+const char *wnn_onnx_tensor(struct model_memory *memory, struct bytes message, struct onnx_tensor *tensor)
+{
+    *tensor = (struct onnx_tensor){0};
+    return read_tensor(memory, message, tensor);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Values
+// ---------------------------------------------------------------------------------------------------------------
+
+static const char *read_dimension(struct model_memory *memory, struct bytes from, void *to)
+{
+    struct onnx_dimension *dimension = to;
+    struct protobuf reader = {.left = from};
+    (void)memory;
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        if (field.number == 1) {
+            dimension->value = (int64_t)wnn_protobuf_number(&reader, &field);
+            dimension->known = true;
+        } else if (field.number == 2) {
+            dimension->param = wnn_protobuf_bytes(&reader, &field);
+            dimension->known = false;
+        }
+    return reader.fault;
+}
+
+static const char *read_tensor_type(struct model_memory *memory, struct bytes from, struct onnx_value *value)
+{
+    struct protobuf reader = {.left = from};
+    const char *fault = NULL;
+    for (struct protobuf_field field; !fault && wnn_protobuf_next(&reader, &field);)
+        if (field.number == 1) {
+            value->type = (int64_t)wnn_protobuf_number(&reader, &field);
+        } else if (field.number == 2) {
+            value->has_shape = true;
+            value->dims = read_all(memory, wnn_protobuf_bytes(&reader, &field), 1, sizeof value->dims[0],
+                                   read_dimension, &value->rank, &fault);
+        }
+    return fault ? fault : reader.fault;
+}
+
+static const char *read_value(struct model_memory *memory, struct bytes from, void *to)
+{
+    struct onnx_value *value = to;
+    struct protobuf reader = {.left = from};
+    const char *fault = NULL;
+    for (struct protobuf_field field; !fault && wnn_protobuf_next(&reader, &field);)
+        if (field.number == 1) {
+            value->name = wnn_protobuf_bytes(&reader, &field);
+        } else if (field.number == 2) { // the type, of which only tensors are of interest
+            struct protobuf type = {.left = wnn_protobuf_bytes(&reader, &field)};
+            for (struct protobuf_field kind; !fault && wnn_protobuf_next(&type, &kind);)
+                if (kind.number == 1)
+                    fault = read_tensor_type(memory, wnn_protobuf_bytes(&type, &kind), value);
+            fault = fault ? fault : type.fault;
+        }
+    return fault ? fault : reader.fault;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Nodes and graphs
+// ---------------------------------------------------------------------------------------------------------------
+
+static const char *read_attribute(struct model_memory *memory, struct bytes from, void *to)
+{
+    struct onnx_attribute *attribute = to;
+    struct protobuf reader = {.left = from};
+    (void)memory;
+    attribute->message = from;
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        switch (field.number) {
+        case 1:
+            attribute->name = wnn_protobuf_bytes(&reader, &field);
+            break;
+        case 2:
+            attribute->f = wnn_protobuf_float(&reader, &field);
+            break;
+        case 3:
+            attribute->i = (int64_t)wnn_protobuf_number(&reader, &field);
+            break;
+        case 4:
+            attribute->s = wnn_protobuf_bytes(&reader, &field);
+            break;
+        case 5:
+            attribute->tensor = wnn_protobuf_bytes(&reader, &field);
+            break;
+        case 6:
+            attribute->graph = wnn_protobuf_bytes(&reader, &field);
+            break;
+        case 20:
+            attribute->type = (int64_t)wnn_protobuf_number(&reader, &field);
+            break;
+        case 21:
+            attribute->reference = wnn_protobuf_bytes(&reader, &field);
+            break;
+        default:
+            break;
+        }
+    return reader.fault;
+}
+
+static const char *read_node(struct model_memory *memory, struct bytes from, void *to)
+{
+    struct onnx_node *node = to;
+    struct protobuf reader = {.left = from};
+    node->size = from.size;
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        if (field.number == 3)
+            node->name = wnn_protobuf_bytes(&reader, &field);
+        else if (field.number == 4)
+            node->operation = wnn_protobuf_bytes(&reader, &field);
+        else if (field.number == 7)
+            node->domain = wnn_protobuf_bytes(&reader, &field);
+    const char *fault = reader.fault;
+    node->inputs = read_names(memory, from, 1, &fault);
+    node->outputs = read_names(memory, from, 2, &fault);
+    node->attributes =
+        read_all(memory, from, 5, sizeof node->attributes[0], read_attribute, &node->attribute_count, &fault);
+    return fault;
+}
+
+const char *wnn_onnx_graph(struct model_memory *memory, struct bytes message, struct onnx_graph *graph)
+{
+    struct protobuf reader = {.left = message};
+    *graph = (struct onnx_graph){0};
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        if (field.number == 2)
+            graph->name = wnn_protobuf_bytes(&reader, &field);
+    const char *fault = reader.fault;
+    graph->nodes =
+        read_all(memory, message, 1, sizeof graph->nodes[0], read_node, &graph->node_count, &fault);
+    graph->initializers = read_all(memory, message, 5, sizeof graph->initializers[0], read_tensor,
+                                   &graph->initializer_count, &fault);
+    graph->inputs =
+        read_all(memory, message, 11, sizeof graph->inputs[0], read_value, &graph->input_count, &fault);
+    graph->outputs =
+        read_all(memory, message, 12, sizeof graph->outputs[0], read_value, &graph->output_count, &fault);
+    graph->values =
+        read_all(memory, message, 13, sizeof graph->values[0], read_value, &graph->value_count, &fault);
+    return fault;
+}
+
+static const char *read_function(struct model_memory *memory, struct bytes from, void *to)
+{
+    struct onnx_function *function = to;
+    struct protobuf reader = {.left = from};
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        if (field.number == 1)
+            function->name = wnn_protobuf_bytes(&reader, &field);
+        else if (field.number == 10)
+            function->domain = wnn_protobuf_bytes(&reader, &field);
+    const char *fault = reader.fault;
+    function->inputs = read_names(memory, from, 4, &fault);
+    function->outputs = read_names(memory, from, 5, &fault);
+    function->graph.nodes = read_all(memory, from, 7, sizeof function->graph.nodes[0], read_node,
+                                     &function->graph.node_count, &fault);
+    function->opsets =
+        read_all(memory, from, 9, sizeof function->opsets[0], read_opset, &function->opset_count, &fault);
+    function->attributes = read_all(memory, from, 11, sizeof function->attributes[0], read_attribute,
+                                    &function->attribute_count, &fault);
+    return fault;
+}
+
+const struct onnx_function *wnn_onnx_function(const struct onnx_file *file, struct bytes domain,
+                                              struct bytes name)
+{
+    for (size_t i = 0; i < file->function_count; i++)
+        if (same_text(file->functions[i].name, name) && same_text(file->functions[i].domain, domain))
+            return &file->functions[i];
+    return NULL;
+}
+
+bool wnn_onnx_recognize(struct bytes bytes)
+{
+    struct protobuf reader = {.left = bytes};
+    struct protobuf_field field;
+    return wnn_protobuf_next(&reader, &field) && field.number == 1 && field.type == PROTOBUF_VARINT &&
+           field.value >= 1 && field.value < 100;
+}
+
+const char *wnn_onnx_open(struct bytes bytes, struct model_memory *memory, struct onnx_file *file)
+{
+    struct protobuf reader = {.left = bytes};
+    struct bytes graph = {NULL, 0};
+    *file = (struct onnx_file){0};
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        switch (field.number) {
+        case 1:
+            file->ir_version = (int64_t)wnn_protobuf_number(&reader, &field);
+            break;
+        case 2:
+            file->producer = wnn_protobuf_bytes(&reader, &field);
+            break;
+        case 3:
+            file->producer_version = wnn_protobuf_bytes(&reader, &field);
+            break;
+        case 7:
+            graph = wnn_protobuf_bytes(&reader, &field);
+            break;
+        default:
+            break;
+        }
+    const char *fault = reader.fault;
+    if (!fault && !graph.data)
+        fault = "the file has no graph";
+    file->opsets = read_all(memory, bytes, 8, sizeof file->opsets[0], read_opset, &file->opset_count, &fault);
+    if (!fault && file->opset_count > MAX_OPSETS)
+        fault = "the file imports more than 256 operator sets";
+    file->metadata =
+        read_all(memory, bytes, 14, sizeof file->metadata[0], read_pair, &file->metadata_count, &fault);
+    file->functions =
+        read_all(memory, bytes, 25, sizeof file->functions[0], read_function, &file->function_count, &fault);
+    return fault ? fault : wnn_onnx_graph(memory, graph, &file->graph);
+}

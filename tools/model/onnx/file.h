@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An ONNX file as it is written: graphs, nodes, attributes, tensors, with everything where it lies in the
+// file, and nothing understood yet. Field numbers are those of onnx.proto3,
+// https://github.com/onnx/onnx/blob/main/onnx
+
+#ifndef TOOLS_MODEL_ONNX_FILE_H_
+#define TOOLS_MODEL_ONNX_FILE_H_
+
+#include "tools/model/bytes.h"
+#include "tools/model/memory.h"
+
+enum onnx_type {
+    ONNX_UNDEFINED,
+    ONNX_FLOAT,
+    ONNX_UINT8,
+    ONNX_INT8,
+    ONNX_UINT16,
+    ONNX_INT16,
+    ONNX_INT32,
+    ONNX_INT64,
+    ONNX_STRING,
+    ONNX_BOOL,
+    ONNX_FLOAT16,
+    ONNX_DOUBLE,
+    ONNX_UINT32,
+    ONNX_UINT64,
+    ONNX_COMPLEX64,
+    ONNX_COMPLEX128,
+    ONNX_BFLOAT16,
+    ONNX_FLOAT8E4M3FN,
+    ONNX_FLOAT8E4M3FNUZ,
+    ONNX_FLOAT8E5M2,
+    ONNX_FLOAT8E5M2FNUZ,
+    ONNX_UINT4,
+    ONNX_INT4,
+    // What is no tensor, and only there while recording.
+    ONNX_SEQUENCE = 64,
+    ONNX_NOTHING // an optional value that is not there
+};
+
+// Text of the file, UTF-8 as far as it tells the truth; it does not end with 0.
+struct onnx_names {
+    struct bytes *items;
+    size_t count;
+};
+
+struct onnx_dimension {
+    int64_t value;      // unless it is symbolic
+    struct bytes param; // its name, or empty
+    bool known;         // there is a value
+};
+
+struct onnx_value {
+    struct bytes name;
+    int64_t type; // enum onnx_type; ONNX_UNDEFINED: no tensor
+    bool has_shape;
+    struct onnx_dimension *dims;
+    size_t rank;
+};
+
+struct onnx_tensor {
+    struct bytes name;
+    int64_t type;
+    int64_t *dims;
+    size_t rank;
+    struct bytes raw;     // data as it lies in memory, little endian, or empty
+    struct bytes message; // where numbers stand in fields by type otherwise
+    bool external;        // the data are in another file
+    struct bytes location;
+    uint64_t offset, length; // in that file; length 0: to its end
+};
+
+struct onnx_attribute {
+    struct bytes name;
+    int64_t type; // AttributeProto.AttributeType, or 0 in old files
+    float f;
+    int64_t i;
+    struct bytes s, tensor, graph; // messages
+    struct bytes reference;        // in a function: which attribute of its node this one is, or empty
+    struct bytes message;          // where lists stand
+};
+
+struct onnx_node {
+    struct bytes name, operation, domain;
+    struct onnx_names inputs, outputs; // an empty name: an optional one that is left out
+    struct onnx_attribute *attributes;
+    size_t attribute_count;
+    size_t size; // bytes of its message
+};
+
+struct onnx_graph {
+    struct bytes name;
+    struct onnx_node *nodes;
+    struct onnx_tensor *initializers;
+    struct onnx_value *inputs, *outputs, *values; // values: of operands between nodes
+    size_t node_count, initializer_count, input_count, output_count, value_count;
+};
+
+struct onnx_opset {
+    struct bytes domain; // empty: ai.onnx
+    int64_t version;
+};
+
+struct onnx_pair {
+    struct bytes key, value;
+};
+
+// An operator that the file itself describes, by nodes.
+struct onnx_function {
+    struct bytes name, domain;
+    struct onnx_names inputs, outputs;
+    struct onnx_graph graph;           // of which only nodes are there
+    struct onnx_attribute *attributes; // what they are if its node has none
+    struct onnx_opset *opsets;
+    size_t attribute_count, opset_count;
+};
+
+struct onnx_file {
+    int64_t ir_version;
+    struct bytes producer, producer_version;
+    struct onnx_opset *opsets;
+    size_t opset_count;
+    struct onnx_pair *metadata;
+    size_t metadata_count;
+    struct onnx_function *functions;
+    size_t function_count;
+    struct onnx_graph graph;
+};
+
+// A function of the file; NULL if there is none.
+const struct onnx_function *wnn_onnx_function(const struct onnx_file *file, struct bytes domain,
+                                              struct bytes name);
+
+// Whether the bytes may be an ONNX file: they begin as one.
+bool wnn_onnx_recognize(struct bytes bytes);
+
+// Reads a file, which has to stay where it is, as has the memory. NULL, or what is wrong with it, as static
+// text.
+const char *wnn_onnx_open(struct bytes bytes, struct model_memory *memory, struct onnx_file *file);
+
+// A graph or tensor that an attribute holds. NULL, or a fault.
+const char *wnn_onnx_graph(struct model_memory *memory, struct bytes message, struct onnx_graph *graph);
+const char *wnn_onnx_tensor(struct model_memory *memory, struct bytes message, struct onnx_tensor *tensor);
+
+#endif

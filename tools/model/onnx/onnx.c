@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX as a format of models.
+
+#include "tools/model/format.h"
+#include "tools/model/onnx/call.h"
+#include "tools/model/onnx/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static WNNStringView view_of(struct bytes text)
+{
+    return (WNNStringView){(const char *)text.data, text.size};
+}
+
+static int compare_names(const void *one, const void *other)
+{
+    const struct bytes *a = one, *b = other;
+    size_t shared = a->size < b->size ? a->size : b->size;
+    int order = shared ? memcmp(a->data, b->data, shared) : 0;
+    return order ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+// The names of the initializers in order; NULL: no memory.
+static struct bytes *sort_constants(struct model_memory *memory, const struct onnx_graph *graph)
+{
+    struct bytes *names = wnn_model_allocate(memory, graph->initializer_count, sizeof *names);
+    for (size_t i = 0; names && i < graph->initializer_count; i++)
+        names[i] = graph->initializers[i].name;
+    if (names)
+        qsort(names, graph->initializer_count, sizeof *names, compare_names);
+    return names;
+}
+
+static bool describe_value(struct model_memory *memory, const struct onnx_value *from, WNNModelValue *to)
+{
+    struct recording narrow = {.narrow = true};
+    const char *name = type_name(from->type);
+    WNNModelDimension *dimensions = wnn_model_allocate(memory, from->rank, sizeof *dimensions);
+    for (size_t i = 0; dimensions && i < from->rank; i++) {
+        dimensions[i].name = view_of(from->dims[i].param);
+        dimensions[i].size =
+            from->dims[i].known && from->dims[i].value > 0 ? (uint64_t)from->dims[i].value : 0;
+    }
+    *to = (WNNModelValue){view_of(from->name), {name, strlen(name)}, operand_type(&narrow, from->type),
+                          from->has_shape,     from->rank,           dimensions};
+    return dimensions != NULL;
+}
+
+static uint64_t stored_bytes(const struct onnx_tensor *tensor)
+{
+    return tensor->external ? tensor->length : tensor->raw.size ? tensor->raw.size : tensor->message.size;
+}
+
+// Of a node that is a constant; what is malformed is found when it is recorded.
+static uint64_t constant_bytes(struct model_memory *memory, const struct onnx_node *node)
+{
+    uint64_t bytes = 0;
+    struct onnx_tensor tensor;
+    for (size_t i = 0; i < node->attribute_count && is_text(node->operation, "Constant"); i++)
+        if (node->attributes[i].tensor.size && !wnn_onnx_tensor(memory, node->attributes[i].tensor, &tensor))
+            bytes += stored_bytes(&tensor);
+    return bytes;
+}
+
+static bool describe(const struct onnx_file *file, struct model_memory *memory, struct model_description *to)
+{
+    const struct onnx_graph *graph = &file->graph;
+    to->inputs = wnn_model_allocate(memory, graph->input_count, sizeof *to->inputs);
+    to->outputs = wnn_model_allocate(memory, graph->output_count, sizeof *to->outputs);
+    to->metadata = wnn_model_allocate(memory, file->metadata_count, sizeof *to->metadata);
+    to->operators = wnn_model_allocate(memory, graph->node_count, sizeof *to->operators);
+    to->slot_count = 2 * graph->node_count + 1;
+    to->slots = wnn_model_allocate(memory, to->slot_count, sizeof *to->slots);
+    struct bytes *constants = sort_constants(memory, graph);
+    bool good = to->inputs && to->outputs && to->metadata && to->operators && to->slots && constants;
+    for (size_t i = 0; good && i < graph->input_count; i++)
+        if (!bsearch(&graph->inputs[i].name, constants, graph->initializer_count, sizeof *constants,
+                     compare_names))
+            good = describe_value(memory, &graph->inputs[i], &to->inputs[to->input_count++]);
+    for (size_t i = 0; good && i < graph->output_count; i++)
+        good = describe_value(memory, &graph->outputs[i], &to->outputs[to->output_count++]);
+    for (size_t i = 0; good && i < file->metadata_count; i++)
+        to->metadata[to->metadata_count++] =
+            (WNNModelMetadata){view_of(file->metadata[i].key), view_of(file->metadata[i].value)};
+    for (size_t i = 0; good && i < graph->node_count; i++) {
+        const struct onnx_node *node = &graph->nodes[i];
+        wnn_model_count_operator(to, view_of(node->domain), view_of(node->operation),
+                                 wnn_onnx_operator(node->domain, node->operation) != NULL ||
+                                     wnn_onnx_function(file, node->domain, node->operation) != NULL);
+    }
+    to->info = (WNNModelInfo){NULL,
+                              WNNModelFormat_ONNX,
+                              view_of(graph->name),
+                              view_of(file->producer),
+                              view_of(file->producer_version),
+                              (uint64_t)file->ir_version,
+                              graph->node_count,
+                              0};
+    for (size_t i = 0; i < graph->initializer_count; i++)
+        to->info.weightBytes += stored_bytes(&graph->initializers[i]);
+    for (size_t i = 0; good && i < graph->node_count; i++)
+        to->info.weightBytes += constant_bytes(memory, &graph->nodes[i]);
+    return good;
+}
+
+static void *open_onnx(struct model_source *source, struct model_memory *memory,
+                       struct model_description *description, struct error *error)
+{
+    struct onnx_file *file = wnn_model_allocate(memory, 1, sizeof *file);
+    const char *fault = file ? wnn_onnx_open(source->bytes, memory, file) : NULL;
+    if (fault)
+        return wnn_fail(error, WNNStatus_TypeError, "%.500s: %s", source->path, fault), NULL;
+    if (!file || !describe(file, memory, description))
+        return wnn_fail(error, WNNStatus_OutOfMemory, "%.500s: there is not enough memory", source->path),
+               NULL;
+    return file;
+}
+
+const struct model_format wnn_format_onnx = {.format = WNNModelFormat_ONNX,
+                                             .name = "ONNX",
+                                             .recognize = wnn_onnx_recognize,
+                                             .open = open_onnx,
+                                             .record = wnn_onnx_record};

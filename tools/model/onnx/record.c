@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/model/onnx/record.h"
+
+#include "lib/text.h"
+#include "tools/model/inputs.h"
+#include "tools/model/onnx/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEPTH 32                  // of graphs in graphs
+#define MAX_NODES 400000              // recorded in all, loops unrolled
+#define MAX_BYTES ((uint64_t)1 << 32) // of their messages, which are read each time
+
+struct name {
+    struct bytes text;
+    struct tensor *tensor;        // NULL: its node could not be recorded
+    const struct onnx_node *node; // that makes it; NULL: none
+    struct name *next;            // of the same bucket
+};
+
+struct document {
+    struct model_record *record;
+    const struct onnx_file *file;
+    size_t node_count;
+    uint64_t bytes;
+};
+
+static const struct bytes none = {NULL, 0};
+
+struct scope {
+    struct scope *outer;
+    struct document *document;
+    struct name **buckets;
+    size_t bucket_count;
+    unsigned depth;
+    const struct onnx_opset *opsets;
+    size_t opset_count;
+    // Of a function, and of graphs in it.
+    const struct call *caller;
+    const struct onnx_function *function;
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+// Names
+// ---------------------------------------------------------------------------------------------------------------
+
+static size_t hash(struct bytes text)
+{
+    size_t h = 14695981039346656037U;
+    for (size_t i = 0; i < text.size; i++)
+        h = (h ^ text.data[i]) * 1099511628211U;
+    return h ^ h >> 29;
+}
+
+static struct name *find_name(struct scope *scope, struct bytes text)
+{
+    size_t h = hash(text);
+    for (; scope; scope = scope->outer)
+        for (struct name *name = scope->buckets[h % scope->bucket_count]; name; name = name->next)
+            if (same_text(name->text, text))
+                return name;
+    return NULL;
+}
+
+static struct name *add_name(struct recording *r, struct scope *scope, struct bytes text, struct tensor *t)
+{
+    struct name *name = wnn_model_allocate(r->memory, 1, sizeof *name);
+    if (!name)
+        return fail(r, "there is not enough memory");
+    struct name **bucket = &scope->buckets[hash(text) % scope->bucket_count];
+    *name = (struct name){.text = text, .tensor = t, .next = *bucket};
+    *bucket = name;
+    return name;
+}
+
+static bool open_scope(struct recording *r, struct scope *scope, const struct onnx_graph *graph)
+{
+    if (scope->depth > MAX_DEPTH)
+        return fail(r, "graphs within graphs, more than %d deep", MAX_DEPTH);
+    scope->bucket_count = graph->node_count + graph->initializer_count + graph->input_count + 1;
+    scope->buckets = wnn_model_allocate(r->memory, scope->bucket_count, sizeof(struct name *));
+    return scope->buckets || fail(r, "there is not enough memory");
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Nodes
+// ---------------------------------------------------------------------------------------------------------------
+
+static int64_t version_of(const struct scope *scope, struct bytes domain)
+{
+    for (size_t i = 0; i < scope->opset_count; i++)
+        if (same_text(scope->opsets[i].domain, domain) ||
+            (domain.size == 0 && is_text(scope->opsets[i].domain, "ai.onnx")))
+            return scope->opsets[i].version;
+    return domain.size ? 1 : 7;
+}
+
+// What an input is; false: a node before could not be recorded, which was said there.
+static bool find_inputs(struct call *c, struct scope *scope)
+{
+    for (size_t i = 0; i < c->input_count; i++) {
+        struct bytes text = c->node->inputs.items[i];
+        if (text.size == 0)
+            continue;
+        struct name *name = find_name(scope, text);
+        char shown[160];
+        wnn_model_print(shown, sizeof shown, text);
+        if (!name)
+            return fail(c->r, "its input \"%s\" is not there", shown), true;
+        if (!name->tensor)
+            return false;
+        c->inputs[i] = name->tensor->type == ONNX_NOTHING ? NULL : name->tensor;
+    }
+    return true;
+}
+
+static void record_function(struct call *c, const struct onnx_function *function);
+
+static void check_and_record(struct call *c)
+{
+    char domain[80];
+    wnn_model_print(domain, sizeof domain, c->node->domain);
+    const struct onnx_function *function =
+        wnn_onnx_function(c->scope->document->file, c->node->domain, c->node->operation);
+    if (function) {
+        record_function(c, function);
+        return;
+    }
+    const struct onnx_operator *op = wnn_onnx_operator(c->node->domain, c->node->operation);
+    if (!op) {
+        const char *reason = wnn_onnx_refusal(c->node->operation);
+        fail(c->r, "the operator%s%s is not supported%s%s", domain[0] ? " of " : "", domain,
+             reason ? ": " : "", reason ? reason : "");
+        return;
+    }
+    if (c->input_count > op->most) {
+        fail(c->r, "%zu inputs; it takes %zu at most", c->input_count, op->most);
+        return;
+    }
+    for (size_t i = 0; i < op->least; i++)
+        if (!input(c, i)) {
+            fail(c->r, "input %zu is missing", i);
+            return;
+        }
+    c->parameter = op->parameter;
+    op->record(c);
+}
+
+// Many nodes have no name but those of their outputs.
+static struct bytes name_of(const struct onnx_node *node)
+{
+    return node->name.size == 0 && node->outputs.count ? node->outputs.items[0] : node->name;
+}
+
+// False: an error, which is among the document's.
+static bool record_node(struct recording *r, struct scope *scope, const struct onnx_node *node)
+{
+    struct document *document = scope->document;
+    struct call call = {.r = r,
+                        .node = node,
+                        .scope = scope,
+                        .input_count = node->inputs.count,
+                        .output_count = node->outputs.count,
+                        .caller = scope->caller,
+                        .function = scope->function,
+                        .version = version_of(scope, node->domain)};
+    call.inputs = wnn_model_allocate(r->memory, call.input_count, sizeof(struct tensor *));
+    call.outputs = wnn_model_allocate(r->memory, call.output_count, sizeof(struct tensor *));
+    struct bytes label = r->label;
+    r->label = name_of(node);
+    bool good = call.inputs && call.outputs, silent = false;
+    document->bytes += node->size;
+    if (!good || ++document->node_count > MAX_NODES || document->bytes > MAX_BYTES)
+        fail(r,
+             good ? "more than %d nodes, or 4 GiB of them, are recorded, loops unrolled"
+                  : "there is not enough memory",
+             MAX_NODES);
+    else if (!find_inputs(&call, scope))
+        silent = true;
+    else if (!r->failed)
+        check_and_record(&call);
+    for (size_t i = 0; !r->failed && !silent && i < call.output_count; i++)
+        if (node->outputs.items[i].size && !call.outputs[i])
+            fail(r, "its output %zu is not supported", i);
+    bool failed = r->failed || silent;
+    if (r->failed)
+        wnn_model_add_error(&document->record->errors, name_of(node), node->operation, r->fault);
+    r->failed = false;
+    r->label = label;
+    for (size_t i = 0; i < call.output_count; i++) {
+        if (node->outputs.items[i].size == 0)
+            continue;
+        struct name *name = add_name(r, scope, node->outputs.items[i], failed ? NULL : call.outputs[i]);
+        if (!name)
+            return false;
+        name->node = node;
+    }
+    return !failed;
+}
+
+// Makes tensors of initializers; a name that an input of the graph has stays the input's.
+static bool add_initializers(struct recording *r, struct scope *scope, const struct onnx_graph *graph)
+{
+    struct scope own = {.buckets = scope->buckets, .bucket_count = scope->bucket_count};
+    bool good = true;
+    for (size_t i = 0; i < graph->initializer_count; i++) {
+        struct bytes name = graph->initializers[i].name;
+        if (find_name(&own, name))
+            continue;
+        struct tensor *t = make_initializer(r, &graph->initializers[i]);
+        if (!t) {
+            wnn_model_add_error(&scope->document->record->errors, none, none, r->fault);
+            r->failed = good = false;
+        }
+        if (!add_name(r, scope, name, t))
+            return false;
+    }
+    return good;
+}
+
+static bool record_nodes(struct recording *r, struct scope *scope, const struct onnx_graph *graph)
+{
+    bool good = true;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        good &= record_node(r, scope, &graph->nodes[i]);
+        if (scope->document->node_count > MAX_NODES || scope->document->bytes > MAX_BYTES)
+            return false;
+    }
+    return good;
+}
+
+bool record_graph(struct call *c, const struct onnx_graph *graph, size_t count, struct tensor *const *inputs,
+                  struct tensor **outputs)
+{
+    struct scope scope = *c->scope;
+    scope.outer = c->scope;
+    scope.depth++;
+    if (!open_scope(c->r, &scope, graph))
+        return false;
+    for (size_t i = 0; i < graph->input_count && i < count; i++)
+        if (!add_name(c->r, &scope, graph->inputs[i].name, inputs[i]))
+            return false;
+    bool good = add_initializers(c->r, &scope, graph);
+    if (!record_nodes(c->r, &scope, graph) || !good)
+        return fail(c->r, "a node of its graph cannot be recorded");
+    for (size_t i = 0; i < graph->output_count; i++) {
+        struct name *name = find_name(&scope, graph->outputs[i].name);
+        if (!name || !name->tensor)
+            return fail(c->r, "output %zu of its graph is not there", i);
+        outputs[i] = name->tensor;
+    }
+    return true;
+}
+
+// The nodes of a function, which see nothing but its inputs.
+static void record_function(struct call *c, const struct onnx_function *function)
+{
+    struct recording *r = c->r;
+    struct scope scope = {.document = c->scope->document,
+                          .depth = c->scope->depth + 1,
+                          .opsets = function->opset_count ? function->opsets : c->scope->opsets,
+                          .opset_count =
+                              function->opset_count ? function->opset_count : c->scope->opset_count,
+                          .caller = c,
+                          .function = function};
+    struct onnx_graph graph = function->graph;
+    graph.input_count = function->inputs.count; // for the size of the scope
+    if (!open_scope(r, &scope, &graph))
+        return;
+    if (c->input_count > function->inputs.count || c->output_count > function->outputs.count) {
+        fail(r, "a function of %zu inputs and %zu outputs", function->inputs.count, function->outputs.count);
+        return;
+    }
+    struct tensor *nothing = make_tensor(r, ONNX_NOTHING, 0, NULL);
+    for (size_t i = 0; i < function->inputs.count; i++)
+        if (!add_name(r, &scope, function->inputs.items[i], input(c, i) ? input(c, i) : nothing))
+            return;
+    if (!record_nodes(r, &scope, &function->graph)) {
+        fail(r, "a node of its function cannot be recorded");
+        return;
+    }
+    for (size_t i = 0; i < c->output_count; i++) {
+        struct name *name = find_name(&scope, function->outputs.items[i]);
+        set_output(c, i, name ? name->tensor : NULL);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The file
+// ---------------------------------------------------------------------------------------------------------------
+
+// Tells the caller the operands that have names.
+static void tell_names(const struct scope *scope, const WNNModelRecordOptions *options)
+{
+    for (size_t i = 0; options->onName && i < scope->bucket_count; i++)
+        for (const struct name *name = scope->buckets[i]; name; name = name->next) {
+            if (!name->tensor || !name->tensor->operand)
+                continue;
+            WNNModelNamedValue value = {
+                {(const char *)name->text.data, name->text.size}, name->tensor->operand, {"", 0}, {"", 0}};
+            if (name->node)
+                value.operatorName =
+                    (WNNStringView){(const char *)name->node->operation.data, name->node->operation.size};
+            options->onName(&value, options->userdata1, options->userdata2);
+        }
+}
+
+static struct tensor *make_onnx_input(struct recording *r, const WNNModelRecordOptions *options,
+                                      const struct onnx_value *value)
+{
+    struct model_dimension *dims = wnn_model_allocate(r->memory, value->rank, sizeof *dims);
+    char name[120];
+    wnn_model_print(name, sizeof name, value->name);
+    if (value->type == ONNX_UNDEFINED)
+        return fail(r, "input \"%s\" is a sequence, an optional or a map, not a tensor", name);
+    if (!dims)
+        return fail(r, "there is not enough memory");
+    for (size_t i = 0; i < value->rank; i++)
+        dims[i] =
+            (struct model_dimension){value->dims[i].known ? value->dims[i].value : -1, value->dims[i].param};
+    return make_input(r, options,
+                      &(struct model_input){value->name, value->type, value->has_shape, value->rank, dims});
+}
+
+static bool is_initializer(struct scope *scope, struct bytes name)
+{
+    struct name *found = find_name(scope, name);
+    return found && found->tensor && found->tensor->source;
+}
+
+static bool add_output(struct recording *r, struct scope *scope, struct model_record *record, size_t index)
+{
+    struct bytes text = scope->document->file->graph.outputs[index].name;
+    struct name *name = find_name(scope, text);
+    char shown[120], line[700];
+    wnn_model_print(shown, sizeof shown, text);
+    if (!name || !name->tensor)
+        fail(r, "output \"%s\" is not there", shown);
+    WNNOperand operand = r->failed ? NULL : output_operand(r, name->tensor);
+    if (operand) {
+        record->outputs[index] = (WNNNamedOperand){{(const char *)text.data, text.size}, operand};
+        return true;
+    }
+    snprintf(line, sizeof line, "output \"%s\": %s", shown, r->fault);
+    wnn_model_add_error(&record->errors, none, none, line);
+    return false;
+}
+
+bool wnn_onnx_record(void *opened, struct model_record *record)
+{
+    struct onnx_file *file = opened;
+    struct model_memory memory = {.limit = record->memory_limit};
+    struct recording *r = calloc(1, sizeof *r);
+    struct document document = {.record = record, .file = file};
+    struct scope scope = {.document = &document, .opsets = file->opsets, .opset_count = file->opset_count};
+    const struct onnx_graph *graph = &file->graph;
+    if (!r) {
+        wnn_model_add_error(&record->errors, none, none, "there is not enough memory");
+        return false;
+    }
+    *r = (struct recording){.memory = &memory,
+                            .builder = record->builder,
+                            .narrow = record->options->narrow,
+                            .source = record->source};
+    bool good = open_scope(r, &scope, graph);
+    if (!good)
+        wnn_model_add_error(&record->errors, none, none, r->fault);
+    good = good && add_initializers(r, &scope, graph); // which may be inputs too, and are constants then
+    for (size_t i = 0; good && i < graph->input_count; i++) {
+        if (is_initializer(&scope, graph->inputs[i].name))
+            continue;
+        char name[120];
+        wnn_model_print(name, sizeof name, graph->inputs[i].name);
+        struct tensor *t = find_name(&scope, graph->inputs[i].name)
+                               ? fail(r, "two inputs are called \"%s\"", name)
+                               : make_onnx_input(r, record->options, &graph->inputs[i]);
+        if (!t)
+            wnn_model_add_error(&record->errors, none, none, r->fault);
+        r->failed = false;
+        add_name(r, &scope, graph->inputs[i].name, t);
+    }
+    good = good && record->errors.count == 0;
+    good = good && record_nodes(r, &scope, graph);
+    for (size_t i = 0; good && i < graph->output_count && i < record->capacity; i++)
+        good = add_output(r, &scope, record, i);
+    if (good)
+        tell_names(&scope, record->options);
+    else if (record->errors.count == 0)
+        wnn_model_add_error(&record->errors, none, none, r->fault);
+    wnn_model_free(&memory);
+    free(r);
+    return good;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators whose results are known when the graph is recorded.
+#include "tools/model/onnx/call.h"
+
+#include <math.h>
+
+#define MAX_RANGE (1 << 20) // numbers: of positions, times, frequencies
+
+void record_constant(struct call *c)
+{
+    struct recording *r = c->r;
+    const struct onnx_attribute *attribute;
+    struct onnx_tensor *tensor = wnn_model_allocate(r->memory, 1, sizeof *tensor);
+    size_t count;
+    if (!tensor) {
+        fail(r, "there is not enough memory");
+    } else if ((attribute = find_attribute(c, "value")) != NULL) {
+        const char *fault = wnn_onnx_tensor(r->memory, attribute->tensor, tensor);
+        if (fault)
+            fail(r, "its value: %s", fault);
+        else
+            set_output(c, 0, make_initializer(r, tensor));
+    } else if (find_attribute(c, "value_float")) {
+        set_output(c, 0, make_number(r, ONNX_FLOAT, get_float(c, "value_float", 0)));
+    } else if (find_attribute(c, "value_int")) {
+        struct tensor *t = make_number(r, ONNX_INT64, 0);
+        if (t)
+            t->ints[0] = get_int(c, "value_int", 0);
+        set_output(c, 0, t);
+    } else if (find_attribute(c, "value_ints")) {
+        int64_t *numbers = get_ints(c, "value_ints", &count);
+        set_output(c, 0, make_ints(r, count, numbers));
+    } else if (find_attribute(c, "value_floats")) {
+        float *numbers = get_floats(c, "value_floats", &count);
+        struct tensor *t = make_known(r, ONNX_FLOAT, 1, &(int64_t){(int64_t)count});
+        for (size_t i = 0; t && i < count; i++)
+            t->reals[i] = (double)numbers[i];
+        set_output(c, 0, t);
+    } else {
+        fail(r, "its value is a string or a sparse tensor");
+    }
+}
+
+// Parameter 1: Size.
+void record_shape(struct call *c)
+{
+    struct tensor *x = input(c, 0);
+    int64_t rank = (int64_t)x->rank, start = get_int(c, "start", 0), end = get_int(c, "end", rank);
+    if (c->parameter) {
+        set_output(c, 0, make_number(c->r, ONNX_INT64, (double)count_elements(x)));
+        return;
+    }
+    start += start < 0 ? rank : 0;
+    end += end < 0 ? rank : 0;
+    start = start < 0 ? 0 : start > rank ? rank : start;
+    end = end < start ? start : end > rank ? rank : end;
+    set_output(c, 0, make_ints(c->r, (size_t)(end - start), x->dims + start));
+}
+
+void record_constant_of_shape(struct call *c)
+{
+    struct recording *r = c->r;
+    const struct onnx_attribute *attribute = find_attribute(c, "value");
+    struct tensor *value = make_number(r, ONNX_FLOAT, 0);
+    size_t count;
+    int64_t *dims;
+    if (attribute) {
+        struct onnx_tensor *tensor = wnn_model_allocate(r->memory, 1, sizeof *tensor);
+        const char *fault =
+            tensor ? wnn_onnx_tensor(r->memory, attribute->tensor, tensor) : "there is not enough memory";
+        if (fault) {
+            fail(r, "its value: %s", fault);
+            return;
+        }
+        value = make_initializer(r, tensor);
+    }
+    if (!require_known(r, value, "its value") || !get_list(c, 0, "shape", &count, &dims))
+        return;
+    if (count > MAX_RANK || count_elements(value) != 1) {
+        fail(r, "a shape of %zu dimensions", count);
+        return;
+    }
+    value = reshape(r, value, 0, NULL);
+    for (size_t i = 0; i < count; i++)
+        if (dims[i] < 0) {
+            fail(r, "a dimension of size %lld", (long long)dims[i]);
+            return;
+        }
+    if (product(dims, count) == 0)
+        set_output(c, 0, make_known(r, value->type, count, dims));
+    else
+        set_output(c, 0, expand(r, value, count, dims));
+}
+
+void record_range(struct call *c)
+{
+    struct recording *r = c->r;
+    for (size_t i = 0; i < 2 + (input(c, 2) != NULL); i++)
+        if (!require_known(r, input(c, i), "a bound of the range") || count_elements(input(c, i)) != 1)
+            return;
+    struct tensor *start = input(c, 0);
+    double first = known_number(start, 0), step = input(c, 2) ? known_number(input(c, 2), 0) : 1;
+    double count = ceil((known_number(input(c, 1), 0) - first) / step);
+    if (!(fabs(count) <= MAX_RANGE)) {
+        fail(r, "a range of %g numbers", count);
+        return;
+    }
+    int64_t size = count > 0 ? (int64_t)count : 0;
+    struct tensor *t = make_known(r, start->type, 1, &size);
+    for (int64_t i = 0; t && i < size; i++)
+        set_known(t, i, first + (double)i * step);
+    set_output(c, 0, t);
+}
+
+void record_eye_like(struct call *c)
+{
+    struct tensor *x = input(c, 0);
+    int64_t k = get_int(c, "k", 0);
+    if (x->rank != 2) {
+        fail(c->r, "a tensor of rank %zu, not 2", x->rank);
+        return;
+    }
+    int64_t rows = x->dims[0], columns = x->dims[1];
+    struct tensor *t = make_known(c->r, get_int(c, "dtype", x->type), 2, x->dims);
+    bool there = columns > 0 && k > -rows && k < columns;
+    for (int64_t i = 0; t && there && i < rows; i++)
+        if (i + k >= 0 && i + k < columns)
+            set_known(t, i * columns + i + k, 1);
+    set_output(c, 0, t);
+}
+
+void record_non_zero(struct call *c)
+{
+    struct tensor *x = input(c, 0);
+    if (!require_known(c->r, x, "the tensor, on which the shape of the result depends,"))
+        return;
+    int64_t found = 0, at = 0, total = count_elements(x);
+    for (int64_t i = 0; i < total; i++)
+        found += known_number(x, i) != 0;
+    struct tensor *t = make_known(c->r, ONNX_INT64, 2, (int64_t[]){(int64_t)x->rank, found});
+    for (int64_t i = 0; t && i < total; i++) {
+        if (known_number(x, i) == 0)
+            continue;
+        int64_t rest = i;
+        for (size_t k = x->rank; k-- > 0; rest /= x->dims[k])
+            t->ints[(int64_t)k * found + at] = rest % x->dims[k];
+        at++;
+    }
+    set_output(c, 0, t);
+}
+
+// Parameter 0: Hann, 1: Hamming, 2: Blackman.
+void record_window(struct call *c)
+{
+    static const double terms[][3] = {{0.5, 0.5, 0}, {25.0 / 46, 21.0 / 46, 0}, {0.42, 0.5, 0.08}};
+    struct tensor *size = input(c, 0);
+    if (!require_known(c->r, size, "the size of the window") || count_elements(size) != 1)
+        return;
+    int64_t n = known_integer(size, 0);
+    if (n < 0 || n > MAX_RANGE) {
+        fail(c->r, "a window of %lld numbers", (long long)n);
+        return;
+    }
+    double period = (double)(get_int(c, "periodic", 1) ? n : n - 1), turn = 4 * acos(0);
+    const double *a = terms[c->parameter];
+    struct tensor *t = make_known(c->r, get_int(c, "output_datatype", ONNX_FLOAT), 1, &n);
+    for (int64_t i = 0; t && i < n; i++)
+        set_known(t, i,
+                  a[0] - a[1] * cos(turn * (double)i / period) + a[2] * cos(2 * turn * (double)i / period));
+    set_output(c, 0, t);
+}
+
+static double mel_of(double hertz)
+{
+    return 2595 * log10(1 + hertz / 700);
+}
+
+void record_mel_weight_matrix(struct call *c)
+{
+    struct recording *r = c->r;
+    double numbers[5];
+    for (size_t i = 0; i < 5; i++) {
+        if (!require_known(r, input(c, i), "a parameter of the matrix") || count_elements(input(c, i)) != 1)
+            return;
+        numbers[i] = known_number(input(c, i), 0);
+    }
+    if (!(numbers[0] >= 1 && numbers[0] <= 4096 && numbers[1] >= 1 && numbers[1] <= 65536 &&
+          numbers[2] > 0)) {
+        fail(r, "%g bins of a transform of %g", numbers[0], numbers[1]);
+        return;
+    }
+    int64_t bins = (int64_t)numbers[0], length = (int64_t)numbers[1], rows = length / 2 + 1, edges[4098];
+    double low = mel_of(numbers[3]), high = mel_of(numbers[4]), step = (high - low) / (double)(bins + 2);
+    for (int64_t i = 0; i < bins + 2; i++) {
+        double hertz = 700 * (pow(10, ((double)i * step + low) / 2595) - 1);
+        double at = floor((double)(length + 1) * hertz / numbers[2]);
+        edges[i] = !(at > 0) ? 0 : at > (double)rows ? rows : (int64_t)at;
+    }
+    struct tensor *t = make_known(r, get_int(c, "output_datatype", ONNX_FLOAT), 2, (int64_t[]){rows, bins});
+    for (int64_t i = 0; t && i < bins; i++) {
+        int64_t a = edges[i], b = edges[i + 1], e = edges[i + 2];
+        for (int64_t k = a; k <= b && k < rows; k++)
+            set_known(t, k * bins + i, b == a ? 1 : (double)(k - a) / (double)(b - a));
+        for (int64_t k = b; k < e && k < rows; k++)
+            set_known(t, k * bins + i, (double)(e - k) / (double)(e - b));
+    }
+    set_output(c, 0, t);
+}

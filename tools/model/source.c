@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/model/source.h"
+
+#include "lib/text.h"
+#include "tools/model/bounds.h"
+#include "tools/model/mapping.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define MAX_FILES 1024 // of external data of one model
+
+struct source_file {
+    struct source_file *next;
+    struct mapping *mapping;
+    char path[];
+};
+
+void wnn_source_unref(struct model_source *source)
+{
+    if (!source || atomic_fetch_sub_explicit(&source->references, 1, memory_order_acq_rel) != 1)
+        return;
+    for (struct source_file *file = source->files, *next; file; file = next) {
+        next = file->next;
+        mapping_unref(file->mapping);
+        free(file);
+    }
+    const WNNModelDescriptor *memory = &source->memory;
+    if (memory->release)
+        memory->release(memory->data, memory->byteLength, memory->userdata1, memory->userdata2);
+    free(source->own_path);
+    free(source->own_weights_path);
+    free(source);
+}
+
+struct mapping *wnn_source_file(struct model_source *source, const char *path,
+                                const struct mapping_rule *rule, struct error *error)
+{
+    for (struct source_file *file = source->files; file; file = file->next)
+        if (strcmp(file->path, path) == 0)
+            return file->mapping;
+    if (source->file_count > MAX_FILES) {
+        wnn_fail(error, WNNStatus_TypeError, "more than %d files of external data", MAX_FILES);
+        return NULL;
+    }
+    size_t length = strlen(path) + 1;
+    struct source_file *file = calloc(1, sizeof *file + length);
+    if (!file) {
+        wnn_fail_memory(error);
+        return NULL;
+    }
+    file->mapping = mapping_open(path, rule, error);
+    if (!file->mapping) {
+        free(file);
+        return NULL;
+    }
+    memcpy(file->path, path, length);
+    file->next = source->files;
+    source->files = file;
+    source->file_count++;
+    return file->mapping;
+}
+
+char *wnn_source_copy_path(WNNStringView view)
+{
+    struct string text = wnn_string(view);
+    char *copy = calloc(1, text.length + 1);
+    if (copy && text.length)
+        memcpy(copy, text.data, text.length);
+    return copy;
+}
+
+// A file may be of any size, a pipe or device may not.
+static struct mapping_rule rule_of(const struct model_source *source, const char *path)
+{
+    struct stat status;
+    bool regular = stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    return (struct mapping_rule){
+        .what = "a model", .most = regular ? SIZE_MAX / 4 : MAX_MODEL_STREAM, .copy = source->copy};
+}
+
+struct model_source *wnn_source_open(const WNNModelDescriptor *descriptor,
+                                     size_t (*extent)(const unsigned char *data, size_t size, void *unused),
+                                     struct error *error)
+{
+    struct model_source *source = calloc(1, sizeof *source);
+    if (!source) {
+        wnn_fail_memory(error);
+        return NULL;
+    }
+    atomic_init(&source->references, 1);
+    source->path = source->own_path = wnn_source_copy_path(descriptor->path);
+    source->weights_path = source->own_weights_path = wnn_source_copy_path(descriptor->weightsPath);
+    source->copy = descriptor->copy;
+    source->bytes = (struct bytes){descriptor->data, descriptor->byteLength};
+    bool good = (source->path && source->weights_path) || wnn_fail_memory(error);
+    if (good && !descriptor->data) {
+        struct mapping_rule rule = rule_of(source, source->path);
+        rule.extent = extent;
+        struct mapping *file = wnn_source_file(source, source->path, &rule, error);
+        good = file != NULL;
+        if (file)
+            source->bytes = (struct bytes){file->data, file->size};
+    }
+    if (!good) {
+        wnn_source_unref(source);
+        return NULL;
+    }
+    source->memory = *descriptor; // from here on it is the source's to release
+    return source;
+}
+
+// A name that leads out of the folder is refused.
+static bool is_below(struct bytes name)
+{
+    if (name.size == 0 || name.size > 4096 || name.data[0] == '/' || memchr(name.data, 0, name.size))
+        return false;
+    for (size_t i = 0; i + 1 < name.size; i++)
+        if ((i == 0 || name.data[i - 1] == '/') && name.data[i] == '.' && name.data[i + 1] == '.' &&
+            (i + 2 == name.size || name.data[i + 2] == '/'))
+            return false;
+    return true;
+}
+
+// A path in the folder of the file `beside`, to be freed; NULL: no memory.
+static char *path_of(const char *beside, struct bytes name)
+{
+    const char *slash = strrchr(beside, '/');
+    size_t folder = slash ? (size_t)(slash - beside) + 1 : 0;
+    char *path = calloc(1, folder + name.size + 1);
+    if (path) {
+        memcpy(path, beside, folder);
+        memcpy(path + folder, name.data, name.size);
+    }
+    return path;
+}
+
+struct bytes wnn_source_find_beside(struct model_source *source, const char *beside, struct bytes name,
+                                    const char **path, bool *is_new, const char **fault)
+{
+    static _Thread_local struct error error;
+    error = (struct error){WNNStatus_Success, ""};
+    if (!source || !is_below(name)) {
+        *fault = source ? "its file is not in the folder of the model" : "there is no folder for its file";
+        return (struct bytes){0};
+    }
+    size_t before = source->file_count;
+    char *whole = path_of(beside, name);
+    const struct mapping_rule rule = rule_of(source, whole ? whole : "");
+    struct mapping *file = whole ? wnn_source_file(source, whole, &rule, &error) : NULL;
+    if (!whole)
+        wnn_fail_memory(&error);
+    for (const struct source_file *f = source->files; path && file && f; f = f->next)
+        if (f->mapping == file)
+            *path = f->path;
+    if (is_new)
+        *is_new = source->file_count != before;
+    free(whole);
+    if (!file) {
+        *fault = error.message;
+        return (struct bytes){0};
+    }
+    return (struct bytes){file->data, file->size};
+}
+
+struct bytes wnn_source_find(struct model_source *source, struct bytes name, const char **path, bool *is_new,
+                             const char **fault)
+{
+    return wnn_source_find_beside(source, source ? source->path : "", name, path, is_new, fault);
+}
+
+static void release_lent(const void *data, size_t size, void *source, void *unused)
+{
+    (void)data, (void)size, (void)unused;
+    wnn_source_unref(source);
+}
+
+WNNExternalBytes wnn_source_lend(struct model_source *source, struct bytes data)
+{
+    if (source)
+        atomic_fetch_add_explicit(&source->references, 1, memory_order_relaxed);
+    return (WNNExternalBytes){
+        .data = data.data, .byteLength = data.size, .release = release_lent, .userdata1 = source};
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files that a model lies in: its own, or memory of the program's, and those with external data. They
+// stay open for as long as the model or an operand that was lent bytes of them.
+
+#ifndef TOOLS_MODEL_SOURCE_H_
+#define TOOLS_MODEL_SOURCE_H_
+
+#include "lib/status.h"
+#include "tools/model/bytes.h"
+
+#include <webnn/model.h>
+
+#include <stdatomic.h>
+
+struct model_source {
+    atomic_size_t references;
+    const char *path;         // of the model, for messages
+    const char *weights_path; // that the program gave, or empty
+    struct bytes bytes;       // of the model
+    // The rest is source.c's.
+    char *own_path, *own_weights_path;
+    bool copy;
+    WNNModelDescriptor memory; // whose `release` is called at the end
+    struct source_file *files; // a list; only the model's thread adds to it
+    size_t file_count;
+};
+
+// A path as text that ends with 0, to be freed; NULL: no memory.
+char *wnn_source_copy_path(WNNStringView path);
+
+// One reference for the caller; NULL: an error, which begins with the path. `extent` tells how much is read
+// of a pipe (struct mapping_rule).
+struct model_source *wnn_source_open(const WNNModelDescriptor *descriptor,
+                                     size_t (*extent)(const unsigned char *data, size_t size, void *unused),
+                                     struct error *error);
+void wnn_source_unref(struct model_source *source); // NULL is accepted; any thread
+
+// A file of any path, opened once. NULL: an error with the path in it.
+struct mapping;
+struct mapping_rule;
+struct mapping *wnn_source_file(struct model_source *source, const char *path,
+                                const struct mapping_rule *rule, struct error *error);
+
+// A file of a name that the model says: relative to its folder, not leading out of it. `path`, which lives as
+// long as the source, and `is_new`, whether it was opened just now, may be NULL. A fault is text that lives
+// until the next call of the thread.
+struct bytes wnn_source_find(struct model_source *source, struct bytes name, const char **path, bool *is_new,
+                             const char **fault);
+
+// The same of a name that another file says, of the path `beside`: relative to its folder.
+struct bytes wnn_source_find_beside(struct model_source *source, const char *beside, struct bytes name,
+                                    const char **path, bool *is_new, const char **fault);
+
+// Bytes of these files for a constant; the builder takes over a reference.
+WNNExternalBytes wnn_source_lend(struct model_source *source, struct bytes data);
+
+#endif

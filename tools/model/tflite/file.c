@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/model/tflite/file.h"
+
+#include "tools/model/tensor.h"
+
+static const char no_memory[] = "the file needs more memory than there is for it";
+
+static const char *set_fault(struct tflite_file *file, const char *fault)
+{
+    if (!file->buffer.fault)
+        file->buffer.fault = fault;
+    return file->buffer.fault;
+}
+
+bool wnn_tflite_recognize(struct bytes bytes)
+{
+    return wnn_flatbuffer_is(bytes, "TFL3");
+}
+
+struct bytes wnn_tflite_buffer(struct tflite_file *file, int64_t index)
+{
+    struct flatbuffer_vector buffers = wnn_flatbuffer_vector(&file->model, 4, 4);
+    if (index < 0 || (uint64_t)index >= buffers.count) {
+        set_fault(file, "a tensor has data that are not in the file");
+        return (struct bytes){NULL, 0};
+    }
+    struct flatbuffer_table buffer = wnn_flatbuffer_item(&buffers, (size_t)index);
+    uint64_t offset = (uint64_t)wnn_flatbuffer_number(&buffer, 1, FLATBUFFER_UINT64, 0);
+    uint64_t size = (uint64_t)wnn_flatbuffer_number(&buffer, 2, FLATBUFFER_UINT64, 0);
+    if (offset <= 1) // in the flatbuffer
+        return wnn_flatbuffer_bytes(&buffer, 0);
+    struct bytes bytes = file->buffer.bytes;
+    if (offset > bytes.size || size > bytes.size - offset) {
+        set_fault(file, "the file is shorter than its data");
+        return (struct bytes){NULL, 0};
+    }
+    return (struct bytes){bytes.data + offset, (size_t)size};
+}
+
+static int64_t element_type(int64_t type)
+{
+    static const int64_t types[] = {
+        [TFLITE_FLOAT32] = TYPE_FLOAT32,
+        [TFLITE_FLOAT16] = TYPE_FLOAT16,
+        [TFLITE_INT32] = TYPE_INT32,
+        [TFLITE_UINT8] = TYPE_UINT8,
+        [TFLITE_INT64] = TYPE_INT64,
+        [TFLITE_STRING] = TYPE_STRING,
+        [TFLITE_BOOL] = TYPE_BOOL,
+        [TFLITE_INT16] = TYPE_INT16,
+        [TFLITE_COMPLEX64] = TYPE_COMPLEX64,
+        [TFLITE_INT8] = TYPE_INT8,
+        [TFLITE_FLOAT64] = TYPE_FLOAT64,
+        [TFLITE_COMPLEX128] = TYPE_COMPLEX128,
+        [TFLITE_UINT64] = TYPE_UINT64,
+        [TFLITE_RESOURCE] = TYPE_UNDEFINED,
+        [TFLITE_VARIANT] = TYPE_UNDEFINED,
+        [TFLITE_UINT32] = TYPE_UINT32,
+        [TFLITE_UINT16] = TYPE_UINT16,
+        [TFLITE_INT4] = TYPE_INT4,
+        [TFLITE_BFLOAT16] = TYPE_BFLOAT16,
+        [TFLITE_INT2] = TYPE_UNDEFINED,
+        [TFLITE_UINT4] = TYPE_UINT4,
+        [TFLITE_FLOAT8E4M3FN] = TYPE_FLOAT8E4M3FN,
+        [TFLITE_FLOAT8E5M2] = TYPE_FLOAT8E5M2,
+    };
+    return type >= 0 && type < (int64_t)(sizeof types / sizeof types[0]) ? types[type] : TYPE_UNDEFINED;
+}
+
+static void read_quantization(struct tflite_tensor *tensor, const struct flatbuffer_table *from)
+{
+    tensor->scales = wnn_flatbuffer_vector(from, 2, 4);
+    tensor->zeros = wnn_flatbuffer_vector(from, 3, 8);
+    tensor->is_custom = wnn_flatbuffer_number(from, 4, FLATBUFFER_UINT8, 0) != 0;
+    tensor->axis = wnn_flatbuffer_number(from, 6, FLATBUFFER_INT32, 0);
+}
+
+static void read_tensor(struct tflite_file *file, const struct flatbuffer_table *from,
+                        struct tflite_tensor *tensor)
+{
+    struct flatbuffer_table quantization = wnn_flatbuffer_table(from, 4);
+    tensor->shape = wnn_flatbuffer_vector(from, 0, 4);
+    tensor->type = element_type(wnn_flatbuffer_number(from, 1, FLATBUFFER_INT8, 0));
+    int64_t buffer = wnn_flatbuffer_number(from, 2, FLATBUFFER_UINT32, 0);
+    if (buffer) // the first one is that of tensors without data
+        tensor->data = wnn_tflite_buffer(file, buffer);
+    tensor->name = wnn_flatbuffer_bytes(from, 3);
+    read_quantization(tensor, &quantization);
+    tensor->is_variable = wnn_flatbuffer_number(from, 5, FLATBUFFER_UINT8, 0) != 0;
+    tensor->sparsity = wnn_flatbuffer_table(from, 6);
+    tensor->signature = wnn_flatbuffer_vector(from, 7, 4);
+    tensor->has_rank = tensor->shape.count || wnn_flatbuffer_number(from, 8, FLATBUFFER_UINT8, 0) != 0;
+    if (tensor->signature.count != tensor->shape.count)
+        tensor->signature.count = 0;
+    if (buffer && !file->buffer.fault && !file->is_weight[buffer]) { // several tensors may share it
+        file->is_weight[buffer] = true;
+        file->weight_bytes += tensor->data.size;
+    }
+}
+
+// Numbers of operators were bytes once, and larger ones stand in a field of their own.
+static int64_t builtin_of(const struct flatbuffer_table *code)
+{
+    int64_t old = wnn_flatbuffer_number(code, 0, FLATBUFFER_INT8, 0);
+    int64_t now = wnn_flatbuffer_number(code, 3, FLATBUFFER_INT32, 0);
+    return now > old ? now : old;
+}
+
+static void read_operator(struct tflite_file *file, const struct flatbuffer_table *from,
+                          struct tflite_operator *node)
+{
+    struct flatbuffer_vector codes = wnn_flatbuffer_vector(&file->model, 1, 4);
+    uint64_t index = (uint64_t)wnn_flatbuffer_number(from, 0, FLATBUFFER_UINT32, 0);
+    if (index >= codes.count) {
+        set_fault(file, "an operator has a number that there is not");
+        return;
+    }
+    struct flatbuffer_table code = wnn_flatbuffer_item(&codes, (size_t)index);
+    node->builtin = builtin_of(&code);
+    node->custom_name = wnn_flatbuffer_bytes(&code, 1);
+    node->version = wnn_flatbuffer_number(&code, 2, FLATBUFFER_INT32, 1);
+    node->inputs = wnn_flatbuffer_vector(from, 1, 4);
+    node->outputs = wnn_flatbuffer_vector(from, 2, 4);
+    node->options = wnn_flatbuffer_table(from, 4);
+    node->custom_options = wnn_flatbuffer_bytes(from, 5);
+    node->options2 = wnn_flatbuffer_table(from, 12);
+}
+
+static void check_tensors(struct tflite_file *file, const struct tflite_subgraph *graph,
+                          const struct flatbuffer_vector *tensors)
+{
+    for (size_t i = 0; i < tensors->count; i++) {
+        int64_t index = wnn_flatbuffer_number_at(tensors, FLATBUFFER_INT32, i);
+        if (index < 0 || (uint64_t)index >= graph->tensor_count)
+            set_fault(file, "an input or output is a tensor that there is not");
+    }
+}
+
+static void read_subgraph(struct tflite_file *file, struct model_memory *memory,
+                          const struct flatbuffer_table *from, struct tflite_subgraph *graph)
+{
+    struct flatbuffer_vector tensors = wnn_flatbuffer_vector(from, 0, 4),
+                             operators = wnn_flatbuffer_vector(from, 3, 4);
+    graph->inputs = wnn_flatbuffer_vector(from, 1, 4);
+    graph->outputs = wnn_flatbuffer_vector(from, 2, 4);
+    graph->name = wnn_flatbuffer_bytes(from, 4);
+    graph->tensors = wnn_model_allocate(memory, tensors.count, sizeof graph->tensors[0]);
+    graph->operators = wnn_model_allocate(memory, operators.count, sizeof graph->operators[0]);
+    if (!graph->tensors || !graph->operators) {
+        set_fault(file, no_memory);
+        return;
+    }
+    graph->tensor_count = tensors.count;
+    graph->operator_count = operators.count;
+    for (size_t i = 0; i < tensors.count && !file->buffer.fault; i++) {
+        struct flatbuffer_table item = wnn_flatbuffer_item(&tensors, i);
+        read_tensor(file, &item, &graph->tensors[i]);
+    }
+    for (size_t i = 0; i < operators.count && !file->buffer.fault; i++) {
+        struct flatbuffer_table item = wnn_flatbuffer_item(&operators, i);
+        read_operator(file, &item, &graph->operators[i]);
+    }
+    check_tensors(file, graph, &graph->inputs);
+    check_tensors(file, graph, &graph->outputs);
+}
+
+const char *wnn_tflite_open(struct bytes bytes, struct model_memory *memory, struct tflite_file *file)
+{
+    *file = (struct tflite_file){.buffer = {bytes, NULL}};
+    file->model = wnn_flatbuffer_root(&file->buffer);
+    file->version = wnn_flatbuffer_number(&file->model, 0, FLATBUFFER_UINT32, 0);
+    file->description = wnn_flatbuffer_bytes(&file->model, 3);
+    struct flatbuffer_vector graphs = wnn_flatbuffer_vector(&file->model, 2, 4);
+    if (file->buffer.fault)
+        return file->buffer.fault;
+    if (file->version != 3)
+        return "its schema is of another version than 3";
+    if (graphs.count == 0)
+        return "the file has no graph";
+    struct flatbuffer_vector buffers = wnn_flatbuffer_vector(&file->model, 4, 4);
+    file->subgraphs = wnn_model_allocate(memory, graphs.count, sizeof file->subgraphs[0]);
+    file->is_weight = wnn_model_allocate(memory, buffers.count, sizeof file->is_weight[0]);
+    if (!file->subgraphs || !file->is_weight)
+        return no_memory;
+    file->subgraph_count = graphs.count;
+    for (size_t i = 0; i < graphs.count && !file->buffer.fault; i++) {
+        struct flatbuffer_table item = wnn_flatbuffer_item(&graphs, i);
+        read_subgraph(file, memory, &item, &file->subgraphs[i]);
+    }
+    return file->buffer.fault;
+}
