@@ -97,6 +97,7 @@ static int describe(const struct info_options *options, const char *path)
         info.model = &model;
         good = describe_model(options, &info, &session, &error);
     } else if (options->json) {
+        info.faults = model.faults;
         json_print(info_model_json(&info, &error));
     } else {
         info_model_print(&info);

@@ -443,6 +443,18 @@ static void add_targets(cJSON *object, const struct info_model *info)
     }
 }
 
+static void add_faults(cJSON *object, struct string lines)
+{
+    cJSON *faults = must(cJSON_AddArrayToObject(object, "faults"));
+    for (const char *line = lines.data; line;) {
+        size_t length = strcspn(line, "\n");
+        char *copy = must(strndup(line, length));
+        cJSON_AddItemToArray(faults, cJSON_CreateString(copy));
+        free(copy);
+        line = line[length] ? line + length + 1 : NULL;
+    }
+}
+
 cJSON *info_model_json(const struct info_model *info, const struct error *error)
 {
     cJSON *object = must(cJSON_CreateObject());
@@ -458,5 +470,7 @@ cJSON *info_model_json(const struct info_model *info, const struct error *error)
         cJSON_AddItemToObject(object, "plan", plan_json(info));
     if (error->status != WNNStatus_Success)
         cJSON_AddStringToObject(object, "error", error->message);
+    if (info->faults.length)
+        add_faults(object, info->faults);
     return object;
 }

@@ -31,6 +31,7 @@ struct info_model {
     const char *path;
     WNNModel file;             // NULL: a built-in architecture, or it could not be opened
     const struct model *model; // NULL: it could not be recorded
+    struct string faults;      // of its nodes, a line each
     struct info_target *targets;
     // Of the plan, if there is a graph.
     WNNGraph graph;

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_FAULTS ((size_t)1 << 20) // bytes of text
+
 // ---------------------------------------------------------------------------------------------------------------
 // Options
 // ---------------------------------------------------------------------------------------------------------------
@@ -136,6 +138,19 @@ static bool add_value(WNNModel from, const char *argument, WNNModelRecordOptions
     return true;
 }
 
+// One error as it is. A line for each of several nodes is shown at once, since an error holds a few of them.
+static bool fail_to_record(struct model *model, WNNStatus status, const char *message, struct error *error)
+{
+    size_t nodes = 1;
+    for (const char *at = message; (at = strchr(at, '\n')); at++)
+        nodes++;
+    if (nodes == 1)
+        return wnn_fail(error, status, "%s", message);
+    model->faults = wnn_string_copy(&model->arena, (struct string){message, strlen(message)});
+    terminal_lines(stderr, "webnn: ", message);
+    return wnn_fail(error, status, "%zu nodes cannot be recorded", nodes);
+}
+
 static bool record(struct model *model, WNNModel from, const struct load_options *options,
                    struct error *error)
 {
@@ -159,9 +174,9 @@ static bool record(struct model *model, WNNModel from, const struct load_options
             free(outputs);
             return false;
         }
-    char message[WNN_MESSAGE_SIZE];
+    char *message = must_allocate(MAX_FAULTS);
     WNNStatus status =
-        wnnModelRecord(from, model->builder, &say, count, outputs, &count, sizeof message, message);
+        wnnModelRecord(from, model->builder, &say, count, outputs, &count, MAX_FAULTS, message);
     if (status == WNNStatus_Success) {
         WNNModelInfo info = WNN_MODEL_INFO_INIT;
         wnnModelGetInfo(from, &info);
@@ -172,8 +187,10 @@ static bool record(struct model *model, WNNModel from, const struct load_options
             model_add_output(model, name, outputs[i].operand);
         }
     }
+    bool good = status == WNNStatus_Success || fail_to_record(model, status, message, error);
     free(outputs);
-    return status == WNNStatus_Success || wnn_fail(error, status, "%s", message);
+    free(message);
+    return good;
 }
 
 static bool read_model(struct model *model, WNNModelDescriptor *descriptor,

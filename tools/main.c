@@ -110,12 +110,7 @@ int command_wrong(const struct command *command, const char *format, ...)
 int command_failed(const struct error *error)
 {
     const char *message = error->message[0] ? error->message : wnnStatusName(error->status).data;
-    // What cannot be recorded of a model is a line for each node. Line breaks in any other message are of
-    // names.
-    if (error->status == WNNStatus_NotSupportedError)
-        terminal_lines(stderr, "webnn: ", message);
-    else
-        terminal_line(stderr, "webnn: ", message);
+    terminal_line(stderr, "webnn: ", message);
     return CODE_FAILED;
 }
 

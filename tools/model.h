@@ -32,6 +32,7 @@ struct model {
     size_t bucket_count;
     WNNNamedOperand *outputs;
     size_t output_count, output_capacity;
+    struct string faults; // a line for each node that cannot be recorded, if there are several
 };
 
 // An empty model; false: the builder could not be made.

@@ -1841,6 +1841,13 @@ def test_info_json(folder):
     check(model["graph"]["inputs"] == [{"name": "x", "type": "float32", "shape": [3, 4], "bytes": 48}] and
           model["graph"]["operators"][0]["name"] == "relu", f"a model with its dimensions: {model}")
 
+    path = net_file(folder, [net_node("Mystery", ["x"], f"y{k}", f"a long name of a node, number {k}") for k in range(50)],
+                    [net_value("x", 4)], [net_value("y49", 4)])
+    refused = run("info", "--json", path)
+    faults = json.loads(refused.stdout)["faults"]
+    check(len(faults) == 50 and "number 49" in faults[49] and all(fault in refused.stderr for fault in faults) and
+          json.loads(refused.stdout)["error"] == "50 nodes cannot be recorded", f"all nodes at once: {refused}")
+
 
 # ----------------------------------------------------------------------------------------------------------------
 # Hostile files

@@ -33,7 +33,8 @@ typedef struct WNNModelImpl *WNNModel;
 typedef enum WNNModelFormat {
     WNNModelFormat_ONNX = 1,  // opset 7 to 21, https://onnx.ai
     WNNModelFormat_WebNN = 2, // "webnn help format" documents it
-    WNNModelFormat_TensorFlowLite = 3, // schema version 3, https://ai.google.dev/edge/litert
+    WNNModelFormat_TensorFlowLite = 3, // schema version 3, https://ai.google.dev/edge/litert. A graph keeps no state: its
+                                       // variables are zeros when a computation begins
     WNNModelFormat_Force32 = 0x7FFFFFFF
 } WNNModelFormat;
 
