@@ -14,7 +14,7 @@ static bool is_elementwise(const struct node *node)
 // The first row from `row` on of an attribute that speaks of dimensions, or NULL.
 static const struct op_row *next_role(const struct op_row *row)
 {
-    while (row->name && row->role == ROLE_NONE)
+    while (row->name && (row->role == ROLE_NONE || row->role == ROLE_SIZES))
         row++;
     return row->name ? row : NULL;
 }
@@ -106,8 +106,9 @@ static bool turn_list(struct graph *graph, struct node *node, enum attr_role rol
     if (list.count > 4)
         return true; // an absent list
     for (size_t i = 0; i < list.count; i++)
-        turned[i] = role == ROLE_EACH_DIMENSION ? list.data[wnn_layout_permutation[i]]
-                                                : wnn_layout_axis[list.data[i]];
+        turned[i] = role == ROLE_EACH_DIMENSION || role == ROLE_EACH_SIZE
+                        ? list.data[wnn_layout_permutation[i]]
+                        : wnn_layout_axis[list.data[i]];
     for (size_t i = 1; role == ROLE_AXES && i < list.count; i++)
         for (size_t j = i; j > 0 && turned[j - 1] > turned[j]; j--) {
             uint32_t swapped = turned[j];

@@ -5,6 +5,7 @@ void wnn_graph_init(struct graph *graph, struct allocator *allocator)
 {
     *graph = (struct graph){0};
     wnn_arena_init(&graph->arena, allocator);
+    wnn_sizes_init(&graph->sizes, allocator);
 }
 
 void wnn_graph_free(struct graph *graph)
@@ -12,6 +13,7 @@ void wnn_graph_free(struct graph *graph)
     for (size_t i = 0; i < graph->operand_count; i++)
         wnn_constant_unref(graph->operands[i]->constant);
     wnn_arena_free(&graph->arena);
+    wnn_sizes_free(&graph->sizes);
     wnn_string_pool_unref(graph->strings);
     *graph = (struct graph){0};
 }

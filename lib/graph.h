@@ -13,6 +13,7 @@
 #include "lib/arena.h"
 #include "lib/constant.h"
 #include "lib/shape.h"
+#include "lib/size.h"
 #include "lib/status.h"
 #include "lib/string_pool.h"
 #include "lib/text.h"
@@ -151,6 +152,7 @@ struct graph_port {
 struct graph {
     struct arena arena;
     struct string_pool *strings; // a reference; NULL while there are none
+    struct size_table sizes;     // that dimensions refer to; none in a plan
     struct operand **operands;
     size_t operand_count, operand_capacity;
     struct node **nodes;

@@ -326,7 +326,7 @@ WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNNumber start
                  wnn_number_double(start), wnn_number_double(end), by);
         return NULL;
     }
-    if (!wnn_check_limits(&builder->limits, "range constant", &type, &builder->error) ||
+    if (!wnn_check_limits(&builder->limits, NULL, "range constant", &type, &builder->error) ||
         !check_room(builder, 1, 0, &builder->error) ||
         !check_constant_bytes(builder, wnn_descriptor_bytes(&type)))
         return NULL;
@@ -510,23 +510,34 @@ static bool check_emptiness(struct op_call *call)
     return true;
 }
 
+static bool is_symbolic(const struct op_call *call)
+{
+    bool symbolic = false;
+    for (unsigned i = 0; call->sizes && i < call->out_count; i++)
+        symbolic |= wnn_shape_is_symbolic(call->sizes, &call->out[i].shape);
+    for (unsigned i = 0; call->sizes && i < call->in_count; i++)
+        symbolic |= call->in[i] && wnn_shape_is_symbolic(call->sizes, &call->in[i]->type.shape);
+    return symbolic;
+}
+
 // What the specification leaves to the implementation: sizes of results,
 // https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions
-static bool check_outputs(struct WNNGraphBuilderImpl *builder, struct op_call *call)
+bool wnn_op_check_outputs(struct op_call *call)
 {
     for (unsigned i = 0; i < call->out_count; i++) {
         struct error error = {0};
         const struct op_row *row = output_row(call->info, i);
-        if (!wnn_check_limits(&builder->limits, row ? row->name : "output", &call->out[i], &error))
+        if (!wnn_check_limits(call->limits, call->sizes, row ? row->name : "output", &call->out[i], &error))
             return wnn_op_fail(call, "%s", error.message);
     }
     if (!check_emptiness(call))
         return false;
-    uint64_t work = wnn_op_work(call->op, call->in, call->out, call->out_count, call->attrs);
-    if (builder->limits.maxOperatorWork && work > builder->limits.maxOperatorWork)
+    uint64_t work =
+        is_symbolic(call) ? 0 : wnn_op_work(call->op, call->in, call->out, call->out_count, call->attrs);
+    if (call->limits->maxOperatorWork && work > call->limits->maxOperatorWork)
         return wnn_op_fail(call, "takes %llu multiply-adds; expected at most %llu", (unsigned long long)work,
-                           (unsigned long long)builder->limits.maxOperatorWork);
-    return check_room(builder, call->out_count, 1, call->error);
+                           (unsigned long long)call->limits->maxOperatorWork);
+    return true;
 }
 
 static struct node *append_node(struct WNNGraphBuilderImpl *builder, const struct op_call *call)
@@ -583,7 +594,12 @@ static bool check_and_infer(struct WNNGraphBuilderImpl *builder, struct op_call 
     if (!call->out && call->op != WNN_OP_split)
         return wnn_fail_memory(call->error);
     call->out_count = 1;
-    return call->info->infer(call) && check_outputs(builder, call);
+    if (!call->info->infer(call) || !wnn_op_check_outputs(call))
+        return false;
+    if (builder->graph.sizes.exhausted)
+        return wnn_op_fail(call, "more than %d sizes that are not known, or no memory for them",
+                           WNN_MAX_SIZES);
+    return check_room(builder, call->out_count, 1, call->error);
 }
 
 // Whether the activation can follow the operator, so that a call that fails leaves no node of the two.
@@ -608,21 +624,21 @@ size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_coun
     if (!check_usable(builder))
         return 0;
     struct arena_mark mark = wnn_arena_mark(&builder->graph.arena);
+    struct size_table *sizes = &builder->graph.sizes;
+    size_t size_count = sizes->count;
     struct op_call call = {.op = op,
                            .info = &wnn_ops[op],
                            .arena = &builder->graph.arena,
+                           .sizes = size_count ? sizes : NULL,
                            .limits = &builder->limits,
                            .error = &builder->error};
     // A failing call leaves no trace; what an earlier error hides is not reported, but still fails.
     bool done = check_and_infer(builder, &call, operand_count, operands, attrs);
     if (done && call.out_count > capacity)
         done = wnn_op_fail(&call, "has %u outputs; there is room for %zu", call.out_count, capacity);
-    if (!done) {
-        wnn_arena_rewind(&builder->graph.arena, mark);
-        return 0;
-    }
-    const struct activation *activation = take_activation(&call);
-    if ((activation && !check_fused(builder, &call, activation)) || !keep_label(builder, &call)) {
+    const struct activation *activation = done ? take_activation(&call) : NULL;
+    if (!done || (activation && !check_fused(builder, &call, activation)) || !keep_label(builder, &call)) {
+        wnn_sizes_rewind(sizes, size_count);
         wnn_arena_rewind(&builder->graph.arena, mark);
         return 0;
     }

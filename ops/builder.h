@@ -33,6 +33,9 @@ void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *all
                       const WNNLimits *limits, const struct builder_host *host, void *context);
 void wnn_builder_free(struct WNNGraphBuilderImpl *builder);
 
+// Adds up the work of a graph; false: it is more than the limits allow.
+bool wnn_check_graph_work(const WNNLimits *limits, struct graph *graph, struct error *error);
+
 // Copies what the outputs depend on into an empty graph, with its inputs and outputs as ports: the steps of
 // build() that the caller's thread takes, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build.
 // `tensor_alive` tells whether the tensor behind a constant(tensor) still exists. Until the builder is copied

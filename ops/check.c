@@ -3,25 +3,38 @@
 
 #include <string.h>
 
-bool wnn_check_limits(const WNNLimits *limits, const char *what, const struct descriptor *descriptor,
-                      struct error *error)
+// The shape with the least that each size can be.
+static struct shape least_of(const struct size_table *sizes, const struct shape *shape)
+{
+    struct shape least = *shape;
+    for (unsigned i = 0; i < shape->rank; i++)
+        least.dim[i] = (uint32_t)wnn_size_range(sizes, shape->dim[i]).min;
+    return least;
+}
+
+bool wnn_check_limits(const WNNLimits *limits, const struct size_table *sizes, const char *what,
+                      const struct descriptor *descriptor, struct error *error)
 {
     const struct shape *shape = &descriptor->shape;
+    char text[WNN_SIZES_TEXT];
     unsigned least = limits->acceptEmptyTensors ? 0 : 1;
-    for (unsigned i = 0; i < shape->rank; i++)
-        if (shape->dim[i] < least || shape->dim[i] > WNN_MAX_DIMENSION)
+    for (unsigned i = 0; i < shape->rank; i++) {
+        struct bounds range = wnn_size_range(sizes, shape->dim[i]);
+        if (range.max < least || range.min > WNN_MAX_DIMENSION)
             return wnn_fail(error, WNNStatus_TypeError,
                             "%s has shape %s; expected each dimension to be %u to 2147483647", what,
-                            SHAPE_TEXT(shape), least);
+                            wnn_sizes_text(sizes, shape, text), least);
+    }
     size_t elements;
-    if (!wnn_shape_count(shape, &elements))
+    struct shape smallest = least_of(sizes, shape);
+    if (!wnn_shape_count(&smallest, &elements))
         return wnn_fail(error, WNNStatus_TypeError, "%s has shape %s; expected at most 2147483647 elements",
-                        what, SHAPE_TEXT(shape));
+                        what, wnn_sizes_text(sizes, shape, text));
     uint64_t bytes = wnn_dtype_bytes(descriptor->type, elements);
     if (limits->maxTensorByteLength && bytes > limits->maxTensorByteLength)
         return wnn_fail(error, WNNStatus_TypeError, "%s of %s %s has %llu bytes; expected at most %llu", what,
-                        wnn_dtype_name(descriptor->type), SHAPE_TEXT(shape), (unsigned long long)bytes,
-                        (unsigned long long)limits->maxTensorByteLength);
+                        wnn_dtype_name(descriptor->type), wnn_sizes_text(sizes, shape, text),
+                        (unsigned long long)bytes, (unsigned long long)limits->maxTensorByteLength);
     return true;
 }
 
@@ -40,7 +53,7 @@ bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType
         return wnn_fail(error, WNNStatus_TypeError, "%s has rank %zu but no dimensions", what, shape.count);
     *descriptor = (struct descriptor){.type = type};
     wnn_shape_append(&descriptor->shape, shape.data, (unsigned)shape.count);
-    return wnn_check_limits(limits, what, descriptor, error);
+    return wnn_check_limits(limits, NULL, what, descriptor, error);
 }
 
 bool wnn_check_string(const WNNLimits *limits, const char *what, WNNStringView view, struct error *error)

@@ -14,9 +14,10 @@
 bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType type, WNNUint32List shape,
                           struct descriptor *descriptor, struct error *error);
 
-// The same for a descriptor that exists: dimensions, element count, byte length.
-bool wnn_check_limits(const WNNLimits *limits, const char *what, const struct descriptor *descriptor,
-                      struct error *error);
+// The same for a descriptor that exists: dimensions, element count, byte length. Of sizes that are not known
+// what is certain; `sizes` may be NULL.
+bool wnn_check_limits(const WNNLimits *limits, const struct size_table *sizes, const char *what,
+                      const struct descriptor *descriptor, struct error *error);
 
 // A name or label: length and UTF-8.
 bool wnn_check_string(const WNNLimits *limits, const char *what, WNNStringView view, struct error *error);

@@ -7,19 +7,22 @@
 static bool check_window_size(struct op_call *call, uint32_t height, uint32_t width)
 {
     uint32_t most = call->limits->maxWindowSize;
-    if (height == 0 || width == 0)
-        return wnn_op_fail(call, "the window is %u by %u; expected at least 1 each", height, width);
-    if (most && (height > most || width > most))
-        return wnn_op_fail(call, "the window is %u by %u; expected at most %u each", height, width, most);
+    struct bounds rows = wnn_size_range(call->sizes, height), columns = wnn_size_range(call->sizes, width);
+    if (rows.max == 0 || columns.max == 0)
+        return wnn_op_fail(call, "the window is %s by %s; expected at least 1 each", SIZE_OF(call, height),
+                           SIZE_OF(call, width));
+    if (most && (rows.min > most || columns.min > most))
+        return wnn_op_fail(call, "the window is %s by %s; expected at most %u each", SIZE_OF(call, height),
+                           SIZE_OF(call, width), most);
     return true;
 }
 
 static bool check_bias(struct op_call *call, uint32_t channels)
 {
     const struct operand *bias = call->in[2];
-    if (bias && bias->type.shape.dim[0] != channels)
-        return wnn_op_fail(call, "bias has shape %s; expected [%u], the output channels",
-                           SHAPE_TEXT(&bias->type.shape), channels);
+    if (bias && wnn_sizes_differ(call->sizes, bias->type.shape.dim[0], channels))
+        return wnn_op_fail(call, "bias has shape %s; expected [%s], the output channels",
+                           SHAPE_OF(call, &bias->type.shape), SIZE_OF(call, channels));
     return true;
 }
 
@@ -27,13 +30,15 @@ static bool check_bias(struct op_call *call, uint32_t channels)
 static bool conv_size(struct op_call *call, const char *what, uint32_t input, uint32_t window,
                       uint32_t stride, uint32_t dilation, const uint32_t padding[2], uint32_t *size)
 {
-    int64_t rest = wnn_window_slack(input, window, dilation, padding[0], padding[1]);
-    if (rest < 0)
+    struct amount rest = wnn_window_slack(call, input, window, dilation, padding);
+    if (wnn_amount_range(call->sizes, &rest).max < 0)
         return wnn_op_fail(
-            call, "filter %s %u with dilation %u does not fit into input %s %u with padding %u and %u", what,
-            window, dilation, what, input, padding[0], padding[1]);
+            call, "filter %s %s with dilation %u does not fit into input %s %s with padding %u and %u", what,
+            SIZE_OF(call, window), dilation, what, SIZE_OF(call, input), padding[0], padding[1]);
     // wnn_check_padded bounds the sum that this comes from.
-    *size = (uint32_t)(rest / stride + 1);
+    rest = wnn_amount_divide(call->sizes, rest, stride);
+    rest.constant++;
+    *size = wnn_amount_size(call->sizes, &rest);
     return true;
 }
 
@@ -50,13 +55,17 @@ bool wnn_infer_conv2d(struct op_call *call)
         return false;
     if (options->groups == 0)
         return wnn_op_fail(call, "groups is 0; expected at least 1");
-    if (c.from.channels % options->groups || c.inputs != filter->inputs)
-        return wnn_op_fail(call, "filter %s has %u input channels; expected %u / %u (input %s, groups %u)",
-                           SHAPE_TEXT(shape), filter->inputs, c.from.channels, options->groups,
-                           SHAPE_TEXT(input), options->groups);
-    if (filter->outputs % options->groups)
-        return wnn_op_fail(call, "filter %s has %u output channels; expected a multiple of groups %u",
-                           SHAPE_TEXT(shape), filter->outputs, options->groups);
+    struct amount channels = wnn_amount(call->sizes, c.from.channels),
+                  outputs = wnn_amount(call->sizes, filter->outputs),
+                  inputs = wnn_amount_times(wnn_amount(call->sizes, filter->inputs), options->groups);
+    if (wnn_amounts_differ(call->sizes, &channels, &inputs))
+        return wnn_op_fail(call, "filter %s has %s input channels; expected %s / %u (input %s, groups %u)",
+                           SHAPE_OF(call, shape), SIZE_OF(call, filter->inputs),
+                           SIZE_OF(call, c.from.channels), options->groups, SHAPE_OF(call, input),
+                           options->groups);
+    if (wnn_amount_indivisible(&outputs, options->groups))
+        return wnn_op_fail(call, "filter %s has %s output channels; expected a multiple of groups %u",
+                           SHAPE_OF(call, shape), SIZE_OF(call, filter->outputs), options->groups);
     uint32_t height = 0, width = 0;
     if (!check_bias(call, filter->outputs) || !wnn_check_padded(call, &c.from, c.padding) ||
         !conv_size(call, "height", c.from.height, filter->height, c.strides[0], c.dilations[0], c.padding,
@@ -73,23 +82,31 @@ static bool transpose_size(struct op_call *call, const char *what, uint32_t inpu
                            uint32_t stride, uint32_t dilation, const uint32_t padding[2], uint32_t extra,
                            const uint32_t *wanted, uint32_t *size)
 {
-    int64_t whole = wnn_window_reach(input - 1, stride) + wnn_window_reach(window - 1, dilation) + 1;
-    int64_t computed = whole - padding[0] - padding[1];
+    struct amount whole = wnn_amount_add(call->sizes, wnn_window_reach(call, input, stride),
+                                         wnn_window_reach(call, window, dilation));
+    whole.constant++;
+    struct amount computed = whole;
+    computed.constant -= (int64_t)padding[0] + padding[1];
     if (wanted) {
-        if (*wanted < computed || *wanted - computed >= stride)
-            return wnn_op_fail(call, "output %s is %u; expected %lld to %lld", what, *wanted,
-                               (long long)computed, (long long)computed + stride - 1);
-        computed = *wanted;
+        struct amount most = computed, given = wnn_amount(call->sizes, *wanted),
+                      over = wnn_amount_add(call->sizes, given, wnn_amount_times(computed, -1));
+        struct bounds range = wnn_amount_range(call->sizes, &over);
+        most.constant += stride - 1;
+        if (range.max < 0 || range.min >= stride)
+            return wnn_op_fail(call, "output %s is %s; expected %s to %s", what, SIZE_OF(call, *wanted),
+                               AMOUNT_OF(call, &computed), AMOUNT_OF(call, &most));
+        computed = given;
     } else {
-        computed += extra;
+        computed.constant += extra;
     }
-    if (computed < 1 || computed > WNN_MAX_DIMENSION)
-        return wnn_op_fail(call, "the output %s would be %lld; expected 1 to 2147483647", what,
-                           (long long)computed);
-    if (whole > WNN_MAX_DIMENSION)
-        return wnn_op_fail(call, "the output %s without padding would be %lld; expected at most 2147483647",
-                           what, (long long)whole);
-    *size = (uint32_t)computed;
+    struct bounds range = wnn_amount_range(call->sizes, &computed);
+    if (range.max < 1 || range.min > WNN_MAX_DIMENSION)
+        return wnn_op_fail(call, "the output %s would be %s; expected 1 to 2147483647", what,
+                           AMOUNT_OF(call, &computed));
+    if (wnn_amount_range(call->sizes, &whole).min > WNN_MAX_DIMENSION)
+        return wnn_op_fail(call, "the output %s without padding would be %s; expected at most 2147483647",
+                           what, AMOUNT_OF(call, &whole));
+    *size = wnn_amount_size(call->sizes, &computed);
     return true;
 }
 
@@ -103,7 +120,7 @@ bool wnn_infer_convTranspose2d(struct op_call *call)
     const struct convolution c = wnn_convolution_of(call->op, options, input, shape, NULL);
     const struct filter *filter = &c.filter;
     if (c.from.height == 0 || c.from.width == 0)
-        return wnn_op_fail(call, "input %s has no pixels", SHAPE_TEXT(input));
+        return wnn_op_fail(call, "input %s has no pixels", SHAPE_OF(call, input));
     if (!check_window_size(call, filter->height, filter->width) ||
         !wnn_list_complete(call, "outputPadding", &options->outputPadding, 2, 0))
         return false;
@@ -117,14 +134,17 @@ bool wnn_infer_convTranspose2d(struct op_call *call)
                                c.strides[i]);
     if (options->groups == 0)
         return wnn_op_fail(call, "groups is 0; expected at least 1");
-    if (c.from.channels != filter->inputs)
-        return wnn_op_fail(call, "filter %s has %u input channels; expected %u (input %s)", SHAPE_TEXT(shape),
-                           filter->inputs, c.from.channels, SHAPE_TEXT(input));
-    if (c.from.channels % options->groups)
-        return wnn_op_fail(call, "input %s has %u channels; expected a multiple of groups %u",
-                           SHAPE_TEXT(input), c.from.channels, options->groups);
+    struct amount inputs = wnn_amount(call->sizes, c.from.channels),
+                  outputs = wnn_amount_times(wnn_amount(call->sizes, filter->outputs), options->groups);
+    if (wnn_sizes_differ(call->sizes, c.from.channels, filter->inputs))
+        return wnn_op_fail(call, "filter %s has %s input channels; expected %s (input %s)",
+                           SHAPE_OF(call, shape), SIZE_OF(call, filter->inputs),
+                           SIZE_OF(call, c.from.channels), SHAPE_OF(call, input));
+    if (wnn_amount_indivisible(&inputs, options->groups))
+        return wnn_op_fail(call, "input %s has %s channels; expected a multiple of groups %u",
+                           SHAPE_OF(call, input), SIZE_OF(call, c.from.channels), options->groups);
     // At most the elements of the filter, since it has a multiple of groups as input channels.
-    uint32_t channels = filter->outputs * options->groups;
+    uint32_t channels = wnn_amount_size(call->sizes, &outputs);
     uint32_t height = 0, width = 0;
     const uint32_t *sizes = sized ? options->outputSizes.data : NULL;
     if (!check_bias(call, channels) ||

@@ -34,9 +34,9 @@ bool wnn_infer_test(struct op_call *call)
 static bool broadcast(struct op_call *call, unsigned first, unsigned second, struct shape *result)
 {
     const struct shape *a = &call->in[first]->type.shape, *b = &call->in[second]->type.shape;
-    if (!wnn_shape_broadcast(a, b, result))
+    if (!wnn_sizes_broadcast(call->sizes, a, b, result))
         return wnn_op_fail(call, "%s %s and %s %s cannot be broadcast together", call->info->rows[first].name,
-                           SHAPE_TEXT(a), call->info->rows[second].name, SHAPE_TEXT(b));
+                           SHAPE_OF(call, a), call->info->rows[second].name, SHAPE_OF(call, b));
     return true;
 }
 
@@ -62,9 +62,9 @@ bool wnn_infer_where(struct op_call *call)
     if (!broadcast(call, 1, 2, &values))
         return false;
     call->out[0].type = call->in[1]->type.type;
-    if (!wnn_shape_broadcast(condition, &values, &call->out[0].shape))
+    if (!wnn_sizes_broadcast(call->sizes, condition, &values, &call->out[0].shape))
         return wnn_op_fail(call, "condition %s and the values %s cannot be broadcast together",
-                           SHAPE_TEXT(condition), SHAPE_TEXT(&values));
+                           SHAPE_OF(call, condition), SHAPE_OF(call, &values));
     return true;
 }
 
@@ -150,21 +150,29 @@ bool wnn_infer_softplus(struct op_call *call)
     return same(call);
 }
 
+static bool certainly_indivisible(const struct op_call *call, uint32_t size, uint32_t blocks)
+{
+    if (wnn_size_is_symbolic(call->sizes, blocks))
+        return false;
+    struct amount amount = wnn_amount(call->sizes, size);
+    return blocks ? wnn_amount_indivisible(&amount, blocks) : wnn_sizes_differ(call->sizes, size, 0);
+}
+
 // The steps that quantizeLinear and dequantizeLinear share: scale and zeroPoint are blocks of input.
 static bool check_blocks(struct op_call *call)
 {
     const struct shape *input = &call->in[0]->type.shape, *scale = &call->in[1]->type.shape,
                        *zero = &call->in[2]->type.shape;
     if (scale->rank != input->rank)
-        return wnn_op_fail(call, "scale %s has rank %u; expected %u, the rank of input %s", SHAPE_TEXT(scale),
-                           scale->rank, input->rank, SHAPE_TEXT(input));
-    if (!wnn_shape_equal(scale, zero))
-        return wnn_op_fail(call, "zeroPoint has shape %s; expected %s, the shape of scale", SHAPE_TEXT(zero),
-                           SHAPE_TEXT(scale));
+        return wnn_op_fail(call, "scale %s has rank %u; expected %u, the rank of input %s",
+                           SHAPE_OF(call, scale), scale->rank, input->rank, SHAPE_OF(call, input));
+    if (wnn_shapes_differ(call->sizes, scale, zero))
+        return wnn_op_fail(call, "zeroPoint has shape %s; expected %s, the shape of scale",
+                           SHAPE_OF(call, zero), SHAPE_OF(call, scale));
     for (unsigned i = 0; i < input->rank; i++)
-        if (scale->dim[i] ? input->dim[i] % scale->dim[i] : input->dim[i])
-            return wnn_op_fail(call, "scale %s does not divide input %s: dimension %u", SHAPE_TEXT(scale),
-                               SHAPE_TEXT(input), i);
+        if (certainly_indivisible(call, input->dim[i], scale->dim[i]))
+            return wnn_op_fail(call, "scale %s does not divide input %s: dimension %u", SHAPE_OF(call, scale),
+                               SHAPE_OF(call, input), i);
     return true;
 }
 

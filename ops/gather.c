@@ -18,7 +18,7 @@ bool wnn_infer_gather(struct op_call *call)
     wnn_shape_append(out, input->dim + options->axis + 1, input->rank - options->axis - 1);
     if (out->rank > WNN_MAX_RANK)
         return wnn_op_fail(call, "input %s and indices %s give an output of rank %u; expected at most %d",
-                           SHAPE_TEXT(input), SHAPE_TEXT(indices), input->rank + indices->rank - 1,
+                           SHAPE_OF(call, input), SHAPE_OF(call, indices), input->rank + indices->rank - 1,
                            WNN_MAX_RANK);
     return true;
 }
@@ -29,13 +29,14 @@ static bool check_elements(struct op_call *call, uint32_t axis)
     const struct shape *input = &call->in[0]->type.shape, *indices = &call->in[1]->type.shape;
     if (indices->rank != input->rank)
         return wnn_op_fail(call, "indices %s has rank %u; expected %u, the rank of input %s",
-                           SHAPE_TEXT(indices), indices->rank, input->rank, SHAPE_TEXT(input));
+                           SHAPE_OF(call, indices), indices->rank, input->rank, SHAPE_OF(call, input));
     if (!wnn_check_axis(call, axis, "input", input))
         return false;
     for (unsigned i = 0; i < input->rank; i++)
-        if (i != axis && indices->dim[i] != input->dim[i])
-            return wnn_op_fail(call, "indices %s has size %u in dimension %u; expected %u, that of input %s",
-                               SHAPE_TEXT(indices), indices->dim[i], i, input->dim[i], SHAPE_TEXT(input));
+        if (i != axis && wnn_sizes_differ(call->sizes, indices->dim[i], input->dim[i]))
+            return wnn_op_fail(call, "indices %s has size %s in dimension %u; expected %s, that of input %s",
+                               SHAPE_OF(call, indices), SIZE_OF(call, indices->dim[i]), i,
+                               SIZE_OF(call, input->dim[i]), SHAPE_OF(call, input));
     return true;
 }
 
@@ -54,9 +55,9 @@ bool wnn_infer_scatterElements(struct op_call *call)
     const struct shape *indices = &call->in[1]->type.shape, *updates = &call->in[2]->type.shape;
     if (!check_elements(call, options->axis))
         return false;
-    if (!wnn_shape_equal(indices, updates))
+    if (wnn_shapes_differ(call->sizes, indices, updates))
         return wnn_op_fail(call, "updates has shape %s; expected %s, the shape of indices",
-                           SHAPE_TEXT(updates), SHAPE_TEXT(indices));
+                           SHAPE_OF(call, updates), SHAPE_OF(call, indices));
     call->out[0] = call->in[0]->type;
     return true;
 }
@@ -66,16 +67,19 @@ static bool select_nd(struct op_call *call, struct shape *selected)
 {
     const struct shape *input = &call->in[0]->type.shape, *indices = &call->in[1]->type.shape;
     uint32_t coordinates = indices->dim[indices->rank - 1];
+    if (wnn_size_is_symbolic(call->sizes, coordinates))
+        return wnn_op_fail(call, "indices %s has coordinates of an unknown number of items",
+                           SHAPE_OF(call, indices));
     if (coordinates > input->rank)
         return wnn_op_fail(
             call, "indices %s has coordinates of %u items; expected at most %u, the rank of input %s",
-            SHAPE_TEXT(indices), coordinates, input->rank, SHAPE_TEXT(input));
+            SHAPE_OF(call, indices), coordinates, input->rank, SHAPE_OF(call, input));
     selected->rank = 0;
     wnn_shape_append(selected, indices->dim, indices->rank - 1);
     wnn_shape_append(selected, input->dim + coordinates, input->rank - coordinates);
     if (selected->rank > WNN_MAX_RANK)
         return wnn_op_fail(call, "input %s and indices %s select a shape of rank %u; expected at most %d",
-                           SHAPE_TEXT(input), SHAPE_TEXT(indices),
+                           SHAPE_OF(call, input), SHAPE_OF(call, indices),
                            indices->rank - 1 + input->rank - coordinates, WNN_MAX_RANK);
     return true;
 }
@@ -94,10 +98,11 @@ bool wnn_infer_scatterND(struct op_call *call)
     const struct shape *updates = &call->in[2]->type.shape;
     if (!select_nd(call, &selected))
         return false;
-    if (!wnn_shape_equal(&selected, updates))
+    if (wnn_shapes_differ(call->sizes, &selected, updates))
         return wnn_op_fail(call, "updates has shape %s; expected %s (input %s, indices %s)",
-                           SHAPE_TEXT(updates), SHAPE_TEXT(&selected), SHAPE_TEXT(&call->in[0]->type.shape),
-                           SHAPE_TEXT(&call->in[1]->type.shape));
+                           SHAPE_OF(call, updates), SHAPE_OF(call, &selected),
+                           SHAPE_OF(call, &call->in[0]->type.shape),
+                           SHAPE_OF(call, &call->in[1]->type.shape));
     call->out[0] = call->in[0]->type;
     return true;
 }

@@ -32,7 +32,7 @@ bool wnn_list_complete(struct op_call *call, const char *name, WNNUint32List *li
 bool wnn_check_axis(struct op_call *call, uint32_t axis, const char *operand, const struct shape *shape)
 {
     if (axis >= shape->rank)
-        return wnn_op_fail(call, "axis is %u; %s %s has rank %u", axis, operand, SHAPE_TEXT(shape),
+        return wnn_op_fail(call, "axis is %u; %s %s has rank %u", axis, operand, SHAPE_OF(call, shape),
                            shape->rank);
     return true;
 }
@@ -50,7 +50,7 @@ bool wnn_axes_complete(struct op_call *call, WNNUint32List *axes, const struct s
     for (size_t i = 0; i < axes->count; i++) {
         if (axes->data[i] >= shape->rank)
             return wnn_op_fail(call, "axes[%zu] is %u; input %s has rank %u", i, axes->data[i],
-                               SHAPE_TEXT(shape), shape->rank);
+                               SHAPE_OF(call, shape), shape->rank);
         if (seen & 1u << axes->data[i])
             return wnn_op_fail(call, "axes[%zu] repeats axis %u", i, axes->data[i]);
         seen |= 1u << axes->data[i];

@@ -11,15 +11,16 @@ bool wnn_infer_gemm(struct op_call *call)
     const struct descriptor *a = &call->in[0]->type, *b = &call->in[1]->type;
     uint32_t m = a->shape.dim[options->aTranspose], inner_a = a->shape.dim[!options->aTranspose];
     uint32_t inner_b = b->shape.dim[options->bTranspose], n = b->shape.dim[!options->bTranspose];
-    if (inner_a != inner_b)
-        return wnn_op_fail(call, "a %s%s has %u columns; expected %u, the rows of b %s%s",
-                           SHAPE_TEXT(&a->shape), options->aTranspose ? " transposed" : "", inner_a, inner_b,
-                           SHAPE_TEXT(&b->shape), options->bTranspose ? " transposed" : "");
+    if (wnn_sizes_differ(call->sizes, inner_a, inner_b))
+        return wnn_op_fail(call, "a %s%s has %s columns; expected %s, the rows of b %s%s",
+                           SHAPE_OF(call, &a->shape), options->aTranspose ? " transposed" : "",
+                           SIZE_OF(call, inner_a), SIZE_OF(call, inner_b), SHAPE_OF(call, &b->shape),
+                           options->bTranspose ? " transposed" : "");
     call->out[0] = (struct descriptor){a->type, {2, {m, n}}};
     const struct operand *c = call->in[2];
-    if (c && !wnn_shape_broadcast_to(&c->type.shape, &call->out[0].shape))
-        return wnn_op_fail(call, "c %s cannot be broadcast to %s", SHAPE_TEXT(&c->type.shape),
-                           SHAPE_TEXT(&call->out[0].shape));
+    if (c && !wnn_sizes_broadcast_to(call->sizes, &c->type.shape, &call->out[0].shape))
+        return wnn_op_fail(call, "c %s cannot be broadcast to %s", SHAPE_OF(call, &c->type.shape),
+                           SHAPE_OF(call, &call->out[0].shape));
     options->alpha = wnn_round_to_dtype(options->alpha, a->type);
     options->beta = wnn_round_to_dtype(options->beta, a->type);
     return true;
@@ -31,15 +32,15 @@ bool wnn_infer_matmul(struct op_call *call)
     struct shape a = call->in[0]->type.shape, b = call->in[1]->type.shape;
     uint32_t rows = a.dim[a.rank - 2], inner_a = a.dim[a.rank - 1];
     uint32_t inner_b = b.dim[b.rank - 2], columns = b.dim[b.rank - 1];
-    if (inner_a != inner_b)
-        return wnn_op_fail(call, "a %s has %u columns; expected %u, the rows of b %s", SHAPE_TEXT(&a),
-                           inner_a, inner_b, SHAPE_TEXT(&b));
+    if (wnn_sizes_differ(call->sizes, inner_a, inner_b))
+        return wnn_op_fail(call, "a %s has %s columns; expected %s, the rows of b %s", SHAPE_OF(call, &a),
+                           SIZE_OF(call, inner_a), SIZE_OF(call, inner_b), SHAPE_OF(call, &b));
     struct shape batch, *out = &call->out[0].shape;
     a.rank -= 2;
     b.rank -= 2;
-    if (!wnn_shape_broadcast(&a, &b, &batch))
+    if (!wnn_sizes_broadcast(call->sizes, &a, &b, &batch))
         return wnn_op_fail(call, "the batch dimensions %s of a and %s of b cannot be broadcast together",
-                           SHAPE_TEXT(&a), SHAPE_TEXT(&b));
+                           SHAPE_OF(call, &a), SHAPE_OF(call, &b));
     *out = batch;
     wnn_shape_append(out, (uint32_t[]){rows, columns}, 2);
     call->out[0].type = call->in[0]->type.type;
@@ -82,13 +83,13 @@ bool wnn_infer_attention(struct op_call *call)
         fits = (key.dim[d] == query.dim[d] || key.dim[d] == 1) &&
                (value.dim[d] == query.dim[d] || value.dim[d] == 1);
     if (!fits)
-        return wnn_op_fail(call, "query %s, key %s and value %s do not fit", SHAPE_TEXT(&query),
-                           SHAPE_TEXT(&key), SHAPE_TEXT(&value));
+        return wnn_op_fail(call, "query %s, key %s and value %s do not fit", SHAPE_OF(call, &query),
+                           SHAPE_OF(call, &key), SHAPE_OF(call, &value));
     scores = query;
     scores.dim[rank - 1] = key.dim[rank - 1];
     if (call->in[3] && !wnn_shape_broadcast_to(&call->in[3]->type.shape, &scores))
-        return wnn_op_fail(call, "mask %s cannot be broadcast to %s", SHAPE_TEXT(&call->in[3]->type.shape),
-                           SHAPE_TEXT(&scores));
+        return wnn_op_fail(call, "mask %s cannot be broadcast to %s",
+                           SHAPE_OF(call, &call->in[3]->type.shape), SHAPE_OF(call, &scores));
     struct shape mixed = query;
     mixed.dim[rank - 1] = value.dim[rank - 1];
     call->out[0].type = call->in[0]->type.type;

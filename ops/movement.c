@@ -11,9 +11,11 @@ bool wnn_infer_concat(struct op_call *call)
 {
     const struct concat_attrs *attrs = call->attrs;
     const struct descriptor *first = &call->in[0]->type;
-    uint64_t sum = 0;
+    struct amount sum = {0};
+    struct shape *out = &call->out[0].shape;
     if (!wnn_check_axis(call, attrs->axis, "inputs[0]", &first->shape))
         return false;
+    call->out[0] = *first;
     for (unsigned i = 0; i < call->in_count; i++) {
         const struct descriptor *input = &call->in[i]->type;
         if (input->type != first->type)
@@ -21,21 +23,22 @@ bool wnn_infer_concat(struct op_call *call)
                                wnn_dtype_name(input->type), wnn_dtype_name(first->type));
         if (input->shape.rank != first->shape.rank)
             return wnn_op_fail(call, "inputs[%u] %s has rank %u; expected %u, the rank of inputs[0] %s", i,
-                               SHAPE_TEXT(&input->shape), input->shape.rank, first->shape.rank,
-                               SHAPE_TEXT(&first->shape));
-        for (unsigned d = 0; d < input->shape.rank; d++)
-            if (d != attrs->axis && input->shape.dim[d] != first->shape.dim[d])
+                               SHAPE_OF(call, &input->shape), input->shape.rank, first->shape.rank,
+                               SHAPE_OF(call, &first->shape));
+        for (unsigned d = 0; d < input->shape.rank; d++) {
+            if (d != attrs->axis && wnn_sizes_differ(call->sizes, input->shape.dim[d], out->dim[d]))
                 return wnn_op_fail(
-                    call, "inputs[%u] %s has size %u in dimension %u; expected %u, that of inputs[0] %s", i,
-                    SHAPE_TEXT(&input->shape), input->shape.dim[d], d, first->shape.dim[d],
-                    SHAPE_TEXT(&first->shape));
-        sum += input->shape.dim[attrs->axis];
+                    call, "inputs[%u] %s has size %s in dimension %u; expected %s, that of inputs[0] %s", i,
+                    SHAPE_OF(call, &input->shape), SIZE_OF(call, input->shape.dim[d]), d,
+                    SIZE_OF(call, out->dim[d]), SHAPE_OF(call, &first->shape));
+            out->dim[d] = wnn_size_meet(call->sizes, out->dim[d], input->shape.dim[d]);
+        }
+        sum = wnn_amount_add(call->sizes, sum, wnn_amount(call->sizes, input->shape.dim[attrs->axis]));
     }
-    if (sum > WNN_MAX_DIMENSION)
-        return wnn_op_fail(call, "the sizes along axis %u add up to %llu; expected at most 2147483647",
-                           attrs->axis, (unsigned long long)sum);
-    call->out[0] = *first;
-    call->out[0].shape.dim[attrs->axis] = (uint32_t)sum;
+    if (wnn_amount_range(call->sizes, &sum).min > WNN_MAX_DIMENSION)
+        return wnn_op_fail(call, "the sizes along axis %u add up to %s; expected at most 2147483647",
+                           attrs->axis, AMOUNT_OF(call, &sum));
+    out->dim[attrs->axis] = wnn_amount_size(call->sizes, &sum);
     return true;
 }
 
@@ -59,9 +62,9 @@ bool wnn_infer_expand(struct op_call *call)
     call->out[0].type = input->type;
     if (!shape_of_list(call, "newShape", attrs->newShape, &call->out[0].shape))
         return false;
-    if (!wnn_shape_broadcast_to(&input->shape, &call->out[0].shape))
-        return wnn_op_fail(call, "input %s cannot be broadcast to newShape %s", SHAPE_TEXT(&input->shape),
-                           SHAPE_TEXT(&call->out[0].shape));
+    if (!wnn_sizes_broadcast_to(call->sizes, &input->shape, &call->out[0].shape))
+        return wnn_op_fail(call, "input %s cannot be broadcast to newShape %s", SHAPE_OF(call, &input->shape),
+                           SHAPE_OF(call, &call->out[0].shape));
     return true;
 }
 
@@ -70,14 +73,15 @@ bool wnn_infer_reshape(struct op_call *call)
 {
     const struct expand_attrs *attrs = call->attrs;
     const struct descriptor *input = &call->in[0]->type;
-    size_t elements;
     call->out[0].type = input->type;
     if (!shape_of_list(call, "newShape", attrs->newShape, &call->out[0].shape))
         return false;
-    if (!wnn_shape_count(&call->out[0].shape, &elements) || elements != wnn_shape_elements(&input->shape))
-        return wnn_op_fail(call, "newShape %s does not have the %zu elements of input %s",
-                           SHAPE_TEXT(&call->out[0].shape), wnn_shape_elements(&input->shape),
-                           SHAPE_TEXT(&input->shape));
+    struct amount elements = wnn_amount_elements(call->sizes, &input->shape),
+                  wanted = wnn_amount_elements(call->sizes, &call->out[0].shape);
+    if (wnn_amounts_differ(call->sizes, &elements, &wanted))
+        return wnn_op_fail(call, "newShape %s does not have the %s elements of input %s",
+                           SHAPE_OF(call, &call->out[0].shape), AMOUNT_OF(call, &elements),
+                           SHAPE_OF(call, &input->shape));
     return true;
 }
 
@@ -94,19 +98,23 @@ bool wnn_infer_pad(struct op_call *call)
     call->out[0] = *input;
     for (unsigned i = 0; i < rank; i++) {
         uint32_t size = input->shape.dim[i], begin = attrs->beginningPadding.data[i],
-                 end = attrs->endingPadding.data[i], most = begin > end ? begin : end;
-        if (mode == WNNPaddingMode_Reflection && most >= size)
-            return wnn_op_fail(call, "padding %u of dimension %u; reflection needs less than its size %u",
-                               most, i, size);
-        if (mode == WNNPaddingMode_Symmetric && most > size)
+                 end = attrs->endingPadding.data[i];
+        int64_t before = wnn_size_range(call->sizes, begin).min, after = wnn_size_range(call->sizes, end).min,
+                most = before > after ? before : after, room = wnn_size_range(call->sizes, size).max;
+        if (mode == WNNPaddingMode_Reflection && most >= room)
+            return wnn_op_fail(call, "padding %lld of dimension %u; reflection needs less than its size %s",
+                               (long long)most, i, SIZE_OF(call, size));
+        if (mode == WNNPaddingMode_Symmetric && most > room)
             return wnn_op_fail(call,
-                               "padding %u of dimension %u; symmetric padding needs at most its size %u",
-                               most, i, size);
-        uint64_t padded = (uint64_t)begin + size + end;
-        if (padded > WNN_MAX_DIMENSION)
-            return wnn_op_fail(call, "dimension %u of %u with padding %u and %u is larger than 2147483647", i,
-                               size, begin, end);
-        call->out[0].shape.dim[i] = (uint32_t)padded;
+                               "padding %lld of dimension %u; symmetric padding needs at most its size %s",
+                               (long long)most, i, SIZE_OF(call, size));
+        struct amount padded = wnn_amount_add(
+            call->sizes, wnn_amount(call->sizes, size),
+            wnn_amount_add(call->sizes, wnn_amount(call->sizes, begin), wnn_amount(call->sizes, end)));
+        if (wnn_amount_range(call->sizes, &padded).min > WNN_MAX_DIMENSION)
+            return wnn_op_fail(call, "dimension %u of %s with padding %s and %s is larger than 2147483647", i,
+                               SIZE_OF(call, size), SIZE_OF(call, begin), SIZE_OF(call, end));
+        call->out[0].shape.dim[i] = wnn_amount_size(call->sizes, &padded);
     }
     WNNNumber value = attrs->options.value;
     attrs->options.value =
@@ -143,11 +151,18 @@ bool wnn_infer_slice(struct op_call *call)
             return wnn_op_fail(call, "sizes[%u] is 0; expected at least 1", i);
         if (stride == 0)
             return wnn_op_fail(call, "strides[%u] is 0; expected at least 1", i);
-        if ((uint64_t)start + size > input->shape.dim[i])
-            return wnn_op_fail(call, "starts[%u] + sizes[%u] is %llu; dimension %u of input %s has size %u",
-                               i, i, (unsigned long long)start + size, i, SHAPE_TEXT(&input->shape),
-                               input->shape.dim[i]);
-        call->out[0].shape.dim[i] = size / stride + (size % stride != 0);
+        struct amount whole = wnn_amount(call->sizes, size),
+                      end = wnn_amount_add(call->sizes, wnn_amount(call->sizes, start), whole),
+                      over =
+                          wnn_amount_add(call->sizes, end,
+                                         wnn_amount_times(wnn_amount(call->sizes, input->shape.dim[i]), -1));
+        if (wnn_amount_range(call->sizes, &over).min > 0)
+            return wnn_op_fail(call, "starts[%u] + sizes[%u] is %s; dimension %u of input %s has size %s", i,
+                               i, AMOUNT_OF(call, &end), i, SHAPE_OF(call, &input->shape),
+                               SIZE_OF(call, input->shape.dim[i]));
+        whole.constant += stride - 1;
+        whole = wnn_amount_divide(call->sizes, whole, stride);
+        call->out[0].shape.dim[i] = wnn_amount_size(call->sizes, &whole);
     }
     return true;
 }
@@ -167,30 +182,32 @@ bool wnn_infer_split(struct op_call *call)
     uint32_t axis = attrs->options.axis;
     if (!wnn_check_axis(call, axis, "input", &input->shape))
         return false;
-    uint32_t size = input->shape.dim[axis];
+    struct amount size = wnn_amount(call->sizes, input->shape.dim[axis]);
     if (attrs->sizes.count == 0 || attrs->sizes.count == WNN_LIST_ABSENT) {
         if (attrs->count == 0 || attrs->count > MAX_TENSORS)
             return wnn_op_fail(call, "splits is %u; expected 1 to %d parts", attrs->count, MAX_TENSORS);
-        if (size % attrs->count)
+        if (wnn_amount_indivisible(&size, attrs->count))
             return wnn_op_fail(call,
-                               "splits is %u, which does not divide size %u of dimension %u of input %s",
-                               attrs->count, size, axis, SHAPE_TEXT(&input->shape));
+                               "splits is %u, which does not divide size %s of dimension %u of input %s",
+                               attrs->count, AMOUNT_OF(call, &size), axis, SHAPE_OF(call, &input->shape));
+        struct amount part = wnn_amount_divide(call->sizes, size, attrs->count);
         uint32_t *items = wnn_arena_allocate(call->arena, attrs->count * sizeof items[0]);
         if (!items)
             return wnn_fail_memory(call->error);
         for (uint32_t i = 0; i < attrs->count; i++)
-            items[i] = size / attrs->count;
+            items[i] = wnn_amount_size(call->sizes, &part);
         attrs->sizes = (WNNUint32List){items, attrs->count};
     }
-    uint64_t sum = 0;
+    struct amount sum = {0};
     for (size_t i = 0; i < attrs->sizes.count; i++) {
         if (attrs->sizes.data[i] == 0 && !call->limits->acceptEmptyTensors)
             return wnn_op_fail(call, "splits[%zu] is 0; expected at least 1", i);
-        sum += attrs->sizes.data[i];
+        sum = wnn_amount_add(call->sizes, sum, wnn_amount(call->sizes, attrs->sizes.data[i]));
     }
-    if (sum != size)
-        return wnn_op_fail(call, "splits add up to %llu; expected %u, dimension %u of input %s",
-                           (unsigned long long)sum, size, axis, SHAPE_TEXT(&input->shape));
+    if (wnn_amounts_differ(call->sizes, &sum, &size))
+        return wnn_op_fail(call, "splits add up to %s; expected %s, dimension %u of input %s",
+                           AMOUNT_OF(call, &sum), AMOUNT_OF(call, &size), axis,
+                           SHAPE_OF(call, &input->shape));
     if (!allocate_outputs(call, attrs->sizes.count))
         return false;
     for (unsigned i = 0; i < call->out_count; i++) {
@@ -212,11 +229,12 @@ bool wnn_infer_tile(struct op_call *call)
         uint32_t times = attrs->repetitions.data[i];
         if (times == 0 && !call->limits->acceptEmptyTensors)
             return wnn_op_fail(call, "repetitions[%u] is 0; expected at least 1", i);
-        uint64_t size = (uint64_t)input->shape.dim[i] * times;
-        if (size > WNN_MAX_DIMENSION)
-            return wnn_op_fail(call, "dimension %u of %u repeated %u times is larger than 2147483647", i,
-                               input->shape.dim[i], times);
-        call->out[0].shape.dim[i] = (uint32_t)size;
+        struct amount size = wnn_amount_product(call->sizes, wnn_amount(call->sizes, input->shape.dim[i]),
+                                                wnn_amount(call->sizes, times));
+        if (wnn_amount_range(call->sizes, &size).min > WNN_MAX_DIMENSION)
+            return wnn_op_fail(call, "dimension %u of %s repeated %s times is larger than 2147483647", i,
+                               SIZE_OF(call, input->shape.dim[i]), SIZE_OF(call, times));
+        call->out[0].shape.dim[i] = wnn_amount_size(call->sizes, &size);
     }
     return true;
 }
@@ -242,7 +260,7 @@ bool wnn_infer_transpose(struct op_call *call)
         uint32_t from = options->permutation.data[i];
         if (from >= rank)
             return wnn_op_fail(call, "permutation[%u] is %u; input %s has rank %u", i, from,
-                               SHAPE_TEXT(&input->shape), rank);
+                               SHAPE_OF(call, &input->shape), rank);
         if (seen & 1u << from)
             return wnn_op_fail(call, "permutation[%u] repeats dimension %u", i, from);
         seen |= 1u << from;

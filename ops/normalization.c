@@ -8,9 +8,10 @@
 static bool check_size(struct op_call *call, unsigned index, uint32_t size)
 {
     const struct operand *operand = call->in[index];
-    if (operand && operand->type.shape.dim[0] != size)
-        return wnn_op_fail(call, "%s has shape %s; expected [%u] (input %s)", call->info->rows[index].name,
-                           SHAPE_TEXT(&operand->type.shape), size, SHAPE_TEXT(&call->in[0]->type.shape));
+    if (operand && wnn_sizes_differ(call->sizes, operand->type.shape.dim[0], size))
+        return wnn_op_fail(call, "%s has shape %s; expected [%s] (input %s)", call->info->rows[index].name,
+                           SHAPE_OF(call, &operand->type.shape), SIZE_OF(call, size),
+                           SHAPE_OF(call, &call->in[0]->type.shape));
     return true;
 }
 
@@ -49,13 +50,13 @@ static bool check_axes_sizes(struct op_call *call, unsigned index, WNNUint32List
     const struct shape *shape = &operand->type.shape;
     if (shape->rank != axes.count)
         return wnn_op_fail(call, "%s %s has rank %u; expected %zu, the number of axes",
-                           call->info->rows[index].name, SHAPE_TEXT(shape), shape->rank, axes.count);
+                           call->info->rows[index].name, SHAPE_OF(call, shape), shape->rank, axes.count);
     for (unsigned i = 0; i < shape->rank; i++)
-        if (shape->dim[i] != input->dim[axes.data[i]])
-            return wnn_op_fail(call,
-                               "%s %s has size %u in dimension %u; expected %u, dimension %u of input %s",
-                               call->info->rows[index].name, SHAPE_TEXT(shape), shape->dim[i], i,
-                               input->dim[axes.data[i]], axes.data[i], SHAPE_TEXT(input));
+        if (wnn_sizes_differ(call->sizes, shape->dim[i], input->dim[axes.data[i]]))
+            return wnn_op_fail(
+                call, "%s %s has size %s in dimension %u; expected %s, dimension %u of input %s",
+                call->info->rows[index].name, SHAPE_OF(call, shape), SIZE_OF(call, shape->dim[i]), i,
+                SIZE_OF(call, input->dim[axes.data[i]]), axes.data[i], SHAPE_OF(call, input));
     return true;
 }
 

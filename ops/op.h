@@ -62,6 +62,8 @@ enum attr_role {
     ROLE_ORDERED_AXES,   // a list of them, in an order that other operands follow
     ROLE_SPATIAL_AXES,   // a list of height and width
     ROLE_EACH_DIMENSION, // a list of one item a dimension
+    ROLE_EACH_SIZE,      // likewise, of sizes
+    ROLE_SIZES,          // a size, or a list of them, which belong to no dimension of an operand
     ROLE_LAYOUT,         // an enumerator that says which are the channels
 };
 
@@ -273,12 +275,28 @@ struct op_call {
     struct descriptor *out; // to be filled in; room for `out_capacity`
     unsigned out_count, out_capacity;
     struct arena *arena;
+    struct size_table *sizes; // that dimensions may refer to, or NULL
     const WNNLimits *limits;
     struct error *error;
 };
 
+// Text of shapes and sizes for messages of a call.
+#define SHAPE_OF(call, shape) wnn_sizes_text((call)->sizes, (shape), (char[WNN_SIZES_TEXT]){0})
+#define SIZE_OF(call, size)   wnn_size_text((call)->sizes, (size), (char[WNN_SIZE_TEXT]){0})
+#define AMOUNT_OF(call, of)   wnn_amount_text((call)->sizes, (of), (char[WNN_SIZE_TEXT]){0})
+
+// Whether an attribute is a size or a list of sizes, which may not be known while recording.
+static inline bool wnn_op_row_is_size(const struct op_row *row)
+{
+    return row->kind == ROW_ATTRIBUTE && (row->role == ROLE_EACH_SIZE || row->role == ROLE_SIZES);
+}
+
 // Records an error with the operator's name and label in front; returns false.
 bool wnn_op_fail(struct op_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// What the specification leaves to implementations: whether the outputs that were inferred, and the work,
+// keep the limits, https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions
+bool wnn_op_check_outputs(struct op_call *call);
 
 // Multiply-adds of one node, or elements where it has none: what WNNLimits.maxOperatorWork counts.
 uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descriptor *out, unsigned out_count,

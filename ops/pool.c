@@ -7,16 +7,30 @@
 // One output size of a pooling, rounded down and up. Rounding up makes a window that is a little too large
 // legal.
 static bool pool_sizes(struct op_call *call, const char *what, uint32_t input, uint32_t window,
-                       uint32_t stride, uint32_t dilation, const uint32_t padding[2], int64_t *down,
-                       int64_t *up)
+                       uint32_t stride, uint32_t dilation, const uint32_t padding[2], struct amount *down,
+                       struct amount *up)
 {
-    int64_t rest = wnn_window_slack(input, window, dilation, padding[0], padding[1]);
-    if (rest <= -(int64_t)stride)
+    struct amount rest = wnn_window_slack(call, input, window, dilation, padding);
+    if (wnn_amount_range(call->sizes, &rest).max <= -(int64_t)stride)
         return wnn_op_fail(
-            call, "window %s %u with dilation %u does not fit into input %s %u with padding %u and %u", what,
-            window, dilation, what, input, padding[0], padding[1]);
-    *down = rest < 0 ? 0 : rest / stride + 1;
-    *up = rest < 0 ? 1 : (rest + stride - 1) / stride + 1;
+            call, "window %s %s with dilation %u does not fit into input %s %s with padding %u and %u", what,
+            SIZE_OF(call, window), dilation, what, SIZE_OF(call, input), padding[0], padding[1]);
+    *down = wnn_amount_divide(call->sizes, rest, stride);
+    down->constant++;
+    rest.constant += stride - 1;
+    *up = wnn_amount_divide(call->sizes, rest, stride);
+    up->constant++;
+    return true;
+}
+
+// Whether these can be the sizes of an output.
+static bool are_sizes(struct op_call *call, WNNUint32List sizes, const struct amount amounts[2])
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct amount size = wnn_amount(call->sizes, sizes.data[i]);
+        if (wnn_amounts_differ(call->sizes, &size, &amounts[i]))
+            return false;
+    }
     return true;
 }
 
@@ -29,7 +43,7 @@ bool wnn_infer_pool2d(struct op_call *call)
         !wnn_list_set(call, &options->windowDimensions, (uint32_t[]){image.height, image.width}, 2))
         return false;
     if (!wnn_list_complete(call, "windowDimensions", &options->windowDimensions, 2, 1) ||
-        !wnn_check_items(call, "windowDimensions", options->windowDimensions, call->limits->maxWindowSize) ||
+        !wnn_check_sizes(call, "windowDimensions", options->windowDimensions, call->limits->maxWindowSize) ||
         !wnn_complete_window(call, &options->padding, &options->strides, &options->dilations))
         return false;
     bool sized = options->outputSizes.count != WNN_LIST_ABSENT;
@@ -37,31 +51,35 @@ bool wnn_infer_pool2d(struct op_call *call)
         return false;
     const uint32_t *window = options->windowDimensions.data, *padding = options->padding.data,
                    *strides = options->strides.data, *dilations = options->dilations.data;
-    int64_t down[2], up[2];
+    struct amount down[2], up[2];
     if (!wnn_check_padded(call, &image, padding) ||
         !pool_sizes(call, "height", image.height, window[0], strides[0], dilations[0], padding, &down[0],
                     &up[0]) ||
         !pool_sizes(call, "width", image.width, window[1], strides[1], dilations[1], padding + 2, &down[1],
                     &up[1]))
         return false;
-    const int64_t *size = options->roundingType == WNNRoundingType_Ceil ? up : down;
+    const struct amount *size = options->roundingType == WNNRoundingType_Ceil ? up : down;
     if (sized) {
         const uint32_t *sizes = options->outputSizes.data;
-        bool is_down = sizes[0] == down[0] && sizes[1] == down[1],
-             is_up = sizes[0] == up[0] && sizes[1] == up[1];
-        if (!is_down && !is_up)
-            return wnn_op_fail(call, "outputSizes is [%u, %u]; expected [%lld, %lld] or [%lld, %lld]",
-                               sizes[0], sizes[1], (long long)down[0], (long long)down[1], (long long)up[0],
-                               (long long)up[1]);
+        bool is_down = are_sizes(call, options->outputSizes, down);
+        if (!is_down && !are_sizes(call, options->outputSizes, up))
+            return wnn_op_fail(call, "outputSizes is [%s, %s]; expected [%s, %s] or [%s, %s]",
+                               SIZE_OF(call, sizes[0]), SIZE_OF(call, sizes[1]), AMOUNT_OF(call, &down[0]),
+                               AMOUNT_OF(call, &down[1]), AMOUNT_OF(call, &up[0]), AMOUNT_OF(call, &up[1]));
         size = is_down ? down : up;
     }
-    if (size[0] < 1 || size[1] < 1)
-        return wnn_op_fail(
-            call, "window [%u, %u] with dilations [%u, %u] does not fit into the padded input %s", window[0],
-            window[1], dilations[0], dilations[1], SHAPE_TEXT(&call->in[0]->type.shape));
-    uint32_t height = (uint32_t)size[0], width = (uint32_t)size[1];
-    if (!wnn_list_set(call, &options->outputSizes, (uint32_t[]){height, width}, 2))
-        return false;
-    wnn_infer_image(call, options->layout, &image, image.channels, height, width);
+    if (wnn_amount_range(call->sizes, &size[0]).max < 1 || wnn_amount_range(call->sizes, &size[1]).max < 1)
+        return wnn_op_fail(call,
+                           "window [%s, %s] with dilations [%u, %u] does not fit into the padded input %s",
+                           SIZE_OF(call, window[0]), SIZE_OF(call, window[1]), dilations[0], dilations[1],
+                           SHAPE_OF(call, &call->in[0]->type.shape));
+    if (!sized) {
+        uint32_t computed[] = {wnn_amount_size(call->sizes, &size[0]),
+                               wnn_amount_size(call->sizes, &size[1])};
+        if (!wnn_list_set(call, &options->outputSizes, computed, 2))
+            return false;
+    }
+    const uint32_t *sizes = options->outputSizes.data;
+    wnn_infer_image(call, options->layout, &image, image.channels, sizes[0], sizes[1]);
     return true;
 }

@@ -10,10 +10,10 @@ static bool check_shape(struct op_call *call, unsigned index, unsigned rank, con
     const struct operand *operand = call->in[index];
     struct shape expected = {0};
     wnn_shape_append(&expected, dims, rank);
-    if (operand && !wnn_shape_equal(&operand->type.shape, &expected))
+    if (operand && wnn_shapes_differ(call->sizes, &operand->type.shape, &expected))
         return wnn_op_fail(call, "%s has shape %s; expected %s (input %s)", call->info->rows[index].name,
-                           SHAPE_TEXT(&operand->type.shape), SHAPE_TEXT(&expected),
-                           SHAPE_TEXT(&call->in[0]->type.shape));
+                           SHAPE_OF(call, &operand->type.shape), SHAPE_OF(call, &expected),
+                           SHAPE_OF(call, &call->in[0]->type.shape));
     return true;
 }
 
@@ -61,9 +61,9 @@ static bool check_network(struct op_call *call, uint32_t steps, uint32_t hidden_
                           WNNRecurrentNetworkDirection direction, unsigned gates, struct network *network)
 {
     const struct shape *input = &call->in[0]->type.shape;
-    if (steps == 0 || input->dim[0] != steps)
-        return wnn_op_fail(call, "steps is %u; expected %u, the first dimension of input %s", steps,
-                           input->dim[0], SHAPE_TEXT(input));
+    if (steps == 0 || wnn_sizes_differ(call->sizes, input->dim[0], steps))
+        return wnn_op_fail(call, "steps is %s; expected %s, the first dimension of input %s",
+                           SIZE_OF(call, steps), SIZE_OF(call, input->dim[0]), SHAPE_OF(call, input));
     if (!check_hidden_size(call, hidden_size, 2 * gates))
         return false;
     *network = (struct network){direction == WNNRecurrentNetworkDirection_Both ? 2 : 1, steps, input->dim[1],

@@ -19,7 +19,7 @@ bool wnn_infer_resample2d(struct op_call *call)
             return wnn_op_fail(call, "scales[%u] is %g; expected more than 0", i,
                                (double)options->scales.data[i]);
     if (sized && (!wnn_list_complete(call, "sizes", &options->sizes, 2, 1) ||
-                  !wnn_check_items(call, "sizes", options->sizes, 0)))
+                  !wnn_check_sizes(call, "sizes", options->sizes, 0)))
         return false;
     if (options->axes.count == WNN_LIST_ABSENT && !wnn_list_set(call, &options->axes, (uint32_t[]){2, 3}, 2))
         return false;
@@ -30,11 +30,14 @@ bool wnn_infer_resample2d(struct op_call *call)
     uint32_t result[2];
     for (unsigned i = 0; i < 2; i++) {
         uint32_t axis = options->axes.data[i], size = input->shape.dim[axis];
-        double scale = scaled ? (double)options->scales.data[i] : 1, exact = floor((double)size * scale);
-        if (!sized && !(exact >= 1 && exact <= WNN_MAX_DIMENSION))
-            return wnn_op_fail(call, "dimension %u of %u scaled by %g would be %g; expected 1 to 2147483647",
-                               axis, size, scale, exact);
-        result[i] = sized ? options->sizes.data[i] : (uint32_t)exact;
+        double scale = scaled ? (double)options->scales.data[i] : 1;
+        struct amount exact = wnn_amount_scaled(call->sizes, size, scale);
+        struct bounds range = wnn_amount_range(call->sizes, &exact);
+        if (!sized && (range.max < 1 || range.min > WNN_MAX_DIMENSION))
+            return wnn_op_fail(call, "dimension %u of %s scaled by %g would be %g; expected 1 to 2147483647",
+                               axis, SIZE_OF(call, size), scale,
+                               floor((double)wnn_size_range(call->sizes, size).min * scale));
+        result[i] = sized ? options->sizes.data[i] : wnn_amount_size(call->sizes, &exact);
         call->out[0].shape.dim[axis] = result[i];
     }
     return wnn_list_set(call, &options->sizes, result, 2);

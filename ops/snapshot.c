@@ -3,6 +3,7 @@
 // The part of build() that happens on the caller's thread:
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build
 
+#include "ops/bind.h"
 #include "ops/builder.h"
 
 #include <stdlib.h>
@@ -182,10 +183,9 @@ static bool add_ports(struct graph *graph, size_t count, const WNNNamedOperand *
     return true;
 }
 
-// Adds up the work of the nodes.
-static bool check_work(const struct WNNGraphBuilderImpl *builder, struct graph *graph, struct error *error)
+bool wnn_check_graph_work(const WNNLimits *limits, struct graph *graph, struct error *error)
 {
-    uint64_t most = builder->limits.maxGraphWork;
+    uint64_t most = limits->maxGraphWork;
     for (size_t i = 0; i < graph->node_count; i++) {
         const struct node *node = graph->nodes[i];
         struct descriptor out[3];
@@ -213,6 +213,8 @@ bool wnn_builder_snapshot(struct WNNGraphBuilderImpl *builder, size_t output_cou
         return false;
     mark_reachable(&builder->graph, output_count, outputs);
     graph->strings = wnn_string_pool_ref(builder->graph.strings);
+    if (!wnn_sizes_copy(&builder->graph.sizes, &graph->sizes))
+        return wnn_fail_memory(error);
     if (!copy_reachable(&builder->graph, tensor_alive, graph, error) ||
         !add_ports(graph, output_count, outputs, error) ||
         !check_names(&graph->arena, graph->inputs, graph->input_count, "build: there is an input ", error) ||
@@ -222,5 +224,5 @@ bool wnn_builder_snapshot(struct WNNGraphBuilderImpl *builder, size_t output_cou
     if (most && graph->input_count + graph->output_count > most)
         return wnn_fail(error, WNNStatus_TypeError, "build: %zu inputs and outputs; expected at most %u",
                         graph->input_count + graph->output_count, most);
-    return check_work(builder, graph, error);
+    return wnn_graph_is_symbolic(graph) || wnn_check_graph_work(&builder->limits, graph, error);
 }

@@ -58,6 +58,9 @@ static const char *const lstmLayout_names[] = {"iofg", "ifgo", NULL};
 #define KIND_ordered_axes   ATTR_u32s, ROLE_ORDERED_AXES
 #define KIND_spatial_axes   ATTR_u32s, ROLE_SPATIAL_AXES
 #define KIND_each_dimension ATTR_u32s, ROLE_EACH_DIMENSION
+#define KIND_each_size      ATTR_u32s, ROLE_EACH_SIZE
+#define KIND_size           ATTR_u32, ROLE_SIZES
+#define KIND_sizes          ATTR_u32s, ROLE_SIZES
 
 #define OP(class, id, method, options, defaults, infer, ...)                                                 \
     static const WNN##options##Options id##_defaults = WNN_##defaults##_OPTIONS_INIT;                        \

@@ -23,6 +23,19 @@ bool wnn_check_items(struct op_call *call, const char *name, WNNUint32List list,
     return true;
 }
 
+bool wnn_check_sizes(struct op_call *call, const char *name, WNNUint32List list, uint32_t most)
+{
+    for (size_t i = 0; i < list.count; i++) {
+        struct bounds range = wnn_size_range(call->sizes, list.data[i]);
+        if (range.max == 0)
+            return wnn_op_fail(call, "%s[%zu] is 0; expected at least 1", name, i);
+        if (most && range.min > most)
+            return wnn_op_fail(call, "%s[%zu] is %s; expected at most %u", name, i,
+                               SIZE_OF(call, list.data[i]), most);
+    }
+    return true;
+}
+
 bool wnn_complete_window(struct op_call *call, WNNUint32List *padding, WNNUint32List *strides,
                          WNNUint32List *dilations)
 {
@@ -33,26 +46,34 @@ bool wnn_complete_window(struct op_call *call, WNNUint32List *padding, WNNUint32
            wnn_check_items(call, "dilations", *dilations, call->limits->maxDilation);
 }
 
-int64_t wnn_window_reach(uint32_t a, uint32_t b)
+struct amount wnn_window_reach(struct op_call *call, uint32_t size, uint32_t step)
 {
-    uint64_t product = (uint64_t)a * b;
-    return product > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)product;
+    struct amount last = wnn_amount(call->sizes, size);
+    last.constant--;
+    return wnn_amount_times(last, step);
 }
 
-int64_t wnn_window_slack(uint32_t input, uint32_t window, uint32_t dilation, uint32_t begin, uint32_t end)
+struct amount wnn_window_slack(struct op_call *call, uint32_t input, uint32_t window, uint32_t dilation,
+                               const uint32_t padding[2])
 {
-    return (int64_t)input + begin + end - (wnn_window_reach(window - 1, dilation) + 1);
+    struct amount slack = wnn_amount_add(call->sizes, wnn_amount(call->sizes, input),
+                                         wnn_amount_times(wnn_window_reach(call, window, dilation), -1));
+    slack.constant += (int64_t)padding[0] + padding[1] - 1;
+    return slack;
 }
 
 bool wnn_check_padded(struct op_call *call, const struct image *image, const uint32_t *padding)
 {
-    uint64_t height = (uint64_t)image->height + padding[0] + padding[1];
-    uint64_t width = (uint64_t)image->width + padding[2] + padding[3], elements;
+    uint64_t height = (uint64_t)wnn_size_range(call->sizes, image->height).min + padding[0] + padding[1];
+    uint64_t width = (uint64_t)wnn_size_range(call->sizes, image->width).min + padding[2] + padding[3],
+             elements;
+    uint64_t channels = (uint64_t)wnn_size_range(call->sizes, image->channels).min,
+             batches = (uint64_t)wnn_size_range(call->sizes, image->batches).min;
     if (height > WNN_MAX_DIMENSION || width > WNN_MAX_DIMENSION || !wnn_multiply(height, width, &elements) ||
-        !wnn_multiply(elements, image->channels, &elements) ||
-        !wnn_multiply(elements, image->batches, &elements) || elements > WNN_MAX_DIMENSION)
+        !wnn_multiply(elements, channels, &elements) || !wnn_multiply(elements, batches, &elements) ||
+        elements > WNN_MAX_DIMENSION)
         return wnn_op_fail(call, "input %s with padding [%u, %u, %u, %u] is larger than a tensor may be",
-                           SHAPE_TEXT(&call->in[0]->type.shape), padding[0], padding[1], padding[2],
+                           SHAPE_OF(call, &call->in[0]->type.shape), padding[0], padding[1], padding[2],
                            padding[3]);
     return true;
 }

@@ -10,17 +10,18 @@
 
 // Checks that each item is at least 1, and at most `most`; 0: any.
 bool wnn_check_items(struct op_call *call, const char *name, WNNUint32List list, uint32_t most);
+bool wnn_check_sizes(struct op_call *call, const char *name, WNNUint32List list, uint32_t most);
 
 // The attributes of every window: four paddings, two strides and dilations of at least 1.
 bool wnn_complete_window(struct op_call *call, WNNUint32List *padding, WNNUint32List *strides,
                          WNNUint32List *dilations);
 
-// The product of two 32-bit sizes, cut off where nothing legal is any more, so that sums of a few of them
-// stay far from the end of 64 bits.
-int64_t wnn_window_reach(uint32_t a, uint32_t b);
+// (size - 1) * step: how far the last of so many elements lies from the first.
+struct amount wnn_window_reach(struct op_call *call, uint32_t size, uint32_t step);
 
 // What is left of the input, padding included, beside one window: negative if the window does not fit.
-int64_t wnn_window_slack(uint32_t input, uint32_t window, uint32_t dilation, uint32_t begin, uint32_t end);
+struct amount wnn_window_slack(struct op_call *call, uint32_t input, uint32_t window, uint32_t dilation,
+                               const uint32_t padding[2]);
 
 // Kernels may lay a padded input out: it has to be a legal tensor too.
 bool wnn_check_padded(struct op_call *call, const struct image *image, const uint32_t *padding);

@@ -3,9 +3,12 @@
 // From a builder to a graph: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build. The caller's thread takes
 // a copy of what the outputs depend on, the builder's thread compiles it.
 
+#include "runtime/build.h"
+
+#include "ops/bind.h"
 #include "runtime/context.h"
 #include "runtime/graph_info.h"
-#include "runtime/internal.h"
+#include "runtime/late.h"
 #include "runtime/request.h"
 #include "runtime/submit.h"
 #include "runtime/trace.h"
@@ -106,6 +109,7 @@ void wnnGraphBuilderRelease(WNNGraphBuilder builder)
 // Building
 // ---------------------------------------------------------------------------------------------------------------
 
+// A build that a program has asked for.
 struct build_request {
     struct request request;
     struct graph graph;
@@ -120,26 +124,23 @@ static bool tensor_alive(const void *origin)
     return !atomic_load(&tensor->destroyed);
 }
 
-// The parts of a graph that can fail, in order.
-static bool compile(WNNContext context, struct build_request *request, WNNGraph graph, struct error *error)
+bool wnn_build_compile(WNNContext context, const struct build_job *job, WNNGraph graph, struct error *error)
 {
-    if (!wnn_graph_describe(graph, &request->graph, error))
-        return false;
     struct plan *plan = wnn_allocate_zero(&context->allocator, sizeof *plan);
     if (!plan)
         return wnn_fail_memory(error);
     const struct compile_options options = {.backend = context->backend,
                                             .state = context->state,
                                             .allocator = &context->allocator,
-                                            .interrupt = &request->request.interrupt,
-                                            .skip = request->settings.skip,
+                                            .interrupt = job->interrupt,
+                                            .skip = job->settings->skip,
                                             .strict = context->strict_numerics,
-                                            .verify = request->settings.verify,
-                                            .observe = request->settings.observe,
-                                            .observer = request->settings.observer};
-    wnn_graph_info_begin(graph, &request->graph, request->request.callback.flow);
-    request->compiled = true;
-    if (!wnn_compile(&options, &request->graph, plan, error)) {
+                                            .verify = job->settings->verify,
+                                            .observe = job->settings->observe,
+                                            .observer = job->settings->observer};
+    wnn_graph_info_begin(graph, job->graph, job->flow);
+    *job->compiled = true;
+    if (!wnn_compile(&options, job->graph, plan, error)) {
         wnn_release(&context->allocator, plan);
         return false;
     }
@@ -157,44 +158,75 @@ static bool compile(WNNContext context, struct build_request *request, WNNGraph 
     return true;
 }
 
-static bool run_build(WNNContext context, struct request *base, struct error *error)
+WNNGraph wnn_graph_create(WNNContext context, const struct graph *source, struct error *error)
 {
-    struct build_request *request = (struct build_request *)base;
-    if (!wnn_take_object(context, error))
-        return true;
     WNNGraph graph = wnn_allocate_zero(&context->allocator, sizeof *graph);
     if (!graph) {
-        wnn_budget_give(context->budget, WNNResource_Objects, 1);
         wnn_fail_memory(error);
-        return true;
+        return NULL;
     }
-    graph->work = request->graph.work;
+    wnn_context_ref(context);
+    graph->work = source->work;
     graph->context = context;
     atomic_init(&graph->handles, 1);
     atomic_init(&graph->references, 1);
     atomic_init(&graph->destroyed, false);
     atomic_init(&graph->watched, false);
     wnn_arena_init(&graph->arena, &context->allocator);
-    wnn_request_begin(base, request->limit);
-    if (!compile(context, request, graph, error)) {
-        wnn_graph_info_failed(graph);
-        wnn_fail(error, WNNStatus_OperationError, "build: the backend %s cannot build the graph",
-                 context->backend->name);
-        wnn_arena_free(&graph->arena);
-        wnn_release(&context->allocator, graph);
-        wnn_budget_give(context->budget, WNNResource_Objects, 1);
-        return !context->backend->lost || !context->backend->lost(context->state);
-    }
-    wnn_context_ref(context);
-    atomic_fetch_add(&context->graph_count, 1);
-    pthread_mutex_lock(&context->queue.lock);
-    graph->next = context->graphs;
+    if (wnn_graph_describe(graph, source, error))
+        return graph;
+    wnn_graph_unref(graph);
+    return NULL;
+}
+
+void wnn_graph_publish(WNNGraph graph)
+{
+    struct queue *queue = &graph->context->queue;
+    pthread_mutex_lock(&queue->lock);
+    graph->next = graph->context->graphs;
     if (graph->next)
         graph->next->previous = graph;
-    context->graphs = graph;
-    pthread_mutex_unlock(&context->queue.lock);
-    base->graph = graph;
+    graph->context->graphs = graph;
+    pthread_mutex_unlock(&queue->lock);
+}
+
+static bool build(WNNContext context, struct build_request *request, WNNGraph graph, struct error *error)
+{
+    if (wnn_graph_is_symbolic(&request->graph)) {
+        wnn_graph_info_begin(graph, &request->graph, request->request.callback.flow);
+        wnn_graph_info_failed(graph); // nothing is compiled yet
+        return wnn_late_create(graph, &request->graph, &request->settings, error);
+    }
+    const struct build_job job = {.graph = &request->graph,
+                                  .compiled = &request->compiled,
+                                  .settings = &request->settings,
+                                  .interrupt = &request->request.interrupt,
+                                  .flow = request->request.callback.flow};
+    if (!wnn_build_compile(context, &job, graph, error)) {
+        wnn_graph_info_failed(graph);
+        return wnn_fail(error, WNNStatus_OperationError, "build: the backend %s cannot build the graph",
+                        context->backend->name);
+    }
+    wnn_graph_publish(graph);
     return true;
+}
+
+static bool run_build(WNNContext context, struct request *base, struct error *error)
+{
+    struct build_request *request = (struct build_request *)base;
+    if (!wnn_take_object(context, error))
+        return true;
+    wnn_request_begin(base, request->limit);
+    WNNGraph graph = wnn_graph_create(context, &request->graph, error);
+    if (graph && build(context, request, graph, error)) {
+        atomic_fetch_add(&context->graph_count, 1);
+        base->graph = graph;
+        return true;
+    }
+    if (graph)
+        wnn_graph_unref(graph);
+    wnn_budget_give(context->budget, WNNResource_Objects, 1);
+    return !context->backend->lost || !context->backend->lost(context->state);
 }
 
 static void drop_build(WNNContext context, struct request *base)

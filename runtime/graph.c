@@ -7,6 +7,7 @@
 #include "runtime/context.h"
 #include "runtime/graph_info.h"
 #include "runtime/internal.h"
+#include "runtime/late.h"
 
 #include <string.h>
 
@@ -81,8 +82,8 @@ size_t wnn_port_find(const struct port_list *ports, struct string name, size_t g
     return ports->count;
 }
 
-static bool describe_ports(struct arena *arena, const struct graph_port *source, size_t count,
-                           struct port_list *list)
+static bool describe_ports(struct arena *arena, const struct size_table *sizes,
+                           const struct graph_port *source, size_t count, struct port_list *list)
 {
     list->ports = wnn_arena_allocate(arena, count * sizeof *list->ports);
     list->named = wnn_arena_allocate(arena, count * sizeof *list->named);
@@ -96,7 +97,8 @@ static bool describe_ports(struct arena *arena, const struct graph_port *source,
         if (!port->name.data)
             return false;
         port->type = source[i].operand->type;
-        port->bytes = wnn_descriptor_bytes(&port->type);
+        bool known = !wnn_shape_is_symbolic(sizes, &port->type.shape);
+        port->bytes = known ? wnn_descriptor_bytes(&port->type) : 0;
         WNNNamedDescriptor *named = &list->named[i];
         named->name = wnn_string_view(port->name);
         named->descriptor = (WNNOperandDescriptor){.dataType = port->type.type,
@@ -109,8 +111,8 @@ static bool describe_ports(struct arena *arena, const struct graph_port *source,
 
 bool wnn_graph_describe(WNNGraph graph, const struct graph *source, struct error *error)
 {
-    return (describe_ports(&graph->arena, source->inputs, source->input_count, &graph->inputs) &&
-            describe_ports(&graph->arena, source->outputs, source->output_count, &graph->outputs)) ||
+    return (describe_ports(&graph->arena, &source->sizes, source->inputs, source->input_count, &graph->inputs) &&
+            describe_ports(&graph->arena, &source->sizes, source->outputs, source->output_count, &graph->outputs)) ||
            wnn_fail_memory(error);
 }
 
@@ -195,6 +197,8 @@ void wnn_graph_unref(WNNGraph graph)
     if (atomic_fetch_sub(&graph->references, 1) != 1 || dispose(graph))
         return;
     WNNContext context = graph->context;
+    if (graph->late)
+        wnn_late_free(graph);
     wnn_profile_free(graph);
     wnn_graph_info_free(graph);
     wnn_arena_free(&graph->arena);
@@ -219,7 +223,11 @@ void wnnGraphRelease(WNNGraph graph)
 
 void wnnGraphDestroy(WNNGraph graph)
 {
-    if (graph && !atomic_exchange(&graph->destroyed, true))
+    if (!graph || atomic_exchange(&graph->destroyed, true))
+        return;
+    if (graph->late)
+        wnn_late_destroy(graph);
+    else
         dispose(graph);
 }
 

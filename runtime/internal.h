@@ -125,6 +125,16 @@ struct WNNGraphImpl {
     uint64_t work;      // of an execution: multiply-adds
     struct arena arena; // of the ports
     struct port_list inputs, outputs;
+    struct late *late; // of a graph with sizes that are not known, which has no executable; or NULL
+    // Of a specialization, under the queue's lock.
+    WNNGraph parent; // whose it is, for comparison only
+    enum {
+        FORM_ORDINARY,
+        FORM_WAITS, // for its executable
+        FORM_READY,
+        FORM_FAILED
+    } form;
+    struct error fault; // why it has failed
     // Changed by the worker, under the queue's lock; both NULL when the executable has been released.
     void *executable;
     struct plan *plan;

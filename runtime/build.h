@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What builds and specializations of a graph (late.h) have in common.
+
+#ifndef RUNTIME_BUILD_H_
+#define RUNTIME_BUILD_H_
+
+#include "runtime/internal.h"
+
+struct build_job {
+    struct graph *graph; // which the compiler takes over
+    bool *compiled;      // set when it does
+    const struct compile_settings *settings;
+    const struct interrupt *interrupt;
+    uint64_t flow; // of the build in a trace, or 0
+};
+
+// A graph without an executable, with the ports of `source`; NULL: no memory.
+WNNGraph wnn_graph_create(WNNContext context, const struct graph *source, struct error *error);
+
+// Gives it a plan and an executable, on the builder's thread.
+bool wnn_build_compile(WNNContext context, const struct build_job *job, WNNGraph graph, struct error *error);
+
+// Lets the context know that there is an executable to be released.
+void wnn_graph_publish(WNNGraph graph);
+
+#endif

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/late.h"
+
+#include "ops/bind.h"
+#include "runtime/build.h"
+#include "runtime/context.h"
+#include "runtime/request.h"
+#include "runtime/submit.h"
+
+#include <string.h>
+
+#define LOOK_NANOSECONDS 1000000u // how often who waits looks whether it is to stop
+
+struct specialization {
+    struct specialization *next;
+    WNNGraph graph; // a reference
+    uint64_t bytes; // once it is compiled
+    uint32_t sizes[];
+};
+
+struct late {
+    struct graph recorded; // does not change
+    struct compile_settings settings;
+    // Under the queue's lock.
+    struct specialization *first; // used last
+    size_t count;
+};
+
+bool wnn_late_create(WNNGraph graph, struct graph *recorded, const struct compile_settings *settings,
+                     struct error *error)
+{
+    struct late *late = wnn_allocate_zero(&graph->context->allocator, sizeof *late);
+    if (!late)
+        return wnn_fail_memory(error);
+    late->settings = *settings;
+    late->recorded = *recorded;
+    *recorded = (struct graph){0};
+    for (size_t i = 0; i < late->recorded.operand_count; i++)
+        late->recorded.operands[i]->graph = &late->recorded;
+    graph->late = late;
+    return true;
+}
+
+static void free_list(struct allocator *allocator, struct specialization *list)
+{
+    for (struct specialization *next; list; list = next) {
+        next = list->next;
+        wnn_graph_unref(list->graph);
+        wnn_release(allocator, list);
+    }
+}
+
+// Takes all specializations off, for their last references to be given back without the lock.
+static struct specialization *take_all(WNNGraph graph)
+{
+    struct queue *queue = &graph->context->queue;
+    pthread_mutex_lock(&queue->lock);
+    struct specialization *list = graph->late->first;
+    graph->late->first = NULL;
+    graph->late->count = 0;
+    pthread_mutex_unlock(&queue->lock);
+    return list;
+}
+
+void wnn_late_destroy(WNNGraph graph)
+{
+    free_list(&graph->context->allocator, take_all(graph));
+}
+
+void wnn_late_free(WNNGraph graph)
+{
+    wnn_late_destroy(graph);
+    wnn_graph_free(&graph->late->recorded);
+    wnn_release(&graph->context->allocator, graph->late);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Compiling
+// ---------------------------------------------------------------------------------------------------------------
+
+struct specialize_request {
+    struct request request;
+    struct graph graph; // bound
+    bool compiled;      // the compiler took it
+    WNNGraph to, from;  // references
+};
+
+// Tells who waits how it has ended; `error` NULL: well.
+static void tell(WNNGraph graph, const struct error *error)
+{
+    struct queue *queue = &graph->context->queue;
+    pthread_mutex_lock(&queue->lock);
+    if (graph->form == FORM_WAITS) {
+        graph->form = error ? FORM_FAILED : FORM_READY;
+        if (error)
+            graph->fault = *error;
+    }
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+// Under the lock: takes off what is too much, but never what was used last.
+static struct specialization *take_surplus(const WNNLimits *limits, struct late *late)
+{
+    struct specialization *surplus = NULL;
+    uint64_t bytes = 0;
+    size_t count = 0;
+    for (struct specialization **at = &late->first, *item; (item = *at);) {
+        count++;
+        bytes += item->bytes;
+        bool fits = (limits->maxSpecializations == 0 || count <= limits->maxSpecializations) &&
+                    (limits->maxSpecializationBytes == 0 || bytes <= limits->maxSpecializationBytes);
+        if (fits || item == late->first) {
+            at = &item->next;
+        } else {
+            *at = item->next;
+            item->next = surplus;
+            surplus = item;
+            bytes -= item->bytes;
+            count--;
+            late->count--;
+        }
+    }
+    return surplus;
+}
+
+// Counts the bytes of what has been compiled.
+static void weigh(WNNGraph graph, WNNGraph specialization)
+{
+    struct queue *queue = &graph->context->queue;
+    const WNNGraphInfo *info = &specialization->info.info;
+    pthread_mutex_lock(&queue->lock);
+    for (struct specialization *item = graph->late->first; item; item = item->next)
+        if (item->graph == specialization)
+            item->bytes = info->weightBytes + info->executionBytes;
+    struct specialization *surplus = take_surplus(&graph->context->limits, graph->late);
+    pthread_mutex_unlock(&queue->lock);
+    free_list(&graph->context->allocator, surplus);
+}
+
+// What failed is tried again when its sizes come again.
+static void forget(WNNGraph graph, WNNGraph specialization)
+{
+    struct queue *queue = &graph->context->queue;
+    struct specialization *found = NULL;
+    pthread_mutex_lock(&queue->lock);
+    for (struct specialization **at = &graph->late->first; *at; at = &(*at)->next)
+        if ((*at)->graph == specialization) {
+            found = *at;
+            *at = found->next;
+            found->next = NULL;
+            graph->late->count--;
+            break;
+        }
+    pthread_mutex_unlock(&queue->lock);
+    free_list(&graph->context->allocator, found);
+}
+
+static bool run_specialize(WNNContext context, struct request *base, struct error *error)
+{
+    struct specialize_request *request = (struct specialize_request *)base;
+    WNNGraph graph = request->to;
+    wnn_request_begin(base, context->limits.maxBuildNanoseconds);
+    const struct build_job job = {.graph = &request->graph,
+                                  .compiled = &request->compiled,
+                                  .settings = &request->from->late->settings,
+                                  .interrupt = &base->interrupt};
+    struct error fault = {0};
+    if (wnn_build_compile(context, &job, graph, &fault)) {
+        wnn_graph_publish(graph);
+        weigh(request->from, graph);
+        tell(graph, NULL);
+        return true;
+    }
+    wnn_fail(&fault, WNNStatus_OperationError, "the backend %s cannot build the graph", context->backend->name);
+    forget(request->from, graph);
+    tell(graph, &fault);
+    (void)error; // there is nobody to tell but executions
+    return !context->backend->lost || !context->backend->lost(context->state);
+}
+
+static void drop_specialize(WNNContext context, struct request *base)
+{
+    struct specialize_request *request = (struct specialize_request *)base;
+    struct error fault = {0};
+    (void)context;
+    if (!request->compiled)
+        wnn_graph_free(&request->graph);
+    wnn_fail(&fault, WNNStatus_Cancelled, "cancelled before the graph was compiled for its sizes");
+    tell(request->to, &fault); // unless it has run
+    wnn_graph_unref(request->to);
+    wnn_graph_unref(request->from);
+}
+
+static const struct request_kind specialize_kind = {
+    .run = run_specialize, .drop = drop_specialize, .builds = true, .interruptible = true};
+
+bool wnn_late_wait(WNNGraph graph, const struct interrupt *interrupt, struct error *error)
+{
+    struct queue *queue = &graph->context->queue;
+    bool good = true;
+    pthread_mutex_lock(&queue->lock);
+    while (graph->form == FORM_WAITS && good) {
+        struct timespec deadline;
+        wnn_deadline_after(LOOK_NANOSECONDS, &deadline);
+        pthread_cond_timedwait(&queue->changed, &queue->lock, &deadline);
+        pthread_mutex_unlock(&queue->lock);
+        good = wnn_interrupt_check(interrupt, error);
+        pthread_mutex_lock(&queue->lock);
+    }
+    if (good && graph->form == FORM_FAILED)
+        good = wnn_fail(error, graph->fault.status, "%s", graph->fault.message);
+    pthread_mutex_unlock(&queue->lock);
+    return good;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Finding
+// ---------------------------------------------------------------------------------------------------------------
+
+// Under the lock: the one of these sizes, which becomes the first; NULL: none.
+static struct specialization *find(struct late *late, const uint32_t *sizes)
+{
+    size_t bytes = late->recorded.sizes.count * sizeof sizes[0];
+    for (struct specialization **at = &late->first, *item; (item = *at); at = &item->next)
+        if (memcmp(item->sizes, sizes, bytes) == 0) {
+            *at = item->next;
+            item->next = late->first;
+            late->first = item;
+            return item;
+        }
+    return NULL;
+}
+
+static WNNGraph find_graph(WNNGraph graph, const uint32_t *sizes)
+{
+    struct queue *queue = &graph->context->queue;
+    pthread_mutex_lock(&queue->lock);
+    const struct specialization *found = find(graph->late, sizes);
+    if (found)
+        wnn_graph_ref(found->graph);
+    pthread_mutex_unlock(&queue->lock);
+    return found ? found->graph : NULL;
+}
+
+static struct specialize_request *prepare(WNNGraph graph, const uint32_t *sizes, struct error *error)
+{
+    WNNContext context = graph->context;
+    struct specialize_request *request =
+        wnn_request_create(context, &specialize_kind, sizeof *request, error);
+    if (!request)
+        return NULL;
+    wnn_graph_init(&request->graph, &context->allocator);
+    request->to = wnn_bind_graph(&graph->late->recorded, &context->limits, sizes, &request->graph, error)
+                      ? wnn_graph_create(context, &request->graph, error)
+                      : NULL;
+    if (request->to) {
+        request->to->form = FORM_WAITS;
+        request->to->parent = graph;
+        request->to->info.info.id = graph->info.info.id;
+        wnn_graph_ref(graph);
+        request->from = graph;
+        return request;
+    }
+    wnn_graph_free(&request->graph);
+    wnn_request_free(context, request);
+    return NULL;
+}
+
+// Binds and begins to compile it. If two threads do that at once for the same sizes, there are two for a time.
+static WNNGraph add(WNNGraph graph, const uint32_t *sizes, struct error *error)
+{
+    WNNContext context = graph->context;
+    struct late *late = graph->late;
+    size_t bytes = late->recorded.sizes.count * sizeof sizes[0];
+    struct specialization *item = wnn_allocate_zero(&context->allocator, sizeof *item + bytes);
+    struct specialize_request *request = item ? prepare(graph, sizes, error) : NULL;
+    if (!request) {
+        wnn_release(&context->allocator, item);
+        wnn_fail_memory(error);
+        return NULL;
+    }
+    WNNGraph made = request->to;
+    memcpy(item->sizes, sizes, bytes);
+    item->graph = made;
+    wnn_graph_ref(made); // the list's
+    wnn_graph_ref(made); // the caller's
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    item->next = late->first;
+    late->first = item;
+    late->count++;
+    struct specialization *surplus = take_surplus(&context->limits, late);
+    pthread_mutex_unlock(&queue->lock);
+    free_list(&context->allocator, surplus);
+    if (wnn_submit_silently(context, &request->request, error))
+        return made;
+    forget(graph, made);
+    wnn_graph_unref(made);
+    return NULL;
+}
+
+WNNGraph wnn_late_specialize(WNNGraph graph, const struct shape *shapes, struct error *error)
+{
+    const struct graph *recorded = &graph->late->recorded;
+    uint32_t few[32], *sizes = few;
+    size_t count = recorded->sizes.count;
+    if (count > sizeof few / sizeof few[0] &&
+        !(sizes = wnn_allocate(&graph->context->allocator, count * sizeof sizes[0]))) {
+        wnn_fail_memory(error);
+        return NULL;
+    }
+    WNNGraph found = NULL;
+    if (wnn_bind_sizes(recorded, shapes, sizes, error) && !(found = find_graph(graph, sizes)))
+        found = add(graph, sizes, error);
+    if (sizes != few)
+        wnn_release(&graph->context->allocator, sizes);
+    return found;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs with sizes that are not known before they run. Such a graph keeps what was recorded, and a few
+// specializations: graphs of known sizes, each compiled when its sizes come for the first time, of which the
+// one that was used least recently goes when there are too many. An execution is one of a specialization;
+// nothing else of the runtime knows.
+
+#ifndef RUNTIME_LATE_H_
+#define RUNTIME_LATE_H_
+
+#include "runtime/internal.h"
+
+// Makes `graph` one of these, and takes `recorded` over. False: no memory, and it is still the caller's.
+bool wnn_late_create(WNNGraph graph, struct graph *recorded, const struct compile_settings *settings,
+                     struct error *error);
+void wnn_late_free(WNNGraph graph);
+void wnn_late_destroy(WNNGraph graph); // as wnnGraphDestroy, of all specializations
+
+// The specialization for inputs of these shapes, by slot, with a reference; NULL: `error` says why there is
+// none. It may still have to be compiled, on the builder's thread. Any thread.
+WNNGraph wnn_late_specialize(WNNGraph graph, const struct shape *shapes, struct error *error);
+
+// Waits until a specialization has its executable. False: `error` says why it has none.
+bool wnn_late_wait(WNNGraph specialization, const struct interrupt *interrupt, struct error *error);
+
+#endif
