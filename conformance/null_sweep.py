@@ -38,9 +38,11 @@ VALUES = {
     'WNNOperandInfo *': '&f->operand_info', 'WNNAttributeInfo *': '&f->attribute_info',
     'WNNGraphInfo *': '&f->graph_info', 'WNNNodeInfo *': 'f->node_infos',
     'const void *': 'f->floats', 'void *': 'f->floats',
+    'WNNSizeOperator': 'WNNSizeOperator_Add', 'WNNDimension *': '&f->dimension',
+    'const WNNNamedShape *': '&f->named_shape', 'WNNOutputShape *': '&f->output_shape',
 }
 NAMED = {'index': '0', 'operatorIndex': '0', 'byteLength': 'sizeof f->floats', 'capacity': '4', 'outputCount': '1', 'inputCount': '1', 'futureCount': '1',
-         'timeoutNanoseconds': '0', 'axis': '0', 'splits': '2', 'steps': '2', 'hiddenSize': '2'}
+         'timeoutNanoseconds': '0', 'axis': '0', 'splits': '2', 'steps': '2', 'hiddenSize': '2', 'a': '2', 'b': '3', 'size': '4'}
 
 # Where those do not fit: function without its wnnGraphBuilder, parameter.
 IMAGES = ['AveragePool2d', 'L2Pool2d', 'MaxPool2d', 'InstanceNormalization', 'Resample2d', 'Conv2d', 'ConvTranspose2d']
@@ -63,6 +65,7 @@ SPECIAL.update({
     ('RangeConstant', 'end'): 'wnnNumberInt64(4)', ('TensorConstant', 'tensor'): 'f->constant', ('wnnContextCreateConstantTensor', 'descriptor'): '&f->constant_descriptor',
     ('wnnContextWriteTensor', 'tensor'): 'f->tensor', ('Build', 'outputs'): '&f->output',
     ('CallActivation', 'call'): '&f->activation_call',
+    ('wnnGraphComputeShapes', 'outputs'): '&f->output_shape', ('wnnGraphComputeShapes', 'capacity'): 'sizeof f->text',
     ('BuildSync', 'outputs'): '&f->output', ('BuildSync', 'capacity'): 'sizeof f->text',
     ('wnnContextComputeSync', 'capacity'): 'sizeof f->text', ('wnnContextReadTensorSync', 'capacity'): 'sizeof f->text',
     ('wnnEnumerateDevices', 'capacity'): '2', ('wnnGraphGetProfile', 'capacity'): '2', ('wnnGraphGetNodes', 'capacity'): '2',
@@ -90,7 +93,7 @@ OPTIONAL = {('wnnCreateContext', 'descriptor'), ('wnnCreateThreadPool', 'descrip
             ('wnnGraphGetProfile', 'profile'), ('wnnGraphGetProfile', 'nodes'), ('wnnGraphGetProfile', 'count'),
             ('wnnGraphGetNodes', 'nodes'), ('wnnGraphGetNodes', 'count'), ('wnnEnumerateDevices', 'devices'),
             ('wnnEnumerateDevices', 'count'), ('wnnBudgetGetResources', 'now'), ('wnnBudgetGetResources', 'peak'),
-            ('wnnGraphBuilderBuildSync', 'message'), ('wnnContextComputeSync', 'message'),
+            ('wnnGraphBuilderBuildSync', 'message'), ('wnnContextComputeSync', 'message'), ('wnnGraphComputeShapes', 'message'),
             ('wnnContextReadTensorSync', 'message'),
             ('WNNContextDescriptor', 'allocator'), ('WNNContextDescriptor', 'parallelFor'),
             ('WNNContextDescriptor', 'cache'), ('WNNContextDescriptor', 'limits'), ('WNNExternalBytes', 'release')}

@@ -80,7 +80,7 @@ static bool same(const struct size *a, const struct size *b)
     if (a->kind != b->kind || a->kind == SIZE_UNKNOWN)
         return false;
     if (a->kind == SIZE_NAME)
-        return wnn_string_equal(a->name, b->name);
+        return a->name.length > 0 && wnn_string_equal(a->name, b->name);
     if (a->kind == SIZE_LINEAR)
         return amounts_equal(a->amount, b->amount);
     return a->a == b->a && a->b == b->b && a->scale == b->scale;
@@ -144,9 +144,12 @@ bool wnn_size_named(struct size_table *sizes, struct string name, struct bounds 
     if (!*size)
         return true;
     struct bounds *known = &item(sizes, *size)->range;
-    known->min = known->min > range.min ? known->min : range.min;
-    known->max = known->max < range.max ? known->max : range.max;
-    return known->min <= known->max;
+    const struct bounds both = {known->min > range.min ? known->min : range.min,
+                                known->max < range.max ? known->max : range.max};
+    if (both.min > both.max)
+        return false;
+    *known = both;
+    return true;
 }
 
 uint32_t wnn_size_unknown(struct size_table *sizes, struct bounds range)
@@ -229,7 +232,7 @@ static struct amount collapse(struct size_table *sizes, const struct amount *a)
     struct amount terms = *a;
     terms.constant = 0;
     struct bounds range = wnn_amount_range(sizes, &terms);
-    uint32_t size = wnn_size_unknown(sizes, (struct bounds){range.min < 0 ? 0 : range.min, range.max});
+    uint32_t size = wnn_size_unknown(sizes, range);
     struct amount one = amount_of_term(size, 1);
     one.constant = a->constant;
     return one;
@@ -256,23 +259,41 @@ struct amount wnn_amount_add(struct size_table *sizes, struct amount a, struct a
     return sum;
 }
 
-// The factors of a product of sizes, each at least as great as the one before.
-static unsigned add_factors(const struct size_table *sizes, uint32_t size, uint32_t *factors, unsigned count)
+static struct bounds product_range(struct bounds x, struct bounds y)
 {
-    while (count < MAX_FACTORS && item(sizes, size)->kind == SIZE_PRODUCT) {
-        factors[count++] = item(sizes, size)->b;
-        size = item(sizes, size)->a;
+    const wide ends[] = {(wide)x.min * y.min, (wide)x.min * y.max, (wide)x.max * y.min, (wide)x.max * y.max};
+    wide min = ends[0], max = ends[0];
+    for (unsigned i = 1; i < 4; i++) {
+        min = ends[i] < min ? ends[i] : min;
+        max = ends[i] > max ? ends[i] : max;
     }
-    if (count < MAX_FACTORS)
-        factors[count++] = size;
-    return count;
+    return (struct bounds){saturate(min), saturate(max)};
 }
 
+// Adds the factors of a size to those of a product; false: there are too many.
+static bool add_factors(const struct size_table *sizes, uint32_t size, uint32_t *factors, unsigned *count)
+{
+    for (; item(sizes, size)->kind == SIZE_PRODUCT && *count < MAX_FACTORS; size = item(sizes, size)->a)
+        factors[(*count)++] = item(sizes, size)->b;
+    if (*count == MAX_FACTORS)
+        return false;
+    factors[(*count)++] = size;
+    return true;
+}
+
+static uint32_t multiply(struct size_table *sizes, uint32_t a, uint32_t b)
+{
+    struct bounds x = wnn_size_range(sizes, a), y = wnn_size_range(sizes, b);
+    return intern(sizes, &(struct size){.kind = SIZE_PRODUCT, .range = product_range(x, y), .a = a, .b = b});
+}
+
+// With the factors in the order of their numbers, as long as they are not too many for that.
 static uint32_t multiply_sizes(struct size_table *sizes, uint32_t a, uint32_t b)
 {
-    uint32_t factors[2 * MAX_FACTORS];
-    unsigned count = add_factors(sizes, a, factors, 0);
-    count += add_factors(sizes, b, factors + count, 0);
+    uint32_t factors[MAX_FACTORS];
+    unsigned count = 0;
+    if (!add_factors(sizes, a, factors, &count) || !add_factors(sizes, b, factors, &count))
+        return multiply(sizes, a, b);
     for (unsigned i = 1; i < count; i++)
         for (unsigned k = i; k > 0 && factors[k - 1] > factors[k]; k--) {
             uint32_t factor = factors[k];
@@ -280,14 +301,8 @@ static uint32_t multiply_sizes(struct size_table *sizes, uint32_t a, uint32_t b)
             factors[k - 1] = factor;
         }
     uint32_t product = factors[0];
-    for (unsigned i = 1; i < count && product; i++) {
-        struct bounds x = wnn_size_range(sizes, product), y = wnn_size_range(sizes, factors[i]);
-        product = intern(
-            sizes, &(struct size){.kind = SIZE_PRODUCT,
-                                  .range = {saturate((wide)x.min * y.min), saturate((wide)x.max * y.max)},
-                                  .a = product,
-                                  .b = factors[i]});
-    }
+    for (unsigned i = 1; i < count && product; i++)
+        product = multiply(sizes, product, factors[i]);
     return product;
 }
 
@@ -330,15 +345,15 @@ struct amount wnn_amount_divide(struct size_table *sizes, struct amount a, int64
     int64_t whole = floor_divide(a.constant, divisor);
     a.constant -= whole * divisor;
     struct bounds range = wnn_amount_range(sizes, &a);
-    uint32_t above = wnn_amount_size(sizes, &a);
-    if (!above || range.min < 0 || divisor > WNN_MAX_DIMENSION) {
-        above = wnn_size_unknown(sizes, (struct bounds){0, MOST});
-        return above ? amount_of_term(above, 1) : wnn_amount_number(0);
-    }
-    uint32_t size = intern(sizes, &(struct size){.kind = SIZE_QUOTIENT,
-                                                 .range = {range.min / divisor, range.max / divisor},
-                                                 .a = above,
-                                                 .b = (uint32_t)divisor});
+    uint32_t above = wnn_amount_size(sizes, &a), size;
+    if (range.min < 0 || divisor > WNN_MAX_DIMENSION)
+        size =
+            wnn_size_unknown(sizes, (struct bounds){floor_divide(range.min, divisor), range.max / divisor});
+    else
+        size = intern(sizes, &(struct size){.kind = SIZE_QUOTIENT,
+                                            .range = {range.min / divisor, range.max / divisor},
+                                            .a = above,
+                                            .b = (uint32_t)divisor});
     struct amount quotient = size ? amount_of_term(size, 1) : wnn_amount_number(0);
     quotient.constant = whole;
     return quotient;
@@ -535,7 +550,7 @@ static void add_size(const struct size_table *sizes, uint32_t size, struct text 
     }
     const struct size *of = item(sizes, size);
     bool nested = depth > 0 && of->kind != SIZE_NAME;
-    if (of->kind == SIZE_UNKNOWN || depth > 4) {
+    if (of->kind == SIZE_UNKNOWN || (of->kind == SIZE_NAME && of->name.length == 0) || depth > 4) {
         wnn_text_add(text, "?");
         return;
     }

@@ -77,8 +77,8 @@ bool wnn_sizes_copy(const struct size_table *from,
                     struct size_table *to);                    // `to` is initialized; false: no memory
 void wnn_sizes_rewind(struct size_table *sizes, size_t count); // forgets what came after so many
 
-// The size of that name, if need be a new one. Bounds of a name that exists are intersected with those given;
-// false: they exclude each other. `size` is 0 when memory runs out.
+// The size of that name, if need be a new one; always a new one of the empty name. Bounds of a name that
+// exists are intersected with those given; false: they exclude each other. `size` is 0 when memory runs out.
 bool wnn_size_named(struct size_table *sizes, struct string name, struct bounds range, uint32_t *size);
 // A size that only an execution can tell.
 uint32_t wnn_size_unknown(struct size_table *sizes, struct bounds range);

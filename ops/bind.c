@@ -53,8 +53,8 @@ static bool bind_name(const struct graph *graph, const struct graph_port *port, 
                           dimension, wnn_size_text(&graph->sizes, size, text), (long long)name->range.min,
                           (long long)name->range.max);
     if (*bound != UNBOUND && *bound != value)
-        return fail_input(port, error, "has size %u in dimension %u; expected %u, which %s is elsewhere", value,
-                          dimension, *bound, wnn_size_text(&graph->sizes, size, text));
+        return fail_input(port, error, "has size %u in dimension %u; expected %u, which %s is elsewhere",
+                          value, dimension, *bound, wnn_size_text(&graph->sizes, size, text));
     *bound = value;
     return true;
 }
@@ -72,7 +72,8 @@ static bool check_input(const struct graph *graph, const struct graph_port *port
                 return fail_input(port, error, "has size %u in dimension %u; expected %u, which is %s",
                                   shape->dim[i], i, value, wnn_size_text(&graph->sizes, size, text));
         } else if (size != shape->dim[i]) {
-            return fail_input(port, error, "has size %u in dimension %u; expected %u", shape->dim[i], i, size);
+            return fail_input(port, error, "has size %u in dimension %u; expected %u", shape->dim[i], i,
+                              size);
         }
     }
     return true;
@@ -122,9 +123,9 @@ static bool copy_operand(const struct binder *binder, const struct operand *from
     struct descriptor type = from->type;
     for (unsigned i = 0; i < type.shape.rank; i++)
         type.shape.dim[i] = value_of(binder, type.shape.dim[i]);
-    struct operand *to =
-        from->constant ? wnn_graph_add_constant(binder->bound, &type, wnn_constant_ref(from->constant))
-                       : wnn_graph_add_operand(binder->bound, &type);
+    struct operand *to = from->constant
+                             ? wnn_graph_add_constant(binder->bound, &type, wnn_constant_ref(from->constant))
+                             : wnn_graph_add_operand(binder->bound, &type);
     if (!to)
         return wnn_fail_memory(binder->error);
     to->input = from->input;

@@ -11,8 +11,8 @@
 // Whether an input has a size that is not known.
 bool wnn_graph_is_symbolic(const struct graph *graph);
 
-// Computes all sizes of the graph's table from the shapes of its inputs, by slot. False, and a TypeError: they
-// contradict each other or what was recorded.
+// Computes all sizes of the graph's table from the shapes of its inputs, by slot. False, and a TypeError:
+// they contradict each other or what was recorded.
 bool wnn_bind_sizes(const struct graph *recorded, const struct shape *shapes, uint32_t *values,
                     struct error *error);
 

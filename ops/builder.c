@@ -109,19 +109,26 @@ static bool check_usable(struct WNNGraphBuilderImpl *builder)
     return builder && builder->host->usable(builder->context, &builder->error);
 }
 
-// The first steps of everything that takes a descriptor.
+// The first steps of everything that takes a descriptor; `symbolic`: its dimensions may have names.
 static bool check_call(WNNGraphBuilder builder, const char *what, const WNNOperandDescriptor *descriptor,
-                       struct descriptor *type)
+                       bool symbolic, struct descriptor *type)
 {
+    uint32_t sizes[WNN_MAX_RANK];
     if (!check_usable(builder))
         return false;
     if (!descriptor)
         return wnn_fail(&builder->error, WNNStatus_TypeError, "%s has no descriptor", what);
-    if (descriptor->nextInChain)
-        return wnn_fail(&builder->error, WNNStatus_TypeError, "%s has a chained struct of unknown type %u",
-                        what, (unsigned)descriptor->nextInChain->sType);
-    return wnn_check_descriptor(&builder->limits, what, descriptor->dataType, descriptor->shape, type,
-                                &builder->error) &&
+    WNNUint32List shape = descriptor->shape;
+    if (!wnn_check_chain(descriptor->nextInChain, symbolic ? 1u << WNNSType_NamedDimensions : 0, what,
+                         &builder->error))
+        return false;
+    const WNNNamedDimensions *names = wnn_chained(descriptor->nextInChain, WNNSType_NamedDimensions);
+    if (names && !wnn_name_dimensions(builder, what, names, shape, sizes))
+        return false;
+    if (names && shape.count <= WNN_MAX_RANK && shape.data)
+        shape.data = sizes;
+    return wnn_check_descriptor(&builder->limits, symbolic ? &builder->graph.sizes : NULL, what,
+                                descriptor->dataType, shape, type, &builder->error) &&
            check_room(builder, 1, 0, &builder->error);
 }
 
@@ -144,9 +151,12 @@ WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
     wnn_text_add_quoted(&what, string, WNN_LABEL_TEXT / 2);
     wnn_text_add(&what, "\"");
     struct descriptor type;
-    if (!check_call(builder, buffer, descriptor, &type) ||
-        !keep_string(builder, "the name of an input", &string))
+    size_t size_count = builder->graph.sizes.count;
+    if (!check_call(builder, buffer, descriptor, true, &type) ||
+        !keep_string(builder, "the name of an input", &string)) {
+        wnn_sizes_rewind(&builder->graph.sizes, size_count);
         return NULL;
+    }
     struct operand *operand = wnn_graph_add_operand(&builder->graph, &type);
     if (!operand) {
         wnn_fail_memory(error);
@@ -193,7 +203,8 @@ WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, const WNNOperandDesc
                                    const void *data, size_t byteLength)
 {
     struct descriptor type;
-    if (!check_call(builder, "constant", descriptor, &type) || !check_bytes(builder, &type, data, byteLength))
+    if (!check_call(builder, "constant", descriptor, false, &type) ||
+        !check_bytes(builder, &type, data, byteLength))
         return NULL;
     struct constant *constant = wnn_constant_create(builder->graph.arena.allocator, byteLength);
     if (constant && byteLength)
@@ -205,7 +216,7 @@ static struct operand *lend_constant(WNNGraphBuilder builder, const WNNOperandDe
                                      const WNNExternalBytes *bytes)
 {
     struct descriptor type;
-    if (!check_call(builder, "constant", descriptor, &type))
+    if (!check_call(builder, "constant", descriptor, false, &type))
         return NULL;
     if (bytes->nextInChain) {
         wnn_fail(&builder->error, WNNStatus_TypeError,
@@ -594,12 +605,12 @@ static bool check_and_infer(struct WNNGraphBuilderImpl *builder, struct op_call 
     if (!call->out && call->op != WNN_OP_split)
         return wnn_fail_memory(call->error);
     call->out_count = 1;
-    if (!call->info->infer(call) || !wnn_op_check_outputs(call))
+    if (!call->info->infer(call))
         return false;
     if (builder->graph.sizes.exhausted)
         return wnn_op_fail(call, "more than %d sizes that are not known, or no memory for them",
                            WNN_MAX_SIZES);
-    return check_room(builder, call->out_count, 1, call->error);
+    return wnn_op_check_outputs(call) && check_room(builder, call->out_count, 1, call->error);
 }
 
 // Whether the activation can follow the operator, so that a call that fails leaves no node of the two.

@@ -33,6 +33,13 @@ void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *all
                       const WNNLimits *limits, const struct builder_host *host, void *context);
 void wnn_builder_free(struct WNNGraphBuilderImpl *builder);
 
+// The sizes of the dimensions of an input, some of which may have names; false: the builder's error says why
+// not. sizes.c
+bool wnn_name_dimensions(struct WNNGraphBuilderImpl *builder, const char *what,
+                         const WNNNamedDimensions *dimensions, WNNUint32List shape, uint32_t *sizes);
+// What a size is; false: none.
+bool wnn_describe_size(const struct size_table *sizes, uint32_t size, WNNDimension *dimension);
+
 // Adds up the work of a graph; false: it is more than the limits allow.
 bool wnn_check_graph_work(const WNNLimits *limits, struct graph *graph, struct error *error);
 

@@ -38,8 +38,9 @@ bool wnn_check_limits(const WNNLimits *limits, const struct size_table *sizes, c
     return true;
 }
 
-bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType type, WNNUint32List shape,
-                          struct descriptor *descriptor, struct error *error)
+bool wnn_check_descriptor(const WNNLimits *limits, const struct size_table *sizes, const char *what,
+                          WNNDataType type, WNNUint32List shape, struct descriptor *descriptor,
+                          struct error *error)
 {
     if (!wnn_dtype_valid(type))
         return wnn_fail(error, WNNStatus_TypeError, "%s has data type %d, which does not exist", what,
@@ -53,7 +54,7 @@ bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType
         return wnn_fail(error, WNNStatus_TypeError, "%s has rank %zu but no dimensions", what, shape.count);
     *descriptor = (struct descriptor){.type = type};
     wnn_shape_append(&descriptor->shape, shape.data, (unsigned)shape.count);
-    return wnn_check_limits(limits, NULL, what, descriptor, error);
+    return wnn_check_limits(limits, sizes, what, descriptor, error);
 }
 
 bool wnn_check_string(const WNNLimits *limits, const char *what, WNNStringView view, struct error *error)

@@ -10,9 +10,11 @@
 #define WNN_LABEL_TEXT 128 // characters of a label in messages
 
 // Checks a public descriptor against the limits and converts it:
-// https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions. `what` begins the message.
-bool wnn_check_descriptor(const WNNLimits *limits, const char *what, WNNDataType type, WNNUint32List shape,
-                          struct descriptor *descriptor, struct error *error);
+// https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions. `what` begins the message. `sizes` may
+// be NULL: all are known.
+bool wnn_check_descriptor(const WNNLimits *limits, const struct size_table *sizes, const char *what,
+                          WNNDataType type, WNNUint32List shape, struct descriptor *descriptor,
+                          struct error *error);
 
 // The same for a descriptor that exists: dimensions, element count, byte length. Of sizes that are not known
 // what is certain; `sizes` may be NULL.

@@ -5,6 +5,7 @@
 
 #include "runtime/cancel.h"
 #include "runtime/internal.h"
+#include "runtime/late.h"
 #include "runtime/request.h"
 #include "runtime/submit.h"
 #include "runtime/trace.h"
@@ -45,6 +46,8 @@ struct call {
     size_t item_size;
     // Returns what such an item gives the port, or NULL: the error says what is wrong.
     const void *(*take)(const struct call *call, const char *what, const struct port *port, const void *item);
+    // The shape that such an item has, or NULL: it does not say.
+    const struct shape *(*shape_of)(const struct call *call, const void *item);
     // Checks the lists, and gives the execution their memory and all else that it needs; false: the error
     // says why not.
     bool (*bind)(const struct call *call, struct execution *e);
@@ -134,6 +137,8 @@ static bool run_execution(WNNContext context, struct request *request, struct er
 {
     struct execution *e = (struct execution *)request;
     const struct backend *backend = context->backend;
+    if (e->graph->form != FORM_ORDINARY && !wnn_late_wait(e->graph, &request->interrupt, error))
+        return true;
     if (!e->graph->plan) { // destroyed on another thread while it was being queued
         wnn_fail(error, WNNStatus_InvalidStateError, "the graph was destroyed");
         return true;
@@ -514,6 +519,12 @@ static const void *take_tensor(const struct call *call, const char *what, const 
     return check_tensor(call, what, port, tensor) ? tensor : NULL;
 }
 
+static const struct shape *shape_of_tensor(const struct call *call, const void *item)
+{
+    WNNTensor tensor = ((const WNNNamedTensor *)item)->tensor;
+    return tensor && tensor->context == call->context ? &tensor->type.shape : NULL;
+}
+
 static bool check_points(const struct call *call, const WNNVulkanTimelinePoint *points, size_t count,
                          const char *what)
 {
@@ -585,6 +596,65 @@ static bool bind_dispatch(const struct call *call, struct execution *e)
 // The public side
 // ---------------------------------------------------------------------------------------------------------------
 
+// The shapes of all inputs, by slot: of the call's items, and of ports whose sizes are all known.
+static bool collect_shapes(const struct call *call, struct shape *shapes)
+{
+    const struct port_list *in = &call->graph->inputs;
+    for (size_t i = 0; i < in->count; i++)
+        shapes[i] = in->ports[i].type.shape;
+    const WNNInputShapes *given = wnn_chained(call->nextInChain, WNNSType_InputShapes);
+    if (given && given->shapeCount && !given->shapes)
+        return fail(call, WNNStatus_TypeError, "%zu shapes at no address", given->shapeCount);
+    for (size_t i = 0; given && i < given->shapeCount; i++) {
+        size_t slot = 0;
+        struct descriptor type;
+        if (!find_port(call, in, "input", given->shapes[i].name, i, &slot))
+            return false;
+        if (!wnn_check_descriptor(&call->context->limits, NULL, "the shape of an input",
+                                  in->ports[slot].type.type, given->shapes[i].shape, &type, call->error))
+            return false;
+        shapes[slot] = type.shape;
+    }
+    if (!call->inputs && call->input_count > 0)
+        return fail(call, WNNStatus_TypeError, "%zu inputs at no address", call->input_count);
+    for (size_t i = 0; call->shape_of && i < call->input_count; i++) {
+        const void *item = (const char *)call->inputs + i * call->item_size;
+        const struct shape *shape = call->shape_of(call, item);
+        size_t slot = 0;
+        if (!find_port(call, in, "input", *(const WNNStringView *)item, i, &slot))
+            return false;
+        if (shape)
+            shapes[slot] = *shape;
+    }
+    for (size_t i = 0; i < in->count; i++)
+        for (unsigned d = 0; d < shapes[i].rank; d++)
+            if (shapes[i].dim[d] > WNN_MAX_DIMENSION)
+                return fail(call, WNNStatus_TypeError, "input %s has sizes that are not known, and no shape",
+                            QUOTE(in->ports[i].name));
+    return true;
+}
+
+// Puts the specialization for the sizes of its inputs in the place of a graph that has no known ones.
+static bool specialize(struct call *call, WNNGraph *specialization)
+{
+    enum {
+        FEW_SHAPES = 8
+    };
+    if (!call->graph->late)
+        return true;
+    struct shape few[FEW_SHAPES], *shapes = few;
+    size_t count = call->graph->inputs.count;
+    if (count > FEW_SHAPES && !(shapes = wnn_allocate(&call->context->allocator, count * sizeof *shapes)))
+        return wnn_fail_memory(call->error);
+    struct error error = {0};
+    if (collect_shapes(call, shapes) && !(*specialization = wnn_late_specialize(call->graph, shapes, &error)))
+        fail(call, error.status, "%s", error.message);
+    if (shapes != few)
+        wnn_release(&call->context->allocator, shapes);
+    call->graph = *specialization;
+    return *specialization != NULL;
+}
+
 static WNNFuture queue_execution(struct call *call, const WNNRequestCallbackInfo *info)
 {
     struct callback callback = wnn_request_callback(info);
@@ -597,12 +667,16 @@ static WNNFuture queue_execution(struct call *call, const WNNRequestCallbackInfo
     callback.flow = trace.flow;
     wnn_check_callback(info->nextInChain, 0, &callback, &error);
     struct execution *e = NULL;
-    if (check_graph(call) && (e = create_execution(call)) && !call->bind(call, e)) {
+    WNNGraph specialization = NULL;
+    if (check_graph(call) && specialize(call, &specialization) && (e = create_execution(call)) &&
+        !call->bind(call, e)) {
         drop_execution(call->context, &e->request);
         wnn_request_free(call->context, e);
         e = NULL;
     }
     WNNFuture future = wnn_submit(call->context, (struct request *)e, &callback, &error);
+    if (specialization)
+        wnn_graph_unref(specialization);
     wnn_trace_return(&trace);
     return future;
 }
@@ -618,8 +692,12 @@ WNNFuture wnnContextCompute(WNNContext context, const WNNComputeDescriptor *desc
 {
     static const WNNComputeDescriptor nothing = WNN_COMPUTE_DESCRIPTOR_INIT;
     const WNNComputeDescriptor *d = descriptor ? descriptor : &nothing;
-    struct call call = {
-        .method = "compute", .context = context, SAME(d), .take = take_buffer, .bind = bind_compute};
+    struct call call = {.method = "compute",
+                        .context = context,
+                        SAME(d),
+                        .chains = 1u << WNNSType_InputShapes,
+                        .take = take_buffer,
+                        .bind = bind_compute};
     return queue_execution(&call, &callbackInfo);
 }
 
@@ -633,13 +711,15 @@ WNNFuture wnnContextDispatch(WNNContext context, const WNNDispatchDescriptor *de
                         SAME(d),
                         .chains = 1u << WNNSType_VulkanSync,
                         .take = take_tensor,
+                        .shape_of = shape_of_tensor,
                         .bind = bind_dispatch};
     return queue_execution(&call, &callbackInfo);
 }
 
 static bool is_of_graph(const struct request *request, const void *argument)
 {
-    return request->kind == &execution_kind && ((const struct execution *)request)->graph == argument;
+    WNNGraph graph = request->kind == &execution_kind ? ((const struct execution *)request)->graph : NULL;
+    return graph && (graph == argument || graph->parent == argument);
 }
 
 void wnnGraphCancel(WNNGraph graph)
@@ -649,4 +729,83 @@ void wnnGraphCancel(WNNGraph graph)
     wnn_context_ref(graph->context);
     wnn_queue_cancel(graph->context, is_of_graph, graph, "cancelled by wnnGraphCancel");
     wnn_context_unref(graph->context);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Shapes without an execution
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool compute_shapes(struct call *call, struct descriptor *types)
+{
+    const struct port_list *in = &call->graph->inputs, *out = &call->graph->outputs;
+    struct shape *shapes = wnn_allocate(&call->context->allocator, (in->count + 1) * sizeof *shapes);
+    if (!shapes)
+        return wnn_fail_memory(call->error);
+    bool good = collect_shapes(call, shapes);
+    for (size_t i = 0; good && i < out->count; i++)
+        types[i] = out->ports[i].type;
+    for (size_t i = 0; good && i < in->count && !call->graph->late; i++)
+        if (!wnn_shape_equal(&shapes[i], &in->ports[i].type.shape))
+            good =
+                fail(call, WNNStatus_TypeError, "input %s has shape %s; expected %s",
+                     QUOTE(in->ports[i].name), SHAPE_TEXT(&shapes[i]), SHAPE_TEXT(&in->ports[i].type.shape));
+    struct error error = {0};
+    if (good && call->graph->late && !wnn_late_outputs(call->graph, shapes, types, &error))
+        good = fail(call, error.status, "%s", error.message);
+    wnn_release(&call->context->allocator, shapes);
+    return good;
+}
+
+static void tell_shapes(WNNGraph graph, const struct descriptor *types, size_t count, WNNOutputShape *outputs)
+{
+    for (size_t i = 0; i < count && i < graph->outputs.count; i++) {
+        outputs[i].name = wnn_string_view(graph->outputs.ports[i].name);
+        outputs[i].dataType = types[i].type;
+        outputs[i].rank = types[i].shape.rank;
+        for (unsigned d = 0; d < types[i].shape.rank; d++)
+            outputs[i].dimensions[d] = types[i].shape.dim[d];
+        outputs[i].byteLength = wnn_descriptor_bytes(&types[i]);
+    }
+}
+
+WNNStatus wnnGraphComputeShapes(WNNGraph graph, size_t inputCount, const WNNNamedShape *inputs,
+                                size_t outputCount, WNNOutputShape *outputs, size_t capacity, char *message)
+{
+    struct error error = {0};
+    WNNContext context = graph ? graph->context : NULL;
+    const WNNInputShapes given = {{NULL, WNNSType_InputShapes}, inputCount, inputs};
+    struct call call = {.method = "computeShapes",
+                        .context = context,
+                        .nextInChain = &given.chain,
+                        .chains = 1u << WNNSType_InputShapes,
+                        .graph = graph,
+                        .error = &error};
+    struct descriptor *types = NULL;
+    if (!graph)
+        wnn_fail(&error, WNNStatus_TypeError, "computeShapes: no graph was given");
+    else if (wnn_check_outputs(outputs, outputCount, sizeof *outputs, "output shape", &error) &&
+             check_graph(&call)) {
+        types = wnn_allocate(&context->allocator, graph->outputs.count * sizeof *types);
+        if (!types)
+            wnn_fail_memory(&error);
+        else if (compute_shapes(&call, types))
+            tell_shapes(graph, types, outputCount, outputs);
+        wnn_release(&context->allocator, types);
+    }
+    struct text text = {message, capacity, 0};
+    if (message && capacity) {
+        message[0] = '\0';
+        wnn_text_add(&text, "%s", error.message);
+    }
+    return context ? wnn_context_report(context, &error) : error.status;
+}
+
+WNNStatus wnnGraphGetSize(WNNGraph graph, uint32_t size, WNNDimension *dimension)
+{
+    if (!graph || !dimension)
+        return WNNStatus_TypeError;
+    if (graph->late)
+        return wnn_late_describe(graph, size, dimension) ? WNNStatus_Success : WNNStatus_TypeError;
+    *dimension = (WNNDimension){.name = {"", 0}, .minSize = size, .maxSize = size};
+    return size <= WNN_MAX_DIMENSION ? WNNStatus_Success : WNNStatus_TypeError;
 }

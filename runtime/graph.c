@@ -7,7 +7,6 @@
 #include "runtime/context.h"
 #include "runtime/graph_info.h"
 #include "runtime/internal.h"
-#include "runtime/late.h"
 
 #include <string.h>
 
@@ -111,8 +110,10 @@ static bool describe_ports(struct arena *arena, const struct size_table *sizes,
 
 bool wnn_graph_describe(WNNGraph graph, const struct graph *source, struct error *error)
 {
-    return (describe_ports(&graph->arena, &source->sizes, source->inputs, source->input_count, &graph->inputs) &&
-            describe_ports(&graph->arena, &source->sizes, source->outputs, source->output_count, &graph->outputs)) ||
+    return (describe_ports(&graph->arena, &source->sizes, source->inputs, source->input_count,
+                           &graph->inputs) &&
+            describe_ports(&graph->arena, &source->sizes, source->outputs, source->output_count,
+                           &graph->outputs)) ||
            wnn_fail_memory(error);
 }
 

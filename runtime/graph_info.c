@@ -147,6 +147,7 @@ void wnn_graph_info_lowered(WNNGraph graph)
 void wnn_graph_info_free(WNNGraph graph)
 {
     wnn_string_pool_unref(graph->info.strings);
+    graph->info.strings = NULL;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -163,8 +164,11 @@ WNNStatus wnnGraphGetInfo(WNNGraph graph, WNNGraphInfo *info)
     struct error error = {0};
     if (!graph)
         return WNNStatus_TypeError;
+    WNNGraph last = graph->late ? wnn_late_last(graph) : NULL;
     if (wnn_check_outputs(info, 1, sizeof *info, "graph info", &error))
-        *info = graph->info.info;
+        *info = (last ? last : graph)->info.info;
+    if (last)
+        wnn_graph_unref(last);
     return wnn_context_report(graph->context, &error);
 }
 
@@ -177,11 +181,13 @@ WNNStatus wnnGraphGetNodes(WNNGraph graph, size_t capacity, WNNNodeInfo *nodes, 
         return WNNStatus_TypeError;
     if (!wnn_check_outputs(nodes, nodes ? capacity : 0, sizeof *nodes, "node info", &error))
         return wnn_context_report(graph->context, &error);
-    size_t node_count = (size_t)graph->info.info.nodeCount;
+    WNNGraph last = graph->late ? wnn_late_last(graph) : NULL;
+    const struct graph_info *info = &(last ? last : graph)->info;
+    size_t node_count = (size_t)info->info.nodeCount;
     if (count)
         *count = node_count;
     for (size_t i = 0; nodes && i < node_count && i < capacity; i++) {
-        const struct node_record *record = &graph->info.nodes[i];
+        const struct node_record *record = &info->nodes[i];
         nodes[i] =
             (WNNNodeInfo){.label = wnn_string_view(record->label),
                           .operation = text_of(wnn_ops[record->op].name),
@@ -190,5 +196,7 @@ WNNStatus wnnGraphGetNodes(WNNGraph graph, size_t capacity, WNNNodeInfo *nodes, 
                           .bytes = record->bytes,
                           .operations = record->operations};
     }
+    if (last)
+        wnn_graph_unref(last);
     return WNNStatus_Success;
 }

@@ -201,6 +201,15 @@ size_t wnn_port_find(const struct port_list *ports, struct string name, size_t g
 // again.
 bool wnn_graphs_end(WNNContext context);
 
+// late.c, of a graph that has `late`
+void wnn_late_free(WNNGraph graph);
+void wnn_late_destroy(WNNGraph graph); // as wnnGraphDestroy, of all specializations
+// The specialization that was used last, with a reference, or NULL: what the graph tells of its nodes is
+// that one's. And each of them, under the lock.
+WNNGraph wnn_late_last(WNNGraph graph);
+void wnn_late_for_each(WNNGraph graph, void (*visit)(WNNGraph specialization, void *argument),
+                       void *argument);
+
 // profile.c, while an execution runs
 // Runs the graph while it is watched.
 bool wnn_profile_execute(WNNGraph graph, const struct bindings *bindings, struct error *error);

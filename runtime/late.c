@@ -2,7 +2,8 @@
 #include "runtime/late.h"
 
 #include "ops/bind.h"
-#include "runtime/build.h"
+#include "ops/builder.h"
+#include "runtime/compile.h"
 #include "runtime/context.h"
 #include "runtime/request.h"
 #include "runtime/submit.h"
@@ -161,18 +162,19 @@ static bool run_specialize(WNNContext context, struct request *base, struct erro
     struct specialize_request *request = (struct specialize_request *)base;
     WNNGraph graph = request->to;
     wnn_request_begin(base, context->limits.maxBuildNanoseconds);
-    const struct build_job job = {.graph = &request->graph,
-                                  .compiled = &request->compiled,
-                                  .settings = &request->from->late->settings,
-                                  .interrupt = &base->interrupt};
+    const struct compile_job job = {.graph = &request->graph,
+                                    .compiled = &request->compiled,
+                                    .settings = &request->from->late->settings,
+                                    .interrupt = &base->interrupt};
     struct error fault = {0};
-    if (wnn_build_compile(context, &job, graph, &fault)) {
+    if (wnn_graph_compile(context, &job, graph, &fault)) {
         wnn_graph_publish(graph);
         weigh(request->from, graph);
         tell(graph, NULL);
         return true;
     }
-    wnn_fail(&fault, WNNStatus_OperationError, "the backend %s cannot build the graph", context->backend->name);
+    wnn_fail(&fault, WNNStatus_OperationError, "the backend %s cannot build the graph",
+             context->backend->name);
     forget(request->from, graph);
     tell(graph, &fault);
     (void)error; // there is nobody to tell but executions
@@ -267,7 +269,8 @@ static struct specialize_request *prepare(WNNGraph graph, const uint32_t *sizes,
     return NULL;
 }
 
-// Binds and begins to compile it. If two threads do that at once for the same sizes, there are two for a time.
+// Binds and begins to compile it. If two threads do that at once for the same sizes, there are two for a
+// time.
 static WNNGraph add(WNNGraph graph, const uint32_t *sizes, struct error *error)
 {
     WNNContext context = graph->context;
@@ -290,6 +293,8 @@ static WNNGraph add(WNNGraph graph, const uint32_t *sizes, struct error *error)
     item->next = late->first;
     late->first = item;
     late->count++;
+    made->profiling = graph->profiling;
+    atomic_store(&made->watched, graph->profiling);
     struct specialization *surplus = take_surplus(&context->limits, late);
     pthread_mutex_unlock(&queue->lock);
     free_list(&context->allocator, surplus);
@@ -316,4 +321,47 @@ WNNGraph wnn_late_specialize(WNNGraph graph, const struct shape *shapes, struct 
     if (sizes != few)
         wnn_release(&graph->context->allocator, sizes);
     return found;
+}
+
+WNNGraph wnn_late_last(WNNGraph graph)
+{
+    struct queue *queue = &graph->context->queue;
+    pthread_mutex_lock(&queue->lock);
+    WNNGraph last = graph->late->first && graph->late->first->graph->form == FORM_READY
+                        ? graph->late->first->graph
+                        : NULL;
+    if (last)
+        wnn_graph_ref(last);
+    pthread_mutex_unlock(&queue->lock);
+    return last;
+}
+
+void wnn_late_for_each(WNNGraph graph, void (*visit)(WNNGraph specialization, void *argument), void *argument)
+{
+    for (struct specialization *item = graph->late->first; item; item = item->next)
+        visit(item->graph, argument);
+}
+
+bool wnn_late_describe(WNNGraph graph, uint32_t size, WNNDimension *dimension)
+{
+    return wnn_describe_size(&graph->late->recorded.sizes, size, dimension);
+}
+
+bool wnn_late_outputs(WNNGraph graph, const struct shape *shapes, struct descriptor *outputs,
+                      struct error *error)
+{
+    struct allocator *allocator = &graph->context->allocator;
+    const struct graph *recorded = &graph->late->recorded;
+    uint32_t *sizes = wnn_allocate(allocator, recorded->sizes.count * sizeof sizes[0]);
+    if (!sizes)
+        return wnn_fail_memory(error);
+    struct graph bound;
+    wnn_graph_init(&bound, allocator);
+    bool good = wnn_bind_sizes(recorded, shapes, sizes, error) &&
+                wnn_bind_graph(recorded, &graph->context->limits, sizes, &bound, error);
+    for (size_t i = 0; good && i < bound.output_count; i++)
+        outputs[i] = bound.outputs[i].operand->type;
+    wnn_graph_free(&bound);
+    wnn_release(allocator, sizes);
+    return good;
 }

@@ -13,12 +13,17 @@
 // Makes `graph` one of these, and takes `recorded` over. False: no memory, and it is still the caller's.
 bool wnn_late_create(WNNGraph graph, struct graph *recorded, const struct compile_settings *settings,
                      struct error *error);
-void wnn_late_free(WNNGraph graph);
-void wnn_late_destroy(WNNGraph graph); // as wnnGraphDestroy, of all specializations
 
 // The specialization for inputs of these shapes, by slot, with a reference; NULL: `error` says why there is
 // none. It may still have to be compiled, on the builder's thread. Any thread.
 WNNGraph wnn_late_specialize(WNNGraph graph, const struct shape *shapes, struct error *error);
+
+// What a size of the graph is; false: none.
+bool wnn_late_describe(WNNGraph graph, uint32_t size, WNNDimension *dimension);
+
+// Computes the descriptors of outputs, by slot, for inputs of these shapes.
+bool wnn_late_outputs(WNNGraph graph, const struct shape *shapes, struct descriptor *outputs,
+                      struct error *error);
 
 // Waits until a specialization has its executable. False: `error` says why it has none.
 bool wnn_late_wait(WNNGraph specialization, const struct interrupt *interrupt, struct error *error);

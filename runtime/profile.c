@@ -188,17 +188,24 @@ void wnn_graph_watch(WNNGraph graph, const struct observer *observer)
 // The public side
 // ---------------------------------------------------------------------------------------------------------------
 
+static void set_profiling(WNNGraph graph, void *enabled)
+{
+    // What runs now belongs to neither side.
+    graph->profile_epoch++;
+    graph->profiling = *(const bool *)enabled;
+    if (graph->profiling && graph->profile)
+        clear(graph->profile);
+    atomic_store(&graph->watched, graph->profiling || graph->observer);
+}
+
 void wnnGraphSetProfiling(WNNGraph graph, bool enabled)
 {
     if (!graph || wnn_forked(graph->context->forks))
         return;
     pthread_mutex_lock(&graph->context->queue.lock);
-    // What runs now belongs to neither side.
-    graph->profile_epoch++;
-    if (enabled && graph->profile)
-        clear(graph->profile);
-    graph->profiling = enabled;
-    atomic_store(&graph->watched, enabled || graph->observer);
+    set_profiling(graph, &enabled);
+    if (graph->late)
+        wnn_late_for_each(graph, set_profiling, &enabled);
     pthread_mutex_unlock(&graph->context->queue.lock);
 }
 
@@ -219,8 +226,9 @@ WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile, size_t ca
         wnn_fail_forked(&error);
         return wnn_context_report(graph->context, &error);
     }
+    WNNGraph last = graph->late ? wnn_late_last(graph) : NULL;
     pthread_mutex_lock(&graph->context->queue.lock);
-    const struct profile *source = graph->profile;
+    const struct profile *source = last ? last->profile : graph->profile;
     if (source && source->whole.runs > 0) {
         if (count)
             *count = source->count;
@@ -231,5 +239,7 @@ WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile, size_t ca
                    (capacity < source->count ? capacity : source->count) * sizeof *nodes);
     }
     pthread_mutex_unlock(&graph->context->queue.lock);
+    if (last)
+        wnn_graph_unref(last);
     return WNNStatus_Success;
 }

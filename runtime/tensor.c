@@ -187,7 +187,8 @@ static bool check(WNNContext context, const char *method, uint32_t chains,
         return false;
     text = TEXT(what);
     wnn_text_add(&text, "%s: the tensor", method);
-    if (!wnn_check_descriptor(&context->limits, what, descriptor->dataType, descriptor->shape, type, error))
+    if (!wnn_check_descriptor(&context->limits, NULL, what, descriptor->dataType, descriptor->shape, type,
+                              error))
         return false;
     *bytes = wnn_descriptor_bytes(type);
     return true;

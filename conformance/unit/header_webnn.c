@@ -48,6 +48,11 @@ int main(void)
     const WNNTensorDescriptor v39 = WNN_TENSOR_DESCRIPTOR_INIT;
     const WNNNamedTensor v40 = WNN_NAMED_TENSOR_INIT;
     const WNNDispatchDescriptor v41 = WNN_DISPATCH_DESCRIPTOR_INIT;
+    const WNNDimension v42 = WNN_DIMENSION_INIT;
+    const WNNNamedDimensions v43 = WNN_NAMED_DIMENSIONS_INIT;
+    const WNNNamedShape v44 = WNN_NAMED_SHAPE_INIT;
+    const WNNInputShapes v45 = WNN_INPUT_SHAPES_INIT;
+    const WNNOutputShape v46 = WNN_OUTPUT_SHAPE_INIT;
     return !(sizeof v0 > 0 && sizeof v1 > 0 && sizeof v2 > 0 && sizeof v3 > 0 && sizeof v4 > 0 &&
              sizeof v5 > 0 && sizeof v6 > 0 && sizeof v7 > 0 && sizeof v8 > 0 && sizeof v9 > 0 &&
              sizeof v10 > 0 && sizeof v11 > 0 && sizeof v12 > 0 && sizeof v13 > 0 && sizeof v14 > 0 &&
@@ -56,5 +61,6 @@ int main(void)
              sizeof v25 > 0 && sizeof v26 > 0 && sizeof v27 > 0 && sizeof v28 > 0 && sizeof v29 > 0 &&
              sizeof v30 > 0 && sizeof v31 > 0 && sizeof v32 > 0 && sizeof v33 > 0 && sizeof v34 > 0 &&
              sizeof v35 > 0 && sizeof v36 > 0 && sizeof v37 > 0 && sizeof v38 > 0 && sizeof v39 > 0 &&
-             sizeof v40 > 0 && sizeof v41 > 0);
+             sizeof v40 > 0 && sizeof v41 > 0 && sizeof v42 > 0 && sizeof v43 > 0 && sizeof v44 > 0 &&
+             sizeof v45 > 0 && sizeof v46 > 0);
 }

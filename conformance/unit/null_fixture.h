@@ -37,6 +37,9 @@ struct fixture {
     WNNNumber number;
     WNNFuture future;
     float floats[4], out_floats[4];
+    WNNDimension dimension;
+    WNNNamedShape named_shape; // of the graph's input
+    WNNOutputShape output_shape;
     WNNOperandDescriptor operand_descriptor;
     WNNTensorDescriptor tensor_descriptor, constant_descriptor;
     WNNContextDescriptor context_descriptor;

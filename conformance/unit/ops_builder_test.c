@@ -59,8 +59,9 @@ static void test_inputs(void)
     REFUSES(wnnGraphBuilderInput(b, view("in"), NULL), "input \"in\" has no descriptor");
     WNNOperandDescriptor chained = describe(WNNDataType_Int8, EMPTY);
     chained.nextInChain = &chain;
-    REFUSES(wnnGraphBuilderInput(b, view("in"), &chained),
-            "input \"in\" has a chained struct of unknown type 77");
+    REFUSES(
+        wnnGraphBuilderInput(b, view("in"), &chained),
+        "input \"in\": nextInChain holds a struct of type 77, which means nothing there or is there twice");
     REFUSES(INPUT(Undefined, EMPTY), "input \"in\" has data type 0, which does not exist");
     REFUSES(input(view("in"), (WNNDataType)11, EMPTY), "input \"in\" has data type 11, which does not exist");
     REFUSES(input(view("in"), (WNNDataType)-1, EMPTY), "input \"in\" has data type -1, which does not exist");

@@ -124,6 +124,9 @@ static void begin(struct fixture *f)
 {
     *f = (struct fixture){.name = {"y", 1}, .dims = {2, 2}, .one = {1, 1}, .floats = {1, 2, 3, 4}};
     f->shape = (WNNUint32List){f->dims, 2};
+    f->named_shape = (WNNNamedShape){{"a", 1}, f->shape};
+    f->dimension = (WNNDimension)WNN_DIMENSION_INIT;
+    f->output_shape = (WNNOutputShape)WNN_OUTPUT_SHAPE_INIT;
     f->ones = (WNNUint32List){f->one, 2};
     f->zeros = (WNNUint32List){f->zero, 2};
     f->number = wnnNumberInt64(1);

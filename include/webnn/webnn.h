@@ -190,6 +190,8 @@ typedef enum WNNSType {
     WNNSType_TimeLimit = 6,
     WNNSType_Trace = 7,
     WNNSType_Log = 8,
+    WNNSType_NamedDimensions = 9,
+    WNNSType_InputShapes = 10,
     WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
 
@@ -267,6 +269,67 @@ typedef struct WNNOperandDescriptor {
     WNNUint32List shape;
 } WNNOperandDescriptor;
 #define WNN_OPERAND_DESCRIPTOR_INIT { NULL, WNNDataType_Undefined, { NULL, 0 } }
+
+// ---------------------------------------------------------------------------------------------------------------
+// Sizes that are not known while a graph is recorded
+// ---------------------------------------------------------------------------------------------------------------
+
+// The working group drafts dimensions by name, https://github.com/webmachinelearning/webnn/pull/945 (of 2026-09). What
+// is here follows that draft where it can, and may change with it.
+//
+// Dimensions of inputs may have names in the place of sizes. All dimensions of a builder that have one name have one
+// size, which is found out of the inputs of each execution; the same graph runs at many sizes. While it is recorded, a
+// call is refused if it is certainly wrong for all sizes that the names allow. What may be wrong is checked when the
+// sizes are known, by the same rules and with the same messages.
+//
+// In shapes, and in lists of sizes that operators take (newShape, the starts and sizes of slice, splits, repetitions,
+// padding, the sizes of resample2d, steps), a number from 0x80000000 on stands for a size that is not known:
+// wnnOperandGetShape gives such numbers, wnnGraphBuilderComputeSize makes others of them, wnnGraphBuilderGetSize
+// tells what one is. They belong to one builder, and mean the same in graphs that are built of it.
+//
+// A graph is compiled for each set of sizes when it comes first. So many specializations are kept
+// (WNNLimits.maxSpecializations, maxSpecializationBytes); the one that was used least recently goes first. Constants
+// that need no packing are shared by all.
+
+// One dimension of an input.
+typedef struct WNNDimension {
+    WNNStringView name; // empty: unless `isUnknown`, the dimension has the size that stands in the shape
+    bool isUnknown;     // without a name: a size of its own, which no other is equal to
+    uint32_t minSize, maxSize; // both may be; of a name that was there before, what both allow
+} WNNDimension;
+#define WNN_DIMENSION_INIT { WNN_STRING_VIEW_INIT, false, 0, 0x7FFFFFFF }
+
+// Chained to the descriptor of an input: as many dimensions as the shape has.
+typedef struct WNNNamedDimensions {
+    WNNChainedStruct chain; // sType: WNNSType_NamedDimensions
+    size_t dimensionCount;
+    const WNNDimension *dimensions;
+} WNNNamedDimensions;
+#define WNN_NAMED_DIMENSIONS_INIT { { NULL, WNNSType_NamedDimensions }, 0, NULL }
+
+typedef struct WNNNamedShape {
+    WNNStringView name;
+    WNNUint32List shape;
+} WNNNamedShape;
+#define WNN_NAMED_SHAPE_INIT { WNN_STRING_VIEW_INIT, { NULL, 0 } }
+
+// Chained to a WNNComputeDescriptor: the shapes of inputs. Those whose sizes are all known need none.
+typedef struct WNNInputShapes {
+    WNNChainedStruct chain; // sType: WNNSType_InputShapes
+    size_t shapeCount;
+    const WNNNamedShape *shapes;
+} WNNInputShapes;
+#define WNN_INPUT_SHAPES_INIT { { NULL, WNNSType_InputShapes }, 0, NULL }
+
+// What an output is at some shapes of the inputs.
+typedef struct WNNOutputShape {
+    WNNChainedStruct *nextInChain; // set by the caller
+    WNNStringView name;            // the graph's
+    WNNDataType dataType;
+    uint32_t rank, dimensions[WNN_MAX_RANK];
+    size_t byteLength;
+} WNNOutputShape;
+#define WNN_OUTPUT_SHAPE_INIT { NULL, WNN_STRING_VIEW_INIT, WNNDataType_Undefined, 0, { 0 }, 0 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Futures and callbacks
@@ -489,8 +552,10 @@ typedef struct WNNLimits {
     bool acceptEmptyTensors;          // dimensions of size 0, wherever the result is defined; they are refused otherwise, as
                                       // https://www.w3.org/TR/webnn/#valid-dimension says
     uint64_t maxTotalStringBytes;     // of all names and labels of one builder; equal ones mostly count once
+    uint32_t maxSpecializations;      // that a graph with sizes that are not known keeps
+    uint64_t maxSpecializationBytes;  // of their weights and of the memory between inputs and outputs
 } WNNLimits;
-#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, false, 0x8000000 }
+#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, false, 0x8000000, 16, 0 }
 
 // Why a context is lost. New reasons may be added: treat an unknown one as Failed.
 typedef enum WNNContextLostReason {
@@ -877,6 +942,21 @@ WNN_EXPORT WNNOperand wnnGraphBuilderTensorConstant(WNNGraphBuilder builder, WNN
 WNN_EXPORT WNNDataType wnnOperandGetDataType(WNNOperand operand);
 WNN_EXPORT WNNUint32List wnnOperandGetShape(WNNOperand operand);
 
+// A size of others; 0 after an error, which the builder keeps: a number that is not a size, a result that is certainly
+// negative or above 2^31-1, a divisor that is not known or 0. Division rounds down.
+typedef enum WNNSizeOperator {
+    WNNSizeOperator_Add = 1,
+    WNNSizeOperator_Subtract = 2,
+    WNNSizeOperator_Multiply = 3,
+    WNNSizeOperator_Divide = 4,
+    WNNSizeOperator_Force32 = 0x7FFFFFFF
+} WNNSizeOperator;
+WNN_EXPORT uint32_t wnnGraphBuilderComputeSize(WNNGraphBuilder builder, WNNSizeOperator operation, uint32_t a, uint32_t b);
+
+// What a size of the builder is: its name, if it has one, and how large it can be; `isUnknown` of a size that was computed
+// of others. The name is valid as long as the builder. TypeError: it is none.
+WNN_EXPORT WNNStatus wnnGraphBuilderGetSize(WNNGraphBuilder builder, uint32_t size, WNNDimension *dimension);
+
 typedef struct WNNNamedOperand {
     WNNStringView name;
     WNNOperand operand;
@@ -924,6 +1004,16 @@ typedef struct WNNNamedDescriptor {
 // (outputs). Valid while the graph is held.
 WNN_EXPORT const WNNNamedDescriptor *wnnGraphGetInputs(WNNGraph graph, size_t *count);
 WNN_EXPORT const WNNNamedDescriptor *wnnGraphGetOutputs(WNNGraph graph, size_t *count);
+
+// The same for the sizes in the shapes of these. The name is valid while the graph is held.
+WNN_EXPORT WNNStatus wnnGraphGetSize(WNNGraph graph, uint32_t size, WNNDimension *dimension);
+
+// The outputs of a graph whose inputs have these shapes, without an execution, in the order of wnnGraphGetOutputs: writes
+// up to outputCount, and checks all that an execution at these sizes would. Inputs whose sizes are all known need no
+// shape. TypeError: shapes that contradict each other, or that an operator refuses; the message is as
+// wnnGraphBuilderBuildSync's. Any thread.
+WNN_EXPORT WNNStatus wnnGraphComputeShapes(WNNGraph graph, size_t inputCount, const WNNNamedShape *inputs,
+                                           size_t outputCount, WNNOutputShape *outputs, size_t capacity, char *message);
 
 // What the compiler made of a graph. Known when it is built, and as long as it is held.
 typedef struct WNNGraphInfo {

@@ -105,6 +105,8 @@ typedef enum WNNSType {
     WNNSType_TimeLimit = 6,
     WNNSType_Trace = 7,
     WNNSType_Log = 8,
+    WNNSType_NamedDimensions = 9,
+    WNNSType_InputShapes = 10,
     WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
 
@@ -163,6 +165,42 @@ typedef struct WNNOperandDescriptor {
     WNNUint32List shape;
 } WNNOperandDescriptor;
 #define WNN_OPERAND_DESCRIPTOR_INIT { NULL, WNNDataType_Undefined, { NULL, 0 } }
+
+typedef struct WNNDimension {
+    WNNStringView name;
+    bool isUnknown;
+    uint32_t minSize, maxSize;
+} WNNDimension;
+#define WNN_DIMENSION_INIT { WNN_STRING_VIEW_INIT, false, 0, 0x7FFFFFFF }
+
+typedef struct WNNNamedDimensions {
+    WNNChainedStruct chain;
+    size_t dimensionCount;
+    const WNNDimension *dimensions;
+} WNNNamedDimensions;
+#define WNN_NAMED_DIMENSIONS_INIT { { NULL, WNNSType_NamedDimensions }, 0, NULL }
+
+typedef struct WNNNamedShape {
+    WNNStringView name;
+    WNNUint32List shape;
+} WNNNamedShape;
+#define WNN_NAMED_SHAPE_INIT { WNN_STRING_VIEW_INIT, { NULL, 0 } }
+
+typedef struct WNNInputShapes {
+    WNNChainedStruct chain;
+    size_t shapeCount;
+    const WNNNamedShape *shapes;
+} WNNInputShapes;
+#define WNN_INPUT_SHAPES_INIT { { NULL, WNNSType_InputShapes }, 0, NULL }
+
+typedef struct WNNOutputShape {
+    WNNChainedStruct *nextInChain;
+    WNNStringView name;
+    WNNDataType dataType;
+    uint32_t rank, dimensions[WNN_MAX_RANK];
+    size_t byteLength;
+} WNNOutputShape;
+#define WNN_OUTPUT_SHAPE_INIT { NULL, WNN_STRING_VIEW_INIT, WNNDataType_Undefined, 0, { 0 }, 0 }
 
 typedef enum WNNCallbackMode {
 
@@ -335,8 +373,10 @@ typedef struct WNNLimits {
     bool acceptEmptyTensors;
 
     uint64_t maxTotalStringBytes;
+    uint32_t maxSpecializations;
+    uint64_t maxSpecializationBytes;
 } WNNLimits;
-#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, false, 0x8000000 }
+#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, false, 0x8000000, 16, 0 }
 
 typedef enum WNNContextLostReason {
     WNNContextLostReason_None = 0,
@@ -594,6 +634,17 @@ WNN_EXPORT WNNOperand wnnGraphBuilderTensorConstant(WNNGraphBuilder builder, WNN
 WNN_EXPORT WNNDataType wnnOperandGetDataType(WNNOperand operand);
 WNN_EXPORT WNNUint32List wnnOperandGetShape(WNNOperand operand);
 
+typedef enum WNNSizeOperator {
+    WNNSizeOperator_Add = 1,
+    WNNSizeOperator_Subtract = 2,
+    WNNSizeOperator_Multiply = 3,
+    WNNSizeOperator_Divide = 4,
+    WNNSizeOperator_Force32 = 0x7FFFFFFF
+} WNNSizeOperator;
+WNN_EXPORT uint32_t wnnGraphBuilderComputeSize(WNNGraphBuilder builder, WNNSizeOperator operation, uint32_t a, uint32_t b);
+
+WNN_EXPORT WNNStatus wnnGraphBuilderGetSize(WNNGraphBuilder builder, uint32_t size, WNNDimension *dimension);
+
 typedef struct WNNNamedOperand {
     WNNStringView name;
     WNNOperand operand;
@@ -621,6 +672,11 @@ typedef struct WNNNamedDescriptor {
 
 WNN_EXPORT const WNNNamedDescriptor *wnnGraphGetInputs(WNNGraph graph, size_t *count);
 WNN_EXPORT const WNNNamedDescriptor *wnnGraphGetOutputs(WNNGraph graph, size_t *count);
+
+WNN_EXPORT WNNStatus wnnGraphGetSize(WNNGraph graph, uint32_t size, WNNDimension *dimension);
+
+WNN_EXPORT WNNStatus wnnGraphComputeShapes(WNNGraph graph, size_t inputCount, const WNNNamedShape *inputs,
+                                           size_t outputCount, WNNOutputShape *outputs, size_t capacity, char *message);
 
 typedef struct WNNGraphInfo {
     WNNChainedStruct *nextInChain;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What builds and specializations of a graph (late.h) have in common.
+// From a recorded graph to one that runs: what builds (build.c) and specializations (late.c) have in common.
 
-#ifndef RUNTIME_BUILD_H_
-#define RUNTIME_BUILD_H_
+#ifndef RUNTIME_COMPILE_H_
+#define RUNTIME_COMPILE_H_
 
 #include "runtime/internal.h"
 
-struct build_job {
+struct compile_job {
     struct graph *graph; // which the compiler takes over
     bool *compiled;      // set when it does
     const struct compile_settings *settings;
@@ -19,7 +19,8 @@ struct build_job {
 WNNGraph wnn_graph_create(WNNContext context, const struct graph *source, struct error *error);
 
 // Gives it a plan and an executable, on the builder's thread.
-bool wnn_build_compile(WNNContext context, const struct build_job *job, WNNGraph graph, struct error *error);
+bool wnn_graph_compile(WNNContext context, const struct compile_job *job, WNNGraph graph,
+                       struct error *error);
 
 // Lets the context know that there is an executable to be released.
 void wnn_graph_publish(WNNGraph graph);

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs with sizes that are not known while they are recorded: what is refused when, what comes out at many
+// sizes, how many specializations stay, several threads.
+
+#include "conformance/unit/runtime_fixture.h"
+
+#include "runtime/late.h"
+
+#define MAX_DIMENSIONS 4
+#define MAX_FLOATS     4096
+
+static WNNContext context;
+static WNNGraphBuilder builder;
+static char message[1024];
+
+static void begin(uint32_t most)
+{
+    WNNLimits limits = WNN_LIMITS_INIT;
+    limits.maxSpecializations = most;
+    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
+    descriptor.limits = &limits;
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+    REQUIRE_EQUAL_INT(wnnContextCreateGraphBuilder(context, &builder), WNNStatus_Success);
+}
+
+static void end(void)
+{
+    wnnGraphBuilderRelease(builder);
+    wnnContextRelease(context);
+}
+
+// An input of float32; "n" is a dimension of that name, "?" one without, "3" one of size 3.
+static WNNOperand input(const char *name, size_t rank, const char *const *dimensions)
+{
+    uint32_t shape[MAX_DIMENSIONS] = {0};
+    WNNDimension named[MAX_DIMENSIONS];
+    for (size_t i = 0; i < rank; i++) {
+        char first = dimensions[i][0];
+        named[i] = (WNNDimension)WNN_DIMENSION_INIT;
+        if (first >= '0' && first <= '9')
+            shape[i] = (uint32_t)(first - '0');
+        else if (first == '?')
+            named[i].isUnknown = true;
+        else
+            named[i].name = view(dimensions[i]);
+    }
+    WNNNamedDimensions dimensions_of = WNN_NAMED_DIMENSIONS_INIT;
+    dimensions_of.dimensionCount = rank;
+    dimensions_of.dimensions = named;
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    descriptor.nextInChain = &dimensions_of.chain;
+    descriptor.dataType = WNNDataType_Float32;
+    descriptor.shape = (WNNUint32List){shape, rank};
+    return wnnGraphBuilderInput(builder, view(name), &descriptor);
+}
+#define INPUT(name, ...)                                                                                     \
+    input(name, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *), (const char *[]){__VA_ARGS__})
+
+static WNNOperand constant(uint32_t rows, uint32_t columns)
+{
+    static float values[MAX_FLOATS];
+    uint32_t shape[] = {rows, columns};
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    descriptor.dataType = WNNDataType_Float32;
+    descriptor.shape = (WNNUint32List){shape, 2};
+    for (uint32_t i = 0; i < rows * columns; i++)
+        values[i] = (float)(i % 7) - 3;
+    return wnnGraphBuilderConstant(builder, &descriptor, values, rows * columns * sizeof(float));
+}
+
+static WNNGraph build(WNNOperand output)
+{
+    WNNGraph graph = NULL;
+    WNNNamedOperand named = {view("y"), output};
+    wnnGraphBuilderBuildSync(builder, 1, &named, &graph, sizeof message, message);
+    REQUIRE_EQUAL_STR(message, "");
+    return graph;
+}
+
+static void require_error(const char *expected)
+{
+    WNNError error;
+    wnnGraphBuilderGetError(builder, &error);
+    REQUIRE_EQUAL_VIEW(error.message, expected);
+    wnnGraphBuilderClearError(builder);
+}
+
+// Computes on inputs named a, b ... of these shapes; returns the number of floats, or 0 after an error.
+static size_t compute(WNNGraph graph, size_t count, const WNNUint32List *shapes, const float *const *data,
+                      float *result)
+{
+    static const char names[][2] = {"a", "b"};
+    WNNNamedShape named[2];
+    WNNNamedBuffer inputs[2];
+    for (size_t i = 0; i < count; i++) {
+        size_t elements = 1;
+        for (size_t d = 0; d < shapes[i].count; d++)
+            elements *= shapes[i].data[d];
+        named[i] = (WNNNamedShape){view(names[i]), shapes[i]};
+        inputs[i] = (WNNNamedBuffer){view(names[i]), (void *)(uintptr_t)data[i], elements * sizeof(float),
+                                     WNNDataType_Float32};
+    }
+    char says[1024];
+    WNNOutputShape shape = WNN_OUTPUT_SHAPE_INIT;
+    WNNStatus status = wnnGraphComputeShapes(graph, count, named, 1, &shape, sizeof says, says);
+    WNNNamedBuffer output = {view("y"), result, shape.byteLength, WNNDataType_Float32};
+    WNNInputShapes given = WNN_INPUT_SHAPES_INIT;
+    given.shapeCount = count;
+    given.shapes = named;
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    descriptor.nextInChain = &given.chain;
+    descriptor.graph = graph;
+    descriptor.inputCount = count;
+    descriptor.inputs = inputs;
+    descriptor.outputCount = 1;
+    descriptor.outputs = &output;
+    char computed[1024];
+    REQUIRE_EQUAL_INT(wnnContextComputeSync(context, &descriptor, sizeof computed, computed), status);
+    // The same is wrong for the same reason.
+    const char *reason = strchr(says, ':'), *other = strchr(computed, ':');
+    REQUIRE_EQUAL_STR(other ? other : "", reason ? reason : "");
+    memcpy(message, computed, sizeof message);
+    return status == WNNStatus_Success ? shape.byteLength / sizeof(float) : 0;
+}
+#define SHAPE(...)                                                                                           \
+    ((WNNUint32List){(const uint32_t[]){__VA_ARGS__},                                                        \
+                     sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)})
+
+static const float *numbers(void)
+{
+    static float values[MAX_FLOATS];
+    for (size_t i = 0; i < MAX_FLOATS; i++)
+        values[i] = (float)(i % 11) * 0.5f - 2;
+    return values;
+}
+
+// y = concat(a w, a w) at `rows` rows.
+static void check_product(WNNGraph graph, uint32_t rows)
+{
+    const float *data = numbers();
+    float result[MAX_FLOATS];
+    REQUIRE_EQUAL_INT(compute(graph, 1, &SHAPE(rows, 4), &data, result), 2 * rows * 3);
+    for (uint32_t i = 0; i < 2 * rows * 3; i++) {
+        float sum = 0;
+        for (uint32_t k = 0; k < 4; k++)
+            sum += data[i / 3 % rows * 4 + k] * ((float)((k * 3 + i % 3) % 7) - 3);
+        REQUIRE(result[i] == sum);
+    }
+}
+
+static WNNOperand product(void)
+{
+    WNNOperand rows = wnnGraphBuilderMatmul(builder, INPUT("a", "n", "4"), constant(4, 3), NULL);
+    return wnnGraphBuilderConcat(builder, 2, (WNNOperand[]){rows, rows}, 0, NULL);
+}
+
+static void test_sizes(void)
+{
+    begin(0);
+    WNNOperand y = product();
+    uint32_t doubled = wnnOperandGetShape(y).data[0];
+    WNNDimension dimension;
+    REQUIRE(doubled > 0x7FFFFFFF);
+    REQUIRE_EQUAL_INT(wnnGraphBuilderGetSize(builder, doubled, &dimension), WNNStatus_Success);
+    REQUIRE(dimension.isUnknown && dimension.minSize == 2 && dimension.maxSize == 0x7FFFFFFF);
+    uint32_t flat = wnnGraphBuilderComputeSize(builder, WNNSizeOperator_Multiply, doubled, 3);
+    WNNGraph graph = build(wnnGraphBuilderReshape(builder, y, (WNNUint32List){&flat, 1}, NULL));
+    size_t count;
+    const WNNNamedDescriptor *inputs = wnnGraphGetInputs(graph, &count);
+    REQUIRE_EQUAL_INT(wnnGraphGetSize(graph, inputs[0].descriptor.shape.data[0], &dimension),
+                      WNNStatus_Success);
+    REQUIRE_EQUAL_VIEW(dimension.name, "n");
+    for (uint32_t rows = 1; rows <= 40; rows += 3)
+        check_product(graph, rows);
+    check_product(graph, 4);
+    WNNGraphInfo info = WNN_GRAPH_INFO_INIT;
+    REQUIRE_EQUAL_INT(wnnGraphGetInfo(graph, &info), WNNStatus_Success);
+    REQUIRE(info.nodeCount > 0);
+    wnnGraphRelease(graph);
+    end();
+}
+
+static void test_certainly_wrong(void)
+{
+    begin(0);
+    WNNOperand a = INPUT("a", "n", "4"), b = INPUT("b", "m", "3");
+    uint32_t n = wnnOperandGetShape(a).data[0];
+    REQUIRE(!wnnGraphBuilderMatmul(builder, a, b, NULL) == false);
+    wnnGraphBuilderMatmul(builder, a, constant(3, 4), NULL);
+    require_error("matmul: a [n, 4] has 4 columns; expected 3, the rows of b [3, 4]");
+    wnnGraphBuilderReshape(builder, a, (WNNUint32List){(const uint32_t[]){n, 3}, 2}, NULL);
+    require_error("reshape: newShape [n, 3] does not have the 4 * n elements of input [n, 4]");
+    wnnGraphBuilderReshape(builder, a, SHAPE(6, 6), NULL);
+    require_error("");
+    wnnGraphBuilderSlice(builder, a, SHAPE(0, 2), (WNNUint32List){(const uint32_t[]){n, 3}, 2}, NULL);
+    require_error("slice: starts[1] + sizes[1] is 5; dimension 1 of input [n, 4] has size 4");
+    uint32_t more = wnnGraphBuilderComputeSize(builder, WNNSizeOperator_Add, n, 1);
+    wnnGraphBuilderSlice(builder, a, SHAPE(0, 0), (WNNUint32List){(const uint32_t[]){more, 4}, 2}, NULL);
+    require_error("slice: starts[0] + sizes[0] is n + 1; dimension 0 of input [n, 4] has size n");
+    wnnGraphBuilderComputeSize(builder, WNNSizeOperator_Subtract, 3, 4);
+    require_error("computeSize: the size would be -1; expected 0 to 2147483647");
+    wnnGraphBuilderComputeSize(builder, WNNSizeOperator_Divide, 3, 0);
+    require_error("computeSize: the divisor is 0; expected a number");
+    wnnGraphBuilderComputeSize(builder, WNNSizeOperator_Divide, 3, n);
+    require_error("computeSize: the divisor is not known; expected a number");
+    wnnGraphBuilderComputeSize(builder, (WNNSizeOperator)9, 3, 4);
+    require_error("computeSize: operator 9 does not exist");
+    wnnGraphBuilderComputeSize(builder, WNNSizeOperator_Add, 3, 0xFFFFFFFFu);
+    require_error("computeSize: 4294967295 is not a size of this builder");
+    WNNDimension dimension;
+    REQUIRE_EQUAL_INT(wnnGraphBuilderGetSize(builder, 0xFFFFFFFFu, &dimension), WNNStatus_TypeError);
+    end();
+}
+
+static void test_many_sizes(void)
+{
+    begin(0);
+    WNNOperand a = INPUT("a", "n");
+    uint32_t n = wnnOperandGetShape(a).data[0], size = n;
+    for (uint32_t i = 1; i < WNN_MAX_SIZES && size; i++)
+        size = wnnGraphBuilderComputeSize(builder, WNNSizeOperator_Add, n, i);
+    require_error("");
+    wnnGraphBuilderComputeSize(builder, WNNSizeOperator_Multiply, n, n);
+    require_error("computeSize: more than 65536 sizes that are not known, or no memory for them");
+    wnnGraphBuilderConcat(builder, 2, (WNNOperand[]){a, a}, 0, NULL);
+    require_error("concat: more than 65536 sizes that are not known, or no memory for them");
+    INPUT("b", "m");
+    require_error("input \"b\": more than 65536 sizes that are not known, or no memory for them");
+    // What needs no other goes on.
+    wnnGraphRelease(build(wnnGraphBuilderAdd(builder, a, a, NULL)));
+    end();
+}
+
+// Operators of which sizes cannot be computed.
+static void test_unknown_rank(void)
+{
+    begin(0);
+    WNNOperand a = INPUT("a", "n", "4");
+    WNNOperand indices = wnnGraphBuilderCast(builder, INPUT("b", "3", "k"), WNNDataType_Int32, NULL);
+    wnnGraphBuilderGatherND(builder, a, indices, NULL);
+    require_error("gatherND: indices [3, k] has coordinates of an unknown number of items");
+    end();
+}
+
+static void test_names(void)
+{
+    begin(0);
+    WNNDimension dimension = WNN_DIMENSION_INIT;
+    WNNNamedDimensions named = {{NULL, WNNSType_NamedDimensions}, 1, &dimension};
+    WNNOperandDescriptor descriptor = {&named.chain, WNNDataType_Float32, SHAPE(2)};
+    dimension.name = view("n");
+    dimension.minSize = 3;
+    dimension.maxSize = 2;
+    wnnGraphBuilderInput(builder, view("a"), &descriptor);
+    require_error("input \"a\": dimension 0 has a size from 3 to 2; expected at least one");
+    dimension.maxSize = 5;
+    wnnGraphBuilderInput(builder, view("a"), &descriptor);
+    require_error("");
+    dimension.minSize = dimension.maxSize = 6;
+    wnnGraphBuilderInput(builder, view("b"), &descriptor);
+    require_error("input \"b\": dimension 0 has a size from 6 to 6; no size that its name had before is one");
+    dimension.isUnknown = true;
+    wnnGraphBuilderInput(builder, view("b"), &descriptor);
+    require_error("input \"b\": dimension 0 has a name, and is said to have none");
+    named.dimensionCount = 2;
+    wnnGraphBuilderInput(builder, view("b"), &descriptor);
+    require_error("input \"b\" has rank 1 and 2 dimensions");
+    dimension = (WNNDimension){{"\xff", 1}, false, 0, 9};
+    named.dimensionCount = 1;
+    wnnGraphBuilderInput(builder, view("b"), &descriptor);
+    require_error("the name of a dimension is not well-formed UTF-8");
+    wnnGraphBuilderConstant(builder, &descriptor, "12345678", 8);
+    WNNError error;
+    wnnGraphBuilderGetError(builder, &error);
+    REQUIRE_EQUAL_INT(error.status, WNNStatus_TypeError);
+    end();
+}
+
+// What recording cannot know is found at the sizes that come, and says as much.
+static void test_maybe_wrong(void)
+{
+    begin(0);
+    WNNOperand sum = wnnGraphBuilderAdd(builder, INPUT("a", "n"), INPUT("b", "m"), NULL);
+    WNNGraph graph = build(sum);
+    const float *data[] = {numbers(), numbers()};
+    float result[MAX_FLOATS];
+    REQUIRE_EQUAL_INT(compute(graph, 2, (WNNUint32List[]){SHAPE(3), SHAPE(3)}, data, result), 3);
+    REQUIRE(result[2] == 2 * data[0][2]);
+    REQUIRE_EQUAL_INT(compute(graph, 2, (WNNUint32List[]){SHAPE(1), SHAPE(5)}, data, result), 5);
+    REQUIRE(result[4] == data[0][0] + data[0][4]);
+    REQUIRE_EQUAL_INT(compute(graph, 2, (WNNUint32List[]){SHAPE(3), SHAPE(4)}, data, result), 0);
+    REQUIRE_EQUAL_STR(message, "compute: add: a [3] and b [4] cannot be broadcast together");
+    REQUIRE_EQUAL_INT(compute(graph, 2, (WNNUint32List[]){SHAPE(3), SHAPE(4, 1)}, data, result), 0);
+    REQUIRE_EQUAL_STR(message, "compute: input \"b\" has rank 2; expected 1");
+    wnnGraphRelease(graph);
+    end();
+}
+
+static void test_equal_names(void)
+{
+    begin(0);
+    WNNOperand a = INPUT("a", "n", "2"), b = INPUT("b", "n", "1"),
+               sum = wnnGraphBuilderAdd(builder, a, b, NULL);
+    WNNGraph graph = build(sum);
+    const float *data[] = {numbers(), numbers()};
+    float result[MAX_FLOATS];
+    REQUIRE_EQUAL_INT(compute(graph, 2, (WNNUint32List[]){SHAPE(3, 2), SHAPE(3, 1)}, data, result), 6);
+    REQUIRE(result[5] == data[0][5] + data[0][2]);
+    REQUIRE_EQUAL_INT(compute(graph, 2, (WNNUint32List[]){SHAPE(3, 2), SHAPE(1, 1)}, data, result), 0);
+    REQUIRE_EQUAL_STR(message,
+                      "compute: input \"b\" has size 1 in dimension 0; expected 3, which n is elsewhere");
+    REQUIRE_EQUAL_INT(compute(graph, 2, (WNNUint32List[]){SHAPE(3, 3), SHAPE(3, 1)}, data, result), 0);
+    REQUIRE_EQUAL_STR(message, "compute: input \"a\" has size 3 in dimension 1; expected 2");
+    WNNNamedBuffer inputs[] = {{view("a"), (void *)(uintptr_t)data[0], 24, WNNDataType_Float32},
+                               {view("b"), (void *)(uintptr_t)data[1], 12, WNNDataType_Float32}};
+    WNNNamedBuffer output = {view("y"), result, 24, WNNDataType_Float32};
+    WNNComputeDescriptor descriptor = {NULL, WNN_STRING_VIEW_INIT, graph, 2, 1, inputs, &output};
+    REQUIRE_EQUAL_INT(wnnContextComputeSync(context, &descriptor, sizeof message, message),
+                      WNNStatus_TypeError);
+    REQUIRE_EQUAL_STR(message, "compute: input \"a\" has sizes that are not known, and no shape");
+    wnnGraphRelease(graph);
+    end();
+}
+
+static void test_unnamed(void)
+{
+    begin(0);
+    WNNOperand a = INPUT("a", "?", "?");
+    REQUIRE(wnnOperandGetShape(a).data[0] != wnnOperandGetShape(a).data[1]);
+    WNNGraph graph = build(wnnGraphBuilderTranspose(builder, a, NULL));
+    const float *data = numbers();
+    float result[MAX_FLOATS];
+    REQUIRE_EQUAL_INT(compute(graph, 1, &SHAPE(2, 3), &data, result), 6);
+    REQUIRE(result[1] == data[3]);
+    wnnGraphRelease(graph);
+    end();
+}
+
+// Windows, scales and everything else that computes sizes.
+static void test_images(void)
+{
+    begin(0);
+    WNNOperand image = INPUT("a", "1", "2", "h", "w");
+    WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
+    conv.strides = SHAPE(2, 2);
+    conv.padding = SHAPE(1, 1, 1, 1);
+    WNNOperand filter = wnnGraphBuilderReshape(builder, constant(4, 18), SHAPE(4, 2, 3, 3), NULL);
+    WNNOperand small = wnnGraphBuilderConv2d(builder, image, filter, &conv);
+    WNNPool2dOptions pool = WNN_POOL2D_OPTIONS_INIT;
+    WNNOperand whole = wnnGraphBuilderAveragePool2d(builder, small, &pool);
+    REQUIRE_EQUAL_INT(wnnOperandGetShape(whole).data[2], 1);
+    WNNResample2dOptions resample = WNN_RESAMPLE2D_OPTIONS_INIT;
+    resample.sizes = (WNNUint32List){wnnOperandGetShape(image).data + 2, 2};
+    WNNOperand large = wnnGraphBuilderResample2d(builder, small, &resample);
+    WNNGraph graph = build(wnnGraphBuilderAdd(builder, large, whole, NULL));
+    const float *data = numbers();
+    static float late[MAX_FLOATS], known[MAX_FLOATS];
+    static const uint32_t sizes[][2] = {{5, 7}, {8, 8}, {1, 3}, {16, 9}};
+    for (unsigned i = 0; i < 4; i++) {
+        size_t count = compute(graph, 1, &SHAPE(1, 2, sizes[i][0], sizes[i][1]), &data, late);
+        REQUIRE_EQUAL_INT(count, 4 * sizes[i][0] * sizes[i][1]);
+        // The same, recorded at this size.
+        wnnGraphBuilderRelease(builder);
+        REQUIRE_EQUAL_INT(wnnContextCreateGraphBuilder(context, &builder), WNNStatus_Success);
+        WNNOperandDescriptor descriptor = {NULL, WNNDataType_Float32, SHAPE(1, 2, sizes[i][0], sizes[i][1])};
+        WNNOperand a = wnnGraphBuilderInput(builder, view("a"), &descriptor);
+        filter = wnnGraphBuilderReshape(builder, constant(4, 18), SHAPE(4, 2, 3, 3), NULL);
+        small = wnnGraphBuilderConv2d(builder, a, filter, &conv);
+        resample.sizes = SHAPE(sizes[i][0], sizes[i][1]);
+        large = wnnGraphBuilderResample2d(builder, small, &resample);
+        WNNGraph other = build(
+            wnnGraphBuilderAdd(builder, large, wnnGraphBuilderAveragePool2d(builder, small, &pool), NULL));
+        REQUIRE_EQUAL_INT(compute(other, 1, &SHAPE(1, 2, sizes[i][0], sizes[i][1]), &data, known), count);
+        REQUIRE(memcmp(late, known, count * sizeof(float)) == 0);
+        wnnGraphRelease(other);
+    }
+    wnnGraphRelease(graph);
+    end();
+}
+
+static void count_one(WNNGraph specialization, void *count)
+{
+    (void)specialization;
+    ++*(unsigned *)count;
+}
+
+static unsigned count_specializations(WNNGraph graph)
+{
+    unsigned count = 0;
+    pthread_mutex_lock(&context->queue.lock);
+    wnn_late_for_each(graph, count_one, &count);
+    pthread_mutex_unlock(&context->queue.lock);
+    return count;
+}
+
+static void test_few_stay(void)
+{
+    begin(3);
+    WNNGraph graph = build(product());
+    REQUIRE_EQUAL_INT(count_specializations(graph), 0);
+    for (uint32_t rows = 1; rows <= 20; rows++) {
+        check_product(graph, rows);
+        check_product(graph, 1); // used again and again, it stays
+        REQUIRE(count_specializations(graph) <= 3);
+    }
+    wnnGraphDestroy(graph);
+    REQUIRE_EQUAL_INT(count_specializations(graph), 0);
+    const float *data = numbers();
+    float result[MAX_FLOATS];
+    WNNNamedShape shape = {view("a"), SHAPE(1, 4)};
+    WNNOutputShape output = WNN_OUTPUT_SHAPE_INIT;
+    (void)data, (void)result;
+    REQUIRE_EQUAL_INT(wnnGraphComputeShapes(graph, 1, &shape, 1, &output, sizeof message, message),
+                      WNNStatus_InvalidStateError);
+    wnnGraphRelease(graph);
+    end();
+}
+
+// dispatch() finds the sizes in its tensors.
+static void test_tensors(void)
+{
+    begin(0);
+    WNNGraph graph = build(product());
+    for (uint32_t rows = 1; rows < 4; rows++) {
+        WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+        descriptor.dataType = WNNDataType_Float32;
+        descriptor.readable = descriptor.writable = true;
+        WNNTensor a = NULL, y = NULL;
+        descriptor.shape = SHAPE(rows, 4);
+        REQUIRE_EQUAL_INT(wnnContextCreateTensor(context, &descriptor, &a), WNNStatus_Success);
+        descriptor.shape = SHAPE(2 * rows, 3);
+        REQUIRE_EQUAL_INT(wnnContextCreateTensor(context, &descriptor, &y), WNNStatus_Success);
+        REQUIRE_EQUAL_INT(wnnContextWriteTensor(context, a, numbers(), rows * 16), WNNStatus_Success);
+        WNNNamedTensor from = {view("a"), a}, to = {view("y"), y};
+        WNNDispatchDescriptor dispatch = {NULL, WNN_STRING_VIEW_INIT, graph, 1, 1, &from, &to};
+        struct answer answer = {.calls = 0};
+        wait_for(context, wnnContextDispatch(context, &dispatch, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+        REQUIRE_EQUAL_STR(answer.message, "");
+        float got[18], sum = 0;
+        REQUIRE_EQUAL_INT(wnnContextReadTensorSync(context, y, got, rows * 24, sizeof message, message),
+                          WNNStatus_Success);
+        for (uint32_t k = 0; k < 4; k++)
+            sum += numbers()[k] * ((float)(k * 3 % 7) - 3);
+        REQUIRE(got[0] == sum && got[rows * 3] == sum);
+        wnnTensorRelease(a);
+        wnnTensorRelease(y);
+    }
+    wnnGraphRelease(graph);
+    end();
+}
+
+static void *compute_some(void *graph)
+{
+    const float *data = numbers();
+    float result[MAX_FLOATS];
+    for (uint32_t i = 0; i < 40; i++) {
+        uint32_t rows = 1 + i * 7 % 9;
+        WNNNamedShape shape = {view("a"), SHAPE(rows, 4)};
+        WNNInputShapes shapes = {{NULL, WNNSType_InputShapes}, 1, &shape};
+        WNNNamedBuffer from = {view("a"), (void *)(uintptr_t)data, rows * 16, WNNDataType_Float32},
+                       to = {view("y"), result, rows * 24, WNNDataType_Float32};
+        WNNComputeDescriptor descriptor = {&shapes.chain, WNN_STRING_VIEW_INIT, graph, 1, 1, &from, &to};
+        if (wnnContextComputeSync(context, &descriptor, 0, NULL) != WNNStatus_Success)
+            return graph;
+    }
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    begin(4);
+    WNNGraph graph = build(product());
+    pthread_t threads[4];
+    for (unsigned i = 0; i < 4; i++)
+        REQUIRE_EQUAL_INT(pthread_create(&threads[i], NULL, compute_some, graph), 0);
+    bool good = true;
+    for (unsigned i = 0; i < 4; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        good &= !failed;
+    }
+    REQUIRE(good);
+    wnnGraphRelease(graph);
+    end();
+}
+
+int main(int argc, char **argv)
+{
+    cases_begin(argc, argv);
+    CASE(test_sizes());
+    CASE(test_certainly_wrong());
+    CASE(test_many_sizes());
+    CASE(test_unknown_rank());
+    CASE(test_names());
+    CASE(test_maybe_wrong());
+    CASE(test_equal_names());
+    CASE(test_unnamed());
+    CASE(test_images());
+    CASE(test_few_stay());
+    CASE(test_tensors());
+    CASE(test_threads());
+    return cases_end();
+}
