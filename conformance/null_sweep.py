@@ -36,6 +36,8 @@ VALUES = {
     'const WNNOperatorCall *': '&f->call', 'WNNRecordedOperand *': '&f->recorded_operand',
     'WNNRecordedOperator *': '&f->recorded_operator', 'WNNOperatorInfo *': '&f->operator_info',
     'WNNOperandInfo *': '&f->operand_info', 'WNNAttributeInfo *': '&f->attribute_info',
+    'const WNNSerializeDescriptor *': '&f->serialize', 'const WNNDeserializeDescriptor *': '&f->deserialize',
+    'WNNDeserializedGraph *': '&f->deserialized',
     'WNNGraphInfo *': '&f->graph_info', 'WNNNodeInfo *': 'f->node_infos',
     'const void *': 'f->floats', 'void *': 'f->floats',
     'WNNSizeOperator': 'WNNSizeOperator_Add', 'WNNDimension *': '&f->dimension',
@@ -67,6 +69,7 @@ SPECIAL.update({
     ('CallActivation', 'call'): '&f->activation_call',
     ('wnnGraphComputeShapes', 'outputs'): '&f->output_shape', ('wnnGraphComputeShapes', 'capacity'): 'sizeof f->text',
     ('BuildSync', 'outputs'): '&f->output', ('BuildSync', 'capacity'): 'sizeof f->text',
+    ('Serialize', 'capacity'): 'sizeof f->text',
     ('wnnContextComputeSync', 'capacity'): 'sizeof f->text', ('wnnContextReadTensorSync', 'capacity'): 'sizeof f->text',
     ('wnnEnumerateDevices', 'capacity'): '2', ('wnnGraphGetProfile', 'capacity'): '2', ('wnnGraphGetNodes', 'capacity'): '2',
 })
@@ -93,7 +96,8 @@ OPTIONAL = {('wnnCreateContext', 'descriptor'), ('wnnCreateThreadPool', 'descrip
             ('wnnGraphGetProfile', 'profile'), ('wnnGraphGetProfile', 'nodes'), ('wnnGraphGetProfile', 'count'),
             ('wnnGraphGetNodes', 'nodes'), ('wnnGraphGetNodes', 'count'), ('wnnEnumerateDevices', 'devices'),
             ('wnnEnumerateDevices', 'count'), ('wnnBudgetGetResources', 'now'), ('wnnBudgetGetResources', 'peak'),
-            ('wnnGraphBuilderBuildSync', 'message'), ('wnnContextComputeSync', 'message'), ('wnnGraphComputeShapes', 'message'),
+            ('wnnGraphBuilderBuildSync', 'message'), ('wnnGraphBuilderSerialize', 'message'), ('wnnContextComputeSync', 'message'),
+            ('wnnGraphComputeShapes', 'message'),
             ('wnnContextReadTensorSync', 'message'),
             ('WNNContextDescriptor', 'allocator'), ('WNNContextDescriptor', 'parallelFor'),
             ('WNNContextDescriptor', 'cache'), ('WNNContextDescriptor', 'limits'), ('WNNExternalBytes', 'release')}

@@ -63,8 +63,7 @@ static bool check_room(struct WNNGraphBuilderImpl *builder, size_t operands, siz
     return true;
 }
 
-// Keeps a name or label for as long as the builder and what is built from it; `string` becomes the copy.
-static bool keep_string(struct WNNGraphBuilderImpl *builder, const char *what, struct string *string)
+bool wnn_builder_keep_string(struct WNNGraphBuilderImpl *builder, const char *what, struct string *string)
 {
     struct graph *graph = &builder->graph;
     bool full = false;
@@ -94,7 +93,7 @@ static bool keep_label(struct WNNGraphBuilderImpl *builder, const struct op_call
     char buffer[64];
     struct text what = TEXT(buffer);
     wnn_text_add(&what, "the label of %s", call->info->name);
-    if (!keep_string(builder, buffer, &label))
+    if (!wnn_builder_keep_string(builder, buffer, &label))
         return false;
     head->label = wnn_string_view(label);
     return true;
@@ -153,7 +152,7 @@ WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
     struct descriptor type;
     size_t size_count = builder->graph.sizes.count;
     if (!check_call(builder, buffer, descriptor, true, &type) ||
-        !keep_string(builder, "the name of an input", &string)) {
+        !wnn_builder_keep_string(builder, "the name of an input", &string)) {
         wnn_sizes_rewind(&builder->graph.sizes, size_count);
         return NULL;
     }

@@ -43,6 +43,10 @@ bool wnn_describe_size(const struct size_table *sizes, uint32_t size, WNNDimensi
 // Adds up the work of a graph; false: it is more than the limits allow.
 bool wnn_check_graph_work(const WNNLimits *limits, struct graph *graph, struct error *error);
 
+// Keeps a name or label for as long as the builder and what is built from it; `string` becomes the copy.
+// False: an error of the builder, that `what` has no room or there is no memory.
+bool wnn_builder_keep_string(struct WNNGraphBuilderImpl *builder, const char *what, struct string *string);
+
 // Copies what the outputs depend on into an empty graph, with its inputs and outputs as ports: the steps of
 // build() that the caller's thread takes, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build.
 // `tensor_alive` tells whether the tensor behind a constant(tensor) still exists. Until the builder is copied

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-HEADERS = ["webnn.h", "ops.h", "reflection.h", "vulkan.h"]
+HEADERS = ["webnn.h", "ops.h", "reflection.h", "serialize.h", "vulkan.h"]
 INCOMPATIBLE = 4 | 8  # of abidiff's exit status: a change of the interface, one that no program survives
 
 

@@ -9,7 +9,7 @@
 #include "conformance/unit/require.h"
 
 #include <webnn/ops.h>
-#include <webnn/reflection.h>
+#include <webnn/serialize.h>
 #include <webnn/vulkan.h>
 
 enum expected {
@@ -79,6 +79,10 @@ struct fixture {
     WNNAttributeInfo attribute_info;
     WNNRecordedOperand recorded_operand;
     WNNRecordedOperator recorded_operator;
+    WNNSerializeDescriptor serialize;
+    WNNDeserializeDescriptor deserialize;
+    WNNDeserializedGraph deserialized;
+    unsigned char serialized[4096]; // what the builder held when it was made
     char text[64];
     int calls; // of callbacks
     WNNStatus status;

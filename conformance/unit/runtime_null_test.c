@@ -96,6 +96,26 @@ static void make_operands(struct fixture *f)
     f->output = (WNNNamedOperand){f->name, f->sum};
 }
 
+// Keeps the bytes, as far as there is room.
+static WNNStatus keep_bytes(const void *data, size_t size, uint64_t rest, void *fixture, void *unused)
+{
+    struct fixture *f = fixture;
+    (void)rest;
+    (void)unused;
+    if (size <= sizeof f->serialized - f->deserialize.byteLength) {
+        memcpy(f->serialized + f->deserialize.byteLength, data, size);
+        f->deserialize.byteLength += size;
+    }
+    return WNNStatus_Success;
+}
+
+static void serialize(struct fixture *f)
+{
+    f->serialize = (WNNSerializeDescriptor){NULL, 1, &f->output, NULL, keep_bytes, f, NULL};
+    f->deserialize = (WNNDeserializeDescriptor){NULL, f->serialized, 0, NULL, NULL, NULL};
+    REQUIRE_EQUAL_INT(wnnGraphBuilderSerialize(f->builder, &f->serialize, 0, NULL), WNNStatus_Success);
+}
+
 static WNNTensor tensor(struct fixture *f)
 {
     WNNTensor made = NULL;
@@ -158,6 +178,7 @@ static void begin(struct fixture *f)
         (WNNOperatorCall){.name = {"elu", 3}, .attributeCount = 1, .attributes = &f->attribute};
     f->call.inputCount = 1;
     f->call.inputs = &f->matrix;
+    serialize(f);
     f->future = wnnGraphBuilderBuild(f->builder, 1, &f->output, f->build_info);
     wait_for(f, f->future);
     f->graph = f->built;
