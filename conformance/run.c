@@ -27,6 +27,7 @@ static const char usage[] =
     "  --disputed=FILE        skip the vectors that FILE lists\n"
     "  --strict-numerics      what operators give one by one: rounding, overflow, NaN, denormals\n"
     "  --tensors              compute by dispatch()\n"
+    "  --serialized           build what a second builder reads of the first one's bytes\n"
     "  --threads=N            compute threads; default: one per processor\n"
     "  --without-pass=NAME    leave a pass of the compiler out; may be repeated\n"
     "  --passes               only name the passes\n";
@@ -337,6 +338,7 @@ static bool read_options(struct program *program, int count, char **arguments)
         {"disputed", required_argument, NULL, 'd'},
         {"strict-numerics", no_argument, NULL, 's'},
         {"tensors", no_argument, NULL, 'm'},
+        {"serialized", no_argument, NULL, 'z'},
         {"threads", required_argument, NULL, 't'},
         {"without-pass", required_argument, NULL, 'p'},
         {"passes", no_argument, NULL, 'l'},
@@ -362,6 +364,9 @@ static bool read_options(struct program *program, int count, char **arguments)
             break;
         case 'm':
             program->subject.tensors = true;
+            break;
+        case 'z':
+            program->subject.serialized = true;
             break;
         case 's':
             program->strict_numerics = true;

@@ -4,6 +4,7 @@
 
 #include "conformance/call.h"
 #include "conformance/compare.h"
+#include "conformance/serialized.h"
 #include "conformance/vector.h"
 #include "ops/builder.h"
 
@@ -144,6 +145,7 @@ struct run {
     const struct subject *subject;
     const cJSON *test;
     WNNGraphBuilder builder, other; // `other`: of operands that do not belong to the graph
+    WNNGraphBuilder copy;           // that has read the bytes of the first one, or NULL
     WNNGraph graph;
     struct scope scope;
     struct allocator allocator;
@@ -281,6 +283,7 @@ static void end(struct run *run)
     wnnGraphRelease(run->graph);
     wnnGraphBuilderRelease(run->builder);
     wnnGraphBuilderRelease(run->other);
+    wnnGraphBuilderRelease(run->copy);
     wnn_scope_free(&run->scope);
     for (size_t i = 0; i < run->input_count; i++)
         wnn_vector_free(&run->inputs[i]);
@@ -338,6 +341,20 @@ static bool same_descriptor(const struct vector *vector, WNNDataType type, WNNUi
     return false;
 }
 
+static bool build_copy(struct run *run, size_t count, const WNNNamedOperand *outputs)
+{
+    char message[1024];
+    WNNDeserializedGraph read;
+    if (wnnContextCreateGraphBuilder(run->subject->context, &run->copy) != WNNStatus_Success)
+        return fail(run, "no builder");
+    const char *problem =
+        wnn_serialize_across(run->builder, count, outputs, false, run->copy, &read, sizeof message, message);
+    if (problem)
+        return fail(run, problem);
+    return wnn_build_and_wait(run->subject->context, run->copy, read.outputCount, read.outputs, &run->graph,
+                              run->message);
+}
+
 static bool build(struct run *run)
 {
     WNNNamedOperand *outputs = calloc(run->expected_count + 1, sizeof *outputs);
@@ -347,8 +364,10 @@ static bool build(struct run *run)
         done = wnn_scope_find(&run->scope, outputs[i].name.data, &outputs[i].operand) ||
                fail(run, "an expected output is not computed");
     }
-    done = done && wnn_build_and_wait(run->subject->context, run->builder, run->expected_count, outputs,
-                                      &run->graph, run->message);
+    done = done && (run->subject->serialized
+                        ? build_copy(run, run->expected_count, outputs)
+                        : wnn_build_and_wait(run->subject->context, run->builder, run->expected_count,
+                                             outputs, &run->graph, run->message));
     free(outputs);
     return done;
 }

@@ -17,10 +17,11 @@ enum outcome {
 
 struct subject {
     WNNContext context;
-    bool lossy;   // nodes may run on XNNPACK, which may make an infinity of a NaN
-    bool flushes; // the device takes denormal numbers for 0
-    bool values;  // compare results; otherwise it is enough that a graph is built and computed
-    bool tensors; // compute by dispatch()
+    bool lossy;      // nodes may run on XNNPACK, which may make an infinity of a NaN
+    bool flushes;    // the device takes denormal numbers for 0
+    bool values;     // compare results; otherwise it is enough that a graph is built and computed
+    bool tensors;    // compute by dispatch()
+    bool serialized; // build what a second builder reads of the first one's bytes
 };
 
 // `kind` is the file's: "conformance", "derived" or "validation". `message` says what went wrong.
