@@ -58,17 +58,43 @@ static struct operand *make_empty(const struct rewriter *r, const struct descrip
     return constant ? wnn_graph_add_constant(r->graph, type, constant) : NULL;
 }
 
-// The output becomes `value`.
-static bool replace(const struct rewriter *r, struct node *node, struct operand *value)
+// The output of that index becomes `value`; NULL: no memory.
+static bool replace(const struct rewriter *r, struct node *node, unsigned output, struct operand *value)
 {
     if (!value)
         return wnn_fail_memory(r->context->error);
-    node->out[0]->link = value;
+    node->out[output]->link = value;
     return true;
 }
 
-// Convolutions of no input channels or pixels: the bias.
-static struct operand *convolve_nothing(const struct rewriter *r, const struct node *node)
+// ---------------------------------------------------------------------------------------------------------------
+// What operators make of operands without elements. One function an operator that takes them (IN0 in
+// ops/ops.def) or has some outputs without elements, which have become constants. False: out of memory.
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool make_zeros(const struct rewriter *r, struct node *node)
+{
+    return replace(r, node, 0, zeros(r, &node->out[0]->type));
+}
+
+static bool make_ones(const struct rewriter *r, struct node *node)
+{
+    return replace(r, node, 0, fill(r, &node->out[0]->type, wnnNumberInt64(1)));
+}
+
+static bool make_logarithm_of_zero(const struct rewriter *r, struct node *node)
+{
+    return replace(r, node, 0, fill(r, &node->out[0]->type, wnnNumberFloat64(-(double)INFINITY)));
+}
+
+static bool make_padding(const struct rewriter *r, struct node *node)
+{
+    const struct pad_attrs *attrs = node->attrs;
+    return replace(r, node, 0, fill(r, &node->out[0]->type, attrs->options.value));
+}
+
+// Of no input channels or pixels: the bias.
+static bool convolve_nothing(const struct rewriter *r, struct node *node)
 {
     const struct descriptor *type = &node->out[0]->type;
     bool transposed = node->op == WNN_OP_convTranspose2d;
@@ -76,41 +102,69 @@ static struct operand *convolve_nothing(const struct rewriter *r, const struct n
                                               : ((const WNNConv2dOptions *)node->attrs)->inputLayout;
     struct operand *bias = node->in[2];
     if (!bias)
-        return zeros(r, type);
+        return make_zeros(r, node);
     unsigned channel = layout == WNNInputOperandLayout_NHWC ? 3 : 1;
     struct descriptor image = {type->type, {4, {1, 1, 1, 1}}};
     image.shape.dim[channel] = bias->type.shape.dim[0];
     struct node *reshaped = wnn_rewrite_add_reshape(r->graph, bias, &image, r->before);
-    return reshaped ? expand(r, reshaped->out[0], type) : NULL;
+    return replace(r, node, 0, reshaped ? expand(r, reshaped->out[0], type) : NULL);
 }
 
-// Sums of no products are sums of one product of zeros: the last dimension of these inputs, from 0 to 1.
-static bool contract_zeros(const struct rewriter *r, struct node *node, unsigned a, unsigned a_dim,
-                           unsigned b, unsigned b_dim)
+// Sums of no products are sums of one product of zeros: these dimensions of inputs 0 and 1, from 0 to 1.
+static bool contract_zeros(const struct rewriter *r, struct node *node, unsigned a_dim, unsigned b_dim)
 {
-    struct descriptor first = node->in[a]->type, second = node->in[b]->type;
+    struct descriptor first = node->in[0]->type, second = node->in[1]->type;
     first.shape.dim[a_dim] = second.shape.dim[b_dim] = 1;
-    node->in[a] = zeros(r, &first);
-    node->in[b] = zeros(r, &second);
-    return (node->in[a] && node->in[b]) || wnn_fail_memory(r->context->error);
+    node->in[0] = zeros(r, &first);
+    node->in[1] = zeros(r, &second);
+    return (node->in[0] && node->in[1]) || wnn_fail_memory(r->context->error);
 }
 
 static bool contract_gemm(const struct rewriter *r, struct node *node)
 {
     const WNNGemmOptions *options = node->attrs;
-    return contract_zeros(r, node, 0, !options->aTranspose, 1, options->bTranspose);
+    return contract_zeros(r, node, !options->aTranspose, options->bTranspose);
 }
 
-static void drop_empty_inputs(struct node *node)
+static bool contract_cell(const struct rewriter *r, struct node *node)
 {
+    return contract_zeros(r, node, 1, 1);
+}
+
+// After no steps the states are as they were at first: inputs `state` and those that follow it, or zeros.
+static bool run_network(const struct rewriter *r, struct node *node, unsigned state, unsigned states)
+{
+    if (node->in[0]->type.shape.dim[0] > 0)
+        return contract_zeros(r, node, 2, 2);
+    for (unsigned i = 0; i < states; i++) {
+        struct operand *first = node->in[state + i];
+        if (!replace(r, node, i, first ? first : zeros(r, &node->out[i]->type)))
+            return false;
+    }
+    return true;
+}
+
+static bool run_gru(const struct rewriter *r, struct node *node)
+{
+    return run_network(r, node, 5, 1);
+}
+
+static bool run_lstm(const struct rewriter *r, struct node *node)
+{
+    return run_network(r, node, 6, 2);
+}
+
+static bool drop_empty_inputs(const struct rewriter *r, struct node *node)
+{
+    (void)r;
     unsigned kept = 0;
     for (unsigned i = 0; i < node->in_count; i++)
         if (!is_empty(node->in[i]))
             node->in[kept++] = node->in[i];
     node->in_count = kept;
+    return true;
 }
 
-// The empty outputs of split become constants, and it has the others.
 static bool drop_empty_outputs(const struct rewriter *r, struct node *node)
 {
     struct split_attrs *attrs = node->attrs;
@@ -122,9 +176,6 @@ static bool drop_empty_outputs(const struct rewriter *r, struct node *node)
     for (unsigned i = 0; i < node->out_count; i++) {
         struct operand *out = node->out[i];
         if (is_empty(out)) {
-            out->link = make_empty(r, &out->type);
-            if (!out->link)
-                return wnn_fail_memory(r->context->error);
             out->producer = NULL;
             continue;
         }
@@ -137,65 +188,89 @@ static bool drop_empty_outputs(const struct rewriter *r, struct node *node)
     return true;
 }
 
-// What there is to compute of operands without elements.
-static bool compute_of_nothing(const struct rewriter *r, struct node *node)
+static bool keep_input(const struct rewriter *r, struct node *node)
+{
+    return replace(r, node, 0, node->in[0]);
+}
+
+// Coordinates of no items name all of the input.
+static bool gather_all(const struct rewriter *r, struct node *node)
+{
+    return replace(r, node, 0, expand(r, node->in[0], &node->out[0]->type));
+}
+
+// Coordinates of no items name all of the input: it becomes the last of the updates, if there are any.
+static bool scatter_all(const struct rewriter *r, struct node *node)
 {
     const struct descriptor *type = &node->out[0]->type;
-    switch (node->op) {
-    case WNN_OP_concat:
-        drop_empty_inputs(node);
-        return true;
-    case WNN_OP_scatterElements:
-    case WNN_OP_scatterND: // no updates
-        return replace(r, node, node->in[0]);
-    case WNN_OP_pad:
-        return replace(r, node, fill(r, type, ((const struct pad_attrs *)node->attrs)->options.value));
-    case WNN_OP_reduceSum:
-    case WNN_OP_reduceSumSquare:
-    case WNN_OP_reduceL1:
-    case WNN_OP_reduceL2:
-    case WNN_OP_matmul:
-        return replace(r, node, zeros(r, type));
-    case WNN_OP_reduceProduct:
-        return replace(r, node, fill(r, type, wnnNumberInt64(1)));
-    case WNN_OP_reduceLogSum:
-    case WNN_OP_reduceLogSumExp:
-        return replace(r, node, fill(r, type, wnnNumberFloat64(-(double)INFINITY)));
-    case WNN_OP_gemm:
-        return contract_gemm(r, node);
-    case WNN_OP_conv2d:
-    case WNN_OP_convTranspose2d:
-        return replace(r, node, convolve_nothing(r, node));
-    case WNN_OP_gru:
-    case WNN_OP_lstm:
-        return contract_zeros(r, node, 0, 2, 1, 2);
-    case WNN_OP_gruCell:
-    case WNN_OP_lstmCell:
-        return contract_zeros(r, node, 0, 1, 1, 1);
-    default:
-        return wnn_fail(r->context->error, WNNStatus_UnknownError, "%s of an operand without elements",
-                        wnn_ops[node->op].name);
+    const struct shape *indices = &node->in[1]->type.shape;
+    struct operand *updates = node->in[2];
+    if (is_empty(updates))
+        return keep_input(r, node);
+    struct shape last = updates->type.shape;
+    struct slice_attrs *attrs = wnn_rewrite_attrs(r->graph, WNN_OP_slice);
+    uint32_t starts[WNN_MAX_RANK] = {0}, strides[WNN_MAX_RANK];
+    for (unsigned i = 0; i < last.rank; i++) {
+        strides[i] = 1;
+        if (i < indices->rank - 1) {
+            starts[i] = last.dim[i] - 1;
+            last.dim[i] = 1;
+        }
     }
+    if (!attrs || !wnn_rewrite_list(r->graph, &attrs->starts, starts, last.rank) ||
+        !wnn_rewrite_list(r->graph, &attrs->sizes, last.dim, last.rank) ||
+        !wnn_rewrite_list(r->graph, &attrs->options.strides, strides, last.rank))
+        return wnn_fail_memory(r->context->error);
+    struct descriptor sliced = {type->type, last};
+    struct node *slice = wnn_rewrite_add(r->graph, WNN_OP_slice, updates, &sliced, attrs, r->before);
+    struct node *reshaped = slice ? wnn_rewrite_add_reshape(r->graph, slice->out[0], type, r->before) : NULL;
+    return replace(r, node, 0, reshaped ? reshaped->out[0] : NULL);
 }
+
+static bool (*const rules[WNN_OP_END])(const struct rewriter *, struct node *) = {
+    [WNN_OP_concat] = drop_empty_inputs,
+    [WNN_OP_conv2d] = convolve_nothing,
+    [WNN_OP_convTranspose2d] = convolve_nothing,
+    [WNN_OP_gatherND] = gather_all,
+    [WNN_OP_gemm] = contract_gemm,
+    [WNN_OP_gru] = run_gru,
+    [WNN_OP_gruCell] = contract_cell,
+    [WNN_OP_l2Pool2d] = make_zeros,
+    [WNN_OP_lstm] = run_lstm,
+    [WNN_OP_lstmCell] = contract_cell,
+    [WNN_OP_matmul] = make_zeros,
+    [WNN_OP_pad] = make_padding,
+    [WNN_OP_reduceL1] = make_zeros,
+    [WNN_OP_reduceL2] = make_zeros,
+    [WNN_OP_reduceLogSum] = make_logarithm_of_zero,
+    [WNN_OP_reduceLogSumExp] = make_logarithm_of_zero,
+    [WNN_OP_reduceProduct] = make_ones,
+    [WNN_OP_reduceSum] = make_zeros,
+    [WNN_OP_reduceSumSquare] = make_zeros,
+    [WNN_OP_scatterElements] = keep_input,
+    [WNN_OP_scatterND] = scatter_all,
+    [WNN_OP_split] = drop_empty_outputs,
+};
 
 static bool rewrite(const struct rewriter *r, struct node *node)
 {
     unsigned empty_in = 0, empty_out = 0;
     for (unsigned i = 0; i < node->out_count; i++)
-        empty_out += is_empty(node->out[i]);
-    if (empty_out == node->out_count) {
-        for (unsigned i = 0; i < node->out_count; i++) {
-            node->out[i]->link = make_empty(r, &node->out[i]->type);
-            if (!node->out[i]->link)
-                return wnn_fail_memory(r->context->error);
+        if (is_empty(node->out[i])) {
+            empty_out++;
+            if (!replace(r, node, i, make_empty(r, &node->out[i]->type)))
+                return false;
         }
+    if (empty_out == node->out_count)
         return true;
-    }
-    if (empty_out)
-        return drop_empty_outputs(r, node);
     for (unsigned i = 0; i < node->in_count; i++)
         empty_in += is_empty(node->in[i]);
-    return !empty_in || compute_of_nothing(r, node);
+    if (empty_in + empty_out == 0)
+        return true;
+    if (!rules[node->op])
+        return wnn_fail(r->context->error, WNNStatus_UnknownError, "%s of an operand without elements",
+                        wnn_ops[node->op].name);
+    return rules[node->op](r, node);
 }
 
 bool wnn_remove_empty(struct pass_context *context, struct graph *graph)

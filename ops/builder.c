@@ -282,9 +282,9 @@ static wide wide_of(WNNNumber number)
     return number.type == WNNNumberType_Int64 ? (wide)number.value.i64 : (wide)number.value.u64;
 }
 
-// The items of a range: ceil((end - start) / step), or false if there are none or too many. Exact for
-// integers.
-static bool range_count(WNNNumber start, WNNNumber end, WNNNumber step, uint32_t *count)
+// The items of a range: ceil((end - start) / step), 0 if that is negative; false if there are fewer than
+// `least` or too many. Exact for integers.
+static bool range_count(WNNNumber start, WNNNumber end, WNNNumber step, uint32_t least, uint32_t *count)
 {
     double items = ceil((wnn_number_double(end) - wnn_number_double(start)) / wnn_number_double(step));
     if (start.type != WNNNumberType_Float64 && end.type != WNNNumberType_Float64 &&
@@ -297,7 +297,8 @@ static bool range_count(WNNNumber start, WNNNumber end, WNNNumber step, uint32_t
         wide exact = span <= 0 ? 0 : (span + by - 1) / by;
         items = exact > (wide)WNN_MAX_DIMENSION ? INFINITY : (double)exact;
     }
-    if (!(items >= 1 && items <= WNN_MAX_DIMENSION))
+    items = items < 0 ? 0 : items;
+    if (!(items >= least && items <= WNN_MAX_DIMENSION))
         return false;
     *count = (uint32_t)items;
     return true;
@@ -330,10 +331,11 @@ WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNNumber start
         }
     double by = wnn_number_double(step);
     struct descriptor type = {.type = dataType, .shape = {.rank = 1}};
-    if (by == 0 || !range_count(start, end, step, &type.shape.dim[0])) {
+    uint32_t least = wnn_min_dimension(&builder->limits);
+    if (by == 0 || !range_count(start, end, step, least, &type.shape.dim[0])) {
         wnn_fail(&builder->error, WNNStatus_TypeError,
-                 "range constant from %g to %g in steps of %g; expected 1 to 2147483647 elements",
-                 wnn_number_double(start), wnn_number_double(end), by);
+                 "range constant from %g to %g in steps of %g; expected %u to 2147483647 elements",
+                 wnn_number_double(start), wnn_number_double(end), by, least);
         return NULL;
     }
     if (!wnn_check_limits(&builder->limits, NULL, "range constant", &type, &builder->error) ||
@@ -473,49 +475,42 @@ static const struct op_row *output_row(const struct op_info *info, unsigned inde
     return NULL;
 }
 
-// Whether an operator has a result where some of its input has no elements: a sum or product of nothing, what
-// is beside it, or what it leaves as it is. compiler/remove_empty.c computes them.
-static bool is_defined_for_nothing(const struct op_call *call)
+static bool is_certainly_empty(const struct op_call *call, const struct shape *shape)
 {
-    switch (call->op) {
-    case WNN_OP_reduceL1:
-    case WNN_OP_reduceL2:
-    case WNN_OP_reduceLogSum:
-    case WNN_OP_reduceLogSumExp:
-    case WNN_OP_reduceProduct:
-    case WNN_OP_reduceSum:
-    case WNN_OP_reduceSumSquare:
-    case WNN_OP_matmul:
-    case WNN_OP_gemm:
-    case WNN_OP_conv2d:
-    case WNN_OP_convTranspose2d:
-    case WNN_OP_gru:
-    case WNN_OP_gruCell:
-    case WNN_OP_lstm:
-    case WNN_OP_lstmCell:
-    case WNN_OP_concat:
-    case WNN_OP_scatterElements:
-    case WNN_OP_scatterND:
-        return true;
-    case WNN_OP_pad:
-        return ((const struct pad_attrs *)call->attrs)->options.mode == WNNPaddingMode_Constant;
-    default:
-        return false;
-    }
+    bool empty = false;
+    for (unsigned i = 0; i < shape->rank; i++)
+        empty |= wnn_size_range(call->sizes, shape->dim[i]).max == 0;
+    return empty;
 }
 
-// That elements are not made of none.
+static bool may_be_empty(const struct op_call *call, const struct shape *shape)
+{
+    bool empty = false;
+    for (unsigned i = 0; i < shape->rank; i++)
+        empty |= wnn_size_range(call->sizes, shape->dim[i]).min <= 0;
+    return empty;
+}
+
+// That elements are made of some, or are what the table says can be made of none.
 static bool check_emptiness(struct op_call *call)
 {
-    bool all_empty = true;
-    for (unsigned i = 0; i < call->out_count; i++)
-        all_empty &= wnn_shape_is_empty(&call->out[i].shape);
-    for (unsigned i = 0; !all_empty && i < call->in_count; i++) {
-        const struct operand *in = call->in[i];
-        if (in && wnn_shape_is_empty(&in->type.shape) && !is_defined_for_nothing(call))
-            return wnn_op_fail(
-                call, "an input of shape %s has no elements, and what %s would be of none is not defined",
-                SHAPE_TEXT(&in->type.shape), call->info->name);
+    const struct descriptor *some = NULL;
+    for (unsigned i = 0; i < call->out_count && !some; i++)
+        if (!may_be_empty(call, &call->out[i].shape))
+            some = &call->out[i];
+    if (!some)
+        return true;
+    unsigned index = 0;
+    for (const struct op_row *row = call->info->rows; row->name; row++) {
+        if (!wnn_op_row_is_input(row))
+            continue;
+        unsigned end = row->kind == ROW_INPUT_LIST ? call->in_count : index + 1;
+        for (; index < end; index++) {
+            const struct operand *in = call->in[index];
+            if (in && is_certainly_empty(call, &in->type.shape) && !row->may_be_empty)
+                return wnn_op_fail(call, "%s %s has no elements; expected some, to make a result %s of",
+                                   row->name, SHAPE_OF(call, &in->type.shape), SHAPE_OF(call, &some->shape));
+        }
     }
     return true;
 }

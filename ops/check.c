@@ -17,7 +17,7 @@ bool wnn_check_limits(const WNNLimits *limits, const struct size_table *sizes, c
 {
     const struct shape *shape = &descriptor->shape;
     char text[WNN_SIZES_TEXT];
-    unsigned least = limits->acceptEmptyTensors ? 0 : 1;
+    uint32_t least = wnn_min_dimension(limits);
     for (unsigned i = 0; i < shape->rank; i++) {
         struct bounds range = wnn_size_range(sizes, shape->dim[i]);
         if (range.max < least || range.min > WNN_MAX_DIMENSION)

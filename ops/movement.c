@@ -101,7 +101,10 @@ bool wnn_infer_pad(struct op_call *call)
                  end = attrs->endingPadding.data[i];
         int64_t before = wnn_size_range(call->sizes, begin).min, after = wnn_size_range(call->sizes, end).min,
                 most = before > after ? before : after, room = wnn_size_range(call->sizes, size).max;
-        if (mode == WNNPaddingMode_Reflection && most >= room)
+        if (mode == WNNPaddingMode_Edge && most > 0 && room == 0)
+            return wnn_op_fail(call, "padding %lld of dimension %u; edge padding needs a size of at least 1",
+                               (long long)most, i);
+        if (mode == WNNPaddingMode_Reflection && most > 0 && most >= room)
             return wnn_op_fail(call, "padding %lld of dimension %u; reflection needs less than its size %s",
                                (long long)most, i, SIZE_OF(call, size));
         if (mode == WNNPaddingMode_Symmetric && most > room)
@@ -147,7 +150,7 @@ bool wnn_infer_slice(struct op_call *call)
     for (unsigned i = 0; i < rank; i++) {
         uint32_t start = attrs->starts.data[i], size = attrs->sizes.data[i],
                  stride = attrs->options.strides.data[i];
-        if (size == 0 && !call->limits->acceptEmptyTensors)
+        if (size < wnn_min_dimension(call->limits))
             return wnn_op_fail(call, "sizes[%u] is 0; expected at least 1", i);
         if (stride == 0)
             return wnn_op_fail(call, "strides[%u] is 0; expected at least 1", i);
@@ -200,7 +203,7 @@ bool wnn_infer_split(struct op_call *call)
     }
     struct amount sum = {0};
     for (size_t i = 0; i < attrs->sizes.count; i++) {
-        if (attrs->sizes.data[i] == 0 && !call->limits->acceptEmptyTensors)
+        if (attrs->sizes.data[i] < wnn_min_dimension(call->limits))
             return wnn_op_fail(call, "splits[%zu] is 0; expected at least 1", i);
         sum = wnn_amount_add(call->sizes, sum, wnn_amount(call->sizes, attrs->sizes.data[i]));
     }
@@ -227,7 +230,7 @@ bool wnn_infer_tile(struct op_call *call)
     call->out[0] = *input;
     for (unsigned i = 0; i < input->shape.rank; i++) {
         uint32_t times = attrs->repetitions.data[i];
-        if (times == 0 && !call->limits->acceptEmptyTensors)
+        if (times < wnn_min_dimension(call->limits))
             return wnn_op_fail(call, "repetitions[%u] is 0; expected at least 1", i);
         struct amount size = wnn_amount_product(call->sizes, wnn_amount(call->sizes, input->shape.dim[i]),
                                                 wnn_amount(call->sizes, times));

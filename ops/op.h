@@ -95,7 +95,8 @@ struct op_row {
     enum attr_kind attr;
     enum attr_role role;
     const char *const *names;
-    bool argument; // an attribute that has no default: a positional argument of the method
+    bool argument;     // an attribute that has no default: a positional argument of the method
+    bool may_be_empty; // an operand that may have no elements where the result has some
 };
 
 static inline bool wnn_op_row_is_input(const struct op_row *row)
@@ -297,6 +298,12 @@ bool wnn_op_fail(struct op_call *call, const char *format, ...) __attribute__((f
 // What the specification leaves to implementations: whether the outputs that were inferred, and the work,
 // keep the limits, https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions
 bool wnn_op_check_outputs(struct op_call *call);
+
+// The smallest size of a dimension: 0 where operands without elements are accepted.
+static inline uint32_t wnn_min_dimension(const WNNLimits *limits)
+{
+    return limits->acceptEmptyTensors ? 0 : 1;
+}
 
 // Multiply-adds of one node, or elements where it has none: what WNNLimits.maxOperatorWork counts.
 uint64_t wnn_op_work(enum op op, struct operand *const *in, const struct descriptor *out, unsigned out_count,

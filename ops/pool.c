@@ -43,7 +43,8 @@ bool wnn_infer_pool2d(struct op_call *call)
         !wnn_list_set(call, &options->windowDimensions, (uint32_t[]){image.height, image.width}, 2))
         return false;
     if (!wnn_list_complete(call, "windowDimensions", &options->windowDimensions, 2, 1) ||
-        !wnn_check_sizes(call, "windowDimensions", options->windowDimensions, call->limits->maxWindowSize) ||
+        !wnn_check_sizes(call, "windowDimensions", options->windowDimensions, 1,
+                         call->limits->maxWindowSize) ||
         !wnn_complete_window(call, &options->padding, &options->strides, &options->dilations))
         return false;
     bool sized = options->outputSizes.count != WNN_LIST_ABSENT;

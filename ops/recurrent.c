@@ -17,11 +17,12 @@ static bool check_shape(struct op_call *call, unsigned index, unsigned rank, con
     return true;
 }
 
-// hiddenSize is at least 1, and `blocks` of it a valid dimension.
+// hiddenSize and `blocks` of it are valid dimensions.
 static bool check_hidden_size(struct op_call *call, uint32_t hidden_size, unsigned blocks)
 {
-    if (hidden_size == 0 || (uint64_t)hidden_size * blocks > WNN_MAX_DIMENSION)
-        return wnn_op_fail(call, "hiddenSize is %u; expected 1 to %u", hidden_size,
+    uint32_t least = wnn_min_dimension(call->limits);
+    if (hidden_size < least || (uint64_t)hidden_size * blocks > WNN_MAX_DIMENSION)
+        return wnn_op_fail(call, "hiddenSize is %u; expected %u to %u", hidden_size, least,
                            WNN_MAX_DIMENSION / blocks);
     return true;
 }
@@ -61,7 +62,7 @@ static bool check_network(struct op_call *call, uint32_t steps, uint32_t hidden_
                           WNNRecurrentNetworkDirection direction, unsigned gates, struct network *network)
 {
     const struct shape *input = &call->in[0]->type.shape;
-    if (steps == 0 || wnn_sizes_differ(call->sizes, input->dim[0], steps))
+    if (wnn_sizes_differ(call->sizes, input->dim[0], steps))
         return wnn_op_fail(call, "steps is %s; expected %s, the first dimension of input %s",
                            SIZE_OF(call, steps), SIZE_OF(call, input->dim[0]), SHAPE_OF(call, input));
     if (!check_hidden_size(call, hidden_size, 2 * gates))

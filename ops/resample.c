@@ -11,6 +11,7 @@ bool wnn_infer_resample2d(struct op_call *call)
 {
     WNNResample2dOptions *options = call->attrs;
     const struct descriptor *input = &call->in[0]->type;
+    uint32_t least = wnn_min_dimension(call->limits);
     bool scaled = options->scales.count != WNN_LIST_ABSENT, sized = options->sizes.count != WNN_LIST_ABSENT;
     if (scaled && options->scales.count != 2)
         return wnn_op_fail(call, "scales has %zu items; expected 2", options->scales.count);
@@ -19,7 +20,7 @@ bool wnn_infer_resample2d(struct op_call *call)
             return wnn_op_fail(call, "scales[%u] is %g; expected more than 0", i,
                                (double)options->scales.data[i]);
     if (sized && (!wnn_list_complete(call, "sizes", &options->sizes, 2, 1) ||
-                  !wnn_check_sizes(call, "sizes", options->sizes, 0)))
+                  !wnn_check_sizes(call, "sizes", options->sizes, least, 0)))
         return false;
     if (options->axes.count == WNN_LIST_ABSENT && !wnn_list_set(call, &options->axes, (uint32_t[]){2, 3}, 2))
         return false;
@@ -33,10 +34,10 @@ bool wnn_infer_resample2d(struct op_call *call)
         double scale = scaled ? (double)options->scales.data[i] : 1;
         struct amount exact = wnn_amount_scaled(call->sizes, size, scale);
         struct bounds range = wnn_amount_range(call->sizes, &exact);
-        if (!sized && (range.max < 1 || range.min > WNN_MAX_DIMENSION))
-            return wnn_op_fail(call, "dimension %u of %s scaled by %g would be %g; expected 1 to 2147483647",
+        if (!sized && (range.max < least || range.min > WNN_MAX_DIMENSION))
+            return wnn_op_fail(call, "dimension %u of %s scaled by %g would be %g; expected %u to 2147483647",
                                axis, SIZE_OF(call, size), scale,
-                               floor((double)wnn_size_range(call->sizes, size).min * scale));
+                               floor((double)wnn_size_range(call->sizes, size).min * scale), least);
         result[i] = sized ? options->sizes.data[i] : wnn_amount_size(call->sizes, &exact);
         call->out[0].shape.dim[axis] = result[i];
     }

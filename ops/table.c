@@ -23,17 +23,19 @@ static const char *const gruLayout_names[] = {"zrn", "rzn", NULL};
 static const char *const lstmLayout_names[] = {"iofg", "ifgo", NULL};
 
 #define SAME(i) (WNN_SAME | (i))
-#define OPERAND(kind, name, allowed, required, low, high, offset)                                            \
-    {ROW_##kind, #name, allowed, required, low, high, offset, ATTR_u32, ROLE_NONE, NULL, false},
-#define IN(name, ...)  OPERAND(INPUT, name, __VA_ARGS__, 0)
-#define INS(name, ...) OPERAND(INPUT_LIST, name, __VA_ARGS__, 0)
+#define OPERAND(kind, empty, name, allowed, required, low, high, offset)                                     \
+    {ROW_##kind, #name, allowed, required, low, high, offset, ATTR_u32, ROLE_NONE, NULL, false, empty},
+#define IN(name, ...)   OPERAND(INPUT, false, name, __VA_ARGS__, 0)
+#define INS(name, ...)  OPERAND(INPUT_LIST, false, name, __VA_ARGS__, 0)
+#define IN0(name, ...)  OPERAND(INPUT, true, name, __VA_ARGS__, 0)
+#define INS0(name, ...) OPERAND(INPUT_LIST, true, name, __VA_ARGS__, 0)
 #define INO(options, name, ...)                                                                              \
-    OPERAND(OPTIONAL_INPUT, name, __VA_ARGS__, offsetof(WNN##options##Options, name))
-#define OUT(name, ...)  OPERAND(OUTPUT, name, __VA_ARGS__, 0)
-#define OUTO(name, ...) OPERAND(OPTIONAL_OUTPUT, name, __VA_ARGS__, 0)
-#define OUTS(name, ...) OPERAND(OUTPUT_LIST, name, __VA_ARGS__, 0)
+    OPERAND(OPTIONAL_INPUT, false, name, __VA_ARGS__, offsetof(WNN##options##Options, name))
+#define OUT(name, ...)  OPERAND(OUTPUT, false, name, __VA_ARGS__, 0)
+#define OUTO(name, ...) OPERAND(OPTIONAL_OUTPUT, false, name, __VA_ARGS__, 0)
+#define OUTS(name, ...) OPERAND(OUTPUT_LIST, false, name, __VA_ARGS__, 0)
 #define ATTRIBUTE(name, offset, names, argument, ...)                                                        \
-    {ROW_ATTRIBUTE, #name, 0, 0, 0, 0, offset, __VA_ARGS__, names, argument},
+    {ROW_ATTRIBUTE, #name, 0, 0, 0, 0, offset, __VA_ARGS__, names, argument, false},
 #define OPT(options, member, kind)                                                                           \
     ATTRIBUTE(member, offsetof(WNN##options##Options, member), NULL, false, KIND_##kind)
 #define OPE(options, member, enumeration) OPA(options, member, member, enumeration)

@@ -23,11 +23,12 @@ bool wnn_check_items(struct op_call *call, const char *name, WNNUint32List list,
     return true;
 }
 
-bool wnn_check_sizes(struct op_call *call, const char *name, WNNUint32List list, uint32_t most)
+bool wnn_check_sizes(struct op_call *call, const char *name, WNNUint32List list, uint32_t least,
+                     uint32_t most)
 {
     for (size_t i = 0; i < list.count; i++) {
         struct bounds range = wnn_size_range(call->sizes, list.data[i]);
-        if (range.max == 0)
+        if (range.max < least)
             return wnn_op_fail(call, "%s[%zu] is 0; expected at least 1", name, i);
         if (most && range.min > most)
             return wnn_op_fail(call, "%s[%zu] is %s; expected at most %u", name, i,

@@ -10,7 +10,9 @@
 
 // Checks that each item is at least 1, and at most `most`; 0: any.
 bool wnn_check_items(struct op_call *call, const char *name, WNNUint32List list, uint32_t most);
-bool wnn_check_sizes(struct op_call *call, const char *name, WNNUint32List list, uint32_t most);
+// The same of sizes, which may be unknown, and at least `least`.
+bool wnn_check_sizes(struct op_call *call, const char *name, WNNUint32List list, uint32_t least,
+                     uint32_t most);
 
 // The attributes of every window: four paddings, two strides and dilations of at least 1.
 bool wnn_complete_window(struct op_call *call, WNNUint32List *padding, WNNUint32List *strides,
