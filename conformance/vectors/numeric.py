@@ -131,7 +131,7 @@ def to_json(t, constant=False):
     if constant:
         out["constant"] = True
     flat = np.ascontiguousarray(t.a).reshape(-1)
-    raw = flat.view(np.uint8).reshape(flat.size, -1)
+    raw = flat.view(np.uint8).reshape(flat.size, flat.itemsize)
     if t.is_float:
         data = [_json_float(v) for v in flat]
     elif BITS[t.type] == 64:

@@ -261,7 +261,7 @@ def _cast(x, at):
 def _blockwise(array, shape):
     """Repeat the elements of an array so that it covers a shape whose sizes are multiples of its own."""
     for axis, size in enumerate(shape):
-        array = np.repeat(array, size // array.shape[axis], axis=axis)
+        array = np.repeat(array, size // max(array.shape[axis], 1), axis=axis)
     return array
 
 

@@ -31,9 +31,15 @@ def _conv2d(x, at):
     order = {"oihw": (0, 1, 2, 3), "hwio": (3, 2, 0, 1), "ohwi": (0, 3, 1, 2), "ihwo": (3, 0, 1, 2)}
     weight = x["filter"].real().transpose(order[at.get("filterLayout", "oihw")])
     top, bottom, left, right = at.get("padding", [0, 0, 0, 0])
-    image = functional.pad(_torch(_to_nchw(t.real(), layout)), (left, right, top, bottom))
-    result = functional.conv2d(image, _torch(weight), None, at.get("strides", [1, 1]), 0,
-                               at.get("dilations", [1, 1]), at.get("groups", 1)).numpy()
+    image = _to_nchw(t.real(), layout)
+    strides, dilations = at.get("strides", [1, 1]), at.get("dilations", [1, 1])
+    if image.size and weight.size:
+        image = functional.pad(_torch(image), (left, right, top, bottom))
+        result = functional.conv2d(image, _torch(weight), None, strides, 0, dilations, at.get("groups", 1)).numpy()
+    else:
+        sizes = [pool_size(image.shape[2 + i], weight.shape[2 + i], *[(top, bottom), (left, right)][i], strides[i],
+                           dilations[i], "floor") for i in (0, 1)]
+        result = np.zeros([image.shape[0], weight.shape[0]] + sizes, image.dtype)
     if "bias" in x:
         result = result + x["bias"].real()[None, :, None, None]
     return activate(from_real(t.type, _from_nchw(result, layout)), at.get("activation"))
@@ -45,8 +51,13 @@ def _conv_transpose2d(x, at):
     order = {"iohw": (0, 1, 2, 3), "hwoi": (3, 2, 0, 1), "ohwi": (3, 0, 1, 2)}
     weight = x["filter"].real().transpose(order[at.get("filterLayout", "iohw")])
     padding, strides = at.get("padding", [0, 0, 0, 0]), at.get("strides", [1, 1])
-    full = functional.conv_transpose2d(_torch(_to_nchw(t.real(), layout)), _torch(weight), None, strides, 0, 0,
-                                       at.get("groups", 1), at.get("dilations", [1, 1])).numpy()
+    image, dilations, groups = _to_nchw(t.real(), layout), at.get("dilations", [1, 1]), at.get("groups", 1)
+    if image.size and weight.size:
+        full = functional.conv_transpose2d(_torch(image), _torch(weight), None, strides, 0, 0, groups,
+                                           dilations).numpy()
+    else:
+        reach = [(image.shape[2 + i] - 1) * strides[i] + (weight.shape[2 + i] - 1) * dilations[i] + 1 for i in (0, 1)]
+        full = np.zeros([image.shape[0], weight.shape[1] * groups] + reach, image.dtype)
     extra = at.get("outputPadding", [0, 0])
     sizes = at.get("outputSizes")
     if sizes is None:
@@ -88,7 +99,7 @@ def _pool(x, at, name):
         if not taps[0][row] or not taps[1][column]:
             continue
         values = image[:, :, taps[0][row]][:, :, :, taps[1][column]]
-        values = values.reshape(values.shape[:2] + (-1,))
+        values = values.reshape(values.shape[:2] + (values.shape[2] * values.shape[3],))
         if name == "maxPool2d":
             out[:, :, row, column] = np.max(values, axis=2)  # np.max propagates NaN
         elif name == "averagePool2d":
@@ -168,14 +179,14 @@ def _layer_normalization(x, at):
 def _softmax(x, at):
     t, axis = x["input"], at.get("axis", 1)
     value = t.real()
-    e = np.exp(value - value.max(axis=axis, keepdims=True))
+    e = np.exp(value - value.max(axis=axis, keepdims=True, initial=-np.inf))
     return from_real(t.type, e / e.sum(axis=axis, keepdims=True))
 
 
 # ---- reductions -----------------------------------------------------------------------------------------------
 
 def _log_sum_exp(v, axes):
-    top = v.max(axis=axes, keepdims=True)
+    top = v.max(axis=axes, keepdims=True, initial=-np.inf)
     base = np.where(np.isfinite(top), top, 0)
     return np.log(np.exp(v - base).sum(axis=axes, keepdims=True)) + base
 
@@ -215,7 +226,7 @@ def _arg(x, at, name):
     else:
         axes, kind, last = sorted(at.get("axes", range(t.a.ndim))), "int64", at.get("selectLastIndex", False)
     others = [i for i in range(t.a.ndim) if i not in axes]
-    rows = t.a.transpose(others + axes).reshape([t.a.shape[i] for i in others] + [-1])
+    rows = t.a.transpose(others + axes).reshape([t.a.shape[i] for i in others] + [int(np.prod([t.a.shape[i] for i in axes]))])
     out = np.zeros(rows.shape[:-1], dtype=object)
     for index in np.ndindex(out.shape):
         best = None
@@ -249,6 +260,8 @@ def _resample_axis(value, axis, size, linear):
     """Resample one axis with half-pixel centres; source positions are exact fractions."""
     count = value.shape[axis]
     value = np.moveaxis(value, axis, 0)
+    if size == 0:
+        return np.moveaxis(value[:0], 0, axis)
     rows = []
     for target in range(size):
         source = Fraction(2 * target + 1, 2) * Fraction(count, size) - Fraction(1, 2)
