@@ -26,6 +26,7 @@ static const char usage[] =
     "  --junit=FILE           write a report in JUnit's format\n"
     "  --disputed=FILE        skip the vectors that FILE lists\n"
     "  --strict-numerics      what operators give one by one: rounding, overflow, NaN, denormals\n"
+    "  --refuse-empty         dimensions of size 0 are refused, as the published text does\n"
     "  --tensors              compute by dispatch()\n"
     "  --serialized           build what a second builder reads of the first one's bytes\n"
     "  --threads=N            compute threads; default: one per processor\n"
@@ -43,7 +44,7 @@ struct dispute {
 
 struct program {
     const char *backend, *filter, *junit, *disputed;
-    bool verbose, strict_numerics, list_passes;
+    bool verbose, strict_numerics, refuse_empty, list_passes;
     uint32_t threads, skipped_passes;
     struct subject subject;
     struct dispute *disputes;
@@ -337,6 +338,7 @@ static bool read_options(struct program *program, int count, char **arguments)
         {"junit", required_argument, NULL, 'j'},
         {"disputed", required_argument, NULL, 'd'},
         {"strict-numerics", no_argument, NULL, 's'},
+        {"refuse-empty", no_argument, NULL, 'e'},
         {"tensors", no_argument, NULL, 'm'},
         {"serialized", no_argument, NULL, 'z'},
         {"threads", required_argument, NULL, 't'},
@@ -361,6 +363,9 @@ static bool read_options(struct program *program, int count, char **arguments)
             break;
         case 'd':
             program->disputed = optarg;
+            break;
+        case 'e':
+            program->refuse_empty = true;
             break;
         case 'm':
             program->subject.tensors = true;
@@ -414,6 +419,9 @@ static bool create_context(struct program *program, int *code)
         return false;
     }
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNLimits limits = WNN_LIMITS_INIT;
+    limits.acceptEmptyTensors = !program->refuse_empty;
+    descriptor.limits = &limits;
     descriptor.strictNumerics = program->strict_numerics;
     descriptor.threadCount = program->threads;
     descriptor.errorCallbackInfo.callback = print_error;

@@ -29,6 +29,8 @@ uint32_t wnn_random_size(struct random_graph *graph)
 {
     static const uint16_t sizes[] = {1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9, 13, 16, 17, 33};
     static const uint16_t large[] = {48, 63, 64, 65, 100, 130, 257, 515, 1030};
+    if (graph->empty && chance(graph, 12))
+        return 0;
     if (graph->most_elements == MANY_ELEMENTS && chance(graph, 30))
         return large[below(graph, sizeof large / sizeof large[0])];
     return sizes[below(graph, sizeof sizes / sizeof sizes[0])];
@@ -75,7 +77,7 @@ struct shape wnn_random_shape(struct random_graph *graph, unsigned min_rank, uns
         shape.dim[d] = wnn_random_size(graph);
         if (elements * shape.dim[d] > graph->most_elements)
             shape.dim[d] = elements > graph->most_elements ? 1 : 1 + below(graph, 2);
-        elements *= shape.dim[d];
+        elements *= shape.dim[d] ? shape.dim[d] : 1;
     }
     return shape;
 }
@@ -311,11 +313,12 @@ struct value *wnn_random_emit(struct random_graph *graph, enum op op, unsigned c
                               struct value *const *values, const void *attrs, double low, double high)
 {
     WNNOperand operands[MAX_VALUES], outputs[16];
-    bool exact = true;
+    bool exact = true, of_nothing = false; // of which not every operator has a result
     for (unsigned i = 0; i < count; i++) {
         if (values[i] == NULL)
             return NULL;
         operands[i] = values[i]->operand;
+        of_nothing |= wnn_shape_is_empty(&values[i]->type.shape);
     }
     if (graph->value_count + 16 > MAX_VALUES)
         return NULL;
@@ -323,7 +326,9 @@ struct value *wnn_random_emit(struct random_graph *graph, enum op op, unsigned c
     size_t node_count = recorded->node_count;
     size_t output_count = wnn_builder_call(graph->builder, op, count, operands, attrs, 16, outputs);
     if (output_count == 0) {
-        graph->refused = true;
+        graph->refused = !of_nothing;
+        if (of_nothing)
+            wnnGraphBuilderClearError(graph->builder);
         return NULL;
     }
     graph->uses[op]++;
@@ -470,6 +475,8 @@ void wnn_random_graph(uint64_t seed, struct random_kind kind, WNNGraphBuilder bu
     graph->most_elements = chance(graph, 5) && !kind.small ? MANY_ELEMENTS : ELEMENTS;
     graph->most_rank = chance(graph, 12) ? WNN_MAX_RANK : USUAL_RANK;
     graph->edges = (chance(graph, 2) || kind.edges) && !kind.small;
+    // Of the seed, so that all others stay as they are.
+    graph->empty = builder->limits.acceptEmptyTensors && seed % 8 == 0 && !graph->edges && !kind.hostile;
     if (graph->edges) {
         graph->most_elements = EDGE_ELEMENTS;
         operators = 1 + below(graph, 5);

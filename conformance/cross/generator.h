@@ -28,12 +28,18 @@ static inline uint64_t draw(struct random_graph *graph)
 
 static inline uint32_t below(struct random_graph *graph, uint32_t end)
 {
-    return (uint32_t)(draw(graph) % end);
+    return (uint32_t)(draw(graph) % (end ? end : 1));
 }
 
 static inline bool chance(struct random_graph *graph, unsigned percent)
 {
     return below(graph, 100) < percent;
+}
+
+// A size from 1 to `most`; in a graph of operands without elements 0, now and then.
+static inline uint32_t some(struct random_graph *graph, uint32_t most)
+{
+    return graph->empty && chance(graph, 12) ? 0 : 1 + below(graph, most);
 }
 
 static inline double between(struct random_graph *graph, double low, double high)

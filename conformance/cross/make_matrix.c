@@ -79,7 +79,7 @@ void wnn_make_attention(struct random_graph *graph)
     WNNDataType type = wnn_random_type(graph, FLOATS);
     struct shape heads = {below(graph, 3), {1 + below(graph, 2), 1}}, shared = heads;
     uint32_t rows = 7 + below(graph, 10), depth = 1 + below(graph, 8);
-    uint32_t columns = 1 + below(graph, 20), width = 1 + below(graph, 8);
+    uint32_t columns = some(graph, 20), width = some(graph, 8);
     if (graph->edges) {
         rows = wnn_random_edge(graph, 130);
         columns = wnn_random_edge(graph, EDGE_SCORES / rows);
@@ -119,8 +119,8 @@ void wnn_make_recurrent(struct random_graph *graph, enum op op)
 {
     bool cell = op == WNN_OP_gruCell || op == WNN_OP_lstmCell,
          lstm = op == WNN_OP_lstm || op == WNN_OP_lstmCell;
-    uint32_t steps = cell ? 1 : 1 + below(graph, 4), batch = 1 + below(graph, 3), size = 1 + below(graph, 5),
-             hidden = 1 + below(graph, 6), blocks = lstm ? 4 : 3;
+    uint32_t steps = cell ? 1 : some(graph, 4), batch = some(graph, 3), size = some(graph, 5),
+             hidden = some(graph, 6), blocks = lstm ? 4 : 3;
     WNNRecurrentNetworkDirection direction = (WNNRecurrentNetworkDirection)(1 + below(graph, 3));
     uint32_t directions = !cell && direction == WNNRecurrentNetworkDirection_Both ? 2 : 1;
     WNNDataType type = wnn_random_type(graph, FLOATS);

@@ -22,10 +22,10 @@ void wnn_make_movement(struct random_graph *graph, enum op op)
         unsigned more = rank < graph->most_rank ? below(graph, 2) : 0;
         attrs.newShape.count += more;
         for (unsigned d = 0; d < rank + more; d++) {
-            list[0][d] = d < more ? 1 + below(graph, 3) : shape->dim[d - more];
+            list[0][d] = d < more ? some(graph, 3) : shape->dim[d - more];
             if (d >= more && list[0][d] == 1)
-                list[0][d] = 1 + below(graph, 4);
-            elements *= d < more ? list[0][d] : list[0][d] / shape->dim[d - more];
+                list[0][d] = some(graph, 4);
+            elements *= d < more || shape->dim[d - more] == 1 ? list[0][d] : 1;
         }
         if (elements <= 2 * graph->most_elements)
             wnn_random_emit(graph, op, 1, &x, &attrs, x->low, x->high);
@@ -65,7 +65,8 @@ void wnn_make_movement(struct random_graph *graph, enum op op)
             attrs.options.strides = (WNNUint32List){list[2], rank};
         for (unsigned d = 0; d < rank; d++) {
             list[0][d] = below(graph, shape->dim[d]);
-            list[1][d] = 1 + below(graph, shape->dim[d] - list[0][d]);
+            uint32_t rest = shape->dim[d] - list[0][d];
+            list[1][d] = rest ? some(graph, rest) : 0;
             list[2][d] = 1 + below(graph, 3);
         }
         wnn_random_emit(graph, op, 1, &x, &attrs, x->low, x->high);
@@ -74,8 +75,8 @@ void wnn_make_movement(struct random_graph *graph, enum op op)
     case WNN_OP_split: {
         struct split_attrs attrs = {.options = WNN_SPLIT_OPTIONS_INIT, .sizes = WNN_UINT32_LIST_INIT};
         attrs.options.axis = below(graph, rank);
-        uint32_t size = shape->dim[attrs.options.axis], first = 1 + below(graph, size);
-        attrs.count = size <= 8 && chance(graph, 30) ? size : 1;
+        uint32_t size = shape->dim[attrs.options.axis], first = size ? some(graph, size) : 0;
+        attrs.count = size > 0 && size <= 8 && chance(graph, 30) ? size : 1;
         if (chance(graph, 60)) {
             attrs.sizes = (WNNUint32List){list[0], first < size ? 2 : 1};
             list[0][0] = first;
@@ -87,7 +88,7 @@ void wnn_make_movement(struct random_graph *graph, enum op op)
     case WNN_OP_tile: {
         struct tile_attrs attrs = {WNN_OPERATOR_OPTIONS_INIT, {list[0], rank}};
         for (unsigned d = 0; d < rank; d++) {
-            list[0][d] = chance(graph, 30) ? 2 + below(graph, 2) : 1;
+            list[0][d] = chance(graph, 30) ? 1 + some(graph, 2) : some(graph, 1);
             elements *= list[0][d];
         }
         if (elements <= 3 * graph->most_elements)
@@ -153,7 +154,7 @@ void wnn_make_concat(struct random_graph *graph)
             parts[filled++] = value;
     }
     while (filled < count) {
-        shape.dim[attrs.axis] = 1 + below(graph, 3);
+        shape.dim[attrs.axis] = some(graph, 3);
         parts[filled] = wnn_random_new(graph, parts[0]->type.type, shape);
         if (parts[filled++] == NULL)
             return;
@@ -184,12 +185,12 @@ void wnn_make_gather(struct random_graph *graph, enum op op)
             graph, (struct wish){INDICES, 0, WNN_MAX_RANK + 1 - shape.rank, true, -MOST, MOST});
     } else if (op == WNN_OP_gatherElements || op == WNN_OP_scatterElements) {
         struct shape indices = shape;
-        indices.dim[options.axis] = 1 + below(graph, 5);
+        indices.dim[options.axis] = some(graph, 5);
         updates = indices;
         operands[1] = wnn_random_new(graph, wnn_random_type(graph, INDICES), indices);
         attrs = op == WNN_OP_gatherElements ? (const void *)&options : &scatter;
     } else {
-        unsigned given = 1 + below(graph, shape.rank);
+        unsigned given = some(graph, shape.rank);
         unsigned room = WNN_MAX_RANK - (shape.rank - given);
         struct shape indices = wnn_random_shape(graph, 0, room < 2 ? room : 2);
         updates = indices;

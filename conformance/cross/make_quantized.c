@@ -99,7 +99,7 @@ static struct value *convolve(struct random_graph *graph, struct value *x)
     const uint32_t *dim = x->type.shape.dim;
     uint32_t channels = dim[last ? 3 : 1], groups = 1, outputs;
     if (chance(graph, 50))
-        groups = chance(graph, 70) ? channels : channels % 2 == 0 ? 2 : 1;
+        groups = chance(graph, 70) && channels > 0 ? channels : channels % 2 == 0 ? 2 : 1;
     outputs = groups * (groups == channels && chance(graph, 70) ? 1 : wnn_random_size(graph));
     if (outputs > groups && (size_t)outputs * (channels / groups) > MAX_WEIGHTS)
         outputs = groups;
@@ -114,7 +114,7 @@ static struct value *convolve(struct random_graph *graph, struct value *x)
             size[i] = 15 + below(graph, 3);
             padding[2 * i] = below(graph, 17);
         }
-        while ((size[i] - 1) * dilations[i] + 1 > in + padding[2 * i] + padding[2 * i + 1])
+        while (size[i] > 1 && (size[i] - 1) * dilations[i] + 1 > in + padding[2 * i] + padding[2 * i + 1])
             size[i]--;
     }
     options.strides = (WNNUint32List){strides, 2};
@@ -190,8 +190,8 @@ static struct value *move(struct random_graph *graph, struct value *x)
     uint32_t permutation[WNN_MAX_RANK];
     unsigned rank = x->type.shape.rank;
     if (chance(graph, 50)) {
-        uint32_t flat[2] = {x->type.shape.dim[0],
-                            (uint32_t)wnn_shape_elements(&x->type.shape) / x->type.shape.dim[0]};
+        uint32_t first = x->type.shape.dim[0];
+        uint32_t flat[2] = {first, first ? (uint32_t)(wnn_shape_elements(&x->type.shape) / first) : 0};
         struct expand_attrs attrs = {WNN_OPERATOR_OPTIONS_INIT, {flat, 2}};
         return wnn_random_emit(graph, WNN_OP_reshape, 1, &x, &attrs, x->low, x->high);
     }

@@ -42,7 +42,9 @@ void wnn_make_reduction(struct random_graph *graph, enum op op)
         most = members * magnitude(x) * magnitude(x);
     else if (op == WNN_OP_reduceProduct)
         most = members > 24 ? NO_LIMIT : pow(fmax(magnitude(x), 1), members);
-    if (wnn_dtype_is_float(x->type.type) && !fits(x, most))
+    if (members == 0)
+        most = logarithm || op == WNN_OP_reduceLogSumExp ? NO_LIMIT : 1;
+    else if (wnn_dtype_is_float(x->type.type) && !fits(x, most))
         return;
     wnn_random_emit(graph, op, 1, &x, &options,
                     op == WNN_OP_reduceMin || op == WNN_OP_reduceMax ? x->low : -most, most);

@@ -8,8 +8,7 @@
 
 static struct shape random_image(struct random_graph *graph)
 {
-    struct shape shape = {
-        4, {1 + below(graph, 2), 1 + below(graph, 8), 1 + below(graph, 9), 1 + below(graph, 9)}};
+    struct shape shape = {4, {some(graph, 2), some(graph, 8), some(graph, 9), some(graph, 9)}};
     if (graph->edges)
         shape.dim[1 + below(graph, 3)] = wnn_random_edge(graph, 1060);
     return shape;
@@ -68,7 +67,7 @@ static bool window_fits(const struct window *window, const struct shape *shape, 
                  padded = size + window->padding[2 * i] + window->padding[2 * i + 1];
         if (padded < (uint64_t)(window->size[i] - 1) * window->dilations[i] + 1)
             return false;
-        elements *= (double)padded / (double)size;
+        elements *= size ? (double)padded / (double)size : 1;
     }
     return elements < INT32_MAX;
 }
@@ -96,8 +95,8 @@ void wnn_make_convolution(struct random_graph *graph, enum op op)
     if (!transposed)
         stretch(graph, &window);
     if (chance(graph, 40))
-        groups = chance(graph, 50) ? channels : channels % 2 == 0 ? 2 : 1;
-    uint32_t per_group = 1 + below(graph, 4);
+        groups = chance(graph, 50) && channels > 0 ? channels : channels % 2 == 0 ? 2 : 1;
+    uint32_t per_group = some(graph, 4);
     if (channels > 33 || !window_fits(&window, &x->type.shape, nhwc ? 1 : 2))
         return;
     uint32_t outputs = per_group * groups;
@@ -188,9 +187,10 @@ void wnn_make_resample(struct random_graph *graph)
         axes[1] = axes[0] + 1;
     }
     for (unsigned i = 0; i < 2; i++) {
-        sizes[i] = 1 + below(graph, 9);
+        sizes[i] = some(graph, 9);
         scales[i] = (float)(1 + below(graph, 3));
-        elements = elements / x->type.shape.dim[axes[i]] * (sizes[i] > 27 ? sizes[i] : 27);
+        uint32_t size = x->type.shape.dim[axes[i]];
+        elements = elements / (size ? size : 1) * (sizes[i] > 27 ? sizes[i] : 27);
     }
     if (elements > 60 * graph->most_elements)
         return;

@@ -47,6 +47,7 @@ struct random_graph {
     size_t most_elements; // of a new operand, or so; what is made of it has some times as many
     unsigned most_rank;   // likewise
     struct random_kind kind;
+    bool empty;                  // sizes may be 0
     bool edges;                  // sizes are those at which kernels cut their loops
     bool special;                // floats include NaN, infinities and such; all operators are exact ones
     unsigned uses[WNN_OP_COUNT]; // how often each operator was recorded

@@ -136,14 +136,16 @@ static bool compute(struct side *side, struct text *message)
         const struct value *value = recorded->outputs[i].value;
         size_t bytes = wnn_descriptor_bytes(&value->type);
         if (side->outputs != NULL && side->outputs[i] == NULL)
-            side->outputs[i] = malloc(bytes);
+            side->outputs[i] = malloc(bytes + 1);
         if (side->outputs == NULL || side->outputs[i] == NULL) {
             wnn_text_add(message, "out of memory");
             return false;
         }
         memset(side->outputs[i], 0x5A, bytes);
-        outputs[i] = (WNNNamedBuffer){
-            {recorded->outputs[i].name, WNN_STRLEN}, side->outputs[i], bytes, value->type.type};
+        outputs[i] = (WNNNamedBuffer){{recorded->outputs[i].name, WNN_STRLEN},
+                                      bytes ? side->outputs[i] : NULL,
+                                      bytes,
+                                      value->type.type};
     }
     return (side->tensors ? wnn_dispatch_and_wait : wnn_compute_and_wait)(
         side->context, side->graph, input_count, inputs, recorded->output_count, outputs, message);

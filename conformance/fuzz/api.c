@@ -203,6 +203,7 @@ static bool open_session(struct world *w)
     limits.maxWindowSize = tight % 32 == 30 ? 3 : 0;
     limits.maxStride = tight % 32 == 29 ? 2 : 0;
     limits.maxDilation = tight % 32 == 28 ? 2 : 0;
+    limits.acceptEmptyTensors = byte & 8;
     limits.maxOperatorWork = 1u << 22;
     limits.maxGraphWork = 1u << 24;
     limits.maxPendingRequests = tight % 32 == 27 ? 3 : 0;
@@ -231,7 +232,8 @@ static bool open_session(struct world *w)
     WNNStatus status = wnnCreateContext(&descriptor, &s->context);
     if (status == WNNStatus_Success) {
         w->session_count++;
-        s->recorder = (struct recorder){.bytes = b, .context = s->context};
+        s->recorder =
+            (struct recorder){.bytes = b, .context = s->context, .empty = limits.acceptEmptyTensors};
         return true;
     }
     if (on_gpu() && status == WNNStatus_NotSupportedError) {
@@ -1037,7 +1039,8 @@ static void run_command(struct world *w, uint8_t byte)
         break;
     case 61:
         wnnGraphBuilderRelease(s->recorder.builder);
-        s->recorder = (struct recorder){.bytes = &w->bytes, .context = s->context};
+        s->recorder =
+            (struct recorder){.bytes = &w->bytes, .context = s->context, .empty = s->recorder.empty};
         break;
     case 62:
         if (byte >= 192) {

@@ -336,17 +336,18 @@ static void build(struct run *run)
     wnnGraphRelease(graph);
 }
 
-static WNNContext create_context(void)
+static WNNContext create_context(bool accept_empty)
 {
-    static const WNNLimits limits = {.maxTensorByteLength = 1u << 20,
-                                     .maxMemoryBytes = MAX_MEMORY,
-                                     .maxConstantBytes = 8u << 20,
-                                     .maxOperators = MAX_CALLS,
-                                     .maxOperands = 4 * MAX_OPERANDS,
-                                     .maxInputsAndOutputs = 64,
-                                     .maxStringLength = 100,
-                                     .maxOperatorWork = 1u << 22,
-                                     .maxGraphWork = 1u << 24};
+    const WNNLimits limits = {.maxTensorByteLength = 1u << 20,
+                              .maxMemoryBytes = MAX_MEMORY,
+                              .maxConstantBytes = 8u << 20,
+                              .maxOperators = MAX_CALLS,
+                              .maxOperands = 4 * MAX_OPERANDS,
+                              .maxInputsAndOutputs = 64,
+                              .maxStringLength = 100,
+                              .maxOperatorWork = 1u << 22,
+                              .maxGraphWork = 1u << 24,
+                              .acceptEmptyTensors = accept_empty};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.limits = &limits;
     descriptor.threadCount = 2;
@@ -371,7 +372,7 @@ static void check_counters(WNNContext context)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct run run = {.bytes = data, .length = size};
-    run.context = create_context();
+    run.context = create_context(size % 2);
     if (wnnContextCreateGraphBuilder(run.context, &run.builder) != WNNStatus_Success)
         abort();
     add_source(&run);

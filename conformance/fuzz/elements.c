@@ -159,7 +159,8 @@ void fuzz_prepare_gather(struct recorder *r, struct call *call)
     default:
         break;
     }
-    uint32_t coordinates = 1 + BELOW(r, shape->rank), room = WNN_MAX_RANK - (shape->rank - coordinates);
+    uint32_t coordinates = fuzz_is_empty(r) ? 0 : 1 + BELOW(r, shape->rank),
+             room = WNN_MAX_RANK - (shape->rank - coordinates);
     indices = updates = fuzz_take_shape(r, 0, room < 3 ? room : 3);
     indices.rank = updates.rank = indices.rank < WNN_MAX_RANK ? indices.rank : WNN_MAX_RANK - 1;
     wnn_shape_append(&indices, &coordinates, 1);

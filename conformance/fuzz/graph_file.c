@@ -29,7 +29,8 @@ static WNNContext create_context(void)
                                      .maxOperators = 2000,
                                      .maxOperands = 4000,
                                      .maxInputsAndOutputs = 1000,
-                                     .maxStringLength = 10000};
+                                     .maxStringLength = 10000,
+                                     .acceptEmptyTensors = true};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.limits = &limits;
     descriptor.threadCount = 1;

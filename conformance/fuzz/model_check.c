@@ -287,7 +287,8 @@ static WNNContext get_context(void)
                                      .maxInputsAndOutputs = 64,
                                      .maxStringLength = 10000,
                                      .maxOperatorWork = 1u << 20,
-                                     .maxGraphWork = 1u << 22};
+                                     .maxGraphWork = 1u << 22,
+                                     .acceptEmptyTensors = true};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.limits = &limits;
     descriptor.threadCount = 1;

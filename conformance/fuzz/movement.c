@@ -29,7 +29,7 @@ void fuzz_prepare_split(struct recorder *r, struct call *call)
     if (CHANCE(r, 128)) {
         uint32_t count = 1 + BELOW(r, size < 4 ? size : 4), *sizes = fuzz_new_list(r, count, &attrs->sizes);
         for (uint32_t i = 0; i + 1 < count; i++, size -= sizes[i - 1])
-            sizes[i] = 1 + BELOW(r, size - (count - 1 - i));
+            sizes[i] = fuzz_is_empty(r) ? 0 : 1 + BELOW(r, size - (count - 1 - i));
         sizes[count - 1] = size;
     } else {
         for (uint32_t parts = 2 + BELOW(r, MAX_OUTPUTS); parts > 1 && attrs->count == 1; parts--)
@@ -53,15 +53,15 @@ void fuzz_prepare_shape(struct recorder *r, struct call *call)
         for (unsigned i = 0; i < count; i++) {
             uint32_t factor = rank ? shape->dim[BELOW(r, rank)] : 1;
             factor = CHANCE(r, 80) ? 2 : factor;
-            items[i] = i + 1 == count ? (uint32_t)left : left % factor == 0 ? factor : 1;
-            left /= items[i];
+            items[i] = i + 1 == count ? (uint32_t)left : factor && left % factor == 0 ? factor : 1;
+            left /= items[i] ? items[i] : 1;
         }
         break;
     }
     case WNN_OP_expand: {
         struct expand_attrs *attrs = (void *)call->attrs;
         unsigned more = rank < WNN_MAX_RANK ? BELOW(r, 2) : 0;
-        size_t room = CHANNELS / wnn_shape_elements(shape) + 1;
+        size_t room = CHANNELS / (wnn_shape_elements(shape) + 1) + 1;
         items = fuzz_new_list(r, rank + more, &attrs->newShape);
         for (unsigned i = 0; i < rank + more; i++)
             items[i] = i >= more && shape->dim[i - more] != 1 ? shape->dim[i - more]
@@ -70,10 +70,10 @@ void fuzz_prepare_shape(struct recorder *r, struct call *call)
     }
     case WNN_OP_tile: {
         struct tile_attrs *attrs = (void *)call->attrs;
-        size_t room = CHANNELS / wnn_shape_elements(shape) + 1;
+        size_t room = CHANNELS / (wnn_shape_elements(shape) + 1) + 1;
         items = fuzz_new_list(r, rank, &attrs->repetitions);
         for (unsigned i = 0; i < rank; i++)
-            items[i] = CHANCE(r, 128) ? fuzz_limit(1 + BELOW(r, 9), &room) : 1;
+            items[i] = fuzz_is_empty(r) ? 0 : CHANCE(r, 128) ? fuzz_limit(1 + BELOW(r, 9), &room) : 1;
         break;
     }
     case WNN_OP_transpose: {
@@ -103,7 +103,7 @@ void fuzz_prepare_shape(struct recorder *r, struct call *call)
         uint32_t *begin = fuzz_new_list(r, rank, &attrs->beginningPadding),
                  *end = fuzz_new_list(r, rank, &attrs->endingPadding);
         for (unsigned i = 0; i < rank; i++) {
-            uint32_t most = attrs->options.mode == WNNPaddingMode_Reflection  ? shape->dim[i] - 1
+            uint32_t most = attrs->options.mode == WNNPaddingMode_Reflection ? shape->dim[i] - !!shape->dim[i]
                             : attrs->options.mode == WNNPaddingMode_Symmetric ? shape->dim[i]
                                                                               : 40;
             begin[i] = CHOOSE(r, amounts);
@@ -121,6 +121,7 @@ void fuzz_prepare_shape(struct recorder *r, struct call *call)
             starts[i] = CHANCE(r, 128) ? BELOW(r, shape->dim[i]) : 0;
             sizes[i] = shape->dim[i] - starts[i];
             sizes[i] = CHANCE(r, 80) ? 1 + BELOW(r, sizes[i]) : sizes[i];
+            sizes[i] = fuzz_is_empty(r) ? 0 : sizes[i];
         }
         if (CHANCE(r, 100)) {
             items = fuzz_new_list(r, rank, &attrs->options.strides);

@@ -11,6 +11,8 @@ uint32_t fuzz_take_size(struct recorder *r)
     static const uint16_t sizes[] = {1,   2,   3,  4,  5,  6,  7,  8,  9,  10, 12, 13, 14, 15, 16,
                                      17,  23,  24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 96, 127,
                                      128, 129, 1,  1,  1,  2,  2,  3,  3,  4,  5,  6,  7,  8,  8};
+    if (fuzz_is_empty(r))
+        return 0;
     return CHOOSE(r, sizes);
 }
 
@@ -180,7 +182,7 @@ uint32_t fuzz_limit(uint32_t size, size_t *room)
 {
     if (size > *room)
         size = *room ? (uint32_t)*room : 1;
-    *room /= size;
+    *room /= size ? size : 1;
     return size;
 }
 
@@ -192,6 +194,8 @@ uint32_t fuzz_limited(struct recorder *r, size_t room)
 uint32_t fuzz_take_hidden(struct recorder *r)
 {
     static const uint8_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65};
+    if (fuzz_is_empty(r))
+        return 0;
     return CHOOSE(r, sizes);
 }
 

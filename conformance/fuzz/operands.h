@@ -41,6 +41,13 @@ static inline void put(struct call *call, WNNOperand operand)
 }
 
 // Sizes around those of vectors, tiles and blocks; more of channels and terms, at most `room`; and any.
+// Whether the size that is wanted becomes 0: now and then, where the context accepts operands without
+// elements.
+static inline bool fuzz_is_empty(struct recorder *r)
+{
+    return r->empty && CHANCE(r, 20);
+}
+
 uint32_t fuzz_take_size(struct recorder *r);
 uint32_t fuzz_take_channels(struct recorder *r);
 uint32_t fuzz_limited(struct recorder *r, size_t room);

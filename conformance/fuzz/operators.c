@@ -227,7 +227,7 @@ static void record_quantized(struct recorder *r)
     struct window window = fuzz_take_window(r);
     size_t room = CHANNELS;
     uint32_t in = fuzz_limit(fuzz_take_channels(r), &room),
-             out = fuzz_limited(r, FILTER / (in * window.size[0] * window.size[1]) + 1);
+             out = fuzz_limited(r, FILTER / (in * window.size[0] * window.size[1] + 1) + 1);
     uint32_t height = fuzz_limit(fuzz_reach(&window, 0) + fuzz_take_size(r) / 8, &room),
              width = fuzz_limit(fuzz_reach(&window, 1), &room);
     struct shape x =

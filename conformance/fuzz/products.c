@@ -11,7 +11,7 @@ void fuzz_prepare_gemm(struct recorder *r, struct call *call)
     options->aTranspose = CHANCE(r, 80);
     options->bTranspose = CHANCE(r, 100);
     uint32_t m = a.shape.dim[options->aTranspose], k = a.shape.dim[!options->aTranspose];
-    uint32_t n = fuzz_limited(r, FILTER / k + 1);
+    uint32_t n = fuzz_limited(r, FILTER / (k + 1) + 1);
     put(call,
         fuzz_like(r, a.type, options->bTranspose ? (struct shape){2, {n, k}} : (struct shape){2, {k, n}}));
     options->c = fuzz_maybe_like(r, 140, a.type, fuzz_narrowed(r, (struct shape){2, {m, n}}));
@@ -27,7 +27,7 @@ void fuzz_prepare_matmul(struct recorder *r, struct call *call)
     batch.rank -= 2;
     b = fuzz_narrowed(r, batch);
     uint32_t k = a.shape.dim[a.shape.rank - 1];
-    wnn_shape_append(&b, (uint32_t[]){k, fuzz_limited(r, FILTER / k + 1)}, 2);
+    wnn_shape_append(&b, (uint32_t[]){k, fuzz_limited(r, FILTER / (k + 1) + 1)}, 2);
     put(call, fuzz_like(r, a.type, b));
 }
 

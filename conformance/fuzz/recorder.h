@@ -50,6 +50,7 @@ struct recorder {
     } operands[MAX_OPERANDS];
     size_t operand_count;
     unsigned input_count;
+    bool empty;      // sizes may be 0
     WNNOperand next; // what the next operator had better work on, or NULL
     union list {
         uint32_t integers[MAX_ITEMS];

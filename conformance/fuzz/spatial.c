@@ -47,7 +47,7 @@ static WNNOperand pick_image(struct recorder *r, uint32_t types, WNNInputOperand
         if (fits && image->size[i] < least)
             window->size[i] = window->dilations[i] = 1;
     }
-    image->batch = fuzz_limit(1 + BELOW(r, 3), &room);
+    image->batch = fuzz_is_empty(r) ? 0 : fuzz_limit(1 + BELOW(r, 3), &room);
     *type = fuzz_take_type(r, types);
     found = (struct descriptor){*type, image_shape(image, layout)};
     return fuzz_new_source(r, &found);
@@ -69,7 +69,7 @@ static struct shape filter_shape(bool transposed, unsigned layout, uint32_t in, 
 
 static uint32_t take_groups(struct recorder *r, uint32_t channels)
 {
-    switch (take(r->bytes) % 8) {
+    switch (channels ? take(r->bytes) % 8 : 0) {
     case 5:
         return channels;
     case 6:

@@ -292,9 +292,6 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 int main(int argc, char **argv)
 {
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
-    WNNLimits limits = WNN_LIMITS_INIT;
-    limits.acceptEmptyTensors = true;
-    descriptor.limits = &limits;
     const char *folder = NULL, *refused_path = NULL;
     bool writes = false;
     int first = argc;

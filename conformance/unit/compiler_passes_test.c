@@ -363,11 +363,8 @@ int main(int argc, char **argv)
     bool print = argc > 2 && strcmp(argv[2], "--print") == 0;
     cases_begin(argc - 1 - print, argv + 1 + print);
     WNNAllocator allocator = {NULL, allocate_counted, release_counted, NULL};
-    WNNLimits limits = WNN_LIMITS_INIT;
-    limits.acceptEmptyTensors = true;
     WNNContextDescriptor descriptor = describe_context(NULL, NULL);
     descriptor.allocator = &allocator;
-    descriptor.limits = &limits;
     WNNContext context, strict, taker;
     REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
     descriptor.strictNumerics = true;

@@ -26,9 +26,19 @@ static inline void begin_on(const struct backend *backend, const WNNLimits *limi
     REQUIRE_EQUAL_INT(wnnContextCreateGraphBuilder(context, &b), WNNStatus_Success);
 }
 
-// Opens `context` and `b`; limits NULL: the default ones.
+// What the published text says: dimensions are at least 1.
+static inline WNNLimits published_limits(void)
+{
+    WNNLimits limits = WNN_LIMITS_INIT;
+    limits.acceptEmptyTensors = false;
+    return limits;
+}
+
+// Opens `context` and `b`; limits NULL: the published ones.
 static inline void begin(const WNNLimits *limits)
 {
+    WNNLimits published = published_limits();
+    limits = limits ? limits : &published;
     begin_on(wnn_backend_find("dummy"), limits);
 }
 

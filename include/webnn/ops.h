@@ -14,6 +14,12 @@
 //   Notation     T is the data type of the first operand. Shapes are written [N, C, H, W]. "broadcast" aligns shapes at
 //                their last dimension, where equal sizes or a 1 on either side go together. Lists marked "absent"
 //                distinguish { NULL, WNN_LIST_ABSENT } from a list of no items.
+//   Empty        Dimensions may be 0, unless the limit acceptEmptyTensors is false. Results that have no elements either are
+//                always defined. Of no elements a sum is 0, of products too (matmul, gemm, convolutions, recurrent networks
+//                add what is beside it); a product is 1; the logarithm of a sum is -Infinity. concat, scatterElements,
+//                scatterND and constant padding add to what there is. TypeError where elements would have to be made of
+//                none in any other way: by reduceMax, reduceMin, reduceMean, argMax, argMin, averagePool2d, maxPool2d,
+//                resample2d, the gathers.
 //   Numbers      alpha, beta, epsilon and scales must be finite; they are rounded to T before use.
 
 #ifndef WEBNN_OPS_H_
@@ -570,6 +576,7 @@ WNN_EXPORT WNNOperand wnnGraphBuilderGatherElements(WNNGraphBuilder builder, WNN
 
 // The last dimension of indices holds coordinates into the leading dimensions of input. Output: indices.shape[:-1] +
 // input.shape[indices.shape[-1]:].
+// Coordinates of no items are those of the whole input.
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gathernd
 WNN_EXPORT WNNOperand wnnGraphBuilderGatherND(WNNGraphBuilder builder, WNNOperand input, WNNOperand indices,
                                               const WNNOperatorOptions *options);
@@ -587,7 +594,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderGemm(WNNGraphBuilder builder, WNNOperand a,
 // Gated recurrent unit over `steps` steps. input [steps, batch, inputSize], weight [directions, 3 hiddenSize, inputSize],
 // recurrentWeight [directions, 3 hiddenSize, hiddenSize]; 2 directions for Both, else 1. outputs[0] is the last state
 // [directions, batch, hiddenSize]; with returnSequence, outputs[1] is [steps, directions, batch, hiddenSize], each step
-// at the time of its input. Returns the number of outputs, 0 after an error; outputs that are not there are NULL.
+// at the time of its input. After 0 steps the state is the initial one. Returns the number of outputs, 0 after an error;
+// outputs that are not there are NULL.
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gru
 WNN_EXPORT size_t wnnGraphBuilderGru(WNNGraphBuilder builder, WNNOperand input, WNNOperand weight,
                                      WNNOperand recurrentWeight, uint32_t steps, uint32_t hiddenSize,
@@ -652,7 +660,8 @@ WNN_EXPORT size_t wnnGraphBuilderLstmCell(WNNGraphBuilder builder, WNNOperand in
 WNN_EXPORT WNNOperand wnnGraphBuilderMatmul(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
                                             const WNNOperatorOptions *options);
 
-// Adds elements before and after each dimension. Reflection needs paddings below the size, symmetric at most the size.
+// Adds elements before and after each dimension. Reflection needs paddings below the size, symmetric at most the size,
+// edge a size of at least 1 where it pads.
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pad
 WNN_EXPORT WNNOperand wnnGraphBuilderPad(WNNGraphBuilder builder, WNNOperand input,
                                          WNNUint32List beginningPadding, WNNUint32List endingPadding,
@@ -674,7 +683,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderMaxPool2d(WNNGraphBuilder builder, WNNOpera
 WNN_EXPORT WNNOperand wnnGraphBuilderPrelu(WNNGraphBuilder builder, WNNOperand input, WNNOperand slope,
                                            const WNNOperatorOptions *options);
 
-// Reductions over `axes`. With an empty list the function is applied to each element by itself.
+// Reductions over `axes`. With an empty list the function is applied to each element by itself. Of no elements L1, L2,
+// sum and sumSquare are 0, the product is 1, logSum and logSumExp are -Infinity, and the others are not defined.
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
 WNN_EXPORT WNNOperand wnnGraphBuilderReduceL1(WNNGraphBuilder builder, WNNOperand input,
                                               const WNNReduceOptions *options);
@@ -725,7 +735,8 @@ WNN_EXPORT WNNOperand wnnGraphBuilderScatterElements(WNNGraphBuilder builder, WN
                                                      WNNOperand indices, WNNOperand updates,
                                                      const WNNScatterElementsOptions *options);
 // A copy of input in which the slices that the coordinates in the last dimension of indices name become those of
-// updates, of shape indices.shape[:-1] + input.shape[indices.shape[-1]:].
+// updates, of shape indices.shape[:-1] + input.shape[indices.shape[-1]:]; of several updates of one element the last, in
+// row-major order, stays. Coordinates of no items are those of the whole input.
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatternd
 WNN_EXPORT WNNOperand wnnGraphBuilderScatterND(WNNGraphBuilder builder, WNNOperand input, WNNOperand indices,
                                                WNNOperand updates, const WNNOperatorOptions *options);

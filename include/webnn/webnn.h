@@ -531,7 +531,7 @@ typedef struct WNNCache {
 } WNNCache;
 #define WNN_CACHE_INIT { NULL, NULL, NULL, NULL }
 
-// What one context accepts. 0 in a field of this struct means no limit of that kind.
+// What one context accepts. 0 in a number of this struct means no limit of that kind.
 typedef struct WNNLimits {
     WNNChainedStruct *nextInChain;
     uint64_t maxTensorByteLength;    // bytes of one operand or tensor; at most 2^31-1 elements in any case
@@ -549,13 +549,13 @@ typedef struct WNNLimits {
     uint64_t maxExecutionNanoseconds; // that one execution runs; when they have passed it is stopped, see WNNTimeLimit
     uint64_t maxBuildNanoseconds;     // likewise of one build
     uint32_t maxPendingRequests;      // that have not been answered; more are refused with OutOfMemory
-    bool acceptEmptyTensors;          // dimensions of size 0, wherever the result is defined; they are refused otherwise, as
-                                      // https://www.w3.org/TR/webnn/#valid-dimension says
+    bool acceptEmptyTensors;          // dimensions of size 0, wherever the result is defined ("Empty" in webnn/ops.h). False:
+                                      // they are refused, as https://www.w3.org/TR/webnn/#valid-dimension says
     uint64_t maxTotalStringBytes;     // of all names and labels of one builder; equal ones mostly count once
     uint32_t maxSpecializations;      // that a graph with sizes that are not known keeps
     uint64_t maxSpecializationBytes;  // of their weights and of the memory between inputs and outputs
 } WNNLimits;
-#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, false, 0x8000000, 16, 0 }
+#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, true, 0x8000000, 16, 0 }
 
 // Why a context is lost. New reasons may be added: treat an unknown one as Failed.
 typedef enum WNNContextLostReason {
@@ -929,7 +929,7 @@ WNN_EXPORT WNNOperand wnnGraphBuilderExternalConstant(WNNGraphBuilder builder, c
 WNN_EXPORT WNNOperand wnnGraphBuilderScalarConstant(WNNGraphBuilder builder, WNNDataType dataType, WNNNumber value);
 
 // [start, start + step, ...], as long as it does not reach `end`; rank 1. TypeError: a number that is not finite, step
-// 0, no element at all, more elements than a tensor may have, int4 or uint4.
+// 0, more elements than a tensor may have or none where tensors may not be empty, int4 or uint4.
 WNN_EXPORT WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNNumber start, WNNNumber end,
                                                    WNNNumber step, WNNDataType dataType);
 

@@ -72,6 +72,9 @@ napi_value wnn_js_create_context(napi_env env, napi_callback_info info)
 {
     napi_value arguments[2], external;
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNLimits limits = WNN_LIMITS_INIT;
+    limits.acceptEmptyTensors = false; // as the specification has it
+    descriptor.limits = &limits;
     if (!wnn_js_arguments(env, info, 2, arguments) || !get_options(env, arguments[0], &descriptor))
         return NULL;
     struct handle *handle = wnn_js_handle_create(env, HANDLE_CONTEXT, NULL, &external);
