@@ -298,13 +298,13 @@ WNNStatus wnnContextCreateConstantTensor(WNNContext context, const WNNTensorDesc
         if (descriptor->readable || descriptor->writable) {
             wnn_fail(&error, WNNStatus_TypeError, "%s: a constant tensor is neither readable nor writable",
                      method);
-        } else if (byteLength != bytes || !data) {
+        } else if (byteLength != bytes || (!data && bytes)) {
             wnn_fail(&error, WNNStatus_TypeError, "%s: the data have %zu bytes%s; expected %zu (%s %s)",
                      method, byteLength, data ? "" : " at no address", bytes, wnn_dtype_name(type.type),
                      SHAPE_TEXT(&type.shape));
         } else {
             struct constant *constant = wnn_constant_create(&context->allocator, bytes);
-            if (constant)
+            if (constant && bytes)
                 memcpy((void *)(uintptr_t)constant->data, data, bytes);
             *tensor = constant ? create_bare(context, descriptor, &type, bytes) : NULL;
             if (*tensor) {
@@ -357,6 +357,13 @@ bool wnnTensorGetConstant(WNNTensor tensor)
 // ---------------------------------------------------------------------------------------------------------------
 // Reading and writing
 // ---------------------------------------------------------------------------------------------------------------
+
+// The address of bytes that a caller gives; of no bytes he need not give one.
+static const void *address_of(const void *data, size_t bytes)
+{
+    static max_align_t nothing;
+    return data || bytes ? data : &nothing;
+}
 
 // A read or a write; the bytes of a write follow.
 struct transfer {
@@ -488,6 +495,7 @@ WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor, void *data,
         return wnn_refuse_without_context(&callback);
     struct error error = {0};
     struct trace_call trace;
+    data = (void *)(uintptr_t)address_of(data, byteLength);
     wnn_trace_call(&trace, context, "readTensor", (WNNStringView){0});
     callback.flow = trace.flow;
     wnn_check_callback(callbackInfo.nextInChain, 0, &callback, &error);
@@ -536,6 +544,7 @@ WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor, const void
     struct error error = {0};
     struct trace_call trace;
     bool queued = false;
+    data = address_of(data, byteLength);
     wnn_trace_call(&trace, context, "writeTensor", (WNNStringView){0});
     if (check_transfer(context, &write_kind, tensor, data, byteLength, &error)) {
         bool written = false;

@@ -157,9 +157,9 @@ static void refuse(bool all, const char *nodes, const char *says)
 // What no text defines, and, where the limit says so, dimensions of 0 at all.
 static void refuse_the_rest(void)
 {
-    refuse(false, "y = reduceMax(x, axes=[1]);", "an input of shape [2, 0] has no elements");
-    refuse(false, "y = reduceMean(x, axes=[1]);", "an input of shape [2, 0] has no elements");
-    refuse(false, "y = argMax(x, 1);", "an input of shape [2, 0] has no elements");
+    refuse(false, "y = reduceMax(x, axes=[1]);", "input [2, 0] has no elements");
+    refuse(false, "y = reduceMean(x, axes=[1]);", "input [2, 0] has no elements");
+    refuse(false, "y = argMax(x, 1);", "input [2, 0] has no elements");
     refuse(false, "y = maxPool2d(im);", "windowDimensions[0] is 0");
     refuse(false, "y = resample2d(im, sizes=[4, 4]);", "has no elements");
     refuse(false, "y = reshape(x, newShape=[1]);", "reshape");

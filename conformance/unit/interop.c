@@ -357,10 +357,10 @@ WNNFuture dispatch(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y,
 
 void test_transfers(WNNContext context, const void *chain)
 {
-    static const uint32_t sizes[] = {1, 2, 3, 5, 7, 63, 4097, 1 << 22, (1 << 22) + 1, (9 << 20) - 5};
+    static const uint32_t sizes[] = {0, 1, 2, 3, 5, 7, 63, 4097, 1 << 22, (1 << 22) + 1, (9 << 20) - 5};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         uint32_t bytes = sizes[i];
-        uint8_t *data = malloc(bytes), *read = malloc(bytes);
+        uint8_t *data = malloc(bytes + 1), *read = malloc(bytes + 1);
         REQUIRE(data && read);
         WNNTensor tensor = make_tensor(context, WNNDataType_Uint8, bytes, chain);
         memset(read, 0xAA, bytes);
@@ -385,7 +385,7 @@ void test_chain(WNNContext context, uint32_t count)
     };
     WNNGraph graph = build_graph(context, count);
     WNNTensor tensors[LENGTH + 1], one = make_tensor(context, WNNDataType_Int32, count, NULL);
-    int32_t *data = malloc(count * sizeof *data);
+    int32_t *data = malloc(count * sizeof *data + 1);
     REQUIRE(data);
     for (uint32_t i = 0; i < count; i++)
         data[i] = (int32_t)i - 5;

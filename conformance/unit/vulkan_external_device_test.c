@@ -105,6 +105,7 @@ static void test_lent_device(struct host *host)
     REQUIRE_EQUAL_INT(wnnContextGetVulkanHandles(context, &handles), WNNStatus_Success);
     REQUIRE(handles.device == host->device && handles.instance == host->instance);
     test_transfers(context, NULL);
+    test_chain(context, 0);
     test_chain(context, 100);
     test_destroying(context);
     test_buffers(host, context);
@@ -263,6 +264,36 @@ static void test_refused_buffers(struct host *host)
     wnnGraphRelease(graph);
     wnnContextRelease(context);
     REQUIRE_EQUAL_INT(atomic_load(&host->released), released + 8);
+    destroy_buffer(host, &buffer);
+}
+
+// Tensors without elements: a buffer's end is a place for them, and it stays as it is.
+static void test_empty_buffers(struct host *host)
+{
+    WNNVulkanDevice external = lend(host);
+    WNNContext context = create_on(&external, NULL);
+    WNNGraph graph = build_graph(context, 0);
+    struct frame_buffer buffer = create_buffer(host, 64, COPIED | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+    WNNVulkanBuffer all = wrap(host, &buffer, 0), end = wrap(host, &buffer, 64);
+    int32_t data[16];
+    memset(data, 0x5A, sizeof data);
+    WNNTensor whole = make_tensor(context, WNNDataType_Int32, 16, &all),
+              x = make_tensor(context, WNNDataType_Int32, 0, &end),
+              y = make_tensor(context, WNNDataType_Int32, 0, &end),
+              one = make_tensor(context, WNNDataType_Int32, 0, &all);
+    write_tensor(context, whole, data, sizeof data);
+    write_tensor(context, x, NULL, 0);
+    wait_for(context, dispatch(context, graph, x, y, one));
+    read_tensor(context, y, NULL, 0);
+    read_tensor(context, whole, data, sizeof data);
+    for (int i = 0; i < 16; i++)
+        REQUIRE_EQUAL_INT(data[i], 0x5A5A5A5A);
+    wnnTensorRelease(whole);
+    wnnTensorRelease(x);
+    wnnTensorRelease(y);
+    wnnTensorRelease(one);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
     destroy_buffer(host, &buffer);
 }
 
@@ -474,6 +505,7 @@ int main(int argc, char **argv)
     CASE(test_minimal_device(&host));
     CASE(test_matrices(&host));
     CASE(test_refused_buffers(&host));
+    CASE(test_empty_buffers(&host));
     CASE(test_overlap(&host));
     CASE(test_neighbours(&host));
     CASE(test_turns(&host));

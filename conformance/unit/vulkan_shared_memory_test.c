@@ -25,6 +25,28 @@ static WNNVulkanMemory export_memory(WNNContext context, WNNTensor tensor)
     return memory;
 }
 
+// Memory of no bytes goes over as any other.
+static void test_sharing_nothing(WNNContext one_side, WNNContext other_side)
+{
+    const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
+    WNNGraph graph = build_graph(other_side, 0);
+    WNNTensor x = make_tensor(one_side, WNNDataType_Int32, 0, &export),
+              y = make_tensor(one_side, WNNDataType_Int32, 0, &export);
+    WNNVulkanMemory from = export_memory(one_side, x), to = export_memory(one_side, y);
+    WNNTensor x_there = make_tensor(other_side, WNNDataType_Int32, 0, &from),
+              y_there = make_tensor(other_side, WNNDataType_Int32, 0, &to),
+              ones = make_tensor(other_side, WNNDataType_Int32, 0, NULL);
+    write_tensor(one_side, x, NULL, 0);
+    wait_for(other_side, dispatch(other_side, graph, x_there, y_there, ones));
+    read_tensor(one_side, y, NULL, 0);
+    wnnTensorRelease(x);
+    wnnTensorRelease(y);
+    wnnTensorRelease(x_there);
+    wnnTensorRelease(y_there);
+    wnnTensorRelease(ones);
+    wnnGraphRelease(graph);
+}
+
 // The device of one context writes what that of another has computed, and reads what that makes of it.
 static void test_sharing(WNNContext one_side, WNNContext other_side)
 {
@@ -111,6 +133,8 @@ static void test_memory(struct host *host)
         wnnTensorRelease(tensor);
         test_refused_memory(lender, &answer);
         test_transfers(own, &export);
+        test_sharing_nothing(lender, own);
+        test_sharing_nothing(own, lender);
         test_sharing(lender, own);
         test_sharing(own, lender);
         fprintf(stderr, "memory: shared by two devices\n");

@@ -198,6 +198,7 @@ static void test_tensors(const struct backend *backend)
 {
     WNNContext context = create_own(backend);
     test_transfers(context, NULL);
+    test_chain(context, 0);
     test_chain(context, 1);
     test_chain(context, 1023);
     test_turns(context);

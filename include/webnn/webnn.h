@@ -1173,7 +1173,7 @@ WNN_EXPORT bool wnnTensorGetReadable(WNNTensor tensor);
 WNN_EXPORT bool wnnTensorGetWritable(WNNTensor tensor);
 WNN_EXPORT bool wnnTensorGetConstant(WNNTensor tensor);
 
-// Queues a copy of the tensor into `data`, which must not be touched until the callback.
+// Queues a copy of the tensor into `data`, which must not be touched until the callback; NULL is enough for no bytes.
 // TypeError: tensor of another context, destroyed, not readable, or a byteLength that is not its own.
 WNN_EXPORT WNNFuture wnnContextReadTensor(WNNContext context, WNNTensor tensor, void *data, size_t byteLength,
                                           WNNRequestCallbackInfo callbackInfo);

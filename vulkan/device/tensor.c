@@ -94,9 +94,10 @@ void wnn_gpu_tensor_used(struct gpu_tensor *tensor)
 // Creation
 // ---------------------------------------------------------------------------------------------------------------
 
+// At least a word: no buffer is empty.
 static size_t room_of(size_t bytes)
 {
-    return (bytes + 3) / 4 * 4;
+    return bytes ? (bytes + 3) / 4 * 4 : 4;
 }
 
 // Shaders read quads, and write whole words, which may be more than the tensor where it is not alone.
@@ -109,7 +110,7 @@ bool wnn_gpu_tensor_binds(const struct gpu_tensor *tensor)
 void wnn_gpu_tensor_clear(struct gpu *gpu, VkCommandBuffer commands, const struct gpu_tensor *tensor)
 {
     bool alone = !tensor->external.buffer && tensor->size == room_of(tensor->bytes);
-    if (alone || wnn_gpu_tensor_binds(tensor)) // others get their bytes at the end only
+    if (tensor->bytes && (alone || wnn_gpu_tensor_binds(tensor))) // others get their bytes at the end only
         gpu->vk.CmdFillBuffer(commands, tensor->handle, tensor->offset, room_of(tensor->bytes), 0);
 }
 
@@ -122,7 +123,7 @@ void wnn_gpu_tensor_return(struct gpu *gpu, VkCommandBuffer commands, const stru
 static bool check_piece(const char *what, uint64_t size, uint64_t offset, uint32_t usage, size_t bytes,
                         struct error *error)
 {
-    if (offset % 4 != 0 || offset > size || size - offset < bytes)
+    if (size == 0 || offset % 4 != 0 || offset > size || size - offset < bytes)
         return wnn_fail(error, WNNStatus_TypeError,
                         "createTensor: %s has %llu bytes; the tensor's %zu cannot begin at %llu", what,
                         (unsigned long long)size, bytes, (unsigned long long)offset);

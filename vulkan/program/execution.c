@@ -111,6 +111,8 @@ static void *allocate(struct record_context *context, size_t size)
 
 static void add_copy(struct record_context *context, struct step **list, struct region from, struct region to)
 {
+    if (to.bytes == 0)
+        return;
     struct step *step = allocate(context, sizeof *step);
     if (!step)
         return;
