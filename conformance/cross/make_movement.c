@@ -124,6 +124,8 @@ void wnn_make_movement(struct random_graph *graph, enum op op)
         for (unsigned d = 0; d < rank; d++) {
             uint32_t most =
                 attrs.options.mode == WNNPaddingMode_Reflection ? shape->dim[d] - 1 : shape->dim[d];
+            if (shape->dim[d] == 0)
+                most = attrs.options.mode == WNNPaddingMode_Constant ? 3 : 0;
             list[0][d] = below(graph, (most < 3 ? most : 3) + 1);
             list[1][d] = below(graph, (most < 3 ? most : 3) + 1);
             elements *= shape->dim[d] + list[0][d] + list[1][d];

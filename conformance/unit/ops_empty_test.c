@@ -132,7 +132,11 @@ static void test_quantization(void)
 
 static void test_sources(void)
 {
-    ACCEPTS(F32(2, 0, 2147483647), Float32, LIST(2, 0, 2147483647));
+    ACCEPTS(F32(0, BIG), Float32, LIST(0, BIG));
+    WNNOperandDescriptor strides = {NULL, WNNDataType_Float32,
+                                    LIST(2, 0, BIG)}; // which are products of sizes
+    REFUSES(wnnGraphBuilderInput(b, view("in"), &strides),
+            "input \"in\" has shape [2, 0, 2147483647]; expected at most 2147483647 elements");
     ACCEPTS(wnnGraphBuilderRangeConstant(b, wnnNumberInt64(5), wnnNumberInt64(2), wnnNumberInt64(1),
                                          WNNDataType_Int32),
             Int32, LIST(0));
