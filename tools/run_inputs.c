@@ -261,7 +261,7 @@ static bool fill_all(struct run_inputs *inputs, struct error *error)
         struct run_port *port = inputs->ports[i];
         if (inputs->files[i] || inputs->arrays[i])
             good = open_file(inputs, i, inputs->files[i], false, error) && load(inputs, i, 0, error);
-        else if (inputs->random)
+        else if (inputs->random || port->bytes == 0)
             run_port_randomise(port, &inputs->seed);
         else
             good = wnn_fail(error, WNNStatus_TypeError, "no file for the input %s, %s%s (or --random)",

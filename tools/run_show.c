@@ -119,6 +119,11 @@ void show_output(const struct run_port *port, const struct labels *labels, size_
         return;
     }
     size_t count = wnn_shape_elements(&port->type.shape);
+    if (count == 0) {
+        printf("  %s: %s%s, no elements\n", SHOWN(port->name), graph_text_dtype_name(port->type.type),
+               SHAPE_TEXT(&port->type.shape));
+        return;
+    }
     double least = element(port, 0), most = least;
     for (size_t i = 1; i < count; i++) {
         double value = element(port, i);

@@ -443,7 +443,7 @@ BROKEN = [
     (graph("y = relu(x);", consts="c: f32[2] @bytes([256]);"), "3:30", "0 to 255"),
     (graph("y = relu(x);", consts='c: f32[2] @weights("c");'), "3:23", "graph.safetensors: No such file"),
     (graph("y = relu(x);", consts="c: f32[1] @bytes([0, 0, 0, 0]) @bytes([0, 0, 0, 0]);"), "3:43", "one value"),
-    (graph("y = relu(x);", inputs="x: f32[0];"), "2:12", "dimension"),
+    (graph("y = relu(x);", inputs="x: f32[2147483648];"), "2:12", "dimension"),
     (graph("y = [" * 40), "5:9", "an operator"),
     (graph("y = concat(" + "[" * 40), "5:32", "nested too deeply"),
 ]
@@ -537,6 +537,18 @@ def test_weights_in_parts(folder):
     with open(folder("graph.safetensors.index.json"), "w") as file:
         json.dump({"weight_map": {"a": "../1.safetensors"}}, file)
     bad(1, "not in the folder", "graph", path)
+
+
+def test_nothing(folder):
+    """Arrays without elements are read and written, and an input that has none needs no file."""
+    path = folder.graph(graph("y = relu(x);\n    s = reduceSum(x, axes=[0]);", inputs="x: f32[0, 3];", outputs="y; s"))
+    write_npy(folder("none.npy"), "<f4", (0, 3), [])
+    for files in [], ["x=" + folder("none.npy")]:
+        text = good("run", "--output=y=" + folder("y.npy"), "--output=s=" + folder("s.npy"), path, *files)
+        check("no elements" in text, f"an output without elements: {text}")
+        check(read_npy(folder("s.npy"))[2] == [0] * 3 and read_npy(folder("y.npy"))[1:] == ((0, 3), []),
+              f"a sum of nothing: {read_npy(folder('s.npy'))}, {read_npy(folder('y.npy'))}")
+    good("compare", path, path)
 
 
 def test_noise_in_text(folder):
