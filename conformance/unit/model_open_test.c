@@ -558,6 +558,40 @@ static void huge_sizes(void)
     require_refused(&graph, "m: a tensor of more elements than can be counted");
 }
 
+// A batch of none, which need not be given, goes through a network, and what is made of it joins the rest.
+static void sizes_of_zero(void)
+{
+    static const float w[6] = {1, 2, 3, 4, 5, 6}, rows[2] = {7, 8};
+    struct writer graph = {0}, bytes;
+    struct lab lab;
+    WNNModel model;
+    WNNNamedOperand output;
+    WNNGraph made;
+    put_value(&graph, 11, "x", 2, (int[]){0, 3});
+    put_initializer(&graph, "w", FLOAT, 2, (int64_t[]){3, 2}, RAW, w, sizeof w);
+    put_initializer(&graph, "rows", FLOAT, 2, (int64_t[]){1, 2}, RAW, rows, sizeof rows);
+    put_node(&graph, "MatMul", "multiply", "x", "w", "p");
+    put_node(&graph, "Relu", "cut", "p", NULL, "q");
+    put_node(&graph, "ReduceSum", "add", "q", NULL, "s");
+    put_node(&graph, "Add", "join", "rows", "s", "y");
+    put_value(&graph, 12, "y", 1, (int[]){1});
+    REQUIRE_EQUAL_INT(record_graph(&graph, &bytes, &model, &lab, &output), WNNStatus_Success);
+    REQUIRE_EQUAL_INT(wnnGraphBuilderBuildSync(lab.builder, 1, &output, &made, sizeof message, message),
+                      WNNStatus_Success);
+    float y[2] = {0};
+    const WNNNamedBuffer out = {{"y", 1}, y, sizeof y, WNNDataType_Float32};
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    descriptor.graph = made;
+    descriptor.outputCount = 1;
+    descriptor.outputs = &out;
+    WNNStatus status = wnnContextComputeSync(lab.context, &descriptor, sizeof message, message);
+    REQUIRE_EQUAL_STR(status ? message : "", "");
+    REQUIRE(y[0] == 7 && y[1] == 8);
+    wnnGraphRelease(made);
+    end(&lab);
+    wnnModelRelease(model);
+}
+
 // Nothing is done for each of many rows that are empty.
 static void many_empty_rows(void)
 {
@@ -837,6 +871,7 @@ int main(int argc, char **argv)
     CASE(float64_by_fields());
     CASE(grid_of_strings());
     CASE(huge_sizes());
+    CASE(sizes_of_zero());
     CASE(many_empty_rows());
     CASE(loop_without_number());
     CASE(little_memory());

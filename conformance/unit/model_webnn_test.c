@@ -4,6 +4,7 @@
 
 #include "conformance/unit/require.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,52 @@ static void describe(void)
             operators[0].supported);
     wnnModelGetMetadata(model, &count);
     REQUIRE(count == 0);
+    wnnModelRelease(model);
+}
+
+// What reading takes grows with the text, however it is cut into blocks.
+static void read_many_blocks(void)
+{
+    enum {
+        BLOCKS = 20000
+    };
+    size_t size = 64 + 40 * BLOCKS, at = 0, count;
+    char *text = malloc(size);
+    REQUIRE(text);
+    at += (size_t)snprintf(text, size, "webnn_graph \"many\" v1 {\n");
+    for (int i = 0; i < BLOCKS; i++)
+        at += (size_t)snprintf(text + at, size - at, "inputs { x%d: f32[1]; }\n", i);
+    snprintf(text + at, size - at, "nodes { y = relu(x0); } outputs { y; } }\n");
+    WNNModel model = open_text(text);
+    wnnModelGetInputs(model, &count);
+    REQUIRE_EQUAL_INT(count, BLOCKS);
+    wnnModelRelease(model);
+    free(text);
+}
+
+// -0 has a sign, which only floats keep.
+static void read_negative_zero(void)
+{
+    static const char zeros[] = "webnn_graph \"zeros\" v1 {\n"
+                                "  inputs { x: f32[1]; }\n"
+                                "  consts { f: f32[1] @scalar(-0); i: i32[1] @scalar(-0); }\n"
+                                "  nodes { y = div(x, f); z = mul(x, cast(i, dataType=f32)); }\n"
+                                "  outputs { y; z; }\n"
+                                "}\n";
+    WNNModel model = open_text(zeros);
+    WNNGraphBuilder builder = make_builder();
+    WNNNamedOperand outputs[2];
+    WNNGraph graph;
+    REQUIRE_EQUAL_INT(wnnModelRecord(model, builder, NULL, 2, outputs, NULL, sizeof message, message),
+                      WNNStatus_Success);
+    REQUIRE_EQUAL_INT(wnnGraphBuilderBuildSync(builder, 2, outputs, &graph, sizeof message, message),
+                      WNNStatus_Success);
+    float one = 1, y, z;
+    compute(graph, "x", &one, 1, "y", &y, 1);
+    compute(graph, "x", &one, 1, "z", &z, 1);
+    REQUIRE(y == -INFINITY && z == 0 && !signbit(z));
+    wnnGraphRelease(graph);
+    wnnGraphBuilderRelease(builder);
     wnnModelRelease(model);
 }
 
@@ -521,6 +568,8 @@ int main(int argc, char **argv)
     REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
     CASE(guard_files()); // first: a file that others change while it is mapped is remembered
     CASE(describe());
+    CASE(read_many_blocks());
+    CASE(read_negative_zero());
     CASE(put_between());
     CASE(tell_all_errors());
     CASE(save_and_read());

@@ -31,9 +31,9 @@ struct parser {
     struct arena *arena;
     struct error *error;
     const char *next, *end;
-    struct place place; // of next
-    struct token token; // the one to be looked at
-    size_t statement_capacity;
+    struct place place;                                                            // of next
+    struct token token;                                                            // the one to be looked at
+    size_t input_capacity, constant_capacity, statement_capacity, output_capacity; // of lists in text
 };
 
 static const struct {
@@ -340,7 +340,9 @@ static bool parse_number(struct string text, WNNNumber *number)
     for (const char *c = digits; *c; c++)
         if (!isdigit((unsigned char)*c) && !strchr("+-.eE", *c))
             return false;
-    bool whole = !strpbrk(digits, ".eE");
+    // No integer is a negative zero.
+    bool negative_zero = digits[0] == '-' && digits[1 + strspn(digits + 1, "0")] == '\0';
+    bool whole = !negative_zero && !strpbrk(digits, ".eE");
     errno = 0;
     *number = wnnNumberInt64(whole ? strtoll(digits, &end, 10) : 0);
     if (whole && errno == ERANGE && digits[0] != '-') {
@@ -549,9 +551,9 @@ static bool take_source(struct parser *parser, struct declaration *constant)
     return expect(parser, ')', "')'");
 }
 
-static bool take_declarations(struct parser *parser, bool constants, struct declaration **list, size_t *count)
+static bool take_declarations(struct parser *parser, bool constants, struct declaration **list, size_t *count,
+                              size_t *capacity)
 {
-    size_t capacity = *count;
     while (!at_mark(parser, '}')) {
         struct declaration item = {.source = FROM_WEIGHTS};
         if (!take_name(parser, constants ? "the name of a constant" : "the name of an input", &item.name) ||
@@ -565,7 +567,7 @@ static bool take_declarations(struct parser *parser, bool constants, struct decl
             return FAIL(parser->token.place, "a constant has one value");
         if (!expect(parser, ';', "';' after the declaration"))
             return false;
-        *list = wnn_arena_grow(parser->arena, *list, *count, &capacity, sizeof item);
+        *list = wnn_arena_grow(parser->arena, *list, *count, capacity, sizeof item);
         if (!*list)
             return wnn_fail_memory(parser->error);
         (*list)[(*count)++] = item;
@@ -694,11 +696,10 @@ static bool take_statements(struct parser *parser)
 static bool take_outputs(struct parser *parser)
 {
     struct graph_text *text = parser->text;
-    size_t capacity = text->output_count;
     while (!at_mark(parser, '}')) {
         struct text_name name;
         if (!take_name(parser, "the name of an output", &name) ||
-            !add_name(parser, &text->outputs, &text->output_count, &capacity, &name))
+            !add_name(parser, &text->outputs, &text->output_count, &parser->output_capacity, &name))
             return false;
         if ((at_mark(parser, ';') || at_mark(parser, ',')) && !advance(parser))
             return false;
@@ -715,10 +716,12 @@ static bool take_block(struct parser *parser)
         return fail_token(parser, "inputs, consts, nodes, outputs or '}'");
     if (!advance(parser) || !expect(parser, '{', "'{'"))
         return false;
-    bool good = inputs      ? take_declarations(parser, false, &text->inputs, &text->input_count)
-                : constants ? take_declarations(parser, true, &text->constants, &text->constant_count)
-                : nodes     ? take_statements(parser)
-                            : take_outputs(parser);
+    bool good =
+        inputs ? take_declarations(parser, false, &text->inputs, &text->input_count, &parser->input_capacity)
+        : constants ? take_declarations(parser, true, &text->constants, &text->constant_count,
+                                        &parser->constant_capacity)
+        : nodes     ? take_statements(parser)
+                    : take_outputs(parser);
     return good && advance(parser);
 }
 
