@@ -105,8 +105,8 @@ static bool take_constant(struct reader *reader, uint32_t dims[WNN_MAX_RANK],
 {
     *descriptor = take_type(&reader->records, dims);
     return check_cursor(reader, &reader->records) &&
-           wnn_check_descriptor(&reader->builder->limits, NULL, "constant", descriptor->dataType, descriptor->shape,
-                                type, &reader->builder->error);
+           wnn_check_descriptor(&reader->builder->limits, NULL, "constant", descriptor->dataType,
+                                descriptor->shape, type, &reader->builder->error);
 }
 
 static bool read_value_constant(struct reader *reader)

@@ -534,7 +534,7 @@ static void test_refused_bytes(void)
     require_unread(INPUT + 4, zero, 1, "data type 0, which does not exist");
     require_unread(INPUT + 5, "\11", 1, "rank of more than 8");
     require_unread(INPUT + 6, "\1", 1, "has flags");
-    require_unread(INPUT + 8, zero, 4, "expected each dimension to be");
+    require_unread(INPUT + 8, ff, 4, "expected each dimension to be");
     require_unread(INPUT + 12, ff, 4, "byte 64: it ends too early");
     require_unread(INPUT + 16, ff, 1, "the name of an input is not well-formed UTF-8");
     require_unread(INPUT + 17, "x", 1, "stand for nothing are not zero");

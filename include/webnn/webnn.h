@@ -295,9 +295,10 @@ typedef struct WNNOperandDescriptor {
 typedef struct WNNDimension {
     WNNStringView name; // empty: unless `isUnknown`, the dimension has the size that stands in the shape
     bool isUnknown;     // without a name: a size of its own, which no other is equal to
-    uint32_t minSize, maxSize; // both may be; of a name that was there before, what both allow
+    uint32_t minSize, maxSize; // both may be; of a name that was there before, what both allow. What is certainly wrong of
+                               // all sizes from 1 on may be right of 0, so that less is refused where minSize is 0
 } WNNDimension;
-#define WNN_DIMENSION_INIT { WNN_STRING_VIEW_INIT, false, 0, 0x7FFFFFFF }
+#define WNN_DIMENSION_INIT { WNN_STRING_VIEW_INIT, false, 1, 0x7FFFFFFF }
 
 // Chained to the descriptor of an input: as many dimensions as the shape has.
 typedef struct WNNNamedDimensions {

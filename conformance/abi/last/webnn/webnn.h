@@ -170,8 +170,9 @@ typedef struct WNNDimension {
     WNNStringView name;
     bool isUnknown;
     uint32_t minSize, maxSize;
+
 } WNNDimension;
-#define WNN_DIMENSION_INIT { WNN_STRING_VIEW_INIT, false, 0, 0x7FFFFFFF }
+#define WNN_DIMENSION_INIT { WNN_STRING_VIEW_INIT, false, 1, 0x7FFFFFFF }
 
 typedef struct WNNNamedDimensions {
     WNNChainedStruct chain;
@@ -376,7 +377,7 @@ typedef struct WNNLimits {
     uint32_t maxSpecializations;
     uint64_t maxSpecializationBytes;
 } WNNLimits;
-#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, false, 0x8000000, 16, 0 }
+#define WNN_LIMITS_INIT { NULL, 0x7FFFFFFF, 0, 0, 1000000, 1000000, 65536, 65536, 0, 0, 0, 0, 0, 0, 0, 1000000, true, 0x8000000, 16, 0 }
 
 typedef enum WNNContextLostReason {
     WNNContextLostReason_None = 0,
