@@ -47,6 +47,11 @@ struct observer {
     // worked on each node, in order, and last, without a node, on all of them together.
     void (*timed)(const struct observer *observer, const struct node *node, uint64_t nanoseconds);
     bool whole; // only the last is wanted, which is faster
+
+    // Behind the nodes: an output of that number has been copied to where it belongs, since it was computed
+    // elsewhere (bindings.staged), has two names or is constant; how long by the device's clock, 0 where
+    // `timed` is not called.
+    void (*copied)(const struct observer *observer, size_t output, uint64_t nanoseconds);
 };
 
 // The memory of one execution, by slot of the graph's inputs and outputs. Pointers are aligned to the element
@@ -54,6 +59,10 @@ struct observer {
 struct bindings {
     const void *const *inputs;
     void *const *outputs;
+    // By output: it lies where an input does that is still read when the output is computed, so that it is
+    // computed elsewhere and copied at the end; NULL: none. Any other output that shares memory with inputs
+    // may be written as soon as the plan has it, in place (compiler/aliases.h). Outputs never share memory.
+    const bool *staged;
     const struct observer *observer; // NULL: nobody watches; backends that cannot be watched ignore it
     bool tensors; // the pointers are the backend's tensors (tensor_create), all outputs are there
     const struct WNNVulkanSync *sync;  // of an execution on such tensors, or NULL; valid until its end

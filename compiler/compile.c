@@ -25,12 +25,14 @@
     PASS(FUSE_ATTENTION, fuse_attention, LOOSE)                                                              \
     PASS(FUSE_BIAS, fuse_bias, LOOSE)                                                                        \
     PASS(CHOOSE_LAYOUT, choose_layout, EXACT)                                                                \
+    PASS(ASSIGN_SLICES, assign_slices, EXACT)                                                                \
     PASS(FUSE_RESIDUAL, fuse_residual, LOOSE)                                                                \
     PASS(SINK_DEQUANTIZE, sink_dequantize, EXACT)                                                            \
     PASS(FUSE_ACTIVATIONS, fuse_activations, EXACT)                                                          \
     PASS(FUSE_QUANTIZED, fuse_quantized, LOOSE)                                                              \
     PASS(FUSE_ELEMENTWISE, fuse_elementwise, EXACT)                                                          \
-    PASS(ATTACH_CHAINS, attach_chains, EXACT)
+    PASS(ATTACH_CHAINS, attach_chains, EXACT)                                                                \
+    PASS(COPY_INPUTS, copy_inputs, NEEDED)
 
 #define PASS(identifier, ...) identifier,
 enum {
@@ -73,6 +75,7 @@ static const unsigned char order[] = {
     SINK_DEQUANTIZE,
     FOLD_CONSTANTS,
     PRUNE,
+    ASSIGN_SLICES,
     FUSE_RESIDUAL,
     FUSE_ACTIVATIONS,
     FUSE_QUANTIZED,
@@ -80,6 +83,7 @@ static const unsigned char order[] = {
     PRUNE,
     FUSE_ELEMENTWISE,
     ATTACH_CHAINS,
+    COPY_INPUTS,
 };
 // clang-format on
 
@@ -147,7 +151,8 @@ bool wnn_compile(const struct compile_options *options, struct graph *graph, str
     *graph = (struct graph){0};
     for (size_t i = 0; i < plan->graph.operand_count; i++)
         plan->graph.operands[i]->graph = &plan->graph;
-    if (done && wnn_order_levels(&context, &plan->graph) && wnn_plan_memory(&context, plan))
+    if (done && wnn_order_reads(&context, &plan->graph) && wnn_order_levels(&context, &plan->graph) &&
+        wnn_plan_memory(&context, plan))
         return true;
     wnn_plan_free(plan);
     return false;

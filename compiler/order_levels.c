@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requires: the graph as the backend will run it, with node->scratch_bytes set.
+// Requires: the graph as the backend will run it, with node->scratch_bytes and node->overwrites set.
 // Guarantees: for a backend that runs nodes beside each other, nodes that do not wait for one another are
 // neighbours, on one level, unless that would need much more memory than the order in which they were
-// recorded. For any other each node is a level.
+// recorded. For any other each node is a level. What reads an input of the graph is on an earlier level than
+// the node that overwrites it (order_reads.c).
 
 #include "compiler/passes.h"
 
@@ -40,6 +41,13 @@ static size_t bytes_made(const struct node *node)
 static bool hands_on(const struct node *node)
 {
     return node->op == WNN_OP_reshape || node->op == WNN_OP_identity;
+}
+
+// Whether it has to wait for others that read what it overwrites.
+static bool waits_for_readers(const struct ordering *ordering, const struct node *node)
+{
+    const struct operand *over = node->overwrites;
+    return over && ordering->unread[over->index] > wnn_node_reads(node, over);
 }
 
 // What only hands on an operand is mostly a view of it, and need not wait.
@@ -96,7 +104,7 @@ static size_t arrange(struct ordering *ordering, size_t window, size_t limit)
             struct node *node = ordering->recorded[i];
             size_t bytes = ordering->made[i];
             if (node->level != UNPLACED || !is_ready(node, level, &ordering->ready[i]) ||
-                (count > begin && ordering->live + bytes > limit))
+                waits_for_readers(ordering, node) || (count > begin && ordering->live + bytes > limit))
                 continue;
             ordering->live += bytes;
             node->level = level;

@@ -58,6 +58,9 @@ bool wnn_fuse_attention(struct pass_context *context, struct graph *graph);
 // fuse_bias.c: lets products of matrices add a row by themselves.
 bool wnn_fuse_bias(struct pass_context *context, struct graph *graph);
 
+// assign_slices.c: writes one part of a tensor rather than joining it with the others.
+bool wnn_assign_slices(struct pass_context *context, struct graph *graph);
+
 // choose_layout.c: turns images so that their channels come where the backend wants them.
 bool wnn_choose_layout(struct pass_context *context, struct graph *graph);
 
@@ -78,6 +81,12 @@ bool wnn_fuse_elementwise(struct pass_context *context, struct graph *graph);
 
 // attach_chains.c: lets nodes compute operators of single elements as they read and write.
 bool wnn_attach_chains(struct pass_context *context, struct graph *graph);
+
+// copy_inputs.c: lets a node compute each output that is an input.
+bool wnn_copy_inputs(struct pass_context *context, struct graph *graph);
+
+// order_reads.c: puts what reads an input before the node that can write an output over it.
+bool wnn_order_reads(struct pass_context *context, struct graph *graph);
 
 // order_levels.c: puts nodes that do not wait for one another beside each other.
 bool wnn_order_levels(struct pass_context *context, struct graph *graph);

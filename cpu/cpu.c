@@ -408,6 +408,12 @@ static void measure(void *state, const void *pointer, struct executable_size *si
     }
 }
 
+// Where an output is to be computed, or NULL: in the arena.
+static char *output_memory(const struct bindings *bindings, size_t slot)
+{
+    return bindings->staged && bindings->staged[slot] ? NULL : bindings->outputs[slot];
+}
+
 // Where an operand lies in this run.
 static void *locate(const struct executable *executable, const struct operand *operand,
                     const struct bindings *bindings)
@@ -419,8 +425,8 @@ static void *locate(const struct executable *executable, const struct operand *o
             return (void *)(uintptr_t)bindings->inputs[placement->slot];
         break;
     case PLACE_OUTPUT:
-        if (bindings->outputs[placement->slot])
-            return (char *)bindings->outputs[placement->slot] + placement->within;
+        if (output_memory(bindings, placement->slot))
+            return output_memory(bindings, placement->slot) + placement->within;
         break;
     case PLACE_CONSTANT:
         return constant_data(executable, operand);
@@ -484,6 +490,44 @@ static void clear(const struct parallel *parallel, void *memory, size_t bytes)
     memset((char *)memory + lines * 64, 0, bytes - lines * 64);
 }
 
+struct copying {
+    char *to;
+    const char *from;
+};
+
+static void copy_lines(void *argument, size_t begin, size_t end)
+{
+    const struct copying *copying = argument;
+    wnn_nt_store(copying->to + begin * 64, copying->from + begin * 64, (end - begin) * 64);
+    wnn_nt_fence();
+}
+
+static void copy(const struct parallel *parallel, void *to, const void *from, size_t bytes)
+{
+    struct copying copying = {to, from};
+    size_t lines = wnn_is_non_temporal(bytes) ? bytes / 64 : 0;
+    wnn_parallel_for(parallel, lines, 2048, copy_lines, &copying);
+    memcpy((char *)to + lines * 64, (const char *)from + lines * 64, bytes - lines * 64);
+}
+
+// Outputs that are constants, stand for another output too, or are staged.
+static void copy_outputs(const struct parallel *parallel, const struct executable *executable,
+                         const struct bindings *bindings)
+{
+    const struct graph *graph = &executable->plan->graph;
+    const struct observer *observer = bindings->observer;
+    for (size_t i = 0; i < graph->output_count; i++) {
+        const struct operand *operand = graph->outputs[i].operand;
+        void *to = bindings->outputs[i];
+        const void *from = to ? locate(executable, operand, bindings) : NULL;
+        if (from == to)
+            continue;
+        copy(parallel, to, from, wnn_descriptor_bytes(&operand->type));
+        if (observer && observer->copied)
+            observer->copied(observer, i, 0);
+    }
+}
+
 // After a failure in the last of `count` steps: fills the outputs that these have written to with zeros.
 static void clear_outputs(const struct cpu *cpu, const struct executable *executable,
                           const struct bindings *bindings, size_t count)
@@ -497,8 +541,8 @@ static void clear_outputs(const struct cpu *cpu, const struct executable *execut
                 executable->written[node->out[j]->placement.slot] = true;
     }
     for (size_t i = 0; i < graph->output_count; i++)
-        if (executable->written[i] && bindings->outputs[i])
-            clear(cpu->parallel, bindings->outputs[i],
+        if (executable->written[i] && output_memory(bindings, i))
+            clear(cpu->parallel, output_memory(bindings, i),
                   wnn_descriptor_bytes(&graph->outputs[i].operand->type));
 }
 
@@ -535,13 +579,7 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
         clear_outputs(cpu, executable, bindings, count);
         return false;
     }
-    // Outputs that are inputs or constants, or stand for another output too, are copied.
-    for (size_t i = 0; i < graph->output_count; i++) {
-        const struct operand *operand = graph->outputs[i].operand;
-        void *to = bindings->outputs[i];
-        if (to && locate(executable, operand, bindings) != to)
-            memcpy(to, locate(executable, operand, bindings), wnn_descriptor_bytes(&operand->type));
-    }
+    copy_outputs(cpu->parallel, executable, bindings);
     return true;
 }
 

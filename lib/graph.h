@@ -108,6 +108,9 @@ struct node {
     // In a plan: the nodes of a level follow each other and do not wait for one another; put here by
     // compiler/order_levels.c.
     uint32_t level;
+    // In a plan: the input of the graph that output 0, which is one of its outputs, can take the place of,
+    // since all other readers of it come before the node; or NULL. Put here by compiler/order_reads.c.
+    const struct operand *overwrites;
     // For the backend: what it chose for the node, what it found out for that (in the graph's arena, or
     // NULL), and memory that the node needs while it runs.
     unsigned lowering;
@@ -122,6 +125,15 @@ struct node {
 static inline unsigned wnn_operand_count(const struct node *node)
 {
     return node->fused ? node->fused->first + node->fused->operand_count : node->in_count;
+}
+
+// How many of them are that operand.
+static inline size_t wnn_node_reads(const struct node *node, const struct operand *operand)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
+        count += node->in[i] == operand;
+    return count;
 }
 
 // What is fused at input `at` or WNN_AT_OUTPUT, or NULL.

@@ -47,6 +47,8 @@ bool wnn_graph_compile(WNNContext context, const struct compile_job *job, WNNGra
     }
     void *executable = NULL;
     if (!wnn_graph_info_compiled(graph, plan, error) ||
+        (!wnn_find_aliases(context->backend, context->state, plan, &graph->arena, &graph->aliases) &&
+         !wnn_fail_memory(error)) ||
         !context->backend->lower(context->state, plan, &executable, error)) {
         wnn_plan_free(plan);
         wnn_release(&context->allocator, plan);

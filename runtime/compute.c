@@ -13,12 +13,16 @@
 #include <stddef.h>
 #include <string.h>
 
-// One execution, queued. Four arrays follow it in its memory.
+// One execution, queued. Its arrays follow it in its memory.
 struct execution {
     struct request request;
     WNNGraph graph;
     const void **inputs; // what the backend gets, by slot
     void **outputs;      // NULL: not wanted
+    bool *staged;        // by output (bindings.staged), if `stages`
+    // One behind the number of the input whose memory an output has, by output, and of the next input that
+    // has the same, by input; 0: there is none.
+    uint32_t *replaced, *next_same;
     // compute: the caller's memory, by slot; not the above where that is misaligned
     const void **caller_inputs;
     void **caller_outputs;
@@ -30,6 +34,8 @@ struct execution {
     uint64_t limit;      // nanoseconds that it may take; 0: any number
     bool overlaps;       // others were in flight when it began
     bool stored;         // dispatch: tensors of the backend; all are or none
+    bool replaces;       // an output has the memory of an input
+    bool stages;         // and is staged
     WNNVulkanSync *sync; // dispatch: with its arrays behind it, or NULL
 };
 
@@ -109,10 +115,24 @@ static bool end_execution(WNNContext context, const struct execution *e, bool do
     return true;
 }
 
+// Finds the outputs that replace inputs which the graph reads for too long, when there is an executable.
+static void find_staged(struct execution *e)
+{
+    const struct aliases *aliases = &e->graph->aliases;
+    e->stages = false;
+    for (size_t i = 0; e->replaces && i < e->graph->outputs.count; i++) {
+        e->staged[i] = false;
+        for (uint32_t input = e->replaced[i]; input > 0; input = e->next_same[input - 1])
+            e->staged[i] = e->staged[i] || !wnn_may_alias(aliases, input - 1, i);
+        e->stages = e->stages || e->staged[i];
+    }
+}
+
 static struct bindings bindings_of(const struct execution *e)
 {
     return (struct bindings){.inputs = e->inputs,
                              .outputs = e->outputs,
+                             .staged = e->stages ? e->staged : NULL,
                              .tensors = e->stored,
                              .sync = e->sync,
                              .interrupt = &e->request.interrupt};
@@ -144,6 +164,7 @@ static bool run_execution(WNNContext context, struct request *request, struct er
         return true;
     }
     take_staged_inputs(e);
+    find_staged(e);
     wnn_request_begin(request, e->limit);
     struct bindings bindings = bindings_of(e);
     if (!backend->submit) {
@@ -244,18 +265,23 @@ static struct execution *create_execution(const struct call *call)
         return NULL;
     }
     struct string label = call->context->trace.event ? wnn_string(call->label) : STRING("");
-    struct execution *e =
-        wnn_request_create(call->context, &execution_kind,
-                           sizeof *e + 2 * (inputs + outputs) * sizeof(void *) + label.length, call->error);
+    struct execution *e = wnn_request_create(
+        call->context, &execution_kind,
+        sizeof *e + (inputs + outputs) * (2 * sizeof(void *) + sizeof(uint32_t)) + outputs + label.length,
+        call->error);
     if (!e) {
         wnn_budget_give(call->context->budget, WNNResource_Work, work);
         return NULL;
     }
     e->work = work;
     void **arrays = (void **)(e + 1);
-    e->request.label = (WNNStringView){(char *)(arrays + 2 * (inputs + outputs)), label.length};
+    e->replaced = (uint32_t *)(arrays + 2 * (inputs + outputs));
+    e->next_same = e->replaced + outputs;
+    e->staged = (bool *)(e->next_same + inputs);
+    char *text = (char *)(e->staged + outputs);
+    e->request.label = (WNNStringView){text, label.length};
     if (label.length)
-        memcpy(arrays + 2 * (inputs + outputs), label.data, label.length);
+        memcpy(text, label.data, label.length);
     e->request.graph_id = call->graph->info.info.id;
     e->inputs = (const void **)arrays;
     e->outputs = arrays + inputs;
@@ -328,58 +354,95 @@ static bool check_all_given(const struct call *call, const struct port_list *por
     return true;
 }
 
-// The memory of one port, for finding two that overlap.
+// The memory of one port, for finding what overlaps.
 struct interval {
     uintptr_t begin, end; // end is the last byte
     const struct port *port;
     size_t index; // inputs before outputs, in the order of the graph
+    size_t slot;
     bool output;
 };
 
 #define FEW_INTERVALS 32
 
-static bool begins_earlier(const void *a, const void *b, const void *argument)
+// Intervals that are the same follow each other.
+static bool comes_earlier(const void *a, const void *b, const void *argument)
 {
     (void)argument;
-    return ((const struct interval *)a)->begin < ((const struct interval *)b)->begin;
+    const struct interval *x = a, *y = b;
+    return x->begin != y->begin ? x->begin < y->begin
+           : x->end != y->end   ? x->end < y->end
+                                : x->index < y->index;
 }
 
-// Whether two intervals share a byte, one of them an output; `one` is the earlier of the graph. Sorts them.
-static bool find_overlap(struct interval *intervals, size_t count, const struct interval **one,
+static bool are_equal(const struct interval *a, const struct interval *b)
+{
+    return a->begin == b->begin && a->end == b->end;
+}
+
+// Whether an output may lie where an input does, of as many bytes.
+static bool is_replacement(const struct interval *input, const struct interval *output)
+{
+    return !input->output && output->output && input->port->type.type == output->port->type.type;
+}
+
+// Two that overlap and may not, the first of the graph in *one. NULL there: there are none. The intervals are
+// sorted.
+static void find_overlap(const struct interval *intervals, size_t count, const struct interval **one,
                          const struct interval **other)
 {
-    wnn_sort(intervals, count, sizeof *intervals, begins_earlier, NULL);
-    // Of those before the current one, the ones that reach farthest.
-    const struct interval *any = NULL, *output = NULL;
-    for (const struct interval *i = intervals; i < intervals + count; i++) {
-        const struct interval *before = i->output ? any : output;
-        if (before && before->end >= i->begin) {
-            *one = before->index < i->index ? before : i;
-            *other = before->index < i->index ? i : before;
-            return true;
+    // Of those before the current one that are not the same, the ones that reach farthest.
+    const struct interval *any = NULL, *output = NULL, *before = NULL, *end;
+    *one = NULL;
+    for (const struct interval *i = intervals; !*one && i < intervals + count; i = end) {
+        // Of those that are the same an output is the last.
+        for (end = i + 1; end < intervals + count && are_equal(i, end); end++)
+            continue;
+        const struct interval *last = end - 1;
+        before = last->output ? any : output;
+        before = before && before->end >= i->begin ? before : NULL;
+        for (const struct interval *k = i; last->output && !before && k < last; k++)
+            before = is_replacement(k, last) ? NULL : k;
+        if (before) {
+            *one = before->index < last->index ? before : last;
+            *other = before->index < last->index ? last : before;
         }
         if (!any || i->end > any->end)
             any = i;
-        if (i->output && (!output || i->end > output->end))
-            output = i;
+        if (last->output && (!output || i->end > output->end))
+            output = last;
     }
-    return false;
+}
+
+// Notes which outputs lie where inputs do. The intervals are sorted, and of those that are the same an output
+// is the last.
+static void note_replaced(const struct interval *intervals, size_t count, struct execution *e)
+{
+    for (size_t i = 1; i < count; i++) {
+        const struct interval *interval = &intervals[i], *before = interval - 1;
+        if (before->output || !are_equal(before, interval))
+            continue;
+        *(interval->output ? &e->replaced[interval->slot] : &e->next_same[interval->slot]) =
+            1 + (uint32_t)before->slot;
+        e->replaces = e->replaces || interval->output;
+    }
 }
 
 static size_t add_interval(struct interval *intervals, size_t count, const void *memory, size_t bytes,
-                           const struct port *port, bool output)
+                           const struct port_list *ports, size_t slot, bool output)
 {
     if (!memory || bytes == 0)
         return count;
     uintptr_t begin = (uintptr_t)memory;
     uintptr_t end = bytes - 1 <= UINTPTR_MAX - begin ? begin + (bytes - 1) : UINTPTR_MAX;
-    intervals[count] = (struct interval){begin, end, port, count, output};
+    intervals[count] = (struct interval){begin, end, &ports->ports[slot], count, slot, output};
     return count + 1;
 }
 
-// Fails if an output shares memory with anything else. `tensors`: any two must differ.
+// Fails if an output shares memory with anything but inputs that it replaces, which are noted. `tensors`: not
+// their bytes count.
 static bool check_overlap(const struct call *call, const void *const *inputs, const void *const *outputs,
-                          bool tensors)
+                          bool tensors, struct execution *e)
 {
     const struct port_list *in = &call->graph->inputs, *out = &call->graph->outputs;
     struct interval few[FEW_INTERVALS], *intervals = few;
@@ -388,20 +451,21 @@ static bool check_overlap(const struct call *call, const void *const *inputs, co
         return wnn_fail_memory(call->error);
     size_t count = 0;
     for (size_t i = 0; i < in->count; i++)
-        count = add_interval(intervals, count, inputs[i], tensors ? 1 : in->ports[i].bytes, &in->ports[i],
-                             tensors);
+        count = add_interval(intervals, count, inputs[i], tensors ? 1 : in->ports[i].bytes, in, i, false);
     for (size_t i = 0; i < out->count; i++)
-        count = add_interval(intervals, count, outputs[i], tensors ? 1 : out->ports[i].bytes, &out->ports[i],
-                             true);
+        count = add_interval(intervals, count, outputs[i], tensors ? 1 : out->ports[i].bytes, out, i, true);
+    wnn_sort(intervals, count, sizeof *intervals, comes_earlier, NULL);
     const struct interval *one, *other;
-    bool good = true;
-    if (find_overlap(intervals, count, &one, &other))
-        good = fail(call, WNNStatus_TypeError,
-                    tensors ? "%s and %s are the same tensor" : "the memory of %s and that of %s overlap",
-                    QUOTE(one->port->name), QUOTE(other->port->name));
+    find_overlap(intervals, count, &one, &other);
+    if (one)
+        fail(call, WNNStatus_TypeError,
+             tensors ? "%s and %s are the same tensor" : "the memory of %s and that of %s overlap",
+             QUOTE(one->port->name), QUOTE(other->port->name));
+    else
+        note_replaced(intervals, count, e);
     if (intervals != few)
         wnn_release(&call->context->allocator, intervals);
-    return good;
+    return !one;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -478,7 +542,7 @@ static bool bind_compute(const struct call *call, struct execution *e)
     if (!bind_items(call, in, "input", call->inputs, call->input_count, e->caller_inputs) ||
         !check_all_given(call, in, "input", e->caller_inputs) ||
         !bind_items(call, out, "output", call->outputs, call->output_count, outputs) ||
-        !check_overlap(call, e->caller_inputs, outputs, false))
+        !check_overlap(call, e->caller_inputs, outputs, false, e))
         return false;
     // A sum of less than 2^16 tensors of less than 2^34 bytes.
     size_t staged = staged_bytes(in, e->caller_inputs) + staged_bytes(out, outputs);
@@ -574,7 +638,7 @@ static bool bind_dispatch(const struct call *call, struct execution *e)
     if (!bind_items(call, in, "input", call->inputs, call->input_count, e->inputs) ||
         !check_all_given(call, in, "input", e->inputs) ||
         !bind_items(call, out, "output", call->outputs, call->output_count, outputs) ||
-        !check_all_given(call, out, "output", outputs) || !check_overlap(call, e->inputs, outputs, true) ||
+        !check_all_given(call, out, "output", outputs) || !check_overlap(call, e->inputs, outputs, true, e) ||
         !bind_sync(call, e))
         return false;
     e->stored = call->context->backend->tensor_create != NULL;

@@ -8,7 +8,7 @@
 #ifndef RUNTIME_INTERNAL_H_
 #define RUNTIME_INTERNAL_H_
 
-#include "compiler/backend.h"
+#include "compiler/aliases.h"
 #include "lib/log.h"
 #include "lib/parallel.h"
 #include "lib/string_pool.h"
@@ -123,9 +123,10 @@ struct WNNGraphImpl {
     atomic_uint handles, references;
     atomic_bool destroyed;
     uint64_t work;      // of an execution: multiply-adds
-    struct arena arena; // of the ports
+    struct arena arena; // of what follows
     struct port_list inputs, outputs;
-    struct late *late; // of a graph with sizes that are not known, which has no executable; or NULL
+    struct aliases aliases; // of these, once there is an executable
+    struct late *late;      // of a graph with sizes that are not known, which has no executable; or NULL
     // Of a specialization, under the queue's lock.
     WNNGraph parent; // whose it is, for comparison only
     enum {

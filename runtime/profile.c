@@ -9,19 +9,21 @@
 
 #include <string.h>
 
+// Behind the nodes come the copies of outputs, in the order in which executions first make them.
 struct profile {
     struct string_pool *strings; // where the labels lie
-    size_t count;
+    size_t node_count, count;    // without the copies, with them
     WNNGraphProfile whole;
     WNNNodeProfile *nodes;
-    uint64_t *ends; // of the nodes in the execution that runs
+    uint64_t *ends; // of the nodes and copies in the execution that runs
+    size_t *copied; // the outputs that it has copied; by number of the copy
 };
 
 struct timing {
     struct observer observer;     // first
     const struct observer *trace; // of the execution's nodes, or NULL
     const struct profile *profile;
-    size_t done;
+    size_t done, copies;
     uint64_t device; // nanoseconds by its clock: of the nodes that are done, then of all
     bool by_device;  // the times of the nodes are on that clock
 };
@@ -31,15 +33,18 @@ static struct profile *create_profile(WNNGraph graph)
 {
     const struct graph *source = &graph->plan->graph;
     const struct graph_info *info = &graph->info;
-    struct profile *profile = wnn_allocate_zero(
-        &graph->context->allocator,
-        sizeof *profile + source->node_count * (sizeof profile->nodes[0] + sizeof profile->ends[0]));
+    size_t most = source->node_count + source->output_count;
+    struct profile *profile =
+        wnn_allocate_zero(&graph->context->allocator,
+                          sizeof *profile + most * (sizeof profile->nodes[0] + sizeof profile->ends[0] +
+                                                    sizeof profile->copied[0]));
     if (!profile)
         return NULL;
     profile->strings = wnn_string_pool_ref(source->strings);
-    profile->count = source->node_count;
+    profile->count = profile->node_count = source->node_count;
     profile->nodes = (WNNNodeProfile *)(profile + 1);
-    profile->ends = (uint64_t *)(profile->nodes + profile->count);
+    profile->ends = (uint64_t *)(profile->nodes + most);
+    profile->copied = (size_t *)(profile->ends + most);
     profile->whole.backend = info->info.backend;
     for (size_t i = 0; i < profile->count; i++) {
         const struct node *node = source->nodes[i];
@@ -73,9 +78,21 @@ static void note_end(const struct observer *observer, const struct node *node,
     struct timing *timing = (struct timing *)(uintptr_t)observer;
     if (timing->trace)
         timing->trace->after(timing->trace, node, resolver);
-    if (timing->done < timing->profile->count)
+    if (timing->done < timing->profile->node_count)
         timing->profile->ends[timing->done] = wnn_nanoseconds();
     timing->done++;
+}
+
+static void note_copy(const struct observer *observer, size_t output, uint64_t nanoseconds)
+{
+    struct timing *timing = (struct timing *)(uintptr_t)observer;
+    const struct profile *profile = timing->profile;
+    timing->device += nanoseconds;
+    timing->by_device = timing->by_device || nanoseconds > 0;
+    profile->copied[timing->copies] = output;
+    profile->ends[profile->node_count + timing->copies] =
+        timing->by_device ? timing->device : wnn_nanoseconds();
+    timing->copies++;
 }
 
 static void note_time(const struct observer *observer, const struct node *node, uint64_t nanoseconds)
@@ -87,7 +104,7 @@ static void note_time(const struct observer *observer, const struct node *node, 
         return;
     }
     timing->device += nanoseconds;
-    if (timing->done < timing->profile->count)
+    if (timing->done < timing->profile->node_count)
         timing->profile->ends[timing->done] = timing->device;
     timing->done++;
 }
@@ -100,8 +117,30 @@ static void add(uint64_t *total, uint64_t *least, uint64_t *runs, uint64_t time)
     ++*runs;
 }
 
+static void add_run(WNNNodeProfile *node, uint64_t origin, uint64_t begin, uint64_t end)
+{
+    node->lastBeginNanoseconds = origin + begin;
+    node->lastNanoseconds = end - begin;
+    add(&node->totalNanoseconds, &node->minNanoseconds, &node->runs, node->lastNanoseconds);
+}
+
+// The entry for copies of an output of that name, which is made if there is none.
+static WNNNodeProfile *find_copy(struct profile *profile, const struct port *output)
+{
+    static const WNNStringView copy = {"copy", 4};
+    WNNStringView label = wnn_string_view(output->name);
+    size_t i = profile->node_count;
+    while (i < profile->count && profile->nodes[i].label.data != label.data)
+        i++;
+    if (i == profile->count)
+        profile->nodes[profile->count++] = (WNNNodeProfile){
+            .label = label, .operation = copy, .kernel = copy, .bytes = 2 * (uint64_t)output->bytes};
+    return &profile->nodes[i];
+}
+
 // Under the lock.
-static void merge(const struct timing *timing, struct profile *profile, uint64_t begin, uint64_t end)
+static void merge(const struct timing *timing, struct profile *profile, const struct port *outputs,
+                  uint64_t begin, uint64_t end)
 {
     WNNGraphProfile *whole = &profile->whole;
     uint64_t runs = whole->runs, origin = 0;
@@ -114,12 +153,13 @@ static void merge(const struct timing *timing, struct profile *profile, uint64_t
         whole->lastDeviceNanoseconds = timing->device;
         origin = timing->device < end - begin ? end - timing->device : begin;
     }
-    for (size_t i = 0; i < profile->count; i++) {
-        WNNNodeProfile *node = &profile->nodes[i];
-        uint64_t before = i > 0 ? profile->ends[i - 1] : timing->by_device ? 0 : begin;
-        node->lastBeginNanoseconds = origin + before;
-        node->lastNanoseconds = profile->ends[i] - before;
-        add(&node->totalNanoseconds, &node->minNanoseconds, &node->runs, node->lastNanoseconds);
+    uint64_t before = timing->by_device ? 0 : begin;
+    for (size_t i = 0; i < profile->node_count + timing->copies; i++) {
+        size_t copy = i - profile->node_count;
+        add_run(i < profile->node_count ? &profile->nodes[i]
+                                        : find_copy(profile, &outputs[profile->copied[copy]]),
+                origin, before, profile->ends[i]);
+        before = profile->ends[i];
     }
 }
 
@@ -128,6 +168,7 @@ static void clear(struct profile *profile)
 {
     WNNGraphProfile *whole = &profile->whole;
     *whole = (WNNGraphProfile){.backend = whole->backend};
+    profile->count = profile->node_count;
     for (size_t i = 0; i < profile->count; i++) {
         WNNNodeProfile *node = &profile->nodes[i];
         node->runs = node->totalNanoseconds = node->minNanoseconds = 0;
@@ -153,18 +194,22 @@ bool wnn_profile_execute(WNNGraph graph, const struct bindings *bindings, struct
         pthread_mutex_unlock(&queue->lock);
     }
     const struct observer *trace = bindings->observer;
-    struct timing timing = {
-        {trace ? note_begin : NULL, note_end, note_time, false}, trace, profile, 0, 0, false};
+    struct timing timing = {.observer = {.before = trace ? note_begin : NULL,
+                                         .after = note_end,
+                                         .timed = note_time,
+                                         .copied = note_copy},
+                            .trace = trace,
+                            .profile = profile};
     watched.observer = observer ? observer : profile ? &timing.observer : trace;
 
     uint64_t begin = wnn_nanoseconds();
     bool done = backend->execute(context->state, graph->executable, &watched, error);
     uint64_t end = wnn_nanoseconds();
-    if (!done || observer || !profile || timing.done != profile->count)
+    if (!done || observer || !profile || timing.done != profile->node_count)
         return done;
     pthread_mutex_lock(&queue->lock);
     if (epoch == graph->profile_epoch)
-        merge(&timing, profile, begin, end);
+        merge(&timing, profile, graph->outputs.ports, begin, end);
     pthread_mutex_unlock(&queue->lock);
     return true;
 }

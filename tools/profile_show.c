@@ -85,12 +85,20 @@ static void add_group(struct group *to, uint64_t total, uint64_t least, uint64_t
     to->operations += operations;
 }
 
+// Of copies of outputs, which stand behind the nodes, and of the compiler's.
+static const struct node_sources no_sources = {.added = true};
+
+static const struct node_sources *sources_of(const struct sources *sources, size_t node)
+{
+    return node < sources->node_count ? &sources->nodes[node] : &no_sources;
+}
+
 static void group_nodes(struct summary *summary, const struct sources *sources)
 {
     summary->entries = must_allocate(summary->node_count * sizeof *summary->entries);
     summary->groups = must_allocate(summary->node_count * sizeof *summary->groups);
     for (size_t i = 0; i < summary->node_count; i++)
-        summary->entries[i] = (struct entry){&summary->nodes[i], &sources->nodes[i]};
+        summary->entries[i] = (struct entry){&summary->nodes[i], sources_of(sources, i)};
     qsort(summary->entries, summary->node_count, sizeof *summary->entries, compare_entries);
     for (size_t i = 0; i < summary->node_count; i++) {
         const struct entry *entry = &summary->entries[i];
@@ -164,6 +172,20 @@ static void print_node(const struct entry *entry, uint64_t runs)
            SHOWN(wnn_string(node->operation)), entry->sources->added ? " of the compiler" : "");
 }
 
+// What the nodes of a group compute, or the outputs that they are copies of.
+static const char *group_text(const struct sources *sources, const struct group *group,
+                              char buffer[SOURCES_TEXT])
+{
+    if (group->entries->sources != &no_sources)
+        return sources_text(sources, group->entries->sources, buffer);
+    struct text text = {buffer, SOURCES_TEXT, 0};
+    for (size_t i = 0; i < group->count; i++) {
+        wnn_text_add(&text, i ? ", " : "copy of the output ");
+        wnn_text_add_quoted(&text, wnn_string(group->entries[i].profile->label), SOURCES_TEXT / 4);
+    }
+    return buffer;
+}
+
 static void print_group(const struct summary *summary, const struct sources *sources,
                         const struct group *group)
 {
@@ -173,7 +195,7 @@ static void print_group(const struct summary *summary, const struct sources *sou
            (double)group->least * 1e-6, percent(summary, group->total), rate(group->operations, group->least),
            rate(group->bytes, group->least),
            group->count == 1 ? SHOWN(wnn_string(group->entries->profile->kernel)) : kernels,
-           sources_text(sources, group->entries->sources, (char[SOURCES_TEXT]){0}));
+           group_text(sources, group, (char[SOURCES_TEXT]){0}));
     for (size_t i = 0; group->count > 1 && i < group->count; i++)
         print_node(&group->entries[i], summary->whole.runs);
 }
@@ -268,7 +290,7 @@ void profile_add_json(cJSON *object, WNNGraph graph, const struct sources *sourc
     cJSON *nodes = must(cJSON_AddArrayToObject(object, "profile"));
     for (size_t i = 0; i < summary.node_count; i++)
         cJSON_AddItemToArray(nodes,
-                             node_json(sources, &(struct entry){&summary.nodes[i], &sources->nodes[i]}));
+                             node_json(sources, &(struct entry){&summary.nodes[i], sources_of(sources, i)}));
     cJSON *operators = must(cJSON_AddArrayToObject(object, "profile_operators"));
     for (size_t i = 0; i < summary.group_count; i++) {
         const struct group *group = &summary.groups[i];

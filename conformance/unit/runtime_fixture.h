@@ -357,7 +357,8 @@ static inline bool submit_flying(void *state, void *pointer, const struct bindin
     for (size_t i = 0; i < executable->plan->graph.output_count; i++)
         if (bindings->outputs[i])
             REQUIRE((flight->outputs[i] = aligned_alloc(64, (flying_bytes(executable, i) + 63) / 64 * 64)));
-    const struct bindings inner = {bindings->inputs, flight->outputs, bindings->observer};
+    const struct bindings inner = {
+        .inputs = bindings->inputs, .outputs = flight->outputs, .observer = bindings->observer};
     unsigned flights = atomic_fetch_add(&executable->flights, 1) + 1;
     if (flights > flights_at_once)
         flights_at_once = flights;

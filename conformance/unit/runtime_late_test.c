@@ -450,6 +450,45 @@ static void test_tensors(void)
     end();
 }
 
+// Specializations that may still have to be compiled when they are dispatched: in place, and not.
+static void test_replaced(void)
+{
+    for (int copied = 0; copied < 2; copied++) {
+        begin(0);
+        WNNOperand a = INPUT("a", "n", "4");
+        WNNGraph graph = build(copied ? wnnGraphBuilderMatmul(builder, a, constant(4, 4), NULL)
+                                      : wnnGraphBuilderNeg(builder, a, NULL));
+        for (uint32_t rows = 1; rows < 4; rows++) {
+            WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+            descriptor.dataType = WNNDataType_Float32;
+            descriptor.readable = descriptor.writable = true;
+            descriptor.shape = SHAPE(rows, 4);
+            WNNTensor state = NULL;
+            REQUIRE_EQUAL_INT(wnnContextCreateTensor(context, &descriptor, &state), WNNStatus_Success);
+            REQUIRE_EQUAL_INT(wnnContextWriteTensor(context, state, numbers(), rows * 16), WNNStatus_Success);
+            WNNNamedTensor from = {view("a"), state}, to = {view("y"), state};
+            WNNDispatchDescriptor dispatch = {NULL, WNN_STRING_VIEW_INIT, graph, 1, 1, &from, &to};
+            struct answer answer = {.calls = 0};
+            wait_for(context,
+                     wnnContextDispatch(context, &dispatch, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+            REQUIRE_EQUAL_STR(answer.message, "");
+            float got[12];
+            REQUIRE_EQUAL_INT(
+                wnnContextReadTensorSync(context, state, got, rows * 16, sizeof message, message),
+                WNNStatus_Success);
+            for (uint32_t i = 0; i < rows * 4; i++) {
+                float sum = copied ? 0 : -numbers()[i];
+                for (uint32_t k = 0; copied && k < 4; k++)
+                    sum += numbers()[i / 4 * 4 + k] * ((float)((k * 4 + i % 4) % 7) - 3);
+                REQUIRE(got[i] == sum);
+            }
+            wnnTensorRelease(state);
+        }
+        wnnGraphRelease(graph);
+        end();
+    }
+}
+
 static void *compute_some(void *graph)
 {
     const float *data = numbers();
@@ -499,6 +538,7 @@ int main(int argc, char **argv)
     CASE(test_images());
     CASE(test_few_stay());
     CASE(test_tensors());
+    CASE(test_replaced());
     CASE(test_threads());
     return cases_end();
 }

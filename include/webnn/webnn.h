@@ -1098,8 +1098,10 @@ typedef struct WNNNodeProfile {
 WNN_EXPORT void wnnGraphSetProfiling(WNNGraph graph, bool enabled);
 
 // Fills in what has been measured: `profile`, and up to `capacity` entries of `nodes` in the order of execution; *count is
-// how many nodes the graph has, 0 as long as no execution has been measured. Each of the three may be NULL. Of each struct
-// nextInChain must be set. The strings are valid while the graph is held. TypeError: no graph, a chained struct. Any
+// how many there are, 0 as long as no execution has been measured. Behind the nodes of the graph come copies of outputs, if
+// executions made any at their end: their operation and kernel are "copy", their label is the name of the output, which
+// replaces an input that was read for too long (wnnContextCompute), has the value of another output, or is constant. Each of
+// the three may be NULL. Of each struct nextInChain must be set. The strings are valid while the graph is held. TypeError: no graph, a chained struct. Any
 // thread; executions that run are not counted yet.
 WNN_EXPORT WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile, size_t capacity, WNNNodeProfile *nodes,
                                         size_t *count);
@@ -1129,8 +1131,13 @@ typedef struct WNNComputeDescriptor {
 // given, each once. On success the outputs are complete. Of a request that was refused, or taken back before it began,
 // they are untouched; of one that was stopped while it ran (see wnnContextCancel), or failed there, each is untouched or all
 // zeros. A refused request is complete when the call returns.
+// An output may be the very bytes of an input (the same address, byte length and data type), which it replaces: a cache and
+// what has become of it. The graph always computes with what the input held before. Where it no longer reads that when it
+// writes the output, or the operator that does so can work in place (on single elements, or scatterND, scatterElements and
+// a concat of slices that changes one part), nothing else is written: of a cache only what is new. Where it does, the output
+// is computed in memory of the graph, and copied at the end, which the graph's profile shows. Inputs may overlap each other.
 // TypeError: a graph of another context, an unknown, repeated or missing name, a wrong byte length or data type, an
-// output that overlaps another buffer. InvalidStateError: graph destroyed, context lost. OutOfMemory. Any thread.
+// output that overlaps another buffer otherwise. InvalidStateError: graph destroyed, context lost. OutOfMemory. Any thread.
 WNN_EXPORT WNNFuture wnnContextCompute(WNNContext context, const WNNComputeDescriptor *descriptor,
                                        WNNRequestCallbackInfo callbackInfo);
 
@@ -1204,7 +1211,10 @@ typedef struct WNNDispatchDescriptor {
 #define WNN_DISPATCH_DESCRIPTOR_INIT { NULL, WNN_STRING_VIEW_INIT, NULL, 0, 0, NULL, NULL }
 
 // Queues one execution on tensors. All inputs and all outputs of the graph must be given, each once, with equal
-// descriptors; no tensor twice; no constant tensors. A refused request is complete when the call returns.
+// descriptors; no tensor as two outputs; no constant tensors. A tensor may be several inputs, and an output that replaces
+// them, by the rules of wnnContextCompute: state of a model stays where it is, in one tensor. (A page may give no tensor
+// twice; who serves one has to refuse that.) A refused request is complete when the call returns. Of a request that was
+// stopped while it ran, or failed there, each output is untouched or all zeros, also one that replaces an input.
 // TypeError: one of these rules, an object of another context, a destroyed tensor. InvalidStateError: graph destroyed,
 // context lost. Any thread. https://www.w3.org/TR/webnn/#api-mlcontext-dispatch
 WNN_EXPORT WNNFuture wnnContextDispatch(WNNContext context, const WNNDispatchDescriptor *descriptor,

@@ -2,7 +2,6 @@
 //
 // Operators that are told by indices where elements move.
 
-#include "vulkan/ops/elements.h"
 #include "vulkan/ops/operators.h"
 
 static void define_kinds(struct shader *shader, const char *kind)
@@ -33,6 +32,20 @@ static void describe_slices(struct shader *shader, const struct shape *tensor, c
         inner *= d >= given ? tensor->dim[d] : 1;
     }
     wnn_shader_number(shader, "INNER", inner);
+    wnn_shader_number(shader, "GIVEN", given);
+    wnn_shader_numbers(shader, "IN_SIZE", tensor->dim, tensor->rank);
+    wnn_shader_numbers(shader, "STEP", steps, tensor->rank);
+}
+
+// Rows of indices name blocks of `inner` elements of the tensor.
+static void describe_blocks(struct shader *shader, const struct shape *tensor, const struct shape *indices,
+                            uint32_t inner)
+{
+    uint32_t given = indices->dim[indices->rank - 1], steps[WNN_MAX_RANK];
+    size_t strides[WNN_MAX_RANK];
+    wnn_shape_strides(tensor, strides);
+    for (unsigned d = 0; d < tensor->rank; d++)
+        steps[d] = (uint32_t)(strides[d] / inner);
     wnn_shader_number(shader, "GIVEN", given);
     wnn_shader_numbers(shader, "IN_SIZE", tensor->dim, tensor->rank);
     wnn_shader_numbers(shader, "STEP", steps, tensor->rank);
@@ -95,41 +108,121 @@ static void lower_gather_nd(struct lowering *lowering)
     wnn_shader_end(&shader);
 }
 
-static size_t scatter_scratch(const struct node *node)
+// How the updates of a scatter lie: blocks of `inner` elements, each to a place of its own.
+struct updates {
+    bool by_element;
+    size_t rows, places; // blocks of updates, and of the output
+    uint32_t inner;
+    uint32_t steps; // by_element: updates along the axis, so many elements apart:
+    uint32_t apart;
+};
+
+// Up to so many updates look for a later one of their place.
+enum {
+    FEW_UPDATES = 64
+};
+
+static struct updates describe_updates(const struct node *node, bool by_element)
 {
-    return wnn_shape_elements(&node->out[0]->type.shape) * sizeof(uint32_t);
+    const struct shape *tensor = &node->out[0]->type.shape, *indices = &node->in[1]->type.shape;
+    struct updates updates = {.by_element = by_element, .inner = 1, .steps = 1, .apart = 1};
+    if (by_element) {
+        uint32_t axis = ((const WNNScatterElementsOptions *)node->attrs)->axis;
+        updates.rows = wnn_shape_elements(indices);
+        updates.steps = indices->dim[axis];
+        for (unsigned d = axis + 1; d < indices->rank; d++)
+            updates.apart *= indices->dim[d];
+    } else {
+        uint32_t given = indices->dim[indices->rank - 1];
+        for (unsigned d = given; d < tensor->rank; d++)
+            updates.inner *= tensor->dim[d];
+        updates.rows = wnn_shape_elements(&node->in[2]->type.shape) / (updates.inner ? updates.inner : 1);
+    }
+    updates.places = wnn_shape_elements(tensor) / (updates.inner ? updates.inner : 1);
+    return updates;
 }
 
-// A mark for each element of the output: 1 plus the number of the last update that goes there. Then each
-// element is taken from where its mark says, so that updates of one element cannot race.
-static void scatter(struct lowering *lowering, bool by_element)
+static bool is_few(const struct updates *updates)
 {
-    const struct tensor *in = &lowering->in[0], *indices = &lowering->in[1], *updates = &lowering->in[2],
-                        *out = &lowering->out[0];
-    struct tensor marks = wnn_scratch(lowering, 0, WNNDataType_Uint32, out->count);
-    wnn_fill(lowering, &marks.region);
+    return (updates->by_element ? updates->steps : updates->rows) <= FEW_UPDATES;
+}
 
-    struct shader shader;
-    wnn_shader_begin(&shader, lowering, "scatter_mark", updates->count);
-    define_kinds(&shader, by_element ? "ELEMENTS" : "ND");
-    if (by_element)
-        describe_elements(&shader, &out->shape, &indices->shape,
+static size_t scatter_scratch(const struct node *node)
+{
+    struct updates updates = describe_updates(node, node->op == WNN_OP_scatterElements);
+    return is_few(&updates) ? 0 : updates.places * sizeof(uint32_t);
+}
+
+// One pass over the updates, which is given its own bindings and numbers before its end.
+static void begin_pass(struct shader *shader, struct lowering *lowering, const struct updates *updates,
+                       const char *pass, size_t units)
+{
+    const struct tensor *indices = &lowering->in[1], *out = &lowering->out[0];
+    wnn_shader_begin(shader, lowering, "scatter", units);
+    define_kinds(shader, updates->by_element ? "ELEMENTS" : "ND");
+    wnn_shader_text(shader,
+                    "#define CLEAR 1\n#define MARK 2\n#define WRITE 3\n#define PASS %s\n#define FEW %d\n",
+                    pass, is_few(updates));
+    if (updates->by_element)
+        describe_elements(shader, &out->shape, &indices->shape,
                           ((const WNNScatterElementsOptions *)lowering->node->attrs)->axis);
     else
-        describe_slices(&shader, &out->shape, &indices->shape);
-    wnn_shader_number(&shader, "UPDATES", (uint32_t)updates->count);
-    wnn_shader_input(&shader, "b", indices, FORM_VALUE);
-    wnn_shader_words(&shader, "marks", &marks.region);
-    wnn_shader_end_groups(&shader, ((uint64_t)updates->count + 63) / 64);
+        describe_blocks(shader, &out->shape, &indices->shape, updates->inner);
+    wnn_shader_number(shader, "UNITS", (uint32_t)units);
+    wnn_shader_input(shader, "b", indices, FORM_VALUE);
+}
 
-    struct elements elements;
-    wnn_elements_begin(&elements, lowering, out->count);
-    wnn_shader_input(&elements.shader, "u", updates, FORM_BITS);
-    wnn_elements_same(&elements, "a", in, FORM_BITS);
-    wnn_elements_same(&elements, "m", &marks, FORM_VALUE);
-    wnn_elements_do(&elements, "if (m != 0u) { a = u_at(m - 1u); }");
-    wnn_elements_output(&elements, "a", out, FORM_BITS);
-    wnn_elements_end(&elements, NULL);
+static void end_pass(struct shader *shader, size_t units)
+{
+    wnn_shader_end_groups(shader, ((uint64_t)units + shader->local_size - 1) / shader->local_size);
+}
+
+static void lower_marks(struct lowering *lowering, const struct updates *updates, const char *pass,
+                        const struct tensor *marks)
+{
+    struct shader shader;
+    begin_pass(&shader, lowering, updates, pass, updates->rows);
+    wnn_shader_words(&shader, "marks", &marks->region);
+    end_pass(&shader, updates->rows);
+}
+
+// The input's elements, unless they are there, and the updates over them: in whole words where these begin
+// and end with words.
+static void scatter(struct lowering *lowering, bool by_element)
+{
+    const struct tensor *from = &lowering->in[2], *out = &lowering->out[0];
+    struct updates updates = describe_updates(lowering->node, by_element);
+    uint32_t bits = wnn_dtype_bits(out->type), block = updates.inner;
+    bool words = (uint64_t)updates.inner * bits % 32 == 0;
+    wnn_copy(lowering, &lowering->in[0].region, &out->region);
+    if (from->count == 0 || out->count == 0)
+        return;
+    struct tensor marks = wnn_scratch(lowering, 0, WNNDataType_Uint32, is_few(&updates) ? 0 : updates.places);
+    if (!is_few(&updates)) {
+        lower_marks(lowering, &updates, "CLEAR", &marks);
+        lower_marks(lowering, &updates, "MARK", &marks);
+    }
+    if (words)
+        block = (uint32_t)((uint64_t)updates.inner * bits / 32);
+    size_t units = updates.rows * block;
+    struct shader shader;
+    begin_pass(&shader, lowering, &updates, "WRITE", units);
+    wnn_shader_define(&shader, "BITS", "%u", words ? 32 : bits);
+    wnn_shader_number(&shader, "BLOCK", block);
+    wnn_shader_number(&shader, "ROWS", (uint32_t)updates.rows);
+    wnn_shader_number(&shader, "STEPS", updates.steps);
+    wnn_shader_number(&shader, "INNER", updates.apart);
+    if (!is_few(&updates))
+        wnn_shader_words(&shader, "marks", &marks.region);
+    if (words) {
+        wnn_shader_define(&shader, "word_at(i)", "w%u(i)", wnn_shader_bind(&shader, &from->region, false));
+        wnn_shader_define(&shader, "set_word(i, word)", "s%u(i, word)",
+                          wnn_shader_bind(&shader, &out->region, true));
+    } else {
+        wnn_shader_input(&shader, "u", from, FORM_BITS);
+        wnn_shader_words(&shader, "out", &out->region);
+    }
+    end_pass(&shader, units);
 }
 
 static void lower_scatter_elements(struct lowering *lowering)

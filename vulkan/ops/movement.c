@@ -153,10 +153,7 @@ void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const 
 
 static void lower_copy(struct lowering *lowering)
 {
-    const struct region *from = &lowering->in[0].region, *to = &lowering->out[0].region;
-    if (from->buffer == to->buffer && from->offset == to->offset)
-        return;
-    wnn_lower_convert(lowering, &lowering->in[0], &lowering->out[0]);
+    wnn_copy(lowering, &lowering->in[0].region, &lowering->out[0].region);
 }
 
 static void lower_expand(struct lowering *lowering)

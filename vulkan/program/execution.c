@@ -33,6 +33,16 @@ static struct gpu_tensor *tensor_of(const struct executable *executable, const s
     return i < inputs ? (struct gpu_tensor *)(uintptr_t)bindings->inputs[i] : bindings->outputs[i - inputs];
 }
 
+// Whether tensor `i`, which is shared with others, stands before it too.
+static bool is_repeated(const struct executable *executable, const struct bindings *bindings, size_t i)
+{
+    const struct gpu_tensor *tensor = tensor_of(executable, bindings, i);
+    bool repeated = false;
+    for (size_t k = 0; tensor->shared && !repeated && k < i; k++)
+        repeated = tensor_of(executable, bindings, k) == tensor;
+    return repeated;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Regions
 // ---------------------------------------------------------------------------------------------------------------
@@ -109,7 +119,9 @@ static void *allocate(struct record_context *context, size_t size)
     return memory;
 }
 
-static void add_copy(struct record_context *context, struct step **list, struct region from, struct region to)
+// `output`: of which it is the copy, from 1, or 0.
+static void add_copy(struct record_context *context, struct step **list, struct region from, struct region to,
+                     size_t output)
 {
     if (to.bytes == 0)
         return;
@@ -118,6 +130,7 @@ static void add_copy(struct record_context *context, struct step **list, struct 
         return;
     *step = (struct step){.kind = STEP_COPY,
                           .next = *list,
+                          .output = output,
                           .parts = 1,
                           .binding_count = 2,
                           .bindings = {{from, false}, {to, true}}};
@@ -137,16 +150,18 @@ static bool overlap(const struct gpu_tensor *a, const struct gpu_tensor *b)
     return a->handle == b->handle && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 
-// Whether tensor `i` shares bytes with another, as only those in buffers of the caller's can.
-static bool is_aliased(const struct record_context *context, size_t i)
+// Whether an output, tensor `i`, is to be computed elsewhere: it is an input that is read for too long, or
+// shares bytes with another tensor, as only those in buffers of the caller's can.
+static bool is_staged(const struct record_context *context, size_t i)
 {
-    const struct gpu_tensor *tensor = tensor_of(context->executable, context->bindings, i), *other;
-    bool aliased = false;
+    const struct bindings *bindings = context->bindings;
+    const struct gpu_tensor *tensor = tensor_of(context->executable, bindings, i), *other;
+    bool staged = bindings->staged && bindings->staged[i - context->executable->plan->graph.input_count];
     for (size_t k = 0; context->has_lent && k < tensor_count(context->executable); k++) {
-        other = tensor_of(context->executable, context->bindings, k);
-        aliased |= k != i && overlap(tensor, other);
+        other = tensor_of(context->executable, bindings, k);
+        staged |= other != tensor && overlap(tensor, other);
     }
-    return aliased;
+    return staged;
 }
 
 // The tensor number `i`, or NULL: there are none.
@@ -154,7 +169,7 @@ static const struct gpu_tensor *meet(struct record_context *context, size_t i)
 {
     const struct gpu_tensor *tensor =
         context->bindings ? tensor_of(context->executable, context->bindings, i) : NULL;
-    if (tensor && tensor->shared)
+    if (tensor && tensor->shared && !is_repeated(context->executable, context->bindings, i))
         context->foreign[context->foreign_count++] = tensor->handle;
     return tensor;
 }
@@ -173,13 +188,13 @@ static void place_inputs(struct record_context *context)
             location = (struct location){tensor->handle, tensor->offset};
         else if (tensor)
             add_copy(context, &context->before, tensor_region(context, tensor),
-                     (struct region){&flight->inputs, at, bytes});
+                     (struct region){&flight->inputs, at, bytes}, 0);
         context->locations[1 + i] = location;
         at += wnn_aligned(bytes);
     }
     if (!context->bindings && !flight->inputs.mapped && at > 0)
         add_copy(context, &context->before, (struct region){&flight->upload, 0, at},
-                 (struct region){&flight->inputs, 0, at});
+                 (struct region){&flight->inputs, 0, at}, 0);
 }
 
 static void place_outputs(struct record_context *context)
@@ -194,15 +209,14 @@ static void place_outputs(struct record_context *context)
         size_t bytes = port_bytes(&graph->outputs[i]);
         bool computed = operand->placement.place == PLACE_OUTPUT && operand->placement.slot == i;
         struct location location = {flight->arena.handle, operand->placement.offset};
-        if (tensor && computed && wnn_gpu_tensor_binds(tensor) &&
-            !is_aliased(context, graph->input_count + i))
+        if (tensor && computed && wnn_gpu_tensor_binds(tensor) && !is_staged(context, graph->input_count + i))
             location = (struct location){tensor->handle, tensor->offset};
         else if (tensor)
             add_copy(context, &context->after, executable->regions[operand->index],
-                     tensor_region(context, tensor));
+                     tensor_region(context, tensor), i + 1);
         else if (!flight->arena.mapped && !operand->constant)
             add_copy(context, &context->after, executable->regions[operand->index],
-                     (struct region){&flight->readback, at, bytes});
+                     (struct region){&flight->readback, at, bytes}, 0);
         context->locations[1 + graph->input_count + i] = location;
         at += operand->constant ? 0 : wnn_aligned(bytes);
     }
@@ -459,7 +473,8 @@ static bool prepare_tensors(struct gpu *gpu, struct executable *executable, stru
     if (!wnn_gpu_preparation_begin(gpu, &executable->program.command_pool, &flight->preparation, error))
         return false;
     for (size_t i = 0; i < count; i++)
-        wnn_gpu_prepare(gpu, flight->preparation, tensor_of(executable, bindings, i), i >= inputs);
+        if (!is_repeated(executable, bindings, i))
+            wnn_gpu_prepare(gpu, flight->preparation, tensor_of(executable, bindings, i), i >= inputs);
     return wnn_gpu_preparation_end(gpu, flight->preparation, error);
 }
 
@@ -473,7 +488,8 @@ static bool record_clearing(struct gpu *gpu, struct executable *executable, stru
     for (size_t i = inputs; i < count; i++)
         wnn_gpu_tensor_clear(gpu, flight->clearing, tensor_of(executable, bindings, i));
     for (size_t i = 0; i < count; i++)
-        wnn_gpu_tensor_return(gpu, flight->clearing, tensor_of(executable, bindings, i));
+        if (!is_repeated(executable, bindings, i))
+            wnn_gpu_tensor_return(gpu, flight->clearing, tensor_of(executable, bindings, i));
     return wnn_gpu_preparation_end(gpu, flight->clearing, error);
 }
 
@@ -580,7 +596,7 @@ bool wnn_execution_submit(struct gpu *gpu, struct executable *executable, const 
 // ---------------------------------------------------------------------------------------------------------------
 
 // What the device has noted of an execution. Where it notes nodes, their steps were recorded one behind the
-// other, in the order of the nodes.
+// other, in the order of the nodes; behind them come copies of outputs.
 static void tell_times(struct gpu *gpu, const struct executable *executable,
                        const struct recording *recording, const struct observer *observer)
 {
@@ -596,10 +612,11 @@ static void tell_times(struct gpu *gpu, const struct executable *executable,
         return;
     }
     double whole = 0;
+    size_t taken = 0;
     const struct step *step = executable->program.first;
     for (uint32_t i = 0; i + 1 < recording->timestamp_count; i++)
         whole += times[i];
-    for (size_t i = 0, taken = 0; !observer->whole && i < graph->node_count; i++) {
+    for (size_t i = 0; !observer->whole && i < graph->node_count; i++) {
         while (step && !step->node)
             step = step->next;
         bool has = step && step->node == graph->nodes[i];
@@ -607,20 +624,17 @@ static void tell_times(struct gpu *gpu, const struct executable *executable,
         while (step && step->node == graph->nodes[i])
             step = step->next;
     }
+    for (size_t i = 0; !observer->whole && observer->copied && i < recording->copy_count; i++)
+        observer->copied(observer, recording->copied[i], (uint64_t)(times[taken++] + 0.5));
     observer->timed(observer, NULL, (uint64_t)(whole + 0.5));
     wnn_release(gpu->allocator, times);
 }
 
 // Where the host finds an output, but a constant one; `at`: of staging memory.
-static const char *find_output(const struct flight *flight, const struct executable *executable,
-                               const struct operand *operand, size_t at)
+static const char *find_output(const struct flight *flight, const struct operand *operand, size_t at)
 {
-    const struct graph_port *inputs = executable->plan->graph.inputs;
-    if (!flight->arena.mapped)
-        return (const char *)flight->readback.mapped + at;
-    if (operand->placement.place == PLACE_INPUT)
-        return (const char *)flight->inputs.mapped + bytes_of(inputs, operand->placement.slot);
-    return (const char *)flight->arena.mapped + operand->placement.offset;
+    return flight->arena.mapped ? (const char *)flight->arena.mapped + operand->placement.offset
+                                : (const char *)flight->readback.mapped + at;
 }
 
 static bool give_outputs(struct gpu *gpu, const struct executable *executable, const struct flight *flight,
@@ -635,8 +649,7 @@ static bool give_outputs(struct gpu *gpu, const struct executable *executable, c
         size_t bytes = port_bytes(&graph->outputs[i]);
         if (bindings->outputs[i])
             memcpy(bindings->outputs[i],
-                   operand->constant ? operand->constant->data : find_output(flight, executable, operand, at),
-                   bytes);
+                   operand->constant ? operand->constant->data : find_output(flight, operand, at), bytes);
         at += operand->constant ? 0 : wnn_aligned(bytes);
     }
     return true;

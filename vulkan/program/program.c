@@ -123,6 +123,16 @@ bool wnn_access_conflicts(const struct access *a, const struct access *b)
     return (a->writes || b->writes) && a->buffer == b->buffer && a->begin < b->end && b->begin < a->end;
 }
 
+bool wnn_program_omits(const struct program *program, const struct record_params *params,
+                       const struct step *step)
+{
+    if (step->kind != STEP_COPY)
+        return false;
+    struct access from = wnn_program_access(program, params, &step->bindings[0]),
+                  to = wnn_program_access(program, params, &step->bindings[1]);
+    return from.buffer == to.buffer && from.begin == to.begin;
+}
+
 static bool conflict(const struct program *program, const struct record_params *params, const struct step *a,
                      const struct step *b)
 {
@@ -140,7 +150,8 @@ bool wnn_program_check(const struct program *program, const struct record_params
 {
     for (const struct step *a = program->first; a; a = a->next)
         for (const struct step *b = a->next; b; b = b->next)
-            if (b->barriers <= a->barriers && conflict(program, params, a, b))
+            if (b->barriers <= a->barriers && conflict(program, params, a, b) &&
+                !wnn_program_omits(program, params, a) && !wnn_program_omits(program, params, b))
                 return wnn_fail(error, WNNStatus_UnknownError,
                                 "Vulkan: there is no barrier between %s and %s",
                                 a->node ? wnn_ops[a->node->op].name : "a copy",

@@ -25,7 +25,7 @@ struct binding {
 
 enum step_kind {
     STEP_DISPATCH,
-    STEP_COPY, // bindings: from, to
+    STEP_COPY, // bindings: from, to; nothing if they lie in one place
     STEP_FILL, // binding: what becomes zeros, whole words
 };
 
@@ -33,6 +33,7 @@ struct step {
     enum step_kind kind;
     struct step *next;
     const struct node *node; // NULL: of no node
+    size_t output;           // of which it is the copy behind the nodes, from 1; 0: it is none
     struct pipeline *pipeline;
     unsigned binding_count;
     struct binding bindings[GPU_BUFFERS];
@@ -81,8 +82,8 @@ struct record_params {
     enum timestamps {
         TIMESTAMPS_NONE,
         TIMESTAMPS_SUBMISSIONS, // the device notes the begin and the end of each submission,
-        TIMESTAMPS_NODES,       // the begin of the first node and the end of each,
-        TIMESTAMPS_WHOLE        // the begin of the first node and the end of the last
+        TIMESTAMPS_NODES,       // the begin of the first node and the end of each node and copy of an output,
+        TIMESTAMPS_WHOLE        // the begin of the first and the end of the last of these
     } timestamps;
 };
 
@@ -98,6 +99,8 @@ struct recording {
     enum timestamps timestamps;
     VkQueryPool queries;
     uint32_t timestamp_count, stamp_capacity;
+    size_t *copied; // with TIMESTAMPS_NODES: the outputs whose copies are noted behind the nodes, in order
+    size_t copy_count;
 };
 
 void wnn_program_init(struct program *program, struct gpu *gpu, struct pipelines *pipelines);
@@ -141,6 +144,10 @@ struct access wnn_program_access(const struct program *program, const struct rec
                                  const struct binding *binding);
 // Whether they touch the same bytes, one of them to write.
 bool wnn_access_conflicts(const struct access *a, const struct access *b);
+
+// Whether a step copies what lies in its place already, so that it is left out.
+bool wnn_program_omits(const struct program *program, const struct record_params *params,
+                       const struct step *step);
 
 // Whether of any two steps that conflict the first has been recorded before a barrier, and the second behind
 // it. Quadratic; looks at what was recorded, not at how.

@@ -270,6 +270,8 @@ static bool record_step(struct recorder *recorder, const struct step *step, stru
     switch (step->kind) {
     case STEP_COPY: {
         const struct access to = access_of(recorder, &step->bindings[1]);
+        if (wnn_program_omits(recorder->program, recorder->params, step))
+            return true;
         const VkBufferCopy copy = {first.begin, to.begin, step->bindings[1].region.bytes};
         gpu->vk.CmdCopyBuffer(recorder->commands, first.buffer, to.buffer, 1, &copy);
         return true;
@@ -280,6 +282,20 @@ static bool record_step(struct recorder *recorder, const struct step *step, stru
     default:
         return record_dispatch(recorder, step, error);
     }
+}
+
+// What a step is timed as a part of: a node, or itself. NULL: nothing.
+static const void *timed_part(const struct step *step)
+{
+    return step->node ? (const void *)step->node : step->output ? step : NULL;
+}
+
+static void stamp_end(struct recorder *recorder, const struct step *step)
+{
+    struct recording *recording = recorder->recording;
+    stamp(recorder);
+    if (recording->timestamps == TIMESTAMPS_NODES && step->output)
+        recording->copied[recording->copy_count++] = step->output - 1;
 }
 
 // Between any two levels there is a barrier.
@@ -295,10 +311,11 @@ static bool record_steps(struct recorder *recorder, struct error *error)
         struct step *step = recorder->slots[i].step;
         if (step->submission >= recording->count && !begin_submission(recorder, error))
             return false;
-        const struct node *next = i + 1 < recorder->slot_count ? recorder->slots[i + 1].step->node : NULL;
-        if (step->node && !begun && recording->timestamps >= TIMESTAMPS_NODES)
+        const void *part = timed_part(step),
+                   *next = i + 1 < recorder->slot_count ? timed_part(recorder->slots[i + 1].step) : NULL;
+        if (part && !begun && recording->timestamps >= TIMESTAMPS_NODES)
             stamp(recorder);
-        begun = begun || step->node;
+        begun = begun || part;
         if (recorder->slots[i].level > level)
             add_barrier(recorder);
         level = recorder->slots[i].level;
@@ -306,16 +323,16 @@ static bool record_steps(struct recorder *recorder, struct error *error)
         step->barriers = recording->barriers;
         if (!record_step(recorder, step, error))
             return false;
-        if (step->node && (recording->timestamps == TIMESTAMPS_WHOLE ? !next : step->node != next) &&
+        if (part && (recording->timestamps == TIMESTAMPS_WHOLE ? !next : part != next) &&
             recording->timestamps >= TIMESTAMPS_NODES)
-            stamp(recorder);
+            stamp_end(recorder, step);
     }
     leave(recorder);
     return end_submission(recorder, error);
 }
 
-// Room for everything that recording makes.
-static bool prepare(struct program *program, struct recording *recording, struct error *error)
+// Room for everything that recording makes, with so many copies of outputs.
+static bool prepare(struct program *program, struct recording *recording, size_t copies, struct error *error)
 {
     enum {
         MAX_MEASURED = 512 // submissions
@@ -326,10 +343,12 @@ static bool prepare(struct program *program, struct recording *recording, struct
         wnn_allocate_zero(gpu->allocator, recording->capacity * sizeof recording->commands[0]);
     recording->batches =
         wnn_allocate(gpu->allocator, (recording->capacity + 1) * sizeof recording->batches[0]);
-    if (!recording->commands || !recording->batches)
+    if (copies > 0)
+        recording->copied = wnn_allocate(gpu->allocator, copies * sizeof recording->copied[0]);
+    if (!recording->commands || !recording->batches || (copies > 0 && !recording->copied))
         return wnn_fail_memory(error);
-    size_t timestamps =
-        recording->timestamps == TIMESTAMPS_SUBMISSIONS ? 2 * recording->capacity : program->steps + 1;
+    size_t timestamps = recording->timestamps == TIMESTAMPS_SUBMISSIONS ? 2 * recording->capacity
+                                                                        : program->steps + copies + 1;
     if (recording->timestamps == TIMESTAMPS_SUBMISSIONS && timestamps > 2 * MAX_MEASURED)
         timestamps = 2 * MAX_MEASURED;
     if (recording->timestamps == TIMESTAMPS_NONE || gpu->can.clock_bits == 0)
@@ -374,7 +393,10 @@ bool wnn_program_record(struct program *program, const struct record_params *par
     *recording =
         (struct recording){.program = program, .timestamps = params->timestamps, .version = program->version};
     wnn_program_cut(program);
-    if (!prepare(program, recording, error))
+    size_t copies = 0;
+    for (const struct step *step = params->after; step; step = step->next)
+        copies += step->output != 0;
+    if (!prepare(program, recording, copies, error))
         return false;
     // The copies are steps of the program while it is recorded.
     struct step *first = program->first, *head = params->before, **end = &head;
@@ -402,6 +424,7 @@ void wnn_recording_free(struct recording *recording)
                                    (uint32_t)recording->count, recording->commands);
     wnn_release(gpu->allocator, recording->commands);
     wnn_release(gpu->allocator, recording->batches);
+    wnn_release(gpu->allocator, recording->copied);
     gpu->vk.DestroyDescriptorPool(gpu->device, recording->pool, NULL);
     gpu->vk.DestroyQueryPool(gpu->device, recording->queries, NULL);
     *recording = (struct recording){0};

@@ -72,6 +72,8 @@ struct slot *wnn_program_schedule(const struct program *program, const struct re
         return NULL;
     *count = accesses = 0;
     for (struct step *step = program->first; step; step = step->next) {
+        if (!in_order && wnn_program_omits(program, params, step))
+            continue;
         scheduler.first[*count] = accesses;
         for (unsigned i = 0; i < step->binding_count; i++)
             scheduler.accesses[accesses++] = wnn_program_access(program, params, &step->bindings[i]);

@@ -582,6 +582,20 @@ struct tensor wnn_scratch(const struct lowering *lowering, size_t offset, WNNDat
     return tensor;
 }
 
+void wnn_copy(struct lowering *lowering, const struct region *from, const struct region *to)
+{
+    if ((from->buffer == to->buffer && from->offset == to->offset) || to->bytes == 0)
+        return;
+    struct step *copy = wnn_program_add(lowering->program, STEP_COPY, lowering->node);
+    if (!copy) {
+        lowering->failed = !wnn_fail_memory(lowering->error);
+        return;
+    }
+    copy->binding_count = 2;
+    copy->bindings[0] = (struct binding){*from, false};
+    copy->bindings[1] = (struct binding){*to, true};
+}
+
 void wnn_fill(struct lowering *lowering, const struct region *region)
 {
     struct step *fill = wnn_program_add(lowering->program, STEP_FILL, lowering->node);

@@ -169,6 +169,10 @@ void wnn_shader_end_grid(struct shader *shader, uint32_t x, uint32_t y, uint32_t
 // A tensor in scratch memory, `count` elements from byte `offset` on.
 struct tensor wnn_scratch(const struct lowering *lowering, size_t offset, WNNDataType type, size_t count);
 
+// Appends the step that copies a region to another of as many bytes, which may be the same then: nothing is
+// copied if that is so where the program runs.
+void wnn_copy(struct lowering *lowering, const struct region *from, const struct region *to);
+
 // Appends the step that makes a region zeros before what follows.
 void wnn_fill(struct lowering *lowering, const struct region *region);
 
