@@ -21,7 +21,7 @@ struct lane {
 // What it runs on
 // ---------------------------------------------------------------------------------------------------------------
 
-// Tensors for the ports; the bytes of inputs are written.
+// Tensors for the ports, but for those that are there; the bytes of inputs are written.
 static bool make_tensors(const struct subject *subject, const struct run_port *ports, size_t count,
                          bool inputs, WNNNamedTensor *tensors, struct error *error)
 {
@@ -32,6 +32,8 @@ static bool make_tensors(const struct subject *subject, const struct run_port *p
         descriptor.shape = (WNNUint32List){ports[i].type.shape.dim, ports[i].type.shape.rank};
         descriptor.writable = inputs;
         tensors[i].name = (WNNStringView){ports[i].name.data, ports[i].name.length};
+        if (tensors[i].tensor)
+            continue;
         WNNStatus status = wnnContextCreateTensor(context, &descriptor, &tensors[i].tensor);
         if (status == WNNStatus_Success && inputs)
             status = wnnContextWriteTensor(context, tensors[i].tensor, ports[i].data, ports[i].bytes);
@@ -40,6 +42,18 @@ static bool make_tensors(const struct subject *subject, const struct run_port *p
                             (int)ports[i].name.length, ports[i].name.data, subject->session->error.message);
     }
     return true;
+}
+
+// Outputs that replace inputs have their tensors.
+static void share_tensors(const struct bench_run *run, WNNNamedTensor *outputs)
+{
+    for (size_t i = 0; i < run->subject->output_count; i++) {
+        size_t input = subject_replaced(run->subject, i);
+        if (input == SIZE_MAX)
+            continue;
+        outputs[i].tensor = run->inputs[input].tensor;
+        wnnTensorAddRef(outputs[i].tensor);
+    }
 }
 
 static void free_tensors(WNNNamedTensor *tensors, size_t count)
@@ -63,6 +77,7 @@ bool bench_run_begin(struct bench_run *run, struct subject *subject, size_t in_f
         size_t count;
         if (tensors) {
             lane->tensors = must_allocate(subject->output_count * sizeof *lane->tensors);
+            share_tensors(run, lane->tensors);
             good =
                 make_tensors(subject, subject->outputs, subject->output_count, false, lane->tensors, error);
         } else if (i > 0) {

@@ -52,6 +52,9 @@ static const char help[] =
     "  --in-flight=N     keeps N runs going at once: what throughput a server gets\n"
     "  --tensors         runs on tensors of the context, as engines do: nothing is copied\n"
     "                    between the host and a GPU\n"
+    "  --replace=INPUT=OUTPUT\n"
+    "                    the output lies where the input does, as state that stays where it\n"
+    "                    is; may be repeated. With --in-flight only on tensors\n"
     "  --type=NAME       the data type of built-in networks: float32 (the default), float16\n"
     "  --json            one JSON object a line\n"
     "  --profile         after that, how long each operator of the model takes; those that\n"
@@ -85,6 +88,8 @@ struct bench_options {
     const char *trace, *report;
     const char **peers; // commands
     size_t peer_count, peer_capacity;
+    const char **replaced; // "INPUT=OUTPUT"
+    size_t replaced_count, replaced_capacity;
     FILE *page; // of the report
 };
 
@@ -179,11 +184,13 @@ static bool profile_runs(struct bench *bench, struct error *error)
     if (options->trace && !trace_open(&trace, options->trace, error))
         return false;
     wnnGraphSetProfiling(bench->graph, true);
+    const struct bench_length once = {.iterations = 1};
     bool good = true;
-    double begin = now();
+    double begin = now(), seconds;
     bench->subject.time_count = 0;
     for (size_t runs = 0; good && !bench_length_reached(length, runs, begin); runs++) {
-        good = subject_run(&bench->subject, error);
+        good = options->settings.tensors ? bench_run_execute(&bench->run, &once, "profiling", &seconds, error)
+                                         : subject_run(&bench->subject, error);
         trace_add(&trace, bench->graph);
     }
     return trace_close(&trace, error) && good;
@@ -271,6 +278,9 @@ static bool prepare_runs(struct bench *bench, struct error *error)
     subject_begin(subject, &bench->session, bench->graph);
     for (size_t i = 0; i < subject->input_count; i++)
         run_port_randomise(&subject->inputs[i], &seed);
+    for (size_t i = 0; i < bench->options->replaced_count; i++)
+        if (!subject_replace(subject, bench->options->replaced[i], error))
+            return false;
     return bench_run_begin(&bench->run, subject, settings->in_flight, settings->tensors, error);
 }
 
@@ -472,6 +482,11 @@ static bool take_option(struct bench_options *options, int option, const char *a
     case 'o':
         settings->tensors = true;
         return true;
+    case 'y':
+        options->replaced = must_grow(options->replaced, options->replaced_count, &options->replaced_capacity,
+                                      sizeof *options->replaced);
+        options->replaced[options->replaced_count++] = argument;
+        return true;
     case 'v':
         options->peers =
             must_grow(options->peers, options->peer_count, &options->peer_capacity, sizeof *options->peers);
@@ -491,6 +506,7 @@ static int run(int argc, char **argv)
         {"repeats", required_argument, NULL, 'e'},
         {"in-flight", required_argument, NULL, 'f'},
         {"tensors", no_argument, NULL, 'o'},
+        {"replace", required_argument, NULL, 'y'},
         {"type", required_argument, NULL, 'd'},
         {"json", no_argument, NULL, 'j'},
         {"profile", no_argument, NULL, 'p'},
@@ -517,12 +533,15 @@ static int run(int argc, char **argv)
     }
     if (code < 0 && options.trace && argc - optind != 1)
         code = command_wrong(&command_bench, "--trace is for one graph");
+    if (code < 0 && options.replaced_count && options.settings.in_flight > 1 && !options.settings.tensors)
+        code = command_wrong(&command_bench, "--replace with --in-flight is for --tensors");
     if (code < 0 && options.has_time && options.settings.length.iterations)
         code = command_wrong(&command_bench, "either --time or --iterations");
     if (code < 0)
         code = options.report ? bench_report(&options, argc - optind, argv + optind)
                               : bench_all(&options, argc - optind, argv + optind);
     free(options.peers);
+    free(options.replaced);
     return code;
 }
 

@@ -26,6 +26,37 @@ void subject_end(struct subject *subject)
     free(subject->times);
 }
 
+static size_t find_port(const struct run_port *ports, size_t count, struct string name)
+{
+    size_t i = 0;
+    while (i < count && !wnn_string_equal(ports[i].name, name))
+        i++;
+    return i;
+}
+
+bool subject_replace(struct subject *subject, const char *pair, struct error *error)
+{
+    const char *middle = strchr(pair, '=');
+    struct string input = {pair, middle ? (size_t)(middle - pair) : 0},
+                  output = middle ? (struct string){middle + 1, strlen(middle + 1)} : STRING("");
+    size_t x = find_port(subject->inputs, subject->input_count, input),
+           y = find_port(subject->outputs, subject->output_count, output);
+    if (x == subject->input_count || y == subject->output_count ||
+        !wnn_descriptor_equal(&subject->inputs[x].type, &subject->outputs[y].type))
+        return wnn_fail(error, WNNStatus_TypeError,
+                        "--replace=%s: expected INPUT=OUTPUT, an input and an output of one type", pair);
+    subject->output_buffers[y].data = subject->inputs[x].data;
+    return true;
+}
+
+size_t subject_replaced(const struct subject *subject, size_t output)
+{
+    for (size_t i = 0; i < subject->input_count; i++)
+        if (subject->output_buffers[output].data == subject->inputs[i].data)
+            return i;
+    return SIZE_MAX;
+}
+
 void subject_add_time(struct subject *subject, double seconds)
 {
     subject->times =

@@ -20,6 +20,11 @@ struct subject {
 void subject_begin(struct subject *subject, struct session *session, WNNGraph graph);
 void subject_end(struct subject *subject); // of one that has not begun, too, if it is zero
 
+// Lets an output, "INPUT=OUTPUT", lie where an input does. False: they are not there, or of different types.
+bool subject_replace(struct subject *subject, const char *pair, struct error *error);
+// The number of the input that an output replaces, or SIZE_MAX.
+size_t subject_replaced(const struct subject *subject, size_t output);
+
 // One execution, and its time.
 bool subject_run(struct subject *subject, struct error *error);
 void subject_add_time(struct subject *subject, double seconds);
