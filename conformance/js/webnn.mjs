@@ -169,8 +169,10 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
         notDestroyed(tensor);
         return tensor.handle;
       });
-      native.dispatch(context.handle, graph.handle, names(inputs), handles(inputs, 'input'), names(outputs),
-                      handles(outputs, 'output'));
+      const given = [handles(inputs, 'input'), handles(outputs, 'output')];
+      // The library lets an output replace an input.
+      if (new Set(given.flat()).size < inputs.length + outputs.length) typeError('a tensor is given twice');
+      native.dispatch(context.handle, graph.handle, names(inputs), given[0], names(outputs), given[1]);
     },
 
     // https://www.w3.org/TR/2024/CRD-webnn-20240415/#api-mlcontext-compute

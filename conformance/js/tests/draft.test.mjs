@@ -194,6 +194,12 @@ test('destroy() rejects what is pending', async () => {
     .map((name) => `${name} InvalidStateError`));
 });
 
+test('dispatch takes a tensor once, though the library lets an output replace an input', async () => {
+  const { lost, graph, x, y } = await makeAll();
+  assert.throws(() => lost.dispatch(graph, { x }, { y: x }), { name: 'TypeError', message: /twice/ });
+  lost.dispatch(graph, { x }, { y });
+});
+
 test('what a lost context answers', async () => {
   const { lost, type, graph, x, y, weights, builder, input } = await makeAll(), limits = lost.opSupportLimits();
   lost.destroy();
