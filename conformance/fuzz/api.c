@@ -667,8 +667,11 @@ static struct request *compute(struct world *w, struct built *graph)
         if (byte >= 240) { // refused, one way or another
             request->allowed = BIT(TypeError);
             switch (byte % 6) {
-            case 0: // overlaps
-                outputs[0].data = request->input_count ? inputs[0].data : NULL;
+            case 0: // overlaps, by the last byte
+                if (request->input_count && inputs[0].byteLength > 1)
+                    outputs[0].data = (char *)inputs[0].data + (inputs[0].byteLength - 1);
+                else
+                    outputs[0].byteLength++;
                 break;
             case 1:
                 outputs[0].byteLength++;
@@ -711,7 +714,22 @@ static bool create_tensor(const struct world *w, struct session *s, const WNNTen
     return tensor != NULL;
 }
 
-// An execution on tensors, whose outputs are read: they are what buffers get.
+// The first input of the type of output 0, which may replace it; NULL: there is none.
+static WNNTensor replaceable(const struct built *graph, const WNNNamedTensor *inputs)
+{
+    size_t count, ignored;
+    const WNNNamedDescriptor *list = wnnGraphGetInputs(graph->handle, &count);
+    struct descriptor type, output;
+    descriptor_bytes(&wnnGraphGetOutputs(graph->handle, &ignored)[0].descriptor, &output);
+    for (size_t i = 0; i < count; i++) {
+        descriptor_bytes(&list[i].descriptor, &type);
+        if (wnn_descriptor_equal(&type, &output))
+            return inputs[i].tensor;
+    }
+    return NULL;
+}
+
+// An execution on tensors, whose outputs are read: they are what buffers get. The first may replace an input.
 static void dispatch(struct world *w, struct built *graph)
 {
     WNNNamedTensor inputs[MAX_PORTS] = {0}, outputs[MAX_PORTS] = {0};
@@ -733,10 +751,14 @@ static void dispatch(struct world *w, struct built *graph)
         WNNTensorDescriptor wanted = WNN_TENSOR_DESCRIPTOR_INIT;
         wanted.dataType = type->dataType;
         wanted.shape = type->shape;
-        wanted.readable = !in;
-        wanted.writable = in;
+        wanted.readable = wanted.writable = true;
         named->name = buffer->named.name;
-        good &= create_tensor(w, s, &wanted, &named->tensor);
+        if (i == source.input_count && byte >= 200 && byte < 250)
+            named->tensor = replaceable(graph, inputs);
+        if (named->tensor)
+            wnnTensorAddRef(named->tensor);
+        else
+            good &= create_tensor(w, s, &wanted, &named->tensor);
         if (in && named->tensor)
             good &= wnnContextWriteTensor(s->context, named->tensor, buffer->named.data,
                                           buffer->named.byteLength) == WNNStatus_Success;
@@ -753,7 +775,7 @@ static void dispatch(struct world *w, struct built *graph)
     request->allowed = good && byte < 250 ? 0 : BIT(TypeError);
     WNNTensor replaced = inputs[0].tensor;
     if (byte >= 250 && descriptor.inputCount > 0)
-        inputs[0].tensor = outputs[0].tensor;
+        inputs[0].tensor = NULL;
     if (w->racing && outputs[0].tensor) {
         pthread_mutex_lock(&w->racer.lock);
         if (!w->racer.tensor) {
@@ -777,7 +799,7 @@ static void dispatch(struct world *w, struct built *graph)
                     byte);
         reading->ports[0] = (unsigned)i;
         reading->output_count = 1;
-        reading->allowed = w->racing || byte >= 240 ? BIT(TypeError) | BIT(InvalidStateError) : 0;
+        reading->allowed = w->racing || byte >= 200 ? BIT(TypeError) | BIT(InvalidStateError) : 0;
         WNNNamedBuffer *to = &reading->outputs[0].named;
         started(w, reading,
                 wnnContextReadTensor(s->context, outputs[i].tensor, to->data, to->byteLength, tell(reading)));
