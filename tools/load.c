@@ -138,7 +138,7 @@ static bool add_value(WNNModel from, const char *argument, WNNModelRecordOptions
     return true;
 }
 
-// One error as it is. A line for each of several nodes is shown at once, since an error holds a few of them.
+// One error as it is. The lines of several nodes are kept beside it, since an error holds a few of them.
 static bool fail_to_record(struct model *model, WNNStatus status, const char *message, struct error *error)
 {
     size_t nodes = 1;
@@ -147,7 +147,6 @@ static bool fail_to_record(struct model *model, WNNStatus status, const char *me
     if (nodes == 1)
         return wnn_fail(error, status, "%s", message);
     model->faults = wnn_string_copy(&model->arena, (struct string){message, strlen(message)});
-    terminal_lines(stderr, "webnn: ", message);
     return wnn_fail(error, status, "%zu nodes cannot be recorded", nodes);
 }
 
@@ -231,8 +230,8 @@ static bool read_stream(struct model *model, const struct load_options *options,
     return read_model(model, &descriptor, options, error);
 }
 
-bool model_load(struct model *model, const char *what, const struct load_options *options,
-                struct error *error)
+bool model_load_silently(struct model *model, const char *what, const struct load_options *options,
+                         struct error *error)
 {
     const struct bench_model *builtin = bench_model_find(what);
     if (builtin)
@@ -242,4 +241,13 @@ bool model_load(struct model *model, const char *what, const struct load_options
     WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
     descriptor.path.data = what;
     return read_model(model, &descriptor, options, error);
+}
+
+bool model_load(struct model *model, const char *what, const struct load_options *options,
+                struct error *error)
+{
+    bool good = model_load_silently(model, what, options, error);
+    if (model->faults.length)
+        terminal_lines(stderr, "webnn: ", model->faults.data);
+    return good;
 }

@@ -31,8 +31,13 @@ bool load_add_shape(struct load_options *options, const char *argument);
 bool load_add_value(struct load_options *options, const char *argument);
 
 // Reads a model of ONNX, or a .webnn file with its weights or the .safetensors beside it, or makes a built-in
-// architecture. The model has begun; it must be ended on failure too. NULL options: none.
+// architecture. The model has begun; it must be ended on failure too. NULL options: none. What is wrong with
+// several nodes is shown on stderr, a line each, and the error says of how many.
 bool model_load(struct model *model, const char *what, const struct load_options *options,
                 struct error *error);
+
+// The same, but those lines are only kept, as the model's faults.
+bool model_load_silently(struct model *model, const char *what, const struct load_options *options,
+                         struct error *error);
 
 #endif

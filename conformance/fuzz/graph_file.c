@@ -83,20 +83,31 @@ static struct contents write_random(WNNContext context, unsigned seed, bool in_t
     return text;
 }
 
-// False: it was refused, with a place in a file.
+// Whether it begins with a place in the file.
+static bool has_place(const char *fault, const char *path)
+{
+    size_t length = strlen(path);
+    unsigned line, column;
+    return strncmp(fault, path, length) == 0 && (sscanf(fault + length, ":%u:%u: ", &line, &column) == 2 ||
+                                                 strncmp(fault + length, ": its format is not", 19) == 0);
+}
+
+// False: it was refused, with a place in a file for each fault. If there are too many, the last is cut off.
 static bool read_model(struct model *model, const struct file *text, const struct file *weights)
 {
     struct error error = {WNNStatus_Success, ""};
     const struct load_options options = {.weights = weights->path};
-    if (model_load(model, text->path, &options, &error))
+    if (model_load_silently(model, text->path, &options, &error))
         return true;
-    size_t length = strlen(text->path);
-    unsigned line, column;
-    if (error.status == WNNStatus_Success || strncmp(error.message, text->path, length) != 0 ||
-        (sscanf(error.message + length, ":%u:%u: ", &line, &column) != 2 &&
-         strncmp(error.message + length, ": its format is not", 19) != 0)) {
-        fprintf(stderr, "refused without a place: %s\n", error.message);
-        abort();
+    const char *faults = model->faults.length ? model->faults.data : error.message;
+    for (const char *fault = faults, *end; fault; fault = end ? end + 1 : NULL) {
+        end = strchr(fault, '\n');
+        size_t length = strlen(fault);
+        bool cut = fault != faults && !end && length >= 3 && strcmp(fault + length - 3, "...") == 0;
+        if (error.status == WNNStatus_Success || !(has_place(fault, text->path) || cut)) {
+            fprintf(stderr, "refused without a place: %s\n", fault);
+            abort();
+        }
     }
     return false;
 }
