@@ -5,6 +5,7 @@
 #include <webnn/ops.h>
 
 #define FLOAT32 0
+#define INT32   2
 
 // ---------------------------------------------------------------------------------------------------------------
 // A model: y[2, 3] = relu(x[2, 3] + w[3]), with x of a type
@@ -331,6 +332,19 @@ static void wrong_constant(void)
     refuse(&bytes, "small.tflite: node \"sum\" (ADD): a constant has 8 bytes for 3 elements");
 }
 
+// A table of no axes has no rows.
+static void look_up_scalar(void)
+{
+    struct parts p;
+    struct writer bytes = make(&p);
+    put_word(&bytes, field_of(&bytes, p.codes, 0), 7); // EMBEDDING_LOOKUP
+    put_word(&bytes, field_of(&bytes, p.codes, 3), 7);
+    put_word(&bytes, field_of(&bytes, p.tensors[0], 1), INT32);
+    put_word(&bytes, follow(&bytes, field_of(&bytes, p.tensors[1], 0)), 0);
+    put_word(&bytes, follow(&bytes, field_of(&bytes, p.buffers + 4, 0)), 4);
+    refuse(&bytes, "small.tflite: node \"sum\" (EMBEDDING_LOOKUP): axis 0 of a tensor of rank 0");
+}
+
 // Buffers behind the flatbuffer, as files beyond 2 GiB have them: an offset and a size of eight bytes.
 static void data_behind(void)
 {
@@ -439,6 +453,7 @@ int main(int argc, char **argv)
     CASE(all_unsupported());
     CASE(wrong_indices());
     CASE(wrong_constant());
+    CASE(look_up_scalar());
     CASE(data_behind());
     CASE(other_versions());
     CASE(any_length());

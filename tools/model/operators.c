@@ -751,6 +751,8 @@ struct tensor *gather(struct recording *r, struct tensor *t, struct tensor *indi
 {
     if (!t || !indices || r->failed)
         return NULL;
+    if (axis >= t->rank)
+        return fail(r, "axis %zu of a tensor of rank %zu", axis, t->rank);
     if (t->rank + indices->rank - 1 > MAX_RANK)
         return fail(r, "a tensor of rank %zu; more than %d are not supported", t->rank + indices->rank - 1,
                     MAX_RANK);
