@@ -536,6 +536,12 @@ static void grid_of_strings(void)
     put_node(&graph, "GridSample", "sample", "x", "g", "y");
     put_value(&graph, 12, "y", 1, (int[]){1});
     require_refused(&graph, "m: node \"sample\" (GridSample): a constant of type an unknown type");
+    graph = (struct writer){0}; // and a grid that is none
+    put_initializer(&graph, "x", FLOAT, 4, (int64_t[]){1, 1, 1, 1}, RAW, grid, 4);
+    put_initializer(&graph, "g", 30, 4, (int64_t[]){1, 1, 1, 2}, RAW, grid, sizeof grid);
+    put_node(&graph, "GridSample", "sample", "x", "g", "y");
+    put_value(&graph, 12, "y", 1, (int[]){1});
+    require_refused(&graph, "m: node \"sample\" (GridSample): a constant of type an unknown type");
 }
 
 static void put_empty(struct writer *graph, const char *name, size_t rank, const int64_t *dims)

@@ -176,8 +176,8 @@ void record_grid_sample(struct call *c)
     s.reflect = has_text(c, "padding_mode", "reflection", "zeros");
     s.border = has_text(c, "padding_mode", "border", "zeros");
     begin_images(&s, 2);
-    grid = cast(r, grid, ONNX_FLOAT);
     grid = reshape(r, grid, 3, (int64_t[]){s.batch, product(grid->dims + 1, axes), (int64_t)axes});
+    grid = cast(r, grid, ONNX_FLOAT);
     for (size_t i = 0; i < axes; i++) { // the last axis of an image comes first
         struct tensor *p = squeeze(r, slice_axis(r, grid, 2, (int64_t)(axes - 1 - i), 1, 1), 2);
         p = place(&s, p, s.sizes[i]);
