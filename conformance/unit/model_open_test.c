@@ -604,13 +604,16 @@ static void many_empty_rows(void)
     struct writer graph = {0};
     put_empty(&graph, "a", 2, (int64_t[]){INT32_MAX, 0});
     put_integers(&graph, "none", 0, NULL);
+    put_integers(&graph, "zero", 1, (int64_t[]){0});
     for (int i = 0; i < 60; i++) {
+        static const char *const operators[] = {"EyeLike", "Gather", "TopK"}, *const indices[] = {
+                                                                                  NULL, "none", "zero"};
         struct writer node = {0}, axis = {0};
         put_text(&node, 1, "a");
-        if (i % 2)
-            put_text(&node, 1, "none");
+        if (indices[i % 3])
+            put_text(&node, 1, indices[i % 3]);
         put_text(&node, 2, "y");
-        put_text(&node, 4, i % 2 ? "Gather" : "EyeLike");
+        put_text(&node, 4, operators[i % 3]);
         put_text(&axis, 1, "axis");
         put_number(&axis, 3, 1);
         put_message(&node, 5, &axis);

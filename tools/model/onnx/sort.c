@@ -100,7 +100,7 @@ static void set_top_known(struct call *c, struct tensor *x, size_t axis, int64_t
     if (!values || !places || !allocate_orders(r, s.size, &order, &spare))
         return;
     struct slices to = slices_of(places, axis);
-    for (int64_t row = 0; row < s.width; row++) {
+    for (int64_t row = 0; k > 0 && row < s.width; row++) {
         sort_row(&s, row, order, spare);
         for (int64_t i = 0; i < k; i++) {
             int64_t at = place_in(&to, i, row), from = place_in(&s, order[i], row);
