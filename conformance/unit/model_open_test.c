@@ -623,6 +623,52 @@ static void many_empty_rows(void)
     require_computed(&graph, 0, NULL);
 }
 
+// A node of x[dims], which is computed, and of operands that are told; with an attribute of text unless NULL.
+static struct writer make_empty(const char *operation, size_t rank, const int *dims,
+                                const char *const *others, const char *name, const char *text)
+{
+    struct writer graph = {0}, node = {0}, attribute = {0};
+    put_value(&graph, 11, "given", rank, dims);
+    put_node(&graph, "Relu", "cut", "given", NULL, "x");
+    for (put_text(&node, 1, "x"); *others; others++)
+        put_text(&node, 1, *others);
+    put_text(&node, 2, "y");
+    put_text(&node, 3, "n");
+    put_text(&node, 4, operation);
+    if (name) {
+        put_text(&attribute, 1, name);
+        put_text(&attribute, 4, text);
+        put_message(&node, 5, &attribute);
+    }
+    put_message(&graph, 1, &node);
+    put_value(&graph, 12, "y", 1, (int[]){1});
+    return graph;
+}
+
+// What elements are shared by, or sizes compared with, may be 0.
+static void divide_by_zero(void)
+{
+    static const float update = 1;
+    static const char *const scattered[] = {"i", "u", NULL}, *const ordered[] = {"k", NULL},
+                             *const attended[] = {"none", "none", NULL},
+                             *const resized[] = {"", "", "sizes", NULL};
+    struct writer graph = make_empty("ScatterElements", 2, (int[]){0, 1}, scattered, "reduction", "add");
+    put_initializer(&graph, "u", FLOAT, 2, (int64_t[]){1, 1}, RAW, &update, sizeof update);
+    put_initializer(&graph, "i", INT64, 2, (int64_t[]){1, 1}, RAW, (int64_t[]){0}, sizeof(int64_t));
+    require_refused(&graph, "m: node \"n\" (ScatterElements): index 0 of a size of 0");
+    graph = make_empty("TopK", 2, (int[]){0, 3}, ordered, NULL, NULL);
+    put_integers(&graph, "k", 1, (int64_t[]){2});
+    require_computed(&graph, 0, NULL);
+    graph = make_empty("Attention", 4, (int[]){1, 2, 3, 4}, attended, NULL, NULL);
+    put_empty(&graph, "none", 4, (int64_t[]){1, 0, 3, 4});
+    require_refused(&graph,
+                    "m: node \"n\" (Attention): 2 heads do not share 0 of key and value, or operands that "
+                    "do not come together");
+    graph = make_empty("Resize", 4, (int[]){1, 1, 0, 3}, resized, NULL, NULL);
+    put_integers(&graph, "sizes", 4, (int64_t[]){1, 1, 2, 3});
+    require_refused(&graph, "m: node \"n\" (Resize): the input has a dimension of size 0");
+}
+
 // A loop whose condition alone ends it: its number of trips is left out.
 static void loop_without_number(void)
 {
@@ -882,6 +928,7 @@ int main(int argc, char **argv)
     CASE(huge_sizes());
     CASE(sizes_of_zero());
     CASE(many_empty_rows());
+    CASE(divide_by_zero());
     CASE(loop_without_number());
     CASE(little_memory());
     CASE(messages_of_memory());

@@ -298,7 +298,7 @@ void record_plain_attention(struct call *c)
     int64_t mode = get_int(c, "qk_matmul_output_mode", 0);
     if (!q || !k || !v || r->failed)
         return;
-    if (mode < 0 || mode > 3 || q->dims[1] % k->dims[1] || !input(c, 4) != !input(c, 5) ||
+    if (mode < 0 || mode > 3 || k->dims[1] < 1 || q->dims[1] % k->dims[1] || !input(c, 4) != !input(c, 5) ||
         (lengths && (!is_index(r, lengths, "nonpad_kv_seqlen") ||
                      !has_shape(r, lengths, "nonpad_kv_seqlen", 1, q->dims)))) {
         fail(r, "%lld heads do not share %lld of key and value, or operands that do not come together",

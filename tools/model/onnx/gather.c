@@ -235,9 +235,8 @@ static struct tensor *as_columns(struct recording *r, struct tensor *t, size_t a
 {
     if (!t || r->failed)
         return NULL;
-    int64_t size = t->dims[axis];
     t = swap_axes(r, t, 0, axis);
-    return t ? reshape(r, t, 2, (int64_t[]){size, count_elements(t) / size}) : NULL;
+    return t ? reshape(r, t, 2, (int64_t[]){t->dims[0], product(t->dims + 1, t->rank - 1)}) : NULL;
 }
 
 static struct tensor *scatter_reduced(struct call *c, struct tensor *x, struct tensor *indices,

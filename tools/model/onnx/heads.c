@@ -361,6 +361,8 @@ struct tensor *attend(struct recording *r, struct tensor *query, struct tensor *
         !has_shape(r, key, "key", 4, (int64_t[]){batch, -1, -1, query->dims[3]}) ||
         !has_shape(r, value, "value", 4, (int64_t[]){batch, shared, total, -1}))
         return NULL;
+    if (shared < 1 || heads % shared)
+        return fail(r, "%lld heads do not share %lld of key and value", (long long)heads, (long long)shared);
     if (shared == heads) {
         query = turn_heads(r, query);
     } else {

@@ -281,8 +281,9 @@ void record_top_k(struct call *c)
     x = reshape(r, x, 2, (int64_t[]){rows, size});
     if (!x)
         return;
-    struct tensor *places = size <= MAX_COMPARISONS / size / rows ? order_by_counting(r, x, largest)
-                                                                  : order_by_network(r, x, k, largest);
+    struct tensor *places = product((int64_t[]){size, size, rows}, 3) <= MAX_COMPARISONS
+                                ? order_by_counting(r, x, largest)
+                                : order_by_network(r, x, k, largest);
     places = slice_axis(r, places, 1, 0, k, 1);
     struct tensor *values = gather_elements(r, x, places, 1);
     set_output(c, 0, swap_axes(r, reshape(r, values, last + 1, dims), axis, last));

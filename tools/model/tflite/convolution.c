@@ -272,11 +272,11 @@ static struct tensor *merge_depth(struct recording *r, struct tensor *t)
     return reshape(r, t, 4, (int64_t[]){t->dims[0] * t->dims[1], t->dims[2], t->dims[3], t->dims[4]});
 }
 
-static struct tensor *split_depth(struct recording *r, struct tensor *t, int64_t n)
+static struct tensor *split_depth(struct recording *r, struct tensor *t, int64_t n, int64_t depth)
 {
     if (!t)
         return NULL;
-    return reshape(r, t, 5, (int64_t[]){n, t->dims[0] / n, t->dims[1], t->dims[2], t->dims[3]});
+    return reshape(r, t, 5, (int64_t[]){n, depth, t->dims[1], t->dims[2], t->dims[3]});
 }
 
 // Zeros before and after the depth; less than none takes planes away.
@@ -321,7 +321,7 @@ void compose_conv_3d(struct call *c)
                        WNNConv2dFilterOperandLayout_HWIO);
         sum = k ? binary(r, ADD, sum, part) : part;
     }
-    give(c, 0, activate_output(c, split_depth(r, sum, x->dims[0]), option_enum(c, 4)));
+    give(c, 0, activate_output(c, split_depth(r, sum, x->dims[0], depth), option_enum(c, 4)));
 }
 
 // stride - 1 planes of zeros between those that there are, and behind the last.
@@ -356,7 +356,7 @@ void compose_conv_3d_transpose(struct call *c)
         struct tensor *kernel = squeeze(r, slice_axis(r, filter, 0, k, 1, 1), 0);
         struct tensor *part = conv_transpose_2d(r, merge_depth(r, x), kernel, NULL, &w,
                                                 WNNConvTranspose2dFilterOperandLayout_HWOI);
-        part = spread_depth(r, split_depth(r, part, x->dims[0]), w.strides[0]);
+        part = spread_depth(r, split_depth(r, part, x->dims[0], x->dims[1]), w.strides[0]);
         // The planes behind the last are those that make it as deep as the whole result, or too deep.
         int64_t deep = x->dims[1] * w.strides[0], whole = (x->dims[1] - 1) * w.strides[0] + w.kernel[0];
         part = pad_depth(r, part, k, whole - k - deep);
