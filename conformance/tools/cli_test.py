@@ -443,7 +443,7 @@ BROKEN = [
     (graph("y = relu(x);", consts="c: f32[2] @bytes([256]);"), "3:30", "0 to 255"),
     (graph("y = relu(x);", consts='c: f32[2] @weights("c");'), "3:23", "graph.safetensors: No such file"),
     (graph("y = relu(x);", consts="c: f32[1] @bytes([0, 0, 0, 0]) @bytes([0, 0, 0, 0]);"), "3:43", "one value"),
-    (graph("y = relu(x);", inputs="x: f32[2147483648];"), "2:12", "dimension"),
+    (graph("y = relu(x);", inputs="x: f32[2147483648];"), "2:19", "2147483647"),
     (graph("y = [" * 40), "5:9", "an operator"),
     (graph("y = concat(" + "[" * 40), "5:32", "nested too deeply"),
 ]
