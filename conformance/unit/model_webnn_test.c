@@ -389,6 +389,51 @@ static void save_two_inputs_of_a_name(void)
     remove_folder();
 }
 
+static WNNStatus save_as(WNNGraphBuilder builder, size_t output_count, const WNNNamedOperand *outputs,
+                         const WNNNamedOperand *name)
+{
+    WNNModelSaveDescriptor descriptor = WNN_MODEL_SAVE_DESCRIPTOR_INIT;
+    descriptor.path = view(path_of("saved.webnn"));
+    descriptor.outputCount = output_count;
+    descriptor.outputs = outputs;
+    descriptor.nameCount = name ? 1 : 0;
+    descriptor.names = name;
+    return wnnModelSave(builder, &descriptor, sizeof message, message);
+}
+
+// What would read back as something else is refused; a name that is only for people is left out.
+static void save_names(void)
+{
+    static const uint32_t shape[1] = {2};
+    static const WNNStringView wrong[] = {{"", 0}, {"\0a", 2}, {"a\0", 2}, {"\xff", 1}};
+    WNNOperandDescriptor type = {NULL, WNNDataType_Float32, {shape, 1}};
+    make_folder();
+    WNNGraphBuilder builder = make_builder();
+    WNNOperand x = wnnGraphBuilderInput(builder, view("x"), &type), y = wnnGraphBuilderNeg(builder, x, NULL);
+    WNNOperand z = wnnGraphBuilderAbs(builder, y, NULL);
+    WNNNamedOperand outputs[] = {{view("z"), z}, {view("y"), y}, {view("z"), z}}, name = {view(""), y};
+    REQUIRE_EQUAL_INT(save_as(builder, 3, outputs, NULL), WNNStatus_TypeError);
+    REQUIRE_EQUAL_STR(message, "save: two outputs are called \"z\"");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        WNNModelDescriptor file = WNN_MODEL_DESCRIPTOR_INIT;
+        WNNGraph graph;
+        outputs[1].name = name.name = wrong[i];
+        REQUIRE_EQUAL_INT(save_as(builder, 2, outputs, NULL), WNNStatus_TypeError);
+        REQUIRE_EQUAL_STR(message, "save: the name of output 1 is empty, has a NUL in it or is not UTF-8");
+        REQUIRE_EQUAL_INT(save_as(builder, 1, outputs, &name), WNNStatus_Success);
+        file.path = view(path_of("saved.webnn"));
+        REQUIRE_EQUAL_INT(wnnModelBuildSync(&file, context, NULL, &graph, sizeof message, message),
+                          WNNStatus_Success);
+        wnnGraphRelease(graph);
+    }
+    x = wnnGraphBuilderInput(builder, (WNNStringView){"x\0", 2}, &type);
+    outputs[0].operand = wnnGraphBuilderNeg(builder, x, NULL);
+    REQUIRE_EQUAL_INT(save_as(builder, 1, outputs, NULL), WNNStatus_TypeError);
+    REQUIRE_EQUAL_STR(message, "save: the name of input 1 is empty, has a NUL in it or is not UTF-8");
+    wnnGraphBuilderRelease(builder);
+    remove_folder();
+}
+
 // Weights in several files, and in one that the program names.
 static void find_weights(void)
 {
@@ -574,6 +619,7 @@ int main(int argc, char **argv)
     CASE(tell_all_errors());
     CASE(save_and_read());
     CASE(save_two_inputs_of_a_name());
+    CASE(save_names());
     CASE(find_weights());
     CASE(name_foreign_formats());
     CASE(tell_what_is_recorded());

@@ -48,15 +48,23 @@ static const char *copy_name(struct writer *writer, WNNStringView view)
     return wnn_string_copy(&writer->arena, wnn_string(view)).data;
 }
 
-// Gives an operand a name unless it has one; false: the operand is not the builder's, or there is no memory.
+// Whether it can be read again as it is.
+static bool can_write(struct string name)
+{
+    return name.length > 0 && !memchr(name.data, 0, name.length) && wnn_string_is_utf8(name);
+}
+
+// Gives an operand a name unless it has one or the name cannot be written; false: the operand is not the
+// builder's, or there is no memory.
 static bool give_name(struct writer *writer, const WNNNamedOperand *named)
 {
     size_t index = wnnOperandGetIndex(named->operand);
     WNNRecordedOperand operand = WNN_RECORDED_OPERAND_INIT;
     if (wnnGraphBuilderGetOperand(writer->builder, index, &operand) || operand.operand != named->operand)
         return wnn_fail(writer->error, WNNStatus_TypeError, "save: an operand of another builder, or none");
-    if (!writer->names[index])
-        writer->names[index] = copy_name(writer, named->name);
+    if (writer->names[index] || !can_write(wnn_string(named->name)))
+        return true;
+    writer->names[index] = copy_name(writer, named->name);
     return writer->names[index] || wnn_fail_memory(writer->error);
 }
 
@@ -173,7 +181,37 @@ static bool check_outputs(struct writer *writer)
     return true;
 }
 
-// Outputs have the first word, after inputs, whose names are theirs; then what people wrote, then a number.
+static bool check_name(struct writer *writer, const char *what, size_t number, WNNStringView name)
+{
+    return can_write(wnn_string(name)) ||
+           wnn_fail(writer->error, WNNStatus_TypeError,
+                    "save: the name of %s %zu is empty, has a NUL in it or is not UTF-8", what, number);
+}
+
+// As for building: every output has a name of its own.
+static bool check_output_names(struct writer *writer)
+{
+    const WNNModelSaveDescriptor *descriptor = writer->descriptor;
+    const char **names = wnn_arena_allocate(&writer->arena, descriptor->outputCount * sizeof *names);
+    if (!names)
+        return wnn_fail_memory(writer->error);
+    for (size_t i = 0; i < descriptor->outputCount; i++) {
+        if (!check_name(writer, "output", i, descriptor->outputs[i].name))
+            return false;
+        names[i] = copy_name(writer, descriptor->outputs[i].name);
+        if (!names[i])
+            return wnn_fail_memory(writer->error);
+    }
+    qsort(names, descriptor->outputCount, sizeof *names, by_text);
+    for (size_t i = 1; i < descriptor->outputCount; i++)
+        if (strcmp(names[i], names[i - 1]) == 0)
+            return wnn_fail(writer->error, WNNStatus_TypeError, "save: two outputs are called \"%.200s\"",
+                            names[i]);
+    return true;
+}
+
+// Outputs have the first word, after inputs, whose names are theirs; then what people wrote if it can be,
+// then a number.
 static bool collect_names(struct writer *writer)
 {
     const WNNModelSaveDescriptor *descriptor = writer->descriptor;
@@ -181,11 +219,14 @@ static bool collect_names(struct writer *writer)
     if (!writer->names)
         return wnn_fail_memory(writer->error);
     memset(writer->names, 0, (writer->operand_count + 1) * sizeof *writer->names);
-    for (size_t i = 0; i < writer->operand_count; i++) {
+    if (!check_output_names(writer))
+        return false;
+    for (size_t i = 0, inputs = 0; i < writer->operand_count; i++) {
         WNNRecordedOperand operand = WNN_RECORDED_OPERAND_INIT;
         wnnGraphBuilderGetOperand(writer->builder, i, &operand);
         WNNNamedOperand input = {operand.name, operand.operand};
-        if (operand.source == WNNOperandSource_Input && !give_name(writer, &input))
+        if (operand.source == WNNOperandSource_Input &&
+            (!check_name(writer, "input", inputs++, operand.name) || !give_name(writer, &input)))
             return false;
     }
     for (size_t i = 0; i < descriptor->outputCount; i++)
