@@ -434,6 +434,37 @@ static void save_names(void)
     remove_folder();
 }
 
+// Names of results may be longer than labels may be, whose beginnings they are.
+static void save_long_name(void)
+{
+    static const uint32_t shape[1] = {2};
+    static const WNNLimits limits = {.maxStringLength = 2000};
+    static char letters[3000];
+    WNNContextDescriptor limited = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNOperandDescriptor type = {NULL, WNNDataType_Float32, {shape, 1}};
+    WNNModelDescriptor file = WNN_MODEL_DESCRIPTOR_INIT;
+    WNNContext strict;
+    WNNGraph graph;
+    make_folder();
+    letters[0] = 'a';
+    for (size_t i = 1; i + 1 < sizeof letters; i += 2)
+        memcpy(letters + i, "\xC3\xA4", 2);
+    limited.limits = &limits;
+    REQUIRE_EQUAL_INT(wnnCreateContext(&limited, &strict), WNNStatus_Success);
+    WNNGraphBuilder builder = make_builder();
+    WNNOperand x = wnnGraphBuilderInput(builder, view("x"), &type), y = wnnGraphBuilderNeg(builder, x, NULL);
+    WNNNamedOperand output = {view("z"), wnnGraphBuilderAbs(builder, y, NULL)},
+                    name = {{letters, sizeof letters - 1}, y};
+    REQUIRE_EQUAL_INT(save_as(builder, 1, &output, &name), WNNStatus_Success);
+    file.path = view(path_of("saved.webnn"));
+    WNNStatus status = wnnModelBuildSync(&file, strict, NULL, &graph, sizeof message, message);
+    REQUIRE_EQUAL_STR(status ? message : "", "");
+    wnnGraphRelease(graph);
+    wnnGraphBuilderRelease(builder);
+    wnnContextRelease(strict);
+    remove_folder();
+}
+
 // Weights in several files, and in one that the program names.
 static void find_weights(void)
 {
@@ -620,6 +651,7 @@ int main(int argc, char **argv)
     CASE(save_and_read());
     CASE(save_two_inputs_of_a_name());
     CASE(save_names());
+    CASE(save_long_name());
     CASE(find_weights());
     CASE(name_foreign_formats());
     CASE(tell_what_is_recorded());

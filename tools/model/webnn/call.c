@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-#define MAX_ROWS 40 // operands, or attributes, of an operator
+#define MAX_ROWS  40   // operands, or attributes, of an operator
+#define MAX_LABEL 1024 // bytes
 
 // What an operator has.
 struct operator_rows {
@@ -504,10 +505,18 @@ static bool check_complete(struct call *call)
     return true;
 }
 
-// Records the call; its results are called `label` in messages. False without an error: an operand is
+// Names of results have any length, labels do not (WNNLimits.maxStringLength).
+static WNNStringView label_of(struct string name)
+{
+    size_t length = name.length < MAX_LABEL ? name.length : MAX_LABEL;
+    while (length < name.length && length > 0 && ((unsigned char)name.data[length] & 0xC0) == 0x80)
+        length--;
+    return (WNNStringView){name.data, length};
+}
+
+// Records the call; its results are called `name`, also in messages. False without an error: an operand is
 // missing that could not be recorded.
-static bool record(struct call *call, struct string label, size_t capacity, WNNOperand *outputs,
-                   size_t *count)
+static bool record(struct call *call, struct string name, size_t capacity, WNNOperand *outputs, size_t *count)
 {
     const struct value *value = call->value;
     call->rows = find_rows(call, form_of(value));
@@ -527,7 +536,7 @@ static bool record(struct call *call, struct string label, size_t capacity, WNNO
     if (!check_complete(call) || call->lacks_operand)
         return false;
     WNNOperatorCall say = WNN_OPERATOR_CALL_INIT;
-    say.label = wnn_string_view(label);
+    say.label = label_of(name);
     say.name = call->rows->info.name;
     say.inputCount = call->operand_count;
     say.inputs = call->operands;
