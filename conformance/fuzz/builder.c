@@ -21,6 +21,8 @@ enum {
     MAX_ITEMS = 10,
     MAX_INPUTS = 12, // of one operator
     MAX_ATTRS = 512, // bytes
+    MAX_SIZES = 64,  // that are not known, of one graph
+    MAX_PORTS = 64,  // of one graph
 };
 
 #define MAX_MEMORY (64u << 20)
@@ -57,6 +59,8 @@ static uint32_t take_number(struct run *run)
     static const uint32_t hostile[] = {0,          65536,      0x7FFFFFFF, 0x80000000,
                                        0xFFFFFFFF, 0xFFFFFFFE, 46341,      1u << 30};
     uint8_t byte = take(run);
+    if (byte >= 224 && byte < 240)
+        return 0x80000000u + byte % 16; // a size that is not known, if there are so many
     if (byte < 240)
         return byte % 12;
     return byte < 248 ? byte : hostile[byte - 248];
@@ -123,6 +127,20 @@ static void add_constant(struct run *run, const WNNOperandDescriptor *type, uint
     }
 }
 
+static WNNDimension take_dimension(struct run *run)
+{
+    static const char *const names[] = {"", "n", "m", "n", "", "batch", "\xFF", "m"};
+    uint8_t how = take(run);
+    WNNDimension dimension = WNN_DIMENSION_INIT;
+    dimension.name = (WNNStringView){names[how % 8], WNN_STRLEN};
+    dimension.isUnknown = how % 16 == 12;
+    if (how & 32)
+        dimension.minSize = take_number(run);
+    if (how & 64)
+        dimension.maxSize = take_number(run);
+    return dimension;
+}
+
 static void add_source(struct run *run)
 {
     uint32_t dims[WNN_MAX_RANK + 2];
@@ -133,6 +151,15 @@ static void add_source(struct run *run)
     descriptor.shape = (WNNUint32List){dims, rank < 160 ? rank % 5 : rank % (WNN_MAX_RANK + 2)};
     for (size_t i = 0; i < descriptor.shape.count; i++)
         dims[i] = take_number(run);
+    WNNDimension dimensions[WNN_MAX_RANK + 2];
+    WNNNamedDimensions named = WNN_NAMED_DIMENSIONS_INIT;
+    named.dimensionCount = descriptor.shape.count;
+    named.dimensions = dimensions;
+    if (how % 8 == 4) {
+        descriptor.nextInChain = &named.chain;
+        for (size_t i = 0; i < descriptor.shape.count; i++)
+            dimensions[i] = take_dimension(run);
+    }
     snprintf(name, sizeof name, "x%zu", how == 255 ? 0 : run->input_count++);
     if (how % 4 < 2)
         keep(run, wnnGraphBuilderInput(run->builder, (WNNStringView){name, WNN_STRLEN}, &descriptor));
@@ -294,6 +321,82 @@ static void free_buffers(WNNNamedBuffer *buffers, size_t count)
     free(buffers);
 }
 
+// Shapes for inputs of which some sizes are not known: the same size has the same value.
+static void choose_shapes(struct run *run, WNNGraph graph, uint32_t dims[MAX_PORTS][WNN_MAX_RANK],
+                          WNNNamedShape *shapes, size_t *count)
+{
+    const WNNNamedDescriptor *list = wnnGraphGetInputs(graph, count);
+    uint32_t values[MAX_SIZES];
+    for (size_t i = 0; i < MAX_SIZES; i++)
+        values[i] = take(run) % 5;
+    for (size_t i = 0; i < *count; i++) {
+        const WNNUint32List *shape = &list[i].descriptor.shape;
+        for (size_t d = 0; d < shape->count; d++) {
+            WNNDimension dimension;
+            dims[i][d] = shape->data[d];
+            if (shape->data[d] <= 0x7FFFFFFF)
+                continue;
+            if (wnnGraphGetSize(graph, shape->data[d], &dimension) != WNNStatus_Success)
+                abort();
+            uint32_t room = dimension.maxSize - dimension.minSize, more = values[shape->data[d] % MAX_SIZES];
+            dims[i][d] = dimension.minSize + (more < room ? more : room);
+        }
+        shapes[i] = (WNNNamedShape){list[i].name, {dims[i], shape->count}};
+    }
+}
+
+// At some sizes, which an operator may well refuse. The same call that tells shapes has looked at all of it.
+static void compute_late(struct run *run, WNNGraph graph)
+{
+    static uint32_t dims[MAX_PORTS][WNN_MAX_RANK];
+    WNNNamedShape shapes[MAX_PORTS];
+    WNNNamedDescriptor inputs[MAX_PORTS], outputs[MAX_PORTS];
+    WNNOutputShape made[MAX_PORTS];
+    char message[256];
+    size_t count, output_count;
+    choose_shapes(run, graph, dims, shapes, &count);
+    wnnGraphGetOutputs(graph, &output_count);
+    for (size_t i = 0; i < MAX_PORTS; i++)
+        made[i] = (WNNOutputShape)WNN_OUTPUT_SHAPE_INIT;
+    WNNStatus status =
+        wnnGraphComputeShapes(graph, count, shapes, output_count, made, sizeof message, message);
+    if ((status == WNNStatus_Success) != (message[0] == 0))
+        abort();
+    if (status != WNNStatus_Success)
+        return;
+    const WNNNamedDescriptor *list = wnnGraphGetInputs(graph, &count);
+    for (size_t i = 0; i < count; i++)
+        inputs[i] = (WNNNamedDescriptor){list[i].name, {NULL, list[i].descriptor.dataType, shapes[i].shape}};
+    for (size_t i = 0; i < output_count; i++)
+        outputs[i] =
+            (WNNNamedDescriptor){made[i].name, {NULL, made[i].dataType, {made[i].dimensions, made[i].rank}}};
+    WNNInputShapes given = {{NULL, WNNSType_InputShapes}, count, shapes};
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    WNNNamedBuffer *from = make_buffers(inputs, count), *to = make_buffers(outputs, output_count);
+    descriptor.nextInChain = &given.chain;
+    descriptor.graph = graph;
+    descriptor.inputCount = count;
+    descriptor.inputs = from;
+    descriptor.outputCount = output_count;
+    descriptor.outputs = to;
+    WNNRequestCallbackInfo info = WNN_REQUEST_CALLBACK_INFO_INIT;
+    info.callback = on_computed;
+    wait(run, wnnContextCompute(run->context, &descriptor, info));
+    free_buffers(from, count);
+    free_buffers(to, output_count);
+}
+
+static bool is_late(WNNGraph graph)
+{
+    size_t count;
+    const WNNNamedDescriptor *list = wnnGraphGetInputs(graph, &count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t d = 0; d < list[i].descriptor.shape.count; d++)
+            if (list[i].descriptor.shape.data[d] > 0x7FFFFFFF)
+                return true;
+    return false;
+}
+
 static void compute(struct run *run, WNNGraph graph)
 {
     WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
@@ -329,10 +432,13 @@ static void build(struct run *run)
     WNNGraph graph = NULL;
     WNNBuildCallbackInfo info = {NULL, WNNCallbackMode_WaitAnyOnly, on_built, &graph, NULL};
     wait(run, wnnGraphBuilderBuild(run->builder, count, outputs, info));
-    if (graph) {
+    if (graph)
         fuzz_built++;
+    if (graph && is_late(graph))
+        for (int i = 0; i < 4; i++)
+            compute_late(run, graph);
+    else if (graph)
         compute(run, graph);
-    }
     wnnGraphRelease(graph);
 }
 
@@ -347,7 +453,8 @@ static WNNContext create_context(bool accept_empty)
                               .maxStringLength = 100,
                               .maxOperatorWork = 1u << 22,
                               .maxGraphWork = 1u << 24,
-                              .acceptEmptyTensors = accept_empty};
+                              .acceptEmptyTensors = accept_empty,
+                              .maxSpecializations = 2};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.limits = &limits;
     descriptor.threadCount = 2;

@@ -269,6 +269,64 @@ static void test_graph(WNNContext context, int index, uint64_t before)
     printf("graph %d: %ld allocations\n", index, n - 1);
 }
 
+// A graph at two sizes that come late; false: memory ran out.
+static bool attempt_late(WNNContext context, float result[6])
+{
+    WNNDimension dimension = WNN_DIMENSION_INIT;
+    dimension.name = view("n");
+    WNNNamedDimensions named = {{NULL, WNNSType_NamedDimensions}, 1, &dimension};
+    WNNOperandDescriptor type = {&named.chain, WNNDataType_Float32, {(const uint32_t[]){0}, 1}};
+    WNNGraphBuilder builder = NULL;
+    struct answer built = {0};
+    WNNStatus status = wnnContextCreateGraphBuilder(context, &builder);
+    if (status != WNNStatus_Success) {
+        require_out_of_memory(status, "no builder");
+        return false;
+    }
+    WNNOperand x = wnnGraphBuilderInput(builder, view("x"), &type);
+    WNNNamedOperand output = {view("y"), wnnGraphBuilderConcat(builder, 2, (WNNOperand[]){x, x}, 0, NULL)};
+    WNNBuildCallbackInfo info = {NULL, WNNCallbackMode_WaitAnyOnly, on_build, &built, NULL};
+    wait_for(context, wnnGraphBuilderBuild(builder, 1, &output, info));
+    wnnGraphBuilderRelease(builder);
+    if (built.status != WNNStatus_Success)
+        require_out_of_memory(built.status, built.message);
+    bool good = built.status == WNNStatus_Success;
+    for (uint32_t n = 1; good && n < 3; n++) {
+        const float data[] = {7, 8};
+        struct answer computed = {0};
+        WNNNamedShape shape = {view("x"), {&n, 1}};
+        WNNInputShapes shapes = {{NULL, WNNSType_InputShapes}, 1, &shape};
+        WNNNamedBuffer in = {view("x"), (void *)(uintptr_t)data, n * sizeof(float), WNNDataType_Float32},
+                       out = {view("y"), result + 2 * (n - 1), 2 * n * sizeof(float), WNNDataType_Float32};
+        WNNComputeDescriptor descriptor = {&shapes.chain, WNN_STRING_VIEW_INIT, built.graph, 1, 1, &in, &out};
+        wait_for(context,
+                 wnnContextCompute(context, &descriptor, tell(&computed, WNNCallbackMode_WaitAnyOnly)));
+        good = computed.status == WNNStatus_Success;
+        if (!good)
+            require_out_of_memory(computed.status, computed.message);
+    }
+    wnnGraphRelease(built.graph);
+    return good;
+}
+
+static void test_late(WNNContext context, uint64_t before)
+{
+    static const float expected[] = {7, 7, 7, 8, 7, 8};
+    bool through = false;
+    for (long n = 1; !through; n++)
+        for (int and_after = 0; and_after < 2; and_after++) {
+            float result[6] = {0};
+            fail_at(n, and_after);
+            through = attempt_late(context, result);
+            bool hit = atomic_load(&failed);
+            fail_at(0, false);
+            REQUIRE(!through || memcmp(result, expected, sizeof expected) == 0);
+            through = through && !hit;
+            require_idle(context, before);
+            REQUIRE(!wnnContextIsLost(context));
+        }
+}
+
 // Contexts, tensors, reads and writes.
 static bool attempt_tensors(void)
 {
@@ -353,6 +411,7 @@ int main(int argc, char **argv)
     uint64_t idle = counters_of(context).allocatedBytes;
     for (int i = 0; i < GRAPHS; i++)
         CASE_AS(case_name("graph %d", i), test_graph(context, i, idle));
+    CASE(test_late(context, idle));
     CASE(test_no_memory_at_all(context));
     wnnContextRelease(context);
     REQUIRE(!cases_complete() || (blocks == 0 && bytes == 0));
