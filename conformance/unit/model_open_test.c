@@ -724,16 +724,28 @@ static void little_memory(void)
     }
 }
 
-// Whatever memory there is, an error has a message.
+// Whatever memory there is, an error has a message: of the first node, which takes most, or of the second.
 static void messages_of_memory(void)
 {
-    struct writer graph = {0}, bytes = {0};
+    static const float one = 1;
+    struct writer graph = {0}, bytes = {0}, node = {0}, attribute = {0}, value = {0};
     WNNStatus status = WNNStatus_OutOfMemory;
     put_integers(&graph, "n", 1, (int64_t[]){400});
-    put_node(&graph, "HannWindow", "window", "n", NULL, "y");
-    put_value(&graph, 12, "y", 1, (int[]){400});
+    put_node(&graph, "HannWindow", "window", "n", NULL, "w");
+    put_integers(&graph, "none", 1, (int64_t[]){0});
+    put_text(&node, 1, "none");
+    put_text(&node, 2, "y");
+    put_text(&node, 4, "ConstantOfShape");
+    put_number(&value, 1, 1);
+    put_number(&value, 2, FLOAT);
+    put_bytes(&value, RAW, &one, sizeof one);
+    put_text(&attribute, 1, "value");
+    put_message(&attribute, 5, &value);
+    put_message(&node, 5, &attribute);
+    put_message(&graph, 1, &node);
+    put_value(&graph, 12, "y", 1, (int[]){0});
     finish_model(&bytes, &graph);
-    for (uint64_t limit = 100; status != WNNStatus_Success; limit += 20) {
+    for (uint64_t limit = 100; status != WNNStatus_Success; limit += 8) {
         WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
         WNNModel model;
         struct lab lab = begin();

@@ -81,7 +81,8 @@ void record_constant_of_shape(struct call *c)
         fail(r, "a shape of %zu dimensions", count);
         return;
     }
-    value = reshape(r, value, 0, NULL);
+    if (!(value = reshape(r, value, 0, NULL)))
+        return;
     for (size_t i = 0; i < count; i++)
         if (dims[i] < 0) {
             fail(r, "a dimension of size %lld", (long long)dims[i]);
