@@ -269,7 +269,7 @@ static void tell_all_errors(void)
                                "    e = relu(nothing);\n"
                                "    f = relu(x);\n"
                                "  }\n"
-                               "  outputs { b; f; }\n"
+                               "  outputs { b; f; f; }\n"
                                "}\n");
     WNNGraphBuilder builder = make_builder();
     WNNNamedOperand outputs[2];
@@ -278,10 +278,11 @@ static void tell_all_errors(void)
     unsigned lines = 1;
     for (const char *c = message; *c; c++)
         lines += *c == '\n';
-    REQUIRE_EQUAL_INT(lines, 3);
+    REQUIRE_EQUAL_INT(lines, 4);
     REQUIRE(strstr(message, "some/test.webnn:4:9: there is no operator rellu; did you mean relu?"));
     REQUIRE(strstr(message, "some/test.webnn:6:9: reshape"));
     REQUIRE(strstr(message, "some/test.webnn:8:14: nothing is called nothing"));
+    REQUIRE(strstr(message, "some/test.webnn:11:19: f is an output already"));
     wnnGraphBuilderRelease(builder);
     wnnModelRelease(model);
 

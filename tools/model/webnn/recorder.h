@@ -17,6 +17,7 @@ struct webnn_name {
     struct string name;
     WNNOperand operand; // NULL: its operator could not be recorded
     struct string key;  // of a constant, among the weights; empty otherwise
+    bool is_output;
     struct webnn_name *next;
 };
 

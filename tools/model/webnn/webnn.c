@@ -102,7 +102,7 @@ bool webnn_add_name(struct webnn_recorder *recorder, const struct text_name *nam
                                name->name.data);
     struct webnn_name **bucket = &recorder->buckets[hash(name->name) % recorder->bucket_count];
     struct webnn_name *added = &recorder->names[recorder->name_count++];
-    *added = (struct webnn_name){name->name, operand, key, *bucket};
+    *added = (struct webnn_name){.name = name->name, .operand = operand, .key = key, .next = *bucket};
     *bucket = added;
     return true;
 }
@@ -464,14 +464,18 @@ static bool read_blocks(struct webnn_recorder *recorder, struct webnn_file *file
     }
     for (size_t i = 0; i < text->output_count; i++) {
         const struct text_name *output = &text->outputs[i];
-        const struct webnn_name *name = webnn_find_name(recorder, output->name);
-        if (!name) {
-            graph_text_fail(text, output->place, &error, "nothing is called %.200s", output->name.data);
+        struct webnn_name *name = webnn_find_name(recorder, output->name);
+        if (!name || name->is_output) {
+            graph_text_fail(text, output->place, &error,
+                            name ? "%.200s is an output already" : "nothing is called %.200s",
+                            output->name.data);
             if (!tell(record, &error))
                 return false;
-        } else if (i < record->capacity) {
-            record->outputs[i] = (WNNNamedOperand){wnn_string_view(output->name), name->operand};
+            continue;
         }
+        name->is_output = true;
+        if (i < record->capacity)
+            record->outputs[i] = (WNNNamedOperand){wnn_string_view(output->name), name->operand};
     }
     return record->errors.count == 0;
 }
