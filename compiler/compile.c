@@ -148,6 +148,7 @@ bool wnn_compile(const struct compile_options *options, struct graph *graph, str
         done = options->backend->partition(options->state, graph, error);
     plan->graph = *graph;
     plan->interrupt = options->interrupt;
+    plan->packings = options->packings;
     *graph = (struct graph){0};
     for (size_t i = 0; i < plan->graph.operand_count; i++)
         plan->graph.operands[i]->graph = &plan->graph;

@@ -15,6 +15,7 @@ struct compile_options {
     const struct interrupt *interrupt; // of the build, or NULL
     bool strict;                       // only passes that keep the numbers of the separate operators
     bool verify;                       // check the invariants after every pass
+    struct packings *packings;         // for the plan; or NULL
     // (optional) Called after every pass with its name.
     void (*observe)(void *argument, const char *pass, const struct graph *graph);
     void *observer;

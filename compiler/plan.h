@@ -5,7 +5,7 @@
 #ifndef COMPILER_PLAN_H_
 #define COMPILER_PLAN_H_
 
-#include "lib/graph.h"
+#include "compiler/packings.h"
 #include "lib/interrupt.h"
 
 struct plan {
@@ -13,6 +13,7 @@ struct plan {
     size_t arena_bytes;     // of one execution, WNN_SLACK included; offsets are multiples of WNN_ALIGNMENT
     size_t unaliased_bytes; // what it would be if no two operands shared memory
     const struct interrupt *interrupt; // of the build, while the plan is lowered; or NULL
+    struct packings *packings;         // to be shared with other plans while it is lowered; or NULL
 };
 
 #endif

@@ -27,6 +27,7 @@ struct step {
     struct xnnpack_step *xnnpack; // NULL: the operator's own kernel
     void *packed;                 // weights, for the operator's own kernel, or NULL
     size_t packed_bytes;
+    bool packed_shared; // it is of the packings
 };
 
 struct executable {
@@ -37,6 +38,7 @@ struct executable {
     char *memory;              // plan->arena_bytes
     bool *written;             // by output: for clear_outputs
     struct constant **aligned; // by operand: a copy of external bytes that are not aligned, or NULL
+    struct packings *packings; // a reference, or NULL: nothing is shared
 };
 
 static bool create_cpu(const struct backend_options *options, void **state, struct error *error)
@@ -202,8 +204,10 @@ static void release(void *state, void *pointer)
     struct executable *executable = pointer;
     for (size_t i = 0; i < executable->step_count; i++) {
         wnn_xnnpack_destroy(executable->steps[i].xnnpack);
-        wnn_release(cpu->allocator, executable->steps[i].packed);
+        if (!executable->steps[i].packed_shared)
+            wnn_release(cpu->allocator, executable->steps[i].packed);
     }
+    wnn_packings_unref(executable->packings);
     for (size_t i = 0; executable->aligned && i < executable->plan->graph.operand_count; i++)
         wnn_constant_unref(executable->aligned[i]);
     wnn_release(cpu->allocator, executable->memory);
@@ -309,6 +313,18 @@ static bool pack(const struct cpu *cpu, const struct parallel *parallel, const s
     size_t bytes = kernel->packed_bytes ? kernel->packed_bytes(step->node) : 0;
     if (bytes == 0)
         return true;
+    struct packings *packings = executable->packings;
+    struct packing_key key = {.kernel = kernel, .bytes = bytes};
+    bool shared = packings && kernel->packs_alike && kernel->packs_alike(step->node, &key.variant) &&
+                  weights_of(step->node) == 2 && wnn_packings_take(packings, step->node->in[1]->constant);
+    if (shared) {
+        key.weights = step->node->in[1]->constant;
+        key.type = step->node->in[1]->type;
+        step->packed = wnn_packings_find(packings, &key);
+        step->packed_shared = step->packed != NULL;
+    }
+    if (step->packed)
+        return true;
     step->packed = wnn_allocate(cpu->allocator, bytes);
     if (!step->packed)
         return wnn_fail_memory(error);
@@ -318,7 +334,13 @@ static bool pack(const struct cpu *cpu, const struct parallel *parallel, const s
             step->in[i].data = constant_data(executable, step->node->in[i]);
     struct kernel_call call = {step->node, step->in, step->out, NULL, parallel, NULL};
     kernel->pack(&call, step->packed);
-    return wnn_interrupt_check(parallel->interrupt, error);
+    if (!wnn_interrupt_check(parallel->interrupt, error))
+        return false;
+    if (shared && wnn_packings_add(packings, &key, step->packed)) {
+        step->packed_shared = true;
+        step->packed_bytes = 0;
+    }
+    return true;
 }
 
 static const char *kernel_name(const struct node *node)
@@ -364,6 +386,7 @@ static bool lower(void *state, struct plan *plan, void **result, struct error *e
     if (!executable)
         return wnn_fail_memory(error);
     executable->plan = plan;
+    executable->packings = plan->packings ? wnn_packings_ref(plan->packings) : NULL;
     struct arena *arena = &executable->records;
     wnn_arena_init(arena, cpu->allocator);
     executable->steps = wnn_arena_allocate(arena, plan->graph.node_count * sizeof executable->steps[0]);

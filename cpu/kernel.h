@@ -65,6 +65,10 @@ struct kernel {
     size_t (*packed_bytes)(const struct node *node);
     void (*pack)(const struct kernel_call *call, void *packed);
 
+    // (optional) Whether the packed form depends on nothing but the weights' bytes, type and shape, and on
+    // *variant, which it sets. Nodes of the same weights that only differ in the rest share it then.
+    bool (*packs_alike)(const struct node *node, uint64_t *variant);
+
     // (optional) Which of its methods it takes for this node: "native product", static text.
     const char *(*method)(const struct node *node);
 

@@ -38,7 +38,8 @@ bool wnn_graph_compile(WNNContext context, const struct compile_job *job, WNNGra
                                             .strict = context->strict_numerics,
                                             .verify = job->settings->verify,
                                             .observe = job->settings->observe,
-                                            .observer = job->settings->observer};
+                                            .observer = job->settings->observer,
+                                            .packings = job->packings};
     wnn_graph_info_begin(graph, job->graph, job->flow);
     *job->compiled = true;
     if (!wnn_compile(&options, job->graph, plan, error)) {
@@ -55,6 +56,7 @@ bool wnn_graph_compile(WNNContext context, const struct compile_job *job, WNNGra
         return false;
     }
     plan->interrupt = NULL;
+    plan->packings = NULL;
     graph->plan = plan;
     graph->executable = executable;
     wnn_graph_info_lowered(graph);

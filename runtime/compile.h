@@ -12,7 +12,8 @@ struct compile_job {
     bool *compiled;      // set when it does
     const struct compile_settings *settings;
     const struct interrupt *interrupt;
-    uint64_t flow; // of the build in a trace, or 0
+    uint64_t flow;             // of the build in a trace, or 0
+    struct packings *packings; // that it shares with others, or NULL
 };
 
 // A graph without an executable, with the ports of `source`; NULL: no memory.

@@ -21,6 +21,7 @@ struct specialization {
 
 struct late {
     struct graph recorded; // does not change
+    struct packings *packings;
     struct compile_settings settings;
     // Under the queue's lock.
     struct specialization *first; // used last
@@ -33,6 +34,11 @@ bool wnn_late_create(WNNGraph graph, struct graph *recorded, const struct compil
     struct late *late = wnn_allocate_zero(&graph->context->allocator, sizeof *late);
     if (!late)
         return wnn_fail_memory(error);
+    late->packings = wnn_packings_create(&graph->context->allocator, recorded);
+    if (!late->packings) {
+        wnn_release(&graph->context->allocator, late);
+        return wnn_fail_memory(error);
+    }
     late->settings = *settings;
     late->recorded = *recorded;
     *recorded = (struct graph){0};
@@ -71,6 +77,7 @@ void wnn_late_destroy(WNNGraph graph)
 void wnn_late_free(WNNGraph graph)
 {
     wnn_late_destroy(graph);
+    wnn_packings_unref(graph->late->packings);
     wnn_graph_free(&graph->late->recorded);
     wnn_release(&graph->context->allocator, graph->late);
 }
@@ -165,6 +172,7 @@ static bool run_specialize(WNNContext context, struct request *base, struct erro
     const struct compile_job job = {.graph = &request->graph,
                                     .compiled = &request->compiled,
                                     .settings = &request->from->late->settings,
+                                    .packings = request->from->late->packings,
                                     .interrupt = &base->interrupt};
     struct error fault = {0};
     if (wnn_graph_compile(context, &job, graph, &fault)) {

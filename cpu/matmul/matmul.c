@@ -456,6 +456,14 @@ static void pack_weights(const struct kernel_call *call, void *packed)
     }
 }
 
+static bool packs_alike(const struct node *node, uint64_t *variant)
+{
+    const struct batch batch = batch_of(node);
+    bool transposed = node->op == WNN_OP_gemm && ((const WNNGemmOptions *)node->attrs)->bTranspose;
+    *variant = 2 * (uint64_t)batch.product.method + transposed;
+    return true;
+}
+
 static bool activates(const struct node *node)
 {
     return batch_of(node).activates;
@@ -479,6 +487,7 @@ static const char *method(const struct node *node)
 #define KERNEL_OF_PRODUCTS                                                                                   \
     {                                                                                                        \
         .run = run, .choose = choose, .choice_bytes = sizeof(struct batch), .scratch = scratch_bytes,        \
-        .packed_bytes = packed_bytes, .pack = pack_weights, .method = method, .activates = activates,        \
+        .packed_bytes = packed_bytes, .pack = pack_weights, .packs_alike = packs_alike, .method = method,    \
+        .activates = activates,                                                                              \
     }
 const struct kernel wnn_cpu_gemm = KERNEL_OF_PRODUCTS, wnn_cpu_matmul = KERNEL_OF_PRODUCTS;
