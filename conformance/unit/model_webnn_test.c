@@ -370,6 +370,27 @@ static void save_and_read(void)
     remove_folder();
 }
 
+static void save_unknown_sizes(void)
+{
+    make_folder();
+    WNNGraphBuilder builder = make_builder();
+    WNNDimension dimension = WNN_DIMENSION_INIT;
+    dimension.name = view("n");
+    WNNNamedDimensions named = {{NULL, WNNSType_NamedDimensions}, 1, &dimension};
+    WNNOperandDescriptor type = {&named.chain, WNNDataType_Float32, {(const uint32_t[]){0}, 1}};
+    WNNNamedOperand y = {view("y"),
+                         wnnGraphBuilderNeg(builder, wnnGraphBuilderInput(builder, view("x"), &type), NULL)};
+    WNNModelSaveDescriptor descriptor = WNN_MODEL_SAVE_DESCRIPTOR_INIT;
+    descriptor.path = view(path_of("saved.webnn"));
+    descriptor.outputCount = 1;
+    descriptor.outputs = &y;
+    REQUIRE_EQUAL_INT(wnnModelSave(builder, &descriptor, sizeof message, message),
+                      WNNStatus_NotSupportedError);
+    REQUIRE(strstr(message, "sizes that are not known"));
+    wnnGraphBuilderRelease(builder);
+    remove_folder();
+}
+
 // A graph may have only one of them, but a file says what both are.
 static void save_two_inputs_of_a_name(void)
 {
@@ -651,6 +672,7 @@ int main(int argc, char **argv)
     CASE(tell_all_errors());
     CASE(save_and_read());
     CASE(save_two_inputs_of_a_name());
+    CASE(save_unknown_sizes());
     CASE(save_names());
     CASE(save_long_name());
     CASE(find_weights());

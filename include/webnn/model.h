@@ -198,7 +198,7 @@ typedef struct WNNModelSaveDescriptor {
 // Writes what a builder holds, so that opening the file and recording it gives the same graph. A file of that name is
 // replaced when the new one is complete, and stays what it is for those who have it mapped. TypeError: no outputs, two of
 // one name or two such inputs, one whose name is empty, has a NUL or is not UTF-8, operands of another builder;
-// UnknownError: a file cannot be written. The builder's thread.
+// NotSupportedError: an input with sizes that are not known; UnknownError: a file cannot be written. The builder's thread.
 WNN_EXPORT WNNStatus wnnModelSave(WNNGraphBuilder builder, const WNNModelSaveDescriptor *descriptor, size_t capacity,
                                   char *message);
 

@@ -535,12 +535,26 @@ static bool write_nodes(struct writer *writer)
     return true;
 }
 
+// A file has numbers for sizes.
+static bool check_sizes(struct writer *writer)
+{
+    for (size_t i = 0; i < writer->operand_count; i++) {
+        WNNRecordedOperand operand = WNN_RECORDED_OPERAND_INIT;
+        wnnGraphBuilderGetOperand(writer->builder, i, &operand);
+        for (size_t d = 0; operand.source == WNNOperandSource_Input && d < operand.shape.count; d++)
+            if (operand.shape.data[d] > WNN_MAX_DIMENSION)
+                return wnn_fail(writer->error, WNNStatus_NotSupportedError,
+                                "save: an input has sizes that are not known, for which .webnn has no form");
+    }
+    return true;
+}
+
 static bool write_all(struct writer *writer, const char *weights)
 {
     const WNNModelSaveDescriptor *descriptor = writer->descriptor;
     if (descriptor->outputCount == 0)
         return wnn_fail(writer->error, WNNStatus_TypeError, "save: there are no outputs");
-    if (!collect_names(writer))
+    if (!check_sizes(writer) || !collect_names(writer))
         return false;
     const char *name = copy_name(writer, descriptor->name);
     if (!name)
