@@ -22,9 +22,12 @@ DEFINITION = re.compile(r"^(?:static\s+)?\w[\w\s*]*\b(?:wnn_op_fail|wnn_fail|fai
 def places():
     """(path, line number, text) of every refusal."""
     for path in sorted((ROOT / "ops").glob("*.c")):
+        macro = False
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if CALL.search(line) and not DEFINITION.match(line) and not line.startswith("#define"):
+            macro = macro or line.startswith("#define")
+            if CALL.search(line) and not DEFINITION.match(line) and not macro:
                 yield path, number, line.strip()
+            macro = macro and line.endswith("\\")
 
 
 def executed(build):

@@ -323,6 +323,27 @@ static void test_equal_names(void)
     end();
 }
 
+// A name has bounds, also where no operator minds.
+static void test_bounds(void)
+{
+    begin(0);
+    WNNDimension dimension = {view("n"), false, 2, 4};
+    WNNNamedDimensions named = {{NULL, WNNSType_NamedDimensions}, 1, &dimension};
+    WNNOperandDescriptor descriptor = {&named.chain, WNNDataType_Float32, SHAPE(0)};
+    WNNGraph graph =
+        build(wnnGraphBuilderNeg(builder, wnnGraphBuilderInput(builder, view("a"), &descriptor), NULL));
+    const float *data = numbers();
+    float result[MAX_FLOATS];
+    REQUIRE_EQUAL_INT(compute(graph, 1, &SHAPE(2), &data, result), 2);
+    REQUIRE_EQUAL_INT(compute(graph, 1, &SHAPE(4), &data, result), 4);
+    REQUIRE_EQUAL_INT(compute(graph, 1, &SHAPE(1), &data, result), 0);
+    REQUIRE_EQUAL_STR(message, "compute: input \"a\" has size 1 in dimension 0; expected n of 2 to 4");
+    REQUIRE_EQUAL_INT(compute(graph, 1, &SHAPE(5), &data, result), 0);
+    REQUIRE_EQUAL_STR(message, "compute: input \"a\" has size 5 in dimension 0; expected n of 2 to 4");
+    wnnGraphRelease(graph);
+    end();
+}
+
 static void test_unnamed(void)
 {
     begin(0);
@@ -534,6 +555,7 @@ int main(int argc, char **argv)
     CASE(test_names());
     CASE(test_maybe_wrong());
     CASE(test_equal_names());
+    CASE(test_bounds());
     CASE(test_unnamed());
     CASE(test_images());
     CASE(test_few_stay());
