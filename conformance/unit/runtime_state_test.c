@@ -526,7 +526,7 @@ static void test_one_tensor(void)
     WNNNamedTensor out[MAX_STATES];
     WNNNamedBuffer to[MAX_STATES];
     struct answer answer = {0};
-    run.in[1].tensor = run.in[0].tensor;
+    wnnTensorRelease(run.in[1].tensor);
     for (int i = 0; i < 2; i++) {
         const char *name = i ? "m" : "s";
         run.in[1].tensor = run.in[0].tensor;

@@ -455,7 +455,8 @@ static bool take_inputs(struct gpu *gpu, const struct executable *executable, st
     size_t at = 0;
     for (size_t i = 0; i < graph->input_count; i++) {
         size_t bytes = port_bytes(&graph->inputs[i]);
-        memcpy((char *)to->mapped + at, bindings->inputs[i], bytes);
+        if (bytes > 0) // there is no buffer if all have none
+            memcpy((char *)to->mapped + at, bindings->inputs[i], bytes);
         at += wnn_aligned(bytes);
     }
     return wnn_buffer_flush(gpu, to, error);
@@ -647,7 +648,7 @@ static bool give_outputs(struct gpu *gpu, const struct executable *executable, c
     for (size_t i = 0; i < graph->output_count; i++) {
         const struct operand *operand = graph->outputs[i].operand;
         size_t bytes = port_bytes(&graph->outputs[i]);
-        if (bindings->outputs[i])
+        if (bindings->outputs[i] && bytes > 0)
             memcpy(bindings->outputs[i],
                    operand->constant ? operand->constant->data : find_output(flight, operand, at), bytes);
         at += operand->constant ? 0 : wnn_aligned(bytes);
