@@ -47,6 +47,7 @@ struct call {
     uint32_t chains; // what may be there
     WNNStringView label;
     WNNGraph graph;
+    uint64_t graph_id; // in a trace
     size_t input_count, output_count;
     const void *inputs, *outputs; // WNNNamedBuffer or WNNNamedTensor, which begin with a name
     size_t item_size;
@@ -282,7 +283,7 @@ static struct execution *create_execution(const struct call *call)
     e->request.label = (WNNStringView){text, label.length};
     if (label.length)
         memcpy(text, label.data, label.length);
-    e->request.graph_id = call->graph->info.info.id;
+    e->request.graph_id = call->graph_id;
     e->inputs = (const void **)arrays;
     e->outputs = arrays + inputs;
     e->caller_inputs = (const void **)(arrays + inputs + outputs);
@@ -504,7 +505,7 @@ static const void *take_buffer(const struct call *call, const char *what, const 
 static bool is_misaligned(const struct port *port, const void *memory)
 {
     size_t bits = wnn_dtype_bits(port->type.type);
-    return bits > 8 && (uintptr_t)memory % (bits / 8) != 0;
+    return port->bytes > 0 && bits > 8 && (uintptr_t)memory % (bits / 8) != 0;
 }
 
 static size_t staged_bytes(const struct port_list *ports, const void *const *memory)
@@ -704,6 +705,7 @@ static bool specialize(struct call *call, WNNGraph *specialization)
     enum {
         FEW_SHAPES = 8
     };
+    call->graph_id = call->graph->info.info.id;
     if (!call->graph->late)
         return true;
     struct shape few[FEW_SHAPES], *shapes = few;

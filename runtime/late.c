@@ -173,6 +173,7 @@ static bool run_specialize(WNNContext context, struct request *base, struct erro
                                     .compiled = &request->compiled,
                                     .settings = &request->from->late->settings,
                                     .packings = request->from->late->packings,
+                                    .flow = request->from->info.info.id,
                                     .interrupt = &base->interrupt};
     struct error fault = {0};
     if (wnn_graph_compile(context, &job, graph, &fault)) {
@@ -267,7 +268,6 @@ static struct specialize_request *prepare(WNNGraph graph, const uint32_t *sizes,
     if (request->to) {
         request->to->form = FORM_WAITS;
         request->to->parent = graph;
-        request->to->info.info.id = graph->info.info.id;
         wnn_graph_ref(graph);
         request->from = graph;
         return request;

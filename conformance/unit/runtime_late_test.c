@@ -127,12 +127,17 @@ static size_t compute(WNNGraph graph, size_t count, const WNNUint32List *shapes,
     ((WNNUint32List){(const uint32_t[]){__VA_ARGS__},                                                        \
                      sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)})
 
+static float number_values[MAX_FLOATS];
+
+static void fill_numbers(void)
+{
+    for (size_t i = 0; i < MAX_FLOATS; i++)
+        number_values[i] = (float)(i % 11) * 0.5f - 2;
+}
+
 static const float *numbers(void)
 {
-    static float values[MAX_FLOATS];
-    for (size_t i = 0; i < MAX_FLOATS; i++)
-        values[i] = (float)(i % 11) * 0.5f - 2;
-    return values;
+    return number_values;
 }
 
 // y = concat(a w, a w) at `rows` rows.
@@ -548,6 +553,7 @@ static void test_threads(void)
 int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
+    fill_numbers();
     CASE(test_sizes());
     CASE(test_certainly_wrong());
     CASE(test_many_sizes());
