@@ -38,10 +38,7 @@ static struct operand *overwritten_input(const struct pass_context *context, con
         struct operand *input = node->in[i];
         if (!input || !input->input || !wnn_descriptor_equal(&input->type, &node->out[0]->type))
             continue;
-        bool allowed = true;
-        for (unsigned k = 0; allowed && k < wnn_operand_count(node); k++)
-            allowed = node->in[k] != input || context->backend->in_place(context->state, node, k);
-        if (allowed)
+        if (wnn_may_overwrite(context, node, input))
             return input;
     }
     return NULL;

@@ -22,6 +22,17 @@ struct pass_context {
     uint64_t fold_work, fold_bytes;
 };
 
+// Whether output 0 of a node may lie where an operand does, everywhere that the node reads it. The backend
+// has `in_place`.
+static inline bool wnn_may_overwrite(const struct pass_context *context, const struct node *node,
+                                     const struct operand *operand)
+{
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
+        if (node->in[i] == operand && !context->backend->in_place(context->state, node, i))
+            return false;
+    return true;
+}
+
 // prune.c: drops the nodes that no output depends on, and the operands (constants) that nothing uses.
 bool wnn_prune(struct pass_context *context, struct graph *graph);
 

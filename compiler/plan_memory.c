@@ -134,10 +134,7 @@ static struct operand *reusable_input(const struct planner *planner, size_t i)
         if (!input || input->placement.place != PLACE_ARENA || wnn_descriptor_bytes(&input->type) != bytes ||
             !ends_with(planner, i, j))
             continue;
-        bool allowed = true;
-        for (unsigned k = 0; allowed && k < wnn_operand_count(node); k++)
-            allowed = node->in[k] != input || context->backend->in_place(context->state, node, k);
-        if (allowed)
+        if (wnn_may_overwrite(context, node, input))
             return input;
     }
     return NULL;

@@ -479,14 +479,9 @@ bool wnn_sizes_broadcast_to(const struct size_table *sizes, const struct shape *
 // Values and text
 // ---------------------------------------------------------------------------------------------------------------
 
-static uint32_t value_of(const struct size_table *sizes, uint32_t size, const uint32_t *values)
-{
-    return wnn_size_is_symbolic(sizes, size) ? values[size & ~WNN_SYMBOLIC] : size;
-}
-
 static wide evaluate(const struct size_table *sizes, const struct size *size, const uint32_t *values)
 {
-    uint32_t a = value_of(sizes, size->a, values), b = value_of(sizes, size->b, values);
+    uint32_t a = wnn_size_value(sizes, size->a, values), b = wnn_size_value(sizes, size->b, values);
     wide sum;
     if (a > WNN_MAX_DIMENSION || b > WNN_MAX_DIMENSION)
         return -1;
@@ -495,7 +490,7 @@ static wide evaluate(const struct size_table *sizes, const struct size *size, co
         sum = size->amount->constant;
         for (unsigned i = 0; i < size->amount->count; i++) {
             const struct amount_term *term = &size->amount->terms[i];
-            uint32_t value = value_of(sizes, term->size, values);
+            uint32_t value = wnn_size_value(sizes, term->size, values);
             if (value > WNN_MAX_DIMENSION)
                 return -1;
             sum += (wide)term->factor * value;

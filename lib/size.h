@@ -129,6 +129,12 @@ uint32_t wnn_amount_size(struct size_table *sizes, const struct amount *a);
 // lets pass.
 void wnn_sizes_evaluate(const struct size_table *sizes, uint32_t *values);
 
+// What a size is, given these values; of a number the number.
+static inline uint32_t wnn_size_value(const struct size_table *sizes, uint32_t size, const uint32_t *values)
+{
+    return wnn_size_is_symbolic(sizes, size) ? values[size & ~WNN_SYMBOLIC] : size;
+}
+
 // "batch", "past + 1", "?". And of a shape: "[batch, 3]".
 #define WNN_SIZE_TEXT  96
 #define WNN_SIZES_TEXT 256

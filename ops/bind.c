@@ -115,7 +115,7 @@ struct binder {
 
 static uint32_t value_of(const struct binder *binder, uint32_t size)
 {
-    return wnn_size_is_symbolic(&binder->recorded->sizes, size) ? binder->values[size & ~WNN_SYMBOLIC] : size;
+    return wnn_size_value(&binder->recorded->sizes, size, binder->values);
 }
 
 static bool copy_operand(const struct binder *binder, const struct operand *from)

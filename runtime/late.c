@@ -25,7 +25,6 @@ struct late {
     struct compile_settings settings;
     // Under the queue's lock.
     struct specialization *first; // used last
-    size_t count;
 };
 
 bool wnn_late_create(WNNGraph graph, struct graph *recorded, const struct compile_settings *settings,
@@ -64,7 +63,6 @@ static struct specialization *take_all(WNNGraph graph)
     pthread_mutex_lock(&queue->lock);
     struct specialization *list = graph->late->first;
     graph->late->first = NULL;
-    graph->late->count = 0;
     pthread_mutex_unlock(&queue->lock);
     return list;
 }
@@ -126,7 +124,6 @@ static struct specialization *take_surplus(const WNNLimits *limits, struct late 
             surplus = item;
             bytes -= item->bytes;
             count--;
-            late->count--;
         }
     }
     return surplus;
@@ -157,7 +154,6 @@ static void forget(WNNGraph graph, WNNGraph specialization)
             found = *at;
             *at = found->next;
             found->next = NULL;
-            graph->late->count--;
             break;
         }
     pthread_mutex_unlock(&queue->lock);
@@ -300,7 +296,6 @@ static WNNGraph add(WNNGraph graph, const uint32_t *sizes, struct error *error)
     pthread_mutex_lock(&queue->lock);
     item->next = late->first;
     late->first = item;
-    late->count++;
     made->profiling = graph->profiling;
     atomic_store(&made->watched, graph->profiling);
     struct specialization *surplus = take_surplus(&context->limits, late);
