@@ -158,7 +158,7 @@ static bool run_execution(WNNContext context, struct request *request, struct er
 {
     struct execution *e = (struct execution *)request;
     const struct backend *backend = context->backend;
-    if (e->graph->form != FORM_ORDINARY && !wnn_late_wait(e->graph, &request->interrupt, error))
+    if (e->graph->parent && !wnn_late_wait(e->graph, &request->interrupt, error))
         return true;
     if (!e->graph->plan) { // destroyed on another thread while it was being queued
         wnn_fail(error, WNNStatus_InvalidStateError, "the graph was destroyed");

@@ -127,8 +127,8 @@ struct WNNGraphImpl {
     struct port_list inputs, outputs;
     struct aliases aliases; // of these, once there is an executable
     struct late *late;      // of a graph with sizes that are not known, which has no executable; or NULL
+    WNNGraph parent;        // of a specialization: whose it is, for comparison only; or NULL
     // Of a specialization, under the queue's lock.
-    WNNGraph parent; // whose it is, for comparison only
     enum {
         FORM_ORDINARY,
         FORM_WAITS, // for its executable
