@@ -305,7 +305,7 @@ static void steady_step(struct steady *steady, int step)
 
 static void require_steady(const struct steady *steady)
 {
-    REQUIRE(steady->steps <= (backend->submit ? 8 : 0));
+    REQUIRE(steady->steps <= (backend->submit ? 32 : 0));
 }
 
 // Step by step beside a run whose outputs are the next step's inputs.
