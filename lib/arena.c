@@ -4,8 +4,9 @@
 #include <stdalign.h>
 #include <string.h>
 
-#define FIRST_BLOCK   4096u
-#define LARGEST_BLOCK (256u * 1024)
+#define FIRST_BLOCK 4096u
+// Larger ones would be pages of their own, which the system clears each time.
+#define LARGEST_BLOCK (64u * 1024)
 
 struct arena_block {
     struct arena_block *previous;

@@ -12,6 +12,7 @@ void wnn_graph_free(struct graph *graph)
 {
     for (size_t i = 0; i < graph->operand_count; i++)
         wnn_constant_unref(graph->operands[i]->constant);
+    wnn_constant_unref(graph->source);
     wnn_arena_free(&graph->arena);
     wnn_sizes_free(&graph->sizes);
     wnn_string_pool_unref(graph->strings);

@@ -20,6 +20,7 @@
 
 struct node;
 struct graph;
+struct values;
 
 // What WNNOperand points to.
 struct operand {
@@ -28,10 +29,11 @@ struct operand {
     struct descriptor type;
     struct string name; // of an input; empty otherwise; in graph->strings
     bool input;
-    struct constant *constant; // NULL unless the operand is constant; the graph holds a reference
-    const void *origin;        // the tensor behind a constant(tensor), or NULL
-    struct node *producer;     // NULL for inputs and constants
-    unsigned output;           // which output of the producer
+    struct constant *constant;   // NULL unless the operand is constant; the graph holds a reference
+    const void *origin;          // the tensor behind a constant(tensor), or NULL
+    struct node *producer;       // NULL for inputs and constants
+    const struct values *values; // what is known of its elements while recording (ops/values.h), or NULL
+    unsigned output;             // which output of the producer
     // For the compiler:
     uint32_t uses;                     // consumers and graph outputs, counted by wnn_graph_count_uses
     struct operand *link;              // scratch of one pass: the operand that stands for this one
@@ -90,6 +92,13 @@ struct expression {
 
 #define WNN_AT_OUTPUT (~0u)
 
+// Packed weights in memory that a graph was loaded from, aligned to WNN_ALIGNMENT and followed by WNN_SLACK.
+// Nothing is known of the bytes but their number.
+struct stored_weights {
+    const void *data;
+    uint64_t bytes;
+};
+
 struct node {
     uint32_t index;      // in graph->nodes
     uint16_t op;         // enum op
@@ -116,6 +125,8 @@ struct node {
     unsigned lowering;
     const void *choice;
     size_t scratch_bytes, scratch_offset;
+    // In a plan that was loaded: its weights as the backend has packed them; NULL: it packs them anew.
+    const struct stored_weights *stored;
     // In a plan that has been lowered: what computes the node, and why nothing else that the backend has for
     // it; static text, NULL where the backend does not say.
     const char *kernel, *reason;
@@ -172,8 +183,13 @@ struct graph {
     // Empty in a builder.
     struct graph_port *inputs, *outputs;
     size_t input_count, output_count;
+    // Of a specialization: the graph that it is of, whose dimensions have names, and which outlives it; or
+    // NULL.
+    const struct graph *recorded;
     uint64_t constant_bytes;
     uint64_t work; // of what was recorded: multiply-adds, saturating
+    // What the graph was loaded from, where constants and stored weights lie; or NULL. A reference.
+    struct constant *source;
 };
 
 void wnn_graph_init(struct graph *graph, struct allocator *allocator);

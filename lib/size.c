@@ -345,6 +345,13 @@ struct amount wnn_amount_divide(struct size_table *sizes, struct amount a, int64
     int64_t whole = floor_divide(a.constant, divisor);
     a.constant -= whole * divisor;
     struct bounds range = wnn_amount_range(sizes, &a);
+    if (range.min < 0 && range.max - range.min < WNN_MAX_DIMENSION - divisor) { // no more than is needed
+        int64_t more = -floor_divide(range.min, divisor);
+        whole -= more;
+        a.constant += more * divisor;
+        range.min += more * divisor;
+        range.max += more * divisor;
+    }
     uint32_t above = wnn_amount_size(sizes, &a), size;
     if (range.min < 0 || divisor > WNN_MAX_DIMENSION)
         size =
@@ -365,6 +372,22 @@ struct amount wnn_amount_elements(struct size_table *sizes, const struct shape *
     for (unsigned i = 0; i < shape->rank; i++)
         elements = wnn_amount_product(sizes, elements, wnn_amount(sizes, shape->dim[i]));
     return elements;
+}
+
+struct amount wnn_amount_minimum(struct size_table *sizes, struct amount a, struct amount b)
+{
+    struct amount rest = wnn_amount_add(sizes, a, wnn_amount_times(b, -1));
+    struct bounds range = wnn_amount_range(sizes, &rest);
+    if (range.max <= 0 || range.min >= 0)
+        return range.max <= 0 ? a : b;
+    uint32_t x = wnn_amount_size(sizes, &a), y = wnn_amount_size(sizes, &b);
+    struct bounds p = wnn_size_range(sizes, x), q = wnn_size_range(sizes, y);
+    uint32_t size =
+        intern(sizes, &(struct size){.kind = SIZE_MINIMUM,
+                                     .range = {p.min < q.min ? p.min : q.min, p.max < q.max ? p.max : q.max},
+                                     .a = x < y ? x : y,
+                                     .b = x < y ? y : x});
+    return size ? amount_of_term(size, 1) : wnn_amount_number(0);
 }
 
 struct amount wnn_amount_scaled(struct size_table *sizes, uint32_t size, double scale)
@@ -502,6 +525,8 @@ static wide evaluate(const struct size_table *sizes, const struct size *size, co
         return b ? (wide)(a / b) : -1;
     case SIZE_SCALED:
         return saturate((wide)floor((double)a * size->scale));
+    case SIZE_MINIMUM:
+        return a < b ? a : b;
     default:
         return a == 1 ? b : a;
     }
@@ -516,6 +541,30 @@ void wnn_sizes_evaluate(const struct size_table *sizes, uint32_t *values)
         wide value = evaluate(sizes, size, values);
         values[i] = value < 0 || value > WNN_MAX_DIMENSION ? WNN_MAX_DIMENSION + 1u : (uint32_t)value;
     }
+}
+
+#define MAX_DEPTH 32 // of sizes that are settled at once
+
+static void settle(const struct size_table *sizes, uint32_t size, uint32_t *values, unsigned depth)
+{
+    if (!wnn_size_is_symbolic(sizes, size) || values[size & ~WNN_SYMBOLIC] <= WNN_MAX_DIMENSION || depth == 0)
+        return;
+    const struct size *of = item(sizes, size);
+    if (of->kind == SIZE_NAME || of->kind == SIZE_UNKNOWN)
+        return;
+    settle(sizes, of->a, values, depth - 1);
+    if (of->kind != SIZE_SCALED)
+        settle(sizes, of->b, values, depth - 1);
+    for (unsigned i = 0; of->kind == SIZE_LINEAR && i < of->amount->count; i++)
+        settle(sizes, of->amount->terms[i].size, values, depth - 1);
+    wide value = evaluate(sizes, of, values);
+    values[size & ~WNN_SYMBOLIC] =
+        value < 0 || value > WNN_MAX_DIMENSION ? WNN_MAX_DIMENSION + 1u : (uint32_t)value;
+}
+
+void wnn_size_settle(const struct size_table *sizes, uint32_t size, uint32_t *values)
+{
+    settle(sizes, size, values, MAX_DEPTH);
 }
 
 static void add_size(const struct size_table *sizes, uint32_t size, struct text *text, unsigned depth);
@@ -555,6 +604,7 @@ static void add_size(const struct size_table *sizes, uint32_t size, struct text 
     } else if (of->kind == SIZE_LINEAR) {
         add_amount(sizes, of->amount, text, depth);
     } else {
+        wnn_text_add(text, "%s", of->kind == SIZE_MINIMUM ? "the least of " : "");
         add_size(sizes, of->a, text, depth + 1);
         if (of->kind == SIZE_SCALED) {
             wnn_text_add(text, " * %g", of->scale);
@@ -562,6 +612,7 @@ static void add_size(const struct size_table *sizes, uint32_t size, struct text 
             wnn_text_add(text, "%s",
                          of->kind == SIZE_PRODUCT    ? " * "
                          : of->kind == SIZE_QUOTIENT ? " / "
+                         : of->kind == SIZE_MINIMUM  ? " and "
                                                      : " or ");
             add_size(sizes, of->b, text, depth + 1);
         }

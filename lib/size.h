@@ -22,6 +22,7 @@ enum size_kind {
     SIZE_QUOTIENT,  // a / b, rounded down
     SIZE_SCALED,    // a * scale, rounded down
     SIZE_BROADCAST, // a, or b where a is 1
+    SIZE_MINIMUM,   // the least of a and b
     SIZE_UNKNOWN,   // computed by an operator from values
 };
 
@@ -110,6 +111,7 @@ struct amount wnn_amount_product(struct size_table *sizes, struct amount a, stru
 // Rounded down; the divisor is 1 or more.
 struct amount wnn_amount_divide(struct size_table *sizes, struct amount a, int64_t divisor);
 struct amount wnn_amount_elements(struct size_table *sizes, const struct shape *shape);
+struct amount wnn_amount_minimum(struct size_table *sizes, struct amount a, struct amount b);
 struct amount wnn_amount_scaled(struct size_table *sizes, uint32_t size, double scale);
 
 struct bounds wnn_amount_range(const struct size_table *sizes, const struct amount *a);
@@ -128,6 +130,9 @@ uint32_t wnn_amount_size(struct size_table *sizes, const struct amount *a);
 // numbers). Those that are negative or beyond WNN_MAX_DIMENSION become WNN_MAX_DIMENSION + 1, which no check
 // lets pass.
 void wnn_sizes_evaluate(const struct size_table *sizes, uint32_t *values);
+
+// Computes one size, of those that were not known, after others that it depends on have become known.
+void wnn_size_settle(const struct size_table *sizes, uint32_t size, uint32_t *values);
 
 // What a size is, given these values; of a number the number.
 static inline uint32_t wnn_size_value(const struct size_table *sizes, uint32_t size, const uint32_t *values)

@@ -60,6 +60,92 @@ void *wnn_op_copy_attrs(struct arena *arena, enum op op, const void *attrs)
     return copy;
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Comparing
+// ---------------------------------------------------------------------------------------------------------------
+
+static WNNUint32List list_at(const void *at)
+{
+    WNNUint32List list;
+    memcpy(&list, at, sizeof list);
+    return list;
+}
+
+static bool lists_equal(WNNUint32List a, WNNUint32List b)
+{
+    return a.count == b.count && (a.count == WNN_LIST_ABSENT || a.count == 0 ||
+                                  memcmp(a.data, b.data, a.count * sizeof a.data[0]) == 0);
+}
+
+static bool activations_equal(const void *a_at, const void *b_at)
+{
+    WNNActivationList a, b;
+    memcpy(&a, a_at, sizeof a);
+    memcpy(&b, b_at, sizeof b);
+    if (a.count != b.count)
+        return false;
+    for (size_t i = 0; i < a.count; i++) {
+        const struct activation *x = wnn_activation(a.data[i]), *y = wnn_activation(b.data[i]);
+        if (x->op != y->op || !wnn_op_attrs_equal((enum op)x->op, x->attrs, y->attrs, true))
+            return false;
+    }
+    return true;
+}
+
+size_t wnn_attr_flat_size(enum attr_kind kind)
+{
+    switch (kind) {
+    case ATTR_u32:
+    case ATTR_i32:
+    case ATTR_dtype:
+    case ATTR_enum:
+        return 4;
+    case ATTR_bool:
+        return sizeof(bool);
+    case ATTR_f64:
+        return sizeof(double);
+    case ATTR_activation:
+        return sizeof(WNNActivation);
+    default:
+        return 0;
+    }
+}
+
+static bool attr_equal(enum attr_kind kind, const void *a, const void *b)
+{
+    switch (kind) {
+    case ATTR_u32s:
+    case ATTR_f32s: // the lists have one layout
+        return lists_equal(list_at(a), list_at(b));
+    case ATTR_activations:
+        return activations_equal(a, b);
+    case ATTR_number: {
+        WNNNumber x, y;
+        memcpy(&x, a, sizeof x);
+        memcpy(&y, b, sizeof y);
+        return x.type == y.type && (x.type == WNNNumberType_Undefined || x.value.u64 == y.value.u64);
+    }
+    default:
+        return memcmp(a, b, wnn_attr_flat_size(kind)) == 0;
+    }
+}
+
+bool wnn_op_attrs_equal(enum op op, const void *a, const void *b, bool sizes)
+{
+    for (const struct op_row *row = wnn_ops[op].rows; row->name; row++)
+        if (row->kind == ROW_ATTRIBUTE && (sizes || !wnn_op_row_is_size(row)) &&
+            !attr_equal(row->attr, (const char *)a + row->offset, (const char *)b + row->offset))
+            return false;
+    if (op != WNN_OP_argMin && op != WNN_OP_argMax)
+        return true;
+    const struct arg_min_max_attrs *x = a, *y = b; // what the form of 2024 says has no rows
+    return lists_equal(x->axes, y->axes) && x->selectLastIndex == y->selectLastIndex;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Checking
+// ---------------------------------------------------------------------------------------------------------------
+
 static bool check_u32s(struct op_call *call, const struct op_row *row, const char *at)
 {
     WNNUint32List list;
@@ -212,4 +298,17 @@ bool wnn_activation_complete(struct op_call *call, const struct activation *acti
         return false;
     *complete = (struct activation){NULL, (uint16_t)inner.op, inner.attrs};
     return true;
+}
+
+enum op wnn_op_form(enum op op, const void *attrs, WNNArgMinMaxAxesOptions *axes, const void **form)
+{
+    const struct arg_min_max_attrs *from = attrs;
+    *form = attrs;
+    if ((op != WNN_OP_argMin && op != WNN_OP_argMax) || (from->axes.count == 1 && !from->selectLastIndex))
+        return op;
+    *axes = (WNNArgMinMaxAxesOptions){.axes = from->axes,
+                                      .keepDimensions = from->options.keepDimensions,
+                                      .selectLastIndex = from->selectLastIndex};
+    *form = axes;
+    return op == WNN_OP_argMin ? WNN_OP_argMinAxes : WNN_OP_argMaxAxes;
 }

@@ -2,6 +2,8 @@
 #include "ops/bind.h"
 
 #include "ops/builder.h"
+#include "ops/shaping.h"
+#include "ops/values.h"
 
 #include <string.h>
 
@@ -107,7 +109,8 @@ bool wnn_bind_sizes(const struct graph *recorded, const struct shape *shapes, ui
 struct binder {
     const struct graph *recorded;
     const WNNLimits *limits;
-    const uint32_t *values;
+    uint32_t *values; // those that were not known become so, one after the other
+    bool shaping;     // some operators are about shapes
     struct graph *bound;
     struct operand **copies; // by the index of the operand that was recorded
     struct error *error;
@@ -115,6 +118,8 @@ struct binder {
 
 static uint32_t value_of(const struct binder *binder, uint32_t size)
 {
+    if (binder->shaping)
+        wnn_size_settle(&binder->recorded->sizes, size, binder->values);
     return wnn_size_value(&binder->recorded->sizes, size, binder->values);
 }
 
@@ -165,6 +170,48 @@ static void bind_attrs(const struct binder *binder, const struct op_info *info, 
     }
 }
 
+// Puts the sibling of an operator about shapes in its place, now that all sizes are known.
+static bool replace_shaping(const struct binder *binder, struct op_call *call, struct operand **in)
+{
+    if (!call->sibling_attrs)
+        return true;
+    enum op op = wnn_op_sibling(call->op);
+    if (op == WNN_OP_identity) {
+        struct constant *constant = wnn_shaping_constant(call);
+        in[0] = constant ? wnn_graph_add_constant(binder->bound, &call->out[0], constant) : NULL;
+        if (!in[0])
+            return wnn_fail_memory(call->error);
+    }
+    call->op = op;
+    call->attrs = call->sibling_attrs;
+    call->in_count = 1;
+    return true;
+}
+
+// The sizes of results that only inference could tell.
+static void learn_sizes(const struct binder *binder, const struct node *from, const struct op_call *call)
+{
+    const struct size_table *sizes = &binder->recorded->sizes;
+    for (unsigned i = 0; i < from->out_count; i++)
+        for (unsigned d = 0; d < from->out[i]->type.shape.rank; d++) {
+            uint32_t size = from->out[i]->type.shape.dim[d];
+            if (wnn_size_is_symbolic(sizes, size) && binder->values[size & ~WNN_SYMBOLIC] > WNN_MAX_DIMENSION)
+                binder->values[size & ~WNN_SYMBOLIC] = call->out[i].shape.dim[d];
+        }
+}
+
+static bool infer_node(const struct binder *binder, const struct node *from, struct op_call *call,
+                       struct operand **in)
+{
+    bind_attrs(binder, call->info, call->attrs);
+    if (!call->info->infer(call) || !wnn_op_check_outputs(call))
+        return false;
+    if (!binder->shaping)
+        return true;
+    learn_sizes(binder, from, call);
+    return wnn_values_infer(call) && replace_shaping(binder, call, in);
+}
+
 static bool copy_node(const struct binder *binder, const struct node *from)
 {
     struct arena *arena = &binder->bound->arena;
@@ -185,19 +232,20 @@ static bool copy_node(const struct binder *binder, const struct node *from)
         return wnn_fail_memory(binder->error);
     for (unsigned i = 0; i < from->in_count; i++)
         in[i] = from->in[i] ? binder->copies[from->in[i]->index] : NULL;
-    bind_attrs(binder, call.info, call.attrs);
-    if (!call.info->infer(&call) || !wnn_op_check_outputs(&call))
+    if (!infer_node(binder, from, &call, in))
         return false;
     struct node *to =
-        wnn_graph_add_node(binder->bound, (uint16_t)call.op, from->in_count, call.out_count, call.out);
+        wnn_graph_add_node(binder->bound, (uint16_t)call.op, call.in_count, call.out_count, call.out);
     if (!to)
         return wnn_fail_memory(binder->error);
-    if (from->in_count)
-        memcpy(to->in, in, from->in_count * sizeof in[0]);
+    if (call.in_count)
+        memcpy(to->in, in, call.in_count * sizeof in[0]);
     to->attrs = call.attrs;
     to->label = from->label;
-    for (unsigned i = 0; i < from->out_count; i++)
+    for (unsigned i = 0; i < from->out_count; i++) {
         binder->copies[from->out[i]->index] = to->out[i];
+        to->out[i]->values = call.values ? &call.values[i] : NULL;
+    }
     return true;
 }
 
@@ -231,16 +279,50 @@ static bool copy_all(const struct binder *binder)
     return wnn_check_graph_work(binder->limits, bound, binder->error);
 }
 
+// Copies the values, some of which will be learnt; NULL: none are known.
+static bool bind(struct binder *binder, const uint32_t *values)
+{
+    struct allocator *allocator = binder->bound->arena.allocator;
+    const struct graph *recorded = binder->recorded;
+    size_t count = recorded->sizes.count;
+    binder->copies = wnn_allocate_zero(allocator, recorded->operand_count * sizeof binder->copies[0]);
+    binder->values = wnn_allocate(allocator, count * sizeof binder->values[0]);
+    binder->shaping = wnn_graph_has_shaping(recorded);
+    binder->bound->strings = wnn_string_pool_ref(recorded->strings);
+    bool done = binder->copies && binder->values;
+    for (size_t i = 0; done && i < count; i++)
+        binder->values[i] = values ? values[i] : UNBOUND;
+    done = done ? copy_all(binder) : wnn_fail_memory(binder->error);
+    wnn_release(allocator, binder->values);
+    return done;
+}
+
 bool wnn_bind_graph(const struct graph *recorded, const WNNLimits *limits, const uint32_t *values,
                     struct graph *bound, struct error *error)
 {
-    struct allocator *allocator = bound->arena.allocator;
-    struct binder binder = {recorded, limits, values, bound, NULL, error};
-    binder.copies = wnn_allocate_zero(allocator, recorded->operand_count * sizeof binder.copies[0]);
-    if (!binder.copies)
-        return wnn_fail_memory(error);
-    bound->strings = wnn_string_pool_ref(recorded->strings);
-    bool done = copy_all(&binder);
-    wnn_release(allocator, binder.copies);
+    struct binder binder = {.recorded = recorded, .limits = limits, .bound = bound, .error = error};
+    bool done = bind(&binder, values);
+    bound->recorded = recorded;
+    wnn_release(bound->arena.allocator, binder.copies);
     return done;
+}
+
+bool wnn_settle_graph(struct graph *graph, const WNNLimits *limits, const struct graph *source,
+                      struct error *error)
+{
+    struct graph bound;
+    wnn_graph_init(&bound, graph->arena.allocator);
+    struct binder binder = {.recorded = graph, .limits = limits, .bound = &bound, .error = error};
+    bool done = bind(&binder, NULL);
+    for (size_t i = 0; done && i < source->operand_count; i++)
+        if (source->operands[i]->link)
+            source->operands[i]->link = binder.copies[source->operands[i]->link->index];
+    wnn_release(bound.arena.allocator, binder.copies);
+    wnn_graph_free(done ? graph : &bound);
+    if (!done)
+        return false;
+    *graph = bound;
+    for (size_t i = 0; i < graph->operand_count; i++)
+        graph->operands[i]->graph = graph;
+    return true;
 }

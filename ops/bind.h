@@ -22,4 +22,10 @@ bool wnn_bind_sizes(const struct graph *recorded, const struct shape *shapes, ui
 bool wnn_bind_graph(const struct graph *recorded, const WNNLimits *limits, const uint32_t *values,
                     struct graph *bound, struct error *error);
 
+// Does that with a graph of which all sizes are known, and puts the result in its place: operators about
+// shapes (ops/shaping.h) make way for others. Operands of `source` that link to operands of the graph link to
+// those that take their places.
+bool wnn_settle_graph(struct graph *graph, const WNNLimits *limits, const struct graph *source,
+                      struct error *error);
+
 #endif

@@ -6,6 +6,8 @@
 #include "ops/builder.h"
 
 #include "ops/attrs.h"
+#include "ops/range.h"
+#include "ops/values.h"
 
 #include <math.h>
 #include <string.h>
@@ -275,45 +277,6 @@ WNNOperand wnnGraphBuilderScalarConstant(WNNGraphBuilder builder, WNNDataType da
     return (WNNOperand)add_constant(builder, &type, constant);
 }
 
-__extension__ typedef __int128 wide; // holds all 64-bit integers and their differences
-
-static wide wide_of(WNNNumber number)
-{
-    return number.type == WNNNumberType_Int64 ? (wide)number.value.i64 : (wide)number.value.u64;
-}
-
-// The items of a range: ceil((end - start) / step), 0 if that is negative; false if there are fewer than
-// `least` or too many. Exact for integers.
-static bool range_count(WNNNumber start, WNNNumber end, WNNNumber step, uint32_t least, uint32_t *count)
-{
-    double items = ceil((wnn_number_double(end) - wnn_number_double(start)) / wnn_number_double(step));
-    if (start.type != WNNNumberType_Float64 && end.type != WNNNumberType_Float64 &&
-        step.type != WNNNumberType_Float64) {
-        wide span = wide_of(end) - wide_of(start), by = wide_of(step);
-        if (by < 0) {
-            span = -span;
-            by = -by;
-        }
-        wide exact = span <= 0 ? 0 : (span + by - 1) / by;
-        items = exact > (wide)WNN_MAX_DIMENSION ? INFINITY : (double)exact;
-    }
-    items = items < 0 ? 0 : items;
-    if (!(items >= least && items <= WNN_MAX_DIMENSION))
-        return false;
-    *count = (uint32_t)items;
-    return true;
-}
-
-static WNNNumber range_item(WNNNumber start, WNNNumber step, uint32_t i)
-{
-    if (start.type != WNNNumberType_Float64 && step.type != WNNNumberType_Float64) {
-        wide item = wide_of(start) + wide_of(step) * i; // at most 32 bits longer than a step
-        return item < 0 ? wnnNumberInt64(item < INT64_MIN ? INT64_MIN : (int64_t)item)
-                        : wnnNumberUint64(item > UINT64_MAX ? UINT64_MAX : (uint64_t)item);
-    }
-    return wnnNumberFloat64(wnn_number_double(start) + i * wnn_number_double(step));
-}
-
 WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNNumber start, WNNNumber end,
                                         WNNNumber step, WNNDataType dataType)
 {
@@ -332,7 +295,7 @@ WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNNumber start
     double by = wnn_number_double(step);
     struct descriptor type = {.type = dataType, .shape = {.rank = 1}};
     uint32_t least = wnn_min_dimension(&builder->limits);
-    if (by == 0 || !range_count(start, end, step, least, &type.shape.dim[0])) {
+    if (by == 0 || !wnn_range_count(start, end, step, least, &type.shape.dim[0])) {
         wnn_fail(&builder->error, WNNStatus_TypeError,
                  "range constant from %g to %g in steps of %g; expected %u to 2147483647 elements",
                  wnn_number_double(start), wnn_number_double(end), by, least);
@@ -345,7 +308,7 @@ WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNNumber start
     struct constant *constant =
         wnn_constant_create(builder->graph.arena.allocator, wnn_descriptor_bytes(&type));
     for (uint32_t i = 0; constant && i < type.shape.dim[0]; i++)
-        wnn_number_store(wnn_number_convert(range_item(start, step, i), dataType), dataType,
+        wnn_number_store(wnn_number_convert(wnn_range_item(start, step, i), dataType), dataType,
                          (void *)constant->data, i);
     return (WNNOperand)add_constant(builder, &type, constant);
 }
@@ -411,54 +374,6 @@ static bool collect_operands(struct WNNGraphBuilderImpl *builder, struct op_call
             }
             if (in[index]->graph != &builder->graph)
                 return wnn_op_fail(call, "%s is an operand of another builder", row->name);
-        }
-    }
-    return true;
-}
-
-static bool check_operand(struct op_call *call, const struct op_row *row, const struct operand *operand)
-{
-    char buffer[WNN_DTYPES_TEXT];
-    const struct descriptor *type = &operand->type;
-    if (row->types & WNN_SAME) {
-        const struct operand *model = call->in[row->types & ~WNN_SAME];
-        if (type->type != model->type.type)
-            return wnn_op_fail(call, "%s has data type %s; expected %s, the type of %s", row->name,
-                               wnn_dtype_name(type->type), wnn_dtype_name(model->type.type),
-                               call->info->rows[row->types & ~WNN_SAME].name);
-    } else if (!(row->types & 1u << type->type)) {
-        return wnn_op_fail(call, "%s has data type %s; expected %s", row->name, wnn_dtype_name(type->type),
-                           wnn_dtypes_text(row->types, buffer));
-    }
-    if (type->shape.rank < row->min_rank || type->shape.rank > row->max_rank) {
-        if (row->min_rank == row->max_rank)
-            return wnn_op_fail(call, "%s has shape %s of rank %u; expected rank %u", row->name,
-                               SHAPE_TEXT(&type->shape), type->shape.rank, row->min_rank);
-        return wnn_op_fail(call, "%s has shape %s of rank %u; expected rank %u to %u", row->name,
-                           SHAPE_TEXT(&type->shape), type->shape.rank, row->min_rank, row->max_rank);
-    }
-    return true;
-}
-
-// Data types and ranks by the table, and by what the backend supports of it.
-static bool check_operands(struct WNNGraphBuilderImpl *builder, struct op_call *call)
-{
-    char buffer[WNN_DTYPES_TEXT];
-    unsigned index = 0;
-    for (const struct op_row *row = call->info->rows; row->name; row++) {
-        if (!wnn_op_row_is_input(row))
-            continue;
-        uint32_t supported = builder->host->types(builder->context, call->op, row);
-        unsigned end = row->kind == ROW_INPUT_LIST ? call->in_count : index + 1;
-        for (; index < end; index++) {
-            const struct operand *operand = call->in[index];
-            if (!operand)
-                continue;
-            if (!check_operand(call, row, operand))
-                return false;
-            if (!(supported & 1u << operand->type.type))
-                return wnn_op_fail(call, "%s has data type %s; this context supports %s", row->name,
-                                   wnn_dtype_name(operand->type.type), wnn_dtypes_text(supported, buffer));
         }
     }
     return true;
@@ -557,6 +472,8 @@ static struct node *append_node(struct WNNGraphBuilderImpl *builder, const struc
         memcpy(node->in, call->in, call->in_count * sizeof node->in[0]);
     node->attrs = call->attrs;
     node->label = wnn_string(((const WNNOperatorOptions *)call->attrs)->label);
+    for (unsigned i = 0; call->values && i < call->out_count; i++)
+        node->out[i]->values = &call->values[i];
     return node;
 }
 
@@ -590,16 +507,18 @@ static bool check_and_infer(struct WNNGraphBuilderImpl *builder, struct op_call 
     call->in = in;
     call->in_count = (unsigned)in_count;
     if (!wnn_attrs_take(call, &builder->graph, attrs) ||
-        !collect_operands(builder, call, count, operands, in) || !check_operands(builder, call))
+        !collect_operands(builder, call, count, operands, in) ||
+        !wnn_op_check_operands(call, builder->host->types, builder->context))
         return false;
 
-    call->out_capacity = call->op == WNN_OP_split ? MAX_TENSORS : 3;
-    call->out =
-        call->op == WNN_OP_split ? NULL : wnn_arena_allocate(&builder->graph.arena, 3 * sizeof call->out[0]);
-    if (!call->out && call->op != WNN_OP_split)
+    const struct op_row *result = output_row(call->info, 0);
+    bool list = result && result->kind == ROW_OUTPUT_LIST;
+    call->out_capacity = list ? MAX_TENSORS : 3;
+    call->out = list ? NULL : wnn_arena_allocate(&builder->graph.arena, 3 * sizeof call->out[0]);
+    if (!call->out && !list)
         return wnn_fail_memory(call->error);
     call->out_count = 1;
-    if (!call->info->infer(call))
+    if (!call->info->infer(call) || !wnn_values_infer(call))
         return false;
     if (builder->graph.sizes.exhausted)
         return wnn_op_fail(call, "more than %d sizes that are not known, or no memory for them",

@@ -88,3 +88,52 @@ bool wnn_op_fail(struct op_call *call, const char *format, ...)
     va_end(arguments);
     return wnn_fail(call->error, WNNStatus_TypeError, "%s", buffer);
 }
+
+static bool check_operand(struct op_call *call, const struct op_row *row, const struct operand *operand)
+{
+    char buffer[WNN_DTYPES_TEXT];
+    const struct descriptor *type = &operand->type;
+    if (row->types & WNN_SAME) {
+        const struct operand *model = call->in[row->types & ~WNN_SAME];
+        if (type->type != model->type.type)
+            return wnn_op_fail(call, "%s has data type %s; expected %s, the type of %s", row->name,
+                               wnn_dtype_name(type->type), wnn_dtype_name(model->type.type),
+                               call->info->rows[row->types & ~WNN_SAME].name);
+    } else if (!(row->types & 1u << type->type)) {
+        return wnn_op_fail(call, "%s has data type %s; expected %s", row->name, wnn_dtype_name(type->type),
+                           wnn_dtypes_text(row->types, buffer));
+    }
+    if (type->shape.rank < row->min_rank || type->shape.rank > row->max_rank) {
+        if (row->min_rank == row->max_rank)
+            return wnn_op_fail(call, "%s has shape %s of rank %u; expected rank %u", row->name,
+                               SHAPE_TEXT(&type->shape), type->shape.rank, row->min_rank);
+        return wnn_op_fail(call, "%s has shape %s of rank %u; expected rank %u to %u", row->name,
+                           SHAPE_TEXT(&type->shape), type->shape.rank, row->min_rank, row->max_rank);
+    }
+    return true;
+}
+
+bool wnn_op_check_operands(struct op_call *call,
+                           uint32_t (*types)(void *context, enum op op, const struct op_row *row),
+                           void *context)
+{
+    char buffer[WNN_DTYPES_TEXT];
+    unsigned index = 0;
+    for (const struct op_row *row = call->info->rows; row->name; row++) {
+        if (!wnn_op_row_is_input(row))
+            continue;
+        uint32_t supported = types(context, call->op, row);
+        unsigned end = row->kind == ROW_INPUT_LIST ? call->in_count : index + 1;
+        for (; index < end; index++) {
+            const struct operand *operand = call->in[index];
+            if (!operand)
+                continue;
+            if (!check_operand(call, row, operand))
+                return false;
+            if (!(supported & 1u << operand->type.type))
+                return wnn_op_fail(call, "%s has data type %s; this context supports %s", row->name,
+                                   wnn_dtype_name(operand->type.type), wnn_dtypes_text(supported, buffer));
+        }
+    }
+    return true;
+}

@@ -24,4 +24,14 @@ bool wnn_check_limits(const WNNLimits *limits, const struct size_table *sizes, c
 // A name or label: length and UTF-8.
 bool wnn_check_string(const WNNLimits *limits, const char *what, WNNStringView view, struct error *error);
 
+// The operands of a call that are there: data types and ranks by the table, and by `types`, which is asked
+// what is supported of a row.
+bool wnn_op_check_operands(struct op_call *call,
+                           uint32_t (*types)(void *context, enum op op, const struct op_row *row),
+                           void *context);
+
+// Whether the names of ports differ from each other; `what` they are begins the message. snapshot.c
+bool wnn_check_port_names(struct arena *arena, const struct graph_port *ports, size_t count, const char *what,
+                          struct error *error);
+
 #endif

@@ -200,6 +200,13 @@ size_t wnnGraphBuilderSplitSizes(WNNGraphBuilder builder, WNNOperand input, WNNU
     return split(builder, input, &attrs, options, capacity, outputs);
 }
 
+size_t wnnGraphBuilderSplitDynamic(WNNGraphBuilder builder, WNNOperand input, WNNOperand splits,
+                                   const WNNSplitOptions *options, size_t capacity, WNNOperand *outputs)
+{
+    return wnn_builder_call(builder, WNN_OP_splitDynamic, 2, (WNNOperand[]){input, splits}, options,
+                            outputs ? capacity : 0, outputs);
+}
+
 WNNOperand wnnGraphBuilderTile(WNNGraphBuilder builder, WNNOperand input, WNNUint32List repetitions,
                                const WNNOperatorOptions *options)
 {
@@ -207,6 +214,15 @@ WNNOperand wnnGraphBuilderTile(WNNGraphBuilder builder, WNNOperand input, WNNUin
     if (options)
         attrs.options = *options;
     return call_one(builder, WNN_OP_tile, 1, &input, &attrs);
+}
+
+WNNOperand wnnGraphBuilderUnsqueeze(WNNGraphBuilder builder, WNNOperand input, WNNUint32List axes,
+                                    const WNNOperatorOptions *options)
+{
+    struct unsqueeze_attrs attrs = {.options = WNN_OPERATOR_OPTIONS_INIT, .axes = axes};
+    if (options)
+        attrs.options = *options;
+    return call_one(builder, WNN_OP_unsqueeze, 1, &input, &attrs);
 }
 
 WNNOperand wnnGraphBuilderNot(WNNGraphBuilder builder, WNNOperand a, const WNNOperatorOptions *options)

@@ -192,14 +192,13 @@ static struct reduction_axes axes_of_images(const WNNInstanceNormalizationOption
 }
 
 // Scale and bias have the axes in the order in which they are listed.
-static struct reduction_axes axes_of_layer(const WNNLayerNormalizationOptions *options,
-                                           const struct shape *input)
+static struct reduction_axes axes_of_layer(WNNUint32List axes, double epsilon, const struct shape *input)
 {
-    struct reduction_axes r = {.mask = wnn_axes_mask(options->axes), .epsilon = options->epsilon};
+    struct reduction_axes r = {.mask = wnn_axes_mask(axes), .epsilon = epsilon};
     size_t step = 1;
-    for (size_t i = options->axes.count; i-- > 0;) {
-        r.parameter[options->axes.data[i]] = step;
-        step *= input->dim[options->axes.data[i]];
+    for (size_t i = axes.count; i-- > 0;) {
+        r.parameter[axes.data[i]] = step;
+        step *= input->dim[axes.data[i]];
     }
     return r;
 }
@@ -207,11 +206,15 @@ static struct reduction_axes axes_of_layer(const WNNLayerNormalizationOptions *o
 struct reduction_axes wnn_node_reduction_axes(const struct node *node)
 {
     const void *attrs = node->attrs;
+    const WNNLayerNormalizationOptions *layer = attrs;
+    const struct rms_normalization_attrs *rms = attrs;
     switch (node->op) {
     case WNN_OP_instanceNormalization:
         return axes_of_images(attrs);
     case WNN_OP_layerNormalization:
-        return axes_of_layer(attrs, &node->in[0]->type.shape);
+        return axes_of_layer(layer->axes, layer->epsilon, &node->in[0]->type.shape);
+    case WNN_OP_rmsNormalization:
+        return axes_of_layer(rms->axes, rms->epsilon, &node->in[0]->type.shape);
     case WNN_OP_softmax:
         return (struct reduction_axes){1u << ((const struct softmax_attrs *)attrs)->axis, {0}, 0};
     case WNN_OP_cumulativeSum:

@@ -94,7 +94,7 @@ struct resampling {
 struct resampling wnn_node_resampling(const struct node *node);
 
 // Operators that look at all elements along some dimensions: reductions, argMin and argMax, softmax,
-// cumulativeSum, instanceNormalization and layerNormalization.
+// cumulativeSum and the normalizations of groups.
 struct reduction_axes {
     uint32_t mask; // bit d: along dimension d
     // Of the normalizations: elements of scale and bias from one to the next along each dimension.

@@ -71,3 +71,15 @@ bool wnn_infer_layerNormalization(struct op_call *call)
     call->out[0] = *input;
     return check_axes_sizes(call, 1, options->axes) && check_axes_sizes(call, 2, options->axes);
 }
+
+bool wnn_infer_rmsNormalization(struct op_call *call)
+{
+    struct rms_normalization_attrs *attrs = call->attrs;
+    const struct descriptor *input = &call->in[0]->type;
+    if (call->in_count != 2 || attrs->axes.count == 0)
+        return wnn_op_fail(call, "expected input and scale, and axes");
+    if (!wnn_axes_complete(call, &attrs->axes, &input->shape, 1))
+        return false;
+    call->out[0] = *input;
+    return check_axes_sizes(call, 1, attrs->axes);
+}

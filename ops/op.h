@@ -41,7 +41,8 @@ enum op_class {
     CLASS_GATHER, // input 1 says which elements of input 0 are read or written
     CLASS_COPY,   // the elements of its input in their order
     CLASS_OTHER,
-    CLASS_FORM, // a form of 2024
+    CLASS_SHAPING, // about shapes: others take its place when all sizes are known (ops/shaping.c)
+    CLASS_FORM,    // a form of 2024
 };
 
 enum row_kind {
@@ -126,6 +127,9 @@ struct op_info {
 };
 extern const struct op_info wnn_ops[WNN_OP_END];
 
+// What takes the place of an operator of CLASS_SHAPING when all sizes are known; others stay what they are.
+enum op wnn_op_sibling(enum op op);
+
 // WNN_OP_COUNT if there is no operator of that name.
 enum op wnn_op_find(struct string name);
 
@@ -142,6 +146,9 @@ double wnn_attr_given(double value);
 
 // Whether a reader needs to be told an attribute: not if it is the default, absent, or stands in another row.
 bool wnn_attr_is_told(const struct op_info *info, const struct op_row *row, const void *attrs);
+
+// Whether no row before it is of the same member: several names may stand for one.
+bool wnn_op_row_is_first(const struct op_info *info, const struct op_row *row);
 
 // The row that holds what a complete attribute says: split's sizes stand in the second of two of one name.
 const struct op_row *wnn_attr_telling_row(const struct op_info *info, const struct op_row *row);
@@ -215,6 +222,11 @@ struct pad_attrs {
     WNNPadOptions options;
     WNNUint32List beginningPadding, endingPadding;
 };
+struct rms_normalization_attrs {
+    WNNOperatorOptions options;
+    WNNUint32List axes; // of the mean; scale has their dimensions, in their order
+    double epsilon;
+};
 struct slice_attrs {
     WNNSliceOptions options;
     WNNUint32List starts, sizes;
@@ -228,9 +240,16 @@ struct split_attrs {
     uint32_t count; // as called, if sizes is absent; read sizes
     WNNUint32List sizes;
 };
+struct split_dynamic_attrs {
+    WNNSplitOptions options;
+};
 struct tile_attrs {
     WNNOperatorOptions options;
     WNNUint32List repetitions;
+};
+struct unsqueeze_attrs {
+    WNNOperatorOptions options;
+    WNNUint32List axes;
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -279,6 +298,8 @@ struct op_call {
     struct size_table *sizes; // that dimensions may refer to, or NULL
     const WNNLimits *limits;
     struct error *error;
+    void *sibling_attrs;         // of the operator that can take its place now (wnn_op_sibling), or NULL
+    const struct values *values; // of the outputs, as far as anything is known (ops/values.h), or NULL
 };
 
 // Text of shapes and sizes for messages of a call.

@@ -2,6 +2,7 @@
 //
 // webnn/reflection.h: what has been recorded, as the calls that record it again.
 
+#include "ops/attrs.h"
 #include "ops/builder.h"
 
 #include <webnn/reflection.h>
@@ -83,22 +84,6 @@ static WNNNamedAttribute *tell_attributes(struct arena *arena, enum op op, const
 // Operators
 // ---------------------------------------------------------------------------------------------------------------
 
-// The operator whose rows say all that a node does: a form of 2024, where today's do not, and its attributes.
-static enum op form_of(const struct node *node, const void **attrs, WNNArgMinMaxAxesOptions *axes)
-{
-    *attrs = node->attrs;
-    if (node->op != WNN_OP_argMin && node->op != WNN_OP_argMax)
-        return (enum op)node->op;
-    const struct arg_min_max_attrs *from = node->attrs;
-    if (from->axes.count == 1 && !from->selectLastIndex)
-        return (enum op)node->op;
-    *axes = (WNNArgMinMaxAxesOptions){.axes = from->axes,
-                                      .keepDimensions = from->options.keepDimensions,
-                                      .selectLastIndex = from->selectLastIndex};
-    *attrs = axes;
-    return node->op == WNN_OP_argMin ? WNN_OP_argMinAxes : WNN_OP_argMaxAxes;
-}
-
 static WNNAttributeValue operand_value(struct operand *operand)
 {
     WNNAttributeValue value = WNN_ATTRIBUTE_VALUE_INIT;
@@ -115,7 +100,7 @@ static bool tell_operator(struct arena *arena, const struct node *node, WNNRecor
     const void *attrs;
     if (!axes || !operands)
         return false;
-    enum op op = form_of(node, &attrs, axes);
+    enum op op = wnn_op_form((enum op)node->op, node->attrs, axes, &attrs);
     size_t attribute_count, input_count = 0;
     WNNNamedAttribute *attributes = tell_attributes(arena, op, attrs, node->in_count, &attribute_count);
     if (!attributes)

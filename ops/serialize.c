@@ -4,18 +4,11 @@
 
 #include "ops/builder.h"
 #include "ops/serial.h"
+#include "ops/sink.h"
 
 #include <webnn/serialize.h>
 
 #include <string.h>
-
-// Bytes that grow in an arena. When memory has run out, nothing more is added.
-struct sink {
-    struct arena *arena;
-    unsigned char *bytes;
-    size_t size, capacity;
-    bool full;
-};
 
 struct piece { // of the data
     const void *bytes;
@@ -37,97 +30,16 @@ struct writer {
 // Pieces
 // ---------------------------------------------------------------------------------------------------------------
 
-// The place for the next bytes, filled with zeros; NULL: there is none.
-static unsigned char *add(struct sink *sink, size_t size)
-{
-    if (size > sink->capacity - sink->size) {
-        size_t capacity = sink->capacity * 2 + size + 4096;
-        unsigned char *grown = wnn_arena_allocate(sink->arena, capacity);
-        if (!grown) {
-            sink->full = true;
-            return NULL;
-        }
-        if (sink->size)
-            memcpy(grown, sink->bytes, sink->size);
-        sink->bytes = grown;
-        sink->capacity = capacity;
-    }
-    sink->size += size;
-    return sink->bytes + sink->size - size;
-}
-
-static void store_u32(unsigned char *to, uint32_t value)
-{
-    for (unsigned i = 0; i < 4; i++)
-        to[i] = (unsigned char)(value >> 8 * i);
-}
-
-static void store_u64(unsigned char *to, uint64_t value)
-{
-    store_u32(to, (uint32_t)value);
-    store_u32(to + 4, (uint32_t)(value >> 32));
-}
-
-static void put_u32(struct sink *sink, uint32_t value)
-{
-    unsigned char *to = add(sink, 4);
-    if (to)
-        store_u32(to, value);
-}
-
-static void put_u64(struct sink *sink, uint64_t value)
-{
-    unsigned char *to = add(sink, 8);
-    if (to)
-        store_u64(to, value);
-}
-
-static void put_f64(struct sink *sink, double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    put_u64(sink, bits);
-}
-
-static void put_text(struct sink *sink, struct string text)
-{
-    if (text.length > UINT32_MAX) { // where labels have no limit
-        sink->full = true;
-        return;
-    }
-    put_u32(sink, (uint32_t)text.length);
-    unsigned char *to = add(sink, (text.length + 3) / 4 * 4);
-    if (to && text.length)
-        memcpy(to, text.data, text.length);
-}
-
-// The items of a list of 32 bits each.
-static void put_words(struct sink *sink, const void *items, size_t count)
-{
-    put_u32(sink, (uint32_t)count);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, (const char *)items + i * sizeof bits, sizeof bits);
-        put_u32(sink, bits);
-    }
-}
-
-// Data type, rank, and no flags.
-static void put_kind(struct sink *sink, WNNDataType type, size_t rank)
-{
-    put_u32(sink, (uint32_t)type | (uint32_t)rank << 8);
-}
-
 static void put_type(struct sink *sink, const WNNRecordedOperand *operand)
 {
-    put_kind(sink, operand->dataType, operand->shape.count);
+    wnn_sink_kind(sink, operand->dataType, operand->shape.count);
     for (size_t i = 0; i < operand->shape.count; i++)
-        put_u32(sink, operand->shape.data[i]);
+        wnn_sink_u32(sink, operand->shape.data[i]);
 }
 
 static void put_operand(struct sink *sink, WNNOperand operand)
 {
-    put_u32(sink, (uint32_t)wnnOperandGetIndex(operand));
+    wnn_sink_u32(sink, (uint32_t)wnnOperandGetIndex(operand));
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -141,7 +53,7 @@ static bool refuse(struct writer *writer, WNNStatus status, const char *why)
 
 static bool put_constant_value(struct writer *writer, const WNNRecordedOperand *constant)
 {
-    put_u32(&writer->sink, SERIAL_CONSTANT_VALUE);
+    wnn_sink_u32(&writer->sink, SERIAL_CONSTANT_VALUE);
     put_type(&writer->sink, constant);
     writer->pieces = wnn_arena_grow(&writer->arena, writer->pieces, writer->piece_count,
                                     &writer->piece_capacity, sizeof *writer->pieces);
@@ -166,17 +78,17 @@ static bool put_constant(struct writer *writer, const WNNRecordedOperand *consta
     case WNNConstantForm_Value:
         return put_constant_value(writer, constant);
     case WNNConstantForm_FileRange:
-        put_u32(&writer->sink, SERIAL_CONSTANT_FILE);
+        wnn_sink_u32(&writer->sink, SERIAL_CONSTANT_FILE);
         put_type(&writer->sink, constant);
-        put_u64(&writer->sink, reference.file);
-        put_u64(&writer->sink, reference.offset);
+        wnn_sink_u64(&writer->sink, reference.file);
+        wnn_sink_u64(&writer->sink, reference.offset);
         return true;
     case WNNConstantForm_Id:
         if (!reference.id || reference.idLength == 0 || reference.idLength > WNN_MAX_CONSTANT_ID)
             return refuse(writer, WNNStatus_TypeError, "the id of a constant has no bytes or more than 256");
-        put_u32(&writer->sink, SERIAL_CONSTANT_ID);
+        wnn_sink_u32(&writer->sink, SERIAL_CONSTANT_ID);
         put_type(&writer->sink, constant);
-        put_text(&writer->sink, (struct string){reference.id, reference.idLength});
+        wnn_sink_text(&writer->sink, (struct string){reference.id, reference.idLength});
         return true;
     default:
         return refuse(writer, WNNStatus_TypeError, "a constant has a form that does not exist");
@@ -187,9 +99,9 @@ static bool put_source(struct writer *writer, const WNNRecordedOperand *operand)
 {
     if (operand->source == WNNOperandSource_Constant)
         return put_constant(writer, operand);
-    put_u32(&writer->sink, SERIAL_INPUT);
+    wnn_sink_u32(&writer->sink, SERIAL_INPUT);
     put_type(&writer->sink, operand);
-    put_text(&writer->sink, wnn_string(operand->name));
+    wnn_sink_text(&writer->sink, wnn_string(operand->name));
     return true;
 }
 
@@ -204,13 +116,13 @@ static bool put_activation(struct writer *writer, WNNActivation activation)
     WNNRecordedOperator recorded = WNN_RECORDED_OPERATOR_INIT;
     if (wnnGraphBuilderGetActivation(writer->builder, activation, &recorded))
         return wnn_fail_memory(writer->error);
-    put_text(&writer->sink, wnn_string(recorded.call.name));
+    wnn_sink_text(&writer->sink, wnn_string(recorded.call.name));
     return put_attributes(writer, &recorded.call);
 }
 
 static bool put_activations(struct writer *writer, WNNActivationList list)
 {
-    put_u32(&writer->sink, (uint32_t)list.count);
+    wnn_sink_u32(&writer->sink, (uint32_t)list.count);
     for (size_t i = 0; i < list.count; i++)
         if (!put_activation(writer, list.data[i]))
             return false;
@@ -223,31 +135,31 @@ static bool put_value(struct writer *writer, const WNNAttributeValue *value)
     uint64_t bits;
     switch (value->type) {
     case WNNAttributeType_Uint32:
-        put_u32(sink, value->value.u32);
+        wnn_sink_u32(sink, value->value.u32);
         return true;
     case WNNAttributeType_Int32:
     case WNNAttributeType_Enumerator:
-        put_u32(sink, (uint32_t)value->value.i32);
+        wnn_sink_u32(sink, (uint32_t)value->value.i32);
         return true;
     case WNNAttributeType_Bool:
-        put_u32(sink, value->value.boolean);
+        wnn_sink_u32(sink, value->value.boolean);
         return true;
     case WNNAttributeType_Float64:
-        put_f64(sink, value->value.f64);
+        wnn_sink_f64(sink, value->value.f64);
         return true;
     case WNNAttributeType_Number:
         memcpy(&bits, &value->value.number.value, sizeof bits);
-        put_u32(sink, (uint32_t)value->value.number.type);
-        put_u64(sink, bits);
+        wnn_sink_u32(sink, (uint32_t)value->value.number.type);
+        wnn_sink_u64(sink, bits);
         return true;
     case WNNAttributeType_Uint32List:
-        put_words(sink, value->value.u32List.data, value->value.u32List.count);
+        wnn_sink_words(sink, value->value.u32List.data, value->value.u32List.count);
         return true;
     case WNNAttributeType_Float32List:
-        put_words(sink, value->value.f32List.data, value->value.f32List.count);
+        wnn_sink_words(sink, value->value.f32List.data, value->value.f32List.count);
         return true;
     case WNNAttributeType_DataType:
-        put_u32(sink, (uint32_t)value->value.dataType);
+        wnn_sink_u32(sink, (uint32_t)value->value.dataType);
         return true;
     case WNNAttributeType_Activation:
         return put_activation(writer, value->value.activation);
@@ -263,10 +175,10 @@ static bool put_value(struct writer *writer, const WNNAttributeValue *value)
 
 static bool put_attributes(struct writer *writer, const WNNOperatorCall *call)
 {
-    put_u32(&writer->sink, (uint32_t)call->attributeCount);
+    wnn_sink_u32(&writer->sink, (uint32_t)call->attributeCount);
     for (size_t i = 0; i < call->attributeCount; i++) {
-        put_text(&writer->sink, wnn_string(call->attributes[i].name));
-        put_u32(&writer->sink, (uint32_t)call->attributes[i].value.type);
+        wnn_sink_text(&writer->sink, wnn_string(call->attributes[i].name));
+        wnn_sink_u32(&writer->sink, (uint32_t)call->attributes[i].value.type);
         if (!put_value(writer, &call->attributes[i].value))
             return false;
     }
@@ -279,18 +191,18 @@ static bool put_operator(struct writer *writer, size_t index, size_t *result_cou
     WNNRecordedOperator recorded = WNN_RECORDED_OPERATOR_INIT;
     if (wnnGraphBuilderGetOperator(writer->builder, index, &recorded))
         return wnn_fail_memory(writer->error);
-    put_u32(sink, SERIAL_OPERATOR);
-    put_text(sink, wnn_string(recorded.call.name));
-    put_text(sink, wnn_string(recorded.call.label));
-    put_u32(sink, (uint32_t)recorded.call.inputCount);
+    wnn_sink_u32(sink, SERIAL_OPERATOR);
+    wnn_sink_text(sink, wnn_string(recorded.call.name));
+    wnn_sink_text(sink, wnn_string(recorded.call.label));
+    wnn_sink_u32(sink, (uint32_t)recorded.call.inputCount);
     for (size_t i = 0; i < recorded.call.inputCount; i++)
         put_operand(sink, recorded.call.inputs[i]);
     if (!put_attributes(writer, &recorded.call))
         return false;
-    put_u32(sink, (uint32_t)recorded.outputCount);
+    wnn_sink_u32(sink, (uint32_t)recorded.outputCount);
     for (size_t i = 0; i < recorded.outputCount; i++)
-        put_kind(sink, wnnOperandGetDataType(recorded.outputs[i]),
-                 wnnOperandGetShape(recorded.outputs[i]).count);
+        wnn_sink_kind(sink, wnnOperandGetDataType(recorded.outputs[i]),
+                      wnnOperandGetShape(recorded.outputs[i]).count);
     *result_count = recorded.outputCount;
     return true;
 }
@@ -325,11 +237,11 @@ static bool put_outputs(struct writer *writer)
             return refuse(writer, WNNStatus_TypeError, "the name of an output is empty");
         if (!output->operand || wnn_operand(output->operand)->graph != &writer->builder->graph)
             return refuse(writer, WNNStatus_TypeError, "an output is NULL or an operand of another builder");
-        put_text(&writer->sink, wnn_string(output->name));
+        wnn_sink_text(&writer->sink, wnn_string(output->name));
         put_operand(&writer->sink, output->operand);
     }
     if (writer->sink.size % 8)
-        put_u32(&writer->sink, 0);
+        wnn_sink_u32(&writer->sink, 0);
     return true;
 }
 
@@ -337,12 +249,12 @@ static void fill_header(struct writer *writer)
 {
     unsigned char *header = writer->sink.bytes;
     memcpy(header, SERIAL_MAGIC, 8);
-    store_u32(header + 8, SERIAL_VERSION);
-    store_u32(header + 16, (uint32_t)writer->record_count);
-    store_u32(header + 20, (uint32_t)wnnGraphBuilderGetOperandCount(writer->builder));
-    store_u32(header + 24, (uint32_t)writer->descriptor->outputCount);
-    store_u64(header + 32, writer->sink.size - SERIAL_HEADER_BYTES);
-    store_u64(header + 40, writer->data_bytes);
+    wnn_store_u32(header + 8, SERIAL_VERSION);
+    wnn_store_u32(header + 16, (uint32_t)writer->record_count);
+    wnn_store_u32(header + 20, (uint32_t)wnnGraphBuilderGetOperandCount(writer->builder));
+    wnn_store_u32(header + 24, (uint32_t)writer->descriptor->outputCount);
+    wnn_store_u64(header + 32, writer->sink.size - SERIAL_HEADER_BYTES);
+    wnn_store_u64(header + 40, writer->data_bytes);
 }
 
 static bool hand_out(struct writer *writer, const void *bytes, size_t size, uint64_t *rest)
@@ -395,7 +307,7 @@ static bool write_all(struct writer *writer)
 {
     if (!check_arguments(writer))
         return false;
-    add(&writer->sink, SERIAL_HEADER_BYTES);
+    wnn_sink_add(&writer->sink, SERIAL_HEADER_BYTES);
     if (!put_records(writer) || !put_outputs(writer))
         return false;
     if (writer->sink.full)

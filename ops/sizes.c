@@ -88,6 +88,13 @@ uint32_t wnnGraphBuilderComputeSize(WNNGraphBuilder builder, WNNSizeOperator ope
         }
         result = wnn_amount_divide(sizes, x, y.constant);
         break;
+    case WNNSizeOperator_Minimum:
+        result = wnn_amount_minimum(sizes, x, y);
+        break;
+    case WNNSizeOperator_Maximum: // what is left of both
+        result = wnn_amount_add(sizes, wnn_amount_add(sizes, x, y),
+                                wnn_amount_times(wnn_amount_minimum(sizes, x, y), -1));
+        break;
     default:
         wnn_fail(&builder->error, WNNStatus_TypeError, "computeSize: operator %d does not exist",
                  (int)operation);

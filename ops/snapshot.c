@@ -5,6 +5,8 @@
 
 #include "ops/bind.h"
 #include "ops/builder.h"
+#include "ops/reachable.h"
+#include "ops/shaping.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +32,8 @@ static int compare_ports(const void *a, const void *b)
     return order ? order : (x->length > y->length) - (x->length < y->length);
 }
 
-// Whether the names of the ports differ; `what` they are.
-static bool check_names(struct arena *arena, const struct graph_port *ports, size_t count, const char *what,
-                        struct error *error)
+bool wnn_check_port_names(struct arena *arena, const struct graph_port *ports, size_t count, const char *what,
+                          struct error *error)
 {
     struct arena_mark mark = wnn_arena_mark(arena);
     struct graph_port *sorted = wnn_arena_copy(arena, ports, count * sizeof ports[0]);
@@ -81,25 +82,6 @@ static bool check_outputs(struct WNNGraphBuilderImpl *builder, size_t count, con
                               " is an input; identity() makes an output of it");
     }
     return true;
-}
-
-// Marks what the outputs depend on: nodes stand in order, so that one walk from the end suffices. The mark of
-// an operand is its link to itself.
-static void mark_reachable(struct graph *graph, size_t count, const WNNNamedOperand *outputs)
-{
-    for (size_t i = 0; i < graph->operand_count; i++)
-        graph->operands[i]->link = NULL;
-    for (size_t i = 0; i < count; i++)
-        wnn_operand(outputs[i].operand)->link = wnn_operand(outputs[i].operand);
-    for (size_t i = graph->node_count; i-- > 0;) {
-        const struct node *node = graph->nodes[i];
-        bool needed = false;
-        for (unsigned j = 0; j < node->out_count; j++)
-            needed |= node->out[j]->link != NULL;
-        for (unsigned j = 0; needed && j < node->in_count; j++)
-            if (node->in[j])
-                node->in[j]->link = node->in[j];
-    }
 }
 
 static bool copy_operand(struct operand *from, struct graph *graph)
@@ -211,18 +193,24 @@ bool wnn_builder_snapshot(struct WNNGraphBuilderImpl *builder, size_t output_cou
     }
     if (!check_outputs(builder, output_count, outputs, error))
         return false;
-    mark_reachable(&builder->graph, output_count, outputs);
+    if (!wnn_mark_reachable(&builder->graph, output_count, outputs))
+        return wnn_fail_memory(error);
     graph->strings = wnn_string_pool_ref(builder->graph.strings);
     if (!wnn_sizes_copy(&builder->graph.sizes, &graph->sizes))
         return wnn_fail_memory(error);
     if (!copy_reachable(&builder->graph, tensor_alive, graph, error) ||
         !add_ports(graph, output_count, outputs, error) ||
-        !check_names(&graph->arena, graph->inputs, graph->input_count, "build: there is an input ", error) ||
-        !check_names(&graph->arena, graph->outputs, graph->output_count, "build: there is an output ", error))
+        !wnn_check_port_names(&graph->arena, graph->inputs, graph->input_count, "build: there is an input ",
+                              error) ||
+        !wnn_check_port_names(&graph->arena, graph->outputs, graph->output_count,
+                              "build: there is an output ", error))
         return false;
     uint32_t most = builder->limits.maxInputsAndOutputs;
     if (most && graph->input_count + graph->output_count > most)
         return wnn_fail(error, WNNStatus_TypeError, "build: %zu inputs and outputs; expected at most %u",
                         graph->input_count + graph->output_count, most);
-    return wnn_graph_is_symbolic(graph) || wnn_check_graph_work(&builder->limits, graph, error);
+    if (wnn_graph_is_symbolic(graph))
+        return true;
+    return wnn_graph_has_shaping(graph) ? wnn_settle_graph(graph, &builder->limits, &builder->graph, error)
+                                        : wnn_check_graph_work(&builder->limits, graph, error);
 }

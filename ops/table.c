@@ -92,6 +92,19 @@ enum op wnn_op_find(struct string name)
     return WNN_OP_COUNT;
 }
 
+enum op wnn_op_sibling(enum op op)
+{
+    static const unsigned short siblings[WNN_OP_END] = {
+#define OP(...)
+#define OPD1(sibling, id, ...) [WNN_OP_##id] = WNN_OP_##sibling,
+#define OPD2                   OPD1
+#define OPD3                   OPD1
+#define OPDX                   OPD1
+#include "ops/ops.def"
+    };
+    return wnn_ops[op].class == CLASS_SHAPING ? (enum op)siblings[op] : op;
+}
+
 static bool is_named(const struct op_row *row, struct string name)
 {
     return strlen(row->name) == name.length && memcmp(row->name, name.data, name.length) == 0;
@@ -183,6 +196,14 @@ bool wnn_attr_is_told(const struct op_info *info, const struct op_row *row, cons
     }
     return row->argument || row->attr == ATTR_activations ||
            memcmp(at, (const char *)info->defaults + row->offset, wnn_attr_bytes(row->attr)) != 0;
+}
+
+bool wnn_op_row_is_first(const struct op_info *info, const struct op_row *row)
+{
+    for (const struct op_row *other = info->rows; other != row; other++)
+        if (other->kind == ROW_ATTRIBUTE && other->offset == row->offset)
+            return false;
+    return true;
 }
 
 const struct op_row *wnn_attr_telling_row(const struct op_info *info, const struct op_row *row)

@@ -106,6 +106,7 @@ static uint64_t products(enum op op, struct operand *const *in, const struct des
     case CLASS_REDUCTION:
     case CLASS_COPY:
     case CLASS_OTHER:
+    case CLASS_SHAPING:
     case CLASS_FORM:
         break;
     }

@@ -53,7 +53,8 @@ typedef struct WNNModelDescriptor {
     uint64_t maxMemoryBytes; // what the description of a file may take, beyond its bytes, and what recording it may, beyond
                              // the builder's memory; 0: 1 GiB, and 4 GiB
     WNNStringView weightsPath; // of .webnn: where the weights are; empty: beside it, in the .safetensors file of the same
-                               // name, or in those that the .safetensors.index.json of that name lists
+                               // name, or in those that the .safetensors.index.json of that name lists; not beside bytes
+                               // in memory, unless their `path` ends with .webnn
 } WNNModelDescriptor;
 #define WNN_MODEL_DESCRIPTOR_INIT                                                                                    \
     { NULL, WNN_STRING_VIEW_INIT, NULL, 0, NULL, NULL, NULL, false, 0, WNN_STRING_VIEW_INIT }
@@ -61,9 +62,10 @@ typedef struct WNNModelDescriptor {
 // Opens a model; its format is recognized by its content. UnknownError: the file cannot be read; TypeError: its format is
 // not known, or it is malformed; OutOfMemory. The message, if capacity is not 0, begins with the path.
 //
-// Files are mapped, or with `copy` read. A copy is what the file was when it was opened. A mapped file takes no memory of
-// its own, and what others write to it while it is mapped may become part of weights. If it is made shorter, touching what
-// is gone raises SIGBUS, unless wnnModelGuardFiles() was called. Pipes and devices are always read.
+// Files are mapped, or with `copy` read. A copy is what the file was when it was opened. Of a mapped file, what describes
+// the model is copied, weights take no memory of their own: what others write to the file while it is mapped may become
+// part of weights, and of nothing else. If it is made shorter, touching what is gone raises SIGBUS, unless
+// wnnModelGuardFiles() was called. Pipes and devices are always read.
 WNN_EXPORT WNNStatus wnnModelOpen(const WNNModelDescriptor *descriptor, WNNModel *model, size_t capacity, char *message);
 WNN_EXPORT void wnnModelRelease(WNNModel model); // NULL is accepted; graphs keep what they need
 
@@ -158,8 +160,14 @@ typedef struct WNNModelRecordOptions {
     bool narrow; // float64 becomes float32, 16-bit integers become int32, where that may change results
     WNNModelNameCallback onName; // is called for each value of the outer graph before recording ends; may be NULL
     void *userdata1, *userdata2;
+
+    // Of ONNX: dimensions of inputs that no option gives a size keep their names (WNNNamedDimensions), or are unknown if
+    // they have none, so that one graph runs at all sizes. Otherwise they are errors. What has to be known to record a
+    // node is an error of it, which names a dimension to give: for instance how often a loop runs. A slice
+    // whose end is computed of such dimensions must not be beyond what it is of, where ONNX would cut it.
+    bool nameDimensions;
 } WNNModelRecordOptions;
-#define WNN_MODEL_RECORD_OPTIONS_INIT { NULL, 0, NULL, 0, NULL, false, NULL, NULL, NULL }
+#define WNN_MODEL_RECORD_OPTIONS_INIT { NULL, 0, NULL, 0, NULL, false, NULL, NULL, NULL, false }
 
 // Records the model into a builder: inputs by their names, operators with the names of nodes as labels. Gives outputs in
 // the order of the file, up to `capacity`, with names that live as long as the model; `count`, which may be NULL, is how
@@ -197,8 +205,9 @@ typedef struct WNNModelSaveDescriptor {
 
 // Writes what a builder holds, so that opening the file and recording it gives the same graph. A file of that name is
 // replaced when the new one is complete, and stays what it is for those who have it mapped. TypeError: no outputs, two of
-// one name or two such inputs, one whose name is empty, has a NUL or is not UTF-8, operands of another builder;
-// NotSupportedError: an input with sizes that are not known; UnknownError: a file cannot be written. The builder's thread.
+// one name or two such inputs, one whose name is empty, has a NUL, is not UTF-8 or is longer than 65536 bytes,
+// operands of another builder; NotSupportedError: an input with sizes that are not known, or text of more than 64 MiB;
+// UnknownError: a file cannot be written. The builder's thread.
 WNN_EXPORT WNNStatus wnnModelSave(WNNGraphBuilder builder, const WNNModelSaveDescriptor *descriptor, size_t capacity,
                                   char *message);
 

@@ -803,6 +803,95 @@ WNN_EXPORT WNNOperand wnnGraphBuilderWhere(WNNGraphBuilder builder, WNNOperand c
                                            const WNNOperatorOptions *options);
 
 // ---------------------------------------------------------------------------------------------------------------
+// Of the draft of dynamic shapes: https://github.com/webmachinelearning/webnn/pull/945 (of 2026-09)
+//
+// The working group has not agreed on these operators yet: they follow the draft of that month, and may change with it.
+// ---------------------------------------------------------------------------------------------------------------
+
+// The remainder a - b * q of element-wise division with broadcasting. q is the quotient rounded down for modulusFloor, whose
+// results have the sign of b, and toward zero for modulusTruncate, whose results have the sign of a; so have zeros of
+// floating-point types. Of integers a remainder by 0 is a, as div leaves a; of others NaN, as that of an infinite a. A finite
+// a is its own remainder by infinity if they have the same sign, and by modulusTruncate; by modulusFloor it is that infinity
+// if they do not.
+WNN_EXPORT WNNOperand wnnGraphBuilderModulusFloor(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+                                                  const WNNOperatorOptions *options);
+WNN_EXPORT WNNOperand wnnGraphBuilderModulusTruncate(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+                                                     const WNNOperatorOptions *options);
+
+// The sizes of the input's dimensions: uint32, of rank 1. The input's elements are not read, but it is an input of the graph.
+WNN_EXPORT WNNOperand wnnGraphBuilderShape(WNNGraphBuilder builder, WNNOperand input,
+                                           const WNNOperatorOptions *options);
+
+// start, start + delta and so on up to, and without, limit, all three of rank 0: max(ceil((limit - start) / delta), 0)
+// elements. delta is not 0, and the three follow from shapes as the sizes below do.
+WNN_EXPORT WNNOperand wnnGraphBuilderRange(WNNGraphBuilder builder, WNNOperand start, WNNOperand limit,
+                                           WNNOperand delta, const WNNOperatorOptions *options);
+
+typedef struct WNNSqueezeOptions {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    WNNUint32List axes; // of size 1; absent: all that are, which must be known when the operator is recorded
+} WNNSqueezeOptions;
+#define WNN_SQUEEZE_OPTIONS_INIT { NULL, WNN_STRING_VIEW_INIT, WNN_UINT32_LIST_INIT }
+
+// The input without dimensions of size 1.
+WNN_EXPORT WNNOperand wnnGraphBuilderSqueeze(WNNGraphBuilder builder, WNNOperand input,
+                                             const WNNSqueezeOptions *options);
+
+// The input with more dimensions, of size 1; the axes, each once, are those of the result where they stand.
+WNN_EXPORT WNNOperand wnnGraphBuilderUnsqueeze(WNNGraphBuilder builder, WNNOperand input, WNNUint32List axes,
+                                               const WNNOperatorOptions *options);
+
+typedef struct WNNReshapeTo2dOptions {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    uint32_t axis; // the first dimension of the second group, up to the rank
+} WNNReshapeTo2dOptions;
+#define WNN_RESHAPE_TO_2D_OPTIONS_INIT { NULL, WNN_STRING_VIEW_INIT, 1 }
+
+// The input as a matrix: the dimensions before the axis become one, and the others the other.
+WNN_EXPORT WNNOperand wnnGraphBuilderReshapeTo2d(WNNGraphBuilder builder, WNNOperand input,
+                                                 const WNNReshapeTo2dOptions *options);
+
+typedef struct WNNResample2dDynamicOptions {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    WNNInterpolationMode mode;
+    WNNFloat32List scales; // one per axis; absent: ones
+    WNNOperand sizes; // one per axis; wins over scales; NULL: not given
+    WNNUint32List axes; // two; absent: [2, 3]
+} WNNResample2dDynamicOptions;
+#define WNN_RESAMPLE2D_DYNAMIC_OPTIONS_INIT                                                                          \
+    { NULL, WNN_STRING_VIEW_INIT, WNNInterpolationMode_NearestNeighbor, WNN_FLOAT32_LIST_INIT, NULL,                 \
+      WNN_UINT32_LIST_INIT }
+
+// The operators of the names without Dynamic, whose lists of sizes are operands: of rank 1 and int32, uint32 or int64. Their
+// elements follow from constants and from what shape() returns, by operators that move or compute a few elements: cast,
+// concat, expand, gather, identity, range, reshape, reverse, slice, split, squeeze, tile, transpose, unsqueeze and the
+// Dynamic ones of these; abs, add, ceil, div, floor, the remainders, max, min, mul, neg, reciprocal, roundEven, sign, sqrt and
+// sub; comparisons, logic and where; reduceMax, reduceMin, reduceProduct and reduceSum; up to 64 elements in between. What
+// depends on data of inputs is refused. Where sizes are known late, so are these: what is wrong then is refused as by
+// the operator of the other name, when shapes are computed or the graph runs.
+WNN_EXPORT WNNOperand wnnGraphBuilderExpandDynamic(WNNGraphBuilder builder, WNNOperand input,
+                                                   WNNOperand newShape, const WNNOperatorOptions *options);
+WNN_EXPORT WNNOperand wnnGraphBuilderPadDynamic(WNNGraphBuilder builder, WNNOperand input,
+                                                WNNOperand beginningPadding, WNNOperand endingPadding,
+                                                const WNNPadOptions *options);
+WNN_EXPORT WNNOperand wnnGraphBuilderResample2dDynamic(WNNGraphBuilder builder, WNNOperand input,
+                                                       const WNNResample2dDynamicOptions *options);
+WNN_EXPORT WNNOperand wnnGraphBuilderReshapeDynamic(WNNGraphBuilder builder, WNNOperand input,
+                                                    WNNOperand newShape, const WNNOperatorOptions *options);
+WNN_EXPORT WNNOperand wnnGraphBuilderSliceDynamic(WNNGraphBuilder builder, WNNOperand input,
+                                                  WNNOperand starts, WNNOperand sizes,
+                                                  const WNNSliceOptions *options);
+// Returns the number of outputs, which is that of the elements of splits, or 0 after an error.
+WNN_EXPORT size_t wnnGraphBuilderSplitDynamic(WNNGraphBuilder builder, WNNOperand input, WNNOperand splits,
+                                              const WNNSplitOptions *options, size_t capacity,
+                                              WNNOperand *outputs);
+WNN_EXPORT WNNOperand wnnGraphBuilderTileDynamic(WNNGraphBuilder builder, WNNOperand input,
+                                                 WNNOperand repetitions, const WNNOperatorOptions *options);
+
+// ---------------------------------------------------------------------------------------------------------------
 // Forms of 2024: https://www.w3.org/TR/2024/CRD-webnn-20240415/#api-mlgraphbuilder
 //
 // Operators that today's text has in another form, and its activations.

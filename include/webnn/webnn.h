@@ -62,6 +62,14 @@
 //   The order in which an operator adds its terms may still depend on the graph around it. Whether the zeros of a
 //   padding meet infinite weights, which gives NaN, is not said.
 //
+//   With WNNNumerics_Fast (WNNContextNumerics) a matmul, or a gemm without aTranspose, of a row by constant weights that
+//   dequantizeLinear makes of integers of 4 or 8 bits may round the row to 8 bits, as programs for language models do: it
+//   is cut into runs of at most 32 elements, and no element x of a run is off by more than max|x| of the run / 254. A
+//   result is then off by no more than the sum over its runs of that, times the sum of |weights| that the run meets,
+//   beside what rounding to float32 adds. A tensor in which a number is not finite, or in which the largest of a run that
+//   is not 0 is below 2^-90 or above 2^100, is multiplied as without it. All else is computed as by default. Backends
+//   without such products, which are GPUs and processors without AVX2 or NEON's dot product, compute as by default.
+//
 // The specification: https://www.w3.org/TR/2024/CRD-webnn-20240415/ and https://www.w3.org/TR/webnn/
 
 #ifndef WEBNN_WEBNN_H_
@@ -192,6 +200,8 @@ typedef enum WNNSType {
     WNNSType_Log = 8,
     WNNSType_NamedDimensions = 9,
     WNNSType_InputShapes = 10,
+    WNNSType_Savable = 11, // of webnn/compiled.h
+    WNNSType_ContextNumerics = 12,
     WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
 
@@ -289,7 +299,8 @@ typedef struct WNNOperandDescriptor {
 //
 // A graph is compiled for each set of sizes when it comes first. So many specializations are kept
 // (WNNLimits.maxSpecializations, maxSpecializationBytes); the one that was used least recently goes first. Constants
-// that need no packing are shared by all.
+// are shared by all; on the CPU so are packed weights, and the memory between inputs and outputs. Sizes are compiled as
+// they are: none is rounded up to one that was there before.
 
 // One dimension of an input.
 typedef struct WNNDimension {
@@ -742,6 +753,21 @@ typedef struct WNNLog {
 // Creating contexts
 // ---------------------------------------------------------------------------------------------------------------
 
+// How much of the exactness of operators may be given for speed: see "Numbers" above.
+typedef enum WNNNumerics {
+    WNNNumerics_Default = 1,
+    WNNNumerics_Strict = 2, // the same as WNNContextDescriptor.strictNumerics
+    WNNNumerics_Fast = 3,   // rows that meet quantized weights may be rounded to 8 bits
+    WNNNumerics_Force32 = 0x7FFFFFFF
+} WNNNumerics;
+
+// Chained to WNNContextDescriptor. TypeError: a value that does not exist, or another than Strict beside strictNumerics.
+typedef struct WNNContextNumerics {
+    WNNChainedStruct chain; // sType: WNNSType_ContextNumerics
+    WNNNumerics numerics;
+} WNNContextNumerics;
+#define WNN_CONTEXT_NUMERICS_INIT { { NULL, WNNSType_ContextNumerics }, WNNNumerics_Default }
+
 // https://www.w3.org/TR/2024/CRD-webnn-20240415/#dictdef-mlcontextoptions
 typedef struct WNNContextDescriptor {
     const WNNChainedStruct *nextInChain;
@@ -950,6 +976,8 @@ typedef enum WNNSizeOperator {
     WNNSizeOperator_Subtract = 2,
     WNNSizeOperator_Multiply = 3,
     WNNSizeOperator_Divide = 4,
+    WNNSizeOperator_Minimum = 5,
+    WNNSizeOperator_Maximum = 6,
     WNNSizeOperator_Force32 = 0x7FFFFFFF
 } WNNSizeOperator;
 WNN_EXPORT uint32_t wnnGraphBuilderComputeSize(WNNGraphBuilder builder, WNNSizeOperator operation, uint32_t a, uint32_t b);

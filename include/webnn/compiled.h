@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Built graphs as bytes: what has been compiled once is loaded in milliseconds, in another process, by another program or
+// at the next start. The bytes hold the optimized graph and its weights in the form that kernels read. Who loads them lends
+// memory, of a mapped file for instance, in which the weights stay: nothing is copied, and processes that map one file
+// share its pages.
+//
+// Nothing in the bytes is trusted. The graph is checked as calls are, kernels are chosen and memory is planned anew, and
+// weights are numbers: whatever a stranger writes there, the result is an error or a graph that computes something else. A
+// host that does not want that either can authenticate the bytes before they are read.
+//
+// Only the same library, built of the same sources, for the same backend and instruction sets loads them; another one says
+// what differs (NotSupportedError), and the host builds the graph anew. The same graph and target give the same bytes.
+// Backends that can do it: the CPU.
+//
+// The format, version 1
+//
+// Numbers are little-endian: u8, u16, u32, u64, and f64 of IEEE 754. Bytes that are said to be zero are refused if they are
+// not. A list of n items is u32 n and the items. Besides,
+//
+//   text      u32 number of bytes; the bytes, UTF-8 without NUL at the end; zeros up to the next multiple of 4
+//   type      u8 data type (WNNDataType); u8 rank; u16 0; rank times u32 dimension
+//   operand   u32: inputs have the first numbers, constants the next, then the results of nodes, each in their order.
+//             2^32-1: it is absent
+//   blob      u32: which. 2^32-1: none
+//
+// A compiled graph is a head and data, and ends there:
+//
+//   byte  0   8 bytes  57 4E 4E 42 55 49 4C 54, "WNNBUILT"
+//         8   u32      version, 1
+//        12   u32      1: the graph is of a context with strictNumerics; 0: without
+//        16   u64      bytes in all
+//        24   u64      bytes of the head, a multiple of 64
+//        32   u64      0
+//        40   u64      checksum of the data, below
+//        48            16 bytes 0
+//        64            SHA-256 of the head, where these 32 bytes are zero
+//        96   text     the library: its version, and a digest of its sources
+//             text     the backend
+//             text     the target, in the backend's words
+//             u32      number of inputs
+//             u32      number of constants
+//             u32      number of nodes
+//             u32      number of outputs
+//             u32      number of blobs
+//             of each blob     u64 bytes
+//             of each input    type; text name
+//             of each constant type; blob, of as many bytes; none, if only kernels that have packed it need it
+//             nodes, in an order in which they can be computed
+//             of each output   text name; operand
+//             zeros up to a multiple of 64
+//
+//   node        text name of the operator, also of those that only the compiler makes; text label; list of operand;
+//               attributes; of `elementwise` list of step; list of expression; blob, the packed weights
+//   attributes  the values of the operator, in the order of wnnGetAttributeInfo, each once that has several names. Uint32,
+//               Int32, Bool, DataType and Enumerator u32; Float64 f64; Number u32 WNNNumberType and 8 bytes; lists as
+//               lists, 2^32-1 in the place of n if they are absent; ActivationList list of text name and attributes;
+//               Activation nothing
+//   expression  what is fused: u32 input, 2^32-1 for the output, which is the last; u32 in which turn it was; type of what
+//               it is of; list of operand; list of step
+//   step        text name; list of u32 value; u32 output, 2^32-1 for none; type; attributes
+//
+// Data are the blobs, each followed by 64 bytes or more of zeros, up to a multiple of 64 from the beginning.
+//
+// The checksum takes data as lines of 8 words of 64 bits, each of which goes to a lane of its own. A lane begins as 1 to 8;
+// mix(lane, word) is p ^ p >> 32 where p = (lane ^ word) * 0x9E3779B97F4A7C15, and the next value of the lane. In the end
+// the number of lines and the lanes, in this order, are words of one more lane that begins as 0: that is it.
+
+#ifndef WEBNN_COMPILED_H_
+#define WEBNN_COMPILED_H_
+
+#include <webnn/serialize.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------
+// Saving
+// ---------------------------------------------------------------------------------------------------------------
+
+// Chained to WNNBuildCallbackInfo: the graph can be saved. It may hold more memory for that: constants that a kernel has
+// packed in a way that only it can read, as XNNPACK does.
+typedef struct WNNSavable {
+    WNNChainedStruct chain; // sType: WNNSType_Savable
+} WNNSavable;
+#define WNN_SAVABLE_INIT { { NULL, WNNSType_Savable } }
+
+typedef struct WNNSaveGraphDescriptor {
+    const WNNChainedStruct *nextInChain;
+    WNNWriteCallback write; // runs on the worker of the context, does not use it, and is done before the request is
+    void *userdata1, *userdata2;
+} WNNSaveGraphDescriptor;
+#define WNN_SAVE_GRAPH_DESCRIPTOR_INIT { NULL, NULL, NULL, NULL }
+
+// Writes the graph, in its turn among the executions of its context. InvalidStateError: the graph was not built as
+// WNNSavable or loaded, or it was destroyed; NotSupportedError: sizes of it are not known, or its backend cannot save;
+// TypeError: no descriptor or no `write`; what `write` returned; OutOfMemory. Any thread.
+WNN_EXPORT WNNFuture wnnGraphSave(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor,
+                                  WNNRequestCallbackInfo callbackInfo);
+
+// The same, and waits. `message` as in wnnGraphBuilderBuildSync. Any thread, but not from a callback of the context
+// (InvalidStateError).
+WNN_EXPORT WNNStatus wnnGraphSaveSync(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor, size_t capacity,
+                                      char *message);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Loading
+// ---------------------------------------------------------------------------------------------------------------
+
+// Says whether the bytes may be read at all; what is not Success is the result of loading them. Runs on a thread of the
+// context, before anything of them is believed.
+typedef WNNStatus (*WNNAuthenticateCallback)(const void *data, size_t byteLength, void *userdata1, void *userdata2);
+
+typedef struct WNNLoadGraphDescriptor {
+    const WNNChainedStruct *nextInChain;
+    // At a multiple of 64, as mapped files are. They are lent: they must not change until bytes.release is called, once,
+    // from any thread, when the graph needs them no more (inside of the call if it fails). Who cannot be sure of that, since
+    // a stranger can write to the file, copies it; changes are never worse than other numbers, though.
+    WNNExternalBytes bytes;
+    WNNAuthenticateCallback authenticate; // NULL: nobody is asked
+    void *userdata1, *userdata2;          // of that
+    bool skipDataCheck; // do not read all weights only to find out whether they are damaged; the head always is checked
+} WNNLoadGraphDescriptor;
+#define WNN_LOAD_GRAPH_DESCRIPTOR_INIT { NULL, WNN_EXTERNAL_BYTES_INIT, NULL, NULL, NULL, false }
+
+// Makes a graph of what wnnGraphSave wrote, on the thread that builds. The limits of the context hold as for a build.
+// NotSupportedError: another library, backend or target wrote it, or the backend cannot load; TypeError: no descriptor, bytes
+// that are not aligned, are damaged, or describe no graph; InvalidStateError: the context is lost; OutOfMemory. A chained
+// WNNTimeLimit holds. Any thread.
+WNN_EXPORT WNNFuture wnnContextLoadGraph(WNNContext context, const WNNLoadGraphDescriptor *descriptor,
+                                         WNNBuildCallbackInfo callbackInfo);
+
+// The same, and waits: as wnnGraphBuilderBuildSync.
+WNN_EXPORT WNNStatus wnnContextLoadGraphSync(WNNContext context, const WNNLoadGraphDescriptor *descriptor,
+                                             WNNGraph *graph, size_t capacity, char *message);
+
+// What the head says of itself, without a context. Text lies in the bytes.
+typedef struct WNNCompiledGraphInfo {
+    WNNChainedStruct *nextInChain;
+    WNNStringView library, backend, target;
+    bool strictNumerics;
+    uint64_t headBytes, dataBytes;
+} WNNCompiledGraphInfo;
+#define WNN_COMPILED_GRAPH_INFO_INIT { NULL, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT, false, 0, 0 }
+
+// TypeError: the bytes, of any alignment, are no compiled graph, or their head is damaged; also no place for the answer.
+// NotSupportedError: of another version of the format. Any thread.
+WNN_EXPORT WNNStatus wnnGetCompiledGraphInfo(const void *data, size_t byteLength, WNNCompiledGraphInfo *info);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
