@@ -23,7 +23,7 @@ struct WNNVulkanSync;
 struct backend_options {
     struct allocator *allocator;
     const struct parallel *parallel;
-    bool strict_numerics;
+    bool strict_numerics, fast_numerics; // not both
     WNNPowerPreference power_preference;
     struct string device;                   // which one, if there are several (WNNContextDescriptor.device)
     const WNNCache *cache;                  // of the host, which outlives the state; NULL: none
@@ -116,12 +116,13 @@ struct backend {
     // the parts alone. What was put there last is the first of the list. NULL: with nothing. It is asked
     // about activations; about chains of operators of single elements at inputs and outputs, with
     // `fuses_chains`; if not, about the addition of an operand of the result's type; and about
-    // dequantizeLinear at inputs and quantizeLinear at the output, with `supports_quantized`.
+    // dequantizeLinear at inputs and quantizeLinear at the output, with `supports_quantized`; and only at
+    // constant second operands of products of matrices, with `quantized_weights`.
     //
     // What goes into each step of a chain, fused or not, and into an activation, is rounded to its type, and
     // no product is contracted with a sum: the results are the bits of the separate operators.
     bool (*can_fuse)(void *state, const struct node *node);
-    bool fuses_chains, supports_quantized;
+    bool fuses_chains, supports_quantized, quantized_weights;
 
     // (optional) Whether it computes a float16 convolution or product of matrices as fast with constant
     // weights and biases of float32. NULL: never.
@@ -143,8 +144,9 @@ struct backend {
 
     // (optional) Looks at the finished graph before memory is planned: sets node->lowering, node->choice,
     // node->scratch_bytes and, already here or in lower(), node->reason; and placement.staged of inputs that
-    // it needs in memory of its own. False (and `error`): no memory.
-    bool (*partition)(void *state, struct graph *graph, struct error *error);
+    // it needs in memory of its own. `shares`: plans for other sizes have part in what is made of constants
+    // (plan.derived). False (and `error`): no memory.
+    bool (*partition)(void *state, struct graph *graph, bool shares, struct error *error);
 
     // (optional) Whether output 0 of a node may lie where input i lies, given that both have as many bytes
     // and that the input is not used again. NULL: never.
@@ -185,6 +187,15 @@ struct backend {
     bool (*lower)(void *state, struct plan *plan, void **executable, struct error *error);
     void (*release)(void *state, void *executable);
 
+    // (optional, all or none: otherwise graphs of the backend cannot be saved.) What a stored plan depends
+    // on, beside the library: one that is to be loaded needs the same text. And of a node whose constants may
+    // lack their data since its weights come packed (node->stored): which inputs, by bit; nothing but lower()
+    // reads them, and that fails if the weights are not there in either form. And the packed weights of a
+    // node of an executable, which it has as long as it lives; *bytes 0: none that can be stored.
+    void (*describe_target)(void *state, struct text *text);
+    uint32_t (*packed_inputs)(void *state, const struct node *node);
+    const void *(*packed_weights)(const void *executable, const struct node *node, uint64_t *bytes);
+
     // (optional) What an executable that has just been made holds.
     void (*measure)(void *state, const void *executable, struct executable_size *size);
 
@@ -206,6 +217,9 @@ struct backend {
     bool (*retire)(void *state, void *executable, void *flight, const struct bindings *bindings,
                    struct error *error);
 };
+
+// The data types that an operand of an operator may have on the backend. compile.c
+uint32_t wnn_supported_types(const struct backend *backend, enum op op, const struct op_row *row);
 
 // Lowers and executes nothing; outputs become zero.
 extern const struct backend wnn_backend_dummy;

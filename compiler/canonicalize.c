@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requires: nodes in order, complete attributes. Guarantees: no node is left whose output is its input in the
-// same shape, a reshape reads no reshape, and a transpose no transpose.
+// Requires: nodes in order, complete attributes, nothing fused. Guarantees: no node is left whose output is
+// its input in the same shape, a reshape reads no reshape, and a transpose no transpose; a transpose that
+// moves nothing but dimensions of size 1 is a reshape.
 
-#include "compiler/passes.h"
+#include "compiler/rewrite.h"
 
 #include <math.h>
 
@@ -81,11 +82,39 @@ static bool join_transposes(struct pass_context *context, struct graph *graph, s
     return true;
 }
 
+// Whether the elements stay in their order.
+static bool moves_nothing(const struct node *transpose)
+{
+    WNNUint32List permutation = ((const WNNTransposeOptions *)transpose->attrs)->permutation;
+    uint32_t last = 0;
+    for (size_t i = 0; i < permutation.count; i++) {
+        if (transpose->in[0]->type.shape.dim[permutation.data[i]] == 1)
+            continue;
+        if (permutation.data[i] < last)
+            return false;
+        last = permutation.data[i];
+    }
+    return true;
+}
+
+static bool become_reshape(struct pass_context *context, struct graph *graph, struct node *node)
+{
+    struct expand_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_reshape);
+    const struct shape *shape = &node->out[0]->type.shape;
+    if (!attrs || !wnn_rewrite_list(graph, &attrs->newShape, shape->dim, shape->rank))
+        return wnn_fail_memory(context->error);
+    node->op = WNN_OP_reshape;
+    node->attrs = attrs;
+    return true;
+}
+
 bool wnn_canonicalize(struct pass_context *context, struct graph *graph)
 {
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
         if (node->op == WNN_OP_transpose && !join_transposes(context, graph, node))
+            return false;
+        if (node->op == WNN_OP_transpose && moves_nothing(node) && !become_reshape(context, graph, node))
             return false;
         if (node->op == WNN_OP_reshape) {
             struct node *before = same_before(node);

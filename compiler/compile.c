@@ -23,6 +23,7 @@
     PASS(FUSE_PADDING, fuse_padding, CHECKED)                                                                \
     PASS(FOLD_BATCH_NORMALIZATION, fold_batch_normalization, LOOSE)                                          \
     PASS(FUSE_ATTENTION, fuse_attention, LOOSE)                                                              \
+    PASS(GROUP_ROWS, group_rows, EXACT)                                                                      \
     PASS(FUSE_BIAS, fuse_bias, LOOSE)                                                                        \
     PASS(CHOOSE_LAYOUT, choose_layout, EXACT)                                                                \
     PASS(ASSIGN_SLICES, assign_slices, EXACT)                                                                \
@@ -69,6 +70,7 @@ static const unsigned char order[] = {
     FUSE_PADDING,
     FOLD_BATCH_NORMALIZATION,
     FUSE_ATTENTION,
+    GROUP_ROWS,
     FUSE_BIAS,
     CHOOSE_LAYOUT,
     CANONICALIZE,
@@ -86,6 +88,23 @@ static const unsigned char order[] = {
     COPY_INPUTS,
 };
 // clang-format on
+
+uint32_t wnn_supported_types(const struct backend *backend, enum op op, const struct op_row *row)
+{
+    uint32_t types = row->types;
+    if (types & WNN_SAME) {
+        unsigned wanted = types & ~WNN_SAME, index = 0;
+        const struct op_row *other = wnn_ops[op].rows;
+        while (other->name && !(wnn_op_row_is_input(other) && index++ == wanted))
+            other++;
+        types = other->name ? wnn_supported_types(backend, op, other) : UINT32_MAX;
+    }
+    return backend->types ? types & backend->types(op, row) : types;
+}
+
+// Those that say the same of a graph with sizes that are not known as of all sizes that these may be: what
+// they leave out is right at all of them, and what they compute depends on none.
+static const unsigned char early[] = {FOLD_CONSTANTS, ELIMINATE_COMMON, PRUNE, FOLD_BATCH_NORMALIZATION};
 
 uint32_t wnn_pass_bit(const char *name)
 {
@@ -109,15 +128,15 @@ static bool fuses_quantized(const struct compile_options *options)
     return options->backend->supports_quantized && runs(options, FUSE_QUANTIZED);
 }
 
-static bool run_passes(const struct compile_options *options, struct pass_context *context,
-                       struct graph *graph)
+static bool run_passes(const struct compile_options *options, const unsigned char *list, size_t count,
+                       struct pass_context *context, struct graph *graph)
 {
-    for (unsigned i = 0; i < sizeof order; i++) {
-        const struct pass *pass = &passes[order[i]];
-        const char *name = wnn_pass_names[order[i]];
-        if (!runs(options, order[i]))
+    for (size_t i = 0; i < count; i++) {
+        const struct pass *pass = &passes[list[i]];
+        const char *name = wnn_pass_names[list[i]];
+        if (!runs(options, list[i]))
             continue;
-        if (order[i] == FUSE_QUANTIZED)
+        if (list[i] == FUSE_QUANTIZED)
             context->keep_quantized = false;
         if (!wnn_interrupt_check(context->interrupt, context->error) || !pass->run(context, graph))
             return false;
@@ -129,26 +148,53 @@ static bool run_passes(const struct compile_options *options, struct pass_contex
     return true;
 }
 
+static struct pass_context begin(const struct compile_options *options, const struct graph *graph,
+                                 struct error *error)
+{
+    return (struct pass_context){.backend = options->backend,
+                                 .state = options->state,
+                                 .allocator = options->allocator,
+                                 .error = error,
+                                 .interrupt = options->interrupt,
+                                 .derived = options->derived,
+                                 .fold_work = WNN_FOLD_WORK(graph->constant_bytes),
+                                 .fold_bytes = WNN_FOLD_BYTES(graph->constant_bytes),
+                                 .strict = options->strict,
+                                 .explainer = options->explainer.explain ? &options->explainer : NULL,
+                                 .keep_quantized = fuses_quantized(options)};
+}
+
+// What has no elements is for remove_empty, which comes before all other passes, when sizes are known.
+static bool has_empty(const struct graph *graph)
+{
+    for (size_t i = 0; i < graph->operand_count; i++)
+        for (unsigned d = 0; d < graph->operands[i]->type.shape.rank; d++)
+            if (graph->operands[i]->type.shape.dim[d] == 0)
+                return true;
+    return false;
+}
+
+bool wnn_compile_recorded(const struct compile_options *options, struct graph *graph, struct error *error)
+{
+    struct pass_context context = begin(options, graph, error);
+    return options->backend->no_optimize || has_empty(graph) ||
+           run_passes(options, early, sizeof early, &context, graph);
+}
+
 bool wnn_compile(const struct compile_options *options, struct graph *graph, struct plan *plan,
                  struct error *error)
 {
-    struct pass_context context = {.backend = options->backend,
-                                   .state = options->state,
-                                   .allocator = options->allocator,
-                                   .error = error,
-                                   .interrupt = options->interrupt,
-                                   .fold_work = WNN_FOLD_WORK(graph->constant_bytes),
-                                   .fold_bytes = WNN_FOLD_BYTES(graph->constant_bytes),
-                                   .strict = options->strict,
-                                   .keep_quantized = fuses_quantized(options)};
+    struct pass_context context = begin(options, graph, error);
     *plan = (struct plan){0};
     bool done = !options->verify || wnn_verify(graph, "build", error);
-    done = done && run_passes(options, &context, graph);
+    done = done && (options->loaded || run_passes(options, order, sizeof order, &context, graph));
     if (done && options->backend->partition)
-        done = options->backend->partition(options->state, graph, error);
+        done = options->backend->partition(options->state, graph, options->derived != NULL, error);
     plan->graph = *graph;
     plan->interrupt = options->interrupt;
-    plan->packings = options->packings;
+    plan->savable = options->savable;
+    plan->derived = options->derived;
+    plan->workspace = options->workspace;
     *graph = (struct graph){0};
     for (size_t i = 0; i < plan->graph.operand_count; i++)
         plan->graph.operands[i]->graph = &plan->graph;

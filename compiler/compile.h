@@ -6,6 +6,7 @@
 #define COMPILER_COMPILE_H_
 
 #include "compiler/backend.h"
+#include "compiler/explain.h"
 
 struct compile_options {
     const struct backend *backend;
@@ -15,10 +16,15 @@ struct compile_options {
     const struct interrupt *interrupt; // of the build, or NULL
     bool strict;                       // only passes that keep the numbers of the separate operators
     bool verify;                       // check the invariants after every pass
-    struct packings *packings;         // for the plan; or NULL
+    bool savable;                      // for the plan
+    bool loaded;                       // the graph is what the passes have made already
+    // That other plans of the recorded graph have part in, or NULL.
+    struct derived *derived;
+    struct workspace *workspace;
     // (optional) Called after every pass with its name.
     void (*observe)(void *argument, const char *pass, const struct graph *graph);
     void *observer;
+    struct explainer explainer; // explain NULL: nobody wants to know
 };
 
 // The names of the passes, in the order in which they first run; NULL after the last.
@@ -26,6 +32,11 @@ extern const char *const wnn_pass_names[];
 
 // The bit of the pass of that name in compile_options.skip, or 0.
 uint32_t wnn_pass_bit(const char *name);
+
+// Does once what need not be done for each of the sizes that a recorded graph will have: what is computed of
+// its constants. Its operators are those of the table. False: as wnn_compile; the graph is only good for
+// being freed.
+bool wnn_compile_recorded(const struct compile_options *options, struct graph *graph, struct error *error);
 
 // Turns `graph` into a plan, which takes it over (on failure too). OperationError or OutOfMemory.
 bool wnn_compile(const struct compile_options *options, struct graph *graph, struct plan *plan,

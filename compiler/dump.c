@@ -500,6 +500,54 @@ static void add_ordered_input(const struct node *node, unsigned input, WNNUint32
         add_step_name(node, step, text);
 }
 
+// A call with input 0, up to the comma.
+static void add_call(const struct node *node, const char *call, struct text *text)
+{
+    wnn_text_add(text, "%s(", call);
+    add_name(NULL, node->in[0], text);
+}
+
+// What rmsNormalization does, in braces.
+static void add_rms_normalization(const struct node *node, struct text *text)
+{
+    const struct rms_normalization_attrs *attrs = node->attrs;
+    wnn_text_add(text, "{ ");
+    unsigned count = 0, square = add_step(node, &count, text);
+    add_call(node, "mul", text);
+    wnn_text_add(text, ", ");
+    add_name(NULL, node->in[0], text);
+    wnn_text_add(text, "); ");
+    unsigned mean = add_step_of(node, &count, "reduceMean", square, text);
+    for (size_t i = 0; i < attrs->axes.count; i++)
+        wnn_text_add(text, "%s%u", i ? ", " : ", axes=[", attrs->axes.data[i]);
+    wnn_text_add(text, "], keepDimensions=true); ");
+    unsigned sum = add_step_of(node, &count, "linear", mean, text);
+    wnn_text_add(text, ", alpha=1, beta=");
+    add_number(text, attrs->epsilon);
+    wnn_text_add(text, "); ");
+    unsigned root = add_step_of(node, &count, "sqrt", sum, text);
+    wnn_text_add(text, "); ");
+    if (node->in[1]) {
+        unsigned result = add_step(node, &count, text);
+        add_call(node, "div", text);
+        wnn_text_add(text, ", ");
+        add_step_name(node, root, text);
+        wnn_text_add(text, "); ");
+        add_outputs(node, text);
+        wnn_text_add(text, " = mul(");
+        add_step_name(node, result, text);
+        wnn_text_add(text, ", ");
+        add_name(NULL, node->in[1], text);
+    } else {
+        add_outputs(node, text);
+        wnn_text_add(text, " = ");
+        add_call(node, "div", text);
+        wnn_text_add(text, ", ");
+        add_step_name(node, root, text);
+    }
+    wnn_text_add(text, "); }");
+}
+
 // What an attention does, in braces.
 static void add_attention(const struct node *node, struct text *text)
 {
@@ -578,6 +626,8 @@ void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
             add_statements(node, &text);
         } else if (node->op == WNN_OP_attention && !node->fused) {
             add_attention(node, &text);
+        } else if (node->op == WNN_OP_rmsNormalization && !node->fused) {
+            add_rms_normalization(node, &text);
         } else {
             add_outputs(node, &text);
             wnn_text_add(&text, " = ");

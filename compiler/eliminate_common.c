@@ -6,6 +6,7 @@
 // looks at no more than PROBES entries.
 
 #include "compiler/rewrite.h"
+#include "ops/attrs.h"
 
 #include <string.h>
 
@@ -34,89 +35,8 @@ static uint64_t mix_bytes(uint64_t hash, const void *data, size_t size)
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Attributes
+// Nodes and constants
 // ---------------------------------------------------------------------------------------------------------------
-
-static WNNUint32List list_at(const void *at)
-{
-    WNNUint32List list;
-    memcpy(&list, at, sizeof list);
-    return list;
-}
-
-static bool lists_equal(WNNUint32List a, WNNUint32List b)
-{
-    return a.count == b.count && (a.count == WNN_LIST_ABSENT || a.count == 0 ||
-                                  memcmp(a.data, b.data, a.count * sizeof a.data[0]) == 0);
-}
-
-static bool attrs_equal(enum op op, const void *a, const void *b);
-
-static bool activations_equal(const void *a_at, const void *b_at)
-{
-    WNNActivationList a, b;
-    memcpy(&a, a_at, sizeof a);
-    memcpy(&b, b_at, sizeof b);
-    if (a.count != b.count)
-        return false;
-    for (size_t i = 0; i < a.count; i++) {
-        const struct activation *x = wnn_activation(a.data[i]), *y = wnn_activation(b.data[i]);
-        if (x->op != y->op || !attrs_equal((enum op)x->op, x->attrs, y->attrs))
-            return false;
-    }
-    return true;
-}
-
-// The bytes of an attribute that lies in the struct itself; 0: it has others behind it.
-static size_t flat_size(enum attr_kind kind)
-{
-    switch (kind) {
-    case ATTR_u32:
-    case ATTR_i32:
-    case ATTR_dtype:
-    case ATTR_enum:
-        return 4;
-    case ATTR_bool:
-        return sizeof(bool);
-    case ATTR_f64:
-        return sizeof(double);
-    case ATTR_activation:
-        return sizeof(WNNActivation);
-    default:
-        return 0;
-    }
-}
-
-static bool attr_equal(enum attr_kind kind, const void *a, const void *b)
-{
-    switch (kind) {
-    case ATTR_u32s:
-    case ATTR_f32s: // the lists have one layout
-        return lists_equal(list_at(a), list_at(b));
-    case ATTR_activations:
-        return activations_equal(a, b);
-    case ATTR_number: {
-        WNNNumber x, y;
-        memcpy(&x, a, sizeof x);
-        memcpy(&y, b, sizeof y);
-        return x.type == y.type && (x.type == WNNNumberType_Undefined || x.value.u64 == y.value.u64);
-    }
-    default:
-        return memcmp(a, b, flat_size(kind)) == 0;
-    }
-}
-
-static bool attrs_equal(enum op op, const void *a, const void *b)
-{
-    for (const struct op_row *row = wnn_ops[op].rows; row->name; row++)
-        if (row->kind == ROW_ATTRIBUTE &&
-            !attr_equal(row->attr, (const char *)a + row->offset, (const char *)b + row->offset))
-            return false;
-    if (op != WNN_OP_argMin && op != WNN_OP_argMax)
-        return true;
-    const struct arg_min_max_attrs *x = a, *y = b; // what the form of 2024 says has no rows
-    return lists_equal(x->axes, y->axes) && x->selectLastIndex == y->selectLastIndex;
-}
 
 static uint64_t hash_attrs(uint64_t hash, enum op op, const void *attrs)
 {
@@ -130,20 +50,17 @@ static uint64_t hash_attrs(uint64_t hash, enum op op, const void *attrs)
             hash = mix(hash, (uint64_t)number.type);
             hash = number.type == WNNNumberType_Undefined ? hash : mix(hash, number.value.u64);
         } else if (row->attr == ATTR_u32s || row->attr == ATTR_f32s) {
-            WNNUint32List list = list_at(at);
+            WNNUint32List list; // the lists have one layout
+            memcpy(&list, at, sizeof list);
             hash = mix(hash, list.count);
             if (list.count != WNN_LIST_ABSENT)
                 hash = mix_bytes(hash, list.data, list.count * sizeof list.data[0]);
         } else {
-            hash = mix_bytes(hash, at, flat_size(row->attr));
+            hash = mix_bytes(hash, at, wnn_attr_flat_size(row->attr));
         }
     }
     return hash;
 }
-
-// ---------------------------------------------------------------------------------------------------------------
-// Nodes and constants
-// ---------------------------------------------------------------------------------------------------------------
 
 static uint64_t hash_node(const struct node *node)
 {
@@ -166,7 +83,7 @@ static bool nodes_equal(const void *first, const void *second)
     for (unsigned i = 0; i < a->out_count; i++)
         if (!wnn_descriptor_equal(&a->out[i]->type, &b->out[i]->type))
             return false;
-    return attrs_equal((enum op)a->op, a->attrs, b->attrs);
+    return wnn_op_attrs_equal((enum op)a->op, a->attrs, b->attrs, true);
 }
 
 static uint64_t hash_constant(const struct operand *operand)

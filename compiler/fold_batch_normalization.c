@@ -3,7 +3,8 @@
 // Requires: nodes in order, no dead nodes. Guarantees: a constant factor and offset per output channel
 // (batchNormalization, mul, add, sub) are part of the weights and the bias of the convolution or matrix
 // product whose only use they are, unless weights would overflow or vanish by it; and the sum of a matmul and
-// something that broadcasts to it is a gemm where the ranks allow it.
+// something that broadcasts to it is a gemm where the ranks allow it. Where sizes are not known, a matmul
+// stays one, and a sum a sum: what is wrong with them later is said of what was recorded.
 //
 // What is folded is never rounded to float16: the weights and biases of float16 nodes become float32 where
 // the backend takes that (backend.wide_weights), and otherwise only what float16 holds exactly is folded.
@@ -11,6 +12,7 @@
 // sum in float32.
 
 #include "compiler/rewrite.h"
+#include "ops/bind.h"
 #include "ops/geometry.h"
 #include "lib/half.h"
 
@@ -246,16 +248,17 @@ static bool fold_bias(const struct node *producer, const struct channels *channe
     return true;
 }
 
-// *done stays false if nothing was changed. `room` has a number a channel.
+// *done stays false if nothing was changed. `room` has a number a channel; `late`: sizes are not known.
 static bool fold(struct pass_context *context, struct graph *graph, struct node *producer,
-                 const struct channels *channels, const struct affine *affine, double *room, bool *done)
+                 const struct channels *channels, const struct affine *affine, bool late, double *room,
+                 bool *done)
 {
     struct operand *weights = producer->in[1];
     const WNNDataType to = folded_type(context, producer);
     struct descriptor row = {to, {1, {channels->count}}}, type = {to, weights->type.shape};
     bool shifts;
     if (!fold_bias(producer, channels, affine, to, room, &shifts) ||
-        (shifts && producer->op == WNN_OP_matmul && !has_matrices(producer)))
+        (shifts && producer->op == WNN_OP_matmul && (late || !has_matrices(producer))))
         return true;
     if (affine->scales) {
         struct constant *scaled = wnn_constant_create(context->allocator, wnn_descriptor_bytes(&type));
@@ -335,7 +338,7 @@ static bool spell_out(struct pass_context *context, struct graph *graph, struct 
 }
 
 static bool fold_into(struct pass_context *context, struct graph *graph, struct node *node, unsigned side,
-                      bool *done)
+                      bool late, bool *done)
 {
     struct node *producer = only_producer(node, side);
     struct channels channels;
@@ -354,7 +357,7 @@ static bool fold_into(struct pass_context *context, struct graph *graph, struct 
     bool good = affine.factor && affine.offset && (room || !folds);
     good = good || wnn_fail_memory(context->error);
     if (good && folds)
-        good = fold(context, graph, producer, &channels, &affine, room, done);
+        good = fold(context, graph, producer, &channels, &affine, late, room, done);
     if (good && known && !*done && node->op == WNN_OP_batchNormalization && context->backend->fuses_chains &&
         node->out[0]->type.type == WNNDataType_Float16)
         good = spell_out(context, graph, node, &channels, &affine);
@@ -386,14 +389,15 @@ static bool join_sum(struct pass_context *context, struct graph *graph, struct n
 bool wnn_fold_batch_normalization(struct pass_context *context, struct graph *graph)
 {
     size_t count = graph->node_count;
+    bool late = wnn_graph_is_symbolic(graph);
     wnn_graph_count_uses(graph);
     for (size_t i = 0; i < count; i++) {
         struct node *node = graph->nodes[i];
         bool done = false;
         for (unsigned side = 0; !done && side < 2 && side < node->in_count; side++)
-            if (!fold_into(context, graph, node, side, &done))
+            if (!fold_into(context, graph, node, side, late, &done))
                 return false;
-        for (unsigned side = 0; !done && node->op == WNN_OP_add && side < 2; side++) {
+        for (unsigned side = 0; !done && !late && node->op == WNN_OP_add && side < 2; side++) {
             if (!join_sum(context, graph, node, side))
                 return false;
             done = node->in_count == 0;

@@ -23,6 +23,15 @@ static void mark_filters(const struct graph *graph, unsigned char *is_filter)
     }
 }
 
+// Whether the outputs have sizes that are not known, in a graph that was recorded.
+static bool is_late(const struct graph *graph, const struct node *node)
+{
+    for (unsigned i = 0; i < node->out_count; i++)
+        if (wnn_shape_is_symbolic(&graph->sizes, &node->out[i]->type.shape))
+            return true;
+    return false;
+}
+
 // What it takes to compute the node here.
 static uint64_t work_of(const struct node *node)
 {
@@ -90,6 +99,50 @@ static void drop_inputs(struct pass_context *context, const struct node *node, c
     }
 }
 
+// Output `output` of a node, computed for another plan.
+static const char maker = 0;
+static struct derived_key key_of(const struct node *node, unsigned output)
+{
+    return (struct derived_key){.node = node,
+                                .maker = &maker,
+                                .variant = output,
+                                .complete = true,
+                                .bytes = wnn_descriptor_bytes(&node->out[output]->type)};
+}
+
+// Whether plans of other sizes may have the same node.
+static bool is_shared(const struct pass_context *context, const struct node *node)
+{
+    return context->derived && !node->fused && wnn_derived_knows(context->derived, node);
+}
+
+// Puts a constant, whose reference passes on, in the place of an output.
+static void replace_output(struct pass_context *context, struct operand *output, struct constant *constant,
+                           unsigned char *made)
+{
+    output->constant = constant;
+    output->producer = NULL;
+    context->fold_bytes -= constant->bytes;
+    made[output->index] = 1;
+}
+
+// Does that with what was computed for another plan, if all outputs were.
+static bool find_folded(struct pass_context *context, struct node *node, unsigned char *made)
+{
+    struct constant *found[4];
+    if (node->out_count > sizeof found / sizeof found[0] || !is_shared(context, node))
+        return false;
+    for (unsigned i = 0; i < node->out_count; i++) {
+        const struct derived_key key = key_of(node, i);
+        if (!(found[i] = wnn_derived_constant(context->derived, &key)))
+            return false;
+    }
+    for (unsigned i = 0; i < node->out_count; i++)
+        replace_output(context, node->out[i], wnn_constant_ref(found[i]), made);
+    drop_inputs(context, node, made);
+    return true;
+}
+
 // Replaces the node by constants and returns true, or false if there is no memory for that, or the backend
 // would not compute it.
 static bool fold(struct pass_context *context, struct graph *graph, struct node *node, unsigned char *made)
@@ -107,19 +160,19 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
         enough = results[i] != NULL;
         out[i] = enough ? (void *)results[i]->data : NULL;
     }
+    bool shared = is_shared(context, node);
     bool folded = enough && context->backend->evaluate(context->state, node, in, out, context->interrupt) &&
                   !wnn_interrupted(context->interrupt);
     for (unsigned i = 0; copies && i < wnn_operand_count(node); i++)
         wnn_constant_unref(copies[i]);
     for (unsigned i = 0; results && i < node->out_count; i++) {
-        if (folded) {
-            node->out[i]->constant = results[i];
-            node->out[i]->producer = NULL;
-            context->fold_bytes -= results[i]->bytes;
-            made[node->out[i]->index] = 1;
-        } else {
+        const struct derived_key key = key_of(node, i);
+        if (folded && shared)
+            wnn_derived_add_constant(context->derived, &key, results[i]);
+        if (folded)
+            replace_output(context, node->out[i], results[i], made);
+        else
             wnn_constant_unref(results[i]);
-        }
     }
     wnn_arena_rewind(&graph->arena, mark);
     if (folded)
@@ -141,11 +194,12 @@ bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
     }
     for (size_t i = 0; done && i < graph->node_count; i++) {
         const struct node *node = graph->nodes[i];
-        if (!worth_folding(context, node, is_filter))
+        if (is_late(graph, node) || !worth_folding(context, node, is_filter))
             continue;
         context->fold_work -= work_of(node);
         done = wnn_interrupt_check(context->interrupt, context->error);
-        drop[i] = done && fold(context, graph, graph->nodes[i], made);
+        drop[i] = done && (find_folded(context, graph->nodes[i], made) ||
+                           fold(context, graph, graph->nodes[i], made));
     }
     if (done)
         wnn_graph_rewire(graph, drop);

@@ -171,3 +171,25 @@ bool wnn_fuse(struct pass_context *context, struct graph *graph, struct node *no
     wnn_arena_rewind(&graph->arena, mark);
     return enough || wnn_fail_memory(context->error);
 }
+
+bool wnn_fuse_widen(struct graph *graph, struct node *node, unsigned in_count)
+{
+    unsigned own = node->in_count, end = wnn_operand_count(node), more = in_count - own;
+    struct operand **in = wnn_arena_allocate(&graph->arena, (end + more) * sizeof in[0]);
+    if (!in)
+        return false;
+    memcpy(in, node->in, own * sizeof in[0]);
+    memcpy(in + in_count, node->in + own, (end - own) * sizeof in[0]);
+    const struct expression **link = &node->fused;
+    for (const struct expression *f = node->fused; f; f = f->next) {
+        struct expression *moved = wnn_arena_copy(&graph->arena, f, sizeof *f);
+        if (!moved)
+            return false;
+        moved->first += more;
+        *link = moved;
+        link = &moved->next;
+    }
+    node->in = in;
+    node->in_count = in_count;
+    return true;
+}

@@ -21,4 +21,8 @@ struct fusion {
 bool wnn_fuse(struct pass_context *context, struct graph *graph, struct node *node, unsigned count,
               const struct fusion *fusions, bool *done);
 
+// Gives the operator of a node `in_count` inputs, of which those that it had not are NULL, and moves the
+// operands of what is fused behind them. False: out of memory.
+bool wnn_fuse_widen(struct graph *graph, struct node *node, unsigned in_count);
+
 #endif

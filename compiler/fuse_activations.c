@@ -23,11 +23,11 @@ static const enum op producers[] = {
     WNN_OP_sub,
 };
 
-static bool is_producer(const struct node *node)
+bool wnn_may_activate(enum op op, WNNDataType type)
 {
     for (unsigned i = 0; i < sizeof producers / sizeof producers[0]; i++)
-        if (node->op == producers[i])
-            return wnn_dtype_is_float(node->out[0]->type.type);
+        if (op == producers[i])
+            return wnn_dtype_is_float(type);
     return false;
 }
 
@@ -54,7 +54,8 @@ bool wnn_fuse_activations(struct pass_context *context, struct graph *graph)
         struct node *node = graph->nodes[i], *producer = is_fusable(node) ? producer_of(node->in[0]) : NULL;
         const struct fusion fusion = {WNN_AT_OUTPUT, node, node->in[0]};
         bool done;
-        if (!producer || !is_producer(producer) || wnn_epilogue(producer).activation.attrs)
+        if (!producer || !wnn_may_activate((enum op)producer->op, producer->out[0]->type.type) ||
+            wnn_epilogue(producer).activation.attrs)
             continue;
         if (!wnn_fuse(context, graph, producer, 1, &fusion, &done))
             return false;

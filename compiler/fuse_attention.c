@@ -5,20 +5,20 @@
 // computes a float32 or float16 operand and what it computes on the way is used by nothing else, one
 // attention does, if the backend has it. The scale (a constant factor or divisor) and the mask may be absent.
 // Transposes of q, k and v, and of the result, become the attention's: it reads and writes heads where they
-// lie.
+// lie. Where expand repeats k and v for the heads of a group, these are a dimension of their own, of which k
+// and v have one.
 
 #include "compiler/rewrite.h"
 
 #include <math.h>
 #include <string.h>
 
-// Below so many rows of q, products that pack nothing are faster.
-#define FEWEST_ROWS 8
-
 struct match {
     const struct node *scores, *mixed;
-    struct operand *value, *mask;
+    struct operand *key, *value, *mask;
     double scale;
+    struct rewrite_repeated keys, values;
+    uint32_t times; // that heads of a group are in a dimension of their own; 0: not so
 };
 
 static struct node *only_producer(const struct operand *operand, enum op op)
@@ -62,31 +62,69 @@ static bool heads_fit(const struct operand *operand, const struct shape *scores)
     return fit;
 }
 
-static bool matches(const struct node *mixed, struct match *match)
+// Keys and values that are repeated are taken as they were.
+static void take_groups(struct match *match)
+{
+    struct rewrite_repeated *k = &match->keys, *v = &match->values;
+    unsigned rank = match->key->type.shape.rank;
+    const char *reason;
+    if (!wnn_rewrite_find_repeated(match->key, k, &reason) ||
+        !wnn_rewrite_find_repeated(match->value, v, &reason) || k->times != v->times ||
+        k->joined != v->joined || k->shape.rank != rank || v->shape.rank != rank)
+        return;
+    bool fits = rank < WNN_MAX_RANK;
+    for (unsigned d = 0; d + 2 < rank; d++) {
+        uint32_t heads = match->key->type.shape.dim[d];
+        fits = fits && k->shape.dim[d] == v->shape.dim[d] && match->value->type.shape.dim[d] == heads;
+    }
+    if (fits)
+        match->times = k->times;
+}
+
+// False: *reason says why not, unless nothing is near.
+static bool no(const char **reason, const char *text)
+{
+    *reason = text;
+    return false;
+}
+
+static bool matches(const struct node *mixed, struct match *match, const char **reason)
 {
     *match = (struct match){.mixed = mixed, .value = mixed->in[1]};
-    const struct node *softmax = only_producer(mixed->in[0], WNN_OP_softmax);
-    if (!softmax || mixed->in[1]->type.type != mixed->out[0]->type.type)
-        return false;
+    const struct node *softmax = mixed->in[0]->producer;
+    if (!softmax || softmax->op != WNN_OP_softmax)
+        return no(reason, NULL);
+    if (mixed->in[0]->uses != 1)
+        return no(reason, "the result of softmax has other uses");
+    if (mixed->in[1]->type.type != mixed->out[0]->type.type)
+        return no(reason, "the values have another type than the result");
     const struct shape *shape = &softmax->out[0]->type.shape;
     if (((const struct softmax_attrs *)softmax->attrs)->axis + 1 != shape->rank)
-        return false;
+        return no(reason, "softmax is not of the last dimension");
     match->scores = scores_of(softmax->in[0], match);
     const struct node *add = match->scores ? NULL : only_producer(softmax->in[0], WNN_OP_add);
     for (unsigned i = 0; add && !match->scores && i < 2; i++) {
         match->scores = scores_of(add->in[i], match);
         match->mask = add->in[1 - i];
         if (match->scores && !wnn_shape_equal(&add->in[i]->type.shape, shape))
-            return false;
+            return no(reason, "the mask makes the scores larger");
     }
-    if (!match->scores || shape->dim[shape->rank - 2] < FEWEST_ROWS)
-        return false;
+    if (!match->scores)
+        return no(
+            reason,
+            "what softmax reads is no product, times a constant number, plus a mask, or has other uses");
+    match->key = match->scores->in[1];
     // Every head of the result has rows of q of its own.
     const struct shape *query = &match->scores->in[0]->type.shape, *result = &mixed->out[0]->type.shape;
     bool own = query->rank == shape->rank && result->rank == shape->rank;
     for (unsigned d = 0; own && d + 2 < shape->rank; d++)
         own = query->dim[d] == shape->dim[d] && result->dim[d] == shape->dim[d];
-    return own && heads_fit(match->scores->in[1], shape) && heads_fit(mixed->in[1], shape);
+    if (!own)
+        return no(reason, "not every head has queries of its own");
+    if (!heads_fit(match->key, shape) || !heads_fit(match->value, shape))
+        return no(reason, "keys or values have another rank or another number of heads");
+    take_groups(match);
+    return true;
 }
 
 // What an input is a transpose of, and in which order it has its dimensions.
@@ -104,6 +142,120 @@ static bool take_input(struct graph *graph, struct node *attention, unsigned inp
     }
     attention->in[input] = operand;
     return wnn_rewrite_list(graph, permutation, order, operand->type.shape.rank);
+}
+
+// The operand in another shape, of as many elements.
+static struct operand *reshaped(struct graph *graph, struct operand *operand, const struct shape *shape,
+                                size_t before)
+{
+    struct descriptor type = {operand->type.type, *shape};
+    struct node *node = wnn_rewrite_add_reshape(graph, operand, &type, before);
+    return node ? node->out[0] : NULL;
+}
+
+// Makes two dimensions of dimension d, the inner one of `times`.
+static void split(struct shape *shape, unsigned d, uint32_t times)
+{
+    memmove(shape->dim + d + 1, shape->dim + d, (shape->rank - d) * sizeof shape->dim[0]);
+    shape->rank++;
+    shape->dim[d] /= times;
+    shape->dim[d + 1] = times;
+}
+
+// The same in a permutation.
+static void split_order(uint32_t *order, unsigned rank, unsigned from)
+{
+    uint32_t old[WNN_MAX_RANK];
+    unsigned count = 0;
+    memcpy(old, order, rank * sizeof old[0]);
+    for (unsigned d = 0; d < rank; d++) {
+        order[count++] = old[d] > from ? old[d] + 1 : old[d];
+        if (old[d] == from)
+            order[count++] = from + 1;
+    }
+}
+
+// Takes q with its heads in two dimensions.
+static bool split_query(struct graph *graph, struct node *attention, uint32_t times,
+                        WNNUint32List *permutation)
+{
+    struct operand *operand = attention->in[0];
+    struct shape shape = operand->type.shape;
+    uint32_t order[WNN_MAX_RANK];
+    unsigned rank = shape.rank, from = permutation->data[rank - 3];
+    memcpy(order, permutation->data, rank * sizeof order[0]);
+    split(&shape, from, times);
+    split_order(order, rank, from);
+    attention->in[0] = reshaped(graph, operand, &shape, attention->index);
+    return attention->in[0] && wnn_rewrite_list(graph, permutation, order, rank + 1);
+}
+
+// Takes k or v from in front of expand, and of the transpose before it; a dimension of one may lie anywhere.
+static bool take_repeated(struct graph *graph, struct node *attention, unsigned input,
+                          const struct rewrite_repeated *found, WNNUint32List *permutation)
+{
+    struct operand *source = found->source;
+    const struct node *apart = source->producer;
+    uint32_t order[WNN_MAX_RANK];
+    unsigned rank = found->shape.rank, all = rank + found->joined;
+    bool once = found->joined && apart && apart->op == WNN_OP_reshape &&
+                wnn_shape_equal(&apart->in[0]->type.shape, &found->shape);
+    if (!take_input(graph, attention, input, once ? apart->in[0] : source, permutation))
+        return false;
+    memcpy(order, permutation->data, permutation->count * sizeof order[0]);
+    if (once) {
+        struct shape shape = attention->in[input]->type.shape;
+        shape.dim[shape.rank++] = 1;
+        memmove(order + rank - 1, order + rank - 2, 2 * sizeof order[0]);
+        order[rank - 2] = rank;
+        attention->in[input] = reshaped(graph, attention->in[input], &shape, attention->index);
+    }
+    if (found->transpose) {
+        uint32_t last = order[all - 1];
+        order[all - 1] = order[all - 2];
+        order[all - 2] = last;
+    }
+    return attention->in[input] && wnn_rewrite_list(graph, permutation, order, all);
+}
+
+static bool split_mask(struct graph *graph, struct node *attention, uint32_t times)
+{
+    struct operand *mask = attention->in[3];
+    if (!mask || mask->type.shape.rank < 3)
+        return true;
+    struct shape shape = mask->type.shape;
+    unsigned d = shape.rank - 3;
+    split(&shape, d, shape.dim[d] == 1 ? 1 : times);
+    attention->in[3] = reshaped(graph, mask, &shape, attention->index);
+    return attention->in[3] != NULL;
+}
+
+// The attention computes what a reshape makes the result of.
+static bool split_result(struct graph *graph, struct node *attention, uint32_t times,
+                         WNNUint32List *permutation)
+{
+    struct operand *result = attention->out[0];
+    struct shape shape = result->type.shape;
+    uint32_t order[WNN_MAX_RANK];
+    unsigned rank = shape.rank, heads = 0;
+    memcpy(order, permutation->data, rank * sizeof order[0]);
+    while (order[heads] != rank - 3)
+        heads++;
+    split(&shape, heads, times);
+    split_order(order, rank, rank - 3);
+    const struct descriptor type = {result->type.type, shape};
+    struct operand *product = wnn_graph_add_operand(graph, &type);
+    struct node *after =
+        product ? wnn_rewrite_add_reshape(graph, product, &result->type, attention->index + 1u) : NULL;
+    if (!after)
+        return false;
+    struct operand *unused = after->out[0]; // what is made with the node, which writes what was asked for
+    attention->out[0] = product;
+    product->producer = attention;
+    after->out[0] = result;
+    result->producer = after;
+    unused->producer = NULL;
+    return wnn_rewrite_list(graph, permutation, order, rank + 1);
 }
 
 // `root` computes the result, or its transpose.
@@ -127,27 +279,48 @@ static bool replace(struct graph *graph, const struct match *match, struct node 
                           .in_count = 4,
                           .out_count = 1};
     in[3] = match->mask;
-    return wnn_rewrite_list(graph, &attrs->outputPermutation, order, rank) &&
-           take_input(graph, root, 0, match->scores->in[0], &attrs->queryPermutation) &&
-           take_input(graph, root, 1, match->scores->in[1], &attrs->keyPermutation) &&
-           take_input(graph, root, 2, match->value, &attrs->valuePermutation);
+    if (!wnn_rewrite_list(graph, &attrs->outputPermutation, order, rank) ||
+        !take_input(graph, root, 0, match->scores->in[0], &attrs->queryPermutation))
+        return false;
+    if (match->times == 0)
+        return take_input(graph, root, 1, match->key, &attrs->keyPermutation) &&
+               take_input(graph, root, 2, match->value, &attrs->valuePermutation);
+    if (!take_repeated(graph, root, 1, &match->keys, &attrs->keyPermutation) ||
+        !take_repeated(graph, root, 2, &match->values, &attrs->valuePermutation))
+        return false;
+    return !match->keys.joined || (split_query(graph, root, match->times, &attrs->queryPermutation) &&
+                                   split_mask(graph, root, match->times) &&
+                                   split_result(graph, root, match->times, &attrs->outputPermutation));
 }
 
 bool wnn_fuse_attention(struct pass_context *context, struct graph *graph)
 {
     if (!context->backend->computes || !context->backend->computes(WNN_OP_attention))
         return true;
+    size_t count = graph->node_count;
     wnn_graph_count_uses(graph);
     // From the end: a transpose of the result comes before the result.
-    for (size_t i = graph->node_count; i-- > 0;) {
+    for (size_t i = count; i-- > 0;) {
         struct node *root = graph->nodes[i];
         const struct node *mixed =
             root->op == WNN_OP_transpose ? only_producer(root->in[0], WNN_OP_matmul) : root;
         struct match match;
-        if (!mixed || mixed->op != WNN_OP_matmul || !matches(mixed, &match))
+        const char *reason = NULL;
+        if (!mixed || mixed->op != WNN_OP_matmul || root->out[0]->uses == 0)
             continue;
+        if (!matches(mixed, &match, &reason)) {
+            if (reason && mixed == root)
+                wnn_explain(context->explainer, "fuse_attention", "attention", root->out[0], reason);
+            continue;
+        }
+        wnn_explain(context->explainer, "fuse_attention", "attention", root->out[0], NULL);
         if (!replace(graph, &match, root))
             return wnn_fail_memory(context->error);
+        if (mixed != root)
+            mixed->out[0]->uses = 0; // what was transposed is not computed any more
     }
+    if (!wnn_rewrite_order(context, graph, count))
+        return false;
+    wnn_graph_rewire(graph, NULL);
     return wnn_prune(context, graph);
 }

@@ -19,6 +19,7 @@ struct scales {
     struct graph *graph;
     struct node **quantizer; // by operand: the node that quantizes it and is its only use
     unsigned char *known;    // by operand: 1 + its use, 0: not looked at
+    bool all;                // not only weights can be integers
 };
 
 static bool is_scale(struct scales *scales, const struct operand *scale, const struct operand *zero_point,
@@ -81,15 +82,12 @@ static bool use_transposed_weights(struct pass_context *context, struct graph *g
         return true;
     WNNGemmOptions *attrs = node->attrs;
     if (node->op == WNN_OP_matmul) {
-        struct operand **in = wnn_arena_allocate(&graph->arena, 3 * sizeof in[0]);
         attrs = wnn_rewrite_attrs(graph, WNN_OP_gemm);
-        if (!in || !attrs || (node->in[0]->type.shape.rank > 2 && !flatten(graph, node)))
+        if (!attrs || !wnn_fuse_widen(graph, node, 3) ||
+            (node->in[0]->type.shape.rank > 2 && !flatten(graph, node)))
             return wnn_fail_memory(context->error);
-        in[0] = node->in[0];
         node->op = WNN_OP_gemm;
         node->attrs = attrs;
-        node->in = in;
-        node->in_count = 3;
     }
     node->in[1] = weights->out[0];
     attrs->bTranspose = !attrs->bTranspose;
@@ -121,15 +119,35 @@ static bool try(struct scales *scales, struct node *node, uint32_t inputs, struc
     return true;
 }
 
-static bool fuse(struct scales *scales, struct node *node)
+static bool is_product(const struct node *node)
+{
+    return node->op == WNN_OP_gemm || node->op == WNN_OP_matmul || node->op == WNN_OP_conv2d ||
+           node->op == WNN_OP_convTranspose2d;
+}
+
+// Says what became of a product whose weights dequantizeLinear makes.
+static void explain(struct scales *scales, const struct node *node, bool done)
+{
+    const struct node *before = is_product(node) ? dequantize_before(node, 1) : NULL;
+    if (!scales->context->explainer || (!before && !done) || !is_product(node))
+        return;
+    const char *reason = "the backend has no kernel for it as it stands";
+    if (before && !before->in[0]->constant && !scales->all)
+        reason = "its second operand is not constant";
+    else if (before && !is_scale(scales, before->in[1], before->in[2], SCALE_OF_WEIGHTS))
+        reason = "scales or zero points are not constant, or have more than 8 bits";
+    wnn_explain(scales->context->explainer, "fuse_quantized", "product of integers", node->out[0],
+                done ? NULL : reason);
+}
+
+static bool fuse(struct scales *scales, struct node *node, bool *done)
 {
     struct node *quantize = scales->quantizer[node->out[0]->index];
     uint32_t inputs = 0,
              weights = 0; // that can be integers; the weights of a product are whatever their scales are
-    bool done = false;
     for (unsigned i = 0; i < node->in_count && i < MAX_INPUTS; i++) {
         const struct node *before = dequantize_before(node, i);
-        if (before && is_scale(scales, before->in[1], before->in[2], SCALE_BOTH_WAYS))
+        if (scales->all && before && is_scale(scales, before->in[1], before->in[2], SCALE_BOTH_WAYS))
             inputs |= 1u << i;
         else if (before && i == 1 && (node->op == WNN_OP_gemm || node->op == WNN_OP_matmul) &&
                  before->in[0]->constant && is_scale(scales, before->in[1], before->in[2], SCALE_OF_WEIGHTS))
@@ -138,14 +156,14 @@ static bool fuse(struct scales *scales, struct node *node)
     if (node->out_count != 1)
         return true;
     if (weights)
-        return try(scales, node, weights, NULL, &done);
+        return try(scales, node, weights, NULL, done);
     if (!inputs)
         return true;
-    if (quantize && !try(scales, node, inputs, quantize, &done))
+    if (quantize && !try(scales, node, inputs, quantize, done))
         return false;
-    if (!done && !try(scales, node, inputs, NULL, &done))
+    if (!*done && !try(scales, node, inputs, NULL, done))
         return false;
-    return done || inputs == 2 || !(inputs & 2) || try(scales, node, 2, NULL, &done);
+    return *done || inputs == 2 || !(inputs & 2) || try(scales, node, 2, NULL, done);
 }
 
 static bool fuse_all(struct scales *scales)
@@ -157,9 +175,14 @@ static bool fuse_all(struct scales *scales)
             is_scale(scales, node->in[1], node->in[2], SCALE_BOTH_WAYS))
             scales->quantizer[node->in[0]->index] = node;
     }
-    for (size_t i = 0; i < graph->node_count; i++)
-        if (graph->nodes[i]->in_count > 0 && !fuse(scales, graph->nodes[i]))
+    for (size_t i = 0; i < graph->node_count; i++) {
+        bool done = false;
+        if (graph->nodes[i]->in_count == 0)
+            continue;
+        if (!fuse(scales, graph->nodes[i], &done))
             return false;
+        explain(scales, graph->nodes[i], done);
+    }
     return true;
 }
 
@@ -175,13 +198,13 @@ bool wnn_fuse_quantized(struct pass_context *context, struct graph *graph)
     if (!wnn_prune(context, graph))
         return false;
 
-    if (!context->backend->supports_quantized)
+    if (!context->backend->supports_quantized && !context->backend->quantized_weights)
         return true;
     wnn_graph_count_uses(graph);
     struct scales scales = {
         context, graph,
         wnn_allocate_zero(context->allocator, graph->operand_count * sizeof scales.quantizer[0]),
-        wnn_allocate_zero(context->allocator, graph->operand_count)};
+        wnn_allocate_zero(context->allocator, graph->operand_count), context->backend->supports_quantized};
     bool done = (scales.quantizer && scales.known) || wnn_fail_memory(context->error);
     done = done && fuse_all(&scales);
     wnn_release(context->allocator, scales.known);

@@ -8,6 +8,8 @@
 #define COMPILER_PASSES_H_
 
 #include "compiler/backend.h"
+#include "compiler/derived.h"
+#include "compiler/explain.h"
 
 struct pass_context {
     const struct backend *backend;
@@ -15,7 +17,9 @@ struct pass_context {
     struct allocator *allocator;
     struct error *error;
     const struct interrupt *interrupt; // of the build, or NULL
+    struct derived *derived;           // that other plans have part in, or NULL
     bool strict;                       // numbers come out as the separate operators give them
+    const struct explainer *explainer; // or NULL
     bool keep_quantized;               // weights are not to be folded to floats yet
     // What folding may still do, in all of its runs, and how many bytes more there may be of what it has
     // made.
@@ -66,6 +70,9 @@ bool wnn_fold_batch_normalization(struct pass_context *context, struct graph *gr
 // fuse_attention.c: replaces the products and the softmax between them by one operator.
 bool wnn_fuse_attention(struct pass_context *context, struct graph *graph);
 
+// group_rows.c: multiplies by a matrix once what meets repetitions of it.
+bool wnn_group_rows(struct pass_context *context, struct graph *graph);
+
 // fuse_bias.c: lets products of matrices add a row by themselves.
 bool wnn_fuse_bias(struct pass_context *context, struct graph *graph);
 
@@ -78,8 +85,10 @@ bool wnn_choose_layout(struct pass_context *context, struct graph *graph);
 // fuse_residual.c: lets nodes add something to their results by themselves.
 bool wnn_fuse_residual(struct pass_context *context, struct graph *graph);
 
-// fuse_activations.c: hangs an activation on the node whose only use it is.
+// fuse_activations.c: hangs an activation on the node whose only use it is. Whether an operator that makes
+// elements of that type can have one.
 bool wnn_fuse_activations(struct pass_context *context, struct graph *graph);
+bool wnn_may_activate(enum op op, WNNDataType type);
 
 // sink_dequantize.c: moves integers around rather than the floats that are made of them.
 bool wnn_sink_dequantize(struct pass_context *context, struct graph *graph);

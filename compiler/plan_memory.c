@@ -5,8 +5,9 @@
 // Guarantees: every operand has a place, no two that are needed at one time share memory, and
 // node->scratch_offset is set. A node's output takes the place of an input that ends with it where the
 // backend allows it. What reshape, identity, slice and split make of an operand in the arena is a view of it,
-// if its elements lie in one piece there; and what concat joins along its first dimension (but for such of
-// size 1) is computed into its output, unless that costs much memory.
+// if its elements lie in one piece there, as is what reshape and identity make of inputs and outputs of the
+// graph; and what concat joins along its first dimension (but for such of size 1) is computed into its
+// output, unless that costs much memory.
 
 #include "compiler/passes.h"
 
@@ -205,15 +206,33 @@ static void lower_to_view(struct node *node)
     node->scratch_bytes = 0;
 }
 
-// Lets what has the elements of an input of the graph lie where the caller has that.
-static bool place_on_input(const struct planner *planner, struct node *node)
+// An operand lies in a block of others.
+static void share_block(struct planner *planner, const struct operand *operand, size_t number, size_t at)
 {
+    struct block *block = &planner->blocks[number];
+    planner->block_of[operand->index] = number;
+    planner->within[operand->index] = at;
+    if (planner->last_use[operand->index].level > block->last)
+        block->last = planner->last_use[operand->index].level;
+    block->viewed = true;
+}
+
+// Lets what has the elements of an input or an output of the graph lie where the caller has that; of an
+// output also in its block, where it lies when the caller has no place for it.
+static bool place_on_port(struct planner *planner, struct node *node)
+{
+    struct operand *output = node->out[0];
     if (!planner->context->backend->views || (node->op != WNN_OP_reshape && node->op != WNN_OP_identity) ||
-        node->fused || node->in[0]->placement.place != PLACE_INPUT || node->in[0]->placement.staged ||
-        node->out[0]->placement.place != PLACE_ARENA || planner->block_of[node->out[0]->index] != SIZE_MAX)
+        node->fused || output->placement.place != PLACE_ARENA || planner->block_of[output->index] != SIZE_MAX)
         return false;
-    node->out[0]->placement.place = PLACE_INPUT;
-    node->out[0]->placement.slot = node->in[0]->placement.slot;
+    const struct operand *port = node->in[0];
+    if (port->placement.place == PLACE_OUTPUT)
+        share_block(planner, output, planner->block_of[port->index], planner->within[port->index]);
+    else if (port->placement.place != PLACE_INPUT || port->placement.staged)
+        return false;
+    output->placement.place = port->placement.place;
+    output->placement.slot = port->placement.slot;
+    output->placement.within = port->placement.within;
     lower_to_view(node);
     return true;
 }
@@ -224,7 +243,6 @@ static bool place_views(struct planner *planner, struct node *node)
     if (!is_view(planner, node, &first))
         return false;
     size_t number = planner->block_of[node->in[0]->index];
-    struct block *block = &planner->blocks[number];
     size_t at = planner->within[node->in[0]->index] + first * (wnn_dtype_bits(node->in[0]->type.type) / 8);
     size_t end = at, alignment = planner->context->backend->view_alignment;
     for (unsigned j = 0; alignment && j < node->out_count; j++) {
@@ -233,14 +251,9 @@ static bool place_views(struct planner *planner, struct node *node)
         end += wnn_descriptor_bytes(&node->out[j]->type);
     }
     for (unsigned j = 0; j < node->out_count; j++) {
-        const struct operand *output = node->out[j];
-        planner->block_of[output->index] = number;
-        planner->within[output->index] = at;
-        at += wnn_descriptor_bytes(&output->type);
-        if (planner->last_use[output->index].level > block->last)
-            block->last = planner->last_use[output->index].level;
+        share_block(planner, node->out[j], number, at);
+        at += wnn_descriptor_bytes(&node->out[j]->type);
     }
-    block->viewed = true;
     lower_to_view(node);
     return true;
 }
@@ -292,14 +305,10 @@ static void place_parts(struct planner *planner, const struct node *node)
             if (*block == SIZE_MAX)
                 place_operand(planner, output, node->level);
             planner->fixed[node->index] = planner->fixed[part->producer->index] = 1;
-            struct block *shared = &planner->blocks[*block];
-            shared->viewed = planner->joined = true;
-            if (shared->first > part->producer->level)
-                shared->first = part->producer->level;
-            if (shared->last < planner->last_use[part->index].level)
-                shared->last = planner->last_use[part->index].level;
-            planner->block_of[part->index] = *block;
-            planner->within[part->index] = at;
+            planner->joined = true;
+            share_block(planner, part, *block, at);
+            if (planner->blocks[*block].first > part->producer->level)
+                planner->blocks[*block].first = part->producer->level;
             part->placement.place = output->placement.place;
             part->placement.slot = output->placement.slot;
             part->placement.within = part->placement.place == PLACE_OUTPUT ? at : 0;
@@ -363,7 +372,7 @@ static void make_blocks(struct planner *planner, bool join)
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
         struct operand *reused = reusable_input(planner, i);
-        if (!reused && (place_on_input(planner, node) || place_views(planner, node)))
+        if (!reused && (place_on_port(planner, node) || place_views(planner, node)))
             continue;
         if (is_joint(planner, node) && planner->block_of[node->out[0]->index] != SIZE_MAX &&
             is_complete(planner, node)) {
@@ -373,9 +382,11 @@ static void make_blocks(struct planner *planner, bool join)
         for (unsigned j = 0; j < node->out_count; j++) {
             struct operand *output = node->out[j];
             if (j == 0 && reused) {
-                size_t block = planner->block_of[reused->index];
+                size_t block = planner->block_of[reused->index], first;
                 planner->block_of[output->index] = block;
                 planner->blocks[block].last = planner->last_use[output->index].level;
+                if (reused == node->in[0] && is_view(planner, node, &first)) // all of it, which is there
+                    lower_to_view(node);
             } else {
                 place_operand(planner, output, node->level);
             }

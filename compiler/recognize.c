@@ -2,7 +2,7 @@
 //
 // Requires: nodes in order, no dead nodes, common subexpressions computed once. Guarantees: where the nodes
 // of a pattern below compute a float32 or float16 operand and nothing else, one node of the operator that
-// they spell out does.
+// they spell out does, if the backend has it.
 //
 // A pattern is a call as in a graph file, without attributes: operators by name, operands as single letters
 // (one letter is one operand), numbers as constants of which every element has that value. The operands of
@@ -12,6 +12,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,16 @@ enum {
     MAX_ELEMENTS = 64 // of a constant that stands for a number
 };
 
+// How far a match came that failed: what was expected in the place of which operand.
+struct miss {
+    const struct pattern *pattern;
+    unsigned nodes;
+    const char *expected; // of the text of the pattern
+    const struct operand *found;
+};
+
 struct match {
+    struct miss *miss; // NULL: nobody wants to know
     struct operand *letter[26];
     struct node *node[MAX_NODES]; // the first is the pattern's root
     unsigned uses[MAX_NODES];     // of its result, inside of the pattern
@@ -30,6 +40,7 @@ struct match {
 struct pattern {
     const char *text;
     enum op op;
+    enum op needs; // an operator that the pattern has and few graphs do
     // Sets attributes and inputs beyond the first, which is x; *fits becomes false if it is not that operator
     // after all. NULL: there are none. Returns false when memory runs out.
     bool (*build)(struct graph *graph, const struct match *match, struct node *node, bool *fits);
@@ -38,6 +49,8 @@ struct pattern {
 static bool build_softmax(struct graph *graph, const struct match *match, struct node *node, bool *fits);
 static bool build_layer_normalization(struct graph *graph, const struct match *match, struct node *node,
                                       bool *fits);
+static bool build_rms_normalization(struct graph *graph, const struct match *match, struct node *node,
+                                    bool *fits);
 static bool build_hard_swish(struct graph *graph, const struct match *match, struct node *node, bool *fits);
 
 #define ERF_DIV            "add(erf(div(x,1.4142135623730951)),1)"
@@ -51,37 +64,58 @@ static bool build_hard_swish(struct graph *graph, const struct match *match, str
 #define SQUARE_POW         "pow(" CENTRED ",2)"
 #define SQUARE_MUL         "mul(" CENTRED "," CENTRED ")"
 #define LAYER(normalized)                                                                                    \
-    {"add(mul(s," normalized "),b)", WNN_OP_layerNormalization, build_layer_normalization},                  \
-        {"mul(s," normalized ")", WNN_OP_layerNormalization, build_layer_normalization},                     \
-        {"add(b," normalized ")", WNN_OP_layerNormalization, build_layer_normalization},                     \
+    {"add(mul(s," normalized "),b)", WNN_OP_layerNormalization, WNN_OP_reduceMean,                           \
+     build_layer_normalization},                                                                             \
+        {"mul(s," normalized ")", WNN_OP_layerNormalization, WNN_OP_reduceMean, build_layer_normalization},  \
+        {"add(b," normalized ")", WNN_OP_layerNormalization, WNN_OP_reduceMean, build_layer_normalization},  \
     {                                                                                                        \
-        normalized, WNN_OP_layerNormalization, build_layer_normalization                                     \
+        normalized, WNN_OP_layerNormalization, WNN_OP_reduceMean, build_layer_normalization                  \
+    }
+#define RMS_OF(ROW, x, square)                                                                               \
+    ROW("div(" x ",sqrt(add(reduceMean(" square "),e)))"),                                                   \
+        ROW("mul(" x ",reciprocal(sqrt(add(reduceMean(" square "),e))))"),                                   \
+        ROW("mul(" x ",div(1,sqrt(add(reduceMean(" square "),e))))"),                                        \
+        ROW("div(" x ",pow(add(reduceMean(" square "),e),0.5))")
+#define RMS(normalized)                                                                                      \
+    {"mul(s," normalized ")", WNN_OP_rmsNormalization, WNN_OP_reduceMean, build_rms_normalization},          \
+    {                                                                                                        \
+        normalized, WNN_OP_rmsNormalization, WNN_OP_reduceMean, build_rms_normalization                      \
+    }
+#define RMS_WIDE(normalized)                                                                                 \
+    {                                                                                                        \
+        "mul(s,cast(" normalized "))", WNN_OP_rmsNormalization, WNN_OP_reduceMean, build_rms_normalization   \
     }
 #define GELU(erf)                                                                                            \
-    {"mul(mul(x,0.5)," erf ")", WNN_OP_gelu, NULL}, {"mul(x,mul(" erf ",0.5))", WNN_OP_gelu, NULL},          \
+    {"mul(mul(x,0.5)," erf ")", WNN_OP_gelu, WNN_OP_erf, NULL},                                              \
+        {"mul(x,mul(" erf ",0.5))", WNN_OP_gelu, WNN_OP_erf, NULL},                                          \
     {                                                                                                        \
-        "mul(mul(x," erf "),0.5)", WNN_OP_gelu, NULL                                                         \
+        "mul(mul(x," erf "),0.5)", WNN_OP_gelu, WNN_OP_erf, NULL                                             \
     }
-#define HARD_SWISH(six)                                                                                      \
-    {"div(mul(x," six "),6)", WNN_OP_hardSwish, build_hard_swish},                                           \
-        {"mul(x,div(" six ",6))", WNN_OP_hardSwish, build_hard_swish},                                       \
-        {"mul(x,mul(" six ",0.16666666666666667))", WNN_OP_hardSwish, build_hard_swish},                     \
+#define HARD_SWISH(six, needs)                                                                               \
+    {"div(mul(x," six "),6)", WNN_OP_hardSwish, needs, build_hard_swish},                                    \
+        {"mul(x,div(" six ",6))", WNN_OP_hardSwish, needs, build_hard_swish},                                \
+        {"mul(x,mul(" six ",0.16666666666666667))", WNN_OP_hardSwish, needs, build_hard_swish},              \
     {                                                                                                        \
-        "mul(mul(x," six "),0.16666666666666667)", WNN_OP_hardSwish, build_hard_swish                        \
+        "mul(mul(x," six "),0.16666666666666667)", WNN_OP_hardSwish, needs, build_hard_swish                 \
     }
 
 static const struct pattern patterns[] = {
     GELU(ERF_DIV),
     GELU(ERF_MUL),
-    HARD_SWISH(SIX),
-    HARD_SWISH(SIX_2),
-    HARD_SWISH(SIX_3),
-    {"mul(x,hardSigmoid(x))", WNN_OP_hardSwish, build_hard_swish},
-    {"div(exp(sub(x,reduceMax(x))),reduceSum(exp(sub(x,reduceMax(x)))))", WNN_OP_softmax, build_softmax},
+    HARD_SWISH(SIX, WNN_OP_min),
+    HARD_SWISH(SIX_2, WNN_OP_min),
+    HARD_SWISH(SIX_3, WNN_OP_clamp),
+    {"mul(x,hardSigmoid(x))", WNN_OP_hardSwish, WNN_OP_hardSigmoid, build_hard_swish},
+    {"div(exp(sub(x,reduceMax(x))),reduceSum(exp(sub(x,reduceMax(x)))))", WNN_OP_softmax, WNN_OP_reduceMax,
+     build_softmax},
     LAYER(SPREAD(SQUARE_POW)),
     LAYER(SPREAD(SQUARE_MUL)),
     LAYER(SPREAD_POW(SQUARE_POW)),
     LAYER(SPREAD_POW(SQUARE_MUL)),
+    RMS_OF(RMS, "x", "pow(x,2)"),
+    RMS_OF(RMS, "x", "mul(x,x)"),
+    RMS_OF(RMS_WIDE, "cast(x)", "pow(cast(x),2)"),
+    RMS_OF(RMS_WIDE, "cast(x)", "mul(cast(x),cast(x))"),
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -131,6 +165,17 @@ static bool is_commutative(const struct node *node)
 
 static bool match_operand(const char *text, struct operand *operand, bool again, struct match *match);
 
+// False, and remembered if no match came further.
+static bool misses(const struct match *match, const char *expected, const struct operand *found)
+{
+    if (match->miss && match->count > match->miss->nodes) {
+        match->miss->nodes = match->count;
+        match->miss->expected = expected;
+        match->miss->found = found;
+    }
+    return false;
+}
+
 static bool match_inputs(const char *text, const struct node *node, bool swapped, bool again,
                          struct match *match)
 {
@@ -153,15 +198,15 @@ static bool match_operand(const char *text, struct operand *operand, bool again,
         struct operand **letter = &match->letter[text[0] - 'a'];
         if (!*letter)
             *letter = operand;
-        return *letter == operand;
+        return *letter == operand || misses(match, text, operand);
     }
     if (isdigit((unsigned char)text[0]))
-        return is_number(operand, strtod(text, NULL));
+        return is_number(operand, strtod(text, NULL)) || misses(match, text, operand);
     struct node *node = operand->producer;
     size_t length = strcspn(text, "(");
     const char *name = node ? wnn_ops[node->op].name : "";
     if (strlen(name) != length || memcmp(name, text, length) != 0)
-        return false;
+        return misses(match, text, operand);
     unsigned i = 0;
     while (i < match->count && match->node[i] != node)
         i++;
@@ -182,14 +227,17 @@ static bool match_operand(const char *text, struct operand *operand, bool again,
 }
 
 // Whether the pattern ends in this node, and what it computes on the way is used by nothing else.
-static bool match_pattern(const struct pattern *pattern, const struct node *root, struct match *match)
+static bool match_pattern(const struct pattern *pattern, const struct node *root, struct match *match,
+                          struct miss *miss)
 {
-    *match = (struct match){0};
+    match->count = 0;
+    memset(match->letter, 0, sizeof match->letter);
+    match->miss = miss;
     if (!match_operand(pattern->text, root->out[0], false, match))
         return false;
     for (unsigned i = 1; i < match->count; i++)
         if (match->node[i]->out[0]->uses != match->uses[i])
-            return false;
+            return misses(match, NULL, match->node[i]->out[0]);
     const struct operand *x = match->letter['x' - 'a'];
     return wnn_dtype_is_float(x->type.type) && wnn_descriptor_equal(&x->type, &root->out[0]->type);
 }
@@ -235,30 +283,62 @@ static bool has_last_sizes(const struct operand *operand, const struct shape *of
            memcmp(shape->dim, of->dim + of->rank - count, count * sizeof shape->dim[0]) == 0;
 }
 
+// The number that stands for an epsilon; negative: it is none.
+static double epsilon_of(const struct match *match)
+{
+    const struct operand *epsilon = match->letter['e' - 'a'];
+    bool fits = wnn_rewrite_is_floats(epsilon) && wnn_shape_elements(&epsilon->type.shape) == 1 &&
+                isfinite(wnn_rewrite_value(epsilon, 0));
+    return fits ? wnn_rewrite_value(epsilon, 0) : -1;
+}
+
+// Whether the axes are the last ones, which scales broadcast along.
+static bool are_last(WNNUint32List axes, const struct shape *shape)
+{
+    for (size_t i = 0; i < axes.count; i++)
+        if (axes.data[i] != shape->rank - axes.count + i)
+            return false;
+    return true;
+}
+
 static bool build_layer_normalization(struct graph *graph, const struct match *match, struct node *node,
                                       bool *fits)
 {
     WNNLayerNormalizationOptions *options = node->attrs;
-    const struct operand *x = match->letter['x' - 'a'], *epsilon = match->letter['e' - 'a'];
+    const struct shape *shape = &match->letter['x' - 'a']->type.shape;
     struct operand *scale = match->letter['s' - 'a'], *bias = match->letter['b' - 'a'];
     WNNUint32List axes;
-    *fits = reduced_axes(match, &axes) && wnn_rewrite_is_floats(epsilon) &&
-            wnn_shape_elements(&epsilon->type.shape) == 1 && wnn_rewrite_value(epsilon, 0) >= 0 &&
-            isfinite(wnn_rewrite_value(epsilon, 0));
-    if (!*fits)
-        return true;
-    const struct shape *shape = &x->type.shape;
-    if (scale || bias)
-        for (size_t i = 0; i < axes.count; i++) // broadcasting is from the last dimension
-            *fits = *fits && axes.data[i] == shape->rank - axes.count + i;
-    *fits = *fits && (!scale || has_last_sizes(scale, shape, axes.count)) &&
+    *fits = reduced_axes(match, &axes) && epsilon_of(match) >= 0 &&
+            ((!scale && !bias) || are_last(axes, shape)) &&
+            (!scale || has_last_sizes(scale, shape, axes.count)) &&
             (!bias || has_last_sizes(bias, shape, axes.count));
     if (!*fits)
         return true;
-    options->epsilon = wnn_rewrite_value(epsilon, 0);
+    options->epsilon = epsilon_of(match);
     node->in[1] = scale;
     node->in[2] = bias;
     return wnn_rewrite_list(graph, &options->axes, axes.data, axes.count);
+}
+
+// Between the operand and the result numbers may be float32, not less.
+static bool build_rms_normalization(struct graph *graph, const struct match *match, struct node *node,
+                                    bool *fits)
+{
+    struct rms_normalization_attrs *attrs = node->attrs;
+    const struct operand *x = match->letter['x' - 'a'];
+    struct operand *scale = match->letter['s' - 'a'];
+    WNNUint32List axes;
+    *fits = reduced_axes(match, &axes) && epsilon_of(match) >= 0 &&
+            (!scale || (are_last(axes, &x->type.shape) && has_last_sizes(scale, &x->type.shape, axes.count)));
+    for (unsigned i = 0; *fits && i < match->count; i++) {
+        WNNDataType type = match->node[i]->out[0]->type.type;
+        *fits = type == x->type.type || type == WNNDataType_Float32;
+    }
+    if (!*fits)
+        return true;
+    attrs->epsilon = epsilon_of(match);
+    node->in[1] = scale;
+    return wnn_rewrite_list(graph, &attrs->axes, axes.data, axes.count);
 }
 
 static bool build_hard_swish(struct graph *graph, const struct match *match, struct node *node, bool *fits)
@@ -304,20 +384,68 @@ static bool replace(struct graph *graph, const struct pattern *pattern, const st
     return true;
 }
 
+// Whether the operator is one that the backend has.
+static bool is_computed(const struct pass_context *context, enum op op)
+{
+    return op < WNN_OP_COUNT || (context->backend->computes && context->backend->computes(op));
+}
+
+// Fewer nodes of a pattern are nothing near.
+#define NEAR 3
+
+static void explain(const struct pass_context *context, const struct node *root, const struct miss *miss)
+{
+    char reason[128];
+    const char *found = miss->found->producer ? wnn_ops[miss->found->producer->op].name
+                        : miss->found->input  ? "an input"
+                                              : "a constant";
+    const char *expected = miss->expected;
+    if (!expected)
+        snprintf(reason, sizeof reason, "the result of %s has other uses", found);
+    else if (is_letter(expected))
+        snprintf(reason, sizeof reason, "%s stands where %c should stand again", found, expected[0]);
+    else
+        snprintf(reason, sizeof reason, "%s stands in the place of %.*s", found,
+                 (int)strcspn(expected, "(),"), expected);
+    wnn_explain(context->explainer, "recognize", wnn_ops[miss->pattern->op].name, root->out[0], reason);
+}
+
 bool wnn_recognize(struct pass_context *context, struct graph *graph)
 {
+    bool has[WNN_OP_END] = {false};
+    for (size_t i = 0; i < graph->node_count; i++)
+        has[graph->nodes[i]->op] = true;
     wnn_graph_count_uses(graph);
     // From the end, so that the largest of patterns that hold one another is found first.
     for (size_t i = graph->node_count; i-- > 0;) {
         struct node *root = graph->nodes[i];
-        bool fits = root->out_count != 1 ||
-                    (root->op != WNN_OP_mul && root->op != WNN_OP_div && root->op != WNN_OP_add);
+        struct miss nearest = {.nodes = NEAR - 1};
+        if (root->out_count != 1 ||
+            (root->op != WNN_OP_mul && root->op != WNN_OP_div && root->op != WNN_OP_add))
+            continue;
+        const struct pattern *other = NULL; // the first that matches, but for what is not in its text
+        bool fits = false;
         for (size_t j = 0; !fits && j < sizeof patterns / sizeof patterns[0]; j++) {
             struct match match;
-            if (match_pattern(&patterns[j], root, &match) &&
-                !replace(graph, &patterns[j], &match, root, &fits))
-                return wnn_fail_memory(context->error);
+            unsigned before = nearest.nodes;
+            if (!has[patterns[j].needs] || !is_computed(context, patterns[j].op))
+                continue;
+            if (match_pattern(&patterns[j], root, &match, context->explainer ? &nearest : NULL)) {
+                if (!replace(graph, &patterns[j], &match, root, &fits))
+                    return wnn_fail_memory(context->error);
+                other = fits ? NULL : other ? other : &patterns[j];
+                if (fits)
+                    wnn_explain(context->explainer, "recognize", wnn_ops[patterns[j].op].name, root->out[0],
+                                NULL);
+            }
+            if (nearest.nodes > before)
+                nearest.pattern = &patterns[j];
         }
+        if (other)
+            wnn_explain(context->explainer, "recognize", wnn_ops[other->op].name, root->out[0],
+                        "its axes, or sizes or values of its constants, are others");
+        else if (!fits && nearest.pattern)
+            explain(context, root, &nearest);
     }
     return wnn_prune(context, graph);
 }

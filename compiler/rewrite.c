@@ -123,3 +123,52 @@ struct operand *wnn_rewrite_constant(struct pass_context *context, struct graph 
                          (void *)(uintptr_t)constant->data, i);
     return wnn_graph_add_constant(graph, type, constant);
 }
+
+static bool exchanges_matrices(const struct node *node)
+{
+    if (!node || node->op != WNN_OP_transpose)
+        return false;
+    const uint32_t *permutation = ((const WNNTransposeOptions *)node->attrs)->permutation.data;
+    unsigned rank = node->in[0]->type.shape.rank;
+    bool last = rank >= 2 && permutation[rank - 1] == rank - 2 && permutation[rank - 2] == rank - 1;
+    for (unsigned d = 0; last && d + 2 < rank; d++)
+        last = permutation[d] == d;
+    return last;
+}
+
+// The only dimension that grows must be the third from the end; before a reshape that joins it with the one
+// in front, or without one.
+bool wnn_rewrite_find_repeated(struct operand *operand, struct rewrite_repeated *found, const char **reason)
+{
+    struct node *node = operand->producer;
+    *found = (struct rewrite_repeated){.transpose = exchanges_matrices(node) ? node : NULL};
+    if (found->transpose)
+        node = node->in[0]->producer;
+    const struct node *joined = node && node->op == WNN_OP_reshape ? node : NULL;
+    const struct node *expand = joined ? joined->in[0]->producer : node;
+    *reason = NULL;
+    if (!expand || expand->op != WNN_OP_expand)
+        return false;
+    *reason = "what is repeated is not the third dimension from the end alone";
+    const struct shape *from = &expand->in[0]->type.shape, *to = &expand->out[0]->type.shape;
+    unsigned rank = to->rank;
+    if (from->rank != rank || rank < 3u + !!joined)
+        return false;
+    for (unsigned d = 0; d < rank; d++)
+        if (d == rank - 3 ? from->dim[d] != 1 : from->dim[d] != to->dim[d])
+            return false;
+    found->source = expand->in[0];
+    found->joined = joined != NULL;
+    found->times = to->dim[rank - 3];
+    found->shape = *from;
+    if (!joined)
+        return found->times > 1;
+    struct shape flat = *to;
+    flat.rank--;
+    flat.dim[rank - 4] *= found->times;
+    memmove(flat.dim + rank - 3, flat.dim + rank - 2, 2 * sizeof flat.dim[0]);
+    found->shape.rank--;
+    memmove(found->shape.dim + rank - 3, found->shape.dim + rank - 2, 2 * sizeof flat.dim[0]);
+    *reason = "the repetitions are not joined with the dimension in front of them";
+    return found->times > 1 && wnn_shape_equal(&joined->out[0]->type.shape, &flat);
+}

@@ -28,6 +28,18 @@ bool wnn_rewrite_order(struct pass_context *context, struct graph *graph, size_t
 // that nothing uses, for prune to drop.
 void wnn_rewrite_take_over(struct node *into, struct node *node);
 
+// Matrices that `expand` repeats, `times` each: [b, g, 1, d, n] to [b, g, times, d, n], which a reshape joins
+// to [b, g * times, d, n]; or, not joined, [b, 1, d, n] to [b, times, d, n].
+struct rewrite_repeated {
+    struct operand *source;       // what is expanded
+    const struct node *transpose; // of the last two dimensions, behind all that; or NULL
+    struct shape shape;           // of the matrices once, before it
+    uint32_t times;
+    bool joined;
+};
+// False: the operand is nothing like that; *reason says why not, NULL if nothing is near.
+bool wnn_rewrite_find_repeated(struct operand *operand, struct rewrite_repeated *found, const char **reason);
+
 // Whether the operand is a constant of a float type, and one element of it.
 bool wnn_rewrite_is_floats(const struct operand *operand);
 double wnn_rewrite_value(const struct operand *operand, size_t index);

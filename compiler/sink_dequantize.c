@@ -3,7 +3,8 @@
 // Requires: nodes in order. Guarantees: what only moves elements, or takes the greatest of some, does that to
 // the integers, and dequantizeLinear comes after it, where one scale and zero point is that of all elements;
 // a reshape of quantized constants is none; and quantizeLinear of what has just been dequantized in the same
-// way is gone. Whoever reads the integers next can do so without a float in between.
+// way is gone. Whoever reads the integers next can do so without a float in between. For backends that want
+// no quantized operands but weights, only the reshapes of constants go.
 
 #include "compiler/rewrite.h"
 
@@ -170,7 +171,8 @@ static bool reshape_constants(struct pass_context *context, struct graph *graph,
 
 bool wnn_sink_dequantize(struct pass_context *context, struct graph *graph)
 {
-    if (!context->keep_quantized)
+    bool all = context->keep_quantized;
+    if (!all && !context->backend->quantized_weights)
         return true;
     size_t count = graph->node_count;
     for (size_t i = 0; i < count; i++) {
@@ -179,11 +181,11 @@ bool wnn_sink_dequantize(struct pass_context *context, struct graph *graph)
             node->in[j] = source(node->in[j]);
         if (node->in_count == 0)
             continue;
-        if (node->op == WNN_OP_quantizeLinear) {
+        if (all && node->op == WNN_OP_quantizeLinear) {
             struct node *before = dequantized(node->in[0]);
             if (before && same_scale(before, node))
                 node->out[0]->link = before->in[0];
-        } else if (is_movement(node) && inputs_agree(node)) {
+        } else if (all && is_movement(node) && inputs_agree(node)) {
             if (!sink(context, graph, node))
                 return false;
         } else if (node->op == WNN_OP_reshape && !reshape_constants(context, graph, node)) {

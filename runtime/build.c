@@ -4,6 +4,7 @@
 // a copy of what the outputs depend on, the builder's thread compiles it.
 
 #include "ops/bind.h"
+#include "ops/shaping.h"
 #include "runtime/compile.h"
 #include "runtime/context.h"
 #include "runtime/graph_info.h"
@@ -114,6 +115,7 @@ struct build_request {
     struct graph graph;
     uint64_t limit; // nanoseconds that it may take; 0: any number
     bool compiled;  // the compiler took the graph
+    bool savable;
     struct compile_settings settings;
 };
 
@@ -125,17 +127,23 @@ static bool tensor_alive(const void *origin)
 
 static bool build(WNNContext context, struct build_request *request, WNNGraph graph, struct error *error)
 {
+    struct compile_job job = {.graph = &request->graph,
+                              .compiled = &request->compiled,
+                              .settings = &request->settings,
+                              .interrupt = &request->request.interrupt,
+                              .flow = request->request.callback.flow,
+                              .savable = request->savable};
     if (wnn_graph_is_symbolic(&request->graph)) {
         wnn_graph_info_begin(graph, &request->graph, request->request.callback.flow);
-        wnn_graph_info_failed(graph); // nothing is compiled yet
-        return wnn_late_create(graph, &request->graph, &request->settings, error);
+        wnn_graph_info_failed(graph); // no plan is made yet
+        return (wnn_graph_has_shaping(&request->graph) || wnn_graph_compile_recorded(context, &job, error)) &&
+               wnn_late_create(graph, &request->graph, &request->settings, error);
     }
-    const struct compile_job job = {.graph = &request->graph,
-                                    .compiled = &request->compiled,
-                                    .settings = &request->settings,
-                                    .interrupt = &request->request.interrupt,
-                                    .flow = request->request.callback.flow};
-    if (!wnn_graph_compile(context, &job, graph, error)) {
+    if (request->settings.shares && !(job.derived = wnn_derived_create(&context->allocator, &request->graph)))
+        return wnn_fail_memory(error);
+    bool done = wnn_graph_compile(context, &job, graph, error);
+    wnn_derived_unref(job.derived);
+    if (!done) {
         wnn_graph_info_failed(graph);
         return wnn_fail(error, WNNStatus_OperationError, "build: the backend %s cannot build the graph",
                         context->backend->name);
@@ -151,15 +159,7 @@ static bool run_build(WNNContext context, struct request *base, struct error *er
         return true;
     wnn_request_begin(base, request->limit);
     WNNGraph graph = wnn_graph_create(context, &request->graph, error);
-    if (graph && build(context, request, graph, error)) {
-        atomic_fetch_add(&context->graph_count, 1);
-        base->graph = graph;
-        return true;
-    }
-    if (graph)
-        wnn_graph_unref(graph);
-    wnn_budget_give(context->budget, WNNResource_Objects, 1);
-    return !context->backend->lost || !context->backend->lost(context->state);
+    return wnn_graph_hand_over(context, base, graph, graph && build(context, request, graph, error));
 }
 
 static void drop_build(WNNContext context, struct request *base)
@@ -215,8 +215,11 @@ WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount, cons
     callback.flow = trace.flow;
     if (!callback.build)
         wnn_fail(&error, WNNStatus_TypeError, "build: there is no callback to take the graph");
-    wnn_check_callback(callbackInfo.nextInChain, 1u << WNNSType_TimeLimit, &callback, &error);
+    wnn_check_callback(callbackInfo.nextInChain, 1u << WNNSType_TimeLimit | 1u << WNNSType_Savable, &callback,
+                       &error);
     struct build_request *request = prepare(whole, outputCount, outputs, &error);
+    if (request)
+        request->savable = wnn_chained(callbackInfo.nextInChain, WNNSType_Savable) != NULL;
     if (request)
         request->limit = wnn_time_limit(callbackInfo.nextInChain, whole->context->limits.maxBuildNanoseconds);
     if (!callback.build)

@@ -12,16 +12,27 @@ struct compile_job {
     bool *compiled;      // set when it does
     const struct compile_settings *settings;
     const struct interrupt *interrupt;
-    uint64_t flow;             // of the build in a trace, or 0
-    struct packings *packings; // that it shares with others, or NULL
+    uint64_t flow; // of the build in a trace, or 0
+    bool savable;  // what saving needs is kept
+    bool loaded;   // the graph has been through the passes
+    // That it shares with others, or NULL.
+    struct derived *derived;
+    struct workspace *workspace;
 };
 
 // A graph without an executable, with the ports of `source`; NULL: no memory.
 WNNGraph wnn_graph_create(WNNContext context, const struct graph *source, struct error *error);
 
+// What is done once to a graph with sizes that are not known, which stays the job's.
+bool wnn_graph_compile_recorded(WNNContext context, const struct compile_job *job, struct error *error);
+
 // Gives it a plan and an executable, on the builder's thread.
 bool wnn_graph_compile(WNNContext context, const struct compile_job *job, WNNGraph graph,
                        struct error *error);
+
+// The graph becomes the request's if it was made, and is let go otherwise, as is what was taken for it.
+// Returns whether the context goes on.
+bool wnn_graph_hand_over(WNNContext context, struct request *request, WNNGraph graph, bool made);
 
 // Lets the context know that there is an executable to be released.
 void wnn_graph_publish(WNNGraph graph);

@@ -81,7 +81,8 @@ static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
 {
     static const WNNLimits default_limits = WNN_LIMITS_INIT;
     if (!wnn_check_chain(d->nextInChain,
-                         1u << WNNSType_VulkanDevice | 1u << WNNSType_Trace | 1u << WNNSType_Log,
+                         1u << WNNSType_VulkanDevice | 1u << WNNSType_Trace | 1u << WNNSType_Log |
+                             1u << WNNSType_ContextNumerics,
                          "context descriptor", error) ||
         !wnn_check_chain(d->lostCallbackInfo.nextInChain, 0, "lost callback info", error) ||
         !wnn_check_chain(d->errorCallbackInfo.nextInChain, 0, "error callback info", error))
@@ -108,6 +109,12 @@ static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
     if (d->parallelFor && (!d->parallelFor->parallelFor || d->parallelFor->concurrency == 0))
         return wnn_fail(error, WNNStatus_TypeError,
                         "parallelFor: a function and a concurrency of at least 1 are needed");
+    const WNNContextNumerics *numerics = wnn_chained(d->nextInChain, WNNSType_ContextNumerics);
+    if (numerics && (numerics->numerics < WNNNumerics_Default || numerics->numerics > WNNNumerics_Fast))
+        return wnn_fail(error, WNNStatus_TypeError, "numerics %d do not exist", (int)numerics->numerics);
+    if (numerics && d->strictNumerics && numerics->numerics != WNNNumerics_Strict)
+        return wnn_fail(error, WNNStatus_TypeError,
+                        "numerics: strictNumerics is set, which allows only Strict");
     const WNNTrace *trace = wnn_chained(d->nextInChain, WNNSType_Trace);
     if (trace && !trace->event)
         return wnn_fail(error, WNNStatus_TypeError, "trace: a function for its events is needed");
@@ -207,6 +214,7 @@ static void *worker(void *argument)
     const struct backend_options options = {.allocator = &context->allocator,
                                             .parallel = &context->parallel,
                                             .strict_numerics = context->strict_numerics,
+                                            .fast_numerics = context->fast_numerics,
                                             .power_preference = context->power_preference,
                                             .device = wnn_string(descriptor->device),
                                             .external =
@@ -329,7 +337,10 @@ static bool create_context(const struct backend *backend, const WNNContextDescri
     context->lost_callback = descriptor->lostCallbackInfo;
     context->error_callback = descriptor->errorCallbackInfo;
     context->accelerated = descriptor->accelerated;
-    context->strict_numerics = descriptor->strictNumerics;
+    const WNNContextNumerics *numerics = wnn_chained(descriptor->nextInChain, WNNSType_ContextNumerics);
+    context->strict_numerics =
+        descriptor->strictNumerics || (numerics && numerics->numerics == WNNNumerics_Strict);
+    context->fast_numerics = numerics && numerics->numerics == WNNNumerics_Fast;
     context->external = external != NULL;
     if (external)
         context->external_device = *external;
@@ -554,12 +565,29 @@ uint32_t wnn_context_threads(WNNContext context)
     return context->parallel.threads;
 }
 
+void wnn_context_set_sharing(WNNContext context, bool shares)
+{
+    pthread_mutex_lock(&context->queue.lock);
+    context->compile.shares = shares;
+    pthread_mutex_unlock(&context->queue.lock);
+}
+
 void wnn_context_set_compile_options(WNNContext context, uint32_t skip, bool verify,
                                      void (*observe)(void *argument, const char *pass,
                                                      const struct graph *graph),
                                      void *observer)
 {
     pthread_mutex_lock(&context->queue.lock);
-    context->compile = (struct compile_settings){skip, verify, observe, observer};
+    context->compile.skip = skip;
+    context->compile.verify = verify;
+    context->compile.observe = observe;
+    context->compile.observer = observer;
+    pthread_mutex_unlock(&context->queue.lock);
+}
+
+void wnn_context_set_explainer(WNNContext context, struct explainer explainer)
+{
+    pthread_mutex_lock(&context->queue.lock);
+    context->compile.explainer = explainer;
     pthread_mutex_unlock(&context->queue.lock);
 }

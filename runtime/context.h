@@ -25,6 +25,13 @@ void wnn_context_set_compile_options(WNNContext context, uint32_t skip, bool ver
                                                      const struct graph *graph),
                                      void *observer);
 
+// Compiles graphs of known sizes as specializations of others are, from now on, so that they give the same
+// bits.
+void wnn_context_set_sharing(WNNContext context, bool shares);
+
+// Who is told what the passes say of their patterns, on the thread that builds; explain NULL: nobody.
+void wnn_context_set_explainer(WNNContext context, struct explainer explainer);
+
 // The plan of a built graph: valid while the graph is held and neither it nor its context is destroyed.
 const struct plan *wnn_graph_plan(WNNGraph graph);
 

@@ -9,6 +9,7 @@
 #define RUNTIME_INTERNAL_H_
 
 #include "compiler/aliases.h"
+#include "compiler/explain.h"
 #include "lib/log.h"
 #include "lib/parallel.h"
 #include "lib/string_pool.h"
@@ -36,7 +37,7 @@ struct WNNContextImpl {
     WNNLimits limits;
     WNNContextLostCallbackInfo lost_callback;
     WNNErrorCallbackInfo error_callback;
-    bool accelerated, strict_numerics;
+    bool accelerated, strict_numerics, fast_numerics;
     bool external; // the device is the caller's, who is told when it is not used any more
     WNNVulkanDevice external_device;
     WNNPowerPreference power_preference;
@@ -75,8 +76,10 @@ struct WNNContextImpl {
     struct compile_settings {
         uint32_t skip;
         bool verify;
+        bool shares; // tests: graphs of known sizes are compiled as specializations are
         void (*observe)(void *argument, const char *pass, const struct graph *graph);
         void *observer;
+        struct explainer explainer;
     } compile;
     enum {
         WORKER_STARTS,
@@ -128,6 +131,7 @@ struct WNNGraphImpl {
     struct aliases aliases; // of these, once there is an executable
     struct late *late;      // of a graph with sizes that are not known, which has no executable; or NULL
     WNNGraph parent;        // of a specialization: whose it is, for comparison only; or NULL
+    bool savable;           // its plan has all that its nodes were packed of
     // Of a specialization, under the queue's lock.
     enum {
         FORM_ORDINARY,
@@ -182,8 +186,6 @@ WNNStatus wnn_context_report(WNNContext context, const struct error *error);
 bool wnn_take_object(WNNContext context, struct error *error);
 
 // limits.c
-// The data types that an operand of an operator may have on the context's backend.
-uint32_t wnn_supported_types(const struct backend *backend, enum op op, const struct op_row *row);
 bool wnn_limits_create(WNNContext context, struct error *error);
 
 // parallel.c

@@ -21,7 +21,9 @@ struct specialization {
 
 struct late {
     struct graph recorded; // does not change
-    struct packings *packings;
+    // What specializations share, on the builder's thread.
+    struct derived *derived;
+    struct workspace workspace;
     struct compile_settings settings;
     // Under the queue's lock.
     struct specialization *first; // used last
@@ -33,11 +35,12 @@ bool wnn_late_create(WNNGraph graph, struct graph *recorded, const struct compil
     struct late *late = wnn_allocate_zero(&graph->context->allocator, sizeof *late);
     if (!late)
         return wnn_fail_memory(error);
-    late->packings = wnn_packings_create(&graph->context->allocator, recorded);
-    if (!late->packings) {
+    late->derived = wnn_derived_create(&graph->context->allocator, recorded);
+    if (!late->derived) {
         wnn_release(&graph->context->allocator, late);
         return wnn_fail_memory(error);
     }
+    late->workspace.allocator = &graph->context->allocator;
     late->settings = *settings;
     late->recorded = *recorded;
     *recorded = (struct graph){0};
@@ -75,7 +78,8 @@ void wnn_late_destroy(WNNGraph graph)
 void wnn_late_free(WNNGraph graph)
 {
     wnn_late_destroy(graph);
-    wnn_packings_unref(graph->late->packings);
+    wnn_derived_unref(graph->late->derived);
+    wnn_workspace_unref(graph->late->workspace.last);
     wnn_graph_free(&graph->late->recorded);
     wnn_release(&graph->context->allocator, graph->late);
 }
@@ -168,11 +172,13 @@ static bool run_specialize(WNNContext context, struct request *base, struct erro
     const struct compile_job job = {.graph = &request->graph,
                                     .compiled = &request->compiled,
                                     .settings = &request->from->late->settings,
-                                    .packings = request->from->late->packings,
+                                    .derived = request->from->late->derived,
+                                    .workspace = &request->from->late->workspace,
                                     .flow = request->from->info.info.id,
                                     .interrupt = &base->interrupt};
     struct error fault = {0};
     if (wnn_graph_compile(context, &job, graph, &fault)) {
+        graph->info.info.recordedOperators = request->from->info.info.recordedOperators;
         wnn_graph_publish(graph);
         weigh(request->from, graph);
         tell(graph, NULL);
@@ -343,6 +349,11 @@ void wnn_late_for_each(WNNGraph graph, void (*visit)(WNNGraph specialization, vo
 {
     for (struct specialization *item = graph->late->first; item; item = item->next)
         visit(item->graph, argument);
+}
+
+struct derived_size wnn_late_derived(WNNGraph graph)
+{
+    return wnn_derived_size(graph->late->derived);
 }
 
 bool wnn_late_describe(WNNGraph graph, uint32_t size, WNNDimension *dimension)

@@ -18,6 +18,9 @@ bool wnn_late_create(WNNGraph graph, struct graph *recorded, const struct compil
 // none. It may still have to be compiled, on the builder's thread. Any thread.
 WNNGraph wnn_late_specialize(WNNGraph graph, const struct shape *shapes, struct error *error);
 
+// What the specializations share, while none is being compiled.
+struct derived_size wnn_late_derived(WNNGraph graph);
+
 // What a size of the graph is; false: none.
 bool wnn_late_describe(WNNGraph graph, uint32_t size, WNNDimension *dimension);
 

@@ -12,19 +12,6 @@
 
 #define ALL_TYPES (F32 | F16 | I32 | U32 | I64 | U64 | I8 | U8 | I4 | U4)
 
-uint32_t wnn_supported_types(const struct backend *backend, enum op op, const struct op_row *row)
-{
-    uint32_t types = row->types;
-    if (types & WNN_SAME) {
-        unsigned wanted = types & ~WNN_SAME, index = 0;
-        const struct op_row *other = wnn_ops[op].rows;
-        while (other->name && !(wnn_op_row_is_input(other) && index++ == wanted))
-            other++;
-        types = other->name ? wnn_supported_types(backend, op, other) : ALL_TYPES;
-    }
-    return backend->types ? types & backend->types(op, row) : types;
-}
-
 bool wnn_limits_create(WNNContext context, struct error *error)
 {
     size_t operands = 0;

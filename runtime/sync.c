@@ -4,6 +4,8 @@
 
 #include "runtime/internal.h"
 
+#include <webnn/compiled.h>
+
 // Where the caller wants the result.
 struct result {
     WNNStatus status;
@@ -82,6 +84,40 @@ WNNStatus wnnGraphBuilderBuildSync(WNNGraphBuilder builder, size_t outputCount,
     finish(context, &result, wnnGraphBuilderBuild(builder, outputCount, outputs, info));
     *graph = made;
     return result.status;
+}
+
+WNNStatus wnnContextLoadGraphSync(WNNContext context, const WNNLoadGraphDescriptor *descriptor,
+                                  WNNGraph *graph, size_t capacity, char *message)
+{
+    WNNGraph made = NULL;
+    struct result result = {WNNStatus_UnknownError, &made, capacity, message};
+    const WNNExternalBytes *bytes = descriptor ? &descriptor->bytes : NULL;
+    bool begun = begin(context, &result);
+    if (graph)
+        *graph = NULL;
+    if (begun && graph) {
+        WNNBuildCallbackInfo info = {NULL, WNNCallbackMode_WaitAnyOnly, on_build, &result, NULL};
+        finish(context, &result, wnnContextLoadGraph(context, descriptor, info));
+        *graph = made;
+        return result.status;
+    }
+    if (begun) {
+        set_message(&result, wnn_string_view(STRING("load: no place for the graph")));
+        result.status = WNNStatus_TypeError;
+    }
+    if (bytes && bytes->release)
+        bytes->release(bytes->data, bytes->byteLength, bytes->userdata1, bytes->userdata2);
+    return result.status;
+}
+
+WNNStatus wnnGraphSaveSync(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor, size_t capacity,
+                           char *message)
+{
+    struct result result = {WNNStatus_UnknownError, NULL, capacity, message};
+    WNNContext context = graph ? graph->context : NULL;
+    if (!begin(context, &result))
+        return result.status;
+    return finish(context, &result, wnnGraphSave(graph, descriptor, tell(&result)));
 }
 
 WNNStatus wnnContextComputeSync(WNNContext context, const WNNComputeDescriptor *descriptor, size_t capacity,

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writing a plan in the format of webnn/compiled.h.
+
+#include "compiler/stored.h"
+
+#include "lib/checksum.h"
+#include "lib/sha256.h"
+#include "ops/attrs.h"
+#include "ops/sink.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct blob {
+    const void *data;
+    uint64_t bytes;
+};
+
+struct writer {
+    const struct store *store;
+    struct arena arena;
+    struct sink sink; // the head
+    struct blob *blobs;
+    size_t blob_count, blob_capacity;
+    uint32_t *number; // by operand
+    struct node_weights {
+        const void *data;
+        uint32_t node, blob;
+    } * weights;          // by node, of those that have some, by address
+    uint32_t *weights_of; // by node: a blob, or STORED_NONE
+    struct error *error;
+};
+
+void wnn_stored_library(struct text *text)
+{
+    wnn_text_add(text, "%d.%d.%d %s", WNN_VERSION_MAJOR, WNN_VERSION_MINOR, WNN_VERSION_PATCH,
+                 wnn_fingerprint);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What data there are
+// ---------------------------------------------------------------------------------------------------------------
+
+// Adds bytes to the data; STORED_NONE: no memory, or too many.
+static uint32_t add_blob(struct writer *writer, const void *data, uint64_t bytes)
+{
+    struct blob *blobs = wnn_arena_grow(&writer->arena, writer->blobs, writer->blob_count,
+                                        &writer->blob_capacity, sizeof *blobs);
+    if (!blobs || writer->blob_count >= STORED_NONE)
+        return STORED_NONE;
+    writer->blobs = blobs;
+    writer->blobs[writer->blob_count] = (struct blob){data, bytes};
+    return (uint32_t)writer->blob_count++;
+}
+
+static int compare_weights(const void *a, const void *b)
+{
+    const struct node_weights *x = a, *y = b;
+    if (x->data != y->data)
+        return (uintptr_t)x->data < (uintptr_t)y->data ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+// Nodes that share packed weights share a blob, which has its place by the first of them.
+static bool collect_weights(struct writer *writer)
+{
+    const struct store *store = writer->store;
+    const struct graph *graph = &store->plan->graph;
+    size_t count = 0;
+    writer->weights = wnn_arena_allocate(&writer->arena, graph->node_count * sizeof *writer->weights);
+    writer->weights_of = wnn_arena_allocate(&writer->arena, graph->node_count * sizeof *writer->weights_of);
+    uint64_t *bytes = wnn_arena_allocate(&writer->arena, graph->node_count * sizeof *bytes);
+    uint32_t *first = wnn_arena_allocate(&writer->arena, graph->node_count * sizeof *first);
+    if (!writer->weights || !writer->weights_of || !bytes || !first)
+        return wnn_fail_memory(writer->error);
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const void *data = store->backend->packed_weights(store->executable, graph->nodes[i], &bytes[i]);
+        writer->weights_of[i] = STORED_NONE;
+        if (bytes[i])
+            writer->weights[count++] = (struct node_weights){data, (uint32_t)i, STORED_NONE};
+    }
+    if (count)
+        qsort(writer->weights, count, sizeof *writer->weights, compare_weights);
+    for (size_t i = 0; i < count; i++) {
+        bool same = i && writer->weights[i - 1].data == writer->weights[i].data;
+        first[writer->weights[i].node] = same ? first[writer->weights[i - 1].node] : writer->weights[i].node;
+    }
+    for (size_t i = 0; i < graph->node_count; i++) {
+        if (!bytes[i])
+            continue;
+        const void *data = store->backend->packed_weights(store->executable, graph->nodes[i], &bytes[i]);
+        uint32_t blob = first[i] == i ? add_blob(writer, data, bytes[i]) : writer->weights_of[first[i]];
+        if (blob == STORED_NONE)
+            return wnn_fail_memory(writer->error);
+        writer->weights_of[i] = blob;
+    }
+    return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Attributes: in the order of the table, without names; rows of one member stand there once
+// ---------------------------------------------------------------------------------------------------------------
+
+static void put_attrs(struct sink *sink, enum op op, const void *attrs);
+
+static void put_activations(struct sink *sink, const WNNActivationList *list)
+{
+    wnn_sink_u32(sink, (uint32_t)list->count);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct activation *activation = wnn_activation(list->data[i]);
+        wnn_sink_text(sink,
+                      (struct string){wnn_ops[activation->op].name, strlen(wnn_ops[activation->op].name)});
+        put_attrs(sink, (enum op)activation->op, activation->attrs);
+    }
+}
+
+static void put_list(struct sink *sink, const char *at)
+{
+    WNNUint32List list; // that of floats has the same layout
+    memcpy(&list, at, sizeof list);
+    if (list.count == WNN_LIST_ABSENT)
+        wnn_sink_u32(sink, STORED_NONE);
+    else
+        wnn_sink_words(sink, list.data, list.count);
+}
+
+static void put_attr(struct sink *sink, const struct op_row *row, const char *at)
+{
+    union {
+        uint32_t u32;
+        bool boolean;
+        double f64;
+        WNNNumber number;
+        WNNActivationList activations;
+    } value = {0};
+    uint64_t bits;
+    switch (row->attr) {
+    case ATTR_u32s:
+    case ATTR_f32s:
+        put_list(sink, at);
+        return;
+    case ATTR_activation: // is a node of its own, or fused
+        return;
+    default:
+        break;
+    }
+    memcpy(&value, at, wnn_attr_bytes(row->attr));
+    switch (row->attr) {
+    case ATTR_bool:
+        wnn_sink_u32(sink, value.boolean);
+        break;
+    case ATTR_f64:
+        wnn_sink_f64(sink, value.f64);
+        break;
+    case ATTR_number:
+        memcpy(&bits, &value.number.value, sizeof bits);
+        wnn_sink_u32(sink, (uint32_t)value.number.type);
+        wnn_sink_u64(sink, value.number.type == WNNNumberType_Undefined ? 0 : bits);
+        break;
+    case ATTR_activations:
+        put_activations(sink, &value.activations);
+        break;
+    default: // 32 bits
+        wnn_sink_u32(sink, value.u32);
+        break;
+    }
+}
+
+static void put_attrs(struct sink *sink, enum op op, const void *attrs)
+{
+    const struct op_info *info = &wnn_ops[op];
+    for (const struct op_row *row = info->rows; row->name; row++)
+        if (row->kind == ROW_ATTRIBUTE && wnn_op_row_is_first(info, row))
+            put_attr(sink, row, (const char *)attrs + row->offset);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Nodes
+// ---------------------------------------------------------------------------------------------------------------
+
+static void put_name(struct sink *sink, enum op op)
+{
+    wnn_sink_text(sink, (struct string){wnn_ops[op].name, strlen(wnn_ops[op].name)});
+}
+
+static void put_type(struct sink *sink, const struct descriptor *type)
+{
+    wnn_sink_kind(sink, type->type, type->shape.rank);
+    for (unsigned i = 0; i < type->shape.rank; i++)
+        wnn_sink_u32(sink, type->shape.dim[i]);
+}
+
+static void put_operands(struct writer *writer, struct operand *const *operands, unsigned count)
+{
+    wnn_sink_u32(&writer->sink, count);
+    for (unsigned i = 0; i < count; i++)
+        wnn_sink_u32(&writer->sink, operands[i] ? writer->number[operands[i]->index] : STORED_NONE);
+}
+
+static void put_steps(struct sink *sink, const struct elementwise_step *steps, unsigned count)
+{
+    wnn_sink_u32(sink, count);
+    for (unsigned i = 0; i < count; i++) {
+        put_name(sink, (enum op)steps[i].op);
+        wnn_sink_u32(sink, steps[i].in_count);
+        for (unsigned j = 0; j < steps[i].in_count; j++)
+            wnn_sink_u32(sink, steps[i].in[j]);
+        wnn_sink_u32(sink, steps[i].output == WNN_NO_OUTPUT ? STORED_NONE : steps[i].output);
+        put_type(sink, &steps[i].type);
+        put_attrs(sink, (enum op)steps[i].op, steps[i].attrs);
+    }
+}
+
+static void put_expression(struct writer *writer, const struct node *node, const struct expression *fused)
+{
+    unsigned turn = 0; // in which it was put there
+    for (const struct expression *before = fused->next; before; before = before->next)
+        turn++;
+    const struct descriptor of = {fused->from, fused->steps[fused->count - 1].type.shape};
+    wnn_sink_u32(&writer->sink, fused->at);
+    wnn_sink_u32(&writer->sink, turn);
+    put_type(&writer->sink, &of);
+    put_operands(writer, node->in + fused->first, fused->operand_count);
+    put_steps(&writer->sink, fused->steps, fused->count);
+}
+
+// That at the output is the last: a reader knows then what it is of.
+static void put_fused(struct writer *writer, const struct node *node)
+{
+    const struct expression *output = wnn_fused(node, WNN_AT_OUTPUT);
+    unsigned count = 0;
+    for (const struct expression *fused = node->fused; fused; fused = fused->next)
+        count++;
+    wnn_sink_u32(&writer->sink, count);
+    for (const struct expression *fused = node->fused; fused; fused = fused->next)
+        if (fused != output)
+            put_expression(writer, node, fused);
+    if (output)
+        put_expression(writer, node, output);
+}
+
+static void put_node(struct writer *writer, const struct node *node)
+{
+    struct sink *sink = &writer->sink;
+    const void *attrs;
+    WNNArgMinMaxAxesOptions axes;
+    enum op op = wnn_op_form((enum op)node->op, node->attrs, &axes, &attrs);
+    put_name(sink, op);
+    wnn_sink_text(sink, node->label);
+    put_operands(writer, node->in, node->in_count);
+    put_attrs(sink, op, attrs);
+    if (op == WNN_OP_elementwise) {
+        const struct elementwise_attrs *chain = attrs;
+        put_steps(sink, chain->steps, chain->count);
+    }
+    put_fused(writer, node);
+    wnn_sink_u32(sink, writer->weights_of[node->index]);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The graph
+// ---------------------------------------------------------------------------------------------------------------
+
+// Inputs, constants that somebody reads, results of nodes: their numbers, in this order.
+static bool number_operands(struct writer *writer, size_t *constant_count, uint32_t **blob_of)
+{
+    const struct graph *graph = &writer->store->plan->graph;
+    uint32_t next = 0;
+    unsigned char *read = wnn_arena_allocate(&writer->arena, graph->operand_count);
+    writer->number = wnn_arena_allocate(&writer->arena, graph->operand_count * sizeof *writer->number);
+    *blob_of = wnn_arena_allocate(&writer->arena, graph->operand_count * sizeof **blob_of);
+    if (!read || !writer->number || !*blob_of)
+        return wnn_fail_memory(writer->error);
+    for (size_t i = 0; i < graph->operand_count; i++)
+        writer->number[i] = STORED_NONE;
+    for (size_t i = 0; i < graph->node_count; i++)
+        for (unsigned j = 0; j < wnn_operand_count(graph->nodes[i]); j++)
+            if (graph->nodes[i]->in[j])
+                read[graph->nodes[i]->in[j]->index] = 1;
+    for (size_t i = 0; i < graph->output_count; i++)
+        read[graph->outputs[i].operand->index] = 1;
+    for (size_t i = 0; i < graph->input_count; i++)
+        writer->number[graph->inputs[i].operand->index] = next++;
+    *constant_count = 0;
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        const struct constant *constant = graph->operands[i]->constant;
+        if (!constant || !read[i])
+            continue;
+        writer->number[i] = next++;
+        (*blob_of)[(*constant_count)++] =
+            constant->data ? add_blob(writer, constant->data, constant->bytes) : STORED_NONE;
+    }
+    for (size_t i = 0; i < graph->node_count; i++)
+        for (unsigned j = 0; j < graph->nodes[i]->out_count; j++)
+            writer->number[graph->nodes[i]->out[j]->index] = next++;
+    return true;
+}
+
+static void put_blobs(struct writer *writer)
+{
+    for (size_t i = 0; i < writer->blob_count; i++)
+        wnn_sink_u64(&writer->sink, writer->blobs[i].bytes);
+}
+
+static bool put_graph(struct writer *writer)
+{
+    const struct graph *graph = &writer->store->plan->graph;
+    struct sink *sink = &writer->sink;
+    size_t constant_count = 0;
+    uint32_t *blob_of = NULL;
+    if (!number_operands(writer, &constant_count, &blob_of) || !collect_weights(writer))
+        return false;
+    const size_t counts[] = {graph->input_count, constant_count, graph->node_count, graph->output_count,
+                             writer->blob_count};
+    for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        wnn_sink_u32(sink, (uint32_t)counts[i]);
+    put_blobs(writer);
+    for (size_t i = 0; i < graph->input_count; i++) {
+        put_type(sink, &graph->inputs[i].operand->type);
+        wnn_sink_text(sink, graph->inputs[i].name);
+    }
+    for (size_t i = 0, constant = 0; constant < constant_count; i++) {
+        const struct operand *operand = graph->operands[i];
+        if (!operand->constant || writer->number[i] != graph->input_count + constant)
+            continue;
+        put_type(sink, &operand->type);
+        wnn_sink_u32(sink, blob_of[constant++]);
+    }
+    for (size_t i = 0; i < graph->node_count; i++)
+        put_node(writer, graph->nodes[i]);
+    for (size_t i = 0; i < graph->output_count; i++) {
+        wnn_sink_text(sink, graph->outputs[i].name);
+        wnn_sink_u32(sink, writer->number[graph->outputs[i].operand->index]);
+    }
+    return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// All of it
+// ---------------------------------------------------------------------------------------------------------------
+
+static const char zeros[WNN_ALIGNMENT + WNN_SLACK];
+
+// The zeros behind a blob at `offset`.
+static size_t padding(uint64_t offset, uint64_t bytes)
+{
+    uint64_t next = 0;
+    wnn_stored_next(offset, bytes, &next);
+    return (size_t)(next - offset - bytes);
+}
+
+static uint64_t data_bytes(const struct writer *writer)
+{
+    uint64_t at = 0;
+    for (size_t i = 0; i < writer->blob_count; i++)
+        at += writer->blobs[i].bytes + padding(at, writer->blobs[i].bytes);
+    return at;
+}
+
+// As if they were one piece: blobs begin at whole lines.
+static uint64_t data_checksum(const struct writer *writer)
+{
+    struct checksum checksum;
+    uint64_t at = 0;
+    wnn_checksum_begin(&checksum);
+    for (size_t i = 0; i < writer->blob_count; i++) {
+        const struct blob *blob = &writer->blobs[i];
+        size_t lines = wnn_aligned((size_t)blob->bytes), rest = padding(at, blob->bytes);
+        wnn_checksum_add(&checksum, blob->data, (size_t)blob->bytes);
+        wnn_checksum_add(&checksum, zeros, (size_t)blob->bytes + rest - lines);
+        at += blob->bytes + rest;
+    }
+    return wnn_checksum_end(&checksum);
+}
+
+static bool hand_out(struct writer *writer, const void *bytes, size_t size, uint64_t *rest)
+{
+    const struct store *store = writer->store;
+    if (size == 0)
+        return true;
+    *rest -= size;
+    WNNStatus status = store->write(bytes, size, *rest, store->userdata1, store->userdata2);
+    return status == WNNStatus_Success ||
+           wnn_fail(writer->error, status, "save: the bytes could not be written");
+}
+
+static bool hand_out_all(struct writer *writer)
+{
+    uint64_t at = 0, rest = writer->sink.size + data_bytes(writer);
+    if (!hand_out(writer, writer->sink.bytes, writer->sink.size, &rest))
+        return false;
+    for (size_t i = 0; i < writer->blob_count; i++) {
+        const struct blob *blob = &writer->blobs[i];
+        size_t behind = padding(at, blob->bytes);
+        if (!hand_out(writer, blob->data, (size_t)blob->bytes, &rest) ||
+            !hand_out(writer, zeros, behind, &rest))
+            return false;
+        at += blob->bytes + behind;
+    }
+    return true;
+}
+
+static void fill_header(struct writer *writer)
+{
+    unsigned char *header = writer->sink.bytes;
+    struct sha256 hash;
+    memcpy(header, STORED_MAGIC, 8);
+    wnn_store_u32(header + 8, STORED_VERSION);
+    wnn_store_u32(header + 12, writer->store->strict ? STORED_STRICT : 0);
+    wnn_store_u64(header + 16, writer->sink.size + data_bytes(writer));
+    wnn_store_u64(header + 24, writer->sink.size);
+    wnn_store_u64(header + STORED_CHECKSUM_AT, data_checksum(writer));
+    wnn_sha256_begin(&hash);
+    wnn_sha256_add(&hash, header, writer->sink.size);
+    wnn_sha256_end(&hash, header + STORED_DIGEST_AT);
+}
+
+static void put_text(struct writer *writer)
+{
+    const struct store *store = writer->store;
+    char library[64], target[STORED_TARGET_TEXT];
+    struct text library_text = TEXT(library), target_text = TEXT(target);
+    wnn_stored_library(&library_text);
+    target[0] = 0;
+    store->backend->describe_target(store->state, &target_text);
+    wnn_sink_text(&writer->sink, (struct string){library, library_text.length});
+    wnn_sink_text(&writer->sink, (struct string){store->backend->name, strlen(store->backend->name)});
+    wnn_sink_text(&writer->sink, (struct string){target, target_text.length});
+}
+
+static bool write_all(struct writer *writer)
+{
+    wnn_sink_add(&writer->sink, STORED_HEADER_BYTES);
+    put_text(writer);
+    if (!put_graph(writer))
+        return false;
+    wnn_sink_add(&writer->sink, wnn_aligned(writer->sink.size) - writer->sink.size);
+    if (writer->sink.full)
+        return wnn_fail_memory(writer->error);
+    fill_header(writer);
+    return hand_out_all(writer);
+}
+
+bool wnn_store_plan(const struct store *store, struct error *error)
+{
+    struct writer writer = {.store = store, .error = error};
+    wnn_arena_init(&writer.arena, store->allocator);
+    writer.sink.arena = &writer.arena;
+    bool done = write_all(&writer);
+    wnn_arena_free(&writer.arena);
+    return done;
+}

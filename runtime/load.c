@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From bytes to a graph: as a build, whose passes have run elsewhere.
+
+#include "compiler/stored.h"
+#include "runtime/compile.h"
+#include "runtime/graph_info.h"
+#include "runtime/request.h"
+#include "runtime/submit.h"
+#include "runtime/trace.h"
+
+#include <webnn/compiled.h>
+
+struct load_request {
+    struct request request;
+    struct graph graph;
+    struct constant *source; // the bytes that are lent
+    bool compiled;           // the compiler took the graph
+    uint64_t limit;          // nanoseconds that it may take; 0: any number
+    WNNAuthenticateCallback authenticate;
+    void *userdata1, *userdata2;
+    bool skip_data_check;
+    struct compile_settings settings;
+};
+
+static bool authenticate(const struct load_request *request, struct error *error)
+{
+    if (!request->authenticate)
+        return true;
+    WNNStatus status = request->authenticate(request->source->data, request->source->bytes,
+                                             request->userdata1, request->userdata2);
+    return status == WNNStatus_Success ||
+           wnn_fail(error, status, "load: the host did not authenticate the bytes");
+}
+
+static bool read_graph(WNNContext context, struct load_request *request, struct error *error)
+{
+    const struct load load = {.backend = context->backend,
+                              .state = context->state,
+                              .limits = &context->limits,
+                              .source = request->source,
+                              .strict = context->strict_numerics,
+                              .skip_data_check = request->skip_data_check};
+    return authenticate(request, error) && wnn_load_graph(&load, &request->graph, error);
+}
+
+static bool compile(WNNContext context, struct load_request *request, WNNGraph graph, struct error *error)
+{
+    const struct compile_job job = {.graph = &request->graph,
+                                    .compiled = &request->compiled,
+                                    .settings = &request->settings,
+                                    .interrupt = &request->request.interrupt,
+                                    .flow = request->request.callback.flow,
+                                    .savable = true,
+                                    .loaded = true};
+    if (!wnn_graph_compile(context, &job, graph, error)) {
+        wnn_graph_info_failed(graph);
+        return wnn_fail(error, WNNStatus_OperationError, "load: the backend %s cannot build the graph",
+                        context->backend->name);
+    }
+    wnn_graph_publish(graph);
+    return true;
+}
+
+static bool run_load(WNNContext context, struct request *base, struct error *error)
+{
+    struct load_request *request = (struct load_request *)base;
+    if (!wnn_take_object(context, error))
+        return true;
+    wnn_request_begin(base, request->limit);
+    WNNGraph graph =
+        read_graph(context, request, error) ? wnn_graph_create(context, &request->graph, error) : NULL;
+    return wnn_graph_hand_over(context, base, graph, graph && compile(context, request, graph, error));
+}
+
+static void drop_load(WNNContext context, struct request *base)
+{
+    (void)context;
+    struct load_request *request = (struct load_request *)base;
+    if (!request->compiled)
+        wnn_graph_free(&request->graph);
+    wnn_constant_unref(request->source);
+}
+
+static const struct request_kind load_kind = {
+    .run = run_load, .drop = drop_load, .builds = true, .interruptible = true};
+
+// The bytes are the request's from here on, also if there is none.
+static struct load_request *prepare(WNNContext context, const WNNLoadGraphDescriptor *descriptor,
+                                    struct error *error)
+{
+    const WNNExternalBytes *bytes = &descriptor->bytes;
+    struct load_request *request = NULL;
+    if (error->status == WNNStatus_Success && wnn_context_usable(context, error) &&
+        wnn_check_chain(descriptor->nextInChain, 0, "load graph descriptor", error) &&
+        wnn_check_chain(bytes->nextInChain, 0, "external bytes", error) &&
+        (bytes->data || wnn_fail(error, WNNStatus_TypeError, "load: there are no bytes")))
+        request = wnn_request_create(context, &load_kind, sizeof *request, error);
+    struct constant *source = request ? wnn_constant_lend(&context->allocator, bytes) : NULL;
+    if (!source) {
+        if (request) {
+            wnn_request_free(context, request);
+            wnn_fail_memory(error);
+        }
+        if (bytes->release)
+            bytes->release(bytes->data, bytes->byteLength, bytes->userdata1, bytes->userdata2);
+        return NULL;
+    }
+    request->source = source;
+    request->authenticate = descriptor->authenticate;
+    request->userdata1 = descriptor->userdata1;
+    request->userdata2 = descriptor->userdata2;
+    request->skip_data_check = descriptor->skipDataCheck;
+    pthread_mutex_lock(&context->queue.lock);
+    request->settings = context->compile;
+    pthread_mutex_unlock(&context->queue.lock);
+    wnn_graph_init(&request->graph, &context->allocator);
+    return request;
+}
+
+WNNFuture wnnContextLoadGraph(WNNContext context, const WNNLoadGraphDescriptor *descriptor,
+                              WNNBuildCallbackInfo callbackInfo)
+{
+    struct callback callback = {.mode = callbackInfo.mode,
+                                .build = callbackInfo.callback,
+                                .userdata1 = callbackInfo.userdata1,
+                                .userdata2 = callbackInfo.userdata2};
+    const WNNExternalBytes *bytes = descriptor ? &descriptor->bytes : NULL;
+    if (!context) {
+        if (bytes && bytes->release)
+            bytes->release(bytes->data, bytes->byteLength, bytes->userdata1, bytes->userdata2);
+        return wnn_refuse_without_context(&callback);
+    }
+    struct error error = {0};
+    struct trace_call trace;
+    wnn_trace_call(&trace, context, "loadGraph", (WNNStringView){0});
+    callback.flow = trace.flow;
+    if (!callback.build)
+        wnn_fail(&error, WNNStatus_TypeError, "load: there is no callback to take the graph");
+    wnn_check_callback(callbackInfo.nextInChain, 1u << WNNSType_TimeLimit, &callback, &error);
+    struct load_request *request = NULL;
+    if (descriptor)
+        request = prepare(context, descriptor, &error);
+    else
+        wnn_fail(&error, WNNStatus_TypeError, "load: there is no descriptor");
+    if (request)
+        request->limit = wnn_time_limit(callbackInfo.nextInChain, context->limits.maxBuildNanoseconds);
+    if (!callback.build)
+        wnn_context_report(context, &error);
+    WNNFuture future = wnn_submit(context, (struct request *)request, &callback, &error);
+    wnn_trace_return(&trace);
+    return future;
+}
+
+WNNStatus wnnGetCompiledGraphInfo(const void *data, size_t byteLength, WNNCompiledGraphInfo *info)
+{
+    struct error error = {0};
+    struct stored_head head;
+    if (!wnn_check_outputs(info, 1, sizeof *info, "compiled graph info", &error))
+        return error.status;
+    *info = (WNNCompiledGraphInfo)WNN_COMPILED_GRAPH_INFO_INIT;
+    if (!data)
+        return WNNStatus_TypeError;
+    if (!wnn_stored_read_head(data, byteLength, &head, &error))
+        return error.status;
+    info->library = head.library;
+    info->backend = head.backend;
+    info->target = head.target;
+    info->strictNumerics = head.strict;
+    info->headBytes = head.data_at;
+    info->dataBytes = byteLength - head.data_at;
+    return WNNStatus_Success;
+}
