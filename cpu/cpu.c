@@ -15,7 +15,7 @@
 struct cpu {
     struct allocator *allocator;
     const struct parallel *parallel;
-    bool strict_numerics;
+    bool strict_numerics, fast_numerics;
 };
 
 // A node with the descriptors of its tensors; their memory is found at each run.
@@ -27,7 +27,7 @@ struct step {
     struct xnnpack_step *xnnpack; // NULL: the operator's own kernel
     void *packed;                 // weights, for the operator's own kernel, or NULL
     size_t packed_bytes;
-    bool packed_shared; // it is of the packings
+    bool packed_shared; // with other plans
 };
 
 struct executable {
@@ -35,10 +35,11 @@ struct executable {
     struct arena records;
     struct step *steps;
     size_t step_count;
-    char *memory;              // plan->arena_bytes
-    bool *written;             // by output: for clear_outputs
-    struct constant **aligned; // by operand: a copy of external bytes that are not aligned, or NULL
-    struct packings *packings; // a reference, or NULL: nothing is shared
+    char *memory;                  // plan->arena_bytes, of its own but for
+    struct workspace_block *block; // a reference, or NULL
+    bool *written;                 // by output: for clear_outputs
+    struct constant **aligned;     // by operand: a copy of external bytes that are not aligned, or NULL
+    struct derived *derived;       // a reference, or NULL: nothing is shared
 };
 
 static bool create_cpu(const struct backend_options *options, void **state, struct error *error)
@@ -46,7 +47,8 @@ static bool create_cpu(const struct backend_options *options, void **state, stru
     struct cpu *cpu = wnn_allocate(options->allocator, sizeof *cpu);
     if (!cpu)
         return wnn_fail_memory(error);
-    *cpu = (struct cpu){options->allocator, options->parallel, options->strict_numerics};
+    *cpu =
+        (struct cpu){options->allocator, options->parallel, options->strict_numerics, options->fast_numerics};
     *state = cpu;
     return true;
 }
@@ -131,12 +133,20 @@ static bool can_fuse(void *state, const struct node *node)
 }
 
 // What is to compute the node; and why it is left to the kernel that can do everything, where the backend has
-// another for its operator.
-static void choose_lowering(const struct cpu *cpu, const struct kernel *kernel, struct node *node)
+// another for its operator. XNNPACK packs weights for one size.
+static void choose_lowering(const struct cpu *cpu, const struct kernel *kernel, struct node *node,
+                            bool shares)
 {
     const char *refusal = NULL;
-    bool xnnpack = wnn_xnnpack_accepts(node, &refusal), fast = kernel->fast && kernel->fast(node);
+    bool xnnpack = wnn_xnnpack_accepts(node, &refusal);
+    if (xnnpack && shares && node->in_count > 1) {
+        xnnpack = false;
+        refusal = "plans for other sizes share its weights";
+    }
+    bool fast = kernel->fast && kernel->fast(node);
+    bool rounds = cpu->fast_numerics && kernel->rounds && kernel->rounds(node);
     node->lowering = cpu->strict_numerics ? LOWER_NATIVE
+                     : rounds             ? LOWER_ROUNDED
                      : xnnpack            ? LOWER_XNNPACK
                      : fast               ? LOWER_FAST
                                           : LOWER_NATIVE;
@@ -154,13 +164,13 @@ static size_t native_scratch(const struct kernel *kernel, const struct node *nod
     return all > one ? all : one;
 }
 
-static bool partition(void *state, struct graph *graph, struct error *error)
+static bool partition(void *state, struct graph *graph, bool shares, struct error *error)
 {
     const struct cpu *cpu = state;
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
         const struct kernel *kernel = wnn_cpu_kernel(node);
-        choose_lowering(cpu, kernel, node);
+        choose_lowering(cpu, kernel, node, shares);
         if (kernel->choose && node->lowering != LOWER_XNNPACK) {
             void *choice = wnn_arena_allocate(&graph->arena, kernel->choice_bytes);
             if (!choice)
@@ -207,10 +217,13 @@ static void release(void *state, void *pointer)
         if (!executable->steps[i].packed_shared)
             wnn_release(cpu->allocator, executable->steps[i].packed);
     }
-    wnn_packings_unref(executable->packings);
+    wnn_derived_unref(executable->derived);
     for (size_t i = 0; executable->aligned && i < executable->plan->graph.operand_count; i++)
         wnn_constant_unref(executable->aligned[i]);
-    wnn_release(cpu->allocator, executable->memory);
+    if (executable->block)
+        wnn_workspace_unref(executable->block);
+    else
+        wnn_release(cpu->allocator, executable->memory);
     wnn_arena_free(&executable->records);
     wnn_release(cpu->allocator, executable);
 }
@@ -288,12 +301,17 @@ static uint32_t unread_inputs(const struct step *step)
     return step->xnnpack ? ~(uint32_t)1 : step->packed ? weights_of(step->node) : 0;
 }
 
+// What XNNPACK has made of weights cannot be saved, so that a plan that is to be keeps them; and the scales
+// behind the operator's own inputs, since a kernel that has made a table of them wants to see them before it
+// gets the table.
 static bool drop_unread_constants(const struct cpu *cpu, struct executable *executable,
                                   const struct step *step, struct error *error)
 {
     const struct node *node = step->node;
-    uint32_t unread = unread_inputs(step);
-    for (unsigned i = 0; i < wnn_operand_count(node) && i < 32; i++) {
+    bool savable = executable->plan->savable;
+    uint32_t unread = savable && step->xnnpack ? 0 : unread_inputs(step);
+    unsigned count = savable ? node->in_count : wnn_operand_count(node);
+    for (unsigned i = 0; i < count && i < 32; i++) {
         struct operand *operand = node->in[i];
         if (operand && operand->constant && unread >> i & 1 && --operand->uses == 0 &&
             !drop_constant(cpu, executable, operand, error))
@@ -306,26 +324,54 @@ static bool drop_unread_constants(const struct cpu *cpu, struct executable *exec
 // Lowering
 // ---------------------------------------------------------------------------------------------------------------
 
+// Whether constants that came without data are only those that packed weights take the place of.
+static bool has_data(const struct node *node, uint32_t unread, struct error *error)
+{
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
+        if (node->in[i] && node->in[i]->constant && !node->in[i]->constant->data &&
+            node->in[i]->constant->bytes && !(i < 32 && unread >> i & 1))
+            return wnn_fail(error, WNNStatus_TypeError, "%s needs a constant that is not there",
+                            wnn_ops[node->op].name);
+    return true;
+}
+
+// Weights that the plan was loaded with. Their numbers are as good as any: nothing in what kernels pack is a
+// place or a count, and there are as many as the kernel would have packed.
+static bool take_stored(struct step *step, size_t bytes, struct error *error)
+{
+    const struct stored_weights *stored = step->node->stored;
+    if (stored->bytes != bytes)
+        return wnn_fail(error, WNNStatus_TypeError, "%s has %llu bytes of packed weights; expected %zu",
+                        wnn_ops[step->node->op].name, (unsigned long long)stored->bytes, bytes);
+    step->packed = (void *)(uintptr_t)stored->data;
+    step->packed_bytes = bytes;
+    step->packed_shared = true;
+    return true;
+}
+
 static bool pack(const struct cpu *cpu, const struct parallel *parallel, const struct executable *executable,
                  struct step *step, struct error *error)
 {
     const struct kernel *kernel = step->kernel;
     size_t bytes = kernel->packed_bytes ? kernel->packed_bytes(step->node) : 0;
+    if (step->node->stored && bytes)
+        return has_data(step->node, weights_of(step->node), error) && take_stored(step, bytes, error);
+    if (!has_data(step->node, 0, error))
+        return false;
     if (bytes == 0)
         return true;
-    struct packings *packings = executable->packings;
-    struct packing_key key = {.kernel = kernel, .bytes = bytes};
-    bool shared = packings && kernel->packs_alike && kernel->packs_alike(step->node, &key.variant) &&
-                  weights_of(step->node) == 2 && wnn_packings_take(packings, step->node->in[1]->constant);
-    if (shared) {
-        key.weights = step->node->in[1]->constant;
-        key.type = step->node->in[1]->type;
-        step->packed = wnn_packings_find(packings, &key);
-        step->packed_shared = step->packed != NULL;
-    }
+    struct derived *derived = executable->derived;
+    struct derived_key key = {.node = step->node, .maker = kernel, .bytes = bytes};
+    bool shared = derived && wnn_derived_knows(derived, step->node);
+    if (shared && kernel->packed_variant)
+        key.variant = kernel->packed_variant(step->node);
+    step->packed = shared ? wnn_derived_packed(derived, &key) : NULL;
+    step->packed_shared = step->packed != NULL;
     if (step->packed)
         return true;
-    step->packed = wnn_allocate(cpu->allocator, bytes);
+    // What is saved has no bytes that nobody has written.
+    step->packed = executable->plan->savable ? wnn_allocate_zero(cpu->allocator, bytes)
+                                             : wnn_allocate(cpu->allocator, bytes);
     if (!step->packed)
         return wnn_fail_memory(error);
     step->packed_bytes = bytes;
@@ -336,7 +382,7 @@ static bool pack(const struct cpu *cpu, const struct parallel *parallel, const s
     kernel->pack(&call, step->packed);
     if (!wnn_interrupt_check(parallel->interrupt, error))
         return false;
-    if (shared && wnn_packings_add(packings, &key, step->packed)) {
+    if (shared && wnn_derived_add_packed(derived, &key, step->packed)) {
         step->packed_shared = true;
         step->packed_bytes = 0;
     }
@@ -374,7 +420,8 @@ static bool lower_node(const struct cpu *cpu, const struct parallel *parallel, s
     for (unsigned i = 0; i < node->out_count; i++)
         step->out[i] = describe_tensor(node->out[i]);
     bool done = node->lowering == LOWER_XNNPACK
-                    ? wnn_xnnpack_create(node, cpu->allocator, parallel, &step->xnnpack, error)
+                    ? has_data(node, 0, error) &&
+                          wnn_xnnpack_create(node, cpu->allocator, parallel, &step->xnnpack, error)
                     : pack(cpu, parallel, executable, step, error);
     return done && drop_unread_constants(cpu, executable, step, error);
 }
@@ -386,7 +433,7 @@ static bool lower(void *state, struct plan *plan, void **result, struct error *e
     if (!executable)
         return wnn_fail_memory(error);
     executable->plan = plan;
-    executable->packings = plan->packings ? wnn_packings_ref(plan->packings) : NULL;
+    executable->derived = plan->derived ? wnn_derived_ref(plan->derived) : NULL;
     struct arena *arena = &executable->records;
     wnn_arena_init(arena, cpu->allocator);
     executable->steps = wnn_arena_allocate(arena, plan->graph.node_count * sizeof executable->steps[0]);
@@ -401,7 +448,10 @@ static bool lower(void *state, struct plan *plan, void **result, struct error *e
         done = lower_node(cpu, &parallel, executable, plan->graph.nodes[i], error);
     // Last, when constants have made room for it.
     if (done) {
-        executable->memory = wnn_allocate_zero(cpu->allocator, plan->arena_bytes);
+        executable->block = plan->workspace ? wnn_workspace_take(plan->workspace, plan->arena_bytes) : NULL;
+        executable->memory = executable->block ? executable->block->data
+                             : plan->workspace ? NULL
+                                               : wnn_allocate_zero(cpu->allocator, plan->arena_bytes);
         done = executable->memory || wnn_fail_memory(error);
     }
     if (done)
@@ -409,6 +459,36 @@ static bool lower(void *state, struct plan *plan, void **result, struct error *e
     else
         release(state, executable);
     return done;
+}
+
+// What decides how kernels pack, beside the library: the instruction sets that they are chosen by.
+static void describe_target(void *state, struct text *text)
+{
+    (void)state;
+    WNNDeviceInfo info = {0};
+    wnn_cpu_identify(NULL, &info);
+    union {
+        uint32_t word;
+        unsigned char byte;
+    } one = {1};
+    wnn_text_add(text, "%s-bit %s-endian, %s, %s", sizeof(void *) == 8 ? "64" : "32",
+                 one.byte ? "little" : "big", info.instructionSets[0] ? info.instructionSets : "portable",
+                 info.driverInfo);
+}
+
+static uint32_t packed_inputs(void *state, const struct node *node)
+{
+    (void)state;
+    return weights_of(node);
+}
+
+static const void *packed_weights(const void *pointer, const struct node *node, uint64_t *bytes)
+{
+    const struct executable *executable = pointer;
+    const struct step *step = &executable->steps[node->index];
+    const struct kernel *kernel = step->kernel;
+    *bytes = step->packed ? kernel->packed_bytes(node) : 0;
+    return step->packed;
 }
 
 // Constants of which nobody needs the bytes any more have none.
@@ -635,6 +715,9 @@ const struct backend wnn_backend_cpu = {
     .identify = wnn_cpu_identify,
     .lower = lower,
     .release = release,
+    .describe_target = describe_target,
+    .packed_inputs = packed_inputs,
+    .packed_weights = packed_weights,
     .measure = measure,
     .execute = execute,
 };

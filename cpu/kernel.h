@@ -40,6 +40,7 @@ enum cpu_lowering {
     LOWER_NATIVE,
     LOWER_FAST, // likewise, by the faster method, if kernel.fast has said that there is one
     LOWER_XNNPACK,
+    LOWER_ROUNDED, // by the method that rounds operands, if kernel.rounds has said that there is one
 };
 
 struct kernel {
@@ -65,9 +66,10 @@ struct kernel {
     size_t (*packed_bytes)(const struct node *node);
     void (*pack)(const struct kernel_call *call, void *packed);
 
-    // (optional) Whether the packed form depends on nothing but the weights' bytes, type and shape, and on
-    // *variant, which it sets. Nodes of the same weights that only differ in the rest share it then.
-    bool (*packs_alike)(const struct node *node, uint64_t *variant);
+    // (optional) What the packed form depends on beside the constants that the node has, its attributes but
+    // for those that are sizes, and the types of its other operands (compiler/derived.h): it is packed once
+    // for all sizes that give the same number. NULL: on nothing else.
+    uint64_t (*packed_variant)(const struct node *node);
 
     // (optional) Which of its methods it takes for this node: "native product", static text.
     const char *(*method)(const struct node *node);
@@ -84,6 +86,10 @@ struct kernel {
 
     // (optional) Whether there is a faster method that does not keep all of IEEE's details.
     bool (*fast)(const struct node *node);
+
+    // (optional) Whether there is a faster method that rounds operands to integers, which WNNNumerics_Fast
+    // allows.
+    bool (*rounds)(const struct node *node);
 
     uint32_t weights;
 

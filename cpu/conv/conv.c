@@ -575,6 +575,19 @@ static void pack_filter(const struct kernel_call *call, void *packed)
     }
 }
 
+// The method, and how many phases there are in each direction: fewer where the result is small.
+static uint64_t packed_variant(const struct node *node)
+{
+    struct layer layer = layer_of(node);
+    uint64_t rows = 0, columns = 0;
+    for (size_t i = 0; layer.transposed && i < phase_count(&layer); i++) {
+        struct conv phase = phase_of(&layer, i);
+        rows += i % layer.phases == 0 && phase.y.count > 0;
+        columns += i < layer.phases && phase.x.count > 0;
+    }
+    return (uint64_t)layer.conv.method << 56 ^ rows << 28 ^ columns;
+}
+
 static const char *method(const struct node *node)
 {
     static const char *const names[] = {[CONV_DIRECT] = "native direct",
@@ -613,6 +626,7 @@ const struct kernel wnn_cpu_conv2d = {.run = run_conv2d,
                                       .scratch = scratch_bytes,
                                       .packed_bytes = packed_bytes,
                                       .pack = pack_filter,
+                                      .packed_variant = packed_variant,
                                       .method = method,
                                       .activates = activates,
                                       .can_add_residual = can_add,
@@ -623,5 +637,6 @@ const struct kernel wnn_cpu_convTranspose2d = {.run = run_conv2d,
                                                .scratch = scratch_bytes,
                                                .packed_bytes = packed_bytes,
                                                .pack = pack_filter,
+                                               .packed_variant = packed_variant,
                                                .method = method,
                                                .activates = activates};

@@ -6,6 +6,8 @@
 #include "cpu/elementwise/elementwise.h"
 #include "cpu/simd/vmath.h"
 
+#include <math.h>
+
 // `expression` of a and b.
 #define BINARY_BODY(name, In, Out, expression)                                                               \
     WNN_BODY name##_body(const void *left, const void *right, void *out, size_t count)                       \
@@ -62,15 +64,32 @@ static uint64_t signed_power(int64_t base, int64_t exponent)
     return base == 1;
 }
 
+// Remainders by 0 are the dividend, as what division leaves of it; those by -1 are 0.
+static int64_t floor_remainder(int64_t a, int64_t b)
+{
+    int64_t rest = b == 0 ? a : b == -1 ? 0 : a % b;
+    return b != 0 && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+// Both are exact but for the sum, which is rounded once. A zero has the sign that other results would have.
+static float floor_remainder_f32(float a, float b)
+{
+    float rest = fmodf(a, b);
+    return rest == 0 ? copysignf(0, b) : (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 // Dividing by 0 leaves the dividend, and dividing by -1 negates, which wraps.
 #define BINARY_SIGNED(type, Int, Unsigned)                                                                   \
     BINARY(div_##type, Int, Int, b == 0 ? a : b == -1 ? (Int)(0 - (Unsigned)a) : (Int)(a / b))               \
     BINARY(pow_##type, Int, Int, signed_power(a, b))                                                         \
+    BINARY(modulus_floor_##type, Int, Int, floor_remainder(a, b))                                            \
+    BINARY(modulus_truncate_##type, Int, Int, b == 0 ? a : b == -1 ? 0 : a % b)                              \
     BINARY(prelu_##type, Int, Int, a < 0 ? (Int)((Unsigned)a * (Unsigned)b) : a)                             \
     BINARY_ORDER(type, Int)
 #define BINARY_UNSIGNED(type, Unsigned)                                                                      \
     BINARY(div_##type, Unsigned, Unsigned, b == 0 ? a : a / b)                                               \
     BINARY(pow_##type, Unsigned, Unsigned, power(a, b))                                                      \
+    BINARY(modulus_##type, Unsigned, Unsigned, b == 0 ? a : a % b)                                           \
     BINARY_ORDER(type, Unsigned)                                                                             \
     BINARY_BITS(type, Unsigned)
 #define BINARY_ORDER(type, Int)                                                                              \
@@ -93,6 +112,8 @@ BINARY_FLOAT(div, float, a / b)
 BINARY_FLOAT(max, float, ((a > b) | (a != a)) ? a : b)
 BINARY_FLOAT(min, float, ((a < b) | (a != a)) ? a : b)
 BINARY_FLOAT(prelu, float, a < 0 ? a * b : a)
+BINARY_FLOAT(modulus_floor, float, floor_remainder_f32(a, b))
+BINARY_FLOAT(modulus_truncate, float, fmodf(a, b))
 BINARY_FLOAT(equal, uint8_t, a == b)
 BINARY_FLOAT(not_equal, uint8_t, a != b)
 BINARY_FLOAT(greater, uint8_t, a > b)
@@ -134,6 +155,10 @@ static const struct binary div_row = {{FLOAT(div), SIGNED(div), UNSIGNED(div)}, 
 static const struct binary max_row = {{FLOAT(max), SIGNED(max), UNSIGNED(max)}, WNN_GRAIN_CHEAP, false};
 static const struct binary min_row = {{FLOAT(min), SIGNED(min), UNSIGNED(min)}, WNN_GRAIN_CHEAP, false};
 static const struct binary pow_row = {{FLOAT(pow), SIGNED(pow), UNSIGNED(pow)}, WNN_GRAIN_COSTLY, false};
+static const struct binary modulusFloor_row = {
+    {FLOAT(modulus_floor), SIGNED(modulus_floor), UNSIGNED(modulus)}, WNN_GRAIN_COSTLY, false};
+static const struct binary modulusTruncate_row = {
+    {FLOAT(modulus_truncate), SIGNED(modulus_truncate), UNSIGNED(modulus)}, WNN_GRAIN_COSTLY, false};
 static const struct binary prelu_row = {{FLOAT(prelu), SIGNED(prelu)}, WNN_GRAIN_CHEAP, false};
 static const struct binary equal_row = {{FLOAT(equal), BITS(equal)}, WNN_GRAIN_CHEAP, false};
 static const struct binary notEqual_row = {{FLOAT(not_equal), BITS(not_equal)}, WNN_GRAIN_CHEAP, false};

@@ -17,15 +17,6 @@
 #define WNN_GRAIN_CHEAP  16384
 #define WNN_GRAIN_COSTLY 2048
 
-// Stands before a loop whose iterations do not depend on one another, although its arrays may be the same
-// memory: the output in place of an input, element by element.
-#ifdef __clang__
-#define WNN_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#pragma clang diagnostic ignored "-Wpass-failed" // loops that call functions stay as they are
-#else
-#define WNN_INDEPENDENT _Pragma("GCC ivdep")
-#endif
-
 // A tensor read as if it had another shape, in which an element may stand several times: where the sizes
 // differ, each index is repeated size / own size times. A broadcast dimension (of size 1, or missing in
 // front) is the special case of one block, the blocks of quantized tensors the general one.
@@ -122,6 +113,7 @@ struct chunk_step {
 
 // The steps of the kernels; `type` is that of the first operand (where: of the values).
 struct chunk_step wnn_cpu_unary_step(enum op op, const void *attrs, WNNDataType type);
+struct chunk_step wnn_cpu_silu_step(void); // x * sigmoid(x) of float32
 struct chunk_step wnn_cpu_binary_step(enum op op, WNNDataType type);
 struct chunk_step wnn_cpu_where_step(WNNDataType type);
 struct chunk_step wnn_cpu_cast_step(WNNDataType from, WNNDataType to);

@@ -23,7 +23,7 @@ struct value {
 struct chain {
     const struct elementwise_step *steps;
     unsigned input_count, step_count;
-    struct chunk_step loops[WNN_ELEMENTWISE_STEPS];
+    struct chunk_step loops[WNN_ELEMENTWISE_STEPS]; // without `run`: the next step computes this one, too
     struct view views[WNN_ELEMENTWISE_INPUTS];
     struct value values[VALUES]; // inputs, results of steps
     size_t count;                // elements
@@ -86,6 +86,22 @@ static unsigned assign_slots(struct chain *chain)
     return slots;
 }
 
+// x * sigmoid(x) in one loop, which gives the same bits, where nothing else reads the sigmoid.
+static void join_silu(struct chain *chain)
+{
+    for (unsigned i = 0; i + 1 < chain->step_count; i++) {
+        const struct elementwise_step *sigmoid = &chain->steps[i], *mul = sigmoid + 1;
+        unsigned result = chain->input_count + i, x = sigmoid->in[0];
+        const struct value *value = &chain->values[result];
+        if (sigmoid->op != WNN_OP_sigmoid || mul->op != WNN_OP_mul || value->type != WNNDataType_Float32 ||
+            value->out || value->last != i + 1 || mul->in[0] + mul->in[1] != x + result ||
+            (mul->in[0] != x && mul->in[1] != x) || !wnn_shape_equal(&sigmoid->type.shape, &mul->type.shape))
+            continue;
+        chain->loops[i].run = NULL;
+        chain->loops[i + 1] = wnn_cpu_silu_step();
+    }
+}
+
 static void prepare(const struct kernel_call *call, struct chain *chain)
 {
     const struct elementwise_attrs *attrs = call->node->attrs;
@@ -116,6 +132,7 @@ static void prepare(const struct kernel_call *call, struct chain *chain)
     for (unsigned i = 0; i < chain->input_count; i++)
         if (chain->values[i].type == WNNDataType_Float16 && size < sizeof(float))
             size = sizeof(float);
+    join_silu(chain);
     unsigned slots = assign_slots(chain);
     chain->chunk = WNN_CHUNK;
     while (slots * chain->chunk * size > POOL_BYTES)
@@ -175,8 +192,11 @@ static void run_chunk(const struct chain *chain, struct room *room, size_t index
     for (unsigned i = 0; i < chain->step_count; i++) {
         const struct elementwise_step *step = &chain->steps[i];
         const void *in[3] = {NULL};
+        bool joined = i > 0 && !chain->loops[i - 1].run;
+        if (!chain->loops[i].run)
+            continue;
         for (unsigned j = 0; j < step->in_count; j++) {
-            unsigned value = step->in[j];
+            unsigned value = joined ? step[-1].in[0] : step->in[j];
             if (!at[value])
                 at[value] = read_input(chain, room, value, index, count);
             in[j] = at[value];
@@ -208,7 +228,7 @@ static void run_elementwise(const struct kernel_call *call)
     // As many elements as together are worth a thread.
     double work = 0;
     for (unsigned i = 0; i < chain.step_count; i++)
-        work += 1.0 / (double)chain.loops[i].grain;
+        work += chain.loops[i].run ? 1.0 / (double)chain.loops[i].grain : 0;
     size_t grain = (size_t)(1 / work / (double)chain.chunk) + 1;
     wnn_parallel_for(call->parallel, (chain.count + chain.chunk - 1) / chain.chunk, grain, run_piece, &chain);
 }

@@ -4,6 +4,7 @@
 // these rows never leave the cache. K and V are packed once a head. Heads are read where they lie, whatever
 // the order of their dimensions.
 
+#include "cpu/matmul/attention.h"
 #include "cpu/matmul/gemm.h"
 #include "cpu/simd/isa.h"
 #include "cpu/simd/vmath.h"
@@ -11,48 +12,25 @@
 #include <math.h>
 
 enum {
-    LANES = 32,               // of maxima and sums
-    MAX_ROWS = 64,            // of Q at a time
-    SCORES = 32768,           // floats of their scores
-    PART_ROWS = 64,           // of a head that are worth a thread's packing of K and V once more
-    MAX_SCRATCH = 64 << 20,   // bytes of all threads, if it goes with so little
-    UNIT = WNN_ALIGNMENT / 4, // floats
-};
-
-// Matrices in a tensor, one for each head: strides of elements.
-struct view {
-    const struct tensor *tensor;
-    size_t head[WNN_MAX_RANK], row, column;
-};
-
-struct attention {
-    struct view query, key, value, mask, out; // mask.tensor NULL: none
-    struct shape heads;                       // the leading dimensions
-    size_t head_count, rows, columns, depth, width;
-    float scale;
-    const struct interrupt *interrupt;
-    size_t parts;        // of the rows of a head
-    size_t slots, block; // parts of the work that have scratch memory, rows at a time
-    float *scratch;
+    LANES = 32,             // of maxima and sums
+    MAX_ROWS = 64,          // of Q at a time
+    SCORES = 32768,         // floats of their scores
+    PART_ROWS = 64,         // of a head that are worth a thread's packing of K and V once more
+    MAX_SCRATCH = 64 << 20, // bytes of all threads, if it goes with so little
 };
 
 // A slot's scratch memory.
 struct slot {
     const struct attention *attention;
     float *keys, *values, *scores, *mixed, *mask;
-    size_t head; // whose keys and values are packed
+    size_t head; // whose keys and values are packed; SIZE_MAX: none
 };
-
-static size_t rounded(size_t floats)
-{
-    return (floats + UNIT - 1) / UNIT * UNIT;
-}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Views
 // ---------------------------------------------------------------------------------------------------------------
 
-static size_t head_offset(const struct attention *a, const struct view *view, size_t head)
+size_t wnn_attention_offset(const struct attention *a, const struct view *view, size_t head)
 {
     size_t offset = 0;
     for (unsigned d = a->heads.rank; d-- > 0;) {
@@ -62,8 +40,8 @@ static size_t head_offset(const struct attention *a, const struct view *view, si
     return offset;
 }
 
-// `count` elements from `offset` on: in place, or in `buffer`.
-static const float *load(const struct view *view, size_t offset, size_t stride, size_t count, float *buffer)
+const float *wnn_attention_load(const struct view *view, size_t offset, size_t stride, size_t count,
+                                float *buffer)
 {
     const uint16_t *halves = view->tensor->data;
     const float *floats = view->tensor->data;
@@ -81,7 +59,8 @@ static const float *load(const struct view *view, size_t offset, size_t stride, 
     return buffer;
 }
 
-static void store(const struct view *view, size_t offset, size_t stride, const float *values, size_t count)
+void wnn_attention_store(const struct view *view, size_t offset, size_t stride, const float *values,
+                         size_t count)
 {
     uint16_t *halves = view->tensor->data;
     float *floats = view->tensor->data;
@@ -127,8 +106,8 @@ static void matrix_rows(const struct gemm *gemm, size_t row, unsigned count, siz
     const struct view *view = matrix->view;
     (void)segments, (void)mr;
     for (unsigned r = 0; r < count; r++)
-        pointers[r] = load(view, matrix->offset + (row + r) * view->row + k * view->column, view->column,
-                           length, buffer + r * WNN_GEMM_KC);
+        pointers[r] = wnn_attention_load(view, matrix->offset + (row + r) * view->row + k * view->column,
+                                         view->column, length, buffer + r * WNN_GEMM_KC);
 }
 
 static void score_rows(const struct gemm *gemm, size_t row, unsigned count, size_t k, size_t segments,
@@ -136,7 +115,7 @@ static void score_rows(const struct gemm *gemm, size_t row, unsigned count, size
 {
     (void)segments, (void)length, (void)mr, (void)buffer;
     for (unsigned r = 0; r < count; r++)
-        pointers[r] = (const float *)gemm->argument + (row + r) * rounded(gemm->k) + k;
+        pointers[r] = (const float *)gemm->argument + (row + r) * wnn_attention_padded(gemm->k) + k;
 }
 
 static void pack_head(struct slot *slot, size_t head)
@@ -147,12 +126,18 @@ static void pack_head(struct slot *slot, size_t head)
     size_t terms[2] = {a->depth, a->columns}, columns[2] = {a->columns, a->width};
     float *panels[2] = {slot->keys, slot->values};
     for (unsigned i = 0; i < 2; i++) {
-        struct matrix matrix = {views[i], head_offset(a, views[i], head)};
+        struct matrix matrix = {views[i], wnn_attention_offset(a, views[i], head)};
         struct gemm gemm = {
             .n = columns[i], .k = terms[i], .unit = terms[i], .panel = matrix_panel, .argument = &matrix};
         wnn_gemm_pack_all(&gemm, &alone, panels[i]);
     }
-    slot->head = head;
+}
+
+// Whether two heads have the same keys and values.
+static bool shares_head(const struct attention *a, size_t one, size_t other)
+{
+    return wnn_attention_offset(a, &a->key, one) == wnn_attention_offset(a, &a->key, other) &&
+           wnn_attention_offset(a, &a->value, one) == wnn_attention_offset(a, &a->value, other);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -169,10 +154,11 @@ struct row {
     float *scores;
     const float *mask; // NULL: none; one number for all if the stride is 0
     size_t mask_stride;
-    float scale, most, sum;
+    float scale, most; // of what was looked at
+    double sum;
 };
 
-// scores = scores * scale + mask, and the greatest of them.
+// scores = scores * scale + mask, and the greatest of them and those before.
 static void scale_scores(void *argument, size_t begin, size_t end)
 {
     struct row *row = argument;
@@ -196,7 +182,7 @@ static void scale_scores(void *argument, size_t begin, size_t end)
         most[0] = max_nan(most[0], scores[i]);
     for (size_t j = 1; j < LANES; j++)
         most[0] = max_nan(most[0], most[j]);
-    row->most = most[0];
+    row->most = max_nan(row->most, most[0]);
 }
 WNN_VARIANTS_256(scale_scores)
 
@@ -211,26 +197,29 @@ static void sum_scores(void *argument, size_t begin, size_t end)
     }
     for (; i < end; i++)
         lanes[0] += row->scores[i];
-    double sum = 0;
     for (size_t j = 0; j < LANES; j++)
-        sum += (double)lanes[j];
-    row->sum = (float)sum;
+        row->sum += (double)lanes[j];
 }
 WNN_VARIANTS_256(sum_scores)
 
-// exp(scores - the greatest); returns what they are to be multiplied with.
-static float softmax_rows(const struct slot *slot, float *scores, size_t mask_offset)
+float wnn_attention_softmax(const struct attention *a, float *scores, float *buffer, size_t offset)
 {
-    const struct attention *a = slot->attention;
     const struct view *mask = &a->mask;
-    struct row row = {.scores = scores, .scale = a->scale, .mask_stride = mask->column != 0};
+    struct row row = {
+        .scores = scores, .mask_stride = mask->column != 0, .scale = a->scale, .most = -INFINITY};
     if (mask->tensor != NULL)
-        row.mask = load(mask, mask_offset, mask->column != 0 ? mask->column : 1,
-                        mask->column != 0 ? a->columns : 1, slot->mask);
-    WNN_BEST_ISA_256(scale_scores)(&row, 0, a->columns);
-    wnn_vmath_exp_below(scores, scores, a->columns, row.most);
-    WNN_BEST_ISA_256(sum_scores)(&row, 0, a->columns);
-    return 1 / row.sum;
+        row.mask = wnn_attention_load(mask, offset, mask->column != 0 ? mask->column : 1,
+                                      mask->column != 0 ? a->columns : 1, buffer);
+    for (size_t i = 0, end; i < a->columns && !wnn_interrupted(a->interrupt); i = end) {
+        end = wnn_min(i + SCORES, a->columns);
+        WNN_BEST_ISA_256(scale_scores)(&row, i, end);
+    }
+    for (size_t i = 0, end; i < a->columns && !wnn_interrupted(a->interrupt); i = end) {
+        end = wnn_min(i + SCORES, a->columns);
+        wnn_vmath_exp_below(scores + i, scores + i, end - i, row.most);
+        WNN_BEST_ISA_256(sum_scores)(&row, i, end);
+    }
+    return 1 / (float)row.sum;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -242,8 +231,8 @@ static void attend(const struct slot *slot, size_t first, size_t count)
 {
     const struct parallel alone = wnn_parallel_alone(slot->attention->interrupt);
     const struct attention *a = slot->attention;
-    size_t stride = rounded(a->columns);
-    struct matrix query = {&a->query, head_offset(a, &a->query, slot->head) + first * a->query.row};
+    size_t stride = wnn_attention_padded(a->columns);
+    struct matrix query = {&a->query, wnn_attention_offset(a, &a->query, slot->head) + first * a->query.row};
     struct gemm scores = {.m = count,
                           .n = a->columns,
                           .k = a->depth,
@@ -256,9 +245,10 @@ static void attend(const struct slot *slot, size_t first, size_t count)
     wnn_gemm_run(&scores, &alone, NULL);
 
     float factors[MAX_ROWS];
-    size_t mask_offset = a->mask.tensor != NULL ? head_offset(a, &a->mask, slot->head) : 0;
+    size_t mask_offset = a->mask.tensor != NULL ? wnn_attention_offset(a, &a->mask, slot->head) : 0;
     for (size_t r = 0; r < count; r++)
-        factors[r] = softmax_rows(slot, slot->scores + r * stride, mask_offset + (first + r) * a->mask.row);
+        factors[r] = wnn_attention_softmax(a, slot->scores + r * stride, slot->mask,
+                                           mask_offset + (first + r) * a->mask.row);
 
     struct gemm mix = {.m = count,
                        .n = a->width,
@@ -270,19 +260,19 @@ static void attend(const struct slot *slot, size_t first, size_t count)
                        .argument = slot->scores,
                        .packed = slot->values};
     wnn_gemm_run(&mix, &alone, NULL);
-    size_t out = head_offset(a, &a->out, slot->head) + first * a->out.row;
+    size_t out = wnn_attention_offset(a, &a->out, slot->head) + first * a->out.row;
     for (size_t r = 0; r < count; r++) {
         float *values = slot->mixed + r * a->width;
         for (size_t j = 0; j < a->width; j++)
             values[j] *= factors[r];
-        store(&a->out, out + r * a->out.row, a->out.column, values, a->width);
+        wnn_attention_store(&a->out, out + r * a->out.row, a->out.column, values, a->width);
     }
 }
 
 static size_t slot_floats(const struct attention *a)
 {
     return wnn_gemm_packed_floats(a->columns, a->depth) + wnn_gemm_packed_floats(a->width, a->columns) +
-           (a->block + 1) * rounded(a->columns) + rounded(a->block * a->width);
+           (a->block + 1) * wnn_attention_padded(a->columns) + wnn_attention_padded(a->block * a->width);
 }
 
 static void run_slots(void *argument, size_t begin, size_t end)
@@ -293,13 +283,14 @@ static void run_slots(void *argument, size_t begin, size_t end)
         struct slot slot = {.attention = a, .keys = a->scratch + s * slot_floats(a), .head = SIZE_MAX};
         slot.values = slot.keys + wnn_gemm_packed_floats(a->columns, a->depth);
         slot.scores = slot.values + wnn_gemm_packed_floats(a->width, a->columns);
-        slot.mask = slot.scores + a->block * rounded(a->columns);
-        slot.mixed = slot.mask + rounded(a->columns);
+        slot.mask = slot.scores + a->block * wnn_attention_padded(a->columns);
+        slot.mixed = slot.mask + wnn_attention_padded(a->columns);
         for (size_t i = items * s / a->slots; i < items * (s + 1) / a->slots; i++) {
             size_t head = i / a->parts, part = i % a->parts;
             size_t row = a->rows * part / a->parts, row_end = a->rows * (part + 1) / a->parts;
-            if (head != slot.head)
+            if (slot.head == SIZE_MAX || !shares_head(a, head, slot.head))
                 pack_head(&slot, head);
+            slot.head = head;
             for (; row < row_end && !wnn_interrupted(a->interrupt); row += a->block)
                 attend(&slot, row, wnn_min(a->block, row_end - row));
         }
@@ -384,13 +375,18 @@ static void run_attention(const struct kernel_call *call)
     a.interrupt = call->parallel->interrupt;
     if (call->out[0].count == 0)
         return;
+    if (wnn_attention_is_few(&a)) {
+        wnn_attention_run_few(&a, call->parallel);
+        return;
+    }
     wnn_parallel_for(call->parallel, a.slots, 1, run_slots, &a);
 }
 
 static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
     struct attention a = describe_attention(node, threads);
-    return a.slots * slot_floats(&a) * sizeof(float);
+    return sizeof(float) *
+           (wnn_attention_is_few(&a) ? wnn_attention_few_floats(&a) : a.slots * slot_floats(&a));
 }
 
 const struct kernel wnn_cpu_attention = {.run = run_attention, .scratch = scratch_bytes};

@@ -57,6 +57,13 @@ struct tile_end {
 typedef void (*wnn_tile_kernel)(const float *const *rows, size_t segments, size_t length, const float *b,
                                 const struct tile_end *end);
 
+// Rows of float32, or of float16.
+struct float_rows {
+    const void *data;
+    size_t stride; // elements from one to the next
+    bool halves;
+};
+
 // What one instruction set does best.
 struct float_kernels {
     unsigned mr, nr, lanes;
@@ -75,7 +82,13 @@ struct float_kernels {
     // c[j] += sum over t of a[t][j] * b[t][j]
     void (*multiply_add)(float *c, size_t count, const float *const *a, const float *const *b, size_t terms);
 
+    // c[j] += sum over t of scale[t * step] * the float16 or float32 in row t of b, whose rows are `stride`
+    // elements apart. Rows further down are fetched on the way: memory is what takes the time.
+    void (*add_rows)(float *c, size_t count, const struct float_rows *b, const float *scale, size_t step,
+                     size_t terms);
+
     float (*dot)(const float *a, const float *b, size_t count);
+    float (*dot_halves)(const float *a, const uint16_t *b, size_t count);
 
     // The same in double.
     double (*dot_double)(const double *a, const float *b, size_t count);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // gemm and matmul of floats by a constant matrix of 4 or 8-bit integers with scales and zero points for
-// blocks of it. The matrix is read where it lies: few rows meet numbers that become floats in registers, many
-// rows meet panels of floats that are made of a block of the matrix at a time.
+// blocks of it. The matrix is packed in strips (strips.h), or, where blocks are so small that strips would be
+// wider than it is, read where it lies: few rows meet numbers that become floats in registers, many rows meet
+// panels of floats that are made of a block of the matrix at a time.
 
 #include "cpu/matmul/gemm.h"
 #include "cpu/matmul/scale.h"
+#include "cpu/matmul/strips.h"
+#include "cpu/matmul/strips_int8.h"
 
 #include "cpu/elementwise/elementwise.h"
 #include "cpu/simd/isa.h"
@@ -36,6 +39,9 @@ struct nbit_product {
     bool transposed; // terms lie side by side
     struct gemm_scale scale;
     float *c;
+    bool packs;  // as strips
+    bool rounds; // rows, to integers
+    struct strips strips;
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -395,6 +401,10 @@ static void make_panel(const struct gemm *gemm, size_t k, size_t length, size_t 
                        float *to, unsigned width)
 {
     struct panel panel = {gemm->argument, k, column, count, width, to};
+    if (panel.product->packs) {
+        wnn_strips_panel(&panel.product->strips, k, length, column, width, to);
+        return;
+    }
     WNN_BEST_ISA_256(fill_panel)(&panel, 0, length);
 }
 
@@ -769,26 +779,275 @@ static bool vectors_fit(const struct nbit_product *product)
 
 static bool is_thin(const struct nbit_product *product)
 {
-    return product->m <= FEW_ROWS;
+    return product->m <= (product->packs ? WNN_STRIP_ROWS : FEW_ROWS);
 }
 
-static void prepare_rows(struct thin *thin)
+// Blocks [begin, end) of 32 terms of all rows, for vectors.
+static void prepare_blocks(void *argument, size_t begin, size_t end)
 {
 #ifdef HAVE_VECTORS
-    const struct nbit_product *product = thin->product;
-    if (!thin->vectors || !product->transposed)
-        return;
-    memcpy(thin->x, product->a, product->m * product->k * sizeof(float));
-    for (size_t i = 0; i < product->m * product->k / 32; i++) {
+    const struct thin *thin = argument;
+    for (size_t i = begin; i < end; i++) {
         float *x = thin->x + 32 * i, sum = 0;
+        memcpy(x, thin->product->a + 32 * i, 32 * sizeof *x);
         for (unsigned j = 0; j < 32; j++)
             sum += x[j];
         thin->x_sums[i] = sum;
-        sort_32(product->weights.type, false, x);
+        sort_32(thin->product->weights.type, false, x);
     }
 #else
-    (void)thin;
+    (void)argument, (void)begin, (void)end;
 #endif
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Strips
+// ---------------------------------------------------------------------------------------------------------------
+
+#define STRIP_TERMS 4096 // that all rows meet before the next: a group of strips stays in a cache
+#define MAX_STRIP_TERMS                                                                                      \
+    (1 << 18)             // which rows are prepared for, and may meet, without a look at the interrupt
+#define STRIP_BYTES 32768 // that are worth a thread's attention
+#define FLOAT_TERMS 64    // that become floats at a time
+
+// Which scale a block of terms of a column has.
+static size_t scale_of(const struct nbit_product *product, size_t column, size_t block)
+{
+    const struct weights *weights = &product->weights;
+    return product->transposed ? column / weights->row_block * weights->scale_row + block
+                               : block * weights->scale_row + column / weights->block;
+}
+
+// The integers of a block of a column, as strips have them.
+static void pack_integers(const struct nbit_product *product, size_t column, size_t block,
+                          const struct strip_column *to)
+{
+    const struct weights *weights = &product->weights;
+    const struct strips *strips = &product->strips;
+    int16_t values[PIECE], none = strips->nibbles ? 0 : 128;
+    bool is_signed = weights->type == WNNDataType_Int4 || weights->type == WNNDataType_Int8;
+    int16_t shift = (int16_t)((is_signed ? 128 : 0) >> (strips->nibbles ? 4 : 0)) - none;
+    size_t step = product->transposed ? PIECE : 1;
+    for (size_t t = 0, count; t < strips->block; t += count) {
+        size_t term = block * strips->block + t;
+        count = wnn_min(step, strips->block - t);
+        read_integers(weights->type, weights->data,
+                      product->transposed ? column * weights->length + term : term * weights->length + column,
+                      count, values);
+        for (size_t i = 0, at = t; i < count; i++, at++) {
+            int value = values[i] + shift;
+            if (strips->nibbles)
+                to->integers[at / 8 * to->stride + at % 8 / 2] |= (unsigned char)(value << at % 2 * 4);
+            else
+                to->integers[at / WNN_STRIP_OCTETS * to->stride + at % WNN_STRIP_OCTETS * WNN_STRIP] =
+                    (unsigned char)value;
+        }
+    }
+}
+
+struct packing {
+    const struct nbit_product *product;
+    unsigned char *packed;
+};
+
+static void pack_columns(void *argument, size_t begin, size_t end)
+{
+    const struct packing *packing = argument;
+    const struct nbit_product *product = packing->product;
+    const struct strips *strips = &product->strips;
+    size_t bytes = strips->halves ? sizeof(uint16_t) : sizeof(float);
+    end = wnn_min(end * WNN_STRIP, product->n);
+    for (size_t j = begin * WNN_STRIP; j < end; j++)
+        for (size_t b = 0; b < strips->k / strips->block; b++) {
+            struct strip_column to = wnn_strip_column(strips, packing->packed, j, b);
+            size_t at = scale_of(product, j, b);
+            memcpy(to.scale, (const char *)product->weights.scales + at * bytes, bytes);
+            if (strips->zeros) {
+                int16_t zero;
+                read_integers(product->weights.type, product->weights.zeros, at, 1, &zero);
+                *to.zero = (unsigned char)(product->weights.type == WNNDataType_Int4    ? zero + 8
+                                           : product->weights.type == WNNDataType_Uint8 ? zero - 128
+                                                                                        : zero);
+            }
+            pack_integers(product, j, b, &to);
+        }
+}
+
+struct strip_product {
+    const struct nbit_product *product;
+    const struct interrupt *interrupt;
+    struct strip_rows rows;
+};
+
+// By way of floats, as the separate operators compute it.
+static void add_floats(const struct nbit_product *product, size_t k, size_t end, size_t strip, size_t count,
+                       float *totals)
+{
+    float panel[FLOAT_TERMS * WNN_STRIP_GROUP * WNN_STRIP];
+    unsigned width = (unsigned)(count * WNN_STRIP);
+    struct float_rows rows = {panel, width, false};
+    for (size_t terms; k < end; k += terms) {
+        terms = wnn_min(FLOAT_TERMS, end - k);
+        wnn_strips_panel(&product->strips, k, terms, strip * WNN_STRIP, width, panel);
+        for (size_t i = 0; i < product->m; i++)
+            wnn_float_kernels()->add_rows(totals + i * WNN_STRIP_GROUP * WNN_STRIP, width, &rows,
+                                          product->a + i * product->k + k, 1, terms);
+    }
+}
+
+// Strips of one group.
+static void multiply_group(const struct strip_product *argument, size_t strip, size_t count)
+{
+    const struct nbit_product *product = argument->product;
+    const struct strips *strips = &product->strips;
+    float totals[WNN_STRIP_ROWS * WNN_STRIP_GROUP * WNN_STRIP] = {0};
+    size_t blocks = product->k / strips->block, step = 1 + STRIP_TERMS / strips->block;
+    for (size_t b = 0; b < blocks; b += step) {
+        size_t end = wnn_min(b + step, blocks);
+        if (wnn_interrupted(argument->interrupt))
+            return;
+        if (argument->rows.extreme)
+            add_floats(product, b * strips->block, end * strips->block, strip, count, totals);
+        else
+            wnn_strips_multiply(strips, &argument->rows, strip, count, b, end, totals);
+    }
+    size_t column = strip * WNN_STRIP, columns = wnn_min(count * WNN_STRIP, product->n - column);
+    for (size_t i = 0; i < product->m; i++) {
+        float *c = product->c + i * product->n + column;
+        memcpy(c, totals + i * WNN_STRIP_GROUP * WNN_STRIP, columns * sizeof *c);
+        wnn_gemm_scale_values(&product->scale, c, i, column, columns);
+    }
+}
+
+static void multiply_strips(void *argument, size_t begin, size_t end)
+{
+    for (size_t strip = begin, count; strip < end; strip += count) {
+        count = wnn_min(WNN_STRIP_GROUP - strip % WNN_STRIP_GROUP, end - strip);
+        multiply_group(argument, strip, count);
+    }
+}
+
+static void run_strips(const struct nbit_product *product, const struct parallel *parallel,
+                       struct scratch *scratch)
+{
+    const struct strips *strips = &product->strips;
+    struct strip_product argument = {.product = product, .interrupt = parallel->interrupt};
+    argument.rows.m = product->m;
+    argument.rows.x =
+        wnn_scratch_take(scratch, product->m * wnn_strip_terms(strips) * sizeof *argument.rows.x);
+    argument.rows.sums =
+        wnn_scratch_take(scratch, product->m * (product->k / strips->block) * sizeof *argument.rows.sums);
+    wnn_strip_prepare(strips, product->a, &argument.rows);
+    size_t count = (product->n + WNN_STRIP - 1) / WNN_STRIP;
+    wnn_parallel_for(parallel, count, 1 + STRIP_BYTES / (wnn_strips_bytes(strips) / count + 1),
+                     multiply_strips, &argument);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Strips in integers
+// ---------------------------------------------------------------------------------------------------------------
+
+#define MIN_INT8_ROWS 2 // are faster in integers
+
+#define INT8_TILES 4 // that meet a group of strips before it is left for the next
+
+struct int8_product {
+    const struct nbit_product *product;
+    const struct strip_int8_kernels *kernels;
+    const struct interrupt *interrupt;
+    size_t tiles;
+    struct strip_int8_rows rows;
+};
+
+static size_t tile_count(const struct nbit_product *product)
+{
+    return (product->m + WNN_STRIP_TILE - 1) / WNN_STRIP_TILE;
+}
+
+static size_t int8_scratch(const struct nbit_product *product)
+{
+    size_t rows = tile_count(product) * WNN_STRIP_TILE, runs = wnn_strip_int8_runs(&product->strips);
+    return wnn_aligned(rows * wnn_strip_int8_words(&product->strips) * 4) +
+           wnn_aligned(rows * runs * sizeof(float)) + wnn_aligned(rows * runs * sizeof(int32_t)) +
+           wnn_aligned(tile_count(product) * sizeof(bool));
+}
+
+static void round_tiles(void *argument, size_t begin, size_t end)
+{
+    const struct int8_product *p = argument;
+    const struct nbit_product *product = p->product;
+    wnn_strip_int8_prepare(p->kernels, &product->strips, product->a, product->m, begin, end, &p->rows);
+}
+
+// Pieces [begin, end): some tiles, times a group of strips.
+static void multiply_tiles(void *argument, size_t begin, size_t end)
+{
+    const struct int8_product *p = argument;
+    const struct nbit_product *product = p->product;
+    const size_t strips = (product->n + WNN_STRIP - 1) / WNN_STRIP;
+    const size_t parts = (p->tiles + INT8_TILES - 1) / INT8_TILES;
+    float totals[WNN_STRIP_TILE * WNN_STRIP_GROUP * WNN_STRIP];
+    for (size_t piece = begin; piece < end; piece++) {
+        size_t strip = piece / parts * WNN_STRIP_GROUP, count = wnn_min(WNN_STRIP_GROUP, strips - strip);
+        size_t column = strip * WNN_STRIP, columns = wnn_min(count * WNN_STRIP, product->n - column);
+        size_t tile = piece % parts * INT8_TILES, last = wnn_min(tile + INT8_TILES, p->tiles);
+        for (; tile < last && !wnn_interrupted(p->interrupt); tile++) {
+            size_t row = tile * WNN_STRIP_TILE, rows = wnn_min(WNN_STRIP_TILE, product->m - row);
+            wnn_strip_int8_multiply(p->kernels, &product->strips, &p->rows, tile, (unsigned)rows, strip,
+                                    count, totals);
+            for (size_t i = 0; i < rows; i++) {
+                float *c = product->c + (row + i) * product->n + column;
+                memcpy(c, totals + i * WNN_STRIP_GROUP * WNN_STRIP, columns * sizeof *c);
+                wnn_gemm_scale_values(&product->scale, c, row + i, column, columns);
+            }
+        }
+    }
+}
+
+// False, and nothing done, if rows are such that they cannot be rounded.
+static bool run_int8(const struct nbit_product *product, const struct parallel *parallel,
+                     struct scratch scratch)
+{
+    const struct strips *strips = &product->strips;
+    struct int8_product p = {.product = product,
+                             .kernels = wnn_strip_int8_kernels(0),
+                             .interrupt = parallel->interrupt,
+                             .tiles = tile_count(product)};
+    size_t rows = p.tiles * WNN_STRIP_TILE, runs = wnn_strip_int8_runs(strips),
+           words = wnn_strip_int8_words(strips);
+    p.rows.x = wnn_scratch_take(&scratch, rows * words * 4);
+    p.rows.scales = wnn_scratch_take(&scratch, rows * runs * sizeof *p.rows.scales);
+    p.rows.starts = wnn_scratch_take(&scratch, rows * runs * sizeof *p.rows.starts);
+    p.rows.extreme = wnn_scratch_take(&scratch, p.tiles * sizeof *p.rows.extreme);
+    memset(p.rows.extreme, 0, p.tiles * sizeof *p.rows.extreme);
+    wnn_parallel_for(parallel, p.tiles, 1 + 8192 / (WNN_STRIP_TILE * product->k), round_tiles, &p);
+    for (size_t i = 0; i < p.tiles; i++)
+        if (p.rows.extreme[i])
+            return false;
+    size_t groups = (product->n + WNN_STRIP * WNN_STRIP_GROUP - 1) / (WNN_STRIP * WNN_STRIP_GROUP);
+    wnn_parallel_for(parallel, groups * ((p.tiles + INT8_TILES - 1) / INT8_TILES),
+                     1 + 2048 / (WNN_STRIP_TILE * product->k), multiply_tiles, &p);
+    return true;
+}
+
+// Whether a zero point is other than what is in the middle of the integers that strips have.
+static bool has_zeros(WNNDataType type, const struct operand *zero)
+{
+    const unsigned char *data = zero->constant->data;
+    size_t bytes = wnn_descriptor_bytes(&zero->type);
+    unsigned char middle = type == WNNDataType_Uint4 ? 0x88 : type == WNNDataType_Uint8 ? 0x80 : 0;
+    bool odd = wnn_dtype_bits(type) == 4 && wnn_shape_elements(&zero->type.shape) % 2;
+    for (size_t i = 0; i < bytes; i++)
+        if (data[i] != middle && !(odd && i + 1 == bytes && (data[i] & 15) == (middle & 15)))
+            return true;
+    return false;
+}
+
+// Blocks of so few terms would leave words half empty, and have more scales than integers.
+static bool are_worth_strips(const struct strips *strips)
+{
+    return strips->block >= 8 && strips->k <= MAX_STRIP_TERMS &&
+           (!strips->nibbles || wnn_round_up(strips->block, 8) * 4 <= strips->block * 5);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -810,6 +1069,16 @@ static void choose(const struct node *node, void *choice)
                                        .row_block = b->dim[0] / blocks->dim[0],
                                        .block = b->dim[1] / blocks->dim[1],
                                        .scale_row = blocks->dim[1]};
+    product.strips =
+        (struct strips){.n = p.n,
+                        .k = p.k,
+                        .block = product.transposed ? product.weights.block : product.weights.row_block,
+                        .nibbles = wnn_dtype_bits(product.weights.type) == 4,
+                        .halves = product.weights.half};
+    product.packs = are_worth_strips(&product.strips);
+    product.strips.zeros =
+        product.packs && has_zeros(product.weights.type, node->in[wnn_prologue_scale(node, 1) + 1]);
+    product.rounds = node->lowering == LOWER_ROUNDED;
     *(struct nbit_product *)choice = product;
 }
 
@@ -832,6 +1101,9 @@ static bool accepts(const struct node *node)
 
 static size_t thin_scratch(const struct nbit_product *product)
 {
+    if (product->packs)
+        return wnn_aligned(product->m * wnn_strip_terms(&product->strips) * sizeof(float)) +
+               wnn_aligned(product->m * (product->k / product->strips.block) * sizeof(float));
     if (!product->transposed || !vectors_fit(product))
         return 0;
     return wnn_aligned(product->m * product->k * sizeof(float)) +
@@ -842,8 +1114,10 @@ static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
     struct nbit_product product = product_of(node);
     size_t bytes = wnn_floats_scratch_without_weights(node);
+    size_t exact = is_thin(&product) ? thin_scratch(&product) : wnn_gemm_scratch(product.n, product.k);
+    size_t rounded = product.rounds ? int8_scratch(&product) : 0;
     (void)threads;
-    return bytes + (is_thin(&product) ? thin_scratch(&product) : wnn_gemm_scratch(product.n, product.k));
+    return bytes + (exact > rounded ? exact : rounded);
 }
 
 static void run_thin(const struct nbit_product *product, const struct parallel *parallel,
@@ -858,9 +1132,9 @@ static void run_thin(const struct nbit_product *product, const struct parallel *
         return;
     }
     if (thin.vectors) {
-        thin.x = wnn_scratch_take(scratch, product->m * product->k * sizeof(float));
-        thin.x_sums = wnn_scratch_take(scratch, product->m * product->k / 32 * sizeof(float));
-        prepare_rows(&thin);
+        thin.x = wnn_scratch_take(scratch, work * sizeof(float));
+        thin.x_sums = wnn_scratch_take(scratch, work / 32 * sizeof(float));
+        wnn_parallel_for(parallel, work / 32, 2048, prepare_blocks, &thin);
     }
     wnn_parallel_for(parallel, product->n, 1 + 65536 / work, WNN_BEST_ISA_256(dot_rows), &thin);
 }
@@ -877,7 +1151,12 @@ static void run_gemm(const struct kernel_call *call)
     product.weights.zeros = call->in[scale + 1].data;
     wnn_gemm_read_addend(&product.scale, call, &scratch);
     product.c = wnn_floats_out(call, 0, &scratch);
-    if (is_thin(&product)) {
+    product.strips.packed = call->packed;
+    if (product.rounds && run_int8(&product, call->parallel, scratch)) {
+        // Otherwise without rounding.
+    } else if (is_thin(&product) && product.packs) {
+        run_strips(&product, call->parallel, &scratch);
+    } else if (is_thin(&product)) {
         run_thin(&product, call->parallel, &scratch);
     } else {
         struct gemm gemm = {.m = product.m,
@@ -896,10 +1175,43 @@ static void run_gemm(const struct kernel_call *call)
     wnn_floats_store(call, 0, product.c);
 }
 
+static size_t packed_bytes(const struct node *node)
+{
+    const struct nbit_product product = product_of(node);
+    return product.packs ? wnn_strips_bytes(&product.strips) : 0;
+}
+
+static void pack_weights(const struct kernel_call *call, void *packed)
+{
+    struct nbit_product product = product_of(call->node);
+    struct packing packing = {&product, packed};
+    unsigned scale = wnn_prologue_scale(call->node, 1);
+    product.weights.data = call->in[1].data;
+    product.weights.scales = call->in[scale].data;
+    product.weights.zeros = call->in[scale + 1].data;
+    memset(packed, 0, wnn_strips_bytes(&product.strips));
+    wnn_parallel_for(call->parallel, (product.n + WNN_STRIP - 1) / WNN_STRIP,
+                     1 + 16384 / (WNN_STRIP * product.k), pack_columns, &packing);
+}
+
+static uint64_t packed_variant(const struct node *node)
+{
+    return product_of(node).transposed;
+}
+
+// One row is limited by how fast its weights are read, not by how they are multiplied.
+static bool rounds(const struct node *node)
+{
+    const struct nbit_product product = product_of(node);
+    return product.packs && product.m >= MIN_INT8_ROWS && wnn_strip_int8_kernels(0);
+}
+
 static const char *method(const struct node *node)
 {
     const struct nbit_product product = product_of(node);
-    return !is_thin(&product)   ? "quantized weights"
+    return product.rounds       ? "quantized rows in integers"
+           : !is_thin(&product) ? "quantized weights"
+           : product.packs      ? "quantized strips"
            : product.transposed ? "quantized dots"
                                 : "quantized rows";
 }
@@ -908,5 +1220,9 @@ const struct kernel wnn_cpu_gemm_nbit = {.run = run_gemm,
                                          .choose = choose,
                                          .choice_bytes = sizeof(struct nbit_product),
                                          .scratch = scratch_bytes,
+                                         .packed_bytes = packed_bytes,
+                                         .pack = pack_weights,
+                                         .packed_variant = packed_variant,
+                                         .rounds = rounds,
                                          .method = method,
                                          .accepts = accepts};

@@ -84,12 +84,11 @@ static void product_polish(const struct gemm *gemm, float *c, size_t rows, size_
 // ---------------------------------------------------------------------------------------------------------------
 
 #define THIN_ROWS    4
-#define THIN_UNIT    64   // columns are divided between threads at multiples of this, which vectors divide
+#define THIN_UNIT    32 // columns are divided between threads at multiples of this, which vectors divide
+#define PART_BYTES   65536
 #define THIN_COLUMNS 1024 // at a time
 #define THIN_TERMS   32
-#define THIN_HALVES  256       // columns of float16 at a time
-#define DOT_HALVES   2048      // terms of float16 at a time
-#define DOT_TERMS    (1 << 17) // terms of float32 at a time, and between two looks at the interrupt
+#define DOT_TERMS    (1 << 17) // at a time, and between two looks at the interrupt
 #define ROW_TERMS    1024      // likewise of rows that are added up
 
 // Whether the product is to stop before term k, which is asked every `period` terms.
@@ -102,34 +101,28 @@ static bool is_over(const struct float_product *product, size_t k, size_t period
 static void add_terms(const struct float_product *product, size_t k, size_t terms, size_t column,
                       size_t count)
 {
-    const struct float_kernels *kernels = wnn_float_kernels();
-    const float *rows[THIN_TERMS];
-    float scale[THIN_TERMS], copy[THIN_TERMS][THIN_HALVES];
-    for (size_t t = 0; t < terms; t++) {
-        size_t from = (k + t) * product->b_term + column;
-        if (product->b_halves != NULL)
-            wnn_half_to_float_array(product->b_halves + from, copy[t], count);
-        rows[t] = product->b_halves != NULL ? copy[t] : product->b + from;
-    }
-    for (size_t i = 0; i < product->m; i++) {
-        for (size_t t = 0; t < terms; t++)
-            scale[t] = product->a[i * product->a_row + (k + t) * product->a_term];
-        kernels->combine(product->c + i * product->n + column, count, rows, scale, terms);
-    }
+    size_t from = k * product->b_term + column;
+    struct float_rows rows = {.stride = product->b_term, .halves = product->b_halves != NULL};
+    rows.data = rows.halves ? (const void *)(product->b_halves + from) : product->b + from;
+    for (size_t i = 0; i < product->m; i++)
+        wnn_float_kernels()->add_rows(product->c + i * product->n + column, count, &rows,
+                                      product->a + i * product->a_row + k * product->a_term, product->a_term,
+                                      terms);
 }
 
 static void add_rows(void *argument, size_t begin, size_t end)
 {
     const struct float_product *product = argument;
-    size_t most = product->b_halves != NULL ? THIN_HALVES : THIN_COLUMNS;
+    // Several rows of A meet terms that the first one has brought into a cache.
+    size_t most = product->m > 1 ? THIN_TERMS : ROW_TERMS;
 
     end = end * THIN_UNIT < product->n ? end * THIN_UNIT : product->n;
-    for (size_t column = begin * THIN_UNIT; column < end; column += most) {
-        size_t count = end - column < most ? end - column : most;
+    for (size_t column = begin * THIN_UNIT; column < end; column += THIN_COLUMNS) {
+        size_t count = end - column < THIN_COLUMNS ? end - column : THIN_COLUMNS;
         for (size_t i = 0; i < product->m; i++)
             memset(product->c + i * product->n + column, 0, count * sizeof *product->c);
-        for (size_t k = 0; k < product->k && !is_over(product, k, ROW_TERMS); k += THIN_TERMS)
-            add_terms(product, k, product->k - k < THIN_TERMS ? product->k - k : THIN_TERMS, column, count);
+        for (size_t k = 0; k < product->k && !is_over(product, k, ROW_TERMS); k += most)
+            add_terms(product, k, product->k - k < most ? product->k - k : most, column, count);
         for (size_t i = 0; i < product->m; i++)
             wnn_gemm_scale_values(&product->scale, product->c + i * product->n + column, i, column, count);
     }
@@ -141,18 +134,16 @@ static void dot_columns(void *argument, size_t begin, size_t end)
 {
     const struct float_product *product = argument;
     const struct float_kernels *kernels = wnn_float_kernels();
-    size_t step = product->b_halves != NULL ? DOT_HALVES : DOT_TERMS;
-    float copy[DOT_HALVES];
     for (size_t j = begin; j < end; j++) {
         float sums[THIN_ROWS] = {0};
         for (size_t k = 0, terms; k < product->k && !is_over(product, k, DOT_TERMS); k += terms) {
             size_t from = j * product->b_column + k;
-            terms = product->k - k < step ? product->k - k : step;
-            if (product->b_halves != NULL)
-                wnn_half_to_float_array(product->b_halves + from, copy, terms);
-            const float *b = product->b_halves != NULL ? copy : product->b + from;
-            for (size_t i = 0; i < product->m; i++)
-                sums[i] += kernels->dot(product->a + i * product->a_row + k, b, terms);
+            terms = product->k - k < DOT_TERMS ? product->k - k : DOT_TERMS;
+            for (size_t i = 0; i < product->m; i++) {
+                const float *a = product->a + i * product->a_row + k;
+                sums[i] += product->b_halves != NULL ? kernels->dot_halves(a, product->b_halves + from, terms)
+                                                     : kernels->dot(a, product->b + from, terms);
+            }
         }
         for (size_t i = 0; i < product->m; i++) {
             float *c = product->c + i * product->n + j;
@@ -204,11 +195,12 @@ static void sum_exactly(const struct float_product *product)
     }
 }
 
-// Multiplications by a matrix that lies in a cache: about 10 us. With less of them the second thread's half
-// is won only if it is awake in time.
-static size_t grain(size_t work)
+// How many items, each of which reads so many elements of a matrix, are worth a thread's attention: some
+// microseconds of reading, be it from a cache or from memory.
+static size_t grain(const struct float_product *product, size_t elements)
 {
-    return 1 + 262144 / (work + 1);
+    size_t bytes = elements * (product->b_halves != NULL ? sizeof(uint16_t) : sizeof(float));
+    return 1 + PART_BYTES / (bytes * product->m + 1);
 }
 
 static enum product_method choose_method(const struct float_product *product)
@@ -262,16 +254,16 @@ static void run_product(const struct float_product *product, const struct parall
     case ROWS_OF_B: {
         // Wide pieces: of rows that are cut short the processor fetches too much ahead.
         size_t units = (product->n + THIN_UNIT - 1) / THIN_UNIT, wide = units / (2 * parallel->threads);
-        size_t least = grain(product->m * product->k * THIN_UNIT);
+        size_t least = grain(product, product->k * THIN_UNIT);
         wnn_parallel_for(parallel, units, wide > least ? wide : least, add_rows, (void *)product);
         break;
     }
     case SMALL_GEMM:
         if (product->m < product->n)
-            wnn_parallel_for(parallel, product->n, grain(product->m * product->k), dot_columns,
-                             (void *)product);
+            wnn_parallel_for(parallel, product->n, grain(product, product->k), dot_columns, (void *)product);
         else
-            wnn_parallel_for(parallel, product->m, grain(product->n * product->k), dot_rows, (void *)product);
+            wnn_parallel_for(parallel, product->m, 1 + PART_BYTES / 4 / (product->n * product->k + 1),
+                             dot_rows, (void *)product);
         break;
     case PANELS: {
         struct gemm gemm = gemm_of(product);
@@ -456,12 +448,9 @@ static void pack_weights(const struct kernel_call *call, void *packed)
     }
 }
 
-static bool packs_alike(const struct node *node, uint64_t *variant)
+static uint64_t packed_variant(const struct node *node)
 {
-    const struct batch batch = batch_of(node);
-    bool transposed = node->op == WNN_OP_gemm && ((const WNNGemmOptions *)node->attrs)->bTranspose;
-    *variant = 2 * (uint64_t)batch.product.method + transposed;
-    return true;
+    return batch_of(node).product.method;
 }
 
 static bool activates(const struct node *node)
@@ -487,7 +476,7 @@ static const char *method(const struct node *node)
 #define KERNEL_OF_PRODUCTS                                                                                   \
     {                                                                                                        \
         .run = run, .choose = choose, .choice_bytes = sizeof(struct batch), .scratch = scratch_bytes,        \
-        .packed_bytes = packed_bytes, .pack = pack_weights, .packs_alike = packs_alike, .method = method,    \
-        .activates = activates,                                                                              \
+        .packed_bytes = packed_bytes, .pack = pack_weights, .packed_variant = packed_variant,                \
+        .method = method, .activates = activates,                                                            \
     }
 const struct kernel wnn_cpu_gemm = KERNEL_OF_PRODUCTS, wnn_cpu_matmul = KERNEL_OF_PRODUCTS;

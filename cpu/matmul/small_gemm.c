@@ -61,11 +61,9 @@ WNN_INLINE WNN_TARGET_AVX512 vector_any quarter_avx512(vector_avx512 v)
 #include "cpu/simd/each_isa.inc"
 #undef EXACT
 
-void wnn_small_gemm(const float *weights, size_t rows, const float *x, size_t columns, size_t length,
-                    double *out, size_t out_stride)
+static void multiply(const struct tiles *tiles, const float *weights, size_t rows, const float *x,
+                     size_t columns, size_t length, double *out, size_t out_stride)
 {
-    const struct tiles *tiles =
-        length <= WNN_SMALL_GEMM_EXACT ? WNN_BEST_ISA(&exact_tiles) : WNN_BEST_ISA(&float_tiles);
     size_t wide = columns - columns % tiles->columns, row = 0;
     // Four rows stay in the first-level cache while they meet all columns.
     for (size_t step; row < rows && wide > 0; row += step) {
@@ -81,4 +79,18 @@ void wnn_small_gemm(const float *weights, size_t rows, const float *x, size_t co
                                                      out + column * out_stride + i, out_stride);
         }
     }
+}
+
+void wnn_small_gemm(const float *weights, size_t rows, const float *x, size_t columns, size_t length,
+                    double *out, size_t out_stride)
+{
+    const struct tiles *tiles =
+        length <= WNN_SMALL_GEMM_EXACT ? WNN_BEST_ISA(&exact_tiles) : WNN_BEST_ISA(&float_tiles);
+    multiply(tiles, weights, rows, x, columns, length, out, out_stride);
+}
+
+void wnn_small_gemm_floats(const float *weights, size_t rows, const float *x, size_t columns, size_t length,
+                           double *out, size_t out_stride)
+{
+    multiply(WNN_BEST_ISA(&float_tiles), weights, rows, x, columns, length, out, out_stride);
 }

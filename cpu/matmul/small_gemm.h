@@ -17,4 +17,8 @@
 void wnn_small_gemm(const float *weights, size_t rows, const float *x, size_t columns, size_t length,
                     double *out, size_t out_stride);
 
+// The same with sums of float32, however few the terms are.
+void wnn_small_gemm_floats(const float *weights, size_t rows, const float *x, size_t columns, size_t length,
+                           double *out, size_t out_stride);
+
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // (x - mean) / sqrt(variance + epsilon) * scale + bias, in double (of float16 partly in float32) and rounded
-// once. Instance and layer normalization differ in which dimensions the statistics are of, and in which of
-// them scale and bias follow; batch normalization is given the statistics.
+// once, or as if the mean were 0. Instance and layer normalization differ in which dimensions the statistics
+// are of, and in which of them scale and bias follow; batch normalization is given the statistics.
 #include "cpu/elementwise/elementwise.h"
 #include "cpu/simd/lanes.h"
 #include "cpu/simd/non_temporal.h"
@@ -80,6 +80,7 @@ struct normalize {
     struct target target;
     double epsilon;
     bool half;
+    bool centered; // around the mean; else around 0
     struct reduction_iterator iterator;
 };
 
@@ -102,7 +103,7 @@ static const float *load(const struct tensor *tensor, size_t first, size_t step,
 }
 
 // Of one column: the sum of the elements that there have been, and that of their squared distances from their
-// mean.
+// mean, or from 0.
 struct moments {
     double total, squares;
 };
@@ -140,11 +141,14 @@ static void join_run(const struct normalize *n, const struct piece *piece, size_
         float buffer;
         double sum, square;
         rows = wnn_min(piece->rows - row, BLOCK);
-        float shift = *load(n->in, offset, 1, 1, &buffer);
+        float shift = n->centered ? *load(n->in, offset, 1, 1, &buffer) : 0;
         char *y = n->target.non_temporal ? NULL : (char *)n->out->data + offset * n->target.size;
         n->target.loops->run_moments((const char *)n->in->data + offset * n->target.size, y, rows, shift,
                                      &sum, &square);
-        join(moments, (double)(before + row), (double)rows, (double)shift, sum, square);
+        if (n->centered)
+            join(moments, (double)(before + row), (double)rows, (double)shift, sum, square);
+        else
+            moments->squares += square;
     }
 }
 
@@ -160,7 +164,10 @@ static void join_rows(const struct normalize *n, const struct piece *piece, size
         rows = wnn_min(piece->rows - row, (n->half ? 4 * BLOCK : BLOCK) / width);
         size_t together = wnn_min(rows_together(&n->iterator, width, STRIP), rows), all = width * together;
         size_t rest = rows % together * width;
-        memmove(shift, load(n->in, offset, 1, width, shift), width * sizeof *shift);
+        if (n->centered)
+            memmove(shift, load(n->in, offset, 1, width, shift), width * sizeof *shift);
+        else
+            memset(shift, 0, width * sizeof *shift);
         for (size_t i = width; i < all; i++)
             shift[i] = shift[i - width];
         n->target.loops->moments(x, columns * together, rows / together, all, shift, sums, squares);
@@ -177,8 +184,10 @@ static void join_rows(const struct normalize *n, const struct piece *piece, size
                 squares[j] += squares[i + j];
             }
         }
-        for (size_t j = 0; j < width; j++)
+        for (size_t j = 0; j < width && n->centered; j++)
             join(&moments[j], (double)(before + row), (double)rows, (double)shift[j], sums[j], squares[j]);
+        for (size_t j = 0; j < width && !n->centered; j++)
+            moments[j].squares += squares[j];
     }
 }
 
@@ -342,11 +351,14 @@ WNN_VARIANTS_256(single_units)
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-layernorm
 static void normalize(const struct kernel_call *call)
 {
+    static const struct tensor none;
     const struct reduction_axes axes = wnn_node_reduction_axes(call->node);
+    bool centered = call->node->op != WNN_OP_rmsNormalization;
     struct normalize n = {.in = &call->in[0],
                           .out = &call->out[0],
                           .scale = &call->in[1],
-                          .bias = &call->in[2],
+                          .bias = centered ? &call->in[2] : &none,
+                          .centered = centered,
                           .target = make_target(&call->out[0]),
                           .epsilon = axes.epsilon,
                           .half = call->in[0].type == WNNDataType_Float16};
@@ -461,3 +473,4 @@ static void run_batch_normalization(const struct kernel_call *call)
 const struct kernel wnn_cpu_batchNormalization = {.run = run_batch_normalization, .in_place = 1};
 const struct kernel wnn_cpu_instanceNormalization = {.run = normalize, .in_place = 1};
 const struct kernel wnn_cpu_layerNormalization = {.run = normalize, .in_place = 1};
+const struct kernel wnn_cpu_rmsNormalization = {.run = normalize, .in_place = 1};

@@ -14,6 +14,7 @@ enum {
     MAX_GATES = 4,
     PROJECTED_ROWS = 64, // batch items of as many steps as the input is multiplied for at a time
     PIECE = 196608,      // multiplications that are worth a thread
+    STEP_PIECE = 65536,  // likewise of a step, whose weights a thread's caches keep
 };
 
 struct recurrent {
@@ -118,6 +119,12 @@ static size_t packed_bytes(const struct node *node)
         return 0;
     struct sizes sizes = sizes_of(node);
     return (packed_floats(&sizes) + wnn_shape_elements(&node->in[2]->type.shape)) * sizeof(float);
+}
+
+static uint64_t packed_variant(const struct node *node)
+{
+    struct sizes sizes = sizes_of(node);
+    return uses_panels(&sizes);
 }
 
 static void pack_weights(const struct gemm *gemm, size_t k, size_t length, size_t column, unsigned count,
@@ -365,7 +372,7 @@ static void run_chunk(const struct recurrent *r, struct chunk *chunk, struct ste
                       const struct parallel *parallel)
 {
     size_t count = r->batch * r->hidden, d = chunk->direction;
-    size_t grain = 1 + PIECE / (r->batch * r->hidden * r->gates);
+    size_t grain = 1 + STEP_PIECE / (r->batch * r->hidden * r->gates);
     float *state = r->hidden_out + d * count, *cell = r->lstm ? r->cell_out + d * count : NULL;
 
     size_t work = chunk->steps * r->batch * r->gates * (r->panels != NULL ? 4 : r->inputs);
@@ -635,19 +642,23 @@ const struct kernel wnn_cpu_gru = {.run = run_gru,
                                    .scratch = gru_scratch,
                                    .packed_bytes = packed_bytes,
                                    .pack = pack_matrices,
+                                   .packed_variant = packed_variant,
                                    .weights = WEIGHTS};
 const struct kernel wnn_cpu_gruCell = {.run = run_gru,
                                        .scratch = gru_scratch,
                                        .packed_bytes = packed_bytes,
                                        .pack = pack_matrices,
+                                       .packed_variant = packed_variant,
                                        .weights = WEIGHTS};
 const struct kernel wnn_cpu_lstm = {.run = run_lstm,
                                     .scratch = lstm_scratch,
                                     .packed_bytes = packed_bytes,
                                     .pack = pack_matrices,
+                                    .packed_variant = packed_variant,
                                     .weights = WEIGHTS};
 const struct kernel wnn_cpu_lstmCell = {.run = run_lstm,
                                         .scratch = lstm_scratch,
                                         .packed_bytes = packed_bytes,
                                         .pack = pack_matrices,
+                                        .packed_variant = packed_variant,
                                         .weights = WEIGHTS};

@@ -1,6 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/simd/isa.h"
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+
+#define HWCAP_DOT_PRODUCT (1ul << 20)
+
+bool wnn_has_dot_product(void)
+{
+    return getauxval(AT_HWCAP) & HWCAP_DOT_PRODUCT;
+}
+#else
+bool wnn_has_dot_product(void)
+{
+    return false;
+}
+#endif
+
 #if WNN_X86_64
 #include <cpuid.h>
 #include <stdatomic.h>

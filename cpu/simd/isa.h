@@ -111,5 +111,15 @@ static inline bool wnn_has_avx512_vnni(void)
 }
 
 bool wnn_has_avx_vnni(void);
+bool wnn_has_dot_product(void); // of AArch64
+
+// Stands before a loop whose iterations do not depend on one another, although its arrays may be the same
+// memory: the output in place of an input, element by element.
+#ifdef __clang__
+#define WNN_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#pragma clang diagnostic ignored "-Wpass-failed" // loops that call functions stay as they are
+#else
+#define WNN_INDEPENDENT _Pragma("GCC ivdep")
+#endif
 
 #endif

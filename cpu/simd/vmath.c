@@ -16,7 +16,8 @@
 // vectors.
 enum {
     BLOCK = 128,
-    GROUP = 16
+    GROUP = 16,
+    LONGEST = 1 << 20 // a call of a loop
 };
 
 // Reducing an argument of sin, cos or tan beyond this needs more digits of pi.
@@ -24,7 +25,7 @@ enum {
 #define TURN_LIMIT_BITS 0x49800000u
 
 struct loops {
-    void (*floats[VMATH_COUNT])(float *values, int count, double alpha, double inverse);
+    void (*floats[VMATH_COUNT])(const float *x, float *y, int count, double alpha, double inverse);
     void (*pairs[VMATH_PAIR_COUNT])(float *restrict left, const float *restrict right, int count);
     void (*exp_below)(const float *x, float *y, int count, float most);
     void (*doubles[VMATH_COUNT])(double *values, int count);
@@ -74,27 +75,27 @@ static void fix_turns(enum vmath function, const float *x, float *y, size_t coun
     }
 }
 
-// In place as far as whole groups go.
+// Whole groups lie where they are read and written. Blocks are for the rest, and for what is looked at again.
 void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, float alpha)
 {
-    void (*loop)(float *, int, double, double) = WNN_BEST_ISA(&loops)->floats[function];
+    void (*loop)(const float *, float *, int, double, double) = WNN_BEST_ISA(&loops)->floats[function];
     bool turns = function == VMATH_SIN || function == VMATH_COS || function == VMATH_TAN;
     double inverse = 1 / (double)alpha;
     _Alignas(64) float block[BLOCK];
     for (size_t i = 0, n; i < count; i += n) {
         n = count - i < BLOCK ? count - i : BLOCK;
+        if (!turns && n >= GROUP) {
+            n = (count - i < LONGEST ? count - i : LONGEST) / GROUP * GROUP;
+            loop(x + i, y + i, (int)n, (double)alpha, inverse);
+            continue;
+        }
         int whole = whole_groups(n);
-        bool apart = turns || n % GROUP != 0;
-        float *values = apart ? block : y + i;
-        if (values != x + i)
-            memcpy(values, x + i, n * sizeof *x);
-        if (apart)
-            memset(block + n, 0, ((size_t)whole - n) * sizeof *block);
-        loop(values, whole, (double)alpha, inverse);
+        memcpy(block, x + i, n * sizeof *x);
+        memset(block + n, 0, ((size_t)whole - n) * sizeof *block);
+        loop(block, block, whole, (double)alpha, inverse);
         if (turns)
             fix_turns(function, x + i, block, n);
-        if (apart)
-            memcpy(y + i, block, n * sizeof *y);
+        memcpy(y + i, block, n * sizeof *y);
     }
 }
 
@@ -127,7 +128,7 @@ void wnn_vmath_exp_below(const float *x, float *y, size_t count, float most)
     float block[GROUP];
     size_t rest = count % GROUP;
     for (size_t i = 0, n; i < count - rest; i += n) {
-        n = count - rest - i < 1 << 20 ? count - rest - i : 1 << 20;
+        n = count - rest - i < LONGEST ? count - rest - i : LONGEST;
         loop(x + i, y + i, (int)n, most);
     }
     if (rest == 0)

@@ -18,11 +18,13 @@ enum vmath {
     VMATH_EXP,
     VMATH_GELU, // x * (1 + erf(x / sqrt(2))) / 2, with an error below 8 ULP
     VMATH_LOG,
-    VMATH_SIGMOID,
+    VMATH_SIGMOID, // with an error below 4 ULP
+    VMATH_SILU,    // x * sigmoid(x), as two operators compute it
     VMATH_SIN,
-    VMATH_SOFTPLUS, // log(1 + exp(alpha * x)) / alpha
+    VMATH_SOFTPLUS,     // log(1 + exp(alpha * x)) / alpha
+    VMATH_SOFTPLUS_ONE, // the same with an alpha of 1, and an error below 4 ULP
     VMATH_TAN,
-    VMATH_TANH,
+    VMATH_TANH, // with an error below 4 ULP
     VMATH_COUNT
 };
 

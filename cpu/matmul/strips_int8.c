@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/matmul/strips_int8.h"
+
+#include "cpu/simd/lanes.h"
+
+#include <math.h>
+
+#define MAX_VECTORS 4 // of the strips that are met at once
+
+// What one call of a loop is about: strips of one group, from one on, and rows of one tile.
+struct strip_int8_part {
+    const struct strips *strips;
+    struct strip_block block;
+    const unsigned char *group;
+    size_t in_group, first; // strips
+    size_t blocks;
+    const int8_t *x;
+    const float *scales;
+    const int32_t *starts;
+};
+
+typedef void (*strip_int8_loop)(const struct strip_int8_part *part, float *totals);
+
+struct strip_int8_kernels {
+    int middle;                         // what is added to integers of 8 bits before they are multiplied
+    unsigned height;                    // rows at once, at most
+    unsigned strips;                    // at once, at most 2
+    strip_int8_loop single[4], pair[4]; // of 1, 2, 4 and 8 rows
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+// Loops
+// ---------------------------------------------------------------------------------------------------------------
+
+// Without instructions for sums of four products, two bytes make a 16-bit sum, which is not to saturate:
+// nibbles are summed so over a run, octets are made positive, and rows take their sign.
+_Static_assert(WNN_STRIP_RUN / 2 * 15 * 127 <= INT16_MAX, "a run of nibbles fits in 16 bits");
+
+#if WNN_X86_64
+typedef uint32_t words_avx2 __attribute__((vector_size(32)));
+typedef uint32_t words_avx512 __attribute__((vector_size(64)));
+
+#define AVX512_VNNI __attribute__((target(WNN_AVX512_FEATURES ",avx512vnni")))
+#define AVX_VNNI    __attribute__((target(WNN_AVX2_FEATURES ",avxvnni")))
+
+WNN_INLINE AVX512_VNNI words_avx512 dot_avx512(words_avx512 sum, words_avx512 a, words_avx512 b)
+{
+    return (words_avx512)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+}
+
+WNN_INLINE AVX512_VNNI void octets_avx512(const unsigned char *from, words_avx512 *to)
+{
+    const __m512i columns = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i bytes =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    __m512i terms = _mm512_permutexvar_epi32(columns, _mm512_loadu_si512(from));
+    *to = (words_avx512)_mm512_shuffle_epi8(terms, bytes) ^ UINT32_C(0x80808080);
+}
+
+#define NAME(x)                x##_avx512
+#define OWN(x)                 avx512_vnni_##x
+#define ISA                    512
+#define TARGET                 AVX512_VNNI
+#define MIDDLE                 128
+#define HEIGHT                 8
+#define STRIPS                 2
+#define DOT_NIBBLES(sum, a, b) dot_avx512(sum, a, b)
+#define DOT_OCTETS(sum, a, b)  dot_avx512(sum, a, b)
+#define FINISH_NIBBLES(sum)    (sum)
+#define OCTETS                 octets_avx512
+#include "cpu/matmul/strips_int8.inc"
+
+WNN_INLINE AVX_VNNI words_avx2 dot_avx_vnni(words_avx2 sum, words_avx2 a, words_avx2 b)
+{
+    return (words_avx2)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)a, (__m256i)b);
+}
+
+// Bytes of 16 columns for each of four terms.
+WNN_INLINE WNN_TARGET_AVX2 void octets_avx2(const unsigned char *from, words_avx2 *to)
+{
+    __m128i term[4], pair[4];
+    for (int i = 0; i < 4; i++)
+        term[i] = _mm_loadu_si128((const __m128i *)(const void *)(from + 16 * i));
+    for (int i = 0; i < 2; i++) {
+        pair[2 * i] = _mm_unpacklo_epi8(term[2 * i], term[2 * i + 1]);
+        pair[2 * i + 1] = _mm_unpackhi_epi8(term[2 * i], term[2 * i + 1]);
+    }
+    for (int i = 0; i < 2; i++)
+        to[i] = (words_avx2)_mm256_set_m128i(_mm_unpackhi_epi16(pair[i], pair[i + 2]),
+                                             _mm_unpacklo_epi16(pair[i], pair[i + 2]));
+}
+
+WNN_INLINE WNN_TARGET_AVX2 void unsigned_octets_avx2(const unsigned char *from, words_avx2 *to)
+{
+    octets_avx2(from, to);
+    for (int i = 0; i < 2; i++)
+        to[i] ^= UINT32_C(0x80808080);
+}
+
+#define NAME(x)                x##_avx2
+#define OWN(x)                 avx_vnni_##x
+#define ISA                    256
+#define TARGET                 AVX_VNNI
+#define MIDDLE                 128
+#define HEIGHT                 4
+#define STRIPS                 1
+#define DOT_NIBBLES(sum, a, b) dot_avx_vnni(sum, a, b)
+#define DOT_OCTETS(sum, a, b)  dot_avx_vnni(sum, a, b)
+#define FINISH_NIBBLES(sum)    (sum)
+#define OCTETS                 unsigned_octets_avx2
+#include "cpu/matmul/strips_int8.inc"
+
+WNN_INLINE WNN_TARGET_AVX2 words_avx2 dot_nibbles_avx2(words_avx2 sum, words_avx2 a, words_avx2 b)
+{
+    return (words_avx2)_mm256_add_epi16((__m256i)sum, _mm256_maddubs_epi16((__m256i)a, (__m256i)b));
+}
+
+WNN_INLINE WNN_TARGET_AVX2 words_avx2 finish_nibbles_avx2(words_avx2 sum)
+{
+    return (words_avx2)_mm256_madd_epi16((__m256i)sum, _mm256_set1_epi16(1));
+}
+
+WNN_INLINE WNN_TARGET_AVX2 words_avx2 dot_octets_avx2(words_avx2 sum, words_avx2 a, words_avx2 b)
+{
+    __m256i size = _mm256_abs_epi8((__m256i)a), right = _mm256_sign_epi8((__m256i)b, (__m256i)a);
+    return sum + finish_nibbles_avx2((words_avx2)_mm256_maddubs_epi16(size, right));
+}
+
+#define NAME(x)        x##_avx2
+#define OWN(x)         avx2_##x
+#define ISA            256
+#define TARGET         WNN_TARGET_AVX2
+#define MIDDLE         0
+#define HEIGHT         4
+#define STRIPS         1
+#define DOT_NIBBLES    dot_nibbles_avx2
+#define DOT_OCTETS     dot_octets_avx2
+#define FINISH_NIBBLES finish_nibbles_avx2
+#define OCTETS         octets_avx2
+#include "cpu/matmul/strips_int8.inc"
+
+#elif defined(__aarch64__) && !defined(WNN_PLAIN)
+typedef uint32_t words_any __attribute__((vector_size(16)));
+
+#ifdef __clang__
+#define DOT_PRODUCT __attribute__((target("dotprod")))
+#else
+#define DOT_PRODUCT __attribute__((target("arch=armv8.2-a+dotprod")))
+#endif
+
+WNN_INLINE DOT_PRODUCT words_any dot_neon(words_any sum, words_any a, words_any b)
+{
+    return (words_any)vdotq_s32((int32x4_t)sum, (int8x16_t)a, (int8x16_t)b);
+}
+
+WNN_INLINE DOT_PRODUCT void octets_neon(const unsigned char *from, words_any *to)
+{
+    uint8x16_t term[4], pair[4];
+    for (int i = 0; i < 4; i++)
+        term[i] = vld1q_u8(from + 16 * i);
+    for (int i = 0; i < 2; i++) {
+        pair[2 * i] = vzip1q_u8(term[2 * i], term[2 * i + 1]);
+        pair[2 * i + 1] = vzip2q_u8(term[2 * i], term[2 * i + 1]);
+    }
+    for (int i = 0; i < 2; i++) {
+        uint16x8_t low = vreinterpretq_u16_u8(pair[i]), high = vreinterpretq_u16_u8(pair[i + 2]);
+        to[2 * i] = (words_any)vzip1q_u16(low, high);
+        to[2 * i + 1] = (words_any)vzip2q_u16(low, high);
+    }
+}
+
+#define NAME(x)             x##_any
+#define OWN(x)              neon_##x
+#define ISA                 128
+#define TARGET              DOT_PRODUCT
+#define MIDDLE              0
+#define HEIGHT              4
+#define STRIPS              1
+#define DOT_NIBBLES         dot_neon
+#define DOT_OCTETS          dot_neon
+#define FINISH_NIBBLES(sum) (sum)
+#define OCTETS              octets_neon
+#include "cpu/matmul/strips_int8.inc"
+#endif
+
+const struct strip_int8_kernels *wnn_strip_int8_kernels(unsigned number)
+{
+#if WNN_X86_64
+    if (wnn_has_avx512_vnni() && number-- == 0)
+        return &avx512_vnni_kernels;
+    if (wnn_has_avx_vnni() && number-- == 0)
+        return &avx_vnni_kernels;
+    if (wnn_isa() >= WNN_ISA_AVX2 && number-- == 0)
+        return &avx2_kernels;
+#elif defined(__aarch64__) && !defined(WNN_PLAIN)
+    if (wnn_has_dot_product() && number-- == 0)
+        return &neon_kernels;
+#endif
+    (void)number;
+    return NULL;
+}
+
+static const unsigned char *group_of(const struct strips *strips, size_t strip, struct strip_int8_part *part)
+{
+    part->first = strip % WNN_STRIP_GROUP;
+    return wnn_strip_group(strips, strip, &part->in_group);
+}
+
+void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, const struct strips *strips,
+                             const struct strip_int8_rows *rows, size_t tile, unsigned height, size_t strip,
+                             size_t count, float *totals)
+{
+    const size_t runs = wnn_strip_int8_runs(strips), words = wnn_strip_int8_words(strips);
+    struct strip_int8_part part = {
+        .strips = strips, .block = wnn_strip_block(strips), .blocks = strips->k / strips->block};
+    part.group = group_of(strips, strip, &part);
+    const size_t first = part.first, stride = WNN_STRIP_GROUP * WNN_STRIP;
+    memset(totals, 0, (size_t)height * stride * sizeof *totals);
+    for (unsigned row = 0, step; row < height; row += step) {
+        unsigned left = height - row < kernels->height ? height - row : kernels->height;
+        unsigned kind = left >= 8 ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
+        step = 1u << kind;
+        part.x = rows->x + (tile * words * WNN_STRIP_TILE + row) * 4;
+        part.scales = rows->scales + tile * runs * WNN_STRIP_TILE + row;
+        part.starts = rows->starts + tile * runs * WNN_STRIP_TILE + row;
+        for (size_t i = 0, some; i < count; i += some) {
+            some = wnn_min(kernels->strips, count - i);
+            part.first = first + i;
+            (some == 2 ? kernels->pair : kernels->single)[kind](&part, totals + row * stride + i * WNN_STRIP);
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Rows
+// ---------------------------------------------------------------------------------------------------------------
+
+size_t wnn_strip_int8_words(const struct strips *strips)
+{
+    return wnn_strip_terms(strips) / 4;
+}
+
+size_t wnn_strip_int8_runs(const struct strips *strips)
+{
+    return strips->k / strips->block * ((wnn_strip_block(strips).terms + WNN_STRIP_RUN - 1) / WNN_STRIP_RUN);
+}
+
+struct preparation {
+    const struct strips *strips;
+    int middle;
+    const float *rows;
+    size_t m, terms, words, runs; // of a row
+    size_t block_terms;
+    const struct strip_int8_rows *to;
+};
+
+// A number from -2^22 to 2^22 that is added to this is rounded to even, and stands in the lowest bits.
+#define ROUNDS 0x1.8p23f
+
+// Rounds `count` numbers, returns their sum, modulo 2^32 of what is extreme, and whether that is so by
+// *extreme.
+WNN_INLINE uint32_t round_run(const float *from, size_t count, int8_t to[WNN_STRIP_RUN], float *scale,
+                              bool *extreme)
+{
+    float rest[WNN_STRIP_RUN], largest, inverse;
+    int32_t most = 0, zero;
+    uint32_t sum = 0;
+    if (count < WNN_STRIP_RUN) {
+        memset(rest, 0, sizeof rest);
+        memcpy(rest, from, count * sizeof *rest);
+        from = rest;
+    }
+    for (unsigned i = 0; i < WNN_STRIP_RUN; i++) {
+        int32_t size; // as integers, sizes have the order of floats, NaN last
+        memcpy(&size, from + i, sizeof size);
+        size &= INT32_MAX;
+        most = size > most ? size : most;
+    }
+    memcpy(&largest, &most, sizeof largest);
+    *extreme |= most != 0 && !(largest >= WNN_STRIP_LEAST && largest <= WNN_STRIP_MOST);
+    *scale = largest * (1 / 127.0f);
+    inverse = most != 0 ? 127 / largest : 0;
+    memcpy(&zero, &(float){ROUNDS}, sizeof zero);
+    for (unsigned i = 0; i < WNN_STRIP_RUN; i++) {
+        float moved = from[i] * inverse + ROUNDS;
+        int32_t bits;
+        memcpy(&bits, &moved, sizeof bits);
+        bits -= zero;
+        sum += (uint32_t)bits;
+        to[i] = (int8_t)bits;
+    }
+    return sum;
+}
+
+typedef int8_t half_run __attribute__((vector_size(WNN_STRIP_RUN / 2)));
+
+// Two words are of eight terms: those with an even number, and the others.
+WNN_INLINE void part_terms(int8_t values[WNN_STRIP_RUN])
+{
+    for (unsigned i = 0; i < 2; i++) {
+        half_run half;
+        memcpy(&half, values + i * sizeof half, sizeof half);
+        half = __builtin_shufflevector(half, half, 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
+        memcpy(values + i * sizeof half, &half, sizeof half);
+    }
+}
+
+// Bytes may be anything that pointers lead to, so that what the loops go by is theirs. Whether the row is
+// extreme.
+WNN_INLINE bool prepare_row(const struct preparation p, const bool nibbles, size_t row)
+{
+    const size_t tile = row / WNN_STRIP_TILE, lane = row % WNN_STRIP_TILE;
+    const size_t k = p.strips->k, block = p.strips->block, first = tile * p.runs * WNN_STRIP_TILE + lane;
+    const int32_t zero = p.strips->zeros ? 1 : nibbles ? 8 : p.middle;
+    const float *from = p.rows + row * k;
+    int8_t *x = p.to->x + (tile * p.words * WNN_STRIP_TILE + lane) * 4;
+    int8_t values[WNN_STRIP_RUN];
+    float *scale = p.to->scales + first;
+    int32_t *start = p.to->starts + first;
+    bool extreme = false;
+    for (const float *end = from + k; from < end; from += block)
+        for (size_t t = 0, terms; t < p.block_terms; t += terms) {
+            terms = wnn_min(WNN_STRIP_RUN, p.block_terms - t);
+            uint32_t sum = round_run(from + t, wnn_min(terms, block - t), values, scale, &extreme);
+            *start = (int32_t)(0 - sum * (uint32_t)zero);
+            scale += WNN_STRIP_TILE;
+            start += WNN_STRIP_TILE;
+            if (nibbles)
+                part_terms(values);
+            for (size_t i = 0; i < terms; i += 4, x += 4 * WNN_STRIP_TILE)
+                memcpy(x, values + i, 4);
+        }
+    return extreme;
+}
+
+// Tiles [begin, end).
+static void prepare_tiles(void *argument, size_t begin, size_t end)
+{
+    const struct preparation p = *(const struct preparation *)argument;
+    for (size_t row = begin * WNN_STRIP_TILE; row < wnn_min(p.m, end * WNN_STRIP_TILE); row++) {
+        bool *extreme = &p.to->extreme[row / WNN_STRIP_TILE];
+        bool is = p.strips->nibbles ? prepare_row(p, true, row) : prepare_row(p, false, row);
+        *extreme = is || (row % WNN_STRIP_TILE != 0 && *extreme);
+    }
+}
+WNN_VARIANTS_256(prepare_tiles)
+
+void wnn_strip_int8_prepare(const struct strip_int8_kernels *kernels, const struct strips *strips,
+                            const float *rows, size_t m, size_t begin, size_t end,
+                            const struct strip_int8_rows *to)
+{
+    struct preparation preparation = {.strips = strips,
+                                      .middle = kernels->middle,
+                                      .rows = rows,
+                                      .m = m,
+                                      .words = wnn_strip_int8_words(strips),
+                                      .runs = wnn_strip_int8_runs(strips),
+                                      .block_terms = wnn_strip_block(strips).terms,
+                                      .to = to};
+    WNN_BEST_ISA_256(prepare_tiles)(&preparation, begin, end);
+}
