@@ -7,6 +7,7 @@
 #include "lib/half.h"
 #include "vulkan/program/execution.h"
 #include "vulkan/ops/operators.h"
+#include "vulkan/ops/weights.h"
 #include "vulkan/device/open.h"
 #include "vulkan/device/probe.h"
 
@@ -18,6 +19,7 @@ struct vulkan {
     struct gpu gpu;
     struct pipelines pipelines;
     struct transfers transfers;
+    struct shared_constants constants;
     bool flushes_denormals;
     struct matrix_size untested[2]; // what units there are for float16 and bfloat16, until they are tested
 };
@@ -68,6 +70,8 @@ static size_t scratch_of(const struct gpu *gpu, const struct node *node)
     struct seen seen;
     if (node->op == WNN_OP_elementwise)
         return wnn_scratch_of_elementwise(gpu, node);
+    if (node->op == WNN_OP_attention)
+        return wnn_scratch_of_attention(gpu, node);
     const struct gpu_operator *row = wnn_gpu_operators[node->op];
     return row->scratch ? row->scratch(see(node, &seen)) : 0;
 }
@@ -94,6 +98,7 @@ static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, st
                                   .program = program,
                                   .node = node,
                                   .error = error,
+                                  .late = wnn_node_is_late(node),
                                   .in = in,
                                   .out = out,
                                   .scratch = scratch};
@@ -136,8 +141,9 @@ static bool leave(struct vulkan *vulkan, bool done)
     return done;
 }
 
-static bool partition(void *state, struct graph *graph, struct error *error)
+static bool partition(void *state, struct graph *graph, bool shares, struct error *error)
 {
+    (void)shares; // no weights are packed here
     struct vulkan *vulkan = state;
     bool products = false;
     for (size_t i = 0; i < graph->node_count; i++)
@@ -147,8 +153,12 @@ static bool partition(void *state, struct graph *graph, struct error *error)
         test_matrices(vulkan);
         leave(vulkan, true);
     }
+    wnn_gate_enter(&vulkan->gpu.gate);
+    wnn_shared_purge(&vulkan->constants);
+    wnn_gate_leave(&vulkan->gpu.gate);
     wnn_graph_count_uses(graph);
-    wnn_turn_filters(graph, vulkan->allocator);
+    wnn_turn_filters(graph, vulkan->allocator, &vulkan->constants);
+    wnn_arrange_weights(&vulkan->gpu, graph, vulkan->allocator, &vulkan->constants);
     for (size_t i = 0; i < graph->node_count; i++) {
         size_t bytes = scratch_of(&vulkan->gpu, graph->nodes[i]);
         graph->nodes[i]->lowering = 0;
@@ -180,12 +190,13 @@ static bool can_fuse(void *state, const struct node *node)
     bool taken = at == WNN_AT_OUTPUT ? row->fuses_epilogue
                                      : at < MAX_FUSED_INPUTS && node->in_count <= MAX_FUSED_INPUTS &&
                                            row->fuses_prologue && row->fuses_prologue(see(node, &seen), at);
+    taken = taken || (at == 1 && wnn_takes_quantized(gpu, node));
     return taken && bindings_of(gpu, node) <= gpu->can.buffers;
 }
 
 static bool computes(enum op op)
 {
-    return op == WNN_OP_elementwise || op == WNN_OP_attention;
+    return wnn_gpu_operators[op] != NULL;
 }
 
 static bool in_place(void *state, const struct node *node, unsigned input)
@@ -236,6 +247,20 @@ static size_t place_constants(struct executable *executable, size_t *bytes, uint
     return pieces;
 }
 
+// Runs read them on the device.
+static bool drop_constants(struct vulkan *vulkan, struct graph *graph, struct error *error)
+{
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        struct operand *operand = graph->operands[i];
+        bool output = false;
+        for (size_t k = 0; k < graph->output_count; k++)
+            output |= graph->outputs[k].operand == operand;
+        if (operand->constant && !output && !drop_constant(vulkan->allocator, operand, error))
+            return false;
+    }
+    return true;
+}
+
 static bool upload_constants(struct vulkan *vulkan, struct executable *executable, struct error *error)
 {
     struct graph *graph = &executable->plan->graph;
@@ -247,17 +272,22 @@ static bool upload_constants(struct vulkan *vulkan, struct executable *executabl
     for (size_t i = 0; i < graph->operand_count; i++)
         if (graph->operands[i]->constant && executable->regions[i].buffer)
             uploads[count++] = (struct upload){graph->operands[i]->constant->data, executable->regions[i]};
-    if (!wnn_gpu_upload(&vulkan->gpu, &executable->program.command_pool, uploads, count, error))
-        return false;
-    for (size_t i = 0; i < graph->operand_count; i++) {
-        struct operand *operand = graph->operands[i];
-        bool output = false;
-        for (size_t k = 0; k < graph->output_count; k++)
-            output |= graph->outputs[k].operand == operand;
-        if (operand->constant && !output && !drop_constant(vulkan->allocator, operand, error))
-            return false;
-    }
-    return true;
+    return wnn_gpu_upload(&vulkan->gpu, &executable->program.command_pool, uploads, count, error) &&
+           drop_constants(vulkan, graph, error);
+}
+
+// Those of a specialization, which others have too.
+static bool share_constants(struct vulkan *vulkan, struct executable *executable, uint64_t most,
+                            struct error *error)
+{
+    struct graph *graph = &executable->plan->graph;
+    executable->shared_pieces =
+        wnn_arena_allocate(&executable->records, graph->operand_count * sizeof executable->shared_pieces[0]);
+    if (!executable->shared_pieces)
+        return wnn_fail_memory(error);
+    return wnn_shared_place(&vulkan->constants, &executable->program, graph, most, executable->regions,
+                            executable->shared_pieces, &executable->shared_count, error) &&
+           drop_constants(vulkan, graph, error);
 }
 
 static bool make_constants(struct vulkan *vulkan, struct executable *executable, struct error *error)
@@ -270,6 +300,8 @@ static bool make_constants(struct vulkan *vulkan, struct executable *executable,
     if (!bytes || !executable->constants)
         return wnn_fail_memory(error);
     uint64_t most = vulkan->gpu.can.allocation < PIECE ? vulkan->gpu.can.allocation : PIECE;
+    if (graph->recorded)
+        return share_constants(vulkan, executable, most, error);
     size_t count = place_constants(executable, bytes, most);
     for (size_t i = 0; i < count; i++) {
         if (!wnn_buffer_create(&vulkan->gpu, bytes[i], BUFFER_DEVICE, &executable->constants[i], error))
@@ -325,6 +357,7 @@ static void free_executable(struct vulkan *vulkan, struct executable *executable
     wnn_executable_free(&vulkan->gpu, executable);
     for (size_t i = 0; i < executable->constant_count; i++)
         wnn_buffer_free(&vulkan->gpu, &executable->constants[i]);
+    wnn_shared_release(&vulkan->constants, executable->shared_pieces, executable->shared_count);
     wnn_arena_free(&executable->records);
     wnn_release(vulkan->allocator, executable);
 }
@@ -367,6 +400,10 @@ static void measure(void *state, const void *pointer, struct executable_size *si
         size->weights += executable->constants[i].bytes;
         size->device += executable->constants[i].charged;
     }
+    for (size_t i = 0; i < executable->shared_count; i++) {
+        size->weights += executable->shared_pieces[i]->buffer.bytes;
+        size->device += executable->shared_pieces[i]->buffer.charged;
+    }
     for (size_t i = 0; i < executable->flight_count; i++) {
         const struct flight *flight = &executable->flights[i];
         const struct buffer *const buffers[] = {&flight->arena, &flight->inputs, &flight->upload,
@@ -384,6 +421,7 @@ static bool lower(void *state, struct plan *plan, void **executable, struct erro
         return false;
     vulkan->pipelines.interrupt = plan->interrupt;
     bool done = make_executable(vulkan, plan, executable, error);
+    wnn_shared_purge(&vulkan->constants);
     vulkan->pipelines.interrupt = NULL;
     return leave(vulkan, done);
 }
@@ -533,6 +571,7 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
 // Inside of the gate.
 static void close_state(struct vulkan *vulkan)
 {
+    wnn_shared_close(&vulkan->constants);
     wnn_pipelines_close(&vulkan->pipelines);
     wnn_transfers_close(&vulkan->gpu, &vulkan->transfers);
     wnn_gpu_close(&vulkan->gpu);
@@ -633,6 +672,8 @@ bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_o
         return wnn_fail_memory(error);
     vulkan->allocator = options->allocator;
     bool opened = wnn_gpu_open(&vulkan->gpu, options, origin, error);
+    if (opened)
+        wnn_shared_open(&vulkan->constants, &vulkan->gpu);
     if (opened && wnn_pipelines_open(&vulkan->pipelines, &vulkan->gpu, options, error) &&
         wnn_transfers_open(&vulkan->gpu, &vulkan->transfers, error) && test_device(vulkan, error)) {
         struct capabilities *can = &vulkan->gpu.can;
@@ -777,6 +818,7 @@ const struct backend wnn_backend_vulkan = {
     .destroy = destroy,
     .can_fuse = can_fuse,
     .fuses_chains = true,
+    .quantized_weights = true,
     .evaluate = evaluate,
     .partition = partition,
     .in_place = in_place,

@@ -599,6 +599,7 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
     struct gpu_origin from = *origin;
     *gpu = (struct gpu){.allocator = options->allocator,
                         .log = options->log,
+                        .strict = options->strict_numerics,
                         .is_external = options->external != NULL,
                         .info.index = WNN_DEVICE_INDEX_UNKNOWN,
                         .budget = origin->budget > 0 ? origin->budget

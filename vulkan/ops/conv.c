@@ -20,7 +20,8 @@ static bool product_of(const struct convolution *c, struct product *p, struct ga
     uint32_t inputs = c->inputs, outputs = c->outputs;
     if (!from->nhwc || (c->groups > 1 && (outputs < GPU_MIN_GROUP || inputs < GPU_MIN_GROUP)))
         return false;
-    *p = (struct product){.rows = to->batches * to->height * to->width,
+    *p = (struct product){.fixed_b = true,
+                          .rows = to->batches * to->height * to->width,
                           .columns = outputs,
                           .inner = filter->height * filter->width * inputs,
                           .matrices = c->groups,
@@ -82,13 +83,13 @@ static void define_convolution(struct shader *shader, const struct convolution *
 {
     wnn_shader_images(shader, &c->from, &c->to);
     wnn_shader_windows(shader, c->padding, c->strides, c->dilations);
-    wnn_shader_number(shader, "OUT_CHANNELS", c->to.channels);
-    wnn_shader_number(shader, "F_HEIGHT", c->filter.height);
-    wnn_shader_number(shader, "F_WIDTH", c->filter.width);
-    wnn_shader_number(shader, "F_O", c->filter.o);
-    wnn_shader_number(shader, "F_I", c->filter.i);
-    wnn_shader_number(shader, "F_Y", c->filter.y);
-    wnn_shader_number(shader, "F_X", c->filter.x);
+    wnn_shader_fixed(shader, "OUT_CHANNELS", c->to.channels);
+    wnn_shader_fixed(shader, "F_HEIGHT", c->filter.height);
+    wnn_shader_fixed(shader, "F_WIDTH", c->filter.width);
+    wnn_shader_fixed(shader, "F_O", c->filter.o);
+    wnn_shader_fixed(shader, "F_I", c->filter.i);
+    wnn_shader_fixed(shader, "F_Y", c->filter.y);
+    wnn_shader_fixed(shader, "F_X", c->filter.x);
 }
 
 static void lower_elements(struct lowering *lowering, const struct convolution *c, uint64_t work)
@@ -99,8 +100,8 @@ static void lower_elements(struct lowering *lowering, const struct convolution *
     wnn_shader_begin(&shader, lowering, "conv", work > SIZE_MAX ? SIZE_MAX : (size_t)work);
     wnn_shader_define(&shader, "TRANSPOSED", "%d", c->transposed);
     define_convolution(&shader, c);
-    wnn_shader_number(&shader, "GROUP_INPUTS", c->inputs);
-    wnn_shader_number(&shader, "GROUP_OUTPUTS", c->outputs);
+    wnn_shader_fixed(&shader, "GROUP_INPUTS", c->inputs);
+    wnn_shader_fixed(&shader, "GROUP_OUTPUTS", c->outputs);
     wnn_shader_input(&shader, "a", &lowering->in[0], FORM_VALUE);
     wnn_shader_input(&shader, "b", &lowering->in[1], FORM_VALUE);
     if (lowering->in[2].region.buffer) {
@@ -142,9 +143,9 @@ static void lower_depthwise(struct lowering *lowering, const struct convolution 
     wnn_shader_begin(&shader, lowering, "depthwise", SIZE_MAX);
     define_convolution(&shader, c);
     wnn_shader_number(&shader, "UNITS", (uint32_t)units);
-    wnn_shader_number(&shader, "STRIP", strip);
+    wnn_shader_fixed(&shader, "STRIP", strip);
     wnn_shader_number(&shader, "STRIPS", strips);
-    wnn_shader_number(&shader, "SPAN", span + (strip - 1) * c->strides[1]);
+    wnn_shader_fixed(&shader, "SPAN", span + (strip - 1) * c->strides[1]);
     wnn_shader_input(&shader, "a", &lowering->in[0], FORM_VALUE);
     wnn_shader_quads(&shader, "a", &lowering->in[0]);
     wnn_shader_input(&shader, "b", filter, FORM_VALUE);
@@ -184,10 +185,10 @@ static void lower_grouped(struct lowering *lowering, const struct convolution *c
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "grouped", SIZE_MAX);
     define_convolution(&shader, c);
-    wnn_shader_number(&shader, "GROUP_INPUTS", inputs);
-    wnn_shader_number(&shader, "GROUP_OUTPUTS", c->outputs);
+    wnn_shader_fixed(&shader, "GROUP_INPUTS", inputs);
+    wnn_shader_fixed(&shader, "GROUP_OUTPUTS", c->outputs);
     wnn_shader_number(&shader, "UNITS", (uint32_t)units);
-    wnn_shader_number(&shader, "STRIP", strip);
+    wnn_shader_fixed(&shader, "STRIP", strip);
     wnn_shader_number(&shader, "STRIPS", strips);
     wnn_shader_define(&shader, "OUTS", "%uu", outs);
     wnn_shader_define(&shader, "INS", "%d", quads_a ? 4 : 1);

@@ -4,6 +4,7 @@
 // channels of a tap side by side, where models that were made for channels first have the taps of a channel.
 
 #include "vulkan/ops/operators.h"
+#include "vulkan/program/shared_constants.h"
 
 #include <string.h>
 
@@ -62,10 +63,16 @@ static struct constant *turned(const struct constant *from, const struct descrip
 }
 
 // False: nothing has changed, and that is fine.
-static bool turn_filter(struct operand *filter, const unsigned *order, struct allocator *allocator)
+static bool turn_filter(struct graph *graph, struct operand *filter, const unsigned *order,
+                        enum shared_form form, struct allocator *allocator, struct shared_constants *shared)
 {
     struct shape shape = filter->type.shape;
-    struct constant *constant = turned(filter->constant, &filter->type, order, allocator);
+    struct constant *constant = graph->recorded ? wnn_shared_find(shared, filter->constant, form) : NULL;
+    if (!constant) {
+        constant = turned(filter->constant, &filter->type, order, allocator);
+        if (constant)
+            wnn_shared_note(shared, graph, filter->constant, form, constant);
+    }
     if (!constant)
         return false;
     for (unsigned d = 0; d < 4; d++)
@@ -93,7 +100,7 @@ static bool set_layout(struct graph *graph, struct node *node, enum turn turn)
     return true;
 }
 
-void wnn_turn_filters(struct graph *graph, struct allocator *allocator)
+void wnn_turn_filters(struct graph *graph, struct allocator *allocator, struct shared_constants *shared)
 {
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
@@ -106,7 +113,10 @@ void wnn_turn_filters(struct graph *graph, struct allocator *allocator)
         const unsigned *order =
             node->op == WNN_OP_convTranspose2d ? transposed_order[turn] : conv2d_order[turn];
         void *attrs = node->attrs;
-        if (set_layout(graph, node, turn) && !turn_filter(filter, order, allocator))
+        enum shared_form form = node->op == WNN_OP_convTranspose2d ? SHARED_TRANSPOSED_OHWI
+                                : turn == TURN_IHWO                ? SHARED_IHWO
+                                                                   : SHARED_OHWI;
+        if (set_layout(graph, node, turn) && !turn_filter(graph, filter, order, form, allocator, shared))
             node->attrs = attrs;
     }
 }

@@ -102,7 +102,7 @@ static unsigned choose_side(const struct elements *elements)
         narrowest = bits < narrowest ? bits : narrowest;
     }
     unsigned least = 32 / narrowest;
-    if (!elements->shader.literal)
+    if (!elements->shader.large)
         return least;
     for (unsigned i = 0; i < elements->input_count; i++) {
         const struct element_input *input = &elements->inputs[i];
@@ -128,7 +128,7 @@ static void choose_way(const struct elements *elements, struct element_input *in
         return;
     }
     if (input->tensor->fused || map.steps[0] != 1 || (!fits && map.rank > 1) || input->form > FORM_BITS ||
-        !reads_quads(elements, &input->tensor->region) || !elements->shader.literal)
+        !reads_quads(elements, &input->tensor->region) || !elements->shader.large)
         return;
     bool aligned = from->offset % side == 0;
     for (unsigned d = 1; d < map.rank; d++)
@@ -340,9 +340,9 @@ static void declare(struct elements *elements)
     for (unsigned i = 0; i < elements->output_count; i++) {
         struct element_output *to = &elements->outputs[i];
         unsigned words = elements->side * form_bits(to->tensor, to->form) / 32;
-        to->width = words % 2 != 0 || !shader->literal || !reads_quads(elements, &to->tensor->region) ? 1
-                    : words % 4 != 0                                                                  ? 2
-                                                                                                      : 4;
+        to->width = words % 2 != 0 || !shader->large || !reads_quads(elements, &to->tensor->region) ? 1
+                    : words % 4 != 0                                                                ? 2
+                                                                                                    : 4;
         to->binding = wnn_shader_bind(shader, &to->tensor->region, true);
         add_view(shader, to->binding, to->width, "writeonly");
         add_storer(elements, i, to->width);
@@ -414,7 +414,7 @@ static void add_turns(struct elements *elements, uint64_t units)
                         "#define UNIT (first + turn * gl_WorkGroupSize.x)\n",
                         elements->passes, elements->passes);
     unsigned together = elements->passes * shader->local_size;
-    bool full = wnn_shader_fills(units, together);
+    bool full = !shader->late && wnn_shader_fills(units, together);
     wnn_shader_text(shader, "void main() {\nuint first = (%s) * %uu + gl_LocalInvocationID.x;\n",
                     full ? "gl_WorkGroupID.x" : "gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x",
                     together);
@@ -428,7 +428,7 @@ void wnn_elements_end(struct elements *elements, const struct fused *fused)
 {
     struct shader *shader = &elements->shader;
     elements->side = choose_side(elements);
-    elements->whole = elements->count % elements->side == 0;
+    elements->whole = !shader->late && elements->count % elements->side == 0;
     uint64_t units = ((uint64_t)elements->count + elements->side - 1) / elements->side;
     wnn_shader_number(shader, "COUNT", (uint32_t)elements->count);
     declare(elements);

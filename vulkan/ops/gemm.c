@@ -3,6 +3,7 @@
 
 #include "vulkan/ops/gemm_cooperative.h"
 #include "vulkan/ops/operators.h"
+#include "vulkan/ops/weights.h"
 
 // ---------------------------------------------------------------------------------------------------------------
 // Schedules
@@ -218,8 +219,8 @@ static void describe_a(struct shader *shader, const struct product *p, bool few)
     wnn_shader_define(shader, "ALONG_K_A", "%d", along_k);
     wnn_shader_define(shader, "QUADS_A", "%d", quads);
     wnn_shader_number(shader, "LAST_A", p->rows - (quads && !along_k ? 4 : 1));
-    wnn_shader_number(shader, "A_ROW", p->a_row);
-    wnn_shader_number(shader, "A_INNER", p->a_inner);
+    wnn_shader_number_if(shader, "A_ROW", p->a_row, wnn_has_fixed_rows(p));
+    wnn_shader_number_if(shader, "A_INNER", p->a_inner, wnn_has_fixed_rows(p));
     if (from) {
         wnn_shader_define(shader, "TRANSPOSED", "%d", from->transposed);
         wnn_shader_define(shader, "RUNS", "%d", from->dilations[1] == 1 && from->channels == from->pixel);
@@ -229,45 +230,52 @@ static void describe_a(struct shader *shader, const struct product *p, bool few)
 
 static void describe_b(struct shader *shader, const struct product *p)
 {
-    bool even = p->b_run == p->inner || p->b_jump == p->b_run * p->b_inner, along_k = p->b_column != 1,
+    bool even = p->b_run == p->inner || p->weights || p->b_jump == p->b_run * p->b_inner,
+         along_k = p->b_column != 1,
          quads =
              wnn_shader_has_quads(shader->lowering, p->b) && all_quads(p, p->b_steps) && p->b_jump % 4 == 0;
-    if (along_k)
+    if (p->weights)
+        quads = true;
+    else if (along_k)
         quads &= p->b_inner == 1 && p->inner % 4 == 0 && p->b_run % 4 == 0 && p->b_column % 4 == 0;
     else
         quads &= p->columns % 4 == 0 && p->b_inner % 4 == 0;
     wnn_shader_map(shader, "b", p->rank, p->dims, p->b_steps, 0);
-    wnn_shader_input(shader, "b", p->b, FORM_VALUE);
-    if (quads)
+    if (p->weights)
+        wnn_shader_weights(shader, p, wnn_weight_unit(8), true);
+    else
+        wnn_shader_input(shader, "b", p->b, FORM_VALUE);
+    if (quads && !p->weights)
         wnn_shader_quads(shader, "b", p->b);
     wnn_shader_define(shader, "EVEN_B", "%d", even);
     wnn_shader_define(shader, "ALONG_K_B", "%d", along_k);
     wnn_shader_define(shader, "QUADS_B", "%d", quads);
-    wnn_shader_number(shader, "LAST_B", p->columns - (quads && !along_k ? 4 : 1));
-    wnn_shader_number(shader, "B_COLUMN", p->b_column);
-    wnn_shader_number(shader, "B_RUN", p->b_run);
-    wnn_shader_number(shader, "B_JUMP", p->b_jump);
-    wnn_shader_number(shader, "B_INNER", p->b_inner);
+    wnn_shader_number_if(shader, "LAST_B", p->columns - (quads && !along_k ? 4 : 1), p->fixed_b);
+    wnn_shader_number_if(shader, "B_COLUMN", p->b_column, p->fixed_b);
+    wnn_shader_number_if(shader, "B_RUN", p->b_run, p->fixed_b);
+    wnn_shader_number_if(shader, "B_JUMP", p->b_jump, p->fixed_b);
+    wnn_shader_number_if(shader, "B_INNER", p->b_inner, p->fixed_b);
 }
 
 static void describe_tiles(struct shader *shader, const struct product *p, const struct schedule *schedule)
 {
     const struct tile *tile = schedule->tile;
     uint32_t steps = pieces(p->inner, tile->k * schedule->slices);
-    wnn_shader_number(shader, "TILE_M", tile->m);
-    wnn_shader_number(shader, "TILE_N", tile->n);
-    wnn_shader_number(shader, "TILE_K", tile->k);
-    wnn_shader_number(shader, "THREAD_M", tile->thread_m);
-    wnn_shader_number(shader, "THREAD_N", tile->thread_n);
-    wnn_shader_number(shader, "LANES_M", tile->lanes_m);
-    wnn_shader_number(shader, "LANES_N", tile->lanes_n);
-    wnn_shader_number(shader, "POOL", pool_of(tile, schedule->slices) / 4);
+    wnn_shader_fixed(shader, "TILE_M", tile->m);
+    wnn_shader_fixed(shader, "TILE_N", tile->n);
+    wnn_shader_fixed(shader, "TILE_K", tile->k);
+    wnn_shader_fixed(shader, "THREAD_M", tile->thread_m);
+    wnn_shader_fixed(shader, "THREAD_N", tile->thread_n);
+    wnn_shader_fixed(shader, "LANES_M", tile->lanes_m);
+    wnn_shader_fixed(shader, "LANES_N", tile->lanes_n);
+    wnn_shader_fixed(shader, "POOL", pool_of(tile, schedule->slices) / 4);
     wnn_shader_define(shader, "SEVERAL_SLICES", "%d", schedule->slices > 1);
-    wnn_shader_number(shader, "SLICES", schedule->slices);
+    wnn_shader_fixed(shader, "SLICES", schedule->slices);
     wnn_shader_number(shader, "SPLITS", schedule->splits);
     wnn_shader_number(shader, "ALL_STEPS", steps);
     wnn_shader_number(shader, "STEPS", pieces(steps, schedule->splits));
-    wnn_shader_define(shader, "WHOLE_K", "%d", p->inner % (tile->k * schedule->slices) == 0);
+    wnn_shader_define(shader, "WHOLE_K", "%d",
+                      (!shader->late || p->fixed_b) && p->inner % (tile->k * schedule->slices) == 0);
     // Drivers for processors take long to unroll as much.
     bool compiled = shader->lowering->gpu->can.type != VK_PHYSICAL_DEVICE_TYPE_CPU;
     wnn_shader_define(shader, "UNROLL_K", "%s", compiled ? "[[unroll]]" : "[[dont_unroll]]");
@@ -281,9 +289,9 @@ static uint32_t few_lanes(const struct limits *limits)
 static void describe_few(struct shader *shader, const struct product *p, const struct limits *limits)
 {
     uint32_t lanes = few_lanes(limits);
-    wnn_shader_number(shader, "LANES", lanes);
-    wnn_shader_number(shader, "UNITS", FEW_UNITS);
-    wnn_shader_number(shader, "POOL", p->rows * lanes * FEW_UNITS);
+    wnn_shader_fixed(shader, "LANES", lanes);
+    wnn_shader_fixed(shader, "UNITS", FEW_UNITS);
+    wnn_shader_fixed(shader, "POOL", p->rows * lanes * FEW_UNITS);
     wnn_shader_define(shader, "WHOLE_K", "0");
 }
 
@@ -309,9 +317,9 @@ void wnn_lower_product(struct lowering *lowering, const struct product *p)
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "product", SIZE_MAX);
     wnn_shader_define(&shader, "FEW", "%d", schedule.few);
-    wnn_shader_number(&shader, "ROWS", p->rows);
-    wnn_shader_number(&shader, "COLUMNS", p->columns);
-    wnn_shader_number(&shader, "INNER", p->inner);
+    wnn_shader_number_if(&shader, "ROWS", p->rows, schedule.few);
+    wnn_shader_number_if(&shader, "COLUMNS", p->columns, p->fixed_b);
+    wnn_shader_number_if(&shader, "INNER", p->inner, p->fixed_b);
     if (schedule.few)
         describe_few(&shader, p, &limits);
     else
@@ -321,7 +329,7 @@ void wnn_lower_product(struct lowering *lowering, const struct product *p)
     describe_a(&shader, p, schedule.few);
     describe_b(&shader, p);
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
-    wnn_shader_number(&shader, "OUT_ROW", p->out_row);
+    wnn_shader_number_if(&shader, "OUT_ROW", p->out_row, p->fixed_b);
     wnn_shader_number(&shader, "SPLIT_STEP", (uint32_t)count);
     if (through)
         wnn_shader_text(&shader, "#define scaled(sum, i) (sum)\n");

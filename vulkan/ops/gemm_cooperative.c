@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/ops/gemm_cooperative.h"
 
+#include "vulkan/ops/weights.h"
 #include "vulkan/program/spirv.h"
 
 #include <math.h>
@@ -180,6 +181,19 @@ static void add_operand(struct shader *shader, const char *name, const struct te
             name, name);
 }
 
+// Of a product's weights.
+static void add_weights(struct shader *shader, const struct product *p)
+{
+    wnn_shader_weights(shader, p, wnn_weight_unit(8), true);
+    wnn_shader_text(shader,
+                    "Chunk b_chunk(uint at, uint rest)\n{\nvec4 low = b_quad(at), high = b_quad(at + 4u);\n"
+                    "return %s;\n}\n",
+                    p->out->type == WNNDataType_Float16
+                        ? "uvec4(stored_halves(low.xy), stored_halves(low.zw), stored_halves(high.xy), "
+                          "stored_halves(high.zw))"
+                        : "Chunk(low, high)");
+}
+
 static void describe_tile(struct shader *shader, const struct schedule *schedule,
                           const struct matrix_size *size)
 {
@@ -196,7 +210,7 @@ static void describe_tile(struct shader *shader, const struct schedule *schedule
     wnn_shader_define(shader, "PART_K", "%uu", size->k);
     wnn_shader_define(shader, "SUBGROUP", "%uu", can->subgroup);
     wnn_shader_define(shader, "BAND", "8u");
-    wnn_shader_define(shader, "SPLIT", "%uu", schedule->split);
+    wnn_shader_number(shader, "SPLIT", schedule->split);
     shader->local_size = tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n) * can->subgroup;
 }
 
@@ -241,8 +255,9 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
                                                                : NULL;
     describe_tile(&shader, schedule, half ? &can->half_matrices : &can->bfloat16_matrices);
     describe_components(&shader, half);
+    wnn_shader_number(&shader, "ROWS", p->rows);
     wnn_product_steps(&shader, p);
-    wnn_shader_number(&shader, "OUT_ROW", p->out_row);
+    wnn_shader_number_if(&shader, "OUT_ROW", p->out_row, p->fixed_b);
     wnn_shader_number(&shader, "SPLIT_STEP", (uint32_t)p->out->count);
     wnn_shader_define(&shader, "A_TURNED", "%d", a_turned);
     wnn_shader_define(&shader, "B_TURNED", "%d", b_turned);
@@ -255,7 +270,10 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
     wnn_shader_map(&shader, "b", p->rank, p->dims, p->b_steps, 0);
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
     add_operand(&shader, "a", p->a, unit_of(p->a, g ? pixel_steps : a_steps, g ? 4 : 2, p->rank, p->a_steps));
-    add_operand(&shader, "b", p->b, unit_of(p->b, b_steps, 2, p->rank, p->b_steps));
+    if (p->weights)
+        add_weights(&shader, p);
+    else
+        add_operand(&shader, "b", p->b, unit_of(p->b, b_steps, 2, p->rank, p->b_steps));
     if (whole)
         wnn_product_scale(&shader, p);
     else
@@ -306,7 +324,7 @@ static const char *find_refusal(const struct gpu *gpu, const struct product *p)
         return half ? "the device has no matrix units for float16 that work"
                     : "the device has no matrix units for bfloat16 that work, of which float32 products are "
                       "made";
-    if (p->a->type != type || p->b->type != type || p->a->fused || p->b->fused)
+    if (p->a->type != type || p->b->type != type || p->a->fused || (p->b->fused && !p->weights))
         return "an operand is converted on the way, which matrix units cannot";
     if ((p->gather && p->gather->transposed) || (!p->gather && p->a_row != 1 && p->a_inner != 1) ||
         (p->b_inner != 1 && p->b_column != 1) ||

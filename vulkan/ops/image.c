@@ -21,8 +21,8 @@ void wnn_shader_windows(struct shader *shader, const uint32_t *padding, const ui
     const uint32_t most = INT32_MAX;
     wnn_shader_number(shader, "PAD_Y", padding[0]);
     wnn_shader_number(shader, "PAD_X", padding[2]);
-    wnn_shader_number(shader, "STRIDE_Y", strides[0] < most ? strides[0] : most);
-    wnn_shader_number(shader, "STRIDE_X", strides[1] < most ? strides[1] : most);
-    wnn_shader_number(shader, "DILATION_Y", dilations[0]);
-    wnn_shader_number(shader, "DILATION_X", dilations[1]);
+    wnn_shader_fixed(shader, "STRIDE_Y", strides[0] < most ? strides[0] : most);
+    wnn_shader_fixed(shader, "STRIDE_X", strides[1] < most ? strides[1] : most);
+    wnn_shader_fixed(shader, "DILATION_Y", dilations[0]);
+    wnn_shader_fixed(shader, "DILATION_X", dilations[1]);
 }

@@ -3,11 +3,11 @@
 // matmul and gemm.
 
 #include "ops/geometry.h"
+#include "vulkan/ops/few_rows.h"
 #include "vulkan/ops/gemm.h"
 #include "vulkan/ops/operators.h"
 
-// What the shapes and options say; the tensors are the lowering's.
-static struct product product_of(const struct node *node)
+struct product wnn_product_of(const struct node *node)
 {
     const struct matrix_product of = wnn_node_matrix_product(node);
     struct product p = {.rows = (uint32_t)of.m,
@@ -25,6 +25,12 @@ static struct product product_of(const struct node *node)
                         .rank = of.batch.rank,
                         .c_dims = {(uint32_t)of.m, (uint32_t)of.n},
                         .c_steps = {(int64_t)of.c_row, (int64_t)of.c_column}};
+    p.weights = node->choice;
+    p.fixed_b = node->in[1]->constant;
+    if (p.weights && p.weights->turned) {
+        p.b_inner = 1;
+        p.b_column = p.inner;
+    }
     size_t out_steps[WNN_MAX_RANK];
     wnn_shape_strides(&node->out[0]->type.shape, out_steps);
     for (unsigned d = 0; d < p.rank; d++) {
@@ -45,6 +51,7 @@ void wnn_lower_each_product(struct lowering *lowering, const struct product *p)
     wnn_shader_map(&shader, "b", p->rank, p->dims, p->b_steps, 0);
     wnn_shader_input(&shader, "a", p->a, FORM_VALUE);
     wnn_shader_input(&shader, "b", p->b, FORM_VALUE);
+    wnn_shader_number(&shader, "ROWS", p->rows);
     wnn_product_steps(&shader, p);
     wnn_product_scale(&shader, p);
     wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
@@ -53,13 +60,16 @@ void wnn_lower_each_product(struct lowering *lowering, const struct product *p)
 
 static void lower(struct lowering *lowering)
 {
-    struct product p = product_of(lowering->node);
+    struct product p = wnn_product_of(lowering->node);
     p.a = &lowering->in[0];
     p.b = &lowering->in[1];
     p.out = &lowering->out[0];
     if (lowering->node->op == WNN_OP_gemm && lowering->in[2].region.buffer)
         p.c = &lowering->in[2];
-    if (wnn_is_large_product(lowering, &p)) {
+    if (p.weights && p.weights->few_rows) {
+        lowering->reason = "a few rows with constants";
+        wnn_lower_few_rows(lowering, &p);
+    } else if (p.weights || wnn_is_large_product(lowering, &p)) {
         wnn_lower_product(lowering, &p);
     } else {
         lowering->reason = "too small for tiles";
@@ -72,14 +82,14 @@ static bool fuses_prologue(const struct node *node, unsigned input)
     // float16 gains nothing: it is rounded on the way by arithmetic, and would miss matrix units.
     if (input != 1 || node->out[0]->type.type != WNNDataType_Float32)
         return false;
-    struct product p = product_of(node);
+    struct product p = wnn_product_of(node);
     return wnn_reads_second_once(&p);
 }
 
 static size_t scratch_bytes(const struct node *node)
 {
-    struct product p = product_of(node);
-    return wnn_scratch_of_product(&p, node->out[0]->type.type);
+    struct product p = wnn_product_of(node);
+    return p.weights && p.weights->few_rows ? 0 : wnn_scratch_of_product(&p, node->out[0]->type.type);
 }
 
 const struct gpu_operator wnn_gpu_gemm = {

@@ -31,15 +31,36 @@ enum {
     PART_WORDS = 3
 };
 
+// Of how many vectors rows of a late graph are, whose kernels are few: for the first of these lanes that have
+// as many with so many each.
+static const struct row_class {
+    unsigned lanes, held;
+} row_classes[] = {{8, 4}, {64, 4}, {128, MAX_HELD}, {256, MAX_HELD}};
+enum {
+    ROW_CLASSES = sizeof row_classes / sizeof row_classes[0]
+};
+
+// NULL: rows are too long.
+static const struct row_class *find_class(const struct gpu *gpu, size_t members)
+{
+    for (unsigned i = 0; i < ROW_CLASSES; i++)
+        if (row_classes[i].lanes <= gpu->can.invocations &&
+            members / 4 <= (size_t)row_classes[i].lanes * row_classes[i].held)
+            return &row_classes[i];
+    return NULL;
+}
+
 // Whether the groups are rows that the kernel for these can do.
 static bool are_rows(const struct lowering *lowering, const struct groups *groups, const struct tensor *in,
-                     const struct tensor *out)
+                     const struct tensor *out, bool fixed)
 {
     uint32_t sizes[WNN_MAX_RANK];
     int64_t steps[WNN_MAX_RANK];
     unsigned inner =
         wnn_shader_collapse(groups->inner, groups->inner_dims, groups->inner_steps, sizes, steps);
     if (inner != 1 || steps[0] != 1 || groups->members < FEWEST_MEMBERS || in->count < 4)
+        return false;
+    if (lowering->late && !fixed && !find_class(lowering->gpu, groups->members))
         return false;
     unsigned outer =
         wnn_shader_collapse(groups->outer, groups->outer_dims, groups->outer_steps, sizes, steps);
@@ -52,6 +73,7 @@ static bool are_rows(const struct lowering *lowering, const struct groups *group
 // How rows are done; the stages are those of kernels/rows.comp.
 struct rows {
     const struct groups *groups;
+    bool fixed; // members are the same for all sizes of a late graph
     const struct tensor *in, *out;
     bool edges;         // rows begin anywhere
     size_t full, chunk; // whole vectors that a row has at least, and a part at most
@@ -94,15 +116,22 @@ static void cut_rows(struct rows *rows, size_t quads)
 
 // `busy`: vectors of a lane, of a few lanes; `halves`: those that stay in registers if they are of halves.
 static struct rows plan_rows(const struct lowering *lowering, const struct groups *groups,
-                             const struct tensor *in, const struct tensor *out, size_t busy, size_t halves)
+                             const struct tensor *in, const struct tensor *out, bool fixed, size_t busy,
+                             size_t halves)
 {
-    struct rows rows = {.groups = groups, .in = in, .out = out, .parts = 1};
+    struct rows rows = {
+        .groups = groups, .in = in, .out = out, .fixed = fixed || !lowering->late, .parts = 1};
     uint32_t most = lowering->gpu->can.invocations;
     most = most < MAX_LANES ? most : MAX_LANES;
     size_t quads = rows.chunk = groups->members / 4, wide = most < WIDE_LANES ? most : WIDE_LANES;
-    rows.edges = groups->members % 4 != 0;
-    rows.full = (rows.edges ? groups->members - 3 : groups->members) / 4;
+    rows.edges = groups->members % 4 != 0 || !rows.fixed;
+    size_t edge = rows.edges ? 3 : 0; // elements, at most, that are in no whole vector
+    rows.full = groups->members > edge ? (groups->members - edge) / 4 : 0;
     rows.lanes = rows.edges ? EDGE_LANES : NEAR_LANES;
+    if (!rows.fixed) {
+        rows.lanes = find_class(lowering->gpu, groups->members)->lanes;
+        return rows;
+    }
     rows.packed = in->type == WNNDataType_Float16 && !in->fused && quads > wide * MAX_HELD;
     if (rows.edges && in->type == WNNDataType_Float16)
         busy *= 2;
@@ -117,7 +146,8 @@ static struct rows plan_rows(const struct lowering *lowering, const struct group
         return rows;
     }
     while ((2 * rows.lanes <= wide && rows.lanes * (rows.lanes < GOOD_LANES ? busy : MAX_HELD) < quads) ||
-           (2 * rows.lanes <= most && rows.lanes < quads && groups->count * rows.lanes < 64 * FEW_GROUPS))
+           (2 * rows.lanes <= most && rows.lanes < quads && !lowering->late &&
+            groups->count * rows.lanes < 64 * FEW_GROUPS))
         rows.lanes *= 2;
     return rows;
 }
@@ -154,7 +184,8 @@ static void begin_rows(struct shader *shader, struct lowering *lowering, const s
     unsigned lanes = rows->lanes, shuffles = lowering->gpu->can.shuffles;
     bool pairs = in->type == WNNDataType_Float16 && !in->fused && out->type == WNNDataType_Float16;
     wnn_shader_begin(shader, lowering, "rows", in->count);
-    shader->local_size = lanes >= 128 ? lanes : groups->count * lanes < 128 * FEW_GROUPS ? 64 : 128;
+    bool few = lowering->late || groups->count * lanes < 128 * FEW_GROUPS;
+    shader->local_size = lanes >= 128 ? lanes : few ? 64 : 128;
     if (shuffles)
         shader->extensions = "#extension GL_KHR_shader_subgroup_basic : require\n"
                              "#extension GL_KHR_shader_subgroup_shuffle : require\n";
@@ -174,13 +205,15 @@ static void begin_rows(struct shader *shader, struct lowering *lowering, const s
     wnn_shader_define(shader, "LANES", "%u", lanes);
     wnn_shader_define(shader, "SHUFFLES", "%u", shuffles);
     wnn_shader_define(shader, "NEAR", "%u", near_lanes(lanes));
-    define_held(shader, (rows->chunk + lanes - 1) / lanes);
+    define_held(shader, rows->fixed ? (rows->chunk + lanes - 1) / lanes
+                                    : find_class(lowering->gpu, groups->members)->held);
     wnn_shader_define(shader, "PARTS", "%zu", rows->parts);
     wnn_shader_define(shader, "STAGE", "%d", rows->stage);
     wnn_shader_define(shader, "TURNS", "%uu", TURNS);
-    wnn_shader_number(shader, "CHUNK", (uint32_t)rows->chunk);
-    wnn_shader_number(shader, "LEAST", (uint32_t)(rows->full - (rows->parts - 1) * rows->chunk));
-    wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
+    wnn_shader_number_if(shader, "CHUNK", (uint32_t)rows->chunk, rows->fixed);
+    wnn_shader_number_if(shader, "LEAST", (uint32_t)(rows->full - (rows->parts - 1) * rows->chunk),
+                         rows->fixed);
+    wnn_shader_number_if(shader, "MEMBERS", (uint32_t)groups->members, rows->fixed);
     wnn_shader_number(shader, "GROUPS", (uint32_t)groups->count);
 }
 
@@ -217,9 +250,11 @@ static int rate_lanes(unsigned lanes)
 
 // Sets are of rows that begin and end with vectors.
 static bool are_short_rows(const struct lowering *lowering, const struct groups *groups,
-                           const struct tensor *in, struct sets *sets)
+                           const struct tensor *in, bool fixed, struct sets *sets)
 {
     size_t members = groups->members, together = members % 4 == 0 ? 1 : members % 2 == 0 ? 2 : 4;
+    if (lowering->late && !fixed)
+        return false;
     if (members > (members % 8 == 4 ? SHORT_ODD_MEMBERS : SHORT_MEMBERS))
         return false;
     unsigned step = (unsigned)(members * together / 4);
@@ -230,7 +265,7 @@ static bool are_short_rows(const struct lowering *lowering, const struct groups 
     sets->rows = sets->lanes * 4 / (unsigned)members;
     sets->held = in->type == WNNDataType_Float16 && together == 1 ? 2 * SET_HELD : SET_HELD;
     size_t row_bytes = ((members + 3) / 4 + 1) * 2 * sizeof(float) + 4 * sizeof(float); // of shared memory
-    while (sets->held > 1 && ((sets->rows * sets->held + 32) * row_bytes > GPU_MIN_SHARED ||
+    while (sets->held > 1 && (lowering->late || (sets->rows * sets->held + 32) * row_bytes > GPU_MIN_SHARED ||
                               groups->count < (size_t)sets->rows * sets->held * 2 * FEW_GROUPS))
         sets->held /= 2;
     return true;
@@ -247,7 +282,7 @@ static void begin_short_rows(struct shader *shader, struct lowering *lowering, c
     wnn_shader_output_quads(shader, out);
     wnn_shader_output(shader, out, FORM_VALUE, fused);
     wnn_shader_define(shader, "EDGES", "%d", groups->members % 4 != 0);
-    wnn_shader_define(shader, "TAIL", "%d", in->count % 4 != 0);
+    wnn_shader_define(shader, "TAIL", "%d", in->count % 4 != 0 || (shader->late && groups->members % 4 != 0));
     wnn_shader_define(shader, "MEMBERS", "%zu", groups->members);
     wnn_shader_define(shader, "SET_ROWS", "%u", sets->rows);
     wnn_shader_define(shader, "HALF", "%d", in->type == WNNDataType_Float16);
@@ -268,6 +303,7 @@ static void end_short_rows(struct shader *shader, const struct groups *groups, c
 struct columns {
     uint32_t stride; // from member to member
     unsigned lanes;
+    size_t held; // members of a lane
 };
 
 enum {
@@ -277,7 +313,7 @@ enum {
 
 // Whether the groups are such that the kernel for columns can do it, and how.
 static bool are_columns(const struct lowering *lowering, const struct groups *groups, const struct tensor *in,
-                        const struct tensor *out, struct columns *columns)
+                        const struct tensor *out, bool fixed, struct columns *columns)
 {
     uint32_t sizes[WNN_MAX_RANK], least = lowering->gpu->can.invocations / 4;
     int64_t steps[WNN_MAX_RANK];
@@ -293,11 +329,18 @@ static bool are_columns(const struct lowering *lowering, const struct groups *gr
     for (unsigned d = 1; d < outer; d++)
         if (steps[d] % 4 != 0)
             return false;
+    // Of a late graph there is a kernel for few members, one for more, and one for many.
+    size_t members = groups->members;
+    if (lowering->late && !fixed)
+        members = members <= COLUMN_HELD       ? COLUMN_HELD
+                  : members <= COLUMN_HELD * 8 ? COLUMN_HELD * 8
+                                               : (size_t)2 * COLUMN_HELD * COLUMN_LANES;
     columns->lanes = 1;
     while (columns->lanes < COLUMN_LANES && columns->lanes < least &&
-           (columns->lanes * COLUMN_HELD < groups->members ||
-            (2 * columns->lanes <= groups->members && groups->count / 4 * columns->lanes < 64 * FEW_GROUPS)))
+           (columns->lanes * COLUMN_HELD < members || (2 * columns->lanes <= members && !lowering->late &&
+                                                       groups->count / 4 * columns->lanes < 64 * FEW_GROUPS)))
         columns->lanes *= 2;
+    columns->held = (members + columns->lanes - 1) / columns->lanes;
     return wnn_shader_has_quads(lowering, in) && wnn_shader_has_quads(lowering, out) &&
            in->count <= INT32_MAX - 64;
 }
@@ -306,7 +349,6 @@ static void begin_columns(struct shader *shader, struct lowering *lowering, cons
                           const struct columns *columns, const struct tensor *in, const struct tensor *out,
                           const struct fused *fused)
 {
-    size_t held = (groups->members + columns->lanes - 1) / columns->lanes;
     wnn_shader_begin(shader, lowering, "columns", in->count);
     shader->local_size = columns->lanes < 8 || lowering->gpu->can.invocations < 256 ? 128 : 256;
     wnn_shader_input(shader, "a", in, FORM_VALUE);
@@ -315,7 +357,7 @@ static void begin_columns(struct shader *shader, struct lowering *lowering, cons
     wnn_shader_output(shader, out, FORM_VALUE, fused);
     wnn_shader_map(shader, "group", groups->outer, groups->outer_dims, groups->outer_steps, 0);
     wnn_shader_define(shader, "LANES", "%u", columns->lanes);
-    define_held(shader, held);
+    define_held(shader, columns->held);
     wnn_shader_number(shader, "STRIDE", columns->stride);
     wnn_shader_number(shader, "MEMBERS", (uint32_t)groups->members);
     wnn_shader_number(shader, "GROUPS", (uint32_t)groups->count);
@@ -402,15 +444,15 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
     struct tensor known = vectors(lowering, groups.count, 2);
     struct shader shader;
     struct sets sets;
-    bool in_rows = are_rows(lowering, &groups, in, out);
-    if (in_rows && are_short_rows(lowering, &groups, in, &sets)) {
+    bool in_rows = are_rows(lowering, &groups, in, out, false);
+    if (in_rows && are_short_rows(lowering, &groups, in, false, &sets)) {
         begin_short_rows(&shader, lowering, &groups, &sets, in, out, fused);
         define_softmax(&shader, in, input);
         end_short_rows(&shader, &groups, &sets);
         return;
     }
     if (in_rows) {
-        struct rows rows = plan_rows(lowering, &groups, in, out, 4, 25);
+        struct rows rows = plan_rows(lowering, &groups, in, out, false, 4, 25);
         do {
             begin_rows(&shader, lowering, &rows, fused);
             define_softmax(&shader, in, input);
@@ -419,7 +461,7 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
         return;
     }
     struct columns columns;
-    if (are_columns(lowering, &groups, in, out, &columns)) {
+    if (are_columns(lowering, &groups, in, out, false, &columns)) {
         begin_columns(&shader, lowering, &groups, &columns, in, out, fused);
         define_softmax(&shader, in, input);
         end_columns(&shader, &groups, &columns);
@@ -466,13 +508,16 @@ void wnn_lower_softmax_of(struct lowering *lowering, const struct tensor *tensor
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Normalizations: mean and 1 / sqrt(variance + epsilon) of each group, then each element
+// Normalizations: mean and 1 / sqrt(variance + epsilon) of each group, then each element; CENTERED, or else
+// the mean is taken for 0
 // ---------------------------------------------------------------------------------------------------------------
 
 // Where the parameters of normalizations lie, and what else their kernels are told.
 struct normalization {
-    double epsilon, share; // share: 1 / members
-    bool of_members;       // there is a parameter for each member, else one for some groups
+    double epsilon;
+    size_t members;
+    bool fixed;      // and these are the same for all sizes of a late graph
+    bool of_members; // there is a parameter for each member, else one for some groups
     unsigned outer;
     uint32_t outer_dims[WNN_MAX_RANK];
     int64_t outer_steps[WNN_MAX_RANK];
@@ -515,7 +560,7 @@ static void define_parameter(struct shader *shader, const char *function, const 
     if (quads && tensor->count % 4 == 0) {
         wnn_shader_quads(shader, name, tensor);
         wnn_shader_define(shader, four, "OF_QUADS(%s_quad, r, k, j)", name);
-    } else if (quads && !tensor->fused) {
+    } else if (quads && !tensor->fused && (!shader->late || how->fixed)) {
         wnn_shader_quads(shader, name, tensor);
         define_words(shader, name, tensor, k);
         wnn_shader_define(shader, four, "OF_WORDS(%s_words, r, k, j)", name);
@@ -525,19 +570,37 @@ static void define_parameter(struct shader *shader, const char *function, const 
     }
 }
 
+static bool is_centered(const struct node *node)
+{
+    return node->op != WNN_OP_rmsNormalization;
+}
+
+// Input 1 or 2, if the operator has it.
+static const struct tensor *parameter_of(const struct lowering *lowering, unsigned input)
+{
+    static const struct tensor none;
+    return input < lowering->node->in_count ? &lowering->in[input] : &none;
+}
+
+static bool is_constant_parameter(const struct lowering *lowering, unsigned input)
+{
+    return parameter_of(lowering, input)->region.buffer && lowering->node->in[input]->constant;
+}
+
 static void define_normalization(struct shader *shader, const struct normalization *how, bool in_rows)
 {
-    const struct tensor *in = shader->lowering->in;
+    const struct lowering *lowering = shader->lowering;
     wnn_shader_define(shader, "SOFTMAX", "0");
+    wnn_shader_define(shader, "CENTERED", "%d", is_centered(shader->lowering->node));
     wnn_shader_define(shader, "BY_MEMBER", "%d", how->of_members);
     wnn_shader_define(shader, "prepared(x, i)", "(x)");
     wnn_shader_map(shader, "parameter", how->outer, how->outer_dims, how->outer_steps, 0);
     wnn_shader_float(shader, "EPSILON", how->epsilon);
-    wnn_shader_float(shader, "SHARE", how->share);
-    define_parameter(shader, "SCALE", "scale", &in[1], how, in_rows, "1.0");
-    define_parameter(shader, "BIAS", "bias", &in[2], how, in_rows, "-0.0");
+    wnn_shader_share(shader, "SHARE", how->members);
+    define_parameter(shader, "SCALE", "scale", parameter_of(lowering, 1), how, in_rows, "1.0");
+    define_parameter(shader, "BIAS", "bias", parameter_of(lowering, 2), how, in_rows, "-0.0");
     wnn_shader_define(shader, "NORMALIZED", "%s",
-                      in->type == WNNDataType_Float16 ? "normalized_half" : "normalized");
+                      lowering->in->type == WNNDataType_Float16 ? "normalized_half" : "normalized");
 }
 
 static bool normalize_at_once(struct lowering *lowering, const struct groups *groups, uint32_t axes,
@@ -545,8 +608,7 @@ static bool normalize_at_once(struct lowering *lowering, const struct groups *gr
 {
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
     const struct shape *shape = &in->shape;
-    struct normalization how = {
-        .epsilon = epsilon, .share = 1.0 / (double)groups->members, .of_members = true};
+    struct normalization how = {.epsilon = epsilon, .members = groups->members, .of_members = true};
     bool of_groups = true;
     int64_t step = 1;
     for (unsigned d = shape->rank; d-- > 0;)
@@ -561,21 +623,24 @@ static bool normalize_at_once(struct lowering *lowering, const struct groups *gr
             how.outer_dims[how.outer] = shape->dim[d];
             how.outer_steps[how.outer++] = parameter_steps[d];
         }
-    bool has_any = lowering->in[1].region.buffer || lowering->in[2].region.buffer;
+    bool has_any = parameter_of(lowering, 1)->region.buffer || parameter_of(lowering, 2)->region.buffer;
     if (has_any && !how.of_members && !of_groups)
         return false;
     struct shader shader;
     struct columns columns;
     struct sets sets;
-    bool in_rows = are_rows(lowering, groups, in, out);
-    if (in_rows && are_short_rows(lowering, groups, in, &sets)) {
+    // Constant parameters of members are for as many.
+    bool fixed = how.fixed =
+        how.of_members && (is_constant_parameter(lowering, 1) || is_constant_parameter(lowering, 2));
+    bool in_rows = are_rows(lowering, groups, in, out, fixed);
+    if (in_rows && are_short_rows(lowering, groups, in, fixed, &sets)) {
         begin_short_rows(&shader, lowering, groups, &sets, in, out, lowering->fused);
         define_normalization(&shader, &how, groups->members % 4 == 0);
         end_short_rows(&shader, groups, &sets);
         return true;
     }
     if (in_rows) {
-        struct rows rows = plan_rows(lowering, groups, in, out, 8, 16);
+        struct rows rows = plan_rows(lowering, groups, in, out, fixed, 8, 16);
         do {
             begin_rows(&shader, lowering, &rows, lowering->fused);
             define_normalization(&shader, &how, true);
@@ -583,7 +648,7 @@ static bool normalize_at_once(struct lowering *lowering, const struct groups *gr
         } while (rows.stage++ == KEEP);
         return true;
     }
-    if (!are_columns(lowering, groups, in, out, &columns))
+    if (!are_columns(lowering, groups, in, out, fixed, &columns))
         return false;
     begin_columns(&shader, lowering, groups, &columns, in, out, lowering->fused);
     define_normalization(&shader, &how, false);
@@ -597,8 +662,7 @@ static void normalize(struct lowering *lowering)
     int64_t parameter_steps[WNN_MAX_RANK];
     for (unsigned d = 0; d < WNN_MAX_RANK; d++)
         parameter_steps[d] = (int64_t)axes.parameter[d];
-    const struct tensor *in = &lowering->in[0], *scale = &lowering->in[1], *bias = &lowering->in[2],
-                        *out = &lowering->out[0];
+    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
     struct groups groups = wnn_groups_of(lowering->node);
     struct tensor known = vectors(lowering, groups.count, 4);
     struct shader shader;
@@ -606,8 +670,9 @@ static void normalize(struct lowering *lowering)
         return;
     wnn_reduce_begin(&shader, lowering, &groups, in, &known, FORM_QUAD, NULL);
     wnn_shader_float(&shader, "EPSILON", axes.epsilon);
-    wnn_reduce_twice(&shader, "vec2(0.0)", "sum2(a, b)", "vec2(x, 0.0)", "mean2(s, float(MEMBERS))",
-                     "vec2(0.0)", "square2(sum2(vec2(x, 0.0), -known))",
+    wnn_reduce_twice(&shader, "vec2(0.0)", "sum2(a, b)", "vec2(x, 0.0)",
+                     is_centered(lowering->node) ? "mean2(s, float(MEMBERS))" : "vec2(0.0)", "vec2(0.0)",
+                     "square2(sum2(vec2(x, 0.0), -known))",
                      "vec4(known, inverse_root(sum2(mean2(s, float(MEMBERS)), vec2(EPSILON, 0.0))))");
     wnn_reduce_end(&shader, &groups);
 
@@ -615,7 +680,7 @@ static void normalize(struct lowering *lowering)
     wnn_elements_begin(&elements, lowering, out->count);
     wnn_elements_same(&elements, "x", in, FORM_VALUE);
     add_groups(&elements, &known, FORM_QUAD, &in->shape, axes.mask);
-    const struct tensor *parameters[] = {scale, bias};
+    const struct tensor *parameters[] = {parameter_of(lowering, 1), parameter_of(lowering, 2)};
     static const char *const names[] = {"scale", "bias"}, *const absent[] = {"1.0", "-0.0"};
     for (unsigned i = 0; i < 2; i++) {
         if (parameters[i]->region.buffer)
@@ -644,6 +709,11 @@ const struct gpu_operator wnn_gpu_layerNormalization = {.lower = normalize,
                                                         .in_place = 1,
                                                         .fuses_epilogue = true,
                                                         .fuses_prologue = wnn_reduction_fuses_prologue};
+const struct gpu_operator wnn_gpu_rmsNormalization = {.lower = normalize,
+                                                      .scratch = normalization_scratch,
+                                                      .in_place = 1,
+                                                      .fuses_epilogue = true,
+                                                      .fuses_prologue = wnn_reduction_fuses_prologue};
 const struct gpu_operator wnn_gpu_softmax = {.lower = lower_softmax,
                                              .scratch = softmax_scratch,
                                              .in_place = 1,

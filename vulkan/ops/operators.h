@@ -8,6 +8,8 @@
 
 #include "vulkan/program/shader.h"
 
+struct shared_constants;
+
 struct gpu_operator {
     void (*lower)(struct lowering *lowering);
     size_t (*scratch)(const struct node *node); // bytes, SIZE_MAX: too many; NULL: none
@@ -31,6 +33,9 @@ bool wnn_elementwise_shares(const struct gpu *gpu, const struct node *node, unsi
 // The same values in another type, or elsewhere.
 void wnn_lower_convert(struct lowering *lowering, const struct tensor *from, const struct tensor *to);
 
+// attention.c
+size_t wnn_scratch_of_attention(const struct gpu *gpu, const struct node *node);
+
 // movement.c
 // Element i of `to` is element offset + sum of position * step of `from`; dims are those that i counts.
 void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const struct tensor *to,
@@ -39,6 +44,6 @@ void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const 
 // conv_filters.c: lets constant filters lie as convolutions read them best; uses are counted. Groups of so
 // many channels are multiplied as matrices, and read filters as these do.
 #define GPU_MIN_GROUP 8
-void wnn_turn_filters(struct graph *graph, struct allocator *allocator);
+void wnn_turn_filters(struct graph *graph, struct allocator *allocator, struct shared_constants *shared);
 
 #endif

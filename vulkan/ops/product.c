@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/ops/product.h"
 
+bool wnn_has_fixed_rows(const struct product *p)
+{
+    return p->fixed_b && p->a_inner == 1;
+}
+
 void wnn_product_steps(struct shader *shader, const struct product *p)
 {
-    wnn_shader_number(shader, "ROWS", p->rows);
-    wnn_shader_number(shader, "COLUMNS", p->columns);
-    wnn_shader_number(shader, "INNER", p->inner);
-    wnn_shader_number(shader, "A_ROW", p->a_row);
-    wnn_shader_number(shader, "A_INNER", p->a_inner);
-    wnn_shader_number(shader, "B_INNER", p->b_inner);
-    wnn_shader_number(shader, "B_COLUMN", p->b_column);
+    wnn_shader_number_if(shader, "COLUMNS", p->columns, p->fixed_b);
+    wnn_shader_number_if(shader, "INNER", p->inner, p->fixed_b);
+    wnn_shader_number_if(shader, "A_ROW", p->a_row, wnn_has_fixed_rows(p));
+    wnn_shader_number_if(shader, "A_INNER", p->a_inner, wnn_has_fixed_rows(p));
+    wnn_shader_number_if(shader, "B_INNER", p->b_inner, p->fixed_b);
+    wnn_shader_number_if(shader, "B_COLUMN", p->b_column, p->fixed_b);
 }
 
 void wnn_product_gather(struct shader *shader, const struct gather *from)
@@ -18,17 +22,17 @@ void wnn_product_gather(struct shader *shader, const struct gather *from)
     wnn_shader_number(shader, "IN_WIDTH", from->in_width);
     wnn_shader_number(shader, "OUT_HEIGHT", from->out_height);
     wnn_shader_number(shader, "OUT_WIDTH", from->out_width);
-    wnn_shader_number(shader, "FILTER_WIDTH", from->filter_width);
-    wnn_shader_number(shader, "CHANNELS", from->channels);
+    wnn_shader_fixed(shader, "FILTER_WIDTH", from->filter_width);
+    wnn_shader_fixed(shader, "CHANNELS", from->channels);
     wnn_shader_number(shader, "IMAGE", from->image);
     wnn_shader_number(shader, "LINE", from->line);
-    wnn_shader_number(shader, "PIXEL", from->pixel);
+    wnn_shader_fixed(shader, "PIXEL", from->pixel);
     wnn_shader_number(shader, "PAD_Y", from->padding[0]);
     wnn_shader_number(shader, "PAD_X", from->padding[1]);
-    wnn_shader_number(shader, "STRIDE_Y", from->strides[0]);
-    wnn_shader_number(shader, "STRIDE_X", from->strides[1]);
-    wnn_shader_number(shader, "DILATION_Y", from->dilations[0]);
-    wnn_shader_number(shader, "DILATION_X", from->dilations[1]);
+    wnn_shader_fixed(shader, "STRIDE_Y", from->strides[0]);
+    wnn_shader_fixed(shader, "STRIDE_X", from->strides[1]);
+    wnn_shader_fixed(shader, "DILATION_Y", from->dilations[0]);
+    wnn_shader_fixed(shader, "DILATION_X", from->dilations[1]);
 }
 
 void wnn_product_scale(struct shader *shader, const struct product *p)

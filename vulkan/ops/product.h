@@ -20,8 +20,10 @@ struct gather {
 // out[m, n] = finish(alpha * sum of a[m, k] * b[k, n] + beta * c[m, n]), for each matrix of the output.
 struct product {
     const struct tensor *a, *b, *out;
-    const struct tensor *c;      // NULL: none
-    const struct gather *gather; // NULL: the rows of a are as they are in memory
+    const struct tensor *c;        // NULL: none
+    const struct gather *gather;   // NULL: the rows of a are as they are in memory
+    const struct weights *weights; // how b lies; NULL: as its steps say
+    bool fixed_b;                  // its shape is the same for all sizes of a late graph
     uint32_t rows, columns, inner, matrices;
     // Steps of elements; a row of the output is as its elements are.
     uint32_t a_row, a_inner, b_column, out_row;
@@ -38,7 +40,10 @@ struct product {
     int64_t c_steps[2];
 };
 
-// How many rows, columns and terms there are, and the steps between them.
+// Whether the steps between elements of a are the same for all sizes of a late graph.
+bool wnn_has_fixed_rows(const struct product *product);
+
+// How many columns and terms there are, and the steps between them.
 void wnn_product_steps(struct shader *shader, const struct product *product);
 
 // The numbers that say where the pixels of a convolution's rows lie.

@@ -134,7 +134,8 @@ enum {
 static struct product input_product(const struct network *n)
 {
     uint32_t lines = n->gates * n->size, rows = n->steps * n->batches;
-    return (struct product){.rows = rows,
+    return (struct product){.fixed_b = true,
+                            .rows = rows,
                             .columns = lines,
                             .inner = n->inputs,
                             .matrices = n->directions,
@@ -243,10 +244,10 @@ static void lower_input(struct lowering *lowering, const struct network *n, cons
     }
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "recurrent_input", part.count * n->inputs);
-    wnn_shader_number(&shader, "LINES", n->size * n->gates);
+    wnn_shader_fixed(&shader, "LINES", n->size * n->gates);
     wnn_shader_number(&shader, "STEPS", n->steps);
     wnn_shader_number(&shader, "BATCHES", n->batches);
-    wnn_shader_number(&shader, "INPUTS", n->inputs);
+    wnn_shader_fixed(&shader, "INPUTS", n->inputs);
     wnn_shader_input(&shader, "a", n->input, FORM_VALUE);
     wnn_shader_input(&shader, "w", n->weight, FORM_VALUE);
     wnn_shader_output(&shader, &part, FORM_PAIR, NULL);
@@ -420,16 +421,15 @@ static unsigned begin_steps(struct shader *shader, struct lowering *lowering, co
     wnn_shader_define(shader, "QUADS", "%d", s->quads);
     wnn_shader_define(shader, "LANES", "%uu", s->lanes);
     wnn_shader_define(shader, "ROWS", "%uu", s->rows);
-    wnn_shader_define(shader, "UNROLL", "%s",
-                      shader->literal && n->size <= 16 * s->lanes ? "[[unroll]]" : "");
+    wnn_shader_define(shader, "UNROLL", "%s", shader->large && n->size <= 16 * s->lanes ? "[[unroll]]" : "");
     wnn_shader_define(shader, "DIRECTION", "%uu", direction);
     wnn_shader_define(shader, "DIRECTIONS", "%uu", n->directions);
     wnn_shader_number(shader, "BATCHES", n->batches);
     if (s->shared) // it is the length of arrays
         wnn_shader_define(shader, "SIZE", "%uu", n->size);
     else
-        wnn_shader_number(shader, "SIZE", n->size);
-    wnn_shader_number(shader, "LINES", n->size * n->gates);
+        wnn_shader_fixed(shader, "SIZE", n->size);
+    wnn_shader_fixed(shader, "LINES", n->size * n->gates);
     wnn_shader_numbers(shader, "BLOCK", n->block, MAX_GATES);
     unsigned k = wnn_shader_input(shader, "x", x, has_pairs(n) ? FORM_PAIR : FORM_VALUE);
     define_numbers(shader, n);
@@ -492,7 +492,7 @@ static void lower_alone(struct lowering *lowering, const struct network *n, cons
         begin_steps(&shader, lowering, n, s, direction, &x, (size_t)(work * steps * n->batches));
         wnn_shader_number(&shader, "STEPS", steps);
         wnn_shader_define(&shader, "PHASE", "0");
-        wnn_shader_number(&shader, "BACKWARD", backward);
+        wnn_shader_fixed(&shader, "BACKWARD", backward);
         wnn_shader_words(&shader, "work", &state.region);
         if (!s->shared) {
             unsigned width = is_exact(n) ? 2 : 1;

@@ -195,10 +195,21 @@ static void choose_columns(struct schedule *s, const struct groups *groups, uint
         s->lanes *= 2;
 }
 
-static struct schedule schedule_of(const struct gpu *gpu, const struct groups *groups, WNNDataType type,
-                                   const struct reduction *reduction, bool from_kept, unsigned per,
-                                   bool aligned, bool pieces, bool can_tile)
+// Of a late graph, whose kernels are few: lanes and loads for little and for much.
+static void choose_few_classes(struct schedule *s, size_t groups, size_t loads)
 {
+    unsigned lanes = loads <= 4 * SIDE_LANES ? SIDE_LANES : loads <= LOADS * 64 ? 32 : MAX_LANES;
+    s->lanes = !s->columns ? lanes : loads < FEW_MEMBERS || groups >= FILLED ? 1 : COLUMN_LANES;
+    s->beside = s->columns ? MAX_BESIDE : 1;
+    s->loads_in_flight = !s->columns && lanes == SIDE_LANES ? 4 : MAX_LOADS_IN_FLIGHT;
+}
+
+static struct schedule schedule_of(const struct lowering *lowering, const struct groups *groups,
+                                   WNNDataType type, const struct reduction *reduction, bool from_kept,
+                                   unsigned per, bool aligned, bool pieces, bool can_tile)
+{
+    const struct gpu *gpu = lowering->gpu;
+    bool late = lowering->late;
     enum form form = from_kept ? reduction->kept_form : FORM_VALUE;
     bool blocks = reduction->block && !from_kept;
     uint32_t sizes[WNN_MAX_RANK], outer_sizes[WNN_MAX_RANK];
@@ -233,7 +244,9 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
            loads = s.columns ? groups->members : groups->members / s.wide;
     unsigned side_lanes = blocks && reduction->dear && !s.edges ? 1 : SIDE_LANES,
              side_loads = s.edges ? 2 : 2 * SIDE_LANES;
-    if (s.columns)
+    if (late)
+        choose_few_classes(&s, units, loads);
+    else if (s.columns)
         choose_columns(&s, groups, outer_sizes[0], bits);
     else
         while (s.lanes < MAX_LANES && (s.lanes * (size_t)LOADS < loads ||
@@ -242,10 +255,10 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
             s.lanes *= 2;
     unsigned max_loads =
         s.columns && s.wide > 1 && s.wide * bits == 32 ? 2 * MAX_LOADS_IN_FLIGHT : MAX_LOADS_IN_FLIGHT;
-    while (s.loads_in_flight < max_loads && 2 * s.loads_in_flight * s.lanes <= loads)
+    while (!late && s.loads_in_flight < max_loads && 2 * s.loads_in_flight * s.lanes <= loads)
         s.loads_in_flight *= 2;
     // Lanes of a group, and groups that share a word of the output, are in one work group.
-    unsigned together = s.columns ? s.beside : per, least = units * s.lanes >= LARGE ? 256 : 64;
+    unsigned together = s.columns ? s.beside : per, least = units * s.lanes >= LARGE && !late ? 256 : 64;
     size_t most = MAX_SHARED / ((s.columns ? s.wide : 1) * wnn_reduction_bytes(reduction));
     most = most < gpu->can.invocations ? most : gpu->can.invocations;
     while (s.lanes > 1 && together * s.lanes > most)
@@ -253,7 +266,7 @@ static struct schedule schedule_of(const struct gpu *gpu, const struct groups *g
     together *= s.lanes;
     least = least < most ? least : (unsigned)most;
     s.local_size = together < least ? least / together * together : together;
-    if (!from_kept && can_tile)
+    if (!from_kept && can_tile && !late)
         choose_tile(&s, groups, bits, per, blocks && reduction->dear);
     size_t busy = units * s.lanes, max_pieces = groups->members / MIN_PIECE;
     if (pieces && busy <= FILLED / 2 && max_pieces > 1) {
@@ -409,21 +422,22 @@ static void lower_pass(struct lowering *lowering, const struct groups *groups, c
 }
 
 // What is reduced of the input in pieces is reduced again. `pieces`: it may be.
-static struct schedule first_schedule(const struct gpu *gpu, const struct groups *groups,
+static struct schedule first_schedule(const struct lowering *lowering, const struct groups *groups,
                                       const struct tensor *in, WNNDataType out,
                                       const struct reduction *reduction, bool pieces)
 {
     unsigned per = wnn_dtype_bits(out) < 32 ? 32 / wnn_dtype_bits(out) : 1;
-    bool aligned =
-        !in->fused && in->region.offset % 16 == 0 && wnn_shader_bindings(gpu, in->region.bytes) == 1;
-    return schedule_of(gpu, groups, in->type, reduction, false, per, aligned, pieces, pieces && !in->fused);
+    bool aligned = !in->fused && in->region.offset % 16 == 0 &&
+                   wnn_shader_bindings(lowering->gpu, in->region.bytes) == 1;
+    return schedule_of(lowering, groups, in->type, reduction, false, per, aligned, pieces,
+                       pieces && !in->fused);
 }
 
 void wnn_lower_reduction(struct lowering *lowering, const struct groups *groups,
                          const struct reduction *reduction)
 {
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct schedule s = first_schedule(lowering->gpu, groups, in, out->type, reduction, true);
+    struct schedule s = first_schedule(lowering, groups, in, out->type, reduction, true);
     size_t pieces = (groups->members + s.piece - 1) / s.piece,
            bytes = groups->count * wnn_reduction_bytes(reduction);
     if (pieces == 1 || lowering->scratch.bytes / bytes < pieces) {
@@ -443,7 +457,7 @@ void wnn_lower_reduction(struct lowering *lowering, const struct groups *groups,
                           .count = groups->count,
                           .members = pieces};
     unsigned per = wnn_dtype_bits(out->type) < 32 ? 32 / wnn_dtype_bits(out->type) : 1;
-    s = schedule_of(lowering->gpu, &rest, reduction->kept_type, reduction, true, per, false, false, false);
+    s = schedule_of(lowering, &rest, reduction->kept_type, reduction, true, per, false, false, false);
     lower_pass(lowering, &rest, &s, reduction, &kept, true, out, false, groups->members);
 }
 
@@ -451,7 +465,7 @@ void wnn_lower_partial_reduction(struct lowering *lowering, const struct groups 
                                  const struct reduction *reduction, size_t members, const struct tensor *kept)
 {
     struct schedule s =
-        first_schedule(lowering->gpu, groups, &lowering->in[0], lowering->out[0].type, reduction, false);
+        first_schedule(lowering, groups, &lowering->in[0], lowering->out[0].type, reduction, false);
     s.piece = members;
     lower_pass(lowering, groups, &s, reduction, &lowering->in[0], false, kept, true, groups->members);
 }

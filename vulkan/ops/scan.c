@@ -21,7 +21,7 @@ enum {
     MAX_PIECES = 512
 };
 
-static struct scan scan_of(const struct groups *groups, WNNDataType type)
+static struct scan scan_of(const struct groups *groups, WNNDataType type, bool late)
 {
     bool half = type == WNNDataType_Float16;
     size_t members = groups->members;
@@ -32,7 +32,7 @@ static struct scan scan_of(const struct groups *groups, WNNDataType type)
     struct scan s = {.columns = members > 1 && groups->inner_steps[0] != 1, .lanes = 1, .rows = 1};
     if (s.columns) {
         s.held = HELD_COLUMNS;
-        while (s.lanes < SCAN_COLUMN_LANES && s.lanes * s.held < members)
+        while (s.lanes < SCAN_COLUMN_LANES && (late || s.lanes * s.held < members))
             s.lanes *= 2;
         s.local_size = s.lanes == 1 ? 64 : 32 * s.lanes;
         s.by_float32 = half && (outer == 0 || steps[0] != 1 || sizes[0] % 2 != 0 ||
@@ -44,9 +44,11 @@ static struct scan scan_of(const struct groups *groups, WNNDataType type)
         bool few = members <= (size_t)lanes * held_most;
         most = few ? held_most : most;
         s.local_size = few ? lanes : SCAN_LANES;
-        while (s.lanes < s.local_size && s.lanes * (size_t)most < members)
+        // Of a late graph, kernels are for few members, for more, and for many, of one group.
+        size_t expected = !late ? members : members <= lanes ? lanes : (size_t)s.local_size * most;
+        while (s.lanes < s.local_size && (late || s.lanes * (size_t)most < expected))
             s.lanes *= 2;
-        size_t held = ((members + s.lanes - 1) / s.lanes) | 1;
+        size_t held = ((expected + s.lanes - 1) / s.lanes) | 1;
         s.held = held < most ? (unsigned)held : most;
         s.rows = s.local_size / s.lanes;
         s.by_float32 = half && members % 2 != 0 && s.rows == 1 && groups->count > 1;
@@ -54,7 +56,7 @@ static struct scan scan_of(const struct groups *groups, WNNDataType type)
     s.chunk = s.lanes * s.held;
     size_t chunks = (members + s.chunk - 1) / s.chunk, busy = groups->count * s.lanes,
            pieces = busy < SCAN_FILLED / 4 ? SCAN_FILLED / (busy ? busy : 1) : 1;
-    pieces = pieces < MAX_PIECES ? pieces : MAX_PIECES;
+    pieces = late ? 1 : pieces < MAX_PIECES ? pieces : MAX_PIECES;
     s.share = pieces > 1 ? (chunks + pieces - 1) / pieces : chunks;
     s.share = s.share < MIN_SHARE ? MIN_SHARE : s.share;
     s.share = s.share < chunks ? s.share : chunks;
@@ -72,7 +74,7 @@ static size_t scratch_bytes(const struct node *node)
 {
     const struct descriptor *type = &node->in[0]->type;
     struct groups groups = wnn_groups_of(node);
-    struct scan s = scan_of(&groups, type->type);
+    struct scan s = scan_of(&groups, type->type, wnn_node_is_late(node));
     struct reduction reduction = wnn_reduction_of(WNN_OP_reduceSum, type->type);
     return kept_bytes(&groups, &s, &reduction) +
            (s.by_float32 ? wnn_shape_elements(&type->shape) * sizeof(float) : 0);
@@ -130,7 +132,7 @@ static void lower_cumulative_sum(struct lowering *lowering)
 {
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
     struct groups groups = wnn_groups_of(lowering->node);
-    struct scan s = scan_of(&groups, in->type);
+    struct scan s = scan_of(&groups, in->type, lowering->late);
     struct reduction reduction = wnn_reduction_of(WNN_OP_reduceSum, in->type);
     struct tensor kept = wnn_scratch(lowering, 0, reduction.kept_type, groups.count * s.pieces);
     kept.region.bytes = groups.count * s.pieces * wnn_reduction_bytes(&reduction);

@@ -7,6 +7,7 @@
 #define VULKAN_EXECUTION_H_
 
 #include "vulkan/program/program.h"
+#include "vulkan/program/shared_constants.h"
 #include "vulkan/device/tensor.h"
 
 // A recording and what it was made for.
@@ -59,6 +60,8 @@ struct executable {
     size_t input_bytes, readback_bytes;
     struct buffer *constants; // pieces
     size_t constant_count;
+    struct shared_piece **shared_pieces; // instead, of a specialization
+    size_t shared_count;
     struct region *regions; // by operand
 };
 

@@ -100,7 +100,7 @@ bool wnn_program_finish(struct program *program, struct error *error)
         return false;
     for (struct step *step = program->first; step; step = step->next)
         if (step->has_parameters)
-            step->bindings[0].region.buffer = &program->parameters;
+            step->bindings[step->parameter_binding].region.buffer = &program->parameters;
     wnn_program_estimate(program);
     return true;
 }

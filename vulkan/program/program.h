@@ -37,7 +37,8 @@ struct step {
     struct pipeline *pipeline;
     unsigned binding_count;
     struct binding bindings[GPU_BUFFERS];
-    bool has_parameters; // binding 0 is a piece of the program's
+    bool has_parameters; // one binding is a piece of the program's:
+    unsigned parameter_binding;
     bool has_bases; // push constants say where in each binding its region begins; else all do where it does
     uint32_t pushed[GPU_PUSHED], pushed_count; // parameters that are push constants
     uint32_t groups[3];

@@ -159,7 +159,8 @@ static bool write_descriptors(struct recorder *recorder, const struct step *step
         struct access access = access_of(recorder, &step->bindings[i]);
         size_t begin = access.begin / gpu->can.storage_alignment * gpu->can.storage_alignment;
         buffers[i] = (VkDescriptorBufferInfo){access.buffer, begin, access.end - begin};
-        assert(step->has_bases || access.begin == begin || (i == 0 && step->has_parameters)); // it reads none
+        assert(step->has_bases || access.begin == begin ||
+               (i == step->parameter_binding && step->has_parameters)); // it reads none
         if (step->has_bases)
             pushed->words[pushed->count++] = (uint32_t)((access.begin - begin) / 4);
         writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,

@@ -87,10 +87,18 @@ void wnn_shader_begin(struct shader *shader, struct lowering *lowering, const ch
     *shader = (struct shader){.lowering = lowering,
                               .family = family,
                               .local_size = 64,
-                              .literal = lowering->gpu->can.minimal || work >= LITERAL_WORK,
+                              .large = lowering->late || lowering->gpu->can.minimal || work >= LITERAL_WORK,
+                              .late = lowering->late,
                               .per = 1};
-    if (!shader->literal)
+    shader->literal = shader->large && !shader->late;
+    if (!shader->large)
         shader->binding_count = 1; // the parameters
+}
+
+bool wnn_node_is_late(const struct node *node)
+{
+    const struct graph *graph = node->out_count > 0 ? node->out[0]->graph : NULL;
+    return graph && graph->recorded;
 }
 
 void wnn_shader_define(struct shader *shader, const char *name, const char *format, ...)
@@ -127,7 +135,7 @@ static size_t add_parameters(struct shader *shader, const uint32_t *values, size
 
 // "5u", or the place of a parameter.
 #define NUMBER_TEXT   32
-#define QUOTIENT_TEXT 64
+#define QUOTIENT_TEXT 96
 static const char *number_text(struct shader *shader, uint32_t value, char text[NUMBER_TEXT])
 {
     if (shader->literal)
@@ -143,12 +151,49 @@ void wnn_shader_number(struct shader *shader, const char *name, uint32_t value)
     wnn_shader_define(shader, name, "%s", number_text(shader, value, text));
 }
 
+void wnn_shader_fixed(struct shader *shader, const char *name, uint32_t value)
+{
+    if (shader->late)
+        wnn_shader_define(shader, name, "%uu", value);
+    else
+        wnn_shader_number(shader, name, value);
+}
+
+void wnn_shader_number_if(struct shader *shader, const char *name, uint32_t value, bool fixed)
+{
+    if (fixed)
+        wnn_shader_fixed(shader, name, value);
+    else
+        wnn_shader_number(shader, name, value);
+}
+
+// Division of any number by one that is not known: a product, of which the upper half counts, and two shifts
+// (Granlund and Montgomery). Returns the factor; the shifts are those of a word's halves.
+static uint32_t inverse_of(uint32_t value, uint32_t *shifts)
+{
+    unsigned log = 0; // rounded up
+    if (value == 0)   // nobody divides by it
+        value = 1;
+    while (log < 32 && (uint64_t)1 << log < value)
+        log++;
+    *shifts = (log > 0) | (log > 0 ? log - 1 : 0) << 16;
+    return (uint32_t)((((((uint64_t)1 << log) - value) << 32) / value) + 1);
+}
+
 // How often a number is in i. Indices of small dispatches are multiplied by 2^32 / value, rounded up, which
 // is right below 2^16: to divide by a number that the compiler does not know takes longer than all the rest.
 static void quotient_text(struct shader *shader, uint32_t value, bool is_small, const char *i,
                           char text[QUOTIENT_TEXT])
 {
     char number[NUMBER_TEXT];
+    if (shader->late) {
+        uint32_t shifts, inverse = inverse_of(value, &shifts);
+        char other[NUMBER_TEXT];
+        number_text(shader, inverse, number);
+        snprintf(text, QUOTIENT_TEXT, "any_quotient(%s, %s, %s)", i, number,
+                 number_text(shader, shifts, other));
+        return;
+    }
     if (shader->literal || !is_small)
         snprintf(text, QUOTIENT_TEXT, "%s / %s", i, number_text(shader, value, number));
     else
@@ -164,13 +209,33 @@ void wnn_shader_divisor(struct shader *shader, const char *name, uint32_t value)
     wnn_shader_text(shader, "#define %s_in(i) (%s)\n", name, quotient);
 }
 
-void wnn_shader_float(struct shader *shader, const char *name, double value)
+static const char *fixed_text(struct shader *shader, uint32_t value, char text[NUMBER_TEXT])
 {
-    char text[NUMBER_TEXT];
+    if (!shader->late)
+        return number_text(shader, value, text);
+    snprintf(text, NUMBER_TEXT, "%uu", value);
+    return text;
+}
+
+static uint32_t float_bits(double value)
+{
     float single = (float)value;
     uint32_t bits;
     memcpy(&bits, &single, sizeof bits);
-    wnn_shader_define(shader, name, "uintBitsToFloat(%s)", number_text(shader, bits, text));
+    return bits;
+}
+
+void wnn_shader_float(struct shader *shader, const char *name, double value)
+{
+    char text[NUMBER_TEXT];
+    wnn_shader_define(shader, name, "uintBitsToFloat(%s)", fixed_text(shader, float_bits(value), text));
+}
+
+void wnn_shader_share(struct shader *shader, const char *name, size_t count)
+{
+    char text[NUMBER_TEXT];
+    wnn_shader_define(shader, name, "uintBitsToFloat(%s)",
+                      number_text(shader, float_bits(1.0 / (double)count), text));
 }
 
 void wnn_shader_numbers(struct shader *shader, const char *name, const uint32_t *values, unsigned count)
@@ -178,7 +243,7 @@ void wnn_shader_numbers(struct shader *shader, const char *name, const uint32_t 
     uint32_t all[WNN_MAX_RANK] = {0};
     memcpy(all, values, count * sizeof values[0]);
     if (!shader->literal) {
-        size_t first = add_parameters(shader, all, WNN_MAX_RANK);
+        size_t first = add_parameters(shader, all, shader->late ? count : WNN_MAX_RANK);
         wnn_shader_text(shader, "#define %s(d) P(%zuu + d)\n", name, first);
         return;
     }
@@ -196,10 +261,10 @@ void wnn_shader_value(struct shader *shader, const char *name, WNNDataType type,
         return;
     }
     uint64_t bits = number.value.u64; // of signed integers too
-    number_text(shader, (uint32_t)bits, low);
+    fixed_text(shader, (uint32_t)bits, low);
     if (wnn_dtype_bits(type) == 64)
         wnn_shader_define(shader, name, "%s(%s, %s)", wnn_shader_type(type), low,
-                          number_text(shader, (uint32_t)(bits >> 32), high));
+                          fixed_text(shader, (uint32_t)(bits >> 32), high));
     else
         wnn_shader_define(shader, name, "%s(%s)", wnn_shader_type(type), low);
 }
@@ -667,10 +732,31 @@ static bool has_bases(const struct shader *shader)
 {
     size_t alignment = shader->lowering->gpu->can.storage_alignment;
     bool pushes = shader->literal || shader->parameter_count == 0 || are_pushed(shader),
-         has = !pushes || shader->shifts || GPU_QUAD % alignment != 0;
-    for (unsigned i = shader->literal ? 0 : 1; i < shader->binding_count; i++)
+         has = !pushes || shader->shifts || shader->late || GPU_QUAD % alignment != 0;
+    for (unsigned i = shader->large ? 0 : 1; i < shader->binding_count; i++)
         has = has || shader->bindings[i].region.offset % alignment != 0;
     return has;
+}
+
+// Whether there is a binding for parameters, which a small dispatch has in any case.
+static bool has_parameters(const struct shader *shader)
+{
+    return !shader->large || (shader->late && shader->parameter_count > 0 && !are_pushed(shader));
+}
+
+// Behind all others.
+static void bind_parameters(struct shader *shader)
+{
+    struct lowering *lowering = shader->lowering;
+    if (shader->large && has_parameters(shader)) {
+        shader->parameter_binding = shader->binding_count++;
+        if (shader->binding_count > lowering->gpu->can.buffers && !lowering->failed) {
+            wnn_fail(lowering->error, WNNStatus_OperationError,
+                     "%s: its tensors need more than the %u buffers that the device's shaders can see",
+                     wnn_ops[lowering->node->op].name, lowering->gpu->can.buffers - 1);
+            lowering->failed = true;
+        }
+    }
 }
 
 static void add_header(struct shader *shader)
@@ -703,9 +789,12 @@ static void add_header(struct shader *shader)
         wnn_shader_text(shader, "uint pushed[%zu];\n#define P(k) pushed[k]\n", shader->parameter_count);
     if (bases || pushed)
         add_text(shader, "};\n");
-    if (!pushed && !shader->literal)
-        add_text(shader, "layout(std430, set = 0, binding = 0) readonly buffer B0 { uint b0[]; };\n"
-                         "#define P(k) b0[base0 + (k)]\n");
+    unsigned k = shader->parameter_binding;
+    if (!pushed && has_parameters(shader))
+        wnn_shader_text(shader,
+                        "layout(std430, set = 0, binding = %u) readonly buffer B%u { uint b%u[]; };\n"
+                        "#define P(k) b%u[base%u + (k)]\n",
+                        k, k, k, k, k);
 }
 
 static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
@@ -716,6 +805,7 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     struct lowering *lowering = shader->lowering;
     struct program *program = lowering->program;
     add_bytes(shader, "", 1); // a NUL
+    bind_parameters(shader);
     if (lowering->failed)
         return;
     // From the end to the beginning, so that pieces that pieces need are found too.
@@ -743,7 +833,7 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
         wnn_pipelines_find(program->pipelines, whole.text, whole.length - 1, shader->binding_count);
     bool pushed = are_pushed(shader), stored = !pushed && shader->parameter_count > 0;
     static const uint32_t nothing[1]; // is bound where there is nothing else to be
-    size_t words = shader->literal ? 0 : stored ? shader->parameter_count : 1;
+    size_t words = !has_parameters(shader) ? 0 : stored ? shader->parameter_count : 1;
     uint32_t first = wnn_program_parameters(program, stored ? shader->parameters : nothing, words);
     struct step *step = wnn_program_add(program, STEP_DISPATCH, lowering->node);
     if (!pipeline || !step || first == UINT32_MAX) {
@@ -759,10 +849,12 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
         lowering->kernel = shader->family ? shader->family : "elements";
     step->binding_count = shader->binding_count;
     memcpy(step->bindings, shader->bindings, sizeof step->bindings);
-    step->has_parameters = !shader->literal;
+    step->has_parameters = has_parameters(shader);
+    step->parameter_binding = shader->parameter_binding;
     step->has_bases = has_bases(shader);
     if (step->has_parameters)
-        step->bindings[0].region = (struct region){NULL, first * sizeof(uint32_t), words * sizeof(uint32_t)};
+        step->bindings[step->parameter_binding] =
+            (struct binding){.region = {NULL, first * sizeof(uint32_t), words * sizeof(uint32_t)}};
     if (pushed) {
         step->pushed_count = (uint32_t)shader->parameter_count;
         memcpy(step->pushed, shader->parameters, step->pushed_count * sizeof step->pushed[0]);
@@ -807,6 +899,6 @@ void wnn_shader_end(struct shader *shader)
         shader->local_size = wnn_shader_large_group(shader->lowering->gpu);
     uint64_t together = (uint64_t)shader->local_size * shader->per,
              groups = (shader->count + together - 1) / together;
-    wnn_shader_define(shader, "FULL", "%d", wnn_shader_fills(shader->count, together));
+    wnn_shader_define(shader, "FULL", "%d", !shader->late && wnn_shader_fills(shader->count, together));
     wnn_shader_end_groups(shader, groups);
 }

@@ -3,6 +3,10 @@
 // Writing one dispatch: a family of vulkan/shaders, and the declarations that go before it. Numbers become
 // literals in large dispatches, for the driver's optimizer, and parameters in small ones, so that
 // their pipelines serve many shapes. What fails is noted in the lowering and seen at its end.
+//
+// A graph whose dimensions have names becomes one for each set of sizes, and the text of a shader must be the
+// same for all of them, but for a few classes of sizes. Its numbers are parameters, whatever the work, unless
+// they are said to be fixed: those of attributes and constants, and what a kernel was chosen by.
 
 #ifndef VULKAN_SHADER_H_
 #define VULKAN_SHADER_H_
@@ -41,6 +45,7 @@ struct lowering {
     const struct fused *fused; // what becomes of the results; NULL: nothing
     struct error *error;
     bool failed;
+    bool late;               // the graph is a specialization (graph.recorded)
     struct tensor *in, *out; // as node->in and node->out
     struct region scratch;   // node->scratch_bytes
     // The family of its first dispatch, and why it is not another: static text, or NULL.
@@ -63,9 +68,12 @@ struct shader {
     uint32_t *parameters;
     size_t parameter_count, parameter_capacity;
     unsigned local_size;
-    bool literal, elements, quads; // quads: of the output
-    bool shifts;                   // the dispatch is repeated on pieces that may begin anywhere
-    unsigned binding_count;
+    bool large;           // kernels are those for much work
+    bool literal;         // numbers are literals; if not, and not `late`, binding 0 has the parameters
+    bool late;            // numbers are parameters, in the last binding, but for those that are fixed
+    bool elements, quads; // quads: of the output
+    bool shifts;          // the dispatch is repeated on pieces that may begin anywhere
+    unsigned binding_count, parameter_binding;
     struct binding bindings[GPU_BUFFERS];
     size_t count; // elements of the output
     unsigned per; // elements of a word of the output
@@ -80,13 +88,22 @@ unsigned wnn_shader_large_group(const struct gpu *gpu);
 // `work`: elements, or steps of loops altogether. No family: the main function is written as text.
 void wnn_shader_begin(struct shader *shader, struct lowering *lowering, const char *family, size_t work);
 
+// Whether a node is of a specialization of a graph whose dimensions have names.
+bool wnn_node_is_late(const struct node *node);
+
 // Declarations: "#define NAME text" and the like.
 void wnn_shader_define(struct shader *shader, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void wnn_shader_number(struct shader *shader, const char *name, uint32_t value);
+// A number that is the same for all sizes of a graph, or one of few.
+void wnn_shader_fixed(struct shader *shader, const char *name, uint32_t value);
+// One or the other.
+void wnn_shader_number_if(struct shader *shader, const char *name, uint32_t value, bool fixed);
 // NAME, and NAME_in(i): i / NAME for indices of elements.
 void wnn_shader_divisor(struct shader *shader, const char *name, uint32_t value);
+// A float of attributes; and 1 / count.
 void wnn_shader_float(struct shader *shader, const char *name, double value);
+void wnn_shader_share(struct shader *shader, const char *name, size_t count);
 // NAME(d), for d below `count`, which is at most WNN_MAX_RANK.
 void wnn_shader_numbers(struct shader *shader, const char *name, const uint32_t *values, unsigned count);
 // A number of a type of the table, as a shader has it.

@@ -220,6 +220,82 @@ I64 div(I64 a, I64 b)
     return negative ? neg(y) : y;
 }
 
+//: modulus_truncate
+// By bits, so that it is exact and denormal numbers count: eight bits of the quotient at a time.
+float modulus_truncate(float a, float b)
+{
+    uint x = floatBitsToUint(a) & 0x7FFFFFFFu, y = floatBitsToUint(b) & 0x7FFFFFFFu;
+    if (x >= 0x7F800000u || y > 0x7F800000u || y == 0u)
+        return NAN;
+    if (x < y)
+        return a;
+    uint rest = x < 0x00800000u ? x : (x & 0x007FFFFFu) | 0x00800000u;
+    uint divisor = y < 0x00800000u ? y : (y & 0x007FFFFFu) | 0x00800000u;
+    int exponent = max(int(y >> 23), 1), shift = max(int(x >> 23), 1) - exponent;
+    rest %= divisor;
+    for (; shift > 0 && rest != 0u; shift -= 8)
+        rest = (rest << uint(min(shift, 8))) % divisor;
+    if (rest == 0u)
+        return uintBitsToFloat(floatBitsToUint(a) & 0x80000000u);
+    int up = min(23 - findMSB(rest), exponent - 1);
+    rest <<= uint(up);
+    uint bits = rest < 0x00800000u ? rest : (rest & 0x007FFFFFu) | uint(exponent - up) << 23;
+    return uintBitsToFloat(bits | (floatBitsToUint(a) & 0x80000000u));
+}
+int modulus_truncate(int a, int b)
+{
+    uint rest = b == 0 ? uint(abs(a)) : uint(abs(a)) % uint(abs(b));
+    return a < 0 ? -int(rest) : int(rest);
+}
+uint modulus_truncate(uint a, uint b) { return b == 0u ? a : a % b; }
+
+//: modulus_truncate U64
+U64 modulus_truncate(U64 a, U64 b)
+{
+    if ((b.lo | b.hi) == 0u)
+        return a;
+    return sub(a, mul(div(a, b), b));
+}
+
+//: modulus_truncate I64
+I64 modulus_truncate(I64 a, I64 b)
+{
+    if ((b.lo | b.hi) == 0u)
+        return a;
+    return sub(a, mul(div(a, b), b));
+}
+
+//: modulus_floor
+float modulus_floor(float a, float b)
+{
+    float rest = modulus_truncate(a, b);
+    uint bits = floatBitsToUint(rest), sign = floatBitsToUint(b) & 0x80000000u;
+    if (is_nan(rest))
+        return rest;
+    if ((bits & 0x7FFFFFFFu) == 0u)
+        return uintBitsToFloat(sign);
+    return (bits & 0x80000000u) == sign ? rest : add(rest, b);
+}
+int modulus_floor(int a, int b)
+{
+    int rest = modulus_truncate(a, b);
+    return b != 0 && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+uint modulus_floor(uint a, uint b) { return modulus_truncate(a, b); }
+
+//: modulus_floor U64
+U64 modulus_floor(U64 a, U64 b) { return modulus_truncate(a, b); }
+
+//: modulus_floor I64
+I64 modulus_floor(I64 a, I64 b)
+{
+    I64 rest = modulus_truncate(a, b);
+    bool none = (rest.lo | rest.hi) == 0u || (b.lo | b.hi) == 0u;
+    if (none || int(rest.hi ^ b.hi) >= 0)
+        return rest;
+    return add(rest, b);
+}
+
 //: greatest
 float greatest(float a, float b) { return is_nan(a) ? a : is_nan(b) ? b : order_of(a) > order_of(b) ? a : b; }
 int greatest(int a, int b) { return max(a, b); }

@@ -97,8 +97,10 @@ void main()
     ALL_LANES(sum, plus)
     vec4 share = vec4(quotient(1.0, sum.x), quotient(1.0, sum.y), quotient(1.0, sum.z), quotient(1.0, sum.w));
 #else
+#if CENTERED
     EACH_HELD(ADD)
     ALL_LANES(sum, plus)
+#endif
     vec4 mean = sum * SHARE, squares = vec4(0.0);
     precise vec4 d;
     sum = vec4(0.0);
@@ -107,7 +109,7 @@ void main()
     ALL_LANES(squares, plus)
     vec4 around[4];
     [[unroll]] for (uint c = 0u; c < 4u; c++) {
-        precise float more = sum[c] * SHARE, variance = squares[c] * SHARE - more * more;
+        precise float more = CENTERED == 0 ? 0.0 : sum[c] * SHARE, variance = squares[c] * SHARE - more * more;
         around[c] = vec4(mean[c], more, inverse_root(vec2(abs(variance) + EPSILON, 0.0)));
     }
 #endif

@@ -18,6 +18,16 @@ uint small_quotient(uint i, uint inverse)
     return inverse == 0u ? i : high;
 }
 
+//: any_quotient
+// i / size for any i: the factor, and shifts in the halves of a word, are what a size makes of them
+// (vulkan/program/shader.c).
+uint any_quotient(uint i, uint factor, uint shifts)
+{
+    uint high, low;
+    umulExtended(i, factor, high, low);
+    return (high + ((i - high) >> (shifts & 0xFFFFu))) >> (shifts >> 16);
+}
+
 //: is_nan
 #ifdef SPECIAL
 bool is_nan(float x) { return isnan(x); }

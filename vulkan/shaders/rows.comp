@@ -22,7 +22,7 @@
 #define NONE  -INF
 #else
 #define SUMS  vec2
-#define PART  vec3 // the mean and what it lacks, the sum of squares less that
+#define PART  vec3 // the mean and what it lacks, the sum of squares less that; if not CENTERED, the mean is 0
 #define WORDS 3u
 #define NONE  0.0
 #endif
@@ -258,6 +258,8 @@ vec4 normalized_vector(vec4 x, vec4 around, vec4 scale, vec4 bias)
 
 PART about(float mean, vec2 sums, float share)
 {
+    if (CENTERED == 0)
+        return PART(0.0, 0.0, sums.y);
     precise float more = sums.x * share, squares = sums.y - sums.x * more;
     return PART(mean, more, abs(squares));
 }
@@ -311,10 +313,12 @@ PART computed(Row r, uint self, uint lane)
 #else
     vec2 sums = vec2(0.0);
     ON_EDGE(Edge edge = edge_of(r, lane); vec2 rest = edge_settled(edge, edge_raw(edge));)
+#if CENTERED
     ON_EDGE(sums.x = rest.x + rest.y;)
     EACH_OF(r, j)
         sums.x += total(load(r, j));
     ALL_LANES(sums, plus)
+#endif
     float share = 1.0 / members_of(r), mean = sums.x * share;
     sums = vec2(0.0);
     ON_EDGE(sums = edge_moments(edge, rest, mean);)
@@ -384,9 +388,11 @@ PART joined(Row row, PART x, uint self, uint lane)
     return PART(top, sum);
 #else
     vec2 sums = vec2(0.0);
+#if CENTERED
     EACH_PART(part)
         sums.x += KNOWN(part).x * members_of(part_of(row.number, part));
     ALL_PARTS(sums, plus)
+#endif
     float mean = sums.x * SHARE;
     sums = vec2(0.0);
     EACH_PART(part) {
@@ -473,10 +479,12 @@ void main()
     const float share = SHARE;
 #endif
     vec2 sums = vec2(0.0);
+#if CENTERED
     EACH_HELD(ADD)
     ON_EDGE(sums.x += rest.x + rest.y;)
     ALL_LANES(sums, plus)
     OTHER_VEIL
+#endif
     float mean = sums.x * share;
     sums = vec2(0.0);
     EACH_HELD(MOMENTS)

@@ -167,11 +167,12 @@ void main()
     END_ROWS
 #else
     EACH_ROW(sums, plus)
-        known[i].x = sums.x * SHARE;
+        known[i].x = CENTERED == 0 ? 0.0 : sums.x * SHARE;
     END_ROWS
     EACH_HELD(MOMENTS)
     EACH_ROW(sums, plus)
-        precise float more = sums.x * SHARE, squares = sums.y - sums.x * more, variance = abs(squares) * SHARE;
+        precise float more = CENTERED == 0 ? 0.0 : sums.x * SHARE;
+        precise float squares = CENTERED == 0 ? sums.y : sums.y - sums.x * more, variance = abs(squares) * SHARE;
         vec2 root = inverse_root(vec2(variance + EPSILON, 0.0));
 #if HALF
         known[i] = vec2(known[i].x + more, root.x);

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention whose scores never leave a work group: it has some rows of the query, and goes over the keys and
+// values. Where rows are too few to keep the device busy, several work groups share the keys, and a second
+// dispatch joins what they have left.
+
+#include "vulkan/ops/attention_tiles.h"
+
+#include "vulkan/ops/operators.h"
+
+#include <stdio.h>
+
+enum {
+    MAX_SIZE = 256, // of a row of the query, and of the result
+    MAX_FEW_ROWS = 16,
+    MIN_SPLIT = 128, // keys
+    MAX_SPLITS = 64,
+    MAX_ROUNDS = 256, // of lavapipe
+    MAX_EMULATED_ROUNDS = 12,
+    MAX_CACHED_SCORES = 1 << 22,
+    MAX_PARTIALS = 1 << 22, // floats of scratch memory
+    FEW_INVOCATIONS = GPU_MIN_INVOCATIONS,
+    FEW_LANES = 8,  // that share a key
+    FEW_KEYS = 64,  // at a time
+    FEW_PIECES = 16 // of the scores of a row
+};
+
+// An invocation has tm rows and tn keys of ty * tm and tx * tn.
+struct tile {
+    uint32_t tx, ty, tm, tn;
+};
+static const struct tile tiles[] = {{16, 16, 4, 4}, {16, 8, 4, 4}, {16, 16, 4, 2}, {16, 8, 4, 2},
+                                    {16, 8, 4, 1},  {16, 8, 2, 1}, {8, 8, 2, 2},   {8, 8, 2, 1},
+                                    {8, 8, 1, 1},   {8, 4, 1, 1},  {8, 2, 1, 1}};
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Matrices
+// ---------------------------------------------------------------------------------------------------------------
+
+static struct attention_matrices matrices_of(const struct attention *a)
+{
+    const struct heads *heads[] = {&a->query, &a->key, &a->value, &a->mask, &a->out};
+    struct attention_matrices m = {.attention = a, .count = 1, .rows = a->rows};
+    for (unsigned d = 0; d <= a->rank; d++) {
+        bool row = d == a->rank || (a->key.head[d] == 0 && a->value.head[d] == 0);
+        unsigned *rank = row ? &m.row_rank : &m.rank;
+        (row ? m.row_dims : m.dims)[*rank] = d == a->rank ? a->rows : a->dims[d];
+        for (unsigned o = 0; o < PARTIAL; o++)
+            (row ? m.row_steps : m.steps)[o][*rank] = d < a->rank              ? heads[o]->head[d]
+                                                      : o == KEY || o == VALUE ? 0
+                                                                               : heads[o]->row;
+        ++*rank;
+        if (!row)
+            m.count *= a->dims[d];
+        else if (d < a->rank)
+            m.rows *= a->dims[d];
+    }
+    int64_t step = a->width;
+    for (unsigned d = m.row_rank; d-- > 0; step *= m.row_dims[d])
+        m.row_steps[PARTIAL][d] = step;
+    for (unsigned d = m.rank; d-- > 0; step *= m.dims[d])
+        m.steps[PARTIAL][d] = step;
+    for (unsigned o = 0; o < PARTIAL; o++)
+        m.columns[o] = o == KEY ? heads[o]->row : heads[o]->column;
+    m.columns[PARTIAL] = 1;
+    m.lines[KEY] = a->key.column;
+    m.lines[VALUE] = a->value.row;
+    return m;
+}
+
+bool wnn_attention_divides(const struct attention_matrices *m, enum attention_operand operand,
+                           uint32_t length, uint32_t unit)
+{
+    bool divides = m->columns[operand] == 1 && length % unit == 0 && m->lines[operand] % unit == 0;
+    for (unsigned d = 0; divides && d < m->rank; d++)
+        divides = m->steps[operand][d] % unit == 0;
+    for (unsigned d = 0; divides && d < m->row_rank; d++)
+        divides = m->row_steps[operand][d] % unit == 0;
+    return divides;
+}
+
+// Whether two elements of a word are not beside each other in a row, so that two invocations would write it.
+static bool is_odd(const struct attention_matrices *m)
+{
+    return m->attention->type == WNNDataType_Float16 &&
+           !wnn_attention_divides(m, OUT, m->attention->width, 2);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Schedules
+// ---------------------------------------------------------------------------------------------------------------
+
+static uint32_t quads_of(uint32_t size)
+{
+    return (size + 3) / 4;
+}
+
+static uint32_t most_quads(const struct attention *a)
+{
+    return quads_of(a->depth > a->width ? a->depth : a->width);
+}
+
+static uint32_t joined_of(const struct capabilities *can, uint32_t lanes)
+{
+    return can->shuffles == 0 ? 1 : can->shuffles < lanes ? can->shuffles : lanes;
+}
+
+static bool tile_fits(const struct capabilities *can, const struct attention *a, const struct tile *tile)
+{
+    uint32_t rows = tile->ty * tile->tm, keys = tile->tx * tile->tn;
+    uint64_t quads = (uint64_t)rows * (quads_of(a->depth) | 1) + (uint64_t)keys * (most_quads(a) | 1) +
+                     (uint64_t)rows * (keys / 4 + 1),
+             shared = 16 * quads + 4 * (uint64_t)rows * (tile->tx / joined_of(can, tile->tx));
+    return tile->tx * tile->ty <= can->invocations && shared <= can->shared_bytes;
+}
+
+// Work groups that the device has room for at once, very roughly.
+static uint32_t processors_of(const struct capabilities *can)
+{
+    return can->minimal                                          ? 128 // tests
+           : can->type == VK_PHYSICAL_DEVICE_TYPE_CPU            ? 4
+           : can->type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ? 16
+                                                                 : 128;
+}
+
+// Sums of lanes that share a key go from one to the other, so that without shuffles an invocation has its
+// own.
+static bool choose_few(const struct capabilities *can, const struct attention_matrices *m,
+                       struct attention_schedule *schedule)
+{
+    const struct attention *a = m->attention;
+    uint32_t lanes = 1, pieces = 1;
+    if (m->rows > MAX_FEW_ROWS)
+        return false;
+    while (2 * lanes <= FEW_LANES && 2 * lanes <= can->shuffles && 2 * lanes <= quads_of(a->depth))
+        lanes *= 2;
+    while (2 * pieces <= FEW_PIECES && 2 * pieces * m->rows <= FEW_INVOCATIONS)
+        pieces *= 2;
+    uint32_t keys = lanes == 1 ? FEW_INVOCATIONS : FEW_KEYS;
+    uint64_t shared = 16 * ((uint64_t)m->rows * quads_of(a->depth) + FEW_INVOCATIONS) +
+                      4 * (uint64_t)m->rows * (keys + pieces + 1);
+    *schedule = (struct attention_schedule){
+        .kernel = ATTENTION_FEW, .tile_rows = m->rows, .tile_keys = keys, .lanes = lanes, .pieces = pieces};
+    return shared <= can->shared_bytes;
+}
+
+static bool choose_kernel(const struct gpu *gpu, const struct attention_matrices *m,
+                          struct attention_schedule *schedule)
+{
+    const struct capabilities *can = &gpu->can;
+    if ((!can->always_matrices && choose_few(can, m, schedule)) ||
+        wnn_choose_attention_units(gpu, m, schedule) || choose_few(can, m, schedule))
+        return true;
+    for (unsigned i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
+        const struct tile *tile = &tiles[i];
+        // No more rows than there are, but for the last tiles.
+        if (!tile_fits(can, m->attention, tile) || (tile->ty * tile->tm >= 2 * m->rows && tile->tm > 1))
+            continue;
+        *schedule = (struct attention_schedule){.kernel = ATTENTION_TILES,
+                                                .tile_rows = tile->ty * tile->tm,
+                                                .tile_keys = tile->tx * tile->tn,
+                                                .tile = tile};
+        return true;
+    }
+    return false;
+}
+
+static bool choose(const struct gpu *gpu, const struct attention_matrices *m,
+                   struct attention_schedule *schedule)
+{
+    const struct capabilities *can = &gpu->can;
+    const struct attention *a = m->attention;
+    // Tiles are literals, which would be compiled again for other sizes.
+    if (a->late)
+        return false;
+    // A processor has nothing between its caches and the memory that it would save to go to.
+    uint64_t scores = (uint64_t)a->head_count * a->rows * a->columns;
+    if (can->type == VK_PHYSICAL_DEVICE_TYPE_CPU && !can->minimal && !can->always_matrices &&
+        scores <= MAX_CACHED_SCORES)
+        return false;
+    if (a->depth > MAX_SIZE || a->width > MAX_SIZE || wnn_shader_bindings(gpu, a->largest) != 1 ||
+        !choose_kernel(gpu, m, schedule))
+        return false;
+    schedule->row_tiles = divide_up(m->rows, schedule->tile_rows);
+    // What waits for memory is more at a time.
+    uint64_t groups = (uint64_t)schedule->row_tiles * m->count,
+             wanted = (schedule->kernel == ATTENTION_FEW ? 8 : 2) * processors_of(can);
+    uint64_t most = (uint64_t)MAX_PARTIALS / ((uint64_t)m->count * m->rows * (a->width + 2));
+    uint64_t splits = groups >= wanted / 2 ? 1 : wanted / groups;
+    uint32_t enough =
+        divide_up(a->columns, can->minimal || can->always_matrices ? 2 * schedule->tile_keys : MIN_SPLIT);
+    splits = splits > most ? most : splits;
+    splits = splits > enough ? enough : splits;
+    splits = splits > MAX_SPLITS ? MAX_SPLITS : splits < 1 ? 1 : splits;
+    // Lavapipe ends loops after 65535 rounds of all of them.
+    uint32_t rounds = schedule->kernel == ATTENTION_UNITS ? MAX_EMULATED_ROUNDS : MAX_ROUNDS;
+    if (can->type == VK_PHYSICAL_DEVICE_TYPE_CPU && a->columns / schedule->tile_keys / rounds >= splits)
+        splits = a->columns / schedule->tile_keys / rounds + 1;
+    schedule->split =
+        divide_up(divide_up(a->columns, (uint32_t)splits), schedule->tile_keys) * schedule->tile_keys;
+    schedule->splits = divide_up(a->columns, schedule->split);
+    schedule->partial = schedule->splits > 1 || is_odd(m);
+    return schedule->row_tiles <= can->groups[0] && schedule->splits <= can->groups[1] &&
+           m->count <= can->groups[2];
+}
+
+static size_t elements_of(const struct attention_matrices *m)
+{
+    return (size_t)m->count * m->rows * m->attention->width;
+}
+
+bool wnn_attends_in_tiles(const struct gpu *gpu, const struct attention *a)
+{
+    struct attention_matrices m = matrices_of(a);
+    struct attention_schedule schedule;
+    return choose(gpu, &m, &schedule);
+}
+
+// Behind the sums of the splits: the greatest score and the sum of the weights of each row.
+static size_t statistics_at(const struct attention_matrices *m, const struct attention_schedule *schedule)
+{
+    return wnn_aligned(elements_of(m) * schedule->splits * sizeof(float));
+}
+
+size_t wnn_scratch_of_tiles(const struct gpu *gpu, const struct attention *a)
+{
+    struct attention_matrices m = matrices_of(a);
+    struct attention_schedule schedule;
+    if (!choose(gpu, &m, &schedule) || !schedule.partial)
+        return 0;
+    return statistics_at(&m, &schedule) + 2 * sizeof(float) * m.count * m.rows * schedule.splits;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Shaders
+// ---------------------------------------------------------------------------------------------------------------
+
+void wnn_map_attention(struct shader *shader, const char *name, const struct attention_matrices *m,
+                       enum attention_operand operand)
+{
+    char row[32];
+    snprintf(row, sizeof row, "%s_row", name);
+    wnn_shader_map(shader, name, m->rank, m->dims, m->steps[operand], 0);
+    wnn_shader_map(shader, row, m->row_rank, m->row_dims, m->row_steps[operand], 0);
+}
+
+// <name>_part(from, line, q[, end]): quad q of a row of the query; or of a key or value, zeros from `end` on.
+static void add_operand(struct shader *shader, const char *name, const struct attention_matrices *m,
+                        enum attention_operand operand)
+{
+    const struct tensor *tensor = &shader->lowering->in[operand];
+    uint32_t length = operand == VALUE ? m->attention->width : m->attention->depth;
+    bool quads =
+        wnn_shader_has_quads(shader->lowering, tensor) && wnn_attention_divides(m, operand, length, 4);
+    wnn_map_attention(shader, name, m, operand);
+    wnn_shader_input(shader, name, tensor, FORM_VALUE);
+    if (quads)
+        wnn_shader_quads(shader, name, tensor);
+    if (operand == QUERY)
+        wnn_shader_text(shader,
+                        "vec4 query_part(uint from, uint m, uint q)\n{\nvec4 x = vec4(0.0);\nif (m >= ROWS)\n"
+                        "return x;\nuint at = from + query_row_index(m) + 4u * q * %uu;\n",
+                        m->columns[QUERY]);
+    else
+        wnn_shader_text(
+            shader,
+            "vec4 %s_part(uint from, uint n, uint q, uint end)\n{\nvec4 x = vec4(0.0);\nif (n >= end)\n"
+            "return x;\nuint at = from + n * %uu + 4u * q * %uu;\n",
+            name, m->lines[operand], m->columns[operand]);
+    if (quads)
+        wnn_shader_text(shader, "return %s_quad(at);\n}\n", name);
+    else
+        wnn_shader_text(shader,
+                        "for (uint e = 0u; e < 4u && 4u * q + e < %uu; e++)\nx[e] = %s_at(at + e * %uu);\n"
+                        "return x;\n}\n",
+                        length, name, m->columns[operand]);
+}
+
+// masked(x, at): a score after its mask, both in units of log 2 if weights are powers of two.
+static void add_mask(struct shader *shader, const struct attention_matrices *m, bool powers)
+{
+    wnn_map_attention(shader, "mask", m, MASK);
+    wnn_shader_number(shader, "MASK_COLUMN", m->columns[MASK]);
+    if (m->attention->masked) {
+        wnn_shader_input(shader, "mask", &shader->lowering->in[MASK], FORM_VALUE);
+        wnn_shader_text(shader, "float masked(float x, uint at) { return %s; }\n",
+                        powers ? "mad(mask_at(at), 1.44269504, x)" : "x + mask_at(at)");
+    } else {
+        wnn_shader_text(shader, "#define masked(x, at) (x)\n");
+    }
+}
+
+// begin_row(matrix, m, top, sum, first) is what write_quad(row, q, x) takes for each quad of a row's sums;
+// `first`: of the invocations that have a piece of the row, this one is to note the statistics.
+static void add_results(struct shader *shader, const struct attention_matrices *m,
+                        const struct attention_schedule *schedule)
+{
+    struct lowering *lowering = shader->lowering;
+    const struct attention *a = m->attention;
+    enum attention_operand operand = schedule->partial ? PARTIAL : OUT;
+    struct tensor partials = wnn_scratch(lowering, 0, WNNDataType_Float32, elements_of(m) * schedule->splits),
+                  statistics = wnn_scratch(lowering, statistics_at(m, schedule), WNNDataType_Float32,
+                                           2 * (size_t)m->count * m->rows * schedule->splits);
+    const struct tensor *out = schedule->partial ? &partials : &lowering->out[0];
+    bool quads = wnn_shader_has_quads(lowering, out) && wnn_attention_divides(m, operand, a->width, 4);
+    wnn_map_attention(shader, "out", m, operand);
+    if (quads)
+        wnn_shader_output_quads(shader, out);
+    wnn_shader_output(shader, out, FORM_VALUE, NULL);
+    unsigned k = schedule->partial ? wnn_shader_bind(shader, &statistics.region, true) : 0;
+    wnn_shader_text(shader, "struct attended { uint at; float share; };\n"
+                            "attended begin_row(uint matrix, uint m, float top, float sum, bool first)\n{\n");
+    if (schedule->partial)
+        wnn_shader_text(shader,
+                        "uint row = (gl_WorkGroupID.y * %uu + matrix) * ROWS + m;\nif (first) {\n"
+                        "s%u(2u * row, floatBitsToUint(top));\ns%u(2u * row + 1u, floatBitsToUint(sum));\n}\n"
+                        "return attended(row * WIDTH, 1.0);\n}\n",
+                        m->count, k, k);
+    else
+        wnn_shader_text(shader, "precise float share = 1.0 / sum;\n"
+                                "return attended(out_index(matrix) + out_row_index(m), share);\n}\n");
+    wnn_shader_text(shader, "void write_quad(attended row, uint q, vec4 x)\n{\n");
+    if (quads)
+        wnn_shader_text(shader, "out_quad(row.at + 4u * q, x * row.share);\n}\n");
+    else
+        wnn_shader_text(shader,
+                        "for (uint e = 0u; e < 4u && 4u * q + e < WIDTH; e += PER) {\nWORD word = WORD(0u);\n"
+                        "for (uint w = 0u; w < PER; w++)\nput(word, w, x[e + w] * row.share);\n"
+                        "store((row.at + (4u * q + e) * %uu) / PER, word);\n}\n}\n",
+                        m->columns[operand]);
+}
+
+static void describe(struct shader *shader, const struct attention_matrices *m,
+                     const struct attention_schedule *schedule)
+{
+    const struct attention *a = m->attention;
+    bool half = a->type == WNNDataType_Float16, powers = schedule->kernel == ATTENTION_UNITS;
+    // Arrays of matrices are indexed by constants only. Drivers for processors take long to unroll as much.
+    bool emulated = powers && shader->lowering->gpu->can.matrix_units == MATRIX_UNITS_EMULATED;
+    wnn_shader_define(shader, "UNROLL", "%s", emulated ? "[[dont_unroll]]" : "[[unroll]]");
+    wnn_shader_number(shader, "ROWS", m->rows);
+    wnn_shader_number(shader, "KEYS", a->columns);
+    wnn_shader_number(shader, "DEPTH", a->depth);
+    wnn_shader_number(shader, "WIDTH", a->width);
+    wnn_shader_number(shader, "SPLIT", schedule->split);
+    wnn_shader_float(shader, "SCALE", powers ? a->scale * 1.4426950408889634 : a->scale);
+    wnn_shader_define(shader, "exp_from(a, b)", "%s(a, b)", half ? "exp_down_half" : "exp_down");
+    add_mask(shader, m, powers);
+}
+
+static void add_operands(struct shader *shader, const struct attention_matrices *m)
+{
+    add_operand(shader, "query", m, QUERY);
+    add_operand(shader, "key", m, KEY);
+    add_operand(shader, "value", m, VALUE);
+}
+
+static const char shuffle_extensions[] = "#extension GL_KHR_shader_subgroup_basic : require\n"
+                                         "#extension GL_KHR_shader_subgroup_shuffle : require\n";
+
+static void describe_few(struct shader *shader, const struct attention_matrices *m,
+                         const struct attention_schedule *schedule)
+{
+    shader->local_size = FEW_INVOCATIONS;
+    if (schedule->lanes > 1)
+        shader->extensions = shuffle_extensions;
+    wnn_shader_define(shader, "INVOCATIONS", "%uu", FEW_INVOCATIONS);
+    wnn_shader_define(shader, "JOINS", "%d", schedule->lanes > 1);
+    wnn_shader_number(shader, "LANES", schedule->lanes);
+    wnn_shader_number(shader, "PIECES", schedule->pieces);
+    wnn_shader_number(shader, "BC", schedule->tile_keys);
+    add_operands(shader, m);
+}
+
+static void describe_tiles(struct shader *shader, const struct attention_matrices *m,
+                           const struct attention_schedule *schedule)
+{
+    const struct tile *tile = schedule->tile;
+    uint32_t joined = joined_of(&shader->lowering->gpu->can, tile->tx);
+    shader->local_size = tile->tx * tile->ty;
+    if (joined > 1)
+        shader->extensions = shuffle_extensions;
+    wnn_shader_number(shader, "TX", tile->tx);
+    wnn_shader_number(shader, "TY", tile->ty);
+    wnn_shader_number(shader, "TM", tile->tm);
+    wnn_shader_number(shader, "TN", tile->tn);
+    wnn_shader_define(shader, "JOINS", "%d", joined > 1);
+    wnn_shader_number(shader, "JOINED", joined);
+    wnn_shader_define(shader, "KEYS_ALONG", "%d", m->lines[KEY] == 1 && m->columns[KEY] != 1);
+    wnn_shader_define(shader, "VALUES_ALONG", "%d", m->lines[VALUE] == 1 && m->columns[VALUE] != 1);
+    add_operands(shader, m);
+}
+
+// Element i of the result is that of a row of the partial results, which is of a row of the statistics.
+static void join_splits(struct lowering *lowering, const struct attention_matrices *m,
+                        const struct attention_schedule *schedule)
+{
+    const struct attention_attrs *attrs = lowering->node->attrs;
+    const struct attention *a = m->attention;
+    const struct tensor *out = &lowering->out[0];
+    size_t rows = (size_t)m->count * m->rows;
+    struct tensor partials = wnn_scratch(lowering, 0, WNNDataType_Float32, elements_of(m) * schedule->splits),
+                  statistics = wnn_scratch(lowering, statistics_at(m, schedule), WNNDataType_Float32,
+                                           2 * rows * schedule->splits);
+    int64_t steps[WNN_MAX_RANK], part_steps[WNN_MAX_RANK] = {0}, row_steps[WNN_MAX_RANK] = {0};
+    unsigned kept = 0, row = 0;
+    for (unsigned d = 0; d <= a->rank; d++) {
+        bool is_row = d == a->rank || (a->key.head[d] == 0 && a->value.head[d] == 0);
+        steps[d] = is_row ? m->row_steps[PARTIAL][row++] : m->steps[PARTIAL][kept++];
+    }
+    steps[a->rank + 1] = 1;
+    for (unsigned k = 0; k < out->shape.rank; k++) {
+        unsigned d = attrs->outputPermutation.data[k];
+        part_steps[k] = steps[d];
+        row_steps[k] = d > a->rank ? 0 : steps[d] / a->width;
+    }
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "attention_sum", partials.count);
+    wnn_shader_map(&shader, "part", out->shape.rank, out->shape.dim, part_steps, 0);
+    wnn_shader_map(&shader, "row", out->shape.rank, out->shape.dim, row_steps, 0);
+    wnn_shader_number(&shader, "SPLITS", schedule->splits);
+    wnn_shader_number(&shader, "SPLIT_ROWS", (uint32_t)rows);
+    wnn_shader_number(&shader, "SPLIT_PARTS", (uint32_t)elements_of(m));
+    wnn_shader_define(&shader, "exp_from(a, b)", "%s(a, b)",
+                      a->type == WNNDataType_Float16 ? "exp_down_half" : "exp_down");
+    wnn_shader_input(&shader, "part", &partials, FORM_VALUE);
+    wnn_shader_input(&shader, "statistic", &statistics, FORM_PAIR);
+    wnn_shader_output(&shader, out, FORM_VALUE, NULL);
+    wnn_shader_end(&shader);
+}
+
+void wnn_lower_tiles(struct lowering *lowering, const struct attention *a)
+{
+    struct attention_matrices m = matrices_of(a);
+    struct attention_schedule schedule;
+    struct shader shader;
+    if (!choose(lowering->gpu, &m, &schedule))
+        return;
+    static const struct {
+        const char *family;
+        void (*describe)(struct shader *shader, const struct attention_matrices *m,
+                         const struct attention_schedule *schedule);
+    } kernels[] = {[ATTENTION_FEW] = {"attention_few", describe_few},
+                   [ATTENTION_TILES] = {"attention", describe_tiles},
+                   [ATTENTION_UNITS] = {"attention_units", wnn_describe_attention_units}};
+    wnn_shader_begin(&shader, lowering, kernels[schedule.kernel].family, SIZE_MAX);
+    describe(&shader, &m, &schedule);
+    kernels[schedule.kernel].describe(&shader, &m, &schedule);
+    add_results(&shader, &m, &schedule);
+    wnn_shader_end_grid(&shader, schedule.row_tiles, schedule.splits, m.count);
+    if (schedule.partial)
+        join_splits(lowering, &m, &schedule);
+}

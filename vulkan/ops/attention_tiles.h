@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels of attention in tiles share.
+
+#ifndef VULKAN_OPS_ATTENTION_TILES_H_
+#define VULKAN_OPS_ATTENTION_TILES_H_
+
+#include "vulkan/ops/attention.h"
+
+enum attention_operand {
+    QUERY,
+    KEY,
+    VALUE,
+    MASK,
+    OUT,
+    PARTIAL, // what a split leaves, one behind the other
+    ATTENTION_OPERANDS
+};
+
+// Heads that meet the same keys and values are rows of one matrix: each element of these is read once for all
+// of them.
+struct attention_matrices {
+    const struct attention *attention;
+    unsigned rank, row_rank;
+    uint32_t dims[WNN_MAX_RANK], row_dims[WNN_MAX_RANK];
+    uint32_t count, rows;
+    int64_t steps[ATTENTION_OPERANDS][WNN_MAX_RANK], row_steps[ATTENTION_OPERANDS][WNN_MAX_RANK];
+    uint32_t columns[ATTENTION_OPERANDS]; // steps from one element of a row to the next; of keys and values:
+                                          // of what the query has in a row, and of what the result has
+    uint32_t lines[ATTENTION_OPERANDS];   // steps from one key to the next
+};
+
+// How a device computes it.
+struct attention_schedule {
+    enum attention_kernel {
+        ATTENTION_FEW,   // rows
+        ATTENTION_TILES, // of rows and keys
+        ATTENTION_UNITS  // likewise, on matrix units
+    } kernel;
+    uint32_t tile_rows, tile_keys;     // of a work group, at a time
+    uint32_t row_tiles, splits, split; // so many keys each
+    bool partial;                      // the results go through scratch memory
+    const void *tile;                  // the kernel's own
+    uint32_t lanes, pieces;            // of few rows: invocations that share a key, and scores of a row
+};
+
+// attention_units.c. The schedule's kernel and tile; false: not on matrix units.
+bool wnn_choose_attention_units(const struct gpu *gpu, const struct attention_matrices *m,
+                                struct attention_schedule *schedule);
+void wnn_describe_attention_units(struct shader *shader, const struct attention_matrices *m,
+                                  const struct attention_schedule *schedule);
+
+// <name>_index(matrix) and <name>_row_index(m): where a matrix begins, and row m in it.
+void wnn_map_attention(struct shader *shader, const char *name, const struct attention_matrices *m,
+                       enum attention_operand operand);
+
+// Whether steps of a tensor let it be accessed so many elements at a time, beside one another in rows of so
+// many.
+bool wnn_attention_divides(const struct attention_matrices *m, enum attention_operand operand,
+                           uint32_t length, uint32_t unit);
+
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/ops/attention_tiles.h"
+
+#include "vulkan/program/spirv.h"
+
+enum {
+    MAX_REGISTERS = 208, // of an invocation, for what lasts as long as a round
+    MIN_SIZE = 16        // rows, keys, and what is in a row
+};
+
+// Subgroups of so many parts of the matrix size's rows, and keys at a time; from the best to the least.
+struct units {
+    uint32_t subgroups, parts, keys;
+};
+static const struct units all[] = {{4, 1, 64}, {4, 1, 32}, {4, 1, 16}, {2, 1, 32}, {2, 1, 16}, {1, 1, 16}};
+
+static uint32_t padded(uint32_t size, uint32_t unit)
+{
+    unit = unit < 8 ? 8 : unit;
+    return (size + unit - 1) / unit * unit;
+}
+
+// Whether keys or values lie beside one another, and not what is in a row of the query or of the result.
+static bool is_along(const struct attention_matrices *m, enum attention_operand operand)
+{
+    return m->lines[operand] == 1 && m->columns[operand] != 1;
+}
+
+// Chunks of shared memory that lines of so many elements take; as in attention_units.comp.
+static uint32_t room_of(uint32_t lines, uint32_t length)
+{
+    return lines * (length / 8 | 1);
+}
+
+static bool fits(const struct capabilities *can, const struct attention_matrices *m,
+                 const struct units *units)
+{
+    const struct attention *a = m->attention;
+    const struct matrix_size *size = &can->half_matrices;
+    uint32_t depth = padded(a->depth, size->k), width = padded(a->width, size->n);
+    uint32_t invocations = units->subgroups * can->subgroup, lanes = can->subgroup / size->m;
+    uint32_t rows = units->subgroups * units->parts * size->m;
+    uint32_t queries = room_of(rows, depth),
+             keys = is_along(m, KEY) ? room_of(depth, units->keys) : room_of(units->keys, depth),
+             values = is_along(m, VALUE) ? room_of(width, units->keys) : room_of(units->keys, width);
+    uint32_t slab = size->m * (units->keys / 4 | 1), rounds = keys + values;
+    if (can->matrix_units == MATRIX_UNITS_EMULATED) {
+        rounds += queries;
+        slab += units->parts * size->m * (units->keys / 8 | 1);
+    } else {
+        rounds = rounds > queries ? rounds : queries;
+    }
+    uint32_t shared = 16 * (rounds + units->subgroups * slab) + 4 * (invocations + units->subgroups);
+    return invocations <= can->invocations && shared <= can->shared_bytes && can->subgroup % size->m == 0 &&
+           units->keys % size->n == 0 && units->keys % size->k == 0 && units->keys % (8 * lanes) == 0 &&
+           size->n % 4 == 0 && size->m * size->n % can->subgroup == 0;
+}
+
+// What an invocation keeps: sums and queries, scores, and the keys and values that are on their way.
+static uint32_t registers_of(const struct capabilities *can, const struct attention *a,
+                             const struct units *units)
+{
+    uint32_t rows = units->parts * can->half_matrices.m, invocations = units->subgroups * can->subgroup;
+    return (rows * (a->width + a->depth / 2 + units->keys)) / can->subgroup +
+           units->keys * (a->depth + a->width) / 2 / invocations;
+}
+
+// How bad it is: rows that there are not; then, more registers than there are.
+static uint32_t cost_of(const struct capabilities *can, const struct attention_matrices *m,
+                        const struct units *units)
+{
+    uint32_t rows = units->subgroups * units->parts * can->half_matrices.m;
+    uint32_t registers = registers_of(can, m->attention, units);
+    bool wasted = m->rows <= rows / 2;
+    return (wasted ? rows << 16 : 0) + (registers > MAX_REGISTERS ? registers : 0);
+}
+
+static bool is_worth_it(const struct capabilities *can, const struct attention_matrices *m)
+{
+    const struct attention *a = m->attention;
+    return can->always_matrices ||
+           (m->rows >= MIN_SIZE && a->columns >= MIN_SIZE && a->depth >= MIN_SIZE && a->width >= MIN_SIZE);
+}
+
+bool wnn_choose_attention_units(const struct gpu *gpu, const struct attention_matrices *m,
+                                struct attention_schedule *schedule)
+{
+    const struct capabilities *can = &gpu->can;
+    const struct attention *a = m->attention;
+    if (can->matrix_units == MATRIX_UNITS_NONE || can->half_matrices.m == 0 ||
+        a->type != WNNDataType_Float16 || !is_worth_it(can, m))
+        return false;
+    const struct units *best = NULL;
+    uint32_t least = UINT32_MAX;
+    for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if ((can->matrix_tile > 0 && i + 1 != can->matrix_tile) || !fits(can, m, &all[i]))
+            continue;
+        uint32_t cost = cost_of(can, m, &all[i]);
+        if (cost >= least)
+            continue;
+        least = cost;
+        best = &all[i];
+    }
+    if (!best)
+        return false;
+    *schedule = (struct attention_schedule){.kernel = ATTENTION_UNITS,
+                                            .tile_rows = best->subgroups * best->parts * can->half_matrices.m,
+                                            .tile_keys = best->keys,
+                                            .tile = best};
+    return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Shaders
+// ---------------------------------------------------------------------------------------------------------------
+
+#define EXTENSIONS                                                                                           \
+    "#pragma use_vulkan_memory_model\n"                                                                      \
+    "#extension GL_KHR_memory_scope_semantics : require\n"                                                   \
+    "#extension GL_KHR_shader_subgroup_basic : require\n"
+static const char khr_extensions[] = EXTENSIONS "#extension GL_EXT_spirv_intrinsics : require\n";
+static const char nv_extensions[] =
+    EXTENSIONS "#extension GL_NV_cooperative_matrix : require\n"
+               "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require\n";
+
+// <name>_load(at, rest): eight elements, zeros from `rest` on.
+static void add_load(struct shader *shader, const char *name, const struct tensor *tensor, uint32_t unit,
+                     uint32_t step)
+{
+    unsigned k = wnn_shader_input(shader, name, tensor, FORM_VALUE);
+    if (unit == 8) {
+        wnn_shader_text(shader,
+                        "layout(std430, set = 0, binding = %u) readonly buffer U%u { uvec4 u%u[]; };\n"
+                        "#define %s_load(at, rest) u%u[(base%u >> 2) + ((at) >> 3)]\n",
+                        k, k, k, name, k, k);
+        return;
+    }
+    wnn_shader_text(shader, "uvec4 %s_load(uint at, uint rest)\n{\nuvec4 chunk = uvec4(0u);\n", name);
+    if (unit >= 2)
+        wnn_shader_text(shader,
+                        "UNROLL for (uint e = 0u; e < 4u; e++)\nif (2u * e < rest)\n"
+                        "chunk[e] = w%u((at >> 1) + e);\nreturn chunk;\n}\n",
+                        k);
+    else
+        wnn_shader_text(
+            shader,
+            "UNROLL for (uint e = 0u; e < 8u; e++)\nif (e < rest) {\nuint i = at + e * %uu;\n"
+            "chunk[e / 2u] |= bitfieldExtract(w%u(i >> 1), int(i & 1u) * 16, 16) << (e %% 2u * 16u);\n"
+            "}\nreturn chunk;\n}\n",
+            step, k);
+}
+
+// How many elements beside one another a load takes.
+static uint32_t unit_of(const struct attention_matrices *m, enum attention_operand operand,
+                        const struct tensor *tensor, uint32_t length)
+{
+    for (uint32_t unit = 8; unit > 1; unit /= 4)
+        if (tensor->region.offset % (2 * unit) == 0 && wnn_attention_divides(m, operand, length, unit))
+            return unit;
+    return 1;
+}
+
+static void add_query(struct shader *shader, const struct attention_matrices *m)
+{
+    const struct tensor *tensor = &shader->lowering->in[QUERY];
+    uint32_t step = m->columns[QUERY];
+    wnn_map_attention(shader, "query", m, QUERY);
+    add_load(shader, "query", tensor, unit_of(m, QUERY, tensor, m->attention->depth), step);
+    wnn_shader_text(shader,
+                    "uvec4 query_chunk(uint from, uint m, uint c)\n{\nreturn m < ROWS && 8u * c < DEPTH ? "
+                    "query_load(from + query_row_index(m) + 8u * c * %uu, DEPTH - 8u * c) : uvec4(0u);\n}\n",
+                    step);
+}
+
+// <name>_chunk(from, first, line, c, end): of the keys or values from number `first` on, up to `end`.
+static void add_lines(struct shader *shader, const char *name, const struct attention_matrices *m,
+                      enum attention_operand operand)
+{
+    const struct tensor *tensor = &shader->lowering->in[operand];
+    uint32_t length = operand == KEY ? m->attention->depth : m->attention->width;
+    wnn_map_attention(shader, name, m, operand);
+    if (!is_along(m, operand)) {
+        add_load(shader, name, tensor, unit_of(m, operand, tensor, length), m->columns[operand]);
+        wnn_shader_text(shader,
+                        "uvec4 %s_chunk(uint from, uint first, uint line, uint c, uint end)\n{\n"
+                        "return first + line < end && 8u * c < %uu ? "
+                        "%s_load(from + (first + line) * %uu + 8u * c * %uu, %uu - 8u * c) : uvec4(0u);\n}\n",
+                        name, length, name, m->lines[operand], m->columns[operand], length);
+        return;
+    }
+    struct attention_matrices turned = *m;
+    turned.lines[operand] = m->columns[operand];
+    turned.columns[operand] = m->lines[operand];
+    add_load(shader, name, tensor, unit_of(&turned, operand, tensor, m->attention->columns), 1);
+    wnn_shader_text(
+        shader,
+        "uvec4 %s_chunk(uint from, uint first, uint line, uint c, uint end)\n{\nuint n = first + 8u * c;\n"
+        "return n < end && line < %uu ? %s_load(from + n + line * %uu, end - n) : uvec4(0u);\n}\n",
+        name, length, name, m->columns[operand]);
+}
+
+void wnn_describe_attention_units(struct shader *shader, const struct attention_matrices *m,
+                                  const struct attention_schedule *schedule)
+{
+    const struct capabilities *can = &shader->lowering->gpu->can;
+    const struct matrix_size *size = &can->half_matrices;
+    const struct units *units = schedule->tile;
+    shader->extensions = can->matrix_units == MATRIX_UNITS_KHR  ? khr_extensions
+                         : can->matrix_units == MATRIX_UNITS_NV ? nv_extensions
+                                                                : NULL;
+    shader->local_size = units->subgroups * can->subgroup;
+    wnn_shader_define(shader, "MATRICES", "%d", can->matrix_units);
+    wnn_shader_define(shader, "SUBGROUP", "%uu", can->subgroup);
+    wnn_shader_define(shader, "SUBGROUPS", "%uu", units->subgroups);
+    wnn_shader_define(shader, "PARTS", "%uu", units->parts);
+    wnn_shader_define(shader, "KEYS_AT_ONCE", "%uu", units->keys);
+    wnn_shader_define(shader, "PART_M", "%uu", size->m);
+    wnn_shader_define(shader, "PART_N", "%uu", size->n);
+    wnn_shader_define(shader, "PART_K", "%uu", size->k);
+    wnn_shader_define(shader, "DEPTH_PADDED", "%uu", padded(m->attention->depth, size->k));
+    wnn_shader_define(shader, "WIDTH_PADDED", "%uu", padded(m->attention->width, size->n));
+    wnn_shader_define(shader, "COMPONENT", "0x%x", SPIRV_FLOAT16);
+    wnn_shader_define(shader, "COMPONENT_EXTENSIONS", "\"SPV_KHR_cooperative_matrix\"");
+    wnn_shader_define(shader, "COMPONENT_CAPABILITIES", "6022, 9");
+    wnn_shader_define(shader, "SINGLE", "0x%x", SPIRV_FLOAT32);
+    wnn_shader_define(shader, "WHOLE_TILES", "%d", m->attention->columns % units->keys == 0);
+    wnn_shader_define(shader, "KEYS_ALONG", "%d", is_along(m, KEY));
+    wnn_shader_define(shader, "VALUES_ALONG", "%d", is_along(m, VALUE));
+    add_query(shader, m);
+    add_lines(shader, "key", m, KEY);
+    add_lines(shader, "value", m, VALUE);
+}

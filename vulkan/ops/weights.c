@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/ops/weights.h"
+
+#include "compiler/rewrite.h"
+#include "vulkan/program/shared_constants.h"
+
+#include <string.h>
+
+enum {
+    MAX_ROWS = 16,        // of the kernel for few rows
+    MAX_HALF_ROWS = 1024, // of matrix units: for more it is worth making floats of integers once
+    MIN_WORK = 1 << 16    // multiplications: less is as fast with any kernel
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+// What they are for
+// ---------------------------------------------------------------------------------------------------------------
+
+// The dequantizeLinear that is all that is fused at the second operand, of integers of 4 or 8 bits; or NULL.
+static const struct expression *quantized(const struct node *node)
+{
+    const struct expression *fused = wnn_fused(node, 1);
+    return fused && fused->count == 1 && fused->steps[0].op == WNN_OP_dequantizeLinear &&
+                   wnn_dtype_bits(fused->from) <= 8
+               ? fused
+               : NULL;
+}
+
+// Its scale (1) or zero point (2).
+static struct operand **parameter(const struct node *node, const struct expression *fused, unsigned which)
+{
+    return &node->in[fused->first + fused->steps[0].in[which] - 1];
+}
+
+// Weights that are loaded together, and the bytes that they are.
+uint32_t wnn_weight_unit(unsigned bits)
+{
+    return bits == 32 ? 4 : 8;
+}
+
+static bool is_even(const struct product *p, uint32_t unit)
+{
+    bool even = p->inner % unit == 0;
+    for (unsigned d = 0; d < p->rank; d++)
+        even = even && p->b_steps[d] % unit == 0;
+    return even;
+}
+
+// Whether words of the output hold elements of one row.
+static bool writes_words(const struct product *p, WNNDataType type)
+{
+    uint32_t per = wnn_dtype_bits(type) < 32 ? 32 / wnn_dtype_bits(type) : 1;
+    bool whole = per <= 2 && p->columns % per == 0 && p->out_row % per == 0;
+    for (unsigned d = 0; d < p->rank; d++)
+        whole = whole && p->out_steps[d] % per == 0;
+    return whole;
+}
+
+// The elements of a matrix of two dimensions that stands for the second operand or its scales.
+static bool is_matrix(const struct operand *operand)
+{
+    return operand->type.shape.rank == 2;
+}
+
+static bool is_transposed(const struct node *node)
+{
+    return node->op == WNN_OP_gemm && ((const WNNGemmOptions *)node->attrs)->bTranspose;
+}
+
+// Shapes and types alone; a weight has so many bits.
+static bool suits(const struct gpu *gpu, const struct node *node, const struct product *p, unsigned bits)
+{
+    const struct operand *b = node->in[1];
+    uint64_t groups = ((uint64_t)p->columns + 1) / 2, work = (uint64_t)p->rows * p->columns * p->inner;
+    bool large = p->columns >= 8 && (work >= MIN_WORK || gpu->can.minimal);
+    return large && b->constant && is_matrix(b) && p->matrices == 1 &&
+           wnn_dtype_is_float(node->out[0]->type.type) && is_even(p, wnn_weight_unit(bits)) &&
+           writes_words(p, node->out[0]->type.type) &&
+           wnn_shader_bindings(gpu, wnn_descriptor_bytes(&b->type)) == 1 && groups <= gpu->can.groups[0];
+}
+
+// Whether tiles are made of integers, for all of their rows; more of float16, which is soon multiplied, are
+// better made of floats.
+static bool suits_tiles(const struct gpu *gpu, const struct node *node, const struct product *p)
+{
+    bool half = node->out[0]->type.type == WNNDataType_Float16;
+    return p->inner >= 32 && p->rows / 32 < gpu->can.groups[1] &&
+           (p->rows <= MAX_ROWS || !half || p->rows <= MAX_HALF_ROWS);
+}
+
+static bool is_matrix_constant(const struct operand *operand)
+{
+    return operand->constant && (is_matrix(operand) || wnn_shape_elements(&operand->type.shape) == 1);
+}
+
+bool wnn_takes_quantized(const struct gpu *gpu, const struct node *node)
+{
+    const struct expression *fused = quantized(node);
+    if (!fused || (node->op != WNN_OP_matmul && node->op != WNN_OP_gemm))
+        return false;
+    struct product p = wnn_product_of(node);
+    return suits(gpu, node, &p, wnn_dtype_bits(fused->from)) &&
+           is_matrix_constant(*parameter(node, fused, 1)) && is_matrix_constant(*parameter(node, fused, 2)) &&
+           (p.rows <= MAX_ROWS || suits_tiles(gpu, node, &p));
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Constants
+// ---------------------------------------------------------------------------------------------------------------
+
+// Elements i to i_end of rows j to j_end, those of a block that the caches hold.
+struct block {
+    size_t i, i_end, j, j_end;
+};
+
+static void turn_nibbles(unsigned char *to, const unsigned char *from, size_t rows, size_t columns,
+                         const struct block *block)
+{
+    for (size_t j = block->j; j < block->j_end; j++)
+        for (size_t i = block->i; i < block->i_end; i++) {
+            size_t at = i * columns + j, place = j * rows + i;
+            to[place / 2] |= (unsigned char)((from[at / 2] >> at % 2 * 4 & 15) << place % 2 * 4);
+        }
+}
+
+static void turn_bytes(unsigned char *to, const unsigned char *from, size_t rows, size_t columns,
+                       const struct block *block, size_t bytes)
+{
+    for (size_t j = block->j; j < block->j_end; j++)
+        for (size_t i = block->i; i < block->i_end; i++)
+            memcpy(to + (j * rows + i) * bytes, from + (i * columns + j) * bytes, bytes);
+}
+
+// The transpose of a matrix; NULL when memory runs out.
+static struct constant *transposed(const struct operand *operand, struct allocator *allocator)
+{
+    enum {
+        SIDE = 64
+    };
+    size_t rows = operand->type.shape.dim[0], columns = operand->type.shape.dim[1];
+    unsigned bits = wnn_dtype_bits(operand->type.type);
+    struct constant *constant = wnn_constant_create(allocator, operand->constant->bytes);
+    if (!constant)
+        return NULL;
+    unsigned char *to = (unsigned char *)(uintptr_t)constant->data;
+    memset(to, 0, constant->bytes);
+    for (size_t i = 0; i < rows; i += SIDE)
+        for (size_t j = 0; j < columns; j += SIDE) {
+            const struct block block = {i, i + SIDE < rows ? i + SIDE : rows, j,
+                                        j + SIDE < columns ? j + SIDE : columns};
+            if (bits == 4)
+                turn_nibbles(to, operand->constant->data, rows, columns, &block);
+            else
+                turn_bytes(to, operand->constant->data, rows, columns, &block, bits / 8);
+        }
+    return constant;
+}
+
+// Puts another constant in the place of an operand of a node: of all, if nothing else uses it. The reference
+// passes to the graph. False: there is no memory.
+static bool replace(struct graph *graph, struct operand **in, const struct descriptor *type,
+                    struct constant *constant)
+{
+    struct operand *operand = *in;
+    if (!constant)
+        return false;
+    if (operand->uses == 1) {
+        wnn_constant_unref(operand->constant);
+        operand->constant = constant;
+        operand->type = *type;
+        return true;
+    }
+    struct operand *other = wnn_graph_add_constant(graph, type, constant);
+    if (!other)
+        return false;
+    other->uses = 1;
+    operand->uses--;
+    *in = other;
+    return true;
+}
+
+// A transpose in memory, of which the shape says nothing.
+static bool turn(struct graph *graph, struct operand **in, struct allocator *allocator,
+                 struct shared_constants *shared)
+{
+    const struct descriptor type = (*in)->type;
+    struct constant *source = (*in)->constant, *made;
+    if (wnn_shape_elements(&type.shape) == 1)
+        return true;
+    made = graph->recorded ? wnn_shared_find(shared, source, SHARED_TRANSPOSED) : NULL;
+    if (!made) {
+        made = transposed(*in, allocator);
+        if (made)
+            wnn_shared_note(shared, graph, source, SHARED_TRANSPOSED, made);
+    }
+    return replace(graph, in, &type, made);
+}
+
+// Zero points are often all the same, and then not worth reading.
+static void unite(struct graph *graph, struct operand **in, struct allocator *allocator)
+{
+    struct descriptor type = (*in)->type;
+    size_t count = wnn_shape_elements(&type.shape);
+    double first = wnn_number_double(wnn_number_load(type.type, (*in)->constant->data, 0));
+    for (size_t i = 1; i < count; i++)
+        if (wnn_number_double(wnn_number_load(type.type, (*in)->constant->data, i)) != first)
+            return;
+    if (count == 1)
+        return;
+    for (unsigned d = 0; d < type.shape.rank; d++)
+        type.shape.dim[d] = 1;
+    struct constant *constant = wnn_constant_create(allocator, wnn_descriptor_bytes(&type));
+    if (constant)
+        memcpy((void *)(uintptr_t)constant->data, (*in)->constant->data, constant->bytes);
+    replace(graph, in, &type, constant);
+}
+
+// Elements from one to the next along columns and terms.
+static void steps_of(const struct operand *operand, bool transposed, bool turned, uint32_t *column,
+                     uint32_t *term)
+{
+    bool single = wnn_shape_elements(&operand->type.shape) == 1;
+    const uint32_t *dim = operand->type.shape.dim;
+    *column = single ? 0 : turned ? dim[0] : transposed ? dim[1] : 1;
+    *term = single ? 0 : turned || transposed ? 1 : dim[1];
+}
+
+static void describe_blocks(struct weights *choice, const struct node *node, const struct product *p,
+                            const struct expression *fused)
+{
+    const struct operand *scale = *parameter(node, fused, 1), *zero = *parameter(node, fused, 2);
+    bool transposed = is_transposed(node), single = wnn_shape_elements(&scale->type.shape) == 1;
+    const uint32_t *dim = scale->type.shape.dim;
+    choice->block_columns = single ? p->columns : p->columns / dim[transposed ? 0 : 1];
+    choice->block_terms = single ? p->inner : p->inner / dim[transposed ? 1 : 0];
+    steps_of(scale, transposed, choice->turned, &choice->scale_column, &choice->scale_term);
+    steps_of(zero, transposed, choice->turned, &choice->zero_column, &choice->zero_term);
+}
+
+// Where every operand that has to be turned was, in case that not all of them can be.
+static bool turn_all(struct graph *graph, struct node *node, const struct expression *fused,
+                     struct allocator *allocator, struct shared_constants *shared)
+{
+    struct operand **const in[] = {&node->in[1], fused ? parameter(node, fused, 1) : NULL,
+                                   fused ? parameter(node, fused, 2) : NULL};
+    struct constant *old[3] = {0};
+    struct operand *before[3];
+    unsigned count = fused ? 3 : 1, done = 0;
+    for (; done < count; done++) {
+        before[done] = *in[done];
+        old[done] = wnn_constant_ref(before[done]->constant);
+        if (!turn(graph, in[done], allocator, shared))
+            break;
+    }
+    for (unsigned i = 0; i <= done && i < count; i++) {
+        if (done < count && before[i]->constant != old[i]) {
+            wnn_constant_unref(before[i]->constant);
+            before[i]->constant = wnn_constant_ref(old[i]);
+        }
+        if (done < count)
+            *in[i] = before[i];
+        wnn_constant_unref(old[i]);
+    }
+    return done == count;
+}
+
+static void arrange(const struct gpu *gpu, struct graph *graph, struct node *node,
+                    struct allocator *allocator, struct shared_constants *shared)
+{
+    const struct expression *fused = quantized(node);
+    struct product p = wnn_product_of(node);
+    bool transposed = is_transposed(node);
+    if (fused ? !wnn_takes_quantized(gpu, node)
+              : wnn_fused(node, 1) || p.rows > MAX_ROWS || node->in[0]->type.type != node->in[1]->type.type ||
+                    !suits(gpu, node, &p, wnn_dtype_bits(node->in[1]->type.type)))
+        return;
+    // Transposing floats that others use too would take much memory; integers are small.
+    if (!node->in[1]->constant->data || (!fused && !transposed && node->in[1]->uses != 1))
+        return;
+    struct weights *choice = wnn_arena_allocate(&graph->arena, sizeof *choice);
+    if (!choice)
+        return;
+    *choice = (struct weights){.few_rows = p.rows <= MAX_ROWS, .turned = !transposed};
+    if (fused) {
+        unite(graph, parameter(node, fused, 2), allocator);
+        choice->exact = gpu->strict || wnn_rewrite_scale_use(*parameter(node, fused, 1),
+                                                             *parameter(node, fused, 2)) == SCALE_NONE;
+        describe_blocks(choice, node, &p, fused);
+    }
+    if (transposed || turn_all(graph, node, fused, allocator, shared))
+        node->choice = choice;
+}
+
+void wnn_arrange_weights(const struct gpu *gpu, struct graph *graph, struct allocator *allocator,
+                         struct shared_constants *shared)
+{
+    for (size_t i = 0; i < graph->node_count; i++) {
+        struct node *node = graph->nodes[i];
+        node->choice = NULL;
+        if (node->op == WNN_OP_matmul || node->op == WNN_OP_gemm)
+            arrange(gpu, graph, node, allocator, shared);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Shaders
+// ---------------------------------------------------------------------------------------------------------------
+
+bool wnn_has_single_scales(const struct weights *weights, unsigned bits, uint32_t unit)
+{
+    return bits > 8 || weights->block_terms % unit == 0;
+}
+
+static void describe_packs(struct shader *shader, const struct tensor *b, unsigned bits, uint32_t unit)
+{
+    const char *const packs[] = {"uint", "uvec2", "uvec4"};
+    unsigned k = wnn_shader_bind(shader, &b->region, false), words = unit * bits / 32, log = words / 2;
+    wnn_shader_define(shader, "BITS", "%u", bits);
+    wnn_shader_fixed(shader, "UNIT", unit);
+    wnn_shader_define(shader, "word_of(pack, w)", words == 1 ? "(pack)" : "pack[w]");
+    wnn_shader_text(
+        shader,
+        "#define PACK %s\nlayout(std430, set = 0, binding = %u) readonly buffer U%u { PACK u%u[]; };\n"
+        "#define b_pack(i) u%u[(base%u + (i) / %uu) / %uu]\n",
+        packs[log], k, k, k, k, k, 32 / bits, words);
+}
+
+static void describe_scales(struct shader *shader, const struct product *p, uint32_t unit, bool dense)
+{
+    const struct weights *weights = p->weights;
+    const struct fused *fused = p->b->fused;
+    const struct tensor *scale = &fused->inputs[fused->list[0].in[1] - 1],
+                        *zero = &fused->inputs[fused->list[0].in[2] - 1];
+    unsigned bits = wnn_dtype_bits(fused->from);
+    bool is_signed = wnn_dtype_is_signed(fused->from), half = p->b->type == WNNDataType_Float16,
+         single = wnn_has_single_scales(weights, bits, unit);
+    wnn_shader_input(shader, "s", scale, FORM_VALUE);
+    wnn_shader_input(shader, "z", zero, FORM_VALUE);
+    wnn_shader_define(shader, "SINGLE_ZERO", "%d", zero->count == 1);
+    wnn_shader_define(shader, "SINGLE_SCALE", "%d", single);
+    wnn_shader_define(shader, "EXACT", "%d", weights->exact);
+    wnn_shader_define(shader, "ROUNDED(x)", half ? "rounded_f16(x)" : "(x)");
+    wnn_shader_define(shader, "SCALES_SUMS", "%d", single && half && !weights->exact && !dense);
+    wnn_shader_define(shader, "FLIPPED", "%s", !is_signed ? "0u" : bits == 4 ? "0x88888888u" : "0x80808080u");
+    wnn_shader_define(shader, "OFFSET", "%d", is_signed ? 1 << (bits - 1) : 0);
+    wnn_shader_fixed(shader, "SCALE_COLUMNS", weights->block_columns);
+    wnn_shader_fixed(shader, "SCALE_TERMS", weights->block_terms);
+    wnn_shader_fixed(shader, "SCALE_COLUMN", weights->scale_column);
+    wnn_shader_fixed(shader, "SCALE_TERM", weights->scale_term);
+    wnn_shader_fixed(shader, "ZERO_COLUMN", weights->zero_column);
+    wnn_shader_fixed(shader, "ZERO_TERM", weights->zero_term);
+}
+
+void wnn_shader_weights(struct shader *shader, const struct product *p, uint32_t unit, bool dense)
+{
+    unsigned bits = wnn_dtype_bits(p->b->fused ? p->b->fused->from : p->b->type);
+    const char *text = wnn_shader_family("weights");
+    describe_packs(shader, p->b, bits, unit);
+    if (bits <= 8) {
+        describe_scales(shader, p, unit, dense);
+    } else {
+        wnn_shader_define(shader, "SINGLE_SCALE", "1");
+        wnn_shader_define(shader, "SCALES_SUMS", "0");
+    }
+    wnn_shader_define(shader, "DENSE", "%d", dense);
+    wnn_shader_join(shader, &(struct shader){.text = (char *)(uintptr_t)text, .length = strlen(text)});
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention of float16 on the matrix units of the device. A subgroup has PARTS parts of PART_M rows of the query in
+// registers, and meets KEYS_AT_ONCE keys and values at a time, which lie in shared memory for all subgroups while the
+// next are on their way. The sums of products pass through shared memory, since only there it is known which is which:
+// LANES invocations of a row make weights of float16 of them, which are read back as a matrix.
+//
+// Weights are powers of two of the scores over a base, which is the greatest score of the row when it was taken. It is
+// taken anew only where a score is SLACK above it, so that sums are seldom shrunk. Scores that are NaN need not be the
+// greatest, since what is made of them is NaN whatever the base is.
+
+#define KHR      1 // as in cooperative.comp
+#define NV       2
+#define EMULATED 3
+
+#define INVOCATIONS (SUBGROUPS * SUBGROUP)
+#define ALL_PARTS (SUBGROUPS * PARTS)
+#define LANES (SUBGROUP / PART_M)
+#define SLACK 10.0
+
+// Chunks are eight elements that lie beside one another in memory: along a line. Lines are keys; or, of keys and values
+// that are ALONG the other way, what the query and the result have in a row. A pitch is odd, against bank conflicts.
+#define QUERY_CHUNKS (DEPTH_PADDED / 8u)
+#define QUERY_PITCH (QUERY_CHUNKS | 1u)
+#define QUERY_ROOM (ALL_PARTS * PART_M * QUERY_PITCH)
+#define KEY_LINES (KEYS_ALONG != 0 ? DEPTH_PADDED : KEYS_AT_ONCE)
+#define KEY_CHUNKS ((KEYS_ALONG != 0 ? KEYS_AT_ONCE : DEPTH_PADDED) / 8u)
+#define KEY_PITCH (KEY_CHUNKS | 1u)
+#define VALUE_LINES (VALUES_ALONG != 0 ? WIDTH_PADDED : KEYS_AT_ONCE)
+#define VALUE_CHUNKS ((VALUES_ALONG != 0 ? KEYS_AT_ONCE : WIDTH_PADDED) / 8u)
+#define VALUE_PITCH (VALUE_CHUNKS | 1u)
+#define KEY_HELD ((KEY_LINES * KEY_CHUNKS + INVOCATIONS - 1u) / INVOCATIONS)
+#define VALUE_HELD ((VALUE_LINES * VALUE_CHUNKS + INVOCATIONS - 1u) / INVOCATIONS)
+
+// Of a subgroup: scores of a part in quads, and weights in chunks, which take their place. Emulated matrices stay where
+// they are read from.
+#define SCORE_PITCH ((KEYS_AT_ONCE / 4u) | 1u)
+#define SCORE_ROOM (PART_M * SCORE_PITCH)
+#define WEIGHT_PITCH ((KEYS_AT_ONCE / 8u) | 1u)
+#define WEIGHT_ROOM (PART_M * WEIGHT_PITCH)
+#if MATRICES == EMULATED
+#define KEYS_FROM QUERY_ROOM
+#define SLAB (SCORE_ROOM + PARTS * WEIGHT_ROOM)
+#define WEIGHTS_OF(part) (slab + SCORE_ROOM + (part) * WEIGHT_ROOM)
+#else
+#define KEYS_FROM 0u
+#define SLAB SCORE_ROOM
+#define WEIGHTS_OF(part) slab
+#endif
+#define VALUES_FROM (KEYS_FROM + KEY_LINES * KEY_PITCH)
+#define SLABS_FROM max(VALUES_FROM + VALUE_LINES * VALUE_PITCH, QUERY_ROOM)
+
+shared uvec4 pool[SLABS_FROM + SUBGROUPS * SLAB];
+shared float of_lanes[INVOCATIONS];
+shared uint votes[SUBGROUPS];
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Matrices of PART_M x PART_K, PART_K x PART_N and PART_M x PART_N elements
+// ---------------------------------------------------------------------------------------------------------------------
+
+#if MATRICES == KHR
+// glslang knows no types as arguments of types: COMPONENT and SINGLE are numbers that stand for them.
+const uint BY_SUBGROUP = 3u, BY_WORKGROUP = 2u, USE_A = 0u, USE_B = 1u, USE_SUM = 2u;
+const uint SIZE_M = PART_M, SIZE_N = PART_N, SIZE_K = PART_K;
+#define MATRIX_OF(type, rows, columns, use)                                                                          \
+    spirv_type(extensions = [COMPONENT_EXTENSIONS], capabilities = [COMPONENT_CAPABILITIES], id = 4456, type,        \
+               BY_SUBGROUP, rows, columns, use)
+#define INSTRUCTION(number)                                                                                          \
+    spirv_instruction(extensions = ["SPV_KHR_cooperative_matrix"], capabilities = [6022], id = number)
+#define MATRIX_A MATRIX_OF(COMPONENT, SIZE_M, SIZE_K, USE_A)
+#define MATRIX_B MATRIX_OF(COMPONENT, SIZE_K, SIZE_N, USE_B)
+#define MATRIX_SUM MATRIX_OF(SINGLE, SIZE_M, SIZE_N, USE_SUM)
+INSTRUCTION(4457)
+MATRIX_A read_a(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv_literal int access, uint visible);
+INSTRUCTION(4457)
+MATRIX_B read_b(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv_literal int access, uint visible);
+INSTRUCTION(4457)
+MATRIX_SUM read_sum(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv_literal int access, uint visible);
+INSTRUCTION(4458)
+void write_sum(spirv_by_reference uvec4 to, MATRIX_SUM sum, int layout_of, uint stride, spirv_literal int access,
+               uint available);
+INSTRUCTION(4459) MATRIX_SUM multiply_add(MATRIX_A a, MATRIX_B b, MATRIX_SUM sum);
+spirv_instruction(id = 80) MATRIX_SUM all_of(float x);
+spirv_instruction(id = 133) MATRIX_SUM shrink(MATRIX_SUM x, MATRIX_SUM y);
+#define SHRINKS(factor) (factor)
+#define READ_A(matrix, index, pitch) matrix = read_a(pool[index], 0, pitch, 0x30, BY_WORKGROUP)
+#define READ_B(matrix, index, pitch, turned) matrix = read_b(pool[index], turned, pitch, 0x30, BY_WORKGROUP)
+#define READ_SUM(matrix, index, pitch) matrix = read_sum(pool[index], 0, pitch, 0x30, BY_WORKGROUP)
+#define WRITE_SUM(index, pitch, sum) write_sum(pool[index], sum, 0, pitch, 0x28, BY_WORKGROUP)
+
+#elif MATRICES == NV
+#define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, PART_M, PART_K>
+#define MATRIX_B fcoopmatNV<16, gl_ScopeSubgroup, PART_K, PART_N>
+#define MATRIX_SUM fcoopmatNV<32, gl_ScopeSubgroup, PART_M, PART_N>
+#define all_of(x) MATRIX_SUM(x)
+#define multiply_add(a, b, sum) coopMatMulAddNV(a, b, sum)
+#define shrink(x, y) ((x) / (y)) // there is no product of elements
+#define SHRINKS(factor) (1.0 / (factor))
+#define READ_A(matrix, index, pitch) coopMatLoadNV(matrix, pool, index, pitch, false)
+#define READ_B(matrix, index, pitch, turned) coopMatLoadNV(matrix, pool, index, pitch, (turned) != 0)
+#define READ_SUM(matrix, index, pitch) coopMatLoadNV(matrix, pool, index, pitch, false)
+#define WRITE_SUM(index, pitch, sum) coopMatStoreNV(sum, pool, index, pitch, false)
+
+#else
+// What is read stays where it is; an invocation has every SUBGROUP-th of the sums.
+#define OWN (PART_M * PART_N / SUBGROUP)
+struct Sum { float own[OWN]; };
+struct Place { uint index, pitch, turned; };
+#define MATRIX_A Place
+#define MATRIX_B Place
+#define MATRIX_SUM Sum
+#define SHRINKS(factor) (factor)
+#define READ_A(matrix, index, pitch) matrix = Place(index, pitch, 0u)
+#define READ_B(matrix, index, pitch, turned) matrix = Place(index, pitch, uint(turned))
+#define READ_SUM(matrix, index, pitch) matrix = read_own(index, pitch)
+#define WRITE_SUM(index, pitch, sum) write_own(index, pitch, sum)
+uint place_of(uint e) { return e * SUBGROUP + gl_LocalInvocationIndex % SUBGROUP; }
+Sum all_of(float x)
+{
+    Sum sum;
+    for (uint e = 0u; e < OWN; e++)
+        sum.own[e] = x;
+    return sum;
+}
+Sum shrink(Sum x, Sum y)
+{
+    for (uint e = 0u; e < OWN; e++)
+        x.own[e] *= y.own[e];
+    return x;
+}
+float element_at(Place p, uint row, uint column)
+{
+    uint line = p.turned != 0u ? column : row, e = p.turned != 0u ? row : column;
+    return half_value(pool[p.index + line * p.pitch + e / 8u][e / 2u % 4u] >> (e % 2u * 16u) & 0xFFFFu);
+}
+Sum multiply_add(Place a, Place b, Sum sum)
+{
+    for (uint e = 0u; e < OWN; e++)
+        for (uint k = 0u; k < PART_K; k++)
+            sum.own[e] += element_at(a, place_of(e) / PART_N, k) * element_at(b, k, place_of(e) % PART_N);
+    return sum;
+}
+Sum read_own(uint index, uint pitch)
+{
+    Sum sum;
+    for (uint e = 0u; e < OWN; e++) {
+        uint row = place_of(e) / PART_N, column = place_of(e) % PART_N;
+        sum.own[e] = uintBitsToFloat(pool[index + row * pitch + column / 4u][column % 4u]);
+    }
+    return sum;
+}
+void write_own(uint index, uint pitch, Sum sum)
+{
+    for (uint e = 0u; e < OWN; e++) {
+        uint row = place_of(e) / PART_N, column = place_of(e) % PART_N;
+        pool[index + row * pitch + column / 4u][column % 4u] = floatBitsToUint(sum.own[e]);
+    }
+}
+#endif
+
+// Emulated, subgroups meet all together, and must agree on whether they do.
+#if MATRICES == EMULATED
+#define SUBGROUP_INDEX (gl_LocalInvocationIndex / SUBGROUP)
+#define LANE (gl_LocalInvocationIndex % SUBGROUP)
+#define VOTE 0u
+#define MEET() barrier()
+#else
+#define SUBGROUP_INDEX gl_SubgroupID
+#define LANE gl_SubgroupInvocationID
+#define VOTE gl_SubgroupID
+#define MEET() subgroupBarrier()
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+#define DEPTH_STEPS (DEPTH_PADDED / PART_K)
+#define WIDTH_STEPS (WIDTH_PADDED / PART_N)
+#define KEY_STEPS (KEYS_AT_ONCE / PART_K)
+#define SCORE_STEPS (KEYS_AT_ONCE / PART_N)
+#define OWN_CHUNKS (KEYS_AT_ONCE / 8u / LANES)
+
+void main()
+{
+    uint self = gl_LocalInvocationIndex, matrix = gl_WorkGroupID.z;
+    uint first_row = (gl_WorkGroupID.x * SUBGROUPS + SUBGROUP_INDEX) * PARTS * PART_M;
+    uint begin = gl_WorkGroupID.y * SPLIT, end = min(begin + SPLIT, KEYS);
+    uint from_query = query_index(matrix), from_key = key_index(matrix), from_value = value_index(matrix);
+    uint slab = SLABS_FROM + SUBGROUP_INDEX * SLAB, row = LANE % PART_M, lane = LANE / PART_M;
+    uint numbers = SUBGROUP_INDEX * SUBGROUP + row; // of the invocations that share the row, PART_M apart
+
+    for (uint i = self; i < ALL_PARTS * PART_M * QUERY_CHUNKS; i += INVOCATIONS)
+        pool[i / QUERY_CHUNKS * QUERY_PITCH + i % QUERY_CHUNKS] =
+            query_chunk(from_query, gl_WorkGroupID.x * ALL_PARTS * PART_M + i / QUERY_CHUNKS, i % QUERY_CHUNKS);
+    barrier();
+    MATRIX_A queries[PARTS * DEPTH_STEPS];
+    MATRIX_SUM mixed[PARTS * WIDTH_STEPS];
+    float base[PARTS], sums[PARTS];
+    uint from_mask[PARTS];
+    UNROLL for (uint i = 0u; i < PARTS; i++) {
+        UNROLL for (uint d = 0u; d < DEPTH_STEPS; d++)
+            READ_A(queries[i * DEPTH_STEPS + d],
+                   (SUBGROUP_INDEX * PARTS + i) * PART_M * QUERY_PITCH + d * PART_K / 8u, QUERY_PITCH);
+        UNROLL for (uint w = 0u; w < WIDTH_STEPS; w++)
+            mixed[i * WIDTH_STEPS + w] = all_of(0.0);
+        base[i] = -INF;
+        sums[i] = 0.0;
+        from_mask[i] = mask_index(matrix) + mask_row_index(min(first_row + i * PART_M + row, ROWS - 1u));
+    }
+
+    uvec4 held_keys[KEY_HELD], held_values[VALUE_HELD];
+    for (uint first = begin; first < end + KEYS_AT_ONCE; first += KEYS_AT_ONCE) {
+        // What the round before read from memory goes to shared memory, and the next is read while it is used.
+        if (first != begin) {
+            barrier();
+            UNROLL for (uint i = 0u; i < KEY_HELD; i++) {
+                uint at = i * INVOCATIONS + self;
+                if (KEY_HELD * INVOCATIONS == KEY_LINES * KEY_CHUNKS || at < KEY_LINES * KEY_CHUNKS)
+                    pool[KEYS_FROM + at / KEY_CHUNKS * KEY_PITCH + at % KEY_CHUNKS] = held_keys[i];
+            }
+            UNROLL for (uint i = 0u; i < VALUE_HELD; i++) {
+                uint at = i * INVOCATIONS + self;
+                if (VALUE_HELD * INVOCATIONS == VALUE_LINES * VALUE_CHUNKS || at < VALUE_LINES * VALUE_CHUNKS)
+                    pool[VALUES_FROM + at / VALUE_CHUNKS * VALUE_PITCH + at % VALUE_CHUNKS] = held_values[i];
+            }
+            barrier();
+        }
+        if (first < end) {
+            UNROLL for (uint i = 0u; i < KEY_HELD; i++) {
+                uint at = i * INVOCATIONS + self;
+                held_keys[i] = key_chunk(from_key, first, at / KEY_CHUNKS, at % KEY_CHUNKS, end);
+            }
+            UNROLL for (uint i = 0u; i < VALUE_HELD; i++) {
+                uint at = i * INVOCATIONS + self;
+                held_values[i] = value_chunk(from_value, first, at / VALUE_CHUNKS, at % VALUE_CHUNKS, end);
+            }
+        }
+        if (first == begin)
+            continue;
+        uint keys = first - KEYS_AT_ONCE; // those in shared memory
+
+        MATRIX_SUM scores[PARTS * SCORE_STEPS];
+        UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
+            UNROLL for (uint i = 0u; i < PARTS; i++)
+                scores[i * SCORE_STEPS + n] = all_of(0.0);
+            UNROLL for (uint d = 0u; d < DEPTH_STEPS; d++) {
+                MATRIX_B key;
+                READ_B(key,
+                       KEYS_FROM + (KEYS_ALONG != 0 ? d * PART_K * KEY_PITCH + n * PART_N / 8u
+                                                    : n * PART_N * KEY_PITCH + d * PART_K / 8u),
+                       KEY_PITCH, KEYS_ALONG == 0 ? 1 : 0);
+                UNROLL for (uint i = 0u; i < PARTS; i++)
+                    scores[i * SCORE_STEPS + n] =
+                        multiply_add(queries[i * DEPTH_STEPS + d], key, scores[i * SCORE_STEPS + n]);
+            }
+        }
+
+        MATRIX_A weights[PARTS * KEY_STEPS];
+        UNROLL for (uint i = 0u; i < PARTS; i++) {
+            MEET();
+            UNROLL for (uint n = 0u; n < SCORE_STEPS; n++)
+                WRITE_SUM(slab + n * PART_N / 4u, SCORE_PITCH, scores[i * SCORE_STEPS + n]);
+            MEET();
+            vec4 own[2u * OWN_CHUNKS];
+            float top = -INF;
+            UNROLL for (uint c = 0u; c < 2u * OWN_CHUNKS; c++) {
+                uint quad = (c / 2u * LANES + lane) * 2u + c % 2u, n = keys + 4u * quad;
+                own[c] = uintBitsToFloat(pool[slab + row * SCORE_PITCH + quad]) * SCALE;
+                UNROLL for (uint e = 0u; e < 4u; e++) {
+                    own[c][e] = WHOLE_TILES == 1 || n + e < end ? masked(own[c][e], from_mask[i] + (n + e) * MASK_COLUMN) : -INF;
+                    top = max(top, own[c][e]);
+                }
+            }
+            of_lanes[SUBGROUP_INDEX * SUBGROUP + LANE] = top;
+            MEET();
+            UNROLL for (uint k = 0u; k < LANES; k++)
+                top = max(top, of_lanes[numbers + k * PART_M]);
+            bool taken = !(top <= base[i] + SLACK);
+            uint stamp = keys * PARTS + i + 1u; // of this round
+            float before = base[i];
+            if (taken) {
+                base[i] = max(before, top);
+                votes[VOTE] = stamp;
+            }
+            float under = base[i] == -INF ? 0.0 : base[i], factor = taken ? exp2(before - under) : 1.0;
+            sums[i] *= factor;
+            UNROLL for (uint c = 0u; c < OWN_CHUNKS; c++) {
+                vec4 low = exp2(own[2u * c] - under), high = exp2(own[2u * c + 1u] - under);
+                sums[i] += (low.x + low.y + low.z + low.w) + (high.x + high.y + high.z + high.w);
+                pool[WEIGHTS_OF(i) + row * WEIGHT_PITCH + c * LANES + lane] =
+                    uvec4(stored_halves(low.xy), stored_halves(low.zw), stored_halves(high.xy),
+                          stored_halves(high.zw));
+            }
+            MEET();
+            UNROLL for (uint k = 0u; k < KEY_STEPS; k++)
+                READ_A(weights[i * KEY_STEPS + k], WEIGHTS_OF(i) + k * PART_K / 8u, WEIGHT_PITCH);
+            if (votes[VOTE] == stamp && keys != begin) {
+                MEET();
+                for (uint e = lane; e < PART_N / 4u; e += LANES)
+                    pool[slab + row * SCORE_PITCH + e] = uvec4(floatBitsToUint(SHRINKS(factor)));
+                MEET();
+                MATRIX_SUM factors;
+                READ_SUM(factors, slab, SCORE_PITCH);
+                UNROLL for (uint w = 0u; w < WIDTH_STEPS; w++)
+                    mixed[i * WIDTH_STEPS + w] = shrink(mixed[i * WIDTH_STEPS + w], factors);
+            }
+        }
+
+        UNROLL for (uint k = 0u; k < KEY_STEPS; k++)
+            UNROLL for (uint w = 0u; w < WIDTH_STEPS; w++) {
+                MATRIX_B value;
+                READ_B(value,
+                       VALUES_FROM + (VALUES_ALONG != 0 ? w * PART_N * VALUE_PITCH + k * PART_K / 8u
+                                                        : k * PART_K * VALUE_PITCH + w * PART_N / 8u),
+                       VALUE_PITCH, VALUES_ALONG != 0 ? 1 : 0);
+                UNROLL for (uint i = 0u; i < PARTS; i++)
+                    mixed[i * WIDTH_STEPS + w] =
+                        multiply_add(weights[i * KEY_STEPS + k], value, mixed[i * WIDTH_STEPS + w]);
+            }
+    }
+
+    UNROLL for (uint i = 0u; i < PARTS; i++) {
+        uint m = first_row + i * PART_M + row;
+        MEET();
+        of_lanes[SUBGROUP_INDEX * SUBGROUP + LANE] = sums[i];
+        MEET();
+        float sum = 0.0;
+        UNROLL for (uint k = 0u; k < LANES; k++)
+            sum += of_lanes[numbers + k * PART_M];
+        attended to = begin_row(matrix, min(m, ROWS - 1u), base[i] * 0.693147181, sum, lane == 0u && m < ROWS);
+        UNROLL for (uint w = 0u; w < WIDTH_STEPS; w++) {
+            MEET();
+            WRITE_SUM(slab, SCORE_PITCH, mixed[i * WIDTH_STEPS + w]);
+            MEET();
+            [[dont_unroll]] for (uint e = lane; e < PART_N / 4u; e += LANES) {
+                uint quad = w * PART_N / 4u + e;
+                if (m < ROWS && 4u * quad < WIDTH)
+                    write_quad(to, quad, uintBitsToFloat(pool[slab + row * SCORE_PITCH + e]));
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Constant weights, a pack of UNIT of a column at a time: what other families have before them.
+//
+// BITS of a weight: floats, or integers that are made floats in registers. FLIPPED says which bits turn a word of
+// signed integers into unsigned ones, that are larger by OFFSET.
+
+#define WEIGHT_QUADS (UNIT / 4u)
+#define MAGIC        8388608.0
+#define MAGIC_BITS   0x4B000000u
+
+#if BITS <= 8
+// Where the scale of the weight in column n at term k is.
+uint scale_of(uint n, uint k)
+{
+    return n / SCALE_COLUMNS * SCALE_COLUMN + k / SCALE_TERMS * SCALE_TERM;
+}
+
+#if SINGLE_ZERO
+#define zero_of(n, k) 0u
+#else
+uint zero_of(uint n, uint k) { return n / SCALE_COLUMNS * ZERO_COLUMN + k / SCALE_TERMS * ZERO_TERM; }
+#endif
+
+float scale_at(uint n, uint k) { return s_at(scale_of(n, k)); }
+float zero_at(uint n, uint k) { return float(int(z_at(zero_of(n, k))) + OFFSET); }
+
+// Integer e of quad q of a pack, larger by OFFSET.
+uint integer_of(PACK pack, uint q, uint e)
+{
+#if BITS == 4
+    return (word_of(pack, q / 2u) ^ FLIPPED) >> (16u * (q % 2u) + 4u * e) & 15u;
+#else
+    return (word_of(pack, q) ^ FLIPPED) >> (8u * e) & 255u;
+#endif
+}
+
+// Without what rounds a weight to the type that it would have been given, nor its scale, unless that is EXACT.
+float weight_of(uint integer, float scale, float zero)
+{
+#if EXACT
+    return ROUNDED(scaled(int(integer) - int(zero), scale));
+#else
+    float x = uintBitsToFloat(integer | MAGIC_BITS) - (MAGIC + zero);
+#if SCALES_SUMS
+    return x;
+#else
+    return x * scale;
+#endif
+#endif
+}
+#else
+#define scale_at(n, k) 1.0
+#define zero_at(n, k) 0.0
+#endif
+
+// Quad q of the pack of column n at term k, with the scale and zero point of all of it if there is a SINGLE_SCALE.
+vec4 quad_of(PACK pack, uint q, uint n, uint k, float scale, float zero)
+{
+    vec4 quad;
+#if BITS == 32
+    quad = uintBitsToFloat(pack);
+#elif BITS == 16
+    quad = vec4(loaded_halves(pack[2u * q]), loaded_halves(pack[2u * q + 1u]));
+#else
+    [[unroll]] for (uint e = 0u; e < 4u; e++) {
+#if !SINGLE_SCALE
+        scale = scale_at(n, k + 4u * q + e);
+        zero = zero_at(n, k + 4u * q + e);
+#endif
+        quad[e] = weight_of(integer_of(pack, q, e), scale, zero);
+    }
+#endif
+    return quad;
+}
+
+#if DENSE // a column begins where another ends, and the first where memory does
+vec4 b_quad(uint at)
+{
+    uint n = at / INNER, k = at % INNER, q = k % UNIT / 4u;
+    k -= k % UNIT;
+#if SINGLE_SCALE
+    return quad_of(b_pack(at), q, n, k, scale_at(n, k), zero_at(n, k));
+#else
+    return quad_of(b_pack(at), q, n, k, 1.0, 0.0);
+#endif
+}
+float b_at(uint at) { return b_quad(at - at % 4u)[at % 4u]; }
+#endif
