@@ -445,6 +445,45 @@ static bool matmul(struct net *net, const char *text, struct error *error)
     return finish(net, wnnGraphBuilderMatmul(net->builder, a, WEIGHTS(0.1f, size[1], size[2]), NULL), error);
 }
 
+// An input [1, heads, tokens, depth], each head of it for several that read it.
+static WNNOperand shared_heads(struct net *net, const char *name, uint32_t heads, uint32_t times,
+                               uint32_t tokens, uint32_t depth)
+{
+    const uint32_t apart[5] = {1, heads, 1, tokens, depth}, repeated[5] = {1, heads, times, tokens, depth},
+                   joined[4] = {1, heads * times, tokens, depth};
+    WNNOperand x = INPUT(name, 1, heads, tokens, depth);
+    if (times == 1)
+        return x;
+    x = wnnGraphBuilderReshape(net->builder, x, (WNNUint32List){apart, 5}, NULL);
+    x = wnnGraphBuilderExpand(net->builder, x, (WNNUint32List){repeated, 5}, NULL);
+    return wnnGraphBuilderReshape(net->builder, x, (WNNUint32List){joined, 4}, NULL);
+}
+
+static bool attention(struct net *net, const char *text, struct error *error)
+{
+    static const uint32_t exchanged[4] = {0, 1, 3, 2};
+    uint32_t size[WNN_MAX_RANK];
+    size_t count = parse_sizes(text, size);
+    if (count < 3 || count > 5 || (count == 5 && size[0] % size[4]))
+        return wnn_fail(
+            error, WNNStatus_TypeError,
+            "attention:%s: expected heads, keys, depth, and perhaps rows of the query and how many heads "
+            "keys and values have: 16x4096x64x4096x16",
+            text);
+    uint32_t heads = size[0], keys = size[1], depth = size[2], rows = count > 3 ? size[3] : keys,
+             shared = count > 4 ? size[4] : heads;
+    WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
+    options.permutation = (WNNUint32List){exchanged, 4};
+    WNNGraphBuilder b = net->builder;
+    WNNOperand q = INPUT("query", 1, heads, rows, depth);
+    WNNOperand k = shared_heads(net, "key", shared, heads / shared, keys, depth);
+    WNNOperand v = shared_heads(net, "value", shared, heads / shared, keys, depth);
+    const float scale = 1 / sqrtf((float)depth);
+    WNNOperand scores = wnnGraphBuilderMatmul(b, q, wnnGraphBuilderTranspose(b, k, &options), NULL);
+    scores = wnnGraphBuilderMul(b, scores, numbers(net, NULL, 0, &scale, 1), NULL);
+    return finish(net, wnnGraphBuilderMatmul(b, wnnGraphBuilderSoftmax(b, scores, 3, NULL), v, NULL), error);
+}
+
 // Random bytes, external.
 static WNNOperand bytes_of(struct net *net, WNNDataType type, const uint32_t *dims, size_t rank)
 {
@@ -567,6 +606,9 @@ const struct bench_model bench_models[] = {
     {"lstm", "an LSTM, 32 steps, 256 hidden", lstm},
     {"matmul:", "matmul:MxKxN, the second matrix constant", matmul},
     {"matmul_uint4:", "matmul_uint4:MxKxN, the second matrix of 4 bits in blocks of 32", matmul_uint4},
+    {"attention:",
+     "attention:HEADSxKEYSxDEPTH[xROWS[xSHARED]], as many rows and heads of keys as not said otherwise",
+     attention},
     {"conv2d:", "conv2d:HxWxINxOUT[xKERNEL[xSTRIDE[xGROUPS]]], channels last", conv2d},
     {"copy:", "copy:SHAPE, each element read and written once", copy},
     {"chain:", "chain:N, N small operators, each of which needs the one before", chain},

@@ -159,6 +159,7 @@ static void add_settings(cJSON *object, const struct bench_result *result, const
     cJSON_AddStringToObject(object, "device", result->device);
     cJSON_AddNumberToObject(object, "threads", result->threads);
     cJSON_AddBoolToObject(object, "strict", settings->strict);
+    cJSON_AddBoolToObject(object, "fast", settings->fast);
     cJSON_AddBoolToObject(object, "tensors", settings->tensors);
     cJSON_AddNumberToObject(object, "in_flight", (double)settings->in_flight);
     cJSON_AddNumberToObject(object, "warm_up", (double)settings->warm_up);

@@ -23,7 +23,7 @@ struct bench_settings {
     WNNDataType type; // of built-in networks
     struct bench_length length;
     unsigned long warm_up, repeats, in_flight;
-    bool tensors, strict;
+    bool tensors, strict, fast;
 };
 
 struct bench_result {

@@ -7,6 +7,7 @@
 #include "tools/bench_result.h"
 #include "tools/bounds.h"
 #include "tools/command.h"
+#include "tools/compiled_file.h"
 #include "tools/json.h"
 #include "tools/load.h"
 #include "tools/memory.h"
@@ -34,6 +35,8 @@ static const char help[] =
     "  gru, lstm         a recurrent layer, 32 steps, 256 hidden\n"
     "  matmul:MxKxN      a matrix product, the second matrix constant\n"
     "  matmul_uint4:MxKxN   the same, the second of 4 bits in blocks of 32\n"
+    "  attention:HEADSxKEYSxDEPTH[xROWS[xSHARED]]   attention of as many rows of the query, and\n"
+    "                    of as many heads of keys and values, if it is not said otherwise\n"
     "  conv2d:HxWxINxOUT[xKERNEL[xSTRIDE[xGROUPS]]]   a convolution, channels last\n"
     "  copy:SHAPE        each element read and written once: the bandwidth that there is\n"
     "  chain:N           N small operators, each of which needs the one before\n"
@@ -247,23 +250,45 @@ static bool open_session(struct bench *bench, struct error *error)
     return true;
 }
 
-// Records and builds, and gives back what only that needs, so that its memory does not count.
+// Multiply-adds of what was compiled before.
+static uint64_t compiled_work(WNNGraph graph)
+{
+    uint64_t operations = 0;
+    size_t count = 0;
+    wnnGraphGetNodes(graph, 0, NULL, &count);
+    WNNNodeInfo *nodes = must_allocate(count * sizeof *nodes);
+    wnnGraphGetNodes(graph, count, nodes, &count);
+    for (size_t i = 0; i < count; i++)
+        operations += nodes[i].operations;
+    free(nodes);
+    return operations / 2;
+}
+
+// Records and builds, or loads, and gives back what only that needs, so that its memory does not count.
 static bool build(struct bench *bench, struct error *error)
 {
     struct bench_result *result = &bench->result;
     double begin = now();
     bool good = model_begin(&bench->model, bench->session.context, error);
     bench->model.type = bench->options->settings.type;
-    good = good && model_load(&bench->model, result->what, &bench->options->session.load, error);
+    bool compiled = compiled_file_is(result->what);
+    good =
+        good && (compiled || model_load(&bench->model, result->what, &bench->options->session.load, error));
     result->load = now() - begin;
-    if (good) {
+    if (good && compiled) {
+        result->name = must(strdup(result->what));
+        begin = now();
+        good = compiled_file_load(&bench->session, result->what, &bench->graph, error);
+        result->build = now() - begin;
+        result->work = good ? compiled_work(bench->graph) : 0;
+    } else if (good) {
         result->work = model_work(&bench->model);
         result->name = copy_text(bench->model.name);
         begin = now();
         good = session_build(&bench->session, &bench->model, &bench->graph, error);
         result->build = now() - begin;
     }
-    if (good && bench->options->profile)
+    if (good && !compiled && bench->options->profile)
         sources_find(&bench->sources, &bench->model, bench->graph);
     if (bench->model.builder)
         model_end(&bench->model);
@@ -323,7 +348,7 @@ static bool measure(struct bench *bench, struct error *error)
                 measure_runs(bench, error) && measure_device(bench, error);
     if (good)
         count_memory(bench);
-    if (good && options->session.cache)
+    if (good && options->session.cache && !compiled_file_is(result->what))
         good = build_again(options, result->what, &result->again, error);
     if (good && !options->json)
         bench_result_print(result);
@@ -363,6 +388,7 @@ static int bench(const struct bench_options *options, const char *what)
                               .peer_count = options->peer_count};
     one->result.settings.backend = options->session.backend;
     one->result.settings.strict = options->session.strict;
+    one->result.settings.fast = options->session.fast;
     if (options->peer_count)
         one->result.settings.repeats = options->rounds;
     bool good = measure(one, &error) && mapping_check(&error);

@@ -607,9 +607,23 @@ static int check_words(const struct compare_options *options, int count, char **
     return -1;
 }
 
+// Where shapes of inputs are known from: their files, and expected values that come with inputs.
+static struct run_input_options find_at_hand(const struct compare_options *options, const char *reference)
+{
+    struct run_input_options at_hand = {.arguments = NULL};
+    for (size_t i = 0; i < options->inputs.count; i++)
+        run_input_options_add(&at_hand, options->inputs.arguments[i]);
+    if (reference && array_set_recognize(reference))
+        run_input_options_add(&at_hand, reference);
+    return at_hand;
+}
+
 static int compare_words(struct compare_options *options, int count, char **words)
 {
     bool same_graph = count == 1;
+    struct run_input_options at_hand = find_at_hand(options, count == 2 ? words[1] : NULL);
+    options->session.load.find_shapes = run_input_options_shapes;
+    options->session.load.values_at_hand = &at_hand;
     struct work work = {.options = options, .reference = count == 2 ? words[1] : NULL};
     work.expects = options->expect_count > 0 || (count == 2 && is_expected(words[1]));
     work.with = other_options(options, same_graph);
@@ -618,7 +632,9 @@ static int compare_words(struct compare_options *options, int count, char **word
         work.other = (struct side){.graph = words[count - 1], .options = &work.with};
     if (!work.expects && same_graph)
         work.reference = words[0];
-    return compare(&work);
+    int code = compare(&work);
+    free(at_hand.arguments);
+    return code;
 }
 
 static int run(int argc, char **argv)

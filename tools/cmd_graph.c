@@ -7,6 +7,7 @@
 #include "tools/load.h"
 #include "tools/memory.h"
 #include "tools/session.h"
+#include "tools/why.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@ static const char help[] =
     "  --after=PASS      after one pass; --after=all shows it after each\n"
     "  --passes          only lists the passes, in order\n"
     "  --without-pass=PASS   leaves a pass out; may be repeated\n"
+    "  --why             instead of the graph: which patterns of the compiler took its products,\n"
+    "                    attentions and normalizations, and what kept the nearest from the others\n"
     "  --format=FORMAT   text (the default), dot, for Graphviz, or svg or png, which its\n"
     "                    program dot makes if it is installed; of a pass that runs several\n"
     "                    times, the last time\n"
@@ -47,7 +50,7 @@ static const char *const format_names[] = {"text", "dot", "svg", "png"};
 
 struct graph_options {
     struct session_options session;
-    bool before, emit;
+    bool before, emit, why;
     enum graph_format format;
     FILE *file; // that graphs are printed to
     const char *after, *weights_out;
@@ -118,10 +121,18 @@ static bool show_compiled(const struct graph_options *options, struct session *s
     wnn_context_set_compile_options(session->context, options->skip, true, options->after ? observe : NULL,
                                     &printer);
     WNNGraph graph;
-    if (!session_build(session, model, &graph, error))
+    struct why why = {NULL, 0};
+    if (options->why)
+        wnn_context_set_explainer(session->context, why_explainer(&why));
+    if (!session_build(session, model, &graph, error)) {
+        why_free(&why);
         return false;
-    if (!options->after)
+    }
+    if (options->why)
+        why_show(&why, &wnn_graph_plan(graph)->graph, options->file);
+    else if (!options->after)
         dump(options, &wnn_graph_plan(graph)->graph);
+    why_free(&why);
     wnnGraphRelease(graph);
     return !options->after || printer.shown ||
            wnn_fail(error, WNNStatus_OperationError, "the pass %s does not run on the backend %s",
@@ -184,6 +195,7 @@ static int run(int argc, char **argv)
         {"before", no_argument, NULL, 'b'},
         {"after", required_argument, NULL, 'a'},
         {"passes", no_argument, NULL, 'p'},
+        {"why", no_argument, NULL, 'y'},
         {"without-pass", required_argument, NULL, 'w'},
         {"format", required_argument, NULL, 'f'},
         {"emit", required_argument, NULL, 'e'},
@@ -213,6 +225,9 @@ static int run(int argc, char **argv)
                                      optarg);
             options.skip |= wnn_pass_bit(optarg);
             break;
+        case 'y':
+            options.why = true;
+            break;
         case 'f':
             if (!take_format(&options, optarg))
                 return command_wrong(&command_graph, "--format=%s: expected text, dot, svg or png", optarg);
@@ -232,6 +247,9 @@ static int run(int argc, char **argv)
     }
     if (argc - optind != 1)
         return command_wrong(&command_graph, argc == optind ? "which graph?" : "one graph at a time");
+    if (options.why && (options.before || options.after || options.emit || options.format != FORMAT_TEXT))
+        return command_wrong(&command_graph, "--why is text about the graph as the backend gets it: not with "
+                                             "--before, --after, --emit or --format");
     if (is_image(&options) && options.after && strcmp(options.after, "all") == 0)
         return command_wrong(&command_graph, "an image is of one graph: --after=PASS instead of --after=all");
     if (options.format == FORMAT_PNG && !options.emit && isatty(STDOUT_FILENO))

@@ -4,9 +4,15 @@
 
 #include "tools/bench_models.h"
 #include "tools/command.h"
+#include "tools/compiled_file.h"
 #include "tools/info_device.h"
 #include "tools/info_model.h"
 #include "tools/json.h"
+#include "tools/memory.h"
+#include "tools/model/mapping.h"
+#include "tools/terminal.h"
+
+#include <webnn/compiled.h>
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -80,6 +86,56 @@ static bool describe_model(const struct info_options *options, struct info_model
     return good;
 }
 
+// Of a file of webnn compile: what its head says, which needs no context, and whether it can be loaded here.
+static int describe_compiled(const struct info_options *options, const char *path)
+{
+    const struct mapping_rule rule = {.what = "a compiled graph", .most = SIZE_MAX / 2};
+    struct error error = {WNNStatus_Success, ""};
+    WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
+    struct mapping *mapping = mapping_open(path, &rule, &error);
+    if (!mapping)
+        return command_failed(&error);
+    WNNStatus status = wnnGetCompiledGraphInfo(mapping->data, mapping->size, &info);
+    if (status != WNNStatus_Success) {
+        mapping_unref(mapping);
+        wnn_fail(&error, status, "%s: it is damaged, or of another version of the format",
+                 SHOWN_STRING(path));
+        return command_failed(&error);
+    }
+    struct session session;
+    WNNGraph graph = NULL;
+    bool loads = session_open(&session, &options->session, &error) &&
+                 compiled_file_load(&session, path, &graph, &error);
+    if (options->json) {
+        cJSON *object = must(cJSON_CreateObject());
+        cJSON_AddStringToObject(object, "format", "compiled");
+        json_add_text(object, "library", wnn_string(info.library));
+        json_add_text(object, "backend", wnn_string(info.backend));
+        json_add_text(object, "target", wnn_string(info.target));
+        cJSON_AddBoolToObject(object, "strictNumerics", info.strictNumerics);
+        cJSON_AddNumberToObject(object, "headBytes", (double)info.headBytes);
+        cJSON_AddNumberToObject(object, "dataBytes", (double)info.dataBytes);
+        cJSON_AddBoolToObject(object, "loads", loads);
+        if (!loads)
+            cJSON_AddStringToObject(object, "error", error.message);
+        json_print(object);
+    } else {
+        printf("a compiled graph: %.1f kB, and %.1f MB of weights\n", (double)info.headBytes * 1e-3,
+               (double)info.dataBytes * 1e-6);
+        printf("  library  %s\n", SHOWN(wnn_string(info.library)));
+        printf("  backend  %s%s\n", SHOWN(wnn_string(info.backend)), info.strictNumerics ? ", strict" : "");
+        printf("  target   %s\n", SHOWN(wnn_string(info.target)));
+        if (loads)
+            printf("  loads here\n");
+        else
+            printf("  does not load here: %s\n", SHOWN_STRING(error.message));
+    }
+    wnnGraphRelease(graph);
+    session_close(&session);
+    mapping_unref(mapping);
+    return CODE_GOOD;
+}
+
 static int describe(const struct info_options *options, const char *path)
 {
     struct error error = {WNNStatus_Success, ""};
@@ -136,7 +192,8 @@ static int run(int argc, char **argv)
     if (argc - optind > 1)
         return command_wrong(&command_info, "one graph at a time");
     if (argc != optind)
-        return describe(&options, argv[optind]);
+        return compiled_file_is(argv[optind]) ? describe_compiled(&options, argv[optind])
+                                              : describe(&options, argv[optind]);
     info_devices_print(options.json);
     return CODE_GOOD;
 }

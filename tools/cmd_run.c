@@ -4,6 +4,7 @@
 
 #include "tools/bounds.h"
 #include "tools/command.h"
+#include "tools/compiled_file.h"
 #include "tools/dump.h"
 #include "tools/find_nan.h"
 #include "tools/load.h"
@@ -22,7 +23,8 @@
 static const char help[] =
     "Runs a graph on files and shows the results.\n\n"
     "Usage: webnn run [OPTIONS] GRAPH [INPUT...]\n\n"
-    "GRAPH is a model of ONNX or TensorFlow Lite, a .webnn file or a built-in architecture. Each\n"
+    "GRAPH is a model of ONNX or TensorFlow Lite, a .webnn file, a built-in architecture or what\n"
+    "webnn compile has written. Each\n"
     "INPUT is a file, or NAME=FILE for the input of that name: an image (PNG, JPEG, PGM, PPM), a .npy\n"
     "array, a .pb tensor of ONNX, or raw little-endian numbers; or a .npz archive or a folder\n"
     "of .npy files, which have arrays for inputs by name. One of all may be -, standard input.\n"
@@ -30,7 +32,8 @@ static const char help[] =
     "holds several.\n\n"
     "An array has the shape of the input, or one dimension more in front for several items;\n"
     "sizes of 1 do not count. Its numbers are of the input's kind: those with a fraction may\n"
-    "be rounded, whole ones and booleans become whole ones that can hold them.\n\n"
+    "be rounded, whole ones and booleans become whole ones that can hold them. Sizes that the\n"
+    "model leaves open, and --dim and --shape do not say, are those of the array.\n\n"
     "Images are resized to the shape of the input; its 1 or 3 channels may come first\n"
     "or last. A pixel p from 0 to 255 becomes (p * scale - mean) / std. Arrays of bytes\n"
     "for an input of floats are pixels, too.\n\n"
@@ -216,17 +219,11 @@ static bool begin_inputs(struct work *work)
     return good;
 }
 
-static bool prepare(struct work *work, const char *path)
+static bool build(struct work *work, const char *path)
 {
     const struct run_options *options = work->options;
     struct error *error = &work->error;
-    if (options->labels && !labels_read(options->labels, &work->labels, error))
-        return false;
-    if (options->expect && !array_read_npy(options->expect, &work->expected, error))
-        return false;
-    if (!session_open(&work->session, &options->session, error) ||
-        !model_begin(&work->model, work->session.context, error) ||
-        !model_load(&work->model, path, &options->session.load, error))
+    if (!model_load(&work->model, path, &options->session.load, error))
         return false;
     work->output_count = work->model.output_count;
     if (!dump_begin(&work->dump, &options->dump, &work->model, error))
@@ -237,6 +234,34 @@ static bool prepare(struct work *work, const char *path)
         return false;
     if (options->profile)
         sources_find(&work->sources, &work->model, work->graph);
+    return true;
+}
+
+// Of a graph that was compiled before, there is no model: what lies between its nodes is not known by name.
+static bool load(struct work *work, const char *path)
+{
+    const struct run_options *options = work->options;
+    if (options->dump.count || options->find_nan)
+        return wnn_fail(&work->error, WNNStatus_NotSupportedError,
+                        "%s is compiled; --dump and --find-nan need the model", SHOWN_STRING(path));
+    if (!compiled_file_load(&work->session, path, &work->graph, &work->error))
+        return false;
+    wnnGraphGetOutputs(work->graph, &work->output_count);
+    return true;
+}
+
+static bool prepare(struct work *work, const char *path)
+{
+    const struct run_options *options = work->options;
+    struct error *error = &work->error;
+    if (options->labels && !labels_read(options->labels, &work->labels, error))
+        return false;
+    if (options->expect && !array_read_npy(options->expect, &work->expected, error))
+        return false;
+    if (!session_open(&work->session, &options->session, error) ||
+        !model_begin(&work->model, work->session.context, error) ||
+        !(compiled_file_is(path) ? load(work, path) : build(work, path)))
+        return false;
     subject_begin(&work->subject, &work->session, work->graph);
     wnnGraphSetProfiling(work->graph, options->profile || options->trace);
     if (options->trace && !trace_open(&work->trace, options->trace, error))
@@ -385,6 +410,8 @@ static int run(int argc, char **argv)
         run_input_options_add(&options.inputs, argv[i]);
     if (code < 0)
         code = check_streams(&options, argv[optind]);
+    options.session.load.find_shapes = run_input_options_shapes;
+    options.session.load.values_at_hand = &options.inputs;
     if (code < 0)
         code = compute_graph(&options, argv[optind]);
     free(options.outputs);

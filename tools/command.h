@@ -20,8 +20,8 @@ struct command {
     int (*run)(int argc, char **argv);
 };
 
-extern const struct command command_run, command_compare, command_info, command_graph, command_bench,
-    command_convert, command_ops;
+extern const struct command command_run, command_compare, command_compile, command_info, command_graph,
+    command_bench, command_convert, command_ops;
 
 // Prints the help on standard output; CODE_GOOD.
 int command_help(const struct command *command);

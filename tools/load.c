@@ -138,6 +138,67 @@ static bool add_value(WNNModel from, const char *argument, WNNModelRecordOptions
     return true;
 }
 
+static const WNNModelInputValue *find_input(const WNNModelRecordOptions *say, WNNStringView name)
+{
+    for (size_t i = 0; i < say->inputCount; i++)
+        if (wnn_string_equal(wnn_string(say->inputs[i].name), wnn_string(name)))
+            return &say->inputs[i];
+    return NULL;
+}
+
+// The size that is said of a dimension: by the model, with --dim, or else by a value.
+static uint32_t size_of(const WNNModelDimension *dimension, const WNNModelRecordOptions *say,
+                        uint32_t at_hand)
+{
+    if (dimension->size)
+        return (uint32_t)dimension->size;
+    for (size_t i = 0; i < say->dimensionCount; i++)
+        if (wnn_string_equal(wnn_string(say->dimensions[i].name), wnn_string(dimension->name)))
+            return say->dimensions[i].value;
+    return at_hand;
+}
+
+static bool is_open(const WNNModelValue *input)
+{
+    bool open = false;
+    for (size_t i = 0; i < input->rank; i++)
+        open |= input->dimensions[i].size == 0;
+    return input->hasShape && open && input->rank <= WNN_MAX_RANK;
+}
+
+// Inputs whose sizes are open have those of the values that they get. `inputs` has room for all of the model.
+static void add_shapes_at_hand(WNNModel from, const struct load_options *options, WNNModelRecordOptions *say,
+                               WNNModelInputValue *inputs, struct arena *arena)
+{
+    size_t count;
+    const WNNModelValue *list = wnnModelGetInputs(from, &count);
+    struct string *names = must_allocate((count + 1) * sizeof *names);
+    struct shape *shapes = must_allocate((count + 1) * sizeof *shapes);
+    for (size_t i = 0; i < count; i++)
+        names[i] = wnn_string(list[i].name);
+    options->find_shapes(options->values_at_hand, count, names, shapes);
+    for (size_t i = 0; i < count; i++) {
+        // One dimension more in front: several values, one after the other.
+        size_t rank = list[i].rank, skip = shapes[i].rank == rank + 1;
+        if (!is_open(&list[i]) || shapes[i].rank != rank + skip || find_input(say, list[i].name))
+            continue;
+        uint32_t *sizes = must(wnn_arena_allocate(arena, (rank + 1) * sizeof *sizes));
+        bool good = true;
+        for (size_t d = 0; d < rank; d++) {
+            sizes[d] = size_of(&list[i].dimensions[d], say, shapes[i].dim[d + skip]);
+            good &= sizes[d] > 0;
+        }
+        if (!good)
+            continue;
+        WNNModelInputValue value = WNN_MODEL_INPUT_VALUE_INIT;
+        value.name = list[i].name;
+        value.shape = (WNNUint32List){sizes, rank};
+        inputs[say->inputCount++] = value;
+    }
+    free(names);
+    free(shapes);
+}
+
 // One error as it is. The lines of several nodes are kept beside it, since an error holds a few of them.
 static bool fail_to_record(struct model *model, WNNStatus status, const char *message, struct error *error)
 {
@@ -159,7 +220,9 @@ static bool record(struct model *model, WNNModel from, const struct load_options
     WNNModelRecordOptions say = WNN_MODEL_RECORD_OPTIONS_INIT;
     say.onName = add_name;
     say.userdata1 = model;
-    WNNModelInputValue inputs[2 * MAX_OPEN];
+    size_t input_count;
+    wnnModelGetInputs(from, &input_count);
+    WNNModelInputValue *inputs = must_allocate((2 * MAX_OPEN + input_count) * sizeof *inputs);
     if (options) {
         say.dimensions = options->dimensions;
         say.dimensionCount = options->dimension_count;
@@ -171,8 +234,11 @@ static bool record(struct model *model, WNNModel from, const struct load_options
     for (size_t i = 0; options && i < options->value_count; i++)
         if (!add_value(from, options->values[i], &say, inputs, &model->arena, error)) {
             free(outputs);
+            free(inputs);
             return false;
         }
+    if (options && options->find_shapes)
+        add_shapes_at_hand(from, options, &say, inputs, &model->arena);
     char *message = must_allocate(MAX_FAULTS);
     WNNStatus status =
         wnnModelRecord(from, model->builder, &say, count, outputs, &count, MAX_FAULTS, message);
@@ -188,6 +254,7 @@ static bool record(struct model *model, WNNModel from, const struct load_options
     }
     bool good = status == WNNStatus_Success || fail_to_record(model, status, message, error);
     free(outputs);
+    free(inputs);
     free(message);
     return good;
 }

@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct command *const commands[] = {&command_run,  &command_compare, &command_convert,
-                                                 &command_info, &command_graph,   &command_bench,
-                                                 &command_ops};
+static const struct command *const commands[] = {&command_run,     &command_compare, &command_convert,
+                                                 &command_compile, &command_info,    &command_graph,
+                                                 &command_bench,   &command_ops};
 #define COMMANDS (sizeof commands / sizeof *commands)
 
 static void print_format(void)

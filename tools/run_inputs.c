@@ -205,6 +205,70 @@ void run_inputs_end(struct run_inputs *inputs)
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// Shapes
+// ---------------------------------------------------------------------------------------------------------------
+
+// False: it is no array.
+static bool read_shape(const char *path, struct shape *shape)
+{
+    struct error error = {WNNStatus_Success, ""};
+    struct named_array file = {.path = (char *)(uintptr_t)path};
+    struct array array;
+    bool is_array = !is_standard(path) && (ends_with(path, ".npy") || ends_with(path, ".pb"));
+    if (!is_array || !named_array_read(&file, &array, &error))
+        return false;
+    *shape = array.shape;
+    array_close(&array);
+    return true;
+}
+
+static void match_shapes(const struct array_set *set, size_t count, const struct string *names,
+                         struct shape *shapes)
+{
+    const struct named_array **found = must_allocate((count + 1) * sizeof *found);
+    array_set_match(set, ROLE_INPUT, true, count, names, found);
+    for (size_t i = 0; i < count; i++) {
+        struct error error = {WNNStatus_Success, ""};
+        struct array array;
+        if (!found[i] || shapes[i].rank || !named_array_read(found[i], &array, &error))
+            continue;
+        shapes[i] = array.shape;
+        array_close(&array);
+    }
+    free(found);
+}
+
+void run_input_options_shapes(const void *argument, size_t count, const struct string *names,
+                              struct shape *shapes)
+{
+    const struct run_input_options *options = argument;
+    struct array_set set = {.items = NULL};
+    bool *taken = must_allocate(count + 1);
+    for (size_t i = 0; i < options->count; i++) {
+        const char *path = options->arguments[i], *equal = strchr(path, '=');
+        struct error error = {WNNStatus_Success, ""};
+        size_t at = count;
+        for (size_t k = 0; equal && k < count && at == count; k++)
+            if (wnn_string_equal(names[k], (struct string){path, (size_t)(equal - path)}))
+                at = k;
+        if (at < count)
+            path = equal + 1;
+        else if (array_set_recognize(path) && array_set_add_all(&set, path, &error))
+            continue;
+        for (size_t k = 0; at == count && k < count; k++)
+            if (!taken[k])
+                at = k;
+        if (at == count || taken[at])
+            continue;
+        taken[at] = true;
+        read_shape(path, &shapes[at]);
+    }
+    match_shapes(&set, count, names, shapes);
+    array_set_free(&set);
+    free(taken);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 // Values
 // ---------------------------------------------------------------------------------------------------------------
 

@@ -65,6 +65,11 @@ void run_input_options_add(struct run_input_options *options, const char *argume
 bool is_stream_argument(const char *argument);
 size_t run_input_options_streams(const struct run_input_options *options);
 
+// The shapes of the arrays among the arguments, for the inputs that they are for (load_options.find_shapes).
+// What is no array, or cannot be read, has none; reading it later says why.
+void run_input_options_shapes(const void *options, size_t count, const struct string *names,
+                              struct shape *shapes);
+
 // Archives and folders among the arguments are added to `set`, which has arrays for inputs by name, or by
 // their numbers among the inputs of the models.
 bool run_inputs_begin(struct run_inputs *inputs, struct run_port *const *ports, size_t count,

@@ -4,6 +4,8 @@
 #include "runtime/backends.h"
 #include "tools/terminal.h"
 
+#include <webnn/compiled.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +56,9 @@ bool session_option(struct session_options *options, int option, const char *arg
     case 1003:
         options->strict = true;
         return true;
+    case 1011:
+        options->fast = true;
+        return true;
     case 1004:
         options->load.weights = argument;
         return true;
@@ -98,6 +103,10 @@ bool session_open(struct session *session, const struct session_options *options
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.threadCount = options->threads;
     descriptor.strictNumerics = options->strict;
+    WNNContextNumerics numerics = WNN_CONTEXT_NUMERICS_INIT;
+    numerics.numerics = WNNNumerics_Fast;
+    if (options->fast)
+        descriptor.nextInChain = &numerics.chain;
     descriptor.device.data = options->device;
     descriptor.budget = options->budget;
     WNNCache cache = file_cache(&session->cache);
@@ -148,16 +157,30 @@ static void keep_graph(WNNStatus status, WNNGraph graph, WNNStringView message, 
         wnn_fail(build->error, status, "%.*s", (int)text.length, text.data);
 }
 
-bool session_build(struct session *session, const struct model *model, WNNGraph *graph, struct error *error)
+static bool build(struct session *session, const struct model *model, const WNNChainedStruct *chain,
+                  WNNGraph *graph, struct error *error)
 {
     struct build_result result = {NULL, error};
     WNNBuildCallbackInfo info = WNN_BUILD_CALLBACK_INFO_INIT;
+    info.nextInChain = chain;
     info.callback = keep_graph;
     info.userdata1 = &result;
     WNNFuture future = wnnGraphBuilderBuild(model->builder, model->output_count, model->outputs, info);
     wait_for(session, future, "building");
     *graph = result.graph;
     return result.graph || wnn_fail(error, WNNStatus_UnknownError, "the graph could not be built");
+}
+
+bool session_build(struct session *session, const struct model *model, WNNGraph *graph, struct error *error)
+{
+    return build(session, model, NULL, graph, error);
+}
+
+bool session_build_savable(struct session *session, const struct model *model, WNNGraph *graph,
+                           struct error *error)
+{
+    const WNNSavable savable = WNN_SAVABLE_INIT;
+    return build(session, model, &savable.chain, graph, error);
 }
 
 static void keep_status(WNNStatus status, WNNStringView message, void *error, void *unused)

@@ -16,7 +16,7 @@
 struct session_options {
     const char *backend; // cpu, gpu, or the name of any backend of this build
     unsigned threads;    // 0: all
-    bool strict;
+    bool strict, fast;   // not both
     struct load_options load;
     const char *device; // an index or a UUID, or NULL
     const char *cache;  // a directory for what a GPU compiles; NULL: none
@@ -36,6 +36,7 @@ struct session_options {
         {"device", required_argument, NULL, 1006}, {"cache", required_argument, NULL, 1005},                 \
         {"dim", required_argument, NULL, 1007}, {"shape", required_argument, NULL, 1008},                    \
         {"narrow", no_argument, NULL, 1009}, {"value", required_argument, NULL, 1010},                       \
+        {"fast", no_argument, NULL, 1011},                                                                   \
     {                                                                                                        \
         "help", no_argument, NULL, 'h'                                                                       \
     }
@@ -46,6 +47,7 @@ struct session_options {
     "  --device=ID       the index or UUID of a GPU, of those that webnn info lists\n"                       \
     "  --threads=N       compute threads; by default one per processor\n"                                    \
     "  --strict          what operators give one by one: rounding, overflow, NaN, denormals\n"               \
+    "  --fast            rounds what meets quantized weights to 8 bits, where that is faster\n"              \
     "  " weights " the weights, if they do not lie beside GRAPH as .safetensors\n"                           \
     "  --dim=NAME=SIZE   a dimension that the model leaves open; may be given several times\n"               \
     "  --shape=NAME=1x3x224x224\n"                                                                           \
@@ -75,6 +77,9 @@ const struct backend *session_find_backend(const char *name);
 
 // Builds, and shows on a terminal that it takes time.
 bool session_build(struct session *session, const struct model *model, WNNGraph *graph, struct error *error);
+// The same, so that the graph can be saved.
+bool session_build_savable(struct session *session, const struct model *model, WNNGraph *graph,
+                           struct error *error);
 
 // Begins one execution; `error` stays where it is until the end, and gets what goes wrong.
 WNNFuture session_begin_compute(struct session *session, WNNGraph graph, size_t input_count,

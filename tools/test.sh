@@ -58,7 +58,7 @@ build coverage gcc --buildtype=debug -Db_coverage=true && check coverage --suite
 if aarch64_root build-test/aarch64-root; then
   build aarch64 aarch64-linux-gnu-gcc --cross-file build-test/aarch64-root/cross.ini -Dvulkan=disabled &&
     check aarch64 --timeout-multiplier=8 'own vectors on cpu' compiler_memory compiler_passes cpu_gemm_nbit \
-      cpu_int8 cpu_lanes cpu_rows cpu_winograd cpu_xnnpack cpu_xnnpack_rules lib runtime_alloc runtime_constants
+      cpu_int8 cpu_lanes cpu_rows cpu_vmath cpu_winograd cpu_xnnpack cpu_xnnpack_rules lib runtime_alloc runtime_constants
 else
   echo "There is no compiler, emulator or library for AArch64: its build is skipped" >&2
 fi

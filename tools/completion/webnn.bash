@@ -182,6 +182,7 @@ _webnn_add_arguments()
         [[ $begin == */* ]] || _webnn_add_lines '' "$begin" _webnn_networks
         # What a graph is compared with may be arrays, too.
         [[ $command == compare && $at -gt 0 ]] && arrays=(.npy .npz .pb)
+        [[ $command == run || $command == bench || $command == info || $command == compile ]] && arrays=(.wnnc)
         _webnn_add_files '' "$begin" .webnn .onnx .tflite "${arrays[@]}"
     fi
 }

@@ -3,6 +3,7 @@
 
 #include "lib/text.h"
 #include "tools/model/errors.h"
+#include "tools/model/late.h"
 
 static struct bytes bytes_of(WNNStringView view)
 {
@@ -23,6 +24,7 @@ static bool has_shape(const WNNModelInputValue *given)
     return given && given->shape.count != WNN_LIST_ABSENT;
 }
 
+// A size of less than 0 is not known, where the recording allows it.
 static bool find_shape(struct recording *r, const WNNModelRecordOptions *options,
                        const struct model_input *input, const WNNModelInputValue *known, size_t *rank,
                        int64_t *dims)
@@ -45,7 +47,7 @@ static bool find_shape(struct recording *r, const WNNModelRecordOptions *options
             return fail(r, "dimension %zu of input \"%s\" is %lld, not %lld", i, name, (long long)size,
                         (long long)given);
         dims[i] = size >= 0 ? size : given < 0 && d && d->usual > 0 ? d->usual : given;
-        if (dims[i] >= 0)
+        if (dims[i] >= 0 || (r->late && d && !(known && known->data)))
             continue;
         wnn_model_print(symbol, sizeof symbol, d ? d->name : (struct bytes){0});
         return symbol[0]
@@ -68,6 +70,33 @@ static struct tensor *make_given(struct recording *r, const WNNModelInputValue *
     return t;
 }
 
+static bool is_open(size_t rank, const int64_t *dims)
+{
+    for (size_t i = 0; i < rank; i++)
+        if (dims[i] < 0)
+            return true;
+    return false;
+}
+
+// Dimensions that are not known, chained to a descriptor: names, or sizes of their own.
+static WNNNamedDimensions name_dimensions(const struct model_input *input, size_t rank, const int64_t *dims,
+                                          WNNDimension *dimensions)
+{
+    WNNNamedDimensions named = WNN_NAMED_DIMENSIONS_INIT;
+    for (size_t i = 0; i < rank; i++) {
+        dimensions[i] = (WNNDimension)WNN_DIMENSION_INIT;
+        if (dims[i] >= 0)
+            continue;
+        struct bytes name = input->dims[i].name;
+        dimensions[i].name = (WNNStringView){(const char *)name.data, name.size};
+        dimensions[i].isUnknown = name.size == 0;
+        dimensions[i].minSize = 0;
+    }
+    named.dimensionCount = rank;
+    named.dimensions = dimensions;
+    return named;
+}
+
 struct tensor *make_input(struct recording *r, const WNNModelRecordOptions *options,
                           const struct model_input *input)
 {
@@ -78,21 +107,28 @@ struct tensor *make_input(struct recording *r, const WNNModelRecordOptions *opti
     wnn_model_print(name, sizeof name, input->name);
     if (!find_shape(r, options, input, known, &rank, dims))
         return NULL;
-    if (product(dims, rank) == 0) // nothing has to be given
+    bool open = is_open(rank, dims);
+    if (!open && product(dims, rank) == 0) // nothing has to be given
         return make_known(r, input->type, rank, dims);
     if (known && known->data)
         return make_given(r, known, input->type, rank, dims);
     uint32_t shape[MAX_RANK];
     for (size_t i = 0; i < rank; i++)
-        shape[i] = (uint32_t)(dims[i] < UINT32_MAX ? dims[i] : UINT32_MAX);
+        shape[i] = dims[i] < 0 ? 1 : (uint32_t)(dims[i] < UINT32_MAX ? dims[i] : UINT32_MAX);
     if (known && known->operand) {
         WNNUint32List has = wnnOperandGetShape(known->operand);
-        if (wnnOperandGetDataType(known->operand) != operand_type(r, input->type) || has.count != rank ||
-            memcmp(has.data, shape, rank * sizeof shape[0]) != 0)
+        bool fits =
+            wnnOperandGetDataType(known->operand) == operand_type(r, input->type) && has.count == rank;
+        for (size_t i = 0; fits && i < rank; i++)
+            fits = dims[i] < 0 || has.data[i] == shape[i];
+        if (!fits)
             return fail(r, "the operand for input \"%s\" is not of its type and shape", name);
         return make_operand(r, input->type, known->operand);
     }
-    WNNOperandDescriptor descriptor = {NULL, operand_type(r, input->type), {shape, rank}};
+    WNNDimension dimensions[MAX_RANK];
+    WNNNamedDimensions named = name_dimensions(input, rank, dims, dimensions);
+    WNNOperandDescriptor descriptor = {
+        open ? &named.chain : NULL, operand_type(r, input->type), {shape, rank}};
     if (descriptor.dataType == WNNDataType_Undefined)
         return fail(r, "input \"%s\": WebNN has no type for %s%s", name, type_name(input->type),
                     is_narrowed(input->type) ? ", and narrowing was not asked for" : "");

@@ -23,7 +23,7 @@ struct model_input {
 };
 
 // An input of the builder, or a constant where the options give its elements; sizes that the model leaves
-// open are those of the options. NULL: an error.
+// open are those of the options, or stay names where the recording allows it. NULL: an error.
 struct tensor *make_input(struct recording *r, const WNNModelRecordOptions *options,
                           const struct model_input *input);
 

@@ -134,6 +134,8 @@ static bool open_model(struct WNNModelImpl *model, const WNNModelDescriptor *des
                         model->source->path, foreign ? "read: it is " : "known", foreign ? foreign : "",
                         names);
     }
+    if (!wnn_source_copy_description(model->source, model->format->find_weights, error))
+        return false;
     model->opened = model->format->open(model->source, &model->memory, &model->description, &fault);
     bool named = strncmp(fault.message, model->source->path, strlen(model->source->path)) == 0;
     return model->opened || wnn_fail(error, fault.status, "%.500s%s%s", named ? "" : model->source->path,

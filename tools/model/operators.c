@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/model/late.h"
 #include "tools/model/tensor.h"
 
 #include <math.h>
@@ -7,15 +8,15 @@
 static WNNUint32List list(uint32_t *to, const int64_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        to[i] = (uint32_t)from[i];
+        to[i] = size_number(from[i]);
     return (WNNUint32List){to, count};
 }
 
 static void strides_of(const struct tensor *t, int64_t *strides)
 {
-    int64_t stride = 1;
-    for (size_t i = t->rank; i-- > 0; stride *= t->dims[i])
-        strides[i] = stride;
+    uint64_t stride = 1; // of late sizes it means nothing, and nobody asks
+    for (size_t i = t->rank; i-- > 0; stride *= (uint64_t)t->dims[i])
+        strides[i] = (int64_t)stride;
 }
 
 static void copy_known(struct tensor *to, int64_t i, const struct tensor *from, int64_t j)
@@ -190,7 +191,7 @@ struct tensor *unary(struct recording *r, enum unary op, struct tensor *a)
     if (!a || r->failed)
         return NULL;
     int64_t type = unaries[op].truth ? TYPE_BOOL : a->type;
-    if (is_known(r, a)) {
+    if (is_known(r, a) && !has_late_elements(a)) {
         struct tensor *result = make_known(r, type, a->rank, a->dims);
         for (int64_t i = 0; result && i < count_elements(a); i++)
             if (a->ints && op == NEG)
@@ -338,19 +339,23 @@ static bool compute_unsigned(struct recording *r, enum binary op, int64_t first,
     }
 }
 
-// Two known tensors into one of the dimensions that they are broadcast to.
+// Two known tensors into one of the dimensions that they are broadcast to. NULL: an error, or the result is
+// not certain because of late sizes.
 static struct tensor *binary_known(struct recording *r, enum binary op, const struct tensor *a,
                                    const struct tensor *b, struct tensor *result)
 {
-    if (!result)
+    if (!result || ((!a->ints || !b->ints) && (has_late_elements(a) || has_late_elements(b))))
         return NULL;
     struct nd_iterator n = iterate(result->rank, result->dims, 2, (const struct tensor *[]){a, b});
     for (int64_t i = 0; i < count_elements(result); i++, advance(&n)) {
         int64_t value = 0;
         if (!a->ints || !b->ints)
             set_known(result, i, compute_real(op, known_number(a, n.at[0]), known_number(b, n.at[1])));
-        else if (!(a->type == TYPE_UINT64 ? compute_unsigned : compute_integer)(r, op, a->ints[n.at[0]],
-                                                                                b->ints[n.at[1]], &value))
+        else if (is_late(a->ints[n.at[0]]) || is_late(b->ints[n.at[1]])) {
+            if (!compute_late(r, op, a->ints[n.at[0]], b->ints[n.at[1]], &result->ints[i]))
+                return NULL;
+        } else if (!(a->type == TYPE_UINT64 ? compute_unsigned : compute_integer)(r, op, a->ints[n.at[0]],
+                                                                                  b->ints[n.at[1]], &value))
             return NULL;
         else if (result->type == TYPE_INT64 || result->type == TYPE_UINT64)
             result->ints[i] = value;
@@ -370,8 +375,11 @@ struct tensor *binary(struct recording *r, enum binary op, struct tensor *a, str
         return NULL;
     if (a->type != b->type && op != POW)
         return fail(r, "operands of types %s and %s", type_name(a->type), type_name(b->type));
-    if (is_known(r, a) && is_known(r, b))
-        return binary_known(r, op, a, b, make_known(r, type, rank, dims));
+    if (is_known(r, a) && is_known(r, b)) {
+        struct tensor *result = binary_known(r, op, a, b, make_known(r, type, rank, dims));
+        if (result)
+            return result;
+    }
     if (r->failed)
         return NULL;
     WNNOperand x = operand_of(r, a), y = operand_of(r, b);
@@ -420,7 +428,7 @@ struct tensor *clamp(struct recording *r, struct tensor *t, double low, double h
 {
     if (!t || r->failed)
         return NULL;
-    if (is_known(r, t)) {
+    if (is_known(r, t) && !has_late_elements(t)) {
         struct tensor *result = make_known(r, t->type, t->rank, t->dims);
         for (int64_t i = 0; result && i < count_elements(t); i++) {
             double x = known_number(t, i);
@@ -492,10 +500,10 @@ struct tensor *cast(struct recording *r, struct tensor *t, int64_t type)
 {
     if (!t || r->failed || t->type == type)
         return t;
-    if (is_known(r, t)) {
+    if (is_known(r, t) && (is_integer(type) || !has_late_elements(t))) {
         struct tensor *result = make_known(r, type, t->rank, t->dims);
         for (int64_t i = 0; result && i < count_elements(t); i++)
-            if (t->ints && result->ints && type == TYPE_INT64)
+            if (t->ints && result->ints && (type == TYPE_INT64 || is_late(t->ints[i])))
                 result->ints[i] = t->ints[i];
             else
                 set_known(result, i, known_number(t, i));
@@ -531,12 +539,13 @@ struct tensor *reshape(struct recording *r, struct tensor *t, size_t rank, const
         return NULL;
     if (rank > MAX_RANK)
         return fail(r, "a tensor of rank %zu; more than %d are not supported", rank, MAX_RANK);
-    if (product(dims, rank) != count_elements(t))
+    bool late = has_late(dims, rank) || !knows_shape(t);
+    if (!late && product(dims, rank) != count_elements(t))
         return fail(r, "%lld elements cannot have a shape of %lld", (long long)count_elements(t),
                     (long long)product(dims, rank));
     if (rank == t->rank && (rank == 0 || memcmp(dims, t->dims, rank * sizeof *dims) == 0))
         return t;
-    if (is_known(r, t) || (t->source && !t->operand)) {
+    if (!late && (is_known(r, t) || (t->source && !t->operand))) {
         struct tensor *result = make_tensor(r, t->type, rank, dims);
         if (result) {
             result->ints = t->ints;
@@ -616,9 +625,10 @@ struct tensor *expand(struct recording *r, struct tensor *t, size_t rank, const 
     if (rank == t->rank && (rank == 0 || memcmp(dims, t->dims, rank * sizeof *dims) == 0))
         return t;
     for (size_t i = 0; i < t->rank; i++)
-        if (rank < t->rank || (t->dims[i] != 1 && t->dims[i] != dims[i + rank - t->rank]))
+        if (rank < t->rank || (t->dims[i] != 1 && t->dims[i] != dims[i + rank - t->rank] &&
+                               !is_late(t->dims[i]) && !is_late(dims[i + rank - t->rank])))
             return fail(r, "a size of %lld cannot be expanded", (long long)t->dims[i]);
-    if (is_known(r, t) && product(dims, rank) <= 65536) {
+    if (is_known(r, t) && !has_late(dims, rank) && product(dims, rank) <= 65536) {
         int64_t strides[MAX_RANK];
         broadcast_strides(t, rank, strides);
         return rearrange(r, t, rank, dims, strides, 0);
@@ -643,20 +653,26 @@ struct tensor *slice(struct recording *r, struct tensor *t, const int64_t *start
     bool whole = true, strided = false;
     strides_of(t, own);
     for (size_t i = 0; i < t->rank; i++) {
-        int64_t step = steps ? steps[i] : 1, last = starts[i] + (sizes[i] - 1) * step;
-        if (sizes[i] > 0 && (starts[i] < 0 || starts[i] >= t->dims[i] || last < 0 || last >= t->dims[i]))
+        int64_t step = steps ? steps[i] : 1, width = step < 0 ? -step : step;
+        int64_t span = compute_size(r, MUL, compute_size(r, SUB, sizes[i], 1), width);
+        int64_t last = compute_size(r, step < 0 ? SUB : ADD, starts[i], span);
+        bool known = !is_late(starts[i]) && !is_late(last) && !is_late(t->dims[i]);
+        if (known && sizes[i] > 0 &&
+            (starts[i] < 0 || starts[i] >= t->dims[i] || last < 0 || last >= t->dims[i]))
             return fail(r, "a slice from %lld to %lld of a size of %lld", (long long)starts[i],
                         (long long)last, (long long)t->dims[i]);
-        strides[i] = own[i] * step;
-        offset += sizes[i] > 0 ? own[i] * starts[i] : 0;
+        strides[i] = known ? own[i] * step : 0;
+        offset += known && sizes[i] > 0 ? own[i] * starts[i] : 0;
         whole &= sizes[i] == t->dims[i] && step == 1;
-        strided |= (step < 0 ? -step : step) != 1;
+        strided |= width != 1;
         if (step < 0 && sizes[i] > 1)
             reversed[reversed_count++] = (uint32_t)i;
         from[i] = step < 0 ? last : starts[i];
-        spans[i] = sizes[i] > 0 ? (sizes[i] - 1) * (step < 0 ? -step : step) + 1 : 0;
-        step_list[i] = (uint32_t)(step < 0 ? -step : step);
+        spans[i] = sizes[i] > 0 ? compute_size(r, ADD, span, 1) : 0;
+        step_list[i] = (uint32_t)width;
     }
+    if (r->failed)
+        return NULL;
     if (whole)
         return t;
     if (is_known(r, t) || product(sizes, t->rank) == 0)
@@ -710,12 +726,13 @@ struct tensor *concat(struct recording *r, size_t count, struct tensor *const *t
         if (t->rank != tensors[0]->rank || t->type != tensors[0]->type)
             return fail(r, "operands of other ranks or types cannot be joined");
         for (size_t k = 0; k < t->rank; k++)
-            if (k != axis && t->dims[k] != tensors[0]->dims[k])
+            if (k != axis && t->dims[k] != tensors[0]->dims[k] && !is_late(t->dims[k]) &&
+                !is_late(tensors[0]->dims[k]))
                 return fail(r, "sizes %lld and %lld of axis %zu cannot be joined",
                             (long long)tensors[0]->dims[k], (long long)t->dims[k], k);
         if (i == 0)
             memcpy(dims, t->dims, sizeof dims);
-        else
+        else if (!is_late(dims[axis]) && !is_late(t->dims[axis]))
             dims[axis] += t->dims[axis];
         if (count_elements(t) > 0 || (i + 1 == count && used == 0))
             all[used++] = t;
@@ -758,9 +775,10 @@ struct tensor *gather(struct recording *r, struct tensor *t, struct tensor *indi
                     MAX_RANK);
     if (!is_integer(indices->type))
         return fail(r, "indices of type %s", type_name(indices->type));
-    if (is_known(r, indices) && (is_known(r, t) || count_elements(indices) == 1)) {
+    if (is_known(r, indices) && !has_late_elements(indices) &&
+        (is_known(r, t) || count_elements(indices) == 1)) {
         int64_t size = t->dims[axis];
-        for (int64_t i = 0; i < count_elements(indices); i++)
+        for (int64_t i = 0; !is_late(size) && i < count_elements(indices); i++)
             if (indices->ints[i] < -size || indices->ints[i] >= size)
                 return fail(r, "index %lld of a size of %lld", (long long)indices->ints[i], (long long)size);
         int64_t dims[MAX_RANK];
@@ -769,7 +787,8 @@ struct tensor *gather(struct recording *r, struct tensor *t, struct tensor *indi
                       : i < axis + indices->rank ? indices->dims[i - axis]
                                                  : t->dims[i + 1 - indices->rank];
         if (!is_known(r, t)) { // one index: a slice
-            int64_t at = indices->ints[0] < 0 ? indices->ints[0] + size : indices->ints[0];
+            int64_t at =
+                indices->ints[0] < 0 ? compute_size(r, ADD, size, indices->ints[0]) : indices->ints[0];
             return reshape(r, slice_axis(r, t, axis, at, 1, 1), t->rank + indices->rank - 1, dims);
         }
         struct tensor *result = make_known(r, t->type, t->rank + indices->rank - 1, dims);
@@ -810,7 +829,8 @@ struct tensor *pad(struct recording *r, struct tensor *t, const int64_t *before,
     bool any = false;
     for (size_t i = 0; i < t->rank; i++) {
         starts[i] = before[i] < 0 ? -before[i] : 0;
-        sizes[i] = t->dims[i] - starts[i] + (after[i] < 0 ? after[i] : 0);
+        sizes[i] =
+            compute_size(r, SUB, compute_size(r, SUB, t->dims[i], starts[i]), after[i] < 0 ? -after[i] : 0);
         add_before[i] = before[i] > 0 ? before[i] : 0;
         add_after[i] = after[i] > 0 ? after[i] : 0;
         any |= add_before[i] || add_after[i];
@@ -866,6 +886,10 @@ static struct tensor *reduce_known(struct recording *r, enum reduction op, struc
         bool first = true;
         for (size_t k = 0; k < t->rank; k++)
             first &= to[k] != 0 || n.index[k] == 0 || t->dims[k] == 1;
+        if (t->ints && has_late((int64_t[]){t->ints[i], result->ints[at]}, 2)) {
+            result->ints[at] = compute_size(r, op == SUM ? ADD : MUL, result->ints[at], t->ints[i]);
+            continue;
+        }
         double value = known_number(t, i), old = known_number(result, at);
         if (op == SUM_SQUARE)
             value *= value;
@@ -890,7 +914,7 @@ struct tensor *reduce(struct recording *r, enum reduction op, struct tensor *t, 
         axis_list[i] = (uint32_t)axes[i];
         reduced[axes[i]] = true;
     }
-    if (is_known(r, t) &&
+    if (is_known(r, t) && (op == SUM || op == PRODUCT || !has_late_elements(t)) &&
         (op == SUM || op == PRODUCT || op == MAXIMUM || op == MINIMUM || op == SUM_SQUARE)) {
         int64_t dims[MAX_RANK], to[MAX_RANK], stride = 1;
         size_t rank = 0;
@@ -1023,7 +1047,7 @@ struct tensor *tile(struct recording *r, struct tensor *t, const int64_t *repeti
     uint32_t times[MAX_RANK];
     if (!t || r->failed)
         return NULL;
-    if (is_known(r, t)) { // one axis after the other
+    if (is_known(r, t) && !has_late(repetitions, t->rank)) { // one axis after the other
         for (size_t axis = 0; t && axis < t->rank && !r->failed; axis++) {
             int64_t each = repetitions[axis] < 0 ? 0 : repetitions[axis], size;
             if (__builtin_mul_overflow(t->dims[axis], each, &size))
@@ -1036,9 +1060,7 @@ struct tensor *tile(struct recording *r, struct tensor *t, const int64_t *repeti
         return t;
     }
     for (size_t i = 0; i < t->rank; i++)
-        times[i] = (uint32_t)(repetitions[i] < 0            ? 0
-                              : repetitions[i] > UINT32_MAX ? UINT32_MAX
-                                                            : repetitions[i]);
+        times[i] = repetitions[i] < 0 ? 0 : size_number(repetitions[i]);
     WNNOperand operand = operand_of(r, t);
     WNNOperatorOptions options = {NULL, label_of(r)};
     return operand ? make_operand(

@@ -24,21 +24,30 @@ static double half_pixel(const struct resize_axis *axis, int64_t x)
     return ((double)x + 0.5) * axis->over / axis->under - 0.5;
 }
 
+// The same of what is nearest and given by a scale: in float32, as scales are. 6 / 1.2 is 5, and not what is
+// below.
+static double scaled(const struct resize_axis *axis, float x, float offset)
+{
+    float at = x / (float)axis->scale;
+    return at - offset;
+}
+
 // Where an element of the output is in the input.
 static double position_of(const struct resize *z, const struct resize_axis *axis, int64_t x)
 {
     double last = (double)(axis->from - 1);
+    bool by_scale = z->mode == NEAREST && axis->over == 1;
     switch (z->coordinates) {
     case HALF_PIXEL:
-        return half_pixel(axis, x);
+        return by_scale ? scaled(axis, (float)x + 0.5f, 0.5f) : half_pixel(axis, x);
     case HALF_PIXEL_SYMMETRIC:
         return (double)axis->from / 2 * (1 - (double)axis->to / axis->width) + half_pixel(axis, x);
     case PYTORCH_HALF_PIXEL:
-        return axis->to > 1 ? half_pixel(axis, x) : 0;
+        return axis->to == 1 ? 0 : by_scale ? scaled(axis, (float)x + 0.5f, 0.5f) : half_pixel(axis, x);
     case ALIGN_CORNERS:
         return axis->to > 1 ? (double)x * last / (axis->width - 1) : 0;
     case ASYMMETRIC:
-        return (double)x * axis->over / axis->under;
+        return by_scale ? scaled(axis, (float)x, 0) : (double)x * axis->over / axis->under;
     case HALF_PIXEL_FOR_NEAREST: // of operator set 11
         return half_pixel(axis, x) + 0.5;
     case CROP_AND_RESIZE: {

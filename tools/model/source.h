@@ -13,16 +13,28 @@
 
 #include <stdatomic.h>
 
+// Runs of bytes in a file that are elements of tensors and nothing else, in any order.
+struct byte_runs {
+    struct byte_run {
+        size_t begin, end;
+    } * items;
+    size_t count, capacity;
+    bool failed; // there was no memory for one
+};
+
 struct model_source {
     atomic_size_t references;
     const char *path;         // of the model, for messages
     const char *weights_path; // that the program gave, or empty
-    struct bytes bytes;       // of the model
+    struct bytes bytes;       // of the model; of a mapped file, its description, see below
     // The rest is source.c's.
     char *own_path, *own_weights_path;
     bool copy;
-    WNNModelDescriptor memory; // whose `release` is called at the end
-    struct source_file *files; // a list; only the model's thread adds to it
+    struct byte_runs weights; // whole pages of them, in order, which are not in the copy of the description
+    const unsigned char *file_data; // the mapped file
+    size_t description_size;        // of the copy, which is as large as the file; 0: there is none
+    WNNModelDescriptor memory;      // whose `release` is called at the end
+    struct source_file *files;      // a list; only the model's thread adds to it
     size_t file_count;
 };
 
@@ -35,6 +47,18 @@ struct model_source *wnn_source_open(const WNNModelDescriptor *descriptor,
                                      size_t (*extent)(const unsigned char *data, size_t size, void *unused),
                                      struct error *error);
 void wnn_source_unref(struct model_source *source); // NULL is accepted; any thread
+
+// Copies what a mapped file describes, all but the pages of its weights: others may write to a mapped file,
+// and what was read of a description has to stay what it was. `bytes` are the copy then, with zeros in the
+// place of weights. `find` looks for weights among bytes that may become others at any time. Does nothing
+// where the file is not mapped. Once, before other files are opened; false: an error.
+bool wnn_source_copy_description(struct model_source *source,
+                                 void (*find)(struct bytes file, struct byte_runs *runs),
+                                 struct error *error);
+void wnn_add_run(struct byte_runs *runs, struct bytes file, struct bytes run); // of a file; empty ones, too
+
+// Where the elements of a tensor are that `bytes` says.
+struct bytes wnn_source_weights(const struct model_source *source, struct bytes bytes);
 
 // A file of any path, opened once. NULL: an error with the path in it.
 struct mapping;

@@ -2,6 +2,7 @@
 #include "tools/model/tensor.h"
 
 #include "lib/half.h"
+#include "tools/model/late.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -117,7 +118,7 @@ int64_t product(const int64_t *dims, size_t count)
 {
     int64_t result = 1;
     for (size_t i = 0; i < count; i++)
-        if (__builtin_mul_overflow(result, dims[i], &result))
+        if (is_late(dims[i]) || __builtin_mul_overflow(result, dims[i], &result))
             return INT64_MAX;
     return result;
 }
@@ -141,9 +142,11 @@ bool broadcast(struct recording *r, const struct tensor *a, const struct tensor 
     *rank = a->rank > b->rank ? a->rank : b->rank;
     for (size_t i = 1; i <= *rank; i++) {
         int64_t x = i <= a->rank ? a->dims[a->rank - i] : 1, y = i <= b->rank ? b->dims[b->rank - i] : 1;
-        if (x != y && x != 1 && y != 1)
+        bool known = !is_late(x) && !is_late(y);
+        if (known && x != y && x != 1 && y != 1)
             return fail(r, "sizes %lld and %lld cannot be broadcast", (long long)x, (long long)y);
-        dims[*rank - i] = x == 1 ? y : x;
+        // Of a late one and another that is not 1, the other is what both are once they are known.
+        dims[*rank - i] = x == 1 || (is_late(x) && y != 1) ? y : x;
     }
     return true;
 }
@@ -165,9 +168,10 @@ struct tensor *make_tensor(struct recording *r, int64_t type, size_t rank, const
     t->rank = rank;
     // Also sizes beside one of 0 have a product, so that those who compute strides need not look.
     for (size_t i = 0, count = 1; i < rank; i++) {
-        if (dims[i] < 0 || dims[i] > INT32_MAX) // so that products of two can be counted
+        if (dims[i] < 0 || (dims[i] > INT32_MAX && !is_late(dims[i]))) // products of two can be counted
             return fail(r, "a dimension of size %lld", (long long)dims[i]);
-        if (dims[i] && (__builtin_mul_overflow(count, (size_t)dims[i], &count) || count > INT64_MAX))
+        if (dims[i] && !is_late(dims[i]) &&
+            (__builtin_mul_overflow(count, (size_t)dims[i], &count) || count > INT64_MAX))
             return fail(r, "a tensor of more elements than can be counted");
         t->dims[i] = dims[i];
     }
@@ -180,6 +184,8 @@ struct tensor *make_known(struct recording *r, int64_t type, size_t rank, const 
     if (!t)
         return NULL;
     int64_t count = count_elements(t);
+    if (!knows_shape(t))
+        return fail(r, "a constant whose shape is not known while the graph is recorded");
     if (count > (int64_t)1 << 26)
         return fail(r, "a constant of %lld elements is too large to be computed", (long long)count);
     if (is_real(type))
@@ -238,7 +244,7 @@ struct tensor *make_operand(struct recording *r, int64_t type, WNNOperand operan
     WNNUint32List shape = wnnOperandGetShape(operand);
     int64_t dims[MAX_RANK];
     for (size_t i = 0; i < shape.count && i < MAX_RANK; i++)
-        dims[i] = shape.data[i];
+        dims[i] = shape.data[i] > INT32_MAX ? late_size(shape.data[i]) : (int64_t)shape.data[i];
     struct tensor *t = make_tensor(r, type, shape.count, dims);
     if (t)
         t->operand = operand;
@@ -314,7 +320,7 @@ void set_known(struct tensor *t, int64_t index, double value)
 
 static struct bytes data_of(struct recording *r, const struct constant *source)
 {
-    return source->find ? source->find(r, source) : source->bytes;
+    return source->find ? source->find(r, source) : wnn_source_weights(r->source, source->bytes);
 }
 
 static uint64_t load(const unsigned char *data, unsigned size)
@@ -453,6 +459,10 @@ WNNOperand operand_of(struct recording *r, struct tensor *t)
     uint32_t shape[MAX_RANK];
     for (size_t i = 0; i < t->rank; i++)
         shape[i] = (uint32_t)t->dims[i];
+    if (has_late_elements(t)) {
+        struct tensor *late = record_late(r, t);
+        return late ? (t->operand = operand_of(r, late)) : NULL;
+    }
     if (count == INT64_MAX)
         return fail(r, "a tensor of more elements than can be counted");
     if (type == WNNDataType_Undefined && t->type == TYPE_FLOAT64 && (t->reals || read_source(r, t)) &&

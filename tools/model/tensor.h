@@ -2,7 +2,8 @@
 //
 // Tensors of a model's graph while it is recorded, and the operators of WebNN on them, for every format.
 //
-// A tensor's type and shape are always known. Its elements are when it comes from a constant, from a
+// A tensor's type and rank are always known, and its sizes but for those that are late (tools/model/late.h).
+// Its elements are when it comes from a constant, from a
 // shape or from arithmetic on such: then every function here computes what it would have recorded, in int64
 // or float64, so that what exporters write about shapes never reaches the graph, and one composition of an
 // operator serves both. Only what cannot be known becomes operators of the builder.
@@ -85,6 +86,7 @@ struct recording {
     struct model_memory *memory;
     WNNGraphBuilder builder;
     bool narrow;                 // float64 may become float32, integers of 16 bits those of 32
+    bool late;                   // dimensions of inputs that have no value stay names
     struct bytes label;          // of the node at hand, for the builder
     bool failed;                 // the node at hand cannot be recorded
     char fault[512];             // why
@@ -118,7 +120,7 @@ struct type_limits limits_of(int64_t type);
 // The data type of an operand for it; Undefined: there is none.
 WNNDataType operand_type(const struct recording *r, int64_t type);
 
-// The product of some dimensions; 1 for none.
+// The product of some dimensions; 1 for none. INT64_MAX: it is not known, or cannot be counted.
 int64_t product(const int64_t *dims, size_t count);
 int64_t count_elements(const struct tensor *t);
 // An axis that may count from the end; false: an error.
@@ -269,6 +271,26 @@ struct tensor *dequantize_linear(struct recording *r, struct tensor *t, struct t
                                  struct tensor *zero);
 struct tensor *unsqueeze(struct recording *r, struct tensor *t, size_t axis);
 struct tensor *squeeze(struct recording *r, struct tensor *t, size_t axis);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Sizes of which some are late
+// ---------------------------------------------------------------------------------------------------------------
+
+bool knows_shape(const struct tensor *t);       // all of it
+bool has_late_elements(const struct tensor *t); // of which only some functions know
+
+// The result, where it is certain at all sizes; false: it is not, or is no size, and no error is recorded.
+bool compute_late(struct recording *r, enum binary op, int64_t a, int64_t b, int64_t *result);
+
+// Of sizes, late or not: ADD, SUB, MUL, DIV, which rounds down, MIN or MAX. 0: an error.
+int64_t compute_size(struct recording *r, enum binary op, int64_t a, int64_t b);
+int64_t size_product(struct recording *r, const int64_t *dims, size_t count);
+
+// The operand of known integers of which some are late.
+struct tensor *record_late(struct recording *r, const struct tensor *t);
+
+// What a size is called, for people: "seq", or "?".
+const char *late_name(const struct recording *r, int64_t size, char buffer[120]);
 
 // The shape of two that are broadcast; false: an error.
 bool broadcast(struct recording *r, const struct tensor *a, const struct tensor *b, size_t *rank,

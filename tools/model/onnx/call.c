@@ -9,7 +9,9 @@
 
 static const struct onnx_operator operators[] = {
 #define ONNX_OPERATOR(domain, name, least, most, function, parameter)                                        \
-    {domain, name, least, most, function, parameter},
+    {domain, name, least, most, function, parameter, false},
+#define ONNX_LATE(domain, name, least, most, function, parameter)                                            \
+    {domain, name, least, most, function, parameter, true},
 #include "tools/model/onnx/operators.def"
 #undef ONNX_OPERATOR
 };

@@ -33,6 +33,7 @@ struct onnx_operator {
     size_t least, most; // inputs; those that are needed come first
     record_operator record;
     int parameter;
+    bool late; // it also records sizes that are not known
 };
 
 // NULL if there is none.

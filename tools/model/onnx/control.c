@@ -60,13 +60,25 @@ void record_if(struct call *c)
 static struct tensor *stack(struct call *c, size_t count, struct tensor **items, size_t stride, size_t axis)
 {
     struct tensor **all;
-    if (count == 0)
-        return fail(c->r, "a loop without trips, whose results have no elements");
     if (!allocate_tensors(c, count, &all))
         return NULL;
     for (size_t i = 0; i < count; i++)
         all[i] = unsqueeze(c->r, items[i * stride], axis);
     return c->r->failed ? NULL : concat(c->r, count, all, axis);
+}
+
+// What no trip gave, of which only the body can say the type and sizes.
+static struct tensor *stack_nothing(struct call *c, const struct onnx_value *value)
+{
+    int64_t dims[MAX_RANK] = {0};
+    bool good = value->has_shape && value->rank < MAX_RANK;
+    for (size_t i = 0; good && i < value->rank; i++) {
+        dims[i + 1] = value->dims[i].value;
+        good = value->dims[i].known && dims[i + 1] >= 0 && dims[i + 1] <= INT32_MAX;
+    }
+    if (!good)
+        return fail(c->r, "a loop without trips, whose body does not say the shape of its results");
+    return make_known(c->r, value->type, value->rank + 1, dims);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -158,7 +170,9 @@ void record_loop(struct call *c)
         set_output(c, i, l.given[i + 2]);
     for (size_t i = 0; i < l.results; i++)
         if (wants(c, l.carried + i))
-            set_output(c, l.carried + i, stack(c, trips, all + l.carried + 1 + i, l.body.output_count, 0));
+            set_output(c, l.carried + i,
+                       trips ? stack(c, trips, all + l.carried + 1 + i, l.body.output_count, 0)
+                             : stack_nothing(c, &l.body.outputs[l.carried + 1 + i]));
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@
 // three, the depth is taken apart.
 #include "tools/model/onnx/window.h"
 
+#include "tools/model/late.h"
+
 #include <string.h>
 
 // [n, d, c, h, w] as [n * d, c, h, w], and back.
@@ -112,9 +114,11 @@ struct tensor *convolve(struct call *c, struct tensor *x, struct tensor *w, stru
     struct recording *r = c->r;
     struct window window;
     int64_t groups;
-    if (!check_sizes(r, x, "the input", 3, 5) || !check_sizes(r, w, "the filter", 3, 5) ||
+    if (!check_sizes(r, x, "the input", 3, 5) || !check_known_sizes(r, w, "the filter", 3, 5) ||
         !check_filter(c, x, w, bias, w->dims[0]) || !find_groups(c, &groups))
         return NULL;
+    if (is_late(x->dims[1]) || (x->rank == 5 && !knows_shape(x)))
+        return fail(r, "the input has %s that are not known", x->rank == 5 ? "sizes" : "channels");
     if (x->dims[1] != w->dims[1] * groups || w->dims[0] % groups)
         return fail(r, "%lld channels in %lld groups with weights for %lld to %lld", (long long)x->dims[1],
                     (long long)groups, (long long)w->dims[1], (long long)w->dims[0]);
@@ -277,7 +281,7 @@ void record_conv_transpose(struct call *c)
     struct tensor *x = input(c, 0), *filter = input(c, 1), *bias = input(c, c->parameter ? 3 : 2);
     struct window w;
     int64_t groups;
-    if (!check_sizes(r, x, "the input", 3, 5) || !check_sizes(r, filter, "the filter", 3, 5) ||
+    if (!check_known_sizes(r, x, "the input", 3, 5) || !check_known_sizes(r, filter, "the filter", 3, 5) ||
         !find_groups(c, &groups) || !check_filter(c, x, filter, bias, filter->dims[1] * groups))
         return;
     if (x->dims[1] != filter->dims[0] || x->dims[1] % groups) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <float.h>
@@ -289,7 +290,8 @@ void record_clip(struct call *c)
 {
     struct recording *r = c->r;
     struct tensor *x = input(c, 0), *low = input(c, 1), *high = input(c, 2);
-    bool constant = (!low || is_known(r, low)) && (!high || is_known(r, high));
+    bool constant = (!low || (is_known(r, low) && !has_late_elements(low))) &&
+                    (!high || (is_known(r, high) && !has_late_elements(high)));
     if (r->failed)
         return;
     if ((low && count_elements(low) != 1) || (high && count_elements(high) != 1)) {
@@ -498,7 +500,8 @@ void record_prelu(struct call *c)
     struct recording *r = c->r;
     struct tensor *x = input(c, 0), *slope = input(c, 1);
     // A slope a channel, from the time before broadcasting.
-    if (slope->rank == 1 && x->rank > 2 && slope->dims[0] == x->dims[1] && c->version < 7) {
+    if (slope->rank == 1 && x->rank > 2 && c->version < 7 &&
+        (slope->dims[0] == x->dims[1] || is_late(slope->dims[0]) || is_late(x->dims[1]))) {
         int64_t dims[MAX_RANK] = {slope->dims[0], 1, 1, 1, 1, 1, 1, 1};
         slope = reshape(r, slope, x->rank - 1, dims);
     }

@@ -2,6 +2,7 @@
 #include "tools/model/onnx/file.h"
 
 #include "tools/model/protobuf.h"
+#include "tools/model/source.h"
 
 #include <string.h>
 
@@ -9,7 +10,9 @@
 // Messages. Each function reads the message `from` into what `to` points to, and returns a fault or NULL.
 // ---------------------------------------------------------------------------------------------------------------
 
-#define MAX_OPSETS 256 // each node looks for its own
+#define MAX_OPSETS        256  // each node looks for its own
+#define MIN_WEIGHTS       4096 // bytes of a message that may hold a page of weights
+#define MAX_WEIGHTS_DEPTH 12   // of messages within messages: tensors of graphs within graphs within graphs
 
 typedef const char *(*read_message)(struct model_memory *memory, struct bytes from, void *to);
 
@@ -345,6 +348,43 @@ bool wnn_onnx_recognize(struct bytes bytes)
     struct protobuf_field field;
     return wnn_protobuf_next(&reader, &field) && field.number == 1 && field.type == PROTOBUF_VARINT &&
            field.value >= 1 && field.value < 100;
+}
+
+enum kind {
+    MODEL,
+    GRAPH,
+    FUNCTION,
+    NODE,
+    ATTRIBUTE,
+    TENSOR
+};
+
+// Where tensors are in a message of a kind: which fields have which messages.
+static const struct {
+    enum kind kind, inner;
+    uint32_t number;
+} fields[] = {{MODEL, GRAPH, 7},       {MODEL, FUNCTION, 25}, {GRAPH, NODE, 1},       {GRAPH, TENSOR, 5},
+              {FUNCTION, NODE, 7},     {NODE, ATTRIBUTE, 5},  {ATTRIBUTE, TENSOR, 5}, {ATTRIBUTE, GRAPH, 6},
+              {ATTRIBUTE, TENSOR, 10}, {ATTRIBUTE, GRAPH, 11}};
+
+// What lies deeper is copied like what describes it.
+static void find_weights(struct bytes file, struct bytes message, enum kind kind, unsigned depth,
+                         struct byte_runs *runs)
+{
+    struct protobuf reader = {.left = message};
+    for (struct protobuf_field field; depth < MAX_WEIGHTS_DEPTH && wnn_protobuf_next(&reader, &field);) {
+        if (kind == TENSOR && field.number == 9)
+            wnn_add_run(runs, file, field.bytes);
+        bool is_long = field.bytes.size >= MIN_WEIGHTS;
+        for (size_t i = 0; is_long && i < sizeof fields / sizeof fields[0]; i++)
+            if (fields[i].kind == kind && fields[i].number == field.number)
+                find_weights(file, field.bytes, fields[i].inner, depth + 1, runs);
+    }
+}
+
+void wnn_onnx_find_weights(struct bytes bytes, struct byte_runs *runs)
+{
+    find_weights(bytes, bytes, MODEL, 0, runs);
 }
 
 const char *wnn_onnx_open(struct bytes bytes, struct model_memory *memory, struct onnx_file *file)

@@ -135,6 +135,10 @@ const struct onnx_function *wnn_onnx_function(const struct onnx_file *file, stru
 // Whether the bytes may be an ONNX file: they begin as one.
 bool wnn_onnx_recognize(struct bytes bytes);
 
+// Tells the elements of tensors, which wnn_onnx_open() does not read (wnn_source_copy_description).
+struct byte_runs;
+void wnn_onnx_find_weights(struct bytes bytes, struct byte_runs *runs);
+
 // Reads a file, which has to stay where it is, as has the memory. NULL, or what is wrong with it, as static
 // text.
 const char *wnn_onnx_open(struct bytes bytes, struct model_memory *memory, struct onnx_file *file);

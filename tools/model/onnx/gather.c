@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What elements are taken from and put to by indices.
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <string.h>
@@ -37,7 +38,7 @@ static struct tensor *reached(struct recording *r, struct tensor *x, const struc
         return fail(r, "indices of rank %zu for a tensor of rank %zu", indices->rank, x->rank);
     for (size_t i = 0; i < x->rank; i++) {
         sizes[i] = i == axis ? x->dims[i] : indices->dims[i];
-        if (sizes[i] > x->dims[i])
+        if (!is_late(sizes[i]) && !is_late(x->dims[i]) && sizes[i] > x->dims[i])
             return fail(r, "indices of a size of %lld for one of %lld", (long long)sizes[i],
                         (long long)x->dims[i]);
     }
@@ -308,6 +309,10 @@ void record_scatter_nd(struct call *c)
     }
     if (has_text(c, "reduction", "none", "none")) {
         set_output(c, 0, scatter_nd(r, x, indices, updates));
+        return;
+    }
+    if (!knows_shape(x) || !knows_shape(indices)) {
+        fail(r, "updates that are reduced, of a size that is not known");
         return;
     }
     if (count_elements(indices) == 0) {

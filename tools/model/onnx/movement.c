@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <stdlib.h>
@@ -23,12 +24,35 @@ void record_dropout(struct call *c)
         set_output(c, 1, make_filled(r, c->version < 10 ? x->type : ONNX_BOOL, x->rank, x->dims, 1));
 }
 
+// What is left of the elements of x for the dimension that a shape leaves open. Sizes that are in both are
+// not divided by, so that they need not be known.
+static int64_t rest_of(struct recording *r, const struct tensor *x, size_t count, const int64_t *dims,
+                       size_t open)
+{
+    int64_t left[MAX_RANK], known = 1;
+    size_t left_count = x->rank;
+    memcpy(left, x->dims, sizeof left);
+    for (size_t i = 0; i < count; i++) {
+        size_t k = 0;
+        while (k < left_count && left[k] != dims[i])
+            k++;
+        if (i == open)
+            continue;
+        if (k < left_count)
+            left[k] = left[--left_count];
+        else
+            known = compute_size(r, MUL, known, dims[i]);
+    }
+    return known ? compute_size(r, DIV, size_product(r, left, left_count), known) : 0;
+}
+
 void record_reshape(struct call *c)
 {
     struct recording *r = c->r;
     struct tensor *x = input(c, 0);
     size_t count;
     int64_t *numbers, dims[MAX_RANK], rest = -1, total = 1;
+    bool late = !knows_shape(x);
     if (!get_list(c, 1, "shape", &count, &numbers) || count > MAX_RANK) {
         fail(r, "a shape of %zu dimensions", count);
         return;
@@ -41,12 +65,16 @@ void record_reshape(struct call *c)
                 return;
             }
             rest = (int64_t)i;
+        } else if (is_late(dims[i])) {
+            late = true;
         } else if (__builtin_mul_overflow(total, dims[i], &total)) {
             fail(r, "a shape of too many elements");
             return;
         }
     }
-    if (rest >= 0)
+    if (rest >= 0 && late)
+        dims[rest] = rest_of(r, x, count, dims, (size_t)rest);
+    else if (rest >= 0)
         dims[rest] = total ? count_elements(x) / total : 0;
     set_output(c, 0, reshape(r, x, count, dims));
 }
@@ -60,7 +88,8 @@ void record_flatten(struct call *c)
         fail(c->r, "axis %lld of a tensor of rank %zu", (long long)axis, x->rank);
         return;
     }
-    int64_t dims[2] = {product(x->dims, (size_t)axis), product(x->dims + axis, x->rank - (size_t)axis)};
+    int64_t dims[2] = {size_product(c->r, x->dims, (size_t)axis),
+                       size_product(c->r, x->dims + axis, x->rank - (size_t)axis)};
     set_output(c, 0, reshape(c->r, x, 2, dims));
 }
 
@@ -76,15 +105,21 @@ void record_squeeze(struct call *c)
     for (size_t i = 0; i < count; i++) {
         if (!find_axis(r, axes[i], x->rank, &axis))
             return;
+        char name[120];
         if (x->dims[axis] != 1) {
-            fail(r, "axis %zu has a size of %lld, not 1", axis, (long long)x->dims[axis]);
+            fail(r, "axis %zu has a size of %s, not 1", axis, late_name(r, x->dims[axis], name));
             return;
         }
         gone[axis] = true;
     }
-    for (size_t i = 0; i < x->rank; i++)
+    for (size_t i = 0; i < x->rank; i++) {
+        if (!given && is_late(x->dims[i])) {
+            fail(r, "whether the size of axis %zu is 1 is not known; give the axes", i);
+            return;
+        }
         if (given ? !gone[i] : x->dims[i] != 1)
             dims[rank++] = x->dims[i];
+    }
     set_output(c, 0, reshape(r, x, rank, dims));
 }
 
@@ -215,21 +250,38 @@ void record_split(struct call *c)
         fail(r, "%zu sizes for %zu outputs", count, parts);
         return;
     }
-    int64_t size = (x->dims[axis] + (int64_t)parts - 1) / (int64_t)parts;
-    for (size_t i = 0; i < parts; i++) {
-        int64_t left = x->dims[axis] - at, now = given ? sizes[i] : size < left ? size : left;
-        if (now < 0 || now > left) {
+    int64_t size = compute_size(r, ADD, x->dims[axis], (int64_t)parts - 1);
+    size = compute_size(r, DIV, size, (int64_t)parts);
+    for (size_t i = 0; i < parts && !r->failed; i++) {
+        int64_t left = compute_size(r, SUB, x->dims[axis], at);
+        bool last = i + 1 == parts, late = is_late(left) || is_late(size);
+        int64_t now = given ? sizes[i] : last || (!late && size > left) ? left : size;
+        if (now < 0 || (!is_late(now) && !late && now > left)) {
             fail(r, "parts of %lld of a size of %lld", (long long)now, (long long)x->dims[axis]);
             return;
         }
         set_output(c, i, slice_axis(r, x, axis, at, now, 1));
-        at += now;
+        at = compute_size(r, ADD, at, now);
     }
 }
 
 static int64_t limit(int64_t x, int64_t low, int64_t high)
 {
     return x < low ? low : x > high ? high : x;
+}
+
+// An end of a slice that may count from the end of an axis, or be beyond it. One that is late has to be
+// within, which is checked when it is known.
+static int64_t find_end(struct recording *r, int64_t end, int64_t size, bool backwards)
+{
+    if (is_late(end))
+        return end;
+    if (end < -INT32_MAX)
+        return backwards ? -1 : 0;
+    if (end < 0)
+        return compute_size(r, SUB, size, backwards ? -end : compute_size(r, MIN, size, -end));
+    return compute_size(r, MIN, backwards ? compute_size(r, SUB, size, 1) : size,
+                        end < INT32_MAX ? end : INT32_MAX);
 }
 
 void record_slice(struct call *c)
@@ -264,13 +316,19 @@ void record_slice(struct call *c)
             fail(r, "a step of %lld", (long long)step);
             return;
         }
-        int64_t size = x->dims[axis], start = starts[i] < 0 ? starts[i] + size : starts[i];
-        int64_t end = ends[i] < 0 ? ends[i] + size : ends[i];
-        start = limit(start, 0, step < 0 ? size - 1 : size);
-        end = limit(end, step < 0 ? -1 : 0, size);
-        int64_t span = step < 0 ? start - end : end - start, width = step < 0 ? -step : step;
+        int64_t size = x->dims[axis], width = step < 0 ? -step : step, start, span;
+        if (is_late(size) || is_late(starts[i]) || is_late(ends[i])) {
+            start = find_end(r, starts[i], size, step < 0);
+            span = step < 0 ? compute_size(r, SUB, start, find_end(r, ends[i], size, true))
+                            : compute_size(r, SUB, find_end(r, ends[i], size, false), start);
+        } else {
+            int64_t end = ends[i] < 0 ? ends[i] + size : ends[i];
+            start = limit(starts[i] < 0 ? starts[i] + size : starts[i], 0, step < 0 ? size - 1 : size);
+            end = limit(end, step < 0 ? -1 : 0, size);
+            span = step < 0 ? start - end : end - start;
+        }
         first[axis] = start;
-        sizes[axis] = span > 0 ? (span - 1) / width + 1 : 0;
+        sizes[axis] = span > 0 ? compute_size(r, DIV, compute_size(r, ADD, span, width - 1), width) : 0;
         step_of[axis] = sizes[axis] > 1 ? step : 1;
     }
     set_output(c, 0, slice(r, x, first, sizes, step_of));
@@ -310,11 +368,15 @@ void record_tile(struct call *c)
 static struct tensor *pad_by_indices(struct recording *r, struct tensor *x, const int64_t *before,
                                      const int64_t *after, bool wrap)
 {
+    for (size_t i = 0; x && i < x->rank; i++)
+        if (is_late(x->dims[i]) && (before[i] || after[i]))
+            return wrap ? fail(r, "a size that is not known cannot be wrapped")
+                        : pad(r, x, before, after, WNNPaddingMode_Reflection, 0);
     for (size_t axis = 0; x && axis < x->rank; axis++) {
+        if (before[axis] == 0 && after[axis] == 0) // also where its size is not known
+            continue;
         int64_t size = x->dims[axis], total = size + before[axis] + after[axis],
                 period = wrap ? size : 2 * size - 2;
-        if (before[axis] == 0 && after[axis] == 0)
-            continue;
         if (total < 0 || size == 0)
             return fail(r, "padding of nothing");
         struct tensor *indices = make_known(r, ONNX_INT64, 1, &total);

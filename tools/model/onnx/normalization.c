@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <string.h>
@@ -96,7 +97,8 @@ void record_instance_normalization(struct call *c)
         fail(r, "an input of rank %zu", x->rank);
         return;
     }
-    int64_t dims[4] = {x->dims[0], x->dims[1], product(x->dims + 2, x->rank - 2), 1};
+    int64_t dims[4] = {x->dims[0], x->dims[1], x->rank == 4 ? 0 : size_product(r, x->dims + 2, x->rank - 2),
+                       1};
     if (x->rank == 4)
         memcpy(dims, x->dims, sizeof dims);
     WNNInstanceNormalizationOptions options = WNN_INSTANCE_NORMALIZATION_OPTIONS_INIT;
@@ -214,9 +216,11 @@ static struct tensor *normalize_groups(struct recording *r, struct tensor *x, in
 {
     if (!x || r->failed)
         return NULL;
-    if (x->rank < 3 || groups < 1 || x->dims[1] % groups || count_elements(x) == 0)
+    if (x->rank < 3 || groups < 1 || is_late(x->dims[1]) || x->dims[1] % groups || count_elements(x) == 0)
         return fail(r, "%lld groups of channels", (long long)groups);
-    const int64_t dims[] = {x->dims[0] * groups, count_elements(x) / (x->dims[0] * groups)};
+    const int64_t dims[] = {
+        compute_size(r, MUL, x->dims[0], groups),
+        compute_size(r, MUL, x->dims[1] / groups, size_product(r, x->dims + 2, x->rank - 2))};
     struct tensor *more[2] = {scale, bias},
                   *y = reshape(r, normalize(r, reshape(r, x, 2, dims), 1, NULL, NULL, epsilon), x->rank,
                                x->dims);
@@ -362,7 +366,7 @@ static struct tensor *softmax_over(struct recording *r, enum softmax_kind kind, 
         return NULL;
     if (!flattens || axis + 1 == x->rank)
         return apply_softmax(r, kind, x, axis);
-    const int64_t flat[] = {product(x->dims, axis), product(x->dims + axis, x->rank - axis)};
+    const int64_t flat[] = {size_product(r, x->dims, axis), size_product(r, x->dims + axis, x->rank - axis)};
     return reshape(r, apply_softmax(r, kind, reshape(r, x, 2, flat), 1), x->rank, x->dims);
 }
 

@@ -121,5 +121,6 @@ static void *open_onnx(struct model_source *source, struct model_memory *memory,
 const struct model_format wnn_format_onnx = {.format = WNNModelFormat_ONNX,
                                              .name = "ONNX",
                                              .recognize = wnn_onnx_recognize,
+                                             .find_weights = wnn_onnx_find_weights,
                                              .open = open_onnx,
                                              .record = wnn_onnx_record};

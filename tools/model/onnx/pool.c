@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pools of ONNX, of one to three spatial axes.
+#include "tools/model/late.h"
 #include "tools/model/onnx/window.h"
 
 #include <math.h>
@@ -24,6 +25,8 @@ static struct tensor *pool_2d(struct recording *r, enum pool op, struct tensor *
 {
     struct plane_lists lists = lists_of(w);
     WNNPool2dOptions options = WNN_POOL2D_OPTIONS_INIT;
+    if (w->rounds_up)
+        options.roundingType = WNNRoundingType_Ceil;
     options.label = label_of(r);
     options.windowDimensions = (WNNUint32List){lists.kernel, 2};
     options.padding = (WNNUint32List){lists.padding, 4};
@@ -42,7 +45,8 @@ static struct tensor *pool_3d(struct recording *r, enum pool op, struct tensor *
                                                 {w->strides[0], 1},
                                                 {w->dilations[0], 1},
                                                 {w->before[0], 0},
-                                                {w->after[0], 0}};
+                                                {w->after[0], 0},
+                                                false};
     int64_t n = x->dims[0], channels = x->dims[1];
     int64_t folded[4] = {n, channels * x->dims[2], x->dims[3], x->dims[4]};
     struct tensor *y = pool_2d(r, op, reshape(r, x, 4, folded), &plane);
@@ -67,9 +71,18 @@ static struct tensor *pool(struct recording *r, enum pool op, struct tensor *x, 
 
 // Makes the padding at the end what the last window reaches, so that rounding down gives the number of
 // windows that ONNX wants. Padding counts for nothing in WebNN, so nothing else changes.
-static void fit_windows(const struct tensor *x, struct window *w, bool ceiling)
+//
+// Of a size that is not known, WebNN counts the windows, which are the same if none can begin in the padding
+// at the end.
+static void fit_windows(struct recording *r, const struct tensor *x, struct window *w, bool ceiling)
 {
+    bool late = !knows_shape(x);
+    w->rounds_up = late && ceiling;
     for (size_t i = 0; i < w->count; i++) {
+        if (late && ceiling && w->strides[i] + w->after[i] > extent(w, i))
+            fail(r, "how many windows there are of a size that is not known, rounded up");
+        if (late)
+            continue;
         int64_t size = x->dims[2 + i], stride = w->strides[i], windows = count_windows(x, w, i);
         int64_t span = size + w->before[i] + w->after[i] - extent(w, i);
         if (ceiling && span % stride && windows * stride < size + w->before[i])
@@ -187,11 +200,15 @@ static struct tensor *pool_windows(struct call *c, enum pool op, struct tensor *
     struct window w;
     if (!check_sizes(c->r, x, "the input", 3, 5) || !read_window(c, x, NULL, &w) || !read_pads(c, x, &w))
         return NULL;
+    if (!knows_shape(x) && (x->rank == 5 || indices || is_late(x->dims[1])))
+        return fail(c->r, "sizes that are not known of a volume, of channels, or with indices");
     int64_t after[3] = {w.after[0], w.after[1], w.after[2]};
-    fit_windows(x, &w, get_int(c, "ceil_mode", 0) != 0 && find_automatic(c) == NOTSET);
+    fit_windows(c->r, x, &w, get_int(c, "ceil_mode", 0) != 0 && find_automatic(c) == NOTSET);
     if (indices)
         *indices = max_indices(c, x, &w);
     // What rounding up adds to the padding never counts.
+    if (w.rounds_up && op == POOL_AVERAGE && get_int(c, "count_include_pad", 0))
+        return fail(c->r, "padding that counts, of a size that is not known, rounded up");
     if (op == POOL_AVERAGE && get_int(c, "count_include_pad", 0))
         x = pad_window(c->r, x, &w, after);
     return op == POOL_LP ? pool_lp(c, x, &w) : pool(c->r, op, x, &w);

@@ -142,7 +142,7 @@ void record_gemm(struct call *c)
 // Sums of products by a formula
 // ---------------------------------------------------------------------------------------------------------------
 
-#define ELLIPSIS 'A' // the first of its axes: capital letters B, C ... follow, counted from the last
+#define ELLIPSIS 1 // the last of its axes; those before it are 2, 3 ..., which are no letters
 
 struct formula {
     char axes[64][MAX_RANK + 1]; // of each operand
@@ -163,6 +163,11 @@ static void add_letter(char *text, char letter)
     text[length + 1] = 0;
 }
 
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 static bool parse_operand(struct recording *r, const char *text, size_t length, size_t rank, char *axes)
 {
     size_t letters = 0, at = 0;
@@ -176,8 +181,8 @@ static bool parse_operand(struct recording *r, const char *text, size_t length, 
                 axes[at++] = (char)(ELLIPSIS + k);
             i += 2;
             letters = rank;
-        } else if (text[i] < 'a' || text[i] > 'z' || at >= MAX_RANK) {
-            return fail(r, "the equation has letters beyond a to z, or too many");
+        } else if (!is_letter(text[i]) || at >= MAX_RANK) {
+            return fail(r, "the equation has what is no letter of a to z and A to Z, or too many");
         } else {
             axes[at++] = text[i];
         }
@@ -215,7 +220,7 @@ static bool parse_formula(struct call *c, struct formula *f)
     for (size_t i = 0; i < f->operands; i++)
         for (const char *a = f->axes[i]; *a; a++) {
             seen[(int)*a]++;
-            if (*a < 'a' && (size_t)(*a - ELLIPSIS) + 1 > dots)
+            if (!is_letter(*a) && (size_t)(*a - ELLIPSIS) + 1 > dots)
                 dots = (size_t)(*a - ELLIPSIS) + 1;
         }
     for (size_t k = dots; k-- > 0;)
@@ -235,8 +240,8 @@ static bool parse_formula(struct call *c, struct formula *f)
                 return fail(c->r, "the result has an axis that no operand has, or one twice");
         return true;
     }
-    for (int letter = 'a'; letter <= 'z'; letter++)
-        if (seen[letter] == 1)
+    for (int letter = 'A'; letter <= 'z'; letter++)
+        if (is_letter((char)letter) && seen[letter] == 1)
             all[count++] = (char)letter;
     if (count > MAX_RANK)
         return fail(c->r, "a result of rank %zu", count);

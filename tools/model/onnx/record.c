@@ -3,6 +3,7 @@
 
 #include "lib/text.h"
 #include "tools/model/inputs.h"
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <stdio.h>
@@ -118,21 +119,49 @@ static bool find_inputs(struct call *c, struct scope *scope)
 
 static void record_function(struct call *c, const struct onnx_function *function);
 
-static void check_and_record(struct call *c)
+// Whether all that the operator is given is known that it has to know; false: an error.
+static bool knows_enough(struct call *c, const struct onnx_operator *op)
+{
+    char name[120];
+    for (size_t i = 0; c->r->late && !op->late && i < c->input_count; i++) {
+        const struct tensor *t = input(c, i);
+        for (size_t k = 0; t && k < t->rank; k++)
+            if (is_late(t->dims[k]))
+                return fail(c->r,
+                            "it is not recorded without the size of dimension %zu of input %zu; give "
+                            "\"%s\" a value",
+                            k, i, late_name(c->r, t->dims[k], name));
+        if (t && has_late_elements(t))
+            return fail(c->r, "it is not recorded without the sizes that input %zu was computed of", i);
+    }
+    return true;
+}
+
+// What a node is: a function of the model, or an operator. Neither: an error, whatever its inputs are.
+struct kind {
+    const struct onnx_function *function;
+    const struct onnx_operator *op;
+};
+
+static bool find_kind(struct call *c, struct kind *kind)
 {
     char domain[80];
-    wnn_model_print(domain, sizeof domain, c->node->domain);
-    const struct onnx_function *function =
-        wnn_onnx_function(c->scope->document->file, c->node->domain, c->node->operation);
-    if (function) {
-        record_function(c, function);
-        return;
-    }
-    const struct onnx_operator *op = wnn_onnx_operator(c->node->domain, c->node->operation);
-    if (!op) {
-        const char *reason = wnn_onnx_refusal(c->node->operation);
-        fail(c->r, "the operator%s%s is not supported%s%s", domain[0] ? " of " : "", domain,
-             reason ? ": " : "", reason ? reason : "");
+    const struct onnx_node *node = c->node;
+    kind->function = wnn_onnx_function(c->scope->document->file, node->domain, node->operation);
+    kind->op = kind->function ? NULL : wnn_onnx_operator(node->domain, node->operation);
+    if (kind->function || kind->op)
+        return true;
+    const char *reason = wnn_onnx_refusal(node->operation);
+    wnn_model_print(domain, sizeof domain, node->domain);
+    return fail(c->r, "the operator%s%s is not supported%s%s", domain[0] ? " of " : "", domain,
+                reason ? ": " : "", reason ? reason : "");
+}
+
+static void check_and_record(struct call *c, const struct kind *kind)
+{
+    const struct onnx_operator *op = kind->op;
+    if (kind->function) {
+        record_function(c, kind->function);
         return;
     }
     if (c->input_count > op->most) {
@@ -145,7 +174,8 @@ static void check_and_record(struct call *c)
             return;
         }
     c->parameter = op->parameter;
-    op->record(c);
+    if (knows_enough(c, op))
+        op->record(c);
 }
 
 // Many nodes have no name but those of their outputs.
@@ -171,16 +201,17 @@ static bool record_node(struct recording *r, struct scope *scope, const struct o
     struct bytes label = r->label;
     r->label = name_of(node);
     bool good = call.inputs && call.outputs, silent = false;
+    struct kind kind;
     document->bytes += node->size;
     if (!good || ++document->node_count > MAX_NODES || document->bytes > MAX_BYTES)
         fail(r,
              good ? "more than %d nodes, or 4 GiB of them, are recorded, loops unrolled"
                   : "there is not enough memory",
              MAX_NODES);
-    else if (!find_inputs(&call, scope))
+    else if (find_kind(&call, &kind) && !find_inputs(&call, scope))
         silent = true;
     else if (!r->failed)
-        check_and_record(&call);
+        check_and_record(&call, &kind);
     for (size_t i = 0; !r->failed && !silent && i < call.output_count; i++)
         if (node->outputs.items[i].size && !call.outputs[i])
             fail(r, "its output %zu is not supported", i);
@@ -363,6 +394,7 @@ bool wnn_onnx_record(void *opened, struct model_record *record)
     *r = (struct recording){.memory = &memory,
                             .builder = record->builder,
                             .narrow = record->options->narrow,
+                            .late = record->options->nameDimensions,
                             .source = record->source};
     bool good = open_scope(r, &scope, graph);
     if (!good)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 static double count_of(const struct tensor *t, size_t count, const size_t *axes)
@@ -44,7 +45,7 @@ void record_reduce(struct call *c)
     enum reduction op = (enum reduction)c->parameter;
     if (x->type == ONNX_BOOL) // the largest of truths is their disjunction
         set_output(c, 0, cast(r, reduce(r, op, cast(r, x, ONNX_UINT8), count, axes, keep), ONNX_BOOL));
-    else if (op == MEAN && is_integer(x->type) && !is_byte(x->type))
+    else if (op == MEAN && is_integer(x->type) && !is_byte(x->type) && knows_shape(x))
         set_output(c, 0, with_number(r, DIV, reduce(r, SUM, x, count, axes, keep), count_of(x, count, axes)));
     else if (is_integer(x->type) && (op == L2 || op == LOG_SUM || op == LOG_SUM_EXP || op == MEAN))
         set_output(c, 0, cast(r, reduce(r, op, cast(r, x, ONNX_FLOAT), count, axes, keep), x->type));
@@ -80,6 +81,10 @@ void record_arg(struct call *c)
     bool keep = get_int(c, "keepdims", 1) != 0, last = get_int(c, "select_last_index", 0) != 0;
     if (!find_axis(r, get_int(c, "axis", 0), x->rank, &axis))
         return;
+    if (last && is_late(x->dims[axis])) {
+        fail(r, "the last index of a size that is not known");
+        return;
+    }
     struct tensor *from = last ? slice_axis(r, x, axis, x->dims[axis] - 1, x->dims[axis], -1) : x;
     struct tensor *at = arg_max(r, from, axis, c->parameter == 1, keep);
     set_output(c, 0, last ? number_with(r, SUB, (double)(x->dims[axis] - 1), at) : at);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What Resize and Upsample of ONNX ask for; tools/model/resize.c does it.
+#include "tools/model/late.h"
 #include "tools/model/onnx/window.h"
 #include "tools/model/resize.h"
 
@@ -190,10 +191,70 @@ static bool read_resize(struct call *c, const struct tensor *x, struct resize *z
     return scaled || read_sizes(c, z, count, axes, sizes);
 }
 
+// How many times larger an axis becomes; 0: it is not known, or no whole number.
+static int64_t times_of(struct call *c, struct tensor *x, size_t i, size_t axis, bool older)
+{
+    struct tensor *scales = input(c, older ? 1 : 2), *sizes = older ? NULL : input(c, 3);
+    if (scales && is_known(c->r, scales) && scales->reals && (int64_t)i < count_elements(scales)) {
+        double scale = known_number(scales, (int64_t)i);
+        return scale >= 1 && scale <= 64 && scale == floor(scale) ? (int64_t)scale : 0;
+    }
+    if (sizes && is_known(c->r, sizes) && sizes->ints && (int64_t)i < count_elements(sizes))
+        for (int64_t times = 1; times <= 64; times++)
+            if (compute_size(c->r, MUL, x->dims[axis], times) == sizes->ints[i])
+                return times;
+    return 0;
+}
+
+// Whether WebNN takes the elements at the same places as ONNX when both sizes of an image become so many
+// times larger.
+static bool is_plain(const struct resize *z)
+{
+    bool half = z->coordinates == HALF_PIXEL || z->coordinates == PYTORCH_HALF_PIXEL;
+    if (z->mode == LINEAR)
+        return half;
+    return z->mode == NEAREST && ((half && (z->rounding == PREFER_FLOOR || z->rounding == PREFER_CEIL)) ||
+                                  (z->coordinates == ASYMMETRIC && z->rounding == ROUND_FLOOR));
+}
+
+// An image of a size that is not known, a whole number of times larger.
+static void record_enlarged(struct call *c, struct tensor *x, bool upsample)
+{
+    struct recording *r = c->r;
+    struct resize z;
+    size_t axes[MAX_RANK];
+    int64_t times[4] = {1, 1, 1, 1};
+    read_modes(c, &z, upsample);
+    size_t count = read_axes(c, x, axes);
+    if (x->rank != 4 || !is_plain(&z) || !is_real(x->type) || is_late(x->dims[1])) {
+        fail(r, "a size that is not known is only resized by whole numbers, as an image");
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        times[axes[i]] = times_of(c, x, i, axes[i], upsample || z.oldest);
+    if (times[0] != 1 || times[1] != 1 || times[2] == 0 || times[3] == 0) {
+        fail(r, "a size that is not known is not made a whole number of times larger");
+        return;
+    }
+    float scales[2] = {(float)times[2], (float)times[3]};
+    WNNResample2dOptions options = WNN_RESAMPLE2D_OPTIONS_INIT;
+    options.label = label_of(r);
+    options.mode = z.mode == NEAREST ? WNNInterpolationMode_NearestNeighbor : WNNInterpolationMode_Linear;
+    options.scales = (WNNFloat32List){scales, 2};
+    options.axes = (WNNUint32List){(uint32_t[]){2, 3}, 2};
+    WNNOperand operand = operand_of(r, x);
+    if (operand)
+        set_output(c, 0, make_operand(r, x->type, wnnGraphBuilderResample2d(r->builder, operand, &options)));
+}
+
 void record_resize(struct call *c)
 {
     struct tensor *x = input(c, 0);
     struct resize z;
+    if (!knows_shape(x)) {
+        record_enlarged(c, x, c->parameter == 1);
+        return;
+    }
     if (check_sizes(c->r, x, "the input", 1, MAX_RANK) && read_resize(c, x, &z, c->parameter == 1))
         set_output(c, 0, resize(c->r, &z, x));
 }

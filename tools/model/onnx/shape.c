@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operators whose results are known when the graph is recorded.
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <math.h>
@@ -48,7 +49,10 @@ void record_shape(struct call *c)
     struct tensor *x = input(c, 0);
     int64_t rank = (int64_t)x->rank, start = get_int(c, "start", 0), end = get_int(c, "end", rank);
     if (c->parameter) {
-        set_output(c, 0, make_number(c->r, ONNX_INT64, (double)count_elements(x)));
+        struct tensor *count = make_number(c->r, ONNX_INT64, 0);
+        if (count)
+            count->ints[0] = size_product(c->r, x->dims, x->rank);
+        set_output(c, 0, count);
         return;
     }
     start += start < 0 ? rank : 0;
@@ -94,6 +98,21 @@ void record_constant_of_shape(struct call *c)
         set_output(c, 0, expand(r, value, count, dims));
 }
 
+// The numbers of one more element of a sum of ones each, in steps from a start.
+static struct tensor *count_up(struct recording *r, struct tensor *start, struct tensor *limit,
+                               struct tensor *step)
+{
+    int64_t by = step ? known_integer(step, 0) : 1, one = 1;
+    if (!start->ints || by < 1 || is_late(by))
+        return fail(r, "a range to a size that is not known, of %s or in steps less than 1",
+                    type_name(start->type));
+    int64_t span = compute_size(r, SUB, limit->ints[0], start->ints[0]);
+    int64_t count = compute_size(r, DIV, compute_size(r, ADD, span, by - 1), by);
+    struct tensor *ones = expand(r, make_filled(r, ONNX_INT64, 1, &one, 1), 1, &count);
+    struct tensor *places = with_number(r, MUL, cumulative_sum(r, ones, 0, true, false), (double)by);
+    return cast(r, binary(r, ADD, places, cast(r, reshape(r, start, 0, NULL), ONNX_INT64)), start->type);
+}
+
 void record_range(struct call *c)
 {
     struct recording *r = c->r;
@@ -101,6 +120,10 @@ void record_range(struct call *c)
         if (!require_known(r, input(c, i), "a bound of the range") || count_elements(input(c, i)) != 1)
             return;
     struct tensor *start = input(c, 0);
+    if (has_late_elements(start) || has_late_elements(input(c, 1))) {
+        set_output(c, 0, count_up(r, start, input(c, 1), input(c, 2)));
+        return;
+    }
     double first = known_number(start, 0), step = input(c, 2) ? known_number(input(c, 2), 0) : 1;
     double count = ceil((known_number(input(c, 1), 0) - first) / step);
     if (!(fabs(count) <= MAX_RANGE)) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/model/onnx/window.h"
 
+#include "tools/model/late.h"
+
 int64_t within(int64_t value, int64_t low, int64_t high)
 {
     return value < low ? low : value > high ? high : value;
@@ -45,9 +47,16 @@ bool check_sizes(struct recording *r, const struct tensor *t, const char *what, 
     if (t->rank < least || t->rank > most)
         return fail(r, "%s has a rank of %zu, not %zu to %zu", what, t->rank, least, most);
     for (size_t i = 0; i < t->rank; i++)
-        if (t->dims[i] < 1 || t->dims[i] > LARGEST)
+        if (!is_late(t->dims[i]) && (t->dims[i] < 1 || t->dims[i] > LARGEST))
             return fail(r, "%s has a dimension of size %lld", what, (long long)t->dims[i]);
     return true;
+}
+
+bool check_known_sizes(struct recording *r, const struct tensor *t, const char *what, size_t least,
+                       size_t most)
+{
+    return check_sizes(r, t, what, least, most) &&
+           (knows_shape(t) || fail(r, "%s has a size that is not known", what));
 }
 
 int64_t extent(const struct window *w, size_t i)
@@ -76,8 +85,13 @@ bool read_window(const struct call *c, const struct tensor *x, const int64_t *ke
 }
 
 // As much padding as makes the output ceil(input / stride) large.
-static void pad_same(struct window *w, size_t i, int64_t size, bool more_before)
+static void pad_same(struct recording *r, struct window *w, size_t i, int64_t size, bool more_before)
 {
+    if (is_late(size) && w->strides[i] != 1) {
+        fail(r, "padding for strides of %lld depends on a size that is not known", (long long)w->strides[i]);
+        return;
+    }
+    size = is_late(size) ? 1 : size; // which makes no difference to strides of 1
     int64_t steps = (size - 1) / w->strides[i], total = steps * w->strides[i] + extent(w, i) - size;
     total = total < 0 ? 0 : total;
     w->before[i] = more_before ? total - total / 2 : total / 2;
@@ -94,8 +108,8 @@ bool read_pads(const struct call *c, const struct tensor *x, struct window *w)
         w->before[i] = pads[i];
         w->after[i] = pads[w->count + i];
         if (automatic == SAME_UPPER || automatic == SAME_LOWER)
-            pad_same(w, i, x->dims[2 + i], automatic == SAME_LOWER);
-        if (x->dims[2 + i] + w->before[i] + w->after[i] < extent(w, i))
+            pad_same(c->r, w, i, x->dims[2 + i], automatic == SAME_LOWER);
+        if (!is_late(x->dims[2 + i]) && x->dims[2 + i] + w->before[i] + w->after[i] < extent(w, i))
             return fail(c->r, "a window of %lld elements on a size of %lld with padding",
                         (long long)extent(w, i), (long long)(x->dims[2 + i] + w->before[i] + w->after[i]));
     }
@@ -109,7 +123,7 @@ int64_t count_windows(const struct tensor *x, const struct window *w, size_t i)
 
 struct window last_two(const struct window *w)
 {
-    struct window plane = {2, {1, 1}, {1, 1}, {1, 1}, {0}, {0}};
+    struct window plane = {2, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, w->rounds_up};
     for (size_t i = w->count > 2 ? w->count - 2 : 0; i < w->count; i++) {
         size_t to = i + 2 - w->count;
         plane.kernel[to] = w->kernel[i];

@@ -21,6 +21,7 @@ enum automatic {
 struct window {
     size_t count; // of spatial axes
     int64_t kernel[3], strides[3], dilations[3], before[3], after[3];
+    bool rounds_up; // the number of windows of a pool, which WebNN counts
 };
 
 // Options of an operator on planes, as WebNN wants them.
@@ -35,8 +36,11 @@ enum automatic find_automatic(const struct call *c);
 // A list with a number for each axis, or all `otherwise`; false: an error.
 bool read_numbers(const struct call *c, const char *name, size_t count, int64_t least, int64_t otherwise,
                   int64_t *values);
-// Whether a tensor has a rank of `least` to `most`, and sizes that can be computed with; false: an error.
+// Whether a tensor has a rank of `least` to `most`, and sizes that can be computed with, or are late; false:
+// an error.
 bool check_sizes(struct recording *r, const struct tensor *t, const char *what, size_t least, size_t most);
+bool check_known_sizes(struct recording *r, const struct tensor *t, const char *what, size_t least,
+                       size_t most); // none is late
 // `kernel`: the sizes that weights have, or NULL: they are an attribute. False: an error.
 bool read_window(const struct call *c, const struct tensor *x, const int64_t *kernel, struct window *w);
 bool read_pads(const struct call *c, const struct tensor *x, struct window *w);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/model/tflite/file.h"
 
+#include "tools/model/source.h"
 #include "tools/model/tensor.h"
 
 static const char no_memory[] = "the file needs more memory than there is for it";
@@ -35,6 +36,28 @@ struct bytes wnn_tflite_buffer(struct tflite_file *file, int64_t index)
         return (struct bytes){NULL, 0};
     }
     return (struct bytes){bytes.data + offset, (size_t)size};
+}
+
+// Several items may be one: no more than so many tensors are looked at, and others are copied.
+#define MAX_LOOKED_AT 1000000u
+
+void wnn_tflite_find_weights(struct bytes bytes, struct byte_runs *runs)
+{
+    struct tflite_file file = {.buffer = {bytes, NULL}};
+    file.model = wnn_flatbuffer_root(&file.buffer);
+    struct flatbuffer_vector graphs = wnn_flatbuffer_vector(&file.model, 2, 4);
+    unsigned left = MAX_LOOKED_AT;
+    for (size_t i = 0; i < graphs.count && left && !file.buffer.fault; i++) {
+        left--;
+        struct flatbuffer_table graph = wnn_flatbuffer_item(&graphs, i);
+        struct flatbuffer_vector tensors = wnn_flatbuffer_vector(&graph, 0, 4);
+        for (size_t k = 0; k < tensors.count && left && !file.buffer.fault; k++, left--) {
+            struct flatbuffer_table tensor = wnn_flatbuffer_item(&tensors, k);
+            int64_t buffer = wnn_flatbuffer_number(&tensor, 2, FLATBUFFER_UINT32, 0);
+            if (buffer)
+                wnn_add_run(runs, bytes, wnn_tflite_buffer(&file, buffer));
+        }
+    }
 }
 
 static int64_t element_type(int64_t type)

@@ -84,6 +84,10 @@ struct tflite_file {
 // Whether the bytes begin as such a file does.
 bool wnn_tflite_recognize(struct bytes bytes);
 
+// Tells the buffers, which wnn_tflite_open() does not read (wnn_source_copy_description).
+struct byte_runs;
+void wnn_tflite_find_weights(struct bytes bytes, struct byte_runs *runs);
+
 // Reads a file, which has to stay where it is, as has the memory. NULL, or what is wrong with it, as static
 // text.
 const char *wnn_tflite_open(struct bytes bytes, struct model_memory *memory, struct tflite_file *file);

@@ -214,5 +214,6 @@ static void *open_tflite(struct model_source *source, struct model_memory *memor
 const struct model_format wnn_format_tflite = {.format = WNNModelFormat_TensorFlowLite,
                                                .name = "TensorFlow Lite",
                                                .recognize = wnn_tflite_recognize,
+                                               .find_weights = wnn_tflite_find_weights,
                                                .open = open_tflite,
                                                .record = wnn_tflite_record};

@@ -378,9 +378,15 @@ static char *header_text(const struct safetensors_item *items, size_t count)
     return text;
 }
 
+// With spaces behind it, so that what follows is aligned.
+static size_t padded_length(const char *header)
+{
+    return (strlen(header) + 8 + 63) / 64 * 64 - 8;
+}
+
 static bool write_file(FILE *file, const char *header, const struct safetensors_item *items, size_t count)
 {
-    size_t length = strlen(header), padded = (length + 8 + 63) / 64 * 64 - 8;
+    size_t length = strlen(header), padded = padded_length(header);
     unsigned char prefix[8];
     for (unsigned i = 0; i < 8; i++)
         prefix[i] = (unsigned char)((uint64_t)padded >> (8 * i));
@@ -401,7 +407,11 @@ bool safetensors_write(const char *path, const struct safetensors_item *items, s
     char *header = header_text(items, count);
     if (!header)
         return wnn_fail_memory(error);
-    bool good = output_begin(&output, path, error);
+    bool good = padded_length(header) <= MAX_WEIGHTS_HEADER ||
+                wnn_fail(error, WNNStatus_NotSupportedError,
+                         "%s: the header has %zu bytes; no more than %zu are read", path,
+                         padded_length(header), MAX_WEIGHTS_HEADER);
+    good = good && output_begin(&output, path, error);
     if (good) {
         bool written = write_file(output.file, header, items, count) ||
                        wnn_fail(error, WNNStatus_UnknownError, "%s: %s", path, strerror(errno));

@@ -216,6 +216,15 @@ char *webnn_weights_beside(const char *path)
     return result;
 }
 
+// Whether weights may lie beside it: what is in memory has a path of the program's choice, which is that of a
+// file only if it looks like one.
+static bool has_place(const struct model_source *source)
+{
+    size_t length = strlen(source->path), ending = strlen(wnn_format_webnn.ending);
+    return !source->memory.data ||
+           (length >= ending && strcmp(source->path + length - ending, wnn_format_webnn.ending) == 0);
+}
+
 // The path of the weights, or of the list of their files where that is what there is; NULL: no memory.
 static char *find_weights(const struct model_source *source)
 {
@@ -239,8 +248,11 @@ static bool open_weights(struct webnn_file *file, struct model_source *source)
 {
     if (!file->tried) {
         file->tried = true;
-        file->weights_path = find_weights(source);
-        if (!file->weights_path)
+        bool known = source->weights_path[0] || has_place(source);
+        file->weights_path = known ? find_weights(source) : NULL;
+        if (!known)
+            wnn_fail(&file->fault, WNNStatus_UnknownError, "their file has to be named");
+        else if (!file->weights_path)
             wnn_fail_memory(&file->fault);
         else
             safetensors_open(&file->weights, source, file->weights_path, &file->fault);

@@ -3,6 +3,7 @@
 // Writing: what a builder holds, as webnn/reflection.h tells it.
 
 #include "lib/dtype.h"
+#include "tools/model/bounds.h"
 #include "tools/model/webnn/safetensors.h"
 #include "tools/model/webnn/recorder.h"
 
@@ -183,9 +184,15 @@ static bool check_outputs(struct writer *writer)
 
 static bool check_name(struct writer *writer, const char *what, size_t number, WNNStringView name)
 {
-    return can_write(wnn_string(name)) ||
+    static const WNNLimits usual = WNN_LIMITS_INIT; // of who reads it
+    size_t length = wnn_string(name).length;
+    if (!can_write(wnn_string(name)))
+        return wnn_fail(writer->error, WNNStatus_TypeError,
+                        "save: the name of %s %zu is empty, has a NUL in it or is not UTF-8", what, number);
+    return length <= usual.maxStringLength ||
            wnn_fail(writer->error, WNNStatus_TypeError,
-                    "save: the name of %s %zu is empty, has a NUL in it or is not UTF-8", what, number);
+                    "save: the name of %s %zu has %zu bytes; expected at most %u", what, number, length,
+                    usual.maxStringLength);
 }
 
 // As for building: every output has a name of its own.
@@ -549,6 +556,16 @@ static bool check_sizes(struct writer *writer)
     return true;
 }
 
+// What is too long to be read again is no use.
+static bool check_length(struct writer *writer)
+{
+    off_t length = ftello(writer->file);
+    return length <= (off_t)MAX_GRAPH_TEXT ||
+           wnn_fail(writer->error, WNNStatus_NotSupportedError,
+                    "save: the text of the graph has %lld bytes; no more than %zu are read",
+                    (long long)length, MAX_GRAPH_TEXT);
+}
+
 static bool write_all(struct writer *writer, const char *weights)
 {
     const WNNModelSaveDescriptor *descriptor = writer->descriptor;
@@ -576,7 +593,8 @@ static bool write_all(struct writer *writer, const char *weights)
     }
     fputs(" }\n}\n", writer->file);
     return !writer->error->status &&
-           (!weights || safetensors_write(weights, writer->items, writer->item_count, writer->error));
+           (!weights || (check_length(writer) &&
+                         safetensors_write(weights, writer->items, writer->item_count, writer->error)));
 }
 
 bool webnn_write(WNNGraphBuilder builder, const WNNModelSaveDescriptor *descriptor, FILE *file,

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `webnn compile`: what building a graph takes, done once.
+
+#include "tools/command.h"
+#include "tools/compiled_file.h"
+#include "tools/load.h"
+#include "tools/model/mapping.h"
+#include "tools/terminal.h"
+
+#include <webnn/compiled.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char help[] =
+    "Compiles a graph for this machine and this library, and writes it with its weights in the\n"
+    "form that kernels read. webnn run and webnn bench take such a file for GRAPH: it is\n"
+    "mapped, not read, and is ready in milliseconds. Another library or processor refuses it.\n\n"
+    "Usage: webnn compile [OPTIONS] GRAPH FILE\n\n"
+    "GRAPH is a model of ONNX or TensorFlow Lite, a .webnn file or a built-in architecture. The\n"
+    "name of FILE ends in .wnnc by convention.\n\n" SESSION_HELP "\nExamples:\n\n"
+    "  webnn compile mobilenet_v2 mobilenet.wnnc\n"
+    "  webnn run --random mobilenet.wnnc\n";
+
+static bool compile(const struct session_options *options, const char *path, const char *output,
+                    struct session *session, struct model *model, struct error *error)
+{
+    WNNGraph graph = NULL;
+    struct stat status;
+    bool good = session_open(session, options, error) && model_begin(model, session->context, error) &&
+                model_load(model, path, &options->load, error) &&
+                session_build_savable(session, model, &graph, error) &&
+                compiled_file_save(graph, output, error) && mapping_check(error);
+    if (good && stat(output, &status) == 0)
+        printf("%s: %.1f MB\n", SHOWN_STRING(output), (double)status.st_size * 1e-6);
+    wnnGraphRelease(graph);
+    return good;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct option long_options[] = {SESSION_LONG_OPTIONS, {NULL, 0, NULL, 0}};
+    struct session_options options = SESSION_OPTIONS_INIT;
+    for (int option; (option = command_option(argc, argv, long_options)) != -1;) {
+        if (option == 'h')
+            return command_help(&command_compile);
+        if (!session_option(&options, option, optarg))
+            return command_usage(&command_compile);
+    }
+    if (argc - optind != 2)
+        return command_wrong(&command_compile, argc == optind       ? "which graph?"
+                                               : argc == optind + 1 ? "to which file?"
+                                                                    : "one graph and one file at a time");
+    struct session session = {0};
+    struct model model = {.builder = NULL};
+    struct error error = {WNNStatus_Success, ""};
+    bool good = compile(&options, argv[optind], argv[optind + 1], &session, &model, &error);
+    if (model.builder)
+        model_end(&model);
+    session_close(&session);
+    return good ? CODE_GOOD : command_failed(&error);
+}
+
+const struct command command_compile = {"compile", "writes a graph as it is to be run", help, run};

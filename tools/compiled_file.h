@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled graphs in files: webnn/compiled.h.
+
+#ifndef TOOLS_COMPILED_FILE_H_
+#define TOOLS_COMPILED_FILE_H_
+
+#include "tools/session.h"
+
+// Whether a regular file of that name begins as one.
+bool compiled_file_is(const char *path);
+
+// Maps the file, which stays so as long as the graph.
+bool compiled_file_load(struct session *session, const char *path, WNNGraph *graph, struct error *error);
+
+// Writes it, in the place of a file that is there; a file that could not be written to its end is not left.
+bool compiled_file_save(WNNGraph graph, const char *path, struct error *error);
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arithmetic on sizes, of which some are not known (tools/model/late.h).
+#include "lib/text.h"
+#include "tools/model/errors.h"
+#include "tools/model/late.h"
+#include "tools/model/tensor.h"
+
+#include <stdio.h>
+
+bool knows_shape(const struct tensor *t)
+{
+    return !has_late(t->dims, t->rank);
+}
+
+bool has_late_elements(const struct tensor *t)
+{
+    return t->ints && has_late(t->ints, (size_t)count_elements(t));
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Arithmetic
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool find_size(struct recording *r, WNNSizeOperator op, uint32_t a, uint32_t b, uint32_t *result)
+{
+    WNNError error = WNN_ERROR_INIT;
+    *result = wnnGraphBuilderComputeSize(r->builder, op, a, b);
+    wnnGraphBuilderGetError(r->builder, &error);
+    wnnGraphBuilderClearError(r->builder);
+    return error.status == WNNStatus_Success;
+}
+
+struct range {
+    int64_t min, max;
+};
+
+// False: it may also be less than 0, which the builder does not tell from 0.
+static bool range_of(struct recording *r, int64_t size, struct range *range)
+{
+    WNNDimension own, next;
+    uint32_t more;
+    *range = (struct range){size, size};
+    if (!is_late(size))
+        return true;
+    if (wnnGraphBuilderGetSize(r->builder, (uint32_t)size, &own) != WNNStatus_Success)
+        return false;
+    *range = (struct range){own.minSize, own.maxSize};
+    return find_size(r, WNNSizeOperator_Add, (uint32_t)size, 1, &more) &&
+           wnnGraphBuilderGetSize(r->builder, more, &next) == WNNStatus_Success &&
+           next.minSize == own.minSize + 1;
+}
+
+// As if by hand: what is added to a size is taken away from it if it is negative.
+static bool compute_late_number(struct recording *r, enum binary op, int64_t a, int64_t b, int64_t *result)
+{
+    uint32_t size;
+    struct range range;
+    if ((op == ADD || op == SUB) && b < 0 && b >= -INT32_MAX) {
+        op = op == ADD ? SUB : ADD;
+        b = -b;
+    } else if (op == ADD && a < 0 && a >= -INT32_MAX) {
+        int64_t other = b;
+        op = SUB;
+        b = -a;
+        a = other;
+    }
+    if (!(is_late(a) || (a >= 0 && a <= INT32_MAX)) || !(is_late(b) || (b >= 0 && b <= INT32_MAX)))
+        return false;
+    // Models divide towards zero, which is down for what is never negative.
+    if (op == DIV && (is_late(b) || b == 0 || !range_of(r, a, &range)))
+        return false;
+    static const WNNSizeOperator kinds[] = {
+        [ADD] = WNNSizeOperator_Add,    [SUB] = WNNSizeOperator_Subtract, [MUL] = WNNSizeOperator_Multiply,
+        [DIV] = WNNSizeOperator_Divide, [MIN] = WNNSizeOperator_Minimum,  [MAX] = WNNSizeOperator_Maximum};
+    if ((op == MIN || op == MAX) && (!range_of(r, a, &range) || !range_of(r, b, &range)))
+        return false;
+    if (!find_size(r, kinds[op], (uint32_t)a, (uint32_t)b, &size))
+        return false;
+    *result = size > INT32_MAX ? late_size(size) : (int64_t)size;
+    return true;
+}
+
+// -1, 0 or 1 where it is certain that a is less than b, is b, or is more; 2: it is not.
+static int compare(struct recording *r, int64_t a, int64_t b)
+{
+    struct range x, y;
+    uint32_t difference;
+    if (a == b)
+        return 0;
+    if (!range_of(r, a, &x) || !range_of(r, b, &y))
+        return 2;
+    if (x.max < y.min || y.max < x.min)
+        return x.max < y.min ? -1 : 1;
+    for (int turned = 0; turned < 2; turned++, a ^= b, b ^= a, a ^= b)
+        if (size_number(a) != UINT32_MAX && size_number(b) != UINT32_MAX &&
+            find_size(r, WNNSizeOperator_Subtract, (uint32_t)a, (uint32_t)b, &difference) &&
+            difference <= INT32_MAX)
+            return difference == 0 ? 0 : turned ? -1 : 1;
+    return 2;
+}
+
+bool compute_late(struct recording *r, enum binary op, int64_t a, int64_t b, int64_t *result)
+{
+    if (op == ADD || op == SUB || op == MUL || op == DIV || op == MIN || op == MAX)
+        return compute_late_number(r, op, a, b, result);
+    int order = compare(r, a, b);
+    if (order == 2)
+        return false;
+    switch (op) {
+    case EQUAL:
+        *result = order == 0;
+        return true;
+    case GREATER:
+        *result = order > 0;
+        return true;
+    case GREATER_OR_EQUAL:
+        *result = order >= 0;
+        return true;
+    case LESSER:
+        *result = order < 0;
+        return true;
+    case LESSER_OR_EQUAL:
+        *result = order <= 0;
+        return true;
+    default:
+        return false;
+    }
+}
+
+int64_t compute_size(struct recording *r, enum binary op, int64_t a, int64_t b)
+{
+    static const char *const signs[] = {
+        [ADD] = "+", [SUB] = "-", [MUL] = "*", [DIV] = "/", [MAX] = "or", [MIN] = "or"};
+    int64_t result = 0;
+    char first[120], second[120];
+    if (r->failed)
+        return 0;
+    if (is_late(a) || is_late(b)) {
+        if (!compute_late(r, op, a, b, &result))
+            fail(r, "a size of %s %s %s, which is not known while the graph is recorded",
+                 late_name(r, a, first), signs[op], late_name(r, b, second));
+        return r->failed ? 0 : result;
+    }
+    bool overflow = op == ADD   ? __builtin_add_overflow(a, b, &result)
+                    : op == SUB ? __builtin_sub_overflow(a, b, &result)
+                    : op == MUL ? __builtin_mul_overflow(a, b, &result)
+                                : op == DIV && (b < 1 || a < 0);
+    if (overflow)
+        return fail(r, "a size of %lld %s %lld", (long long)a, signs[op], (long long)b) != NULL;
+    return op == DIV ? a / b : op == MIN ? (a < b ? a : b) : op == MAX ? (a > b ? a : b) : result;
+}
+
+int64_t size_product(struct recording *r, const int64_t *dims, size_t count)
+{
+    if (!has_late(dims, count))
+        return product(dims, count);
+    int64_t result = 1;
+    for (size_t i = 0; i < count && !r->failed; i++)
+        result = compute_size(r, MUL, result, dims[i]);
+    return result;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Elements, and text
+// ---------------------------------------------------------------------------------------------------------------
+
+// So many ones, added.
+static struct tensor *count_ones(struct recording *r, int64_t size)
+{
+    struct tensor *one = make_filled(r, TYPE_INT64, 1, &(int64_t){1}, 1);
+    return reduce_axis(r, SUM, expand(r, one, 1, &size), 0);
+}
+
+struct tensor *record_late(struct recording *r, const struct tensor *t)
+{
+    int64_t count = count_elements(t), at = 0;
+    struct tensor **parts = wnn_model_allocate(r->memory, (size_t)count, sizeof(struct tensor *));
+    size_t part_count = 0;
+    if (!parts)
+        return fail(r, "there is not enough memory");
+    while (at < count && !r->failed) {
+        int64_t end = at;
+        while (end < count && !is_late(t->ints[end]))
+            end++;
+        parts[part_count++] =
+            end > at ? make_ints(r, (size_t)(end - at), t->ints + at) : count_ones(r, t->ints[at]);
+        at = end > at ? end : at + 1;
+    }
+    return r->failed ? NULL : reshape(r, cast(r, concat(r, part_count, parts, 0), t->type), t->rank, t->dims);
+}
+
+const char *late_name(const struct recording *r, int64_t size, char buffer[120])
+{
+    WNNDimension dimension = WNN_DIMENSION_INIT;
+    if (!is_late(size)) {
+        snprintf(buffer, 120, "%lld", (long long)size);
+        return buffer;
+    }
+    wnnGraphBuilderGetSize(r->builder, (uint32_t)size, &dimension);
+    struct string name = wnn_string(dimension.name);
+    wnn_model_print(buffer, 120, (struct bytes){(const unsigned char *)name.data, name.length});
+    return name.length ? buffer : "?";
+}
