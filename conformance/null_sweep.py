@@ -38,6 +38,8 @@ VALUES = {
     'WNNOperandInfo *': '&f->operand_info', 'WNNAttributeInfo *': '&f->attribute_info',
     'const WNNSerializeDescriptor *': '&f->serialize', 'const WNNDeserializeDescriptor *': '&f->deserialize',
     'WNNDeserializedGraph *': '&f->deserialized',
+    'const WNNSaveGraphDescriptor *': '&f->save', 'const WNNLoadGraphDescriptor *': '&f->load',
+    'WNNCompiledGraphInfo *': '&f->compiled_info',
     'WNNGraphInfo *': '&f->graph_info', 'WNNNodeInfo *': 'f->node_infos',
     'const void *': 'f->floats', 'void *': 'f->floats',
     'WNNSizeOperator': 'WNNSizeOperator_Add', 'WNNDimension *': '&f->dimension',
@@ -47,7 +49,7 @@ NAMED = {'index': '0', 'operatorIndex': '0', 'byteLength': 'sizeof f->floats', '
          'timeoutNanoseconds': '0', 'axis': '0', 'splits': '2', 'steps': '2', 'hiddenSize': '2', 'a': '2', 'b': '3', 'size': '4'}
 
 # Where those do not fit: function without its wnnGraphBuilder, parameter.
-IMAGES = ['AveragePool2d', 'L2Pool2d', 'MaxPool2d', 'InstanceNormalization', 'Resample2d', 'Conv2d', 'ConvTranspose2d']
+IMAGES = ['AveragePool2d', 'L2Pool2d', 'MaxPool2d', 'InstanceNormalization', 'Resample2d', 'Resample2dDynamic', 'Conv2d', 'ConvTranspose2d']
 SPECIAL = {(op, 'input'): 'f->image' for op in IMAGES}
 SPECIAL.update({(op, 'filter'): 'f->filter' for op in ['Conv2d', 'ConvTranspose2d']})
 SPECIAL.update({('Logical' + op, name): 'f->bytes' for op in ['Not', 'And', 'Or', 'Xor'] for name in 'ab'})
@@ -64,12 +66,20 @@ SPECIAL.update({
     ('GruCell', 'weight'): 'f->weights[1]', ('GruCell', 'recurrentWeight'): 'f->weights[1]',
     ('Lstm', 'weight'): 'f->weights[2]', ('Lstm', 'recurrentWeight'): 'f->weights[2]',
     ('LstmCell', 'weight'): 'f->weights[3]', ('LstmCell', 'recurrentWeight'): 'f->weights[3]',
+    ('Range', 'start'): 'f->numbers[0]', ('Range', 'limit'): 'f->numbers[1]', ('Range', 'delta'): 'f->numbers[0]',
+    ('ReshapeDynamic', 'newShape'): 'f->sizes[2]', ('ExpandDynamic', 'newShape'): 'f->sizes[2]',
+    ('PadDynamic', 'beginningPadding'): 'f->sizes[1]', ('PadDynamic', 'endingPadding'): 'f->sizes[2]',
+    ('SliceDynamic', 'starts'): 'f->sizes[0]', ('SliceDynamic', 'sizes'): 'f->sizes[2]',
+    ('SplitDynamic', 'splits'): 'f->sizes[1]', ('TileDynamic', 'repetitions'): 'f->sizes[2]',
+    ('Unsqueeze', 'axes'): 'f->axes',
     ('RangeConstant', 'end'): 'wnnNumberInt64(4)', ('TensorConstant', 'tensor'): 'f->constant', ('wnnContextCreateConstantTensor', 'descriptor'): '&f->constant_descriptor',
     ('wnnContextWriteTensor', 'tensor'): 'f->tensor', ('Build', 'outputs'): '&f->output',
     ('CallActivation', 'call'): '&f->activation_call',
     ('wnnGraphComputeShapes', 'outputs'): '&f->output_shape', ('wnnGraphComputeShapes', 'capacity'): 'sizeof f->text',
     ('BuildSync', 'outputs'): '&f->output', ('BuildSync', 'capacity'): 'sizeof f->text',
     ('Serialize', 'capacity'): 'sizeof f->text',
+    ('wnnGraphSaveSync', 'capacity'): 'sizeof f->text', ('wnnContextLoadGraphSync', 'capacity'): 'sizeof f->text',
+    ('wnnGetCompiledGraphInfo', 'data'): 'f->compiled', ('wnnGetCompiledGraphInfo', 'byteLength'): 'f->load.bytes.byteLength',
     ('wnnContextComputeSync', 'capacity'): 'sizeof f->text', ('wnnContextReadTensorSync', 'capacity'): 'sizeof f->text',
     ('wnnEnumerateDevices', 'capacity'): '2', ('wnnGraphGetProfile', 'capacity'): '2', ('wnnGraphGetNodes', 'capacity'): '2',
 })
@@ -98,7 +108,7 @@ OPTIONAL = {('wnnCreateContext', 'descriptor'), ('wnnCreateThreadPool', 'descrip
             ('wnnEnumerateDevices', 'count'), ('wnnBudgetGetResources', 'now'), ('wnnBudgetGetResources', 'peak'),
             ('wnnGraphBuilderBuildSync', 'message'), ('wnnGraphBuilderSerialize', 'message'), ('wnnContextComputeSync', 'message'),
             ('wnnGraphComputeShapes', 'message'),
-            ('wnnContextReadTensorSync', 'message'),
+            ('wnnContextReadTensorSync', 'message'), ('wnnGraphSaveSync', 'message'), ('wnnContextLoadGraphSync', 'message'),
             ('WNNContextDescriptor', 'allocator'), ('WNNContextDescriptor', 'parallelFor'),
             ('WNNContextDescriptor', 'cache'), ('WNNContextDescriptor', 'limits'), ('WNNExternalBytes', 'release')}
 # What one function needs and another has no use for.

@@ -29,6 +29,7 @@ static const char usage[] =
     "  --refuse-empty         dimensions of size 0 are refused, as the published text does\n"
     "  --tensors              compute by dispatch()\n"
     "  --serialized           build what a second builder reads of the first one's bytes\n"
+    "  --compiled             run what is loaded of the graph that was built and saved\n"
     "  --threads=N            compute threads; default: one per processor\n"
     "  --without-pass=NAME    leave a pass of the compiler out; may be repeated\n"
     "  --passes               only name the passes\n";
@@ -341,6 +342,7 @@ static bool read_options(struct program *program, int count, char **arguments)
         {"refuse-empty", no_argument, NULL, 'e'},
         {"tensors", no_argument, NULL, 'm'},
         {"serialized", no_argument, NULL, 'z'},
+        {"compiled", no_argument, NULL, 'c'},
         {"threads", required_argument, NULL, 't'},
         {"without-pass", required_argument, NULL, 'p'},
         {"passes", no_argument, NULL, 'l'},
@@ -372,6 +374,9 @@ static bool read_options(struct program *program, int count, char **arguments)
             break;
         case 'z':
             program->subject.serialized = true;
+            break;
+        case 'c':
+            program->subject.compiled = true;
             break;
         case 's':
             program->strict_numerics = true;

@@ -29,9 +29,9 @@ static WNNStatus refer(const WNNRecordedOperand *constant, WNNConstantReference 
     return WNNStatus_Success;
 }
 
-static WNNStatus add(const void *data, size_t size, uint64_t rest, void *userdata1, void *userdata2)
+WNNStatus wnn_serialized_add(const void *data, size_t size, uint64_t rest, void *userdata1, void *userdata2)
 {
-    struct serialized *to = ((struct writing *)userdata1)->to;
+    struct serialized *to = userdata1;
     (void)userdata2;
     if (to->size + size + rest > to->capacity) {
         to->capacity = to->size + size + rest;
@@ -42,6 +42,11 @@ static WNNStatus add(const void *data, size_t size, uint64_t rest, void *userdat
     memcpy(to->data + to->size, data, size);
     to->size += size;
     return WNNStatus_Success;
+}
+
+static WNNStatus add(const void *data, size_t size, uint64_t rest, void *userdata1, void *userdata2)
+{
+    return wnn_serialized_add(data, size, rest, ((struct writing *)userdata1)->to, userdata2);
 }
 
 WNNStatus wnn_serialize(WNNGraphBuilder builder, size_t output_count, const WNNNamedOperand *outputs,

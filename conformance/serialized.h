@@ -13,6 +13,10 @@ struct serialized {
     size_t size, capacity;
 };
 
+// A WNNWriteCallback that appends to the struct serialized at userdata1. Ends the process if there is no
+// memory.
+WNNStatus wnn_serialized_add(const void *data, size_t size, uint64_t rest, void *userdata1, void *userdata2);
+
 // Ends the process if malloc() has no memory. `message` of `message_size` bytes, or NULL.
 WNNStatus wnn_serialize(WNNGraphBuilder builder, size_t output_count, const WNNNamedOperand *outputs,
                         bool by_address, struct serialized *to, size_t message_size, char *message);

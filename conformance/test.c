@@ -4,7 +4,7 @@
 
 #include "conformance/call.h"
 #include "conformance/compare.h"
-#include "conformance/serialized.h"
+#include "conformance/compiled.h"
 #include "conformance/vector.h"
 #include "ops/builder.h"
 
@@ -355,6 +355,29 @@ static bool build_copy(struct run *run, size_t count, const WNNNamedOperand *out
                               run->message);
 }
 
+// Built, saved, loaded, and saved again: the same bytes.
+static bool build_compiled(struct run *run, size_t count, const WNNNamedOperand *outputs)
+{
+    WNNContext context = run->subject->context;
+    struct serialized first = {0}, second = {0};
+    WNNGraph built = NULL;
+    char message[1024] = "";
+    bool done = wnn_build_savable(context, run->builder, count, outputs, &built, sizeof message, message) ==
+                    WNNStatus_Success &&
+                wnn_save_graph(built, &first, sizeof message, message) == WNNStatus_Success &&
+                wnn_load_copy(context, first.data, first.size, &run->graph, sizeof message, message) ==
+                    WNNStatus_Success &&
+                wnn_save_graph(run->graph, &second, sizeof message, message) == WNNStatus_Success;
+    if (!done)
+        fail(run, message);
+    else if (!wnn_serialized_equal(&first, &second))
+        done = fail(run, "what was loaded is saved as something else");
+    wnnGraphRelease(built);
+    free(first.data);
+    free(second.data);
+    return done;
+}
+
 static bool build(struct run *run)
 {
     WNNNamedOperand *outputs = calloc(run->expected_count + 1, sizeof *outputs);
@@ -364,7 +387,8 @@ static bool build(struct run *run)
         done = wnn_scope_find(&run->scope, outputs[i].name.data, &outputs[i].operand) ||
                fail(run, "an expected output is not computed");
     }
-    done = done && (run->subject->serialized
+    done = done && (run->subject->compiled ? build_compiled(run, run->expected_count, outputs)
+                    : run->subject->serialized
                         ? build_copy(run, run->expected_count, outputs)
                         : wnn_build_and_wait(run->subject->context, run->builder, run->expected_count,
                                              outputs, &run->graph, run->message));

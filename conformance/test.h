@@ -22,6 +22,7 @@ struct subject {
     bool values;     // compare results; otherwise it is enough that a graph is built and computed
     bool tensors;    // compute by dispatch()
     bool serialized; // build what a second builder reads of the first one's bytes
+    bool compiled;   // run what is loaded of the graph that was built and saved
 };
 
 // `kind` is the file's: "conformance", "derived" or "validation". `message` says what went wrong.

@@ -29,6 +29,7 @@ static const struct {
     [WNN_OP_mul] = BOTH(1),
     [WNN_OP_div] = BOTH(2),
     [WNN_OP_pow] = {.float32 = 32, .float16 = 2},
+    [WNN_OP_modulusFloor] = BOTH(1),
     [WNN_OP_cast] = BOTH(1),
     [WNN_OP_sqrt] = BOTH(1),
     [WNN_OP_reciprocal] = BOTH(2),
@@ -60,6 +61,7 @@ static const struct {
     [WNN_OP_matmul] = {.factor = 2, .basis = INNER},
     [WNN_OP_averagePool2d] = {.float32 = 2, .float16 = 2, .factor = 1, .basis = WINDOW},
     [WNN_OP_l2Pool2d] = {.float32 = 2, .float16 = 2, .factor = 1, .basis = WINDOW},
+    [WNN_OP_resample2dDynamic] = {.float32 = 84, .float16 = 10},
     [WNN_OP_resample2d] = {.float32 = 84, .float16 = 10},
     [WNN_OP_reduceSum] = {.factor = 1, .basis = REDUCED},
     [WNN_OP_reduceL1] = {.factor = 1, .basis = REDUCED},
@@ -111,16 +113,19 @@ static double basis_of(const struct node *node, enum basis basis)
     }
 }
 
+static bool resamples(const struct node *node, WNNInterpolationMode mode)
+{
+    return (node->op == WNN_OP_resample2d && ((const WNNResample2dOptions *)node->attrs)->mode == mode) ||
+           (node->op == WNN_OP_resample2dDynamic &&
+            ((const WNNResample2dDynamicOptions *)node->attrs)->mode == mode);
+}
+
 // The units of one node, also for operators whose tolerance is a difference.
 static double units_of(const struct node *node)
 {
     WNNDataType type = node->out[0]->type.type;
     if (!wnn_dtype_is_float(type))
-        return node->op == WNN_OP_quantizeLinear ||
-                       (node->op == WNN_OP_resample2d &&
-                        ((const WNNResample2dOptions *)node->attrs)->mode == WNNInterpolationMode_Linear)
-                   ? 1
-                   : 0;
+        return node->op == WNN_OP_quantizeLinear || resamples(node, WNNInterpolationMode_Linear) ? 1 : 0;
     double units = type == WNNDataType_Float32 ? limits[node->op].float32 : limits[node->op].float16;
     units += limits[node->op].factor * basis_of(node, limits[node->op].basis);
     if (node->op == WNN_OP_gemm) {
@@ -129,8 +134,7 @@ static double units_of(const struct node *node)
         if (node->in[2] != NULL)
             units += (options->beta != 0) + (options->beta != 1);
     }
-    if (node->op == WNN_OP_resample2d &&
-        ((const WNNResample2dOptions *)node->attrs)->mode == WNNInterpolationMode_NearestNeighbor)
+    if (resamples(node, WNNInterpolationMode_NearestNeighbor))
         units = 0;
     return units > 0 ? units : 0;
 }

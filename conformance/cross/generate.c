@@ -312,6 +312,12 @@ static bool use_operands(struct random_graph *graph, const struct node *node)
 struct value *wnn_random_emit(struct random_graph *graph, enum op op, unsigned count,
                               struct value *const *values, const void *attrs, double low, double high)
 {
+    if (graph->dynamic != WNN_OP_COUNT && wnn_op_sibling(graph->dynamic) == op &&
+        wnn_random_has_dynamic(graph, graph->dynamic, attrs)) {
+        enum op form = graph->dynamic;
+        graph->dynamic = WNN_OP_COUNT;
+        return wnn_random_emit_dynamic(graph, form, values[0], attrs, low, high);
+    }
     WNNOperand operands[MAX_VALUES], outputs[16];
     bool exact = true, of_nothing = false; // of which not every operator has a result
     for (unsigned i = 0; i < count; i++) {
@@ -373,6 +379,14 @@ WNNActivation wnn_random_activation(struct random_graph *graph, unsigned percent
 
 static void make(struct random_graph *graph, enum op op)
 {
+    graph->dynamic = WNN_OP_COUNT;
+    if (wnn_ops[op].infer == wnn_infer_dynamic) {
+        graph->dynamic = op;
+        op = wnn_op_sibling(op);
+    } else if (wnn_ops[op].class == CLASS_SHAPING) {
+        wnn_make_shaping(graph, op);
+        return;
+    }
     switch (op) {
     case WNN_OP_argMin:
     case WNN_OP_argMax:
@@ -468,7 +482,7 @@ static bool is_special(enum op op)
 void wnn_random_graph(uint64_t seed, struct random_kind kind, WNNGraphBuilder builder,
                       struct random_graph *graph)
 {
-    *graph = (struct random_graph){.random = seed, .kind = kind, .builder = builder};
+    *graph = (struct random_graph){.random = seed, .kind = kind, .builder = builder, .dynamic = WNN_OP_COUNT};
     unsigned operators = 3 + below(graph, 10), made = 0;
     graph->special = !kind.hostile && chance(graph, 15);
     // Most find mistakes with less, but loops over blocks and vectors need some elements to begin.
@@ -486,6 +500,8 @@ void wnn_random_graph(uint64_t seed, struct random_kind kind, WNNGraphBuilder bu
         enum op op = (enum op)below(graph, WNN_OP_COUNT);
         if (graph->special && !is_special(op))
             continue;
+        if (kind.hostile && wnn_ops[op].class == CLASS_SHAPING)
+            continue; // no kernel computes it, node by node
         if (kind.hostile && chance(graph, 60))
             wnn_make_fusable(graph);
         else if (graph->edges && !graph->special && chance(graph, 40))
@@ -498,6 +514,7 @@ void wnn_random_graph(uint64_t seed, struct random_kind kind, WNNGraphBuilder bu
             wnn_make_packed_weights(graph);
         else
             make(graph, op);
+        graph->dynamic = WNN_OP_COUNT;
         made += graph->value_count - before > graph->input_count - inputs;
     }
     for (size_t i = 0; i < graph->value_count && !graph->refused; i++) {

@@ -119,12 +119,20 @@ WNNActivation wnn_random_activation(struct random_graph *graph, unsigned percent
 struct value *wnn_random_emit(struct random_graph *graph, enum op op, unsigned count,
                               struct value *const *values, const void *attrs, double low, double high);
 
+// Whether an operator with these attributes can be recorded by that one, whose sizes are operands.
+bool wnn_random_has_dynamic(const struct random_graph *graph, enum op form, const void *attrs);
+
+// Records an operator by the one whose sizes are operands, with constants; `attrs` are those of the former.
+struct value *wnn_random_emit_dynamic(struct random_graph *graph, enum op form, struct value *x,
+                                      const void *attrs, double low, double high);
+
 // One call of an operator each, if what there is and chance allow it.
 void wnn_make_unary(struct random_graph *graph, enum op op);
 void wnn_make_binary(struct random_graph *graph, enum op op);
 void wnn_make_quantize(struct random_graph *graph, enum op op);
 void wnn_make_movement(struct random_graph *graph, enum op op);
 void wnn_make_gather(struct random_graph *graph, enum op op);
+void wnn_make_shaping(struct random_graph *graph, enum op op);
 void wnn_make_reduction(struct random_graph *graph, enum op op);
 void wnn_make_arg(struct random_graph *graph, enum op op);
 void wnn_make_along_axis(struct random_graph *graph, enum op op);

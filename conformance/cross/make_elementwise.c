@@ -160,7 +160,8 @@ static struct value *partner(struct random_graph *graph, const struct value *x, 
 
 void wnn_make_binary(struct random_graph *graph, enum op op)
 {
-    bool compares = wnn_ops[op].infer == wnn_infer_comparison;
+    bool modulus = op == WNN_OP_modulusFloor || op == WNN_OP_modulusTruncate;
+    bool compares = wnn_ops[op].infer == wnn_infer_comparison || modulus; // which jump
     struct wish wish = any_of(first_types(op), 0, WNN_MAX_RANK);
     wish.exact = compares;
     if (op == WNN_OP_pow) {
@@ -170,7 +171,10 @@ void wnn_make_binary(struct random_graph *graph, enum op op)
     struct value *a = wnn_random_pick(graph, wish);
     if (a == NULL)
         return;
-    double low = op == WNN_OP_div ? 0.2 : op == WNN_OP_pow ? -3 : -MOST, high = op == WNN_OP_pow ? 3 : MOST;
+    double low = op == WNN_OP_div || modulus ? 0.2
+                 : op == WNN_OP_pow          ? -3
+                                             : -MOST,
+           high = op == WNN_OP_pow ? 3 : MOST;
     struct value *b = partner(graph, a, compares, low, high);
     if (b == NULL)
         return;
@@ -181,7 +185,7 @@ void wnn_make_binary(struct random_graph *graph, enum op op)
         most = x / 0.19;
     else if (op == WNN_OP_pow)
         most = 150;
-    else if (op == WNN_OP_max || op == WNN_OP_min)
+    else if (op == WNN_OP_max || op == WNN_OP_min || modulus)
         most = fmax(x, y);
     struct value *const operands[] = {a, b};
     if (wnn_dtype_is_float(a->type.type) && !fits(a, most))

@@ -51,7 +51,14 @@ struct random_graph {
     bool edges;                  // sizes are those at which kernels cut their loops
     bool special;                // floats include NaN, infinities and such; all operators are exact ones
     unsigned uses[WNN_OP_COUNT]; // how often each operator was recorded
+    enum op dynamic;             // by which operator its sibling is to be recorded; WNN_OP_COUNT: as it is
     bool refused;                // the builder has an error: a mistake of this generator, or of the builder
 };
+
+// The operator that does what `op` does with sizes that are operands, or WNN_OP_COUNT; its attributes, but
+// for operands, made of those of `op`; and the list that an input of it has there. False: none.
+enum op wnn_random_dynamic_form(enum op op);
+void wnn_random_dynamic_attrs(enum op form, const void *attrs, void *into);
+bool wnn_random_dynamic_list(enum op form, const struct op_row *row, const void *attrs, WNNUint32List *list);
 
 #endif

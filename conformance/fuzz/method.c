@@ -106,9 +106,20 @@ POSITIONAL(split, split_attrs)
     return wnnGraphBuilderSplitSizes(c->builder, c->in[0], a->sizes, OPTIONS(Split), c->capacity, c->out);
 }
 
+POSITIONAL(splitDynamic, split_dynamic_attrs)
+{
+    (void)a;
+    return wnnGraphBuilderSplitDynamic(c->builder, c->in[0], c->in[1], OPTIONS(Split), c->capacity, c->out);
+}
+
 POSITIONAL(tile, tile_attrs)
 {
     return single(c, wnnGraphBuilderTile(c->builder, c->in[0], a->repetitions, OPTIONS(Operator)));
+}
+
+POSITIONAL(unsqueeze, unsqueeze_attrs)
+{
+    return single(c, wnnGraphBuilderUnsqueeze(c->builder, c->in[0], a->axes, OPTIONS(Operator)));
 }
 
 size_t fuzz_call(WNNGraphBuilder builder, enum op op, size_t count, const WNNOperand *in, const void *attrs,

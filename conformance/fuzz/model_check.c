@@ -313,7 +313,7 @@ static void check_counters(const struct check *check)
         refuse(check, "something is left, or took more memory than allowed");
 }
 
-static size_t bytes_of(const WNNOperandDescriptor *descriptor)
+static size_t bytes_of(WNNDataType type, WNNUint32List shape)
 {
     static const unsigned char bits[] = {
         [WNNDataType_Float32] = 32, [WNNDataType_Float16] = 16, [WNNDataType_Int32] = 32,
@@ -321,26 +321,44 @@ static size_t bytes_of(const WNNOperandDescriptor *descriptor)
         [WNNDataType_Int8] = 8,     [WNNDataType_Uint8] = 8,    [WNNDataType_Int4] = 4,
         [WNNDataType_Uint4] = 4};
     size_t count = 1;
-    for (size_t i = 0; i < descriptor->shape.count; i++)
-        count *= descriptor->shape.data[i];
-    return (count * bits[descriptor->dataType] + 7) / 8;
+    for (size_t i = 0; i < shape.count; i++)
+        count *= shape.data[i];
+    return (count * bits[type] + 7) / 8;
 }
 
-static WNNNamedBuffer *make_buffers(const WNNNamedDescriptor *list, size_t count, bool fill)
+static WNNNamedBuffer make_buffer(WNNStringView name, WNNDataType type, size_t size, bool fill)
 {
-    WNNNamedBuffer *buffers = calloc(count + 1, sizeof *buffers);
-    for (size_t i = 0; buffers && i < count; i++) {
-        size_t size = bytes_of(&list[i].descriptor);
-        unsigned char *data = calloc(1, size + 1);
-        if (!data)
+    unsigned char *data = calloc(1, size + 1);
+    if (!data)
+        abort();
+    for (size_t k = 0; fill && k < size; k++)
+        data[k] =
+            (unsigned char)(type == WNNDataType_Float32 && k % 4 == 3 ? 63 : (k * 37 + name.length) % 128);
+    return (WNNNamedBuffer){name, data, size, type};
+}
+
+static void free_buffers(WNNNamedBuffer *buffers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(buffers[i].data);
+    free(buffers);
+}
+
+// The sizes of an input; those that are not known are told by their names.
+static void choose_shape(WNNGraph graph, const WNNOperandDescriptor *descriptor, uint32_t *shape)
+{
+    for (size_t i = 0; i < descriptor->shape.count; i++) {
+        WNNDimension dimension;
+        if (wnnGraphGetSize(graph, descriptor->shape.data[i], &dimension) != WNNStatus_Success)
             abort();
-        for (size_t k = 0; fill && k < size; k++)
-            data[k] = (unsigned char)(list[i].descriptor.dataType == WNNDataType_Float32 && k % 4 == 3
-                                          ? 63
-                                          : (k * 37 + list[i].name.length) % 128);
-        buffers[i] = (WNNNamedBuffer){list[i].name, data, size, list[i].descriptor.dataType};
+        shape[i] = dimension.minSize;
+        const char *equals =
+            dimension.name.length ? memchr(dimension.name.data, '=', dimension.name.length) : NULL;
+        if (dimension.minSize < dimension.maxSize && equals && equals[1] > '0' && equals[1] <= '9')
+            shape[i] = (uint32_t)(equals[1] - '0'); // "n=3", as a model is made
+        else if (dimension.minSize < dimension.maxSize)
+            shape[i] += (uint32_t)hash(7, dimension.name.data, dimension.name.length) % 5;
     }
-    return buffers;
 }
 
 static void compute(struct check *check, WNNGraph graph)
@@ -348,13 +366,42 @@ static void compute(struct check *check, WNNGraph graph)
     char message[MAX_MESSAGE];
     WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
     const WNNNamedDescriptor *list = wnnGraphGetInputs(graph, &descriptor.inputCount);
-    WNNNamedBuffer *inputs = make_buffers(list, descriptor.inputCount, true);
-    list = wnnGraphGetOutputs(graph, &descriptor.outputCount);
-    WNNNamedBuffer *outputs = make_buffers(list, descriptor.outputCount, false);
+    wnnGraphGetOutputs(graph, &descriptor.outputCount);
+    size_t count = descriptor.inputCount, output_count = descriptor.outputCount;
+    uint32_t(*sizes)[8] = calloc(count + 1, sizeof *sizes);
+    WNNNamedShape *named = calloc(count + 1, sizeof *named);
+    WNNOutputShape *shapes = calloc(output_count, sizeof *shapes);
+    WNNNamedBuffer *inputs = calloc(count + 1, sizeof *inputs),
+                   *outputs = calloc(output_count, sizeof *outputs);
+    if (!sizes || !named || !shapes || !inputs || !outputs)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        choose_shape(graph, &list[i].descriptor, sizes[i]);
+        named[i] = (WNNNamedShape){list[i].name, {sizes[i], list[i].descriptor.shape.count}};
+    }
+    WNNStatus allowed =
+        wnnGraphComputeShapes(graph, count, named, output_count, shapes, sizeof message, message);
+    fprintf(check->log, "shapes: %d %s\n", allowed, allowed == WNNStatus_Success ? "" : message);
+    size_t most = 0;
+    for (size_t i = 0; allowed == WNNStatus_Success && i < output_count; i++)
+        most = shapes[i].byteLength > most ? shapes[i].byteLength : most;
+    bool computes = allowed == WNNStatus_Success && most <= MAX_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        WNNDataType type = list[i].descriptor.dataType;
+        size_t size = computes ? bytes_of(type, named[i].shape) : 0;
+        computes = computes && size <= MAX_MEMORY;
+        inputs[i] = make_buffer(list[i].name, type, computes ? size : 0, true);
+    }
+    for (size_t i = 0; i < output_count; i++)
+        outputs[i] =
+            make_buffer(shapes[i].name, shapes[i].dataType, computes ? shapes[i].byteLength : 0, false);
+    WNNInputShapes given = {{NULL, WNNSType_InputShapes}, count, named};
+    descriptor.nextInChain = &given.chain;
     descriptor.graph = graph;
     descriptor.inputs = inputs;
     descriptor.outputs = outputs;
-    WNNStatus status = wnnContextComputeSync(check->context, &descriptor, sizeof message, message);
+    WNNStatus status = computes ? wnnContextComputeSync(check->context, &descriptor, sizeof message, message)
+                                : WNNStatus_OutOfMemory;
     if (status != WNNStatus_Success && status != WNNStatus_OutOfMemory)
         refuse(check, "not computed: %s", message);
     fprintf(check->log, "computed: %d\n", status);
@@ -363,13 +410,13 @@ static void compute(struct check *check, WNNGraph graph)
     for (size_t i = 0; i < descriptor.outputCount; i++) {
         uint64_t one = hash(1, outputs[i].data, outputs[i].byteLength);
         check->elements += check->result.computed ? one : 0;
-        free(outputs[i].data);
     }
     add_hash(check, &check->elements, sizeof check->elements);
-    for (size_t i = 0; i < descriptor.inputCount; i++)
-        free(inputs[i].data);
-    free(inputs);
-    free(outputs);
+    free_buffers(inputs, count);
+    free_buffers(outputs, output_count);
+    free(sizes);
+    free(named);
+    free(shapes);
 }
 
 static void build(struct check *check, WNNGraphBuilder builder, size_t count, const WNNNamedOperand *outputs)
@@ -492,6 +539,7 @@ static void record(struct check *check, WNNModel *model, unsigned policy)
     options.inputs = check->inputs;
     options.inputCount = check->input_count;
     options.narrow = more & 64;
+    options.nameDimensions = policy == 6;
     options.onName = more & 3 ? on_name : NULL;
     options.userdata1 = check;
     memset(message, 'm', sizeof message);

@@ -2,7 +2,8 @@
 //
 // The interfaces of navigator.ml except for the operators, which come from the operator table (operators.mjs). Where
 // the texts exclude each other, [Legacy] marks what only that of 2024-04-15 has, [Modern] what it has not, [Draft] what
-// only today's has. What no text has is listed in README.md with the reason: deviceType, int4 and uint4, devices.
+// only today's has, [Static] what only those before it have. What no text has is listed in README.md with the reason:
+// deviceType, int4 and uint4, devices, the dynamic shapes draft.
 
 export default `
 enum MLPowerPreference { "default", "high-performance", "low-power" };
@@ -13,6 +14,7 @@ enum MLRecurrentNetworkActivation { "relu", "sigmoid", "tanh" };
 enum MLInputOperandLayout { "nchw", "nhwc" };
 
 typedef (bigint or unrestricted double) MLNumber;
+typedef ([EnforceRange] unsigned long or DOMString) MLDimension;
 
 dictionary MLContextOptions {
   boolean accelerated = true;
@@ -22,6 +24,13 @@ dictionary MLContextOptions {
 dictionary MLOperandDescriptor {
   required MLOperandDataType dataType;
   [Modern] required sequence<[EnforceRange] unsigned long> shape;
+  [Legacy] sequence<[EnforceRange] unsigned long> shape;
+  [Legacy] sequence<[EnforceRange] unsigned long> dimensions = [];
+};
+dictionary MLInputOperandDescriptor {
+  required MLOperandDataType dataType;
+  [Draft] required sequence<MLDimension?> shape;
+  [Static, Modern] required sequence<[EnforceRange] unsigned long> shape;
   [Legacy] sequence<[EnforceRange] unsigned long> shape;
   [Legacy] sequence<[EnforceRange] unsigned long> dimensions = [];
 };
@@ -77,12 +86,15 @@ interface MLContext {
 
 interface MLGraph {
   [Modern] readonly attribute FrozenArray<DOMString> devices;
+  [Draft] record<DOMString, sequence<unsigned long>> computeShapes(
+      record<DOMString, sequence<[EnforceRange] unsigned long>> inputShapes);
   undefined destroy();
 };
 
 interface MLOperand {
   [Modern] readonly attribute MLOperandDataType dataType;
-  [Modern] readonly attribute FrozenArray<unsigned long> shape;
+  [Draft] readonly attribute FrozenArray<MLDimension> shape;
+  [Static, Modern] readonly attribute FrozenArray<unsigned long> shape;
   [Legacy] MLOperandDataType dataType();
   [Legacy] sequence<unsigned long> shape();
 };
@@ -101,7 +113,7 @@ interface MLTensor {
 
 interface MLGraphBuilder {
   constructor(MLContext context);
-  MLOperand input(USVString name, MLOperandDescriptor descriptor);
+  MLOperand input(USVString name, MLInputOperandDescriptor descriptor);
   MLOperand constant(MLOperandDescriptor descriptor, AllowSharedBufferSource buffer);
   MLOperand constant(MLOperandDataType type, MLNumber value);
   [Legacy] MLOperand constant(MLNumber value, optional MLOperandDataType type = "float32");

@@ -6,7 +6,7 @@
 //   interface      { attributes: [{name, type}], operations: {name: [signature]}, constructor: signature | null }
 //   signature      { returns: type, parameters: [{name, type, optional, fallback}] }
 //   member         { name, type, required, fallback }, inherited ones first, then in the order of their names
-//   type           { name, enforceRange } | { generic, of } | { union: [type] }
+//   type           { name, enforceRange } | { generic, of } | { union: [type] } | { nullable: type }
 //
 // A member that carries an extended attribute other than EnforceRange is left out unless `marks` has the attribute.
 
@@ -59,6 +59,11 @@ class Parser {
   isWanted(marks) { return marks.every((mark) => this.marks.includes(mark)); }
 
   type(enforceRange = this.attributes().includes('EnforceRange')) {
+    const type = this.plainType(enforceRange);
+    return this.skip('?') ? { nullable: type } : type;
+  }
+
+  plainType(enforceRange) {
     if (this.skip('(')) {
       const union = [this.type()];
       while (this.skip('or')) union.push(this.type());

@@ -19,10 +19,11 @@ const NAMES = {
 // What a caller may pass, or what it gets.
 function typeOf(type, isResult) {
   const of = type.of && typeOf(type.of, isResult);
+  if (type.nullable) return `${typeOf(type.nullable, isResult)} | null`;
   if (type.values) return type.values.map((value) => `'${value}'`).join(' | ');
   if (type.union) return type.union.map((one) => typeOf(one, isResult)).join(' | ');
-  if (type.generic === 'sequence') return isResult ? `${of}[]` : `Iterable<${of}>`;
-  if (type.generic === 'FrozenArray') return `readonly ${of}[]`;
+  if (type.generic === 'sequence') return isResult ? `(${of})[]` : `Iterable<${of}>`;
+  if (type.generic === 'FrozenArray') return `readonly (${of})[]`;
   if (type.generic === 'record') return `Record<string, ${of}>`;
   if (type.generic === 'Promise') return `Promise<${of}>`;
   return NAMES[type.name] ?? type.name;

@@ -125,6 +125,7 @@ export class Binding {
   // ------------------------------------------------------------------------------------------------- to IDL
 
   convert(type, value, what) {
+    if (type.nullable) return value === null || value === undefined ? null : this.convert(type.nullable, value, what);
     if (type.values) return this.#toEnum(type.values, value, what);
     if (type.union) return this.#toUnion(type.union, value, what);
     if (type.generic === 'sequence') return this.#toSequence(type.of, value, what);

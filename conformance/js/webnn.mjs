@@ -49,6 +49,7 @@ const ARRAYS = {
   int64: ['BigInt64Array'], uint64: ['BigUint64Array'], int8: ['Int8Array'], uint8: ['Uint8Array'],
   int4: ['Uint8Array', 'Int8Array'], uint4: ['Uint8Array'],
 };
+const MAX_SIZE = 2 ** 31 - 1;
 const bitsOf = (dataType) => Number(dataType.match(/\d+$/)[0]);
 
 const byteLengthOf = ({ dataType, shape }) =>
@@ -67,7 +68,7 @@ const shapeOf = ({ shape, dimensions }) => shape ?? dimensions;
 // options.defaults: members for native.createContext (deviceType, threadCount, strictNumerics) where the page's options
 // have none.
 export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) {
-  const marks = { '2024-04': ['Legacy'], '2025-03': ['Modern'], '2026-06': ['Modern', 'Draft'] }[api];
+  const marks = { '2024-04': ['Legacy', 'Static'], '2025-03': ['Modern', 'Static'], '2026-06': ['Modern', 'Draft'] }[api];
   if (!marks) throw new RangeError(`there is no API of ${api}`);
   const native = guard(rawNative), legacy = api === '2024-04', is2025 = api === '2025-03';
   const definitions = parse(definitionsText, marks);
@@ -207,6 +208,12 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
 
   const MLGraph = {
     devices: (graph) => graph.devices,
+    computeShapes(graph, inputShapes) {
+      notLost(graph.context);
+      if (graph.destroyed) invalidState('the graph was destroyed');
+      return Object.fromEntries(native.computeShapes(graph.handle, inputShapes.map(([name]) => name),
+                                                     inputShapes.map(([, shape]) => shape)));
+    },
     destroy(graph) {
       graph.destroyed = true;
       native.destroyGraph(graph.handle);
@@ -260,8 +267,11 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
       const handle = usable(builder);
       // The older texts compare the names of what is built, at build().
       if (!legacy && !is2025 && builder.names.has(name)) typeError(`there is an input "${name}" already`);
-      const made = operand(builder, native.input(handle, name, descriptor.dataType, shapeOf(descriptor)));
+      const shape = shapeOf(descriptor);
+      if (shape.includes('')) typeError('a dimension has an empty name');
+      const made = operand(builder, native.input(handle, name, descriptor.dataType, shape));
       builder.names.add(name);
+      builder.isLate ||= shape.some((size) => typeof size !== 'number');
       return made;
     },
 
@@ -329,6 +339,14 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
       : native.operator(builder.handle, numberOf('reshape'), [value.id], { newShape }, '')[0]);
   };
 
+  // Of the library, larger numbers are sizes that are not known, which pages have no numbers for.
+  const checkSizes = (attributes) => {
+    for (const [name, value] of Object.entries(attributes))
+      for (const number of Array.isArray(value) ? value : [value])
+        if (Number.isInteger(number) && number > MAX_SIZE && number < 2 ** 32)
+          typeError(`${name} has ${number}; expected at most ${MAX_SIZE}`);
+  };
+
   const recorder = ({ parameters, name: operator, number, isList }) => (builder, ...values) => {
     const handle = usable(builder), options = values.pop();
     return withLabel(options.label, () => {
@@ -342,6 +360,7 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
         else positional[name] = value;
       });
       const attributes = { ...positional, ...attributesOf(builder, options) };
+      if (builder.isLate) checkSizes(attributes);
       const results = native.operator(handle, number, operands, attributes, options.label)
         .map((result) => operand(builder, result));
       return isList ? results : results[0];

@@ -4,9 +4,12 @@
 // each with model.onnx and test_data_set_N/{input,output}_K.pb. Each test passes, fails, or is refused with a
 // reason; a file lists which are refused, and why.
 //
-//   onnx-models [--backend=NAME] [--refused=FILE] [--write] [FOLDER [TEST...]]
+//   onnx-models [--backend=NAME] [--refused=FILE] [--write] [--late=WAY] [FOLDER [TEST...]]
 //
-// Without a folder: the one that ONNX_MODELS names.
+// Without a folder: the one that ONNX_MODELS names. With --late dimensions of inputs are not known while the
+// model is recorded: "named", those of one size have one name; "unknown", none has one; "first" and "rest",
+// only the first or all others of an input are unknown. What is refused then is counted, and not looked up;
+// so is what was recorded with all inputs, and sizes that are not known.
 
 #include "lib/dtype.h"
 #include "tools/model/onnx/call.h"
@@ -20,6 +23,17 @@
 #include <webnn/webnn.h>
 
 #define MAX_OPERANDS 64
+
+enum late {
+    LATE_NONE,
+    LATE_NAMED,
+    LATE_UNKNOWN,
+    LATE_FIRST,
+    LATE_REST
+};
+static const char *const late_ways[] = {"none", "named", "unknown", "first", "rest"};
+static enum late late;
+static size_t late_count;
 
 struct data {
     struct bytes bytes;
@@ -120,21 +134,11 @@ static const char *compute(WNNContext context, WNNGraphBuilder builder, const st
     static char message[1024];
     WNNNamedBuffer inputs[MAX_OPERANDS], results[MAX_OPERANDS];
     void *owned[MAX_OPERANDS];
-    WNNDataType types[MAX_OPERANDS];
-    WNNUint32List shapes[MAX_OPERANDS];
+    WNNNamedShape named[MAX_OPERANDS];
+    WNNOutputShape shapes[MAX_OPERANDS];
     uint32_t dims[MAX_OPERANDS][MAX_RANK];
     size_t input_count = 0, at = 0;
     const char *fault = NULL;
-    for (size_t i = 0; i < count; i++) {
-        types[i] = wnnOperandGetDataType(outputs[i].operand);
-        WNNUint32List shape = wnnOperandGetShape(outputs[i].operand);
-        memcpy(dims[i], shape.data, shape.count * sizeof(uint32_t));
-        shapes[i] = (WNNUint32List){dims[i], shape.count};
-        size_t size = wnn_dtype_bytes(types[i], 1);
-        for (size_t k = 0; k < shape.count; k++)
-            size *= shape.data[k];
-        results[i] = (WNNNamedBuffer){outputs[i].name, calloc(1, size), size, WNNDataType_Undefined};
-    }
     WNNGraph graph = NULL;
     if (wnnGraphBuilderBuildSync(builder, count, outputs, &graph, sizeof message, message) !=
         WNNStatus_Success)
@@ -150,10 +154,15 @@ static const char *compute(WNNContext context, WNNGraphBuilder builder, const st
         for (size_t k = 0; k < elements; k++)
             store_element(s->inputs[at], type, (int64_t)k, data);
         struct bytes name = file->graph.inputs[i].name;
-        inputs[input_count++] = (WNNNamedBuffer){{(const char *)name.data, name.size},
-                                                 data,
-                                                 elements * wnn_dtype_bytes(type, 1),
-                                                 WNNDataType_Undefined};
+        inputs[input_count] = (WNNNamedBuffer){{(const char *)name.data, name.size},
+                                               data,
+                                               elements * wnn_dtype_bytes(type, 1),
+                                               WNNDataType_Undefined};
+        for (size_t k = 0; k < s->inputs[at]->rank; k++)
+            dims[input_count][k] = (uint32_t)s->inputs[at]->dims[k];
+        named[input_count] =
+            (WNNNamedShape){inputs[input_count].name, {dims[input_count], s->inputs[at]->rank}};
+        input_count++;
     }
     WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
     descriptor.graph = graph;
@@ -166,9 +175,22 @@ static const char *compute(WNNContext context, WNNGraphBuilder builder, const st
         for (size_t k = 0; k < all_count && !there; k++)
             there = all[k].name.length == one.name.length &&
                     memcmp(all[k].name.data, one.name.data, one.name.length) == 0;
-        if (there)
+        if (there) {
+            named[used] = named[i];
             inputs[used++] = one;
+        }
     }
+    for (size_t i = 0; i < count; i++)
+        shapes[i] = (WNNOutputShape)WNN_OUTPUT_SHAPE_INIT;
+    if (!fault && wnnGraphComputeShapes(graph, used, named, count, shapes, sizeof message, message) !=
+                      WNNStatus_Success)
+        fault = message;
+    size_t made = fault ? 0 : count;
+    for (size_t i = 0; i < made; i++)
+        results[i] = (WNNNamedBuffer){outputs[i].name, calloc(1, shapes[i].byteLength + 1),
+                                      shapes[i].byteLength, WNNDataType_Undefined};
+    WNNInputShapes input_shapes = {{NULL, WNNSType_InputShapes}, used, named};
+    descriptor.nextInChain = &input_shapes.chain;
     descriptor.inputs = inputs;
     descriptor.inputCount = fault ? 0 : used;
     descriptor.outputs = results;
@@ -177,10 +199,11 @@ static const char *compute(WNNContext context, WNNGraphBuilder builder, const st
         fault = message;
     for (size_t i = 0; !fault && i < count && i < s->output_count; i++)
         if (s->outputs[i])
-            fault = compare(s->outputs[i], results[i].data, types[i], shapes[i]);
+            fault = compare(s->outputs[i], results[i].data, shapes[i].dataType,
+                            (WNNUint32List){shapes[i].dimensions, shapes[i].rank});
     for (size_t i = 0; i < input_count; i++)
         free(owned[i]);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < made; i++)
         free(results[i].data);
     if (graph)
         wnnGraphRelease(graph);
@@ -206,6 +229,23 @@ static bool is_decisive(const struct tensor *t, size_t index, int attempt)
     return attempt > 3 || !is_real(t->type) || t->type == ONNX_DOUBLE || t->rank == 0;
 }
 
+// Takes away the sizes of dimensions of inputs.
+static void forget_sizes(struct onnx_file *file, const struct sample *s, struct model_memory *memory)
+{
+    for (size_t i = 0; i < s->input_count && i < file->graph.input_count; i++) {
+        struct onnx_value *value = &file->graph.inputs[i];
+        for (size_t k = 0; k < value->rank && value->rank == s->inputs[i]->rank; k++) {
+            char *name = wnn_model_allocate(memory, 24, 1);
+            if (late == LATE_NONE || (late == LATE_FIRST && k > 0) || (late == LATE_REST && k == 0))
+                continue;
+            snprintf(name, 24, "%lld", (long long)s->inputs[i]->dims[k]);
+            value->dims[k] = (struct onnx_dimension){.known = false};
+            if (late == LATE_NAMED)
+                value->dims[k].param = (struct bytes){(const unsigned char *)name, strlen(name)};
+        }
+    }
+}
+
 static enum result run(WNNContext context, const char *folder, char *reason, size_t size)
 {
     struct model_memory memory = {.limit = (size_t)1 << 30};
@@ -225,6 +265,7 @@ static enum result run(WNNContext context, const char *folder, char *reason, siz
                       file.graph.output_count)) {
         snprintf(reason, size, "%s", fault ? fault : "its inputs or outputs are not all tensors of numbers");
     } else {
+        forget_sizes(&file, s, &memory);
         for (int attempt = 0; attempt < 5 && result == REFUSED; attempt++) {
             WNNGraphBuilder builder = NULL;
             WNNNamedOperand outputs[MAX_OPERANDS];
@@ -242,7 +283,7 @@ static enum result run(WNNContext context, const char *folder, char *reason, siz
                 given->name = (WNNStringView){(const char *)name.data, name.size};
                 for (size_t k = 0; k < t->rank; k++)
                     sizes[i][k] = (uint32_t)t->dims[k];
-                if (t->rank == file.graph.inputs[i].rank)
+                if (t->rank == file.graph.inputs[i].rank && (!late || is_given[i]))
                     given->shape = (WNNUint32List){sizes[i], t->rank};
                 if (is_given[i]) { // as raw data of the model's type
                     size_t n = (size_t)count_elements(t);
@@ -258,7 +299,10 @@ static enum result run(WNNContext context, const char *folder, char *reason, siz
                 }
             }
             wnnContextCreateGraphBuilder(context, &builder);
-            WNNModelRecordOptions options = {.inputCount = known_count, .inputs = known, .narrow = true};
+            WNNModelRecordOptions options = {.inputCount = known_count,
+                                             .inputs = known,
+                                             .narrow = true,
+                                             .nameDimensions = late != LATE_NONE};
             struct model_record record = {.builder = builder,
                                           .options = &options,
                                           .errors = {NULL, errors, sizeof errors, 0, 0},
@@ -269,6 +313,7 @@ static enum result run(WNNContext context, const char *folder, char *reason, siz
                 count = file.graph.output_count;
                 fault = compute(context, builder, &file, s, is_given, outputs, count);
                 result = fault ? FAILED : PASSED;
+                late_count += late && attempt == 0 && result == PASSED;
                 snprintf(reason, size, "%s", fault ? fault : "");
             } else { // the reason that is left when what decides shapes is known
                 snprintf(reason, size, "%s", errors);
@@ -301,6 +346,9 @@ int main(int argc, char **argv)
                 strcmp(argv[i] + 10, "vulkan") == 0 ? WNNDeviceType_GPU : WNNDeviceType_CPU;
         else if (strncmp(argv[i], "--refused=", 10) == 0)
             refused_path = argv[i] + 10;
+        else if (strncmp(argv[i], "--late=", 7) == 0)
+            for (enum late way = LATE_NAMED; way <= LATE_REST; way++)
+                late = strcmp(argv[i] + 7, late_ways[way]) == 0 ? way : late;
         else if (strcmp(argv[i], "--write") == 0)
             writes = true;
         else if (!folder)
@@ -374,6 +422,8 @@ int main(int argc, char **argv)
         fclose(refusals);
     free(expected.owned);
     wnnContextRelease(context);
+    if (late)
+        printf("%zu with unknown sizes and all inputs\n", late_count);
     printf("%zu passed, %zu failed, %zu refused\n", passed, failed, refused);
     return failed > 0;
 }

@@ -105,6 +105,15 @@ def attributes_and_inputs():
     yield "Resize 11 nearest of TensorFlow", one(
         "Resize", {"x": floats(1, 1, 4, 6)}, "y", {"r": np.zeros(0, np.float32), "n": np.zeros(0, np.float32), "s": ints(1, 1, 7, 9)},
         opset=11, nearest_mode="floor", coordinate_transformation_mode="tf_half_pixel_for_nn")
+    for places, rounding in (("asymmetric", "floor"), ("half_pixel", "floor"), ("half_pixel", "round_prefer_ceil"),
+                             ("pytorch_half_pixel", "ceil")):
+        # Positions that are whole numbers but for what float32 rounds.
+        yield f"Resize 13 nearest {places} {rounding}", one(
+            "Resize", {"x": floats(1, 2, 5, 20)}, "y", {"s": np.array([1, 1, 0.6, 1.2], np.float32)}, "x,,s", opset=13,
+            mode="nearest", coordinate_transformation_mode=places, nearest_mode=rounding)
+    yield "Einsum 12 capital letters", one("Einsum", {"a": floats(2, 3, 4), "b": floats(4, 5)}, "y", opset=12, equation="...bA,AC->C...b")
+    a, b = floats(2, 3), floats(3, 4)
+    yield "Einsum 12 capital letters first", one("Einsum", {"a": a, "b": b}, "y", opset=12, equation="aZ,ZB", expected={"y": (a @ b).T})
     yield "Resize 18 antialias", one("Resize", {"x": floats(1, 1, 9, 8)}, "y", {"s": ints(1, 1, 4, 3)}, "x,,,s", opset=18, mode="cubic",
                                      antialias=1, tolerance=1e-5)
     yield "Resize 18 antialias crop", one(
@@ -261,13 +270,16 @@ def quantizations():
 # Graphs within graphs
 # ----------------------------------------------------------------------------------------------------------------
 
-def counting(opset):
-    """Three trips, of which the sum and each step are kept."""
+def counting(opset, trips=3):
+    """Some trips, of which the sum and each step are kept."""
     body = helper.make_graph(
         [node("Add", "s,x", "s2"), node("Identity", "c", "c2"), node("Identity", "s2", "step")], "body",
         [value("i", kind=TensorProto.INT64), truth("c"), value("s", 2)], [truth("c2"), value("s2", 2), value("step", 2)])
     loop = helper.make_node("Loop", ["n", "", "z"], ["y", "all"], body=body)
-    return Case([loop], {"x": floats(2)}, ["y", "all"], {"n": np.array(3, np.int64), "z": np.zeros(2, np.float32)}, opset)
+    values = {"x": floats(2), "z": floats(2)}
+    given = "x" if trips else "z"  # what the results depend on
+    constants = {name: value for name, value in values.items() if name != given}
+    return Case([loop], {given: values[given]}, ["y", "all"], {"n": np.array(trips, np.int64), **constants}, opset)
 
 
 def ended(opset):
@@ -319,6 +331,7 @@ def sequences(opset):
 def control():
     for opset in (7, 11, 13, 21):
         yield f"Loop {opset}", counting(opset)
+        yield f"Loop {opset} without trips", counting(opset, 0)
         yield f"Loop {opset} ended by the graph", ended(max(opset, 9))
         yield f"If {opset}", chosen(opset, True)
         yield f"If {opset} computed", chosen(opset, False)

@@ -179,6 +179,15 @@ void wnn_reference_activate(const struct activation *activation, const struct te
 // Functions of two numbers
 // ---------------------------------------------------------------------------------------------------------------
 
+// Between 0 and b, as Python's % is.
+static double floor_modulus(double a, double b)
+{
+    double rest = fmod(a, b);
+    if (rest == 0)
+        return copysign(0, b);
+    return (rest < 0) == (b < 0) ? rest : rest + b;
+}
+
 static double float_binary(enum op op, double a, double b)
 {
     switch (op) {
@@ -196,6 +205,10 @@ static double float_binary(enum op op, double a, double b)
         return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
     case WNN_OP_pow:
         return pow(a, b);
+    case WNN_OP_modulusTruncate:
+        return fmod(a, b);
+    case WNN_OP_modulusFloor:
+        return floor_modulus(a, b);
     default: // prelu
         return a < 0 ? a * b : a;
     }
@@ -232,6 +245,10 @@ static __int128 integer_binary(enum op op, __int128 a, __int128 b)
         return a < b ? a : b;
     case WNN_OP_pow:
         return integer_power(a, b);
+    case WNN_OP_modulusTruncate:
+        return b == 0 ? a : a % b;
+    case WNN_OP_modulusFloor:
+        return b == 0 ? a : (a % b + b) % b;
     default: // prelu
         return a < 0 ? (__int128)((uint64_t)a * (uint64_t)b) : a;
     }

@@ -182,6 +182,52 @@ def graph(nodes, outputs="y", inputs="x: f32[2, 3];", consts=""):
 # Tests
 # ----------------------------------------------------------------------------------------------------------------
 
+def test_why(folder):
+    nodes = "s = matmul(q, k);\n p = softmax(s, 1);\n y = matmul(p, v);"
+    def why(nodes, inputs, outputs="y", consts="", *options):
+        return good("graph", "--why", "--threads=1", *options, folder.graph(graph(nodes, outputs, inputs, consts), "why.webnn"))
+    text = why(nodes, "q: f32[9, 4]; k: f32[4, 7]; v: f32[7, 3];")
+    check("attention \"y\" [9, 3]\n    attention: taken (fuse_attention)\n" in text, text)
+    text = why(nodes, "q: f32[2, 4]; k: f32[4, 7]; v: f32[7, 3];")
+    check("attention \"y\" [2, 3]\n    attention: taken (fuse_attention)\n" in text, text)
+    text = why("y = matmul(q, k);", "q: f32[2, 4]; k: f32[4, 7];")
+    check("no pattern is near" in text, text)
+    text = why(nodes, "q: f32[9, 4]; k: f32[4, 7]; v: f32[7, 3];", "y, p")
+    check("not taken: the result of softmax has other uses" in text, text)
+    text = why(nodes.replace("softmax(s, 1)", "softmax(s, 0)"), "q: f32[9, 4]; k: f32[4, 7]; v: f32[7, 3];")
+    check("not taken: softmax is not of the last dimension" in text, text)
+    text = why(nodes.replace("p = softmax(s, 1)", "h = relu(s);\n p = softmax(h, 1)"), "q: f32[9, 4]; k: f32[4, 7]; v: f32[7, 3];")
+    check("not taken: what softmax reads is no product" in text, text)
+
+    # Weights of integers.
+    consts = "w: i8[64, 32] @scalar(3); s: f32[2, 32] @scalar(0.5); z: i8[2, 32] @scalar(1);"
+    text = why("f = dequantizeLinear(w, s, z);\n y = matmul(x, f);", "x: f32[4, 64];", "y", consts)
+    check("product of integers: taken (fuse_quantized)" in text, text)
+    text = why("f = dequantizeLinear(i, s, z);\n y = matmul(x, f);", "x: f32[4, 64]; i: i8[64, 32];", "y", consts)
+    check("product of integers: not taken: " in text, text)
+
+    # Normalizations.
+    parts = ["m = reduceMean(x, axes=[1], keepDimensions=true);", "c = sub(x, m);", "q = pow(c, two);",
+             "v = reduceMean(q, axes=[1], keepDimensions=true);", "e = add(v, epsilon);", "r = sqrt(e);", "y = div(c, r);"]
+    consts = "two: f32[] @scalar(2); epsilon: f32[] @scalar(0.00001); less: f32[] @scalar(-1);"
+    text = why("\n".join(parts), "x: f32[4, 8];", "y", consts)
+    check("layerNormalization \"y\" [4, 8]\n    layerNormalization: taken (recognize)" in text, text)
+    for was, becomes, reason in (("r = sqrt(e)", "r = exp(e)", "exp stands in the place of sqrt"),
+                                 ("q = pow(c, two)", "q = pow(c, epsilon)", "a constant stands in the place of 2"),
+                                 ("add(v, epsilon)", "add(v, less)", "its axes, or sizes or values of its constants, are others")):
+        text = why("\n".join(parts).replace(was, becomes), "x: f32[4, 8];", "y", consts)
+        check(f"layerNormalization: not taken: {reason} (recognize)" in text, f"{reason}: {text}")
+    text = why("\n".join(parts), "x: f32[4, 8];", "y, r", consts)
+    check("has other uses (recognize)" in text, text)
+    check("taken" not in why(parts[0].replace("m =", "y ="), "x: f32[4, 8];"), "nothing to say")
+
+    # A label cannot command the terminal.
+    text = why('y = matmul(q, k, label="\\u001b[31m");', "q: f32[9, 4]; k: f32[4, 7];")
+    check("\x1b" not in text and "no pattern is near" in text, repr(text))
+    for option in "--before", "--after=all", "--emit=webnn", "--format=dot":
+        bad(2, "not with", "graph", "--why", option, DIGITS_GRAPH)
+
+
 def test_command_line(folder):
     check(run().returncode == 2, "no command is a usage error")
     bad(2, "no command nonsense", "nonsense")
@@ -193,14 +239,50 @@ def test_command_line(folder):
     bad(2, "there is no pass", "graph", "--after=nonsense", DIGITS_GRAPH)
     bad(2, "there is no operator", "ops", "nonsense")
     bad(1, "/nonexistent.webnn: No such file", "run", "/nonexistent.webnn")
+    bad(1, "only Strict", "run", "--strict", "--fast", DIGITS_GRAPH)
     bad(1, "no backend nonsense", "run", "--backend=nonsense", DIGITS_GRAPH)
     check(good("--version").startswith("webnn 0."), "--version")
-    for command in "run", "compare", "info", "graph", "bench", "ops":
+    for command in "run", "compare", "compile", "info", "graph", "bench", "ops":
         text = good("help", command)
         check("Usage: webnn " + command in text and "Example" in text, f"help {command} teaches")
         check(text == good(command, "--help"), f"{command} --help is help {command}")
         check("\033" not in text, f"help {command} has no colours")
-    check(all(name in good("help") for name in ("run", "compare", "info", "graph", "bench", "ops")), "help lists the commands")
+    check(all(name in good("help") for name in ("run", "compare", "compile", "info", "graph", "bench", "ops")), "help lists the commands")
+
+
+def test_compile(folder):
+    """What was compiled gives the same numbers; what is damaged or is no such file is refused."""
+    path, again, built, loaded = map(folder, ("a.wnnc", "b.wnnc", "built.npy", "loaded.npy"))
+    check("MB" in good("compile", DIGITS_GRAPH, path), "the size of what was compiled")
+    good("compile", "--threads=1", DIGITS_GRAPH, again)
+    with open(path, "rb") as one, open(again, "rb") as other:
+        compiled = one.read()
+        check(compiled == other.read(), "the same graph gives the same bytes")
+    check(sorted(os.listdir(folder.name)) == ["a.wnnc", "b.wnnc"], "nothing else is left")
+    good("run", "--random", "--output=" + built, DIGITS_GRAPH)
+    good("run", "--random", "--output=" + loaded, path)
+    with open(built, "rb") as one, open(loaded, "rb") as other:
+        check(one.read() == other.read(), "what was compiled gives the same numbers")
+    check("a.wnnc" in good("bench", "--iterations=2", "--warm-up=1", path), "bench takes it")
+    text = good("info", path)
+    check("backend  cpu" in text and "loads here" in text and "does not" not in text, "info tells what it is: " + text)
+    report = json.loads(good("info", "--json", path))
+    check(report["loads"] and report["backend"] == "cpu" and report["headBytes"] + report["dataBytes"] == len(compiled), "info --json")
+    bad(1, "strictNumerics", "run", "--random", "--strict", path)
+    check("does not load here" in good("info", "--strict", path), "info tells why not")
+    bad(1, "need the model", "run", "--random", "--dump=all", path)
+    bad(1, "does not load graphs", "run", "--random", "--backend=dummy", path)
+    bad(1, "does not save graphs", "compile", "--backend=dummy", DIGITS_GRAPH, again)
+    bad(1, "No such file", "compile", DIGITS_GRAPH, folder("none/a.wnnc"))
+    bad(2, "to which file", "compile", DIGITS_GRAPH)
+    bad(2, "which graph", "compile")
+    for at, words in (40, "digest"), (200, "digest"), (len(compiled) - 100, "checksum"):
+        with open(again, "wb") as file:
+            file.write(compiled[:at] + bytes([compiled[at] ^ 1]) + compiled[at + 1:])
+        bad(1, "damaged", "run", "--random", again)
+    with open(again, "wb") as file:
+        file.write(compiled[:len(compiled) // 2])
+    bad(1, "its header says", "run", "--random", again)
 
 
 def test_help(folder):
@@ -878,14 +960,14 @@ def test_standard_streams(folder):
 
     wanted = values(result)
 
-    def fed(data, *arguments, code=0, says=""):
+    def fed(data, *arguments, code=0, says="", cwd=None):
         """Standard input as a pipe, a file, and a socket, which has no name to be opened by."""
         folder.write("in", data)
         ours, theirs = socket.socketpair()
         threading.Thread(target=lambda: (ours.sendall(data), ours.shutdown(socket.SHUT_WR)), daemon=True).start()
         with open(folder("in"), "rb") as file:
             for how in {"input": data}, {"stdin": file}, {"stdin": theirs}:
-                process = subprocess.run([WEBNN, *arguments], capture_output=True, env=ENVIRONMENT, timeout=60, **how)
+                process = subprocess.run([WEBNN, *arguments], capture_output=True, env=ENVIRONMENT, timeout=60, cwd=cwd, **how)
                 check(process.returncode == code and says.encode() in process.stderr, f"{arguments} {how}: {process.returncode} {process.stderr}")
                 if code == 0:
                     check(values(process.stdout) == wanted, f"{arguments} {how}: {process.stdout}")
@@ -902,7 +984,8 @@ def test_standard_streams(folder):
     fed(b"", "run", "--random", "-", code=1, says="webnn: standard input: ")
     fed(b"", "run", path, "-", code=1, says="0 bytes")
     weighed = graph("y = add(x, c);", consts="c: f32[2, 3];").encode()
-    fed(weighed, "run", "--random", "-", code=1, says="webnn: standard input:3:12: no weights")
+    write_safetensors(folder("standard input.safetensors"), {"c": ("F32", [2, 3], bytes(24))})
+    fed(weighed, "run", "--random", "-", code=1, says="webnn: standard input:3:12: no weights: their file has to be named\n", cwd=folder(""))
     write_safetensors(folder("c.safetensors"), {"c": ("F32", [2, 3], struct.pack("<6f", 6, 4, 2, -2, -4, -6))})
     fed(weighed, "run", "--output=-", "--weights=" + folder("c.safetensors"), "-", x)
     process = subprocess.run([WEBNN, "run", "--labels=-", folder.graph(graph("y = neg(x);", inputs="x: f32[3];"), "row.webnn"), "--random"],
@@ -1651,7 +1734,7 @@ def test_bench_settings(folder):
     path = folder.graph(graph("y = add(x, x); z = neg(x);", outputs="y; z"))
     line = json.loads(good("bench", "--json", "--iterations=40", "--warm-up=3", "--threads=2", path))
     wanted = {"graph": path, "name": "test", "backend": "cpu", "threads": 2, "iterations": 40, "runs": 40, "warm_up": 3, "repeats": 1,
-              "in_flight": 1, "tensors": False, "strict": False, "version": good("--version").split()[1],
+              "in_flight": 1, "tensors": False, "strict": False, "fast": False, "version": good("--version").split()[1],
               "inputs": [{"name": "x", "type": "float32", "shape": [2, 3]}],
               "outputs": [{"name": name, "type": "float32", "shape": [2, 3]} for name in "yz"]}
     check({key: line.get(key) for key in wanted} == wanted, f"the settings of a benchmark: {line}")
@@ -1664,11 +1747,11 @@ def test_bench_settings(folder):
     line = json.loads(good("bench", "--json", "--iterations=30", "--in-flight=5", "--threads=1", product))
     check(line["in_flight"] == 5 and line["runs"] == 30 and line["runs_per_s"] * line["median_ms"] > 2000,
           f"five in flight wait for each other: {line}")
-    for extra in [], ["--in-flight=3"], ["--tensors"], ["--tensors", "--in-flight=3", "--repeats=4"], ["--warm-up=0"], ["--strict"]:
+    for extra in [], ["--in-flight=3"], ["--tensors"], ["--tensors", "--in-flight=3", "--repeats=4"], ["--warm-up=0"], ["--strict"], ["--fast"]:
         line = json.loads(good("bench", "--json", "--iterations=7", *extra, path))
         repeats = 4 if "--repeats=4" in extra else 1
         check(line["runs"] == 7 * repeats and line["repeats"] == repeats and line["tensors"] == ("--tensors" in extra) and
-              line["strict"] == ("--strict" in extra) and line["first_ms"] > 0, f"{extra}: {line}")
+              line["strict"] == ("--strict" in extra) and line["fast"] == ("--fast" in extra) and line["first_ms"] > 0, f"{extra}: {line}")
     text = good("bench", "--iterations=5", path)
     check(all(word in text for word in ("median", "p99", "spread", "runs/s")) and text.split()[-1] == "5", f"a table: {text}")
     gpu = run("bench", "--json", "--iterations=5", "--backend=gpu", "--tensors", "--in-flight=2", path)
@@ -1782,6 +1865,49 @@ def net_file(folder, nodes, inputs, outputs, tensors=(), metadata=(), name="net"
         file.write(protobuf((1, 8), (2, "maker" + HOSTILE), (3, "1.5"), (7, graph), (8, protobuf((1, ""), (2, 13))),
                             *((14, protobuf((1, key), (2, value))) for key, value in metadata)))
     return path
+
+
+def test_shapes_of_inputs(folder):
+    """Sizes that a model leaves open are those of the arrays that it gets."""
+    two = net_file(folder, [net_node("Add", ["x", "w"], "t"), net_node("Mul", ["t", "v"], "y")],
+                   [net_value("x", "rows", "columns"), net_value("v", "", "columns")], [net_value("y", "rows", "columns")],
+                   [net_tensor("w", [1], [1.0])])
+    x, v, out = folder("x.npy"), folder("v.npy"), folder("y.npy")
+    write_npy(x, "<f4", (2, 3), range(6))
+    write_npy(v, "<f4", (1, 3), (1, 2, 3))
+    wanted = [1, 4, 9, 4, 10, 18]
+
+    def gives(shape, values, *arguments):
+        good("run", "--quiet", "--output=" + out, two, *arguments)
+        check(read_npy(out) == ("<f4", shape, values), f"{arguments}: {read_npy(out)}")
+
+    gives((2, 3), wanted, x, v)
+    gives((2, 3), wanted, "v=" + v, x)
+    gives((2, 3), wanted, "v=" + v, "x=" + x, "--dim=rows=2")
+    write_npz(folder("all.npz"), {"v": npy("<f4", (1, 3), struct.pack("<3f", 1, 2, 3)), "x": npy("<f4", (2, 3), struct.pack("<6f", *range(6)))})
+    gives((2, 3), wanted, folder("all.npz"))
+    os.mkdir(folder("set"))
+    folder.write("set/input_0.pb", proto_tensor(1, (2, 3), struct.pack("<6f", *range(6))))
+    folder.write("set/input_1.pb", proto_tensor(1, (1, 3), struct.pack("<3f", 1, 2, 3)))
+    gives((2, 3), wanted, folder("set"))
+    compared(0, "--input=x=" + x, "--input=v=" + v, "--expect=y=" + out, two)
+    folder.write("set/output_0.pb", proto_tensor(1, (2, 3), struct.pack("<6f", *wanted)))
+    compared(0, two, folder("set"))
+    os.remove(folder("set/output_0.pb"))
+    bad(1, ["an array of shape [2, 3]", "has shape [4, 3]"], "run", "--dim=rows=4", two, x, v)
+    bad(1, 'dimension 0 of input "v"', "run", two, x)
+    write_npy(v, "<f4", (3,), (1, 2, 3))
+    bad(1, 'dimension 0 of input "v"', "run", two, x, v)
+    write_npy(v, "<f4", (1, 4), (1, 2, 3, 4))
+    bad(1, "model.onnx: ", "run", two, x, v)
+    # Several values for one input, one after the other.
+    one = net_file(folder, [net_node("Neg", ["x"], "y")], [net_value("x", "", "columns")], [net_value("y", "", "columns")])
+    write_npy(x, "<f4", (4, 1, 2), range(8))
+    good("run", "--quiet", "--output=" + out, one, x)
+    check(read_npy(out)[2] == [-i for i in range(8)], f"several values: {read_npy(out)}")
+    write_npy(x, "<f4", (4, 0), ())
+    bad(1, 'dimension 0 of input "x" is unknown', "run", one, x)
+    bad(1, 'dimension 0 of input "x" is unknown', "run", "--random", one)
 
 
 def test_info_json(folder):
@@ -2264,12 +2390,12 @@ def test_hostile_numbers(folder):
     for value in "1.5,2", "nan,2", "inf,2", "1e30,2", "6,1x", ",6":
         bad(1, "--value=s=" + value + ": ", "run", "--random", "--quiet", "--value=s=" + value, path)
     for shape in "0", "-1", "4x-1", "99999999999", "4294967297", "nan", "", "x", "4x", "1x1x1x1x1x1x1x1x1", "65536x65536x65536x65536":
-        for operator in "relu", "matmul", "matmul_uint4", "conv2d", "copy", "chain":
+        for operator in "relu", "matmul", "matmul_uint4", "attention", "conv2d", "copy", "chain":
             code, _, error, peak = limited("bench", "--time=0.01", f"{operator}:{shape}")
             check(code == 1 and error.startswith("webnn: "), f"{operator}:{shape}: {code} {error}")
             check(SANITIZED or peak < 400 << 20, f"{operator}:{shape}: {peak >> 20} MiB")
     for shape in "100000x100000x100000", "1x4294967264x4294967295":
-        for operator in "matmul", "matmul_uint4":
+        for operator in "matmul", "matmul_uint4", "attention":
             code, _, error, _ = limited("bench", "--time=0.01", f"{operator}:{shape}")
             check(code == 1, f"{operator}:{shape}: {code} {error}")
     for shape in "1000000x1000000x1000x1000", "8x8x3x4x0", "8x8x3x4x3x0", "8x8x3x4x3x1x0", "8x8x0x4", "8x8x4x0":

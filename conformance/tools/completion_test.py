@@ -118,7 +118,7 @@ def check_files(folder):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).touch()
     models = ["m.webnn", "m.onnx", "m.tflite", "M2.ONNX", "a b.onnx", "sub/"]
-    networks = ["mobilenet_v1", "mobilenet_v2", "mobilenet_v2_int8", "resnet50", "bert_layer", "gru", "lstm", "matmul:", "matmul_uint4:", "conv2d:",
+    networks = ["mobilenet_v1", "mobilenet_v2", "mobilenet_v2_int8", "resnet50", "bert_layer", "gru", "lstm", "matmul:", "matmul_uint4:", "attention:", "conv2d:",
                 "copy:", "chain:"]
     everything = sorted(path.name for path in folder.iterdir() if path.is_file()) + ["sub/"]
     data = ["x.npy", "i.png", "i.JPG", "sub/"]
@@ -144,6 +144,8 @@ def check_files(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
+        # Files are offered, and other tests make some where they all begin.
+        os.chdir(folder)
         commands = names("Commands")
         check_words(commands, names("Topics"))
         check_options(commands)

@@ -38,11 +38,14 @@ int main(void)
     const WNNTransposeOptions v29 = WNN_TRANSPOSE_OPTIONS_INIT;
     const WNNTriangularOptions v30 = WNN_TRIANGULAR_OPTIONS_INIT;
     const WNNArgMinMaxAxesOptions v31 = WNN_ARG_MIN_MAX_AXES_OPTIONS_INIT;
+    const WNNSqueezeOptions v32 = WNN_SQUEEZE_OPTIONS_INIT;
+    const WNNReshapeTo2dOptions v33 = WNN_RESHAPE_TO_2D_OPTIONS_INIT;
+    const WNNResample2dDynamicOptions v34 = WNN_RESAMPLE2D_DYNAMIC_OPTIONS_INIT;
     return !(sizeof v0 > 0 && sizeof v1 > 0 && sizeof v2 > 0 && sizeof v3 > 0 && sizeof v4 > 0 &&
              sizeof v5 > 0 && sizeof v6 > 0 && sizeof v7 > 0 && sizeof v8 > 0 && sizeof v9 > 0 &&
              sizeof v10 > 0 && sizeof v11 > 0 && sizeof v12 > 0 && sizeof v13 > 0 && sizeof v14 > 0 &&
              sizeof v15 > 0 && sizeof v16 > 0 && sizeof v17 > 0 && sizeof v18 > 0 && sizeof v19 > 0 &&
              sizeof v20 > 0 && sizeof v21 > 0 && sizeof v22 > 0 && sizeof v23 > 0 && sizeof v24 > 0 &&
              sizeof v25 > 0 && sizeof v26 > 0 && sizeof v27 > 0 && sizeof v28 > 0 && sizeof v29 > 0 &&
-             sizeof v30 > 0 && sizeof v31 > 0);
+             sizeof v30 > 0 && sizeof v31 > 0 && sizeof v32 > 0 && sizeof v33 > 0 && sizeof v34 > 0);
 }

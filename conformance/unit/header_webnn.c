@@ -53,6 +53,7 @@ int main(void)
     const WNNNamedShape v44 = WNN_NAMED_SHAPE_INIT;
     const WNNInputShapes v45 = WNN_INPUT_SHAPES_INIT;
     const WNNOutputShape v46 = WNN_OUTPUT_SHAPE_INIT;
+    const WNNContextNumerics v47 = WNN_CONTEXT_NUMERICS_INIT;
     return !(sizeof v0 > 0 && sizeof v1 > 0 && sizeof v2 > 0 && sizeof v3 > 0 && sizeof v4 > 0 &&
              sizeof v5 > 0 && sizeof v6 > 0 && sizeof v7 > 0 && sizeof v8 > 0 && sizeof v9 > 0 &&
              sizeof v10 > 0 && sizeof v11 > 0 && sizeof v12 > 0 && sizeof v13 > 0 && sizeof v14 > 0 &&
@@ -62,5 +63,5 @@ int main(void)
              sizeof v30 > 0 && sizeof v31 > 0 && sizeof v32 > 0 && sizeof v33 > 0 && sizeof v34 > 0 &&
              sizeof v35 > 0 && sizeof v36 > 0 && sizeof v37 > 0 && sizeof v38 > 0 && sizeof v39 > 0 &&
              sizeof v40 > 0 && sizeof v41 > 0 && sizeof v42 > 0 && sizeof v43 > 0 && sizeof v44 > 0 &&
-             sizeof v45 > 0 && sizeof v46 > 0);
+             sizeof v45 > 0 && sizeof v46 > 0 && sizeof v47 > 0);
 }

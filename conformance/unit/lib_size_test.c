@@ -44,7 +44,7 @@ static void add_expression(struct trial *t)
     unsigned i = below(t->count), k = below(t->count);
     struct amount a = wnn_amount(&t->sizes, t->size[i]), b = wnn_amount(&t->sizes, t->size[k]), result;
     int64_t x = t->value[i], y = t->value[k], value, number = 1 + below(4), more = below(7);
-    switch (below(7)) {
+    switch (below(8)) {
     case 0:
         result = wnn_amount_add(&t->sizes, a, b);
         value = x + y;
@@ -68,6 +68,10 @@ static void add_expression(struct trial *t)
     case 5:
         result = wnn_amount_scaled(&t->sizes, t->size[i], 0.75 * (double)number);
         value = (int64_t)floor((double)x * 0.75 * (double)number);
+        break;
+    case 6:
+        result = wnn_amount_minimum(&t->sizes, a, b);
+        value = x < y ? x : y;
         break;
     default:
         if (x != y && x != 1 && y != 1)
@@ -155,6 +159,13 @@ static void test_forms(void)
     struct amount again = wnn_amount_product(&sizes, wnn_amount_times(b, 3), next);
     REQUIRE_EQUAL_INT(wnn_amount_size(&sizes, &product), wnn_amount_size(&sizes, &again));
     REQUIRE_EQUAL_STR(text_of(&sizes, wnn_amount_divide(&sizes, product, 3)), "batch + (batch * past)");
+    // The least of two, unless one is certainly less.
+    struct amount least = wnn_amount_minimum(&sizes, p, b), same = wnn_amount_minimum(&sizes, b, p);
+    REQUIRE_EQUAL_INT(wnn_amount_size(&sizes, &least), wnn_amount_size(&sizes, &same));
+    REQUIRE_EQUAL_STR(text_of(&sizes, least), "(the least of batch and past)");
+    REQUIRE_EQUAL_INT(wnn_amount_range(&sizes, &least).max, 8);
+    REQUIRE_EQUAL_STR(text_of(&sizes, wnn_amount_minimum(&sizes, next, p)), "past");
+    REQUIRE_EQUAL_STR(text_of(&sizes, wnn_amount_minimum(&sizes, wnn_amount_number(9), b)), "batch");
     // A size that comes of a stride of 2, and that it is certainly another.
     struct amount half = wnn_amount_divide(&sizes, next, 2);
     REQUIRE_EQUAL_STR(text_of(&sizes, half), "((past + 1) / 2)");

@@ -2,6 +2,7 @@
 //
 // Tests of lib/: half floats, numbers, data types, shapes, text, memory, loops.
 
+#include "conformance/unit/float_bits.h"
 #include "conformance/unit/require.h"
 #include "lib/arena.h"
 #include "lib/graph.h"
@@ -20,20 +21,6 @@ static uint64_t random_bits(void)
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;
     return random_state ^= random_state << 17;
-}
-
-static float float_of(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static uint32_t bits_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/unit/require.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <webnn/model.h>
 #include <webnn/ops.h>
 
@@ -257,7 +261,7 @@ static void all_unsupported(void)
     struct writer graph = {0}, bytes = {0};
     put_node(&graph, "Frobnicate", "first", "x", NULL, "a");
     put_node(&graph, "Relu", "between", "a", NULL, "b");
-    put_node(&graph, "Multinomial", "second", "x", NULL, "c");
+    put_node(&graph, "Multinomial", "second", "b", NULL, "c"); // of what cannot be recorded
     put_value(&graph, 11, "x", 1, (int[]){3});
     put_value(&graph, 12, "b", 1, (int[]){3});
     finish_model(&bytes, &graph);
@@ -378,6 +382,70 @@ static void external_data(void)
     char command[300];
     snprintf(command, sizeof command, "rm -r %s", folder);
     REQUIRE_EQUAL_INT(system(command), 0);
+}
+
+static void write_over(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "r+b");
+    REQUIRE(file && fwrite(data, 1, size, file) == size && fclose(file) == 0);
+}
+
+// What a mapped file says of a model is what it said when it was opened.
+static void changed_after_opening(void)
+{
+    static unsigned char other[4096];
+    char folder[] = "/tmp/model-XXXXXX", path[256];
+    REQUIRE(mkdtemp(folder));
+    struct writer bytes = make_model(NULL);
+    write_file(folder, "model.onnx", bytes.bytes, bytes.size);
+    WNNModel model = open_file(folder);
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    memset(other, 0xFF, sizeof other);
+    write_over(path, other, bytes.size);
+    compute_with(model);
+    REQUIRE_EQUAL_INT(unlink(path) + rmdir(folder), 0);
+}
+
+// Somebody writes to the file all the time: an error or a graph, never more.
+static void changed_while_opening(void)
+{
+    char folder[] = "/tmp/model-XXXXXX", path[256];
+    REQUIRE(mkdtemp(folder));
+    struct writer bytes = make_model(NULL);
+    write_file(folder, "model.onnx", bytes.bytes, bytes.size);
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    pid_t other = fork();
+    if (other == 0) {
+        int file = open(path, O_WRONLY);
+        for (unsigned i = 0, state = 1;; i++) {
+            state = state * 1664525 + 1013904223;
+            size_t at = (state >> 8) % bytes.size;
+            unsigned char byte = (unsigned char)(i % 4 == 3 ? state >> 24 : bytes.bytes[at] + (i & 1));
+            if (pwrite(file, &byte, 1, (off_t)at) != 1)
+                _exit(1);
+        }
+    }
+    struct lab lab = begin();
+    WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
+    descriptor.path.data = path;
+    int opened = 0;
+    for (int i = 0; i < 2000; i++) {
+        WNNModel model;
+        WNNNamedOperand output;
+        if (wnnModelOpen(&descriptor, &model, sizeof message, message) == WNNStatus_Success) {
+            opened++;
+            record(model, &lab, 2, &output);
+        }
+        wnnModelRelease(model);
+        wnnGraphBuilderRelease(lab.builder);
+        REQUIRE_EQUAL_INT(wnnContextCreateGraphBuilder(lab.context, &lab.builder), WNNStatus_Success);
+        if (i % 16 == 0)
+            write_over(path, bytes.bytes, bytes.size);
+    }
+    REQUIRE(opened > 0);
+    end(&lab);
+    REQUIRE(kill(other, SIGKILL) == 0 && waitpid(other, NULL, 0) == other);
+    REQUIRE_EQUAL_INT(unlink(path) + rmdir(folder), 0);
 }
 
 static void refuse_other_files(void)
@@ -933,6 +1001,8 @@ int main(int argc, char **argv)
     CASE(all_unsupported());
     CASE(computed_condition());
     CASE(external_data());
+    CASE(changed_after_opening());
+    CASE(changed_while_opening());
     CASE(refuse_other_files());
     CASE(damaged());
     CASE(float64_by_fields());

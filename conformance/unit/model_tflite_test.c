@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/unit/flatbuffer_writer.h"
 
+#include <stdlib.h>
+#include <unistd.h>
 #include <webnn/model.h>
 #include <webnn/ops.h>
 
@@ -201,12 +203,8 @@ static void names(void)
 }
 
 // With the shape of the file, or another one; after the model was released, as weights are lent to the graph.
-static void compute_rows(uint32_t rows)
+static void compute_rows_of(WNNModel model, uint32_t rows)
 {
-    static struct writer bytes;
-    struct parts p;
-    bytes = make(&p);
-    WNNModel model = open_bytes(&bytes);
     struct lab lab = begin();
     WNNModelInputValue value = WNN_MODEL_INPUT_VALUE_INIT;
     WNNModelRecordOptions options = WNN_MODEL_RECORD_OPTIONS_INIT;
@@ -236,6 +234,14 @@ static void compute_rows(uint32_t rows)
     }
     wnnGraphRelease(graph);
     end(&lab);
+}
+
+static void compute_rows(uint32_t rows)
+{
+    static struct writer bytes;
+    struct parts p;
+    bytes = make(&p);
+    compute_rows_of(open_bytes(&bytes), rows);
 }
 
 static void compute(void)
@@ -443,6 +449,25 @@ static void any_byte(void)
     end(&lab);
 }
 
+// What a mapped file says of a model is what it said when it was opened.
+static void changed_after_opening(void)
+{
+    static unsigned char other[sizeof((struct writer *)0)->bytes];
+    char path[] = "/tmp/model-XXXXXX";
+    struct parts parts;
+    struct writer bytes = make(&parts);
+    int file = mkstemp(path);
+    REQUIRE(file >= 0 && write(file, bytes.bytes, bytes.size) == (ssize_t)bytes.size);
+    WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
+    WNNModel model;
+    descriptor.path.data = path;
+    REQUIRE_EQUAL_INT(wnnModelOpen(&descriptor, &model, sizeof message, message), WNNStatus_Success);
+    memset(other, 0x7F, sizeof other);
+    REQUIRE(pwrite(file, other, bytes.size, 0) == (ssize_t)bytes.size);
+    compute_rows_of(model, 2);
+    REQUIRE_EQUAL_INT(close(file) + unlink(path), 0);
+}
+
 int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
@@ -456,6 +481,7 @@ int main(int argc, char **argv)
     CASE(look_up_scalar());
     CASE(data_behind());
     CASE(other_versions());
+    CASE(changed_after_opening());
     CASE(any_length());
     CASE(any_byte());
     return cases_end();

@@ -487,6 +487,71 @@ static void save_long_name(void)
     remove_folder();
 }
 
+// What could not be read again is not written; a file of that name stays what it was.
+static void save_too_much(void)
+{
+    enum {
+        COUNT = 1100,
+        LENGTH = 65536
+    };
+    static const uint32_t shape[1] = {2};
+    static char letters[LENGTH + 1];
+    static const float numbers[2] = {1, 2};
+    WNNOperandDescriptor type = {NULL, WNNDataType_Float32, {shape, 1}};
+    WNNModelSaveDescriptor descriptor = WNN_MODEL_SAVE_DESCRIPTOR_INIT;
+    WNNModelDescriptor file = WNN_MODEL_DESCRIPTOR_INIT;
+    WNNNamedOperand *names = calloc(COUNT, sizeof *names), output = {view("y"), NULL};
+    WNNGraph graph;
+    REQUIRE(names);
+    make_folder();
+    memset(letters, 'a', sizeof letters);
+    for (int constants = 0; constants < 2; constants++) {
+        WNNGraphBuilder builder = make_builder();
+        WNNOperand x = wnnGraphBuilderInput(builder, view("x"), &type);
+        output.operand = wnnGraphBuilderNeg(builder, x, NULL);
+        output.name = (WNNStringView){letters, LENGTH + 1};
+        REQUIRE_EQUAL_INT(save_as(builder, 1, &output, NULL), WNNStatus_TypeError);
+        REQUIRE_EQUAL_STR(message, "save: the name of output 0 has 65537 bytes; expected at most 65536");
+        output.name.length = LENGTH;
+        REQUIRE_EQUAL_INT(save_as(builder, 1, &output, NULL), WNNStatus_Success);
+        output.name = view("y");
+        size_t count = constants ? 300 : COUNT;
+        for (size_t i = 0; i < count; i++) {
+            char *name = malloc(LENGTH);
+            REQUIRE(name);
+            memset(name, 'a', LENGTH);
+            name[0] = (char)('a' + i % 26);
+            name[1] = (char)('a' + i / 26 % 26);
+            name[2] = (char)('a' + i / 676);
+            names[i].name = (WNNStringView){name, LENGTH};
+            names[i].operand = constants ? wnnGraphBuilderConstant(builder, &type, numbers, sizeof numbers)
+                                         : wnnGraphBuilderAbs(builder, output.operand, NULL);
+            output.operand = constants ? wnnGraphBuilderAdd(builder, output.operand, names[i].operand, NULL)
+                                       : names[i].operand;
+        }
+        descriptor.path = view(path_of("saved.webnn"));
+        descriptor.outputs = &output;
+        descriptor.outputCount = 1;
+        descriptor.names = names;
+        descriptor.nameCount = count;
+        REQUIRE_EQUAL_INT(wnnModelSave(builder, &descriptor, sizeof message, message),
+                          WNNStatus_NotSupportedError);
+        REQUIRE(strstr(message, constants ? "saved.safetensors: the header has "
+                                          : "save: the text of the graph has "));
+        REQUIRE(strstr(message,
+                       constants ? "; no more than 16777216 are read" : "; no more than 67108864 are read"));
+        file.path = view(path_of("saved.webnn"));
+        REQUIRE_EQUAL_INT(wnnModelBuildSync(&file, context, NULL, &graph, sizeof message, message),
+                          WNNStatus_Success);
+        wnnGraphRelease(graph);
+        wnnGraphBuilderRelease(builder);
+        for (size_t i = 0; i < count; i++)
+            free((char *)(uintptr_t)names[i].name.data);
+    }
+    free(names);
+    remove_folder();
+}
+
 // Weights in several files, and in one that the program names.
 static void find_weights(void)
 {
@@ -675,6 +740,7 @@ int main(int argc, char **argv)
     CASE(save_unknown_sizes());
     CASE(save_names());
     CASE(save_long_name());
+    CASE(save_too_much());
     CASE(find_weights());
     CASE(name_foreign_formats());
     CASE(tell_what_is_recorded());

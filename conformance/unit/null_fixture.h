@@ -8,6 +8,7 @@
 
 #include "conformance/unit/require.h"
 
+#include <webnn/compiled.h>
 #include <webnn/ops.h>
 #include <webnn/serialize.h>
 #include <webnn/vulkan.h>
@@ -29,11 +30,12 @@ struct fixture {
     // Operands: float32 [2, 2], [2], [1, 2, 4, 4], [2, 2, 2, 2] and [2, 2, 2]; uint8 and int32 [2, 2];
     // weights of gru, gruCell, lstm and lstmCell; an operator's result.
     WNNOperand matrix, vector, image, filter, sequence, bytes, indices, weights[4], sum;
+    WNNOperand sizes[3], numbers[2]; // constants of int32: [0, 0], [1, 1] and [2, 2]; 1 and 4
     WNNActivation activation;
     WNNOperand outputs[8];
     WNNStringView name;
-    uint32_t dims[2], one[2], zero[2];
-    WNNUint32List shape, ones, zeros;
+    uint32_t dims[2], one[2], zero[2], two[2];
+    WNNUint32List shape, ones, zeros, axes;
     WNNNumber number;
     WNNFuture future;
     float floats[4], out_floats[4];
@@ -83,6 +85,11 @@ struct fixture {
     WNNDeserializeDescriptor deserialize;
     WNNDeserializedGraph deserialized;
     unsigned char serialized[4096]; // what the builder held when it was made
+    WNNSaveGraphDescriptor save;    // of the graph, which can be saved
+
+    WNNLoadGraphDescriptor load;
+    WNNCompiledGraphInfo compiled_info;
+    _Alignas(64) unsigned char compiled[8192]; // what it is saved as
     char text[64];
     int calls; // of callbacks
     WNNStatus status;

@@ -20,6 +20,8 @@ static const struct {
     {"max", wnnGraphBuilderMax, false, false},
     {"min", wnnGraphBuilderMin, false, false},
     {"pow", wnnGraphBuilderPow, false, false},
+    {"modulusFloor", wnnGraphBuilderModulusFloor, false, false},
+    {"modulusTruncate", wnnGraphBuilderModulusTruncate, false, false},
     {"equal", wnnGraphBuilderEqual, false, true},
     {"notEqual", wnnGraphBuilderNotEqual, false, true},
     {"greater", wnnGraphBuilderGreater, false, true},

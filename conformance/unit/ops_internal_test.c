@@ -80,6 +80,31 @@ static void test_attention(void)
     BREAKS("attention: query [2, 9, 4], key [2, 7, 4] and value [2, 7, 5] do not fit");
 }
 
+static void test_rms_normalization(void)
+{
+    static const uint32_t axes[] = {1, 2};
+    struct operand x = make(F32(2, 3, 4)), scale = make(F32(3, 4)), other = make(F32(4, 3));
+    struct operand *in[2] = {&x, &scale};
+    unsigned count = 2;
+    enum op op = WNN_OP_rmsNormalization;
+    struct rms_normalization_attrs attrs = *(const struct rms_normalization_attrs *)wnn_ops[op].defaults;
+    attrs.axes = (WNNUint32List){axes, 2};
+    struct descriptor out;
+    REQUIRE(infer(op, &attrs, in, count, &out) == NULL);
+    REQUIRE(wnn_descriptor_equal(&out, &x.type));
+    in[1] = NULL;
+    REQUIRE(infer(op, &attrs, in, count, &out) == NULL);
+
+    in[1] = &other;
+    BREAKS("rmsNormalization: scale [4, 3] has size 4 in dimension 0; expected 3, dimension 1 of input "
+           "[2, 3, 4]");
+    in[1] = &scale;
+    attrs.axes.count = 0;
+    BREAKS("rmsNormalization: expected input and scale, and axes");
+    attrs.axes = (WNNUint32List){axes, 1};
+    BREAKS("rmsNormalization: scale [3, 4] has rank 2; expected 1, the number of axes");
+}
+
 static void test_elementwise(void)
 {
     struct operand x = make(F32(2, 3)), y = make(F32(3));
@@ -120,6 +145,7 @@ int main(int argc, char **argv)
     begin(NULL);
     CASE(test_attention());
     CASE(test_elementwise());
+    CASE(test_rms_normalization());
     end();
     return cases_end();
 }

@@ -56,6 +56,20 @@ static WNNOperand call(const struct legal *legal, const WNNOperand *operands)
     return outputs[0];
 }
 
+// An operand that an operator reads while it is recorded: a slice begins at 0, and a range ends at 2.
+static WNNOperand constant_of(enum op op, unsigned i, WNNDataType type, WNNUint32List shape)
+{
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    uint64_t data[2] = {0};
+    size_t count = shape.count ? shape.data[0] : 1;
+    int64_t value = op == WNN_OP_sliceDynamic && i == 1 ? 0 : op == WNN_OP_range && i == 1 ? 2 : 1;
+    descriptor.dataType = type;
+    descriptor.shape = shape;
+    for (size_t k = 0; k < count; k++)
+        wnn_number_store(wnn_number_convert(wnnNumberInt64(value), type), type, data, k);
+    return wnnGraphBuilderConstant(b, &descriptor, data, wnn_dtype_bytes(type, count));
+}
+
 // Operands of the first data type of each row but for that of row `lead`, which others may follow.
 static void make_operands(const struct legal *legal, unsigned lead, WNNDataType type, WNNOperand *operands)
 {
@@ -64,7 +78,9 @@ static void make_operands(const struct legal *legal, unsigned lead, WNNDataType 
         const struct op_row *row = &info->rows[i],
                             *model = row->types & WNN_SAME ? &info->rows[row->types & ~WNN_SAME] : row;
         WNNDataType own = model == &info->rows[lead] ? type : first_type(model->types);
-        operands[i] = operand(own, legal->shapes[i]);
+        bool read = info->class == CLASS_SHAPING && (i > 0 || legal->op == WNN_OP_range);
+        operands[i] =
+            (read ? constant_of(legal->op, i, own, legal->shapes[i]) : operand(own, legal->shapes[i]));
     }
 }
 
@@ -197,6 +213,7 @@ int main(int argc, char **argv)
     const struct lstm_cell_attrs lstm_cell = {WNN_LSTM_CELL_OPTIONS_INIT, 1};
     const struct pad_attrs pad = {WNN_PAD_OPTIONS_INIT, LIST(1), LIST(0)};
     const struct slice_attrs slice = {WNN_SLICE_OPTIONS_INIT, LIST(0), LIST(1)};
+    const struct unsqueeze_attrs unsqueeze = {WNN_OPERATOR_OPTIONS_INIT, LIST(0)};
     const struct split_attrs split = {WNN_SPLIT_OPTIONS_INIT, 1, WNN_UINT32_LIST_INIT};
     const struct tile_attrs tile = {WNN_OPERATOR_OPTIONS_INIT, LIST(2)};
     // Operators that need more than operands of shape [1].
@@ -225,7 +242,10 @@ int main(int argc, char **argv)
         {WNN_OP_resample2d, {ONE4}, NULL},
         {WNN_OP_reshape, {ONE}, &expand},
         {WNN_OP_scatterND, {ONE, ONE, EMPTY}, NULL},
+        {WNN_OP_range, {EMPTY, EMPTY, EMPTY}, NULL},
+        {WNN_OP_resample2dDynamic, {ONE4, LIST(2)}, NULL},
         {WNN_OP_slice, {ONE}, &slice},
+        {WNN_OP_unsqueeze, {ONE}, &unsqueeze},
         {WNN_OP_split, {ONE}, &split},
         {WNN_OP_tile, {ONE}, &tile},
         {WNN_OP_triangular, {ONE2}, NULL},
@@ -244,6 +264,6 @@ int main(int argc, char **argv)
         end();
     }
     CASE(test_multiplies());
-    REQUIRE(!cases_complete() || ops_seen == 95 + 3);
+    REQUIRE(!cases_complete() || ops_seen == 95 + 14 + 3);
     return cases_end();
 }

@@ -76,6 +76,22 @@ static WNNOperand add_constant(WNNGraphBuilder builder, const uint32_t *dims, si
     return wnnGraphBuilderConstant(builder, &descriptor, values, count * sizeof *values);
 }
 
+// The input repeated along its first dimension, twice, by way of its shape and a range.
+static WNNOperand double_rows(WNNGraphBuilder b, WNNOperand x)
+{
+    WNNOperand shape = wnnGraphBuilderShape(b, x, NULL),
+               zero = wnnGraphBuilderScalarConstant(b, WNNDataType_Uint32, wnnNumberInt64(0)),
+               one = wnnGraphBuilderScalarConstant(b, WNNDataType_Uint32, wnnNumberInt64(1));
+    WNNOperand rank =
+        wnnGraphBuilderReshape(b, wnnGraphBuilderShape(b, shape, NULL), (WNNUint32List){NULL, 0}, NULL);
+    WNNOperand place = wnnGraphBuilderRange(b, zero, rank, one, NULL);
+    WNNOperand times = wnnGraphBuilderAdd(
+        b, wnnGraphBuilderCast(b, wnnGraphBuilderEqual(b, place, zero, NULL), WNNDataType_Uint32, NULL), one,
+        NULL);
+    WNNOperand twice = wnnGraphBuilderTileDynamic(b, x, times, NULL);
+    return wnnGraphBuilderReshapeDynamic(b, twice, wnnGraphBuilderMul(b, shape, times, NULL), NULL);
+}
+
 // Records graph number `index` with one input "x" of [1, 4, 6, 6] and one output of any shape.
 static WNNOperand record(WNNGraphBuilder b, int index)
 {
@@ -136,13 +152,16 @@ static WNNOperand record(WNNGraphBuilder b, int index)
         for (int i = 0; i < 30; i++)
             y = i % 2 ? wnnGraphBuilderAdd(b, y, x, NULL) : wnnGraphBuilderTanh(b, y, NULL);
         return y;
+    case 19: // sizes and places that follow from a shape
+        y = wnnGraphBuilderCast(b, wnnGraphBuilderShape(b, x, NULL), WNNDataType_Float32, NULL);
+        return wnnGraphBuilderAdd(b, double_rows(b, x), wnnGraphBuilderReduceSum(b, y, NULL), NULL);
     default:
         return wnnGraphBuilderResample2d(b, x, NULL);
     }
 }
 
 enum {
-    GRAPHS = 20,
+    GRAPHS = 21,
     MOST = 4096
 };
 
@@ -284,7 +303,7 @@ static bool attempt_late(WNNContext context, float result[6])
         return false;
     }
     WNNOperand x = wnnGraphBuilderInput(builder, view("x"), &type);
-    WNNNamedOperand output = {view("y"), wnnGraphBuilderConcat(builder, 2, (WNNOperand[]){x, x}, 0, NULL)};
+    WNNNamedOperand output = {view("y"), double_rows(builder, x)};
     WNNBuildCallbackInfo info = {NULL, WNNCallbackMode_WaitAnyOnly, on_build, &built, NULL};
     wait_for(context, wnnGraphBuilderBuild(builder, 1, &output, info));
     wnnGraphBuilderRelease(builder);

@@ -117,7 +117,7 @@ static void test_properties(void)
 
     WNNOpSupportLimits support = WNN_OP_SUPPORT_LIMITS_INIT;
     wnnContextGetOpSupportLimits(context, &support);
-    REQUIRE_EQUAL_INT(support.operatorCount, 95);
+    REQUIRE_EQUAL_INT(support.operatorCount, 109);
     REQUIRE_EQUAL_INT(support.maxTensorByteLength, 0x7FFFFFFF);
     REQUIRE_EQUAL_INT(support.input.maxRank, WNN_MAX_RANK);
     bool found = false;

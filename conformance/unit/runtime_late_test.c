@@ -515,6 +515,137 @@ static void test_replaced(void)
     }
 }
 
+static WNNOperand shaped(uint32_t count, WNNUint32List shape)
+{
+    return wnnGraphBuilderReshape(builder, constant(1, count), shape, NULL);
+}
+
+static WNNOperand bytes(WNNUint32List shape, int8_t first)
+{
+    static int8_t values[MAX_FLOATS];
+    size_t count = 1;
+    for (size_t i = 0; i < shape.count; i++)
+        count *= shape.data[i];
+    REQUIRE(count <= MAX_FLOATS);
+    for (size_t i = 0; i < count; i++)
+        values[i] = (int8_t)(first + (int)(i % 5));
+    WNNOperandDescriptor descriptor = {NULL, WNNDataType_Int8, shape};
+    return wnnGraphBuilderConstant(builder, &descriptor, values, count);
+}
+
+// What a quantized tensor stands for: scale 0.25, zero point 0.
+static WNNOperand dequantize(WNNOperand x)
+{
+    size_t rank = wnnOperandGetShape(x).count;
+    WNNUint32List ones = {(const uint32_t[]){1, 1, 1, 1}, rank};
+    WNNOperandDescriptor descriptor = {NULL, WNNDataType_Float32, ones},
+                         zero = {NULL, WNNDataType_Int8, ones};
+    return wnnGraphBuilderDequantizeLinear(
+        builder, x, wnnGraphBuilderConstant(builder, &descriptor, &(float){0.25f}, sizeof(float)),
+        wnnGraphBuilderConstant(builder, &zero, &(int8_t){0}, 1), NULL);
+}
+
+static WNNOperand quantize(WNNOperand x)
+{
+    WNNUint32List ones = {(const uint32_t[]){1, 1, 1, 1}, wnnOperandGetShape(x).count};
+    WNNOperandDescriptor descriptor = {NULL, WNNDataType_Float32, ones},
+                         zero = {NULL, WNNDataType_Int8, ones};
+    return wnnGraphBuilderQuantizeLinear(
+        builder, x, wnnGraphBuilderConstant(builder, &descriptor, &(float){0.25f}, sizeof(float)),
+        wnnGraphBuilderConstant(builder, &zero, &(int8_t){0}, 1), NULL);
+}
+
+// One of each kernel that packs weights, some of which are folded and turned before: of an image of any
+// width.
+static WNNOperand all_that_packs(void)
+{
+    WNNGraphBuilder b = builder;
+    WNNOperand x = INPUT("a", "1", "8", "8", "w");
+    WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
+    conv.padding = SHAPE(1, 1, 1, 1);
+    x = wnnGraphBuilderConv2d(b, x, shaped(16 * 8 * 9, SHAPE(16, 8, 3, 3)), &conv);
+    WNNOperand variance = wnnGraphBuilderAbs(b, shaped(16, SHAPE(16)), NULL);
+    x = wnnGraphBuilderBatchNormalization(
+        b, x, shaped(16, SHAPE(16)), variance,
+        &(WNNBatchNormalizationOptions)WNN_BATCH_NORMALIZATION_OPTIONS_INIT);
+    x = wnnGraphBuilderRelu(b, wnnGraphBuilderConv2d(b, x, shaped(16 * 16 * 9, SHAPE(16, 16, 3, 3)), &conv),
+                            NULL);
+    conv.groups = 16;
+    x = wnnGraphBuilderSigmoid(b, wnnGraphBuilderConv2d(b, x, shaped(16 * 9, SHAPE(16, 1, 3, 3)), &conv),
+                               NULL);
+    WNNConvTranspose2dOptions transposed = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+    transposed.strides = SHAPE(2, 1);
+    x = wnnGraphBuilderConvTranspose2d(b, x, shaped(16 * 8 * 4, SHAPE(16, 8, 2, 2)), &transposed);
+    conv = (WNNConv2dOptions)WNN_CONV2D_OPTIONS_INIT;
+    x = wnnGraphBuilderConv2d(b, dequantize(quantize(x)), dequantize(bytes(SHAPE(16, 8, 3, 3), -2)), &conv);
+    x = dequantize(quantize(x));
+    x = wnnGraphBuilderReduceMean(b, x, &(WNNReduceOptions){.axes = SHAPE(2), .keepDimensions = false});
+    uint32_t steps = wnnOperandGetShape(x).data[2];
+    x = wnnGraphBuilderTranspose(
+        b, x, &(WNNTransposeOptions){NULL, WNN_STRING_VIEW_INIT, SHAPE(2, 0, 1)}); // [steps, 1, 16]
+    WNNOperand out[3] = {NULL};
+    WNNLstmOptions lstm = WNN_LSTM_OPTIONS_INIT;
+    lstm.returnSequence = true;
+    wnnGraphBuilderLstm(b, x, shaped(4 * 16 * 16, SHAPE(1, 64, 16)), shaped(4 * 16 * 16, SHAPE(1, 64, 16)),
+                        steps, 16, &lstm, out);
+    x = wnnGraphBuilderReshape(b, out[2], (WNNUint32List){(const uint32_t[]){steps, 1, 16}, 3}, NULL);
+    WNNGruOptions gru = WNN_GRU_OPTIONS_INIT;
+    gru.returnSequence = true;
+    wnnGraphBuilderGru(b, x, shaped(3 * 32 * 16, SHAPE(1, 96, 16)), shaped(3 * 32 * 32, SHAPE(1, 96, 32)),
+                       steps, 32, &gru, out);
+    x = wnnGraphBuilderReshape(b, out[1], (WNNUint32List){(const uint32_t[]){steps, 32}, 2}, NULL);
+    x = wnnGraphBuilderGemm(
+        b, x, shaped(32 * 40, SHAPE(40, 32)),
+        &(WNNGemmOptions){.c = shaped(40, SHAPE(40)), .alpha = 1, .beta = 1, .bTranspose = true});
+    x = wnnGraphBuilderMatmul(b, x, shaped(40 * 48, SHAPE(40, 48)), NULL);
+    x = wnnGraphBuilderMatmul(b, x, dequantize(bytes(SHAPE(48, 64), -2)), NULL);
+    return wnnGraphBuilderMatmul(b, dequantize(quantize(x)), dequantize(bytes(SHAPE(64, 24), -1)), NULL);
+}
+
+// No weight is packed for a size that has been packed for another, and nothing is folded twice.
+static void test_packed_once(void)
+{
+    static float image[1][8 * 8 * 128], result[128 * 24];
+    const float *data = image[0];
+    for (size_t i = 0; i < sizeof image[0] / sizeof(float); i++)
+        image[0][i] = (float)(i * 7919 % 255) / 255 - 0.5f;
+    begin(4);
+    WNNGraph graph = build(all_that_packs());
+    REQUIRE(compute(graph, 1, &SHAPE(1, 8, 8, 64), &data, result) > 0);
+    struct derived_size first = wnn_late_derived(graph);
+    REQUIRE(first.packed_bytes > 0);
+    for (uint32_t width = 65; width < 85; width++) {
+        REQUIRE(compute(graph, 1, &SHAPE(1, 8, 8, width), &data, result) > 0);
+        struct derived_size now = wnn_late_derived(graph);
+        REQUIRE_EQUAL_INT(now.packed_bytes, first.packed_bytes);
+        REQUIRE_EQUAL_INT(now.constant_bytes, first.constant_bytes);
+    }
+    // Nothing else is: what a specialization has of its own are tables of 256 bytes.
+    WNNGraphInfo info = WNN_GRAPH_INFO_INIT;
+    REQUIRE_EQUAL_INT(wnnGraphGetInfo(graph, &info), WNNStatus_Success);
+    wnnGraphRelease(graph);
+    end();
+}
+
+// Constants without elements, beside a size that is not known.
+static void test_empty_constants(void)
+{
+    begin(0);
+    WNNOperandDescriptor descriptor = {NULL, WNNDataType_Float32, SHAPE(0, 3)};
+    WNNOperand nothing = wnnGraphBuilderConstant(builder, &descriptor, NULL, 0);
+    WNNLayerNormalizationOptions options = WNN_LAYER_NORMALIZATION_OPTIONS_INIT;
+    options.axes = SHAPE(1);
+    WNNOperand more = wnnGraphBuilderLayerNormalization(builder, nothing, &options);
+    WNNOperand sum = wnnGraphBuilderReduceSum(builder, more, NULL);
+    WNNGraph graph = build(wnnGraphBuilderAdd(builder, INPUT("a", "n"), sum, NULL));
+    const float *data = numbers();
+    float result[4];
+    REQUIRE_EQUAL_INT(compute(graph, 1, &SHAPE(4), &data, result), 4);
+    REQUIRE(memcmp(result, data, sizeof result) == 0);
+    wnnGraphRelease(graph);
+    end();
+}
+
 static void *compute_some(void *graph)
 {
     const float *data = numbers();
@@ -530,6 +661,32 @@ static void *compute_some(void *graph)
             return graph;
     }
     return NULL;
+}
+
+// An input that nothing reads, but whose size outputs have.
+static void test_size_of_input(void)
+{
+    begin(4);
+    WNNOperand a = INPUT("a", "n", "m"), b = INPUT("b", "n");
+    INPUT("c", "k");
+    uint32_t n = wnnOperandGetShape(b).data[0], m = wnnOperandGetShape(a).data[1];
+    uint32_t sizes[] = {wnnGraphBuilderComputeSize(builder, WNNSizeOperator_Maximum, n, 2),
+                        wnnGraphBuilderComputeSize(builder, WNNSizeOperator_Minimum, m, 3)};
+    WNNGraph graph = build(wnnGraphBuilderExpand(builder, constant(1, 1), (WNNUint32List){sizes, 2}, NULL));
+    size_t count;
+    const WNNNamedDescriptor *inputs = wnnGraphGetInputs(graph, &count);
+    REQUIRE_EQUAL_INT(count, 1); // which tells both sizes
+    REQUIRE_EQUAL_VIEW(inputs[0].name, "a");
+    float data[40] = {0}, result[MAX_FLOATS];
+    const float *given = data;
+    for (uint32_t rows = 1; rows < 5; rows++)
+        for (uint32_t columns = 1; columns < 6; columns++) {
+            WNNUint32List shape = {(uint32_t[]){rows, columns}, 2};
+            REQUIRE_EQUAL_INT(compute(graph, 1, &shape, &given, result),
+                              (rows > 2 ? rows : 2) * (columns < 3 ? columns : 3));
+        }
+    wnnGraphRelease(graph);
+    end();
 }
 
 static void test_threads(void)
@@ -565,8 +722,11 @@ int main(int argc, char **argv)
     CASE(test_unnamed());
     CASE(test_images());
     CASE(test_few_stay());
+    CASE(test_packed_once());
+    CASE(test_empty_constants());
     CASE(test_tensors());
     CASE(test_replaced());
+    CASE(test_size_of_input());
     CASE(test_threads());
     return cases_end();
 }

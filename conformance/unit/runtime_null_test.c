@@ -90,6 +90,13 @@ static void make_operands(struct fixture *f)
     f->weights[3] = FLOATS(8, 2);
     f->bytes = input(f, WNNDataType_Uint8, 2, f->dims);
     f->indices = input(f, WNNDataType_Int32, 2, f->dims);
+    for (int32_t i = 0; i < 3; i++) {
+        WNNOperandDescriptor descriptor = {NULL, WNNDataType_Int32, {(const uint32_t[]){2}, 1}};
+        f->sizes[i] = wnnGraphBuilderConstant(f->builder, &descriptor, (const int32_t[]){i, i}, 8);
+    }
+    for (int i = 0; i < 2; i++)
+        f->numbers[i] =
+            wnnGraphBuilderScalarConstant(f->builder, WNNDataType_Int32, wnnNumberInt64(i ? 4 : 1));
     f->activation = wnnGraphBuilderActivationRelu(f->builder, NULL);
     f->sum = wnnGraphBuilderAdd(f->builder, f->matrix, f->matrix, NULL);
     REQUIRE(f->activation && f->sum);
@@ -114,6 +121,25 @@ static void serialize(struct fixture *f)
     f->serialize = (WNNSerializeDescriptor){NULL, 1, &f->output, NULL, keep_bytes, f, NULL};
     f->deserialize = (WNNDeserializeDescriptor){NULL, f->serialized, 0, NULL, NULL, NULL};
     REQUIRE_EQUAL_INT(wnnGraphBuilderSerialize(f->builder, &f->serialize, 0, NULL), WNNStatus_Success);
+}
+
+static WNNStatus keep_compiled(const void *data, size_t size, uint64_t rest, void *fixture, void *unused)
+{
+    struct fixture *f = fixture;
+    (void)unused;
+    if (f->load.bytes.byteLength + size + rest > sizeof f->compiled)
+        f->load.bytes.byteLength = 0; // of another case
+    memcpy(f->compiled + f->load.bytes.byteLength, data, size);
+    f->load.bytes.byteLength += size;
+    return WNNStatus_Success;
+}
+
+static void save(struct fixture *f)
+{
+    f->save = (WNNSaveGraphDescriptor){NULL, keep_compiled, f, NULL};
+    f->load = (WNNLoadGraphDescriptor)WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
+    f->load.bytes.data = f->compiled;
+    REQUIRE_EQUAL_INT(wnnGraphSaveSync(f->graph, &f->save, 0, NULL), WNNStatus_Success);
 }
 
 static WNNTensor tensor(struct fixture *f)
@@ -142,13 +168,15 @@ static void make_requests(struct fixture *f)
 
 static void begin(struct fixture *f)
 {
-    *f = (struct fixture){.name = {"y", 1}, .dims = {2, 2}, .one = {1, 1}, .floats = {1, 2, 3, 4}};
+    *f = (struct fixture){
+        .name = {"y", 1}, .dims = {2, 2}, .one = {1, 1}, .two = {0, 1}, .floats = {1, 2, 3, 4}};
     f->shape = (WNNUint32List){f->dims, 2};
     f->named_shape = (WNNNamedShape){{"a", 1}, f->shape};
     f->dimension = (WNNDimension)WNN_DIMENSION_INIT;
     f->output_shape = (WNNOutputShape)WNN_OUTPUT_SHAPE_INIT;
     f->ones = (WNNUint32List){f->one, 2};
     f->zeros = (WNNUint32List){f->zero, 2};
+    f->axes = (WNNUint32List){f->two, 2};
     f->number = wnnNumberInt64(1);
     f->limits = (WNNLimits)WNN_LIMITS_INIT;
     f->allocator = (WNNAllocator){NULL, allocate, release, NULL};
@@ -179,11 +207,15 @@ static void begin(struct fixture *f)
     f->call.inputCount = 1;
     f->call.inputs = &f->matrix;
     serialize(f);
+    const WNNSavable savable = WNN_SAVABLE_INIT;
+    f->build_info.nextInChain = &savable.chain;
     f->future = wnnGraphBuilderBuild(f->builder, 1, &f->output, f->build_info);
+    f->build_info.nextInChain = NULL;
     wait_for(f, f->future);
     f->graph = f->built;
     f->built = NULL;
     REQUIRE(f->graph);
+    save(f);
     make_requests(f);
     f->wait.future = f->future;
     f->calls = 0;

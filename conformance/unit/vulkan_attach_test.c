@@ -5,7 +5,7 @@
 
 #include "conformance/backends.h"
 #include "compiler/compile.h"
-#include "conformance/unit/vulkan_fixture.h"
+#include "conformance/unit/differential_fixture.h"
 #include "tools/load.h"
 
 #include <math.h>

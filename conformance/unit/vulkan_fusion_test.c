@@ -4,7 +4,7 @@
 // rows must be as good as the processor's on rows of every length. Skipped where Vulkan has no device.
 
 #include "compiler/compile.h"
-#include "conformance/unit/vulkan_fixture.h"
+#include "conformance/unit/differential_fixture.h"
 
 #include <math.h>
 

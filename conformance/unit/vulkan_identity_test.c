@@ -2,7 +2,7 @@
 //
 // Ids and versions of devices and drivers, and what becomes of them on the device that there is.
 
-#include "conformance/unit/vulkan_fixture.h"
+#include "conformance/unit/differential_fixture.h"
 #include "vulkan/device/identity.h"
 
 static void test_vendors(void)

@@ -3,7 +3,7 @@
 // Kernels of the Vulkan backend that only large operands take, against the processor: transposes by tiles,
 // recurrent networks in one dispatch a step. Skipped where Vulkan has no device.
 
-#include "conformance/unit/vulkan_fixture.h"
+#include "conformance/unit/differential_fixture.h"
 
 #include <math.h>
 

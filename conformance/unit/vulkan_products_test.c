@@ -6,7 +6,7 @@
 
 #include "conformance/backends.h"
 #include "conformance/reference/reference.h"
-#include "conformance/unit/vulkan_fixture.h"
+#include "conformance/unit/differential_fixture.h"
 #include "cpu/cpu.h"
 
 enum kind {

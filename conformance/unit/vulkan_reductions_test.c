@@ -3,7 +3,7 @@
 // Reductions and running sums on Vulkan against the processor: of every kind of shape and of schedule.
 // Skipped where Vulkan has no device.
 
-#include "conformance/unit/vulkan_fixture.h"
+#include "conformance/unit/differential_fixture.h"
 
 struct reduction {
     uint32_t dims[3], axes[2], axis_count;

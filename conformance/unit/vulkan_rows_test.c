@@ -4,7 +4,7 @@
 // with numbers that are not finite, where the results lie where the input was, and with steps fused to both
 // ends; and twice the same input makes twice the same bits. Skipped where Vulkan has no device.
 
-#include "conformance/unit/vulkan_fixture.h"
+#include "conformance/unit/differential_fixture.h"
 
 #include <math.h>
 
@@ -25,7 +25,8 @@ struct grouped {
     enum {
         SOFTMAX,
         LAYER,
-        INSTANCE
+        INSTANCE,
+        RMS // spelled out, in float32
     } op;
     uint32_t outer, members, inner;
     enum pattern pattern;
@@ -85,7 +86,7 @@ static void expect(const struct grouped *s, const double *x, double *y)
                 top = e > top ? e : top;
                 sum += e;
             }
-            double mean = sum / s->members;
+            double mean = s->op == RMS ? 0 : sum / s->members;
             sum = 0;
             for (size_t m = 0; m < s->members; m++) {
                 double e = from[m * s->inner];
@@ -95,9 +96,10 @@ static void expect(const struct grouped *s, const double *x, double *y)
             double factor = 1 / sqrt(square / s->members + 1e-5);
             for (size_t m = 0; m < s->members; m++) {
                 double e = from[m * s->inner];
-                size_t p = s->op == LAYER ? m : s->inner > 1 ? n : o;
-                to[m * s->inner] = s->op == SOFTMAX ? exp(e - top) / sum
-                                                    : (e - mean) * factor * parameter(0, p) + parameter(1, p);
+                size_t p = s->op == LAYER || s->op == RMS ? m : s->inner > 1 ? n : o;
+                float scale = s->op == RMS && s->inner > 1 ? 1 : parameter(0, p),
+                      bias = s->op == RMS ? 0 : parameter(1, p);
+                to[m * s->inner] = s->op == SOFTMAX ? exp(e - top) / sum : (e - mean) * factor * scale + bias;
             }
         }
 }
@@ -120,6 +122,20 @@ static WNNOperand constant(WNNGraphBuilder builder, WNNDataType type, unsigned k
 static WNNDataType result_type(const struct grouped *s, WNNDataType type)
 {
     return s->cast == (type == WNNDataType_Float16) ? WNNDataType_Float32 : WNNDataType_Float16;
+}
+
+// x / sqrt(mean(x * x) + 1e-5), times a scale along the last axis.
+static WNNOperand make_rms(WNNGraphBuilder b, const struct grouped *s, WNNDataType type, WNNOperand x)
+{
+    WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+    options.axes = (WNNUint32List){(const uint32_t[]){1}, 1};
+    options.keepDimensions = true;
+    WNNOperand epsilon = wnnGraphBuilderScalarConstant(b, WNNDataType_Float32, wnnNumberFloat64(1e-5));
+    WNNOperand wide = wnnGraphBuilderCast(b, x, WNNDataType_Float32, NULL);
+    WNNOperand mean = wnnGraphBuilderReduceMean(b, wnnGraphBuilderMul(b, wide, wide, NULL), &options);
+    WNNOperand root = wnnGraphBuilderSqrt(b, wnnGraphBuilderAdd(b, mean, epsilon, NULL), NULL);
+    x = wnnGraphBuilderCast(b, wnnGraphBuilderDiv(b, wide, root, NULL), type, NULL);
+    return s->inner > 1 ? x : wnnGraphBuilderMul(b, x, constant(b, type, 0, s->members), NULL);
 }
 
 static WNNOperand make(WNNGraphBuilder b, const struct grouped *s, WNNDataType type)
@@ -147,6 +163,8 @@ static WNNOperand make(WNNGraphBuilder b, const struct grouped *s, WNNDataType t
         options.scale = constant(b, type, 0, s->members);
         options.bias = constant(b, type, 1, s->members);
         y = wnnGraphBuilderLayerNormalization(b, y, &options);
+    } else if (s->op == RMS) {
+        y = make_rms(b, s, type, y);
     } else {
         WNNInstanceNormalizationOptions options = WNN_INSTANCE_NORMALIZATION_OPTIONS_INIT;
         options.layout = across ? WNNInputOperandLayout_NHWC : WNNInputOperandLayout_NCHW;
@@ -251,6 +269,19 @@ static void test_on(const struct backend *backend)
         {{SOFTMAX, 3, 7, 6, NOTHING}, 0, 1},
         {{LAYER, 2, 100, 20, FAR}, 1, 0},
         {{LAYER, 2, 9, 132, SPECIAL, true, true}, 0, 1},
+        // Around 0
+        {{RMS, 1, 576, 1, FAR}, 1, 1},
+        {{RMS, 3, 768, 1, SPECIAL}, 1, 1},
+        {{RMS, 5, 1025, 1, FAR, true, true}, 1, 1},
+        {{RMS, 10, 6004, 1, PLAIN, .moved = true}, 1, 1},
+        {{RMS, 2, 50257, 1, FAR}, 1, 1},
+        {{RMS, 3, 16389, 1, SPECIAL, true, true}, 1, 1},
+        {{RMS, 30, 5, 1, SPECIAL, true, true}, 1, 1},
+        {{RMS, 65536, 8, 1, FAR}, 1, 1},
+        {{RMS, 8317, 63, 1, PLAIN, true, true}, 1, 1},
+        {{RMS, 2, 100, 20, FAR}, 1, 0},
+        {{RMS, 2, 9, 132, SPECIAL}, 1, 0},
+        {{RMS, 3, 7, 6, FAR}, 1, 0},
     };
     WNNContext context = create_on(backend);
     REQUIRE(context);
@@ -268,6 +299,7 @@ int main(int argc, char **argv)
     cases_begin(argc, argv);
     if (!has_device())
         return cases_skip("there is no device");
+    CASE(test_on(wnn_backend_find("cpu")));
     CASE(test_on(&wnn_backend_vulkan));
     CASE(test_on(vulkan_minimal()));
     return cases_end();

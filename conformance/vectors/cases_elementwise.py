@@ -134,7 +134,7 @@ def clamp():
 
 # ---- two operands ---------------------------------------------------------------------------------------------
 
-ARITHMETIC = ("add", "sub", "mul", "div", "max", "min", "pow")
+ARITHMETIC = ("add", "sub", "mul", "div", "max", "min", "pow", "modulusFloor", "modulusTruncate")
 COMPARISONS = ("equal", "notEqual", "greater", "greaterOrEqual", "lesser", "lesserOrEqual")
 
 

@@ -11,11 +11,21 @@ from values import anything, text
 REAL = ("abs", "ceil", "cos", "elu", "erf", "exp", "floor", "gelu", "hardSigmoid", "hardSwish", "leakyRelu", "linear",
         "log", "neg", "reciprocal", "relu", "roundEven", "sigmoid", "sign", "sin", "softplus", "softsign", "sqrt",
         "tan", "tanh")
-BINARY = ("add", "sub", "mul", "div", "max", "min", "pow", "equal", "notEqual", "greater", "greaterOrEqual", "lesser",
+BINARY = ("add", "sub", "mul", "div", "max", "min", "pow", "modulusFloor", "modulusTruncate", "equal", "notEqual", "greater", "greaterOrEqual", "lesser",
           "lesserOrEqual")
 SUMS = ("reduceL1", "reduceL2", "reduceLogSum", "reduceLogSumExp", "reduceProduct", "reduceSum", "reduceSumSquare")
 EXTREMES = ("reduceMax", "reduceMean", "reduceMin")
 INTEGER_SUMS = ("reduceL1", "reduceProduct", "reduceSum", "reduceSumSquare")
+
+
+class Items:
+    """An operand that is a constant list of sizes, or one number."""
+
+    def __init__(self, *items, scalar=False):
+        self.items = items[0] if scalar else list(items)
+
+    def __str__(self):
+        return json.dumps(self.items, separators=(",", ":"))
 
 
 def weights(prefix, gates, hidden, inputs):
@@ -160,6 +170,20 @@ def defined():
     yield "scatterND", {"input": (3, 2), "indices": (2, 2, 0), "updates": (2, 2, 3, 2)}, {}, index
     yield "scatterND", {"input": (3,), "indices": (0,), "updates": (3,)}, {}, {"indices": "uint32"}
 
+    yield "shape", {"input": (2, 0)}, {}, "int8"
+    yield "shape", {"input": ()}, {}, "float32"
+    yield "range", {key: Items(v, scalar=True) for key, v in (("start", 3), ("limit", 1), ("delta", 1))}, {}, "float32"
+    yield "squeeze", {"input": (1, 0, 1)}, {}, "float32"
+    yield "unsqueeze", {"input": (0, 2)}, {"axes": [1]}, "int32"
+    yield "reshapeTo2d", {"input": (2, 0, 3)}, {}, "float16"
+    yield "reshapeDynamic", {"input": (0, 4), "newShape": Items(2, 0, 7)}, {}, "int32"
+    yield "expandDynamic", {"input": (2, 1), "newShape": Items(2, 0)}, {}, "float32"
+    yield "tileDynamic", {"input": (2, 3), "repetitions": Items(0, 2)}, {}, "float32"
+    yield "sliceDynamic", {"input": (3, 4), "starts": Items(3, 1), "sizes": Items(0, 2)}, {}, "float32"
+    yield "splitDynamic", {"input": (4, 2), "splits": Items(0, 3, 0, 1)}, {}, "float32"
+    yield "padDynamic", {"input": (2, 0), "beginningPadding": Items(1, 0), "endingPadding": Items(0, 2)}, {}, "float32"
+    yield "resample2dDynamic", {"input": (0, 2, 3, 3), "sizes": Items(2, 4)}, {}, "float32"
+
     for scale, shape in (((1, 1), (2, 0)), ((2, 0), (2, 0)), ((1, 3), (2, 0))):
         yield "quantizeLinear", {"input": shape, "scale": scale, "zeroPoint": scale}, {}, {"zeroPoint": "int8"}
         yield "dequantizeLinear", {"input": shape, "scale": scale, "zeroPoint": scale}, {}, {
@@ -216,7 +240,8 @@ def undefined():
 
 def label(op, operands, attributes):
     """A name that tells the shapes and the attributes."""
-    shapes = ["/".join(text(s) for s in shape) if isinstance(shape, list) else text(shape)
+    shapes = ["/".join(text(s) for s in shape) if isinstance(shape, list)
+              else str(shape) if isinstance(shape, Items) else text(shape)
               for shape in operands.values()]
     said = ["%s=%s" % (k, json.dumps(v, separators=(",", ":")).replace('"', "")) for k, v in attributes.items()]
     return " ".join([op] + shapes + said)
@@ -240,6 +265,10 @@ def add(graph, random, op, operands, attributes, types, index, base):
     names = {}
     for key, shapes in operands.items():
         inputs = []
+        if isinstance(shapes, Items):
+            kind = "int64" if isinstance(shapes.items, list) else type_of(types, key)
+            names[key] = graph.constant("%s_%d" % (key, len(graph.inputs)), Tensor(kind, shapes.items))
+            continue
         for shape in shapes if isinstance(shapes, list) else [shapes]:
             kind = type_of(types, key)
             inputs.append(graph.input("%s_%d" % (key, len(graph.inputs)), value(random, kind, key, shape),

@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import numpy as np  # noqa: E402
 
 import cases_data  # noqa: E402
+import cases_dynamic  # noqa: E402
 import cases_elementwise  # noqa: E402
 import cases_empty  # noqa: E402
 import cases_nn  # noqa: E402
@@ -29,11 +30,12 @@ import numeric  # noqa: E402
 import oracle  # noqa: E402
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-SEVERAL = {"subgraph", "empty", "emptyRefused"}  # files that are not of one operator
+SEVERAL = {"dynamic", "subgraph", "empty", "emptyRefused"}  # files that are not of one operator
 
 
 def all_suites():
-    for module in (cases_elementwise, cases_data, cases_nn, cases_recurrent, cases_subgraph, cases_empty):
+    for module in (cases_elementwise, cases_data, cases_nn, cases_recurrent, cases_subgraph, cases_empty,
+                   cases_dynamic):
         yield from module.suites()
 
 

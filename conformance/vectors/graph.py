@@ -9,6 +9,7 @@ import numpy as np
 import numeric
 import oracle
 import oracle_data  # noqa: F401  (the imports fill the registry)
+import oracle_dynamic  # noqa: F401
 import oracle_nn  # noqa: F401
 import oracle_recurrent  # noqa: F401
 import tolerance

@@ -177,12 +177,28 @@ def _power_integers(a, b, data_type):
     return 0
 
 
+def _modulus_truncate_integers(a, b, data_type):
+    return a - b * _divide_integers(a, b, data_type)
+
+
+def _modulus_floor_real(a, b):
+    with np.errstate(invalid="ignore"):
+        return np.remainder(a, b)
+
+
+def _modulus_truncate_real(a, b):
+    with np.errstate(invalid="ignore"):
+        return np.fmod(a, b)
+
+
 REAL_BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
-               "max": np.maximum, "min": np.minimum, "pow": np.power}
+               "max": np.maximum, "min": np.minimum, "pow": np.power, "modulusFloor": _modulus_floor_real,
+               "modulusTruncate": _modulus_truncate_real}
 INTEGER_BINARY = {
     "add": lambda a, b, d: a + b, "sub": lambda a, b, d: a - b, "mul": lambda a, b, d: a * b,
     "div": _divide_integers, "max": lambda a, b, d: max(a, b), "min": lambda a, b, d: min(a, b),
-    "pow": _power_integers,
+    "pow": _power_integers, "modulusFloor": lambda a, b, d: a % b if b else a,
+    "modulusTruncate": _modulus_truncate_integers,
 }
 COMPARISON = {"equal": np.equal, "notEqual": np.not_equal, "greater": np.greater,
               "greaterOrEqual": np.greater_equal, "lesser": np.less, "lesserOrEqual": np.less_equal}

@@ -12,7 +12,7 @@ import numpy as np
 from numeric import FLOATS
 
 _FIXED = {  # ULP for float32, float16
-    "div": (2, 2), "add": (1, 1), "sub": (1, 1), "mul": (1, 1), "pow": (32, 2), "sqrt": (1, 1),
+    "div": (2, 2), "add": (1, 1), "sub": (1, 1), "mul": (1, 1), "pow": (32, 2), "modulusFloor": (1, 1), "sqrt": (1, 1),
     "reciprocal": (2, 2), "exp": (32, 1), "elu": (18, 18), "gelu": (18, 18), "softplus": (18, 18),
     "hardSigmoid": (2, 2), "linear": (2, 2), "hardSwish": (4, 4), "leakyRelu": (1, 2), "prelu": (1, 1),
     "sigmoid": (34, 10), "softsign": (3, 3), "batchNormalization": (6, 6), "layerNormalization": (14, 14),
@@ -42,7 +42,7 @@ def ulp(op, x, at, kind):
     """ULP tolerance of one operator for an output of a data type; absolute tolerances count as 16 ULP."""
     if op == "quantizeLinear":  # one step of the integer
         return 1
-    if op == "resample2d" and at.get("mode") == "linear":
+    if op in ("resample2d", "resample2dDynamic") and at.get("mode") == "linear":
         return {"float32": 84, "float16": 10}.get(kind, 1)
     if kind not in FLOATS:
         return 0

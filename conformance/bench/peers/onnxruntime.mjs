@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// usage: node onnxruntime.mjs FOLDER MODULES, with WEBNN_THREADS and PEER_SECONDS in the environment
+// usage: node onnxruntime.mjs FOLDER MODULES, with WEBNN_THREADS, PEER_SECONDS and PEER_TOLERANCE in the environment
 //
 // Runs the ONNX model of a folder that model.py wrote in ONNX Runtime, whose package lies in the folder MODULES, compares
 // the results with those of the folder, and prints how long it took as `webnn bench --vs` reads it.
@@ -14,6 +14,7 @@ const require = createRequire(path.resolve(modules, 'node_modules') + path.sep);
 const ort = require('onnxruntime-node');
 const { version } = require('onnxruntime-node/package.json');
 const milliseconds = Number(process.env.PEER_SECONDS ?? 0.3) * 1000;
+const tolerance = Number(process.env.PEER_TOLERANCE ?? 1e-3);
 
 // The float32 array of a .npy file.
 function readArray(name) {
@@ -42,7 +43,7 @@ const inputs = Object.fromEntries(session.inputNames.map((name) => [name, readAr
 const outputs = await session.run(inputs);
 for (const name of session.outputNames) {
   const error = difference(outputs[name].data, readArray(name).data);
-  if (!(error < 1e-3)) {
+  if (!(error < tolerance)) {
     console.error(`${name} differs by ${error} from what this library computes`);
     process.exit(1);
   }

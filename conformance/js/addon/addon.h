@@ -154,8 +154,10 @@ napi_value wnn_js_string_view(napi_env env, WNNStringView view);
 bool wnn_js_set(napi_env env, napi_value object, const char *name, napi_value value);
 bool wnn_js_set_u32(napi_env env, napi_value object, const char *name, double number);
 bool wnn_js_set_bool(napi_env env, napi_value object, const char *name, bool truth);
-// {dataType, shape} are set on an object.
-bool wnn_js_set_descriptor(napi_env env, napi_value object, WNNDataType type, WNNUint32List shape);
+// {dataType, shape} are set on an object. Sizes that are not known are those of the builder or else of the
+// graph, either of which may be NULL: the name of the dimension, or "?" if it has none.
+bool wnn_js_set_descriptor(napi_env env, napi_value object, WNNDataType type, WNNUint32List shape,
+                           WNNGraphBuilder builder, WNNGraph graph);
 // The names of a set of data types.
 napi_value wnn_js_types(napi_env env, uint32_t types);
 
@@ -175,6 +177,7 @@ napi_value wnn_js_read_tensor(napi_env env, napi_callback_info info);
 napi_value wnn_js_dispatch(napi_env env, napi_callback_info info);
 napi_value wnn_js_compute(napi_env env, napi_callback_info info);
 napi_value wnn_js_destroy_graph(napi_env env, napi_callback_info info);
+napi_value wnn_js_compute_shapes(napi_env env, napi_callback_info info);
 
 // builder.c
 napi_value wnn_js_create_builder(napi_env env, napi_callback_info info);

@@ -56,8 +56,8 @@ static napi_value operand_value(const struct call *call, WNNOperand operand)
     napi_value object;
     if (!append_operand(call, operand) || !wnn_js_ok(call->env, napi_create_object(call->env, &object)) ||
         !wnn_js_set_u32(call->env, object, "id", (double)(call->builder->operand_count - 1)) ||
-        !wnn_js_set_descriptor(call->env, object, wnnOperandGetDataType(operand),
-                               wnnOperandGetShape(operand)))
+        !wnn_js_set_descriptor(call->env, object, wnnOperandGetDataType(operand), wnnOperandGetShape(operand),
+                               call->builder->of.builder, NULL))
         return NULL;
     return object;
 }
@@ -152,15 +152,50 @@ static bool get_descriptor(struct call *call, napi_value type, napi_value shape,
            wnn_js_get_u32s(call->env, shape, &call->scratch, &descriptor->shape);
 }
 
-// input(builder, name, dataType, shape)
+// A shape whose items are sizes, names, or null.
+static bool get_dimensions(struct call *call, napi_value shape, WNNNamedDimensions *named,
+                           WNNUint32List *sizes)
+{
+    uint32_t count;
+    napi_value item;
+    napi_valuetype type;
+    if (!wnn_js_ok(call->env, napi_get_array_length(call->env, shape, &count)))
+        return false;
+    uint32_t *data = wnn_js_allocate(call->env, &call->scratch, count, sizeof *data);
+    WNNDimension *dimensions =
+        data ? wnn_js_allocate(call->env, &call->scratch, count, sizeof *dimensions) : NULL;
+    if (!dimensions)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        dimensions[i] = (WNNDimension)WNN_DIMENSION_INIT;
+        if (!wnn_js_ok(call->env, napi_get_element(call->env, shape, i, &item)) ||
+            !wnn_js_ok(call->env, napi_typeof(call->env, item, &type)))
+            return false;
+        if (type == napi_null)
+            dimensions[i].isUnknown = true;
+        else if (type == napi_string
+                     ? !wnn_js_get_string(call->env, item, &call->scratch, &dimensions[i].name)
+                     : !wnn_js_get_u32(call->env, item, &data[i]))
+            return false;
+    }
+    named->dimensionCount = count;
+    named->dimensions = dimensions;
+    *sizes = (WNNUint32List){data, count};
+    return true;
+}
+
+// input(builder, name, dataType, shape): the items of the shape are sizes, names, or null
 napi_value wnn_js_input(napi_env env, napi_callback_info info)
 {
     struct call call;
     WNNStringView name;
-    WNNOperandDescriptor descriptor;
+    WNNNamedDimensions named = WNN_NAMED_DIMENSIONS_INIT;
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
     WNNOperand operand = NULL;
+    descriptor.nextInChain = &named.chain;
     if (begin(&call, env, info, 4) && wnn_js_get_string(env, call.arguments[1], &call.scratch, &name) &&
-        get_descriptor(&call, call.arguments[2], call.arguments[3], &descriptor))
+        wnn_js_get_type(env, call.arguments[2], &descriptor.dataType) &&
+        get_dimensions(&call, call.arguments[3], &named, &descriptor.shape))
         operand = wnnGraphBuilderInput(call.builder->of.builder, name, &descriptor);
     return end(&call, operand);
 }

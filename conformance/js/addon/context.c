@@ -265,6 +265,78 @@ napi_value wnn_js_destroy_graph(napi_env env, napi_callback_info info)
     return NULL;
 }
 
+static bool get_shapes(napi_env env, napi_value names, napi_value shapes, struct scratch *scratch,
+                       size_t *count, const WNNNamedShape **list)
+{
+    uint32_t length;
+    napi_value name, value;
+    if (!wnn_js_ok(env, napi_get_array_length(env, names, &length)))
+        return false;
+    WNNNamedShape *named = wnn_js_allocate(env, scratch, length, sizeof *named);
+    if (!named)
+        return false;
+    for (uint32_t i = 0; i < length; i++)
+        if (!wnn_js_ok(env, napi_get_element(env, names, i, &name)) ||
+            !wnn_js_ok(env, napi_get_element(env, shapes, i, &value)) ||
+            !wnn_js_get_string(env, name, scratch, &named[i].name) ||
+            !wnn_js_get_u32s(env, value, scratch, &named[i].shape))
+            return false;
+    *count = length;
+    *list = named;
+    return true;
+}
+
+// [name, [size, ...]]
+static napi_value shape_value(napi_env env, const WNNOutputShape *shape)
+{
+    napi_value pair, sizes, size;
+    if (!wnn_js_ok(env, napi_create_array_with_length(env, 2, &pair)) ||
+        !wnn_js_ok(env, napi_create_array_with_length(env, shape->rank, &sizes)))
+        return NULL;
+    for (uint32_t i = 0; i < shape->rank; i++)
+        if (!wnn_js_ok(env, napi_create_uint32(env, shape->dimensions[i], &size)) ||
+            !wnn_js_ok(env, napi_set_element(env, sizes, i, size)))
+            return NULL;
+    return wnn_js_ok(env, napi_set_element(env, pair, 0, wnn_js_string_view(env, shape->name))) &&
+                   wnn_js_ok(env, napi_set_element(env, pair, 1, sizes))
+               ? pair
+               : NULL;
+}
+
+// computeShapes(graph, inputNames, inputShapes): [[outputName, [size, ...]], ...]
+napi_value wnn_js_compute_shapes(napi_env env, napi_callback_info info)
+{
+    napi_value arguments[3], result = NULL, pair;
+    struct handle *graph;
+    struct scratch scratch = {NULL};
+    size_t input_count, count;
+    const WNNNamedShape *inputs;
+    char message[1024];
+    if (!wnn_js_arguments(env, info, 3, arguments) ||
+        !(graph = wnn_js_handle(env, arguments[0], HANDLE_GRAPH)) ||
+        !get_shapes(env, arguments[1], arguments[2], &scratch, &input_count, &inputs))
+        goto end;
+    wnnGraphGetOutputs(graph->of.graph, &count);
+    WNNOutputShape *shapes = wnn_js_allocate(env, &scratch, count, sizeof *shapes);
+    if (!shapes)
+        goto end;
+    WNNStatus status =
+        wnnGraphComputeShapes(graph->of.graph, input_count, inputs, count, shapes, sizeof message, message);
+    if (status != WNNStatus_Success) {
+        wnn_js_throw(env, status, (WNNStringView){message, WNN_STRLEN});
+        goto end;
+    }
+    if (!wnn_js_ok(env, napi_create_array_with_length(env, count, &result)))
+        goto end;
+    for (size_t i = 0; result && i < count; i++)
+        if (!(pair = shape_value(env, &shapes[i])) ||
+            !wnn_js_ok(env, napi_set_element(env, result, (uint32_t)i, pair)))
+            result = NULL;
+end:
+    wnn_js_scratch_free(&scratch);
+    return result;
+}
+
 static bool get_tensors(napi_env env, napi_value names, napi_value tensors, struct scratch *scratch,
                         size_t *count, const WNNNamedTensor **list)
 {

@@ -268,6 +268,7 @@ NAPI_MODULE_INIT()
         {"activation", wnn_js_activation},
         {"build", wnn_js_build},
         {"destroyGraph", wnn_js_destroy_graph},
+        {"computeShapes", wnn_js_compute_shapes},
         {"dispatch", wnn_js_dispatch},
         {"compute", wnn_js_compute},
     };

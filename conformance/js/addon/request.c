@@ -113,7 +113,7 @@ napi_value wnn_js_request_started(napi_env env, struct request *request)
     return promise;
 }
 
-static napi_value ports(napi_env env, const WNNNamedDescriptor *named, size_t count)
+static napi_value ports(napi_env env, WNNGraph graph, const WNNNamedDescriptor *named, size_t count)
 {
     napi_value array;
     if (!wnn_js_ok(env, napi_create_array_with_length(env, count, &array)))
@@ -122,7 +122,8 @@ static napi_value ports(napi_env env, const WNNNamedDescriptor *named, size_t co
         napi_value port;
         if (!wnn_js_ok(env, napi_create_object(env, &port)) ||
             !wnn_js_set(env, port, "name", wnn_js_string_view(env, named[i].name)) ||
-            !wnn_js_set_descriptor(env, port, named[i].descriptor.dataType, named[i].descriptor.shape) ||
+            !wnn_js_set_descriptor(env, port, named[i].descriptor.dataType, named[i].descriptor.shape, NULL,
+                                   graph) ||
             !wnn_js_ok(env, napi_set_element(env, array, (uint32_t)i, port)))
             return NULL;
     }
@@ -142,8 +143,8 @@ static napi_value built(napi_env env, struct request *request)
     const WNNNamedDescriptor *input = wnnGraphGetInputs(handle->of.graph, &inputs);
     const WNNNamedDescriptor *output = wnnGraphGetOutputs(handle->of.graph, &outputs);
     if (!wnn_js_ok(env, napi_create_object(env, &object)) || !wnn_js_set(env, object, "handle", external) ||
-        !wnn_js_set(env, object, "inputs", ports(env, input, inputs)) ||
-        !wnn_js_set(env, object, "outputs", ports(env, output, outputs)))
+        !wnn_js_set(env, object, "inputs", ports(env, handle->of.graph, input, inputs)) ||
+        !wnn_js_set(env, object, "outputs", ports(env, handle->of.graph, output, outputs)))
         return NULL;
     wnn_js_account(env, request->context);
     return object;

@@ -258,13 +258,27 @@ bool wnn_js_set_bool(napi_env env, napi_value object, const char *name, bool tru
     return wnn_js_ok(env, napi_get_boolean(env, truth, &value)) && wnn_js_set(env, object, name, value);
 }
 
-bool wnn_js_set_descriptor(napi_env env, napi_value object, WNNDataType type, WNNUint32List shape)
+static bool size_value(napi_env env, uint32_t size, WNNGraphBuilder builder, WNNGraph graph,
+                       napi_value *value)
+{
+    WNNDimension dimension = WNN_DIMENSION_INIT;
+    if (size > INT32_MAX)
+        (void)(builder ? wnnGraphBuilderGetSize(builder, size, &dimension)
+                       : wnnGraphGetSize(graph, size, &dimension));
+    if (size <= INT32_MAX)
+        return wnn_js_ok(env, napi_create_uint32(env, size, value));
+    *value = dimension.name.length ? wnn_js_string_view(env, dimension.name) : wnn_js_string(env, "?");
+    return *value != NULL;
+}
+
+bool wnn_js_set_descriptor(napi_env env, napi_value object, WNNDataType type, WNNUint32List shape,
+                           WNNGraphBuilder builder, WNNGraph graph)
 {
     napi_value dimensions, dimension;
     if (!wnn_js_ok(env, napi_create_array_with_length(env, shape.count, &dimensions)))
         return false;
     for (size_t i = 0; i < shape.count; i++)
-        if (!wnn_js_ok(env, napi_create_uint32(env, shape.data[i], &dimension)) ||
+        if (!size_value(env, shape.data[i], builder, graph, &dimension) ||
             !wnn_js_ok(env, napi_set_element(env, dimensions, (uint32_t)i, dimension)))
             return false;
     return wnn_js_set(env, object, "dataType", wnn_js_string_view(env, wnnDataTypeName(type))) &&

@@ -102,12 +102,15 @@ const OPTIONS = {
   linear: 'alpha beta',
   lstm: 'activations bias direction initialCellState initialHiddenState layout peepholeWeight recurrentBias returnSequence',
   lstmCell: 'activations bias layout peepholeWeight recurrentBias', pad: 'mode value', resample2d: 'axes mode scales sizes',
-  reverse: 'axes', scatterElements: 'axis', slice: 'strides', split: 'axis', transpose: 'permutation', triangular: 'diagonal upper',
+  padDynamic: 'mode value', resample2dDynamic: 'axes mode scales sizes', reshapeTo2d: 'axis', sliceDynamic: 'strides',
+  splitDynamic: 'axis', squeeze: 'axes', reverse: 'axes', scatterElements: 'axis', slice: 'strides', split: 'axis', transpose: 'permutation', triangular: 'diagonal upper',
 };
 const POOL = 'dilations layout outputShapeRounding outputSizes padding strides windowDimensions';
 const LENGTHS = { concat: 2, expand: 2, reshape: 2, tile: 2, cast: 2, cumulativeSum: 2, softmax: 2, split: 2, argMin: 2, argMax: 2,
                   pad: 3, slice: 3, where: 3, dequantizeLinear: 3, quantizeLinear: 3, scatterElements: 3, scatterND: 3,
-                  batchNormalization: 3, gru: 5, gruCell: 5, lstm: 5, lstmCell: 6 };
+                  shape: 1, range: 3, modulusFloor: 2, modulusTruncate: 2, squeeze: 1, unsqueeze: 2, reshapeTo2d: 1,
+                  reshapeDynamic: 2, expandDynamic: 2, tileDynamic: 2, splitDynamic: 2, padDynamic: 3, sliceDynamic: 3,
+                  resample2dDynamic: 1, batchNormalization: 3, gru: 5, gruCell: 5, lstm: 5, lstmCell: 6 };
 
 test('operators have the arguments and options of the text', () => {
   const { definitions } = api, { operations } = definitions.interfaces.MLGraphBuilder;

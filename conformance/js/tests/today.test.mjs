@@ -32,11 +32,71 @@ test('records, builds, dispatches and reads', async () => {
   assert.deepEqual([...into], [2, 4, 6, 8]);
 });
 
+test('sizes are operands of the operators of the dynamic shapes draft', async () => {
+  const builder = new MLGraphBuilder(context);
+  const x = builder.input('x', { dataType: 'float32', shape: [2, 6] });
+  const list = (...items) => builder.constant({ dataType: 'uint32', shape: [items.length] }, new Uint32Array(items));
+  const rows = builder.slice(builder.shape(x), [0], [1]);
+  assert.deepEqual([rows.dataType, rows.shape], ['uint32', [1]]);
+  const blocks = builder.reshapeDynamic(x, builder.concat([rows, list(2, 3)], 0));
+  assert.deepEqual(blocks.shape, [2, 2, 3]);
+  const [first, second] = builder.splitDynamic(blocks, list(1, 1), { axis: 1 });
+  const y = builder.squeeze(builder.sub(second, first), { axes: [1] });
+  assert.deepEqual(y.shape, [2, 3]);
+  assert.throws(() => builder.reshapeDynamic(x, builder.input('z', { dataType: 'int32', shape: [2] }), { label: 'late' }),
+                /^TypeError: .*reshapeDynamic.*newShape depends on the data of an input/);
+  const input = await tensorOf(new Float32Array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]), { dataType: 'float32', shape: [2, 6] });
+  const output = await tensorOf(null, { dataType: 'float32', shape: [2, 3] });
+  context.dispatch(await builder.build({ y }), { x: input }, { y: output });
+  assert.deepEqual([...new Float32Array(await context.readTensor(output))], [3, 3, 3, 3, 3, 3]);
+});
+
+test('dimensions have names, or none, in the place of sizes', async () => {
+  const builder = new MLGraphBuilder(context), type = (...shape) => ({ dataType: 'float32', shape });
+  const a = builder.input('a', type('n', 3)), b = builder.input('b', type('n', 3)), c = builder.input('c', type(null, 2));
+  assert.deepEqual([a.shape, c.shape], [['n', 3], ['?', 2]]);
+  assert.ok(Object.isFrozen(a.shape));
+  assert.deepEqual(builder.add(a, b).shape, ['n', 3]);
+  assert.deepEqual(builder.concat([a, b], 0).shape, ['?', 3]);
+  assert.throws(() => builder.add(a, c), TypeError); // 3 and 2 in any case
+  assert.throws(() => builder.input('d', type('')), /^TypeError: .*empty name/);
+  assert.throws(() => builder.input('d', type(-1)), TypeError);
+  assert.throws(() => builder.constant(type('n'), new Float32Array(1)), TypeError);
+  assert.throws(() => builder.reshape(a, [2 ** 31, 3]), /^TypeError: .*expected at most 2147483647/);
+  const y = builder.add(builder.mul(a, b), builder.reduceSum(c));
+  const graph = await builder.build({ y, both: builder.concat([a, b], 0) });
+  assert.deepEqual(graph.computeShapes({ a: [4, 3], b: [4, 3], c: [7, 2] }), { y: [4, 3], both: [8, 3] });
+  assert.throws(() => graph.computeShapes({ a: [4, 3], b: [5, 3], c: [7, 2] }), /^TypeError: .*n/);
+  assert.throws(() => graph.computeShapes({ a: [4, 3] }), TypeError);
+  assert.throws(() => graph.computeShapes({ z: [4, 3] }), TypeError);
+  for (const n of [1, 4, 2]) {
+    const full = (size, value) => new Float32Array(size).fill(value);
+    const inputs = { a: await tensorOf(full(3 * n, 2), type(n, 3)), b: await tensorOf(full(3 * n, n), type(n, 3)),
+                     c: await tensorOf(full(2, 0.5), type(1, 2)) };
+    const outputs = { y: await tensorOf(null, type(n, 3)), both: await tensorOf(null, type(2 * n, 3)) };
+    context.dispatch(graph, inputs, outputs);
+    assert.deepEqual(new Float32Array(await context.readTensor(outputs.y)), full(3 * n, 2 * n + 1));
+    assert.throws(() => context.dispatch(graph, inputs, { ...outputs, y: inputs.c }), TypeError);
+    await context.createTensor(type(n, 4)).then((other) =>
+      assert.throws(() => context.dispatch(graph, inputs, { ...outputs, y: other }), TypeError));
+  }
+  graph.destroy();
+  assert.throws(() => graph.computeShapes({ a: [4, 3], b: [4, 3], c: [7, 2] }), isName('InvalidStateError'));
+});
+
+test('older texts know no names of dimensions', async () => {
+  for (const api of ['2024-04', '2025-03']) {
+    const old = create({ api }), builder = new old.MLGraphBuilder(await old.ml.createContext());
+    assert.throws(() => builder.input('a', { dataType: 'float32', shape: ['n'] }), TypeError);
+    assert.equal('computeShapes' in old.MLGraph.prototype, false);
+  }
+});
+
 test('every operator of the table is a method and has its limits', () => {
   const limits = context.opSupportLimits();
   const forms = ['argMinAxes', 'argMaxAxes', 'softmax2d']; // of 2024
   const names = native.operators.map(({ name }) => name).filter((name) => !forms.includes(name));
-  assert.equal(names.length, 95);
+  assert.equal(names.length, 109);
   for (const name of names) {
     assert.equal(typeof MLGraphBuilder.prototype[name], 'function', name);
     assert.ok(limits[name], name);

@@ -623,6 +623,71 @@ WNN_EXPORT WNNOperand wnnGraphBuilderWhere(WNNGraphBuilder builder, WNNOperand c
                                            WNNOperand trueValue, WNNOperand falseValue,
                                            const WNNOperatorOptions *options);
 
+WNN_EXPORT WNNOperand wnnGraphBuilderModulusFloor(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+                                                  const WNNOperatorOptions *options);
+WNN_EXPORT WNNOperand wnnGraphBuilderModulusTruncate(WNNGraphBuilder builder, WNNOperand a, WNNOperand b,
+                                                     const WNNOperatorOptions *options);
+
+WNN_EXPORT WNNOperand wnnGraphBuilderShape(WNNGraphBuilder builder, WNNOperand input,
+                                           const WNNOperatorOptions *options);
+
+WNN_EXPORT WNNOperand wnnGraphBuilderRange(WNNGraphBuilder builder, WNNOperand start, WNNOperand limit,
+                                           WNNOperand delta, const WNNOperatorOptions *options);
+
+typedef struct WNNSqueezeOptions {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    WNNUint32List axes;
+} WNNSqueezeOptions;
+#define WNN_SQUEEZE_OPTIONS_INIT { NULL, WNN_STRING_VIEW_INIT, WNN_UINT32_LIST_INIT }
+
+WNN_EXPORT WNNOperand wnnGraphBuilderSqueeze(WNNGraphBuilder builder, WNNOperand input,
+                                             const WNNSqueezeOptions *options);
+
+WNN_EXPORT WNNOperand wnnGraphBuilderUnsqueeze(WNNGraphBuilder builder, WNNOperand input, WNNUint32List axes,
+                                               const WNNOperatorOptions *options);
+
+typedef struct WNNReshapeTo2dOptions {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    uint32_t axis;
+} WNNReshapeTo2dOptions;
+#define WNN_RESHAPE_TO_2D_OPTIONS_INIT { NULL, WNN_STRING_VIEW_INIT, 1 }
+
+WNN_EXPORT WNNOperand wnnGraphBuilderReshapeTo2d(WNNGraphBuilder builder, WNNOperand input,
+                                                 const WNNReshapeTo2dOptions *options);
+
+typedef struct WNNResample2dDynamicOptions {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    WNNInterpolationMode mode;
+    WNNFloat32List scales;
+    WNNOperand sizes;
+    WNNUint32List axes;
+} WNNResample2dDynamicOptions;
+#define WNN_RESAMPLE2D_DYNAMIC_OPTIONS_INIT                                                                          \
+    { NULL, WNN_STRING_VIEW_INIT, WNNInterpolationMode_NearestNeighbor, WNN_FLOAT32_LIST_INIT, NULL,                 \
+      WNN_UINT32_LIST_INIT }
+
+WNN_EXPORT WNNOperand wnnGraphBuilderExpandDynamic(WNNGraphBuilder builder, WNNOperand input,
+                                                   WNNOperand newShape, const WNNOperatorOptions *options);
+WNN_EXPORT WNNOperand wnnGraphBuilderPadDynamic(WNNGraphBuilder builder, WNNOperand input,
+                                                WNNOperand beginningPadding, WNNOperand endingPadding,
+                                                const WNNPadOptions *options);
+WNN_EXPORT WNNOperand wnnGraphBuilderResample2dDynamic(WNNGraphBuilder builder, WNNOperand input,
+                                                       const WNNResample2dDynamicOptions *options);
+WNN_EXPORT WNNOperand wnnGraphBuilderReshapeDynamic(WNNGraphBuilder builder, WNNOperand input,
+                                                    WNNOperand newShape, const WNNOperatorOptions *options);
+WNN_EXPORT WNNOperand wnnGraphBuilderSliceDynamic(WNNGraphBuilder builder, WNNOperand input,
+                                                  WNNOperand starts, WNNOperand sizes,
+                                                  const WNNSliceOptions *options);
+
+WNN_EXPORT size_t wnnGraphBuilderSplitDynamic(WNNGraphBuilder builder, WNNOperand input, WNNOperand splits,
+                                              const WNNSplitOptions *options, size_t capacity,
+                                              WNNOperand *outputs);
+WNN_EXPORT WNNOperand wnnGraphBuilderTileDynamic(WNNGraphBuilder builder, WNNOperand input,
+                                                 WNNOperand repetitions, const WNNOperatorOptions *options);
+
 typedef struct WNNArgMinMaxAxesOptions {
     const WNNChainedStruct *nextInChain;
     WNNStringView label;

@@ -640,6 +640,8 @@ typedef enum WNNSizeOperator {
     WNNSizeOperator_Subtract = 2,
     WNNSizeOperator_Multiply = 3,
     WNNSizeOperator_Divide = 4,
+    WNNSizeOperator_Minimum = 5,
+    WNNSizeOperator_Maximum = 6,
     WNNSizeOperator_Force32 = 0x7FFFFFFF
 } WNNSizeOperator;
 WNN_EXPORT uint32_t wnnGraphBuilderComputeSize(WNNGraphBuilder builder, WNNSizeOperator operation, uint32_t a, uint32_t b);

@@ -3,14 +3,13 @@
 // Small graphs that are computed on one backend and on another, to compare the bytes of what they make.
 // Functions are `static inline` since not every test uses all of them.
 
-#ifndef CONFORMANCE_UNIT_VULKAN_FIXTURE_H_
-#define CONFORMANCE_UNIT_VULKAN_FIXTURE_H_
+#ifndef CONFORMANCE_UNIT_DIFFERENTIAL_FIXTURE_H_
+#define CONFORMANCE_UNIT_DIFFERENTIAL_FIXTURE_H_
 
 #include "conformance/backends.h"
 #include "conformance/unit/runtime_fixture.h"
 #include "lib/dtype.h"
 #include "lib/half.h"
-#include "vulkan/vulkan.h"
 
 #include <math.h>
 
@@ -20,18 +19,19 @@ enum {
     MAX_BYTES = 1 << 21 // of an input, and of all outputs
 };
 
-// NULL: it has no device.
+// NULL: it has no device, or there is no such backend.
 static inline WNNContext create_on(const struct backend *backend)
 {
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     WNNContext context;
     descriptor.threadCount = 2;
-    return wnn_create_context_on(backend, &descriptor, &context) == WNNStatus_Success ? context : NULL;
+    return backend && wnn_create_context_on(backend, &descriptor, &context) == WNNStatus_Success ? context
+                                                                                                 : NULL;
 }
 
 static inline bool has_device(void)
 {
-    WNNContext context = create_on(&wnn_backend_vulkan);
+    WNNContext context = create_on(find_backend("vulkan"));
     if (context)
         wnnContextRelease(context);
     return context != NULL;
@@ -171,13 +171,13 @@ static inline void compare(WNNContext context, WNNContext cpu, maker *make, cons
 static inline int run_on_devices(void (*cases)(WNNContext context, WNNContext cpu),
                                  void (*minimal_cases)(WNNContext context, WNNContext cpu))
 {
-    WNNContext cpu = create_on(wnn_backend_find("cpu")), context = create_on(&wnn_backend_vulkan);
+    WNNContext cpu = create_on(wnn_backend_find("cpu")), context = create_on(find_backend("vulkan"));
     REQUIRE(cpu);
     if (!context)
         return cases_skip("there is no device");
     cases(context, cpu);
     wnnContextRelease(context);
-    context = create_on(vulkan_minimal());
+    context = create_on(find_backend("vulkan-minimal"));
     REQUIRE(context);
     minimal_cases(context, cpu);
     wnnContextRelease(context);

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled graphs in memory, for tests.
+
+#ifndef CONFORMANCE_COMPILED_H_
+#define CONFORMANCE_COMPILED_H_
+
+#include "conformance/serialized.h"
+
+#include <webnn/compiled.h>
+
+// Builds a graph that can be saved, and waits. `message` of `message_size` bytes.
+WNNStatus wnn_build_savable(WNNContext context, WNNGraphBuilder builder, size_t output_count,
+                            const WNNNamedOperand *outputs, WNNGraph *graph, size_t message_size,
+                            char *message);
+
+WNNStatus wnn_save_graph(WNNGraph graph, struct serialized *to, size_t message_size, char *message);
+
+// Loads a copy that is freed with the graph. Checksums are checked.
+WNNStatus wnn_load_copy(WNNContext context, const void *data, size_t size, WNNGraph *graph,
+                        size_t message_size, char *message);
+
+// Makes the digest and the checksum those of the bytes, as far as there are so many; the length too.
+void wnn_seal_compiled(unsigned char *data, size_t size);
+
+#endif

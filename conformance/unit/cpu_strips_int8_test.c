@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows that are rounded to integers before they meet strips of n-bit weights (WNNNumerics_Fast): sums of all
+// kernels that this processor has are exact, at the ends of the range too; rounding is as good as the header
+// says; and contexts say no to two kinds of numerics at once.
+
+#include "conformance/unit/runtime_fixture.h"
+#include "cpu/matmul/strips_int8.h"
+
+#include <math.h>
+
+static uint32_t state = 5;
+
+static uint32_t draw(uint32_t end)
+{
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % end;
+}
+
+static void *cleared(size_t bytes)
+{
+    void *data = aligned_alloc(64, (bytes + 127) / 64 * 64);
+    REQUIRE(data);
+    memset(data, 0, (bytes + 127) / 64 * 64);
+    return data;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Kernels
+// ---------------------------------------------------------------------------------------------------------------
+
+// A matrix of integers as strips have them: from 0 to 15, or from -128 to 127.
+struct packed {
+    struct strips strips;
+    int *integers, *zeros; // [k][n], [blocks][n]
+    float *scales;         // [blocks][n]
+};
+
+static struct packed make_packed(size_t n, size_t k, size_t block, bool nibbles, bool zeros, bool ends)
+{
+    struct packed p = {.strips = {n, k, block, nibbles, false, zeros, NULL}};
+    size_t blocks = k / block;
+    unsigned char *bytes = cleared(wnn_strips_bytes(&p.strips));
+    p.integers = cleared(k * n * sizeof(int));
+    p.zeros = cleared(blocks * n * sizeof(int));
+    p.scales = cleared(blocks * n * sizeof(float));
+    for (size_t j = 0; j < n; j++)
+        for (size_t b = 0; b < blocks; b++) {
+            struct strip_column to = wnn_strip_column(&p.strips, bytes, j, b);
+            float scale = (float)(1 << draw(3)) * (draw(2) ? 1 : -1);
+            int least = nibbles ? 0 : -128, span = nibbles ? 16 : 256;
+            int zero = zeros ? least + (int)draw((uint32_t)span) : nibbles ? 8 : 0;
+            memcpy(to.scale, &scale, sizeof scale);
+            if (zeros)
+                *to.zero = (unsigned char)zero;
+            p.zeros[b * n + j] = zero;
+            p.scales[b * n + j] = scale;
+            for (size_t t = 0; t < block; t++) {
+                int value = least + (ends ? (draw(4) ? 0 : span - 1) : (int)draw((uint32_t)span));
+                p.integers[(b * block + t) * n + j] = value;
+                if (nibbles)
+                    to.integers[t / 8 * to.stride + t % 8 / 2] |= (unsigned char)(value << t % 2 * 4);
+                else
+                    to.integers[t / 4 * to.stride + t % 4 * WNN_STRIP] = (unsigned char)value;
+            }
+        }
+    p.strips.packed = bytes;
+    return p;
+}
+
+static void free_packed(const struct packed *p)
+{
+    free((void *)(uintptr_t)p->strips.packed);
+    free(p->integers);
+    free(p->zeros);
+    free(p->scales);
+}
+
+static double exact(const struct packed *p, const float *x, size_t column)
+{
+    const struct strips *s = &p->strips;
+    double sum = 0;
+    for (size_t t = 0; t < s->k; t++) {
+        size_t at = t / s->block * s->n + column;
+        sum += (double)x[t] * (p->integers[t * s->n + column] - p->zeros[at]) * (double)p->scales[at];
+    }
+    return sum;
+}
+
+static struct strip_int8_rows allocate_rows(const struct strips *strips, size_t tiles)
+{
+    size_t runs = tiles * WNN_STRIP_TILE * wnn_strip_int8_runs(strips);
+    return (struct strip_int8_rows){cleared(tiles * WNN_STRIP_TILE * wnn_strip_int8_words(strips) * 4),
+                                    cleared(runs * sizeof(float)), cleared(runs * sizeof(int32_t)),
+                                    cleared(tiles * sizeof(bool))};
+}
+
+static void free_rows(const struct strip_int8_rows *rows)
+{
+    free(rows->x);
+    free(rows->scales);
+    free(rows->starts);
+    free(rows->extreme);
+}
+
+// Integers of which each run has one of the largest size are not rounded, and all results are integers that
+// float32 holds.
+static void test_integers(const struct strip_int8_kernels *kernels, size_t m, size_t n, size_t k,
+                          size_t block, bool nibbles, bool zeros, bool ends)
+{
+    struct packed p = make_packed(n, k, block, nibbles, zeros, ends);
+    size_t tiles = (m + WNN_STRIP_TILE - 1) / WNN_STRIP_TILE, strips = (n + WNN_STRIP - 1) / WNN_STRIP;
+    struct strip_int8_rows rows = allocate_rows(&p.strips, tiles);
+    float *x = cleared(m * k * sizeof *x), totals[WNN_STRIP_TILE * WNN_STRIP_GROUP * WNN_STRIP];
+    for (size_t i = 0; i < m * k; i++) {
+        bool first = i % k % block % WNN_STRIP_RUN == 0;
+        x[i] = (float)(ends || first ? (draw(4) ? 127 : -127) : (int)draw(255) - 127);
+    }
+    wnn_strip_int8_prepare(kernels, &p.strips, x, m, 0, tiles, &rows);
+    for (size_t tile = 0; tile < tiles; tile++) {
+        REQUIRE(!rows.extreme[tile]);
+        size_t height = wnn_min(WNN_STRIP_TILE, m - tile * WNN_STRIP_TILE);
+        for (size_t strip = 0, count; strip < strips; strip += count) {
+            count = wnn_min(WNN_STRIP_GROUP - strip % WNN_STRIP_GROUP, 1 + draw(WNN_STRIP_GROUP));
+            count = wnn_min(count, strips - strip);
+            wnn_strip_int8_multiply(kernels, &p.strips, &rows, tile, (unsigned)height, strip, count, totals);
+            for (size_t i = 0; i < height; i++)
+                for (size_t j = 0; j < count * WNN_STRIP && strip * WNN_STRIP + j < n; j++) {
+                    double sum = exact(&p, x + (tile * WNN_STRIP_TILE + i) * k, strip * WNN_STRIP + j);
+                    REQUIRE((double)totals[i * WNN_STRIP_GROUP * WNN_STRIP + j] == sum);
+                }
+        }
+    }
+    free_rows(&rows);
+    free_packed(&p);
+    free(x);
+}
+
+static void test_kernels(void)
+{
+    static const size_t blocks[] = {8, 16, 20, 32, 33, 48, 64, 128};
+    const struct strip_int8_kernels *kernels;
+    unsigned number = 0;
+    for (; (kernels = wnn_strip_int8_kernels(number)); number++)
+        for (unsigned i = 0; i < 120; i++) {
+            size_t block = blocks[draw(8)], n = 1 + draw(200);
+            test_integers(kernels, 1 + draw(20), n, block * (1 + draw(3)), block, i & 1, i & 2, i & 4);
+        }
+    printf("%u sets of kernels\n", number);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Graphs
+// ---------------------------------------------------------------------------------------------------------------
+
+static WNNOperand constant(WNNGraphBuilder builder, WNNDataType type, uint32_t rows, uint32_t columns,
+                           const void *data)
+{
+    uint32_t dims[2] = {rows, columns};
+    WNNOperandDescriptor descriptor = {NULL, type, {dims, 2}};
+    return wnnGraphBuilderConstant(builder, &descriptor, data, wnn_dtype_bytes(type, (size_t)rows * columns));
+}
+
+// y of a matmul of x [m, k] by a matrix [k, n] of random integers in blocks of 32 terms.
+struct product {
+    uint32_t m, k, n;
+    unsigned char *integers, *zeros;
+    float *scales;
+    bool nibbles;
+};
+
+static struct product make_product(uint32_t m, uint32_t k, uint32_t n, bool nibbles)
+{
+    struct product p = {
+        m, k, n, cleared(k * n), cleared(k / 32 * n), cleared(k / 32 * n * sizeof(float)), nibbles};
+    for (size_t i = 0; i < (size_t)k * n; i++)
+        p.integers[i] = (unsigned char)draw(256);
+    for (size_t i = 0; i < k / 32 * n; i++) {
+        p.zeros[i] = (unsigned char)draw(256);
+        p.scales[i] = (0.5f + (float)draw(512) / 1024) * (draw(2) ? 0.01f : -0.01f);
+    }
+    return p;
+}
+
+static double weight(const struct product *p, size_t term, size_t column)
+{
+    size_t at = term * p->n + column, block = term / 32 * p->n + column;
+    int value = p->nibbles ? p->integers[at / 2] >> at % 2 * 4 & 15 : p->integers[at];
+    int zero = p->nibbles ? p->zeros[block / 2] >> block % 2 * 4 & 15 : p->zeros[block];
+    return (value - zero) * (double)p->scales[block];
+}
+
+static void free_product(const struct product *p)
+{
+    free(p->integers);
+    free(p->zeros);
+    free(p->scales);
+}
+
+// Whether it was in integers.
+static bool multiply(WNNContext context, const struct product *p, const float *x, float *y)
+{
+    WNNDataType type = p->nibbles ? WNNDataType_Uint4 : WNNDataType_Uint8;
+    WNNGraphBuilder builder = create_builder(context);
+    WNNOperand w =
+        wnnGraphBuilderDequantizeLinear(builder, constant(builder, type, p->k, p->n, p->integers),
+                                        constant(builder, WNNDataType_Float32, p->k / 32, p->n, p->scales),
+                                        constant(builder, type, p->k / 32, p->n, p->zeros), NULL);
+    WNNOperand product = wnnGraphBuilderMatmul(builder, add_input(builder, "x", p->m, p->k), w, NULL);
+    WNNNamedOperand output = {view("y"), product};
+    WNNGraph graph = build_outputs(context, builder, 1, &output);
+    WNNNamedBuffer in = {view("x"), (void *)(uintptr_t)x, (size_t)p->m * p->k * sizeof *x,
+                         WNNDataType_Float32};
+    WNNNamedBuffer out = {view("y"), y, (size_t)p->m * p->n * sizeof *y, WNNDataType_Float32};
+    compute_buffers(context, graph, 1, &in, 1, &out);
+    WNNNodeInfo node = WNN_NODE_INFO_INIT;
+    REQUIRE_EQUAL_INT(wnnGraphGetNodes(graph, 1, &node, NULL), WNNStatus_Success);
+    bool rounded = strstr(node.kernel.data, "integers") != NULL;
+    wnnGraphRelease(graph);
+    wnnGraphBuilderRelease(builder);
+    return rounded;
+}
+
+// Not further from the exact product than the header says; the same for any number of threads.
+static void test_error(WNNContext fast, WNNContext threads)
+{
+    static const uint32_t heights[] = {1, 2, 7, 8, 33, 130};
+    for (unsigned i = 0; i < 24; i++) {
+        uint32_t terms = 32 * (1 + draw(9)), columns = 2 * (1 + draw(150));
+        struct product p = make_product(heights[i % 6], terms, columns, i / 6 % 2);
+        size_t m = p.m, k = p.k, n = p.n;
+        float *x = cleared(m * k * sizeof *x), *y = cleared(m * n * sizeof *y),
+              *z = cleared(m * n * sizeof *z);
+        for (size_t j = 0; j < m * k; j++)
+            x[j] = ((float)draw(2049) / 1024 - 1) * (float)(1 + draw(100));
+        bool rounded = multiply(fast, &p, x, y);
+        multiply(threads, &p, x, z);
+        // A few columns are better off as floats.
+        REQUIRE(n < WNN_STRIP ? !rounded || m > 1 : rounded == (m > 1 && wnn_strip_int8_kernels(0)));
+        REQUIRE(memcmp(y, z, m * n * sizeof *y) == 0);
+        for (size_t r = 0; r < m; r++)
+            for (size_t j = 0; j < n; j++) {
+                double sum = 0, size = 0, bound = 0;
+                for (size_t t = 0; t < k; t += 32) {
+                    double largest = 0, weights = 0;
+                    for (size_t s = t; s < t + 32; s++) {
+                        double term = (double)x[r * k + s] * weight(&p, s, j);
+                        largest = fmax(largest, fabs((double)x[r * k + s]));
+                        weights += fabs(weight(&p, s, j));
+                        sum += term;
+                        size += fabs(term);
+                    }
+                    bound += largest / 254 * weights;
+                }
+                REQUIRE(fabs(sum - (double)y[r * n + j]) <= bound * 1.0001 + 4e-6 * size);
+            }
+        free_product(&p);
+        free(x);
+        free(y);
+        free(z);
+    }
+}
+
+// Numbers that cannot be rounded give what they give without.
+static void test_extremes(WNNContext fast, WNNContext plain)
+{
+    static const float numbers[] = {INFINITY, -INFINITY, NAN, 0x1p-140f, 0x1p110f};
+    for (unsigned i = 0; i < 10; i++) {
+        struct product p = make_product(20, 64, 70, i & 1);
+        float x[20 * 64], y[20 * 70], z[20 * 70];
+        for (size_t j = 0; j < 20 * 64; j++)
+            x[j] = j < 32 && i / 2 == 3 ? 0 : (float)draw(2049) / 1024 - 1;
+        x[draw(32)] = numbers[i / 2];
+        multiply(fast, &p, x, y);
+        multiply(plain, &p, x, z);
+        for (size_t j = 0; j < 20 * 70; j++)
+            REQUIRE(isnan(y[j]) ? isnan(z[j]) : y[j] == z[j]);
+        free_product(&p);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Contexts
+// ---------------------------------------------------------------------------------------------------------------
+
+static WNNStatus create(WNNNumerics numerics, bool strict, uint32_t threads, WNNContext *context)
+{
+    WNNContextNumerics chained = WNN_CONTEXT_NUMERICS_INIT;
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    chained.numerics = numerics;
+    descriptor.nextInChain = &chained.chain;
+    descriptor.strictNumerics = strict;
+    descriptor.threadCount = threads;
+    return wnnCreateContext(&descriptor, context);
+}
+
+static void test_contexts(void)
+{
+    WNNContext context;
+    REQUIRE_EQUAL_INT(create(WNNNumerics_Fast, true, 1, &context), WNNStatus_TypeError);
+    REQUIRE_EQUAL_INT(create(WNNNumerics_Default, true, 1, &context), WNNStatus_TypeError);
+    REQUIRE_EQUAL_INT(create((WNNNumerics)0, false, 1, &context), WNNStatus_TypeError);
+    REQUIRE_EQUAL_INT(create((WNNNumerics)4, false, 1, &context), WNNStatus_TypeError);
+    REQUIRE(!context);
+    REQUIRE_EQUAL_INT(create(WNNNumerics_Strict, true, 1, &context), WNNStatus_Success);
+    wnnContextRelease(context);
+    // Strict and the default do not round.
+    struct product p = make_product(8, 64, 64, true);
+    float x[8 * 64] = {1}, y[8 * 64];
+    for (int i = 1; i <= 2; i++) {
+        REQUIRE_EQUAL_INT(create((WNNNumerics)i, false, 1, &context), WNNStatus_Success);
+        REQUIRE(!multiply(context, &p, x, y));
+        wnnContextRelease(context);
+    }
+    free_product(&p);
+}
+
+int main(int argc, char **argv)
+{
+    WNNContext fast, threads, plain;
+    cases_begin(argc, argv);
+    REQUIRE_EQUAL_INT(create(WNNNumerics_Fast, false, 1, &fast), WNNStatus_Success);
+    REQUIRE_EQUAL_INT(create(WNNNumerics_Fast, false, 3, &threads), WNNStatus_Success);
+    REQUIRE_EQUAL_INT(create(WNNNumerics_Default, false, 1, &plain), WNNStatus_Success);
+    CASE(test_kernels());
+    CASE(test_error(fast, threads));
+    CASE(test_extremes(fast, plain));
+    CASE(test_contexts());
+    wnnContextRelease(fast);
+    wnnContextRelease(threads);
+    wnnContextRelease(plain);
+    return cases_end();
+}

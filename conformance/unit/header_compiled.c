@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// <webnn/compiled.h> compiles alone, as C and as C++, and each of its INIT macros initializes its struct.
+
+#include <webnn/compiled.h>
+
+int main(void)
+{
+    const WNNSavable v0 = WNN_SAVABLE_INIT;
+    const WNNSaveGraphDescriptor v1 = WNN_SAVE_GRAPH_DESCRIPTOR_INIT;
+    const WNNLoadGraphDescriptor v2 = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
+    const WNNCompiledGraphInfo v3 = WNN_COMPILED_GRAPH_INFO_INIT;
+    return !(v0.chain.sType == WNNSType_Savable && !v1.write && !v2.bytes.data && !v2.skipDataCheck &&
+             !v3.dataBytes);
+}

@@ -1,0 +1,712 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled graphs: saved, loaded, and run as they were built; the same bytes from the same graph; what is
+// refused, and why; and bytes of which any has been changed, which are refused or make other numbers.
+
+#include "conformance/compiled.h"
+#include "conformance/unit/runtime_fixture.h"
+#include "tools/bench_models.h"
+
+static WNNContext context, other;
+
+static WNNContext create_context(uint32_t threads, bool strict)
+{
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNContext made;
+    descriptor.threadCount = threads;
+    descriptor.strictNumerics = strict;
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &made), WNNStatus_Success);
+    return made;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Executions
+// ---------------------------------------------------------------------------------------------------------------
+
+enum {
+    MAX_OUTPUTS = 10
+};
+
+struct results {
+    size_t count;
+    WNNNamedBuffer buffers[MAX_OUTPUTS];
+};
+
+static size_t bytes_of(const WNNNamedDescriptor *named)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < named->descriptor.shape.count; i++)
+        count *= named->descriptor.shape.data[i];
+    return wnn_dtype_bytes(named->descriptor.dataType, count);
+}
+
+// Any numbers of the type that are no trouble.
+static void fill(WNNDataType type, void *data, size_t bytes)
+{
+    uint64_t state = 7;
+    size_t size = wnn_dtype_bits(type) < 8 ? 1 : wnn_dtype_bits(type) / 8;
+    for (size_t i = 0; i < bytes / size; i++) {
+        double value = (double)random_number(&state);
+        WNNNumber number = wnnNumberFloat64(wnn_dtype_is_float(type) ? value : 3 * value + 3);
+        wnn_number_store(wnn_number_convert(number, type), type, data, i);
+    }
+}
+
+static struct results compute(WNNContext on, WNNGraph graph)
+{
+    size_t input_count, output_count;
+    const WNNNamedDescriptor *inputs = wnnGraphGetInputs(graph, &input_count),
+                             *outputs = wnnGraphGetOutputs(graph, &output_count);
+    WNNNamedBuffer given[64];
+    struct results results = {.count = output_count};
+    REQUIRE(input_count <= 64 && output_count <= MAX_OUTPUTS);
+    for (size_t i = 0; i < input_count; i++) {
+        given[i] = (WNNNamedBuffer){inputs[i].name, calloc(1, bytes_of(&inputs[i]) + 8), bytes_of(&inputs[i]),
+                                    inputs[i].descriptor.dataType};
+        fill(given[i].dataType, (void *)(uintptr_t)given[i].data, given[i].byteLength);
+    }
+    for (size_t i = 0; i < output_count; i++)
+        results.buffers[i] = (WNNNamedBuffer){outputs[i].name, calloc(1, bytes_of(&outputs[i]) + 8),
+                                              bytes_of(&outputs[i]), outputs[i].descriptor.dataType};
+    compute_buffers(on, graph, input_count, given, output_count, results.buffers);
+    for (size_t i = 0; i < input_count; i++)
+        free((void *)(uintptr_t)given[i].data);
+    return results;
+}
+
+static void free_results(struct results *results)
+{
+    for (size_t i = 0; i < results->count; i++)
+        free((void *)(uintptr_t)results->buffers[i].data);
+}
+
+static void require_same(struct results *a, struct results *b)
+{
+    REQUIRE_EQUAL_INT(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        REQUIRE_EQUAL_INT(a->buffers[i].byteLength, b->buffers[i].byteLength);
+        REQUIRE(memcmp(a->buffers[i].data, b->buffers[i].data, a->buffers[i].byteLength) == 0);
+    }
+    free_results(a);
+    free_results(b);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Graphs
+// ---------------------------------------------------------------------------------------------------------------
+
+static WNNGraph build_model(WNNContext on, const char *word)
+{
+    struct model model;
+    struct error error = {0};
+    char message[1024] = "";
+    WNNGraph graph;
+    const struct bench_model *bench = bench_model_find(word);
+    REQUIRE(bench && model_begin(&model, on, &error));
+    REQUIRE(bench_model_build(bench, word, &model, &error));
+    REQUIRE_EQUAL_INT(wnn_build_savable(on, model.builder, model.output_count, model.outputs, &graph,
+                                        sizeof message, message),
+                      WNNStatus_Success);
+    model_end(&model);
+    return graph;
+}
+
+static struct serialized save(WNNGraph graph)
+{
+    struct serialized bytes = {0};
+    char message[1024] = "";
+    WNNStatus status = wnn_save_graph(graph, &bytes, sizeof message, message);
+    REQUIRE_EQUAL_STR(message, "");
+    REQUIRE_EQUAL_INT(status, WNNStatus_Success);
+    return bytes;
+}
+
+static WNNGraph load(WNNContext on, const struct serialized *bytes)
+{
+    WNNGraph graph;
+    char message[1024] = "";
+    WNNStatus status = wnn_load_copy(on, bytes->data, bytes->size, &graph, sizeof message, message);
+    REQUIRE_EQUAL_STR(message, "");
+    REQUIRE_EQUAL_INT(status, WNNStatus_Success);
+    return graph;
+}
+
+static void require_travels(WNNGraph built, struct serialized *bytes)
+{
+    *bytes = save(built);
+    WNNGraph loaded = load(other, bytes);
+    struct results a = compute(context, built), b = compute(other, loaded);
+    require_same(&a, &b);
+    struct serialized again = save(loaded);
+    REQUIRE(wnn_serialized_equal(bytes, &again));
+    free(again.data);
+    wnnGraphRelease(loaded);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Networks
+// ---------------------------------------------------------------------------------------------------------------
+
+static void test_models(void)
+{
+    static const char *const words[] = {"mobilenet_v1",
+                                        "mobilenet_v2",
+                                        "mobilenet_v2_int8",
+                                        "resnet50",
+                                        "bert_layer",
+                                        "gru",
+                                        "lstm",
+                                        "matmul:1x512x512",
+                                        "conv2d:14x14x64x64",
+                                        "matmul_uint4:1x512x512",
+                                        "matmul_uint4:64x512x512"};
+    // With a sanitizer the large ones would take minutes each.
+    for (size_t i = SANITIZED ? 5 : 0; i < sizeof words / sizeof words[0]; i++) {
+        WNNGraph first = build_model(context, words[i]), second = build_model(other, words[i]);
+        struct serialized bytes;
+        require_travels(first, &bytes);
+        struct serialized again = save(second);
+        REQUIRE(wnn_serialized_equal(&bytes, &again));
+        WNNGraphInfo info = WNN_GRAPH_INFO_INIT;
+        REQUIRE_EQUAL_INT(wnnGraphGetInfo(second, &info), WNNStatus_Success);
+        fprintf(stderr, "%s: %zu bytes of %llu of weights\n", words[i], bytes.size,
+                (unsigned long long)info.weightBytes);
+        REQUIRE(bytes.size <= info.weightBytes + info.weightBytes / 20 + 65536);
+        free(again.data);
+        free(bytes.data);
+        wnnGraphRelease(first);
+        wnnGraphRelease(second);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// A small graph that has something of everything: a convolution with an activation, products with float and
+// quantized weights, a recurrent network, attention, chains of single elements, a gather, and integers all
+// the way
+// ---------------------------------------------------------------------------------------------------------------
+
+static WNNOperand constant_of(WNNGraphBuilder b, WNNDataType type, const uint32_t *dims, size_t rank,
+                              double step)
+{
+    static union {
+        double aligned;
+        unsigned char bytes[65536];
+    } data;
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    size_t count = 1;
+    descriptor.dataType = type;
+    descriptor.shape = (WNNUint32List){dims, rank};
+    for (size_t i = 0; i < rank; i++)
+        count *= dims[i];
+    REQUIRE(wnn_dtype_bytes(type, count) <= sizeof data);
+    memset(&data, 0, sizeof data);
+    for (size_t i = 0; i < count; i++)
+        wnn_number_store(wnn_number_convert(wnnNumberFloat64((double)(i % 7 + 1) * step), type), type,
+                         data.bytes, i);
+    return wnnGraphBuilderConstant(b, &descriptor, data.bytes, wnn_dtype_bytes(type, count));
+}
+
+static WNNOperand weights_of(WNNGraphBuilder b, const uint32_t *dims, size_t rank)
+{
+    return constant_of(b, WNNDataType_Float32, dims, rank, 0.03125);
+}
+
+static WNNOperand shaped_input(WNNGraphBuilder b, const char *name, const uint32_t *dims, size_t rank)
+{
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    descriptor.dataType = WNNDataType_Float32;
+    descriptor.shape = (WNNUint32List){dims, rank};
+    return wnnGraphBuilderInput(b, view(name), &descriptor);
+}
+
+static WNNOperand scale_of(WNNGraphBuilder b, double value)
+{
+    return wnnGraphBuilderReshape(
+        b, wnnGraphBuilderScalarConstant(b, WNNDataType_Float32, wnnNumberFloat64(value)), LIST(1, 1), NULL);
+}
+
+// Through integers and back.
+static WNNOperand quantized(WNNGraphBuilder b, WNNOperand x)
+{
+    WNNOperand scale = scale_of(b, 0.0625), zero = constant_of(b, WNNDataType_Uint8, DIMS(1, 1), 100);
+    return wnnGraphBuilderDequantizeLinear(b, wnnGraphBuilderQuantizeLinear(b, x, scale, zero, NULL), scale,
+                                           zero, NULL);
+}
+
+// x / sqrt(mean(x * x) + epsilon), which the compiler makes an operator of its own.
+static WNNOperand by_mean_square(WNNGraphBuilder b, WNNOperand x)
+{
+    WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+    options.axes = LIST(1);
+    options.keepDimensions = true;
+    WNNOperand epsilon = wnnGraphBuilderScalarConstant(b, WNNDataType_Float32, wnnNumberFloat64(1e-5));
+    WNNOperand mean = wnnGraphBuilderReduceMean(b, wnnGraphBuilderMul(b, x, x, NULL), &options);
+    return wnnGraphBuilderDiv(b, x, wnnGraphBuilderSqrt(b, wnnGraphBuilderAdd(b, mean, epsilon, NULL), NULL),
+                              NULL);
+}
+
+static size_t record_small(WNNGraphBuilder b, WNNNamedOperand *outputs)
+{
+    size_t count = 0;
+    WNNOperand image = shaped_input(b, "image", DIMS(1, 4, 6, 6)),
+               rows = shaped_input(b, "rows", DIMS(8, 16)), y;
+    WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
+    conv.bias = weights_of(b, DIMS(8));
+    conv.label = view("first");
+    y = wnnGraphBuilderConv2d(b, image, weights_of(b, DIMS(8, 4, 3, 3)), &conv);
+    outputs[count++] = (WNNNamedOperand){view("conv"), wnnGraphBuilderRelu(b, y, NULL)};
+
+    WNNGemmOptions gemm = WNN_GEMM_OPTIONS_INIT;
+    gemm.c = weights_of(b, DIMS(24));
+    y = wnnGraphBuilderGemm(b, rows, weights_of(b, DIMS(16, 24)), &gemm);
+    y = wnnGraphBuilderMul(b, wnnGraphBuilderTanh(b, y, NULL), wnnGraphBuilderSigmoid(b, y, NULL), NULL);
+    outputs[count++] =
+        (WNNNamedOperand){view("chain"), wnnGraphBuilderAdd(b, y, weights_of(b, DIMS(24)), NULL)};
+
+    WNNOperand numbers = constant_of(b, WNNDataType_Int8, DIMS(16, 32), 5), few = scale_of(b, 0.125),
+               none = constant_of(b, WNNDataType_Int8, DIMS(1, 1), 0);
+    WNNOperand weights = wnnGraphBuilderDequantizeLinear(b, numbers, few, none, NULL);
+    outputs[count++] = (WNNNamedOperand){
+        view("bytes"), quantized(b, wnnGraphBuilderMatmul(b, quantized(b, rows), weights, NULL))};
+    outputs[count++] = (WNNNamedOperand){
+        view("table"),
+        wnnGraphBuilderIdentity(b, quantized(b, wnnGraphBuilderTanh(b, quantized(b, rows), NULL)), NULL)};
+    // Whose scale nothing else has.
+    WNNOperand own = scale_of(b, 0.03125), zero = constant_of(b, WNNDataType_Int8, DIMS(1, 1), 3),
+               whole = wnnGraphBuilderQuantizeLinear(b, rows, own, zero, NULL);
+    y = wnnGraphBuilderHardSwish(b, wnnGraphBuilderDequantizeLinear(b, whole, own, zero, NULL), NULL);
+    outputs[count++] = (WNNNamedOperand){view("swish"), quantized(b, y)};
+    outputs[count++] = (WNNNamedOperand){view("wide"), wnnGraphBuilderMatmul(b, rows, weights, NULL)};
+
+    WNNOperand steps = wnnGraphBuilderReshape(b, rows, LIST(4, 2, 16), NULL), out[2];
+    WNNGruOptions gru = WNN_GRU_OPTIONS_INIT;
+    if (wnnGraphBuilderGru(b, steps, weights_of(b, DIMS(1, 24, 16)), weights_of(b, DIMS(1, 24, 8)), 4, 8,
+                           &gru, out))
+        outputs[count++] = (WNNNamedOperand){view("gru"), out[0]};
+    outputs[count++] = (WNNNamedOperand){
+        view("gather"), wnnGraphBuilderGather(b, weights_of(b, DIMS(9, 3)),
+                                              wnnGraphBuilderCast(b, rows, WNNDataType_Int32, NULL), NULL)};
+    outputs[count++] = (WNNNamedOperand){view("softmax"), wnnGraphBuilderSoftmax(b, rows, 1, NULL)};
+    outputs[count++] = (WNNNamedOperand){
+        view("rms"),
+        by_mean_square(b, wnnGraphBuilderMul(b, weights_of(b, DIMS(16)), by_mean_square(b, rows), NULL))};
+    return count;
+}
+
+static WNNGraph build_small(WNNContext on)
+{
+    WNNGraphBuilder builder = create_builder(on);
+    WNNNamedOperand outputs[MAX_OUTPUTS];
+    char message[1024] = "";
+    WNNGraph graph;
+    size_t count = record_small(builder, outputs);
+    WNNError error = WNN_ERROR_INIT;
+    wnnGraphBuilderGetError(builder, &error);
+    REQUIRE_EQUAL_STR(error.message.data, "");
+    wnn_build_savable(on, builder, count, outputs, &graph, sizeof message, message);
+    REQUIRE_EQUAL_STR(message, "");
+    wnnGraphBuilderRelease(builder);
+    return graph;
+}
+
+static void test_small(void)
+{
+    WNNGraph built = build_small(context);
+    struct serialized bytes;
+    require_travels(built, &bytes);
+    wnnGraphRelease(built);
+    free(bytes.data);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// In place
+// ---------------------------------------------------------------------------------------------------------------
+
+static void test_in_place(void)
+{
+    WNNGraph built = build_model(context, "matmul:8x2048x2048");
+    struct serialized bytes = save(built);
+    wnnGraphRelease(built);
+    WNNContext own = create_context(1, false);
+    uint64_t before = counters_of(own).allocatedBytes;
+    WNNGraph loaded = load(own, &bytes);
+    uint64_t taken = counters_of(own).allocatedBytes - before;
+    REQUIRE(bytes.size > 2048 * 2048 * sizeof(float));
+    REQUIRE(taken < 1u << 20);
+    wnnGraphRelease(loaded);
+    require_bytes(own, before);
+    wnnContextRelease(own);
+    free(bytes.data);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Refusals
+// ---------------------------------------------------------------------------------------------------------------
+
+static void require_refused(WNNContext on, const void *data, size_t size, WNNStatus status, const char *part)
+{
+    WNNGraph graph;
+    char message[1024] = "";
+    REQUIRE_EQUAL_INT(wnn_load_copy(on, data, size, &graph, sizeof message, message), status);
+    REQUIRE(!graph);
+    REQUIRE_CONTAINS(message, part);
+}
+
+static unsigned char *copy_of(const struct serialized *bytes)
+{
+    unsigned char *copy = malloc(bytes->size);
+    REQUIRE(copy);
+    memcpy(copy, bytes->data, bytes->size);
+    return copy;
+}
+
+static void test_refused(void)
+{
+    WNNGraph built = build_small(context);
+    struct serialized bytes = save(built);
+    unsigned char *copy = copy_of(&bytes);
+    wnnGraphRelease(built);
+    require_refused(other, copy, 0, WNNStatus_TypeError, "do not begin as a compiled graph");
+    require_refused(other, copy, 40, WNNStatus_TypeError, "ends within its header");
+    require_refused(other, copy, bytes.size - 64, WNNStatus_TypeError, "its header says");
+    copy[0] ^= 1;
+    require_refused(other, copy, bytes.size, WNNStatus_TypeError, "do not begin as a compiled graph");
+    copy[0] ^= 1;
+    copy[8] = 2;
+    require_refused(other, copy, bytes.size, WNNStatus_NotSupportedError, "version 2 of the format");
+    copy[8] = 1;
+    copy[120] ^= 1; // of the library's text
+    require_refused(other, copy, bytes.size, WNNStatus_TypeError, "its head has another digest");
+    wnn_seal_compiled(copy, bytes.size);
+    require_refused(other, copy, bytes.size, WNNStatus_NotSupportedError, "compiled by the library");
+    copy[120] ^= 1;
+    WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
+    wnn_seal_compiled(copy, bytes.size);
+    REQUIRE_EQUAL_INT(wnnGetCompiledGraphInfo(copy, bytes.size, &info), WNNStatus_Success);
+    REQUIRE_EQUAL_INT(info.headBytes + info.dataBytes, bytes.size);
+    REQUIRE(info.backend.length == 3 && memcmp(info.backend.data, "cpu", 3) == 0);
+    unsigned char *target = (unsigned char *)(uintptr_t)info.target.data;
+    target[0] ^= 1;
+    wnn_seal_compiled(copy, bytes.size);
+    require_refused(other, copy, bytes.size, WNNStatus_NotSupportedError, "compiled for the target");
+    target[0] ^= 1;
+    copy[bytes.size - 100] ^= 1;
+    wnn_seal_compiled(copy, bytes.size);
+    copy[bytes.size - 100] ^= 1;
+    require_refused(other, copy, bytes.size, WNNStatus_TypeError, "its data have another checksum");
+    WNNContext strict = create_context(1, true);
+    require_refused(strict, bytes.data, bytes.size, WNNStatus_NotSupportedError, "strictNumerics");
+    wnnContextRelease(strict);
+    free(copy);
+    free(bytes.data);
+}
+
+static WNNStatus refuse(const void *data, size_t size, void *userdata1, void *userdata2)
+{
+    (void)userdata2;
+    REQUIRE(data);
+    *(size_t *)userdata1 = size;
+    return WNNStatus_OperationError;
+}
+
+static void count_release(const void *data, size_t size, void *userdata1, void *userdata2)
+{
+    (void)data;
+    (void)size;
+    (void)userdata2;
+    ++*(int *)userdata1;
+}
+
+static void test_descriptors(void)
+{
+    int released = 0;
+    size_t seen = 0;
+    char message[1024] = "";
+    WNNGraph built = build_small(context), graph;
+    struct serialized bytes = save(built);
+    void *memory;
+    REQUIRE(!posix_memalign(&memory, 64, bytes.size + 8));
+    memcpy((char *)memory + 8, bytes.data, bytes.size);
+    WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
+    REQUIRE_EQUAL_INT(wnnContextLoadGraphSync(other, NULL, &graph, sizeof message, message),
+                      WNNStatus_TypeError);
+    REQUIRE_CONTAINS(message, "no descriptor");
+    REQUIRE_EQUAL_INT(wnnContextLoadGraphSync(other, &descriptor, &graph, sizeof message, message),
+                      WNNStatus_TypeError);
+    REQUIRE_CONTAINS(message, "no bytes");
+    descriptor.bytes.data = (char *)memory + 8;
+    descriptor.bytes.byteLength = bytes.size;
+    descriptor.bytes.release = count_release;
+    descriptor.bytes.userdata1 = &released;
+    REQUIRE_EQUAL_INT(wnnContextLoadGraphSync(other, &descriptor, &graph, sizeof message, message),
+                      WNNStatus_TypeError);
+    REQUIRE_CONTAINS(message, "not aligned to 64");
+    REQUIRE_EQUAL_INT(released, 1);
+    memmove(memory, bytes.data, bytes.size);
+    descriptor.bytes.data = memory;
+    REQUIRE_EQUAL_INT(wnnContextLoadGraphSync(other, &descriptor, NULL, sizeof message, message),
+                      WNNStatus_TypeError);
+    REQUIRE_EQUAL_INT(released, 2);
+    REQUIRE_EQUAL_INT(wnnContextLoadGraphSync(NULL, &descriptor, &graph, sizeof message, message),
+                      WNNStatus_TypeError);
+    REQUIRE_EQUAL_INT(released, 3);
+    descriptor.authenticate = refuse;
+    descriptor.userdata1 = &seen;
+    REQUIRE_EQUAL_INT(wnnContextLoadGraphSync(other, &descriptor, &graph, sizeof message, message),
+                      WNNStatus_OperationError);
+    REQUIRE_CONTAINS(message, "did not authenticate");
+    REQUIRE_EQUAL_INT(seen, bytes.size);
+    REQUIRE_EQUAL_INT(released, 4);
+    descriptor.authenticate = NULL;
+    // The data need not be looked at.
+    ((char *)memory)[bytes.size - 100] ^= 1;
+    REQUIRE_EQUAL_INT(wnnContextLoadGraphSync(other, &descriptor, &graph, sizeof message, message),
+                      WNNStatus_TypeError);
+    descriptor.skipDataCheck = true;
+    REQUIRE_EQUAL_INT(wnnContextLoadGraphSync(other, &descriptor, &graph, sizeof message, message),
+                      WNNStatus_Success);
+    REQUIRE_EQUAL_INT(released, 5);
+    wnnGraphRelease(graph);
+    for (int i = 0; i < 5000 && released < 6; i++)
+        sleep_milliseconds(1);
+    REQUIRE_EQUAL_INT(released, 6);
+
+    WNNSaveGraphDescriptor to = WNN_SAVE_GRAPH_DESCRIPTOR_INIT;
+    REQUIRE_EQUAL_INT(wnnGraphSaveSync(built, NULL, sizeof message, message), WNNStatus_TypeError);
+    REQUIRE_EQUAL_INT(wnnGraphSaveSync(built, &to, sizeof message, message), WNNStatus_TypeError);
+    REQUIRE_CONTAINS(message, "nothing takes the bytes");
+    REQUIRE_EQUAL_INT(wnnGraphSaveSync(NULL, &to, sizeof message, message), WNNStatus_TypeError);
+    wnnGraphDestroy(built);
+    REQUIRE_EQUAL_INT(wnn_save_graph(built, &bytes, sizeof message, message), WNNStatus_InvalidStateError);
+    REQUIRE_CONTAINS(message, "destroyed");
+    wnnGraphRelease(built);
+    built = build_sum(context);
+    REQUIRE_EQUAL_INT(wnn_save_graph(built, &bytes, sizeof message, message), WNNStatus_InvalidStateError);
+    REQUIRE_CONTAINS(message, "not built as WNNSavable");
+    wnnGraphRelease(built);
+    free(memory);
+    free(bytes.data);
+}
+
+static void test_backends(void)
+{
+    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
+    WNNContext dummy;
+    char message[1024] = "";
+    struct serialized bytes = {0};
+    REQUIRE_EQUAL_INT(wnn_create_context_on(wnn_backend_find("dummy"), &descriptor, &dummy),
+                      WNNStatus_Success);
+    WNNGraph built = build_small(dummy);
+    REQUIRE_EQUAL_INT(wnn_save_graph(built, &bytes, sizeof message, message), WNNStatus_NotSupportedError);
+    REQUIRE_CONTAINS(message, "backend dummy does not save");
+    wnnGraphRelease(built);
+    built = build_small(context);
+    bytes = save(built);
+    require_refused(dummy, bytes.data, bytes.size, WNNStatus_NotSupportedError,
+                    "backend dummy does not load");
+    wnnGraphRelease(built);
+    wnnContextRelease(dummy);
+    free(bytes.data);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Bytes from a stranger
+// ---------------------------------------------------------------------------------------------------------------
+
+static WNNContext create_limited(void)
+{
+    static const WNNLimits limits = {.maxTensorByteLength = 1u << 20,
+                                     .maxMemoryBytes = 64u << 20,
+                                     .maxOperatorWork = 1u << 22,
+                                     .maxGraphWork = 1u << 24,
+                                     .maxOperators = 1000,
+                                     .maxOperands = 4000,
+                                     .maxInputsAndOutputs = 60};
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNContext made;
+    descriptor.limits = &limits;
+    descriptor.threadCount = 1;
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &made), WNNStatus_Success);
+    return made;
+}
+
+// How many of them were refused and how many ran.
+static struct {
+    unsigned refused, ran;
+} tried;
+
+static void try(WNNContext on, const unsigned char *data, size_t size)
+{
+    WNNGraph graph;
+    char message[1024] = "";
+    WNNStatus status = wnn_load_copy(on, data, size, &graph, sizeof message, message);
+    REQUIRE((status == WNNStatus_Success) == (graph != NULL));
+    if (!graph) {
+        REQUIRE(message[0]);
+        tried.refused++;
+        return;
+    }
+    size_t outputs;
+    wnnGraphGetOutputs(graph, &outputs);
+    if (outputs <= MAX_OUTPUTS) {
+        struct results results = compute(on, graph);
+        free_results(&results);
+    }
+    wnnGraphRelease(graph);
+    tried.ran++;
+}
+
+static struct serialized save_small(size_t *head)
+{
+    WNNGraph built = build_small(context);
+    struct serialized bytes = save(built);
+    WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
+    wnnGraphRelease(built);
+    REQUIRE_EQUAL_INT(wnnGetCompiledGraphInfo(bytes.data, bytes.size, &info), WNNStatus_Success);
+    *head = (size_t)info.headBytes;
+    return bytes;
+}
+
+// Every bit of the head, sealed so that it is believed; and some of the data.
+static void test_bits(void)
+{
+    size_t head;
+    struct serialized bytes = save_small(&head);
+    WNNContext limited = create_limited();
+    unsigned char *copy = copy_of(&bytes);
+    tried.refused = tried.ran = 0;
+    for (size_t i = 0; i < bytes.size; i += i < head ? 1 : 61)
+        for (unsigned bit = 0; bit < 8; bit += SANITIZED ? 3 : 1) {
+            copy[i] ^= (unsigned char)(1u << bit);
+            wnn_seal_compiled(copy, bytes.size);
+            try(limited, copy, bytes.size);
+            memcpy(copy, bytes.data, bytes.size);
+        }
+    fprintf(stderr, "%zu bytes of head: %u refused, %u ran\n", head, tried.refused, tried.ran);
+    REQUIRE(tried.refused > head && tried.ran > head / 16);
+    wnnContextRelease(limited);
+    free(copy);
+    free(bytes.data);
+}
+
+// Words of the head that are what counts and numbers often go wrong with.
+static void test_words(void)
+{
+    static const uint32_t words[] = {0,   1,   2,       3,          7,          8,         9,
+                                     255, 256, 0x10000, 0x7FFFFFFF, 0x80000000, UINT32_MAX};
+    size_t head;
+    struct serialized bytes = save_small(&head);
+    WNNContext limited = create_limited();
+    unsigned char *copy = copy_of(&bytes);
+    for (size_t i = 96; i + 4 <= head; i += 4)
+        for (size_t j = 0; j < sizeof words / sizeof words[0]; j++) {
+            memcpy(copy + i, &words[j], 4);
+            wnn_seal_compiled(copy, bytes.size);
+            try(limited, copy, bytes.size);
+            memcpy(copy + i, bytes.data + i, 4);
+        }
+    wnnContextRelease(limited);
+    free(copy);
+    free(bytes.data);
+}
+
+// As the length says, and not.
+static void test_ends(void)
+{
+    size_t head;
+    struct serialized bytes = save_small(&head);
+    WNNContext limited = create_limited();
+    for (size_t size = 0; size < bytes.size; size += size < head ? 1 : 64) {
+        unsigned char *copy = copy_of(&bytes);
+        require_refused(limited, copy, size, WNNStatus_TypeError, "load: ");
+        wnn_seal_compiled(copy, size);
+        require_refused(limited, copy, size, WNNStatus_TypeError, "load: ");
+        free(copy);
+    }
+    wnnContextRelease(limited);
+    free(bytes.data);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Memory that runs out
+// ---------------------------------------------------------------------------------------------------------------
+
+static atomic_long blocks, until_failure;
+
+static void *allocate(size_t size, size_t alignment, void *userdata)
+{
+    void *memory;
+    (void)userdata;
+    if (atomic_load(&until_failure) > 0 && atomic_fetch_sub(&until_failure, 1) == 1)
+        return NULL;
+    if (posix_memalign(&memory, alignment < sizeof memory ? sizeof memory : alignment, size))
+        return NULL;
+    memset(memory, 0xCD, size);
+    atomic_fetch_add(&blocks, 1);
+    return memory;
+}
+
+static void release(void *memory, size_t size, size_t alignment, void *userdata)
+{
+    (void)size;
+    (void)alignment;
+    (void)userdata;
+    atomic_fetch_sub(&blocks, 1);
+    free(memory);
+}
+
+static void test_memory(void)
+{
+    size_t head;
+    struct serialized bytes = save_small(&head), again = {0};
+    const WNNAllocator allocator = {NULL, allocate, release, NULL};
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNContext own;
+    char message[1024];
+    descriptor.allocator = &allocator;
+    descriptor.threadCount = 1;
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &own), WNNStatus_Success);
+    for (long n = 1;; n++) {
+        WNNGraph graph;
+        atomic_store(&until_failure, n);
+        WNNStatus status = wnn_load_copy(own, bytes.data, bytes.size, &graph, sizeof message, message);
+        if (status == WNNStatus_Success) {
+            WNNStatus saved = wnn_save_graph(graph, &again, sizeof message, message);
+            wnnGraphRelease(graph);
+            bool done = atomic_exchange(&until_failure, 0) > 0;
+            REQUIRE(saved == WNNStatus_Success ? wnn_serialized_equal(&bytes, &again)
+                                               : saved == WNNStatus_OutOfMemory);
+            if (done)
+                break;
+        } else {
+            REQUIRE_EQUAL_INT(status, WNNStatus_OutOfMemory);
+        }
+        atomic_store(&until_failure, 0);
+    }
+    wnnContextRelease(own);
+    for (int i = 0; i < 5000 && atomic_load(&blocks); i++)
+        sleep_milliseconds(1);
+    REQUIRE_EQUAL_INT(atomic_load(&blocks), 0);
+    free(bytes.data);
+    free(again.data);
+}
+
+int main(int argc, char **argv)
+{
+    cases_begin(argc, argv);
+    context = create_context(1, false);
+    other = create_context(2, false);
+    CASE(test_small());
+    CASE(test_models());
+    CASE(test_in_place());
+    CASE(test_refused());
+    CASE(test_descriptors());
+    CASE(test_backends());
+    CASE(test_ends());
+    CASE(test_bits());
+    CASE(test_words());
+    CASE(test_memory());
+    wnnContextRelease(context);
+    wnnContextRelease(other);
+    return cases_end();
+}
