@@ -20,28 +20,6 @@ struct assignment {
     size_t at; // along the axis, of the part
 };
 
-// The tensor of which an operand is what lies from `at` on along the axis, or NULL.
-static struct operand *base_of(const struct operand *operand, unsigned axis, size_t at)
-{
-    const struct node *node = operand->producer;
-    if (!node || node->fused)
-        return NULL;
-    if (node->op == WNN_OP_split) {
-        const struct split_attrs *attrs = node->attrs;
-        size_t before = 0;
-        for (unsigned i = 0; i < operand->output; i++)
-            before += node->out[i]->type.shape.dim[attrs->options.axis];
-        return attrs->options.axis == axis && before == at ? node->in[0] : NULL;
-    }
-    if (node->op != WNN_OP_slice)
-        return NULL;
-    const struct slice_attrs *attrs = node->attrs;
-    for (unsigned i = 0; i < node->in[0]->type.shape.rank; i++)
-        if (attrs->starts.data[i] != (i == axis ? at : 0) || attrs->options.strides.data[i] != 1)
-            return NULL;
-    return node->in[0];
-}
-
 static bool is_state(const struct operand *operand)
 {
     return operand->input || (operand->producer && operand->producer->op == WNN_OP_scatterND);
@@ -53,7 +31,7 @@ static bool find_assignment(const struct node *concat, struct assignment *found)
     *found = (struct assignment){.axis = ((const struct concat_attrs *)concat->attrs)->axis};
     size_t at = 0;
     for (unsigned i = 0; i < concat->in_count; i++) {
-        struct operand *in = concat->in[i], *base = base_of(in, found->axis, at);
+        struct operand *in = concat->in[i], *base = wnn_rewrite_part_of(in, found->axis, at);
         if (base && is_state(base) && wnn_descriptor_equal(&base->type, &whole->type)) {
             if (found->base && found->base != base)
                 return false;

@@ -23,6 +23,7 @@
     PASS(FUSE_PADDING, fuse_padding, CHECKED)                                                                \
     PASS(FOLD_BATCH_NORMALIZATION, fold_batch_normalization, LOOSE)                                          \
     PASS(FUSE_ATTENTION, fuse_attention, LOOSE)                                                              \
+    PASS(FUSE_ROTARY, fuse_rotary, LOOSE)                                                                    \
     PASS(GROUP_ROWS, group_rows, EXACT)                                                                      \
     PASS(FUSE_BIAS, fuse_bias, LOOSE)                                                                        \
     PASS(CHOOSE_LAYOUT, choose_layout, EXACT)                                                                \
@@ -70,6 +71,7 @@ static const unsigned char order[] = {
     FUSE_PADDING,
     FOLD_BATCH_NORMALIZATION,
     FUSE_ATTENTION,
+    FUSE_ROTARY,
     GROUP_ROWS,
     FUSE_BIAS,
     CHOOSE_LAYOUT,

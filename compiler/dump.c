@@ -3,6 +3,7 @@
 // Graphs as text and as DOT.
 
 #include "compiler/compile.h"
+#include "ops/geometry.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -603,6 +604,68 @@ static void add_attention(const struct node *node, struct text *text)
     wnn_text_add(text, "}");
 }
 
+// A step that calls an operator with what a step makes and an input.
+static unsigned add_step_with(const struct node *node, unsigned *count, const char *call, unsigned step,
+                              unsigned input, struct text *text)
+{
+    unsigned made = add_step_of(node, count, call, step, text);
+    wnn_text_add(text, ", ");
+    add_name(NULL, node->in[input], text);
+    wnn_text_add(text, "); ");
+    return made;
+}
+
+// What rotaryEmbedding does, in braces. Cosines and sines are of one half, or of all.
+static void add_rotary_embedding(const struct node *node, struct text *text)
+{
+    uint32_t axis = ((const struct rotary_embedding_attrs *)node->attrs)->axis;
+    const struct rotation r = wnn_node_rotation(node);
+    unsigned count = 2;
+    wnn_text_add(text, "{ [");
+    add_step_name(node, 0, text);
+    wnn_text_add(text, ", ");
+    add_step_name(node, 1, text);
+    wnn_text_add(text, "] = split(");
+    add_name(NULL, node->in[0], text);
+    wnn_text_add(text, ", splits=2, axis=%u); ", axis);
+    if (r.far[1] || r.far[2]) {
+        unsigned crossed = add_step_of(node, &count, "neg", 1, text);
+        wnn_text_add(text, "); ");
+        unsigned joined = add_step_of(node, &count, "concat", crossed, text);
+        wnn_text_add(text, ", ");
+        add_step_name(node, 0, text);
+        wnn_text_add(text, ", axis=%u); ", axis);
+        unsigned sines = add_step_with(node, &count, "mul", joined, 2, text);
+        unsigned cosines = add_step(node, &count, text);
+        add_call(node, "mul", text);
+        wnn_text_add(text, ", ");
+        add_name(NULL, node->in[1], text);
+        wnn_text_add(text, "); ");
+        add_outputs(node, text);
+        wnn_text_add(text, " = add(");
+        add_step_name(node, cosines, text);
+        wnn_text_add(text, ", ");
+        add_step_name(node, sines, text);
+        wnn_text_add(text, "); }");
+        return;
+    }
+    unsigned halves[2];
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned straight = add_step_with(node, &count, "mul", i, 1, text),
+                 crossed = add_step_with(node, &count, "mul", 1 - i, 2, text);
+        halves[i] = add_step_of(node, &count, i ? "add" : "sub", straight, text);
+        wnn_text_add(text, ", ");
+        add_step_name(node, crossed, text);
+        wnn_text_add(text, "); ");
+    }
+    add_outputs(node, text);
+    wnn_text_add(text, " = concat(");
+    add_step_name(node, halves[0], text);
+    wnn_text_add(text, ", ");
+    add_step_name(node, halves[1], text);
+    wnn_text_add(text, ", axis=%u); }", axis);
+}
+
 void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
 {
     char buffer[LINE] = "";
@@ -628,6 +691,8 @@ void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
             add_attention(node, &text);
         } else if (node->op == WNN_OP_rmsNormalization && !node->fused) {
             add_rms_normalization(node, &text);
+        } else if (node->op == WNN_OP_rotaryEmbedding && !node->fused) {
+            add_rotary_embedding(node, &text);
         } else {
             add_outputs(node, &text);
             wnn_text_add(&text, " = ");

@@ -70,6 +70,9 @@ bool wnn_fold_batch_normalization(struct pass_context *context, struct graph *gr
 // fuse_attention.c: replaces the products and the softmax between them by one operator.
 bool wnn_fuse_attention(struct pass_context *context, struct graph *graph);
 
+// fuse_rotary.c: replaces what turns the halves of a tensor by angles by one operator.
+bool wnn_fuse_rotary(struct pass_context *context, struct graph *graph);
+
 // group_rows.c: multiplies by a matrix once what meets repetitions of it.
 bool wnn_group_rows(struct pass_context *context, struct graph *graph);
 

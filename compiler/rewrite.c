@@ -77,6 +77,27 @@ void wnn_rewrite_take_over(struct node *into, struct node *node)
     node->fused = NULL;
 }
 
+struct operand *wnn_rewrite_part_of(const struct operand *operand, unsigned axis, size_t at)
+{
+    const struct node *node = operand->producer;
+    if (!node || node->fused)
+        return NULL;
+    if (node->op == WNN_OP_split) {
+        const struct split_attrs *attrs = node->attrs;
+        size_t before = 0;
+        for (unsigned i = 0; i < operand->output; i++)
+            before += node->out[i]->type.shape.dim[attrs->options.axis];
+        return attrs->options.axis == axis && before == at ? node->in[0] : NULL;
+    }
+    if (node->op != WNN_OP_slice)
+        return NULL;
+    const struct slice_attrs *attrs = node->attrs;
+    for (unsigned i = 0; i < node->in[0]->type.shape.rank; i++)
+        if (attrs->starts.data[i] != (i == axis ? at : 0) || attrs->options.strides.data[i] != 1)
+            return NULL;
+    return node->in[0];
+}
+
 bool wnn_rewrite_is_floats(const struct operand *operand)
 {
     return operand && operand->constant && wnn_dtype_is_float(operand->type.type);

@@ -40,6 +40,10 @@ struct rewrite_repeated {
 // False: the operand is nothing like that; *reason says why not, NULL if nothing is near.
 bool wnn_rewrite_find_repeated(struct operand *operand, struct rewrite_repeated *found, const char **reason);
 
+// The tensor of which the operand is what lies from `at` on along the axis, as split and slice make it, or
+// NULL.
+struct operand *wnn_rewrite_part_of(const struct operand *operand, unsigned axis, size_t at);
+
 // Whether the operand is a constant of a float type, and one element of it.
 bool wnn_rewrite_is_floats(const struct operand *operand);
 double wnn_rewrite_value(const struct operand *operand, size_t index);

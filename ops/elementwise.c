@@ -248,3 +248,28 @@ bool wnn_infer_elementwise(struct op_call *call)
     }
     return true;
 }
+
+// Whether cosines or sines broadcast to the input, or to a half of it.
+static bool fits_rotation(const struct shape *shape, const struct shape *input, uint32_t axis)
+{
+    struct shape half = *input;
+    half.dim[axis] /= 2;
+    return wnn_shape_broadcast_to(shape, input) || wnn_shape_broadcast_to(shape, &half);
+}
+
+bool wnn_infer_rotaryEmbedding(struct op_call *call)
+{
+    uint32_t axis = ((const struct rotary_embedding_attrs *)call->attrs)->axis;
+    const struct shape *input = &call->in[0]->type.shape;
+    if (call->in_count != 3)
+        return wnn_op_fail(call, "expected input, cosines and sines");
+    if (axis >= input->rank || input->dim[axis] % 2 != 0)
+        return wnn_op_fail(call, "input %s has no halves along axis %u", SHAPE_OF(call, input), axis);
+    for (unsigned i = 1; i < 3; i++)
+        if (!fits_rotation(&call->in[i]->type.shape, input, axis))
+            return wnn_op_fail(call, "%s %s cannot be broadcast to input %s, or to a half of it",
+                               i == 1 ? "cosines" : "sines", SHAPE_OF(call, &call->in[i]->type.shape),
+                               SHAPE_OF(call, input));
+    call->out[0] = call->in[0]->type;
+    return true;
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/geometry.h"
 
+#include <string.h>
+
 struct image wnn_image_of(const struct shape *shape, WNNInputOperandLayout layout)
 {
     const uint32_t *d = shape->dim;
@@ -172,6 +174,27 @@ struct resampling wnn_node_resampling(const struct node *node)
     r.outer = wnn_shape_product(in, 0, r.first);
     r.middle = wnn_shape_product(in, r.first + 1, r.second);
     r.inner = wnn_shape_product(in, r.second + 1, in->rank);
+    return r;
+}
+
+struct rotation wnn_node_rotation(const struct node *node)
+{
+    uint32_t axis = ((const struct rotary_embedding_attrs *)node->attrs)->axis;
+    const struct shape *input = &node->in[0]->type.shape;
+    struct rotation r = {.rank = input->rank};
+    memcpy(r.dim, input->dim, input->rank * sizeof r.dim[0]);
+    r.dim[axis] /= 2;
+    for (unsigned i = 0; i < 3; i++) {
+        const struct shape *shape = &node->in[i]->type.shape;
+        unsigned missing = input->rank - shape->rank;
+        size_t step = 1;
+        for (unsigned d = input->rank; d-- > missing; step *= shape->dim[d - missing]) {
+            uint32_t size = shape->dim[d - missing];
+            r.steps[i][d] = size == 1 ? 0 : step;
+            if (d == axis && size > r.dim[axis])
+                r.far[i] = step * r.dim[axis];
+        }
+    }
     return r;
 }
 

@@ -104,6 +104,16 @@ struct reduction_axes {
 
 struct reduction_axes wnn_node_reduction_axes(const struct node *node);
 
+// rotaryEmbedding: elements of the input's halves, which are `dim`. Of the input, the cosines and the sines:
+// elements from one to the next along each dimension, and from the first half to the second.
+struct rotation {
+    unsigned rank;
+    uint32_t dim[WNN_MAX_RANK];
+    size_t steps[3][WNN_MAX_RANK], far[3];
+};
+
+struct rotation wnn_node_rotation(const struct node *node);
+
 // A list of dimensions by bit.
 uint32_t wnn_axes_mask(WNNUint32List axes);
 

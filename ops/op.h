@@ -227,6 +227,10 @@ struct rms_normalization_attrs {
     WNNUint32List axes; // of the mean; scale has their dimensions, in their order
     double epsilon;
 };
+struct rotary_embedding_attrs {
+    WNNOperatorOptions options;
+    uint32_t axis; // along which the halves lie one behind the other
+};
 struct slice_attrs {
     WNNSliceOptions options;
     WNNUint32List starts, sizes;

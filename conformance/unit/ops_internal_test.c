@@ -105,6 +105,32 @@ static void test_rms_normalization(void)
     BREAKS("rmsNormalization: scale [3, 4] has rank 2; expected 1, the number of axes");
 }
 
+static void test_rotary_embedding(void)
+{
+    struct operand x = make(F32(2, 6, 4)), half = make(F32(3, 4)), whole = make(F32(2, 6, 1)),
+                   other = make(F32(2, 4));
+    struct operand *in[3] = {&x, &half, &whole};
+    unsigned count = 3;
+    enum op op = WNN_OP_rotaryEmbedding;
+    struct rotary_embedding_attrs attrs = *(const struct rotary_embedding_attrs *)wnn_ops[op].defaults;
+    attrs.axis = 1;
+    struct descriptor out;
+    REQUIRE(infer(op, &attrs, in, count, &out) == NULL);
+    REQUIRE(wnn_descriptor_equal(&out, &x.type));
+
+    in[2] = &other;
+    BREAKS("rotaryEmbedding: sines [2, 4] cannot be broadcast to input [2, 6, 4], or to a half of it");
+    in[1] = &other;
+    BREAKS("rotaryEmbedding: cosines [2, 4] cannot be broadcast to input [2, 6, 4], or to a half of it");
+    attrs.axis = 3;
+    BREAKS("rotaryEmbedding: input [2, 6, 4] has no halves along axis 3");
+    in[0] = &half;
+    attrs.axis = 0;
+    BREAKS("rotaryEmbedding: input [3, 4] has no halves along axis 0");
+    count = 2;
+    BREAKS("rotaryEmbedding: expected input, cosines and sines");
+}
+
 static void test_elementwise(void)
 {
     struct operand x = make(F32(2, 3)), y = make(F32(3));
@@ -146,6 +172,7 @@ int main(int argc, char **argv)
     CASE(test_attention());
     CASE(test_elementwise());
     CASE(test_rms_normalization());
+    CASE(test_rotary_embedding());
     end();
     return cases_end();
 }
