@@ -20,9 +20,12 @@ enum {
     MAX_CACHED_SCORES = 1 << 22,
     MAX_PARTIALS = 1 << 22, // floats of scratch memory
     FEW_INVOCATIONS = GPU_MIN_INVOCATIONS,
-    FEW_LANES = 8,  // that share a key
-    FEW_KEYS = 64,  // at a time
-    FEW_PIECES = 16 // of the scores of a row
+    WIDE_INVOCATIONS = 512,
+    MINIMAL_INVOCATIONS = 32, // tests
+    FEW_LANES = 8,            // that share a key
+    FEW_PIECES = 16,          // of the scores of a row,
+    JOINED_PIECES = 32,       // whose sums go from one invocation to the other
+    WIDE_ROUNDS = 2           // of which a second dispatch would cost more
 };
 
 // An invocation has tm rows and tn keys of ty * tm and tx * tn.
@@ -128,25 +131,55 @@ static uint32_t processors_of(const struct capabilities *can)
                                                                  : 128;
 }
 
-// Sums of lanes that share a key go from one to the other, so that without shuffles an invocation has its
-// own.
-static bool choose_few(const struct capabilities *can, const struct attention_matrices *m,
-                       struct attention_schedule *schedule)
+// Work groups of so many invocations. Sums of lanes that share a key go from one to the other, so that
+// without shuffles an invocation has its own.
+static bool choose_few_of(const struct capabilities *can, const struct attention_matrices *m,
+                          uint32_t invocations, struct attention_schedule *schedule)
 {
     const struct attention *a = m->attention;
     uint32_t lanes = 1, pieces = 1;
-    if (m->rows > MAX_FEW_ROWS)
-        return false;
     while (2 * lanes <= FEW_LANES && 2 * lanes <= can->shuffles && 2 * lanes <= quads_of(a->depth))
         lanes *= 2;
-    while (2 * pieces <= FEW_PIECES && 2 * pieces * m->rows <= FEW_INVOCATIONS)
+    uint32_t most = lanes == 1 ? FEW_PIECES : can->shuffles < JOINED_PIECES ? can->shuffles : JOINED_PIECES;
+    while (2 * pieces <= most && 2 * pieces * m->rows <= invocations)
         pieces *= 2;
-    uint32_t keys = lanes == 1 ? FEW_INVOCATIONS : FEW_KEYS;
-    uint64_t shared = 16 * ((uint64_t)m->rows * quads_of(a->depth) + FEW_INVOCATIONS) +
-                      4 * (uint64_t)m->rows * (keys + pieces + 1);
-    *schedule = (struct attention_schedule){
-        .kernel = ATTENTION_FEW, .tile_rows = m->rows, .tile_keys = keys, .lanes = lanes, .pieces = pieces};
-    return shared <= can->shared_bytes;
+    uint32_t keys = lanes == 1 ? invocations : invocations / 2;
+    uint64_t shared =
+                 16 * (uint64_t)m->rows * quads_of(a->depth) + 4 * (uint64_t)m->rows * (keys + pieces + 1),
+             joined = shared < can->shared_bytes ? (can->shared_bytes - shared) / (16 * invocations) : 0;
+    *schedule = (struct attention_schedule){.kernel = ATTENTION_FEW,
+                                            .tile_rows = m->rows,
+                                            .tile_keys = keys,
+                                            .lanes = lanes,
+                                            .pieces = pieces,
+                                            .joined_rows = joined < m->rows ? (uint32_t)joined : m->rows,
+                                            .invocations = invocations};
+    return m->rows * pieces <= invocations && quads_of(a->width) <= invocations && joined > 0 &&
+           invocations <= can->invocations;
+}
+
+// What waits for memory is more at a time.
+static uint64_t wanted_groups(const struct capabilities *can, const struct attention_schedule *schedule)
+{
+    return (uint64_t)(schedule->kernel == ATTENTION_FEW ? 8 : 2) * processors_of(can);
+}
+
+// Large work groups for keys that would be split for the sake of the device, but are few.
+static bool choose_few(const struct capabilities *can, const struct attention_matrices *m,
+                       struct attention_schedule *schedule)
+{
+    bool small = can->minimal && quads_of(m->attention->width) <= MINIMAL_INVOCATIONS;
+    uint32_t invocations = small ? MINIMAL_INVOCATIONS : FEW_INVOCATIONS, keys = m->attention->columns;
+    struct attention_schedule wide;
+    if (m->rows > MAX_FEW_ROWS || !choose_few_of(can, m, invocations, schedule))
+        return false;
+    if (keys > schedule->tile_keys && m->count < wanted_groups(can, schedule) / 2 &&
+        choose_few_of(can, m, invocations * (WIDE_INVOCATIONS / FEW_INVOCATIONS), &wide) &&
+        keys <= WIDE_ROUNDS * wide.tile_keys) {
+        *schedule = wide;
+        schedule->whole = true;
+    }
+    return true;
 }
 
 static bool choose_kernel(const struct gpu *gpu, const struct attention_matrices *m,
@@ -187,11 +220,9 @@ static bool choose(const struct gpu *gpu, const struct attention_matrices *m,
         !choose_kernel(gpu, m, schedule))
         return false;
     schedule->row_tiles = divide_up(m->rows, schedule->tile_rows);
-    // What waits for memory is more at a time.
-    uint64_t groups = (uint64_t)schedule->row_tiles * m->count,
-             wanted = (schedule->kernel == ATTENTION_FEW ? 8 : 2) * processors_of(can);
+    uint64_t groups = (uint64_t)schedule->row_tiles * m->count, wanted = wanted_groups(can, schedule);
     uint64_t most = (uint64_t)MAX_PARTIALS / ((uint64_t)m->count * m->rows * (a->width + 2));
-    uint64_t splits = groups >= wanted / 2 ? 1 : wanted / groups;
+    uint64_t splits = schedule->whole || groups >= wanted / 2 ? 1 : wanted / groups;
     uint32_t enough =
         divide_up(a->columns, can->minimal || can->always_matrices ? 2 * schedule->tile_keys : MIN_SPLIT);
     splits = splits > most ? most : splits;
@@ -281,18 +312,22 @@ static void add_operand(struct shader *shader, const char *name, const struct at
                         length, name, m->columns[operand]);
 }
 
-// masked(x, at): a score after its mask, both in units of log 2 if weights are powers of two.
+// masked(x, at): a score after its mask, both in units of log 2 if weights are powers of two. The same in two
+// steps: masked_by(x, mask_number(at)).
 static void add_mask(struct shader *shader, const struct attention_matrices *m, bool powers)
 {
     wnn_map_attention(shader, "mask", m, MASK);
     wnn_shader_number(shader, "MASK_COLUMN", m->columns[MASK]);
     if (m->attention->masked) {
         wnn_shader_input(shader, "mask", &shader->lowering->in[MASK], FORM_VALUE);
-        wnn_shader_text(shader, "float masked(float x, uint at) { return %s; }\n",
-                        powers ? "mad(mask_at(at), 1.44269504, x)" : "x + mask_at(at)");
+        wnn_shader_text(shader,
+                        "float mask_number(uint at) { return mask_at(at); }\n"
+                        "float masked_by(float x, float mask) { return %s; }\n",
+                        powers ? "mad(mask, 1.44269504, x)" : "x + mask");
     } else {
-        wnn_shader_text(shader, "#define masked(x, at) (x)\n");
+        wnn_shader_text(shader, "#define mask_number(at) 0.0\n#define masked_by(x, mask) (x)\n");
     }
+    wnn_shader_text(shader, "#define masked(x, at) masked_by(x, mask_number(at))\n");
 }
 
 // begin_row(matrix, m, top, sum, first) is what write_quad(row, q, x) takes for each quad of a row's sums;
@@ -366,12 +401,18 @@ static const char shuffle_extensions[] = "#extension GL_KHR_shader_subgroup_basi
 static void describe_few(struct shader *shader, const struct attention_matrices *m,
                          const struct attention_schedule *schedule)
 {
-    shader->local_size = FEW_INVOCATIONS;
+    uint32_t groups = schedule->invocations / quads_of(m->attention->width), half = 1;
+    while (2 * half < groups)
+        half *= 2;
+    shader->local_size = schedule->invocations;
     if (schedule->lanes > 1)
         shader->extensions = shuffle_extensions;
-    wnn_shader_define(shader, "INVOCATIONS", "%uu", FEW_INVOCATIONS);
+    wnn_shader_define(shader, "INVOCATIONS", "%uu", schedule->invocations);
+    wnn_shader_define(shader, "HALF_GROUPS", "%uu", groups > 1 ? half : 0);
     wnn_shader_define(shader, "JOINS", "%d", schedule->lanes > 1);
     wnn_shader_number(shader, "LANES", schedule->lanes);
+    wnn_shader_define(shader, "JOINS_PIECES", "%d", schedule->lanes > 1);
+    wnn_shader_define(shader, "JOINED_ROWS", "%uu", schedule->joined_rows);
     wnn_shader_number(shader, "PIECES", schedule->pieces);
     wnn_shader_number(shader, "BC", schedule->tile_keys);
     add_operands(shader, m);

@@ -41,7 +41,11 @@ struct attention_schedule {
     uint32_t row_tiles, splits, split; // so many keys each
     bool partial;                      // the results go through scratch memory
     const void *tile;                  // the kernel's own
-    uint32_t lanes, pieces;            // of few rows: invocations that share a key, and scores of a row
+    // Of few rows: invocations of a work group, and of these that share a key, and scores of a row; and
+    // whether keys are not to be split, however few work groups there are.
+    uint32_t invocations, lanes, pieces;
+    uint32_t joined_rows; // whose sums lie in shared memory at once
+    bool whole;
 };
 
 // attention_units.c. The schedule's kernel and tile; false: not on matrix units.
