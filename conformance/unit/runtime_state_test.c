@@ -9,7 +9,7 @@
 
 enum {
     MAX_STATES = 8,
-    STEPS = 2048
+    STEPS = SANITIZED ? 512 : 2048
 };
 
 static const struct backend *backend;
