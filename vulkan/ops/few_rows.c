@@ -2,6 +2,7 @@
 #include "vulkan/ops/few_rows.h"
 
 enum {
+    SOME_ROWS = 4,             // from which on their sums take as long to join as to make, with many lanes
     MANY_ROWS = 8,             // of which each invocation has fewer columns
     MAX_INVOCATIONS = 1 << 18, // as many as a large device has room for
     FEW_INVOCATIONS = 1 << 17, // below these they have fewer columns too
@@ -37,7 +38,9 @@ static struct schedule choose(const struct capabilities *can, const struct produ
     struct schedule schedule = {.unit = choose_unit(can, p, bits), .lanes = 1};
     uint32_t units = p->inner / schedule.unit, shuffles = can->shuffles;
     // Without shuffles every invocation has sums in shared memory.
-    uint32_t most = !shuffles ? 64 : can->invocations >= 256 ? 256 : GPU_MIN_INVOCATIONS;
+    uint32_t most = !shuffles || p->rows >= SOME_ROWS ? 64
+                    : can->invocations >= 256         ? 256
+                                                      : GPU_MIN_INVOCATIONS;
     while (schedule.lanes < most && 2 * schedule.lanes <= units &&
            2 * schedule.lanes * (uint64_t)pieces(p->columns, MOST_COLUMNS) <= MAX_INVOCATIONS)
         schedule.lanes *= 2;
