@@ -30,11 +30,21 @@ struct step {
     bool packed_shared; // with other plans
 };
 
+// An operand of a step that lies where the execution says.
+struct port {
+    struct tensor *tensor;
+    const struct operand *operand;
+};
+
 struct executable {
     struct plan *plan;
     struct arena records;
     struct step *steps;
     size_t step_count;
+    struct step **runs; // those of them that are no views
+    size_t run_count;
+    struct port *ports;
+    size_t port_count;
     char *memory;                  // plan->arena_bytes, of its own but for
     struct workspace_block *block; // a reference, or NULL
     bool *written;                 // by output: for clear_outputs
@@ -426,6 +436,69 @@ static bool lower_node(const struct cpu *cpu, const struct parallel *parallel, s
     return done && drop_unread_constants(cpu, executable, step, error);
 }
 
+// Where an output is to be computed, or NULL: in the arena.
+static char *output_memory(const struct bindings *bindings, size_t slot)
+{
+    return bindings->staged && bindings->staged[slot] ? NULL : bindings->outputs[slot];
+}
+
+// Where an operand lies in all runs, or in this one.
+static void *locate(const struct executable *executable, const struct operand *operand,
+                    const struct bindings *bindings)
+{
+    const struct placement *placement = &operand->placement;
+    switch (placement->place) {
+    case PLACE_INPUT:
+        if (!placement->staged)
+            return (void *)(uintptr_t)bindings->inputs[placement->slot];
+        break;
+    case PLACE_OUTPUT:
+        if (output_memory(bindings, placement->slot))
+            return output_memory(bindings, placement->slot) + placement->within;
+        break;
+    case PLACE_CONSTANT:
+        return constant_data(executable, operand);
+    default:
+        break;
+    }
+    return executable->memory + placement->offset;
+}
+
+static void locate_tensor(struct executable *executable, struct tensor *tensor, const struct operand *operand)
+{
+    bool input = operand->placement.place == PLACE_INPUT && !operand->placement.staged;
+    if (input || operand->placement.place == PLACE_OUTPUT)
+        executable->ports[executable->port_count++] = (struct port){tensor, operand};
+    else
+        tensor->data = locate(executable, operand, NULL);
+}
+
+// What is not to be found out in every run: a network of small operators is soon through with each.
+static bool prepare_runs(struct executable *executable, struct error *error)
+{
+    size_t tensors = 0;
+    for (size_t i = 0; i < executable->step_count; i++)
+        tensors += wnn_operand_count(executable->steps[i].node) + executable->steps[i].node->out_count;
+    executable->runs =
+        wnn_arena_allocate(&executable->records, executable->step_count * sizeof executable->runs[0]);
+    executable->ports = wnn_arena_allocate(&executable->records, tensors * sizeof executable->ports[0]);
+    if (!executable->runs || !executable->ports)
+        return wnn_fail_memory(error);
+    for (size_t i = 0; i < executable->step_count; i++) {
+        struct step *step = &executable->steps[i];
+        const struct node *node = step->node;
+        if (node->lowering == WNN_LOWER_VIEW)
+            continue;
+        executable->runs[executable->run_count++] = step;
+        for (unsigned j = 0; j < wnn_operand_count(node); j++)
+            if (node->in[j])
+                locate_tensor(executable, &step->in[j], node->in[j]);
+        for (unsigned j = 0; j < node->out_count; j++)
+            locate_tensor(executable, &step->out[j], node->out[j]);
+    }
+    return true;
+}
+
 static bool lower(void *state, struct plan *plan, void **result, struct error *error)
 {
     const struct cpu *cpu = state;
@@ -452,7 +525,7 @@ static bool lower(void *state, struct plan *plan, void **result, struct error *e
         executable->memory = executable->block ? executable->block->data
                              : plan->workspace ? NULL
                                                : wnn_allocate_zero(cpu->allocator, plan->arena_bytes);
-        done = executable->memory || wnn_fail_memory(error);
+        done = (executable->memory || wnn_fail_memory(error)) && prepare_runs(executable, error);
     }
     if (done)
         *result = executable;
@@ -511,34 +584,6 @@ static void measure(void *state, const void *pointer, struct executable_size *si
     }
 }
 
-// Where an output is to be computed, or NULL: in the arena.
-static char *output_memory(const struct bindings *bindings, size_t slot)
-{
-    return bindings->staged && bindings->staged[slot] ? NULL : bindings->outputs[slot];
-}
-
-// Where an operand lies in this run.
-static void *locate(const struct executable *executable, const struct operand *operand,
-                    const struct bindings *bindings)
-{
-    const struct placement *placement = &operand->placement;
-    switch (placement->place) {
-    case PLACE_INPUT:
-        if (!placement->staged)
-            return (void *)(uintptr_t)bindings->inputs[placement->slot];
-        break;
-    case PLACE_OUTPUT:
-        if (output_memory(bindings, placement->slot))
-            return output_memory(bindings, placement->slot) + placement->within;
-        break;
-    case PLACE_CONSTANT:
-        return constant_data(executable, operand);
-    default:
-        break;
-    }
-    return executable->memory + placement->offset;
-}
-
 struct cpu_resolver {
     struct operand_resolver resolver; // first
     const struct executable *executable;
@@ -552,16 +597,11 @@ static const void *locate_operand(const struct operand_resolver *resolver, const
 }
 
 static bool run_step(const struct parallel *parallel, const struct executable *executable, struct step *step,
-                     const struct bindings *bindings, struct error *error)
+                     struct error *error)
 {
     const struct node *node = step->node;
     if (node->lowering == WNN_LOWER_VIEW)
         return true;
-    for (unsigned i = 0; i < wnn_operand_count(node); i++)
-        if (node->in[i])
-            step->in[i].data = locate(executable, node->in[i], bindings);
-    for (unsigned i = 0; i < node->out_count; i++)
-        step->out[i].data = locate(executable, node->out[i], bindings);
     bool rests = parallel->rests && parallel->rests(parallel);
     const struct parallel alone = wnn_parallel_alone(parallel->interrupt);
     struct kernel_call call = {node,
@@ -666,20 +706,25 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
     parallel.interrupt = bindings->interrupt;
     if (!wnn_interrupt_check(bindings->interrupt, error))
         return false;
+    for (size_t i = 0; i < executable->port_count; i++)
+        executable->ports[i].tensor->data = locate(executable, executable->ports[i].operand, bindings);
+    // Who watches sees views too.
     bool done = true;
-    size_t count = 0;
-    while (done && count < executable->step_count) {
-        struct step *step = &executable->steps[count++];
+    size_t count = 0, all = observer ? executable->step_count : executable->run_count;
+    while (done && count < all) {
+        struct step *step = observer ? &executable->steps[count] : executable->runs[count];
+        count++;
         if (parallel.pause)
             parallel.pause(&parallel);
         if (observer && observer->before)
             observer->before(observer, step->node, &resolver.resolver);
-        done = run_step(&parallel, executable, step, bindings, error);
+        done = run_step(&parallel, executable, step, error);
         if (observer && observer->after && done)
             observer->after(observer, step->node, &resolver.resolver);
     }
     if (!done) {
-        clear_outputs(cpu, executable, bindings, count);
+        clear_outputs(cpu, executable, bindings,
+                      observer ? count : (size_t)(executable->runs[count - 1] - executable->steps) + 1);
         return false;
     }
     copy_outputs(cpu->parallel, executable, bindings);

@@ -83,13 +83,13 @@ static void product_polish(const struct gemm *gemm, float *c, size_t rows, size_
 // Thin products: every element of B is used so seldom that packing it would cost more than the product
 // ---------------------------------------------------------------------------------------------------------------
 
-#define THIN_ROWS    4
-#define THIN_UNIT    32 // columns are divided between threads at multiples of this, which vectors divide
-#define PART_BYTES   65536
-#define THIN_COLUMNS 1024 // at a time
-#define THIN_TERMS   32
-#define DOT_TERMS    (1 << 17) // at a time, and between two looks at the interrupt
-#define ROW_TERMS    1024      // likewise of rows that are added up
+#define THIN_ROWS  4
+#define THIN_UNIT  32 // columns are divided between threads at multiples of this, which vectors divide
+#define PART_BYTES 65536
+#define THIN_BYTES 4096 // of a row at a time: a page, since those of wide rows are far from one another
+#define THIN_TERMS 32
+#define DOT_TERMS  (1 << 17) // at a time, and between two looks at the interrupt
+#define ROW_TERMS  1024      // likewise of rows that are added up
 
 // Whether the product is to stop before term k, which is asked every `period` terms.
 static bool is_over(const struct float_product *product, size_t k, size_t period)
@@ -114,11 +114,12 @@ static void add_rows(void *argument, size_t begin, size_t end)
 {
     const struct float_product *product = argument;
     // Several rows of A meet terms that the first one has brought into a cache.
-    size_t most = product->m > 1 ? THIN_TERMS : ROW_TERMS;
+    size_t most = product->m > 1 ? THIN_TERMS : ROW_TERMS,
+           columns = THIN_BYTES / (product->b_halves ? sizeof(uint16_t) : sizeof(float));
 
     end = end * THIN_UNIT < product->n ? end * THIN_UNIT : product->n;
-    for (size_t column = begin * THIN_UNIT; column < end; column += THIN_COLUMNS) {
-        size_t count = end - column < THIN_COLUMNS ? end - column : THIN_COLUMNS;
+    for (size_t column = begin * THIN_UNIT; column < end; column += columns) {
+        size_t count = end - column < columns ? end - column : columns;
         for (size_t i = 0; i < product->m; i++)
             memset(product->c + i * product->n + column, 0, count * sizeof *product->c);
         for (size_t k = 0; k < product->k && !is_over(product, k, ROW_TERMS); k += most)
