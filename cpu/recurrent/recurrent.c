@@ -3,6 +3,9 @@
 // gru and lstm, and their cells, which are one step of one direction. What the input contributes to the gates
 // is one product of matrices for many steps; what the state contributes is a product with a vector (or with a
 // few, for a batch) a step. Gates are in double until the new state is known; states are kept in float32.
+//
+// Threads share the hidden units of a step, of both directions at once, and take each to its new state: they
+// meet once a step, or twice where a gate depends on what all units have made of others.
 
 #include "cpu/matmul/small_gemm.h"
 #include "cpu/matmul/gemm.h"
@@ -12,9 +15,28 @@
 
 enum {
     MAX_GATES = 4,
+    MAX_DIRECTIONS = 2,
     PROJECTED_ROWS = 64, // batch items of as many steps as the input is multiplied for at a time
     PIECE = 196608,      // multiplications that are worth a thread
-    STEP_PIECE = 65536,  // likewise of a step, whose weights a thread's caches keep
+    STEP_PIECE = 32768,  // likewise of a step, whose weights a thread's caches keep
+};
+
+struct recurrent;
+
+// A direction on its way from step to step.
+struct line {
+    const struct recurrent *recurrent;
+    size_t direction;
+    bool backward;
+    const float *hidden, *cell;    // before the step; NULL: zeros
+    float *next, *next_cell, *out; // after it; `out` is its row of the sequence, or NULL
+    double *projections;           // [steps of a chunk, batch, gates, hidden]
+    const double *projected;       // those of the step
+    float *states[2];              // [batch, hidden], as all that follow
+    double *gate[MAX_GATES];
+    float *product, *rest; // gru: r * h, and what rounding took from it
+    double *rest_sum;
+    float *floats; // for an activation that works on float32
 };
 
 struct recurrent {
@@ -23,6 +45,7 @@ struct recurrent {
     unsigned block[MAX_GATES]; // of gates z, r, n or i, o, f, g: which block of weights it has
     bool reset_after;
     const struct activation *activation[3];
+    bool whole; // an activation looks at all hidden units
     WNNRecurrentNetworkDirection direction;
     size_t steps, directions, batch, inputs, hidden;
     const float *panels; // the packed weights for the input, or NULL
@@ -30,27 +53,14 @@ struct recurrent {
     // NULL where absent.
     const float *input, *weight, *recurrent_weight, *bias, *recurrent_bias, *peephole;
     const float *initial_hidden, *initial_cell;
-    float *hidden_out, *cell_out, *sequence; // the first two hold the states from step to step
-    double *projected;                       // [steps of a chunk, batch, gates, hidden]
-    // [batch, hidden] each.
-    double *gate[MAX_GATES];
-    float *product, *rest; // gru: r * h, and what rounding took from it
-    double *rest_sum;
-    float *floats; // for an activation that works on float32
+    float *hidden_out, *cell_out, *sequence;
+    struct line line[MAX_DIRECTIONS];
 };
 
 // A run of steps of one direction.
 struct chunk {
-    const struct recurrent *recurrent;
-    size_t direction, first, steps;
-};
-
-// One step of one direction.
-struct step {
-    const struct recurrent *recurrent;
-    size_t direction;
-    const float *hidden, *cell; // before the step
-    const double *projected;    // [batch, gates, hidden]
+    const struct line *line;
+    size_t first, steps;
 };
 
 static double at(const float *values, size_t index)
@@ -173,7 +183,7 @@ static void input_rows(const struct gemm *gemm, size_t row, unsigned count, size
 
 static void multiply_input(const struct chunk *chunk, const struct parallel *parallel)
 {
-    const struct recurrent *r = chunk->recurrent;
+    const struct recurrent *r = chunk->line->recurrent;
     size_t width = r->gates * r->hidden;
     struct gemm gemm = {
         .m = chunk->steps * r->batch,
@@ -184,7 +194,7 @@ static void multiply_input(const struct chunk *chunk, const struct parallel *par
         .c = r->sums,
         .row_stride = width,
         .argument = r->input + chunk->first * r->batch * r->inputs,
-        .packed = r->panels + chunk->direction * wnn_gemm_packed_floats(width, r->inputs),
+        .packed = r->panels + chunk->line->direction * wnn_gemm_packed_floats(width, r->inputs),
     };
     wnn_gemm_run(&gemm, parallel, NULL);
 }
@@ -194,12 +204,12 @@ static void multiply_input(const struct chunk *chunk, const struct parallel *par
 static void project(void *argument, size_t begin, size_t end)
 {
     const struct chunk *chunk = argument;
-    const struct recurrent *r = chunk->recurrent;
+    const struct recurrent *r = chunk->line->recurrent;
     size_t rows = chunk->steps * r->batch, width = r->gates * r->hidden;
     const float *input = r->input + chunk->first * r->batch * r->inputs;
     for (unsigned gate = 0; gate < r->gates; gate++) {
-        size_t row = weight_row(r, chunk->direction, gate);
-        double *out = r->projected + gate * r->hidden;
+        size_t row = weight_row(r, chunk->line->direction, gate);
+        double *out = chunk->line->projections + gate * r->hidden;
         for (size_t j = 0; r->panels != NULL && j < rows; j++) {
             const float *sums = r->sums + r->block[gate] * r->hidden + j * width;
             for (size_t unit = begin; unit < end; unit++)
@@ -217,14 +227,14 @@ static void project(void *argument, size_t begin, size_t end)
 }
 
 // The state's share of gates [first, last). There is none before the first step if there is no initial state.
-static void multiply_state(const struct step *step, const float *state, unsigned first, unsigned last,
+static void multiply_state(const struct line *line, const float *state, unsigned first, unsigned last,
                            size_t begin, size_t end)
 {
-    const struct recurrent *r = step->recurrent;
+    const struct recurrent *r = line->recurrent;
     for (unsigned gate = first; gate < last; gate++) {
-        double *out = r->gate[gate] + begin;
-        if (step->hidden != NULL) {
-            size_t row = weight_row(r, step->direction, gate) + begin;
+        double *out = line->gate[gate] + begin;
+        if (line->hidden != NULL) {
+            size_t row = weight_row(r, line->direction, gate) + begin;
             wnn_small_gemm(r->recurrent_weight + row * r->hidden, end - begin, state, r->batch, r->hidden,
                            out, r->hidden);
         } else {
@@ -234,183 +244,279 @@ static void multiply_state(const struct step *step, const float *state, unsigned
     }
 }
 
-static void add_projected(const struct step *step, unsigned gate, size_t begin, size_t end)
+static void add_projected(const struct line *line, unsigned gate, size_t begin, size_t end)
 {
-    const struct recurrent *r = step->recurrent;
+    const struct recurrent *r = line->recurrent;
     for (size_t b = 0; b < r->batch; b++) {
-        const double *projected = step->projected + (b * r->gates + gate) * r->hidden;
-        double *out = r->gate[gate] + b * r->hidden;
+        const double *projected = line->projected + (b * r->gates + gate) * r->hidden;
+        double *out = line->gate[gate] + b * r->hidden;
         for (size_t unit = begin; unit < end; unit++)
             out[unit] += projected[unit];
     }
 }
 
-static void add_recurrent_bias(const struct step *step, size_t begin, size_t end)
+static void add_recurrent_bias(const struct line *line, size_t begin, size_t end)
 {
-    const struct recurrent *r = step->recurrent;
-    size_t row = weight_row(r, step->direction, 2);
+    const struct recurrent *r = line->recurrent;
+    size_t row = weight_row(r, line->direction, 2);
     for (size_t b = 0; r->recurrent_bias != NULL && b < r->batch; b++)
-        add_floats(r->gate[2] + b * r->hidden, r->recurrent_bias + row, begin, end);
+        add_floats(line->gate[2] + b * r->hidden, r->recurrent_bias + row, begin, end);
 }
 
-// Items are hidden units. lstm's gates; gru's z and r, and with reset_after the state's share of n, which r
-// is to be multiplied with.
-static void sum_gates(void *argument, size_t begin, size_t end)
+// lstm's gates; gru's z and r, and with reset_after the state's share of n, which r is to be multiplied with.
+static void sum_gates(const struct line *line, size_t begin, size_t end)
 {
-    const struct step *step = argument;
-    const struct recurrent *r = step->recurrent;
+    const struct recurrent *r = line->recurrent;
     unsigned gates = r->lstm ? 4 : 2;
 
-    multiply_state(step, step->hidden, 0, gates + r->reset_after, begin, end);
+    multiply_state(line, line->hidden, 0, gates + r->reset_after, begin, end);
     for (unsigned gate = 0; gate < gates; gate++)
-        add_projected(step, gate, begin, end);
+        add_projected(line, gate, begin, end);
     if (r->reset_after)
-        add_recurrent_bias(step, begin, end);
+        add_recurrent_bias(line, begin, end);
     // Peepholes are in the order i, o, f, and all look at the cell before the step.
-    for (unsigned gate = 0; r->peephole != NULL && step->cell != NULL && gate < 3; gate++) {
-        const float *peephole = r->peephole + (step->direction * 3 + gate) * r->hidden;
+    for (unsigned gate = 0; r->peephole != NULL && line->cell != NULL && gate < 3; gate++) {
+        const float *peephole = r->peephole + (line->direction * 3 + gate) * r->hidden;
         for (size_t b = 0; b < r->batch; b++) {
             for (size_t unit = begin; unit < end; unit++)
-                r->gate[gate][b * r->hidden + unit] +=
-                    (double)peephole[unit] * step->cell[b * r->hidden + unit];
+                line->gate[gate][b * r->hidden + unit] +=
+                    (double)peephole[unit] * line->cell[b * r->hidden + unit];
         }
     }
 }
 
 // gru's gate n without reset_after, for which r * h is known.
-static void sum_new_gate(void *argument, size_t begin, size_t end)
+static void sum_new_gate(const struct line *line, size_t begin, size_t end)
 {
-    const struct step *step = argument;
-    const struct recurrent *r = step->recurrent;
+    const struct recurrent *r = line->recurrent;
 
-    multiply_state(step, r->product, 2, 3, begin, end);
-    if (step->hidden != NULL && r->hidden <= WNN_SMALL_GEMM_EXACT) {
-        const float *weights = r->recurrent_weight + (weight_row(r, step->direction, 2) + begin) * r->hidden;
-        wnn_small_gemm(weights, end - begin, r->rest, r->batch, r->hidden, r->rest_sum + begin, r->hidden);
+    multiply_state(line, line->product, 2, 3, begin, end);
+    if (line->hidden != NULL && r->hidden <= WNN_SMALL_GEMM_EXACT) {
+        const float *weights = r->recurrent_weight + (weight_row(r, line->direction, 2) + begin) * r->hidden;
+        wnn_small_gemm(weights, end - begin, line->rest, r->batch, r->hidden, line->rest_sum + begin,
+                       r->hidden);
         for (size_t b = 0; b < r->batch; b++) {
             for (size_t unit = begin; unit < end; unit++) {
-                double rest = r->rest_sum[b * r->hidden + unit]; // of infinite products and weights NaN
-                r->gate[2][b * r->hidden + unit] += isfinite(rest) ? rest : 0;
+                double rest = line->rest_sum[b * r->hidden + unit]; // of infinite products and weights NaN
+                line->gate[2][b * r->hidden + unit] += isfinite(rest) ? rest : 0;
             }
         }
     }
-    add_recurrent_bias(step, begin, end);
-    add_projected(step, 2, begin, end);
+    add_recurrent_bias(line, begin, end);
+    add_projected(line, 2, begin, end);
 }
 
-// The usual functions in double, others in float32.
-static void activate(const struct recurrent *r, unsigned index, double *values)
+// The usual functions in double, others in float32; `values` are gates of all batch items.
+static void activate(const struct line *line, unsigned index, double *values, size_t begin, size_t end)
 {
+    const struct recurrent *r = line->recurrent;
     const struct activation *activation = r->activation[index];
-    size_t count = r->batch * r->hidden;
-
-    switch (activation->op) {
-    case WNN_OP_sigmoid:
-        wnn_vmath_doubles(VMATH_SIGMOID, values, count);
-        break;
-    case WNN_OP_tanh:
-        wnn_vmath_doubles(VMATH_TANH, values, count);
-        break;
-    case WNN_OP_relu:
-        for (size_t i = 0; i < count; i++)
-            values[i] = values[i] < 0 ? 0 : values[i];
-        break;
-    default:
-        for (size_t i = 0; i < count; i++)
-            r->floats[i] = (float)values[i];
-        wnn_cpu_activate_floats(activation, r->floats, count, r->hidden);
-        for (size_t i = 0; i < count; i++)
-            values[i] = r->floats[i];
-        break;
-    }
-}
-
-static void gru_step(const struct recurrent *r, struct step *step, size_t grain,
-                     const struct parallel *parallel, float *state)
-{
-    size_t count = r->batch * r->hidden;
-    wnn_parallel_for(parallel, r->hidden, grain, sum_gates, step);
-    activate(r, 0, r->gate[0]);
-    activate(r, 0, r->gate[1]);
-    if (r->reset_after) {
-        for (size_t i = 0; i < count; i++)
-            r->gate[2][i] *= r->gate[1][i];
-        add_projected(step, 2, 0, r->hidden);
-    } else {
-        for (size_t i = 0; step->hidden != NULL && i < count; i++) {
-            double product = r->gate[1][i] * step->hidden[i];
-            r->product[i] = (float)product;
-            r->rest[i] = (float)(product - r->product[i]);
+    size_t count = end - begin;
+    for (size_t b = 0; b < r->batch; b++) {
+        double *row = values + b * r->hidden + begin;
+        float *floats = line->floats + b * r->hidden + begin;
+        switch (activation->op) {
+        case WNN_OP_sigmoid:
+            wnn_vmath_doubles(VMATH_SIGMOID, row, count);
+            break;
+        case WNN_OP_tanh:
+            wnn_vmath_doubles(VMATH_TANH, row, count);
+            break;
+        case WNN_OP_relu:
+            for (size_t i = 0; i < count; i++)
+                row[i] = row[i] < 0 ? 0 : row[i];
+            break;
+        default:
+            for (size_t i = 0; i < count; i++)
+                floats[i] = (float)row[i];
+            wnn_cpu_activate_floats(activation, floats, count, count);
+            for (size_t i = 0; i < count; i++)
+                row[i] = floats[i];
+            break;
         }
-        wnn_parallel_for(parallel, r->hidden, grain, sum_new_gate, step);
-    }
-    activate(r, 1, r->gate[2]);
-    for (size_t i = 0; i < count; i++) {
-        double z = r->gate[0][i];
-        state[i] = (float)(z * at(step->hidden, i) + (1 - z) * r->gate[2][i]);
     }
 }
 
-static void lstm_step(const struct recurrent *r, struct step *step, size_t grain,
-                      const struct parallel *parallel, float *state, float *cell)
+static void leave(const struct line *line, size_t index, double state)
+{
+    line->next[index] = (float)state;
+    if (line->out != NULL)
+        line->out[index] = (float)state;
+}
+
+static void lstm_units(const struct line *line, size_t begin, size_t end)
+{
+    const struct recurrent *r = line->recurrent;
+    double *const *gate = line->gate;
+    sum_gates(line, begin, end);
+    for (unsigned g = 0; g < 3; g++)
+        activate(line, 0, gate[g], begin, end);
+    activate(line, 1, gate[3], begin, end);
+    for (size_t b = 0; b < r->batch; b++)
+        for (size_t i = b * r->hidden + begin; i < b * r->hidden + end; i++) {
+            gate[3][i] = gate[2][i] * at(line->cell, i) + gate[0][i] * gate[3][i];
+            line->next_cell[i] = (float)gate[3][i];
+        }
+    activate(line, 2, gate[3], begin, end);
+    for (size_t b = 0; b < r->batch; b++)
+        for (size_t i = b * r->hidden + begin; i < b * r->hidden + end; i++)
+            leave(line, i, gate[1][i] * gate[3][i]);
+}
+
+// z, r, and without reset_after r * h, of which gate n is made next.
+static void gru_gates(const struct line *line, size_t begin, size_t end)
+{
+    const struct recurrent *r = line->recurrent;
+    double *const *gate = line->gate;
+    sum_gates(line, begin, end);
+    activate(line, 0, gate[0], begin, end);
+    activate(line, 0, gate[1], begin, end);
+    for (size_t b = 0; b < r->batch; b++)
+        for (size_t i = b * r->hidden + begin; i < b * r->hidden + end; i++) {
+            if (r->reset_after) {
+                gate[2][i] *= gate[1][i];
+            } else if (line->hidden != NULL) {
+                double product = gate[1][i] * line->hidden[i];
+                line->product[i] = (float)product;
+                line->rest[i] = (float)(product - line->product[i]);
+            }
+        }
+}
+
+static void gru_state(const struct line *line, size_t begin, size_t end)
+{
+    const struct recurrent *r = line->recurrent;
+    double *const *gate = line->gate;
+    if (r->reset_after)
+        add_projected(line, 2, begin, end);
+    else
+        sum_new_gate(line, begin, end);
+    activate(line, 1, gate[2], begin, end);
+    for (size_t b = 0; b < r->batch; b++)
+        for (size_t i = b * r->hidden + begin; i < b * r->hidden + end; i++)
+            leave(line, i, gate[0][i] * at(line->hidden, i) + (1 - gate[0][i]) * gate[2][i]);
+}
+
+static void gru_units(const struct line *line, size_t begin, size_t end)
+{
+    gru_gates(line, begin, end);
+    gru_state(line, begin, end);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Steps
+// ---------------------------------------------------------------------------------------------------------------
+
+struct units {
+    const struct recurrent *recurrent;
+    size_t direction; // the first of those that are at work
+    void (*work)(const struct line *line, size_t begin, size_t end);
+};
+
+// Items are the hidden units of one direction behind those of the other, or directions.
+static void run_units(void *argument, size_t begin, size_t end)
+{
+    const struct units *units = argument;
+    const struct recurrent *r = units->recurrent;
+    size_t each = r->whole ? 1 : r->hidden;
+    for (size_t d = begin / each; d * each < end; d++) {
+        size_t first = d * each < begin ? begin - d * each : 0,
+               last = end - d * each < each ? end - d * each : each;
+        units->work(&r->line[units->direction + d], r->whole ? 0 : first, r->whole ? r->hidden : last);
+    }
+}
+
+static void for_units(const struct recurrent *r, size_t direction, size_t directions,
+                      const struct parallel *parallel,
+                      void (*work)(const struct line *line, size_t begin, size_t end))
+{
+    struct units units = {r, direction, work};
+    size_t grain = 1 + STEP_PIECE / (r->batch * r->hidden * r->gates);
+    wnn_parallel_for(parallel, directions * (r->whole ? 1 : r->hidden), r->whole ? 1 : grain, run_units,
+                     &units);
+}
+
+static void run_step(const struct recurrent *r, size_t direction, size_t directions,
+                     const struct parallel *parallel)
+{
+    if (r->lstm) {
+        for_units(r, direction, directions, parallel, lstm_units);
+    } else if (r->reset_after) {
+        for_units(r, direction, directions, parallel, gru_units);
+    } else {
+        for_units(r, direction, directions, parallel, gru_gates);
+        for_units(r, direction, directions, parallel, gru_state);
+    }
+}
+
+// The input's share of some steps of a direction, from step `done` of it on.
+static void begin_chunk(struct line *line, size_t done, size_t steps, const struct parallel *parallel)
+{
+    const struct recurrent *r = line->recurrent;
+    struct chunk chunk = {line, line->backward ? r->steps - done - steps : done, steps};
+    size_t work = steps * r->batch * r->gates * (r->panels != NULL ? 4 : r->inputs);
+    if (r->panels != NULL)
+        multiply_input(&chunk, parallel);
+    wnn_parallel_for(parallel, r->hidden, 1 + PIECE / work, project, &chunk);
+}
+
+static void begin_line(struct recurrent *r, size_t direction)
 {
     size_t count = r->batch * r->hidden;
-    wnn_parallel_for(parallel, r->hidden, grain, sum_gates, step);
-    for (unsigned gate = 0; gate < 3; gate++)
-        activate(r, 0, r->gate[gate]);
-    activate(r, 1, r->gate[3]);
-    for (size_t i = 0; i < count; i++) {
-        r->gate[3][i] = r->gate[2][i] * at(step->cell, i) + r->gate[0][i] * r->gate[3][i];
-        cell[i] = (float)r->gate[3][i];
-    }
-    activate(r, 2, r->gate[3]);
-    for (size_t i = 0; i < count; i++)
-        state[i] = (float)(r->gate[1][i] * r->gate[3][i]);
+    struct line *line = &r->line[direction];
+    line->recurrent = r;
+    line->direction = direction;
+    line->backward = direction == 1 || r->direction == WNNRecurrentNetworkDirection_Backward;
+    line->hidden = r->initial_hidden == NULL ? NULL : r->initial_hidden + direction * count;
+    line->cell = r->initial_cell == NULL ? NULL : r->initial_cell + direction * count;
+    line->next_cell = r->lstm ? r->cell_out + direction * count : NULL;
 }
 
-static void run_chunk(const struct recurrent *r, struct chunk *chunk, struct step *step, bool backward,
+// Before step i of a chunk.
+static void set_step(struct line *line, size_t done, size_t i, size_t steps)
+{
+    const struct recurrent *r = line->recurrent;
+    size_t count = r->batch * r->hidden, row = line->backward ? steps - 1 - i : i,
+           time = line->backward ? r->steps - 1 - done - i : done + i;
+    line->projected = line->projections + row * count * r->gates;
+    line->next = line->states[(done + i) % 2];
+    line->out = r->sequence == NULL ? NULL : r->sequence + (time * r->directions + line->direction) * count;
+}
+
+static void run_lines(struct recurrent *r, size_t direction, size_t directions,
                       const struct parallel *parallel)
 {
-    size_t count = r->batch * r->hidden, d = chunk->direction;
-    size_t grain = 1 + STEP_PIECE / (r->batch * r->hidden * r->gates);
-    float *state = r->hidden_out + d * count, *cell = r->lstm ? r->cell_out + d * count : NULL;
-
-    size_t work = chunk->steps * r->batch * r->gates * (r->panels != NULL ? 4 : r->inputs);
-    if (r->panels != NULL)
-        multiply_input(chunk, parallel);
-    wnn_parallel_for(parallel, r->hidden, 1 + PIECE / work, project, chunk);
-    for (size_t i = 0; i < chunk->steps && !wnn_interrupted(parallel->interrupt); i++) {
-        size_t row = backward ? chunk->steps - 1 - i : i, time = chunk->first + row;
-        step->projected = r->projected + row * count * r->gates;
-        if (r->lstm)
-            lstm_step(r, step, grain, parallel, state, cell);
-        else
-            gru_step(r, step, grain, parallel, state);
-        step->hidden = state;
-        step->cell = cell;
-        if (r->sequence != NULL)
-            memcpy(r->sequence + (time * r->directions + d) * count, state, count * sizeof *state);
-    }
-}
-
-static void run(const struct recurrent *r, const struct parallel *parallel)
-{
-    size_t count = r->batch * r->hidden, most = steps_of_chunk(r->steps, r->batch);
-
-    for (size_t d = 0; d < r->directions; d++) {
-        bool backward = d == 1 || r->direction == WNNRecurrentNetworkDirection_Backward;
-        struct step step = {
-            .recurrent = r,
-            .direction = d,
-            .hidden = r->initial_hidden == NULL ? NULL : r->initial_hidden + d * count,
-            .cell = r->initial_cell == NULL ? NULL : r->initial_cell + d * count,
-        };
-        for (size_t done = 0, steps; done < r->steps; done += steps) {
-            steps = r->steps - done < most ? r->steps - done : most;
-            struct chunk chunk = {r, d, backward ? r->steps - done - steps : done, steps};
-            run_chunk(r, &chunk, &step, backward, parallel);
+    size_t count = r->batch * r->hidden, most = steps_of_chunk(r->steps, r->batch),
+           end = direction + directions;
+    for (size_t d = direction; d < end; d++)
+        begin_line(r, d);
+    for (size_t done = 0, steps; done < r->steps; done += steps) {
+        steps = r->steps - done < most ? r->steps - done : most;
+        for (size_t d = direction; d < end; d++)
+            begin_chunk(&r->line[d], done, steps, parallel);
+        for (size_t i = 0; i < steps && !wnn_interrupted(parallel->interrupt); i++) {
+            for (size_t d = direction; d < end; d++)
+                set_step(&r->line[d], done, i, steps);
+            run_step(r, direction, directions, parallel);
+            for (size_t d = direction; d < end; d++) {
+                r->line[d].hidden = r->line[d].next;
+                r->line[d].cell = r->line[d].next_cell;
+            }
         }
     }
+    // Before the first step there was an interrupt, and nobody will see outputs.
+    for (size_t d = direction; d < end && r->line[d].next != NULL; d++)
+        memcpy(r->hidden_out + d * count, r->line[d].next, count * sizeof *r->hidden_out);
+}
+
+// A thread alone keeps the weights of one direction in its caches.
+static void run(struct recurrent *r, const struct parallel *parallel)
+{
+    if (parallel->threads > 1)
+        run_lines(r, 0, r->directions, parallel);
+    else
+        for (size_t d = 0; d < r->directions; d++)
+            run_lines(r, d, 1, parallel);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -419,8 +525,10 @@ static void run(const struct recurrent *r, const struct parallel *parallel)
 
 static void set_activations(struct recurrent *r, WNNActivationList list)
 {
-    for (size_t i = 0; i < list.count && i < 3; i++)
+    for (size_t i = 0; i < list.count && i < 3; i++) {
         r->activation[i] = (const struct activation *)list.data[i];
+        r->whole |= r->activation[i]->op == WNN_OP_softmax;
+    }
 }
 
 static size_t gate_bytes(size_t batch, size_t hidden)
@@ -489,14 +597,19 @@ static void set_operands(struct recurrent *r, const struct kernel_call *call, st
     r->input = wnn_floats_in(call, 0, scratch);
     set_weights(r, call, scratch);
     r->hidden_out = wnn_floats_out(call, 0, scratch);
-    for (unsigned gate = 0; gate < r->gates; gate++)
-        r->gate[gate] = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
-    r->product = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
-    r->rest = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
-    r->rest_sum = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
-    r->floats = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
-    r->projected = wnn_scratch_take(
-        scratch, gate_bytes(steps_of_chunk(r->steps, r->batch) * r->batch * r->gates, r->hidden));
+    for (size_t d = 0; d < r->directions; d++) {
+        struct line *line = &r->line[d];
+        for (unsigned gate = 0; gate < r->gates; gate++)
+            line->gate[gate] = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
+        line->product = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
+        line->rest = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
+        line->rest_sum = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
+        line->floats = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
+        for (unsigned i = 0; i < 2; i++)
+            line->states[i] = wnn_scratch_take(scratch, gate_bytes(r->batch, r->hidden));
+        line->projections = wnn_scratch_take(
+            scratch, gate_bytes(steps_of_chunk(r->steps, r->batch) * r->batch * r->gates, r->hidden));
+    }
 }
 
 static const float *optional(const struct kernel_call *call, unsigned index, struct scratch *scratch)
@@ -615,7 +728,7 @@ static size_t recurrent_scratch(const struct node *node, size_t gates)
     if (batch == 0 || hidden == 0)
         return 0;
     size_t directions = output->rank == 3 ? output->dim[0] : 1, rows = steps_of_chunk(steps, batch) * batch;
-    size_t bytes = (gates + 4) * gate_bytes(batch, hidden) + gate_bytes(rows * gates, hidden);
+    size_t bytes = directions * ((gates + 6) * gate_bytes(batch, hidden) + gate_bytes(rows * gates, hidden));
     if (packed_bytes(node) > 0) // without copies of weights
         return bytes + wnn_floats_scratch_without(node, 6) +
                wnn_aligned(rows * gates * hidden * sizeof(float));
