@@ -24,7 +24,7 @@ static WNNContext create_context(uint32_t threads, bool strict)
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    MAX_OUTPUTS = 10
+    MAX_OUTPUTS = 11
 };
 
 struct results {
@@ -181,8 +181,8 @@ static void test_models(void)
 
 // ---------------------------------------------------------------------------------------------------------------
 // A small graph that has something of everything: a convolution with an activation, products with float and
-// quantized weights, a recurrent network, attention, chains of single elements, a gather, and integers all
-// the way
+// quantized weights, a recurrent network, attention, a rotary embedding, chains of single elements, a gather,
+// and integers all the way
 // ---------------------------------------------------------------------------------------------------------------
 
 static WNNOperand constant_of(WNNGraphBuilder b, WNNDataType type, const uint32_t *dims, size_t rank,
@@ -245,6 +245,18 @@ static WNNOperand by_mean_square(WNNGraphBuilder b, WNNOperand x)
                               NULL);
 }
 
+// Likewise: x * c + concat(-b, a) * s, a and b being the halves of x.
+static WNNOperand rotated(WNNGraphBuilder b, WNNOperand x)
+{
+    WNNSplitOptions options = WNN_SPLIT_OPTIONS_INIT;
+    WNNOperand half[2] = {NULL, NULL}, angles = weights_of(b, DIMS(8, 16));
+    options.axis = 1;
+    wnnGraphBuilderSplit(b, x, 2, &options, 2, half);
+    const WNNOperand crossed[2] = {wnnGraphBuilderNeg(b, half[1], NULL), half[0]};
+    WNNOperand turned = wnnGraphBuilderMul(b, wnnGraphBuilderConcat(b, 2, crossed, 1, NULL), angles, NULL);
+    return wnnGraphBuilderAdd(b, wnnGraphBuilderMul(b, x, angles, NULL), turned, NULL);
+}
+
 static size_t record_small(WNNGraphBuilder b, WNNNamedOperand *outputs)
 {
     size_t count = 0;
@@ -290,6 +302,7 @@ static size_t record_small(WNNGraphBuilder b, WNNNamedOperand *outputs)
     outputs[count++] = (WNNNamedOperand){
         view("rms"),
         by_mean_square(b, wnnGraphBuilderMul(b, weights_of(b, DIMS(16)), by_mean_square(b, rows), NULL))};
+    outputs[count++] = (WNNNamedOperand){view("rotary"), rotated(b, rows)};
     return count;
 }
 
