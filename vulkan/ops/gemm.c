@@ -26,8 +26,11 @@ enum {
     MAX_SLICES = 4,
     MAX_SPLITS = 16,
     FEW_ROWS = 4,
-    FEW_UNITS = 4,         // of columns, or quads of them, of a workgroup
-    MAX_PARTIALS = 1 << 22 // sums in scratch memory
+    FEW_UNITS = 4,          // of columns, or quads of them, of a workgroup
+    MAX_PARTIALS = 1 << 22, // sums in scratch memory
+    UNIT_ROWS = 16,         // of a tile of matrix units, which take splits to keep a device busy:
+    UNIT_SPLITS = 8,        // up to so many,
+    UNIT_PARTIALS = 1 << 20 // of so many sums
 };
 
 struct schedule {
@@ -144,10 +147,13 @@ size_t wnn_scratch_of_product(const struct product *p, WNNDataType type)
 {
     bool odd = is_odd(p, type);
     struct schedule schedule = choose(p, odd, &largest);
-    uint64_t count = (uint64_t)p->rows * p->columns * p->matrices;
-    if (schedule.splits == 1 && !odd)
+    uint64_t count = (uint64_t)p->rows * p->columns * p->matrices, splits = schedule.splits;
+    for (uint64_t s = UNIT_SPLITS; type == WNNDataType_Float16 && p->rows <= UNIT_ROWS && s > splits; s /= 2)
+        if (count * s <= UNIT_PARTIALS)
+            splits = s;
+    if (splits == 1 && !odd)
         return 0;
-    uint64_t bytes = count * schedule.splits * sizeof(float);
+    uint64_t bytes = count * splits * sizeof(float);
     return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
 }
 

@@ -21,17 +21,23 @@ struct tile {
 static const struct tile half_tiles[COOPERATIVE_TILES] = {{128, 128, 64, 64, 64, 15.5f, 0.87f, 0.7f},
                                                           {64, 64, 64, 32, 32, 7, 0.46f, 0.29f},
                                                           {32, 64, 64, 16, 32, 4, 0.37f, 0.28f},
-                                                          {32, 32, 64, 16, 16, 2.4f, 0.32f, 0.23f}};
+                                                          {32, 32, 64, 16, 16, 2.4f, 0.32f, 0.23f},
+                                                          {16, 64, 64, 16, 16, 2.5f, 0.8f, 0.27f}};
 static const struct tile single_tiles[COOPERATIVE_TILES] = {{128, 128, 16, 64, 64, 16, 1.34f, 1.02f},
                                                             {64, 64, 32, 32, 32, 3, 1.17f, 0.69f},
                                                             {32, 64, 32, 16, 32, 3.5f, 0.7f, 0.5f},
-                                                            {32, 32, 32, 16, 16, 3, 0.46f, 0.34f}};
+                                                            {32, 32, 32, 16, 16, 3, 0.46f, 0.34f},
+                                                            {16, 64, 32, 16, 16, 3, 0.5f, 0.4f}};
 
 enum {
     PIECES = 3,       // of a float32
     PROCESSORS = 132, // of an H200
     MAX_SPLITS = 16,
-    MIN_HALF_WORK = 1 << 20, // multiplications
+    MIN_ROWS = 16,           // unless they are of float16 and there is much to do: then
+    MIN_HALF_ROWS = 6,       // these, or
+    MIN_QUANTIZED_ROWS = 12, // with quantized weights, of which floats have to be made in any case
+    MUCH_WORK = 1 << 27,     // multiplications
+    MIN_HALF_WORK = 1 << 20,
     MIN_SINGLE_WORK = 1 << 29
 };
 
@@ -297,6 +303,14 @@ static bool is_odd(const struct product *p)
     return odd && p->out->type == WNNDataType_Float16;
 }
 
+bool wnn_is_for_units(const struct capabilities *can, const struct product *p, bool quantized)
+{
+    uint64_t work = (uint64_t)p->rows * p->columns * p->matrices * p->inner;
+    return can->matrix_units != MATRIX_UNITS_NONE && can->half_matrices.m > 0 && work >= MUCH_WORK &&
+           p->rows >= (uint32_t)(quantized ? MIN_QUANTIZED_ROWS : MIN_HALF_ROWS) && p->columns % 8 == 0 &&
+           p->inner % 8 == 0;
+}
+
 // Too little, and the others are as fast: fewer rows than a matrix has, or a device that is busy for as long
 // with what is around the multiplications.
 static bool is_worth_it(const struct capabilities *can, const struct product *p)
@@ -305,7 +319,8 @@ static bool is_worth_it(const struct capabilities *can, const struct product *p)
     bool half = p->out->type == WNNDataType_Float16;
     // Pixels of few channels are read one element at a time, which costs more than it saves.
     bool whole = !p->gather || p->gather->channels % 8 == 0;
-    return can->always_matrices || (whole && p->rows >= 16 && p->columns >= 16 && p->inner >= 16 &&
+    bool enough = p->rows >= MIN_ROWS || (half && wnn_is_for_units(can, p, p->weights != NULL));
+    return can->always_matrices || (whole && enough && p->columns >= 16 && p->inner >= 16 &&
                                     work >= (half ? MIN_HALF_WORK : MIN_SINGLE_WORK));
 }
 

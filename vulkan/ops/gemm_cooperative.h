@@ -9,7 +9,11 @@
 #include "vulkan/ops/product.h"
 
 // How many tiles there are for each type.
-#define COOPERATIVE_TILES 4
+#define COOPERATIVE_TILES 5
+
+// Whether a product of float16, of few rows, is soonest done on matrix units; also of a node that has no
+// tensors yet.
+bool wnn_is_for_units(const struct capabilities *can, const struct product *product, bool quantized);
 
 // Appends the dispatches; false: nothing has been appended.
 bool wnn_lower_cooperative(struct lowering *lowering, const struct product *product);

@@ -2,6 +2,7 @@
 #include "vulkan/ops/weights.h"
 
 #include "compiler/rewrite.h"
+#include "vulkan/ops/gemm_cooperative.h"
 #include "vulkan/program/shared_constants.h"
 
 #include <string.h>
@@ -264,6 +265,14 @@ static bool turn_all(struct graph *graph, struct node *node, const struct expres
     return done == count;
 }
 
+// Whether they are read as they are for each row, of which there are few.
+static bool has_few_rows(const struct gpu *gpu, const struct node *node, const struct product *p)
+{
+    bool half = node->out[0]->type.type == WNNDataType_Float16;
+    return p->rows <= MAX_ROWS &&
+           !(half && !wnn_fused(node, 0) && wnn_is_for_units(&gpu->can, p, quantized(node) != NULL));
+}
+
 static void arrange(const struct gpu *gpu, struct graph *graph, struct node *node,
                     struct allocator *allocator, struct shared_constants *shared)
 {
@@ -271,7 +280,8 @@ static void arrange(const struct gpu *gpu, struct graph *graph, struct node *nod
     struct product p = wnn_product_of(node);
     bool transposed = is_transposed(node);
     if (fused ? !wnn_takes_quantized(gpu, node)
-              : wnn_fused(node, 1) || p.rows > MAX_ROWS || node->in[0]->type.type != node->in[1]->type.type ||
+              : wnn_fused(node, 1) || !has_few_rows(gpu, node, &p) ||
+                    node->in[0]->type.type != node->in[1]->type.type ||
                     !suits(gpu, node, &p, wnn_dtype_bits(node->in[1]->type.type)))
         return;
     // Transposing floats that others use too would take much memory; integers are small.
@@ -280,7 +290,7 @@ static void arrange(const struct gpu *gpu, struct graph *graph, struct node *nod
     struct weights *choice = wnn_arena_allocate(&graph->arena, sizeof *choice);
     if (!choice)
         return;
-    *choice = (struct weights){.few_rows = p.rows <= MAX_ROWS, .turned = !transposed};
+    *choice = (struct weights){.few_rows = has_few_rows(gpu, node, &p), .turned = !transposed};
     if (fused) {
         unite(graph, parameter(node, fused, 2), allocator);
         choice->exact = gpu->strict || wnn_rewrite_scale_use(*parameter(node, fused, 1),
