@@ -26,6 +26,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -72,6 +73,7 @@ struct pool {
     struct allocator *allocator;
     pthread_mutex_t lock;
     pthread_cond_t work, back, done;
+    sem_t begun;                  // once for each thread
     unsigned lane_count, at_once; // at_once: how many of them there are processors for
     unsigned called;              // sleepers that have yet to wake; under the lock
     bool ending;                  // under the lock
@@ -230,6 +232,7 @@ static void *thread(void *argument)
 {
     struct lane *lane = argument;
     struct pool *pool = lane->pool;
+    sem_post(&pool->begun);
     wnn_floating_point_default();
     while (wait_for_work(pool, lane))
         if (look_around(lane))
@@ -404,6 +407,7 @@ static void free_pool(struct pool *pool)
     pthread_cond_destroy(&pool->work);
     pthread_cond_destroy(&pool->back);
     pthread_cond_destroy(&pool->done);
+    sem_destroy(&pool->begun);
     wnn_release(pool->allocator, pool);
 }
 
@@ -422,6 +426,7 @@ struct pool *wnn_thread_pool_create(struct allocator *allocator, unsigned thread
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->back, NULL);
     pthread_cond_init(&pool->done, NULL);
+    sem_init(&pool->begun, 0, 0);
     sigset_t all, before;
     wnn_asynchronous_signals(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -435,6 +440,10 @@ struct pool *wnn_thread_pool_create(struct allocator *allocator, unsigned thread
            pthread_create(&pool->lanes[started].thread, NULL, thread, &pool->lanes[started]) == 0)
         started++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    // What the C library does for a thread that begins is behind all of them: later it may not be allowed to.
+    for (unsigned i = 1; i < started; i++)
+        while (sem_wait(&pool->begun) != 0)
+            continue;
     if (started == threads)
         return pool;
     stop(pool, started);

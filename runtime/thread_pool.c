@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <pthreadpool.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <string.h>
 
@@ -120,14 +121,36 @@ bool wnn_fail_thread(struct error *error, int code)
     return wnn_fail(error, WNNStatus_OutOfMemory, "a thread cannot be started: %s", strerror(code));
 }
 
-// Threads that are started from any thread of the host must not take its signals.
+struct start {
+    void *(*function)(void *argument);
+    void *argument;
+    sem_t begun;
+};
+
+static void *begin(void *argument)
+{
+    struct start *start = argument;
+    void *(*function)(void *argument) = start->function;
+    void *of = start->argument;
+    sem_post(&start->begun); // it is gone then
+    return function(of);
+}
+
+// Threads that are started from any thread of the host must not take its signals. What the C library does for
+// a thread that begins is behind it when this returns: the process may not be allowed to do that later
+// (wnnContextPreload).
 static int start_quietly(pthread_t *id, void *(*function)(void *argument), void *argument)
 {
+    struct start start = {.function = function, .argument = argument};
     sigset_t all, before;
+    sem_init(&start.begun, 0, 0);
     wnn_asynchronous_signals(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(id, NULL, function, argument);
+    int code = pthread_create(id, NULL, begin, &start);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    while (code == 0 && sem_wait(&start.begun) != 0)
+        continue;
+    sem_destroy(&start.begun);
     return code;
 }
 

@@ -33,11 +33,8 @@ enum {
     PIECES = 3,       // of a float32
     PROCESSORS = 132, // of an H200
     MAX_SPLITS = 16,
-    MIN_ROWS = 16,           // unless they are of float16 and there is much to do: then
-    MIN_HALF_ROWS = 6,       // these, or
-    MIN_QUANTIZED_ROWS = 12, // with quantized weights, of which floats have to be made in any case
-    MUCH_WORK = 1 << 27,     // multiplications
-    MIN_HALF_WORK = 1 << 20,
+    MIN_ROWS = 16,           // unless wnn_is_for_units
+    MIN_HALF_WORK = 1 << 20, // multiplications
     MIN_SINGLE_WORK = 1 << 29
 };
 
@@ -301,14 +298,6 @@ static bool is_odd(const struct product *p)
     for (unsigned d = 0; d < p->rank; d++)
         odd |= p->out_steps[d] % 2 != 0;
     return odd && p->out->type == WNNDataType_Float16;
-}
-
-bool wnn_is_for_units(const struct capabilities *can, const struct product *p, bool quantized)
-{
-    uint64_t work = (uint64_t)p->rows * p->columns * p->matrices * p->inner;
-    return can->matrix_units != MATRIX_UNITS_NONE && can->half_matrices.m > 0 && work >= MUCH_WORK &&
-           p->rows >= (uint32_t)(quantized ? MIN_QUANTIZED_ROWS : MIN_HALF_ROWS) && p->columns % 8 == 0 &&
-           p->inner % 8 == 0;
 }
 
 // Too little, and the others are as fast: fewer rows than a matrix has, or a device that is busy for as long

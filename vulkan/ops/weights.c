@@ -2,7 +2,6 @@
 #include "vulkan/ops/weights.h"
 
 #include "compiler/rewrite.h"
-#include "vulkan/ops/gemm_cooperative.h"
 #include "vulkan/program/shared_constants.h"
 
 #include <string.h>
@@ -10,7 +9,11 @@
 enum {
     MAX_ROWS = 16,        // of the kernel for few rows
     MAX_HALF_ROWS = 1024, // of matrix units: for more it is worth making floats of integers once
-    MIN_WORK = 1 << 16    // multiplications: less is as fast with any kernel
+    MIN_WORK = 1 << 16,   // multiplications: less is as fast with any kernel
+    // Of few rows on matrix units: of float16, or quantized, of which floats have to be made in any case.
+    MIN_UNIT_ROWS = 6,
+    MIN_QUANTIZED_ROWS = 12,
+    MIN_UNIT_WORK = 1 << 27
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -263,6 +266,14 @@ static bool turn_all(struct graph *graph, struct node *node, const struct expres
         wnn_constant_unref(old[i]);
     }
     return done == count;
+}
+
+bool wnn_is_for_units(const struct capabilities *can, const struct product *p, bool quantized)
+{
+    uint64_t work = (uint64_t)p->rows * p->columns * p->matrices * p->inner;
+    return can->matrix_units != MATRIX_UNITS_NONE && can->half_matrices.m > 0 && work >= MIN_UNIT_WORK &&
+           p->rows >= (uint32_t)(quantized ? MIN_QUANTIZED_ROWS : MIN_UNIT_ROWS) && p->columns % 8 == 0 &&
+           p->inner % 8 == 0;
 }
 
 // Whether they are read as they are for each row, of which there are few.

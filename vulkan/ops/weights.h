@@ -23,6 +23,10 @@ struct weights {
 // The product of a node, by shapes and attributes, with its tensors left out. matmul.c
 struct product wnn_product_of(const struct node *node);
 
+// Whether a product of float16, of few rows, is soonest done on matrix units (gemm_cooperative.h); also of a
+// node that has no tensors yet.
+bool wnn_is_for_units(const struct capabilities *can, const struct product *product, bool quantized);
+
 // Whether the node would be computed with the integers that are fused at its second operand.
 bool wnn_takes_quantized(const struct gpu *gpu, const struct node *node);
 
