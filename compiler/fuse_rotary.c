@@ -32,11 +32,10 @@ static const struct node *only_producer(const struct operand *operand, enum op o
     return node && node->op == op && !node->fused && operand->uses == 1 ? node : NULL;
 }
 
-// Whether `pairs` has the dimensions of `shape`, and a last one of this size in addition, or in the place of
-// its last.
-static bool has_last(const struct shape *pairs, const struct shape *shape, uint32_t size)
+// Whether `pairs` has the dimensions of `shape`, and a last one of size 1.
+static bool has_one_more(const struct shape *pairs, const struct shape *shape)
 {
-    return pairs->rank == shape->rank + 1 && pairs->dim[shape->rank] == size &&
+    return pairs->rank == shape->rank + 1 && pairs->dim[shape->rank] == 1 &&
            memcmp(pairs->dim, shape->dim, shape->rank * sizeof shape->dim[0]) == 0;
 }
 
@@ -50,7 +49,7 @@ static bool find_joined(const struct node *concat, struct joined *found)
     for (unsigned i = 0; i < 2; i++) {
         const struct node *reshape = only_producer(concat->in[i], WNN_OP_reshape);
         found->paired =
-            found->paired && reshape && has_last(&concat->in[i]->type.shape, &reshape->in[0]->type.shape, 1);
+            found->paired && reshape && has_one_more(&concat->in[i]->type.shape, &reshape->in[0]->type.shape);
     }
     for (unsigned i = 0; i < 2; i++)
         found->part[i] = found->paired ? concat->in[i]->producer->in[0] : concat->in[i];

@@ -36,12 +36,6 @@ struct form {
 static const struct form *form;
 static WNNDataType rounded_to;
 
-static uint32_t next(uint32_t *seed)
-{
-    *seed = *seed * 1664525 + 1013904223;
-    return *seed >> 8;
-}
-
 static void put(void *data, WNNDataType type, size_t i, float x)
 {
     if (type == WNNDataType_Float16)

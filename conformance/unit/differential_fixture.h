@@ -37,6 +37,13 @@ static inline bool has_device(void)
     return context != NULL;
 }
 
+// A random number of 24 bits.
+static inline uint32_t next(uint32_t *seed)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return *seed >> 8;
+}
+
 // A graph that is being made, of inputs of one type.
 struct subject {
     WNNGraphBuilder builder;

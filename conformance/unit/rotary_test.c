@@ -37,12 +37,6 @@ struct form {
 static const struct form *form;
 static WNNDataType rounded_to;
 
-static uint32_t next(uint32_t *seed)
-{
-    *seed = *seed * 1664525 + 1013904223;
-    return *seed >> 8;
-}
-
 static void fill(void *data, WNNDataType type, size_t count, unsigned number)
 {
     uint32_t state = form->seed * 8 + number;

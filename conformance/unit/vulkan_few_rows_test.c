@@ -27,12 +27,6 @@ struct form {
 
 static const struct form *form;
 
-static uint32_t next(uint32_t *seed)
-{
-    *seed = *seed * 1664525 + 1013904223;
-    return *seed >> 8;
-}
-
 static void fill_whole(void *data, WNNDataType type, size_t count, unsigned seed)
 {
     uint32_t state = seed + form->seed;

@@ -164,7 +164,7 @@ static uint64_t wanted_groups(const struct capabilities *can, const struct atten
     return (uint64_t)(schedule->kernel == ATTENTION_FEW ? 8 : 2) * processors_of(can);
 }
 
-// Large work groups for keys that would be split for the sake of the device, but are few.
+// Large work groups for keys that are few, but would be split to keep the device busy.
 static bool choose_few(const struct capabilities *can, const struct attention_matrices *m,
                        struct attention_schedule *schedule)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/ops/attention_tiles.h"
 
-#include "vulkan/program/spirv.h"
+#include "vulkan/ops/matrix_units.h"
 
 enum {
     MAX_REGISTERS = 208, // of an invocation, for what lasts as long as a round
@@ -114,15 +114,6 @@ bool wnn_choose_attention_units(const struct gpu *gpu, const struct attention_ma
 // Shaders
 // ---------------------------------------------------------------------------------------------------------------
 
-#define EXTENSIONS                                                                                           \
-    "#pragma use_vulkan_memory_model\n"                                                                      \
-    "#extension GL_KHR_memory_scope_semantics : require\n"                                                   \
-    "#extension GL_KHR_shader_subgroup_basic : require\n"
-static const char khr_extensions[] = EXTENSIONS "#extension GL_EXT_spirv_intrinsics : require\n";
-static const char nv_extensions[] =
-    EXTENSIONS "#extension GL_NV_cooperative_matrix : require\n"
-               "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require\n";
-
 // <name>_load(at, rest): eight elements, zeros from `rest` on.
 static void add_load(struct shader *shader, const char *name, const struct tensor *tensor, uint32_t unit,
                      uint32_t step)
@@ -205,24 +196,13 @@ void wnn_describe_attention_units(struct shader *shader, const struct attention_
     const struct capabilities *can = &shader->lowering->gpu->can;
     const struct matrix_size *size = &can->half_matrices;
     const struct units *units = schedule->tile;
-    shader->extensions = can->matrix_units == MATRIX_UNITS_KHR  ? khr_extensions
-                         : can->matrix_units == MATRIX_UNITS_NV ? nv_extensions
-                                                                : NULL;
+    wnn_shader_matrices(shader, true);
     shader->local_size = units->subgroups * can->subgroup;
-    wnn_shader_define(shader, "MATRICES", "%d", can->matrix_units);
-    wnn_shader_define(shader, "SUBGROUP", "%uu", can->subgroup);
     wnn_shader_define(shader, "SUBGROUPS", "%uu", units->subgroups);
     wnn_shader_define(shader, "PARTS", "%uu", units->parts);
     wnn_shader_define(shader, "KEYS_AT_ONCE", "%uu", units->keys);
-    wnn_shader_define(shader, "PART_M", "%uu", size->m);
-    wnn_shader_define(shader, "PART_N", "%uu", size->n);
-    wnn_shader_define(shader, "PART_K", "%uu", size->k);
     wnn_shader_define(shader, "DEPTH_PADDED", "%uu", padded(m->attention->depth, size->k));
     wnn_shader_define(shader, "WIDTH_PADDED", "%uu", padded(m->attention->width, size->n));
-    wnn_shader_define(shader, "COMPONENT", "0x%x", SPIRV_FLOAT16);
-    wnn_shader_define(shader, "COMPONENT_EXTENSIONS", "\"SPV_KHR_cooperative_matrix\"");
-    wnn_shader_define(shader, "COMPONENT_CAPABILITIES", "6022, 9");
-    wnn_shader_define(shader, "SINGLE", "0x%x", SPIRV_FLOAT32);
     wnn_shader_define(shader, "WHOLE_TILES", "%d", m->attention->columns % units->keys == 0);
     wnn_shader_define(shader, "KEYS_ALONG", "%d", is_along(m, KEY));
     wnn_shader_define(shader, "VALUES_ALONG", "%d", is_along(m, VALUE));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/ops/gemm_cooperative.h"
 
+#include "vulkan/ops/matrix_units.h"
 #include "vulkan/ops/weights.h"
-#include "vulkan/program/spirv.h"
 
 #include <math.h>
 #include <string.h>
@@ -115,15 +115,6 @@ static bool choose(const struct capabilities *can, const struct product *p, size
 // Shaders
 // ---------------------------------------------------------------------------------------------------------------
 
-#define EXTENSIONS                                                                                           \
-    "#pragma use_vulkan_memory_model\n"                                                                      \
-    "#extension GL_KHR_memory_scope_semantics : require\n"                                                   \
-    "#extension GL_KHR_shader_subgroup_basic : require\n"
-static const char khr_extensions[] = EXTENSIONS "#extension GL_EXT_spirv_intrinsics : require\n";
-static const char nv_extensions[] =
-    EXTENSIONS "#extension GL_NV_cooperative_matrix : require\n"
-               "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require\n";
-
 // How many elements beside one another a load takes: what divides all steps, up to a chunk.
 static unsigned unit_of(const struct tensor *tensor, const uint32_t *steps, unsigned count, unsigned rank,
                         const int64_t *matrix_steps)
@@ -197,21 +188,15 @@ static void add_weights(struct shader *shader, const struct product *p)
                         : "Chunk(low, high)");
 }
 
-static void describe_tile(struct shader *shader, const struct schedule *schedule,
-                          const struct matrix_size *size)
+static void describe_tile(struct shader *shader, const struct schedule *schedule)
 {
     const struct capabilities *can = &shader->lowering->gpu->can;
     const struct tile *tile = &schedule->tile;
-    wnn_shader_define(shader, "MATRICES", "%d", can->matrix_units);
     wnn_shader_define(shader, "TILE_M", "%uu", tile->m);
     wnn_shader_define(shader, "TILE_N", "%uu", tile->n);
     wnn_shader_define(shader, "TILE_K", "%uu", tile->k);
     wnn_shader_define(shader, "SUBGROUP_M", "%uu", tile->subgroup_m);
     wnn_shader_define(shader, "SUBGROUP_N", "%uu", tile->subgroup_n);
-    wnn_shader_define(shader, "PART_M", "%uu", size->m);
-    wnn_shader_define(shader, "PART_N", "%uu", size->n);
-    wnn_shader_define(shader, "PART_K", "%uu", size->k);
-    wnn_shader_define(shader, "SUBGROUP", "%uu", can->subgroup);
     wnn_shader_define(shader, "BAND", "8u");
     wnn_shader_number(shader, "SPLIT", schedule->split);
     shader->local_size = tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n) * can->subgroup;
@@ -223,27 +208,17 @@ static void describe_components(struct shader *shader, bool half)
     wnn_shader_define(shader, "UNROLL", "%s",
                       shader->lowering->gpu->can.matrix_units == MATRIX_UNITS_EMULATED ? "[[dont_unroll]]"
                                                                                        : "[[unroll]]");
-    if (half) {
+    if (half)
         wnn_shader_text(shader, "#define Chunk uvec4\n#define no_chunk() uvec4(0u)\n");
-        wnn_shader_define(shader, "COMPONENT", "0x%x", SPIRV_FLOAT16);
-        wnn_shader_define(shader, "COMPONENT_EXTENSIONS", "\"SPV_KHR_cooperative_matrix\"");
-        wnn_shader_define(shader, "COMPONENT_CAPABILITIES", "6022, 9");
-    } else {
+    else
         wnn_shader_text(shader, "struct Chunk { vec4 low, high; };\n"
                                 "Chunk no_chunk() { return Chunk(vec4(0.0), vec4(0.0)); }\n");
-        wnn_shader_define(shader, "COMPONENT", "0x%x", SPIRV_BFLOAT16);
-        wnn_shader_define(shader, "COMPONENT_EXTENSIONS",
-                          "\"SPV_KHR_cooperative_matrix\", \"SPV_KHR_bfloat16\"");
-        wnn_shader_define(shader, "COMPONENT_CAPABILITIES", "6022, 5116, 5118");
-    }
-    wnn_shader_define(shader, "SINGLE", "0x%x", SPIRV_FLOAT32);
     wnn_shader_define(shader, "PIECES", "%d", half ? 1 : PIECES);
 }
 
 static void multiply(struct lowering *lowering, const struct product *p, const struct schedule *schedule,
                      const struct tensor *out)
 {
-    const struct capabilities *can = &lowering->gpu->can;
     const struct gather *g = p->gather;
     bool half = p->a->type == WNNDataType_Float16, whole = out == p->out;
     bool a_turned = !g && p->a_inner != 1, b_turned = p->b_inner == 1;
@@ -253,10 +228,8 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
                                      g ? g->pixel : 0};
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "cooperative", SIZE_MAX);
-    shader.extensions = can->matrix_units == MATRIX_UNITS_KHR  ? khr_extensions
-                        : can->matrix_units == MATRIX_UNITS_NV ? nv_extensions
-                                                               : NULL;
-    describe_tile(&shader, schedule, half ? &can->half_matrices : &can->bfloat16_matrices);
+    wnn_shader_matrices(&shader, half);
+    describe_tile(&shader, schedule);
     describe_components(&shader, half);
     wnn_shader_number(&shader, "ROWS", p->rows);
     wnn_product_steps(&shader, p);
