@@ -45,13 +45,15 @@ static void test_small(void)
     REQUIRE(file.opset_count == 1 && file.opsets[0].version == 13 && file.opsets[0].domain.size == 0);
     REQUIRE(file.metadata_count == 1 && is(file.metadata[0].key, "k") && is(file.metadata[0].value, "v"));
     const struct onnx_graph *graph = &file.graph;
-    REQUIRE(is(graph->name, "g") && graph->node_count == 1 && graph->value_count == 0);
+    REQUIRE(is(graph->name, "g") && graph->node_count == 1);
     const struct onnx_node *node = graph->nodes;
     REQUIRE(is(node->operation, "Add") && is(node->name, "n") && node->inputs.count == 2 &&
             node->outputs.count == 1);
     REQUIRE(is(node->inputs.items[0], "x") && is(node->inputs.items[1], "c") &&
             is(node->outputs.items[0], "y"));
-    REQUIRE(node->attribute_count == 1 && is(node->attributes[0].name, "z") && node->attributes[0].i == 3);
+    struct onnx_attribute z, other;
+    REQUIRE(wnn_onnx_node_attribute(node, (struct bytes){(const unsigned char *)"z", 1}, &z) && z.i == 3);
+    REQUIRE(!wnn_onnx_node_attribute(node, (struct bytes){(const unsigned char *)"y", 1}, &other));
     REQUIRE(graph->initializer_count == 1);
     const struct onnx_tensor *c = graph->initializers;
     REQUIRE(is(c->name, "c") && c->type == ONNX_FLOAT && c->rank == 1 && c->dims[0] == 2 && c->raw.size == 8);

@@ -417,10 +417,13 @@ static void changed_while_opening(void)
     pid_t other = fork();
     if (other == 0) {
         int file = open(path, O_WRONLY);
-        for (unsigned i = 0, state = 1;; i++) {
+        size_t at = 0;
+        for (unsigned i = 0, state = 1;; i++) { // a wrong byte, then the right one
             state = state * 1664525 + 1013904223;
-            size_t at = (state >> 8) % bytes.size;
-            unsigned char byte = (unsigned char)(i % 4 == 3 ? state >> 24 : bytes.bytes[at] + (i & 1));
+            at = i % 2 ? at : (state >> 8) % bytes.size;
+            unsigned char byte = bytes.bytes[at];
+            if (i % 2 == 0)
+                byte = (unsigned char)(i % 8 ? byte + 1u : state >> 24);
             if (pwrite(file, &byte, 1, (off_t)at) != 1)
                 _exit(1);
         }

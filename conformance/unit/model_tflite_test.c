@@ -449,6 +449,51 @@ static void any_byte(void)
     end(&lab);
 }
 
+// A range of 100,000 numbers, of constants.
+static struct writer make_range(void)
+{
+    static const float bounds[] = {0, 100000, 1};
+    struct writer w = {.size = 8};
+    memcpy(w.bytes + 4, "TFL3", 4);
+    size_t root = TABLE(&w, 0, 3, REFERENCE, REFERENCE, ABSENT, REFERENCE);
+    TABLE(&w, put_vector(&w, root + 4, 1, NULL), 96, ABSENT, 1, 96);
+    size_t graph = TABLE(&w, put_vector(&w, root + 8, 1, NULL), REFERENCE, REFERENCE, REFERENCE, REFERENCE);
+    size_t buffers = put_vector(&w, root + 16, 4, NULL), tensors = put_vector(&w, graph, 4, NULL);
+    TABLE(&w, buffers, ABSENT);
+    put_tensor(&w, tensors, "y", 0, 1, (int32_t[]){100000}, NULL);
+    for (int i = 0; i < 3; i++) {
+        put_tensor(&w, tensors + 4 * (size_t)(i + 1), "bound", i + 1, 0, NULL, NULL);
+        put_data(&w, TABLE(&w, buffers + 4 * (size_t)(i + 1), REFERENCE), &bounds[i], sizeof bounds[i]);
+    }
+    put_vector(&w, graph + 4, 0, NULL);
+    VECTOR(&w, graph + 8, 0);
+    put_operator(&w, put_vector(&w, graph + 12, 1, NULL), 0, 3, (int32_t[]){1, 2, 3}, 0);
+    return w;
+}
+
+// What recording takes is limited as what opening takes.
+static void limited_memory(void)
+{
+    struct writer bytes = make_range();
+    for (int i = 0; i < 2; i++) {
+        WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
+        WNNModel model;
+        struct lab lab = begin();
+        WNNNamedOperand output;
+        descriptor.path.data = "range.tflite";
+        descriptor.data = bytes.bytes;
+        descriptor.byteLength = bytes.size;
+        descriptor.maxMemoryBytes = i ? 100000 : 4000000;
+        REQUIRE_EQUAL_INT(wnnModelOpen(&descriptor, &model, sizeof message, message), WNNStatus_Success);
+        REQUIRE_EQUAL_INT(record(model, &lab, NULL, &output),
+                          i ? WNNStatus_NotSupportedError : WNNStatus_Success);
+        if (i)
+            REQUIRE_EQUAL_STR(message, "range.tflite: node \"y\" (RANGE): there is not enough memory");
+        end(&lab);
+        wnnModelRelease(model);
+    }
+}
+
 // What a mapped file says of a model is what it said when it was opened.
 static void changed_after_opening(void)
 {
@@ -481,6 +526,7 @@ int main(int argc, char **argv)
     CASE(look_up_scalar());
     CASE(data_behind());
     CASE(other_versions());
+    CASE(limited_memory());
     CASE(changed_after_opening());
     CASE(any_length());
     CASE(any_byte());

@@ -1,34 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/model/memory.h"
 
+#include <stdint.h>
 #include <stdlib.h>
+
+// Small items share blocks of so many bytes, but where a sanitizer watches the ends of each.
+#define SHARED_BYTES 8192
+#if defined(__SANITIZE_ADDRESS__)
+#undef SHARED_BYTES
+#define SHARED_BYTES 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#undef SHARED_BYTES
+#define SHARED_BYTES 0
+#endif
+#endif
 
 struct model_block {
     struct model_block *before;
     max_align_t bytes[];
 };
 
-void *wnn_model_allocate(struct model_memory *memory, size_t count, size_t size)
+static unsigned char *add_block(struct model_memory *memory, size_t bytes)
 {
-    size_t left = memory->limit - memory->used;
-    if (count > (left > sizeof(struct model_block) ? left - sizeof(struct model_block) : 0) / size)
-        return NULL;
-    size_t bytes = sizeof(struct model_block) + (count ? count : 1) * size;
-    struct model_block *block = calloc(1, bytes);
+    struct model_block *block = calloc(1, sizeof *block + bytes);
     if (!block)
         return NULL;
-    block->before = memory->last;
-    memory->last = block;
-    memory->used += bytes < left ? bytes : left;
-    return block->bytes;
+    block->before = memory->blocks;
+    memory->blocks = block;
+    memory->used += sizeof *block + bytes;
+    return (unsigned char *)block->bytes;
+}
+
+void *wnn_model_allocate(struct model_memory *memory, size_t count, size_t size)
+{
+    const size_t most = memory->limit - memory->used, alignment = sizeof(max_align_t);
+    size_t left = most > sizeof(struct model_block) ? most - sizeof(struct model_block) : 0;
+    count = count ? count : 1;
+    if (count > (SIZE_MAX - alignment) / size)
+        return NULL;
+    size_t bytes = (count * size + alignment - 1) / alignment * alignment;
+    if (bytes > memory->left && bytes <= left && bytes < SHARED_BYTES / 4) {
+        size_t shared = left < SHARED_BYTES ? left / alignment * alignment : SHARED_BYTES;
+        memory->room = add_block(memory, shared);
+        memory->left = memory->room ? shared : 0;
+    }
+    if (bytes > memory->left)
+        return bytes <= left && bytes >= SHARED_BYTES / 4 ? add_block(memory, bytes) : NULL;
+    unsigned char *item = memory->room;
+    memory->room += bytes;
+    memory->left -= bytes;
+    return item;
 }
 
 void wnn_model_free(struct model_memory *memory)
 {
-    for (struct model_block *block = memory->last, *before; block; block = before) {
+    for (struct model_block *block = memory->blocks, *before; block; block = before) {
         before = block->before;
         free(block);
     }
-    memory->last = NULL;
-    memory->used = 0;
+    *memory = (struct model_memory){.limit = memory->limit};
 }

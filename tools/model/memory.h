@@ -9,8 +9,10 @@
 #include <stddef.h>
 
 struct model_memory {
-    struct model_block *last;
-    size_t used, limit;
+    struct model_block *blocks;
+    unsigned char *room; // of the block that small items are taken from
+    size_t left;         // bytes of it
+    size_t used, limit;  // of all blocks
 };
 
 // `count` items of `size` bytes, filled with zeros; NULL: no memory, or above the limit. One item for none.

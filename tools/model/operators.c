@@ -375,7 +375,7 @@ struct tensor *binary(struct recording *r, enum binary op, struct tensor *a, str
         return NULL;
     if (a->type != b->type && op != POW)
         return fail(r, "operands of types %s and %s", type_name(a->type), type_name(b->type));
-    if (is_known(r, a) && is_known(r, b)) {
+    if (is_known(r, a) && is_known(r, b) && is_computed(r, type, rank, dims)) {
         struct tensor *result = binary_known(r, op, a, b, make_known(r, type, rank, dims));
         if (result)
             return result;
@@ -397,27 +397,32 @@ struct tensor *number_with(struct recording *r, enum binary op, double a, struct
     return b ? binary(r, op, make_number(r, b->type, a), b) : NULL;
 }
 
+static struct tensor *choose_known(struct recording *r, struct tensor *condition, struct tensor *a,
+                                   struct tensor *b, size_t rank, const int64_t *dims)
+{
+    struct tensor *result = make_known(r, a->type, rank, dims);
+    struct nd_iterator n = iterate(rank, dims, 3, (const struct tensor *[]){condition, a, b});
+    for (int64_t i = 0; result && i < count_elements(result); i++, advance(&n)) {
+        bool truth = known_number(condition, n.at[0]) != 0;
+        copy_known(result, i, truth ? a : b, n.at[truth ? 1 : 2]);
+    }
+    return result;
+}
+
 struct tensor *choose(struct recording *r, struct tensor *condition, struct tensor *a, struct tensor *b)
 {
     if (!condition || !a || !b || r->failed)
         return NULL;
     if (a->type != b->type)
         return fail(r, "operands of types %s and %s", type_name(a->type), type_name(b->type));
+    struct tensor shape = {0};
+    size_t rank;
+    int64_t dims[MAX_RANK];
     if (is_known(r, condition) && is_known(r, a) && is_known(r, b)) {
-        struct tensor shape = {0};
-        if (!broadcast(r, a, b, &shape.rank, shape.dims))
+        if (!broadcast(r, a, b, &shape.rank, shape.dims) || !broadcast(r, condition, &shape, &rank, dims))
             return NULL;
-        size_t rank;
-        int64_t dims[MAX_RANK];
-        if (!broadcast(r, condition, &shape, &rank, dims))
-            return NULL;
-        struct tensor *result = make_known(r, a->type, rank, dims);
-        struct nd_iterator n = iterate(rank, dims, 3, (const struct tensor *[]){condition, a, b});
-        for (int64_t i = 0; result && i < count_elements(result); i++, advance(&n)) {
-            bool truth = known_number(condition, n.at[0]) != 0;
-            copy_known(result, i, truth ? a : b, n.at[truth ? 1 : 2]);
-        }
-        return result;
+        if (is_computed(r, a->type, rank, dims))
+            return choose_known(r, condition, a, b, rank, dims);
     }
     WNNOperand c = operand_of(r, condition), x = operand_of(r, a), y = operand_of(r, b);
     WNNOperatorOptions options = {NULL, label_of(r)};
@@ -628,7 +633,7 @@ struct tensor *expand(struct recording *r, struct tensor *t, size_t rank, const 
         if (rank < t->rank || (t->dims[i] != 1 && t->dims[i] != dims[i + rank - t->rank] &&
                                !is_late(t->dims[i]) && !is_late(dims[i + rank - t->rank])))
             return fail(r, "a size of %lld cannot be expanded", (long long)t->dims[i]);
-    if (is_known(r, t) && !has_late(dims, rank) && product(dims, rank) <= 65536) {
+    if (is_known(r, t) && !has_late(dims, rank) && is_computed(r, t->type, rank, dims)) {
         int64_t strides[MAX_RANK];
         broadcast_strides(t, rank, strides);
         return rearrange(r, t, rank, dims, strides, 0);

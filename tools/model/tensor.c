@@ -385,6 +385,11 @@ static bool read_source(struct recording *r, struct tensor *t)
     return true;
 }
 
+bool is_computed(const struct recording *r, int64_t type, size_t rank, const int64_t *dims)
+{
+    return product(dims, rank) <= MAX_KNOWN || operand_type(r, type) == WNNDataType_Undefined;
+}
+
 bool is_known(struct recording *r, struct tensor *t)
 {
     if (!t || r->failed)

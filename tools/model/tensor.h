@@ -145,6 +145,9 @@ WNNOperand operand_of(struct recording *r, struct tensor *t);
 
 // The same as an operand, if what is made of it has more elements than are computed while recording.
 struct tensor *limit_known(struct recording *r, struct tensor *t, int64_t elements);
+// Whether what is made of known tensors is computed while recording: it is small, or WebNN has no type for
+// it.
+bool is_computed(const struct recording *r, int64_t type, size_t rank, const int64_t *dims);
 // Whether the elements are at hand in ints or reals; the tensor is small enough for it.
 bool is_known(struct recording *r, struct tensor *t);
 // They have to be; `what` names the operand for the message.

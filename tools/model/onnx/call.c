@@ -60,45 +60,41 @@ const struct onnx_operator *wnn_onnx_operator(struct bytes domain, struct bytes 
 // Attributes
 // ---------------------------------------------------------------------------------------------------------------
 
-static const struct onnx_attribute *among(const struct onnx_attribute *attributes, size_t count,
-                                          struct bytes name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (same_text(attributes[i].name, name))
-            return &attributes[i];
-    return NULL;
-}
-
-const struct onnx_attribute *find_attribute(const struct call *c, const char *name)
+bool find_attribute(const struct call *c, const char *name, struct onnx_attribute *to)
 {
     struct bytes wanted = {(const unsigned char *)name, strlen(name)};
-    const struct onnx_attribute *attribute = among(c->node->attributes, c->node->attribute_count, wanted);
-    while (attribute && attribute->reference.size && c->caller) { // one of the node of the function
-        wanted = attribute->reference;
-        attribute = among(c->caller->node->attributes, c->caller->node->attribute_count, wanted);
-        if (!attribute)
-            attribute = among(c->function->attributes, c->function->attribute_count, wanted);
+    bool found = wnn_onnx_node_attribute(c->node, wanted, to);
+    while (found && to->reference.size && c->caller) { // one of the node of the function
+        wanted = to->reference;
+        found = wnn_onnx_node_attribute(c->caller->node, wanted, to) ||
+                wnn_onnx_default_attribute(c->function, wanted, to);
         c = c->caller;
     }
-    return attribute;
+    return found;
+}
+
+bool has_attribute(const struct call *c, const char *name)
+{
+    struct onnx_attribute attribute;
+    return find_attribute(c, name, &attribute);
 }
 
 int64_t get_int(const struct call *c, const char *name, int64_t otherwise)
 {
-    const struct onnx_attribute *attribute = find_attribute(c, name);
-    return attribute ? attribute->i : otherwise;
+    struct onnx_attribute attribute;
+    return find_attribute(c, name, &attribute) ? attribute.i : otherwise;
 }
 
 double get_float(const struct call *c, const char *name, double otherwise)
 {
-    const struct onnx_attribute *attribute = find_attribute(c, name);
-    return attribute ? (double)attribute->f : otherwise;
+    struct onnx_attribute attribute;
+    return find_attribute(c, name, &attribute) ? (double)attribute.f : otherwise;
 }
 
 bool has_text(const struct call *c, const char *name, const char *text, const char *otherwise)
 {
-    const struct onnx_attribute *attribute = find_attribute(c, name);
-    return attribute ? is_text(attribute->s, text) : strcmp(text, otherwise) == 0;
+    struct onnx_attribute attribute;
+    return find_attribute(c, name, &attribute) ? is_text(attribute.s, text) : strcmp(text, otherwise) == 0;
 }
 
 // How many numbers there are in a repeated field.
@@ -115,12 +111,12 @@ static size_t count_numbers(struct bytes message, uint32_t number)
 
 int64_t *get_ints(const struct call *c, const char *name, size_t *count)
 {
-    const struct onnx_attribute *attribute = find_attribute(c, name);
+    struct onnx_attribute attribute;
     *count = 0;
-    if (!attribute)
+    if (!find_attribute(c, name, &attribute))
         return NULL;
-    size_t capacity = count_numbers(attribute->message, 8);
-    struct protobuf reader = {.left = attribute->message};
+    size_t capacity = count_numbers(attribute.message, 8);
+    struct protobuf reader = {.left = attribute.message};
     int64_t *numbers = wnn_model_allocate(c->r->memory, capacity, sizeof *numbers);
     for (struct protobuf_field field; numbers && wnn_protobuf_next(&reader, &field);)
         if (field.number == 8) {
@@ -133,12 +129,12 @@ int64_t *get_ints(const struct call *c, const char *name, size_t *count)
 
 float *get_floats(const struct call *c, const char *name, size_t *count)
 {
-    const struct onnx_attribute *attribute = find_attribute(c, name);
+    struct onnx_attribute attribute;
     *count = 0;
-    if (!attribute)
+    if (!find_attribute(c, name, &attribute))
         return NULL;
-    size_t capacity = count_numbers(attribute->message, 7);
-    struct protobuf reader = {.left = attribute->message};
+    size_t capacity = count_numbers(attribute.message, 7);
+    struct protobuf reader = {.left = attribute.message};
     float *numbers = wnn_model_allocate(c->r->memory, capacity, sizeof *numbers);
     for (struct protobuf_field field; numbers && wnn_protobuf_next(&reader, &field);)
         if (field.number == 7) {
@@ -154,11 +150,11 @@ struct bytes *get_texts(const struct call *c, const char *name, size_t *count)
     enum {
         MAX_TEXTS = 64
     };
-    const struct onnx_attribute *attribute = find_attribute(c, name);
-    struct protobuf reader = {.left = attribute ? attribute->message : (struct bytes){0}};
+    struct onnx_attribute attribute;
     *count = 0;
-    if (!attribute)
+    if (!find_attribute(c, name, &attribute))
         return NULL;
+    struct protobuf reader = {.left = attribute.message};
     struct bytes *texts = wnn_model_allocate(c->r->memory, MAX_TEXTS, sizeof *texts);
     for (struct protobuf_field field; texts && wnn_protobuf_next(&reader, &field);)
         if (field.number == 9 && *count < MAX_TEXTS)
@@ -168,10 +164,10 @@ struct bytes *get_texts(const struct call *c, const char *name, size_t *count)
 
 bool get_graph(struct call *c, const char *name, struct onnx_graph *graph)
 {
-    const struct onnx_attribute *attribute = find_attribute(c, name);
-    if (!attribute || !attribute->graph.data)
+    struct onnx_attribute attribute;
+    if (!find_attribute(c, name, &attribute) || !attribute.graph.data)
         return fail(c->r, "there is no attribute %s", name);
-    const char *fault = wnn_onnx_graph(c->r->memory, attribute->graph, graph);
+    const char *fault = wnn_onnx_graph(c->r->memory, attribute.graph, graph);
     return fault ? fail(c->r, "%s: %s", name, fault) != NULL : true;
 }
 
@@ -215,7 +211,7 @@ bool get_list(struct call *c, size_t index, const char *name, size_t *count, int
     *count = 0;
     if (!t) {
         *numbers = get_ints(c, name, count);
-        return find_attribute(c, name) != NULL;
+        return has_attribute(c, name);
     }
     if (!require_known(c->r, t, name))
         return false;

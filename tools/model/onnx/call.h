@@ -43,7 +43,9 @@ const struct onnx_operator *wnn_onnx_operator(struct bytes domain, struct bytes 
 const char *wnn_onnx_refusal(struct bytes name);
 
 // Attributes by name.
-const struct onnx_attribute *find_attribute(const struct call *c, const char *name);
+bool find_attribute(const struct call *c, const char *name,
+                    struct onnx_attribute *to); // false: it is left out
+bool has_attribute(const struct call *c, const char *name);
 int64_t get_int(const struct call *c, const char *name, int64_t otherwise);
 double get_float(const struct call *c, const char *name, double otherwise);
 bool has_text(const struct call *c, const char *name, const char *text, const char *otherwise);

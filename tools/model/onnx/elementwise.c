@@ -325,7 +325,7 @@ void record_cast(struct call *c)
 // Operator sets before 7 broadcast where an attribute says so, from an axis on.
 static struct tensor *align(struct call *c, struct tensor *a, struct tensor *b)
 {
-    if (c->version >= 7 || !a || !b || !find_attribute(c, "axis") || b->rank >= a->rank)
+    if (c->version >= 7 || !a || !b || !has_attribute(c, "axis") || b->rank >= a->rank)
         return b;
     int64_t axis = get_int(c, "axis", 0), dims[MAX_RANK];
     if (axis < 0)

@@ -14,6 +14,10 @@
 #define MIN_WEIGHTS       4096 // bytes of a message that may hold a page of weights
 #define MAX_WEIGHTS_DEPTH 12   // of messages within messages: tensors of graphs within graphs within graphs
 
+// Fields
+#define NODE_ATTRIBUTE     5
+#define FUNCTION_ATTRIBUTE 11
+
 typedef const char *(*read_message)(struct model_memory *memory, struct bytes from, void *to);
 
 static const char no_memory[] = "the file needs more memory than there is for it";
@@ -233,12 +237,10 @@ static const char *read_value(struct model_memory *memory, struct bytes from, vo
 // Nodes and graphs
 // ---------------------------------------------------------------------------------------------------------------
 
-static const char *read_attribute(struct model_memory *memory, struct bytes from, void *to)
+static const char *read_attribute(struct bytes from, struct onnx_attribute *attribute)
 {
-    struct onnx_attribute *attribute = to;
     struct protobuf reader = {.left = from};
-    (void)memory;
-    attribute->message = from;
+    *attribute = (struct onnx_attribute){.message = from};
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
         switch (field.number) {
         case 1:
@@ -271,11 +273,47 @@ static const char *read_attribute(struct model_memory *memory, struct bytes from
     return reader.fault;
 }
 
+// Attributes are read when they are asked for: a graph has many, of which most are read once.
+static const char *check_attributes(struct bytes message, uint32_t number)
+{
+    struct protobuf reader = {.left = message};
+    const char *fault = NULL;
+    for (struct protobuf_field field; !fault && wnn_protobuf_next(&reader, &field);) {
+        struct onnx_attribute attribute;
+        if (field.number != number)
+            continue;
+        struct bytes from = wnn_protobuf_bytes(&reader, &field);
+        fault = reader.fault ? reader.fault : read_attribute(from, &attribute);
+    }
+    return fault ? fault : reader.fault;
+}
+
+static bool find(struct bytes message, uint32_t number, struct bytes name, struct onnx_attribute *to)
+{
+    struct protobuf reader = {.left = message};
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        if (field.number == number && !read_attribute(wnn_protobuf_bytes(&reader, &field), to) &&
+            same_text(to->name, name))
+            return true;
+    return false;
+}
+
+bool wnn_onnx_node_attribute(const struct onnx_node *node, struct bytes name, struct onnx_attribute *to)
+{
+    return find(node->message, NODE_ATTRIBUTE, name, to);
+}
+
+bool wnn_onnx_default_attribute(const struct onnx_function *function, struct bytes name,
+                                struct onnx_attribute *to)
+{
+    return find(function->message, FUNCTION_ATTRIBUTE, name, to);
+}
+
 static const char *read_node(struct model_memory *memory, struct bytes from, void *to)
 {
     struct onnx_node *node = to;
     struct protobuf reader = {.left = from};
-    node->size = from.size;
+    node->message = from;
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
         if (field.number == 3)
             node->name = wnn_protobuf_bytes(&reader, &field);
@@ -286,9 +324,7 @@ static const char *read_node(struct model_memory *memory, struct bytes from, voi
     const char *fault = reader.fault;
     node->inputs = read_names(memory, from, 1, &fault);
     node->outputs = read_names(memory, from, 2, &fault);
-    node->attributes =
-        read_all(memory, from, 5, sizeof node->attributes[0], read_attribute, &node->attribute_count, &fault);
-    return fault;
+    return fault ? fault : check_attributes(from, NODE_ATTRIBUTE);
 }
 
 const char *wnn_onnx_graph(struct model_memory *memory, struct bytes message, struct onnx_graph *graph)
@@ -307,8 +343,6 @@ const char *wnn_onnx_graph(struct model_memory *memory, struct bytes message, st
         read_all(memory, message, 11, sizeof graph->inputs[0], read_value, &graph->input_count, &fault);
     graph->outputs =
         read_all(memory, message, 12, sizeof graph->outputs[0], read_value, &graph->output_count, &fault);
-    graph->values =
-        read_all(memory, message, 13, sizeof graph->values[0], read_value, &graph->value_count, &fault);
     return fault;
 }
 
@@ -328,9 +362,8 @@ static const char *read_function(struct model_memory *memory, struct bytes from,
                                      &function->graph.node_count, &fault);
     function->opsets =
         read_all(memory, from, 9, sizeof function->opsets[0], read_opset, &function->opset_count, &fault);
-    function->attributes = read_all(memory, from, 11, sizeof function->attributes[0], read_attribute,
-                                    &function->attribute_count, &fault);
-    return fault;
+    function->message = from;
+    return fault ? fault : check_attributes(from, FUNCTION_ATTRIBUTE);
 }
 
 const struct onnx_function *wnn_onnx_function(const struct onnx_file *file, struct bytes domain,

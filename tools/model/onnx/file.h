@@ -84,17 +84,15 @@ struct onnx_attribute {
 struct onnx_node {
     struct bytes name, operation, domain;
     struct onnx_names inputs, outputs; // an empty name: an optional one that is left out
-    struct onnx_attribute *attributes;
-    size_t attribute_count;
-    size_t size; // bytes of its message
+    struct bytes message;              // where attributes stand
 };
 
 struct onnx_graph {
     struct bytes name;
     struct onnx_node *nodes;
     struct onnx_tensor *initializers;
-    struct onnx_value *inputs, *outputs, *values; // values: of operands between nodes
-    size_t node_count, initializer_count, input_count, output_count, value_count;
+    struct onnx_value *inputs, *outputs;
+    size_t node_count, initializer_count, input_count, output_count;
 };
 
 struct onnx_opset {
@@ -110,10 +108,10 @@ struct onnx_pair {
 struct onnx_function {
     struct bytes name, domain;
     struct onnx_names inputs, outputs;
-    struct onnx_graph graph;           // of which only nodes are there
-    struct onnx_attribute *attributes; // what they are if its node has none
+    struct onnx_graph graph; // of which only nodes are there
     struct onnx_opset *opsets;
-    size_t attribute_count, opset_count;
+    size_t opset_count;
+    struct bytes message; // where the attributes stand that a node has that has none of their names
 };
 
 struct onnx_file {
@@ -142,6 +140,11 @@ void wnn_onnx_find_weights(struct bytes bytes, struct byte_runs *runs);
 // Reads a file, which has to stay where it is, as has the memory. NULL, or what is wrong with it, as static
 // text.
 const char *wnn_onnx_open(struct bytes bytes, struct model_memory *memory, struct onnx_file *file);
+
+// An attribute of a node, or what a function says that it is otherwise; false: it is not there.
+bool wnn_onnx_node_attribute(const struct onnx_node *node, struct bytes name, struct onnx_attribute *to);
+bool wnn_onnx_default_attribute(const struct onnx_function *function, struct bytes name,
+                                struct onnx_attribute *to);
 
 // A graph or tensor that an attribute holds. NULL, or a fault.
 const char *wnn_onnx_graph(struct model_memory *memory, struct bytes message, struct onnx_graph *graph);

@@ -363,7 +363,7 @@ void record_compress(struct call *c)
     size_t axis = 0;
     if (!require_known(r, condition, "the condition, on which the shape of the result depends,"))
         return;
-    if (!find_attribute(c, "axis"))
+    if (!has_attribute(c, "axis"))
         x = reshape(r, x, 1, &(int64_t){count_elements(x)});
     if (!x || !find_axis(r, get_int(c, "axis", 0), x->rank, &axis))
         return;
@@ -398,7 +398,7 @@ void record_likelihood_loss(struct call *c)
         return;
     int64_t classes = x->dims[1];
     struct tensor *label = unsqueeze(r, cast(r, target, ONNX_INT64), 1), *ignored = NULL;
-    if (find_attribute(c, "ignore_index"))
+    if (has_attribute(c, "ignore_index"))
         ignored = with_number(r, EQUAL, label, (double)get_int(c, "ignore_index", 0));
     struct tensor *index = clamp(r, label, 0, (double)(classes - 1));
     struct tensor *loss = unary(r, NEG, gather_elements(r, x, index, 1)), *share = NULL;

@@ -56,12 +56,13 @@ static uint64_t stored_bytes(const struct onnx_tensor *tensor)
 // Of a node that is a constant; what is malformed is found when it is recorded.
 static uint64_t constant_bytes(struct model_memory *memory, const struct onnx_node *node)
 {
-    uint64_t bytes = 0;
+    struct bytes value = {(const unsigned char *)"value", 5};
+    struct onnx_attribute attribute;
     struct onnx_tensor tensor;
-    for (size_t i = 0; i < node->attribute_count && is_text(node->operation, "Constant"); i++)
-        if (node->attributes[i].tensor.size && !wnn_onnx_tensor(memory, node->attributes[i].tensor, &tensor))
-            bytes += stored_bytes(&tensor);
-    return bytes;
+    return is_text(node->operation, "Constant") && wnn_onnx_node_attribute(node, value, &attribute) &&
+                   attribute.tensor.size && !wnn_onnx_tensor(memory, attribute.tensor, &tensor)
+               ? stored_bytes(&tensor)
+               : 0;
 }
 
 static bool describe(const struct onnx_file *file, struct model_memory *memory, struct model_description *to)

@@ -195,10 +195,12 @@ static bool parse_formula(struct call *c, struct formula *f)
 {
     char text[256];
     size_t length = 0, begin = 0, rank = 0;
-    const struct onnx_attribute *equation = find_attribute(c, "equation");
-    for (size_t i = 0; equation && i < equation->s.size && length < sizeof text - 1; i++)
-        if (equation->s.data[i] != ' ')
-            text[length++] = (char)equation->s.data[i];
+    struct onnx_attribute equation;
+    if (!find_attribute(c, "equation", &equation))
+        equation.s.size = 0;
+    for (size_t i = 0; i < equation.s.size && length < sizeof text - 1; i++)
+        if (equation.s.data[i] != ' ')
+            text[length++] = (char)equation.s.data[i];
     text[length] = 0;
     char *arrow = strstr(text, "->");
     size_t end = arrow ? (size_t)(arrow - text) : length;

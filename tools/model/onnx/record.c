@@ -202,7 +202,7 @@ static bool record_node(struct recording *r, struct scope *scope, const struct o
     r->label = name_of(node);
     bool good = call.inputs && call.outputs, silent = false;
     struct kind kind;
-    document->bytes += node->size;
+    document->bytes += node->message.size;
     if (!good || ++document->node_count > MAX_NODES || document->bytes > MAX_BYTES)
         fail(r,
              good ? "more than %d nodes, or 4 GiB of them, are recorded, loops unrolled"

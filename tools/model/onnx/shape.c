@@ -11,28 +11,28 @@
 void record_constant(struct call *c)
 {
     struct recording *r = c->r;
-    const struct onnx_attribute *attribute;
+    struct onnx_attribute attribute;
     struct onnx_tensor *tensor = wnn_model_allocate(r->memory, 1, sizeof *tensor);
     size_t count;
     if (!tensor) {
         fail(r, "there is not enough memory");
-    } else if ((attribute = find_attribute(c, "value")) != NULL) {
-        const char *fault = wnn_onnx_tensor(r->memory, attribute->tensor, tensor);
+    } else if (find_attribute(c, "value", &attribute)) {
+        const char *fault = wnn_onnx_tensor(r->memory, attribute.tensor, tensor);
         if (fault)
             fail(r, "its value: %s", fault);
         else
             set_output(c, 0, make_initializer(r, tensor));
-    } else if (find_attribute(c, "value_float")) {
+    } else if (has_attribute(c, "value_float")) {
         set_output(c, 0, make_number(r, ONNX_FLOAT, get_float(c, "value_float", 0)));
-    } else if (find_attribute(c, "value_int")) {
+    } else if (has_attribute(c, "value_int")) {
         struct tensor *t = make_number(r, ONNX_INT64, 0);
         if (t)
             t->ints[0] = get_int(c, "value_int", 0);
         set_output(c, 0, t);
-    } else if (find_attribute(c, "value_ints")) {
+    } else if (has_attribute(c, "value_ints")) {
         int64_t *numbers = get_ints(c, "value_ints", &count);
         set_output(c, 0, make_ints(r, count, numbers));
-    } else if (find_attribute(c, "value_floats")) {
+    } else if (has_attribute(c, "value_floats")) {
         float *numbers = get_floats(c, "value_floats", &count);
         struct tensor *t = make_known(r, ONNX_FLOAT, 1, &(int64_t){(int64_t)count});
         for (size_t i = 0; t && i < count; i++)
@@ -65,14 +65,14 @@ void record_shape(struct call *c)
 void record_constant_of_shape(struct call *c)
 {
     struct recording *r = c->r;
-    const struct onnx_attribute *attribute = find_attribute(c, "value");
+    struct onnx_attribute attribute;
     struct tensor *value = make_number(r, ONNX_FLOAT, 0);
     size_t count;
     int64_t *dims;
-    if (attribute) {
+    if (find_attribute(c, "value", &attribute)) {
         struct onnx_tensor *tensor = wnn_model_allocate(r->memory, 1, sizeof *tensor);
         const char *fault =
-            tensor ? wnn_onnx_tensor(r->memory, attribute->tensor, tensor) : "there is not enough memory";
+            tensor ? wnn_onnx_tensor(r->memory, attribute.tensor, tensor) : "there is not enough memory";
         if (fault) {
             fail(r, "its value: %s", fault);
             return;

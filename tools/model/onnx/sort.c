@@ -344,7 +344,7 @@ void record_unique(struct call *c)
     size_t axis = 0, next = c->parameter ? 1 : 2;
     if (!require_known(r, x, "the tensor, on which the shape of the result depends,"))
         return;
-    if (!find_attribute(c, "axis"))
+    if (!has_attribute(c, "axis"))
         x = reshape(r, x, 1, &(int64_t){count_elements(x)});
     if (!x || !find_axis(r, get_int(c, "axis", 0), x->rank, &axis))
         return;

@@ -21,7 +21,7 @@ static bool read_pool(struct call *c, struct pool *p)
     p->words = get_ints(c, "pool_int64s", &p->word_count);
     p->starts = get_ints(c, "ngram_counts", &p->length_count);
     p->places = get_ints(c, "ngram_indexes", &p->place_count);
-    if (find_attribute(c, "pool_strings") || !p->words || !p->starts || !p->places)
+    if (has_attribute(c, "pool_strings") || !p->words || !p->starts || !p->places)
         return fail(c->r, "WebNN has no strings: words have to be integers");
     for (size_t i = 0; i < p->place_count; i++) {
         if (p->places[i] < 0 || p->places[i] >= INT32_MAX)

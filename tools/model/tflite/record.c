@@ -360,7 +360,7 @@ static void tell_names(const struct scope *scope, const WNNModelRecordOptions *o
 bool wnn_tflite_record(void *opened, struct model_record *record)
 {
     struct tflite_model *model = opened;
-    struct model_memory memory = {.limit = (size_t)1 << 32};
+    struct model_memory memory = {.limit = record->memory_limit};
     struct recording *r = calloc(1, sizeof *r);
     struct document document = {.record = record, .model = model};
     struct scope scope = {.document = &document, .graph = &model->file.subgraphs[0]};
