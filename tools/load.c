@@ -199,16 +199,16 @@ static void add_shapes_at_hand(WNNModel from, const struct load_options *options
     free(shapes);
 }
 
-// One error as it is. The lines of several nodes are kept beside it, since an error holds a few of them.
+// One error as it is. The lines of several are kept beside it, since an error holds a few of them.
 static bool fail_to_record(struct model *model, WNNStatus status, const char *message, struct error *error)
 {
-    size_t nodes = 1;
+    size_t faults = 1;
     for (const char *at = message; (at = strchr(at, '\n')); at++)
-        nodes++;
-    if (nodes == 1)
+        faults++;
+    if (faults == 1)
         return wnn_fail(error, status, "%s", message);
     model->faults = wnn_string_copy(&model->arena, (struct string){message, strlen(message)});
-    return wnn_fail(error, status, "%zu nodes cannot be recorded", nodes);
+    return wnn_fail(error, status, "%zu reasons why it cannot be recorded", faults);
 }
 
 static bool record(struct model *model, WNNModel from, const struct load_options *options,

