@@ -567,6 +567,32 @@ void wnn_size_settle(const struct size_table *sizes, uint32_t size, uint32_t *va
     settle(sizes, size, values, MAX_DEPTH);
 }
 
+void wnn_size_learn(const struct size_table *sizes, uint32_t size, uint32_t value, uint32_t *values)
+{
+    if (!wnn_size_is_symbolic(sizes, size) || values[size & ~WNN_SYMBOLIC] <= WNN_MAX_DIMENSION)
+        return;
+    values[size & ~WNN_SYMBOLIC] = value;
+    const struct size *of = item(sizes, size);
+    if (of->kind != SIZE_LINEAR)
+        return;
+    const struct amount_term *unknown = NULL;
+    wide rest = (wide)value - of->amount->constant;
+    for (unsigned i = 0; i < of->amount->count; i++) {
+        const struct amount_term *term = &of->amount->terms[i];
+        wnn_size_settle(sizes, term->size, values);
+        uint32_t of_term = values[term->size & ~WNN_SYMBOLIC];
+        if (of_term <= WNN_MAX_DIMENSION)
+            rest -= (wide)of_term * term->factor;
+        else if (unknown)
+            return;
+        else
+            unknown = term;
+    }
+    if (unknown && rest % unknown->factor == 0 && rest / unknown->factor >= 0 &&
+        rest / unknown->factor <= WNN_MAX_DIMENSION)
+        values[unknown->size & ~WNN_SYMBOLIC] = (uint32_t)(rest / unknown->factor);
+}
+
 static void add_size(const struct size_table *sizes, uint32_t size, struct text *text, unsigned depth);
 
 static void add_amount(const struct size_table *sizes, const struct amount *a, struct text *text,

@@ -134,6 +134,10 @@ void wnn_sizes_evaluate(const struct size_table *sizes, uint32_t *values);
 // Computes one size, of those that were not known, after others that it depends on have become known.
 void wnn_size_settle(const struct size_table *sizes, uint32_t size, uint32_t *values);
 
+// Says what a size is that was not known, of an operator's result. Where it is a sum with one term that is
+// not known, that is known too then.
+void wnn_size_learn(const struct size_table *sizes, uint32_t size, uint32_t value, uint32_t *values);
+
 // What a size is, given these values; of a number the number.
 static inline uint32_t wnn_size_value(const struct size_table *sizes, uint32_t size, const uint32_t *values)
 {

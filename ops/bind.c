@@ -111,6 +111,7 @@ struct binder {
     const WNNLimits *limits;
     uint32_t *values; // those that were not known become so, one after the other
     bool shaping;     // some operators are about shapes
+    bool learns;      // some sizes are known to nobody but inference
     struct graph *bound;
     struct operand **copies; // by the index of the operand that was recorded
     struct error *error;
@@ -118,7 +119,7 @@ struct binder {
 
 static uint32_t value_of(const struct binder *binder, uint32_t size)
 {
-    if (binder->shaping)
+    if (binder->learns)
         wnn_size_settle(&binder->recorded->sizes, size, binder->values);
     return wnn_size_value(&binder->recorded->sizes, size, binder->values);
 }
@@ -193,11 +194,8 @@ static void learn_sizes(const struct binder *binder, const struct node *from, co
 {
     const struct size_table *sizes = &binder->recorded->sizes;
     for (unsigned i = 0; i < from->out_count; i++)
-        for (unsigned d = 0; d < from->out[i]->type.shape.rank; d++) {
-            uint32_t size = from->out[i]->type.shape.dim[d];
-            if (wnn_size_is_symbolic(sizes, size) && binder->values[size & ~WNN_SYMBOLIC] > WNN_MAX_DIMENSION)
-                binder->values[size & ~WNN_SYMBOLIC] = call->out[i].shape.dim[d];
-        }
+        for (unsigned d = 0; d < from->out[i]->type.shape.rank; d++)
+            wnn_size_learn(sizes, from->out[i]->type.shape.dim[d], call->out[i].shape.dim[d], binder->values);
 }
 
 static bool infer_node(const struct binder *binder, const struct node *from, struct op_call *call,
@@ -206,10 +204,9 @@ static bool infer_node(const struct binder *binder, const struct node *from, str
     bind_attrs(binder, call->info, call->attrs);
     if (!call->info->infer(call) || !wnn_op_check_outputs(call))
         return false;
-    if (!binder->shaping)
-        return true;
-    learn_sizes(binder, from, call);
-    return wnn_values_infer(call) && replace_shaping(binder, call, in);
+    if (binder->learns)
+        learn_sizes(binder, from, call);
+    return !binder->shaping || (wnn_values_infer(call) && replace_shaping(binder, call, in));
 }
 
 static bool copy_node(const struct binder *binder, const struct node *from)
@@ -279,6 +276,14 @@ static bool copy_all(const struct binder *binder)
     return wnn_check_graph_work(binder->limits, bound, binder->error);
 }
 
+static bool has_unknown(const struct size_table *sizes)
+{
+    size_t i = 0;
+    while (i < sizes->count && sizes->items[i].kind != SIZE_UNKNOWN)
+        i++;
+    return i < sizes->count;
+}
+
 // Copies the values, some of which will be learnt; NULL: none are known.
 static bool bind(struct binder *binder, const uint32_t *values)
 {
@@ -288,6 +293,7 @@ static bool bind(struct binder *binder, const uint32_t *values)
     binder->copies = wnn_allocate_zero(allocator, recorded->operand_count * sizeof binder->copies[0]);
     binder->values = wnn_allocate(allocator, count * sizeof binder->values[0]);
     binder->shaping = wnn_graph_has_shaping(recorded);
+    binder->learns = binder->shaping || has_unknown(&recorded->sizes);
     binder->bound->strings = wnn_string_pool_ref(recorded->strings);
     bool done = binder->copies && binder->values;
     for (size_t i = 0; done && i < count; i++)

@@ -7,8 +7,10 @@
 static struct shape least_of(const struct size_table *sizes, const struct shape *shape)
 {
     struct shape least = *shape;
-    for (unsigned i = 0; i < shape->rank; i++)
-        least.dim[i] = (uint32_t)wnn_size_range(sizes, shape->dim[i]).min;
+    for (unsigned i = 0; i < shape->rank; i++) {
+        int64_t min = wnn_size_range(sizes, shape->dim[i]).min; // of a difference perhaps below 0
+        least.dim[i] = min < 0 ? 0 : (uint32_t)min;
+    }
     return least;
 }
 
