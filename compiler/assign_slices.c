@@ -94,6 +94,7 @@ static struct operand *add_indices(struct pass_context *context, struct graph *g
 bool wnn_assign_slices(struct pass_context *context, struct graph *graph)
 {
     size_t count = graph->node_count;
+    bool changed = false;
     for (size_t i = 0; i < count; i++) {
         struct node *concat = graph->nodes[i];
         struct assignment assignment;
@@ -113,6 +114,7 @@ bool wnn_assign_slices(struct pass_context *context, struct graph *graph)
         concat->attrs = attrs;
         concat->in = in;
         concat->in_count = 3;
+        changed = true;
     }
-    return wnn_prune(context, graph);
+    return !changed || wnn_prune(context, graph);
 }

@@ -106,7 +106,8 @@ uint32_t wnn_supported_types(const struct backend *backend, enum op op, const st
 
 // Those that say the same of a graph with sizes that are not known as of all sizes that these may be: what
 // they leave out is right at all of them, and what they compute depends on none.
-static const unsigned char early[] = {FOLD_CONSTANTS, ELIMINATE_COMMON, PRUNE, FOLD_BATCH_NORMALIZATION};
+static const unsigned char early[] = {FOLD_CONSTANTS, ELIMINATE_COMMON, PRUNE, RECOGNIZE,
+                                      FOLD_BATCH_NORMALIZATION};
 
 uint32_t wnn_pass_bit(const char *name)
 {

@@ -28,10 +28,17 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 static uint64_t mix_bytes(uint64_t hash, const void *data, size_t size)
 {
-    const unsigned char *bytes = data;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001B3u;
-    return mix(hash, size);
+    const char *bytes = data;
+    uint64_t word = 0;
+    size_t i = 0;
+    for (; i + sizeof word <= size; i += sizeof word) {
+        memcpy(&word, bytes + i, sizeof word);
+        hash = mix(hash, word);
+    }
+    word = 0;
+    if (i < size)
+        memcpy(&word, bytes + i, size - i);
+    return mix(mix(hash, word), size);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -136,11 +143,13 @@ bool wnn_eliminate_common(struct pass_context *context, struct graph *graph)
     struct table table = {wnn_allocate_zero(context->allocator, size * sizeof table.entries[0]), size - 1};
     if (!table.entries)
         return wnn_fail_memory(context->error);
+    bool changed = false;
     for (size_t i = 0; i < graph->operand_count; i++) {
         struct operand *operand = graph->operands[i];
         if (operand->constant)
             operand->link =
                 (struct operand *)(uintptr_t)find(&table, hash_constant(operand), operand, constants_equal);
+        changed |= operand->link != NULL;
     }
     memset(table.entries, 0, size * sizeof table.entries[0]);
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -148,8 +157,11 @@ bool wnn_eliminate_common(struct pass_context *context, struct graph *graph)
         const struct node *same = find(&table, hash_node(node), node, nodes_equal);
         for (unsigned j = 0; same && j < node->out_count; j++)
             node->out[j]->link = same->out[j];
+        changed |= same != NULL;
     }
     wnn_release(context->allocator, table.entries);
+    if (!changed)
+        return true;
     wnn_graph_rewire(graph, NULL);
     return wnn_prune(context, graph);
 }

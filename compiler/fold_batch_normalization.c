@@ -157,16 +157,60 @@ static bool is_half(double value)
     return value == 0 || (fabs(value) >= 0x1p-14 && wnn_round_to_dtype(value, WNNDataType_Float16) == value);
 }
 
-// Writes the weights times their factors, rounded to float32, or to float16 if nothing is lost. False: they
-// would overflow, or a channel would all but vanish. `largest` has room for a number a channel.
+// The bits of the absolute values of floats are in the order of these, with NaN above all.
+static int32_t larger(int32_t most, const char *from)
+{
+    int32_t bits;
+    memcpy(&bits, from, sizeof bits);
+    bits &= INT32_MAX;
+    return bits > most ? bits : most;
+}
+
+// The same of float16, as those of float32.
+static int32_t larger_half(int32_t most, const char *from)
+{
+    uint16_t half;
+    memcpy(&half, from, sizeof half);
+    float value = wnn_half_to_float(half);
+    return larger(most, (const char *)&value);
+}
+
+static bool is_scalable(int32_t largest, double factor)
+{
+    float value;
+    memcpy(&value, &largest, sizeof value);
+    double scaled = fabs(value * factor);
+    return scaled <= (double)FLT_MAX && (scaled == 0 || scaled >= 2 * (double)FLT_MIN);
+}
+
+// Whether weights times their factors neither overflow, nor does a channel all but vanish: weights may become
+// denormal where others of the channel are large beside them. `largest` has room for a number a channel.
+static bool can_scale(const struct operand *weights, const struct channels *channels, const double *factor,
+                      int32_t *largest)
+{
+    const bool half = weights->type.type == WNNDataType_Float16;
+    const char *from = weights->constant->data;
+    size_t size = half ? 2 : 4, left = wnn_shape_elements(&weights->type.shape) / channels->inner;
+    memset(largest, 0, channels->count * sizeof largest[0]);
+    for (; left; left -= channels->count)
+        for (size_t channel = 0; channel < channels->count; channel++) {
+            int32_t most = largest[channel];
+            for (size_t i = 0; i < channels->inner; i++, from += size)
+                most = half ? larger_half(most, from) : larger(most, from);
+            largest[channel] = most;
+            if (left == channels->count && !is_scalable(most, factor[channel]))
+                return false;
+        }
+    return true;
+}
+
+// Writes the weights times their factors, rounded to float32, or to float16: false, if something is lost.
 static bool scale_weights(const struct operand *weights, const struct channels *channels,
-                          const double *factor, double *largest, WNNDataType to, void *result)
+                          const double *factor, WNNDataType to, void *result)
 {
     const bool half = weights->type.type == WNNDataType_Float16, narrow = to == WNNDataType_Float16;
     const char *from = weights->constant->data;
     size_t count = wnn_shape_elements(&weights->type.shape), run = 0, channel = 0;
-    for (size_t i = 0; i < channels->count; i++)
-        largest[i] = -1;
     for (size_t i = 0; i < count; i++) {
         float value;
         uint16_t bits;
@@ -177,7 +221,7 @@ static bool scale_weights(const struct operand *weights, const struct channels *
             memcpy(&value, from + i * sizeof value, sizeof value);
         }
         double scaled = value * factor[channel];
-        if (!(fabs(scaled) <= (double)FLT_MAX) || (narrow && !is_half(scaled)))
+        if (narrow && !is_half(scaled))
             return false;
         if (narrow) {
             bits = wnn_half_from_float((float)scaled);
@@ -186,17 +230,11 @@ static bool scale_weights(const struct operand *weights, const struct channels *
             value = (float)scaled;
             memcpy((char *)result + i * sizeof value, &value, sizeof value);
         }
-        if (scaled != 0 && fabs(scaled) > largest[channel])
-            largest[channel] = fabs(scaled);
         if (++run == channels->inner) {
             run = 0;
             channel = channel + 1 == channels->count ? 0 : channel + 1;
         }
     }
-    // Weights may become denormal where others of the channel are large beside them.
-    for (size_t i = 0; i < channels->count; i++)
-        if (largest[i] >= 0 && largest[i] < 2 * (double)FLT_MIN)
-            return false;
     return true;
 }
 
@@ -217,6 +255,7 @@ static bool make_gemm(struct pass_context *context, struct graph *graph, struct 
     return true;
 }
 
+// A matmul that a gemm can take the place of.
 static bool has_matrices(const struct node *product)
 {
     return product->in[0]->type.shape.rank == 2 && product->in[1]->type.shape.rank == 2;
@@ -261,15 +300,19 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
         (shifts && producer->op == WNN_OP_matmul && (late || !has_matrices(producer))))
         return true;
     if (affine->scales) {
-        struct constant *scaled = wnn_constant_create(context->allocator, wnn_descriptor_bytes(&type));
-        double *largest = wnn_allocate(context->allocator, channels->count * sizeof largest[0]);
-        bool enough = scaled && largest;
-        bool good = enough && scale_weights(weights, channels, affine->factor, largest, to,
-                                            (void *)(uintptr_t)scaled->data);
+        int32_t *largest = wnn_allocate(context->allocator, channels->count * sizeof largest[0]);
+        if (!largest)
+            return wnn_fail_memory(context->error);
+        bool can = can_scale(weights, channels, affine->factor, largest);
         wnn_release(context->allocator, largest);
-        if (!good) {
+        if (!can)
+            return true;
+        struct constant *scaled = wnn_constant_create(context->allocator, wnn_descriptor_bytes(&type));
+        if (!scaled)
+            return wnn_fail_memory(context->error);
+        if (!scale_weights(weights, channels, affine->factor, to, (void *)(uintptr_t)scaled->data)) {
             wnn_constant_unref(scaled);
-            return enough || wnn_fail_memory(context->error);
+            return true;
         }
         producer->in[1] = wnn_graph_add_constant(graph, &type, scaled);
         if (!producer->in[1])
@@ -344,6 +387,9 @@ static bool fold_into(struct pass_context *context, struct graph *graph, struct 
     struct channels channels;
     if (!producer || !may_be_affine(node) || !describe_channels(producer, &channels))
         return true;
+    if (producer->op == WNN_OP_matmul && (late || !has_matrices(producer)) &&
+        (node->op == WNN_OP_add || node->op == WNN_OP_sub)) // which would come to nothing below
+        return true;
     const struct operand *weights = producer->in[1], *bias = bias_of(producer);
     bool copies = weights->uses > 1 && weights->constant->bytes > SMALL_BYTES;
     if (bias && !wnn_rewrite_is_floats(bias))
@@ -390,6 +436,7 @@ bool wnn_fold_batch_normalization(struct pass_context *context, struct graph *gr
 {
     size_t count = graph->node_count;
     bool late = wnn_graph_is_symbolic(graph);
+    bool changed = false;
     wnn_graph_count_uses(graph);
     for (size_t i = 0; i < count; i++) {
         struct node *node = graph->nodes[i];
@@ -402,6 +449,9 @@ bool wnn_fold_batch_normalization(struct pass_context *context, struct graph *gr
                 return false;
             done = node->in_count == 0;
         }
+        changed |= done;
     }
+    if (!changed && graph->node_count == count) // none is spelled out either
+        return true;
     return wnn_rewrite_order(context, graph, count) && wnn_prune(context, graph);
 }

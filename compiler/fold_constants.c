@@ -187,7 +187,7 @@ bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
     unsigned char *drop = wnn_allocate_zero(context->allocator, graph->node_count);
     unsigned char *is_filter = wnn_allocate_zero(context->allocator, graph->operand_count);
     unsigned char *made = wnn_allocate_zero(context->allocator, graph->operand_count);
-    bool done = (drop && is_filter && made) || wnn_fail_memory(context->error);
+    bool done = (drop && is_filter && made) || wnn_fail_memory(context->error), changed = false;
     if (done) {
         mark_filters(graph, is_filter);
         wnn_graph_count_uses(graph);
@@ -200,11 +200,12 @@ bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
         done = wnn_interrupt_check(context->interrupt, context->error);
         drop[i] = done && (find_folded(context, graph->nodes[i], made) ||
                            fold(context, graph, graph->nodes[i], made));
+        changed |= drop[i];
     }
-    if (done)
+    if (changed)
         wnn_graph_rewire(graph, drop);
     wnn_release(context->allocator, made);
     wnn_release(context->allocator, is_filter);
     wnn_release(context->allocator, drop);
-    return done && wnn_prune(context, graph);
+    return done && (!changed || wnn_prune(context, graph));
 }

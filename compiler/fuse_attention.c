@@ -298,6 +298,7 @@ bool wnn_fuse_attention(struct pass_context *context, struct graph *graph)
     if (!context->backend->computes || !context->backend->computes(WNN_OP_attention))
         return true;
     size_t count = graph->node_count;
+    bool changed = false;
     wnn_graph_count_uses(graph);
     // From the end: a transpose of the result comes before the result.
     for (size_t i = count; i-- > 0;) {
@@ -316,9 +317,12 @@ bool wnn_fuse_attention(struct pass_context *context, struct graph *graph)
         wnn_explain(context->explainer, "fuse_attention", "attention", root->out[0], NULL);
         if (!replace(graph, &match, root))
             return wnn_fail_memory(context->error);
+        changed = true;
         if (mixed != root)
             mixed->out[0]->uses = 0; // what was transposed is not computed any more
     }
+    if (!changed)
+        return true;
     if (!wnn_rewrite_order(context, graph, count))
         return false;
     wnn_graph_rewire(graph, NULL);

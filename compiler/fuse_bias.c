@@ -81,6 +81,7 @@ static bool fuse(struct graph *graph, struct node *add, const struct node *produ
 bool wnn_fuse_bias(struct pass_context *context, struct graph *graph)
 {
     size_t count = graph->node_count;
+    bool changed = false;
     wnn_graph_count_uses(graph);
     for (size_t i = 0; i < count; i++) {
         struct node *add = graph->nodes[i];
@@ -92,8 +93,9 @@ bool wnn_fuse_bias(struct pass_context *context, struct graph *graph)
                 continue;
             if (!fuse(graph, add, product, add->in[1 - j], i))
                 return wnn_fail_memory(context->error);
+            changed = true;
             break;
         }
     }
-    return wnn_rewrite_order(context, graph, count) && wnn_prune(context, graph);
+    return !changed || (wnn_rewrite_order(context, graph, count) && wnn_prune(context, graph));
 }

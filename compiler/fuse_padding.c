@@ -44,6 +44,7 @@ static bool is_finite(const struct operand *filter)
 
 bool wnn_fuse_padding(struct pass_context *context, struct graph *graph)
 {
+    bool changed = false;
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *conv = graph->nodes[i], *pad = conv->op == WNN_OP_conv2d ? conv->in[0]->producer : NULL;
         uint32_t added[4];
@@ -61,6 +62,7 @@ bool wnn_fuse_padding(struct pass_context *context, struct graph *graph)
         if (!wnn_rewrite_list(graph, &options->padding, added, 4))
             return wnn_fail_memory(context->error);
         conv->in[0] = pad->in[0];
+        changed = true;
     }
-    return wnn_prune(context, graph);
+    return !changed || wnn_prune(context, graph);
 }

@@ -189,6 +189,8 @@ static bool fuse_all(struct scales *scales)
 bool wnn_fuse_quantized(struct pass_context *context, struct graph *graph)
 {
     size_t count = graph->node_count;
+    if (!wnn_rewrite_has(graph, WNN_OP_dequantizeLinear))
+        return true;
     for (size_t i = 0; i < count; i++)
         if (!use_transposed_weights(context, graph, graph->nodes[i]))
             return false;

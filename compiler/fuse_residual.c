@@ -19,6 +19,7 @@ bool wnn_fuse_residual(struct pass_context *context, struct graph *graph)
 {
     if (!context->backend->can_fuse || context->backend->fuses_chains)
         return true;
+    bool changed = false;
     wnn_graph_count_uses(graph);
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *add = graph->nodes[i];
@@ -34,7 +35,8 @@ bool wnn_fuse_residual(struct pass_context *context, struct graph *graph)
                 return false;
             if (done)
                 wnn_rewrite_take_over(node, add);
+            changed |= done;
         }
     }
-    return wnn_prune(context, graph);
+    return !changed || wnn_prune(context, graph);
 }

@@ -257,6 +257,7 @@ bool wnn_fuse_rotary(struct pass_context *context, struct graph *graph)
     size_t count = graph->node_count;
     if (!context->backend->computes || !context->backend->computes(WNN_OP_rotaryEmbedding))
         return true;
+    bool changed = false;
     wnn_graph_count_uses(graph);
     for (size_t i = 0; i < count; i++) {
         struct node *root = graph->nodes[i];
@@ -271,7 +272,8 @@ bool wnn_fuse_rotary(struct pass_context *context, struct graph *graph)
             continue;
         if (!replace(graph, root, &match))
             return wnn_fail_memory(context->error);
+        changed = true;
         wnn_explain(context->explainer, "fuse_rotary", "rotaryEmbedding", root->out[0], NULL);
     }
-    return wnn_rewrite_order(context, graph, count) && wnn_prune(context, graph);
+    return !changed || (wnn_rewrite_order(context, graph, count) && wnn_prune(context, graph));
 }

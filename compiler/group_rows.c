@@ -87,6 +87,7 @@ static bool group(struct graph *graph, struct node *matmul, const struct rewrite
 bool wnn_group_rows(struct pass_context *context, struct graph *graph)
 {
     size_t count = graph->node_count;
+    bool changed = false;
     for (size_t i = 0; i < count; i++) {
         struct node *node = graph->nodes[i];
         struct rewrite_repeated found;
@@ -102,7 +103,10 @@ bool wnn_group_rows(struct pass_context *context, struct graph *graph)
                         good ? NULL : reason);
         if (good && !group(graph, node, &found))
             return wnn_fail_memory(context->error);
+        changed |= good;
     }
+    if (!changed)
+        return true;
     if (!wnn_rewrite_order(context, graph, count))
         return false;
     wnn_graph_rewire(graph, NULL);

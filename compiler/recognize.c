@@ -118,6 +118,10 @@ static const struct pattern patterns[] = {
     RMS_OF(RMS_WIDE, "cast(x)", "mul(cast(x),cast(x))"),
 };
 
+enum {
+    PATTERNS = sizeof patterns / sizeof patterns[0]
+};
+
 // ---------------------------------------------------------------------------------------------------------------
 // Matching
 // ---------------------------------------------------------------------------------------------------------------
@@ -191,6 +195,14 @@ static bool match_inputs(const char *text, const struct node *node, bool swapped
     return true;
 }
 
+// The operands of a call of that operator; NULL: it is a call of another.
+static const char *operands_of(const char *text, const char *name)
+{
+    for (; *name && *name == *text; name++)
+        text++;
+    return *name || *text != '(' ? NULL : text + 1;
+}
+
 // `again`: below a node that has been counted already, whose operands are not used once more by this.
 static bool match_operand(const char *text, struct operand *operand, bool again, struct match *match)
 {
@@ -203,9 +215,8 @@ static bool match_operand(const char *text, struct operand *operand, bool again,
     if (isdigit((unsigned char)text[0]))
         return is_number(operand, strtod(text, NULL)) || misses(match, text, operand);
     struct node *node = operand->producer;
-    size_t length = strcspn(text, "(");
-    const char *name = node ? wnn_ops[node->op].name : "";
-    if (strlen(name) != length || memcmp(name, text, length) != 0)
+    const char *operands = node ? operands_of(text, wnn_ops[node->op].name) : NULL;
+    if (!operands)
         return misses(match, text, operand);
     unsigned i = 0;
     while (i < match->count && match->node[i] != node)
@@ -218,12 +229,13 @@ static bool match_operand(const char *text, struct operand *operand, bool again,
         match->uses[match->count++] = 0;
     }
     match->uses[i] += !again;
-    text += length + 1;
+    if (!is_commutative(node))
+        return match_inputs(operands, node, false, again || seen, match);
     struct match before = *match;
-    if (match_inputs(text, node, false, again || seen, match))
+    if (match_inputs(operands, node, false, again || seen, match))
         return true;
     *match = before;
-    return is_commutative(node) && match_inputs(text, node, true, again || seen, match);
+    return match_inputs(operands, node, true, again || seen, match);
 }
 
 // Whether the pattern ends in this node, and what it computes on the way is used by nothing else.
@@ -413,8 +425,16 @@ static void explain(const struct pass_context *context, const struct node *root,
 bool wnn_recognize(struct pass_context *context, struct graph *graph)
 {
     bool has[WNN_OP_END] = {false};
+    const struct pattern *possible[PATTERNS];
+    size_t count = 0;
+    bool changed = false;
     for (size_t i = 0; i < graph->node_count; i++)
         has[graph->nodes[i]->op] = true;
+    for (size_t j = 0; j < PATTERNS; j++)
+        if (has[patterns[j].needs] && is_computed(context, patterns[j].op))
+            possible[count++] = &patterns[j];
+    if (count == 0)
+        return true;
     wnn_graph_count_uses(graph);
     // From the end, so that the largest of patterns that hold one another is found first.
     for (size_t i = graph->node_count; i-- > 0;) {
@@ -425,21 +445,23 @@ bool wnn_recognize(struct pass_context *context, struct graph *graph)
             continue;
         const struct pattern *other = NULL; // the first that matches, but for what is not in its text
         bool fits = false;
-        for (size_t j = 0; !fits && j < sizeof patterns / sizeof patterns[0]; j++) {
+        for (size_t j = 0; !fits && j < count; j++) {
+            const struct pattern *pattern = possible[j];
             struct match match;
             unsigned before = nearest.nodes;
-            if (!has[patterns[j].needs] || !is_computed(context, patterns[j].op))
+            if (!operands_of(pattern->text, wnn_ops[root->op].name))
                 continue;
-            if (match_pattern(&patterns[j], root, &match, context->explainer ? &nearest : NULL)) {
-                if (!replace(graph, &patterns[j], &match, root, &fits))
+            if (match_pattern(pattern, root, &match, context->explainer ? &nearest : NULL)) {
+                if (!replace(graph, pattern, &match, root, &fits))
                     return wnn_fail_memory(context->error);
-                other = fits ? NULL : other ? other : &patterns[j];
+                other = fits ? NULL : other ? other : pattern;
+                changed |= fits;
                 if (fits)
-                    wnn_explain(context->explainer, "recognize", wnn_ops[patterns[j].op].name, root->out[0],
+                    wnn_explain(context->explainer, "recognize", wnn_ops[pattern->op].name, root->out[0],
                                 NULL);
             }
             if (nearest.nodes > before)
-                nearest.pattern = &patterns[j];
+                nearest.pattern = pattern;
         }
         if (other)
             wnn_explain(context->explainer, "recognize", wnn_ops[other->op].name, root->out[0],
@@ -447,5 +469,5 @@ bool wnn_recognize(struct pass_context *context, struct graph *graph)
         else if (!fits && nearest.pattern)
             explain(context, root, &nearest);
     }
-    return wnn_prune(context, graph);
+    return !changed || wnn_prune(context, graph);
 }

@@ -4,6 +4,14 @@
 #include <math.h>
 #include <string.h>
 
+bool wnn_rewrite_has(const struct graph *graph, enum op op)
+{
+    size_t i = 0;
+    while (i < graph->node_count && graph->nodes[i]->op != op)
+        i++;
+    return i < graph->node_count;
+}
+
 void *wnn_rewrite_attrs(struct graph *graph, enum op op)
 {
     return wnn_op_copy_attrs(&graph->arena, op, wnn_ops[op].defaults);

@@ -7,6 +7,9 @@
 
 #include "compiler/passes.h"
 
+// Whether there is a node of the operator.
+bool wnn_rewrite_has(const struct graph *graph, enum op op);
+
 // The attributes of an operator when no option is given, to be changed; NULL when memory runs out.
 void *wnn_rewrite_attrs(struct graph *graph, enum op op);
 

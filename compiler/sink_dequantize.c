@@ -172,7 +172,7 @@ static bool reshape_constants(struct pass_context *context, struct graph *graph,
 bool wnn_sink_dequantize(struct pass_context *context, struct graph *graph)
 {
     bool all = context->keep_quantized;
-    if (!all && !context->backend->quantized_weights)
+    if ((!all && !context->backend->quantized_weights) || !wnn_rewrite_has(graph, WNN_OP_dequantizeLinear))
         return true;
     size_t count = graph->node_count;
     for (size_t i = 0; i < count; i++) {

@@ -249,17 +249,29 @@ static bool is_misaligned(const struct operand *operand)
     return bytes > 1 && (uintptr_t)operand->constant->data % bytes != 0;
 }
 
-// Kernels read typed elements, so that external bytes at odd addresses are copied once.
-static bool align_constant(const struct cpu *cpu, struct executable *executable,
-                           const struct operand *operand, struct error *error)
+// Kernels read typed elements, so that external bytes at odd addresses are copied: once for all plans that
+// share weights.
+static bool align_constant(const struct cpu *cpu, struct executable *executable, const struct node *node,
+                           unsigned input, struct error *error)
 {
-    if (!operand->constant || executable->aligned[operand->index] || !is_misaligned(operand))
+    static const char maker = 0;
+    const struct operand *operand = node->in[input];
+    if (!operand || !operand->constant || executable->aligned[operand->index] || !is_misaligned(operand))
         return true;
-    struct constant *copy = wnn_constant_create(cpu->allocator, operand->constant->bytes);
-    if (!copy)
+    struct derived *derived = executable->derived;
+    const struct derived_key key = {
+        .node = node, .maker = &maker, .variant = input, .bytes = operand->constant->bytes};
+    bool shared = derived && wnn_derived_knows(derived, node);
+    struct constant *copy = shared ? wnn_derived_constant(derived, &key) : NULL;
+    executable->aligned[operand->index] = copy ? wnn_constant_ref(copy) : NULL;
+    if (copy)
+        return true;
+    if (!(copy = wnn_constant_create(cpu->allocator, operand->constant->bytes)))
         return wnn_fail_memory(error);
     memcpy((void *)(uintptr_t)copy->data, operand->constant->data, copy->bytes);
     executable->aligned[operand->index] = copy;
+    if (shared)
+        wnn_derived_add_constant(derived, &key, copy);
     return true;
 }
 
@@ -424,7 +436,7 @@ static bool lower_node(const struct cpu *cpu, const struct parallel *parallel, s
         return wnn_fail_memory(error);
     for (unsigned i = 0; i < wnn_operand_count(node); i++) {
         step->in[i] = describe_tensor(node->in[i]);
-        if (node->in[i] && !align_constant(cpu, executable, node->in[i], error))
+        if (!align_constant(cpu, executable, node, i, error))
             return false;
     }
     for (unsigned i = 0; i < node->out_count; i++)

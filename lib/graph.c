@@ -103,8 +103,22 @@ static struct operand *follow(struct operand *operand)
     return operand;
 }
 
+// Whether nothing has been dropped, replaced or moved.
+static bool is_wired(const struct graph *graph, const unsigned char *drop)
+{
+    for (size_t i = 0; i < graph->node_count; i++)
+        if ((drop && drop[i]) || graph->nodes[i]->index != i)
+            return false;
+    for (size_t i = 0; i < graph->operand_count; i++)
+        if (graph->operands[i]->link)
+            return false;
+    return true;
+}
+
 void wnn_graph_rewire(struct graph *graph, const unsigned char *drop)
 {
+    if (is_wired(graph, drop))
+        return;
     // A chain of links is followed once: what it passes is made to point at its end.
     for (size_t i = 0; i < graph->operand_count; i++) {
         struct operand *end = follow(graph->operands[i]);

@@ -108,6 +108,13 @@ struct port_list {
     size_t count;
 };
 
+enum form {
+    FORM_ORDINARY,
+    FORM_WAITS, // a specialization, for its executable
+    FORM_READY,
+    FORM_FAILED
+};
+
 struct graph_info {
     WNNGraphInfo info;
     struct node_record {
@@ -132,14 +139,8 @@ struct WNNGraphImpl {
     struct late *late;      // of a graph with sizes that are not known, which has no executable; or NULL
     WNNGraph parent;        // of a specialization: whose it is, for comparison only; or NULL
     bool savable;           // its plan has all that its nodes were packed of
-    // Of a specialization, under the queue's lock.
-    enum {
-        FORM_ORDINARY,
-        FORM_WAITS, // for its executable
-        FORM_READY,
-        FORM_FAILED
-    } form;
-    struct error fault; // why it has failed
+    atomic_int form;        // enum form, changed under the queue's lock
+    struct error fault;     // why it has failed
     // Changed by the worker, under the queue's lock; both NULL when the executable has been released.
     void *executable;
     struct plan *plan;

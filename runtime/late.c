@@ -6,11 +6,13 @@
 #include "runtime/compile.h"
 #include "runtime/context.h"
 #include "runtime/request.h"
+#include "runtime/spin.h"
 #include "runtime/submit.h"
 
 #include <string.h>
 
 #define LOOK_NANOSECONDS 1000000u // how often who waits looks whether it is to stop
+#define SPIN_NANOSECONDS 400000u  // before it sleeps
 
 struct specialization {
     struct specialization *next;
@@ -133,8 +135,8 @@ static struct specialization *take_surplus(const WNNLimits *limits, struct late 
     return surplus;
 }
 
-// Counts the bytes of what has been compiled.
-static void weigh(WNNGraph graph, WNNGraph specialization)
+// Counts the bytes of what has been compiled, and takes off what is too much then.
+static struct specialization *weigh(WNNGraph graph, WNNGraph specialization)
 {
     struct queue *queue = &graph->context->queue;
     const WNNGraphInfo *info = &specialization->info.info;
@@ -144,7 +146,7 @@ static void weigh(WNNGraph graph, WNNGraph specialization)
             item->bytes = info->weightBytes + info->executionBytes;
     struct specialization *surplus = take_surplus(&graph->context->limits, graph->late);
     pthread_mutex_unlock(&queue->lock);
-    free_list(&graph->context->allocator, surplus);
+    return surplus;
 }
 
 // What failed is tried again when its sizes come again.
@@ -180,8 +182,9 @@ static bool run_specialize(WNNContext context, struct request *base, struct erro
     if (wnn_graph_compile(context, &job, graph, &fault)) {
         graph->info.info.recordedOperators = request->from->info.info.recordedOperators;
         wnn_graph_publish(graph);
-        weigh(request->from, graph);
+        struct specialization *surplus = weigh(request->from, graph);
         tell(graph, NULL);
+        free_list(&context->allocator, surplus); // nobody waits for that
         return true;
     }
     wnn_fail(&fault, WNNStatus_OperationError, "the backend %s cannot build the graph",
@@ -212,6 +215,10 @@ bool wnn_late_wait(WNNGraph graph, const struct interrupt *interrupt, struct err
 {
     struct queue *queue = &graph->context->queue;
     bool good = true;
+    // It usually takes less time than to sleep and be woken, twice.
+    struct spin spin = {.length = SPIN_NANOSECONDS};
+    while (atomic_load(&graph->form) == FORM_WAITS && wnn_spin(&spin)) {
+    }
     pthread_mutex_lock(&queue->lock);
     while (graph->form == FORM_WAITS && good) {
         struct timespec deadline;
@@ -268,7 +275,7 @@ static struct specialize_request *prepare(WNNGraph graph, const uint32_t *sizes,
                       ? wnn_graph_create(context, &request->graph, error)
                       : NULL;
     if (request->to) {
-        request->to->form = FORM_WAITS;
+        atomic_init(&request->to->form, FORM_WAITS);
         request->to->parent = graph;
         wnn_graph_ref(graph);
         request->from = graph;
@@ -306,8 +313,9 @@ static WNNGraph add(WNNGraph graph, const uint32_t *sizes, struct error *error)
     atomic_store(&made->watched, graph->profiling);
     struct specialization *surplus = take_surplus(&context->limits, late);
     pthread_mutex_unlock(&queue->lock);
+    bool submitted = wnn_submit_silently(context, &request->request, error);
     free_list(&context->allocator, surplus);
-    if (wnn_submit_silently(context, &request->request, error))
+    if (submitted)
         return made;
     forget(graph, made);
     wnn_graph_unref(made);

@@ -7,6 +7,8 @@
 
 #include "runtime/late.h"
 
+#include <math.h>
+
 #define MAX_DIMENSIONS 4
 #define MAX_FLOATS     4096
 
@@ -14,14 +16,20 @@ static WNNContext context;
 static WNNGraphBuilder builder;
 static char message[1024];
 
-static void begin(uint32_t most)
+static void begin_with(uint32_t most, uint64_t bytes)
 {
     WNNLimits limits = WNN_LIMITS_INIT;
     limits.maxSpecializations = most;
+    limits.maxSpecializationBytes = bytes;
     WNNContextDescriptor descriptor = describe_context(NULL, NULL);
     descriptor.limits = &limits;
     REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
     REQUIRE_EQUAL_INT(wnnContextCreateGraphBuilder(context, &builder), WNNStatus_Success);
+}
+
+static void begin(uint32_t most)
+{
+    begin_with(most, 0);
 }
 
 static void end(void)
@@ -443,6 +451,89 @@ static void test_few_stay(void)
     end();
 }
 
+// Sizes that only inference knows, here of a convolution with a filter of any size, which as far as the names
+// tell are below 0: in shapes, and in what attributes say.
+static void test_differences(void)
+{
+    const float *data[] = {numbers(), numbers() + 1};
+    float result[64];
+    begin(0);
+    WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
+    options.strides = SHAPE(2, 1);
+    WNNOperand y = wnnGraphBuilderConv2d(builder, INPUT("a", "1", "1", "n", "9"),
+                                         INPUT("b", "1", "1", "m", "1"), &options);
+    uint32_t times =
+        wnnGraphBuilderComputeSize(builder, WNNSizeOperator_Add, wnnOperandGetShape(y).data[2], 1);
+    WNNOperand ones = wnnGraphBuilderTile(builder, constant(1, 1), SHAPE(2, times), NULL);
+    WNNGraph graph =
+        build(wnnGraphBuilderMul(builder, ones, wnnGraphBuilderReduceSum(builder, y, NULL), NULL));
+    static const uint32_t sizes[][2] = {{7, 3}, {12, 2}, {5, 5}};
+    for (size_t i = 0; i < 3; i++) {
+        uint32_t n = sizes[i][0], m = sizes[i][1], steps = (n - m) / 2 + 1;
+        WNNUint32List shapes[] = {SHAPE(1, 1, n, 9), SHAPE(1, 1, m, 1)};
+        float sum = 0;
+        for (uint32_t k = 0; k < steps * 9 * m; k++)
+            sum += data[0][(k / 9 / m * 2 + k / 9 % m) * 9 + k % 9] * data[1][k / 9 % m];
+        REQUIRE_EQUAL_INT(compute(graph, 2, shapes, data, result), 2 * (steps + 1));
+        REQUIRE(fabsf(result[0] + 3 * sum) < 1e-3f);
+    }
+    wnnGraphRelease(graph);
+    end();
+}
+
+static void add_bytes(WNNGraph specialization, void *bytes)
+{
+    const WNNGraphInfo *info = &specialization->info.info;
+    *(uint64_t *)bytes += info->weightBytes + info->executionBytes;
+}
+
+// As many stay as have so many bytes in all, and the last one in any case.
+static void test_few_bytes(void)
+{
+    const uint64_t most = 8192;
+    unsigned largest = 0;
+    begin_with(0, most);
+    WNNGraph graph = build(wnnGraphBuilderTanh(builder, product(), NULL));
+    const float *data = numbers();
+    float result[MAX_FLOATS];
+    for (uint32_t rows = 1; rows <= 400; rows += rows < 20 ? 1 : 40) {
+        uint64_t bytes = 0;
+        REQUIRE(compute(graph, 1, &SHAPE(rows, 4), &data, result) > 0);
+        unsigned count = count_specializations(graph);
+        pthread_mutex_lock(&context->queue.lock);
+        wnn_late_for_each(graph, add_bytes, &bytes);
+        pthread_mutex_unlock(&context->queue.lock);
+        REQUIRE(count == 1 || (count > 1 && bytes <= most));
+        largest = count > largest ? count : largest;
+    }
+    REQUIRE(largest > 2);
+    REQUIRE_EQUAL_INT(count_specializations(graph), 1);
+    wnnGraphRelease(graph);
+    end();
+}
+
+// Bytes that were lent at an odd address are copied once for all sizes.
+static void test_aligned_once(void)
+{
+    static char bytes[40 * 48 * sizeof(float) + 1];
+    static const float one = 1;
+    float result[16 * 48];
+    for (size_t i = 0; i < 40 * 48; i++)
+        memcpy(bytes + 1 + i * sizeof one, &one, sizeof one);
+    begin(8);
+    WNNOperandDescriptor descriptor = {NULL, WNNDataType_Float32, SHAPE(40, 48)};
+    WNNExternalBytes external = {.data = bytes + 1, .byteLength = sizeof bytes - 1};
+    WNNOperand weights = wnnGraphBuilderExternalConstant(builder, &descriptor, &external);
+    WNNGraph graph = build(wnnGraphBuilderMatmul(builder, INPUT("a", "n", "m"), weights, NULL));
+    const float *data = numbers();
+    for (uint32_t rows = 1; rows < 5; rows++) {
+        REQUIRE_EQUAL_INT(compute(graph, 1, &SHAPE(rows, 40), &data, result), rows * 48);
+        REQUIRE_EQUAL_INT(wnn_late_derived(graph).constant_bytes, sizeof bytes - 1);
+    }
+    wnnGraphRelease(graph);
+    end();
+}
+
 // dispatch() finds the sizes in its tensors.
 static void test_tensors(void)
 {
@@ -722,6 +813,9 @@ int main(int argc, char **argv)
     CASE(test_unnamed());
     CASE(test_images());
     CASE(test_few_stay());
+    CASE(test_differences());
+    CASE(test_few_bytes());
+    CASE(test_aligned_once());
     CASE(test_packed_once());
     CASE(test_empty_constants());
     CASE(test_tensors());
