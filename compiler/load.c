@@ -221,13 +221,9 @@ static bool read_blobs(struct reader *reader, const struct stored_head *head, ui
 
 static bool check_data(const struct load *load, const struct stored_head *head, struct error *error)
 {
-    struct checksum checksum;
-    if (load->skip_data_check)
-        return true;
-    wnn_checksum_begin(&checksum);
-    wnn_checksum_add(&checksum, (const char *)load->source->data + head->data_at,
-                     load->source->bytes - (size_t)head->data_at);
-    return wnn_checksum_end(&checksum) == head->checksum ||
+    return load->skip_data_check ||
+           wnn_checksum(load->parallel, (const char *)load->source->data + head->data_at,
+                        load->source->bytes - (size_t)head->data_at) == head->checksum ||
            fail(error, WNNStatus_TypeError, "it is damaged: its data have another checksum than it says");
 }
 

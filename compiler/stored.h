@@ -12,7 +12,7 @@
 #define STORED_MAGIC "WNNBUILT"
 
 enum {
-    STORED_VERSION = 1,
+    STORED_VERSION = 2,
     STORED_STRICT = 1, // a flag: of strictNumerics
     STORED_HEADER_BYTES = 96,
     STORED_CHECKSUM_AT = 40,
@@ -69,6 +69,7 @@ struct load {
     void *state;
     const WNNLimits *limits;
     struct constant *source; // the bytes
+    const struct parallel *parallel;
     bool strict;
     bool skip_data_check;
 };

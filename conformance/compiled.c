@@ -85,15 +85,12 @@ void wnn_seal_compiled(unsigned char *data, size_t size)
 {
     if (size < STORED_HEADER_BYTES)
         return;
-    struct checksum checksum;
     struct sha256 hash;
     wnn_store_u64(data + 16, size);
     uint64_t head = load_u64(data + 24);
     if (head > size)
         return;
-    wnn_checksum_begin(&checksum);
-    wnn_checksum_add(&checksum, data + head, size - (size_t)head);
-    wnn_store_u64(data + STORED_CHECKSUM_AT, wnn_checksum_end(&checksum));
+    wnn_store_u64(data + STORED_CHECKSUM_AT, wnn_checksum(&wnn_serial, data + head, size - (size_t)head));
     memset(data + STORED_DIGEST_AT, 0, WNN_SHA256_BYTES);
     wnn_sha256_begin(&hash);
     wnn_sha256_add(&hash, data, (size_t)head);

@@ -8,7 +8,9 @@
 #include <string.h>
 
 enum {
-    LANES = WNN_CHECKSUM_LINE / 8
+    LANES = WNN_CHECKSUM_LINE / 8,
+    CHUNK_LINES = WNN_CHECKSUM_CHUNK / WNN_CHECKSUM_LINE,
+    TOGETHER = 256 // chunks that threads have part in
 };
 
 #define FACTOR UINT64_C(0x9E3779B97F4A7C15) // odd
@@ -27,11 +29,25 @@ static inline uint64_t mix(uint64_t lane, uint64_t word)
     return lane ^ lane >> 32;
 }
 
-void wnn_checksum_begin(struct checksum *checksum)
+static void begin_chunk(struct checksum *checksum)
 {
-    *checksum = (struct checksum){{0}, 0};
     for (unsigned i = 0; i < LANES; i++)
         checksum->lanes[i] = i + 1;
+    checksum->lines = 0;
+}
+
+static uint64_t end_chunk(const struct checksum *checksum)
+{
+    uint64_t sum = mix(0, checksum->lines);
+    for (unsigned i = 0; i < LANES; i++)
+        sum = mix(sum, checksum->lanes[i]);
+    return sum;
+}
+
+void wnn_checksum_begin(struct checksum *checksum)
+{
+    checksum->sum = 0;
+    begin_chunk(checksum);
 }
 
 static void add_lines(struct checksum *checksum, const unsigned char *bytes, size_t count)
@@ -45,21 +61,75 @@ static void add_lines(struct checksum *checksum, const unsigned char *bytes, siz
     checksum->lines += count;
 }
 
+static void add_to_chunk(struct checksum *checksum, const unsigned char *bytes, size_t lines)
+{
+    add_lines(checksum, bytes, lines);
+    if (checksum->lines < CHUNK_LINES)
+        return;
+    checksum->sum = mix(checksum->sum, end_chunk(checksum));
+    begin_chunk(checksum);
+}
+
 void wnn_checksum_add(struct checksum *checksum, const void *data, size_t bytes)
 {
+    const unsigned char *from = data;
     unsigned char last[WNN_CHECKSUM_LINE] = {0};
     size_t count = bytes / WNN_CHECKSUM_LINE, rest = bytes % WNN_CHECKSUM_LINE;
-    add_lines(checksum, data, count);
+    for (size_t some; count; count -= some, from += some * WNN_CHECKSUM_LINE) {
+        size_t room = CHUNK_LINES - (size_t)checksum->lines;
+        some = count < room ? count : room;
+        add_to_chunk(checksum, from, some);
+    }
     if (rest == 0)
         return;
-    memcpy(last, (const unsigned char *)data + count * WNN_CHECKSUM_LINE, rest);
-    add_lines(checksum, last, 1);
+    memcpy(last, from, rest);
+    add_to_chunk(checksum, last, 1);
 }
 
 uint64_t wnn_checksum_end(const struct checksum *checksum)
 {
-    uint64_t sum = mix(0, checksum->lines);
-    for (unsigned i = 0; i < LANES; i++)
-        sum = mix(sum, checksum->lanes[i]);
+    return checksum->lines ? mix(checksum->sum, end_chunk(checksum)) : checksum->sum;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// On several threads
+// ---------------------------------------------------------------------------------------------------------------
+
+struct chunks {
+    const unsigned char *data;
+    size_t bytes;
+    uint64_t *sums;
+};
+
+static void add_chunks(void *argument, size_t begin, size_t end)
+{
+    const struct chunks *chunks = argument;
+    for (size_t i = begin; i < end; i++) {
+        size_t at = i * WNN_CHECKSUM_CHUNK, left = chunks->bytes - at;
+        size_t bytes = left < WNN_CHECKSUM_CHUNK ? left : WNN_CHECKSUM_CHUNK,
+               rest = bytes % WNN_CHECKSUM_LINE;
+        unsigned char last[WNN_CHECKSUM_LINE] = {0};
+        struct checksum one;
+        begin_chunk(&one);
+        add_lines(&one, chunks->data + at, bytes / WNN_CHECKSUM_LINE);
+        memcpy(last, chunks->data + at + (bytes - rest), rest);
+        if (rest)
+            add_lines(&one, last, 1);
+        chunks->sums[i] = end_chunk(&one);
+    }
+}
+
+uint64_t wnn_checksum(const struct parallel *parallel, const void *data, size_t bytes)
+{
+    uint64_t sums[TOGETHER], sum = 0;
+    for (size_t at = 0, some; at < bytes; at += some) {
+        some = bytes - at < TOGETHER * WNN_CHECKSUM_CHUNK ? bytes - at : TOGETHER * WNN_CHECKSUM_CHUNK;
+        size_t count = (some + WNN_CHECKSUM_CHUNK - 1) / WNN_CHECKSUM_CHUNK;
+        struct chunks chunks = {(const unsigned char *)data + at, some, sums};
+        memset(sums, 0, sizeof sums); // what an interrupt leaves out
+        wnn_parallel_for(parallel, count, 1, add_chunks, &chunks);
+        for (size_t i = 0; i < count; i++)
+            sum = mix(sum, sums[i]);
+    }
     return sum;
 }

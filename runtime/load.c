@@ -39,6 +39,7 @@ static bool read_graph(WNNContext context, struct load_request *request, struct 
                               .state = context->state,
                               .limits = &context->limits,
                               .source = request->source,
+                              .parallel = &context->parallel,
                               .strict = context->strict_numerics,
                               .skip_data_check = request->skip_data_check};
     return authenticate(request, error) && wnn_load_graph(&load, &request->graph, error);

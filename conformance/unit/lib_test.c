@@ -5,6 +5,7 @@
 #include "conformance/unit/float_bits.h"
 #include "conformance/unit/require.h"
 #include "lib/arena.h"
+#include "lib/checksum.h"
 #include "lib/graph.h"
 #include "lib/half.h"
 #include "lib/parallel.h"
@@ -627,6 +628,41 @@ static void test_digests(void)
     require_digest("a", 1000000, 777, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+// In pieces of whole lines or in one, on any threads, with a last line of any length; a changed bit is seen.
+static void test_checksum(void)
+{
+    static unsigned char data[2 * WNN_CHECKSUM_CHUNK + 3 * WNN_CHECKSUM_LINE + 5];
+    const struct parallel parallel = {.run = run_backwards, .threads = 3};
+    const size_t sizes[] = {0,
+                            1,
+                            WNN_CHECKSUM_LINE,
+                            WNN_CHECKSUM_CHUNK - 1,
+                            WNN_CHECKSUM_CHUNK,
+                            WNN_CHECKSUM_CHUNK + 1,
+                            2 * WNN_CHECKSUM_CHUNK,
+                            sizeof data};
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)(i * 2654435761u >> 13);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        uint64_t whole = wnn_checksum(&wnn_serial, data, sizes[s]);
+        REQUIRE(wnn_checksum(&parallel, data, sizes[s]) == whole);
+        struct checksum checksum;
+        wnn_checksum_begin(&checksum);
+        for (size_t at = 0, some; at < sizes[s]; at += some) {
+            some = WNN_CHECKSUM_LINE * (1 + at / 97 % 9001);
+            some = some < sizes[s] - at ? some : sizes[s] - at;
+            wnn_checksum_add(&checksum, data + at, some);
+        }
+        REQUIRE(wnn_checksum_end(&checksum) == whole);
+        for (size_t at = 0; at < sizes[s]; at += 1 + sizes[s] / 7) {
+            data[at] ^= 4;
+            REQUIRE(wnn_checksum(&parallel, data, sizes[s]) != whole);
+            data[at] ^= 4;
+        }
+        REQUIRE(s == 0 || wnn_checksum(&wnn_serial, data, sizes[s] - 1) != whole || data[sizes[s] - 1] == 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
@@ -642,5 +678,6 @@ int main(int argc, char **argv)
     CASE(test_constant());
     CASE(test_parallel());
     CASE(test_digests());
+    CASE(test_checksum());
     return cases_end();
 }

@@ -27,7 +27,7 @@
 // A compiled graph is a head and data, and ends there:
 //
 //   byte  0   8 bytes  57 4E 4E 42 55 49 4C 54, "WNNBUILT"
-//         8   u32      version, 1
+//         8   u32      version, 2
 //        12   u32      1: the graph is of a context with strictNumerics; 0: without
 //        16   u64      bytes in all
 //        24   u64      bytes of the head, a multiple of 64
@@ -63,8 +63,9 @@
 // Data are the blobs, each followed by 64 bytes or more of zeros, up to a multiple of 64 from the beginning.
 //
 // The checksum takes data as lines of 8 words of 64 bits, each of which goes to a lane of its own. A lane begins as 1 to 8;
-// mix(lane, word) is p ^ p >> 32 where p = (lane ^ word) * 0x9E3779B97F4A7C15, and the next value of the lane. In the end
-// the number of lines and the lanes, in this order, are words of one more lane that begins as 0: that is it.
+// mix(lane, word) is p ^ p >> 32 where p = (lane ^ word) * 0x9E3779B97F4A7C15, and the next value of the lane. Of each MiB
+// from the beginning of the data, and of what is left behind the last, the number of lines and the lanes, in this order,
+// are words of one more lane that begins as 0: its sum. The sums are words of a lane that begins as 0: that is it.
 
 #ifndef WEBNN_COMPILED_H_
 #define WEBNN_COMPILED_H_
