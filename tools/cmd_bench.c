@@ -557,6 +557,7 @@ static int run(int argc, char **argv)
         else if (!take_option(&options, option, optarg))
             code = command_usage(&command_bench);
     }
+    options.session.load.several = argc - optind > 1;
     if (code < 0 && options.trace && argc - optind != 1)
         code = command_wrong(&command_bench, "--trace is for one graph");
     if (code < 0 && options.replaced_count && options.settings.in_flight > 1 && !options.settings.tensors)

@@ -626,6 +626,7 @@ static int compare_words(struct compare_options *options, int count, char **word
     options->session.load.values_at_hand = &at_hand;
     struct work work = {.options = options, .reference = count == 2 ? words[1] : NULL};
     work.expects = options->expect_count > 0 || (count == 2 && is_expected(words[1]));
+    options->session.load.several = !same_graph && !work.expects;
     work.with = other_options(options, same_graph);
     work.side = (struct side){.graph = words[0], .options = &options->session, .skip = options->skip};
     if (!work.expects)

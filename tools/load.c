@@ -100,7 +100,7 @@ static WNNDataType find_input_type(WNNModel from, WNNStringView name)
 }
 
 // The numbers after the name, as elements of the input, which may have been given a shape already.
-static bool add_value(WNNModel from, const char *argument, WNNModelRecordOptions *say,
+static bool add_value(WNNModel from, const char *argument, bool several, WNNModelRecordOptions *say,
                       WNNModelInputValue *inputs, struct arena *arena, struct error *error)
 {
     const char *equals = strrchr(argument, '='), *at = equals + 1;
@@ -110,7 +110,8 @@ static bool add_value(WNNModel from, const char *argument, WNNModelRecordOptions
     for (const char *c = at; *c; c++)
         count += *c == ',';
     if (type == WNNDataType_Undefined)
-        return wnn_fail(error, WNNStatus_TypeError, "the model has no input %s", SHOWN(wnn_string(name)));
+        return several ||
+               wnn_fail(error, WNNStatus_TypeError, "the model has no input %s", SHOWN(wnn_string(name)));
     unsigned char *data = must(wnn_arena_allocate(arena, wnn_dtype_bytes(type, count)));
     for (size_t i = 0; i < count; i++) {
         char *end;
@@ -166,10 +167,28 @@ static bool is_open(const WNNModelValue *input)
     return input->hasShape && open && input->rank <= WNN_MAX_RANK;
 }
 
-// Inputs whose sizes are open have those of the values that they get. `inputs` has room for all of the model.
-static void add_shapes_at_hand(WNNModel from, const struct load_options *options, WNNModelRecordOptions *say,
-                               WNNModelInputValue *inputs, struct arena *arena)
+// An array that no sizes make the input's.
+static bool fail_rank(const WNNModelValue *input, const struct shape *shape, struct error *error)
 {
+    char wanted[256];
+    struct text text = TEXT(wanted);
+    for (size_t i = 0; i < input->rank; i++) {
+        const WNNModelDimension *dimension = &input->dimensions[i];
+        wnn_text_add(&text, i ? ", " : "");
+        if (dimension->size || dimension->name.length == 0)
+            wnn_text_add(&text, dimension->size ? "%u" : "?", (unsigned)dimension->size);
+        else
+            wnn_text_add(&text, "%s", SHOWN(wnn_string(dimension->name)));
+    }
+    return wnn_fail(error, WNNStatus_TypeError, "an array of shape %s; the input %s has shape [%s]",
+                    SHAPE_TEXT(shape), SHOWN(wnn_string(input->name)), wanted);
+}
+
+// Inputs whose sizes are open have those of the values that they get. `inputs` has room for all of the model.
+static bool add_shapes_at_hand(WNNModel from, const struct load_options *options, WNNModelRecordOptions *say,
+                               WNNModelInputValue *inputs, struct arena *arena, struct error *error)
+{
+    bool fit = true;
     size_t count;
     const WNNModelValue *list = wnnModelGetInputs(from, &count);
     struct string *names = must_allocate((count + 1) * sizeof *names);
@@ -177,11 +196,15 @@ static void add_shapes_at_hand(WNNModel from, const struct load_options *options
     for (size_t i = 0; i < count; i++)
         names[i] = wnn_string(list[i].name);
     options->find_shapes(options->values_at_hand, count, names, shapes);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && fit; i++) {
         // One dimension more in front: several values, one after the other.
         size_t rank = list[i].rank, skip = shapes[i].rank == rank + 1;
-        if (!is_open(&list[i]) || shapes[i].rank != rank + skip || find_input(say, list[i].name))
+        if (!is_open(&list[i]) || shapes[i].rank == 0 || find_input(say, list[i].name))
             continue;
+        if (shapes[i].rank != rank + skip) {
+            fit = fail_rank(&list[i], &shapes[i], error);
+            continue;
+        }
         uint32_t *sizes = must(wnn_arena_allocate(arena, (rank + 1) * sizeof *sizes));
         bool good = true;
         for (size_t d = 0; d < rank; d++) {
@@ -197,6 +220,7 @@ static void add_shapes_at_hand(WNNModel from, const struct load_options *options
     }
     free(names);
     free(shapes);
+    return fit;
 }
 
 // One error as it is. The lines of several are kept beside it, since an error holds a few of them.
@@ -211,9 +235,57 @@ static bool fail_to_record(struct model *model, WNNStatus status, const char *me
     return wnn_fail(error, status, "%zu reasons why it cannot be recorded", faults);
 }
 
+static bool has_input(const WNNModelValue *inputs, size_t count, WNNStringView name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (wnn_string_equal(wnn_string(inputs[i].name), wnn_string(name)))
+            return true;
+    return false;
+}
+
+static bool has_dimension(const WNNModelValue *inputs, size_t count, WNNStringView name)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t d = 0; d < inputs[i].rank; d++)
+            if (wnn_string_equal(wnn_string(inputs[i].dimensions[d].name), wnn_string(name)))
+                return true;
+    return false;
+}
+
+// Whether the model has what is said something of, and nothing is said twice.
+static bool check_names(WNNModel from, const struct load_options *options, struct error *error)
+{
+    size_t count;
+    const WNNModelValue *inputs = wnnModelGetInputs(from, &count);
+    for (size_t i = 0; i < options->dimension_count; i++) {
+        WNNStringView name = options->dimensions[i].name;
+        if (!options->several && !has_dimension(inputs, count, name))
+            return wnn_fail(error, WNNStatus_TypeError, "--dim=%s: no input has a dimension of that name",
+                            SHOWN(wnn_string(name)));
+        for (size_t k = 0; k < i; k++)
+            if (wnn_string_equal(wnn_string(options->dimensions[k].name), wnn_string(name)) &&
+                options->dimensions[k].value != options->dimensions[i].value)
+                return wnn_fail(error, WNNStatus_TypeError, "--dim=%s is given twice",
+                                SHOWN(wnn_string(name)));
+    }
+    for (size_t i = 0; i < options->input_count; i++) {
+        WNNStringView name = options->inputs[i].name;
+        if (!options->several && !has_input(inputs, count, name))
+            return wnn_fail(error, WNNStatus_TypeError, "--shape=%s: the model has no input of that name",
+                            SHOWN(wnn_string(name)));
+        for (size_t k = 0; k < i; k++)
+            if (wnn_string_equal(wnn_string(options->inputs[k].name), wnn_string(name)))
+                return wnn_fail(error, WNNStatus_TypeError, "--shape=%s is given twice",
+                                SHOWN(wnn_string(name)));
+    }
+    return true;
+}
+
 static bool record(struct model *model, WNNModel from, const struct load_options *options,
                    struct error *error)
 {
+    if (options && !check_names(from, options, error))
+        return false;
     size_t count;
     wnnModelGetOutputs(from, &count);
     WNNNamedOperand *outputs = must_allocate(count * sizeof *outputs);
@@ -232,13 +304,17 @@ static bool record(struct model *model, WNNModel from, const struct load_options
         say.narrow = options->narrow;
     }
     for (size_t i = 0; options && i < options->value_count; i++)
-        if (!add_value(from, options->values[i], &say, inputs, &model->arena, error)) {
+        if (!add_value(from, options->values[i], options->several, &say, inputs, &model->arena, error)) {
             free(outputs);
             free(inputs);
             return false;
         }
-    if (options && options->find_shapes)
-        add_shapes_at_hand(from, options, &say, inputs, &model->arena);
+    if (options && options->find_shapes &&
+        !add_shapes_at_hand(from, options, &say, inputs, &model->arena, error)) {
+        free(outputs);
+        free(inputs);
+        return false;
+    }
     char *message = must_allocate(MAX_FAULTS);
     WNNStatus status =
         wnnModelRecord(from, model->builder, &say, count, outputs, &count, MAX_FAULTS, message);

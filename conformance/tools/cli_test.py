@@ -1895,19 +1895,27 @@ def test_shapes_of_inputs(folder):
     compared(0, two, folder("set"))
     os.remove(folder("set/output_0.pb"))
     bad(1, ["an array of shape [2, 3]", "has shape [4, 3]"], "run", "--dim=rows=4", two, x, v)
-    bad(1, 'dimension 0 of input "v"', "run", two, x)
+    bad(1, 'dimensions 0, 1 "columns" of input "v" have no values', "run", two, x)
     write_npy(v, "<f4", (3,), (1, 2, 3))
-    bad(1, 'dimension 0 of input "v"', "run", two, x, v)
+    bad(1, "an array of shape [3]; the input v has shape [?, columns]", "run", two, x, v)
     write_npy(v, "<f4", (1, 4), (1, 2, 3, 4))
     bad(1, "model.onnx: ", "run", two, x, v)
+    # What the model has not, and what is said twice.
+    bad(1, "--dim=row: no input has a dimension of that name", "run", "--dim=row=2", "--random", two)
+    bad(1, "--shape=z: the model has no input of that name", "run", "--shape=z=2x3", "--random", two)
+    bad(1, "--dim=rows is given twice", "run", "--dim=rows=2", "--dim=rows=3", "--random", two)
+    bad(1, "--shape=x is given twice", "run", "--shape=x=2x3", "--shape=x=2x3", "--random", two)
+    bad(1, "the model has no input z", "run", "--value=z=1", "--random", two)
+    # Two models are told of each other's inputs.
+    compared(0, "--shape=x=2x3", "--shape=v=1x3", "--shape=z=4", "--value=w=1", two, two)
     # Several values for one input, one after the other.
     one = net_file(folder, [net_node("Neg", ["x"], "y")], [net_value("x", "", "columns")], [net_value("y", "", "columns")])
     write_npy(x, "<f4", (4, 1, 2), range(8))
     good("run", "--quiet", "--output=" + out, one, x)
     check(read_npy(out)[2] == [-i for i in range(8)], f"several values: {read_npy(out)}")
     write_npy(x, "<f4", (4, 0), ())
-    bad(1, 'dimension 0 of input "x" is unknown', "run", one, x)
-    bad(1, 'dimension 0 of input "x" is unknown', "run", "--random", one)
+    bad(1, 'dimensions 0, 1 "columns" of input "x" have no values', "run", one, x)
+    bad(1, 'dimensions 0, 1 "columns" of input "x" have no values', "run", "--random", one)
 
 
 def test_info_json(folder):

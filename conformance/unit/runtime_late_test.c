@@ -481,6 +481,37 @@ static void test_differences(void)
     end();
 }
 
+// When it was compiled: no two at once.
+static uint64_t id_of_last(WNNGraph graph)
+{
+    WNNGraph last = wnn_late_last(graph);
+    REQUIRE(last);
+    uint64_t id = last->info.begin;
+    wnn_graph_unref(last);
+    return id;
+}
+
+// What was used least recently goes first, and what stays is not compiled again.
+static void test_last_used_stay(void)
+{
+    begin(3);
+    WNNGraph graph = build(product());
+    check_product(graph, 1);
+    uint64_t first = id_of_last(graph);
+    check_product(graph, 2);
+    uint64_t second = id_of_last(graph);
+    check_product(graph, 3);
+    check_product(graph, 1);
+    REQUIRE_EQUAL_INT(id_of_last(graph), first);
+    check_product(graph, 4); // in the place of 2
+    check_product(graph, 1);
+    REQUIRE_EQUAL_INT(id_of_last(graph), first);
+    check_product(graph, 2);
+    REQUIRE(second != first && id_of_last(graph) != second);
+    wnnGraphRelease(graph);
+    end();
+}
+
 static void add_bytes(WNNGraph specialization, void *bytes)
 {
     const WNNGraphInfo *info = &specialization->info.info;
@@ -813,6 +844,7 @@ int main(int argc, char **argv)
     CASE(test_unnamed());
     CASE(test_images());
     CASE(test_few_stay());
+    CASE(test_last_used_stay());
     CASE(test_differences());
     CASE(test_few_bytes());
     CASE(test_aligned_once());

@@ -24,12 +24,34 @@ static bool has_shape(const WNNModelInputValue *given)
     return given && given->shape.count != WNN_LIST_ABSENT;
 }
 
+// Says which dimensions of an input have no value, by bit.
+static bool fail_open(struct recording *r, const struct model_input *input, size_t rank, unsigned open)
+{
+    char name[120], symbol[120], list[400];
+    struct text text = TEXT(list);
+    bool several = (open & (open - 1)) != 0;
+    wnn_model_print(name, sizeof name, input->name);
+    for (size_t i = 0, said = 0; i < rank; i++) {
+        if (!(open >> i & 1))
+            continue;
+        wnn_model_print(symbol, sizeof symbol, input->has_shape ? input->dims[i].name : (struct bytes){0});
+        if (!several)
+            return symbol[0]
+                       ? fail(r, "dimension %zu of input \"%s\" is \"%s\", which has no value", i, name,
+                              symbol)
+                       : fail(r, "dimension %zu of input \"%s\" is unknown; give the input a shape", i, name);
+        wnn_text_add(&text, symbol[0] ? "%s%zu \"%s\"" : "%s%zu", said++ ? ", " : "", i, symbol);
+    }
+    return fail(r, "dimensions %s of input \"%s\" have no values", list, name);
+}
+
 // A size of less than 0 is not known, where the recording allows it.
 static bool find_shape(struct recording *r, const WNNModelRecordOptions *options,
                        const struct model_input *input, const WNNModelInputValue *known, size_t *rank,
                        int64_t *dims)
 {
-    char name[120], symbol[120];
+    char name[120];
+    unsigned open = 0;
     wnn_model_print(name, sizeof name, input->name);
     *rank = has_shape(known) ? known->shape.count : input->rank;
     if (!input->has_shape && !has_shape(known))
@@ -47,14 +69,10 @@ static bool find_shape(struct recording *r, const WNNModelRecordOptions *options
             return fail(r, "dimension %zu of input \"%s\" is %lld, not %lld", i, name, (long long)size,
                         (long long)given);
         dims[i] = size >= 0 ? size : given < 0 && d && d->usual > 0 ? d->usual : given;
-        if (dims[i] >= 0 || (r->late && d && !(known && known->data)))
-            continue;
-        wnn_model_print(symbol, sizeof symbol, d ? d->name : (struct bytes){0});
-        return symbol[0]
-                   ? fail(r, "dimension %zu of input \"%s\" is \"%s\", which has no value", i, name, symbol)
-                   : fail(r, "dimension %zu of input \"%s\" is unknown; give the input a shape", i, name);
+        if (dims[i] < 0 && !(r->late && d && !(known && known->data)))
+            open |= 1u << i;
     }
-    return true;
+    return !open || fail_open(r, input, *rank, open);
 }
 
 // An input whose elements the options give.

@@ -516,7 +516,8 @@ struct tensor *cast(struct recording *r, struct tensor *t, int64_t type)
     }
     WNNDataType to = operand_type(r, type);
     if (to == WNNDataType_Undefined)
-        return fail(r, "WebNN has no type for %s", type_name(type));
+        return fail(r, "WebNN has no type for %s%s", type_name(type),
+                    is_narrowed(type) ? ", and narrowing was not asked for" : "");
     WNNOperand operand = operand_of(r, t);
     if (!operand)
         return NULL;

@@ -444,7 +444,7 @@ const char *wnn_onnx_open(struct bytes bytes, struct model_memory *memory, struc
         }
     const char *fault = reader.fault;
     if (!fault && !graph.data)
-        fault = "the file has no graph";
+        fault = "the file has no graph: a message of protobuf, but no model of ONNX";
     file->opsets = read_all(memory, bytes, 8, sizeof file->opsets[0], read_opset, &file->opset_count, &fault);
     if (!fault && file->opset_count > MAX_OPSETS)
         fault = "the file imports more than 256 operator sets";
