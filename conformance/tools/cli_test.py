@@ -1900,6 +1900,13 @@ def test_shapes_of_inputs(folder):
     bad(1, "an array of shape [3]; the input v has shape [?, columns]", "run", two, x, v)
     write_npy(v, "<f4", (1, 4), (1, 2, 3, 4))
     bad(1, "model.onnx: ", "run", two, x, v)
+    # What no size would mend is told beside what is missing.
+    odd = net_file(folder, [net_node("Neg", ["x"], "t"), net_node("Foo", ["t"], "y")], [net_value("x", "", "columns")],
+                   [net_value("y", "", "columns")])
+    bad(1, ['dimensions 0, 1 "columns" of input "x"', '(Foo): the operator is not supported', "2 reasons"], "run", odd)
+    two = net_file(folder, [net_node("Add", ["x", "w"], "t"), net_node("Mul", ["t", "v"], "y")],
+                   [net_value("x", "rows", "columns"), net_value("v", "", "columns")], [net_value("y", "rows", "columns")],
+                   [net_tensor("w", [1], [1.0])])
     # What the model has not, and what is said twice.
     bad(1, "--dim=row: no input has a dimension of that name", "run", "--dim=row=2", "--random", two)
     bad(1, "--shape=z: the model has no input of that name", "run", "--shape=z=2x3", "--random", two)
@@ -1978,7 +1985,8 @@ def test_info_json(folder):
           {"Gemm": ("", 1, True), "Relu": ("", 2, True), "Mystery": ("my.own", 1, False)}, f"operators: {file}")
     check(file["metadata"][0] == {"key": "author", "value": 'a "quoted" \\ name'} and file["metadata"][1]["value"] == "value" + HOSTILE,
           f"metadata: {file}")
-    check("graph" not in model and "batch" in model["error"], f"why there is no graph: {model}")
+    check("graph" not in model and [word in fault for word, fault in zip(("batch", "Mystery"), model["faults"])] == [True, True],
+          f"why there is no graph: {model}")
     text = run("info", path)
     check(text.returncode == 1 and "batch\\u{1B}" in text.stdout and "not supported, of my.own" in text.stdout and
           "batch" in text.stderr, f"the same as text: {text}")

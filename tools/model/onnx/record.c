@@ -413,8 +413,8 @@ bool wnn_onnx_record(void *opened, struct model_record *record)
         r->failed = false;
         add_name(r, &scope, graph->inputs[i].name, t);
     }
-    good = good && record->errors.count == 0;
-    good = good && record_nodes(r, &scope, graph);
+    // Of nodes whose inputs are not there only what no input would mend is told.
+    good = good && record_nodes(r, &scope, graph) && record->errors.count == 0;
     for (size_t i = 0; good && i < graph->output_count && i < record->capacity; i++)
         good = add_output(r, &scope, record, i);
     if (good)
