@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#define MAX_TABLE 256 // floats of the file that are computed with while recording, though they could be cast
+
 static WNNUint32List list(uint32_t *to, const int64_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -501,11 +503,20 @@ struct tensor *arc_tangent(struct recording *r, struct tensor *t)
     return with_number(r, MUL, binary(r, MUL, sum, t), 4);
 }
 
+// Whether floats of the file are weights rather than a table: those are left to the compiler, which widens
+// them without numbers of 8 bytes in between.
+static bool is_weights(const struct recording *r, const struct tensor *t, int64_t to)
+{
+    return t->source && !t->ints && !t->reals && is_real(t->type) && is_real(to) &&
+           operand_type(r, t->type) != WNNDataType_Undefined &&
+           operand_type(r, to) != WNNDataType_Undefined && count_elements(t) > MAX_TABLE;
+}
+
 struct tensor *cast(struct recording *r, struct tensor *t, int64_t type)
 {
     if (!t || r->failed || t->type == type)
         return t;
-    if (is_known(r, t) && (is_integer(type) || !has_late_elements(t))) {
+    if (!is_weights(r, t, type) && is_known(r, t) && (is_integer(type) || !has_late_elements(t))) {
         struct tensor *result = make_known(r, type, t->rank, t->dims);
         for (int64_t i = 0; result && i < count_elements(t); i++)
             if (t->ints && result->ints && (type == TYPE_INT64 || is_late(t->ints[i])))
