@@ -4,7 +4,7 @@
 // stands among dimensions, and among the integers that shapes are computed with, as a number that no model
 // has: the number that the builder has for it (wnnGraphBuilderComputeSize), below bits that are made of that
 // number. So those who only hand it on need not know, and what comes of arithmetic that does not know of it
-// (tools/model/sizes.c does) is no size of anything, and is refused.
+// (tools/model/sizes.c does), which wraps, is no size of anything, and is refused.
 
 #ifndef TOOLS_MODEL_LATE_H_
 #define TOOLS_MODEL_LATE_H_

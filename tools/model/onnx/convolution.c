@@ -186,18 +186,23 @@ static bool read_crop(struct call *c, const struct tensor *x, struct window *w)
         !read_numbers(c, "output_shape", w->count, 1, 0, shape))
         return false;
     for (size_t i = 0; i < w->count; i++) {
-        int64_t full = (x->dims[2 + i] - 1) * w->strides[i] + extent(w, i);
+        bool late = is_late(x->dims[2 + i]), same = automatic == SAME_UPPER || automatic == SAME_LOWER;
+        int64_t full = late ? 0 : (x->dims[2 + i] - 1) * w->strides[i] + extent(w, i), total = 0;
         if (full > LARGEST)
             return fail(c->r, "an output of size %lld", (long long)full);
-        if (!shape[i] && (automatic == SAME_UPPER || automatic == SAME_LOWER))
-            shape[i] = x->dims[2 + i] * w->strides[i];
-        int64_t total = shape[i] ? full + more[i] - shape[i] : 0;
-        w->before[i] = !shape[i] ? pads[i] : total < 0 ? 0 : total / 2;
+        if (late && shape[i])
+            return fail(c->r, "output_shape %lld of a size that is not known", (long long)shape[i]);
+        if (shape[i])
+            total = full + more[i] - shape[i];
+        else if (same) // of any size, stride times as large
+            total = extent(w, i) - w->strides[i] + more[i];
+        bool cut = shape[i] || same;
+        w->before[i] = !cut ? pads[i] : total < 0 ? 0 : total / 2;
         if (total > 0 && automatic != SAME_UPPER)
             w->before[i] = total - total / 2;
-        w->after[i] = (shape[i] ? total - w->before[i] : pads[w->count + i]) - more[i];
+        w->after[i] = (cut ? total - w->before[i] : pads[w->count + i]) - more[i];
         int64_t size = full - w->before[i] - w->after[i];
-        if (size < 1 || size > LARGEST)
+        if (!late && (size < 1 || size > LARGEST))
             return fail(c->r, "an output of size %lld", (long long)size);
     }
     return !c->r->failed;
@@ -281,9 +286,13 @@ void record_conv_transpose(struct call *c)
     struct tensor *x = input(c, 0), *filter = input(c, 1), *bias = input(c, c->parameter ? 3 : 2);
     struct window w;
     int64_t groups;
-    if (!check_known_sizes(r, x, "the input", 3, 5) || !check_known_sizes(r, filter, "the filter", 3, 5) ||
+    if (!check_sizes(r, x, "the input", 3, 5) || !check_known_sizes(r, filter, "the filter", 3, 5) ||
         !find_groups(c, &groups) || !check_filter(c, x, filter, bias, filter->dims[1] * groups))
         return;
+    if (is_late(x->dims[1]) || (x->rank == 5 && !knows_shape(x))) {
+        fail(r, "the input has %s that are not known", x->rank == 5 ? "sizes" : "channels");
+        return;
+    }
     if (x->dims[1] != filter->dims[0] || x->dims[1] % groups) {
         fail(r, "%lld channels in %lld groups with weights for %lld", (long long)x->dims[1],
              (long long)groups, (long long)filter->dims[0]);

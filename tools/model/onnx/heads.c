@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/model/onnx/heads.h"
 
+#include "tools/model/late.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -20,7 +22,7 @@ bool has_shape(struct recording *r, const struct tensor *t, const char *name, si
         if (dims[i] >= 0 && dims[i] != t->dims[i])
             return fail(r, "%s has a size of %lld at axis %zu instead of %lld", name, (long long)t->dims[i],
                         i, (long long)dims[i]);
-        if (t->dims[i] > LARGEST)
+        if (t->dims[i] > LARGEST && !is_late(t->dims[i]))
             return fail(r, "%s has a size of %lld, which is too large", name, (long long)t->dims[i]);
     }
     return true;
@@ -103,6 +105,12 @@ struct tensor *forget(struct recording *r, struct tensor *t)
 struct tensor *range_at(struct recording *r, size_t axis, int64_t type, int64_t start, int64_t count)
 {
     int64_t dims[] = {1, 1, 1, 1};
+    if (is_late(count)) {
+        struct tensor *one = make_filled(r, ONNX_INT64, 4, dims, 1);
+        dims[axis] = count;
+        struct tensor *places = cumulative_sum(r, expand(r, one, 4, dims), axis, true, false);
+        return cast(r, with_number(r, ADD, places, (double)start), type);
+    }
     dims[axis] = count;
     return reshape(r, make_range(r, type, start, count, 1), 4, dims);
 }
@@ -123,6 +131,10 @@ static struct tensor *computed_band(struct recording *r, int64_t type, int64_t r
 struct tensor *band_mask(struct recording *r, int64_t type, int64_t rows, int64_t past, int64_t total,
                          int64_t window)
 {
+    if (is_late(past) || (window && is_late(total)))
+        return fail(r, "what rows see of a past, or by a window, of a size that is not known");
+    if (is_late(rows) || is_late(total))
+        return computed_band(r, type, rows, past, total, window);
     if (past + 1 >= total && (!window || window >= total))
         return NULL;
     int64_t dims[] = {1, 1, rows, total};
@@ -155,6 +167,8 @@ struct tensor *padding_mask(struct recording *r, struct tensor *mask, const char
         return NULL;
     if (mask->rank < 1 || mask->rank > 4)
         return fail(r, "%s of rank %zu is not supported", name, mask->rank);
+    if (mask->rank % 3 == 1 && (is_late(batch) || is_late(total) || has_late(mask->dims, mask->rank)))
+        return fail(r, "%s of rank %zu beside sizes that are not known", name, mask->rank);
     if (mask->rank == 1) {
         int64_t size = mask->dims[0];
         if (!is_index(r, mask, name))

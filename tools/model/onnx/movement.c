@@ -492,7 +492,7 @@ void record_depth_to_space(struct call *c)
     struct recording *r = c->r;
     struct tensor *x = input(c, 0);
     int64_t b = get_int(c, "blocksize", 0);
-    if (x->rank != 4 || b < 1 || b > 65536 || x->dims[1] % (b * b)) {
+    if (x->rank != 4 || b < 1 || b > 65536 || is_late(x->dims[1]) || x->dims[1] % (b * b)) {
         fail(r, "blocks of %lld of %lld channels, rank %zu", (long long)b,
              (long long)(x->rank > 1 ? x->dims[1] : 0), x->rank);
         return;
@@ -500,7 +500,7 @@ void record_depth_to_space(struct call *c)
     int64_t n = x->dims[0], depth = x->dims[1] / (b * b), h = x->dims[2], w = x->dims[3];
     bool columns = has_text(c, "mode", "CRD", "DCR");
     const int64_t cut[2][6] = {{n, b, b, depth, h, w}, {n, depth, b, b, h, w}},
-                  whole[] = {n, depth, h * b, w * b};
+                  whole[] = {n, depth, compute_size(r, MUL, h, b), compute_size(r, MUL, w, b)};
     static const size_t orders[2][6] = {{0, 3, 4, 1, 5, 2}, {0, 1, 4, 2, 5, 3}};
     set_output(c, 0, reshape(r, transpose(r, reshape(r, x, 6, cut[columns]), orders[columns]), 4, whole));
 }
@@ -510,12 +510,16 @@ void record_space_to_depth(struct call *c)
     struct recording *r = c->r;
     struct tensor *x = input(c, 0);
     int64_t b = get_int(c, "blocksize", 0);
-    if (x->rank != 4 || b < 1 || b > 65536 || x->dims[2] % b || x->dims[3] % b) {
+    bool fits = x->rank == 4 && b >= 1 && b <= 65536;
+    for (size_t i = 2; fits && i < 4; i++) // of a late size the builder finds out
+        fits = is_late(x->dims[i]) || x->dims[i] % b == 0;
+    if (!fits) {
         fail(r, "blocks of %lld of a tensor of rank %zu", (long long)b, x->rank);
         return;
     }
-    int64_t n = x->dims[0], d = x->dims[1], h = x->dims[2] / b, w = x->dims[3] / b;
-    const int64_t cut[] = {n, d, h, b, w, b}, whole[] = {n, d * b * b, h, w};
+    int64_t n = x->dims[0], d = x->dims[1], h = compute_size(r, DIV, x->dims[2], b),
+            w = compute_size(r, DIV, x->dims[3], b);
+    const int64_t cut[] = {n, d, h, b, w, b}, whole[] = {n, compute_size(r, MUL, d, b * b), h, w};
     static const size_t order[] = {0, 3, 5, 1, 2, 4};
     set_output(c, 0, reshape(r, transpose(r, reshape(r, x, 6, cut), order), 4, whole));
 }

@@ -321,7 +321,7 @@ void record_lrn(struct call *c)
         return;
     }
     int64_t before[4] = {0, 0, (size - 1) / 2, 0}, after[4] = {0, 0, size / 2, 0};
-    int64_t flat[] = {x->dims[0], 1, x->dims[1], product(x->dims + 2, x->rank - 2)};
+    int64_t flat[] = {x->dims[0], 1, x->dims[1], size_product(r, x->dims + 2, x->rank - 2)};
     struct tensor *squares =
         pad(r, reshape(r, binary(r, MUL, x, x), 4, flat), before, after, WNNPaddingMode_Constant, 0);
     uint32_t window[] = {(uint32_t)size, 1};

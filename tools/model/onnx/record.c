@@ -119,11 +119,11 @@ static bool find_inputs(struct call *c, struct scope *scope)
 
 static void record_function(struct call *c, const struct onnx_function *function);
 
-// Whether all that the operator is given is known that it has to know; false: an error.
-static bool knows_enough(struct call *c, const struct onnx_operator *op)
+// Whether all sizes of the inputs are known; false: an error.
+static bool knows_sizes(struct call *c)
 {
     char name[120];
-    for (size_t i = 0; c->r->late && !op->late && i < c->input_count; i++) {
+    for (size_t i = 0; c->r->late && i < c->input_count; i++) {
         const struct tensor *t = input(c, i);
         for (size_t k = 0; t && k < t->rank; k++)
             if (is_late(t->dims[k]))
@@ -135,6 +135,15 @@ static bool knows_enough(struct call *c, const struct onnx_operator *op)
             return fail(c->r, "it is not recorded without the sizes that input %zu was computed of", i);
     }
     return true;
+}
+
+// Whether a fault shows what arithmetic makes of a size that is not known.
+static bool shows_late(const char *fault)
+{
+    size_t digits = 0;
+    for (; *fault && digits < 10; fault++)
+        digits = *fault >= '0' && *fault <= '9' ? digits + 1 : 0;
+    return digits >= 10;
 }
 
 // What a node is: a function of the model, or an operator. Neither: an error, whatever its inputs are.
@@ -174,8 +183,14 @@ static void check_and_record(struct call *c, const struct kind *kind)
             return;
         }
     c->parameter = op->parameter;
-    if (knows_enough(c, op))
+    if (op->late || knows_sizes(c))
         op->record(c);
+    // Which size is not known says more than what arithmetic made of it.
+    if (c->r->failed && c->r->late && shows_late(c->r->fault)) {
+        c->r->failed = false;
+        if (knows_sizes(c))
+            c->r->failed = true;
+    }
 }
 
 // Many nodes have no name but those of their outputs.

@@ -4,6 +4,7 @@
 // other activations, sequences of different lengths, clipping, peepholes) is unrolled, one step after
 // another.
 #include "tools/model/errors.h"
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <math.h>
@@ -236,6 +237,8 @@ static bool read_lengths(struct network *n)
     bool whole = true;
     if (!t || n->r->failed)
         return !n->r->failed;
+    if (is_late(n->steps) || is_late(n->batch))
+        return fail(n->r, "sequence_lens beside steps or a batch of a size that is not known");
     if (!is_integer(t->type) || t->rank != 1 || t->dims[0] != n->batch)
         return fail(n->r, "sequence_lens is not a list of %lld integers", (long long)n->batch);
     if (!is_known(n->r, t))
@@ -271,7 +274,7 @@ static bool read_sizes(struct network *n)
     n->hidden = n->u->dims[2];
     const int64_t sizes[] = {n->steps, n->batch, n->inputs, n->hidden};
     for (size_t i = 0; i < 4; i++)
-        if (sizes[i] < 1 || sizes[i] > INT32_MAX / 8)
+        if ((i > 1 || !is_late(sizes[i])) && (sizes[i] < 1 || sizes[i] > INT32_MAX / 8))
             return fail(n->r, "a dimension of size %lld", (long long)sizes[i]);
     if (get_int(n->c, "hidden_size", n->hidden) != n->hidden)
         return fail(n->r, "hidden_size is not the %lld that the weights have", (long long)n->hidden);
@@ -482,6 +485,10 @@ static struct pass make_pass(struct network *n, int64_t direction)
 static void unroll(struct network *n, take_step step)
 {
     struct tensor *h[2] = {NULL}, *cell[2] = {NULL}, *sequence[2] = {NULL};
+    if (is_late(n->steps) || is_late(n->batch)) {
+        fail(n->r, "steps, or a batch, of a size that is not known, that WebNN cannot take as one operator");
+        return;
+    }
     if (n->steps > MAX_STEPS) {
         fail(n->r, "%lld steps that WebNN cannot take as one operator; more than %d are not supported",
              (long long)n->steps, MAX_STEPS);
@@ -572,8 +579,8 @@ static void use_lstm(struct network *n)
         return;
     if (!has_defaults(n))
         options.activations = (WNNActivationList){activations, n->function_count};
-    size_t count =
-        wnnGraphBuilderLstm(r->builder, x, w, u, (uint32_t)n->steps, (uint32_t)n->hidden, &options, outputs);
+    size_t count = wnnGraphBuilderLstm(r->builder, x, w, u, size_number(n->steps), (uint32_t)n->hidden,
+                                       &options, outputs);
     n->last_h = make_operand(r, n->x->type, count ? outputs[0] : NULL);
     n->last_cell = n->last_h ? make_operand(r, n->x->type, outputs[1]) : NULL;
     if (options.returnSequence && n->last_cell)
@@ -599,8 +606,8 @@ static void use_gru(struct network *n)
         return;
     if (!has_defaults(n))
         options.activations = (WNNActivationList){activations, n->function_count};
-    size_t count =
-        wnnGraphBuilderGru(r->builder, x, w, u, (uint32_t)n->steps, (uint32_t)n->hidden, &options, outputs);
+    size_t count = wnnGraphBuilderGru(r->builder, x, w, u, size_number(n->steps), (uint32_t)n->hidden,
+                                      &options, outputs);
     n->last_h = make_operand(r, n->x->type, count ? outputs[0] : NULL);
     if (options.returnSequence && n->last_h)
         n->sequence = make_operand(r, n->x->type, outputs[1]);
