@@ -261,6 +261,12 @@ static bool has_matrices(const struct node *product)
     return product->in[0]->type.shape.rank == 2 && product->in[1]->type.shape.rank == 2;
 }
 
+// Whether something can be added to each channel of what it makes.
+static bool takes_offset(const struct node *producer, bool late)
+{
+    return producer->op != WNN_OP_matmul || (!late && has_matrices(producer));
+}
+
 // The type of weights and biases that are computed for a node.
 static WNNDataType folded_type(const struct pass_context *context, const struct node *producer)
 {
@@ -297,7 +303,7 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
     struct descriptor row = {to, {1, {channels->count}}}, type = {to, weights->type.shape};
     bool shifts;
     if (!fold_bias(producer, channels, affine, to, room, &shifts) ||
-        (shifts && producer->op == WNN_OP_matmul && (late || !has_matrices(producer))))
+        (shifts && !takes_offset(producer, late)))
         return true;
     if (affine->scales) {
         int32_t *largest = wnn_allocate(context->allocator, channels->count * sizeof largest[0]);
@@ -387,8 +393,7 @@ static bool fold_into(struct pass_context *context, struct graph *graph, struct 
     struct channels channels;
     if (!producer || !may_be_affine(node) || !describe_channels(producer, &channels))
         return true;
-    if (producer->op == WNN_OP_matmul && (late || !has_matrices(producer)) &&
-        (node->op == WNN_OP_add || node->op == WNN_OP_sub)) // which would come to nothing below
+    if (!takes_offset(producer, late) && (node->op == WNN_OP_add || node->op == WNN_OP_sub))
         return true;
     const struct operand *weights = producer->in[1], *bias = bias_of(producer);
     bool copies = weights->uses > 1 && weights->constant->bytes > SMALL_BYTES;

@@ -61,29 +61,30 @@ static void add_lines(struct checksum *checksum, const unsigned char *bytes, siz
     checksum->lines += count;
 }
 
-static void add_to_chunk(struct checksum *checksum, const unsigned char *bytes, size_t lines)
+// No more than the chunk has room for; zeros take the place of what the last line lacks.
+static void add_part(struct checksum *checksum, const unsigned char *bytes, size_t count)
 {
-    add_lines(checksum, bytes, lines);
-    if (checksum->lines < CHUNK_LINES)
+    unsigned char last[WNN_CHECKSUM_LINE] = {0};
+    size_t rest = count % WNN_CHECKSUM_LINE;
+    add_lines(checksum, bytes, count / WNN_CHECKSUM_LINE);
+    if (rest == 0)
         return;
-    checksum->sum = mix(checksum->sum, end_chunk(checksum));
-    begin_chunk(checksum);
+    memcpy(last, bytes + (count - rest), rest);
+    add_lines(checksum, last, 1);
 }
 
 void wnn_checksum_add(struct checksum *checksum, const void *data, size_t bytes)
 {
     const unsigned char *from = data;
-    unsigned char last[WNN_CHECKSUM_LINE] = {0};
-    size_t count = bytes / WNN_CHECKSUM_LINE, rest = bytes % WNN_CHECKSUM_LINE;
-    for (size_t some; count; count -= some, from += some * WNN_CHECKSUM_LINE) {
-        size_t room = CHUNK_LINES - (size_t)checksum->lines;
-        some = count < room ? count : room;
-        add_to_chunk(checksum, from, some);
+    for (size_t some; bytes; bytes -= some, from += some) {
+        size_t room = (CHUNK_LINES - (size_t)checksum->lines) * WNN_CHECKSUM_LINE;
+        some = bytes < room ? bytes : room;
+        add_part(checksum, from, some);
+        if (checksum->lines < CHUNK_LINES)
+            continue;
+        checksum->sum = mix(checksum->sum, end_chunk(checksum));
+        begin_chunk(checksum);
     }
-    if (rest == 0)
-        return;
-    memcpy(last, from, rest);
-    add_to_chunk(checksum, last, 1);
 }
 
 uint64_t wnn_checksum_end(const struct checksum *checksum)
@@ -106,15 +107,9 @@ static void add_chunks(void *argument, size_t begin, size_t end)
     const struct chunks *chunks = argument;
     for (size_t i = begin; i < end; i++) {
         size_t at = i * WNN_CHECKSUM_CHUNK, left = chunks->bytes - at;
-        size_t bytes = left < WNN_CHECKSUM_CHUNK ? left : WNN_CHECKSUM_CHUNK,
-               rest = bytes % WNN_CHECKSUM_LINE;
-        unsigned char last[WNN_CHECKSUM_LINE] = {0};
         struct checksum one;
         begin_chunk(&one);
-        add_lines(&one, chunks->data + at, bytes / WNN_CHECKSUM_LINE);
-        memcpy(last, chunks->data + at + (bytes - rest), rest);
-        if (rest)
-            add_lines(&one, last, 1);
+        add_part(&one, chunks->data + at, left < WNN_CHECKSUM_CHUNK ? left : WNN_CHECKSUM_CHUNK);
         chunks->sums[i] = end_chunk(&one);
     }
 }

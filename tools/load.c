@@ -89,14 +89,14 @@ static void add_name(const WNNModelNamedValue *value, void *model, void *unused)
     model_add_value(model, value);
 }
 
-static WNNDataType find_input_type(WNNModel from, WNNStringView name)
+static const WNNModelValue *find_model_input(WNNModel from, WNNStringView name)
 {
     size_t count;
     const WNNModelValue *inputs = wnnModelGetInputs(from, &count);
     for (size_t i = 0; i < count; i++)
         if (wnn_string_equal(wnn_string(inputs[i].name), wnn_string(name)))
-            return inputs[i].dataType;
-    return WNNDataType_Undefined;
+            return &inputs[i];
+    return NULL;
 }
 
 // The numbers after the name, as elements of the input, which may have been given a shape already.
@@ -105,7 +105,8 @@ static bool add_value(WNNModel from, const char *argument, bool several, WNNMode
 {
     const char *equals = strrchr(argument, '='), *at = equals + 1;
     WNNStringView name = {argument, (size_t)(equals - argument)};
-    WNNDataType type = find_input_type(from, name);
+    const WNNModelValue *input = find_model_input(from, name);
+    WNNDataType type = input ? input->dataType : WNNDataType_Undefined;
     size_t count = 1;
     for (const char *c = at; *c; c++)
         count += *c == ',';
@@ -235,16 +236,10 @@ static bool fail_to_record(struct model *model, WNNStatus status, const char *me
     return wnn_fail(error, status, "%zu reasons why it cannot be recorded", faults);
 }
 
-static bool has_input(const WNNModelValue *inputs, size_t count, WNNStringView name)
+static bool has_dimension(WNNModel from, WNNStringView name)
 {
-    for (size_t i = 0; i < count; i++)
-        if (wnn_string_equal(wnn_string(inputs[i].name), wnn_string(name)))
-            return true;
-    return false;
-}
-
-static bool has_dimension(const WNNModelValue *inputs, size_t count, WNNStringView name)
-{
+    size_t count;
+    const WNNModelValue *inputs = wnnModelGetInputs(from, &count);
     for (size_t i = 0; i < count; i++)
         for (size_t d = 0; d < inputs[i].rank; d++)
             if (wnn_string_equal(wnn_string(inputs[i].dimensions[d].name), wnn_string(name)))
@@ -255,11 +250,9 @@ static bool has_dimension(const WNNModelValue *inputs, size_t count, WNNStringVi
 // Whether the model has what is said something of, and nothing is said twice.
 static bool check_names(WNNModel from, const struct load_options *options, struct error *error)
 {
-    size_t count;
-    const WNNModelValue *inputs = wnnModelGetInputs(from, &count);
     for (size_t i = 0; i < options->dimension_count; i++) {
         WNNStringView name = options->dimensions[i].name;
-        if (!options->several && !has_dimension(inputs, count, name))
+        if (!options->several && !has_dimension(from, name))
             return wnn_fail(error, WNNStatus_TypeError, "--dim=%s: no input has a dimension of that name",
                             SHOWN(wnn_string(name)));
         for (size_t k = 0; k < i; k++)
@@ -270,7 +263,7 @@ static bool check_names(WNNModel from, const struct load_options *options, struc
     }
     for (size_t i = 0; i < options->input_count; i++) {
         WNNStringView name = options->inputs[i].name;
-        if (!options->several && !has_input(inputs, count, name))
+        if (!options->several && !find_model_input(from, name))
             return wnn_fail(error, WNNStatus_TypeError, "--shape=%s: the model has no input of that name",
                             SHOWN(wnn_string(name)));
         for (size_t k = 0; k < i; k++)
@@ -303,21 +296,15 @@ static bool record(struct model *model, WNNModel from, const struct load_options
         say.inputCount = options->input_count;
         say.narrow = options->narrow;
     }
-    for (size_t i = 0; options && i < options->value_count; i++)
-        if (!add_value(from, options->values[i], options->several, &say, inputs, &model->arena, error)) {
-            free(outputs);
-            free(inputs);
-            return false;
-        }
-    if (options && options->find_shapes &&
-        !add_shapes_at_hand(from, options, &say, inputs, &model->arena, error)) {
-        free(outputs);
-        free(inputs);
-        return false;
-    }
+    bool good = true;
+    for (size_t i = 0; options && good && i < options->value_count; i++)
+        good = add_value(from, options->values[i], options->several, &say, inputs, &model->arena, error);
+    if (options && good && options->find_shapes)
+        good = add_shapes_at_hand(from, options, &say, inputs, &model->arena, error);
     char *message = must_allocate(MAX_FAULTS);
     WNNStatus status =
-        wnnModelRecord(from, model->builder, &say, count, outputs, &count, MAX_FAULTS, message);
+        good ? wnnModelRecord(from, model->builder, &say, count, outputs, &count, MAX_FAULTS, message)
+             : error->status;
     if (status == WNNStatus_Success) {
         WNNModelInfo info = WNN_MODEL_INFO_INIT;
         wnnModelGetInfo(from, &info);
@@ -328,7 +315,7 @@ static bool record(struct model *model, WNNModel from, const struct load_options
             model_add_output(model, name, outputs[i].operand);
         }
     }
-    bool good = status == WNNStatus_Success || fail_to_record(model, status, message, error);
+    good = good && (status == WNNStatus_Success || fail_to_record(model, status, message, error));
     free(outputs);
     free(inputs);
     free(message);

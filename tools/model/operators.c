@@ -999,6 +999,13 @@ struct tensor *cumulative_sum(struct recording *r, struct tensor *t, size_t axis
                    : NULL;
 }
 
+struct tensor *late_range(struct recording *r, int64_t count)
+{
+    int64_t one = 1;
+    struct tensor *ones = expand(r, make_filled(r, TYPE_INT64, 1, &one, 1), 1, &count);
+    return cumulative_sum(r, ones, 0, true, false);
+}
+
 struct tensor *log_softmax(struct recording *r, struct tensor *t, size_t axis)
 {
     t = binary(r, SUB, t, reduce_axis(r, MAXIMUM, t, axis));

@@ -252,6 +252,8 @@ struct tensor *reduce_axis(struct recording *r, enum reduction op, struct tensor
 struct tensor *arg_max(struct recording *r, struct tensor *t, size_t axis, bool least, bool keep); // int64
 struct tensor *matmul(struct recording *r, struct tensor *a, struct tensor *b); // ranks of at least 2
 struct tensor *softmax(struct recording *r, struct tensor *t, size_t axis);
+// 0, 1 ... of int64, up to a size that is late.
+struct tensor *late_range(struct recording *r, int64_t count);
 struct tensor *cumulative_sum(struct recording *r, struct tensor *t, size_t axis, bool exclusive,
                               bool reversed);
 // The last axis of the indices says which element of `t`, or which part.

@@ -105,14 +105,11 @@ struct tensor *forget(struct recording *r, struct tensor *t)
 struct tensor *range_at(struct recording *r, size_t axis, int64_t type, int64_t start, int64_t count)
 {
     int64_t dims[] = {1, 1, 1, 1};
-    if (is_late(count)) {
-        struct tensor *one = make_filled(r, ONNX_INT64, 4, dims, 1);
-        dims[axis] = count;
-        struct tensor *places = cumulative_sum(r, expand(r, one, 4, dims), axis, true, false);
-        return cast(r, with_number(r, ADD, places, (double)start), type);
-    }
+    struct tensor *range = is_late(count)
+                               ? cast(r, with_number(r, ADD, late_range(r, count), (double)start), type)
+                               : make_range(r, type, start, count, 1);
     dims[axis] = count;
-    return reshape(r, make_range(r, type, start, count, 1), 4, dims);
+    return reshape(r, range, 4, dims);
 }
 
 // The mask of the band below, when it is large: the graph computes it.

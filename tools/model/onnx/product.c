@@ -196,9 +196,8 @@ static bool parse_formula(struct call *c, struct formula *f)
     char text[256];
     size_t length = 0, begin = 0, rank = 0;
     struct onnx_attribute equation;
-    if (!find_attribute(c, "equation", &equation))
-        equation.s.size = 0;
-    for (size_t i = 0; i < equation.s.size && length < sizeof text - 1; i++)
+    bool given = find_attribute(c, "equation", &equation);
+    for (size_t i = 0; given && i < equation.s.size && length < sizeof text - 1; i++)
         if (equation.s.data[i] != ' ')
             text[length++] = (char)equation.s.data[i];
     text[length] = 0;

@@ -102,14 +102,13 @@ void record_constant_of_shape(struct call *c)
 static struct tensor *count_up(struct recording *r, struct tensor *start, struct tensor *limit,
                                struct tensor *step)
 {
-    int64_t by = step ? known_integer(step, 0) : 1, one = 1;
+    int64_t by = step ? known_integer(step, 0) : 1;
     if (!start->ints || by < 1 || is_late(by))
         return fail(r, "a range to a size that is not known, of %s or in steps less than 1",
                     type_name(start->type));
     int64_t span = compute_size(r, SUB, limit->ints[0], start->ints[0]);
     int64_t count = compute_size(r, DIV, compute_size(r, ADD, span, by - 1), by);
-    struct tensor *ones = expand(r, make_filled(r, ONNX_INT64, 1, &one, 1), 1, &count);
-    struct tensor *places = with_number(r, MUL, cumulative_sum(r, ones, 0, true, false), (double)by);
+    struct tensor *places = with_number(r, MUL, late_range(r, count), (double)by);
     return cast(r, binary(r, ADD, places, cast(r, reshape(r, start, 0, NULL), ONNX_INT64)), start->type);
 }
 
